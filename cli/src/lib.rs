@@ -1,0 +1,1 @@
+//! The drdma command: run, explain and demo.

@@ -1,0 +1,1 @@
+//! A card behind one trait: registers, DMA-able memory, progress.

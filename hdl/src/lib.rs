@@ -1,0 +1,1 @@
+//! The D-RDMA card in RustHDL.
