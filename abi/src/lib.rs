@@ -1,1 +1,106 @@
-//! Every layout that the D-RDMA card and its software share, written once.
+//! Every layout that the D-RDMA card and its software share, written once: work requests,
+//! completions, the register map, RoCEv2 headers.
+//!
+//! Each layout is one table ([`layout!`]): the struct that software encodes and decodes, and the
+//! list of fields that hardware slices and documentation are made from.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+pub mod completion;
+pub mod layout;
+pub mod register;
+pub mod roce;
+pub mod work_request;
+
+pub use layout::{Field, Layout, Order};
+
+use completion::Completion;
+use register::{
+    COUNTERS, CompletionQueueEntry, MemoryRegionEntry, QueuePairEntry, REGISTERS, SendQueueEntry,
+    TABLES,
+};
+use work_request::{Destination, Element, RegionHeader, RegionShape, WqeHeader};
+
+/// One layout's table, for walking all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// Name.
+    pub name: &'static str,
+    /// Bytes.
+    pub size: usize,
+    /// Order.
+    pub order: Order,
+    /// Fields.
+    pub fields: &'static [Field],
+}
+
+const fn describe<L: Layout>() -> Description {
+    Description { name: L::NAME, size: L::SIZE, order: L::ORDER, fields: L::FIELDS }
+}
+
+/// Every layout in host memory or in the register map's tables.
+pub const LAYOUTS: &[Description] = &[
+    describe::<WqeHeader>(),
+    describe::<Destination>(),
+    describe::<RegionHeader>(),
+    describe::<RegionShape>(),
+    describe::<Element>(),
+    describe::<Completion>(),
+    describe::<QueuePairEntry>(),
+    describe::<MemoryRegionEntry>(),
+    describe::<SendQueueEntry>(),
+    describe::<CompletionQueueEntry>(),
+];
+
+/// A hash (64-bit FNV-1a) of every layout, register, counter and table between host and card.
+/// The card carries it in a register; software built from other layouts refuses the card.
+pub const ABI_HASH: u64 = {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut i = 0;
+    while i < LAYOUTS.len() {
+        hash = mix_str(hash, LAYOUTS[i].name);
+        let mut j = 0;
+        while j < LAYOUTS[i].fields.len() {
+            hash = mix_str(hash, LAYOUTS[i].fields[j].name);
+            hash = mix(hash, LAYOUTS[i].fields[j].width as u64);
+            j += 1;
+        }
+        i += 1;
+    }
+    i = 0;
+    while i < REGISTERS.len() {
+        hash = mix(mix_str(hash, REGISTERS[i].name), REGISTERS[i].offset as u64);
+        i += 1;
+    }
+    i = 0;
+    while i < COUNTERS.len() {
+        hash = mix(mix_str(hash, COUNTERS[i].name), COUNTERS[i].offset as u64);
+        i += 1;
+    }
+    i = 0;
+    while i < TABLES.len() {
+        hash = mix(mix_str(hash, TABLES[i].name), TABLES[i].offset as u64);
+        hash = mix(hash, TABLES[i].entries as u64);
+        i += 1;
+    }
+    hash
+};
+
+const fn mix(mut hash: u64, value: u64) -> u64 {
+    let mut i = 0;
+    while i < 8 {
+        hash = (hash ^ (value >> (8 * i) & 0xff)).wrapping_mul(0x100_0000_01b3);
+        i += 1;
+    }
+    hash
+}
+
+const fn mix_str(mut hash: u64, text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let mut i = 0;
+    while i < bytes.len() {
+        hash = mix(hash, bytes[i] as u64);
+        i += 1;
+    }
+    hash
+}

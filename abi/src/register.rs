@@ -1,0 +1,348 @@
+//! The register map of BAR2: global registers, counters, tables and doorbells.
+//!
+//! Every access is 32 bits, naturally aligned; 64-bit values are two words, the low one first.
+//! Reads of anything that is not listed return 0, writes to it are ignored.
+
+use crate::layout;
+
+/// Bytes of BAR2 that the card decodes.
+pub const BAR2_SIZE: u32 = 1 << 24;
+
+/// What the host may do with a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The host reads it.
+    ReadOnly,
+    /// The host reads and writes it.
+    ReadWrite,
+    /// The host writes it; reads return 0.
+    WriteOnly,
+}
+
+/// One 32-bit register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// Name.
+    pub name: &'static str,
+    /// Byte offset in BAR2.
+    pub offset: u32,
+    /// Access.
+    pub access: Access,
+    /// Value after reset.
+    pub reset: u32,
+    /// Meaning.
+    pub doc: &'static str,
+}
+
+macro_rules! registers {
+    ($($(#[doc = $doc:literal])* $name:ident @ $offset:literal $access:ident = $reset:expr;)*) => {
+        $($(#[doc = $doc])* pub const $name: Register = Register {
+            name: stringify!($name),
+            offset: $offset,
+            access: Access::$access,
+            reset: $reset,
+            doc: concat!($($doc),*),
+        };)*
+
+        /// Every global register, by offset.
+        pub const REGISTERS: &[Register] = &[$($name),*];
+    };
+}
+
+/// Value of [`TYPE`]: "DRDM".
+pub const TYPE_ID: u32 = 0x4452_444d;
+/// Value of [`VERSION`]: major, minor, patch, 0.
+pub const VERSION_ID: u32 = 0x0001_0000;
+
+registers! {
+    /// Block type, as Corundum's register blocks have it: 0x4452444d.
+    TYPE @ 0x000 ReadOnly = TYPE_ID;
+    /// Version of the card: major, minor, patch, 0 in its four bytes.
+    VERSION @ 0x004 ReadOnly = VERSION_ID;
+    /// Offset of the next register block: 0, there is none.
+    NEXT @ 0x008 ReadOnly = 0;
+    /// Low word of [`crate::ABI_HASH`]; software of another hash refuses the card.
+    ABI_HASH_LOW @ 0x00c ReadOnly = 0;
+    /// High word of [`crate::ABI_HASH`].
+    ABI_HASH_HIGH @ 0x010 ReadOnly = 0;
+    /// Bit 0: the card takes doorbells and sends. Bit 1: reset everything but this register;
+    /// clears itself.
+    CONTROL @ 0x014 ReadWrite = 0;
+    /// Bit 0: work is in progress somewhere in the card.
+    STATUS @ 0x018 ReadOnly = 0;
+    /// Longest DMA read in bytes that the optimizer forms: a power of two, 64 to 4096.
+    MAX_READ @ 0x01c ReadWrite = 512;
+    /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
+    /// read.
+    MERGE_THRESHOLD @ 0x020 ReadWrite = 256;
+    /// Low 32 bits of the card's MAC address.
+    MAC_LOW @ 0x024 ReadWrite = 0;
+    /// High 16 bits of the card's MAC address.
+    MAC_HIGH @ 0x028 ReadWrite = 0;
+    /// The card's IPv4 address; 10.0.0.1 is 0x0a000001.
+    IP @ 0x02c ReadWrite = 0;
+    /// Units of 1,024 cycles without progress after which an unacknowledged request completes with
+    /// `retry_exceeded`; 0 waits for ever.
+    ACK_TIMEOUT @ 0x030 ReadWrite = 0;
+    /// Writing anything clears every counter.
+    COUNTER_CLEAR @ 0x034 WriteOnly = 0;
+}
+
+/// One 64-bit counter; it stops for nothing and wraps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Name.
+    pub name: &'static str,
+    /// Byte offset of the low word in BAR2.
+    pub offset: u32,
+    /// Meaning.
+    pub doc: &'static str,
+}
+
+/// Offset of the first counter.
+pub const COUNTERS_OFFSET: u32 = 0x100;
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])* $name:ident = $index:literal;)*) => {
+        /// The counters, by name.
+        pub mod counter {
+            use super::{Counter, COUNTERS_OFFSET};
+            $($(#[doc = $doc])* pub const $name: Counter = Counter {
+                name: stringify!($name),
+                offset: COUNTERS_OFFSET + 8 * $index,
+                doc: concat!($($doc),*),
+            };)*
+        }
+
+        /// Every counter, by offset.
+        pub const COUNTERS: &[Counter] = &[$(counter::$name),*];
+    };
+}
+
+counters! {
+    /// Clock cycles since reset or the last clear.
+    CYCLES = 0;
+    /// Payload bytes handed to the MAC.
+    PAYLOAD_BYTES = 1;
+    /// Frame bytes handed to the MAC, without FCS.
+    FRAME_BYTES = 2;
+    /// RoCE packets handed to the MAC.
+    PACKETS = 3;
+    /// DMA reads of payload data.
+    DATA_READS = 4;
+    /// Bytes of those reads.
+    DATA_READ_BYTES = 5;
+    /// DMA reads of work requests, bitmaps and pointers.
+    CONTROL_READS = 6;
+    /// Bytes of those reads.
+    CONTROL_READ_BYTES = 7;
+    /// Work requests completed, whatever their status.
+    WORK_REQUESTS = 8;
+    /// Acknowledgements taken.
+    ACKS = 9;
+    /// Windows planned.
+    WINDOWS = 10;
+    /// Cycles in which the assembler moved payload.
+    ASSEMBLE_BUSY = 11;
+    /// Cycles that the assembler spent on a bank conflict.
+    ASSEMBLE_CONFLICT = 12;
+    /// Cycles that the assembler waited for data from the host.
+    ASSEMBLE_EMPTY = 13;
+    /// Cycles that the assembler was stopped by the packetizer.
+    ASSEMBLE_BLOCKED = 14;
+    /// Received RoCE packets that matched no queue pair or had a wrong ICRC.
+    RECEIVE_DROPPED = 15;
+}
+
+/// A table of equal entries that the host writes word by word; the last word of an entry makes the
+/// new entry effective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Name.
+    pub name: &'static str,
+    /// Byte offset in BAR2.
+    pub offset: u32,
+    /// Entries.
+    pub entries: u32,
+    /// Bytes of one entry.
+    pub entry_size: u32,
+    /// Meaning.
+    pub doc: &'static str,
+}
+
+impl Table {
+    /// The byte offset of entry `index`.
+    pub const fn entry(&self, index: u32) -> u32 {
+        self.offset + index * self.entry_size
+    }
+}
+
+/// Queue pairs; entries are [`QueuePairEntry`].
+pub const QUEUE_PAIRS: Table = Table {
+    name: "QUEUE_PAIRS",
+    offset: 0x01_0000,
+    entries: 256,
+    entry_size: 64,
+    doc: "Queue pair contexts, by local queue pair index.",
+};
+/// Memory regions; entries are [`MemoryRegionEntry`].
+pub const MEMORY_REGIONS: Table = Table {
+    name: "MEMORY_REGIONS",
+    offset: 0x02_0000,
+    entries: 1024,
+    entry_size: 32,
+    doc: "Memory regions, by the low 10 bits of the local key.",
+};
+/// Send queues; entries are [`SendQueueEntry`].
+pub const SEND_QUEUES: Table = Table {
+    name: "SEND_QUEUES",
+    offset: 0x03_0000,
+    entries: 256,
+    entry_size: 32,
+    doc: "Send queues, a queue pair's own or shared ones, by queue number.",
+};
+/// Completion queues; entries are [`CompletionQueueEntry`].
+pub const COMPLETION_QUEUES: Table = Table {
+    name: "COMPLETION_QUEUES",
+    offset: 0x04_0000,
+    entries: 64,
+    entry_size: 32,
+    doc: "Completion queues, by number.",
+};
+/// Doorbells: writing a queue's producer position (in blocks, modulo 2^32) starts the card on it.
+pub const DOORBELLS: Table = Table {
+    name: "DOORBELLS",
+    offset: 0x05_0000,
+    entries: 256,
+    entry_size: 4,
+    doc: "Send queue doorbells: the producer position in blocks, modulo 2^32.",
+};
+/// Queue pair states as the card sees them: reads return 1 while the queue pair is in error.
+pub const QUEUE_PAIR_ERRORS: Table = Table {
+    name: "QUEUE_PAIR_ERRORS",
+    offset: 0x06_0000,
+    entries: 256,
+    entry_size: 4,
+    doc: "Read only: 1 while the queue pair is in the error state, else 0.",
+};
+/// Send queue states as the card sees them: reads return 1 while the queue is halted by an error.
+pub const SEND_QUEUE_ERRORS: Table = Table {
+    name: "SEND_QUEUE_ERRORS",
+    offset: 0x07_0000,
+    entries: 256,
+    entry_size: 4,
+    doc: "Read only: 1 while the send queue is halted by an error, else 0.",
+};
+
+/// Every table, by offset.
+pub const TABLES: &[Table] = &[
+    QUEUE_PAIRS,
+    MEMORY_REGIONS,
+    SEND_QUEUES,
+    COMPLETION_QUEUES,
+    DOORBELLS,
+    QUEUE_PAIR_ERRORS,
+    SEND_QUEUE_ERRORS,
+];
+
+layout! {
+    /// A queue pair's context.
+    little struct QueuePairEntry: 64 {
+        /// The peer's MAC address.
+        dest_mac: u64 = 48,
+        /// 0.
+        reserved: u16 = 16,
+        /// The peer's IPv4 address.
+        dest_ip: u32 = 32,
+        /// The queue pair's number on the wire, 24 bits.
+        qpn: u32 = 32,
+        /// The peer's queue pair number, 24 bits.
+        dest_qpn: u32 = 32,
+        /// The queue key of UD.
+        qkey: u32 = 32,
+        /// Partition key.
+        pkey: u16 = 16,
+        /// A [`crate::roce::Transport`].
+        transport: u8 = 8,
+        /// Binary logarithm of the path MTU: 8 to 12.
+        log_mtu: u8 = 8,
+        /// The first packet sequence number, 24 bits; loaded when the last word is written.
+        start_psn: u32 = 32,
+        /// 0.
+        reserved2: u64 = 64,
+        /// 0.
+        reserved3: u64 = 64,
+        /// 0.
+        reserved4: u64 = 64,
+        /// 0.
+        reserved5: u32 = 32,
+        /// Last word: 1 ready to send, 0 reset. Writing it clears the error state.
+        state: u32 = 32,
+    }
+}
+
+layout! {
+    /// A memory region: what a local key allows.
+    little struct MemoryRegionEntry: 32 {
+        /// First byte, as the card addresses it.
+        addr: u64 = 64,
+        /// Bytes.
+        len: u64 = 64,
+        /// The whole local key; its low 10 bits are the entry's index.
+        lkey: u32 = 32,
+        /// 0.
+        reserved: u32 = 32,
+        /// 0.
+        reserved2: u32 = 32,
+        /// Last word: 1 valid, 0 not.
+        valid: u32 = 32,
+    }
+}
+
+layout! {
+    /// A send queue's ring in host memory.
+    little struct SendQueueEntry: 32 {
+        /// The ring; aligned to 64 bytes.
+        addr: u64 = 64,
+        /// Binary logarithm of the ring's blocks: 0 to 16.
+        log_blocks: u8 = 8,
+        /// 1: a shared send queue; 0: a queue pair's own.
+        shared: u8 = 8,
+        /// The completion queue that its requests complete to.
+        completion_queue: u16 = 16,
+        /// The owner of a queue that is not shared: local queue pair index.
+        qp: u32 = 32,
+        /// 0.
+        reserved: u32 = 32,
+        /// 0.
+        reserved2: u32 = 32,
+        /// 0.
+        reserved3: u32 = 32,
+        /// Last word: 1 enabled, 0 not. Writing it sets the queue's position to 0 and clears its
+        /// error.
+        enable: u32 = 32,
+    }
+}
+
+layout! {
+    /// A completion queue's ring in host memory.
+    little struct CompletionQueueEntry: 32 {
+        /// The ring; aligned to 64 bytes.
+        addr: u64 = 64,
+        /// Binary logarithm of its entries: 0 to 16.
+        log_entries: u8 = 8,
+        /// 0.
+        reserved: u32 = 24,
+        /// 0.
+        reserved2: u32 = 32,
+        /// 0.
+        reserved3: u32 = 32,
+        /// The consumer's position, in entries, modulo 2^32: written by the host as it takes
+        /// completions. The card never writes more than the ring's size ahead of it.
+        consumer: u32 = 32,
+        /// 0.
+        reserved4: u32 = 32,
+        /// Last word: 1 enabled, 0 not. Writing it sets the card's position to 0.
+        enable: u32 = 32,
+    }
+}

@@ -1,0 +1,226 @@
+//! RoCEv2 on the wire: Ethernet II, IPv4, UDP and the InfiniBand transport headers
+//! (IBTA 1.4 chapter 9 and annex A17).
+
+use crate::layout;
+
+/// The UDP destination port of RoCEv2.
+pub const UDP_PORT: u16 = 4791;
+/// EtherType of IPv4.
+pub const ETHERTYPE_IPV4: u16 = 0x0800;
+/// IP protocol number of UDP.
+pub const IP_PROTOCOL_UDP: u8 = 17;
+/// The default partition key.
+pub const DEFAULT_PKEY: u16 = 0xffff;
+/// Time to live of the frames that the card sends.
+pub const TTL: u8 = 64;
+/// Bytes of the invariant CRC.
+pub const ICRC_SIZE: usize = 4;
+/// Bytes on a 100 Gb/s wire beside the frame: preamble and start 8, gap 12, FCS 4.
+pub const WIRE_OVERHEAD: usize = 24;
+/// Path MTUs, in bytes of payload.
+pub const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
+
+layout! {
+    /// Ethernet II header.
+    network struct Ethernet: 14 {
+        /// Destination MAC address.
+        destination: u64 = 48,
+        /// Source MAC address.
+        source: u64 = 48,
+        /// 0x0800 for IPv4.
+        ethertype: u16 = 16,
+    }
+}
+
+layout! {
+    /// IPv4 header without options (RFC 791).
+    network struct Ipv4: 20 {
+        /// 4.
+        version: u8 = 4,
+        /// Header length in words: 5.
+        ihl: u8 = 4,
+        /// Type of service.
+        tos: u8 = 8,
+        /// Bytes of header and payload.
+        total_length: u16 = 16,
+        /// Identification: 0 (atomic datagram, RFC 6864).
+        identification: u16 = 16,
+        /// Flags: 2, don't fragment.
+        flags: u8 = 3,
+        /// Fragment offset: 0.
+        fragment: u16 = 13,
+        /// Time to live.
+        ttl: u8 = 8,
+        /// 17: UDP.
+        protocol: u8 = 8,
+        /// Header checksum.
+        checksum: u16 = 16,
+        /// Source address.
+        source: u32 = 32,
+        /// Destination address.
+        destination: u32 = 32,
+    }
+}
+
+layout! {
+    /// UDP header (RFC 768).
+    network struct Udp: 8 {
+        /// Source port: entropy for ECMP, `0xc000 | qpn & 0x3fff`.
+        source_port: u16 = 16,
+        /// 4791.
+        destination_port: u16 = 16,
+        /// Bytes of header and payload.
+        length: u16 = 16,
+        /// 0: not used.
+        checksum: u16 = 16,
+    }
+}
+
+layout! {
+    /// Base transport header.
+    network struct Bth: 12 {
+        /// Transport (3 bits) and operation (5 bits).
+        opcode: u8 = 8,
+        /// Solicited event.
+        solicited: u8 = 1,
+        /// Migration request: 1, migrated.
+        migration: u8 = 1,
+        /// Pad bytes after the payload.
+        pad: u8 = 2,
+        /// Transport header version: 0.
+        version: u8 = 4,
+        /// Partition key.
+        pkey: u16 = 16,
+        /// FECN, BECN and reserved bits: 0, and masked in the ICRC.
+        resv8a: u8 = 8,
+        /// Destination queue pair.
+        dest_qp: u32 = 24,
+        /// Acknowledge request.
+        ack_req: u8 = 1,
+        /// 0.
+        resv7: u8 = 7,
+        /// Packet sequence number.
+        psn: u32 = 24,
+    }
+}
+
+layout! {
+    /// RDMA extended transport header.
+    network struct Reth: 16 {
+        /// Remote virtual address.
+        virtual_address: u64 = 64,
+        /// Remote key.
+        rkey: u32 = 32,
+        /// Bytes of the whole message.
+        dma_length: u32 = 32,
+    }
+}
+
+layout! {
+    /// Datagram extended transport header.
+    network struct Deth: 8 {
+        /// Queue key.
+        qkey: u32 = 32,
+        /// 0.
+        reserved: u8 = 8,
+        /// Source queue pair.
+        source_qp: u32 = 24,
+    }
+}
+
+layout! {
+    /// Immediate data.
+    network struct ImmDt: 4 {
+        /// The value.
+        value: u32 = 32,
+    }
+}
+
+layout! {
+    /// ACK extended transport header.
+    network struct Aeth: 4 {
+        /// [`syndrome`].
+        syndrome: u8 = 8,
+        /// Message sequence number.
+        msn: u32 = 24,
+    }
+}
+
+/// AETH syndromes (IBTA 1.4 section 9.7.5.2.1, table 45 and on).
+pub mod syndrome {
+    /// Top three bits of the syndrome: 000 ACK, 001 RNR NAK, 011 NAK.
+    pub const KIND_MASK: u8 = 0xe0;
+    /// An acknowledgement; the low five bits are credits, 31 for none given.
+    pub const ACK: u8 = 0x00;
+    /// Receiver not ready.
+    pub const RNR_NAK: u8 = 0x20;
+    /// NAK: PSN sequence error.
+    pub const NAK_PSN: u8 = 0x60;
+    /// NAK: invalid request.
+    pub const NAK_INVALID_REQUEST: u8 = 0x61;
+    /// NAK: remote access error.
+    pub const NAK_REMOTE_ACCESS: u8 = 0x62;
+    /// NAK: remote operational error.
+    pub const NAK_REMOTE_OPERATION: u8 = 0x63;
+}
+
+/// The transport of a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Transport {
+    /// Reliable connection.
+    Rc = 0,
+    /// Unreliable connection.
+    Uc = 1,
+    /// Unreliable datagram.
+    Ud = 2,
+}
+
+impl Transport {
+    /// Every transport, in code order.
+    pub const ALL: [Self; 3] = [Self::Rc, Self::Uc, Self::Ud];
+
+    /// The transport with that code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// The top three bits of the BTH opcode, in place.
+    pub const fn opcode_bits(self) -> u8 {
+        match self {
+            Self::Rc => 0x00,
+            Self::Uc => 0x20,
+            Self::Ud => 0x60,
+        }
+    }
+}
+
+/// The low five bits of BTH opcodes (IBTA 1.4 table 38).
+pub mod operation {
+    /// First packet of a SEND.
+    pub const SEND_FIRST: u8 = 0x00;
+    /// Middle packet of a SEND.
+    pub const SEND_MIDDLE: u8 = 0x01;
+    /// Last packet of a SEND.
+    pub const SEND_LAST: u8 = 0x02;
+    /// Last packet of a SEND with immediate.
+    pub const SEND_LAST_IMM: u8 = 0x03;
+    /// The only packet of a SEND.
+    pub const SEND_ONLY: u8 = 0x04;
+    /// The only packet of a SEND with immediate.
+    pub const SEND_ONLY_IMM: u8 = 0x05;
+    /// First packet of an RDMA WRITE; carries a RETH.
+    pub const WRITE_FIRST: u8 = 0x06;
+    /// Middle packet of an RDMA WRITE.
+    pub const WRITE_MIDDLE: u8 = 0x07;
+    /// Last packet of an RDMA WRITE.
+    pub const WRITE_LAST: u8 = 0x08;
+    /// Last packet of an RDMA WRITE with immediate.
+    pub const WRITE_LAST_IMM: u8 = 0x09;
+    /// The only packet of an RDMA WRITE; carries a RETH.
+    pub const WRITE_ONLY: u8 = 0x0a;
+    /// The only packet of an RDMA WRITE with immediate; carries a RETH.
+    pub const WRITE_ONLY_IMM: u8 = 0x0b;
+    /// Acknowledge; carries an AETH.
+    pub const ACKNOWLEDGE: u8 = 0x11;
+}

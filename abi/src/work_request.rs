@@ -1,0 +1,190 @@
+//! Work requests as they stand in a send queue's ring (D-RDMA section 3).
+//!
+//! A work queue entry (WQE) is a run of 16-byte *granules* that starts on a 64-byte *block*:
+//!
+//! ```text
+//! WqeHeader (2) { Destination (2) { region }* }*
+//! region, contiguous:      RegionHeader (1)
+//! region, all others:      RegionHeader (1) RegionShape (1) Element (1) * elements
+//! ```
+//!
+//! The rest of the last block is padding. A WQE may wrap around the end of its ring between blocks.
+
+use crate::layout;
+
+/// Bytes of a granule.
+pub const GRANULE: usize = 16;
+/// Bytes of a block: the unit of ring positions.
+pub const BLOCK: usize = 64;
+/// Regions of one destination, at most.
+pub const MAX_REGIONS: usize = 16;
+/// Extents or columns of one region, at most.
+pub const MAX_ELEMENTS: usize = 16;
+/// Destinations of one shared send queue request, at most.
+pub const MAX_DESTINATIONS: usize = 64;
+/// Bytes of one message, at most (IBTA 1.4 section 9.7.7.1.2: 2^31).
+pub const MAX_MESSAGE: u64 = 1 << 31;
+/// The first byte of a WQE.
+pub const WQE_MAGIC: u8 = 0xd7;
+/// Granules of one WQE, at most.
+pub const MAX_WQE_GRANULES: usize = 2 + MAX_DESTINATIONS * (2 + MAX_REGIONS * (2 + MAX_ELEMENTS));
+
+layout! {
+    /// The head of a work queue entry.
+    little struct WqeHeader: 32 {
+        /// [`WQE_MAGIC`].
+        magic: u8 = 8,
+        /// An [`Opcode`].
+        opcode: u8 = 8,
+        /// [`flags`]; the others are 0.
+        flags: u8 = 8,
+        /// 0.
+        reserved: u8 = 8,
+        /// Destinations that follow: 1 for a queue pair's own queue, 1 to 64 for a shared one.
+        destinations: u16 = 16,
+        /// 0.
+        reserved2: u16 = 16,
+        /// Granules of the whole entry, this head included, padding not.
+        granules: u32 = 32,
+        /// The ring position of the entry's first block, counted in blocks since the queue was
+        /// made, modulo 2^32. It tells an entry from a stale one of an earlier lap.
+        position: u32 = 32,
+        /// The application's name for the request; comes back in its completion.
+        wr_id: u64 = 64,
+        /// Units packed into one message; at least 1.
+        rows_per_message: u32 = 32,
+        /// Immediate data, for the opcodes that carry it.
+        imm: u32 = 32,
+    }
+}
+
+/// Bits of [`WqeHeader::flags`].
+pub mod flags {
+    /// The row mask is `Element` instead of `Period`.
+    pub const ELEMENT_MASK: u8 = 1 << 0;
+}
+
+layout! {
+    /// One destination of a work queue entry.
+    little struct Destination: 32 {
+        /// Local queue pair number.
+        qp: u32 = 32,
+        /// Regions that follow, 0 to 16.
+        regions: u16 = 16,
+        /// 0.
+        reserved: u16 = 16,
+        /// Where the first message of a WRITE goes.
+        remote_addr: u64 = 64,
+        /// The remote key of a WRITE.
+        rkey: u32 = 32,
+        /// Two bits a region, the first region's lowest: a [`RegionType`]; unused bits are 0.
+        types: u32 = 32,
+        /// 0.
+        reserved2: u64 = 64,
+    }
+}
+
+layout! {
+    /// The first granule of every region. For a contiguous one it is a whole scatter-gather
+    /// element, laid out as verbs have it.
+    little struct RegionHeader: 16 {
+        /// Contiguous, strided: the base. Bitmapped: the bitmap. Pointer-mapped: the pointer array.
+        addr: u64 = 64,
+        /// Contiguous: bytes, at least 1. Strided: periods. Bitmapped: rows (bits). Pointer-mapped:
+        /// pointers.
+        count: u32 = 32,
+        /// The local key of the memory at `addr`.
+        lkey: u32 = 32,
+    }
+}
+
+layout! {
+    /// The second granule of every region but a contiguous one.
+    little struct RegionShape: 16 {
+        /// Strided: bytes from one period to the next, at least 1. Others: 0.
+        period: u64 = 64,
+        /// Pointer-mapped: the local key of the memory that the pointers point to. Others: 0.
+        target_lkey: u32 = 32,
+        /// Elements that follow, 1 to 16.
+        elements: u16 = 16,
+        /// 0.
+        reserved: u16 = 16,
+    }
+}
+
+layout! {
+    /// An extent of a strided or pointer-mapped region's pattern, or a column of a bitmapped one.
+    little struct Element: 16 {
+        /// Extent: bytes from the start of the period or record. Column: the address of its row 0.
+        offset: u64 = 64,
+        /// Extent: bytes. Column: bytes of one value, which is also the distance to the next row's.
+        /// At least 1.
+        len: u32 = 32,
+        /// Column: the local key of its memory. Extent: 0.
+        lkey: u32 = 32,
+    }
+}
+
+/// What a work request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Opcode {
+    /// SEND: the message lands in the receiver's next receive buffer.
+    Send = 0,
+    /// SEND with immediate data.
+    SendImm = 1,
+    /// RDMA WRITE.
+    Write = 2,
+    /// RDMA WRITE with immediate data.
+    WriteImm = 3,
+}
+
+impl Opcode {
+    /// Every opcode, in code order.
+    pub const ALL: [Self; 4] = [Self::Send, Self::SendImm, Self::Write, Self::WriteImm];
+
+    /// The opcode with that code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// True for the opcodes that carry immediate data.
+    pub fn has_imm(self) -> bool {
+        matches!(self, Self::SendImm | Self::WriteImm)
+    }
+
+    /// True for the opcodes that carry a remote address.
+    pub fn is_write(self) -> bool {
+        matches!(self, Self::Write | Self::WriteImm)
+    }
+}
+
+/// The shape of a region (D-RDMA sections 3.1 and 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RegionType {
+    /// One run of bytes: a scatter-gather element.
+    Contiguous = 0,
+    /// A pattern of extents, repeated every period.
+    Strided = 1,
+    /// The rows that a bitmap selects, from up to 16 columns.
+    Bitmapped = 2,
+    /// A pattern of extents at every pointer of an array.
+    PointerMapped = 3,
+}
+
+impl RegionType {
+    /// Every type, in code order.
+    pub const ALL: [Self; 4] =
+        [Self::Contiguous, Self::Strided, Self::Bitmapped, Self::PointerMapped];
+
+    /// The type of region `index` in [`Destination::types`].
+    pub fn of(types: u32, index: usize) -> Self {
+        Self::ALL[(types >> (2 * index) & 3) as usize]
+    }
+}
+
+/// Blocks that a WQE of that many granules takes in its ring.
+pub const fn blocks(granules: usize) -> usize {
+    granules.div_ceil(BLOCK / GRANULE)
+}
