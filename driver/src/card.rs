@@ -1,0 +1,49 @@
+//! The trait that every back end implements.
+
+use crate::memory::DmaMemory;
+
+/// Why a card did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CardError {
+    /// A range of I/O virtual addresses that cannot be mapped.
+    #[error("cannot map {size} B at {iova:#x}: {reason}")]
+    Map {
+        /// First I/O virtual address.
+        iova: u64,
+        /// Bytes.
+        size: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// A register access outside the card's register space, or not aligned to 4 bytes.
+    #[error("no register at offset {offset:#x}")]
+    Register {
+        /// The offset in BAR2.
+        offset: u32,
+    },
+    /// The card, or what simulates it, has stopped working.
+    #[error("the card failed: {0}")]
+    Failed(String),
+}
+
+/// A D-RDMA card: what a real board offers to software, and nothing more.
+pub trait Card: Send {
+    /// Reads the 32-bit register at `offset` in BAR2.
+    fn read(&mut self, offset: u32) -> Result<u32, CardError>;
+
+    /// Writes the 32-bit register at `offset` in BAR2. Writes take effect in order; everything
+    /// that the caller wrote to DMA-able memory before is visible to the card.
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError>;
+
+    /// Makes `memory` visible to the card at I/O virtual address `iova`, a multiple of 4096.
+    /// The card keeps the memory alive until it is unmapped.
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError>;
+
+    /// Takes back what [`Card::map`] gave. When this returns, the card no longer touches it.
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError>;
+
+    /// Lets a simulated card's time go on for a while (some hundred cycles); a real card's time
+    /// goes on by itself, and this does nothing. Call it in every polling loop.
+    fn progress(&mut self) -> Result<(), CardError>;
+}
