@@ -1,2 +1,3 @@
 //! What several blocks share, and what the kernel language cannot say.
+pub mod app_block;
 pub mod skid;
