@@ -18,6 +18,8 @@ mod expression;
 mod kernel;
 mod module;
 mod names;
+#[cfg(test)]
+mod sample;
 mod survey;
 #[cfg(test)]
 mod tests;
