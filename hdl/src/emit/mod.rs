@@ -19,6 +19,8 @@ mod kernel;
 mod module;
 mod names;
 #[cfg(test)]
+mod refusals;
+#[cfg(test)]
 mod sample;
 mod survey;
 #[cfg(test)]
