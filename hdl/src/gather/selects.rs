@@ -36,6 +36,7 @@ pub struct Selects {
     pub select: [Signal<Out, Bits<7>>; 64],
     covers: [DFF<Bits<64>>; 16],
     delta: [DFF<Bits<7>>; 16],
+    positions: Signal<Local, Bits<97>>,
     end: [Signal<Local, Bits<7>>; 16],
     merged: DFF<Bits<64>>,
     selects: [DFF<Bits<7>>; 64],
@@ -59,6 +60,7 @@ impl Default for Selects {
             select: array_init(|_| Signal::default()),
             covers: array_init(|_| DFF::default()),
             delta: array_init(|_| DFF::default()),
+            positions: Signal::default(),
             end: array_init(|_| Signal::default()),
             merged: DFF::default(),
             selects: array_init(|_| DFF::default()),
@@ -76,10 +78,11 @@ impl Logic for Selects {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, merged);
+        self.positions.next = bit_cast::<97, 96>(self.pos.val());
         for l in 0..16 {
-            self.covers[l].clk.next = self.clk.val();
-            self.delta[l].clk.next = self.clk.val();
-            self.end[l].next = bit_cast::<7, 6>(self.pos.val().get_bits::<6>(l * 6))
+            self.covers[l].clock.next = self.clk.val();
+            self.delta[l].clock.next = self.clk.val();
+            self.end[l].next = (self.positions.val().get_bits::<7>(l * 6) & 0x3f)
                 + self.len.val().get_bits::<7>(l * 7);
             self.covers[l].d.next = 0.into();
             if self.used.val().get_bit(l) {
@@ -87,7 +90,7 @@ impl Logic for Selects {
                     & !(self.ones.val() << self.end[l].val());
             }
             self.delta[l].d.next = self.ram.val().get_bits::<7>(l * 17)
-                - bit_cast::<7, 6>(self.pos.val().get_bits::<6>(l * 6));
+                - (self.positions.val().get_bits::<7>(l * 6) & 0x3f);
         }
         self.all.next = 0.into();
         for l in 0..16 {
@@ -112,7 +115,7 @@ impl Logic for Selects {
         self.merged.d.next = self.all.val();
         self.mask.next = self.merged.q.val();
         for k in 0..64 {
-            self.selects[k].clk.next = self.clk.val();
+            self.selects[k].clock.next = self.clk.val();
             self.selects[k].d.next = self.column[k].val() + self.index[k].val();
             self.select[k].next = self.selects[k].q.val();
         }
