@@ -2,7 +2,6 @@
 //! (IBTA 1.4 sections 9.3, 9.6 and annex A17).
 
 use drdma_abi::{
-    Layout as _,
     roce::{
         Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth, TTL,
         Transport, UDP_PORT, Udp, operation,
@@ -183,11 +182,8 @@ pub fn assemble<E>(
         length: (Udp::SIZE + transport) as u16,
         checksum: 0,
     };
-    let ethernet = Ethernet {
-        destination: flow.dest_mac,
-        source: flow.source_mac,
-        ethertype: ETHERTYPE_IPV4,
-    };
+    let ethernet =
+        Ethernet { destination: flow.dest_mac, source: flow.source_mac, ethertype: ETHERTYPE_IPV4 };
     let mut frame = Vec::with_capacity(Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + transport);
     frame.extend(ethernet.to_bytes());
     frame.extend(ip.to_bytes());
