@@ -16,8 +16,7 @@ pub const CONTROL: u64 = BASE + 0x3000;
 /// The key of all of it.
 pub const LKEY: u32 = 0x7001;
 
-/// Test memory: every byte tells its place, but for the control part, which holds pointers into the
-/// memory on its even pages' halves and random bits otherwise.
+/// Test memory: random bytes, but for 128 pointers into it at [`CONTROL`].
 pub fn memory() -> Vec<u8> {
     let mut state = 0x1234_5678_9abc_def1_u64;
     let mut bytes: Vec<u8> = (0..SIZE as usize)
@@ -62,23 +61,18 @@ pub fn region() -> impl Strategy<Value = Region> {
         width,
         lkey: LKEY,
     });
-    let bitmapped = (1024..2048u64, 0u32..200, vec(column, 1..=16)).prop_map(
-        |(offset, rows, columns)| Region::Bitmapped {
-            bitmap: CONTROL + offset,
-            rows,
-            lkey: LKEY,
-            columns,
-        },
-    );
-    let pointer_mapped = (0..64u64, 0u32..64, extents()).prop_map(|(first, count, pattern)| {
-        Region::PointerMapped {
+    let bitmapped =
+        (1024..2048u64, 0u32..200, vec(column, 1..=16)).prop_map(|(offset, rows, columns)| {
+            Region::Bitmapped { bitmap: CONTROL + offset, rows, lkey: LKEY, columns }
+        });
+    let pointer_mapped =
+        (0..64u64, 0u32..64, extents()).prop_map(|(first, count, pattern)| Region::PointerMapped {
             pointers: CONTROL + first * 8,
             count,
             lkey: LKEY,
             target_lkey: LKEY,
             pattern,
-        }
-    });
+        });
     prop_oneof![contiguous, strided, bitmapped, pointer_mapped]
 }
 

@@ -97,9 +97,10 @@ fn a_window_is_measured_with_the_gaps_that_it_reads() {
 fn a_fragment_longer_than_a_window_spans_several() {
     let region = [Region::Contiguous { addr: 10, len: 100_000, lkey: 1 }];
     let windows = plan(settings(0), &[&region], RowMask::Period);
-    assert_eq!(windows.iter().map(Window::read_bytes).collect::<Vec<_>>(), [
-        32768, 32768, 32768, 1696
-    ]);
+    assert_eq!(
+        windows.iter().map(Window::read_bytes).collect::<Vec<_>>(),
+        [32768, 32768, 32768, 1696]
+    );
     assert_eq!(windows.iter().map(|w| w.units[0]).collect::<Vec<_>>(), [0, 0, 0, 1]);
 }
 

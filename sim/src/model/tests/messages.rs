@@ -65,8 +65,8 @@ fn the_largest_request_is_measured_at_once() {
         assert!(messages.longest() > 1 << 64);
     }
     // Patterns of 1 to 16 elements repeat together only after 720,720 units.
-    let regions: Vec<Region> = (1..=16).map(|n| strided(720_720 / n * 7, &vec![1; n as usize]))
-        .collect();
+    let regions: Vec<Region> =
+        (1..=16).map(|n| strided(720_720 / n * 7, &vec![1; n as usize])).collect();
     let rows: Vec<u64> = (1..=16).map(|n| 720_720 / n * 7).collect();
     let messages = Messages::new(&regions, &rows, RowMask::Element, 1).unwrap();
     assert_eq!(messages.longest(), 16);

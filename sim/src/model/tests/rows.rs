@@ -63,9 +63,13 @@ fn an_element_is_one_extent_of_a_strided_region_but_a_whole_row_of_others() {
 fn bits_are_taken_from_the_lowest_and_not_beyond_the_rows() {
     let columns = vec![Column { base: 0, width: 2, lkey: 1 }];
     let memory = Segments::new().with(50, [0b1000_0001, 0, 0b0000_0110]);
-    for (rows, expected) in
-        [(0, vec![]), (7, vec![0]), (8, vec![0, 14]), (18, vec![0, 14, 34]), (24, vec![0, 14, 34, 36])]
-    {
+    for (rows, expected) in [
+        (0, vec![]),
+        (7, vec![0]),
+        (8, vec![0, 14]),
+        (18, vec![0, 14, 34]),
+        (24, vec![0, 14, 34, 36]),
+    ] {
         let region = Region::Bitmapped { bitmap: 50, rows, lkey: 1, columns: columns.clone() };
         let units = walk(&[region], RowMask::Period, &memory);
         let addresses: Vec<u64> = units.iter().map(|unit| unit[0].0).collect();
