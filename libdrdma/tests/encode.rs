@@ -28,8 +28,7 @@ enum Description {
 fn description() -> impl Strategy<Value = Description> {
     let pattern = || vec((0u64..1000, 1u64..100), 1..=16);
     prop_oneof![
-        (0u64..60000, 1u64..5000)
-            .prop_map(|(offset, len)| Description::Contiguous { offset, len }),
+        (0u64..60000, 1u64..5000).prop_map(|(offset, len)| Description::Contiguous { offset, len }),
         (0u64..30000, 1u64..300, 0u64..100, pattern()).prop_map(
             |(offset, period, count, pattern)| Description::Strided {
                 offset,
@@ -86,11 +85,8 @@ impl Description {
             Some(RegionShape { period, target_lkey, elements: elements as u16, reserved: 0 })
         };
         let extents = |pattern: &[(u64, u64)]| {
-            let element = |(offset, len): &(u64, u64)| Element {
-                offset: *offset,
-                len: *len as u32,
-                lkey: 0,
-            };
+            let element =
+                |(offset, len): &(u64, u64)| Element { offset: *offset, len: *len as u32, lkey: 0 };
             pattern.iter().map(element).collect()
         };
         match self {
