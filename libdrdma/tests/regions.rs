@@ -187,6 +187,9 @@ fn the_pointer_array_is_checked_and_the_records_length() {
         refused(region(3, 1)),
         "pointer-mapped region: byte 24 is outside the memory region of 24 B (pointers)"
     );
+    let pointer = PointerMapped::new(&pointers, &m).count(1).extent(0, 1);
+    assert!(pointer.clone().offset(16).build().is_ok());
+    assert!(pointer.offset(17).build().is_err());
     assert_eq!(
         refused(region(1, 65537)),
         "pointer-mapped region: byte 65536 is outside the memory region of 65536 B (extent 0)"
