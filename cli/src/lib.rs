@@ -1,1 +1,3 @@
-//! The drdma command: run, explain and demo.
+//! The `drdma` command as a library: job files, and running them on a device.
+
+pub mod job;
