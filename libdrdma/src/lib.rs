@@ -1,1 +1,32 @@
-//! Declarative RDMA verbs: regions with gaps, post_send, post_ssq_send.
+//! Declarative RDMA verbs: regions with gaps, `post_send`, `post_ssq_send`.
+
+mod address;
+mod completion_queue;
+mod context;
+mod memory_region;
+mod post_error;
+mod protection_domain;
+mod queue_pair;
+mod region;
+mod shared_send_queue;
+mod work_request;
+
+pub use drdma_abi::{completion::Status, register::counter, roce::Transport};
+pub use drdma_driver::{Card, CardError, DmaMemory};
+
+pub use address::{MacAddress, ParseMacError};
+pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion};
+pub use context::{Context, Counters, Error, Options, Statistics};
+pub use memory_region::{MemoryRegion, MemoryRegionError};
+pub use post_error::PostError;
+pub use protection_domain::ProtectionDomain;
+pub use queue_pair::{
+    ModifyError, PostGuard, QueuePair, QueuePairAttributes, QueuePairBuilder, QueuePairState,
+};
+pub use region::{
+    Bitmapped, Column, Contiguous, Extent, PointerMapped, Region, RegionError, Strided,
+};
+pub use shared_send_queue::{SharedPostGuard, SharedSendQueue, SharedSendQueueBuilder};
+pub use work_request::{
+    Destination, Operation, RowMask, SharedOperation, SharedWorkRequest, WorkRequest,
+};
