@@ -135,8 +135,8 @@ mod tests {
         let end = |n: u8| Endpoint { mac: [2, 0, 0, 0, 0, n], ip: [10, 0, 0, n] };
         let transport = Transport { qpn: 17, dest_qpn: 33, opcode: 4, ack: true, psn: 0xffffff };
         let frame = build(&end(1), &end(2), &transport, &[], b"hello");
-        let head = "020000000002020000000001080045000038000040004011\
-                    26b30a0000010a000002c01112b700240000\
+        let head = "020000000002020000000001080045000034000040004011\
+                    26b70a0000010a000002c01112b700200000\
                     0470ffff0000002180ffffff";
         assert_eq!(frame[..BTH + 12], unhex(head), "{}", crate::expect::hex(&frame));
         assert_eq!(frame.len(), BTH + 12 + 8 + 4);

@@ -3,3 +3,5 @@
 pub mod capture;
 pub mod expect;
 pub mod frame;
+pub mod random;
+pub mod random_job;
