@@ -1,3 +1,5 @@
 //! The `drdma` command as a library: job files, and running them on a device.
 
 pub mod job;
+pub mod record;
+pub mod run;
