@@ -376,13 +376,9 @@ pub fn check_contents<M: HostMemory + ?Sized>(
             rows.push(count);
             limits.push(limit);
         }
-        let messages = Messages::new(
-            &destination.regions,
-            &rows,
-            request.row_mask,
-            request.rows_per_message,
-        )
-        .map_err(|error| fails(Status::LocalQpOperationError, error.into()))?;
+        let messages =
+            Messages::new(&destination.regions, &rows, request.row_mask, request.rows_per_message)
+                .map_err(|error| fails(Status::LocalQpOperationError, error.into()))?;
         let limit = match directory.queue_pair(destination.qp) {
             Some(QueuePair { transport: Transport::Ud, mtu, .. }) => u64::from(mtu),
             _ => MAX_MESSAGE,

@@ -183,11 +183,8 @@ pub fn assemble<E>(
         length: (Udp::SIZE + transport) as u16,
         checksum: 0,
     };
-    let ethernet = Ethernet {
-        destination: flow.dest_mac,
-        source: flow.source_mac,
-        ethertype: ETHERTYPE_IPV4,
-    };
+    let ethernet =
+        Ethernet { destination: flow.dest_mac, source: flow.source_mac, ethertype: ETHERTYPE_IPV4 };
     let mut frame = Vec::with_capacity(Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + transport);
     frame.extend(ethernet.to_bytes());
     frame.extend(ip.to_bytes());

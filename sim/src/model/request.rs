@@ -202,11 +202,7 @@ fn encode_region(region: &Region, bytes: &mut Vec<u8>) {
             RegionShape::default(),
             columns
                 .iter()
-                .map(|column| Element {
-                    offset: column.base,
-                    len: column.width,
-                    lkey: column.lkey,
-                })
+                .map(|column| Element { offset: column.base, len: column.width, lkey: column.lkey })
                 .collect(),
         ),
         Region::PointerMapped { pointers, count, lkey, target_lkey, pattern } => (
@@ -300,13 +296,9 @@ pub fn decode_region(kind: RegionType, granules: &[u8]) -> Result<(Region, &[u8]
     let pattern = || elements.iter().map(|e| Extent { offset: e.offset, len: e.len }).collect();
     let region = match kind {
         RegionType::Contiguous => unreachable!("returned above"),
-        RegionType::Strided => Region::Strided {
-            base: addr,
-            period: shape.period,
-            count,
-            lkey,
-            pattern: pattern(),
-        },
+        RegionType::Strided => {
+            Region::Strided { base: addr, period: shape.period, count, lkey, pattern: pattern() }
+        }
         RegionType::Bitmapped => Region::Bitmapped {
             bitmap: addr,
             rows: count,

@@ -407,9 +407,8 @@ impl Peer {
         let (reth, writable) = (frame.reth?, self.config.writable?);
         let end = u128::from(reth.virtual_address) + u128::from(reth.dma_length);
         let limit = u128::from(writable.addr) + u128::from(writable.len);
-        let good = reth.rkey == writable.rkey
-            && reth.virtual_address >= writable.addr
-            && end <= limit;
+        let good =
+            reth.rkey == writable.rkey && reth.virtual_address >= writable.addr && end <= limit;
         if good {
             return None;
         }
@@ -435,10 +434,9 @@ impl Peer {
                     self.errors.push(PeerError::Sequence { opcode, state: "inside a message" });
                 }
                 let kind = match frame.reth {
-                    Some(reth) => MessageKind::Write {
-                        remote_addr: reth.virtual_address,
-                        rkey: reth.rkey,
-                    },
+                    Some(reth) => {
+                        MessageKind::Write { remote_addr: reth.virtual_address, rkey: reth.rkey }
+                    }
                     None => MessageKind::Send,
                 };
                 let psn = frame.bth.psn;
@@ -519,8 +517,7 @@ pub fn acknowledgement(flow: &Flow, syndrome: u8, psn: u32, msn: u32) -> Vec<u8>
         ..Bth::default()
     };
     let aeth = Aeth { syndrome, msn: msn & MASK_24 };
-    let Ok(frame) =
-        packets::assemble(flow, bth, &aeth.to_bytes(), 0, |_| Ok::<(), Infallible>(()));
+    let Ok(frame) = packets::assemble(flow, bth, &aeth.to_bytes(), 0, |_| Ok::<(), Infallible>(()));
     frame
 }
 
