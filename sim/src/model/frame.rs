@@ -2,12 +2,9 @@
 
 use std::ops::Range;
 
-use drdma_abi::{
-    Layout as _,
-    roce::{
-        Aeth, Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth,
-        Transport, UDP_PORT, Udp, operation,
-    },
+use drdma_abi::roce::{
+    Aeth, Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth,
+    Transport, UDP_PORT, Udp, operation,
 };
 
 use crate::model::icrc;

@@ -2,7 +2,6 @@
 //! (IBTA 1.4 sections 9.3, 9.6 and annex A17).
 
 use drdma_abi::{
-    Layout as _,
     roce::{
         Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth, TTL,
         Transport, UDP_PORT, Udp, operation,

@@ -2,9 +2,8 @@
 
 use std::{collections::HashMap, convert::Infallible};
 
-use drdma_abi::{
-    Layout as _,
-    roce::{Aeth, Bth, DEFAULT_PKEY, Ethernet, Ipv4, TTL, Transport, operation, syndrome},
+use drdma_abi::roce::{
+    Aeth, Bth, DEFAULT_PKEY, Ethernet, Ipv4, TTL, Transport, operation, syndrome,
 };
 
 use crate::{
@@ -193,12 +192,6 @@ pub enum PeerError {
         /// Key.
         rkey: u32,
     },
-    /// A packet that came after the peer had refused one for good.
-    #[error("packet {psn:#x} after a fatal NAK")]
-    AfterNak {
-        /// Its sequence number.
-        psn: u32,
-    },
 }
 
 /// A message of which packets are still to come.
@@ -219,7 +212,7 @@ pub struct Peer {
     partial: Option<Partial>,
     /// A NAK for a gap was sent, and the gap is still there.
     gap_reported: bool,
-    /// A fatal NAK was sent.
+    /// A NAK was sent; without retransmission nothing good can follow.
     refused: bool,
     msn: u32,
     messages: Vec<Message>,
@@ -277,6 +270,7 @@ impl Peer {
     /// Changes how it answers from now on.
     pub fn set_behaviour(&mut self, behaviour: Behaviour) {
         self.config.behaviour = behaviour;
+        self.refused = false;
     }
 
     /// The messages that arrived whole, in order.
@@ -326,13 +320,15 @@ impl Peer {
         let source = frame.deth.map_or(self.config.card_qpn, |deth| deth.source_qp);
         let psn = frame.bth.psn;
         if self.refused {
-            self.errors.push(PeerError::AfterNak { psn });
+            // Sent before the sender knew.
             return None;
         }
         let expected = *self.expected.entry(source).or_insert(psn);
         let distance = psn_distance(psn, expected);
         if distance != 0 {
-            self.errors.push(PeerError::Psn { found: psn, expected });
+            if !self.gap_reported {
+                self.errors.push(PeerError::Psn { found: psn, expected });
+            }
             if self.config.transport == Transport::Rc {
                 return self.out_of_order(frame, distance, expected);
             }
@@ -347,7 +343,7 @@ impl Peer {
             };
             let refusal = refusal.or_else(|| self.check_access(frame));
             if let Some(code) = refusal {
-                self.refused = code & syndrome::KIND_MASK != syndrome::RNR_NAK;
+                self.refused = true;
                 return Some(self.answer(frame, code, psn));
             }
         }
