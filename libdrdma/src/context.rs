@@ -1,18 +1,33 @@
 //! An open card: the root of everything else.
 
-use std::{net::Ipv4Addr, sync::Arc};
+use std::{
+    fmt,
+    net::Ipv4Addr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, AtomicU32, Ordering},
+    },
+};
 
-use drdma_driver::{Card, CardError};
+use drdma_abi::register::{
+    ACK_TIMEOUT, COMPLETION_QUEUES, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW,
+    MAX_READ, MEMORY_REGIONS, MERGE_THRESHOLD, QUEUE_PAIRS, SEND_QUEUES, Table,
+};
+use drdma_driver::{Card, CardError, Device, DmaMemory, OpenError};
 
-use crate::{MacAddress, ProtectionDomain, completion_queue::CompletionQueueBuilder};
+use crate::{
+    MacAddress, ProtectionDomain, QueuePairState, completion_queue::CompletionQueueBuilder,
+    index_pool::IndexPool,
+};
 
 /// How a card is set up when it is opened.
 ///
 /// ```
 /// use libdrdma::{MacAddress, Options};
 ///
-/// let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
-/// assert_eq!(options.merge_threshold, None);
+/// let mut options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
+/// assert_eq!(options.merge_threshold, None, "the card's own value");
+/// options.merge_threshold = Some(128);
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -24,11 +39,11 @@ pub struct Options {
     /// Longest DMA read in bytes that the optimizer forms, a power of two from 64 to 4096;
     /// `None` leaves the card's own value.
     pub max_read: Option<u32>,
-    /// The widest gap in bytes that the optimizer reads through (D-RDMA section 4.1); `None`
-    /// leaves the card's own value.
+    /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
+    /// read (D-RDMA section 4.2); `None` leaves the card's own value.
     pub merge_threshold: Option<u32>,
-    /// Units of 1,024 cycles after which an unacknowledged RC request completes with
-    /// `retry_exceeded`; 0 waits for ever.
+    /// Units of 1,024 cycles without progress after which an unacknowledged RC request completes
+    /// with `retry_exceeded`; 0 waits for ever.
     pub ack_timeout: u32,
 }
 
@@ -39,13 +54,26 @@ impl Options {
     }
 }
 
-/// Why something that was asked of a context failed.
+/// Why a card was not opened, or a queue not made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The card is not one that this software can drive.
+    #[error(transparent)]
+    Open(#[from] OpenError),
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
+    /// An option or a size outside its limits.
+    #[error("{what} is {value}: it must be {limits}")]
+    Limits {
+        /// What was given.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// What is possible.
+        limits: &'static str,
+    },
     /// A resource of the card is used up.
     #[error("the card has no free {what}: all {limit} are in use")]
     Exhausted {
@@ -53,6 +81,23 @@ pub enum Error {
         what: &'static str,
         /// How many there are.
         limit: u32,
+    },
+    /// Another queue pair of this context has that number.
+    #[error("queue pair number {qpn:#x} is in use")]
+    QueuePairNumber {
+        /// The number.
+        qpn: u32,
+    },
+    /// A completion queue of another card.
+    #[error("the completion queue belongs to another context than the protection domain")]
+    Context,
+    /// The operating system gave no memory for a ring.
+    #[error("cannot allocate {len} B for a ring")]
+    Ring {
+        /// Bytes.
+        len: usize,
+        /// Why.
+        source: std::io::Error,
     },
 }
 
@@ -77,9 +122,9 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The counter of that register, for instance
+    /// The value of that counter, for instance
     /// [`PAYLOAD_BYTES`](drdma_abi::register::counter::PAYLOAD_BYTES).
-    pub fn get(&self, counter: drdma_abi::register::Counter) -> u64 {
+    pub fn get(&self, counter: Counter) -> u64 {
         self.iter().find(|(name, _)| *name == counter.name).map_or(0, |(_, value)| value)
     }
 
@@ -96,35 +141,152 @@ pub struct Context {
     pub(crate) inner: Arc<ContextInner>,
 }
 
-#[derive(Debug)]
-pub(crate) struct ContextInner {}
+pub(crate) struct ContextInner {
+    hardware: Mutex<Hardware>,
+    /// The [`QueuePairState`] of every queue pair: completions change it.
+    states: Vec<AtomicU8>,
+}
+
+/// What only one thread at a time touches. It is locked last: never lock a completion queue while
+/// holding it.
+pub(crate) struct Hardware {
+    pub device: Device,
+    pub statistics: Statistics,
+    pub queue_pairs: IndexPool,
+    pub memory_regions: IndexPool,
+    pub send_queues: IndexPool,
+    pub completion_queues: IndexPool,
+    /// The number on the wire of every queue pair in use.
+    pub qpns: Vec<Option<u32>>,
+    /// What failed where no error could be returned.
+    pub failure: Option<CardError>,
+    /// State of the generator of key tags.
+    tags: u64,
+}
+
+impl Hardware {
+    /// The next tag of a local key: 22 bits, not 0.
+    pub fn next_tag(&mut self) -> u32 {
+        loop {
+            // splitmix64: a full-period sequence, the same in every run.
+            self.tags = self.tags.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = self.tags;
+            z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let tag = (z >> 42) as u32;
+            if tag != 0 {
+                return tag;
+            }
+        }
+    }
+
+    /// Remembers a failure that nobody could be told of.
+    pub fn note(&mut self, result: Result<(), CardError>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl fmt::Debug for ContextInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").finish_non_exhaustive()
+    }
+}
+
+impl ContextInner {
+    pub fn lock(&self) -> MutexGuard<'_, Hardware> {
+        self.hardware.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn state(&self, queue_pair: u32) -> QueuePairState {
+        QueuePairState::from_code(self.states[queue_pair as usize].load(Ordering::Acquire))
+    }
+
+    pub fn set_state(&self, queue_pair: u32, state: QueuePairState) {
+        self.states[queue_pair as usize].store(state as u8, Ordering::Release);
+    }
+
+    /// Allocates a ring and shows it to the card.
+    pub fn allocate_ring(&self, len: usize) -> Result<(DmaMemory, u64), Error> {
+        let memory = DmaMemory::new(len).map_err(|source| Error::Ring { len, source })?;
+        let iova = self.lock().device.map(&memory)?;
+        Ok((memory, iova))
+    }
+}
+
+impl Drop for ContextInner {
+    fn drop(&mut self) {
+        let hardware = self.hardware.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Nobody is left to tell.
+        let _ = hardware.device.disable();
+    }
+}
 
 impl Context {
-    /// Resets the card, sets it up and enables it.
+    /// Checks, resets, sets up and enables a card.
     ///
     /// # Errors
-    /// A card of another type, version or ABI is refused, both sides being named.
+    /// A card of another type, major version or ABI is refused, both sides being named; an option
+    /// outside its limits; or the card failed.
     pub fn open(card: Box<dyn Card>, options: Options) -> Result<Self, Error> {
-        let _ = (card, options);
-        todo!()
+        if let Some(value) = options.max_read
+            && !(value.is_power_of_two() && (64..=4096).contains(&value))
+        {
+            let limits = "a power of two from 64 to 4096";
+            return Err(Error::Limits { what: "max_read", value: value.into(), limits });
+        }
+        let mut device = Device::open(card)?;
+        let mac = options.mac.to_u64();
+        device.write(MAC_LOW, mac as u32)?;
+        device.write(MAC_HIGH, (mac >> 32) as u32)?;
+        device.write(IP, options.ip.into())?;
+        device.write(ACK_TIMEOUT, options.ack_timeout)?;
+        if let Some(bytes) = options.max_read {
+            device.write(MAX_READ, bytes)?;
+        }
+        if let Some(bytes) = options.merge_threshold {
+            device.write(MERGE_THRESHOLD, bytes)?;
+        }
+        device.enable()?;
+        let pool = |table: Table| IndexPool::new(table.entries);
+        let hardware = Hardware {
+            device,
+            statistics: Statistics::default(),
+            queue_pairs: pool(QUEUE_PAIRS),
+            memory_regions: pool(MEMORY_REGIONS),
+            send_queues: pool(SEND_QUEUES),
+            completion_queues: pool(COMPLETION_QUEUES),
+            qpns: vec![None; QUEUE_PAIRS.entries as usize],
+            failure: None,
+            tags: 0,
+        };
+        let states = (0..QUEUE_PAIRS.entries).map(|_| AtomicU8::new(0)).collect();
+        Ok(Self { inner: Arc::new(ContextInner { hardware: Mutex::new(hardware), states }) })
     }
 
     /// A new protection domain: memory regions and queues of different domains do not mix.
     pub fn protection_domain(&self) -> ProtectionDomain {
-        todo!()
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        ProtectionDomain { context: self.clone(), id: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// Starts a completion queue.
     pub fn completion_queue(&self) -> CompletionQueueBuilder<'_> {
-        todo!()
+        CompletionQueueBuilder::new(self)
     }
 
     /// Lets a simulated card's time go on; call it in every polling loop.
     ///
     /// # Errors
-    /// The card failed, now or since the last call.
+    /// The card failed: now, or since the last call in a place that could not say so (a drop, or
+    /// [`CompletionQueue::poll`](crate::CompletionQueue::poll)).
     pub fn progress(&self) -> Result<(), CardError> {
-        todo!()
+        let mut hardware = self.inner.lock();
+        match hardware.failure.take() {
+            Some(error) => Err(error),
+            None => hardware.device.progress(),
+        }
     }
 
     /// Reads every counter of the card.
@@ -132,7 +294,12 @@ impl Context {
     /// # Errors
     /// The card failed.
     pub fn counters(&self) -> Result<Counters, CardError> {
-        todo!()
+        let mut hardware = self.inner.lock();
+        let mut values = Vec::with_capacity(COUNTERS.len());
+        for counter in COUNTERS {
+            values.push((counter.name, hardware.device.counter(*counter)?));
+        }
+        Ok(Counters { values })
     }
 
     /// Sets every counter of the card to 0.
@@ -140,11 +307,11 @@ impl Context {
     /// # Errors
     /// The card failed.
     pub fn clear_counters(&self) -> Result<(), CardError> {
-        todo!()
+        self.inner.lock().device.write(COUNTER_CLEAR, 1)
     }
 
-    /// What was posted so far.
+    /// What was posted so far: exact, and counted at each doorbell.
     pub fn statistics(&self) -> Statistics {
-        todo!()
+        self.inner.lock().statistics
     }
 }

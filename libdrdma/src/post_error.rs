@@ -71,6 +71,14 @@ pub enum PostError {
         /// Index of the region.
         region: usize,
     },
+    /// A queue pair belongs to another protection domain than the shared send queue.
+    #[error(
+        "destination {destination}: a queue pair of another protection domain than the queue's"
+    )]
+    QueuePairDomain {
+        /// Index of the destination.
+        destination: usize,
+    },
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),

@@ -21,8 +21,9 @@ impl ProtectionDomain {
     /// # Errors
     /// No memory, no free key, `len` is 0, or the card failed.
     pub fn allocate(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
-        let _ = len;
-        todo!()
+        let memory =
+            DmaMemory::new(len).map_err(|source| MemoryRegionError::Allocation { len, source })?;
+        MemoryRegion::register(self, &memory, true)
     }
 
     /// Registers memory that was allocated elsewhere (and that others may go on writing to:
@@ -31,8 +32,7 @@ impl ProtectionDomain {
     /// # Errors
     /// No free key, the memory is empty, or the card failed.
     pub fn register(&self, memory: &DmaMemory) -> Result<MemoryRegion, MemoryRegionError> {
-        let _ = memory;
-        todo!()
+        MemoryRegion::register(self, memory, false)
     }
 
     /// Starts a queue pair whose requests complete to `cq`.

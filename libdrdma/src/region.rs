@@ -1,18 +1,219 @@
 //! Regions: what to send, described instead of listed (D-RDMA sections 3.1 and 3.3).
 
-use std::marker::PhantomData;
+use std::{fmt, marker::PhantomData};
 
-use crate::MemoryRegion;
+use drdma_abi::work_request::{
+    Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType,
+};
+
+use crate::{MemoryRegion, encode::words};
+
+mod bitmapped;
+mod contiguous;
+mod pointer_mapped;
+mod strided;
+
+pub use bitmapped::Bitmapped;
+pub use contiguous::Contiguous;
+pub use pointer_mapped::PointerMapped;
+pub use strided::Strided;
 
 /// Why a region cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RegionError {}
+pub enum RegionError {
+    /// The region would cover a byte that its memory region does not have.
+    #[error("{region}: byte {byte} is outside the memory region of {len} B ({part})")]
+    OutOfBounds {
+        /// The type of region.
+        region: &'static str,
+        /// The first byte outside, counted in the memory region.
+        byte: u128,
+        /// Bytes of the memory region.
+        len: u64,
+        /// Which part of the region covers it.
+        part: Part,
+    },
+    /// A length, width or period of 0.
+    #[error("{region}: {what} is 0")]
+    Zero {
+        /// The type of region.
+        region: &'static str,
+        /// What is 0.
+        what: Part,
+    },
+    /// No element, or more than a region can have.
+    #[error("{region}: {given} {what}, 1 to {MAX_ELEMENTS} are possible")]
+    Elements {
+        /// The type of region.
+        region: &'static str,
+        /// Extents or columns.
+        what: &'static str,
+        /// How many were given.
+        given: usize,
+    },
+    /// A value that does not fit the 32 bits that work requests have for it.
+    #[error("{region}: {what} is {value}, more than {}", u32::MAX)]
+    TooLarge {
+        /// The type of region.
+        region: &'static str,
+        /// What is too large.
+        what: Part,
+        /// Its value.
+        value: u64,
+    },
+    /// Memory regions of different protection domains in one region.
+    #[error("{region}: {what} is in another protection domain")]
+    ProtectionDomain {
+        /// The type of region.
+        region: &'static str,
+        /// What is elsewhere.
+        what: Part,
+    },
+}
 
-/// A validated region, ready to be posted any number of times. It borrows its memory regions.
-#[derive(Clone, Debug)]
+/// A part of a region, as errors name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// The number of bytes of a contiguous region.
+    Length,
+    /// The bytes of a contiguous region.
+    Bytes {
+        /// The first, counted in the memory region.
+        offset: u64,
+        /// Their number.
+        len: u64,
+    },
+    /// The distance of periods.
+    Period,
+    /// Period `index` (counted from 0) of `count`.
+    PeriodOf {
+        /// The first period that is outside.
+        index: u64,
+        /// Periods of the region.
+        count: u64,
+    },
+    /// The number of periods or pointers.
+    Count,
+    /// The number of rows.
+    Rows,
+    /// An extent, by its index in the pattern.
+    Extent(usize),
+    /// An extent's length, by the extent's index in the pattern.
+    ExtentLength(usize),
+    /// A column, by its index.
+    Column(usize),
+    /// A column's width, by the column's index.
+    ColumnWidth(usize),
+    /// The bitmap.
+    Bitmap,
+    /// The array of pointers.
+    Pointers,
+    /// The memory that pointers point to.
+    Target,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length => f.write_str("length"),
+            Self::Period => f.write_str("period"),
+            Self::PeriodOf { index, count } => write!(f, "period {index} of {count}"),
+            Self::Count => f.write_str("count"),
+            Self::Rows => f.write_str("rows"),
+            Self::Bytes { offset, len } => write!(f, "bytes {offset}..+{len}"),
+            Self::Extent(index) => write!(f, "extent {index}"),
+            Self::ExtentLength(index) => write!(f, "length of extent {index}"),
+            Self::Column(index) => write!(f, "column {index}"),
+            Self::ColumnWidth(index) => write!(f, "width of column {index}"),
+            Self::Bitmap => f.write_str("bitmap"),
+            Self::Pointers => f.write_str("pointers"),
+            Self::Target => f.write_str("target"),
+        }
+    }
+}
+
+/// Words of the longest region: header, shape, 16 elements.
+const MAX_WORDS: usize = (2 + MAX_ELEMENTS) * GRANULE / 8;
+
+/// A region, ready to be posted any number of times: the very words that go into the ring. It
+/// borrows its memory regions.
+///
+/// Made by [`Contiguous`], [`Strided`], [`Bitmapped`] and [`PointerMapped`], which check it, or by
+/// the `unchecked` functions.
+#[derive(Clone)]
 pub struct Region<'m> {
+    words: [u64; MAX_WORDS],
+    used: u8,
+    kind: RegionType,
+    /// The protection domain, or [`UNCHECKED`].
+    pd: u32,
     memory: PhantomData<&'m MemoryRegion>,
+}
+
+/// The domain of regions that are not checked.
+const UNCHECKED: u32 = 0;
+
+impl fmt::Debug for Region<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region")
+            .field("type", &self.kind)
+            .field("words", &self.words())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Region<'_> {
+    /// Its type.
+    pub fn region_type(&self) -> RegionType {
+        self.kind
+    }
+
+    /// Bytes of its description in a work request.
+    pub fn descriptor_len(&self) -> usize {
+        8 * usize::from(self.used)
+    }
+
+    #[inline]
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words[..usize::from(self.used)]
+    }
+
+    /// True if a queue of that protection domain may send it.
+    #[inline]
+    pub(crate) fn belongs_to(&self, pd: u32) -> bool {
+        self.pd == pd || self.pd == UNCHECKED
+    }
+
+    #[inline]
+    fn start(kind: RegionType, pd: u32, addr: u64, count: u32, lkey: u32) -> Self {
+        let mut region = Self { words: [0; MAX_WORDS], used: 0, kind, pd, memory: PhantomData };
+        region.push(words!(RegionHeader { addr: addr, count: count, lkey: lkey }));
+        region
+    }
+
+    #[inline]
+    fn push(&mut self, words: [u64; 2]) {
+        let at = usize::from(self.used);
+        self.words[at..at + 2].copy_from_slice(&words);
+        self.used += 2;
+    }
+
+    #[inline]
+    fn shape(&mut self, period: u64, target_lkey: u32, elements: usize) {
+        let elements = elements as u16;
+        self.push(words!(RegionShape {
+            period: period,
+            target_lkey: target_lkey,
+            elements: elements
+        }));
+    }
+
+    #[inline]
+    fn element(&mut self, offset: u64, len: u32, lkey: u32) {
+        self.push(words!(Element { offset: offset, len: len, lkey: lkey }));
+    }
 }
 
 /// A run of bytes relative to the start of a period or record.
@@ -37,12 +238,19 @@ pub struct Column {
 
 /// Regions that libdrdma does not check: any address under any key, borrowing nothing. The card
 /// checks them against the memory regions that it knows, and refuses the request with a status
-/// (`docs/semantics.md`, "Checks"). What they read is what the memory holds at that time.
+/// (`local_protection_error`, say). What they read is what the memory holds at that time.
+///
+/// ```
+/// use libdrdma::Region;
+///
+/// // Nobody knows this key: posted, it completes with `local_protection_error`.
+/// let region = Region::unchecked_contiguous(0xdead_0000, 64, 0x12345);
+/// assert_eq!(region.descriptor_len(), 16);
+/// ```
 impl Region<'static> {
     /// One run of `len` bytes at `addr`.
     pub fn unchecked_contiguous(addr: u64, len: u32, lkey: u32) -> Self {
-        let _ = (addr, len, lkey);
-        todo!()
+        Self::start(RegionType::Contiguous, UNCHECKED, addr, len, lkey)
     }
 
     /// `count` periods of `period` bytes from `addr`.
@@ -56,8 +264,11 @@ impl Region<'static> {
         count: u32,
         pattern: &[Extent],
     ) -> Result<Self, RegionError> {
-        let _ = (addr, lkey, period, count, pattern);
-        todo!()
+        at_most(MAX_ELEMENTS, pattern.len(), strided::NAME, "extents")?;
+        let mut region = Self::start(RegionType::Strided, UNCHECKED, addr, count, lkey);
+        region.shape(period, 0, pattern.len());
+        pattern.iter().for_each(|extent| region.element(extent.offset, extent.len, 0));
+        Ok(region)
     }
 
     /// The rows that the `rows` bits at `bitmap` select.
@@ -70,8 +281,11 @@ impl Region<'static> {
         rows: u32,
         columns: &[Column],
     ) -> Result<Self, RegionError> {
-        let _ = (bitmap, lkey, rows, columns);
-        todo!()
+        at_most(MAX_ELEMENTS, columns.len(), bitmapped::NAME, "columns")?;
+        let mut region = Self::start(RegionType::Bitmapped, UNCHECKED, bitmap, rows, lkey);
+        region.shape(0, 0, columns.len());
+        columns.iter().for_each(|column| region.element(column.addr, column.width, column.lkey));
+        Ok(region)
     }
 
     /// The pattern at each of `count` pointers at `pointers`.
@@ -85,174 +299,70 @@ impl Region<'static> {
         target_lkey: u32,
         pattern: &[Extent],
     ) -> Result<Self, RegionError> {
-        let _ = (pointers, lkey, count, target_lkey, pattern);
-        todo!()
+        at_most(MAX_ELEMENTS, pattern.len(), pointer_mapped::NAME, "extents")?;
+        let mut region = Self::start(RegionType::PointerMapped, UNCHECKED, pointers, count, lkey);
+        region.shape(0, target_lkey, pattern.len());
+        pattern.iter().for_each(|extent| region.element(extent.offset, extent.len, 0));
+        Ok(region)
     }
 }
 
-/// Starts a contiguous region: one row of one element, a scatter-gather entry.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Contiguous<'m> {
-    memory: &'m MemoryRegion,
+fn at_most(
+    limit: usize,
+    given: usize,
+    region: &'static str,
+    what: &'static str,
+) -> Result<(), RegionError> {
+    if given > limit { Err(RegionError::Elements { region, what, given }) } else { Ok(()) }
 }
 
-impl<'m> Contiguous<'m> {
-    /// The whole of `memory`.
-    pub fn new(memory: &'m MemoryRegion) -> Self {
-        Self { memory }
-    }
-
-    /// First byte, counted in the memory region (default 0).
-    pub fn offset(self, offset: u64) -> Self {
-        let _ = offset;
-        self
-    }
-
-    /// Bytes, 1 to 2^32 - 1 (default: up to the end of the memory region).
-    pub fn len(self, len: u64) -> Self {
-        let _ = len;
-        self
-    }
-
-    /// Checks and makes the region.
-    ///
-    /// # Errors
-    /// Zero bytes, or bytes outside the memory region.
-    pub fn build(self) -> Result<Region<'m>, RegionError> {
-        todo!()
-    }
+/// A value that must fit 32 bits.
+fn word(region: &'static str, what: Part, value: u64) -> Result<u32, RegionError> {
+    u32::try_from(value).map_err(|_| RegionError::TooLarge { region, what, value })
 }
 
-/// Starts a strided region: a pattern of extents, repeated every period (D-RDMA section 3.1).
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Strided<'m> {
-    memory: &'m MemoryRegion,
+/// A value that must fit 32 bits and not be 0.
+fn positive(region: &'static str, what: Part, value: u64) -> Result<u32, RegionError> {
+    if value == 0 { Err(RegionError::Zero { region, what }) } else { word(region, what, value) }
 }
 
-impl<'m> Strided<'m> {
-    /// A region of `memory`; period, count and at least one extent must follow.
-    pub fn new(memory: &'m MemoryRegion) -> Self {
-        Self { memory }
+/// The error for bytes `start..` that reach beyond a memory region.
+fn outside(region: &'static str, start: u128, memory: &MemoryRegion, part: Part) -> RegionError {
+    let len = memory.len() as u64;
+    RegionError::OutOfBounds { region, byte: start.max(len.into()), len, part }
+}
+
+/// Up to 16 things, kept in place; what does not fit is only counted.
+#[derive(Clone, Copy, Debug)]
+struct List<T> {
+    items: [Option<T>; MAX_ELEMENTS],
+    given: usize,
+}
+
+impl<T: Copy> List<T> {
+    fn new() -> Self {
+        Self { items: [None; MAX_ELEMENTS], given: 0 }
     }
 
-    /// Start of the first period, counted in the memory region (default 0).
-    pub fn offset(self, offset: u64) -> Self {
-        let _ = offset;
-        self
+    fn push(&mut self, item: T) {
+        if let Some(place) = self.items.get_mut(self.given) {
+            *place = Some(item);
+        }
+        self.given += 1;
     }
 
-    /// Bytes from one period to the next, at least 1.
-    pub fn period(self, period: u64) -> Self {
-        let _ = period;
-        self
+    fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        self.items.iter().map_while(|item| *item)
     }
 
-    /// Periods, 0 to 2^32 - 1.
-    pub fn count(self, count: u64) -> Self {
-        let _ = count;
-        self
-    }
-
-    /// Adds an extent to the pattern: `len` bytes, `offset` bytes into the period. Up to 16.
-    pub fn extent(self, offset: u64, len: u64) -> Self {
-        let _ = (offset, len);
-        self
-    }
-
-    /// Checks and makes the region.
-    ///
-    /// # Errors
-    /// A zero period, no or too many extents, an extent of 0 bytes, or a byte of any period
-    /// outside the memory region.
-    pub fn build(self) -> Result<Region<'m>, RegionError> {
-        todo!()
+    /// Refuses an empty list and one that was too long.
+    fn check(&self, region: &'static str, what: &'static str) -> Result<(), RegionError> {
+        if self.given == 0 {
+            return Err(RegionError::Elements { region, what, given: 0 });
+        }
+        at_most(MAX_ELEMENTS, self.given, region, what)
     }
 }
 
-/// Starts a bitmapped region: the rows that a bitmap selects, from up to 16 columns (D-RDMA
-/// section 3.3).
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Bitmapped<'m> {
-    bitmap: &'m MemoryRegion,
-}
-
-impl<'m> Bitmapped<'m> {
-    /// A region whose bitmap is in `bitmap`; rows and at least one column must follow.
-    pub fn new(bitmap: &'m MemoryRegion) -> Self {
-        Self { bitmap }
-    }
-
-    /// The bitmap's first byte, counted in its memory region (default 0).
-    pub fn offset(self, offset: u64) -> Self {
-        let _ = offset;
-        self
-    }
-
-    /// Rows, that is, bits of the bitmap: 0 to 2^32 - 1.
-    pub fn rows(self, rows: u64) -> Self {
-        let _ = rows;
-        self
-    }
-
-    /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`.
-    pub fn column(self, memory: &'m MemoryRegion, offset: u64, width: u64) -> Self {
-        let _ = (memory, offset, width);
-        self
-    }
-
-    /// Checks and makes the region.
-    ///
-    /// # Errors
-    /// No or too many columns, a width of 0, or a bitmap or column that ends outside its memory
-    /// region.
-    pub fn build(self) -> Result<Region<'m>, RegionError> {
-        todo!()
-    }
-}
-
-/// Starts a pointer-mapped region: a pattern of extents at every pointer of an array (D-RDMA
-/// section 3.3).
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct PointerMapped<'m> {
-    pointers: &'m MemoryRegion,
-}
-
-impl<'m> PointerMapped<'m> {
-    /// A region whose array of 64-bit little-endian pointers is in `pointers`, pointing to records
-    /// in `target` ([`MemoryRegion::addr`] plus the record's offset).
-    pub fn new(pointers: &'m MemoryRegion, target: &'m MemoryRegion) -> Self {
-        let _ = target;
-        Self { pointers }
-    }
-
-    /// The array's first byte, counted in its memory region (default 0).
-    pub fn offset(self, offset: u64) -> Self {
-        let _ = offset;
-        self
-    }
-
-    /// Pointers, 0 to 2^32 - 1.
-    pub fn count(self, count: u64) -> Self {
-        let _ = count;
-        self
-    }
-
-    /// Adds an extent to the record pattern: `len` bytes, `offset` bytes behind the pointer.
-    pub fn extent(self, offset: u64, len: u64) -> Self {
-        let _ = (offset, len);
-        self
-    }
-
-    /// Checks and makes the region. What the pointers point to is checked by the card.
-    ///
-    /// # Errors
-    /// No or too many extents, an extent of 0 bytes or longer than the target, or an array that
-    /// ends outside its memory region.
-    pub fn build(self) -> Result<Region<'m>, RegionError> {
-        todo!()
-    }
-}
+/// A pattern's extents as given: offset and length.
+type Pattern = List<(u64, u64)>;

@@ -1,10 +1,10 @@
 //! Shared send queues: several queue pairs' data, planned together (D-RDMA section 3.3).
 
-use std::marker::PhantomData;
+use drdma_driver::CardError;
 
 use crate::{
-    CompletionQueue, Error, MemoryRegion, ModifyError, PostError, ProtectionDomain,
-    SharedWorkRequest,
+    CompletionQueue, Error, PostError, ProtectionDomain, SharedWorkRequest, borrow::Borrow,
+    send_queue::SendQueue,
 };
 
 /// Starts a [`SharedSendQueue`].
@@ -33,63 +33,80 @@ impl<'a> SharedSendQueueBuilder<'a> {
     /// # Errors
     /// A size outside the limits, no free queue, no memory, or the card failed.
     pub fn build<'m>(self) -> Result<SharedSendQueue<'m>, Error> {
-        todo!()
+        let mut queue = SendQueue::new(self.pd, self.cq, None, self.send_blocks)?;
+        queue.enable()?;
+        Ok(SharedSendQueue { queue, _borrow: Borrow::default() })
     }
 }
 
 /// A shared send queue. `'m` is the memory that posted work may read: it stays borrowed as long as
-/// the queue lives, or until [`release`](Self::release).
+/// the queue lives, or until [`release`](Self::release), as [`QueuePair`](crate::QueuePair) shows.
+///
+/// ```compile_fail,E0505
+/// # use libdrdma::{Contiguous, Destination, MemoryRegion, QueuePair, SharedSendQueue};
+/// # use libdrdma::SharedWorkRequest;
+/// # fn example(red: QueuePair, ssq: SharedSendQueue, memory: MemoryRegion)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ssq = ssq.release()?;
+/// let regions = [Contiguous::new(&memory).build()?];
+/// let destinations = [Destination::new(&red).regions(&regions)];
+/// ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&destinations))?;
+/// drop(memory); // the card may still be reading it
+/// drop(ssq);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct SharedSendQueue<'m> {
-    memory: PhantomData<&'m MemoryRegion>,
+    queue: SendQueue,
+    _borrow: Borrow<'m>,
 }
 
 impl<'m> SharedSendQueue<'m> {
     /// The queue's number, that completions name it by.
     pub fn queue(&self) -> u16 {
-        todo!()
+        self.queue.number()
     }
 
     /// True after a request failed, as far as completions were polled: everything behind it is
     /// flushed, until [`reset`](Self::reset).
     pub fn is_halted(&self) -> bool {
-        todo!()
+        self.queue.is_halted()
     }
 
-    /// Posts one request and rings the doorbell.
+    /// Posts one request and rings the doorbell. What a queue pair cannot do (because it is not
+    /// ready, or named twice) the card answers with a status.
     ///
     /// # Errors
     /// See [`PostError`]; nothing is posted then.
+    #[inline]
     pub fn post_ssq_send(&mut self, request: &SharedWorkRequest<'_, 'm>) -> Result<(), PostError> {
-        let _ = request;
-        todo!()
+        self.queue.stage(&request.head(), request.destinations)?;
+        self.queue.submit()
     }
 
     /// Starts posting several requests with one doorbell.
     pub fn batch(&mut self) -> SharedPostGuard<'_, 'm> {
-        todo!()
+        SharedPostGuard { ssq: self }
     }
 
-    /// Flushes what is still posted and makes the queue ready again after an error. Queue pairs
-    /// that are in the error state are reset on their own.
+    /// Completes what is still posted with `wr_flush_error`, and makes the queue ready again after
+    /// an error. Queue pairs that are in the error state are reset on their own.
     ///
     /// # Errors
     /// The card failed.
-    pub fn reset(&mut self) -> Result<(), ModifyError> {
-        todo!()
+    pub fn reset(&mut self) -> Result<(), CardError> {
+        self.queue.disable()?;
+        self.queue.enable()
     }
 
     /// Gives the memory back: like [`reset`](Self::reset), and the queue borrows nothing.
     ///
     /// # Errors
     /// The card failed.
-    pub fn release<'n>(self) -> Result<SharedSendQueue<'n>, ModifyError> {
-        todo!()
+    pub fn release<'n>(mut self) -> Result<SharedSendQueue<'n>, CardError> {
+        self.reset()?;
+        Ok(SharedSendQueue { queue: self.queue, _borrow: Borrow::default() })
     }
-}
-
-impl Drop for SharedSendQueue<'_> {
-    fn drop(&mut self) {}
 }
 
 /// Requests that are written to the ring and not yet handed to the card. Dropping it without
@@ -105,9 +122,9 @@ impl<'m> SharedPostGuard<'_, 'm> {
     ///
     /// # Errors
     /// See [`PostError`]; the requests before it stay in the guard.
+    #[inline]
     pub fn post_ssq_send(&mut self, request: &SharedWorkRequest<'_, 'm>) -> Result<(), PostError> {
-        let _ = (request, &self.ssq);
-        todo!()
+        self.ssq.queue.stage(&request.head(), request.destinations)
     }
 
     /// Rings the doorbell.
@@ -115,6 +132,12 @@ impl<'m> SharedPostGuard<'_, 'm> {
     /// # Errors
     /// The card failed.
     pub fn submit(self) -> Result<(), PostError> {
-        todo!()
+        self.ssq.queue.submit()
+    }
+}
+
+impl Drop for SharedPostGuard<'_, '_> {
+    fn drop(&mut self) {
+        self.ssq.queue.discard();
     }
 }

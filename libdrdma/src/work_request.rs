@@ -1,6 +1,8 @@
 //! Work requests: what to do with regions.
 
-use crate::{QueuePair, Region};
+use drdma_abi::work_request::Opcode;
+
+use crate::{QueuePair, Region, send_queue::Head};
 
 /// What a work request on a queue pair's own queue does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,17 @@ pub enum SharedOperation {
     Write,
     /// RDMA WRITE with immediate data.
     WriteImm(u32),
+}
+
+impl SharedOperation {
+    fn opcode(self) -> (Opcode, u32) {
+        match self {
+            Self::Send => (Opcode::Send, 0),
+            Self::SendImm(imm) => (Opcode::SendImm, imm),
+            Self::Write => (Opcode::Write, 0),
+            Self::WriteImm(imm) => (Opcode::WriteImm, imm),
+        }
+    }
 }
 
 /// How regions are cut into units (D-RDMA section 3.2).
@@ -101,10 +114,40 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     }
 }
 
+impl WorkRequest<'_, '_> {
+    #[inline]
+    pub(crate) fn head(&self) -> Head {
+        let (opcode, imm) = match self.operation {
+            Operation::Send => (Opcode::Send, 0),
+            Operation::SendImm(imm) => (Opcode::SendImm, imm),
+            Operation::Write { .. } => (Opcode::Write, 0),
+            Operation::WriteImm { imm, .. } => (Opcode::WriteImm, imm),
+        };
+        Head {
+            wr_id: self.wr_id,
+            opcode,
+            imm,
+            row_mask: self.row_mask,
+            rows_per_message: self.rows_per_message,
+        }
+    }
+
+    /// Where a WRITE goes, and the key of that memory.
+    #[inline]
+    pub(crate) fn remote(&self) -> (u64, u32) {
+        match self.operation {
+            Operation::Send | Operation::SendImm(_) => (0, 0),
+            Operation::Write { remote_addr, rkey }
+            | Operation::WriteImm { remote_addr, rkey, .. } => (remote_addr, rkey),
+        }
+    }
+}
+
 /// One destination of a [`SharedWorkRequest`].
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a, 'm> {
     pub(crate) qp: u32,
+    pub(crate) pd: u32,
     pub(crate) remote_addr: u64,
     pub(crate) rkey: u32,
     pub(crate) regions: &'a [Region<'m>],
@@ -113,7 +156,8 @@ pub struct Destination<'a, 'm> {
 impl<'a, 'm> Destination<'a, 'm> {
     /// Nothing, to the peer of that queue pair.
     pub fn new(qp: &QueuePair<'_>) -> Self {
-        Self { qp: qp.index(), remote_addr: 0, rkey: 0, regions: &[] }
+        let pd = qp.protection_domain();
+        Self { qp: qp.index(), pd, remote_addr: 0, rkey: 0, regions: &[] }
     }
 
     /// Where the first message of a WRITE goes, and the key of that memory.
@@ -181,5 +225,19 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     pub fn destinations(mut self, destinations: &'a [Destination<'a, 'm>]) -> Self {
         self.destinations = destinations;
         self
+    }
+}
+
+impl SharedWorkRequest<'_, '_> {
+    #[inline]
+    pub(crate) fn head(&self) -> Head {
+        let (opcode, imm) = self.operation.opcode();
+        Head {
+            wr_id: self.wr_id,
+            opcode,
+            imm,
+            row_mask: self.row_mask,
+            rows_per_message: self.rows_per_message,
+        }
     }
 }
