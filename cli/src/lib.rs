@@ -1,7 +1,9 @@
-//! The `drdma` command as a library: job files, and running them on a device.
+//! The `drdma` command as a library: job files, running them on a device, explaining them.
 
+pub mod device;
 pub mod explain;
 pub mod job;
 pub mod placement;
 pub mod record;
 pub mod run;
+pub mod stats;

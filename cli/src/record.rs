@@ -75,9 +75,8 @@ impl Recording {
 }
 
 /// A card whose every access is recorded.
-#[derive(Debug)]
-pub struct Recorder<C> {
-    card: C,
+pub struct Recorder {
+    card: Box<dyn Card>,
     recording: Recording,
     mapped: BTreeMap<u64, Mapped>,
     /// Completion queues' entries as the host wrote them, word by word.
@@ -93,9 +92,9 @@ struct Mapped {
     recorded: Vec<u8>,
 }
 
-impl<C: Card> Recorder<C> {
+impl Recorder {
     /// Records what is done to `card`.
-    pub fn new(card: C, recording: Recording) -> Self {
+    pub fn new(card: Box<dyn Card>, recording: Recording) -> Self {
         let (mapped, queues, rings) = Default::default();
         Self { card, recording, mapped, queues, rings }
     }
@@ -174,7 +173,7 @@ fn contains(table: &Table, offset: u32) -> bool {
     (table.offset..table.entry(table.entries)).contains(&offset)
 }
 
-impl<C: Card> Card for Recorder<C> {
+impl Card for Recorder {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
         let value = self.card.read(offset)?;
         self.access("read", offset, value)?;

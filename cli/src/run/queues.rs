@@ -1,6 +1,6 @@
 //! The queues that a job's posts go to.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use drdma_abi::work_request::{MAX_WQE_GRANULES, Opcode, blocks};
 use libdrdma::{
@@ -65,10 +65,9 @@ impl Queues {
         }
         let mut shared = HashMap::new();
         for post in job.posts.iter().filter(|post| post.shared) {
-            let set = set(post);
-            if !shared.contains_key(&set) {
-                let blocks = ring(true, set.clone());
-                shared.insert(set, pd.shared_send_queue(&cq).send_blocks(blocks).build()?);
+            if let Entry::Vacant(vacant) = shared.entry(set(post)) {
+                let blocks = ring(true, vacant.key().clone());
+                vacant.insert(pd.shared_send_queue(&cq).send_blocks(blocks).build()?);
             }
         }
         Ok(Self { qps, shared, cq, posted: HashMap::new() })
