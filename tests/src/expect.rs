@@ -68,7 +68,8 @@ impl Memory {
     }
 }
 
-/// The rows of one region, each a list of elements.
+/// The rows of one region, each a list of elements: the extents of a strided region; in all other
+/// regions a row is one element.
 type Rows = Vec<Vec<Bytes>>;
 
 /// Queue pairs by name.
@@ -238,13 +239,15 @@ fn rows(region: &Value, memory: &Memory) -> Option<Rows> {
                     let start = number(&column["offset"]) + r * width;
                     memory.get(&column["buffer"], start, width).map(<[u8]>::to_vec)
                 };
-                list(&region["columns"]).iter().map(value).collect()
+                let values: Option<Vec<Bytes>> =
+                    list(&region["columns"]).iter().map(value).collect();
+                Some(vec![values?.concat()])
             })
             .collect()
         }
         "pointer_mapped" => list(&region["pointers"])
             .iter()
-            .map(|pointer| pattern(&pointer[0], number(&pointer[1])))
+            .map(|pointer| Some(vec![pattern(&pointer[0], number(&pointer[1]))?.concat()]))
             .collect(),
         other => panic!("there is no region type {other}"),
     }

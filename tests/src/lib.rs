@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: random jobs, and what they must do.
 
 pub mod capture;
+pub mod device;
 pub mod expect;
 pub mod frame;
 pub mod random;

@@ -219,20 +219,22 @@ impl Generator {
         Some(json!({"type": "contiguous", "buffer": name, "offset": offset, "len": len}))
     }
 
-    /// Elements of a row and rows that make the wanted number.
-    fn shape(&self, random: &mut Random, wanted: Wanted) -> (u64, u64) {
+    /// Extents or columns of a row, and rows. Every extent of a strided region is an element; in
+    /// the others a whole row is one.
+    fn shape(&self, random: &mut Random, wanted: Wanted, strided: bool) -> (u64, u64) {
         match wanted.elements {
-            Some(elements) => {
+            Some(elements) if strided => {
                 let divisors: Vec<u64> = (1..=16).filter(|d| elements.is_multiple_of(*d)).collect();
-                let columns = *random.pick(&divisors);
-                (columns, elements / columns)
+                let extents = *random.pick(&divisors);
+                (extents, elements / extents)
             }
+            Some(elements) => (random.skewed(1..=16), elements),
             None => (random.skewed(1..=16), random.skewed(0..=wanted.rows)),
         }
     }
 
     fn strided(&self, random: &mut Random, wanted: Wanted) -> Option<Value> {
-        let (extents, count) = self.shape(random, wanted);
+        let (extents, count) = self.shape(random, wanted, true);
         let (name, size) = random.pick(&self.tables);
         let pattern = pattern(random, extents, wanted.row, *size);
         let room = size - span(&pattern);
@@ -247,7 +249,7 @@ impl Generator {
     }
 
     fn bitmapped(&mut self, random: &mut Random, wanted: Wanted) -> Option<Value> {
-        let (columns, set) = self.shape(random, wanted);
+        let (columns, set) = self.shape(random, wanted, false);
         let rows = set + random.skewed(0..=2 * wanted.rows);
         if rows == 0 || self.tables.iter().all(|(_, size)| *size < rows) {
             return None;
@@ -282,7 +284,7 @@ impl Generator {
     }
 
     fn pointer_mapped(&self, random: &mut Random, wanted: Wanted) -> Option<Value> {
-        let (extents, count) = self.shape(random, wanted);
+        let (extents, count) = self.shape(random, wanted, false);
         let (_, size) = random.pick(&self.tables);
         let pattern = pattern(random, extents, wanted.row, *size);
         let fits: Vec<_> = self.tables.iter().filter(|(_, size)| *size >= span(&pattern)).collect();
