@@ -5,6 +5,7 @@
 //! handle of the same network, through which they add peers and see what arrived there.
 
 pub mod capture;
+pub mod config;
 pub mod peer;
 pub mod sparse;
 
@@ -18,7 +19,8 @@ use drdma_abi::roce::{Ethernet, WIRE_OVERHEAD};
 
 use crate::model::frame::{Frame, FrameError};
 pub use capture::{Capture, CapturedFrame};
-pub use peer::{Behaviour, Message, MessageKind, Peer, PeerConfig, PeerError, Writable};
+pub use config::{Behaviour, PeerConfig, Writable};
+pub use peer::{Message, MessageKind, Peer, PeerError};
 
 /// A peer of a [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,13 +119,21 @@ impl Network {
     }
 
     /// Adds a peer. Several peers may have the same address: each takes the packets of its card
-    /// queue pair, told by the UDP source port.
+    /// queue pair, told by the UDP source port. One of the same address and card queue pair as an
+    /// earlier one takes over from it.
     pub fn add_peer(&self, config: PeerConfig) -> PeerId {
         let mut state = self.state();
-        let id = state.peers.len();
-        state.by_address.entry((config.mac, config.ip, config.qpn)).or_default().push(id);
-        state.peers.push(Peer::new(config));
-        PeerId(id)
+        let State { peers, by_address, .. } = &mut *state;
+        let same_address = by_address.entry((config.mac, config.ip, config.qpn)).or_default();
+        same_address.retain(|id| peers[*id].config().card_qpn != config.card_qpn);
+        same_address.push(peers.len());
+        peers.push(Peer::new(config));
+        PeerId(peers.len() - 1)
+    }
+
+    /// Every peer, in the order in which they were added.
+    pub fn peers(&self) -> Vec<PeerId> {
+        (0..self.state().peers.len()).map(PeerId).collect()
     }
 
     /// Adds peers, in order.
