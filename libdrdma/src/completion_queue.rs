@@ -254,15 +254,18 @@ impl CompletionQueueInner {
     /// Takes the next completion of a posted request from the ring.
     fn take(&self, state: &mut State) -> Option<WorkCompletion> {
         loop {
-            let completion = self.take_entry(state)?;
+            let mut completion = self.take_entry(state)?;
             let queue = state.queues.get(usize::from(completion.queue)).and_then(Option::as_ref);
             // The card may still complete requests of a queue that was reset or replaced: nobody
             // waits for those.
             let Some(queue) = queue else { continue };
             let Some(entry) = queue.oldest() else { continue };
-            if entry.wr_id != completion.wr_id {
+            // A card that could not read the ring does not know the name.
+            let nameless = completion.status == Status::LocalQpOperationError;
+            if entry.wr_id != completion.wr_id && !(nameless && completion.wr_id == 0) {
                 continue;
             }
+            completion.wr_id = entry.wr_id;
             if completion.status != Status::Success {
                 let queue = queue.clone();
                 let failed = match queue.queue_pair {

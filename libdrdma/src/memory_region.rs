@@ -197,6 +197,7 @@ impl MemoryRegion {
     /// # Errors
     /// The memory is shared: with an [`alias`](Self::alias), or because it was
     /// [registered](crate::ProtectionDomain::register) from outside.
+    #[allow(unsafe_code)]
     pub fn as_mut_slice(&mut self) -> Result<&mut [u8], MemoryRegionError> {
         let shared = MemoryRegionError::Shared { len: self.len as u64 };
         let Some(allocation) = Arc::get_mut(&mut self.allocation).filter(|a| a.private) else {

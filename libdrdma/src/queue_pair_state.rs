@@ -45,7 +45,7 @@ impl fmt::Display for QueuePairState {
     }
 }
 
-/// What [`QueuePair::modify`] changes: the next state and the attributes that go with it.
+/// What [`QueuePair::modify`](crate::QueuePair::modify) changes: the next state and the attributes that go with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePairAttributes {
     pub(crate) state: Option<QueuePairState>,

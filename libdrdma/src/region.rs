@@ -241,11 +241,28 @@ pub struct Column {
 /// (`local_protection_error`, say). What they read is what the memory holds at that time.
 ///
 /// ```
-/// use libdrdma::Region;
+/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+/// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+/// # let network = Network::new();
+/// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+/// # let peer = network.add_peer(red);
+/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let context = Context::open(card, Options::new(mac, ip))?;
+/// # let pd = context.protection_domain();
+/// # let cq = context.completion_queue().build()?;
+/// use libdrdma::{Region, Status};
 ///
-/// // Nobody knows this key: posted, it completes with `local_protection_error`.
-/// let region = Region::unchecked_contiguous(0xdead_0000, 64, 0x12345);
-/// assert_eq!(region.descriptor_len(), 16);
+/// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+/// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+/// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+/// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+/// // Nobody knows this key.
+/// let regions = [Region::unchecked_contiguous(0xdead_0000, 64, 0x12345)];
+/// qp.post_send(&WorkRequest::new(1).regions(&regions))?;
+/// let completions = cq.wait(1, std::time::Duration::from_secs(1))?;
+/// assert_eq!(completions[0].status, Status::LocalProtectionError);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Region<'static> {
     /// One run of `len` bytes at `addr`.

@@ -21,6 +21,8 @@
 
 pub mod model;
 pub mod soft;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod uri;
 pub mod wire;
 

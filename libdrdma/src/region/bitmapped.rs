@@ -9,6 +9,36 @@ pub(super) const NAME: &str = "bitmapped region";
 
 /// Starts a bitmapped region: the rows that a bitmap selects, from up to 16 columns (D-RDMA
 /// section 3.3). Bit `r mod 8` of byte `r / 8` selects row `r`.
+///
+/// ```
+/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+/// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+/// # let network = Network::new();
+/// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+/// # let peer = network.add_peer(red);
+/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let context = Context::open(card, Options::new(mac, ip))?;
+/// # let pd = context.protection_domain();
+/// # let cq = context.completion_queue().build()?;
+/// use libdrdma::Bitmapped;
+///
+/// // Two columns of eight rows, and the rows that a filter has selected: 1, 3 and 4.
+/// let (keys, values, bitmap) = (pd.allocate(8)?, pd.allocate(16)?, pd.allocate(1)?);
+/// keys.write_at(0, b"abcdefgh");
+/// values.write_at(0, b"AABBCCDDEEFFGGHH");
+/// bitmap.write_at(0, &[0b0001_1010]);
+/// let rows = Bitmapped::new(&bitmap).rows(8).column(&keys, 0, 1).column(&values, 0, 2);
+/// let regions = [rows.build()?];
+/// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+/// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+/// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+/// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+/// qp.post_send(&WorkRequest::new(1).rows_per_message(8).regions(&regions))?;
+/// assert_eq!(cq.wait(1, std::time::Duration::from_secs(1))?[0].bytes, 9);
+/// assert_eq!(network.messages(peer)[0].bytes, b"bBBdDDeEE");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Bitmapped<'m> {

@@ -9,6 +9,38 @@ pub(super) const NAME: &str = "pointer-mapped region";
 
 /// Starts a pointer-mapped region: a pattern of extents at every pointer of an array (D-RDMA
 /// section 3.3).
+///
+/// ```
+/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+/// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+/// # let network = Network::new();
+/// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+/// # let peer = network.add_peer(red);
+/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let context = Context::open(card, Options::new(mac, ip))?;
+/// # let pd = context.protection_domain();
+/// # let cq = context.completion_queue().build()?;
+/// use libdrdma::PointerMapped;
+///
+/// // Records of 8 bytes somewhere in a heap, found through an index.
+/// let heap = pd.allocate(64)?;
+/// heap.write_at(40, b"first...");
+/// heap.write_at(13, b"second..");
+/// let index = pd.allocate(16)?;
+/// for (i, offset) in [40, 13].into_iter().enumerate() {
+///     index.write_at(8 * i, &(heap.addr() + offset).to_le_bytes());
+/// }
+/// let regions = [PointerMapped::new(&index, &heap).count(2).extent(0, 3).build()?];
+/// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+/// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+/// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+/// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+/// qp.post_send(&WorkRequest::new(1).rows_per_message(8).regions(&regions))?;
+/// assert_eq!(cq.wait(1, std::time::Duration::from_secs(1))?[0].bytes, 6);
+/// assert_eq!(network.messages(peer)[0].bytes, b"firsec");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct PointerMapped<'m> {

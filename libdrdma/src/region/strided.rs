@@ -9,6 +9,44 @@ pub(super) const NAME: &str = "strided region";
 
 /// Starts a strided region: a pattern of extents, repeated every period (D-RDMA section 3.1).
 /// Extents may overlap, come in any order, and reach beyond the period.
+///
+/// ```
+/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+/// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+/// # let network = Network::new();
+/// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+/// # let peer = network.add_peer(red);
+/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let context = Context::open(card, Options::new(mac, ip))?;
+/// # let pd = context.protection_domain();
+/// # let cq = context.completion_queue().build()?;
+/// use libdrdma::Strided;
+///
+/// // Rows of 8 bytes, of which the first two and the sixth are sent.
+/// let table = pd.allocate(24)?;
+/// table.write_at(0, b"ab...c..de...f..gh...i..");
+/// let projection = Strided::new(&table).period(8).count(3).extent(0, 2).extent(5, 1);
+/// let regions = [projection.build()?];
+/// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+/// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+/// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+/// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+/// // Three rows, two in a message.
+/// qp.post_send(&WorkRequest::new(1).rows_per_message(2).regions(&regions))?;
+/// assert_eq!(cq.wait(1, std::time::Duration::from_secs(1))?[0].bytes, 9);
+/// let messages = network.messages(peer);
+/// assert_eq!(messages[0].bytes, b"abcdef");
+/// assert_eq!(messages[1].bytes, b"ghi");
+///
+/// // One row too many is noticed when the region is built.
+/// let error = Strided::new(&table).period(8).count(4).extent(5, 1).build().unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "strided region: byte 29 is outside the memory region of 24 B (period 3 of 4)"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Strided<'m> {

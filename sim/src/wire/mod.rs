@@ -117,13 +117,21 @@ impl Network {
     }
 
     /// Adds a peer. Several peers may have the same address: each takes the packets of its card
-    /// queue pair, told by the UDP source port.
+    /// queue pair, told by the UDP source port. One of the same address and card queue pair as an
+    /// earlier one takes over from it.
     pub fn add_peer(&self, config: PeerConfig) -> PeerId {
         let mut state = self.state();
-        let id = state.peers.len();
-        state.by_address.entry((config.mac, config.ip, config.qpn)).or_default().push(id);
-        state.peers.push(Peer::new(config));
-        PeerId(id)
+        let State { peers, by_address, .. } = &mut *state;
+        let same_address = by_address.entry((config.mac, config.ip, config.qpn)).or_default();
+        same_address.retain(|id| peers[*id].config().card_qpn != config.card_qpn);
+        same_address.push(peers.len());
+        peers.push(Peer::new(config));
+        PeerId(peers.len() - 1)
+    }
+
+    /// Every peer, in the order in which they were added.
+    pub fn peers(&self) -> Vec<PeerId> {
+        (0..self.state().peers.len()).map(PeerId).collect()
     }
 
     /// Adds peers, in order.
