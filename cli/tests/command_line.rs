@@ -144,3 +144,29 @@ fn explain_says_why_a_request_would_fail() {
     assert_eq!(explained[0]["status"], "local_protection_error");
     assert!(explained[0]["reason"].as_str().unwrap().starts_with("destination 0: "));
 }
+
+#[test]
+fn the_demo_shuffles_checks_and_compares() {
+    let folder = Folder::new();
+    let args = ["demo", "--device", "soft:", "--scale-factor", "0.001", "--batch-rows", "1000"];
+    let output = folder.drdma(&[&args[..], &["--destinations", "3", "--pcap", "s.pcap"]].concat());
+    let (stdout, stderr) = (output.stdout, String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let stdout = String::from_utf8(stdout).unwrap();
+    assert!(stdout.contains("Each of the 6005 rows of 22 B arrived"), "{stdout}");
+    assert!(stdout.contains("all 6005 rows"), "{stdout}");
+    assert!(stderr.contains("rows have arrived"), "{stderr}");
+    let frames = drdma_tests::capture::frames(&fs::read(folder.file("s.pcap")).unwrap());
+    let payload: usize =
+        frames.iter().map(|frame| drdma_tests::frame::payload(frame, 0).len()).sum();
+    assert_eq!(payload, 6005 * 22);
+}
+
+#[test]
+fn the_demo_says_what_is_wrong_with_its_arguments() {
+    let folder = Folder::new();
+    for args in [["--destinations", "65"], ["--scale-factor", "0"], ["--mtu", "1500"]] {
+        let output = folder.drdma(&[&["demo", "--device", "soft:"], &args[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+}
