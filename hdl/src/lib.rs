@@ -9,7 +9,9 @@
 pub mod completion;
 pub mod emit;
 pub mod gather;
+pub mod mac;
 pub mod primitive;
+pub mod receiver;
 pub mod segmented_memory;
 
 /// What the tests of blocks share.

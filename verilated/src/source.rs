@@ -46,12 +46,7 @@ pub struct Source {
 impl Source {
     /// A design without text whose top module is `top`.
     pub fn new(top: impl Into<String>) -> Self {
-        Self {
-            top: top.into(),
-            texts: Vec::new(),
-            ports: Vec::new(),
-            parameters: Vec::new(),
-        }
+        Self { top: top.into(), texts: Vec::new(), ports: Vec::new(), parameters: Vec::new() }
     }
 
     /// Adds a file `name` (such as `fifo.v`) with contents `text`.

@@ -17,10 +17,7 @@ use super::{
     port::{Descriptor, Direction, DmaPort, SEGMENT, SEGMENTS, SegmentWrite},
     timing::Link,
 };
-use crate::{
-    model::memory::HostMemory as _,
-    soft::host::Host,
-};
+use crate::{model::memory::HostMemory as _, soft::host::Host};
 
 /// Bytes that no request crosses.
 const PAGE: u64 = 4096;
@@ -233,7 +230,8 @@ impl Engine {
                 let Some(descriptor) = side.reads.pop_front() else { continue };
                 let id = side.next_descriptor;
                 side.next_descriptor += 1;
-                side.open.insert(id, Open { tag: descriptor.tag, error: 0, requests: 1, writes: 0 });
+                side.open
+                    .insert(id, Open { tag: descriptor.tag, error: 0, requests: 1, writes: 0 });
                 side.cutting = Some((id, descriptor));
             }
             let (id, mut rest) = side.cutting.expect("a descriptor to cut");
