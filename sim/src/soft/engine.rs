@@ -40,11 +40,9 @@ impl SoftCard {
         if !enabled || !running {
             return;
         }
-        let room = self.doorbells.len() < MAX_DOORBELLS;
-        match self.doorbells.back_mut() {
-            Some((last, position)) if *last == queue => *position = producer,
-            _ if room => self.doorbells.push_back((queue, producer)),
-            _ => {}
+        if self.doorbells.len() < MAX_DOORBELLS && self.doorbells.back() != Some(&(queue, producer))
+        {
+            self.doorbells.push_back((queue, producer));
         }
     }
 
