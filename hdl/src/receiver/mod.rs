@@ -129,7 +129,7 @@ pub struct Receiver {
     found: DFF<Bit>,
     found_qp: DFF<Bits<8>>,
     unknown: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<2>>,
+    unused: Signal<Local, Bits<10>>,
 
     last: Constant<Bits<BEAT>>,
     variant: Constant<Bits<512>>,
@@ -338,7 +338,8 @@ impl Logic for Receiver {
             self.numbers[k].write_data.next = self.cfg_data.val().get_bits::<24>(0);
             self.numbers[k].read_address[0].next = self.row.q.val();
         }
-        self.unused.next = self.cfg_index.val().get_bits::<2>(8);
+        self.unused.next = (bit_cast::<10, 8>(self.cfg_data.val().get_bits::<8>(24)) << 2)
+            | bit_cast::<10, 2>(self.cfg_index.val().get_bits::<2>(8));
         if self.cfg_valid.val() && (self.cfg_table.val() == 0) && (self.cfg_word.val() == 15) {
             self.live.d.next = self.live.q.val().replace_bit(
                 self.cfg_index.val().get_bits::<8>(0).index(),

@@ -29,12 +29,8 @@ fn acknowledgement(qpn: u32, psn: u32, syndrome: u8, edit: impl FnOnce(&mut [u8]
         destination: IP,
         ..Default::default()
     };
-    let udp = Udp {
-        source_port: 0xc011,
-        destination_port: roce::UDP_PORT,
-        length: 28,
-        checksum: 0x1234,
-    };
+    let udp =
+        Udp { source_port: 0xc011, destination_port: roce::UDP_PORT, length: 28, checksum: 0x1234 };
     let bth = Bth {
         opcode: roce::operation::ACKNOWLEDGE,
         migration: 1,
