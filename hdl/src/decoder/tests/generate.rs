@@ -218,7 +218,7 @@ impl Generator<'_> {
         };
         head.encode(&mut bytes);
         // Padding means nothing.
-        while bytes.len() % BLOCK != 0 {
+        while !bytes.len().is_multiple_of(BLOCK) {
             bytes.push(self.random.u64() as u8);
         }
         bytes
