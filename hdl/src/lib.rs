@@ -6,6 +6,7 @@
 // Kernels are written for the printer: loops index, conditions are spelled out.
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
+pub mod completion;
 pub mod decoder;
 pub mod emit;
 pub mod gather;

@@ -11,23 +11,27 @@
 //!           Contexts --'  '--> Bounds --> Requests ---->  open, request, error pulses
 //! ```
 //!
-//! *Throughput*: one granule a cycle; besides, one cycle a destination and three a pointer-mapped
-//! region. An entry with one contiguous region takes 8 cycles.
+//! *Throughput*: one granule a cycle; besides, one cycle a destination, three a pointer-mapped
+//! region, and up to two an entry. An entry with one contiguous region takes 8 cycles: its request
+//! leaves 6 cycles after its last granule, and the next one's first region is parsed then.
 //!
-//! *Latency*: `open` comes 7 cycles after an entry's first block, `request` 6 cycles after the
-//! granule of a last contiguous region and 9 after another's last element. Lanes, sets and
+//! *Latency*: `open` comes 8 cycles after an entry's first block, `request` 7 cycles after the
+//! granule of a last contiguous region and 10 after the last element of another. Lanes, sets and
 //! destinations are written before.
 //!
 //! *Back-pressure*: the parser stops while fewer than 8 sets or destinations are free, or without
-//! a free slot; a request is opened when the one before has been handed on. `wqe_ready` depends on
-//! registers only. The write ports have none.
+//! a free slot; a request is opened when the one before has been handed on. All slots come from
+//! `slot_free`, the first ones too. `wqe_ready` depends on registers only. The write ports have
+//! none.
 //!
 //! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and
-//! `bad_dest`; the request has no destinations then, its queue is halted, the queue pair of the
-//! destination that failed is put in error (if the destination's head was there and its number
-//! exists), and the rest of the batch is dropped. What was written of it stays part of the rings
-//! until its `release`. Then no request is opened for 8 cycles: in that time the pulses must have
-//! become visible in `qp_error` and `queue_halted`.
+//! `bad_dest`; the request then has no destinations. The queue pair of a region that failed is put
+//! in error. The rest of the batch is dropped, and so is all that comes of this queue until its
+//! `enable` word is written anew or, if `queue_halted` has been set for it, until that is cleared.
+//! What was written of the request stays part of the rings until its release. No request is
+//! opened for 8 cycles after it: in that time the pulse must have become visible in `qp_error`.
+//!
+//! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
 mod bounds;
 mod contexts;
@@ -54,7 +58,7 @@ use unpacker::Unpacker;
 ///
 /// # Inputs
 /// `clk`, `rst`; stream `wqe`; `cfg_*`; `qp_error`, `queue_halted`; stream `slot_free`;
-/// `release`.
+/// `release_valid`.
 ///
 /// # Outputs
 /// Write ports `lane_write`, `set_write`, `dest_write`; streams `open`, `request`; pulses

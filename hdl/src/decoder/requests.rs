@@ -1,6 +1,6 @@
 //! The requests between the decoder and the rest: slots, rings, the two streams, errors.
 
-use crate::primitive::{Fifo, Lutram, RamStyle};
+use crate::primitive::Lutram;
 use drdma_abi::completion::Status;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -19,20 +19,20 @@ const _: () = assert!(
 /// cycles, until the errors that it caused have come back from `control`.
 ///
 /// # Inputs
-/// `clk`, `rst`; `slot_free`; `release`; the parser's `open`, `dest_accept`, `finish` with what
+/// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `finish` with what
 /// belongs to them; `set_done` pulse; the bounds check's `busy` and `fail_*`.
 ///
 /// # Outputs
 /// `settled`, `may_open`, `set_space`, `dest_space` for the parser; `clear` for the bounds check;
-/// streams `open`, `request`; the error pulses; `dest`, `slot`, for `dest_write`.
-#[derive(LogicBlock)]
+/// streams `open`, `request`; the pulses `set_qp_error` and `stop`; `dest`, `slot`, for `dest_write`.
+#[derive(LogicBlock, Default)]
 pub struct Requests {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// A slot is given back.
+    /// A free slot is offered.
     pub slot_free_valid: Signal<In, Bit>,
     /// It is taken.
     pub slot_free_ready: Signal<Out, Bit>,
@@ -133,10 +133,9 @@ pub struct Requests {
     /// The queue.
     pub stop_queue: Signal<Out, Bits<8>>,
 
-    /// Slots that were given back.
-    slots: Fifo<8, 8, 9>,
-    /// Slots that were never given out follow this one; bit 8: there is none.
-    fresh: DFF<Bits<9>>,
+    /// The next request's slot is there.
+    has_slot: DFF<Bit>,
+    next_slot: DFF<Bits<8>>,
     current_slot: DFF<Bits<8>>,
 
     dest_tail: DFF<Bits<10>>,
@@ -186,125 +185,11 @@ pub struct Requests {
     /// Cycles until errors are visible.
     wait: DFF<Bits<4>>,
 
-    slot_valid: Signal<Local, Bit>,
-    next_slot: Signal<Local, Bits<8>>,
     settling: Signal<Local, Bit>,
     /// The failure is one of bounds.
     protection: Signal<Local, Bit>,
     sets_freed: Signal<Local, Bits<12>>,
     dests_freed: Signal<Local, Bits<11>>,
-}
-
-impl Default for Requests {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Requests {
-    /// With every slot free.
-    pub fn new() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            slot_free_valid: Signal::default(),
-            slot_free_ready: Signal::default(),
-            slot_free_slot: Signal::default(),
-            release_valid: Signal::default(),
-            start: Signal::default(),
-            queue: Signal::default(),
-            wr_id: Signal::default(),
-            dest_accept: Signal::default(),
-            set_done: Signal::default(),
-            finish: Signal::default(),
-            failed: Signal::default(),
-            failed_flush: Signal::default(),
-            failed_qp: Signal::default(),
-            dest_index: Signal::default(),
-            qp: Signal::default(),
-            region: Signal::default(),
-            dests: Signal::default(),
-            busy: Signal::default(),
-            fail_valid: Signal::default(),
-            fail_region: Signal::default(),
-            fail_dest: Signal::default(),
-            fail_qp: Signal::default(),
-            clear: Signal::default(),
-            settled: Signal::default(),
-            may_open: Signal::default(),
-            set_space: Signal::default(),
-            dest_space: Signal::default(),
-            dest: Signal::default(),
-            slot: Signal::default(),
-            open_valid: Signal::default(),
-            open_ready: Signal::default(),
-            open_slot: Signal::default(),
-            open_queue: Signal::default(),
-            open_wr_id: Signal::default(),
-            request_valid: Signal::default(),
-            request_ready: Signal::default(),
-            request_slot: Signal::default(),
-            request_queue: Signal::default(),
-            request_wr_id: Signal::default(),
-            request_dests: Signal::default(),
-            request_first_dest: Signal::default(),
-            request_status: Signal::default(),
-            request_bad_dest: Signal::default(),
-            set_qp_error_valid: Signal::default(),
-            set_qp_error_index: Signal::default(),
-            stop_valid: Signal::default(),
-            stop_queue: Signal::default(),
-            slots: Fifo::new(RamStyle::Distributed),
-            fresh: DFF::default(),
-            current_slot: DFF::default(),
-            dest_tail: DFF::default(),
-            first_dest: DFF::default(),
-            sets_used: DFF::default(),
-            dests_used: DFF::default(),
-            set_room: DFF::default(),
-            dest_room: DFF::default(),
-            set_shares: Lutram::default(),
-            dest_shares: Lutram::default(),
-            share_write: DFF::default(),
-            share_read: DFF::default(),
-            sets_back: DFF::default(),
-            dests_back: DFF::default(),
-            opened: DFF::default(),
-            opened_slot: DFF::default(),
-            opened_queue: DFF::default(),
-            opened_wr_id: DFF::default(),
-            waiting: DFF::default(),
-            waiting_slot: DFF::default(),
-            waiting_queue: DFF::default(),
-            waiting_wr_id: DFF::default(),
-            waiting_first_dest: DFF::default(),
-            waiting_dests: DFF::default(),
-            waiting_region: DFF::default(),
-            waiting_failed: DFF::default(),
-            waiting_flush: DFF::default(),
-            waiting_qp_fails: DFF::default(),
-            waiting_qp: DFF::default(),
-            waiting_dest: DFF::default(),
-            ready: DFF::default(),
-            ready_slot: DFF::default(),
-            ready_queue: DFF::default(),
-            ready_wr_id: DFF::default(),
-            ready_dests: DFF::default(),
-            ready_first_dest: DFF::default(),
-            ready_status: DFF::default(),
-            ready_bad_dest: DFF::default(),
-            qp_fails: DFF::default(),
-            qp_failing: DFF::default(),
-            queue_fails: DFF::default(),
-            wait: DFF::default(),
-            slot_valid: Signal::default(),
-            next_slot: Signal::default(),
-            settling: Signal::default(),
-            protection: Signal::default(),
-            sets_freed: Signal::default(),
-            dests_freed: Signal::default(),
-        }
-    }
 }
 
 impl Logic for Requests {
@@ -313,7 +198,8 @@ impl Logic for Requests {
         dff_setup!(
             self,
             clk,
-            fresh,
+            has_slot,
+            next_slot,
             current_slot,
             dest_tail,
             first_dest,
@@ -354,19 +240,13 @@ impl Logic for Requests {
             queue_fails,
             wait
         );
-        // Slots: first those that were never used.
-        self.slots.clk.next = self.clk.val();
-        self.slots.rst.next = self.rst.val();
-        self.slots.in_valid.next = self.slot_free_valid.val();
-        self.slots.in_data.next = self.slot_free_slot.val();
-        self.slot_free_ready.next = self.slots.in_ready.val();
-        self.slots.out_ready.next = self.start.val() && self.fresh.q.val().get_bit(8);
-        self.slot_valid.next = !self.fresh.q.val().get_bit(8) || self.slots.out_valid.val();
-        self.next_slot.next = self.fresh.q.val().get_bits::<8>(0);
-        if self.fresh.q.val().get_bit(8) {
-            self.next_slot.next = self.slots.out_data.val();
+        // A slot ahead.
+        self.slot_free_ready.next = !self.has_slot.q.val();
+        if !self.has_slot.q.val() {
+            self.has_slot.d.next = self.slot_free_valid.val();
+            self.next_slot.d.next = self.slot_free_slot.val();
         } else if self.start.val() {
-            self.fresh.d.next = self.fresh.q.val() + 1;
+            self.has_slot.d.next = false;
         }
 
         // Opening.
@@ -375,11 +255,11 @@ impl Logic for Requests {
         }
         self.slot.next = self.current_slot.q.val();
         if self.start.val() {
-            self.slot.next = self.next_slot.val();
-            self.current_slot.d.next = self.next_slot.val();
+            self.slot.next = self.next_slot.q.val();
+            self.current_slot.d.next = self.next_slot.q.val();
             self.first_dest.d.next = self.dest_tail.q.val();
             self.opened.d.next = true;
-            self.opened_slot.d.next = self.next_slot.val();
+            self.opened_slot.d.next = self.next_slot.q.val();
             self.opened_queue.d.next = self.queue.val();
             self.opened_wr_id.d.next = self.wr_id.val();
         }
@@ -451,7 +331,7 @@ impl Logic for Requests {
             }
         }
         self.settled.next = !self.waiting.q.val() && (self.wait.q.val() == 0);
-        self.may_open.next = self.slot_valid.val() && !self.opened.q.val();
+        self.may_open.next = self.has_slot.q.val() && !self.opened.q.val();
 
         // Shares of the rings. The limits leave room for what is counted a cycle later.
         self.set_shares.clk.next = self.clk.val();
@@ -491,7 +371,7 @@ impl Logic for Requests {
         self.dest_space.next = self.dest_room.q.val();
 
         if self.rst.val() {
-            self.fresh.d.next = 0.into();
+            self.has_slot.d.next = false;
             self.dest_tail.d.next = 0.into();
             self.sets_used.d.next = 0.into();
             self.dests_used.d.next = 0.into();

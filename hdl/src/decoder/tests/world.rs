@@ -165,6 +165,9 @@ impl World {
                 }
             }
         }
+        for slot in 0..=255_u8 {
+            world.bench.send(world.slot_free, Beat::from([("slot", slot)]));
+        }
         world
     }
 
