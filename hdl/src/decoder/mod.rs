@@ -15,7 +15,7 @@
 //! region, and up to two an entry. An entry with one contiguous region takes 8 cycles: its request
 //! leaves 6 cycles after its last granule, and the next one's first region is parsed then.
 //!
-//! *Latency*: `open` comes 8 cycles after an entry's first block, `request` 7 cycles after the
+//! *Latency*: `open` comes 7 cycles after an entry's first block, `request` 7 cycles after the
 //! granule of a last contiguous region and 10 after the last element of another. Lanes, sets and
 //! destinations are written before.
 //!

@@ -359,6 +359,8 @@ fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
     let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(gaps, HashSet::from([8]), "cycles from request to request");
     let first_block = world.bench.sent_at(world.wqe)[0];
+    let opened = world.bench.received_at(world.open)[0];
+    assert_eq!(opened - first_block, 7, "cycles from the first block to the opening");
     assert_eq!(times[0] - first_block, 14, "cycles from the first block to the request");
 
     // 16 regions: head 2, destination 2, regions 16.
@@ -373,4 +375,22 @@ fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
     let times = &world.bench.received_at(world.request)[100..];
     let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(gaps, HashSet::from([23]), "cycles for 20 granules");
+
+    // 16 pointer-mapped regions of one extent: three cycles more for each.
+    let pointers = [
+        RegionHeader { addr, count: 1, lkey }.to_bytes(),
+        RegionShape { target_lkey: lkey, elements: 1, ..Default::default() }.to_bytes(),
+        Element { len: 8, ..Default::default() }.to_bytes(),
+    ];
+    let large = entry(3, &vec![(RegionType::PointerMapped, pointers.concat()); 16]);
+    let mut bytes = Vec::new();
+    for index in 0..10 {
+        let mut one = large.clone();
+        one[12] = 13 * index;
+        bytes.extend(one);
+    }
+    compare(&mut world, &mut card, &[batch(3, bytes)]);
+    let times = &world.bench.received_at(world.request)[140..];
+    let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
+    assert_eq!(gaps, HashSet::from([52 + 3 * 16 + 3]), "cycles for 52 granules");
 }

@@ -93,7 +93,7 @@ pub struct World {
     written: Rc<RefCell<Written>>,
     pub wqe: DriverId,
     slot_free: DriverId,
-    open: MonitorId,
+    pub open: MonitorId,
     pub request: MonitorId,
     random: Random,
     held: VecDeque<Held>,
