@@ -392,5 +392,5 @@ fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
     compare(&mut world, &mut card, &[batch(3, bytes)]);
     let times = &world.bench.received_at(world.request)[140..];
     let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
-    assert_eq!(gaps, HashSet::from([52 + 3 * 16 + 3]), "cycles for 52 granules");
+    assert_eq!(gaps, HashSet::from([52 + 3 * 16 + 2]), "cycles for 52 granules");
 }
