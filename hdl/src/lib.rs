@@ -7,6 +7,7 @@
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
 pub mod completion;
+pub mod decoder;
 pub mod emit;
 pub mod gather;
 pub mod mac;
