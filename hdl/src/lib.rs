@@ -7,6 +7,7 @@
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
 pub mod emit;
+pub mod host_read;
 pub mod primitive;
 
 /// What the tests of blocks share.
