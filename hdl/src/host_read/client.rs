@@ -78,7 +78,7 @@ pub struct Client {
     asked_addr: DFF<Bits<64>>,
     asked_bytes: DFF<Bits<13>>,
     asked_beats: DFF<Bits<7>>,
-    rounded: Signal<Local, Bits<13>>,
+    partial: Signal<Local, Bit>,
 
     // The same with its place in the ring; `size` counts the beats that are skipped before it.
     placed: DFF<Bit>,
@@ -119,7 +119,7 @@ pub struct Client {
     credits: DFF<Bits<5>>,
     fetching: [DFF<Bit>; 2],
     fetching_flags: [DFF<Bits<2>>; 2],
-    join: Join<512, 2, 514>,
+    flagged: Join<512, 2, 514>,
     responses: Fifo<514, 4, 5>,
 }
 
@@ -154,7 +154,7 @@ impl Default for Client {
             asked_addr: DFF::default(),
             asked_bytes: DFF::default(),
             asked_beats: DFF::default(),
-            rounded: Signal::default(),
+            partial: Signal::default(),
             placed: DFF::default(),
             placed_addr: DFF::default(),
             placed_bytes: DFF::default(),
@@ -187,7 +187,7 @@ impl Default for Client {
             credits: DFF::default(),
             fetching: Default::default(),
             fetching_flags: Default::default(),
-            join: Join::default(),
+            flagged: Join::default(),
             responses: Fifo::default(),
         }
     }
@@ -207,12 +207,13 @@ impl Logic for Client {
 
         // Requests come in, and get their number of beats.
         self.req_ready.next = !self.asked.q.val();
-        self.rounded.next = self.req_bytes.val() + 63;
+        self.partial.next = self.req_bytes.val().get_bits::<6>(0).any();
         if !self.asked.q.val() {
             self.asked.d.next = self.req_valid.val();
             self.asked_addr.d.next = self.req_addr.val();
             self.asked_bytes.d.next = self.req_bytes.val();
-            self.asked_beats.d.next = self.rounded.val().get_bits::<7>(6);
+            self.asked_beats.d.next = 
+                self.req_bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
         }
 
         // They get their place: at the ring's start if they would pass its end.
@@ -313,23 +314,23 @@ impl Logic for Client {
             | (bit_cast::<2, 1>(self.current_error.q.val().into()) << 1);
         self.fetching[1].d.next = self.fetching[0].q.val();
         self.fetching_flags[1].d.next = self.fetching_flags[0].q.val();
-        self.join.low.next = self.fetched_data.val();
-        self.join.high.next = self.fetching_flags[1].q.val();
+        self.flagged.low.next = self.fetched_data.val();
+        self.flagged.high.next = self.fetching_flags[1].q.val();
         self.responses.in_valid.next = self.fetching[1].q.val();
-        self.responses.in_data.next = self.join.whole.val();
+        self.responses.in_data.next = self.flagged.whole.val();
 
-        // A credit is a place in the output FIFO.
-        if self.fetch_take.val() && !(self.resp_valid.val() && self.resp_ready.val()) {
-            self.credits.d.next = self.credits.q.val() - 1;
-        } else if !self.fetch_take.val() && self.resp_valid.val() && self.resp_ready.val() {
-            self.credits.d.next = self.credits.q.val() + 1;
-        }
         self.responses.out_ready.next = self.resp_ready.val();
         self.resp_valid.next = self.responses.out_valid.val();
         self.resp_data.next = self.responses.out_data.val().get_bits::<512>(0);
         self.resp_last.next = self.responses.out_data.val().get_bit(512);
         self.resp_error.next = self.responses.out_data.val().get_bit(513);
 
+        // A credit is a place in the output FIFO.
+        if self.fetch_take.val() && !(self.responses.out_valid.val() && self.resp_ready.val()) {
+            self.credits.d.next = self.credits.q.val() - 1;
+        } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp_ready.val() {
+            self.credits.d.next = self.credits.q.val() + 1;
+        }
         if self.reset.val() {
             self.asked.d.next = false;
             self.placed.d.next = false;
