@@ -2,6 +2,7 @@
 //!
 //! | primitive | what |
 //! |---|---|
+//! | [`app_block`] | the published module around the core |
 //! | [`byte_mux`] | crossbar: every output byte selects an input byte, two stages |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
@@ -13,6 +14,7 @@
 //! | [`ram`] | memory with byte enables and registered reads |
 //! | [`skid`] | register slice of a stream |
 
+pub mod app_block;
 pub mod byte_mux;
 pub mod crc32;
 pub mod fifo;
