@@ -9,6 +9,7 @@
 pub mod emit;
 pub mod host_read;
 pub mod primitive;
+pub mod queue;
 
 /// What the tests of blocks share.
 #[cfg(test)]
