@@ -6,6 +6,7 @@
 // Kernels are written for the printer: loops index, conditions are spelled out.
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
+pub mod control;
 pub mod emit;
 pub mod host_read;
 pub mod primitive;
