@@ -8,9 +8,11 @@
 
 pub mod control;
 pub mod emit;
+pub mod gather;
 pub mod host_read;
 pub mod primitive;
 pub mod queue;
+pub mod segmented_memory;
 
 /// What the tests of blocks share.
 #[cfg(test)]

@@ -9,9 +9,9 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock, Default)]
 pub struct AxiLite {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ AXI-Lite
     /// Write address.
@@ -80,7 +80,7 @@ impl Logic for AxiLite {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clock, address, address_held, data, data_held, whole, respond, read, read_held,
+            self, clk, address, address_held, data, data_held, whole, respond, read, read_held,
             answer, answer_data
         );
         self.awready.next = !self.address.q.val();
@@ -133,7 +133,7 @@ impl Logic for AxiLite {
             self.answer_data.d.next = self.read_data.val();
         }
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.address.d.next = false;
             self.data.d.next = false;
             self.respond.d.next = false;

@@ -7,7 +7,7 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock)]
 pub struct CounterBank {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Sets all to 0.
     pub clear: Signal<In, Bit>,
     /// What to add to each in this cycle.
@@ -23,7 +23,7 @@ pub struct CounterBank {
 impl Default for CounterBank {
     fn default() -> Self {
         Self {
-            clock: Signal::default(),
+            clk: Signal::default(),
             clear: Signal::default(),
             amounts: Default::default(),
             index: Signal::default(),
@@ -38,8 +38,8 @@ impl Logic for CounterBank {
     #[hdl_gen]
     fn update(&mut self) {
         for k in 0..16 {
-            self.sums[k].clock.next = self.clock.val();
-            self.added[k].clock.next = self.clock.val();
+            self.sums[k].clock.next = self.clk.val();
+            self.added[k].clock.next = self.clk.val();
             self.added[k].d.next = self.amounts[k].val();
             self.sums[k].d.next =
                 self.sums[k].q.val() + self.added[k].q.val().get_bits::<64>(0);

@@ -7,9 +7,9 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock)]
 pub struct Flags {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Clears all.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
     /// Set a bit.
     pub set_valid: [Signal<In, Bit>; 2],
     /// Which.
@@ -29,8 +29,8 @@ pub struct Flags {
 impl Default for Flags {
     fn default() -> Self {
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             set_valid: Default::default(),
             set_index: Default::default(),
             clear_valid: Signal::default(),
@@ -47,7 +47,7 @@ impl Default for Flags {
 impl Logic for Flags {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, held);
+        dff_setup!(self, clk, held);
         self.flags.next = self.held.q.val();
         for k in 0..2 {
             self.masks[k].next = 0.into();
@@ -61,7 +61,7 @@ impl Logic for Flags {
         }
         self.held.d.next = (self.held.q.val() | self.masks[0].val() | self.masks[1].val())
             & self.keep.val();
-        if self.reset.val() {
+        if self.rst.val() {
             self.held.d.next = bits::<256>(0);
         }
     }

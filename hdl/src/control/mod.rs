@@ -68,9 +68,9 @@ pub enum ControlState {
 pub struct Control {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ AXI-Lite slave: BAR2
     /// Write address.
@@ -253,8 +253,8 @@ impl Default for Control {
         let [a, b, c, d, ..] = TABLES_HERE;
         let entries = [a, b, c, d];
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             axil_awaddr: Signal::default(),
             axil_awvalid: Signal::default(),
             axil_awready: Signal::default(),
@@ -356,14 +356,14 @@ impl Logic for Control {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clock, state, queue_enabled, cfg, cfg_table_held, cfg_index_held, cfg_word_held,
+            self, clk, state, queue_enabled, cfg, cfg_table_held, cfg_index_held, cfg_word_held,
             cfg_data_held, looked, found, found_sum, is_counter, is_high, high
         );
-        self.clear.next = self.reset.val() || self.settings.soft_reset.val();
+        self.clear.next = self.rst.val() || self.settings.soft_reset.val();
 
         // The host.
-        self.axil.clock.next = self.clock.val();
-        self.axil.reset.next = self.reset.val();
+        self.axil.clk.next = self.clk.val();
+        self.axil.rst.next = self.rst.val();
         self.axil.awaddr.next = self.axil_awaddr.val();
         self.axil.awvalid.next = self.axil_awvalid.val();
         self.axil_awready.next = self.axil.awready.val();
@@ -383,8 +383,8 @@ impl Logic for Control {
         self.axil.rready.next = self.axil_rready.val();
 
         // After a reset, the tables are cleared before anything is written.
-        self.sweep.clock.next = self.clock.val();
-        self.sweep.reset.next = self.clear.val();
+        self.sweep.clk.next = self.clk.val();
+        self.sweep.rst.next = self.clear.val();
 
         // A write finds its place.
         self.place.next = self.axil.write_addr.val().get_bits::<16>(0);
@@ -462,8 +462,8 @@ impl Logic for Control {
         self.cfg_data.next = self.cfg_data_held.q.val();
 
         // It changes the states of queue pairs and queues.
-        self.errors.clock.next = self.clock.val();
-        self.errors.reset.next = self.clear.val();
+        self.errors.clk.next = self.clk.val();
+        self.errors.rst.next = self.clear.val();
         self.errors.set_valid[0].next = self.set_qp_error_a_valid.val();
         self.errors.set_index[0].next = self.set_qp_error_a_index.val();
         self.errors.set_valid[1].next = self.set_qp_error_b_valid.val();
@@ -473,8 +473,8 @@ impl Logic for Control {
             && (self.cfg_word_held.q.val() == self.state_word.val());
         self.errors.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
         self.qp_error.next = self.errors.flags.val();
-        self.halts.clock.next = self.clock.val();
-        self.halts.reset.next = self.clear.val();
+        self.halts.clk.next = self.clk.val();
+        self.halts.rst.next = self.clear.val();
         self.halts.set_valid[0].next = self.set_queue_halted_a_valid.val();
         self.halts.set_index[0].next = self.set_queue_halted_a_index.val();
         self.halts.set_valid[1].next = self.set_queue_halted_b_valid.val();
@@ -494,8 +494,8 @@ impl Logic for Control {
         }
 
         // Or it changes a setting.
-        self.settings.clock.next = self.clock.val();
-        self.settings.reset.next = self.reset.val();
+        self.settings.clk.next = self.clk.val();
+        self.settings.rst.next = self.rst.val();
         self.settings.write_valid.next =
             self.execute.val() && !self.axil.write_addr.val().get_bits::<8>(16).any();
         self.settings.write_addr.next = self.place.val();
@@ -510,7 +510,7 @@ impl Logic for Control {
         self.ack_timeout.next = self.settings.ack_timeout.val();
 
         // Counters count.
-        self.counters.clock.next = self.clock.val();
+        self.counters.clk.next = self.clk.val();
         self.counters.clear.next = self.settings.clear_counters.val();
         self.counters.amounts[0].next = bits::<16>(1);
         self.counters.amounts[1].next = self.count_1.val();
@@ -579,7 +579,7 @@ impl Logic for Control {
             self.queue_enabled.d.next = bits::<256>(0);
             self.cfg.d.next = false;
         }
-        if self.reset.val() {
+        if self.rst.val() {
             self.state.d.next = ControlState::Ready;
             self.looked.d.next = false;
         }

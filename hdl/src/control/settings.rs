@@ -18,9 +18,9 @@ fn at(register: Register) -> Constant<Bits<16>> {
 pub struct Settings {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ accesses
     /// A register is written.
@@ -91,8 +91,8 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             write_valid: Signal::default(),
             write_addr: Signal::default(),
             write_data: Signal::default(),
@@ -144,7 +144,7 @@ impl Logic for Settings {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clock, enabled, restarting, restart_count, max_read_held, merge_held, mac_low,
+            self, clk, enabled, restarting, restart_count, max_read_held, merge_held, mac_low,
             mac_high, ip_held, timeout_held, clearing
         );
         self.enable.next = self.enabled.q.val();
@@ -224,7 +224,7 @@ impl Logic for Settings {
         if self.restart_count.q.val().all() {
             self.restarting.d.next = false;
         }
-        if self.reset.val() || self.restarting.q.val() {
+        if self.rst.val() || self.restarting.q.val() {
             self.max_read_held.d.next = self.max_read_reset.val();
             self.merge_held.d.next = self.merge_reset.val();
             self.mac_low.d.next = bits::<32>(0);
@@ -238,7 +238,7 @@ impl Logic for Settings {
             self.restarting.d.next = self.write_data.val().get_bit(1);
             self.restart_count.d.next = bits::<4>(0);
         }
-        if self.reset.val() {
+        if self.rst.val() {
             self.enabled.d.next = false;
             self.restarting.d.next = false;
         }

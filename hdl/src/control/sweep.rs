@@ -12,9 +12,9 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock)]
 pub struct Sweep {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Starts anew.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
     /// Not done yet.
     pub busy: Signal<Out, Bit>,
     /// A word is written.
@@ -39,8 +39,8 @@ impl Default for Sweep {
         let word = |size: usize| Constant::new((size as u64 / 4 - 1).into());
         let tables = [QUEUE_PAIRS, MEMORY_REGIONS, SEND_QUEUES, COMPLETION_QUEUES];
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             busy: Signal::default(),
             valid: Signal::default(),
             number: Signal::default(),
@@ -65,7 +65,7 @@ impl Default for Sweep {
 impl Logic for Sweep {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, active, phase, at, at_table);
+        dff_setup!(self, clk, active, phase, at, at_table);
         self.busy.next = self.active.q.val();
         self.valid.next = self.active.q.val() && self.phase.q.val().all();
         self.number.next = bit_cast::<3, 2>(self.at_table.q.val());
@@ -89,7 +89,7 @@ impl Logic for Sweep {
                 }
             }
         }
-        if self.reset.val() {
+        if self.rst.val() {
             self.active.d.next = true;
             self.phase.d.next = bits::<2>(0);
             self.at.d.next = bits::<10>(0);

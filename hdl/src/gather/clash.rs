@@ -31,10 +31,11 @@ pub struct Clash {
     pub clash: [Signal<Out, Bits<16>>; 16],
     word: [Signal<Local, Bits<15>>; 16],
     words: [Signal<Local, Bits<6>>; 16],
-    span: [Signal<Local, Bits<8>>; 16],
     thermometer: [Signal<Local, Bits<64>>; 16],
     distance: [Signal<Local, Bits<15>>; 256],
+    banks: [Signal<Local, Bits<6>>; 256],
     reach: [Signal<Local, Bits<6>>; 256],
+    lens: Signal<Local, Bits<113>>,
     meet: [Signal<Local, Bit>; 256],
     one: [Constant<Bits<16>>; 16],
     ones: Constant<Bits<64>>,
@@ -50,10 +51,11 @@ impl Default for Clash {
             clash: array_init(|_| Signal::default()),
             word: array_init(|_| Signal::default()),
             words: array_init(|_| Signal::default()),
-            span: array_init(|_| Signal::default()),
             thermometer: array_init(|_| Signal::default()),
             distance: array_init(|_| Signal::default()),
+            banks: array_init(|_| Signal::default()),
             reach: array_init(|_| Signal::default()),
+            lens: Signal::default(),
             meet: array_init(|_| Signal::default()),
             one: array_init(|k| Constant::new((1_u16 << k).to_bits())),
             ones: Constant::new(u64::MAX.to_bits()),
@@ -64,6 +66,8 @@ impl Default for Clash {
 impl Logic for Clash {
     #[hdl_gen]
     fn update(&mut self) {
+        // With a bit to spare, so that every length can be read one bit wider.
+        self.lens.next = bit_cast::<113, 112>(self.len.val());
         self.used.next = 0.into();
         for l in 0..16 {
             if self.len.val().get_bits::<7>(l * 7).any() {
@@ -73,32 +77,31 @@ impl Logic for Clash {
         for l in 0..16 {
             self.word[l].next = self.ram.val().get_bits::<15>((l * 17) + 2);
             // Words: from the first byte's word to the last byte's.
-            self.span[l].next = bit_cast::<8, 7>(self.len.val().get_bits::<7>(l * 7))
-                + bit_cast::<8, 2>(self.ram.val().get_bits::<2>(l * 17))
-                + 3;
-            self.words[l].next = self.span[l].val().get_bits::<6>(2);
+            self.words[l].next = ((self.lens.val().get_bits::<8>(l * 7) & 0x7f)
+                + (self.ram.val().get_bits::<8>(l * 17) & 0x03)
+                + 3)
+            .get_bits::<6>(2);
             self.thermometer[l].next = !(self.ones.val() << self.words[l].val());
-            self.cover[l].next =
-                self.thermometer[l].val() << self.word[l].val().get_bits::<5>(0);
+            self.cover[l].next = self.thermometer[l].val() << self.word[l].val().get_bits::<5>(0);
         }
         for l in 0..16 {
             for m in 0..16 {
                 self.distance[(l * 16) + m].next = self.word[l].val() - self.word[m].val();
+                self.banks[(l * 16) + m].next =
+                    self.distance[(l * 16) + m].val().get_bits::<6>(0) & 0x1f;
                 self.reach[(l * 16) + m].next =
-                    bit_cast::<6, 5>(self.distance[(l * 16) + m].val().get_bits::<5>(0))
-                        + self.words[l].val();
-                self.meet[(l * 16) + m].next =
-                    ((bit_cast::<6, 5>(self.distance[(l * 16) + m].val().get_bits::<5>(0))
-                        < self.words[m].val())
-                        && (self.distance[(l * 16) + m].val().get_bits::<10>(5) != 0))
-                        || ((self.reach[(l * 16) + m].val() > 32)
-                            && (self.distance[(l * 16) + m].val().get_bits::<10>(5) != 0x3ff));
+                    self.banks[(l * 16) + m].val() + self.words[l].val();
+                self.meet[(l * 16) + m].next = ((self.banks[(l * 16) + m].val()
+                    < self.words[m].val())
+                    && (self.distance[(l * 16) + m].val().get_bits::<10>(5) != 0))
+                    || ((self.reach[(l * 16) + m].val() > 32)
+                        && (self.distance[(l * 16) + m].val().get_bits::<10>(5) != 0x3ff));
             }
         }
         for l in 0..16 {
             self.clash[l].next = 0.into();
             for m in 0..16 {
-                if (l > m) {
+                if l > m {
                     if self.meet[(l * 16) + m].val() && self.len.val().get_bits::<7>(m * 7).any() {
                         self.clash[l].next = self.clash[l].val() | self.one[m].val();
                     }

@@ -165,12 +165,17 @@ pub struct Gather {
     // Windows and failed reads.
     windows: DFF<Bits<4>>,
     errors: Lutram<30, 10, 1>,
+    arrived: Signal<Local, Bits<4>>,
+    finished: Signal<Local, Bits<4>>,
     error_counts: [DFF<Bits<8>>; 4],
     error_count: Signal<Local, Bits<8>>,
     error_index: Signal<Local, Bits<8>>,
     error_start: Signal<Local, Bits<18>>,
     error_end: Signal<Local, Bits<18>>,
     error_hit: Signal<Local, Bit>,
+    rams: Signal<Local, Bits<273>>,
+    lens: Signal<Local, Bits<123>>,
+    fragment_start: [Signal<Local, Bits<18>>; 16],
     fragment_end: [Signal<Local, Bits<18>>; 16],
     window_bit: [Constant<Bits<4>>; 4],
 
@@ -225,6 +230,7 @@ pub struct Gather {
     bank_row: [Signal<Local, Bits<10>>; 32],
     enables: Signal<Local, Bits<64>>,
     rows: Pack<32, 10, 320>,
+    places: Pack<16, 7, 112>,
     selects: Selects,
     rest: Signal<Local, Bits<REST>>,
 
@@ -243,7 +249,7 @@ pub struct Gather {
     f_rest: DFF<Bits<REST>>,
     f_mask: DFF<Bits<64>>,
 
-    output: Fifo<OUTPUT, 4, 5>,
+    fifo: Fifo<OUTPUT, 4, 5>,
     unit_end: Constant<Bits<SIDE>>,
     message_start: Constant<Bits<SIDE>>,
     message_end: Constant<Bits<SIDE>>,
@@ -318,12 +324,17 @@ impl Default for Gather {
             count_blocked: Signal::default(),
             windows: DFF::default(),
             errors: Lutram::default(),
+            arrived: Signal::default(),
+            finished: Signal::default(),
             error_counts: array_init(|_| DFF::default()),
             error_count: Signal::default(),
             error_index: Signal::default(),
             error_start: Signal::default(),
             error_end: Signal::default(),
             error_hit: Signal::default(),
+            rams: Signal::default(),
+            lens: Signal::default(),
+            fragment_start: array_init(|_| Signal::default()),
             fragment_end: array_init(|_| Signal::default()),
             window_bit: array_init(|k| Constant::new((1_u8 << k).to_bits())),
             p_valid: DFF::default(),
@@ -372,6 +383,7 @@ impl Default for Gather {
             bank_row: array_init(|_| Signal::default()),
             enables: Signal::default(),
             rows: Pack::default(),
+            places: Pack::default(),
             selects: Selects::default(),
             rest: Signal::default(),
             c_valid: DFF::default(),
@@ -387,7 +399,7 @@ impl Default for Gather {
             f_valid: DFF::default(),
             f_rest: DFF::default(),
             f_mask: DFF::default(),
-            output: Fifo::default(),
+            fifo: Fifo::default(),
             unit_end: bit(25),
             message_start: bit(26),
             message_end: bit(27),
@@ -403,48 +415,124 @@ impl Default for Gather {
 impl Logic for Gather {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, windows, p_valid, p_ram, p_len, p_pos, p_window, p_window_end, p_beat_end, p_side, p_checked, p_error, a_valid, a_pending, a_ram, a_len, a_pos, a_window_end, a_beat_end, a_side, a_error, a_carry, room, b_valid, b_granted, b_ram, b_len, b_pos, b_rest, b_window_end, c_valid, c_rest, c_window_end, d_valid, d_rest, d_window_end, e_valid, e_rest, e_mask, f_valid, f_rest, f_mask);
+        dff_setup!(
+            self,
+            clk,
+            windows,
+            p_valid,
+            p_ram,
+            p_len,
+            p_pos,
+            p_window,
+            p_window_end,
+            p_beat_end,
+            p_side,
+            p_checked,
+            p_error,
+            a_valid,
+            a_pending,
+            a_ram,
+            a_len,
+            a_pos,
+            a_window_end,
+            a_beat_end,
+            a_side,
+            a_error,
+            a_carry,
+            room,
+            b_valid,
+            b_granted,
+            b_ram,
+            b_len,
+            b_pos,
+            b_rest,
+            b_window_end,
+            c_valid,
+            c_rest,
+            c_window_end,
+            d_valid,
+            d_rest,
+            d_window_end,
+            e_valid,
+            e_rest,
+            e_mask,
+            f_valid,
+            f_rest,
+            f_mask
+        );
         for k in 0..4 {
-            self.error_counts[k].clk.next = self.clk.val();
+            self.error_counts[k].clock.next = self.clk.val();
             self.error_counts[k].d.next = self.error_counts[k].q.val();
         }
         for k in 0..16 {
-            self.a_clash[k].clk.next = self.clk.val();
+            self.a_clash[k].clock.next = self.clk.val();
             self.a_clash[k].d.next = self.a_clash[k].q.val();
         }
         for k in 0..16 {
-            self.a_cover[k].clk.next = self.clk.val();
+            self.a_cover[k].clock.next = self.clk.val();
             self.a_cover[k].d.next = self.a_cover[k].q.val();
         }
         for k in 0..16 {
-            self.b_cover[k].clk.next = self.clk.val();
+            self.b_cover[k].clock.next = self.clk.val();
             self.b_cover[k].d.next = self.b_cover[k].q.val();
         }
         self.errors.clk.next = self.clk.val();
         self.selects.clk.next = self.clk.val();
         self.crossbar.clk.next = self.clk.val();
-        self.output.clk.next = self.clk.val();
-        self.output.rst.next = self.rst.val();
+        self.fifo.clk.next = self.clk.val();
+        self.fifo.rst.next = self.rst.val();
+
+        // Stage a: every waiting fragment that meets none before it is read. (Written first, because
+        // stage p asks whether stage a is done.)
+        self.a_granted.next = 0.into();
+        for l in 0..16 {
+            if self.a_pending.q.val().get_bit(l)
+                && !(self.a_clash[l].q.val() & self.a_pending.q.val()).any()
+            {
+                self.a_granted.next = self.a_granted.val() | self.lane[l].val();
+            }
+        }
+        self.a_left.next = self.a_pending.q.val() & !self.a_granted.val();
+        self.a_go.next = self.a_valid.q.val() && self.room.q.val().any();
+        self.a_done.next = self.a_go.val() && !self.a_left.val().any();
 
         // Windows become ready, and their failed reads are noted, in any cycle.
         self.window_ready_ready.next = true;
         self.read_error_ready.next = true;
-        if self.window_ready_valid.val() {
-            self.windows.d.next =
-                self.windows.q.val() | self.window_bit[self.window_ready_window.val().index()].val();
-        }
-        self.errors.write_enable.next = self.read_error_valid.val();
-        self.error_index.next = 0.into();
         self.error_count.next = 0.into();
         for w in 0..4 {
-            if self.read_error_window.val() == w.into() {
+            if self.p_window.q.val().index() == w {
+                self.error_count.next = self.error_counts[w].q.val();
+            }
+        }
+        self.p_ready.next =
+            self.p_valid.q.val() && self.windows.q.val().get_bit(self.p_window.q.val().index());
+        self.p_take.next = self.p_ready.val()
+            && (self.p_checked.q.val() == self.error_count.val())
+            && (!self.a_valid.q.val() || self.a_done.val());
+        self.arrived.next = 0.into();
+        self.finished.next = 0.into();
+        for w in 0..4 {
+            if self.window_ready_valid.val() && (self.window_ready_window.val().index() == w) {
+                self.arrived.next = self.window_bit[w].val();
+            }
+            if self.p_take.val()
+                && self.p_window_end.q.val()
+                && (self.p_window.q.val().index() == w)
+            {
+                self.finished.next = self.window_bit[w].val();
+                self.error_counts[w].d.next = 0.into();
+            }
+        }
+        self.windows.d.next = (self.windows.q.val() | self.arrived.val()) & !self.finished.val();
+        self.errors.write_enable.next = self.read_error_valid.val();
+        self.error_index.next = 0.into();
+        for w in 0..4 {
+            if self.read_error_window.val().index() == w {
                 self.error_index.next = self.error_counts[w].q.val();
                 if self.read_error_valid.val() && (self.error_counts[w].q.val() != 255) {
                     self.error_counts[w].d.next = self.error_counts[w].q.val() + 1;
                 }
-            }
-            if self.p_window.q.val() == w.into() {
-                self.error_count.next = self.error_counts[w].q.val();
             }
         }
         self.errors.write_address.next = (bit_cast::<10, 2>(self.read_error_window.val()) << 8)
@@ -460,23 +548,19 @@ impl Logic for Gather {
         self.error_end.next = self.error_start.val()
             + bit_cast::<18, 13>(self.errors.read_data[0].val().get_bits::<13>(0));
         self.error_hit.next = false;
+        self.rams.next = bit_cast::<273, 272>(self.p_ram.q.val());
+        self.lens.next = bit_cast::<123, 112>(self.p_len.q.val());
         for l in 0..16 {
+            self.fragment_start[l].next = self.rams.val().get_bits::<18>(l * 17) & 0x1ffff;
             self.fragment_end[l].next =
-                bit_cast::<18, 17>(self.p_ram.q.val().get_bits::<17>(l * 17))
-                    + bit_cast::<18, 7>(self.p_len.q.val().get_bits::<7>(l * 7));
+                self.fragment_start[l].val() + (self.lens.val().get_bits::<18>(l * 7) & 0x7f);
             if self.p_len.q.val().get_bits::<7>(l * 7).any()
-                && (bit_cast::<18, 17>(self.p_ram.q.val().get_bits::<17>(l * 17))
-                    < self.error_end.val())
+                && (self.fragment_start[l].val() < self.error_end.val())
                 && (self.fragment_end[l].val() > self.error_start.val())
             {
                 self.error_hit.next = true;
             }
         }
-        self.p_ready.next = self.p_valid.q.val()
-            && self.windows.q.val().get_bit(self.p_window.q.val().index());
-        self.p_take.next = self.p_ready.val()
-            && (self.p_checked.q.val() == self.error_count.val())
-            && (!self.a_valid.q.val() || self.a_done.val());
         if self.p_ready.val() && (self.p_checked.q.val() != self.error_count.val()) {
             self.p_checked.d.next = self.p_checked.q.val() + 1;
             self.p_error.d.next = self.p_error.q.val() || self.error_hit.val();
@@ -519,25 +603,14 @@ impl Logic for Gather {
         self.clash.ram.next = self.p_ram.q.val();
         self.clash.len.next = self.p_len.q.val();
 
-        // Stage a: every waiting fragment that meets none before it is read.
-        self.a_granted.next = 0.into();
-        for l in 0..16 {
-            if self.a_pending.q.val().get_bit(l)
-                && !(self.a_clash[l].q.val() & self.a_pending.q.val()).any()
-            {
-                self.a_granted.next = self.a_granted.val() | self.lane[l].val();
-            }
-        }
-        self.a_left.next = self.a_pending.q.val() & !self.a_granted.val();
-        self.a_go.next = self.a_valid.q.val() && self.room.q.val().any();
-        self.a_done.next = self.a_go.val() && !self.a_left.val().any();
+        // Stage a goes on.
         if self.a_go.val() {
             self.a_pending.d.next = self.a_left.val();
         }
         if self.a_done.val() {
             self.a_valid.d.next = false;
-            self.a_carry.d.next = !self.a_beat_end.q.val()
-                && (self.a_carry.q.val() || self.a_error.q.val());
+            self.a_carry.d.next =
+                !self.a_beat_end.q.val() && (self.a_carry.q.val() || self.a_error.q.val());
         }
         if self.p_take.val() {
             self.a_valid.d.next = true;
@@ -552,15 +625,6 @@ impl Logic for Gather {
             for l in 0..16 {
                 self.a_clash[l].d.next = self.clash.clash[l].val();
                 self.a_cover[l].d.next = self.clash.cover[l].val();
-            }
-            if self.p_window_end.q.val() {
-                self.windows.d.next =
-                    self.windows.q.val() & !self.window_bit[self.p_window.q.val().index()].val();
-                for w in 0..4 {
-                    if self.p_window.q.val() == w.into() {
-                        self.error_counts[w].d.next = 0.into();
-                    }
-                }
             }
         }
 
@@ -607,7 +671,10 @@ impl Logic for Gather {
         }
         self.read_row.next = self.rows.whole.val();
         self.selects.used.next = self.b_granted.q.val();
-        self.selects.ram.next = self.b_ram.q.val();
+        for l in 0..16 {
+            self.places.parts[l].next = self.b_ram.q.val().get_bits::<7>(l * 17);
+        }
+        self.selects.place.next = self.places.whole.val();
         self.selects.len.next = self.b_len.q.val();
         self.selects.pos.next = self.b_pos.q.val();
 
@@ -632,33 +699,33 @@ impl Logic for Gather {
         self.f_mask.d.next = self.e_mask.q.val();
 
         // The output: room is counted when a part is started.
-        self.output.in_valid.next = self.f_valid.q.val();
-        self.output.in_data.next = bit_cast::<OUTPUT, 512>(self.crossbar.result.val())
+        self.fifo.in_valid.next = self.f_valid.q.val();
+        self.fifo.in_data.next = bit_cast::<OUTPUT, 512>(self.crossbar.result.val())
             | (bit_cast::<OUTPUT, 64>(self.f_mask.q.val()) << 512)
             | (bit_cast::<OUTPUT, REST>(self.f_rest.q.val()) << 576);
-        self.payload_valid.next = self.output.out_valid.val();
-        self.output.out_ready.next = self.payload_ready.val();
-        if self.a_go.val() && !(self.output.out_valid.val() && self.payload_ready.val()) {
+        self.payload_valid.next = self.fifo.out_valid.val();
+        self.fifo.out_ready.next = self.payload_ready.val();
+        if self.a_go.val() && !(self.fifo.out_valid.val() && self.payload_ready.val()) {
             self.room.d.next = self.room.q.val() - 1;
         }
-        if !self.a_go.val() && (self.output.out_valid.val() && self.payload_ready.val()) {
+        if !self.a_go.val() && (self.fifo.out_valid.val() && self.payload_ready.val()) {
             self.room.d.next = self.room.q.val() + 1;
         }
-        self.payload_data.next = self.output.out_data.val().get_bits::<512>(0);
-        self.payload_mask.next = self.output.out_data.val().get_bits::<64>(512);
-        self.payload_dest.next = self.output.out_data.val().get_bits::<10>(576);
-        self.payload_slot.next = self.output.out_data.val().get_bits::<8>(586);
-        self.payload_bytes.next = self.output.out_data.val().get_bits::<7>(594);
-        self.payload_unit_end.next = self.output.out_data.val().get_bit(601);
-        self.payload_message_start.next = self.output.out_data.val().get_bit(602);
-        self.payload_message_end.next = self.output.out_data.val().get_bit(603);
-        self.payload_request_end.next = self.output.out_data.val().get_bit(604);
-        self.payload_dest_end.next = self.output.out_data.val().get_bit(605);
-        self.payload_message_bytes.next = self.output.out_data.val().get_bits::<32>(606);
-        self.payload_status.next = self.output.out_data.val().get_bits::<8>(638);
-        self.payload_bad_dest.next = self.output.out_data.val().get_bits::<7>(646);
-        self.payload_part_end.next = self.output.out_data.val().get_bit(653);
-        self.payload_error.next = self.output.out_data.val().get_bit(654);
+        self.payload_data.next = self.fifo.out_data.val().get_bits::<512>(0);
+        self.payload_mask.next = self.fifo.out_data.val().get_bits::<64>(512);
+        self.payload_dest.next = self.fifo.out_data.val().get_bits::<10>(576);
+        self.payload_slot.next = self.fifo.out_data.val().get_bits::<8>(586);
+        self.payload_bytes.next = self.fifo.out_data.val().get_bits::<7>(594);
+        self.payload_unit_end.next = self.fifo.out_data.val().get_bit(601);
+        self.payload_message_start.next = self.fifo.out_data.val().get_bit(602);
+        self.payload_message_end.next = self.fifo.out_data.val().get_bit(603);
+        self.payload_request_end.next = self.fifo.out_data.val().get_bit(604);
+        self.payload_dest_end.next = self.fifo.out_data.val().get_bit(605);
+        self.payload_message_bytes.next = self.fifo.out_data.val().get_bits::<32>(606);
+        self.payload_status.next = self.fifo.out_data.val().get_bits::<8>(638);
+        self.payload_bad_dest.next = self.fifo.out_data.val().get_bits::<7>(646);
+        self.payload_part_end.next = self.fifo.out_data.val().get_bit(653);
+        self.payload_error.next = self.fifo.out_data.val().get_bit(654);
 
         self.count_busy.next = self.a_go.val() && self.a_pending.q.val().any();
         self.count_conflict.next = self.a_go.val() && self.a_left.val().any();

@@ -6,7 +6,7 @@ use rust_hdl_widgets::prelude::*;
 
 /// Turns the fragments of a part into one select a payload byte, in two cycles.
 ///
-/// Byte `k` of the payload comes from byte `k + ram - pos` (modulo 128) of the words read, with the
+/// Byte `k` of the payload comes from byte `k + place - pos` (modulo 128) of the words read, with the
 /// address and the position of the fragment that it lies in. The first cycle makes a mask of
 /// payload bytes and that difference for every fragment; the second merges them, bit by bit of the
 /// difference.
@@ -14,7 +14,7 @@ use rust_hdl_widgets::prelude::*;
 /// Latency 2, one part a cycle, never stalls.
 ///
 /// # Inputs
-/// `clk`, `used` (fragments of this part), `ram`, `len`, `pos`.
+/// `clk`, `used` (fragments of this part), `place`, `len`, `pos`.
 ///
 /// # Outputs
 /// `mask`: payload bytes that the part brings; `select`: one index a byte.
@@ -24,8 +24,8 @@ pub struct Selects {
     pub clk: Signal<In, Clock>,
     /// The fragments that are read.
     pub used: Signal<In, Bits<16>>,
-    /// Byte addresses.
-    pub ram: Signal<In, Bits<272>>,
+    /// Where each fragment starts in a row of all banks.
+    pub place: Signal<In, Bits<112>>,
     /// Lengths.
     pub len: Signal<In, Bits<112>>,
     /// Positions in the payload.
@@ -36,6 +36,7 @@ pub struct Selects {
     pub select: [Signal<Out, Bits<7>>; 64],
     covers: [DFF<Bits<64>>; 16],
     delta: [DFF<Bits<7>>; 16],
+    positions: Signal<Local, Bits<97>>,
     end: [Signal<Local, Bits<7>>; 16],
     merged: DFF<Bits<64>>,
     selects: [DFF<Bits<7>>; 64],
@@ -52,13 +53,14 @@ impl Default for Selects {
         Self {
             clk: Signal::default(),
             used: Signal::default(),
-            ram: Signal::default(),
+            place: Signal::default(),
             len: Signal::default(),
             pos: Signal::default(),
             mask: Signal::default(),
             select: array_init(|_| Signal::default()),
             covers: array_init(|_| DFF::default()),
             delta: array_init(|_| DFF::default()),
+            positions: Signal::default(),
             end: array_init(|_| Signal::default()),
             merged: DFF::default(),
             selects: array_init(|_| DFF::default()),
@@ -76,18 +78,19 @@ impl Logic for Selects {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, merged);
+        self.positions.next = bit_cast::<97, 96>(self.pos.val());
         for l in 0..16 {
-            self.covers[l].clk.next = self.clk.val();
-            self.delta[l].clk.next = self.clk.val();
-            self.end[l].next = bit_cast::<7, 6>(self.pos.val().get_bits::<6>(l * 6))
+            self.covers[l].clock.next = self.clk.val();
+            self.delta[l].clock.next = self.clk.val();
+            self.end[l].next = (self.positions.val().get_bits::<7>(l * 6) & 0x3f)
                 + self.len.val().get_bits::<7>(l * 7);
             self.covers[l].d.next = 0.into();
             if self.used.val().get_bit(l) {
                 self.covers[l].d.next = (self.ones.val() << self.pos.val().get_bits::<6>(l * 6))
                     & !(self.ones.val() << self.end[l].val());
             }
-            self.delta[l].d.next = self.ram.val().get_bits::<7>(l * 17)
-                - bit_cast::<7, 6>(self.pos.val().get_bits::<6>(l * 6));
+            self.delta[l].d.next = self.place.val().get_bits::<7>(l * 7)
+                - (self.positions.val().get_bits::<7>(l * 6) & 0x3f);
         }
         self.all.next = 0.into();
         for l in 0..16 {
@@ -112,7 +115,7 @@ impl Logic for Selects {
         self.merged.d.next = self.all.val();
         self.mask.next = self.merged.q.val();
         for k in 0..64 {
-            self.selects[k].clk.next = self.clk.val();
+            self.selects[k].clock.next = self.clk.val();
             self.selects[k].d.next = self.column[k].val() + self.index[k].val();
             self.select[k].next = self.selects[k].q.val();
         }

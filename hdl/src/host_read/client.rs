@@ -15,9 +15,9 @@ use rust_hdl_widgets::prelude::*;
 pub struct Client {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ requests of the client
     /// A request is offered.
@@ -126,8 +126,8 @@ pub struct Client {
 impl Default for Client {
     fn default() -> Self {
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             req_valid: Signal::default(),
             req_ready: Signal::default(),
             req_addr: Signal::default(),
@@ -197,13 +197,13 @@ impl Logic for Client {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clock, asked, asked_addr, asked_bytes, asked_beats, placed, placed_addr,
+            self, clk, asked, asked_addr, asked_bytes, asked_beats, placed, placed_addr,
             placed_bytes, placed_beats, placed_start, placed_size, position, tail, head, done,
             failed, free, current, current_beat, current_left, current_size, current_error, credits
         );
-        self.reads.clk.next = self.clock.val();
-        self.responses.clk.next = self.clock.val();
-        self.responses.rst.next = self.reset.val();
+        self.reads.clk.next = self.clk.val();
+        self.responses.clk.next = self.clk.val();
+        self.responses.rst.next = self.rst.val();
 
         // Requests come in, and get their number of beats.
         self.req_ready.next = !self.asked.q.val();
@@ -305,10 +305,10 @@ impl Logic for Client {
         self.free.d.next = (self.free.q.val() - self.allocated.val()) + self.released.val();
 
         // The flags go along with the beat, which comes two cycles later.
-        self.fetching[0].clock.next = self.clock.val();
-        self.fetching[1].clock.next = self.clock.val();
-        self.fetching_flags[0].clock.next = self.clock.val();
-        self.fetching_flags[1].clock.next = self.clock.val();
+        self.fetching[0].clock.next = self.clk.val();
+        self.fetching[1].clock.next = self.clk.val();
+        self.fetching_flags[0].clock.next = self.clk.val();
+        self.fetching_flags[1].clock.next = self.clk.val();
         self.fetching[0].d.next = self.fetch_take.val();
         self.fetching_flags[0].d.next = bit_cast::<2, 1>(self.current_last.val().into())
             | (bit_cast::<2, 1>(self.current_error.q.val().into()) << 1);
@@ -331,7 +331,7 @@ impl Logic for Client {
         } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp_ready.val() {
             self.credits.d.next = self.credits.q.val() + 1;
         }
-        if self.reset.val() {
+        if self.rst.val() {
             self.asked.d.next = false;
             self.placed.d.next = false;
             self.position.d.next = bits::<9>(0);

@@ -30,9 +30,9 @@ pub use client::Client;
 pub struct HostRead {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ client a
     /// A request is offered.
@@ -152,14 +152,14 @@ impl Logic for HostRead {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clock, descriptor, descriptor_addr, descriptor_bytes, descriptor_beat,
+            self, clk, descriptor, descriptor_addr, descriptor_bytes, descriptor_beat,
             descriptor_tag, fresh, issued_b_last, accepted, fetched_b_last, fetching,
             fetching_segment, data
         );
-        self.a.clock.next = self.clock.val();
-        self.a.reset.next = self.reset.val();
-        self.b.clock.next = self.clock.val();
-        self.b.reset.next = self.reset.val();
+        self.a.clk.next = self.clk.val();
+        self.a.rst.next = self.rst.val();
+        self.b.clk.next = self.clk.val();
+        self.b.rst.next = self.rst.val();
 
         self.a.req_valid.next = self.a_req_valid.val();
         self.a.req_addr.next = self.a_req_addr.val();
@@ -233,7 +233,7 @@ impl Logic for HostRead {
         self.accepted.d.next = self.ctrl_dma_ram_wr_cmd_valid.val();
         self.ctrl_dma_ram_wr_done.next = self.accepted.q.val();
         for k in 0..2 {
-            self.ram[k].clk.next = self.clock.val();
+            self.ram[k].clk.next = self.clk.val();
             self.ram[k].write_lanes.next = bits::<64>(0);
             if self.ctrl_dma_ram_wr_cmd_valid.val().get_bit(k)
                 && !self.ctrl_dma_ram_wr_cmd_sel.val().get_bit(k)
@@ -295,7 +295,7 @@ impl Logic for HostRead {
         self.b_resp_last.next = self.b.resp_last.val();
         self.b_resp_error.next = self.b.resp_error.val();
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.descriptor.d.next = false;
             self.fresh.d.next = false;
             self.issued_b_last.d.next = false;

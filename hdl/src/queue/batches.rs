@@ -13,9 +13,9 @@ use rust_hdl_widgets::prelude::*;
 pub struct Batches {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ reads, as requested
     /// A read is requested.
@@ -96,10 +96,10 @@ impl Logic for Batches {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clock, busy, queue, life, position, remaining, starting, judged, dropping
+            self, clk, busy, queue, life, position, remaining, starting, judged, dropping
         );
-        self.reads.clk.next = self.clock.val();
-        self.reads.rst.next = self.reset.val();
+        self.reads.clk.next = self.clk.val();
+        self.reads.rst.next = self.rst.val();
         self.reads.in_valid.next = self.read_valid.val();
         self.reads.in_data.next = bit_cast::<66, 8>(self.read_queue.val())
             | (bit_cast::<66, 8>(self.read_life.val()) << 8)
@@ -150,8 +150,8 @@ impl Logic for Batches {
             | (bit_cast::<58, 1>(self.resp_error.val().into()) << 57);
         self.merged.low.next = self.resp_data.val();
         self.merged.high.next = self.side.val();
-        self.slice.clk.next = self.clock.val();
-        self.slice.rst.next = self.reset.val();
+        self.slice.clk.next = self.clk.val();
+        self.slice.rst.next = self.rst.val();
         self.slice.in_valid.next =
             self.resp_valid.val() && self.open.val() && !self.dropping.q.val();
         self.slice.in_data.next = self.merged.whole.val();
@@ -163,7 +163,7 @@ impl Logic for Batches {
         self.wqe_remaining.next = self.slice.out_data.val().get_bits::<17>(552);
         self.wqe_error.next = self.slice.out_data.val().get_bit(569);
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.busy.d.next = false;
         }
     }

@@ -53,9 +53,9 @@ pub enum QueueState {
 pub struct Queue {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ doorbells
     /// A doorbell is offered.
@@ -165,8 +165,8 @@ pub struct Queue {
 impl Default for Queue {
     fn default() -> Self {
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             doorbell_valid: Signal::default(),
             doorbell_ready: Signal::default(),
             doorbell_queue: Signal::default(),
@@ -234,7 +234,7 @@ impl Logic for Queue {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clock, state, queue, life, target, base, position, difference, blocks, remaining,
+            self, clk, state, queue, life, target, base, position, difference, blocks, remaining,
             gone, first, offset, to_end, cut, cut_addr
         );
 
@@ -244,26 +244,26 @@ impl Logic for Queue {
             && !self.cfg_index.val().get_bits::<2>(8).any();
         self.cfg_enable.next =
             self.cfg_here.val() && (self.cfg_word.val() == self.word_enable.val());
-        self.entry_low.clk.next = self.clock.val();
+        self.entry_low.clk.next = self.clk.val();
         self.entry_low.write_lanes.next = bit_cast::<1, 1>(
             (self.cfg_here.val() && (self.cfg_word.val() == self.word_low.val())).into(),
         );
         self.entry_low.write_address.next = self.cfg_index.val().get_bits::<8>(0);
         self.entry_low.write_data.next = self.cfg_data.val();
-        self.entry_high.clk.next = self.clock.val();
+        self.entry_high.clk.next = self.clk.val();
         self.entry_high.write_lanes.next = bit_cast::<1, 1>(
             (self.cfg_here.val() && (self.cfg_word.val() == self.word_high.val())).into(),
         );
         self.entry_high.write_address.next = self.cfg_index.val().get_bits::<8>(0);
         self.entry_high.write_data.next = self.cfg_data.val();
-        self.entry_log.clk.next = self.clock.val();
+        self.entry_log.clk.next = self.clk.val();
         self.entry_log.write_lanes.next = bit_cast::<1, 1>(
             (self.cfg_here.val() && (self.cfg_word.val() == self.word_log.val())).into(),
         );
         self.entry_log.write_address.next = self.cfg_index.val().get_bits::<8>(0);
         self.entry_log.write_data.next =
             self.cfg_data.val().get_bits::<5>(self.log_at.val().index());
-        self.lives.clk.next = self.clock.val();
+        self.lives.clk.next = self.clk.val();
         self.lives.read_address[0].next = self.cfg_index.val().get_bits::<8>(0);
         self.lives.write_enable.next = self.cfg_enable.val();
         self.lives.write_address.next = self.cfg_index.val().get_bits::<8>(0);
@@ -271,8 +271,8 @@ impl Logic for Queue {
 
         // Doorbells wait, each with its queue's life.
         self.lives.read_address[1].next = self.doorbell_queue.val();
-        self.doorbells.clk.next = self.clock.val();
-        self.doorbells.rst.next = self.reset.val();
+        self.doorbells.clk.next = self.clk.val();
+        self.doorbells.rst.next = self.rst.val();
         self.doorbells.in_valid.next = self.doorbell_valid.val();
         self.doorbells.in_data.next = bit_cast::<48, 32>(self.doorbell_position.val())
             | (bit_cast::<48, 8>(self.doorbell_queue.val()) << 32)
@@ -286,7 +286,7 @@ impl Logic for Queue {
         self.entry_high.read_address.next = self.queue.q.val();
         self.entry_log.read_enable.next = true;
         self.entry_log.read_address.next = self.queue.q.val();
-        self.positions.clk.next = self.clock.val();
+        self.positions.clk.next = self.clk.val();
         self.positions.read_enable.next = true;
         self.positions.read_address.next = self.queue.q.val();
         self.lives.read_address[2].next = self.queue.q.val();
@@ -385,8 +385,8 @@ impl Logic for Queue {
         self.read_req_bytes.next = bit_cast::<13, 5>(self.cut.q.val()) << 6;
 
         // Its reads come back as blocks.
-        self.batches.clock.next = self.clock.val();
-        self.batches.reset.next = self.reset.val();
+        self.batches.clk.next = self.clk.val();
+        self.batches.rst.next = self.rst.val();
         self.batches.read_queue.next = self.queue.q.val();
         self.batches.read_life.next = self.life.q.val();
         self.batches.read_position.next = self.position.q.val();
@@ -408,7 +408,7 @@ impl Logic for Queue {
         self.wqe_remaining.next = self.batches.wqe_remaining.val();
         self.wqe_error.next = self.batches.wqe_error.val();
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.state.d.next = QueueState::Idle;
         }
     }

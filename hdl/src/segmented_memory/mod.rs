@@ -50,7 +50,7 @@ pub struct SegmentedMemory {
 
     banks: [Ram<32, 4, 10>; 32],
     words: Pack<32, 32, 1024>,
-    output: DFF<Bits<1024>>,
+    read: DFF<Bits<1024>>,
     done: DFF<Bits<2>>,
     both: Constant<Bits<2>>,
 }
@@ -71,7 +71,7 @@ impl Default for SegmentedMemory {
             read_data: Signal::default(),
             banks: array_init(|_| Ram::default()),
             words: Pack::default(),
-            output: DFF::default(),
+            read: DFF::default(),
             done: DFF::default(),
             both: Constant::new(3.into()),
         }
@@ -81,24 +81,28 @@ impl Default for SegmentedMemory {
 impl Logic for SegmentedMemory {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, output, done);
-        for k in 0..32 {
-            self.banks[k].clk.next = self.clk.val();
-            self.banks[k].write_lanes.next = 0.into();
-            if self.data_dma_ram_wr_cmd_valid.val().get_bit(k / 16) {
-                self.banks[k].write_lanes.next =
-                    self.data_dma_ram_wr_cmd_be.val().get_bits::<4>(k * 4);
+        dff_setup!(self, clk, read, done);
+        for s in 0..2 {
+            for k in 0..16 {
+                self.banks[(s * 16) + k].clk.next = self.clk.val();
+                self.banks[(s * 16) + k].write_lanes.next = 0.into();
+                if self.data_dma_ram_wr_cmd_valid.val().get_bit(s) {
+                    self.banks[(s * 16) + k].write_lanes.next =
+                        self.data_dma_ram_wr_cmd_be.val().get_bits::<4>((s * 64) + (k * 4));
+                }
+                self.banks[(s * 16) + k].write_address.next =
+                    self.data_dma_ram_wr_cmd_addr.val().get_bits::<10>(s * 10);
+                self.banks[(s * 16) + k].write_data.next =
+                    self.data_dma_ram_wr_cmd_data.val().get_bits::<32>((s * 512) + (k * 32));
             }
-            self.banks[k].write_address.next =
-                self.data_dma_ram_wr_cmd_addr.val().get_bits::<10>((k / 16) * 10);
-            self.banks[k].write_data.next =
-                self.data_dma_ram_wr_cmd_data.val().get_bits::<32>(k * 32);
+        }
+        for k in 0..32 {
             self.banks[k].read_enable.next = self.read_enable.val().get_bit(k);
             self.banks[k].read_address.next = self.read_row.val().get_bits::<10>(k * 10);
             self.words.parts[k].next = self.banks[k].read_data.val();
         }
-        self.output.d.next = self.words.whole.val();
-        self.read_data.next = self.output.q.val();
+        self.read.d.next = self.words.whole.val();
+        self.read_data.next = self.read.q.val();
         self.data_dma_ram_wr_cmd_ready.next = self.both.val();
         self.done.d.next = self.data_dma_ram_wr_cmd_valid.val();
         self.data_dma_ram_wr_done.next = self.done.q.val();
