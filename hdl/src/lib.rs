@@ -10,6 +10,7 @@ pub mod control;
 pub mod emit;
 pub mod gather;
 pub mod host_read;
+pub mod host_write;
 pub mod primitive;
 pub mod queue;
 pub mod segmented_memory;

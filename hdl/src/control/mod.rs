@@ -225,7 +225,7 @@ pub struct Control {
     // The write that is served.
     state: DFF<ControlState>,
     place: Signal<Local, Bits<16>>,
-    hits: [Signal<Local, Bit>; 7],
+    hits: [Signal<Local, Bit>; 5],
     execute: Signal<Local, Bit>,
     passes: Signal<Local, Bit>,
     bell: Signal<Local, Bits<8>>,
@@ -388,7 +388,7 @@ impl Logic for Control {
 
         // A write finds its place.
         self.place.next = self.axil.write_addr.val().get_bits::<16>(0);
-        for k in 0..7 {
+        for k in 0..5 {
             self.hits[k].next = (self.axil.write_addr.val().get_bits::<8>(16)
                 == self.sections[k].val())
                 && !(self.place.val() & self.outside[k].val()).any();

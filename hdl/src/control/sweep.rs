@@ -31,7 +31,7 @@ pub struct Sweep {
     at_table: DFF<Bits<2>>,
     ends: [Constant<Bits<10>>; 4],
     words: [Constant<Bits<4>>; 4],
-    end: Signal<Local, Bits<10>>,
+    final_entry: Signal<Local, Bits<10>>,
 }
 
 impl Default for Sweep {
@@ -57,7 +57,7 @@ impl Default for Sweep {
                 word(SendQueueEntry::SIZE),
                 word(CompletionQueueEntry::SIZE),
             ],
-            end: Signal::default(),
+            final_entry: Signal::default(),
         }
     }
 }
@@ -71,17 +71,17 @@ impl Logic for Sweep {
         self.number.next = bit_cast::<3, 2>(self.at_table.q.val());
         self.index.next = self.at.q.val();
         self.last_word.next = self.words[0].val();
-        self.end.next = self.ends[0].val();
+        self.final_entry.next = self.ends[0].val();
         for k in 1..4 {
             if self.at_table.q.val() == k.to_bits() {
                 self.last_word.next = self.words[k].val();
-                self.end.next = self.ends[k].val();
+                self.final_entry.next = self.ends[k].val();
             }
         }
         self.phase.d.next = self.phase.q.val() + 1;
         if self.phase.q.val().all() {
             self.at.d.next = self.at.q.val() + 1;
-            if self.at.q.val() == self.end.val() {
+            if self.at.q.val() == self.final_entry.val() {
                 self.at.d.next = bits::<10>(0);
                 self.at_table.d.next = self.at_table.q.val() + 1;
                 if self.at_table.q.val().all() {
