@@ -80,8 +80,18 @@ impl Logic for AxiLite {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, address, address_held, data, data_held, whole, respond, read, read_held,
-            answer, answer_data
+            self,
+            clk,
+            address,
+            address_held,
+            data,
+            data_held,
+            whole,
+            respond,
+            read,
+            read_held,
+            answer,
+            answer_data
         );
         self.awready.next = !self.address.q.val();
         if !self.address.q.val() {
@@ -94,12 +104,9 @@ impl Logic for AxiLite {
             self.data_held.d.next = self.wdata.val();
             self.whole.d.next = self.wstrb.val().all();
         }
-        self.usable.next =
-            self.whole.q.val() && !self.address_held.q.val().get_bits::<2>(0).any();
-        self.write_valid.next = self.address.q.val()
-            && self.data.q.val()
-            && !self.respond.q.val()
-            && self.usable.val();
+        self.usable.next = self.whole.q.val() && !self.address_held.q.val().get_bits::<2>(0).any();
+        self.write_valid.next =
+            self.address.q.val() && self.data.q.val() && !self.respond.q.val() && self.usable.val();
         self.write_addr.next = self.address_held.q.val();
         self.write_data.next = self.data_held.q.val();
         self.bvalid.next = self.respond.q.val();

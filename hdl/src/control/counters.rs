@@ -41,8 +41,7 @@ impl Logic for CounterBank {
             self.sums[k].clock.next = self.clk.val();
             self.added[k].clock.next = self.clk.val();
             self.added[k].d.next = self.amounts[k].val();
-            self.sums[k].d.next =
-                self.sums[k].q.val() + self.added[k].q.val().get_bits::<64>(0);
+            self.sums[k].d.next = self.sums[k].q.val() + self.added[k].q.val().get_bits::<64>(0);
             if self.clear.val() {
                 self.added[k].d.next = bits::<16>(0);
                 self.sums[k].d.next = bits::<64>(0);

@@ -59,8 +59,8 @@ impl Logic for Flags {
         if self.clear_valid.val() {
             self.keep.next = !(self.one.val() << self.clear_index.val());
         }
-        self.held.d.next = (self.held.q.val() | self.masks[0].val() | self.masks[1].val())
-            & self.keep.val();
+        self.held.d.next =
+            (self.held.q.val() | self.masks[0].val() | self.masks[1].val()) & self.keep.val();
         if self.rst.val() {
             self.held.d.next = bits::<256>(0);
         }

@@ -4,8 +4,8 @@
 //! doorbells of queues that may be used go to `queue`, one after the other, and hold back their
 //! write response, and with it the host, while they cannot be taken.
 //!
-//! Contract: a write takes effect 3 cycles after its address and data, a read answers 4 cycles after
-//! its address; accesses of one kind are served one by one. Everything is reset by `reset`, and
+//! Contract: a write takes effect 2 cycles after its address and data and is answered 4 cycles after
+//! them, a read 3 cycles after its address; accesses of one kind are served one by one. Everything is reset by `reset`, and
 //! everything but `CONTROL` by bit 1 of `CONTROL`; then the last word of every table entry is
 //! written 0, in 6,400 cycles, during which writes wait. Reading the low word of a counter holds its
 //! high word for the next read of a high word. Reads of tables give 0.
@@ -323,8 +323,7 @@ impl Default for Control {
             sweep: Sweep::default(),
             clear: Signal::default(),
             sections: TABLES_HERE.map(|table| value(table.offset >> 16)),
-            outside: TABLES_HERE
-                .map(|table| value(0x1_0000 - table.entries * table.entry_size)),
+            outside: TABLES_HERE.map(|table| value(0x1_0000 - table.entries * table.entry_size)),
             shifts: entries.map(|table| value(table.entry_size.ilog2())),
             word_masks: entries.map(|table| value(table.entry_size / 4 - 1)),
             state_word: word_of::<QueuePairEntry>("state"),
@@ -356,8 +355,21 @@ impl Logic for Control {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, state, queue_enabled, cfg, cfg_table_held, cfg_index_held, cfg_word_held,
-            cfg_data_held, looked, found, found_sum, is_counter, is_high, high
+            self,
+            clk,
+            state,
+            queue_enabled,
+            cfg,
+            cfg_table_held,
+            cfg_index_held,
+            cfg_word_held,
+            cfg_data_held,
+            looked,
+            found,
+            found_sum,
+            is_counter,
+            is_high,
+            high
         );
         self.clear.next = self.rst.val() || self.settings.soft_reset.val();
 

@@ -144,8 +144,18 @@ impl Logic for Settings {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, enabled, restarting, restart_count, max_read_held, merge_held, mac_low,
-            mac_high, ip_held, timeout_held, clearing
+            self,
+            clk,
+            enabled,
+            restarting,
+            restart_count,
+            max_read_held,
+            merge_held,
+            mac_low,
+            mac_high,
+            ip_held,
+            timeout_held,
+            clearing
         );
         self.enable.next = self.enabled.q.val();
         self.soft_reset.next = self.restarting.q.val();

@@ -50,12 +50,13 @@ impl Host<'_> {
     /// Writes and returns the cycles from the first to the response.
     fn write_bytes(&mut self, offset: u32, data: u32, strobe: u32) -> u64 {
         let start = self.bench.cycles();
-        let mut left = [true; 3];
+        let (mut left, mut offer) = ([true; 3], [false; 3]);
         while left.contains(&true) {
             let pause = self.pause;
-            let offer: Vec<_> =
-                left.iter().map(|&left| left && !self.bench.random().chance(pause)).collect();
-            // Valid, once up, stays: a pause is drawn again only before it.
+            // Valid, once up, stays.
+            for k in 0..3 {
+                offer[k] = left[k] && (offer[k] || !self.bench.random().chance(pause));
+            }
             self.bench.set("axil_awvalid", offer[0]);
             self.bench.set("axil_awaddr", offset);
             self.bench.set("axil_wvalid", offer[1]);
@@ -87,7 +88,7 @@ impl Host<'_> {
         }
         self.bench.step();
         self.bench.set("axil_arvalid", 0);
-        while self.bench.random().chance(0.0) || !self.settled("axil_rvalid") {
+        while !self.settled("axil_rvalid") {
             self.bench.step();
         }
         let data = self.bench.get("axil_rdata") as u32;
@@ -423,7 +424,7 @@ fn counters_add_what_blocks_report_every_cycle() {
     let before = host.read(counter::CYCLES.offset);
     host.bench.run(1000);
     let after = host.read(counter::CYCLES.offset);
-    assert_eq!(after - before, 1005);
+    assert_eq!(after - before, 1004);
     host.write(COUNTER_CLEAR.offset, 0);
     for counter in &COUNTERS[1..] {
         assert_eq!(host.read(counter.offset), 0, "{}", counter.name);
@@ -433,11 +434,11 @@ fn counters_add_what_blocks_report_every_cycle() {
 }
 
 #[test]
-fn a_write_takes_5_cycles_and_a_read_5() {
+fn a_write_takes_5_cycles_and_a_read_4() {
     let mut host = Host::new(&library(), 1);
     host.ready();
     assert_eq!(host.write(IP.offset, 7), 5);
-    assert_eq!(host.read_timed(IP.offset), (7, 5));
+    assert_eq!(host.read_timed(IP.offset), (7, 4));
     host.bench.set("busy", 1);
     assert_eq!(host.read(STATUS.offset), 1);
 }

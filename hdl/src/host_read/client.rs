@@ -197,9 +197,30 @@ impl Logic for Client {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, asked, asked_addr, asked_bytes, asked_beats, placed, placed_addr,
-            placed_bytes, placed_beats, placed_start, placed_size, position, tail, head, done,
-            failed, free, current, current_beat, current_left, current_size, current_error, credits
+            self,
+            clk,
+            asked,
+            asked_addr,
+            asked_bytes,
+            asked_beats,
+            placed,
+            placed_addr,
+            placed_bytes,
+            placed_beats,
+            placed_start,
+            placed_size,
+            position,
+            tail,
+            head,
+            done,
+            failed,
+            free,
+            current,
+            current_beat,
+            current_left,
+            current_size,
+            current_error,
+            credits
         );
         self.reads.clk.next = self.clk.val();
         self.responses.clk.next = self.clk.val();
@@ -212,7 +233,7 @@ impl Logic for Client {
             self.asked.d.next = self.req_valid.val();
             self.asked_addr.d.next = self.req_addr.val();
             self.asked_bytes.d.next = self.req_bytes.val();
-            self.asked_beats.d.next = 
+            self.asked_beats.d.next =
                 self.req_bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
         }
 
@@ -240,8 +261,7 @@ impl Logic for Client {
         }
 
         // They wait for space in the ring and a number, and are issued.
-        self.full.next = (self.tail.q.val().get_bits::<6>(0)
-            == self.head.q.val().get_bits::<6>(0))
+        self.full.next = (self.tail.q.val().get_bits::<6>(0) == self.head.q.val().get_bits::<6>(0))
             && (self.tail.q.val() != self.head.q.val());
         self.read_valid.next = self.placed.q.val()
             && !self.full.val()
@@ -328,7 +348,8 @@ impl Logic for Client {
         // A credit is a place in the output FIFO.
         if self.fetch_take.val() && !(self.responses.out_valid.val() && self.resp_ready.val()) {
             self.credits.d.next = self.credits.q.val() - 1;
-        } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp_ready.val() {
+        } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp_ready.val()
+        {
             self.credits.d.next = self.credits.q.val() + 1;
         }
         if self.rst.val() {

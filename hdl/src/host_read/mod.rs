@@ -5,7 +5,8 @@
 //! descriptors, one client after the other; the engine writes the data into a RAM, 32 KiB a client,
 //! in any order; the responses go out in the order of the requests, once a read is complete.
 //!
-//! Contract: each client may give a request every two cycles; 64 reads and 32 KiB a client can be
+//! Contract: each client may give a request every two cycles, and its descriptor is at the output 3
+//! cycles later; 64 reads and 32 KiB a client can be
 //! in flight. One beat of 64 B leaves the RAM per cycle, for one client or for both in turns; the
 //! first leaves 6 cycles after its read's status. A client that does not take its responses only
 //! fills its own ring. The engine's writes are always taken at once. A failed read gives its beats,
@@ -152,9 +153,20 @@ impl Logic for HostRead {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, descriptor, descriptor_addr, descriptor_bytes, descriptor_beat,
-            descriptor_tag, fresh, issued_b_last, accepted, fetched_b_last, fetching,
-            fetching_segment, data
+            self,
+            clk,
+            descriptor,
+            descriptor_addr,
+            descriptor_bytes,
+            descriptor_beat,
+            descriptor_tag,
+            fresh,
+            issued_b_last,
+            accepted,
+            fetched_b_last,
+            fetching,
+            fetching_segment,
+            data
         );
         self.a.clk.next = self.clk.val();
         self.a.rst.next = self.rst.val();
@@ -171,8 +183,7 @@ impl Logic for HostRead {
         self.b_req_ready.next = self.b.req_ready.val();
 
         // Reads of the clients in turns become descriptors.
-        self.room.next =
-            !self.descriptor.q.val() || self.m_axis_ctrl_dma_read_desc_ready.val();
+        self.room.next = !self.descriptor.q.val() || self.m_axis_ctrl_dma_read_desc_ready.val();
         self.issue_a.next = self.room.val()
             && self.a.read_valid.val()
             && (!self.b.read_valid.val() || self.issued_b_last.q.val());
@@ -206,10 +217,8 @@ impl Logic for HostRead {
         self.m_axis_ctrl_dma_read_desc_ram_sel.next = bits::<1>(0);
         self.m_axis_ctrl_dma_read_desc_ram_addr.next =
             bit_cast::<17, 10>(self.descriptor_beat.q.val()) << 6;
-        self.m_axis_ctrl_dma_read_desc_len.next =
-            bit_cast::<16, 13>(self.descriptor_bytes.q.val());
-        self.m_axis_ctrl_dma_read_desc_tag.next =
-            bit_cast::<14, 7>(self.descriptor_tag.q.val());
+        self.m_axis_ctrl_dma_read_desc_len.next = bit_cast::<16, 13>(self.descriptor_bytes.q.val());
+        self.m_axis_ctrl_dma_read_desc_tag.next = bit_cast::<14, 7>(self.descriptor_tag.q.val());
         self.count_reads.next = bit_cast::<16, 1>(self.fresh.q.val().into());
         self.count_bytes.next = bits::<16>(0);
         if self.fresh.q.val() {
@@ -221,10 +230,8 @@ impl Logic for HostRead {
             && !self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<8>(6).any();
         self.b.done_valid.next = self.s_axis_ctrl_dma_read_desc_status_valid.val()
             && (self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<8>(6) == 1);
-        self.a.done_index.next =
-            self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<6>(0);
-        self.b.done_index.next =
-            self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<6>(0);
+        self.a.done_index.next = self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<6>(0);
+        self.b.done_index.next = self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<6>(0);
         self.a.done_error.next = self.s_axis_ctrl_dma_read_desc_status_error.val().any();
         self.b.done_error.next = self.s_axis_ctrl_dma_read_desc_status_error.val().any();
 
@@ -249,10 +256,10 @@ impl Logic for HostRead {
         }
 
         // Beats leave it, for the clients in turns.
-        self.fetch_a.next = self.a.fetch_valid.val()
-            && (!self.b.fetch_valid.val() || self.fetched_b_last.q.val());
-        self.fetch_b.next = self.b.fetch_valid.val()
-            && (!self.a.fetch_valid.val() || !self.fetched_b_last.q.val());
+        self.fetch_a.next =
+            self.a.fetch_valid.val() && (!self.b.fetch_valid.val() || self.fetched_b_last.q.val());
+        self.fetch_b.next =
+            self.b.fetch_valid.val() && (!self.a.fetch_valid.val() || !self.fetched_b_last.q.val());
         self.a.fetch_take.next = self.fetch_a.val();
         self.b.fetch_take.next = self.fetch_b.val();
         if self.fetch_b.val() {

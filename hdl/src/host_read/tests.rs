@@ -169,9 +169,7 @@ fn short_reads_are_in_flight_by_the_dozen() {
         (0..400).map(|i| Request { addr: 0x9000_0000 + 64 * i, bytes: 64 }).collect();
     bench.send_all(a, requests.iter().map(|request| request.beat()));
     bench.send_all(b, requests.iter().map(|request| request.beat()));
-    bench.run_until(|bench| {
-        bench.received(of_a).len() == 400 && bench.received(of_b).len() == 400
-    });
+    bench.run_until(|bench| bench.received(of_a).len() == 400 && bench.received(of_b).len() == 400);
     check(&bench, of_a, &requests, "a");
     check(&bench, of_b, &requests, "b");
     let engine = engine.borrow();
@@ -179,4 +177,23 @@ fn short_reads_are_in_flight_by_the_dozen() {
     // The engine takes a descriptor every other cycle.
     let gaps = engine.issued[..100].windows(2).map(|pair| pair[1].cycle - pair[0].cycle);
     assert_eq!(gaps.max(), Some(2));
+}
+
+#[test]
+fn a_read_is_issued_after_3_cycles_and_answered_6_cycles_after_its_status() {
+    let library = library();
+    let mut bench = Bench::new(library.instance(1), 1);
+    let engine = DmaEngine::attach(&mut bench, host(), Manners::BEST, 1);
+    let (driver, monitor) = (bench.driver("b_req"), bench.monitor("b_resp"));
+    let status = Rc::new(std::cell::Cell::new(0));
+    let seen = Rc::clone(&status);
+    bench.observe(move |model, cycle| {
+        if model.get("s_axis_ctrl_dma_read_desc_status_valid") == 1 {
+            seen.set(cycle);
+        }
+    });
+    bench.send(driver, Request { addr: 0x9000_0001, bytes: 64 }.beat());
+    bench.run_until_received(monitor, 1);
+    assert_eq!(engine.borrow().issued[0].cycle - bench.sent_at(driver)[0], 3);
+    assert_eq!(bench.received_at(monitor)[0] - status.get(), 6);
 }

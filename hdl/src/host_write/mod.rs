@@ -137,8 +137,7 @@ impl Logic for HostWrite {
         dff_setup!(self, clk, tail, head, sent);
 
         // An entry gets a number, goes to the RAM, and its descriptor goes out.
-        self.full.next = (self.tail.q.val().get_bits::<5>(0)
-            == self.head.q.val().get_bits::<5>(0))
+        self.full.next = (self.tail.q.val().get_bits::<5>(0) == self.head.q.val().get_bits::<5>(0))
             && (self.tail.q.val() != self.head.q.val());
         self.write_ready.next = !self.full.val() && self.descriptors.in_ready.val();
         self.accept.next =
@@ -169,8 +168,8 @@ impl Logic for HostWrite {
         if self.s_axis_ctrl_dma_write_desc_status_valid.val()
             && !self.s_axis_ctrl_dma_write_desc_status_tag.val().get_bits::<9>(5).any()
         {
-            self.ended.next = self.one.val()
-                << self.s_axis_ctrl_dma_write_desc_status_tag.val().get_bits::<5>(0);
+            self.ended.next =
+                self.one.val() << self.s_axis_ctrl_dma_write_desc_status_tag.val().get_bits::<5>(0);
         }
         self.sent.d.next = (self.sent.q.val() & !self.taken.val()) | self.ended.val();
         if (self.head.q.val() != self.tail.q.val())
@@ -180,8 +179,9 @@ impl Logic for HostWrite {
         }
 
         // The engine reads.
-        self.ctrl_dma_ram_rd_cmd_ready.next = bit_cast::<2, 1>(self.responses[0].in_ready.val().into())
-            | (bit_cast::<2, 1>(self.responses[1].in_ready.val().into()) << 1);
+        self.ctrl_dma_ram_rd_cmd_ready.next =
+            bit_cast::<2, 1>(self.responses[0].in_ready.val().into())
+                | (bit_cast::<2, 1>(self.responses[1].in_ready.val().into()) << 1);
         self.ctrl_dma_ram_rd_resp_valid.next =
             bit_cast::<2, 1>(self.responses[0].out_valid.val().into())
                 | (bit_cast::<2, 1>(self.responses[1].out_valid.val().into()) << 1);

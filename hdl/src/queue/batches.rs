@@ -95,9 +95,7 @@ pub struct Batches {
 impl Logic for Batches {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, busy, queue, life, position, remaining, starting, judged, dropping
-        );
+        dff_setup!(self, clk, busy, queue, life, position, remaining, starting, judged, dropping);
         self.reads.clk.next = self.clk.val();
         self.reads.rst.next = self.rst.val();
         self.reads.in_valid.next = self.read_valid.val();
@@ -108,15 +106,13 @@ impl Logic for Batches {
             | (bit_cast::<66, 1>(self.read_first.val().into()) << 65);
         self.read_ready.next = self.reads.in_ready.val();
 
-        self.open.next =
-            self.busy.q.val() && (!self.starting.q.val() || self.judged.q.val());
+        self.open.next = self.busy.q.val() && (!self.starting.q.val() || self.judged.q.val());
         self.resp_ready.next =
             self.open.val() && (self.dropping.q.val() || self.slice.in_ready.val());
         self.take.next = self.resp_valid.val()
             && (self.open.val() && (self.dropping.q.val() || self.slice.in_ready.val()));
         self.done.next = self.take.val() && self.resp_last.val();
-        self.load.next =
-            self.reads.out_valid.val() && (!self.busy.q.val() || self.done.val());
+        self.load.next = self.reads.out_valid.val() && (!self.busy.q.val() || self.done.val());
         self.reads.out_ready.next = !self.busy.q.val() || self.done.val();
 
         self.life_queue.next = self.queue.q.val();

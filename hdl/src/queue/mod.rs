@@ -6,7 +6,8 @@
 //!
 //! Contract: 1,024 doorbells wait; one that adds nothing, more than its ring holds, or is for a
 //! halted queue is dropped. One block leaves per cycle while its data are there (one cycle is lost
-//! a read); a doorbell's first read is requested 10 cycles after the doorbell. A batch leaves whole:
+//! a batch); a doorbell's first read is requested 9 cycles after the doorbell, and one doorbell is
+//! served in 8. A batch leaves whole:
 //! a queue that halts loses those of its batches that have not begun. Writing a queue's `enable`
 //! word also drops everything that was rung before.
 
@@ -19,6 +20,8 @@ use rust_hdl_widgets::prelude::*;
 mod batches;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod with_host_read;
 
 pub use batches::Batches;
 
@@ -341,8 +344,7 @@ impl Logic for Queue {
                 }
             }
             QueueState::Measure => {
-                self.offset.d.next =
-                    self.position.q.val().get_bits::<17>(0) & self.mask.val();
+                self.offset.d.next = self.position.q.val().get_bits::<17>(0) & self.mask.val();
                 self.to_end.d.next = self.blocks.q.val()
                     - (self.position.q.val().get_bits::<17>(0) & self.mask.val());
                 self.state.d.next = QueueState::Cut;

@@ -8,18 +8,18 @@ use drdma_verilated::{Library, Word};
 use std::collections::VecDeque;
 
 /// A block that must come: queue, position, remaining, the address that it was read from.
-type Block = (u64, u64, u64, u64);
+pub(super) type Block = (u64, u64, u64, u64);
 
 /// What a queue does with doorbells, without time.
 #[derive(Clone, Default)]
-struct Ring {
-    base: u64,
-    log: u32,
-    position: u32,
+pub(super) struct Ring {
+    pub base: u64,
+    pub log: u32,
+    pub position: u32,
 }
 
 impl Ring {
-    fn ring(&mut self, queue: u64, target: u32, out: &mut Vec<Block>) {
+    pub fn ring(&mut self, queue: u64, target: u32, out: &mut Vec<Block>) {
         let count = target.wrapping_sub(self.position);
         if u64::from(count) > 1 << self.log {
             return;
@@ -32,6 +32,14 @@ impl Ring {
         }
         self.position = target;
     }
+}
+
+/// The words of a send queue's entry.
+pub(super) fn words_of_entry(base: u64, log: u32) -> Vec<u64> {
+    let entry =
+        SendQueueEntry { addr: base, log_blocks: log as u8, enable: 1, ..Default::default() };
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("4 bytes")).into();
+    entry.to_bytes().chunks(4).map(word).collect()
 }
 
 fn block_at(addr: u64) -> Vec<u8> {
@@ -97,11 +105,8 @@ impl Setup<'_> {
     }
 
     fn configure(&mut self, queue: u64, base: u64, log: u32) {
-        let entry =
-            SendQueueEntry { addr: base, log_blocks: log as u8, enable: 1, ..Default::default() };
-        for (word, bytes) in entry.to_bytes().chunks(4).enumerate() {
-            let data = u32::from_le_bytes(bytes.try_into().expect("4 bytes"));
-            self.write(2, queue, word as u64, data.into());
+        for (word, data) in words_of_entry(base, log).into_iter().enumerate() {
+            self.write(2, queue, word as u64, data);
         }
     }
 
@@ -134,7 +139,10 @@ impl Setup<'_> {
 
 fn with_data(blocks: &[Block]) -> Vec<Block> {
     let data = |addr| Word::from_bytes(&block_at(addr)).to_u64();
-    blocks.iter().map(|&(queue, position, left, addr)| (queue, position, left, data(addr))).collect()
+    blocks
+        .iter()
+        .map(|&(queue, position, left, addr)| (queue, position, left, data(addr)))
+        .collect()
 }
 
 fn library() -> Library {
@@ -192,13 +200,7 @@ fn reads_end_where_the_ring_does() {
     setup.doorbell(9, 52);
     let wqe = setup.wqe;
     setup.run_until(|bench| bench.received(wqe).len() == 52);
-    let expected = [
-        (0x1000, 1024),
-        (0x1400, 256),
-        (0x1500, 768),
-        (0x1000, 1024),
-        (0x1400, 256),
-    ];
+    let expected = [(0x1000, 1024), (0x1400, 256), (0x1500, 768), (0x1000, 1024), (0x1400, 256)];
     assert_eq!(setup.reads, expected);
 }
 
