@@ -4,7 +4,7 @@ use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// Each has 64 bits, adds up to 65,535 a cycle, and wraps; what is added shows two cycles later.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct CounterBank {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -18,20 +18,6 @@ pub struct CounterBank {
     pub value: Signal<Out, Bits<64>>,
     sums: [DFF<Bits<64>>; 16],
     added: [DFF<Bits<16>>; 16],
-}
-
-impl Default for CounterBank {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            clear: Signal::default(),
-            amounts: Default::default(),
-            index: Signal::default(),
-            value: Signal::default(),
-            sums: Default::default(),
-            added: Default::default(),
-        }
-    }
 }
 
 impl Logic for CounterBank {

@@ -102,9 +102,10 @@ pub struct Client {
     ended: Signal<Local, Bits<64>>,
     one: Constant<Bits<64>>,
     full: Signal<Local, Bit>,
+    /// Changes one cycle late: a client is issued a read every other cycle at most.
     free: DFF<Bits<10>>,
-    allocated: Signal<Local, Bits<10>>,
-    released: Signal<Local, Bits<10>>,
+    allocated: DFF<Bits<10>>,
+    released: DFF<Bits<10>>,
 
     // The read whose beats are being fetched.
     current: DFF<Bit>,
@@ -175,8 +176,8 @@ impl Default for Client {
             one: Constant::new(1.into()),
             full: Signal::default(),
             free: DFF::default(),
-            allocated: Signal::default(),
-            released: Signal::default(),
+            allocated: DFF::default(),
+            released: DFF::default(),
             current: DFF::default(),
             current_beat: DFF::default(),
             current_left: DFF::default(),
@@ -215,6 +216,8 @@ impl Logic for Client {
             done,
             failed,
             free,
+            allocated,
+            released,
             current,
             current_beat,
             current_left,
@@ -275,12 +278,12 @@ impl Logic for Client {
         self.reads.write_data.next = bit_cast::<26, 9>(self.placed_start.q.val())
             | (bit_cast::<26, 7>(self.placed_beats.q.val()) << 9)
             | (bit_cast::<26, 10>(self.placed_size.q.val()) << 16);
-        self.allocated.next = bits::<10>(0);
+        self.allocated.d.next = bits::<10>(0);
         self.issued.next = bits::<64>(0);
         if self.read_take.val() {
             self.placed.d.next = false;
             self.tail.d.next = self.tail.q.val() + 1;
-            self.allocated.next = self.placed_size.q.val();
+            self.allocated.d.next = self.placed_size.q.val();
             self.issued.next = self.one.val() << self.tail.q.val().get_bits::<6>(0);
         }
 
@@ -304,13 +307,13 @@ impl Logic for Client {
             && (!self.current.q.val() || (self.fetch_take.val() && self.current_last.val()));
         self.fetch_valid.next = self.current.q.val() && self.credits.q.val().any();
         self.fetch_beat.next = self.current_beat.q.val();
-        self.released.next = bits::<10>(0);
+        self.released.d.next = bits::<10>(0);
         if self.fetch_take.val() {
             self.current_beat.d.next = self.current_beat.q.val() + 1;
             self.current_left.d.next = self.current_left.q.val() - 1;
             if self.current_last.val() {
                 self.current.d.next = false;
-                self.released.next = self.current_size.q.val();
+                self.released.d.next = self.current_size.q.val();
             }
         }
         if self.load.val() {
@@ -322,7 +325,7 @@ impl Logic for Client {
             self.current_error.d.next =
                 self.failed.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index());
         }
-        self.free.d.next = (self.free.q.val() - self.allocated.val()) + self.released.val();
+        self.free.d.next = (self.free.q.val() - self.allocated.q.val()) + self.released.q.val();
 
         // The flags go along with the beat, which comes two cycles later.
         self.fetching[0].clock.next = self.clk.val();
@@ -358,6 +361,8 @@ impl Logic for Client {
             self.position.d.next = bits::<9>(0);
             self.tail.d.next = bits::<7>(0);
             self.head.d.next = bits::<7>(0);
+            self.allocated.d.next = bits::<10>(0);
+            self.released.d.next = bits::<10>(0);
             self.free.d.next = bits::<10>(512);
             self.current.d.next = false;
             self.credits.d.next = bits::<5>(16);

@@ -12,7 +12,8 @@
 //! fills its own ring. The engine's writes are always taken at once. A failed read gives its beats,
 //! with `error`.
 //!
-//! After a reset the engine must not complete reads from before it.
+//! A read from before a reset may complete after it, but before its tag is used again. Writes are
+//! taken and done through a reset.
 
 use crate::primitive::Ram;
 use rust_hdl_core::prelude::*;
@@ -235,7 +236,7 @@ impl Logic for HostRead {
         self.a.done_error.next = self.s_axis_ctrl_dma_read_desc_status_error.val().any();
         self.b.done_error.next = self.s_axis_ctrl_dma_read_desc_status_error.val().any();
 
-        // Data come into the RAM.
+        // Data come into the RAM. A reset must not lose a `done` that the engine waits for.
         self.ctrl_dma_ram_wr_cmd_ready.next = bits::<2>(3);
         self.accepted.d.next = self.ctrl_dma_ram_wr_cmd_valid.val();
         self.ctrl_dma_ram_wr_done.next = self.accepted.q.val();
@@ -306,7 +307,6 @@ impl Logic for HostRead {
             self.descriptor.d.next = false;
             self.fresh.d.next = false;
             self.issued_b_last.d.next = false;
-            self.accepted.d.next = bits::<2>(0);
             self.fetched_b_last.d.next = false;
             self.fetching.d.next = false;
         }

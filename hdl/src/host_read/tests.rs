@@ -197,3 +197,16 @@ fn a_read_is_issued_after_3_cycles_and_answered_6_cycles_after_its_status() {
     assert_eq!(engine.borrow().issued[0].cycle - bench.sent_at(driver)[0], 3);
     assert_eq!(bench.received_at(monitor)[0] - status.get(), 6);
 }
+
+#[test]
+fn a_reset_loses_no_done_pulse() {
+    let mut model = library().instance(1);
+    for cycle in 0..6 {
+        model.set("rst", u64::from((2..4).contains(&cycle)));
+        model.set("ctrl_dma_ram_wr_cmd_valid", 3);
+        model.cycle();
+        model.settle();
+        assert_eq!(model.get("ctrl_dma_ram_wr_done"), 3);
+        assert_eq!(model.get("ctrl_dma_ram_wr_cmd_ready"), 3);
+    }
+}

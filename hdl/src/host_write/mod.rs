@@ -8,7 +8,8 @@
 //! descriptors; an entry's descriptor is at the output 2 cycles after it. The RAM answers one read
 //! per cycle and segment, one cycle later.
 //!
-//! After a reset the engine must not complete writes from before it.
+//! A reset loses what the engine is reading, which makes the engine wait for ever: `rst` must be the
+//! engine's own reset, not the host's soft reset.
 
 use crate::primitive::{Lutram, Skid};
 use rust_hdl_core::prelude::*;
