@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_second_field_is_above_the_first() {
-        let mut model = testing::library("join", Join::<70, 9, 79>::default).instance(1);
+        let mut model = testing::library("join_two", Join::<70, 9, 79>::default).instance(1);
         let mut random = Random::new(1);
         for _ in 0..100 {
             let (low, high) = (random.word(70), random.word(9));
