@@ -6,6 +6,7 @@
 //! | [`byte_mux`] | crossbar: every output byte selects an input byte, two stages |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
+//! | [`join`] | concatenation of two fields |
 //! | [`lutram`] | small memory with asynchronous reads |
 //! | [`multiplier`] | pipelined unsigned multiplier in DSP slices |
 //! | [`pack`] | concatenation of equal fields |
@@ -17,6 +18,7 @@ pub mod app_block;
 pub mod byte_mux;
 pub mod crc32;
 pub mod fifo;
+pub mod join;
 pub mod lutram;
 pub mod multiplier;
 pub mod pack;
@@ -27,6 +29,7 @@ pub mod skid;
 pub use byte_mux::ByteMux;
 pub use crc32::Crc32;
 pub use fifo::Fifo;
+pub use join::Join;
 pub use lutram::Lutram;
 pub use multiplier::Multiplier;
 pub use pack::Pack;
