@@ -7,7 +7,9 @@
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
 pub mod emit;
+pub mod placer;
 pub mod primitive;
+pub mod reader;
 
 /// What the tests of blocks share.
 #[cfg(test)]
