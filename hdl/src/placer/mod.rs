@@ -293,7 +293,7 @@ impl Logic for Placer {
         self.base.next = bit_cast::<17, 2>(self.buffer.out_data.val().get_bits::<2>(525)) << 15;
         for i in 0..16 {
             self.rams.parts[i].next = self.base.val()
-                | bit_cast::<17, 15>(self.buffer.out_data.val().get_bits::<15>(i * 15));
+                | self.buffer.out_data.val().get_bits::<15>(i * 15).get_bits::<17>(0);
         }
         self.placed_ram.next = self.rams.whole.val();
         self.placed_len.next = self.buffer.out_data.val().get_bits::<112>(240);

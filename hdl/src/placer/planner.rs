@@ -377,7 +377,7 @@ impl Logic for Planner {
         }
 
         // Search: found, or a new entry.
-        self.encoder.bits.next = self.directory.matches.val();
+        self.encoder.bits.next = self.directory.found.val();
         self.hit.next = self.encoder.any.val() || self.repeats.q.val();
         self.create.next = self.search.q.val() && !self.hit.val() && !self.search_probe.q.val();
         self.follows.next = self.follows_last.q.val();

@@ -176,8 +176,8 @@ impl Logic for Splitter {
         // Cut: which fragments reach beyond the block of their first byte?
         for i in 0..16 {
             self.ends[i].next =
-                bit_cast::<9, 8>(self.addresses.out_data.val().get_bits::<8>(i * 64))
-                    + bit_cast::<9, 7>(self.others.out_data.val().get_bits::<7>(i * 7));
+                self.addresses.out_data.val().get_bits::<8>(i * 64).get_bits::<9>(0)
+                    + self.others.out_data.val().get_bits::<7>(i * 7).get_bits::<9>(0);
             self.crosses.parts[i].next =
                 (self.ends[i].val().get_bit(8) && self.ends[i].val().get_bits::<8>(0).any()).into();
             self.uses.parts[i].next =
@@ -204,8 +204,8 @@ impl Logic for Splitter {
 
         // First pieces end at the block's end; second ones start at 0.
         for i in 0..16 {
-            self.left[i].next = bits::<9>(256) - bit_cast::<9, 8>(self.cut_offset[i].q.val());
-            self.over[i].next = bit_cast::<9, 7>(self.cut_len[i].q.val()) - self.left[i].val();
+            self.left[i].next = bits::<9>(256) - self.cut_offset[i].q.val().get_bits::<9>(0);
+            self.over[i].next = self.cut_len[i].q.val().get_bits::<9>(0) - self.left[i].val();
             self.offsets.parts[i].next = self.cut_offset[i].q.val();
             self.lens.parts[i].next = self.cut_len[i].q.val();
             self.positions.parts[i].next = self.cut_pos[i].q.val();

@@ -4,7 +4,7 @@ use rust_hdl_core::prelude::*;
 
 /// `N` keys of `W` bits in registers, searched in one cycle; `I` bits count to `N` - 1.
 ///
-/// A search that is made with `enable` delivers in the next cycle; `matches` holds while `enable`
+/// A search that is made with `enable` delivers in the next cycle; `found` holds while `enable`
 /// is low. A write or a clear takes effect at the end of its cycle: a search of the same cycle
 /// does not see it.
 ///
@@ -13,7 +13,7 @@ use rust_hdl_core::prelude::*;
 /// (forgets every key; wins over a write).
 ///
 /// # Outputs
-/// `matches`: bit `i` says that entry `i` holds the key.
+/// `found`: bit `i` says that entry `i` holds the key.
 #[derive(LogicBlock)]
 pub struct Cam<const N: usize, const W: usize, const I: usize> {
     /// Clock.
@@ -23,7 +23,7 @@ pub struct Cam<const N: usize, const W: usize, const I: usize> {
     /// What to look for.
     pub key: Signal<In, Bits<W>>,
     /// The entries that hold the key.
-    pub matches: Signal<Out, Bits<N>>,
+    pub found: Signal<Out, Bits<N>>,
     /// Whether to write.
     pub write_enable: Signal<In, Bit>,
     /// The entry to write.
@@ -41,7 +41,7 @@ impl<const N: usize, const W: usize, const I: usize> Default for Cam<N, W, I> {
             clk: Signal::default(),
             enable: Signal::default(),
             key: Signal::default(),
-            matches: Signal::default(),
+            found: Signal::default(),
             write_enable: Signal::default(),
             write_index: Signal::default(),
             write_key: Signal::default(),
@@ -54,7 +54,7 @@ impl<const N: usize, const W: usize, const I: usize> Logic for Cam<N, W, I> {
     fn update(&mut self) {}
 
     fn connect(&mut self) {
-        self.matches.connect();
+        self.found.connect();
     }
 
     fn hdl(&self) -> Verilog {
@@ -72,7 +72,7 @@ impl<const N: usize, const W: usize, const I: usize> Logic for Cam<N, W, I> {
     always @(posedge clk) begin
         if (enable)
             for (k = 0; k < {N}; k = k + 1)
-                matches[k] <= used[k] && keys[k] == key;
+                found[k] <= used[k] && keys[k] == key;
     end",
             word = W - 1,
             last = N - 1
@@ -117,7 +117,7 @@ mod tests {
                 keys = [None; 12];
             }
             if let Some(expected) = expected {
-                assert_eq!(model.get("matches"), expected);
+                assert_eq!(model.get("found"), expected);
             }
         }
     }
