@@ -7,9 +7,11 @@
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
 pub mod emit;
+pub mod gather;
 pub mod placer;
 pub mod primitive;
 pub mod reader;
+pub mod segmented_memory;
 
 /// What the tests of blocks share.
 #[cfg(test)]

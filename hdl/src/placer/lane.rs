@@ -53,7 +53,7 @@ pub struct Lane {
     last: Signal<Local, Bits<8>>,
     from: Signal<Local, Bits<13>>,
     old: Signal<Local, Bits<64>>,
-    new: Signal<Local, Bits<64>>,
+    fresh: Signal<Local, Bits<64>>,
 }
 
 impl Logic for Lane {
@@ -75,16 +75,16 @@ impl Logic for Lane {
             (self.offset.val() + bit_cast::<8, 7>(self.len.val())) - 1;
         self.range.from.next = self.offset.val().get_bits::<6>(2);
         self.range.to.next = self.last.val().get_bits::<6>(2);
-        self.new.next = 0.into();
+        self.fresh.next = 0.into();
         if self.piece.val() {
-            self.new.next = self.range.mask.val();
+            self.fresh.next = self.range.mask.val();
         }
 
         if self.taken.val() {
             self.held.d.next = false;
         }
         if self.step.val() {
-            self.words.d.next = self.old.val() | self.new.val();
+            self.words.d.next = self.old.val() | self.fresh.val();
             if self.load.val() {
                 self.active.d.next = true;
                 self.current_entry.d.next = self.entry.val();

@@ -2,6 +2,7 @@
 //!
 //! | primitive | what |
 //! |---|---|
+//! | [`app_block`] | the published module around the core |
 //! | [`byte_mux`] | crossbar: every output byte selects an input byte, two stages |
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |

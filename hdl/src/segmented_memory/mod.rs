@@ -1,0 +1,113 @@
+//! The segmented memory (D-RDMA section 4.2): 32 banks of 4 B, 1,024 rows, 128 KiB.
+//!
+//! It stands behind Corundum's data RAM port. The DMA engine writes up to 128 B a cycle in two
+//! segments of 64 B; the gather reads any one word of every bank in every cycle. Byte `A` lies in
+//! bank `A[6:2]`, row `A[16:7]`; segment 0 holds banks 0 to 15, segment 1 the others.
+//!
+//! Contract: a write is taken in any cycle and takes effect at its end; `done` follows one cycle
+//! later. A read delivers two cycles after `read_enable`. A read of a word that is being written
+//! delivers the old word.
+
+use array_init::array_init;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+use crate::primitive::pack::Pack;
+use crate::primitive::ram::Ram;
+
+#[cfg(test)]
+mod tests;
+
+/// The memory. See the [module](self).
+#[derive(LogicBlock)]
+pub struct SegmentedMemory {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset; the contents stay.
+    pub rst: Signal<In, Bit>,
+
+    // The DMA engine's side, per segment.
+    /// Byte enables.
+    pub data_dma_ram_wr_cmd_be: Signal<In, Bits<128>>,
+    /// Rows.
+    pub data_dma_ram_wr_cmd_addr: Signal<In, Bits<20>>,
+    /// Data.
+    pub data_dma_ram_wr_cmd_data: Signal<In, Bits<1024>>,
+    /// A write is offered.
+    pub data_dma_ram_wr_cmd_valid: Signal<In, Bits<2>>,
+    /// Always taken.
+    pub data_dma_ram_wr_cmd_ready: Signal<Out, Bits<2>>,
+    /// A write was done.
+    pub data_dma_ram_wr_done: Signal<Out, Bits<2>>,
+
+    // The gather's side.
+    /// For every bank the row to read.
+    pub read_row: Signal<In, Bits<320>>,
+    /// The banks to read.
+    pub read_enable: Signal<In, Bits<32>>,
+    /// One word a bank, two cycles later.
+    pub read_data: Signal<Out, Bits<1024>>,
+
+    banks: [Ram<32, 4, 10>; 32],
+    words: Pack<32, 32, 1024>,
+    read: DFF<Bits<1024>>,
+    done: DFF<Bits<2>>,
+    both: Constant<Bits<2>>,
+}
+
+impl Default for SegmentedMemory {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            data_dma_ram_wr_cmd_be: Signal::default(),
+            data_dma_ram_wr_cmd_addr: Signal::default(),
+            data_dma_ram_wr_cmd_data: Signal::default(),
+            data_dma_ram_wr_cmd_valid: Signal::default(),
+            data_dma_ram_wr_cmd_ready: Signal::default(),
+            data_dma_ram_wr_done: Signal::default(),
+            read_row: Signal::default(),
+            read_enable: Signal::default(),
+            read_data: Signal::default(),
+            banks: array_init(|_| Ram::default()),
+            words: Pack::default(),
+            read: DFF::default(),
+            done: DFF::default(),
+            both: Constant::new(3.into()),
+        }
+    }
+}
+
+impl Logic for SegmentedMemory {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, read, done);
+        for s in 0..2 {
+            for k in 0..16 {
+                self.banks[(s * 16) + k].clk.next = self.clk.val();
+                self.banks[(s * 16) + k].write_lanes.next = 0.into();
+                if self.data_dma_ram_wr_cmd_valid.val().get_bit(s) {
+                    self.banks[(s * 16) + k].write_lanes.next =
+                        self.data_dma_ram_wr_cmd_be.val().get_bits::<4>((s * 64) + (k * 4));
+                }
+                self.banks[(s * 16) + k].write_address.next =
+                    self.data_dma_ram_wr_cmd_addr.val().get_bits::<10>(s * 10);
+                self.banks[(s * 16) + k].write_data.next =
+                    self.data_dma_ram_wr_cmd_data.val().get_bits::<32>((s * 512) + (k * 32));
+            }
+        }
+        for k in 0..32 {
+            self.banks[k].read_enable.next = self.read_enable.val().get_bit(k);
+            self.banks[k].read_address.next = self.read_row.val().get_bits::<10>(k * 10);
+            self.words.parts[k].next = self.banks[k].read_data.val();
+        }
+        self.read.d.next = self.words.whole.val();
+        self.read_data.next = self.read.q.val();
+        self.data_dma_ram_wr_cmd_ready.next = self.both.val();
+        self.done.d.next = self.data_dma_ram_wr_cmd_valid.val();
+        self.data_dma_ram_wr_done.next = self.done.q.val();
+        if self.rst.val() {
+            self.done.d.next = 0.into();
+        }
+    }
+}
