@@ -219,6 +219,91 @@ impl Logic for Boxes {
             | (bit_cast::<70, 13>(self.list_place.val()) << 56)
             | (bit_cast::<70, 1>(self.list_follows.val().into()) << 69);
 
+        // The present run and the open box.
+        self.joins.next = self.open.q.val()
+            && self.run_is_first.q.val()
+            && self.run_follows.q.val()
+            && self.run_block.q.val().get_bits::<4>(0).any()
+            && (bit_cast::<11, 6>(self.run_from.q.val()) < self.room.q.val())
+            && (bit_cast::<8, 6>(self.run_from.q.val()) + 63 < self.slack.q.val());
+        self.limit.next =
+            bit_cast::<12, 6>(self.run_from.q.val()) + bit_cast::<12, 11>(self.most.q.val());
+        self.fresh_room.next = self.limit.val() - 64;
+        self.base.next = bits::<11>(0) - bit_cast::<11, 6>(self.run_from.q.val());
+        if self.joins.val() {
+            self.limit.next = bit_cast::<12, 11>(self.room.q.val());
+            self.base.next = self.before.q.val();
+        }
+        self.cuts.next = !(bit_cast::<12, 6>(self.run_to.q.val()) < self.limit.val());
+        self.other_ends.next = self.run_ends.q.val() & (self.run_ends.q.val() - 1);
+        self.below.from.next = 0.into();
+        self.below.to.next = self.run_to.q.val();
+        if self.cuts.val() {
+            self.below.to.next = self.limit.val().get_bits::<6>(0) - 1;
+        }
+        self.last.bits.next = self.cut_bits.q.val();
+
+        self.find_first.bits.next = self.run_bits.q.val();
+        self.find_end.bits.next = self.run_ends.q.val();
+        self.run_free.next = !self.run_valid.q.val();
+        self.to_send.next = false;
+        match self.state.q.val() {
+            RunState::Use => {
+                if self.run_valid.q.val()
+                    && (self.joins.val() || !self.open.q.val() || self.queue.in_ready.val())
+                {
+                    self.open.d.next = true;
+                    self.before.d.next = self.base.val() + 64;
+                    self.slack.d.next = bit_cast::<8, 6>(self.run_to.q.val())
+                        + bit_cast::<8, 7>(self.gap.q.val())
+                        + 1;
+                    self.open_words.d.next =
+                        self.base.val() + bit_cast::<11, 6>(self.run_to.q.val()) + 1;
+                    self.room.d.next = 0.into();
+                    if self.joins.val() {
+                        if self.room.q.val().get_bits::<5>(6).any() {
+                            self.room.d.next = self.room.q.val() - 64;
+                        }
+                    } else {
+                        self.to_send.next = self.open.q.val();
+                        self.open_block.d.next = self.run_block.q.val();
+                        self.open_from.d.next = self.run_from.q.val();
+                        self.open_place.d.next =
+                            self.run_place.q.val() + bit_cast::<13, 6>(self.run_from.q.val());
+                        if !self.fresh_room.val().get_bit(11) {
+                            self.room.d.next = self.fresh_room.val().get_bits::<11>(0);
+                        }
+                    }
+                    self.run_is_first.d.next = false;
+                    self.run_bits.d.next = self.run_bits.q.val() & !self.below.mask.val();
+                    if self.cuts.val() {
+                        self.state.d.next = RunState::Trim;
+                        self.cut_bits.d.next = self.run_bits.q.val() & self.below.mask.val();
+                        self.before.d.next = self.base.val();
+                        self.room.d.next = 0.into();
+                    } else {
+                        self.run_ends.d.next = self.other_ends.val();
+                        if self.other_ends.val().any() {
+                            self.state.d.next = RunState::Find;
+                        } else {
+                            self.run_valid.d.next = false;
+                            self.run_free.next = true;
+                        }
+                    }
+                }
+            }
+            RunState::Trim => {
+                self.open_words.d.next =
+                    self.before.q.val() + bit_cast::<11, 6>(self.last.index.val()) + 1;
+                self.state.d.next = RunState::Find;
+            }
+            RunState::Find => {
+                self.run_from.d.next = self.find_first.index.val();
+                self.run_to.d.next = self.find_end.index.val();
+                self.state.d.next = RunState::Use;
+            }
+        }
+
         // What moves.
         self.ends_free.next = !self.ends_valid.q.val() || self.run_free.val();
         self.gaps_free.next = !self.gaps_valid.q.val() || self.ends_free.val();
@@ -288,90 +373,7 @@ impl Logic for Boxes {
                 & !(self.gaps_window.q.val() | (self.gaps_window.q.val() >> self.rest.q.val()));
         }
 
-        // The present run and the open box.
-        self.joins.next = self.open.q.val()
-            && self.run_is_first.q.val()
-            && self.run_follows.q.val()
-            && self.run_block.q.val().get_bits::<4>(0).any()
-            && (bit_cast::<11, 6>(self.run_from.q.val()) < self.room.q.val())
-            && (bit_cast::<8, 6>(self.run_from.q.val()) + 63 < self.slack.q.val());
-        self.limit.next =
-            bit_cast::<12, 6>(self.run_from.q.val()) + bit_cast::<12, 11>(self.most.q.val());
-        self.fresh_room.next = self.limit.val() - 64;
-        self.base.next = bits::<11>(0) - bit_cast::<11, 6>(self.run_from.q.val());
-        if self.joins.val() {
-            self.limit.next = bit_cast::<12, 11>(self.room.q.val());
-            self.base.next = self.before.q.val();
-        }
-        self.cuts.next = !(bit_cast::<12, 6>(self.run_to.q.val()) < self.limit.val());
-        self.other_ends.next = self.run_ends.q.val() & (self.run_ends.q.val() - 1);
-        self.below.from.next = 0.into();
-        self.below.to.next = self.run_to.q.val();
-        if self.cuts.val() {
-            self.below.to.next = self.limit.val().get_bits::<6>(0) - 1;
-        }
-        self.last.bits.next = self.cut_bits.q.val();
-
-        self.find_first.bits.next = self.run_bits.q.val();
-        self.find_end.bits.next = self.run_ends.q.val();
-        self.run_free.next = !self.run_valid.q.val();
-        self.to_send.next = false;
-        match self.state.q.val() {
-            RunState::Use => {
-                if self.run_valid.q.val()
-                    && (self.joins.val() || !self.open.q.val() || self.queue.in_ready.val())
-                {
-                    self.open.d.next = true;
-                    self.before.d.next = self.base.val() + 64;
-                    self.slack.d.next = bit_cast::<8, 6>(self.run_to.q.val())
-                        + bit_cast::<8, 7>(self.gap.q.val())
-                        + 1;
-                    self.open_words.d.next =
-                        self.base.val() + bit_cast::<11, 6>(self.run_to.q.val()) + 1;
-                    self.room.d.next = 0.into();
-                    if self.joins.val() {
-                        if self.room.q.val().get_bits::<5>(6).any() {
-                            self.room.d.next = self.room.q.val() - 64;
-                        }
-                    } else {
-                        self.to_send.next = self.open.q.val();
-                        self.open_block.d.next = self.run_block.q.val();
-                        self.open_from.d.next = self.run_from.q.val();
-                        self.open_place.d.next = self.run_place.q.val()
-                            + bit_cast::<13, 6>(self.run_from.q.val());
-                        if !self.fresh_room.val().get_bit(11) {
-                            self.room.d.next = self.fresh_room.val().get_bits::<11>(0);
-                        }
-                    }
-                    self.run_is_first.d.next = false;
-                    self.run_bits.d.next = self.run_bits.q.val() & !self.below.mask.val();
-                    if self.cuts.val() {
-                        self.state.d.next = RunState::Trim;
-                        self.cut_bits.d.next = self.run_bits.q.val() & self.below.mask.val();
-                        self.before.d.next = self.base.val();
-                        self.room.d.next = 0.into();
-                    } else {
-                        self.run_ends.d.next = self.other_ends.val();
-                        if self.other_ends.val().any() {
-                            self.state.d.next = RunState::Find;
-                        } else {
-                            self.run_valid.d.next = false;
-                            self.run_free.next = true;
-                        }
-                    }
-                }
-            }
-            RunState::Trim => {
-                self.open_words.d.next =
-                    self.before.q.val() + bit_cast::<11, 6>(self.last.index.val()) + 1;
-                self.state.d.next = RunState::Find;
-            }
-            RunState::Find => {
-                self.run_from.d.next = self.find_first.index.val();
-                self.run_to.d.next = self.find_end.index.val();
-                self.state.d.next = RunState::Use;
-            }
-        }
+        // The next block's runs.
         if self.run_free.val() && self.ends_valid.q.val() {
             self.run_valid.d.next = true;
             self.run_is_first.d.next = true;

@@ -50,7 +50,6 @@ pub struct Lane {
     held_entry: DFF<Bits<8>>,
     held_words: DFF<Bits<64>>,
     range: BitRange<64, 6>,
-    last: Signal<Local, Bits<8>>,
     from: Signal<Local, Bits<13>>,
     old: Signal<Local, Bits<64>>,
     fresh: Signal<Local, Bits<64>>,
@@ -68,13 +67,12 @@ impl Logic for Lane {
             self.from.next = self.place.val();
             self.old.next = 0.into();
         }
-        self.ram.next = (bit_cast::<15, 13>(self.from.val()) << 2)
-            + bit_cast::<15, 8>(self.offset.val());
+        self.ram.next =
+            (bit_cast::<15, 13>(self.from.val()) << 2) + bit_cast::<15, 8>(self.offset.val());
 
-        self.last.next =
-            (self.offset.val() + bit_cast::<8, 7>(self.len.val())) - 1;
         self.range.from.next = self.offset.val().get_bits::<6>(2);
-        self.range.to.next = self.last.val().get_bits::<6>(2);
+        self.range.to.next =
+            ((self.offset.val() + bit_cast::<8, 7>(self.len.val())) - 1).get_bits::<6>(2);
         self.fresh.next = 0.into();
         if self.piece.val() {
             self.fresh.next = self.range.mask.val();

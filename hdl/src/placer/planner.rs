@@ -263,8 +263,7 @@ impl Logic for Planner {
                 self.issue_close.next = self.after_end.q.val()
                     && self.idle.q.val().get_bit(3)
                     && !self.on_the_way.val();
-            } else if self.fresh.q.val()
-                && (self.beats.q.val().get_bit(11) || self.overflow.val())
+            } else if self.fresh.q.val() && (self.beats.q.val().get_bit(11) || self.overflow.val())
             {
                 self.issue_close.next = !self.on_the_way.val();
             } else if !self.need.val().any() {
@@ -370,8 +369,8 @@ impl Logic for Planner {
             self.search_close.d.next = self.query_close.q.val();
             self.repeats.d.next =
                 self.search.q.val() && (self.query_block.q.val() == self.search_block.q.val());
-            self.follows_ahead.d.next = self.search.q.val()
-                && (self.query_block.q.val() == self.search_successor.q.val());
+            self.follows_ahead.d.next =
+                self.search.q.val() && (self.query_block.q.val() == self.search_successor.q.val());
             self.follows_last.d.next = self.last_valid.q.val()
                 && (self.query_block.q.val() == self.last_successor.q.val());
         }

@@ -80,8 +80,8 @@ pub struct Splitter {
     crosses: Pack<LANES, 1, LANES>,
     uses: Pack<LANES, 1, LANES>,
     ends: [Signal<Local, Bits<9>>; LANES],
-    left: [Signal<Local, Bits<9>>; LANES],
-    over: [Signal<Local, Bits<9>>; LANES],
+    left: [Signal<Local, Bits<7>>; LANES],
+    over: [Signal<Local, Bits<7>>; LANES],
     cut_last: Signal<Local, Bit>,
     cut_move: Signal<Local, Bit>,
     cut_free: Signal<Local, Bit>,
@@ -180,8 +180,7 @@ impl Logic for Splitter {
                     + self.others.out_data.val().get_bits::<7>(i * 7).get_bits::<9>(0);
             self.crosses.parts[i].next =
                 (self.ends[i].val().get_bit(8) && self.ends[i].val().get_bits::<8>(0).any()).into();
-            self.uses.parts[i].next =
-                self.others.out_data.val().get_bits::<7>(i * 7).any().into();
+            self.uses.parts[i].next = self.others.out_data.val().get_bits::<7>(i * 7).any().into();
         }
         if self.cut_move.val() {
             self.cut_second.d.next = true;
@@ -194,8 +193,7 @@ impl Logic for Splitter {
             self.cut_fields.d.next = self.others.out_data.val().get_bits::<FIELDS>(208);
             self.cut_chunk.d.next = self.others.out_data.val().get_bits::<9>(285);
             for i in 0..16 {
-                self.cut_block[i].d.next =
-                    self.addresses.out_data.val().get_bits::<56>(i * 64 + 8);
+                self.cut_block[i].d.next = self.addresses.out_data.val().get_bits::<56>(i * 64 + 8);
                 self.cut_offset[i].d.next = self.addresses.out_data.val().get_bits::<8>(i * 64);
                 self.cut_len[i].d.next = self.others.out_data.val().get_bits::<7>(i * 7);
                 self.cut_pos[i].d.next = self.others.out_data.val().get_bits::<6>(i * 6 + 112);
@@ -204,21 +202,22 @@ impl Logic for Splitter {
 
         // First pieces end at the block's end; second ones start at 0.
         for i in 0..16 {
-            self.left[i].next = bits::<9>(256) - self.cut_offset[i].q.val().get_bits::<9>(0);
-            self.over[i].next = self.cut_len[i].q.val().get_bits::<9>(0) - self.left[i].val();
+            // Only of use if the fragment crosses: at most 63.
+            self.left[i].next = bits::<7>(0) - self.cut_offset[i].q.val().get_bits::<7>(0);
+            self.over[i].next = self.cut_len[i].q.val() - self.left[i].val();
             self.offsets.parts[i].next = self.cut_offset[i].q.val();
             self.lens.parts[i].next = self.cut_len[i].q.val();
             self.positions.parts[i].next = self.cut_pos[i].q.val();
             if self.cut_second.q.val() {
                 self.offsets.parts[i].next = 0.into();
-                self.lens.parts[i].next = self.over[i].val().get_bits::<7>(0);
+                self.lens.parts[i].next = self.over[i].val();
                 self.positions.parts[i].next =
                     self.cut_pos[i].q.val() + self.left[i].val().get_bits::<6>(0);
                 if !self.cut_cross.q.val().get_bit(i) {
                     self.lens.parts[i].next = 0.into();
                 }
             } else if self.cut_cross.q.val().get_bit(i) {
-                self.lens.parts[i].next = self.left[i].val().get_bits::<7>(0);
+                self.lens.parts[i].next = self.left[i].val();
             }
         }
         if self.whole_move.val() {
@@ -235,16 +234,14 @@ impl Logic for Splitter {
                 self.whole_chunk.d.next = 0.into();
             }
             for i in 0..16 {
-                self.whole_block[i].d.next =
-                    self.cut_block[i].q.val() + self.cut_second.q.val();
+                self.whole_block[i].d.next = self.cut_block[i].q.val() + self.cut_second.q.val();
             }
         }
 
         // Compare.
         for i in 0..16 {
             self.pairs.values[i].next = self.whole_block[i].q.val();
-            self.sames.parts[i].next =
-                (self.whole_block[i].q.val() == self.last[i].q.val()).into();
+            self.sames.parts[i].next = (self.whole_block[i].q.val() == self.last[i].q.val()).into();
         }
         if self.out_move.val() {
             self.out_valid.d.next = self.whole_valid.q.val();

@@ -192,6 +192,7 @@ impl Logic for Translator {
         self.step.next = self.go.val();
         self.close.next = self.in_close.val() && self.go.val();
 
+        self.first.next = self.waiting.whole.val() & (!self.waiting.whole.val() + 1);
         for i in 0..16 {
             self.lanes[i].clock.next = self.clock.val();
             self.lanes[i].reset.next = self.reset.val();
@@ -203,14 +204,12 @@ impl Logic for Translator {
             self.lanes[i].offset.next = self.in_offset.val().get_bits::<8>(i * 8);
             self.lanes[i].len.next = self.in_len.val().get_bits::<7>(i * 7);
             self.lanes[i].close.next = self.in_close.val();
-            self.lanes[i].taken.next =
-                self.first.val().any() && self.shares.whole.val().get_bit(i);
+            self.lanes[i].taken.next = self.first.val().any() && self.shares.whole.val().get_bit(i);
             self.waiting.parts[i].next = self.lanes[i].waiting.val().into();
             self.rams.parts[i].next = self.lanes[i].ram.val();
         }
 
         // Flush: the first waiting lane's entry, for all lanes that wait with it.
-        self.first.next = self.waiting.whole.val() & (!self.waiting.whole.val() + 1);
         self.pick_entry.choice.next = self.first.val();
         self.pick_words.choice.next = self.flush_lanes.q.val();
         for i in 0..16 {
@@ -238,18 +237,21 @@ impl Logic for Translator {
         self.memory.read_address[0].next = self.merge_entry.q.val();
         self.memory.read_address[1].next = self.words_entry.val();
         self.words.next = self.memory.read_data[1].val();
-        self.had.next = self.some[0].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
-        self.words_any.next = self.some[0].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
+        self.had.next =
+            self.some[0].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
+        self.words_any.next =
+            self.some[0].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
         if self.merge_entry.q.val().get_bit(7) {
-            self.had.next = self.some[1].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
+            self.had.next =
+                self.some[1].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
         }
         if self.words_entry.val().get_bit(7) {
-            self.words_any.next = self.some[1].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
+            self.words_any.next =
+                self.some[1].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
         }
         self.memory.write_data.next = self.merge_words.q.val();
         if self.had.val() {
-            self.memory.write_data.next =
-                self.merge_words.q.val() | self.memory.read_data[0].val();
+            self.memory.write_data.next = self.merge_words.q.val() | self.memory.read_data[0].val();
         }
         for i in 0..2 {
             if self.merge.q.val() && (self.merge_entry.q.val().get_bits::<1>(7) == i.to_bits()) {

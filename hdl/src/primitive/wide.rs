@@ -13,13 +13,7 @@ use rust_hdl_core::prelude::*;
 /// # Outputs
 /// `whole`.
 #[derive(LogicBlock)]
-pub struct Concat<
-    const A: usize,
-    const B: usize,
-    const C: usize,
-    const D: usize,
-    const O: usize,
-> {
+pub struct Concat<const A: usize, const B: usize, const C: usize, const D: usize, const O: usize> {
     /// The lowest bits.
     pub a: Signal<In, Bits<A>>,
     /// The bits above `a`.
@@ -124,10 +118,7 @@ pub struct EqualPairs<const N: usize, const W: usize> {
 
 impl<const N: usize, const W: usize> Default for EqualPairs<N, W> {
     fn default() -> Self {
-        Self {
-            values: array_init(|_| Signal::default()),
-            equal: array_init(|_| Signal::default()),
-        }
+        Self { values: array_init(|_| Signal::default()), equal: array_init(|_| Signal::default()) }
     }
 }
 
@@ -238,7 +229,8 @@ impl<const N: usize, const I: usize> Logic for LastSet<N, I> {
         let mut from = "bits".to_owned();
         for i in (0..I).rev() {
             let half = 1_usize << i;
-            let (low, high) = (format!("{from}[{}:0]", half - 1), format!("{from}[{}:{half}]", 2 * half - 1));
+            let (low, high) =
+                (format!("{from}[{}:0]", half - 1), format!("{from}[{}:{half}]", 2 * half - 1));
             text.push_str(&format!("    always @(*) index[{i}] = |{high};\n"));
             if i > 0 {
                 text.push_str(&format!(

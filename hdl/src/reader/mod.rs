@@ -225,6 +225,13 @@ impl Logic for Reader {
         self.last.next = self.boxes.out_data.val().get_bit(96);
         self.empty.next = !self.range.val().get_bits::<13>(17).any();
 
+        // A tag: first each once, then as they come back.
+        self.has_tag.next = self.unused.q.val().get_bit(8) || self.returned.out_valid.val();
+        self.tag.next = self.returned.out_data.val();
+        if self.unused.q.val().get_bit(8) {
+            self.tag.next = self.unused.q.val().get_bits::<8>(0);
+        }
+
         // A box becomes a read when the output is free, a tag is, and no error waits.
         self.calm.next = !self.errors.count.val().any()
             && !(self.status.q.val() && self.status_error.q.val())
@@ -248,8 +255,7 @@ impl Logic for Reader {
         self.m_axis_data_dma_read_desc_valid.next = self.valid.q.val();
         self.m_axis_data_dma_read_desc_dma_addr.next = self.desc_addr.q.val();
         self.m_axis_data_dma_read_desc_ram_sel.next = 0.into();
-        self.m_axis_data_dma_read_desc_ram_addr.next =
-            self.desc_range.q.val().get_bits::<17>(0);
+        self.m_axis_data_dma_read_desc_ram_addr.next = self.desc_range.q.val().get_bits::<17>(0);
         self.m_axis_data_dma_read_desc_len.next =
             bit_cast::<16, 13>(self.desc_range.q.val().get_bits::<13>(17));
         self.m_axis_data_dma_read_desc_tag.next = bit_cast::<14, 8>(self.desc_tag.q.val());
@@ -257,18 +263,12 @@ impl Logic for Reader {
         self.count_bytes.next = 0.into();
         if self.valid.q.val() && self.m_axis_data_dma_read_desc_ready.val() {
             self.count_reads.next = 1.into();
-            self.count_bytes.next =
-                bit_cast::<16, 13>(self.desc_range.q.val().get_bits::<13>(17));
+            self.count_bytes.next = bit_cast::<16, 13>(self.desc_range.q.val().get_bits::<13>(17));
         }
 
         // Tags.
         self.returned.clk.next = self.clock.val();
         self.returned.rst.next = self.reset.val();
-        self.has_tag.next = self.unused.q.val().get_bit(8) || self.returned.out_valid.val();
-        self.tag.next = self.returned.out_data.val();
-        if self.unused.q.val().get_bit(8) {
-            self.tag.next = self.unused.q.val().get_bits::<8>(0);
-        }
         self.returned.out_ready.next = self.issue.val() && !self.unused.q.val().get_bit(8);
         if self.issue.val() && self.unused.q.val().get_bit(8) {
             self.unused.d.next = self.unused.q.val() + 1;
@@ -280,8 +280,7 @@ impl Logic for Reader {
 
         // Statuses: look the read up, then give the tag back and the range away.
         self.status.d.next = self.s_axis_data_dma_read_desc_status_valid.val();
-        self.status_tag.d.next =
-            self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<8>(0);
+        self.status_tag.d.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<8>(0);
         self.status_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
         self.reads.read_enable.next = self.status.q.val();
         self.reads.read_address.next = self.status_tag.q.val();
