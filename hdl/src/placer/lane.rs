@@ -50,7 +50,7 @@ pub struct Lane {
     held_entry: DFF<Bits<8>>,
     held_words: DFF<Bits<64>>,
     range: BitRange<64, 6>,
-    from: Signal<Local, Bits<13>>,
+    start: Signal<Local, Bits<13>>,
     old: Signal<Local, Bits<64>>,
     fresh: Signal<Local, Bits<64>>,
 }
@@ -61,14 +61,14 @@ impl Logic for Lane {
         dff_setup!(self, clock, active, current_entry, current_place, words);
         dff_setup!(self, clock, held, held_entry, held_words);
 
-        self.from.next = self.current_place.q.val();
+        self.start.next = self.current_place.q.val();
         self.old.next = self.words.q.val();
         if self.load.val() {
-            self.from.next = self.place.val();
+            self.start.next = self.place.val();
             self.old.next = 0.into();
         }
         self.ram.next =
-            (bit_cast::<15, 13>(self.from.val()) << 2) + bit_cast::<15, 8>(self.offset.val());
+            (bit_cast::<15, 13>(self.start.val()) << 2) + bit_cast::<15, 8>(self.offset.val());
 
         self.range.from.next = self.offset.val().get_bits::<6>(2);
         self.range.to.next =
@@ -91,7 +91,10 @@ impl Logic for Lane {
             if self.close.val() {
                 self.active.d.next = false;
             }
-            if (self.load.val() || self.close.val()) && self.active.q.val() {
+            if (self.load.val() || self.close.val())
+                && self.active.q.val()
+                && self.words.q.val().any()
+            {
                 self.held.d.next = true;
                 self.held_entry.d.next = self.current_entry.q.val();
                 self.held_words.d.next = self.words.q.val();

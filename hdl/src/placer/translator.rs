@@ -87,7 +87,7 @@ pub struct Translator {
     merge: DFF<Bit>,
     merge_entry: DFF<Bits<8>>,
     merge_words: DFF<Bits<64>>,
-    memory: Lutram<64, 8, 2>,
+    words_ram: Lutram<64, 8, 2>,
     /// Entries that have words, for the two parities.
     some: [DFF<Bits<128>>; 2],
     had: Signal<Local, Bit>,
@@ -107,7 +107,7 @@ pub struct Translator {
     held_fields: DFF<Bits<FIELDS>>,
     held_end: DFF<Bit>,
     numbers: Concat<240, 112, 96, FIELDS, 525>,
-    whole: Concat<525, 2, 1, 1, PLACED>,
+    joined: Concat<525, 2, 1, 1, PLACED>,
 }
 
 impl Default for Translator {
@@ -153,7 +153,7 @@ impl Default for Translator {
             merge: DFF::default(),
             merge_entry: DFF::default(),
             merge_words: DFF::default(),
-            memory: Lutram::default(),
+            words_ram: Lutram::default(),
             some: array_init(|_| DFF::default()),
             had: Signal::default(),
             ended: DFF::default(),
@@ -169,7 +169,7 @@ impl Default for Translator {
             held_fields: DFF::default(),
             held_end: DFF::default(),
             numbers: Concat::default(),
-            whole: Concat::default(),
+            joined: Concat::default(),
         }
     }
 }
@@ -231,12 +231,12 @@ impl Logic for Translator {
         self.merge_words.d.next = self.pick_words.value.val();
 
         // Merge into what the entry has.
-        self.memory.clk.next = self.clock.val();
-        self.memory.write_enable.next = self.merge.q.val();
-        self.memory.write_address.next = self.merge_entry.q.val();
-        self.memory.read_address[0].next = self.merge_entry.q.val();
-        self.memory.read_address[1].next = self.words_entry.val();
-        self.words.next = self.memory.read_data[1].val();
+        self.words_ram.clk.next = self.clock.val();
+        self.words_ram.write_enable.next = self.merge.q.val();
+        self.words_ram.write_address.next = self.merge_entry.q.val();
+        self.words_ram.read_address[0].next = self.merge_entry.q.val();
+        self.words_ram.read_address[1].next = self.words_entry.val();
+        self.words.next = self.words_ram.read_data[1].val();
         self.had.next =
             self.some[0].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
         self.words_any.next =
@@ -249,9 +249,10 @@ impl Logic for Translator {
             self.words_any.next =
                 self.some[1].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
         }
-        self.memory.write_data.next = self.merge_words.q.val();
+        self.words_ram.write_data.next = self.merge_words.q.val();
         if self.had.val() {
-            self.memory.write_data.next = self.merge_words.q.val() | self.memory.read_data[0].val();
+            self.words_ram.write_data.next =
+                self.merge_words.q.val() | self.words_ram.read_data[0].val();
         }
         for i in 0..2 {
             if self.merge.q.val() && (self.merge_entry.q.val().get_bits::<1>(7) == i.to_bits()) {
@@ -289,11 +290,11 @@ impl Logic for Translator {
         self.numbers.b.next = self.held_len.q.val();
         self.numbers.c.next = self.held_pos.q.val();
         self.numbers.d.next = self.held_fields.q.val();
-        self.whole.a.next = self.numbers.whole.val();
-        self.whole.b.next = self.now.q.val();
-        self.whole.c.next = self.held_end.q.val().into();
-        self.whole.d.next = self.close.val().into();
-        self.placed.next = self.whole.whole.val();
+        self.joined.a.next = self.numbers.whole.val();
+        self.joined.b.next = self.now.q.val();
+        self.joined.c.next = self.held_end.q.val().into();
+        self.joined.d.next = self.close.val().into();
+        self.placed.next = self.joined.whole.val();
         self.placed_valid.next =
             self.held.q.val() && self.go.val() && (self.in_valid.val() || self.in_close.val());
         if self.close.val() {
