@@ -182,6 +182,7 @@ pub struct Placer {
     windows: DFF<Bits<3>>,
     /// Closed windows whose boxes are not yet made.
     closing: DFF<Bits<2>>,
+    counted: DFF<Bit>,
     fields: Signal<Local, Bits<FIELDS>>,
     base: Signal<Local, Bits<17>>,
     taken: Signal<Local, Bit>,
@@ -191,7 +192,7 @@ pub struct Placer {
 impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, room, windows, closing);
+        dff_setup!(self, clock, room, windows, closing, counted);
 
         // Beats to pieces.
         self.splitter.clock.next = self.clock.val();
@@ -239,7 +240,8 @@ impl Logic for Placer {
         self.planner.room.next = self.room.q.val().any();
         self.planner.may_open.next =
             !self.windows.q.val().get_bit(2) && !self.closing.q.val().get_bit(1);
-        self.count_windows.next = self.planner.closed.val();
+        self.counted.d.next = self.planner.closed.val();
+        self.count_windows.next = self.counted.q.val();
 
         // Answers to placed beats.
         self.translator.clock.next = self.clock.val();
@@ -339,6 +341,7 @@ impl Logic for Placer {
             self.room.d.next = 4096.into();
             self.windows.d.next = 0.into();
             self.closing.d.next = 0.into();
+            self.counted.d.next = false;
         }
     }
 }

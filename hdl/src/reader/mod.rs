@@ -81,7 +81,7 @@ pub struct Reader {
     /// Its bytes.
     pub read_error_len: Signal<Out, Bits<13>>,
 
-    /// Reads issued in this cycle.
+    /// Reads taken by the engine in the cycle before.
     pub count_reads: Signal<Out, Bits<16>>,
     /// Their bytes.
     pub count_bytes: Signal<Out, Bits<16>>,
@@ -101,6 +101,9 @@ pub struct Reader {
     desc_addr: DFF<Bits<64>>,
     desc_range: DFF<Bits<32>>,
     desc_tag: DFF<Bits<8>>,
+
+    counted: DFF<Bit>,
+    counted_len: DFF<Bits<13>>,
 
     // Tags: first each once, then as they come back.
     unused: DFF<Bits<9>>,
@@ -126,6 +129,8 @@ pub struct Reader {
     ends: [Signal<Local, Bit>; 4],
     complete: DFF<Bits<4>>,
     next: DFF<Bits<2>>,
+    given: DFF<Bit>,
+    given_window: DFF<Bits<2>>,
     ready: Signal<Local, Bit>,
     count: Signal<Local, Bits<9>>,
 }
@@ -174,6 +179,8 @@ impl Default for Reader {
             desc_addr: DFF::default(),
             desc_range: DFF::default(),
             desc_tag: DFF::default(),
+            counted: DFF::default(),
+            counted_len: DFF::default(),
             unused: DFF::default(),
             returned: Fifo::default(),
             has_tag: Signal::default(),
@@ -192,6 +199,8 @@ impl Default for Reader {
             ends: array_init(|_| Signal::default()),
             complete: DFF::default(),
             next: DFF::default(),
+            given: DFF::default(),
+            given_window: DFF::default(),
             ready: Signal::default(),
             count: Signal::default(),
         }
@@ -204,6 +213,7 @@ impl Logic for Reader {
         dff_setup!(self, clock, valid, desc_addr, desc_range, desc_tag, unused);
         dff_setup!(self, clock, status, status_tag, status_error);
         dff_setup!(self, clock, ended, ended_tag, ended_error, complete, next);
+        dff_setup!(self, clock, given, given_window, counted, counted_len);
         for w in 0..4 {
             self.on_the_way[w].clock.next = self.clock.val();
             self.on_the_way[w].d.next = self.on_the_way[w].q.val();
@@ -259,11 +269,13 @@ impl Logic for Reader {
         self.m_axis_data_dma_read_desc_len.next =
             bit_cast::<16, 13>(self.desc_range.q.val().get_bits::<13>(17));
         self.m_axis_data_dma_read_desc_tag.next = bit_cast::<14, 8>(self.desc_tag.q.val());
+        self.counted.d.next = self.valid.q.val() && self.m_axis_data_dma_read_desc_ready.val();
+        self.counted_len.d.next = self.desc_range.q.val().get_bits::<13>(17);
         self.count_reads.next = 0.into();
         self.count_bytes.next = 0.into();
-        if self.valid.q.val() && self.m_axis_data_dma_read_desc_ready.val() {
+        if self.counted.q.val() {
             self.count_reads.next = 1.into();
-            self.count_bytes.next = bit_cast::<16, 13>(self.desc_range.q.val().get_bits::<13>(17));
+            self.count_bytes.next = bit_cast::<16, 13>(self.counted_len.q.val());
         }
 
         // Tags.
@@ -320,19 +332,28 @@ impl Logic for Reader {
         self.ready.next = self.complete.q.val().get_bit(self.next.q.val().index())
             && !self.count.val().any()
             && self.calm.val();
-        // The last read of a window may be issued in the cycle in which its end is noted.
+        // Once given, a window stays: what happens to later ones is of no concern to it.
+        if self.window_ready_ready.val() {
+            self.given.d.next = false;
+        }
+        if self.ready.val() && (!self.given.q.val() || self.window_ready_ready.val()) {
+            self.given.d.next = true;
+            self.given_window.d.next = self.next.q.val();
+            self.next.d.next = self.next.q.val() + 1;
+            self.complete.d.next =
+                self.complete.q.val().replace_bit(self.next.q.val().index(), false);
+        }
         if (self.pass.val() || self.issue.val()) && self.last.val() {
             self.complete.d.next =
-                self.complete.q.val().replace_bit(self.range.val().get_bits::<2>(30).index(), true);
+                self.complete.d.val().replace_bit(self.range.val().get_bits::<2>(30).index(), true);
         }
-        self.window_ready_valid.next = self.ready.val();
-        self.window_ready_window.next = self.next.q.val();
-        if self.ready.val() && self.window_ready_ready.val() {
-            self.next.d.next = self.next.q.val() + 1;
-        }
+        self.window_ready_valid.next = self.given.q.val();
+        self.window_ready_window.next = self.given_window.q.val();
 
         if self.reset.val() {
             self.valid.d.next = false;
+            self.given.d.next = false;
+            self.counted.d.next = false;
             self.unused.d.next = 256.into();
             self.status.d.next = false;
             self.ended.d.next = false;
