@@ -14,8 +14,10 @@ pub mod gather;
 pub mod host_read;
 pub mod host_write;
 pub mod mac;
+pub mod placer;
 pub mod primitive;
 pub mod queue;
+pub mod reader;
 pub mod receiver;
 pub mod segmented_memory;
 
