@@ -1,1 +1,31 @@
 //! Builds Verilog with Verilator at run time and drives the model through its ports.
+//!
+//! ```text
+//! Source (Verilog texts + ports) -> build(&Options) -> Library -> instance(seed) -> Model
+//! ```
+//!
+//! A [`Source`] names a top module and its ports. [`Source::build`] runs Verilator and the C++
+//! compiler, or finds the result of an earlier run in the cache, and loads the shared library.
+//! Each [`Model`] is one instance of the design with its own random initial state.
+//! [`testbench`] holds what a test of a block needs: clock, reset, stream drivers and monitors.
+//! [`lint`](Source::lint) reports every Verilator warning that is not allowed.
+
+mod cache;
+mod compile;
+mod error;
+mod lint;
+mod model;
+mod shim;
+mod source;
+pub mod testbench;
+mod word;
+
+pub use compile::Options;
+pub use error::Error;
+pub use lint::{ALLOWANCES, Allowance, Warning};
+pub use model::{Library, Model, PortHandle, PortRef};
+pub use source::{Direction, Port, Source};
+pub use word::Word;
+
+/// The result of everything that can fail here.
+pub type Result<T> = std::result::Result<T, Error>;

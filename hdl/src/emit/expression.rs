@@ -1,0 +1,408 @@
+//! Kernel expressions in Verilog, with widths.
+
+use super::names::{self, Loops};
+use rust_hdl_core::ast::VerilogOpUnary as OpUnary;
+use rust_hdl_core::ast::{VerilogExpression as Expression, VerilogLiteral, VerilogOp as Op};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Signal {
+    pub width: usize,
+    pub signed: bool,
+    /// Whether it is a constant.
+    pub fixed: bool,
+}
+
+/// The names that a kernel can use, and what printing it brings along.
+#[derive(Default)]
+pub(super) struct Scope {
+    pub signals: HashMap<String, Signal>,
+    pub enums: HashMap<String, (usize, usize)>,
+    pub loops: Loops,
+    /// Names that are read.
+    pub reads: RefCell<BTreeSet<String>>,
+    /// Functions for slices of expressions, by name.
+    pub functions: RefCell<BTreeMap<String, String>>,
+}
+
+/// The text of an expression and its width.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub text: String,
+    pub width: usize,
+    /// Whether it is a name that may be sliced.
+    name: bool,
+    pub signed: bool,
+}
+
+impl Text {
+    fn new(text: String, width: usize) -> Self {
+        Self { text, width, name: false, signed: false }
+    }
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+/// `value` as a literal of `width` bits.
+fn literal(value: &str, width: usize) -> String {
+    format!("{width}'h{value}")
+}
+
+/// Hexadecimal digits, own width, and whether it is an untyped integer.
+fn parts(value: &VerilogLiteral) -> (String, usize, bool) {
+    let text = format!("{value:x}");
+    let (bits, digits) = text.split_once("'h").expect("lower hex has a base");
+    let bits: usize = bits.parse().expect("a width");
+    (digits.to_owned(), bits, bits == 32 || bits == 64)
+}
+
+fn bit_length(digits: &str) -> usize {
+    let digits = digits.trim_start_matches('0');
+    match digits.chars().next().and_then(|c| c.to_digit(16)) {
+        Some(first) => 4 * (digits.len() - 1) + (32 - first.leading_zeros()) as usize,
+        None => 0,
+    }
+}
+
+impl Scope {
+    /// Whether `name` is a signal, not a constant.
+    pub fn varies(&self, name: &str) -> bool {
+        self.signals.get(name).is_some_and(|signal| !signal.fixed)
+    }
+
+    /// The value of an expression of literals and loop variables.
+    pub fn constant(&self, e: &Expression) -> Option<i64> {
+        Some(match e {
+            Expression::Literal(value) => i64::from_str_radix(&parts(value).0, 16).ok()?,
+            Expression::Signal(name) => {
+                self.loops.iter().rev().find(|(n, _)| n == name).map(|(_, value)| *value)?
+            }
+            Expression::Paren(e) => self.constant(e)?,
+            Expression::Binary(l, op, r) => {
+                let (l, r) = (self.constant(l)?, self.constant(r)?);
+                match op {
+                    Op::Add => l + r,
+                    Op::Sub => l - r,
+                    Op::Mul => l * r,
+                    Op::Shl => l << r,
+                    Op::Shr => l >> r,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The width that an expression has by itself; none for integers.
+    fn width(&self, e: &Expression) -> Result<Option<usize>> {
+        if self.constant(e).is_some() {
+            return Ok(match e {
+                Expression::Literal(value) => match parts(value) {
+                    (_, _, true) => None,
+                    (_, bits, false) => Some(bits),
+                },
+                _ => None,
+            });
+        }
+        Ok(match e {
+            Expression::Literal(value) => match parts(value) {
+                (_, _, true) => None,
+                (_, bits, false) => Some(bits),
+            },
+            Expression::Signal(name) => Some(self.lookup(name)?.1.width),
+            Expression::Cast(_, bits) | Expression::Slice(_, bits, _) => Some(*bits),
+            Expression::Index(..) => Some(1),
+            Expression::Signed(e) | Expression::Unsigned(e) | Expression::Paren(e) => {
+                self.width(e)?
+            }
+            Expression::IndexReplace(e, _, _) => self.width(e)?,
+            Expression::Unary(OpUnary::Not | OpUnary::Neg, e) => self.width(e)?,
+            Expression::Unary(..) => Some(1),
+            Expression::Binary(l, op, r) => match op {
+                Op::Add | Op::Sub | Op::BitXor | Op::BitAnd | Op::BitOr => {
+                    self.width(l)?.max(self.width(r)?)
+                }
+                Op::Mul => match (self.width(l)?, self.width(r)?) {
+                    (Some(l), Some(r)) => Some(l + r),
+                    (l, r) => l.or(r),
+                },
+                Op::Shl | Op::Shr => self.width(l)?,
+                _ => Some(1),
+            },
+        })
+    }
+
+    fn lookup(&self, text: &str) -> Result<(String, Signal)> {
+        let name = names::resolve(text, &self.loops)?;
+        if let Some(signal) = self.signals.get(&name) {
+            return Ok((name, *signal));
+        }
+        if let Some(&(_, width)) = self.enums.get(&name) {
+            return Ok((name, Signal { width, signed: false, fixed: true }));
+        }
+        Err(format!(
+            "`{}` is not a signal here: a const generic or `const` item has no name in Verilog \
+             (use a `Constant` field), and an enum is written `State::Variant`",
+            text.replace('$', ".")
+        ))
+    }
+
+    /// The name and properties of an assignment's target.
+    pub fn target(&self, e: &Expression) -> Result<(String, Signal)> {
+        match e {
+            Expression::Signal(text) => self.lookup(text),
+            _ => Err("an assignment must go to a signal's `.next`".to_owned()),
+        }
+    }
+
+    /// The text of `e`; an integer takes the width `wanted`.
+    pub fn print(&self, e: &Expression, wanted: Option<usize>) -> Result<Text> {
+        if let (Some(value), None) = (self.constant(e), self.width(e)?) {
+            let width = wanted.unwrap_or(32);
+            let value = u64::try_from(value).map_err(|_| format!("{value} is negative"))?;
+            return self.sized(&format!("{value:x}"), width);
+        }
+        match e {
+            Expression::Literal(value) => {
+                let (digits, bits, integer) = parts(value);
+                self.sized(&digits, if integer { wanted.unwrap_or(bits) } else { bits })
+            }
+            Expression::Signal(text) => {
+                let (name, signal) = self.lookup(text)?;
+                self.reads.borrow_mut().insert(name.clone());
+                let Signal { width, signed, .. } = signal;
+                Ok(Text { text: name, width, name: true, signed })
+            }
+            Expression::Paren(e) => self.print(e, wanted),
+            Expression::Cast(e, bits) => self.cast(e, *bits),
+            Expression::Signed(e) => {
+                let inner = self.print(e, wanted)?;
+                let text = format!("$signed({})", inner.text);
+                Ok(Text { signed: true, ..Text::new(text, inner.width) })
+            }
+            Expression::Unsigned(e) => {
+                let inner = self.print(e, wanted)?;
+                Ok(Text::new(format!("$unsigned({})", inner.text), inner.width))
+            }
+            Expression::Unary(op, e) => {
+                let (sign, reduces) = match op {
+                    OpUnary::Not => ("~", false),
+                    OpUnary::Neg => ("-", false),
+                    OpUnary::All => ("&", true),
+                    OpUnary::Any => ("|", true),
+                    OpUnary::Xor => ("^", true),
+                };
+                let inner = self.print(e, if reduces { None } else { wanted })?;
+                let width = if reduces { 1 } else { inner.width };
+                let signed = inner.signed && !reduces;
+                Ok(Text { signed, ..Text::new(format!("({sign}{})", inner.text), width) })
+            }
+            Expression::Binary(l, op, r) => self.binary(l, op, r, wanted),
+            Expression::Index(e, index) => self.slice(e, 1, index),
+            Expression::Slice(e, width, offset) => self.slice(e, *width, offset),
+            Expression::IndexReplace(e, index, bit) => {
+                let (e, bit) = (self.print(e, wanted)?, self.print(bit, Some(1))?);
+                let index = self.index(index, clog2(e.width))?;
+                let width = e.width;
+                let bit = extend(&bit.text, 1, width);
+                let one = literal("1", width);
+                let text = format!("(({} & ~({one} << {index})) | ({bit} << {index}))", e.text);
+                Ok(Text::new(text, width))
+            }
+        }
+    }
+
+    fn sized(&self, digits: &str, width: usize) -> Result<Text> {
+        if bit_length(digits) > width {
+            return Err(format!("the literal 0x{digits} does not fit {width} bits"));
+        }
+        Ok(Text::new(literal(digits, width), width))
+    }
+
+    fn binary(
+        &self,
+        l: &Expression,
+        op: &Op,
+        r: &Expression,
+        wanted: Option<usize>,
+    ) -> Result<Text> {
+        let natural = self.width(l)?.max(self.width(r)?);
+        let (sign, result) = match op {
+            Op::Add => ("+", None),
+            Op::Sub => ("-", None),
+            Op::BitXor => ("^", None),
+            Op::BitAnd => ("&", None),
+            Op::BitOr => ("|", None),
+            Op::Mul => return self.product(l, r, wanted),
+            Op::Shl => return self.shift(l, "<<", r, wanted),
+            Op::Shr => return self.shift(l, ">>", r, wanted),
+            Op::LogicalAnd => ("&&", Some(1)),
+            Op::LogicalOr => ("||", Some(1)),
+            Op::Eq => ("==", Some(1)),
+            Op::Lt => ("<", Some(1)),
+            Op::Le => ("<=", Some(1)),
+            Op::Ne => ("!=", Some(1)),
+            Op::Ge => (">=", Some(1)),
+            Op::Gt => (">", Some(1)),
+        };
+        let wanted = natural.or(if result.is_none() { wanted } else { None });
+        let (l, r) = (self.print(l, wanted)?, self.print(r, wanted)?);
+        if l.width != r.width && !(l.signed && r.signed) {
+            return Err(format!(
+                "`{} {sign} {}` has operands of {} and {} bits",
+                l.text, r.text, l.width, r.width
+            ));
+        }
+        let signed = l.signed && r.signed && result.is_none();
+        let width = result.unwrap_or(l.width);
+        Ok(Text { signed, ..Text::new(format!("({} {sign} {})", l.text, r.text), width) })
+    }
+
+    fn product(&self, l: &Expression, r: &Expression, wanted: Option<usize>) -> Result<Text> {
+        let (wl, wr) = (self.width(l)?, self.width(r)?);
+        let wanted = wl.or(wr).or(wanted);
+        let (l, r) = (self.print(l, wanted)?, self.print(r, wanted)?);
+        if l.signed && r.signed {
+            let text = format!("({} * {})", l.text, r.text);
+            return Ok(Text { signed: true, ..Text::new(text, l.width + r.width) });
+        }
+        if wl.is_none() || wr.is_none() {
+            return Ok(Text::new(format!("({} * {})", l.text, r.text), l.width));
+        }
+        let width = l.width + r.width;
+        let (l, r) = (extend(&l.text, l.width, width), extend(&r.text, r.width, width));
+        Ok(Text::new(format!("({l} * {r})"), width))
+    }
+
+    fn shift(
+        &self,
+        l: &Expression,
+        sign: &str,
+        r: &Expression,
+        wanted: Option<usize>,
+    ) -> Result<Text> {
+        let l = self.print(l, wanted)?;
+        let r = match self.constant(r) {
+            Some(amount) => amount.to_string(),
+            None => self.print(r, None)?.text,
+        };
+        Ok(Text { signed: l.signed, ..Text::new(format!("({} {sign} {r})", l.text), l.width) })
+    }
+
+    fn cast(&self, e: &Expression, bits: usize) -> Result<Text> {
+        let inner = self.print(e, Some(bits))?;
+        if inner.width <= bits {
+            return Ok(Text {
+                name: inner.name && inner.width == bits,
+                ..Text::new(extend(&inner.text, inner.width, bits), bits)
+            });
+        }
+        self.cut(&inner, bits, 0)
+    }
+
+    fn slice(&self, e: &Expression, width: usize, offset: &Expression) -> Result<Text> {
+        let inner = self.print(e, None)?;
+        if let Some(offset) = self.constant(offset) {
+            let fits = offset >= 0 && offset as usize + width <= inner.width;
+            if !fits {
+                return Err(format!(
+                    "bits {offset} to {} of `{}`, which has {} bits",
+                    offset + width as i64 - 1,
+                    inner.text,
+                    inner.width
+                ));
+            }
+            return self.cut(&inner, width, offset as usize);
+        }
+        if width == inner.width {
+            return Ok(inner);
+        }
+        let bits = clog2(inner.width);
+        let index = self.index(offset, bits)?;
+        if inner.name {
+            let text = match width {
+                1 => format!("{}[{index}]", inner.text),
+                _ => format!("{}[{index} +: {width}]", inner.text),
+            };
+            return Ok(Text::new(text, width));
+        }
+        let name = format!("select_{width}_of_{}", inner.width);
+        let body = format!(
+            "    function [{}:0] {name};\n        input [{}:0] from;\n        input [{}:0] at;\n        \
+             {name} = from[at +: {width}];\n    endfunction\n",
+            width - 1,
+            inner.width - 1,
+            bits - 1
+        );
+        self.functions.borrow_mut().insert(name.clone(), body);
+        Ok(Text::new(format!("{name}({}, {index})", inner.text), width))
+    }
+
+    /// Bits `offset..offset + width` of `inner`.
+    fn cut(&self, inner: &Text, width: usize, offset: usize) -> Result<Text> {
+        if width == inner.width {
+            return Ok(inner.clone());
+        }
+        let range = match width {
+            1 => format!("{offset}"),
+            _ => format!("{}:{offset}", offset + width - 1),
+        };
+        if inner.name {
+            return Ok(Text::new(format!("{}[{range}]", inner.text), width));
+        }
+        let name = format!("bits_{offset}_to_{}_of_{}", offset + width - 1, inner.width);
+        let body = format!(
+            "    function [{}:0] {name};\n        /* verilator lint_off UNUSEDSIGNAL */\n        \
+             input [{}:0] from;\n        /* verilator lint_on UNUSEDSIGNAL */\n        \
+             {name} = from[{range}];\n    endfunction\n",
+            width - 1,
+            inner.width - 1,
+        );
+        self.functions.borrow_mut().insert(name.clone(), body);
+        Ok(Text::new(format!("{name}({})", inner.text), width))
+    }
+
+    /// An index of `bits` bits: signals in it are extended or cut to that width.
+    pub fn index(&self, e: &Expression, bits: usize) -> Result<String> {
+        if let Some(value) = self.constant(e) {
+            return Ok(value.to_string());
+        }
+        match e {
+            Expression::Paren(e) => self.index(e, bits),
+            Expression::Binary(l, op @ (Op::Add | Op::Sub | Op::Mul), r) => {
+                let sign = match op {
+                    Op::Add => "+",
+                    Op::Sub => "-",
+                    _ => "*",
+                };
+                let operand = |e: &Expression| match self.constant(e) {
+                    Some(value) => {
+                        let digits = format!("{value:x}");
+                        self.sized(&digits, bits).map(|t| t.text)
+                    }
+                    None => self.index(e, bits),
+                };
+                Ok(format!("({} {sign} {})", operand(l)?, operand(r)?))
+            }
+            e => {
+                let inner = self.print(e, None)?;
+                if inner.width <= bits {
+                    return Ok(extend(&inner.text, inner.width, bits));
+                }
+                Ok(self.cut(&inner, bits, 0)?.text)
+            }
+        }
+    }
+}
+
+/// Zero extension.
+fn extend(text: &str, from: usize, to: usize) -> String {
+    if from == to { text.to_owned() } else { format!("{{{}'h0, {text}}}", to - from) }
+}
+
+/// The bits that count to `n` values, at least 1.
+fn clog2(n: usize) -> usize {
+    (usize::BITS - n.saturating_sub(1).leading_zeros()).max(1) as usize
+}

@@ -1,0 +1,246 @@
+//! Modules in Verilog.
+
+use super::expression::{Scope, Signal};
+use super::survey::{Atom, Module};
+use super::{EmitError, Emitted, kernel, names};
+use drdma_verilated::{Direction, Port};
+use rust_hdl_core::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write;
+
+type Result<T> = std::result::Result<T, EmitError>;
+
+/// Prints `top` and everything below it.
+pub(super) fn print(name: &str, top: &Module) -> Result<Emitted> {
+    let mut printer = Printer::default();
+    let ports: Vec<&Atom> = top.atoms.iter().filter(|a| a.kind.is_parameter()).collect();
+    let plain = |atom: &Atom| Port {
+        name: atom.name.replace('$', "_"),
+        direction: match atom.kind {
+            AtomKind::InputParameter => Direction::Input,
+            _ => Direction::Output,
+        },
+        width: atom.width,
+    };
+    let outer: Vec<Port> = ports.iter().map(|atom| plain(atom)).collect();
+    if ports.iter().any(|atom| atom.name.contains('$')) {
+        let inner = printer.module(top, &format!("{name}_inside"))?;
+        let list: Vec<_> =
+            outer.iter().map(|p| declare_port(p.direction, "wire", p.width, &p.name)).collect();
+        let links: Vec<_> = ports
+            .iter()
+            .zip(&outer)
+            .map(|(a, p)| format!("        .{}({})", a.name, p.name))
+            .collect();
+        let _ = write!(
+            printer.text,
+            "module {name}(\n{}\n);\n    {inner} inside(\n{}\n    );\nendmodule\n",
+            list.join(",\n"),
+            links.join(",\n")
+        );
+    } else {
+        // The top module must have its own name even if a sub-module has the same text.
+        printer.top = true;
+        printer.module(top, name)?;
+    }
+    for core in &printer.cores {
+        printer.text.push_str(core);
+        printer.text.push('\n');
+    }
+    Ok(Emitted { name: name.to_owned(), verilog: printer.text, ports: outer })
+}
+
+#[derive(Default)]
+struct Printer {
+    text: String,
+    /// Module names by text.
+    known: HashMap<String, String>,
+    names: HashSet<String>,
+    /// Texts that black boxes and wrappers bring along.
+    cores: Vec<String>,
+    top: bool,
+}
+
+fn signal(atom: &Atom) -> Signal {
+    let fixed = atom.kind == AtomKind::Constant;
+    Signal { width: atom.width, signed: atom.signed, fixed }
+}
+
+fn range(width: usize) -> String {
+    if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) }
+}
+
+fn declare_port(direction: Direction, kind: &str, width: usize, name: &str) -> String {
+    let direction = match direction {
+        Direction::Input => "input",
+        Direction::Output => "output",
+    };
+    format!("    {direction} {kind} {}{name}", range(width))
+}
+
+fn fail(module: &Module) -> impl Fn(String) -> EmitError + '_ {
+    |reason| EmitError { path: module.path.clone(), reason }
+}
+
+/// A RustHDL `DFF`, which is printed as a register of its parent.
+fn is_register(module: &Module) -> bool {
+    let Verilog::Custom(code) = &module.code else { return false };
+    let mut names: Vec<_> = module.atoms.iter().map(|a| a.name.as_str()).collect();
+    names.sort_unstable();
+    names == ["clock", "d", "q"] && code.contains("always @(posedge clock) begin\n   q <= d;\nend")
+}
+
+impl Printer {
+    fn add_core(&mut self, text: &str) {
+        if !self.cores.iter().any(|core| core == text) {
+            self.cores.push(text.to_owned());
+        }
+    }
+
+    /// Prints `module` unless one with the same text exists, and returns its name.
+    fn module(&mut self, module: &Module, name: &str) -> Result<String> {
+        if let Verilog::Blackbox(black_box) = &module.code {
+            self.add_core(&black_box.code);
+            return Ok(black_box.name.clone());
+        }
+        let is_top = std::mem::take(&mut self.top);
+        for atom in &module.atoms {
+            if names::is_reserved(&atom.name) {
+                return Err(fail(module)(format!("`{}` is a reserved word", atom.name)));
+            }
+        }
+        let body = self.body(module, name)?;
+        if let Some(known) = self.known.get(&body)
+            && !is_top
+        {
+            return Ok(known.clone());
+        }
+        let mut unique = name.to_owned();
+        while !self.names.insert(unique.clone()) {
+            unique.push('x');
+        }
+        let _ = writeln!(self.text, "module {unique}{body}endmodule\n");
+        self.known.insert(body, unique.clone());
+        Ok(unique)
+    }
+
+    fn body(&mut self, module: &Module, name: &str) -> Result<String> {
+        let wrapper = matches!(module.code, Verilog::Wrapper(_));
+        let (registers, children): (Vec<_>, Vec<_>) =
+            module.children.iter().partition(|child| is_register(child));
+        let mut scope = Scope::default();
+        for atom in &module.atoms {
+            let signal = signal(atom);
+            scope.signals.insert(atom.name.clone(), signal);
+        }
+        let mut clocks: HashSet<String> = HashSet::new();
+        for child in &module.children {
+            for atom in child.atoms.iter().filter(|a| a.kind.is_parameter()) {
+                let name = format!("{}${}", child.name, atom.name);
+                let signal = signal(atom);
+                if atom.clock && atom.kind == AtomKind::InputParameter {
+                    clocks.insert(name.clone());
+                }
+                scope.signals.insert(name, signal);
+            }
+        }
+        let enums = module.enums.iter();
+        scope.enums = enums.map(|(n, value, width)| (n.clone(), (*value, *width))).collect();
+        let kernel = match &module.code {
+            Verilog::Combinatorial(code) => {
+                kernel::print(&mut scope, code, &|n| clocks.contains(n)).map_err(fail(module))?
+            }
+            _ => kernel::Kernel::default(),
+        };
+
+        let mut out = String::from("(\n");
+        let mut ports = Vec::new();
+        for atom in module.atoms.iter().filter(|a| a.kind.is_parameter()) {
+            let signed = if atom.signed { " signed" } else { "" };
+            let (direction, kind) = match atom.kind {
+                AtomKind::InputParameter => (Direction::Input, "wire"),
+                AtomKind::OutputParameter if wrapper || kernel.wires.contains(&atom.name) => {
+                    (Direction::Output, "wire")
+                }
+                AtomKind::OutputParameter => (Direction::Output, "reg"),
+                _ => {
+                    return Err(fail(module)(format!("`{}` is bidirectional", atom.name)));
+                }
+            };
+            ports.push(declare_port(direction, &format!("{kind}{signed}"), atom.width, &atom.name));
+        }
+        out.push_str(&ports.join(",\n"));
+        out.push_str("\n);\n");
+        if wrapper {
+            let Verilog::Wrapper(wrapped) = &module.code else { unreachable!("it is a wrapper") };
+            self.add_core(&wrapped.cores);
+            out.push_str(&wrapped.code);
+            out.push('\n');
+            return Ok(out);
+        }
+        let leaf = !matches!(module.code, Verilog::Combinatorial(_));
+        let reads = scope.reads.borrow();
+        for atom in module.atoms.iter().filter(|a| a.kind == AtomKind::Constant) {
+            if leaf || reads.contains(&atom.name) {
+                let range = range(atom.width);
+                let _ = writeln!(out, "    localparam {range}{} = {};", atom.name, atom.value);
+            }
+        }
+        for (name, value, width) in &module.enums {
+            if leaf && !module.children.is_empty() || reads.contains(name) {
+                let _ = writeln!(out, "    localparam {}{name} = {width}'d{value};", range(*width));
+            }
+        }
+        let declare = |out: &mut String, kind: &str, atom: &Atom, name: &str| {
+            let signed = if atom.signed { "signed " } else { "" };
+            let _ = writeln!(out, "    {kind} {signed}{}{name};", range(atom.width));
+        };
+        let net = |name: &str| if kernel.wires.contains(name) { "wire" } else { "reg" };
+        for atom in module.atoms.iter().filter(|a| a.kind == AtomKind::LocalSignal) {
+            declare(&mut out, net(&atom.name), atom, &atom.name);
+        }
+        for child in &module.children {
+            let register = is_register(child);
+            for atom in child.atoms.iter().filter(|a| a.kind.is_parameter()) {
+                let name = format!("{}${}", child.name, atom.name);
+                let kind = match atom.kind {
+                    AtomKind::InputParameter if kernel.clocks.contains_key(&name) => continue,
+                    AtomKind::InputParameter => net(&name),
+                    _ if register => "reg",
+                    _ => "wire",
+                };
+                declare(&mut out, kind, atom, &name);
+            }
+        }
+        for child in children {
+            let kind = self.module(child, &format!("{name}_{}", child.name.replace('$', "_")))?;
+            let links = child.atoms.iter().filter(|a| a.kind.is_parameter()).map(|atom| {
+                let stub = format!("{}${}", child.name, atom.name);
+                let outside = kernel.clocks.get(&stub).unwrap_or(&stub);
+                format!("        .{}({outside})", atom.name)
+            });
+            let links: Vec<_> = links.collect();
+            let _ = writeln!(out, "    {kind} {}(\n{}\n    );", child.name, links.join(",\n"));
+        }
+        let mut by_clock: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for register in registers {
+            let stub = format!("{}$clock", register.name);
+            let clock = kernel.clocks.get(&stub).cloned().unwrap_or(stub);
+            by_clock.entry(clock).or_default().push(&register.name);
+        }
+        for (clock, names) in by_clock {
+            let _ = writeln!(out, "    always @(posedge {clock}) begin");
+            for name in names {
+                let _ = writeln!(out, "        {name}$q <= {name}$d;");
+            }
+            out.push_str("    end\n");
+        }
+        scope.functions.borrow().values().for_each(|text| out.push_str(text));
+        out.push_str(&kernel.text);
+        if let Verilog::Custom(code) = &module.code {
+            out.push_str(code);
+            out.push('\n');
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,93 @@
+//! What can go wrong between a Verilog text and a running model.
+
+use crate::Warning;
+use std::path::PathBuf;
+
+/// Why a model could not be built, loaded or driven.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A command of the tool chain is not installed.
+    #[error(
+        "{command} was not found: run `cargo xtask setup`, or install Debian's `verilator` and `g++`"
+    )]
+    ToolMissing {
+        /// The command that could not be started.
+        command: String,
+    },
+    /// Verilator refused the sources.
+    #[error("verilator failed on {top}:\n{output}")]
+    Verilate {
+        /// The top module.
+        top: String,
+        /// What Verilator wrote to standard error.
+        output: String,
+    },
+    /// Verilator warned about something that no allowance covers.
+    #[error("verilator warns about {top}:\n{}", render(.warnings))]
+    Warnings {
+        /// The top module.
+        top: String,
+        /// The warnings, in the order of the output.
+        warnings: Vec<Warning>,
+    },
+    /// The C++ compiler refused the generated model.
+    #[error("the C++ compiler failed on {what}:\n{output}")]
+    Compile {
+        /// The file or model that was compiled.
+        what: String,
+        /// What the compiler wrote to standard error.
+        output: String,
+    },
+    /// The shared library could not be loaded or lacks a symbol.
+    #[error("{} could not be loaded: {source}", .path.display())]
+    Load {
+        /// The shared library.
+        path: PathBuf,
+        /// The loader's reason.
+        source: libloading::Error,
+    },
+    /// A port name that the model does not have.
+    #[error("{top} has no port `{port}`; its ports are {known}")]
+    UnknownPort {
+        /// The top module.
+        top: String,
+        /// The name that was asked for.
+        port: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// A port name that Verilator would rename.
+    #[error("port `{port}` of {top}: a name must not contain `__` or `$`")]
+    PortName {
+        /// The top module.
+        top: String,
+        /// The name.
+        port: String,
+    },
+    /// A trace was asked of a model that was built without [`Options::trace`](crate::Options).
+    #[error("{top} was built without tracing: set `trace` in its options")]
+    NoTrace {
+        /// The top module.
+        top: String,
+    },
+    /// A file operation failed.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}
+
+fn render(warnings: &[Warning]) -> String {
+    warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

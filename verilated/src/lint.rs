@@ -1,0 +1,137 @@
+//! Verilator's warnings, and the few that are allowed.
+
+use crate::{Error, Result, Source, cache, compile};
+use std::fmt;
+
+/// A warning of Verilator's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The warning's code, such as `LATCH`.
+    pub code: String,
+    /// `file:line:column`.
+    pub place: String,
+    /// The text, with the source line that Verilator quotes.
+    pub message: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}", self.code, self.place, self.message)
+    }
+}
+
+/// A warning that is accepted: its code, what its message must contain, and why.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowance {
+    /// The warning's code.
+    pub code: &'static str,
+    /// A part of the message; empty for any.
+    pub contains: &'static str,
+    /// Why it is harmless.
+    pub reason: &'static str,
+}
+
+/// Everything that is accepted; any other warning is an error.
+pub const ALLOWANCES: &[Allowance] = &[
+    Allowance {
+        code: "UNUSEDPARAM",
+        contains: "",
+        reason: "RustHDL declares every state of an enum in every module that sees its type",
+    },
+    Allowance {
+        code: "DECLFILENAME",
+        contains: "",
+        reason: "a block is emitted with all of its sub-modules into one file",
+    },
+];
+
+/// Left to [`Source::lint`]: a block under construction may have signals that nothing reads yet.
+const NOT_IN_BUILDS: &[&str] = &["UNUSEDSIGNAL"];
+
+pub(crate) fn lint(source: &Source) -> Result<Vec<Warning>> {
+    let scratch = cache::Scratch::new()?;
+    compile::write_sources(source, scratch.path())?;
+    let mut command = compile::verilator_command(source, scratch.path());
+    command.arg("--lint-only");
+    let output = compile::run_verilator(source, command)?;
+    Ok(not_allowed(&output))
+}
+
+/// The warnings in Verilator's output that no allowance covers.
+pub(crate) fn not_allowed(output: &str) -> Vec<Warning> {
+    let allowed =
+        |w: &Warning| ALLOWANCES.iter().any(|a| a.code == w.code && w.message.contains(a.contains));
+    parse(output).into_iter().filter(|w| !allowed(w)).collect()
+}
+
+pub(crate) fn check_build(source: &Source, output: &str) -> Result<()> {
+    let mut warnings = not_allowed(output);
+    warnings.retain(|w| !NOT_IN_BUILDS.contains(&w.code.as_str()));
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Warnings { top: source.top.clone(), warnings })
+}
+
+fn parse(output: &str) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = Vec::new();
+    for line in output.lines() {
+        if let Some((code, rest)) =
+            line.strip_prefix("%Warning-").and_then(|rest| rest.split_once(": "))
+        {
+            // `/dir/file.v:12:7: text`
+            let (place, message) = rest.split_once(": ").unwrap_or(("", rest));
+            let place = place.rsplit('/').next().unwrap_or(place);
+            warnings.push(Warning {
+                code: code.to_owned(),
+                place: place.to_owned(),
+                message: message.to_owned(),
+            });
+        } else if let Some(warning) = warnings.last_mut()
+            && line.starts_with(' ')
+            && !line.contains("... ")
+        {
+            warning.message.push('\n');
+            warning.message.push_str(line);
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Port;
+
+    fn module(body: &str) -> Source {
+        let text =
+            format!("module m(input wire [3:0] a, output reg [3:0] b);\n{body}\nendmodule\n");
+        Source::new("m").verilog("m.v", text).ports([Port::input("a", 4), Port::output("b", 4)])
+    }
+
+    #[test]
+    fn a_clean_module_has_no_warnings() {
+        assert_eq!(module("always @(*) b = a;").lint().unwrap(), []);
+    }
+
+    #[test]
+    fn a_latch_is_found_with_its_place() {
+        let warnings = module("always @(*) if (a[0]) b = a;").lint().unwrap();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert_eq!(warnings[0].code, "LATCH");
+        assert!(warnings[0].place.starts_with("m.v:2:"), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_width_mismatch_stops_the_build() {
+        let built = module("always @(*) b = {a, 1'b0};").build(&Default::default());
+        let message = built.err().expect("a warning").to_string();
+        assert!(message.contains("WIDTH"), "{message}");
+    }
+
+    #[test]
+    fn a_syntax_error_shows_verilators_text() {
+        let message = module("always @(*) b = ;").lint().unwrap_err().to_string();
+        assert!(message.contains("syntax error"), "{message}");
+    }
+}

@@ -1,0 +1,105 @@
+//! The design to build: its Verilog texts, its top module and that module's ports.
+
+use crate::{Error, Library, Options, Result, Warning, compile, lint};
+
+/// Which way a port goes, seen from the design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Driven by the test bench.
+    Input,
+    /// Driven by the design.
+    Output,
+}
+
+/// A port of the top module.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Port {
+    /// Its name in Verilog.
+    pub name: String,
+    /// Its direction.
+    pub direction: Direction,
+    /// Its width in bits, at least 1.
+    pub width: usize,
+}
+
+impl Port {
+    /// An input of `width` bits.
+    pub fn input(name: impl Into<String>, width: usize) -> Self {
+        Self { name: name.into(), direction: Direction::Input, width }
+    }
+
+    /// An output of `width` bits.
+    pub fn output(name: impl Into<String>, width: usize) -> Self {
+        Self { name: name.into(), direction: Direction::Output, width }
+    }
+}
+
+/// A design: Verilog texts, the name of the top module, and the top module's ports.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub(crate) top: String,
+    pub(crate) texts: Vec<(String, String)>,
+    pub(crate) ports: Vec<Port>,
+}
+
+impl Source {
+    /// A design without text whose top module is `top`.
+    pub fn new(top: impl Into<String>) -> Self {
+        Self { top: top.into(), texts: Vec::new(), ports: Vec::new() }
+    }
+
+    /// Adds a file `name` (such as `fifo.v`) with contents `text`.
+    pub fn verilog(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        let mut text = text.into();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.texts.push((name.into(), text));
+        self
+    }
+
+    /// Adds a file from disk, under its own file name.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn verilog_file(self, path: impl AsRef<std::path::Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        Ok(self.verilog(name.unwrap_or_default(), text))
+    }
+
+    /// Adds ports of the top module. Ports that are not listed cannot be driven.
+    pub fn ports(mut self, ports: impl IntoIterator<Item = Port>) -> Self {
+        self.ports.extend(ports);
+        self
+    }
+
+    /// The name of the top module.
+    pub fn top(&self) -> &str {
+        &self.top
+    }
+
+    /// The texts, as (file name, contents).
+    pub fn texts(&self) -> &[(String, String)] {
+        &self.texts
+    }
+
+    /// Builds the model, or takes it from the cache, and loads it.
+    ///
+    /// # Errors
+    /// A tool is missing, Verilator or the C++ compiler refuses the design, Verilator warns of
+    /// something that is not allowed (unused signals are left to [`Source::lint`]), or the cache
+    /// cannot be written.
+    pub fn build(&self, options: &Options) -> Result<Library> {
+        compile::build(self, options)
+    }
+
+    /// Every Verilator `-Wall` warning that [`ALLOWANCES`](crate::ALLOWANCES) does not cover.
+    ///
+    /// # Errors
+    /// A tool is missing, Verilator refuses the design, or the cache cannot be written.
+    pub fn lint(&self) -> Result<Vec<Warning>> {
+        lint::lint(self)
+    }
+}
