@@ -8,3 +8,20 @@
 
 pub mod emit;
 pub mod primitive;
+
+/// What the tests of blocks share.
+#[cfg(test)]
+pub(crate) mod testing {
+    use crate::emit::emit;
+    use drdma_verilated::{Library, Options};
+    use rust_hdl_core::prelude::Block;
+
+    /// Emits a block as module `name`, lints it and builds it.
+    pub fn library<B: Block>(name: &str, make: impl FnOnce() -> B + Send) -> Library {
+        let source = emit(name, make).unwrap_or_else(|e| panic!("{e}")).source();
+        let warnings = source.lint().unwrap_or_else(|e| panic!("{e}"));
+        let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+        assert!(warnings.is_empty(), "{name}: {}", warnings.join("\n"));
+        source.build(&Options::default()).unwrap_or_else(|e| panic!("{e}"))
+    }
+}

@@ -248,7 +248,11 @@ impl Scope {
             Op::Gt => (">", Some(1)),
         };
         let wanted = natural.or(if result.is_none() { wanted } else { None });
-        let (l, r) = (self.print(l, wanted)?, self.print(r, wanted)?);
+        let (l, mut r) = (self.print(l, wanted)?, self.print(r, wanted)?);
+        if matches!(op, Op::Add) && r.width == 1 {
+            // `Bits<N> + bool`
+            r = Text::new(extend(&r.text, 1, l.width), l.width);
+        }
         if l.width != r.width && !(l.signed && r.signed) {
             return Err(format!(
                 "`{} {sign} {}` has operands of {} and {} bits",

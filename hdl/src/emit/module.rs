@@ -24,7 +24,7 @@ pub(super) fn print(name: &str, top: &Module) -> Result<Emitted> {
     };
     let outer: Vec<Port> = ports.iter().map(|atom| plain(atom)).collect();
     if ports.iter().any(|atom| atom.name.contains('$')) {
-        let inner = printer.module(top, &format!("{name}_inside"))?;
+        let inner = printer.module(top, &format!("{name}_core"))?;
         let list: Vec<_> =
             outer.iter().map(|p| declare_port(p.direction, "wire", p.width, &p.name)).collect();
         let links: Vec<_> = ports
@@ -34,7 +34,7 @@ pub(super) fn print(name: &str, top: &Module) -> Result<Emitted> {
             .collect();
         let _ = write!(
             printer.text,
-            "module {name}(\n{}\n);\n    {inner} inside(\n{}\n    );\nendmodule\n",
+            "module {name}(\n{}\n);\n    {inner} core(\n{}\n    );\nendmodule\n",
             list.join(",\n"),
             links.join(",\n")
         );
