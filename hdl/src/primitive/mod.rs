@@ -10,6 +10,7 @@
 //! | [`pack`] | concatenation of equal fields |
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`ram`] | memory with byte enables and registered reads |
+//! | [`record`] | records as plain bits, and back |
 //! | [`skid`] | register slice of a stream |
 
 pub mod byte_mux;
@@ -20,6 +21,7 @@ pub mod multiplier;
 pub mod pack;
 pub mod priority;
 pub mod ram;
+pub mod record;
 pub mod skid;
 
 pub use byte_mux::ByteMux;
@@ -30,4 +32,5 @@ pub use multiplier::Multiplier;
 pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
 pub use ram::{Ram, RamStyle};
+pub use record::{Flatten, Restore};
 pub use skid::Skid;
