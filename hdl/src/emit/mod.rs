@@ -18,6 +18,10 @@ mod expression;
 mod kernel;
 mod module;
 mod names;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod sample;
 mod survey;
 #[cfg(test)]
 mod tests;

@@ -195,6 +195,8 @@ impl Printer {
             let signed = if atom.signed { "signed " } else { "" };
             let _ = writeln!(out, "    {kind} {signed}{}{name};", range(atom.width));
         };
+        // An output of a sub-module that the kernel does not read is left open.
+        let is_open = |name: &str| !leaf && !reads.contains(name);
         let net = |name: &str| if kernel.wires.contains(name) { "wire" } else { "reg" };
         for atom in module.atoms.iter().filter(|a| a.kind == AtomKind::LocalSignal) {
             declare(&mut out, net(&atom.name), atom, &atom.name);
@@ -207,6 +209,7 @@ impl Printer {
                     AtomKind::InputParameter if kernel.clocks.contains_key(&name) => continue,
                     AtomKind::InputParameter => net(&name),
                     _ if register => "reg",
+                    _ if is_open(&name) => continue,
                     _ => "wire",
                 };
                 declare(&mut out, kind, atom, &name);
@@ -216,7 +219,11 @@ impl Printer {
             let kind = self.module(child, &format!("{name}_{}", child.name.replace('$', "_")))?;
             let links = child.atoms.iter().filter(|a| a.kind.is_parameter()).map(|atom| {
                 let stub = format!("{}${}", child.name, atom.name);
-                let outside = kernel.clocks.get(&stub).unwrap_or(&stub);
+                let outside = match kernel.clocks.get(&stub) {
+                    Some(clock) => clock.as_str(),
+                    None if atom.kind == AtomKind::OutputParameter && is_open(&stub) => "",
+                    None => &stub,
+                };
                 format!("        .{}({outside})", atom.name)
             });
             let links: Vec<_> = links.collect();
