@@ -7,7 +7,9 @@
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
 pub mod emit;
+pub mod expander;
 pub mod primitive;
+pub mod sequencer;
 
 /// What the tests of blocks share.
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! | [`byte_mux`] | crossbar: every output byte selects an input byte, two stages |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
+//! | [`low_product`] | pipelined multiplier, lower part of the product |
 //! | [`lutram`] | small memory with asynchronous reads |
 //! | [`multiplier`] | pipelined unsigned multiplier in DSP slices |
 //! | [`pack`] | concatenation of equal fields |
@@ -16,6 +17,7 @@
 pub mod byte_mux;
 pub mod crc32;
 pub mod fifo;
+pub mod low_product;
 pub mod lutram;
 pub mod multiplier;
 pub mod pack;
@@ -27,6 +29,7 @@ pub mod skid;
 pub use byte_mux::ByteMux;
 pub use crc32::Crc32;
 pub use fifo::Fifo;
+pub use low_product::LowProduct;
 pub use lutram::Lutram;
 pub use multiplier::Multiplier;
 pub use pack::Pack;

@@ -52,7 +52,6 @@ pub struct Beats {
     starts: Signal<Local, Bits<16>>,
     next_start: FirstSet<16, 4>,
     final_beat: Signal<Local, Bit>,
-    next_inside: Signal<Local, Bit>,
     // While a length is read.
     read_valid: DFF<Bit>,
     read_token: DFF<Token>,
@@ -66,7 +65,7 @@ pub struct Beats {
     cut_length: DFF<Length>,
     cut_offset: DFF<Bits<32>>,
     left: Signal<Local, Bits<32>>,
-    long: Signal<Local, Bit>,
+    over: Signal<Local, Bit>,
     final_piece: Signal<Local, Bit>,
     out_ready: Signal<Local, Bit>,
     cut_done: Signal<Local, Bit>,
@@ -99,7 +98,6 @@ impl Default for Beats {
             starts: Default::default(),
             next_start: Default::default(),
             final_beat: Default::default(),
-            next_inside: Default::default(),
             read_valid: Default::default(),
             read_token: Default::default(),
             read_whole: Default::default(),
@@ -111,7 +109,7 @@ impl Default for Beats {
             cut_length: Default::default(),
             cut_offset: Default::default(),
             left: Default::default(),
-            long: Default::default(),
+            over: Default::default(),
             final_piece: Default::default(),
             out_ready: Default::default(),
             cut_done: Default::default(),
@@ -133,15 +131,21 @@ impl Logic for Beats {
         self.lengths.write_address.next = self.length_address.val();
         self.lengths.write_data.next = self.length_data.val();
 
+        // Lanes of more than 64 bytes in pieces.
+        self.out_ready.next = !self.out_valid.q.val() || self.token_ready.val();
+        self.left.next = self.cut_length.q.val().lane - self.cut_offset.q.val();
+        self.over.next = !self.cut_whole.q.val() && (self.cut_length.q.val().lane > 64);
+        self.final_piece.next = !self.over.val() || (self.left.val() <= 64);
+        self.cut_done.next = self.out_ready.val() && self.final_piece.val();
+
         // A beat goes from a starting lane to the one before the next.
         self.starts.next = self.in_cut.val().starts & 0xfffe;
         if self.inside.q.val() {
             self.starts.next = self.rest.q.val();
         }
         self.next_start.bits.next = self.starts.val();
-        self.final_beat.next = self.in_cut.val().whole
-            || self.in_cut.val().one_lane
-            || !self.next_start.any.val();
+        self.final_beat.next =
+            self.in_cut.val().whole || self.in_cut.val().one_lane || !self.next_start.any.val();
         self.move_on.next = !self.cut_valid.q.val() || self.cut_done.val();
         self.in_ready.next = self.final_beat.val() && self.move_on.val();
         self.lengths.read_enable.next = self.move_on.val();
@@ -183,16 +187,11 @@ impl Logic for Beats {
             self.cut_offset.d.next = 0.into();
         }
 
-        // Lanes of more than 64 bytes in pieces.
-        self.out_ready.next = !self.out_valid.q.val() || self.token_ready.val();
-        self.left.next = self.cut_length.q.val().lane - self.cut_offset.q.val();
-        self.long.next = !self.cut_whole.q.val() && (self.cut_length.q.val().lane > 64);
-        self.final_piece.next = !self.long.val() || (self.left.val() <= 64);
-        self.cut_done.next = self.out_ready.val() && self.final_piece.val();
+        // What goes out.
         if self.out_ready.val() {
             self.out_valid.d.next = self.cut_valid.q.val();
             self.out.d.next = self.cut_token.q.val();
-            if self.long.val() {
+            if self.over.val() {
                 self.out.d.next.piece = true;
                 self.out.d.next.offset = self.cut_offset.q.val();
                 self.out.d.next.bytes = 64.into();

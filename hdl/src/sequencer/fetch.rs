@@ -47,7 +47,7 @@ pub struct Fetch {
     taken: DFF<Bit>,
     base: DFF<Bits<64>>,
     start: DFF<Bits<36>>,
-    end: DFF<Bits<36>>,
+    stop: DFF<Bits<36>>,
     end_row: Signal<Local, Bits<33>>,
     // What is left to be read.
     reading: DFF<Bit>,
@@ -60,11 +60,10 @@ pub struct Fetch {
 impl Logic for Fetch {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, taken, base, start, end, reading, addr, left);
+        dff_setup!(self, clk, taken, base, start, stop, reading, addr, left);
 
         self.more.next = self.left.q.val() > 512;
-        self.load.next =
-            !self.reading.q.val() || (self.req_ready.val() && !self.more.val());
+        self.load.next = !self.reading.q.val() || (self.req_ready.val() && !self.more.val());
         self.stretch_ready.next = !self.taken.q.val() || self.load.val();
         self.end_row.next = bit_cast::<33, 32>(self.stretch_first.val())
             + bit_cast::<33, 32>(self.stretch_rows.val());
@@ -72,12 +71,11 @@ impl Logic for Fetch {
             self.taken.d.next = self.stretch_valid.val();
             self.base.d.next = self.stretch_addr.val();
             if self.stretch_bitmap.val() {
-                self.start.d.next =
-                    (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 3;
-                self.end.d.next = (bit_cast::<36, 33>(self.end_row.val()) + 7) >> 3;
+                self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 3;
+                self.stop.d.next = (bit_cast::<36, 33>(self.end_row.val()) + 7) >> 3;
             } else {
                 self.start.d.next = bit_cast::<36, 32>(self.stretch_first.val()) << 3;
-                self.end.d.next = bit_cast::<36, 33>(self.end_row.val()) << 3;
+                self.stop.d.next = bit_cast::<36, 33>(self.end_row.val()) << 3;
             }
         }
 
@@ -90,7 +88,7 @@ impl Logic for Fetch {
         if self.load.val() {
             self.reading.d.next = self.taken.q.val();
             self.addr.d.next = self.base.q.val() + bit_cast::<64, 36>(self.start.q.val());
-            self.left.d.next = self.end.q.val() - self.start.q.val();
+            self.left.d.next = self.stop.q.val() - self.start.q.val();
         } else if self.req_ready.val() {
             self.addr.d.next = self.addr.q.val() + 512;
             self.left.d.next = self.left.q.val() - 512;

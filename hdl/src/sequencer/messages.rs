@@ -1,6 +1,9 @@
 //! Cuts each destination's units into messages.
 
-use super::record::{Cut, Item, Row, Token};
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+use super::record::{Context, Cut, Row, Token};
 use crate::primitive::{Flatten, Lutram, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -28,7 +31,7 @@ const STANDING_BITS: usize = 76;
 /// units gives no token.
 ///
 /// # Inputs
-/// `row` stream {`item`, `row`}, `token_ready`.
+/// `row` stream {`context`, `row`}, `token_ready`.
 ///
 /// # Outputs
 /// `row_ready`; `token` stream {`token`, `cut`}: one token a unit, not yet cut into beats.
@@ -42,8 +45,8 @@ pub struct Messages {
     pub row_valid: Signal<In, Bit>,
     /// It is taken.
     pub row_ready: Signal<Out, Bit>,
-    /// Its item.
-    pub row_item: Signal<In, Item>,
+    /// What it has in common with others.
+    pub row_context: Signal<In, Context>,
     /// The row.
     pub row: Signal<In, Row>,
     /// A token is offered.
@@ -66,12 +69,11 @@ pub struct Messages {
     left: Signal<Local, Bits<32>>,
     left_after: Signal<Local, Bits<32>>,
     fulls: Signal<Local, Bits<32>>,
-    start: Signal<Local, Bit>,
-    end: Signal<Local, Bit>,
+    begins: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
     // A chunk has begun, and no token said so yet.
     chunk: DFF<Bit>,
     chunk_now: Signal<Local, Bit>,
-    request_end: Signal<Local, Bit>,
     emit: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
     valid: DFF<Bit>,
@@ -86,79 +88,77 @@ impl Logic for Messages {
         self.standings.clk.next = self.clk.val();
 
         self.row_ready.next = !self.valid.q.val() || self.token_ready.val();
-        self.take.next =
-            self.row_valid.val() && (!self.valid.q.val() || self.token_ready.val());
-        self.request_end.next = self.row_item.val().task == 2;
+        self.take.next = self.row_valid.val() && (!self.valid.q.val() || self.token_ready.val());
 
         // What was before.
-        self.standings.read_address[0].next = self.row_item.val().index;
+        self.standings.read_address[0].next = self.row_context.val().index;
         self.now.bits.next = self.standings.read_data[0].val();
-        self.had.next = self.seen.q.val().get_bit(self.row_item.val().index.index());
+        self.had.next = self.seen.q.val().get_bit(self.row_context.val().index.index());
         self.open.next = self.had.val() && self.now.record.val().open;
-        self.left.next = self.row_item.val().units;
+        self.left.next = self.row_context.val().units;
         if self.open.val() {
             self.left.next = self.now.record.val().left;
         }
         self.left_after.next = self.left.val() - 1;
-        self.fulls.next = self.row_item.val().full_count;
-        if self.had.val() && (self.now.record.val().set == self.row_item.val().set) {
+        self.fulls.next = self.row_context.val().full_count;
+        if self.had.val() && (self.now.record.val().set == self.row_context.val().set) {
             self.fulls.next = self.now.record.val().fulls;
         }
 
         // What this row does.
-        self.start.next = !self.row.val().empty && !self.open.val();
-        self.end.next = (!self.row.val().empty && (self.left.val() == 1))
+        self.begins.next = !self.row.val().empty && !self.open.val();
+        self.ends.next = (!self.row.val().empty && (self.left.val() == 1))
             || (self.row.val().last && (self.open.val() || !self.row.val().empty));
-        self.emit.next =
-            !self.row.val().empty || self.request_end.val() || (self.row.val().last && self.had.val());
+        self.emit.next = !self.row.val().empty
+            || self.row.val().request_end
+            || (self.row.val().last && self.had.val());
 
         // What is after it.
-        self.standing.next.open = !self.end.val();
+        self.standing.next.open = !self.ends.val();
         self.standing.next.left = self.left_after.val();
-        self.standing.next.set = self.row_item.val().set;
+        self.standing.next.set = self.row_context.val().set;
         self.standing.next.fulls = self.fulls.val();
-        if self.start.val() && (self.fulls.val() != 0) {
+        if self.begins.val() && (self.fulls.val() != 0) {
             self.standing.next.fulls = self.fulls.val() - 1;
         }
         self.then.record.next = self.standing.val();
-        self.standings.write_address.next = self.row_item.val().index;
+        self.standings.write_address.next = self.row_context.val().index;
         self.standings.write_data.next = self.then.bits.val();
         self.standings.write_enable.next = self.take.val() && !self.row.val().empty;
         self.chunk_now.next = self.chunk.q.val() || self.row.val().chunk_start;
         if self.take.val() {
-            if self.request_end.val() {
+            if self.row.val().request_end {
                 self.seen.d.next = 0.into();
             } else if !self.row.val().empty {
                 self.seen.d.next =
-                    self.seen.q.val().replace_bit(self.row_item.val().index.index(), true);
+                    self.seen.q.val().replace_bit(self.row_context.val().index.index(), true);
             }
         }
 
         if self.take.val() {
             self.valid.d.next = self.emit.val();
-            self.out.d.next.set = self.row_item.val().set;
+            self.out.d.next.set = self.row_context.val().set;
             self.out.d.next.first = self.row.val().lane;
-            self.out.d.next.last =
-                bit_cast::<4, 5>(self.row_item.val().lanes - 1);
+            self.out.d.next.last = bit_cast::<4, 5>(self.row_context.val().lanes - 1);
             self.out.d.next.piece = false;
             self.out.d.next.offset = 0.into();
-            self.out.d.next.bytes = self.row_item.val().bytes;
+            self.out.d.next.bytes = self.row_context.val().bytes;
             self.out.d.next.row = self.row.val().row;
             self.out.d.next.pointer = self.row.val().pointer;
-            self.out.d.next.dest = self.row_item.val().dest;
-            self.out.d.next.slot = self.row_item.val().slot;
+            self.out.d.next.dest = self.row_context.val().dest;
+            self.out.d.next.slot = self.row_context.val().slot;
             self.out.d.next.unit_end = !self.row.val().empty;
-            self.out.d.next.message_end = self.end.val();
-            self.out.d.next.message_start = self.start.val();
+            self.out.d.next.message_end = self.ends.val();
+            self.out.d.next.message_start = self.begins.val();
             self.out.d.next.message_bytes = 0.into();
-            self.out.d.next.request_end = self.request_end.val();
+            self.out.d.next.request_end = self.row.val().request_end;
             self.out.d.next.dest_end = self.row.val().last;
             self.out.d.next.status = 0.into();
             self.out.d.next.bad_dest = 0.into();
-            self.out.d.next.chunk_start = self.chunk_now.val() && !self.request_end.val();
+            self.out.d.next.chunk_start = self.chunk_now.val() && !self.row.val().request_end;
             self.out.d.next.chunk_blocks = 0.into();
-            if self.chunk_now.val() && !self.request_end.val() {
-                self.out.d.next.chunk_blocks = self.row_item.val().chunk_blocks;
+            if self.chunk_now.val() && !self.row.val().request_end {
+                self.out.d.next.chunk_blocks = self.row_context.val().chunk_blocks;
             }
             self.chunk.d.next = self.chunk_now.val() && !self.emit.val();
             if self.row.val().empty {
@@ -166,24 +166,23 @@ impl Logic for Messages {
                 self.out.d.next.first = 0.into();
                 self.out.d.next.last = 0.into();
             }
-            if self.row_item.val().by_lane {
+            if self.row_context.val().by_lane && !self.row.val().empty {
                 self.out.d.next.last = self.row.val().lane;
             }
-            if self.row_item.val().measured && self.start.val() {
-                self.out.d.next.message_bytes = self.row_item.val().tail_bytes;
+            if self.row_context.val().measured && self.begins.val() {
+                self.out.d.next.message_bytes = self.row_context.val().tail_bytes;
                 if self.fulls.val() != 0 {
-                    self.out.d.next.message_bytes = self.row_item.val().full_bytes;
+                    self.out.d.next.message_bytes = self.row_context.val().full_bytes;
                 }
             }
-            if self.request_end.val() {
+            if self.row.val().request_end {
                 self.out.d.next.status = self.row.val().status;
                 self.out.d.next.bad_dest = self.row.val().bad_dest;
             }
-            self.cut.d.next.lanes = self.row_item.val().lanes;
-            self.cut.d.next.starts = self.row_item.val().starts;
+            self.cut.d.next.starts = self.row_context.val().starts;
             self.cut.d.next.whole = self.row.val().empty
-                || (self.row_item.val().fits && !self.row_item.val().by_lane);
-            self.cut.d.next.one_lane = self.row_item.val().by_lane;
+                || (self.row_context.val().fits && !self.row_context.val().by_lane);
+            self.cut.d.next.one_lane = self.row_context.val().by_lane && !self.row.val().empty;
         } else if self.token_ready.val() {
             self.valid.d.next = false;
         }

@@ -1,5 +1,8 @@
 //! What the stages of the sequencer hand to each other.
 
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
 use rust_hdl_core::prelude::*;
 
 /// [`Item::task`]: walk the rows of a stretch of a region.
@@ -16,44 +19,14 @@ pub struct Item {
     pub task: Bits<2>,
     /// The region's type.
     pub kind: Bits<2>,
-    /// Its lane set.
-    pub set: Bits<11>,
-    /// Its lanes, 1 to 16.
-    pub lanes: Bits<5>,
-    /// The lanes that start a new beat.
-    pub starts: Bits<16>,
-    /// A row fits a beat, and has `bytes` bytes.
-    pub fits: Bit,
-    /// Bytes of a row that fits a beat.
-    pub bytes: Bits<7>,
-    /// Every lane is a unit of its own (row mask Element, strided).
-    pub by_lane: Bit,
     /// The first row (bit, pointer, period).
     pub first: Bits<32>,
     /// Rows (bits, pointers, periods).
     pub rows: Bits<32>,
     /// The last stretch of the destination's last region.
     pub last: Bit,
-    /// The destination's place in its ring.
-    pub dest: Bits<10>,
-    /// The destination's place in the request.
-    pub index: Bits<6>,
-    /// The request.
-    pub slot: Bits<8>,
-    /// Units of a message.
-    pub units: Bits<32>,
     /// A good place for a new window.
     pub chunk_start: Bit,
-    /// Estimate of the blocks that the chunk needs.
-    pub chunk_blocks: Bits<8>,
-    /// Messages need their length: the three fields that follow are valid.
-    pub measured: Bit,
-    /// Messages that begin in this region and do not go beyond it.
-    pub full_count: Bits<32>,
-    /// Bytes of such a message.
-    pub full_bytes: Bits<32>,
-    /// Bytes of the last message that begins in this region, if it is not such a one.
-    pub tail_bytes: Bits<32>,
     /// Scan: a pointer must not be lower.
     pub low: Bits<64>,
     /// Scan: a pointer must not be higher.
@@ -67,7 +40,45 @@ pub struct Item {
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 434;
+pub const ITEM_BITS: usize = 214;
+
+/// What an item's rows have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Context {
+    /// The region's lane set.
+    pub set: Bits<11>,
+    /// Its lanes, 1 to 16.
+    pub lanes: Bits<5>,
+    /// The lanes that start a new beat.
+    pub starts: Bits<16>,
+    /// A row fits a beat, and has `bytes` bytes.
+    pub fits: Bit,
+    /// Bytes of a row that fits a beat.
+    pub bytes: Bits<7>,
+    /// Every lane is a unit of its own (row mask Element, strided).
+    pub by_lane: Bit,
+    /// The destination's place in its ring.
+    pub dest: Bits<10>,
+    /// The destination's place in the request.
+    pub index: Bits<6>,
+    /// The request.
+    pub slot: Bits<8>,
+    /// Units of a message.
+    pub units: Bits<32>,
+    /// Estimate of the blocks that the chunk needs.
+    pub chunk_blocks: Bits<8>,
+    /// Messages need their length: the three fields that follow are valid.
+    pub measured: Bit,
+    /// Messages that begin in this region and do not go beyond it.
+    pub full_count: Bits<32>,
+    /// Bytes of such a message.
+    pub full_bytes: Bits<32>,
+    /// Bytes of the last message that begins in this region, if it is not such a one.
+    pub tail_bytes: Bits<32>,
+}
+
+/// Bits of a [`Context`].
+pub const CONTEXT_BITS: usize = 202;
 
 /// A row, or what follows the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -82,6 +93,8 @@ pub struct Row {
     pub chunk_start: Bit,
     /// No row: the destination or the request ends.
     pub empty: Bit,
+    /// The request ends.
+    pub request_end: Bit,
     /// The destination's last unit.
     pub last: Bit,
     /// The status of a request's end.
@@ -136,13 +149,11 @@ pub struct Token {
 }
 
 /// Bits of a [`Token`].
-pub const TOKEN_BITS: usize = 235;
+pub const TOKEN_BITS: usize = 234;
 
 /// How a row is cut into beats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Cut {
-    /// Lanes, 1 to 16.
-    pub lanes: Bits<5>,
     /// The lanes that start a new beat.
     pub starts: Bits<16>,
     /// The token needs no cutting, and its bytes are known.

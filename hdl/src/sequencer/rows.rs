@@ -1,6 +1,6 @@
 //! The row source: the rows of one stretch after another.
 
-use super::record::{Item, Row};
+use super::record::{Context, Item, Row};
 use crate::primitive::CountOnes;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -30,10 +30,10 @@ pub enum RowsState {
 /// the request's end, which then carries `local_protection_error`.
 ///
 /// # Inputs
-/// `item` stream, `resp` stream {`data`, `last`, `error`}, `row_ready`.
+/// `item` stream {`item`, `context`}, `resp` stream {`data`, `last`, `error`}, `row_ready`.
 ///
 /// # Outputs
-/// `item_ready`, `resp_ready`; `row` stream {`item`, `row`}; `result_*`, a pulse a scan.
+/// `item_ready`, `resp_ready`; `row` stream {`context`, `row`}; `result_*`, a pulse a scan.
 #[derive(LogicBlock)]
 pub struct Rows {
     /// Clock.
@@ -46,6 +46,8 @@ pub struct Rows {
     pub item_ready: Signal<Out, Bit>,
     /// The item.
     pub item: Signal<In, Item>,
+    /// What its rows have in common.
+    pub item_context: Signal<In, Context>,
     /// 64 bytes that were read are offered.
     pub resp_valid: Signal<In, Bit>,
     /// They are taken.
@@ -58,8 +60,8 @@ pub struct Rows {
     pub row_valid: Signal<Out, Bit>,
     /// It is taken.
     pub row_ready: Signal<In, Bit>,
-    /// Its item.
-    pub row_item: Signal<Out, Item>,
+    /// What the rows of its item have in common.
+    pub row_context: Signal<Out, Context>,
     /// The row.
     pub row: Signal<Out, Row>,
     /// A scan has ended.
@@ -73,8 +75,9 @@ pub struct Rows {
 
     state: DFF<RowsState>,
     work: DFF<Item>,
+    shared: DFF<Context>,
     load: Signal<Local, Bit>,
-    item_words: Signal<Local, Bits<33>>,
+    item_words: Signal<Local, Bits<27>>,
     item_end: Signal<Local, Bits<33>>,
     // Rows, or words of 64 bits, that are left; the next row.
     left: DFF<Bits<32>>,
@@ -119,7 +122,7 @@ pub struct Rows {
     found_bitmap: Signal<Local, Bit>,
     advance: Signal<Local, Bit>,
     out_valid: DFF<Bit>,
-    out_item: DFF<Item>,
+    out_context: DFF<Context>,
     out_row: DFF<Row>,
     out_bitmap: DFF<Bit>,
     numbers: [Constant<Bits<64>>; 6],
@@ -139,13 +142,14 @@ impl Default for Rows {
             item_valid: Default::default(),
             item_ready: Default::default(),
             item: Default::default(),
+            item_context: Default::default(),
             resp_valid: Default::default(),
             resp_ready: Default::default(),
             resp_data: Default::default(),
             resp_error: Default::default(),
             row_valid: Default::default(),
             row_ready: Default::default(),
-            row_item: Default::default(),
+            row_context: Default::default(),
             row: Default::default(),
             result_valid: Default::default(),
             result_set: Default::default(),
@@ -153,6 +157,7 @@ impl Default for Rows {
             result_bad: Default::default(),
             state: Default::default(),
             work: Default::default(),
+            shared: Default::default(),
             load: Default::default(),
             item_words: Default::default(),
             item_end: Default::default(),
@@ -193,7 +198,7 @@ impl Default for Rows {
             found_bitmap: Default::default(),
             advance: Default::default(),
             out_valid: Default::default(),
-            out_item: Default::default(),
+            out_context: Default::default(),
             out_row: Default::default(),
             out_bitmap: Default::default(),
             numbers: array_init::array_init(|bit| Constant::new(number(bit).to_bits())),
@@ -207,9 +212,36 @@ impl Logic for Rows {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, state, work, left, next, lane, chunk, beat_valid, beat_error, beat, place, bits,
-            base, bits_error, mask_first, mask_last, count, scanned, scanned_valid, bad, wrong,
-            wait, failed, bad_dest, out_valid, out_item, out_row, out_bitmap
+            self,
+            clk,
+            state,
+            work,
+            shared,
+            left,
+            next,
+            lane,
+            chunk,
+            beat_valid,
+            beat_error,
+            beat,
+            place,
+            bits,
+            base,
+            bits_error,
+            mask_first,
+            mask_last,
+            count,
+            scanned,
+            scanned_valid,
+            bad,
+            wrong,
+            wait,
+            failed,
+            bad_dest,
+            out_valid,
+            out_context,
+            out_row,
+            out_bitmap
         );
 
         // The item.
@@ -217,14 +249,13 @@ impl Logic for Rows {
         self.item_ready.next = self.load.val();
         self.item_end.next = bit_cast::<33, 32>(self.item.val().first & 63)
             + bit_cast::<33, 32>(self.item.val().rows);
-        self.item_words.next = (self.item_end.val() + 63) >> 6;
+        self.item_words.next = (self.item_end.val() + 63).get_bits::<27>(6);
 
         // The beat, and its words.
         self.word.next = self.beat.q.val().get_bits::<64>(self.place.q.val().index() * 64);
         self.masked.next = self.word.val() & self.mask_first.q.val();
         if self.left.q.val() == 1 {
-            self.masked.next =
-                self.word.val() & self.mask_first.q.val() & self.mask_last.q.val();
+            self.masked.next = self.word.val() & self.mask_first.q.val() & self.mask_last.q.val();
         }
         self.rest.next = self.bits.q.val() & (self.bits.q.val() - 1);
         self.take_word.next = false;
@@ -239,11 +270,12 @@ impl Logic for Rows {
         self.found_row.next.lane = self.lane.q.val();
         self.found_row.next.chunk_start = self.chunk.q.val();
         self.found_row.next.empty = false;
+        self.found_row.next.request_end = false;
         self.found_row.next.last = false;
         self.found_row.next.status = self.work.q.val().status;
         self.found_row.next.bad_dest = self.work.q.val().bad_dest;
-        self.last_lane.next = !self.work.q.val().by_lane
-            || (bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.work.q.val().lanes);
+        self.last_lane.next = !self.shared.q.val().by_lane
+            || (bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.shared.q.val().lanes);
         self.failing.next = false;
 
         // Scans.
@@ -262,21 +294,21 @@ impl Logic for Rows {
         }
         self.outside_all.next = 0.into();
         for k in 0..8 {
-            self.outside_all.next =
-                self.outside_all.val().replace_bit(k, self.outside[k].val());
+            self.outside_all.next = self.outside_all.val().replace_bit(k, self.outside[k].val());
         }
         self.wrong.d.next = 0.into();
         if self.wrong.q.val().any() {
             self.bad.d.next = true;
         }
         self.result_valid.next = false;
-        self.result_set.next = self.work.q.val().set;
+        self.result_set.next = self.shared.q.val().set;
         self.result_count.next = self.count.q.val();
         self.result_bad.next = self.bad.q.val();
 
         match self.state.q.val() {
             RowsState::Idle => {
                 self.work.d.next = self.item.val();
+                self.shared.d.next = self.item_context.val();
                 self.left.d.next = self.item.val().rows;
                 self.next.d.next = self.item.val().first;
                 self.lane.d.next = 0.into();
@@ -288,8 +320,8 @@ impl Logic for Rows {
                 self.base.d.next = ((self.item.val().first >> 6) << 6) - 64;
                 self.mask_first.d.next =
                     self.ones.val() << bit_cast::<6, 32>(self.item.val().first);
-                self.mask_last.d.next = self.ones.val()
-                    >> bit_cast::<6, 33>((self.item_end.val() ^ 63) + 1);
+                self.mask_last.d.next =
+                    self.ones.val() >> bit_cast::<6, 33>((self.item_end.val() ^ 63) + 1);
                 if self.item_valid.val() {
                     if self.item.val().chunk_start {
                         self.chunk.d.next = true;
@@ -299,7 +331,7 @@ impl Logic for Rows {
                     } else if self.item.val().rows == 0 {
                         self.state.d.next = RowsState::Close;
                     } else if self.item.val().kind == 2 {
-                        self.left.d.next = bit_cast::<32, 33>(self.item_words.val());
+                        self.left.d.next = bit_cast::<32, 27>(self.item_words.val());
                         self.state.d.next = RowsState::Bits;
                     } else if self.item.val().kind == 3 {
                         self.state.d.next = RowsState::Pointers;
@@ -310,9 +342,8 @@ impl Logic for Rows {
             }
             RowsState::Count => {
                 self.found.next = !self.failed.q.val();
-                self.found_row.next.last = self.work.q.val().last
-                    && (self.left.q.val() == 1)
-                    && self.last_lane.val();
+                self.found_row.next.last =
+                    self.work.q.val().last && (self.left.q.val() == 1) && self.last_lane.val();
                 if self.advance.val() {
                     self.lane.d.next = self.lane.q.val() + 1;
                     if self.last_lane.val() {
@@ -345,8 +376,7 @@ impl Logic for Rows {
                 } else if self.beat_valid.q.val() {
                     self.failing.next = self.beat_error.q.val();
                     self.found.next = !self.failed.q.val() && !self.beat_error.q.val();
-                    self.found_row.next.last =
-                        self.work.q.val().last && (self.left.q.val() == 1);
+                    self.found_row.next.last = self.work.q.val().last && (self.left.q.val() == 1);
                     if self.advance.val() {
                         self.take_word.next = true;
                         self.left.d.next = self.left.q.val() - 1;
@@ -359,8 +389,7 @@ impl Logic for Rows {
                 }
             }
             RowsState::Bits => {
-                self.found.next = (self.bits.q.val() != 0)
-                    && !self.failed.q.val();
+                self.found.next = (self.bits.q.val() != 0) && !self.failed.q.val();
                 self.found_bitmap.next = true;
                 self.found_row.next.row = self.base.q.val();
                 // The lowest bit alone.
@@ -400,6 +429,7 @@ impl Logic for Rows {
             }
             RowsState::Close => {
                 self.found_row.next.empty = true;
+                self.found_row.next.request_end = self.work.q.val().task == 2;
                 self.found_row.next.last = self.work.q.val().last;
                 self.found.next = (self.work.q.val().last && !self.failed.q.val())
                     || (self.work.q.val().task == 2);
@@ -426,7 +456,7 @@ impl Logic for Rows {
         if self.failing.val() {
             self.failed.d.next = true;
             if !self.failed.q.val() {
-                self.bad_dest.d.next = bit_cast::<7, 6>(self.work.q.val().index);
+                self.bad_dest.d.next = bit_cast::<7, 6>(self.shared.q.val().index);
             }
         }
 
@@ -451,19 +481,19 @@ impl Logic for Rows {
                 self.chunk.d.next = false;
             }
             self.out_valid.d.next = self.found.val();
-            self.out_item.d.next = self.work.q.val();
+            self.out_context.d.next = self.shared.q.val();
             self.out_row.d.next = self.found_row.val();
             self.out_bitmap.d.next = self.found_bitmap.val();
         }
         self.row_valid.next = self.out_valid.q.val();
-        self.row_item.next = self.out_item.q.val();
+        self.row_context.next = self.out_context.q.val();
         self.row.next = self.out_row.q.val();
         self.number.next = 0.into();
         for k in 0..6 {
-            self.number.next = self.number.val().replace_bit(
-                k,
-                (self.out_row.q.val().pointer & self.numbers[k].val()).any(),
-            );
+            self.number.next = self
+                .number
+                .val()
+                .replace_bit(k, (self.out_row.q.val().pointer & self.numbers[k].val()).any());
         }
         if self.out_bitmap.q.val() {
             self.row.next.pointer = 0.into();
