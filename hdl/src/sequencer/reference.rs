@@ -107,18 +107,39 @@ impl Dest {
         lanes.map(|lane| u64::from(lane.2)).sum()
     }
 
+    /// A message could have that many bytes, as far as one sees without looking closely.
+    fn longest(&self) -> u128 {
+        let rows = self.regions.iter().map(Region::row_bytes);
+        let largest = if self.is_shuffle() { rows.sum() } else { rows.max().unwrap_or(0) };
+        u128::from(self.units) * u128::from(largest)
+    }
+
+    /// Units have an element of several regions.
+    fn is_shuffle(&self) -> bool {
+        self.element_mask && self.regions.len() > 1
+    }
+
     /// A message could be longer than a packet.
     pub fn announces(&self) -> bool {
-        let rows = self.regions.iter().map(Region::row_bytes);
-        let several = self.element_mask && self.regions.len() > 1;
-        let largest = if several { rows.sum() } else { rows.max().unwrap_or(0) };
-        self.is_write && u128::from(self.units) * u128::from(largest) > 1 << self.log_mtu
+        self.is_write && self.longest() > 1 << self.log_mtu
+    }
+
+    /// Bitmaps are read before the first token.
+    pub fn counts_bitmaps(&self) -> bool {
+        self.is_shuffle()
+            || self.announces()
+            || self.is_ud && self.longest() > 1 << self.log_mtu
+            || self.longest() > u128::from(MAX_MESSAGE)
     }
 
     /// The first check that fails.
     pub fn check(&self) -> Option<Status> {
         let pointers = |r: &&Region| r.kind == RegionType::PointerMapped;
         if !self.regions.iter().filter(pointers).all(Region::pointers_are_right) {
+            return Some(Status::LocalProtectionError);
+        }
+        let bitmaps = |r: &Region| r.kind == RegionType::Bitmapped && r.fails && r.count > 0;
+        if self.counts_bitmaps() && self.regions.iter().any(bitmaps) {
             return Some(Status::LocalProtectionError);
         }
         if self.element_mask {
