@@ -10,6 +10,7 @@ pub mod completion;
 pub mod control;
 pub mod decoder;
 pub mod emit;
+pub mod expander;
 pub mod gather;
 pub mod host_read;
 pub mod host_write;
@@ -20,6 +21,7 @@ pub mod queue;
 pub mod reader;
 pub mod receiver;
 pub mod segmented_memory;
+pub mod sequencer;
 
 /// What the tests of blocks share.
 #[cfg(test)]
