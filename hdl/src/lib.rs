@@ -9,7 +9,9 @@
 pub mod emit;
 pub mod gather;
 pub mod primitive;
+pub mod packetizer;
 pub mod segmented_memory;
+pub mod segmenter;
 
 /// What the tests of blocks share.
 #[cfg(test)]
