@@ -25,8 +25,8 @@ const PACKET: usize = 213;
 const ENTRY: usize = 224;
 
 /// Makes a packet's headers and the dimensions of its frame. A `sent` item passes in order, with
-/// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest` 7, from bit 64 `status` 8, `qp` 8, `psn` 24) in
-/// place of the header.
+/// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest` 7, `status` 8, `qp` 8, `psn` 24) in place of
+/// the header.
 ///
 /// One item a cycle; the result comes 6 cycles later and must be taken.
 #[derive(LogicBlock)]
@@ -149,7 +149,6 @@ pub struct Headers {
     e_sum: DFF<Bits<17>>,
     e_end: DFF<Bits<13>>,
     e_frame: DFF<Bits<13>>,
-    slots: Signal<Local, Bits<13>>,
     folded: Signal<Local, Bits<16>>,
     datagram: Signal<Local, Bit>,
     transport: Signal<Local, Bits<8>>,
@@ -264,7 +263,6 @@ impl Default for Headers {
             e_sum: DFF::default(),
             e_end: DFF::default(),
             e_frame: DFF::default(),
-            slots: Signal::default(),
             folded: Signal::default(),
             datagram: Signal::default(),
             transport: Signal::default(),
@@ -464,11 +462,10 @@ impl Logic for Headers {
 
         // The result: header and dimensions, or a `sent` item.
         self.f_valid.d.next = self.e_valid.q.val();
-        self.slots.next = self.e_frame.q.val() + 63;
         if self.e_packet.q.val().get_bit(192) {
-            self.f_header.d.next = bit_cast::<HEADER, 64>(self.e_packet.q.val().get_bits::<64>(30))
-                | (bit_cast::<HEADER, 16>(self.e_packet.q.val().get_bits::<16>(94)) << 64)
-                | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << 80);
+            self.f_header.d.next = bit_cast::<HEADER, 57>(self.e_packet.q.val().get_bits::<57>(30))
+                | (bit_cast::<HEADER, 16>(self.e_packet.q.val().get_bits::<16>(94)) << 57)
+                | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << 73);
             self.f_frame.d.next = self.marker_frame.val();
         } else {
             self.f_header.d.next = bit_cast::<HEADER, 112>(self.ethernet.sent.val())
@@ -477,7 +474,7 @@ impl Logic for Headers {
                 | (bit_cast::<HEADER, 96>(self.bth.sent.val()) << 336)
                 | (bit_cast::<HEADER, 160>(self.extension.val()) << 432);
             self.f_frame.d.next = bit_cast::<FRAME, 7>(self.e_packet.q.val().get_bits::<7>(193))
-                | (bit_cast::<FRAME, 7>(self.slots.val().get_bits::<7>(6)) << 7)
+                | (bit_cast::<FRAME, 7>((self.e_frame.q.val() + 63).get_bits::<7>(6)) << 7)
                 | (bit_cast::<FRAME, 6>(self.e_header.q.val().get_bits::<6>(0)) << 15)
                 | (bit_cast::<FRAME, 1>(self.e_header.q.val().get_bits::<1>(6)) << 14)
                 | (bit_cast::<FRAME, 13>(self.e_end.q.val()) << 21)

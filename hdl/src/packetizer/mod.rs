@@ -37,12 +37,15 @@ mod tests;
 use headers::{FRAME, HEADER, Headers};
 
 /// Bits of a `sent` item.
-const SENT: usize = 104;
+const SENT: usize = 97;
 /// Bits of what passes beside a beat. From bit 0: `low` 7 (bytes that do not come from this row),
 /// `end` 7 (bytes of header and payload), `first`, `second` (of a long header), `pop` (last beat with
 /// header), `marker`, `last`, `crc_last`, `crc_valid`, `tail` (only the rest of the ICRC), `count` 7
-/// (bytes of the frame), `crc_count` 7, `payload` 13, `rotate` 6.
-const SIDE: usize = 55;
+/// (bytes of the frame), `crc_count` 7, `payload` 13.
+const SIDE: usize = 49;
+/// Bits of what the tail needs of it: `marker`, `last`, `tail`, `count` 7, `place` 4 (of the ICRC, in
+/// words), `payload` 13.
+const TAIL: usize = 27;
 /// Bits of a beat in the output buffer: data, `count` 7, `last`, `marker`, `payload` 13.
 const OUTPUT: usize = 534;
 
@@ -178,8 +181,8 @@ pub struct Packetizer {
     roomy: DFF<Bit>,
     next_slot: Signal<Local, Bits<7>>,
     slots: Signal<Local, Bits<7>>,
-    row: Signal<Local, Bits<7>>,
-    long: Signal<Local, Bits<7>>,
+    row: Signal<Local, Bits<6>>,
+    beyond: Signal<Local, Bits<7>>,
     marker: Signal<Local, Bit>,
     first: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
@@ -199,6 +202,7 @@ pub struct Packetizer {
     // What passes beside the rows: issue, 2 cycles of memory, 2 of rotation.
     valids: [DFF<Bit>; 5],
     sides: [DFF<Bits<SIDE>>; 5],
+    rotations: [DFF<Bits<6>>; 3],
     rotate: Rotate<512, 6>,
 
     // Merge.
@@ -211,7 +215,11 @@ pub struct Packetizer {
     lower: Signal<Local, Bits<512>>,
     merged: DFF<Bits<512>>,
     merged_valid: DFF<Bit>,
-    merged_side: DFF<Bits<SIDE>>,
+    merged_tail: DFF<Bits<TAIL>>,
+    crc_first: DFF<Bit>,
+    crc_valid: DFF<Bit>,
+    crc_last: DFF<Bit>,
+    crc_bytes: DFF<Bits<7>>,
 
     // CRC, and the beats beside it.
     crc: Crc32,
@@ -219,10 +227,10 @@ pub struct Packetizer {
     set: Constant<Bits<512>>,
     delay_valid: [DFF<Bit>; 7],
     delay_data: [DFF<Bits<512>>; 7],
-    delay_side: [DFF<Bits<SIDE>>; 7],
+    delay_tail: [DFF<Bits<TAIL>>; 7],
 
     // Tail: the ICRC goes to one of 16 places, 4 bytes apart.
-    tail_side: Signal<Local, Bits<SIDE>>,
+    tail: Signal<Local, Bits<TAIL>>,
     places: Pack<16, 32, 512>,
     rest: DFF<Bits<16>>,
     beat: DFF<Bits<OUTPUT>>,
@@ -348,7 +356,7 @@ impl Default for Packetizer {
             next_slot: Signal::default(),
             slots: Signal::default(),
             row: Signal::default(),
-            long: Signal::default(),
+            beyond: Signal::default(),
             marker: Signal::default(),
             first: Signal::default(),
             last: Signal::default(),
@@ -366,6 +374,7 @@ impl Default for Packetizer {
             free_page: DFF::default(),
             valids: array_init(|_| DFF::default()),
             sides: array_init(|_| DFF::default()),
+            rotations: array_init(|_| DFF::default()),
             rotate: Rotate::default(),
             previous: DFF::default(),
             low_shift: Signal::default(),
@@ -375,12 +384,16 @@ impl Default for Packetizer {
             lower: Signal::default(),
             merged: DFF::default(),
             merged_valid: DFF::default(),
-            merged_side: DFF::default(),
+            merged_tail: DFF::default(),
+            crc_first: DFF::default(),
+            crc_valid: DFF::default(),
+            crc_last: DFF::default(),
+            crc_bytes: DFF::default(),
             crc: Crc32::default(),
             delay_valid: array_init(|_| DFF::default()),
             delay_data: array_init(|_| DFF::default()),
-            delay_side: array_init(|_| DFF::default()),
-            tail_side: Signal::default(),
+            delay_tail: array_init(|_| DFF::default()),
+            tail: Signal::default(),
             places: Pack::default(),
             rest: DFF::default(),
             beat: DFF::default(),
@@ -411,15 +424,18 @@ impl Logic for Packetizer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, slot, payload_left, frame_left, room, roomy, read, address, free, free_page, previous, merged, merged_valid, merged_side, rest, beat, beat_valid, packets, payload_bytes, frame_bytes);
+        dff_setup!(self, clk, go, slot, payload_left, frame_left, room, roomy, read, address, free, free_page, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest, beat, beat_valid, packets, payload_bytes, frame_bytes);
         for k in 0..5 {
             self.valids[k].clock.next = self.clk.val();
             self.sides[k].clock.next = self.clk.val();
         }
+        for k in 0..3 {
+            self.rotations[k].clock.next = self.clk.val();
+        }
         for k in 0..7 {
             self.delay_valid[k].clock.next = self.clk.val();
             self.delay_data[k].clock.next = self.clk.val();
-            self.delay_side[k].clock.next = self.clk.val();
+            self.delay_tail[k].clock.next = self.clk.val();
         }
         self.headers.clk.next = self.clk.val();
         self.headers.rst.next = self.rst.val();
@@ -473,7 +489,7 @@ impl Logic for Packetizer {
         // Issue: the next beat of the frame, or the first one of the next.
         self.marker.next = self.frame_fifo.out_data.val().get_bit(34);
         self.slots.next = self.frame_fifo.out_data.val().get_bits::<7>(7);
-        self.long.next = bit_cast::<7, 1>(self.frame_fifo.out_data.val().get_bits::<1>(14));
+        self.beyond.next = bit_cast::<7, 1>(self.frame_fifo.out_data.val().get_bits::<1>(14));
         self.first.next = !self.slot.q.val().any();
         self.next_slot.next = self.slot.q.val() + 1;
         self.last.next = self.next_slot.val() == self.slots.val();
@@ -505,10 +521,10 @@ impl Logic for Packetizer {
             self.count.next = self.frame_now.val().get_bits::<7>(0);
         }
         // Its row: the payload starts in the header's last beat.
-        self.row.next = self.slot.q.val() - self.long.val();
-        self.read.d.next = self.issue.val() && !self.marker.val() && (self.slot.q.val() >= self.long.val());
+        self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
+        self.read.d.next = self.issue.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
         self.address.d.next = (bit_cast::<13, 7>(self.frame_fifo.out_data.val().get_bits::<7>(0)) << 6)
-            | bit_cast::<13, 6>(self.row.val().get_bits::<6>(0));
+            | bit_cast::<13, 6>(self.row.val());
         self.page_read_enable.next = self.read.q.val();
         self.page_read_address.next = self.address.q.val();
         self.free.d.next = self.issue.val() && self.last.val() && !self.marker.val();
@@ -517,7 +533,7 @@ impl Logic for Packetizer {
         self.page_free_page.next = self.free_page.q.val();
         // What comes from where in this beat.
         self.low.next = bit_cast::<7, 6>(self.frame_fifo.out_data.val().get_bits::<6>(15));
-        if self.marker.val() || (self.first.val() && self.long.val().any()) {
+        if self.marker.val() || (self.first.val() && self.beyond.val().any()) {
             self.low.next = 64.into();
         }
         // The CRC ends 4 bytes before the frame, which may be in the beat before the last.
@@ -526,10 +542,10 @@ impl Logic for Packetizer {
         if self.first.val() {
             self.flags.next = self.flags.val() | 1;
         }
-        if (self.slot.q.val() == 1) && self.long.val().any() {
+        if (self.slot.q.val() == 1) && self.beyond.val().any() {
             self.flags.next = self.flags.val() | 2;
         }
-        if self.slot.q.val() == self.long.val() {
+        if self.slot.q.val() == self.beyond.val() {
             self.flags.next = self.flags.val() | 4;
         }
         if self.marker.val() {
@@ -555,16 +571,19 @@ impl Logic for Packetizer {
             | (bit_cast::<SIDE, 8>(self.flags.val()) << 14)
             | (bit_cast::<SIDE, 7>(self.count.val()) << 22)
             | (bit_cast::<SIDE, 7>(self.crc_count.val()) << 29)
-            | (bit_cast::<SIDE, 13>(self.frame_fifo.out_data.val().get_bits::<13>(35)) << 36)
-            | (bit_cast::<SIDE, 6>(self.frame_fifo.out_data.val().get_bits::<6>(15)) << 49);
+            | (bit_cast::<SIDE, 13>(self.frame_fifo.out_data.val().get_bits::<13>(35)) << 36);
+        self.rotations[0].d.next = self.frame_fifo.out_data.val().get_bits::<6>(15);
 
         // Rows come from memory and are moved behind the header.
         for k in 1..5 {
             self.valids[k].d.next = self.valids[k - 1].q.val();
             self.sides[k].d.next = self.sides[k - 1].q.val();
         }
+        for k in 1..3 {
+            self.rotations[k].d.next = self.rotations[k - 1].q.val();
+        }
         self.rotate.data.next = self.page_read_data.val();
-        self.rotate.amount.next = self.sides[2].q.val().get_bits::<6>(49);
+        self.rotate.amount.next = self.rotations[2].q.val();
 
         // Merge: the bytes below come from the header or the row before.
         self.header_fifo.out_ready.next = self.valids[4].q.val() && self.sides[4].q.val().get_bit(16);
@@ -586,30 +605,37 @@ impl Logic for Packetizer {
             | (self.rotate.result.val() & !self.low_mask.val()))
             & self.end_mask.val();
         self.merged_valid.d.next = self.valids[4].q.val();
-        self.merged_side.d.next = self.sides[4].q.val();
+        self.crc_first.d.next = self.sides[4].q.val().get_bit(14);
+        self.crc_last.d.next = self.sides[4].q.val().get_bit(19);
+        self.crc_valid.d.next = self.valids[4].q.val() && self.sides[4].q.val().get_bit(20);
+        self.crc_bytes.d.next = self.sides[4].q.val().get_bits::<7>(29);
+        self.merged_tail.d.next = bit_cast::<TAIL, 2>(self.sides[4].q.val().get_bits::<2>(17))
+            | (bit_cast::<TAIL, 8>(self.sides[4].q.val().get_bits::<8>(21)) << 2)
+            | (bit_cast::<TAIL, 4>(self.sides[4].q.val().get_bits::<4>(31)) << 10)
+            | (bit_cast::<TAIL, 13>(self.sides[4].q.val().get_bits::<13>(36)) << 14);
 
         // CRC: some bits of the first beat are not what is sent.
-        self.crc.in_valid.next = self.merged_valid.q.val() && self.merged_side.q.val().get_bit(20);
-        self.crc.in_last.next = self.merged_side.q.val().get_bit(19);
-        self.crc.in_count.next = self.merged_side.q.val().get_bits::<7>(29);
+        self.crc.in_valid.next = self.crc_valid.q.val();
+        self.crc.in_last.next = self.crc_last.q.val();
+        self.crc.in_count.next = self.crc_bytes.q.val();
         self.crc.in_data.next = self.merged.q.val();
-        if self.merged_side.q.val().get_bit(14) {
+        if self.crc_first.q.val() {
             self.crc.in_data.next = (self.merged.q.val() & self.kept.val()) | self.set.val();
         }
         self.delay_valid[0].d.next = self.merged_valid.q.val();
         self.delay_data[0].d.next = self.merged.q.val();
-        self.delay_side[0].d.next = self.merged_side.q.val();
+        self.delay_tail[0].d.next = self.merged_tail.q.val();
         for k in 1..7 {
             self.delay_valid[k].d.next = self.delay_valid[k - 1].q.val();
             self.delay_data[k].d.next = self.delay_data[k - 1].q.val();
-            self.delay_side[k].d.next = self.delay_side[k - 1].q.val();
+            self.delay_tail[k].d.next = self.delay_tail[k - 1].q.val();
         }
 
         // Tail: the CRC is there with the last beat that it covers; two bytes may be left over.
-        self.tail_side.next = self.delay_side[6].q.val();
+        self.tail.next = self.delay_tail[6].q.val();
         for k in 0..16 {
             self.places.parts[k].next = 0.into();
-            if self.crc.out_valid.val() && (self.tail_side.val().get_bits::<4>(31) == k.to_bits()) {
+            if self.crc.out_valid.val() && (self.tail.val().get_bits::<4>(10) == k.to_bits()) {
                 self.places.parts[k].next = self.crc.out_crc.val();
             }
         }
@@ -617,21 +643,21 @@ impl Logic for Packetizer {
             self.rest.d.next = self.crc.out_crc.val().get_bits::<16>(16);
         }
         self.closing.next = self.delay_data[6].q.val() | (self.places.whole.val() << 16);
-        if self.tail_side.val().get_bit(21) {
+        if self.tail.val().get_bit(2) {
             self.closing.next = bit_cast::<512, 16>(self.rest.q.val());
         }
         self.beat_flags.next = 0.into();
-        if self.tail_side.val().get_bit(18) {
+        if self.tail.val().get_bit(1) {
             self.beat_flags.next = self.beat_flags.val() | 1;
         }
-        if self.tail_side.val().get_bit(17) {
+        if self.tail.val().get_bit(0) {
             self.beat_flags.next = self.beat_flags.val() | 2;
         }
         self.beat_valid.d.next = self.delay_valid[6].q.val();
         self.beat.d.next = bit_cast::<OUTPUT, 512>(self.closing.val())
-            | (bit_cast::<OUTPUT, 7>(self.tail_side.val().get_bits::<7>(22)) << 512)
+            | (bit_cast::<OUTPUT, 7>(self.tail.val().get_bits::<7>(3)) << 512)
             | (bit_cast::<OUTPUT, 2>(self.beat_flags.val()) << 519)
-            | (bit_cast::<OUTPUT, 13>(self.tail_side.val().get_bits::<13>(36)) << 521);
+            | (bit_cast::<OUTPUT, 13>(self.tail.val().get_bits::<13>(14)) << 521);
 
         // Output: room was counted when the beat was issued.
         self.buffer.in_valid.next = self.beat_valid.q.val();
@@ -663,9 +689,9 @@ impl Logic for Packetizer {
         self.sent_slot.next = self.sent.out_data.val().get_bits::<8>(40);
         self.sent_kind.next = self.sent.out_data.val().get_bits::<2>(48);
         self.sent_bad_dest.next = self.sent.out_data.val().get_bits::<7>(50);
-        self.sent_status.next = self.sent.out_data.val().get_bits::<8>(64);
-        self.sent_qp.next = self.sent.out_data.val().get_bits::<8>(72);
-        self.sent_psn.next = self.sent.out_data.val().get_bits::<24>(80);
+        self.sent_status.next = self.sent.out_data.val().get_bits::<8>(57);
+        self.sent_qp.next = self.sent.out_data.val().get_bits::<8>(65);
+        self.sent_psn.next = self.sent.out_data.val().get_bits::<24>(73);
 
         // Counters.
         self.packets.d.next = 0.into();
@@ -693,6 +719,7 @@ impl Logic for Packetizer {
                 self.valids[k].d.next = false;
             }
             self.merged_valid.d.next = false;
+            self.crc_valid.d.next = false;
             for k in 0..7 {
                 self.delay_valid[k].d.next = false;
             }

@@ -24,7 +24,7 @@ use crate::primitive::{Fifo, FirstSet, Lutram, Ram, RamStyle};
 pub mod issuer;
 pub mod pages;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use issuer::{EVENT, Issuer};
 use pages::Pages;
