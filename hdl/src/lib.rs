@@ -15,12 +15,14 @@ pub mod gather;
 pub mod host_read;
 pub mod host_write;
 pub mod mac;
+pub mod packetizer;
 pub mod placer;
 pub mod primitive;
 pub mod queue;
 pub mod reader;
 pub mod receiver;
 pub mod segmented_memory;
+pub mod segmenter;
 pub mod sequencer;
 
 /// What the tests of blocks share.

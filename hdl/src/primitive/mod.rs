@@ -7,6 +7,7 @@
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
+//! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
 //! | [`join`] | concatenation of two fields |
 //! | [`low_product`] | pipelined multiplier, lower part of the product |
 //! | [`lutram`] | small memory with asynchronous reads |
@@ -15,6 +16,7 @@
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`ram`] | memory with byte enables and registered reads |
 //! | [`record`] | records as plain bits, and back |
+//! | [`rotate`] | byte rotation, two stages |
 //! | [`skid`] | register slice of a stream |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
@@ -23,6 +25,7 @@ pub mod byte_mux;
 pub mod cam;
 pub mod crc32;
 pub mod fifo;
+pub mod header;
 pub mod join;
 pub mod low_product;
 pub mod lutram;
@@ -31,6 +34,7 @@ pub mod pack;
 pub mod priority;
 pub mod ram;
 pub mod record;
+pub mod rotate;
 pub mod skid;
 pub mod wide;
 
@@ -46,5 +50,6 @@ pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
 pub use ram::{Ram, RamStyle};
 pub use record::{Flatten, Restore};
+pub use rotate::Rotate;
 pub use skid::Skid;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};
