@@ -6,13 +6,19 @@
 // Kernels are written for the printer: loops index, conditions are spelled out.
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
+pub mod completion;
 pub mod control;
+pub mod decoder;
 pub mod emit;
 pub mod gather;
 pub mod host_read;
 pub mod host_write;
+pub mod mac;
+pub mod placer;
 pub mod primitive;
 pub mod queue;
+pub mod reader;
+pub mod receiver;
 pub mod segmented_memory;
 
 /// What the tests of blocks share.

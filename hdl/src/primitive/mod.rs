@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`app_block`] | the published module around the core |
 //! | [`byte_mux`] | crossbar: every output byte selects an input byte, two stages |
+//! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`join`] | concatenation of two fields |
@@ -13,9 +14,11 @@
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`ram`] | memory with byte enables and registered reads |
 //! | [`skid`] | register slice of a stream |
+//! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
 pub mod app_block;
 pub mod byte_mux;
+pub mod cam;
 pub mod crc32;
 pub mod fifo;
 pub mod join;
@@ -25,8 +28,10 @@ pub mod pack;
 pub mod priority;
 pub mod ram;
 pub mod skid;
+pub mod wide;
 
 pub use byte_mux::ByteMux;
+pub use cam::Cam;
 pub use crc32::Crc32;
 pub use fifo::Fifo;
 pub use join::Join;
@@ -36,3 +41,4 @@ pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
 pub use ram::{Ram, RamStyle};
 pub use skid::Skid;
+pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};
