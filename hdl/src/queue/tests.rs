@@ -281,7 +281,7 @@ fn a_thousand_doorbells_wait() {
 }
 
 #[test]
-fn a_doorbell_becomes_a_read_in_10_cycles_and_a_long_batch_a_block_per_cycle() {
+fn a_doorbell_becomes_a_read_in_9_cycles_and_a_long_batch_a_block_per_cycle() {
     let mut setup = Setup::new(&library(), 1);
     setup.configure(0, 0x1_0000, 16);
     let wqe = setup.wqe;
