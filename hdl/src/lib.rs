@@ -24,6 +24,7 @@ pub mod receiver;
 pub mod segmented_memory;
 pub mod segmenter;
 pub mod sequencer;
+pub mod top;
 
 /// What the tests of blocks share.
 #[cfg(test)]

@@ -161,14 +161,14 @@ pub struct Control {
     pub set_qp_error_b_valid: Signal<In, Bit>,
     /// Which.
     pub set_qp_error_b_index: Signal<In, Bits<8>>,
-    /// Set a queue's bit.
-    pub set_queue_halted_a_valid: Signal<In, Bit>,
+    /// The same from a third block.
+    pub set_qp_error_c_valid: Signal<In, Bit>,
     /// Which.
-    pub set_queue_halted_a_index: Signal<In, Bits<8>>,
-    /// Set a queue's bit.
-    pub set_queue_halted_b_valid: Signal<In, Bit>,
+    pub set_qp_error_c_index: Signal<In, Bits<8>>,
+    /// A queue is halted.
+    pub set_queue_halted_valid: Signal<In, Bit>,
     /// Which.
-    pub set_queue_halted_b_index: Signal<In, Bits<8>>,
+    pub set_queue_halted_index: Signal<In, Bits<8>>,
 
     // ------------------------------------------------------------------ counters: what to add in this cycle
     /// To `PAYLOAD_BYTES`.
@@ -206,8 +206,8 @@ pub struct Control {
     axil: AxiLite,
     settings: Settings,
     counters: CounterBank,
-    errors: Flags,
-    halts: Flags,
+    errors: Flags<3>,
+    halts: Flags<1>,
     queue_enabled: DFF<Bits<256>>,
     sweep: Sweep,
     clear: Signal<Local, Bit>,
@@ -295,10 +295,10 @@ impl Default for Control {
             set_qp_error_a_index: Signal::default(),
             set_qp_error_b_valid: Signal::default(),
             set_qp_error_b_index: Signal::default(),
-            set_queue_halted_a_valid: Signal::default(),
-            set_queue_halted_a_index: Signal::default(),
-            set_queue_halted_b_valid: Signal::default(),
-            set_queue_halted_b_index: Signal::default(),
+            set_qp_error_c_valid: Signal::default(),
+            set_qp_error_c_index: Signal::default(),
+            set_queue_halted_valid: Signal::default(),
+            set_queue_halted_index: Signal::default(),
             count_1: Signal::default(),
             count_2: Signal::default(),
             count_3: Signal::default(),
@@ -480,6 +480,8 @@ impl Logic for Control {
         self.errors.set_index[0].next = self.set_qp_error_a_index.val();
         self.errors.set_valid[1].next = self.set_qp_error_b_valid.val();
         self.errors.set_index[1].next = self.set_qp_error_b_index.val();
+        self.errors.set_valid[2].next = self.set_qp_error_c_valid.val();
+        self.errors.set_index[2].next = self.set_qp_error_c_index.val();
         self.errors.clear_valid.next = self.cfg.q.val()
             && (self.cfg_table_held.q.val() == 0)
             && (self.cfg_word_held.q.val() == self.state_word.val());
@@ -487,10 +489,8 @@ impl Logic for Control {
         self.qp_error.next = self.errors.flags.val();
         self.halts.clk.next = self.clk.val();
         self.halts.rst.next = self.clear.val();
-        self.halts.set_valid[0].next = self.set_queue_halted_a_valid.val();
-        self.halts.set_index[0].next = self.set_queue_halted_a_index.val();
-        self.halts.set_valid[1].next = self.set_queue_halted_b_valid.val();
-        self.halts.set_index[1].next = self.set_queue_halted_b_index.val();
+        self.halts.set_valid[0].next = self.set_queue_halted_valid.val();
+        self.halts.set_index[0].next = self.set_queue_halted_index.val();
         self.halts.clear_valid.next = false;
         self.halts.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
         self.queue_halted.next = self.halts.flags.val();

@@ -260,7 +260,7 @@ fn a_reset_clears_every_entry_of_every_table() {
     host.write(IP.offset, 0x0a00_0001);
     host.enable_queue(3, 1);
     host.pulse("set_qp_error_a", 5);
-    host.pulse("set_queue_halted_b", 6);
+    host.pulse("set_queue_halted", 6);
     host.words.borrow_mut().clear();
     let resets = Rc::new(RefCell::new(0));
     let sum = Rc::clone(&resets);
@@ -304,8 +304,7 @@ fn only_doorbells_of_enabled_queues_that_are_not_halted_pass() {
                     host.enable_queue(queue as u32, u32::from(enabled[queue]));
                 }
                 3 => {
-                    let port = ["set_queue_halted_a", "set_queue_halted_b"];
-                    host.pulse(port[random.below(2) as usize], queue as u64);
+                    host.pulse("set_queue_halted", queue as u64);
                     halted[queue] = true;
                 }
                 _ => {

@@ -167,6 +167,8 @@ pub struct Decoder {
     pub dest_write_rkey: Signal<Out, Bits<32>>,
     /// The request.
     pub dest_write_slot: Signal<Out, Bits<8>>,
+    /// Its place among the request's destinations.
+    pub dest_write_index: Signal<Out, Bits<7>>,
     /// Of the queue pair.
     pub dest_write_transport: Signal<Out, Bits<2>>,
     /// Of the queue pair.
@@ -228,6 +230,7 @@ pub struct Decoder {
     dest_remote_addr: DFF<Bits<64>>,
     dest_rkey: DFF<Bits<32>>,
     dest_slot: DFF<Bits<8>>,
+    dest_index: DFF<Bits<6>>,
     dest_transport: DFF<Bits<2>>,
     dest_log_mtu: DFF<Bits<4>>,
     dest_element_mask: DFF<Bit>,
@@ -250,6 +253,7 @@ impl Logic for Decoder {
             dest_remote_addr,
             dest_rkey,
             dest_slot,
+            dest_index,
             dest_transport,
             dest_log_mtu,
             dest_element_mask,
@@ -419,6 +423,7 @@ impl Logic for Decoder {
             self.dest_remote_addr.d.next = self.parser.remote_addr.val();
             self.dest_rkey.d.next = self.parser.rkey.val();
             self.dest_slot.d.next = self.requests.slot.val();
+            self.dest_index.d.next = self.parser.dest.val();
             self.dest_transport.d.next = self.parser.transport.val();
             self.dest_log_mtu.d.next = self.parser.log_mtu.val();
             self.dest_element_mask.d.next = self.parser.element_mask.val();
@@ -437,6 +442,7 @@ impl Logic for Decoder {
         self.dest_write_remote_addr.next = self.dest_remote_addr.q.val();
         self.dest_write_rkey.next = self.dest_rkey.q.val();
         self.dest_write_slot.next = self.dest_slot.q.val();
+        self.dest_write_index.next = bit_cast::<7, 6>(self.dest_index.q.val());
         self.dest_write_transport.next = self.dest_transport.q.val();
         self.dest_write_log_mtu.next = self.dest_log_mtu.q.val();
         self.dest_write_element_mask.next = self.dest_element_mask.q.val();

@@ -8,8 +8,8 @@ use drdma_abi::roce::{
     DEFAULT_PKEY, Deth, ETHERTYPE_IPV4, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Reth, TTL, Transport,
     UDP_PORT, operation,
 };
-use drdma_verilated::testbench::{Beat, Bench, DriverId, Random, STALLS};
 use drdma_verilated::Library;
+use drdma_verilated::testbench::{Beat, Bench, DriverId, Random, STALLS};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -70,8 +70,7 @@ fn frame(packet: &Packet, qp: &QueuePairEntry) -> Vec<u8> {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     ip.checksum = !sum as u16;
-    let ethernet =
-        Ethernet { destination: qp.dest_mac, source: MAC, ethertype: ETHERTYPE_IPV4 };
+    let ethernet = Ethernet { destination: qp.dest_mac, source: MAC, ethertype: ETHERTYPE_IPV4 };
 
     // What changes on the way is covered as ones.
     let mut covered = vec![0xff; 8];
@@ -211,7 +210,13 @@ fn packet(random: &mut Random, queue_pairs: &[QueuePairEntry], length: usize) ->
 }
 
 /// Runs packets and checks frames, `sent` items, pages and counters; gives the cycles of the beats.
-fn run(library: &Library, seed: u64, stalls: (f64, f64), lengths: &[usize], markers: bool) -> Vec<u64> {
+fn run(
+    library: &Library,
+    seed: u64,
+    stalls: (f64, f64),
+    lengths: &[usize],
+    markers: bool,
+) -> Vec<u64> {
     let mut random = Random::new(seed);
     let transports: Vec<_> = (0..256).map(|_| Transport::ALL[random.below(3) as usize]).collect();
     let queue_pairs = queue_pairs(&mut random, &transports);
@@ -253,7 +258,9 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), lengths: &[usize], mark
             let page = model.get("page_free_page") as usize;
             assert!(std::mem::take(&mut memory.busy[page]), "page {page} is freed twice");
         }
-        for (sum, name) in counters.borrow_mut().iter_mut().zip(["packets", "payload_bytes", "frame_bytes"]) {
+        for (sum, name) in
+            counters.borrow_mut().iter_mut().zip(["packets", "payload_bytes", "frame_bytes"])
+        {
             *sum += model.get(format!("count_{name}"));
         }
     });
@@ -278,7 +285,15 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), lengths: &[usize], mark
             before += 1;
             while markers && random.chance(0.3) {
                 let mut item = Beat::new();
-                for (name, width) in [("slot", 8), ("qp", 8), ("kind", 2), ("psn", 24), ("status", 8), ("bad_dest", 7), ("total", 40)] {
+                for (name, width) in [
+                    ("slot", 8),
+                    ("qp", 8),
+                    ("kind", 2),
+                    ("psn", 24),
+                    ("status", 8),
+                    ("bad_dest", 7),
+                    ("total", 40),
+                ] {
                     item.set(name, random.word(width));
                 }
                 bench.send(input, item.clone().with("marker", 1).with("bytes", 100));
@@ -298,7 +313,13 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), lengths: &[usize], mark
     let ends: Vec<u64> = {
         let mut beats = 0;
         let at = bench.received_at(tx);
-        expected.iter().map(|f| { beats += f.len().div_ceil(64); at[beats - 1] }).collect()
+        expected
+            .iter()
+            .map(|f| {
+                beats += f.len().div_ceil(64);
+                at[beats - 1]
+            })
+            .collect()
     };
     for ((before, _), at) in items.iter().zip(bench.received_at(sent)) {
         assert!(*at > ends[before - 1], "a `sent` item has overtaken a frame");

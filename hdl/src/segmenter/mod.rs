@@ -109,6 +109,10 @@ pub struct Segmenter {
     pub cfg_data: Signal<In, Bits<32>>,
     /// Queue pairs in the error state.
     pub qp_error: Signal<In, Bits<256>>,
+    /// A destination failed: its queue pair enters the error state.
+    pub set_qp_error_valid: Signal<Out, Bit>,
+    /// Which.
+    pub set_qp_error_index: Signal<Out, Bits<8>>,
 
     // Packets, and `sent` items in order with them (`marker`).
     /// An item is offered.
@@ -277,6 +281,8 @@ impl Default for Segmenter {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             qp_error: Signal::default(),
+            set_qp_error_valid: Signal::default(),
+            set_qp_error_index: Signal::default(),
             packet_valid: Signal::default(),
             packet_ready: Signal::default(),
             packet_marker: Signal::default(),
@@ -595,6 +601,8 @@ impl Logic for Segmenter {
         self.issuer.cfg_word.next = self.cfg_word.val();
         self.issuer.cfg_data.next = self.cfg_data.val();
         self.issuer.qp_error.next = self.qp_error.val();
+        self.set_qp_error_valid.next = self.issuer.set_qp_error_valid.val();
+        self.set_qp_error_index.next = self.issuer.set_qp_error_index.val();
         self.packet_valid.next = self.issuer.packet_valid.val();
         self.issuer.packet_ready.next = self.packet_ready.val();
         self.packet_marker.next = self.issuer.packet_marker.val();

@@ -120,11 +120,8 @@ impl Reference {
         let base = if dest.opcode.is_write() { operation::WRITE_FIRST } else { 0 };
         let length = if message_bytes == 0 { payload.len() as u32 } else { message_bytes };
         let address = dest.remote_addr.wrapping_add(progress.bytes);
-        let reth = (dest.opcode.is_write() && !progress.inside).then_some((
-            address,
-            dest.rkey,
-            length,
-        ));
+        let reth =
+            (dest.opcode.is_write() && !progress.inside).then_some((address, dest.rkey, length));
         progress.inside = !last;
         progress.bytes += payload.len() as u64;
         self.total += payload.len() as u64;
@@ -242,7 +239,8 @@ fn message(random: &mut Random, dest: &Dest, slot: u64, dense: bool) -> Vec<Whol
 
 impl Traffic {
     pub fn random(random: &mut Random, requests: u64, chances: Chances) -> Self {
-        let transports: Vec<_> = (0..256).map(|_| Transport::ALL[random.below(3) as usize]).collect();
+        let transports: Vec<_> =
+            (0..256).map(|_| Transport::ALL[random.below(3) as usize]).collect();
         let mtus: Vec<_> = (0..256).map(|_| 8 + random.below(5) as u32).collect();
         let psns = (0..256).map(|_| random.below(1 << 24) as u32 | 0xff_fff0).collect();
         let qp_error = (0..256).map(|_| random.chance(chances.qp_error)).collect();
@@ -323,7 +321,12 @@ impl Traffic {
         let word = |name| QueuePairEntry::field(name).start / 32;
         for (qp, psn) in self.psns.iter().enumerate() {
             let write = |word: usize, data: u32| {
-                Beat::from([("table", 0), ("index", qp as u64), ("word", word as u64), ("data", data.into())])
+                Beat::from([
+                    ("table", 0),
+                    ("index", qp as u64),
+                    ("word", word as u64),
+                    ("data", data.into()),
+                ])
             };
             bench.send(cfg, write(word("start_psn"), *psn));
             bench.send(cfg, write(word("state"), 1));
@@ -436,7 +439,8 @@ fn attach(bench: &mut Bench) -> Rc<RefCell<Reader>> {
             let row = model.get_word("page_read_data").to_bytes(64);
             reader.payloads.last_mut().expect("a page has rows").extend(row);
         }
-        if model.get("packet_valid") & model.get("packet_ready") & !model.get("packet_marker") == 1 {
+        if model.get("packet_valid") & model.get("packet_ready") & !model.get("packet_marker") == 1
+        {
             let (page, bytes) = (model.get("packet_page"), model.get("packet_bytes"));
             reader.waiting.push_back((page, bytes as usize));
         }
