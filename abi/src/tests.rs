@@ -28,6 +28,25 @@ fn hardware_slice<L: Layout>(bytes: &[u8], name: &str) -> Option<u64> {
     Some(value)
 }
 
+/// Whole bytes and single bits take different paths; both say the same.
+#[test]
+fn a_field_of_whole_bytes_is_its_bits_one_by_one() {
+    let value = 0x0123_4567_89ab_cdef_u64;
+    for order in [Order::Little, Order::Network] {
+        for width in (8..=64).step_by(8) {
+            let (mut whole, mut single) = ([0xa5; 10], [0xa5; 10]);
+            set_bits(&mut whole, order, 8, width, value);
+            for bit in 0..width {
+                let at = if order == Order::Little { bit } else { width - 1 - bit };
+                set_bits(&mut single, order, 8 + at, 1, value >> bit & 1);
+            }
+            assert_eq!(whole, single, "{order:?}, {width} bits");
+            let read = get_bits(&whole, order, 8, width);
+            assert_eq!(read, value & u64::MAX >> (64 - width));
+        }
+    }
+}
+
 fn walk<L: Layout + PartialEq + core::fmt::Debug>() {
     let mut at = 0;
     for field in L::FIELDS {

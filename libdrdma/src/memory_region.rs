@@ -129,21 +129,25 @@ impl MemoryRegion {
 
     /// Where the card sees the first byte (an I/O virtual address). Pointers of a
     /// [`PointerMapped`](crate::PointerMapped) region are such addresses.
+    #[inline]
     pub fn addr(&self) -> u64 {
         self.allocation.iova + self.offset as u64
     }
 
     /// Bytes, at least 1.
     #[allow(clippy::len_without_is_empty)]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// The local key: a table index in the low 10 bits, a tag above.
+    #[inline]
     pub fn lkey(&self) -> u32 {
         self.lkey
     }
 
+    #[inline]
     pub(crate) fn pd(&self) -> u32 {
         self.pd
     }

@@ -166,11 +166,13 @@ impl fmt::Debug for Region<'_> {
 
 impl Region<'_> {
     /// Its type.
+    #[inline]
     pub fn region_type(&self) -> RegionType {
         self.kind
     }
 
     /// Bytes of its description in a work request.
+    #[inline]
     pub fn descriptor_len(&self) -> usize {
         8 * usize::from(self.used)
     }
@@ -266,6 +268,7 @@ pub struct Column {
 /// ```
 impl Region<'static> {
     /// One run of `len` bytes at `addr`.
+    #[inline]
     pub fn unchecked_contiguous(addr: u64, len: u32, lkey: u32) -> Self {
         Self::start(RegionType::Contiguous, UNCHECKED, addr, len, lkey)
     }
@@ -334,16 +337,19 @@ fn at_most(
 }
 
 /// A value that must fit 32 bits.
+#[inline]
 fn word(region: &'static str, what: Part, value: u64) -> Result<u32, RegionError> {
     u32::try_from(value).map_err(|_| RegionError::TooLarge { region, what, value })
 }
 
 /// A value that must fit 32 bits and not be 0.
+#[inline]
 fn positive(region: &'static str, what: Part, value: u64) -> Result<u32, RegionError> {
     if value == 0 { Err(RegionError::Zero { region, what }) } else { word(region, what, value) }
 }
 
 /// The error for bytes `start..` that reach beyond a memory region.
+#[cold]
 fn outside(region: &'static str, start: u128, memory: &MemoryRegion, part: Part) -> RegionError {
     let len = memory.len() as u64;
     RegionError::OutOfBounds { region, byte: start.max(len.into()), len, part }
@@ -361,6 +367,7 @@ impl<T: Copy> List<T> {
         Self { items: [None; MAX_ELEMENTS], given: 0 }
     }
 
+    #[inline]
     fn push(&mut self, item: T) {
         if let Some(place) = self.items.get_mut(self.given) {
             *place = Some(item);

@@ -75,6 +75,7 @@ pub struct WorkRequest<'a, 'm> {
 
 impl<'a, 'm> WorkRequest<'a, 'm> {
     /// A SEND of nothing under that name, one row a message.
+    #[inline]
     pub fn new(wr_id: u64) -> Self {
         Self {
             wr_id,
@@ -87,6 +88,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
 
     /// What it does (default SEND).
     #[must_use]
+    #[inline]
     pub fn operation(mut self, operation: Operation) -> Self {
         self.operation = operation;
         self
@@ -94,6 +96,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
 
     /// How it is cut (default [`RowMask::Period`]).
     #[must_use]
+    #[inline]
     pub fn row_mask(mut self, row_mask: RowMask) -> Self {
         self.row_mask = row_mask;
         self
@@ -101,6 +104,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
 
     /// Units that are packed into one message (default 1).
     #[must_use]
+    #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
         self.rows_per_message = rows;
         self
@@ -108,6 +112,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
 
     /// What is sent: up to 16 regions.
     #[must_use]
+    #[inline]
     pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
         self.regions = regions;
         self
@@ -155,6 +160,7 @@ pub struct Destination<'a, 'm> {
 
 impl<'a, 'm> Destination<'a, 'm> {
     /// Nothing, to the peer of that queue pair.
+    #[inline]
     pub fn new(qp: &QueuePair<'_>) -> Self {
         let pd = qp.protection_domain();
         Self { qp: qp.index(), pd, remote_addr: 0, rkey: 0, regions: &[] }
@@ -162,6 +168,7 @@ impl<'a, 'm> Destination<'a, 'm> {
 
     /// Where the first message of a WRITE goes, and the key of that memory.
     #[must_use]
+    #[inline]
     pub fn remote(mut self, remote_addr: u64, rkey: u32) -> Self {
         self.remote_addr = remote_addr;
         self.rkey = rkey;
@@ -170,6 +177,7 @@ impl<'a, 'm> Destination<'a, 'm> {
 
     /// What is sent there: up to 16 regions.
     #[must_use]
+    #[inline]
     pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
         self.regions = regions;
         self
@@ -189,6 +197,7 @@ pub struct SharedWorkRequest<'a, 'm> {
 
 impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     /// A SEND to nobody under that name, one row a message.
+    #[inline]
     pub fn new(wr_id: u64) -> Self {
         Self {
             wr_id,
@@ -201,6 +210,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
 
     /// What it does (default SEND).
     #[must_use]
+    #[inline]
     pub fn operation(mut self, operation: SharedOperation) -> Self {
         self.operation = operation;
         self
@@ -208,6 +218,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
 
     /// How it is cut (default [`RowMask::Period`]).
     #[must_use]
+    #[inline]
     pub fn row_mask(mut self, row_mask: RowMask) -> Self {
         self.row_mask = row_mask;
         self
@@ -215,6 +226,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
 
     /// Units that are packed into one message (default 1).
     #[must_use]
+    #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
         self.rows_per_message = rows;
         self
@@ -222,6 +234,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
 
     /// Where it goes: 1 to 64 destinations, no queue pair twice.
     #[must_use]
+    #[inline]
     pub fn destinations(mut self, destinations: &'a [Destination<'a, 'm>]) -> Self {
         self.destinations = destinations;
         self

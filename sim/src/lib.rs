@@ -20,6 +20,7 @@
 #![deny(unsafe_code)]
 
 pub mod model;
+pub mod pcie;
 pub mod soft;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -16,12 +16,12 @@ const BYTES: usize = 64;
 const PART: usize = 8;
 
 /// The state (neither preset nor inverted) after one more byte.
-fn advance(state: u32, byte: u8) -> u32 {
+pub(crate) fn advance(state: u32, byte: u8) -> u32 {
     (0..8).fold(state ^ u32::from(byte), |s, _| (s >> 1) ^ if s & 1 == 1 { POLYNOMIAL } else { 0 })
 }
 
 /// The state before a zero byte that led to `state`.
-fn take_back(state: u32) -> u32 {
+pub(crate) fn take_back(state: u32) -> u32 {
     let undo = |s: u32| if s >> 31 == 1 { ((s ^ POLYNOMIAL) << 1) | 1 } else { s << 1 };
     (0..8).fold(state, |s, _| undo(s))
 }

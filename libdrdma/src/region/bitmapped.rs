@@ -50,23 +50,27 @@ pub struct Bitmapped<'m> {
 
 impl<'m> Bitmapped<'m> {
     /// A region whose bitmap is in `bitmap`; rows and at least one column must follow.
+    #[inline]
     pub fn new(bitmap: &'m MemoryRegion) -> Self {
         Self { bitmap, offset: 0, rows: 0, columns: List::new() }
     }
 
     /// The bitmap's first byte, counted in its memory region (default 0).
+    #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
     /// Rows, that is, bits of the bitmap: 0 to 2^32 - 1 (default 0).
+    #[inline]
     pub fn rows(mut self, rows: u64) -> Self {
         self.rows = rows;
         self
     }
 
     /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`.
+    #[inline]
     pub fn column(mut self, memory: &'m MemoryRegion, offset: u64, width: u64) -> Self {
         self.columns.push((memory, offset, width));
         self
@@ -77,6 +81,7 @@ impl<'m> Bitmapped<'m> {
     /// # Errors
     /// No or too many columns, a width of 0, a bitmap or column (its values of all rows, selected
     /// or not) that ends outside its memory region, or memory of several protection domains.
+    #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         let Self { bitmap, offset, rows, columns } = self;
         columns.check(NAME, "columns")?;

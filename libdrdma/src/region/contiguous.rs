@@ -44,11 +44,13 @@ pub struct Contiguous<'m> {
 
 impl<'m> Contiguous<'m> {
     /// The whole of `memory`.
+    #[inline]
     pub fn new(memory: &'m MemoryRegion) -> Self {
         Self { memory, offset: 0, len: None }
     }
 
     /// First byte, counted in the memory region (default 0).
+    #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
@@ -56,6 +58,7 @@ impl<'m> Contiguous<'m> {
 
     /// Bytes, 1 to 2^32 - 1 (default: up to the end of the memory region).
     #[allow(clippy::len_without_is_empty)]
+    #[inline]
     pub fn len(mut self, len: u64) -> Self {
         self.len = Some(len);
         self
@@ -65,6 +68,7 @@ impl<'m> Contiguous<'m> {
     ///
     /// # Errors
     /// Zero bytes, or bytes outside the memory region.
+    #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         let Self { memory, offset, len } = self;
         let room = (memory.len() as u64).saturating_sub(offset);

@@ -55,23 +55,27 @@ impl<'m> PointerMapped<'m> {
     /// A region whose array of 64-bit little-endian pointers is in `pointers`, pointing to records
     /// in `target` ([`MemoryRegion::addr`] plus the record's offset); a count and at least one
     /// extent must follow.
+    #[inline]
     pub fn new(pointers: &'m MemoryRegion, target: &'m MemoryRegion) -> Self {
         Self { pointers, target, offset: 0, count: 0, pattern: List::new() }
     }
 
     /// The array's first byte, counted in its memory region (default 0).
+    #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
     /// Pointers, 0 to 2^32 - 1 (default 0).
+    #[inline]
     pub fn count(mut self, count: u64) -> Self {
         self.count = count;
         self
     }
 
     /// Adds an extent to the record pattern: `len` bytes, `offset` bytes behind the pointer.
+    #[inline]
     pub fn extent(mut self, offset: u64, len: u64) -> Self {
         self.pattern.push((offset, len));
         self
@@ -83,6 +87,7 @@ impl<'m> PointerMapped<'m> {
     /// # Errors
     /// No or too many extents, an extent of 0 bytes or longer than the target, an array that ends
     /// outside its memory region, or memory of two protection domains.
+    #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         let Self { pointers, target, offset, count, pattern } = self;
         pattern.check(NAME, "extents")?;

@@ -59,29 +59,34 @@ pub struct Strided<'m> {
 
 impl<'m> Strided<'m> {
     /// A region of `memory`; period, count and at least one extent must follow.
+    #[inline]
     pub fn new(memory: &'m MemoryRegion) -> Self {
         Self { memory, offset: 0, period: 0, count: 0, pattern: List::new() }
     }
 
     /// Start of the first period, counted in the memory region (default 0).
+    #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
     /// Bytes from one period to the next, at least 1.
+    #[inline]
     pub fn period(mut self, period: u64) -> Self {
         self.period = period;
         self
     }
 
     /// Periods, 0 to 2^32 - 1 (default 0, a region without rows).
+    #[inline]
     pub fn count(mut self, count: u64) -> Self {
         self.count = count;
         self
     }
 
     /// Adds an extent to the pattern: `len` bytes, `offset` bytes into the period. Up to 16.
+    #[inline]
     pub fn extent(mut self, offset: u64, len: u64) -> Self {
         self.pattern.push((offset, len));
         self
@@ -92,6 +97,7 @@ impl<'m> Strided<'m> {
     /// # Errors
     /// A zero period, no or too many extents, an extent of 0 bytes, or a byte of any period
     /// outside the memory region.
+    #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         let Self { memory, offset, period, count, pattern } = self;
         pattern.check(NAME, "extents")?;

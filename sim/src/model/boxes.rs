@@ -178,13 +178,14 @@ impl Planner {
         Ok((!window.boxes.is_empty()).then_some(window))
     }
 
-    /// The destination whose next fragment has the lowest address.
+    /// The destination whose next unit begins at the lowest address. A unit that was begun keeps
+    /// its place: its later fragments may stand far behind the others' first ones.
     fn lowest<M: HostMemory + ?Sized>(&mut self, memory: &M) -> Result<Option<usize>, Fault> {
         let mut lowest = None;
         for (index, ahead) in self.destinations.iter_mut().enumerate() {
             ahead.fill(memory)?;
             if ahead.ready {
-                let addr = ahead.piece(1).map_or(0, |piece| piece.addr);
+                let addr = ahead.unit.first().map_or(0, |fragment| fragment.addr);
                 if lowest.is_none_or(|(low, _)| addr < low) {
                     lowest = Some((addr, index));
                 }

@@ -40,11 +40,9 @@ impl SoftCard {
         if !enabled || !running {
             return;
         }
-        let room = self.doorbells.len() < MAX_DOORBELLS;
-        match self.doorbells.back_mut() {
-            Some((last, position)) if *last == queue => *position = producer,
-            _ if room => self.doorbells.push_back((queue, producer)),
-            _ => {}
+        if self.doorbells.len() < MAX_DOORBELLS && self.doorbells.back() != Some(&(queue, producer))
+        {
+            self.doorbells.push_back((queue, producer));
         }
     }
 
@@ -75,7 +73,9 @@ impl SoftCard {
         }
         let (index, producer) = *self.doorbells.front()?;
         let queue = &self.tables.send_queues[index as usize];
-        if !queue.is_running() || queue.position == producer {
+        // Nothing new, or more than the ring holds: not a doorbell that a driver rings.
+        let posted = producer.wrapping_sub(queue.position);
+        if !queue.is_running() || posted == 0 || posted > queue.blocks() {
             self.doorbells.pop_front();
             return Some(1);
         }
@@ -92,7 +92,7 @@ impl SoftCard {
         let position = queue.position;
         let posted = Posted {
             position,
-            blocks: producer.wrapping_sub(position).min(queue.blocks()),
+            blocks: producer.wrapping_sub(position),
             owner: (queue.entry.shared == 0).then_some(queue.entry.qp),
         };
         let mut request = InFlight { wr_id: 0, bytes: 0, sending: true, waiting: 0, failed: None };

@@ -78,6 +78,14 @@ impl Host {
 
 impl HostMemory for Host {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        // Nearly always, one mapping holds it all.
+        if let Some((start, memory)) = self.mappings.range(..=addr).next_back()
+            && let offset = (addr - start) as usize
+            && out.len() <= memory.mapped_len().saturating_sub(offset)
+        {
+            memory.read(offset, out);
+            return Ok(());
+        }
         self.pieces(addr, out.len(), |memory, offset, at, len| {
             memory.read(offset, &mut out[at..at + len]);
         })

@@ -1,5 +1,5 @@
 //! The card in plain Rust: the whole register map, rings in mapped memory, packets to a
-//! [`Network`](crate::wire::Network).
+//! [`Network`].
 //!
 //! It does what docs/semantics.md says and nothing about *how* the hardware does it: time passes by
 //! 1,024 cycles of 4 ns a call of `progress`, and a packet takes one cycle per 64 bytes.

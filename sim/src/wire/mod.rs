@@ -5,6 +5,7 @@
 //! handle of the same network, through which they add peers and see what arrived there.
 
 pub mod capture;
+pub mod config;
 pub mod peer;
 pub mod sparse;
 
@@ -18,7 +19,8 @@ use drdma_abi::roce::{Ethernet, WIRE_OVERHEAD};
 
 use crate::model::frame::{Frame, FrameError};
 pub use capture::{Capture, CapturedFrame};
-pub use peer::{Behaviour, Message, MessageKind, Peer, PeerConfig, PeerError, Writable};
+pub use config::{Behaviour, PeerConfig, Writable};
+pub use peer::{Message, MessageKind, Peer, PeerError};
 
 /// A peer of a [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

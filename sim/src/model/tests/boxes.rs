@@ -84,6 +84,20 @@ fn destinations_advance_through_shared_memory_together() {
 }
 
 #[test]
+fn destinations_keep_together_when_windows_end_inside_a_unit() {
+    // Two columns 1 MiB apart, a shuffle of their values to two destinations.
+    let columns = |first: u64| {
+        [
+            strided(first * 4, 8, 20_000, &[(0, 4)]),
+            strided((1 << 20) + first * 4, 8, 20_000, &[(0, 4)]),
+        ]
+    };
+    let settings = Settings { window: 1001, ..settings(256) };
+    let windows = plan(settings, &[&columns(0), &columns(1)], RowMask::Element);
+    assert_eq!(windows.iter().map(Window::read_bytes).sum::<u64>(), 2 * 2 * 4 * 20_000);
+}
+
+#[test]
 fn a_window_is_measured_with_the_gaps_that_it_reads() {
     for (period, threshold) in [(300, 256), (300, 300), (16, 256), (4, 0), (1000, 256)] {
         let region = [strided(0, period, 50_000, &[(0, 4)])];

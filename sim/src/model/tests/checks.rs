@@ -48,6 +48,9 @@ impl Directory for World {
     }
 }
 
+/// A field's name, and what breaks it.
+type Change<'a, L> = (&'a str, &'a dyn Fn(&mut L));
+
 const SHARED: Posted = Posted { position: 9, blocks: 1000, owner: None };
 const OWN: Posted = Posted { owner: Some(0), ..SHARED };
 
@@ -144,7 +147,7 @@ fn a_request_of_every_region_type_is_read_back_as_it_was_written() {
 #[test]
 fn each_field_of_the_head_is_checked() {
     let good = entry(&send(0, vec![contiguous(0x1000, 1, 1)]));
-    let changes: [(&str, &dyn Fn(&mut WqeHeader)); 13] = [
+    let changes: [Change<'_, WqeHeader>; 13] = [
         ("magic", &|h| h.magic = 0),
         ("opcode", &|h| h.opcode = 4),
         ("flags", &|h| h.flags = 2),
@@ -202,7 +205,7 @@ fn the_queue_pair_decides_the_status() {
 #[test]
 fn each_field_of_a_destination_is_checked() {
     let good = entry(&send(0, vec![contiguous(0x1000, 1, 1)]));
-    let changes: [(&str, &dyn Fn(&mut DestinationHead)); 4] = [
+    let changes: [Change<'_, DestinationHead>; 4] = [
         ("reserved", &|d| d.reserved = 1),
         ("reserved2", &|d| d.reserved2 = 1),
         ("regions", &|d| d.regions = 17),

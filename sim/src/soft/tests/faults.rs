@@ -242,6 +242,15 @@ fn a_doorbell_beyond_what_was_written_is_refused() {
     let beyond = rig.producer(1) + 1;
     rig.card.write(drdma_abi::register::DOORBELLS.entry(1), beyond).unwrap();
     assert_eq!(rig.finish(), [(1, Status::Success), (0, Status::LocalQpOperationError)]);
+    // One that claims more than the ring holds is no doorbell at all.
+    rig.write_request(3, &one(4, 2));
+    for producer in [0, BLOCKS + 1, u32::MAX] {
+        rig.card.write(drdma_abi::register::DOORBELLS.entry(3), producer).unwrap();
+        assert_eq!(rig.finish(), []);
+    }
+    rig.ring(3);
+    rig.card.write(drdma_abi::register::DOORBELLS.entry(3), 0).unwrap();
+    assert_eq!(rig.finish(), [(4, Status::Success)]);
     // One that claims fewer blocks than the entry has.
     rig.write_request(2, &one(2, 2));
     rig.card.write(drdma_abi::register::DOORBELLS.entry(2), 1).unwrap();

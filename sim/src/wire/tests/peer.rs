@@ -3,7 +3,10 @@ use std::convert::Infallible;
 use drdma_abi::work_request::Opcode;
 
 use super::*;
-use crate::model::packets::{MessageHead, segments};
+use crate::{
+    model::packets::{MessageHead, segments},
+    wire::Writable,
+};
 
 const CARD: Flow = Flow {
     source_mac: 1,

@@ -1,0 +1,732 @@
+//! Makes frames of packets: headers in front, padding and the ICRC behind.
+//!
+//! Takes packets (a payload page and the fields of the headers) and `sent` items from the
+//! segmenter, reads the pages, and gives out frames without FCS. A `sent` item is passed on when
+//! the last byte of every frame before it has been taken.
+//!
+//! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
+//! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
+//! stops once it has started; its first beat follows the packet after 27 cycles. May stall at any
+//! time. A page is given back with its last read.
+//!
+//! Stages: [`headers`] (6 cycles) and two FIFOs; `issue` walks the beats of a frame and reads
+//! rows; 2 cycles of memory; 2 cycles of rotation by the header's length; `merge` joins header, the
+//! row and what is left of the row before; 7 cycles of CRC beside a delay line; `tail` puts the
+//! ICRC in; the output buffer.
+//!
+//! The ICRC covers 8 bytes of ones and the frame without its first 14 bytes. So that the CRC can
+//! take the frame's own beats, it is given in place of those 14 bytes others, chosen such that they
+//! lead to the same state as the 8 bytes of ones.
+
+use array_init::array_init;
+use num_bigint::BigUint;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+use drdma_abi::Layout;
+use drdma_abi::layout::set_bits;
+use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
+
+use crate::primitive::crc32::{advance, take_back};
+use crate::primitive::{Crc32, Fifo, Pack, Rotate};
+
+pub mod headers;
+#[cfg(test)]
+mod tests;
+
+use headers::{FRAME, HEADER, Headers};
+
+/// Bits of a `sent` item.
+const SENT: usize = 97;
+/// Bits of what passes beside a beat. From bit 0: `low` 7 (bytes that do not come from this row),
+/// `end` 7 (bytes of header and payload), `first`, `second` (of a long header), `pop` (last beat with
+/// header), `marker`, `last`, `crc_last`, `crc_valid`, `tail` (only the rest of the ICRC), `count` 7
+/// (bytes of the frame), `crc_count` 7, `payload` 13.
+const SIDE: usize = 49;
+/// Bits of what the tail needs of it: `marker`, `last`, `tail`, `count` 7, `place` 4 (of the ICRC, in
+/// words), `payload` 13.
+const TAIL: usize = 27;
+/// Bits of a beat in the output buffer: data, `count` 7, `last`, `marker`, `payload` 13.
+const OUTPUT: usize = 534;
+
+/// The packetizer. See the [module](self).
+#[derive(LogicBlock)]
+pub struct Packetizer {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    // Packets, and `sent` items in order with them (`marker`).
+    /// An item is offered.
+    pub packet_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub packet_ready: Signal<Out, Bit>,
+    /// A `sent` item {slot, qp, kind, psn, status, bad_dest, total}, not a packet.
+    pub packet_marker: Signal<In, Bit>,
+    /// The page that holds the payload.
+    pub packet_page: Signal<In, Bits<7>>,
+    /// Payload bytes.
+    pub packet_bytes: Signal<In, Bits<13>>,
+    /// Queue pair.
+    pub packet_qp: Signal<In, Bits<8>>,
+    /// Operation of the BTH.
+    pub packet_operation: Signal<In, Bits<5>>,
+    /// Asks for an acknowledgement.
+    pub packet_ack_req: Signal<In, Bit>,
+    /// Sequence number.
+    pub packet_psn: Signal<In, Bits<24>>,
+    /// Address of the RETH.
+    pub packet_remote_addr: Signal<In, Bits<64>>,
+    /// Key of the RETH.
+    pub packet_rkey: Signal<In, Bits<32>>,
+    /// Length of the RETH.
+    pub packet_message_bytes: Signal<In, Bits<32>>,
+    /// Immediate data.
+    pub packet_imm: Signal<In, Bits<32>>,
+    /// There are immediate data.
+    pub packet_has_imm: Signal<In, Bit>,
+    /// There is a RETH.
+    pub packet_has_reth: Signal<In, Bit>,
+    /// Request of a `sent` item.
+    pub packet_slot: Signal<In, Bits<8>>,
+    /// Its kind.
+    pub packet_kind: Signal<In, Bits<2>>,
+    /// The request's status.
+    pub packet_status: Signal<In, Bits<8>>,
+    /// The destination that failed.
+    pub packet_bad_dest: Signal<In, Bits<7>>,
+    /// Payload bytes of the request.
+    pub packet_total: Signal<In, Bits<40>>,
+
+    // Payload pages.
+    /// A row is read.
+    pub page_read_enable: Signal<Out, Bit>,
+    /// Which: page 7, row 6.
+    pub page_read_address: Signal<Out, Bits<13>>,
+    /// That row, two cycles later.
+    pub page_read_data: Signal<In, Bits<512>>,
+    /// A page is given back.
+    pub page_free_valid: Signal<Out, Bit>,
+    /// Which.
+    pub page_free_page: Signal<Out, Bits<7>>,
+
+    // Configuration.
+    /// A word is written.
+    pub cfg_valid: Signal<In, Bit>,
+    /// To this table.
+    pub cfg_table: Signal<In, Bits<3>>,
+    /// To this entry.
+    pub cfg_index: Signal<In, Bits<10>>,
+    /// Its word.
+    pub cfg_word: Signal<In, Bits<4>>,
+    /// The value.
+    pub cfg_data: Signal<In, Bits<32>>,
+    /// The card's MAC address.
+    pub mac: Signal<In, Bits<48>>,
+    /// The card's IPv4 address.
+    pub ip: Signal<In, Bits<32>>,
+
+    // Frames.
+    /// A beat is offered.
+    pub tx_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub tx_ready: Signal<In, Bit>,
+    /// Its bytes, the first one lowest.
+    pub tx_data: Signal<Out, Bits<512>>,
+    /// Which of them there are.
+    pub tx_keep: Signal<Out, Bits<64>>,
+    /// Ends the frame.
+    pub tx_last: Signal<Out, Bit>,
+
+    // `sent` items, to the completion unit.
+    /// An item is offered.
+    pub sent_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub sent_ready: Signal<In, Bit>,
+    /// Request.
+    pub sent_slot: Signal<Out, Bits<8>>,
+    /// Queue pair.
+    pub sent_qp: Signal<Out, Bits<8>>,
+    /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
+    pub sent_kind: Signal<Out, Bits<2>>,
+    /// Its sequence number.
+    pub sent_psn: Signal<Out, Bits<24>>,
+    /// The request's status.
+    pub sent_status: Signal<Out, Bits<8>>,
+    /// The destination that failed.
+    pub sent_bad_dest: Signal<Out, Bits<7>>,
+    /// Payload bytes of the request.
+    pub sent_total: Signal<Out, Bits<40>>,
+
+    // Counters: what left in a cycle.
+    /// Frames.
+    pub count_packets: Signal<Out, Bits<16>>,
+    /// Payload bytes, counted at the frame's end.
+    pub count_payload_bytes: Signal<Out, Bits<16>>,
+    /// Frame bytes.
+    pub count_frame_bytes: Signal<Out, Bits<16>>,
+
+    // Headers.
+    headers: Headers,
+    header_fifo: Fifo<HEADER, 5, 6>,
+    frame_fifo: Fifo<FRAME, 5, 6>,
+    go: DFF<Bit>,
+
+    // Issue: one beat of a frame a cycle.
+    slot: DFF<Bits<7>>,
+    payload_left: DFF<Bits<13>>,
+    frame_left: DFF<Bits<13>>,
+    room: DFF<Bits<9>>,
+    roomy: DFF<Bit>,
+    next_slot: Signal<Local, Bits<7>>,
+    slots: Signal<Local, Bits<7>>,
+    row: Signal<Local, Bits<6>>,
+    beyond: Signal<Local, Bits<7>>,
+    marker: Signal<Local, Bit>,
+    first: Signal<Local, Bit>,
+    last: Signal<Local, Bit>,
+    issue: Signal<Local, Bit>,
+    payload_now: Signal<Local, Bits<13>>,
+    frame_now: Signal<Local, Bits<13>>,
+    low: Signal<Local, Bits<7>>,
+    filled: Signal<Local, Bits<7>>,
+    count: Signal<Local, Bits<7>>,
+    crc_count: Signal<Local, Bits<7>>,
+    flags: Signal<Local, Bits<8>>,
+    read: DFF<Bit>,
+    address: DFF<Bits<13>>,
+    free: DFF<Bit>,
+    free_page: DFF<Bits<7>>,
+
+    // What passes beside the rows: issue, 2 cycles of memory, 2 of rotation.
+    valids: [DFF<Bit>; 5],
+    sides: [DFF<Bits<SIDE>>; 5],
+    rotations: [DFF<Bits<6>>; 3],
+    rotate: Rotate<512, 6>,
+
+    // Merge.
+    previous: DFF<Bits<512>>,
+    ones: Constant<Bits<512>>,
+    low_shift: Signal<Local, Bits<10>>,
+    end_shift: Signal<Local, Bits<10>>,
+    low_mask: Signal<Local, Bits<512>>,
+    end_mask: Signal<Local, Bits<512>>,
+    lower: Signal<Local, Bits<512>>,
+    merged: DFF<Bits<512>>,
+    merged_valid: DFF<Bit>,
+    merged_tail: DFF<Bits<TAIL>>,
+    crc_first: DFF<Bit>,
+    crc_valid: DFF<Bit>,
+    crc_last: DFF<Bit>,
+    crc_bytes: DFF<Bits<7>>,
+
+    // CRC, and the beats beside it.
+    crc: Crc32,
+    kept: Constant<Bits<512>>,
+    set: Constant<Bits<512>>,
+    delay_valid: [DFF<Bit>; 7],
+    delay_data: [DFF<Bits<512>>; 7],
+    delay_tail: [DFF<Bits<TAIL>>; 7],
+
+    // Tail: the ICRC goes to one of 16 places, 4 bytes apart.
+    tail: Signal<Local, Bits<TAIL>>,
+    places: Pack<16, 32, 512>,
+    rest: DFF<Bits<16>>,
+    beat: DFF<Bits<OUTPUT>>,
+    beat_valid: DFF<Bit>,
+    beat_flags: Signal<Local, Bits<2>>,
+    closing: Signal<Local, Bits<512>>,
+
+    // Output.
+    buffer: Fifo<OUTPUT, 8, 9>,
+    pop: Signal<Local, Bit>,
+    is_marker: Signal<Local, Bit>,
+    is_last: Signal<Local, Bit>,
+    keep_all: Constant<Bits<64>>,
+    sent: Fifo<SENT, 4, 5>,
+    packets: DFF<Bits<16>>,
+    payload_bytes: DFF<Bits<16>>,
+    frame_bytes: DFF<Bits<16>>,
+
+    all_room: Constant<Bits<9>>,
+    frame_room: Constant<Bits<9>>,
+    icrc: Constant<Bits<13>>,
+}
+
+/// Bytes of the Ethernet header.
+const ETHERNET: usize = Ethernet::SIZE;
+
+/// The bytes that lead the CRC to where 8 bytes of ones lead it.
+fn preset() -> [u8; ETHERNET] {
+    let goal = (0..8).fold(!0, |state, _| advance(state, 0xff));
+    let state = (0..ETHERNET - 4).fold(!0, |state, _| advance(state, 0));
+    let word = (0..4).fold(goal, |state, _| take_back(state)) ^ state;
+    let mut bytes = [0; ETHERNET];
+    bytes[ETHERNET - 4..].copy_from_slice(&word.to_le_bytes());
+    bytes
+}
+
+/// The bits of a frame's first beat that the ICRC covers, and the bits that it sees as ones.
+fn covered() -> (BigUint, BigUint) {
+    let mut ones = [0; 64];
+    let mut start = ETHERNET;
+    let masked: [(usize, &[_]); 3] = [
+        (Ipv4::SIZE, &[Ipv4::field("tos"), Ipv4::field("ttl"), Ipv4::field("checksum")]),
+        (Udp::SIZE, &[Udp::field("checksum")]),
+        (Bth::SIZE, &[Bth::field("resv8a")]),
+    ];
+    for (size, fields) in masked {
+        for field in fields {
+            set_bits(&mut ones[start..], Ipv4::ORDER, field.start, field.width, u64::MAX);
+        }
+        start += size;
+    }
+    ones[..ETHERNET].copy_from_slice(&preset());
+    let mut kept = [0xff; 64];
+    kept[..ETHERNET].fill(0);
+    (BigUint::from_bytes_le(&kept), BigUint::from_bytes_le(&ones))
+}
+
+impl Default for Packetizer {
+    fn default() -> Self {
+        let (kept, set) = covered();
+        let ones = |n: usize| (BigUint::from(1_u8) << n) - 1_u8;
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            packet_valid: Signal::default(),
+            packet_ready: Signal::default(),
+            packet_marker: Signal::default(),
+            packet_page: Signal::default(),
+            packet_bytes: Signal::default(),
+            packet_qp: Signal::default(),
+            packet_operation: Signal::default(),
+            packet_ack_req: Signal::default(),
+            packet_psn: Signal::default(),
+            packet_remote_addr: Signal::default(),
+            packet_rkey: Signal::default(),
+            packet_message_bytes: Signal::default(),
+            packet_imm: Signal::default(),
+            packet_has_imm: Signal::default(),
+            packet_has_reth: Signal::default(),
+            packet_slot: Signal::default(),
+            packet_kind: Signal::default(),
+            packet_status: Signal::default(),
+            packet_bad_dest: Signal::default(),
+            packet_total: Signal::default(),
+            page_read_enable: Signal::default(),
+            page_read_address: Signal::default(),
+            page_read_data: Signal::default(),
+            page_free_valid: Signal::default(),
+            page_free_page: Signal::default(),
+            cfg_valid: Signal::default(),
+            cfg_table: Signal::default(),
+            cfg_index: Signal::default(),
+            cfg_word: Signal::default(),
+            cfg_data: Signal::default(),
+            mac: Signal::default(),
+            ip: Signal::default(),
+            tx_valid: Signal::default(),
+            tx_ready: Signal::default(),
+            tx_data: Signal::default(),
+            tx_keep: Signal::default(),
+            tx_last: Signal::default(),
+            sent_valid: Signal::default(),
+            sent_ready: Signal::default(),
+            sent_slot: Signal::default(),
+            sent_qp: Signal::default(),
+            sent_kind: Signal::default(),
+            sent_psn: Signal::default(),
+            sent_status: Signal::default(),
+            sent_bad_dest: Signal::default(),
+            sent_total: Signal::default(),
+            count_packets: Signal::default(),
+            count_payload_bytes: Signal::default(),
+            count_frame_bytes: Signal::default(),
+            headers: Headers::default(),
+            header_fifo: Fifo::default(),
+            frame_fifo: Fifo::default(),
+            go: DFF::default(),
+            slot: DFF::default(),
+            payload_left: DFF::default(),
+            frame_left: DFF::default(),
+            room: DFF::default(),
+            roomy: DFF::default(),
+            next_slot: Signal::default(),
+            slots: Signal::default(),
+            row: Signal::default(),
+            beyond: Signal::default(),
+            marker: Signal::default(),
+            first: Signal::default(),
+            last: Signal::default(),
+            issue: Signal::default(),
+            payload_now: Signal::default(),
+            frame_now: Signal::default(),
+            low: Signal::default(),
+            filled: Signal::default(),
+            count: Signal::default(),
+            crc_count: Signal::default(),
+            flags: Signal::default(),
+            read: DFF::default(),
+            address: DFF::default(),
+            free: DFF::default(),
+            free_page: DFF::default(),
+            valids: array_init(|_| DFF::default()),
+            sides: array_init(|_| DFF::default()),
+            rotations: array_init(|_| DFF::default()),
+            rotate: Rotate::default(),
+            previous: DFF::default(),
+            low_shift: Signal::default(),
+            end_shift: Signal::default(),
+            low_mask: Signal::default(),
+            end_mask: Signal::default(),
+            lower: Signal::default(),
+            merged: DFF::default(),
+            merged_valid: DFF::default(),
+            merged_tail: DFF::default(),
+            crc_first: DFF::default(),
+            crc_valid: DFF::default(),
+            crc_last: DFF::default(),
+            crc_bytes: DFF::default(),
+            crc: Crc32::default(),
+            delay_valid: array_init(|_| DFF::default()),
+            delay_data: array_init(|_| DFF::default()),
+            delay_tail: array_init(|_| DFF::default()),
+            tail: Signal::default(),
+            places: Pack::default(),
+            rest: DFF::default(),
+            beat: DFF::default(),
+            beat_valid: DFF::default(),
+            beat_flags: Signal::default(),
+            closing: Signal::default(),
+            buffer: Fifo::default(),
+            pop: Signal::default(),
+            is_marker: Signal::default(),
+            is_last: Signal::default(),
+            sent: Fifo::default(),
+            packets: DFF::default(),
+            payload_bytes: DFF::default(),
+            frame_bytes: DFF::default(),
+            ones: Constant::new(ones(512).into()),
+            kept: Constant::new(kept.into()),
+            set: Constant::new(set.into()),
+            keep_all: Constant::new(ones(64).into()),
+            all_room: Constant::new(256.into()),
+            // The longest frame has 66 beats.
+            frame_room: Constant::new(72.into()),
+            icrc: Constant::new(4.into()),
+        }
+    }
+}
+
+impl Logic for Packetizer {
+    #[hdl_gen]
+    #[rustfmt::skip]
+    fn update(&mut self) {
+        dff_setup!(self, clk, go, slot, payload_left, frame_left, room, roomy, read, address, free, free_page, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest, beat, beat_valid, packets, payload_bytes, frame_bytes);
+        for k in 0..5 {
+            self.valids[k].clock.next = self.clk.val();
+            self.sides[k].clock.next = self.clk.val();
+        }
+        for k in 0..3 {
+            self.rotations[k].clock.next = self.clk.val();
+        }
+        for k in 0..7 {
+            self.delay_valid[k].clock.next = self.clk.val();
+            self.delay_data[k].clock.next = self.clk.val();
+            self.delay_tail[k].clock.next = self.clk.val();
+        }
+        self.headers.clk.next = self.clk.val();
+        self.headers.rst.next = self.rst.val();
+        self.header_fifo.clk.next = self.clk.val();
+        self.header_fifo.rst.next = self.rst.val();
+        self.frame_fifo.clk.next = self.clk.val();
+        self.frame_fifo.rst.next = self.rst.val();
+        self.rotate.clk.next = self.clk.val();
+        self.crc.clk.next = self.clk.val();
+        self.crc.rst.next = self.rst.val();
+        self.crc.enable.next = true;
+        self.buffer.clk.next = self.clk.val();
+        self.buffer.rst.next = self.rst.val();
+        self.sent.clk.next = self.clk.val();
+        self.sent.rst.next = self.rst.val();
+
+        // Headers are made ahead; up to 9 items are on their way to the FIFOs.
+        self.go.d.next = self.frame_fifo.free.val() >= 12;
+        self.packet_ready.next = self.go.q.val();
+        self.headers.packet_valid.next = self.packet_valid.val() && self.go.q.val();
+        self.headers.packet_marker.next = self.packet_marker.val();
+        self.headers.packet_page.next = self.packet_page.val();
+        self.headers.packet_bytes.next = self.packet_bytes.val();
+        self.headers.packet_qp.next = self.packet_qp.val();
+        self.headers.packet_operation.next = self.packet_operation.val();
+        self.headers.packet_ack_req.next = self.packet_ack_req.val();
+        self.headers.packet_psn.next = self.packet_psn.val();
+        self.headers.packet_remote_addr.next = self.packet_remote_addr.val();
+        self.headers.packet_rkey.next = self.packet_rkey.val();
+        self.headers.packet_message_bytes.next = self.packet_message_bytes.val();
+        self.headers.packet_imm.next = self.packet_imm.val();
+        self.headers.packet_has_imm.next = self.packet_has_imm.val();
+        self.headers.packet_has_reth.next = self.packet_has_reth.val();
+        self.headers.packet_slot.next = self.packet_slot.val();
+        self.headers.packet_kind.next = self.packet_kind.val();
+        self.headers.packet_status.next = self.packet_status.val();
+        self.headers.packet_bad_dest.next = self.packet_bad_dest.val();
+        self.headers.packet_total.next = self.packet_total.val();
+        self.headers.cfg_valid.next = self.cfg_valid.val();
+        self.headers.cfg_table.next = self.cfg_table.val();
+        self.headers.cfg_index.next = self.cfg_index.val();
+        self.headers.cfg_word.next = self.cfg_word.val();
+        self.headers.cfg_data.next = self.cfg_data.val();
+        self.headers.mac.next = self.mac.val();
+        self.headers.ip.next = self.ip.val();
+        self.header_fifo.in_valid.next = self.headers.out_valid.val();
+        self.header_fifo.in_data.next = self.headers.out_header.val();
+        self.frame_fifo.in_valid.next = self.headers.out_valid.val();
+        self.frame_fifo.in_data.next = self.headers.out_frame.val();
+
+        // Issue: the next beat of the frame, or the first one of the next.
+        self.marker.next = self.frame_fifo.out_data.val().get_bit(34);
+        self.slots.next = self.frame_fifo.out_data.val().get_bits::<7>(7);
+        self.beyond.next = bit_cast::<7, 1>(self.frame_fifo.out_data.val().get_bits::<1>(14));
+        self.first.next = !self.slot.q.val().any();
+        self.next_slot.next = self.slot.q.val() + 1;
+        self.last.next = self.next_slot.val() == self.slots.val();
+        self.issue.next = self.frame_fifo.out_valid.val() && (!self.first.val() || self.roomy.q.val());
+        self.frame_fifo.out_ready.next = self.issue.val() && self.last.val();
+        self.payload_now.next = self.payload_left.q.val();
+        self.frame_now.next = self.frame_left.q.val();
+        if self.first.val() {
+            self.payload_now.next = self.frame_fifo.out_data.val().get_bits::<13>(21);
+            self.frame_now.next = self.frame_fifo.out_data.val().get_bits::<13>(48);
+        }
+        self.filled.next = 64.into();
+        self.count.next = 64.into();
+        if self.issue.val() {
+            self.slot.d.next = self.next_slot.val();
+            if self.last.val() {
+                self.slot.d.next = 0.into();
+            }
+            self.payload_left.d.next = 0.into();
+            if self.payload_now.val() > 64 {
+                self.payload_left.d.next = self.payload_now.val() - 64;
+            }
+            self.frame_left.d.next = self.frame_now.val() - 64;
+        }
+        if self.payload_now.val() < 64 {
+            self.filled.next = self.payload_now.val().get_bits::<7>(0);
+        }
+        if self.last.val() {
+            self.count.next = self.frame_now.val().get_bits::<7>(0);
+        }
+        // Its row: the payload starts in the header's last beat.
+        self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
+        self.read.d.next = self.issue.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
+        self.address.d.next = (bit_cast::<13, 7>(self.frame_fifo.out_data.val().get_bits::<7>(0)) << 6)
+            | bit_cast::<13, 6>(self.row.val());
+        self.page_read_enable.next = self.read.q.val();
+        self.page_read_address.next = self.address.q.val();
+        self.free.d.next = self.issue.val() && self.last.val() && !self.marker.val();
+        self.free_page.d.next = self.frame_fifo.out_data.val().get_bits::<7>(0);
+        self.page_free_valid.next = self.free.q.val();
+        self.page_free_page.next = self.free_page.q.val();
+        // What comes from where in this beat.
+        self.low.next = bit_cast::<7, 6>(self.frame_fifo.out_data.val().get_bits::<6>(15));
+        if self.marker.val() || (self.first.val() && self.beyond.val().any()) {
+            self.low.next = 64.into();
+        }
+        // The CRC ends 4 bytes before the frame, which may be in the beat before the last.
+        self.crc_count.next = 64.into();
+        self.flags.next = 0.into();
+        if self.first.val() {
+            self.flags.next = self.flags.val() | 1;
+        }
+        if (self.slot.q.val() == 1) && self.beyond.val().any() {
+            self.flags.next = self.flags.val() | 2;
+        }
+        if self.slot.q.val() == self.beyond.val() {
+            self.flags.next = self.flags.val() | 4;
+        }
+        if self.marker.val() {
+            self.flags.next = self.flags.val() | 8;
+        }
+        if self.last.val() {
+            self.flags.next = self.flags.val() | 16;
+        }
+        if !self.marker.val() {
+            if self.frame_now.val() > self.icrc.val() {
+                self.flags.next = self.flags.val() | 64;
+                if self.frame_now.val() < 68 {
+                    self.flags.next = self.flags.val() | 32;
+                    self.crc_count.next = self.frame_now.val().get_bits::<7>(0) - 4;
+                }
+            } else {
+                self.flags.next = self.flags.val() | 128;
+            }
+        }
+        self.valids[0].d.next = self.issue.val();
+        self.sides[0].d.next = bit_cast::<SIDE, 7>(self.low.val())
+            | (bit_cast::<SIDE, 7>(self.filled.val()) << 7)
+            | (bit_cast::<SIDE, 8>(self.flags.val()) << 14)
+            | (bit_cast::<SIDE, 7>(self.count.val()) << 22)
+            | (bit_cast::<SIDE, 7>(self.crc_count.val()) << 29)
+            | (bit_cast::<SIDE, 13>(self.frame_fifo.out_data.val().get_bits::<13>(35)) << 36);
+        self.rotations[0].d.next = self.frame_fifo.out_data.val().get_bits::<6>(15);
+
+        // Rows come from memory and are moved behind the header.
+        for k in 1..5 {
+            self.valids[k].d.next = self.valids[k - 1].q.val();
+            self.sides[k].d.next = self.sides[k - 1].q.val();
+        }
+        for k in 1..3 {
+            self.rotations[k].d.next = self.rotations[k - 1].q.val();
+        }
+        self.rotate.data.next = self.page_read_data.val();
+        self.rotate.amount.next = self.rotations[2].q.val();
+
+        // Merge: the bytes below come from the header or the row before.
+        self.header_fifo.out_ready.next = self.valids[4].q.val() && self.sides[4].q.val().get_bit(16);
+        if self.valids[4].q.val() {
+            self.previous.d.next = self.rotate.result.val();
+        }
+        self.lower.next = self.previous.q.val();
+        if self.sides[4].q.val().get_bit(14) {
+            self.lower.next = self.header_fifo.out_data.val().get_bits::<512>(0);
+        }
+        if self.sides[4].q.val().get_bit(15) {
+            self.lower.next = bit_cast::<512, 80>(self.header_fifo.out_data.val().get_bits::<80>(512));
+        }
+        self.low_shift.next = bit_cast::<10, 7>(self.sides[4].q.val().get_bits::<7>(0)) << 3;
+        self.end_shift.next = bit_cast::<10, 7>(self.sides[4].q.val().get_bits::<7>(7)) << 3;
+        self.low_mask.next = !(self.ones.val() << self.low_shift.val());
+        self.end_mask.next = !(self.ones.val() << self.end_shift.val());
+        self.merged.d.next = ((self.lower.val() & self.low_mask.val())
+            | (self.rotate.result.val() & !self.low_mask.val()))
+            & self.end_mask.val();
+        self.merged_valid.d.next = self.valids[4].q.val();
+        self.crc_first.d.next = self.sides[4].q.val().get_bit(14);
+        self.crc_last.d.next = self.sides[4].q.val().get_bit(19);
+        self.crc_valid.d.next = self.valids[4].q.val() && self.sides[4].q.val().get_bit(20);
+        self.crc_bytes.d.next = self.sides[4].q.val().get_bits::<7>(29);
+        self.merged_tail.d.next = bit_cast::<TAIL, 2>(self.sides[4].q.val().get_bits::<2>(17))
+            | (bit_cast::<TAIL, 8>(self.sides[4].q.val().get_bits::<8>(21)) << 2)
+            | (bit_cast::<TAIL, 4>(self.sides[4].q.val().get_bits::<4>(31)) << 10)
+            | (bit_cast::<TAIL, 13>(self.sides[4].q.val().get_bits::<13>(36)) << 14);
+
+        // CRC: some bits of the first beat are not what is sent.
+        self.crc.in_valid.next = self.crc_valid.q.val();
+        self.crc.in_last.next = self.crc_last.q.val();
+        self.crc.in_count.next = self.crc_bytes.q.val();
+        self.crc.in_data.next = self.merged.q.val();
+        if self.crc_first.q.val() {
+            self.crc.in_data.next = (self.merged.q.val() & self.kept.val()) | self.set.val();
+        }
+        self.delay_valid[0].d.next = self.merged_valid.q.val();
+        self.delay_data[0].d.next = self.merged.q.val();
+        self.delay_tail[0].d.next = self.merged_tail.q.val();
+        for k in 1..7 {
+            self.delay_valid[k].d.next = self.delay_valid[k - 1].q.val();
+            self.delay_data[k].d.next = self.delay_data[k - 1].q.val();
+            self.delay_tail[k].d.next = self.delay_tail[k - 1].q.val();
+        }
+
+        // Tail: the CRC is there with the last beat that it covers; two bytes may be left over.
+        self.tail.next = self.delay_tail[6].q.val();
+        for k in 0..16 {
+            self.places.parts[k].next = 0.into();
+            if self.crc.out_valid.val() && (self.tail.val().get_bits::<4>(10) == k.to_bits()) {
+                self.places.parts[k].next = self.crc.out_crc.val();
+            }
+        }
+        if self.crc.out_valid.val() {
+            self.rest.d.next = self.crc.out_crc.val().get_bits::<16>(16);
+        }
+        self.closing.next = self.delay_data[6].q.val() | (self.places.whole.val() << 16);
+        if self.tail.val().get_bit(2) {
+            self.closing.next = bit_cast::<512, 16>(self.rest.q.val());
+        }
+        self.beat_flags.next = 0.into();
+        if self.tail.val().get_bit(1) {
+            self.beat_flags.next = self.beat_flags.val() | 1;
+        }
+        if self.tail.val().get_bit(0) {
+            self.beat_flags.next = self.beat_flags.val() | 2;
+        }
+        self.beat_valid.d.next = self.delay_valid[6].q.val();
+        self.beat.d.next = bit_cast::<OUTPUT, 512>(self.closing.val())
+            | (bit_cast::<OUTPUT, 7>(self.tail.val().get_bits::<7>(3)) << 512)
+            | (bit_cast::<OUTPUT, 2>(self.beat_flags.val()) << 519)
+            | (bit_cast::<OUTPUT, 13>(self.tail.val().get_bits::<13>(14)) << 521);
+
+        // Output: room was counted when the beat was issued.
+        self.buffer.in_valid.next = self.beat_valid.q.val();
+        self.buffer.in_data.next = self.beat.q.val();
+        self.is_last.next = self.buffer.out_data.val().get_bit(519);
+        self.is_marker.next = self.buffer.out_data.val().get_bit(520);
+        self.tx_valid.next = self.buffer.out_valid.val() && !self.is_marker.val();
+        self.tx_data.next = self.buffer.out_data.val().get_bits::<512>(0);
+        self.tx_keep.next = !(self.keep_all.val() << self.buffer.out_data.val().get_bits::<7>(512));
+        self.tx_last.next = self.is_last.val();
+        self.sent.in_valid.next = self.buffer.out_valid.val() && self.is_marker.val();
+        self.sent.in_data.next = self.buffer.out_data.val().get_bits::<SENT>(0);
+        self.buffer.out_ready.next = self.tx_ready.val();
+        if self.is_marker.val() {
+            self.buffer.out_ready.next = self.sent.in_ready.val();
+        }
+        self.pop.next = self.buffer.out_valid.val() && self.buffer.out_ready.val();
+        if self.issue.val() && !self.pop.val() {
+            self.room.d.next = self.room.q.val() - 1;
+        }
+        if !self.issue.val() && self.pop.val() {
+            self.room.d.next = self.room.q.val() + 1;
+        }
+        self.roomy.d.next = self.room.q.val() >= self.frame_room.val();
+
+        self.sent_valid.next = self.sent.out_valid.val();
+        self.sent.out_ready.next = self.sent_ready.val();
+        self.sent_total.next = self.sent.out_data.val().get_bits::<40>(0);
+        self.sent_slot.next = self.sent.out_data.val().get_bits::<8>(40);
+        self.sent_kind.next = self.sent.out_data.val().get_bits::<2>(48);
+        self.sent_bad_dest.next = self.sent.out_data.val().get_bits::<7>(50);
+        self.sent_status.next = self.sent.out_data.val().get_bits::<8>(57);
+        self.sent_qp.next = self.sent.out_data.val().get_bits::<8>(65);
+        self.sent_psn.next = self.sent.out_data.val().get_bits::<24>(73);
+
+        // Counters.
+        self.packets.d.next = 0.into();
+        self.payload_bytes.d.next = 0.into();
+        self.frame_bytes.d.next = 0.into();
+        if self.pop.val() && !self.is_marker.val() {
+            self.frame_bytes.d.next = bit_cast::<16, 7>(self.buffer.out_data.val().get_bits::<7>(512));
+            if self.is_last.val() {
+                self.packets.d.next = 1.into();
+                self.payload_bytes.d.next = bit_cast::<16, 13>(self.buffer.out_data.val().get_bits::<13>(521));
+            }
+        }
+        self.count_packets.next = self.packets.q.val();
+        self.count_payload_bytes.next = self.payload_bytes.q.val();
+        self.count_frame_bytes.next = self.frame_bytes.q.val();
+
+        if self.rst.val() {
+            self.go.d.next = false;
+            self.slot.d.next = 0.into();
+            self.room.d.next = self.all_room.val();
+            self.roomy.d.next = false;
+            self.read.d.next = false;
+            self.free.d.next = false;
+            for k in 0..5 {
+                self.valids[k].d.next = false;
+            }
+            self.merged_valid.d.next = false;
+            self.crc_valid.d.next = false;
+            for k in 0..7 {
+                self.delay_valid[k].d.next = false;
+            }
+            self.beat_valid.d.next = false;
+            self.packets.d.next = 0.into();
+            self.payload_bytes.d.next = 0.into();
+            self.frame_bytes.d.next = 0.into();
+        }
+    }
+}

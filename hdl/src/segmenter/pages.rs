@@ -1,0 +1,150 @@
+//! The payload pages.
+
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+use crate::primitive::{Ram, RamStyle, Rotate};
+
+/// 128 pages of 64 rows of 64 B, in two banks of even and odd rows, so that 64 bytes of any
+/// alignment are written in one cycle.
+///
+/// A part is written 3 cycles after it was given; 64 B a cycle in and out. A row is at
+/// `read_data` 2 cycles after its address.
+///
+/// # Inputs
+/// `clk`; the part: `write_data`, `write_mask` (0: none), `write_offset` (where byte 0 goes in its
+/// row), `write_low` (the page and row of byte 0), `write_high` (page and pair of rows of the bytes
+/// that go beyond it; that row is odd where the other is even); `read_enable`, `read_address` (page and row).
+///
+/// # Outputs
+/// `read_data`.
+#[derive(LogicBlock)]
+pub struct Pages {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// The part's bytes.
+    pub write_data: Signal<In, Bits<512>>,
+    /// Which of them are written.
+    pub write_mask: Signal<In, Bits<64>>,
+    /// The place of byte 0 in its row.
+    pub write_offset: Signal<In, Bits<6>>,
+    /// The row of byte 0.
+    pub write_low: Signal<In, Bits<13>>,
+    /// The pair of rows of what does not fit there.
+    pub write_high: Signal<In, Bits<12>>,
+    /// Whether to read.
+    pub read_enable: Signal<In, Bit>,
+    /// The row to read.
+    pub read_address: Signal<In, Bits<13>>,
+    /// That row.
+    pub read_data: Signal<Out, Bits<512>>,
+
+    // Two stages that bring bytes and mask to their place in the row.
+    rotate: Rotate<512, 6>,
+    a_mask: DFF<Bits<128>>,
+    a_shift: DFF<Bits<3>>,
+    a_even: DFF<Bits<12>>,
+    a_odd: DFF<Bits<12>>,
+    a_swap: DFF<Bit>,
+    b_even_mask: DFF<Bits<64>>,
+    b_odd_mask: DFF<Bits<64>>,
+    b_even: DFF<Bits<12>>,
+    b_odd: DFF<Bits<12>>,
+    coarse: Signal<Local, Bits<6>>,
+    mask: Signal<Local, Bits<128>>,
+
+    even: Ram<512, 64, 12>,
+    odd: Ram<512, 64, 12>,
+    read_odd: DFF<Bit>,
+    row: DFF<Bits<512>>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            write_data: Signal::default(),
+            write_mask: Signal::default(),
+            write_offset: Signal::default(),
+            write_low: Signal::default(),
+            write_high: Signal::default(),
+            read_enable: Signal::default(),
+            read_address: Signal::default(),
+            read_data: Signal::default(),
+            rotate: Rotate::default(),
+            a_mask: DFF::default(),
+            a_shift: DFF::default(),
+            a_even: DFF::default(),
+            a_odd: DFF::default(),
+            a_swap: DFF::default(),
+            b_even_mask: DFF::default(),
+            b_odd_mask: DFF::default(),
+            b_even: DFF::default(),
+            b_odd: DFF::default(),
+            coarse: Signal::default(),
+            mask: Signal::default(),
+            even: Ram::new(RamStyle::Ultra),
+            odd: Ram::new(RamStyle::Ultra),
+            read_odd: DFF::default(),
+            row: DFF::default(),
+        }
+    }
+}
+
+impl Logic for Pages {
+    #[hdl_gen]
+    #[rustfmt::skip]
+    fn update(&mut self) {
+        dff_setup!(self, clk, a_mask, a_shift, a_even, a_odd, a_swap, b_even_mask, b_odd_mask, b_even, b_odd, read_odd, row);
+        self.rotate.clk.next = self.clk.val();
+        self.even.clk.next = self.clk.val();
+        self.odd.clk.next = self.clk.val();
+
+        // Bytes and mask move by the offset, in two stages.
+        self.rotate.data.next = self.write_data.val();
+        self.rotate.amount.next = self.write_offset.val();
+        self.coarse.next = self.write_offset.val() & 0x38;
+        self.a_mask.d.next = bit_cast::<128, 64>(self.write_mask.val()) << self.coarse.val();
+        self.a_shift.d.next = self.write_offset.val().get_bits::<3>(0);
+        self.a_swap.d.next = self.write_low.val().get_bit(0);
+        if self.write_low.val().get_bit(0) {
+            self.a_odd.d.next = self.write_low.val().get_bits::<12>(1);
+            self.a_even.d.next = self.write_high.val();
+        } else {
+            self.a_even.d.next = self.write_low.val().get_bits::<12>(1);
+            self.a_odd.d.next = self.write_high.val();
+        }
+        self.mask.next = self.a_mask.q.val() << self.a_shift.q.val();
+        self.b_even.d.next = self.a_even.q.val();
+        self.b_odd.d.next = self.a_odd.q.val();
+        if self.a_swap.q.val() {
+            self.b_odd_mask.d.next = self.mask.val().get_bits::<64>(0);
+            self.b_even_mask.d.next = self.mask.val().get_bits::<64>(64);
+        } else {
+            self.b_even_mask.d.next = self.mask.val().get_bits::<64>(0);
+            self.b_odd_mask.d.next = self.mask.val().get_bits::<64>(64);
+        }
+
+        // Both banks take the same rotated bytes.
+        self.even.write_lanes.next = self.b_even_mask.q.val();
+        self.even.write_address.next = self.b_even.q.val();
+        self.even.write_data.next = self.rotate.result.val();
+        self.odd.write_lanes.next = self.b_odd_mask.q.val();
+        self.odd.write_address.next = self.b_odd.q.val();
+        self.odd.write_data.next = self.rotate.result.val();
+
+        // A row comes from one of them.
+        self.even.read_enable.next =
+            self.read_enable.val() && !self.read_address.val().get_bit(0);
+        self.even.read_address.next = self.read_address.val().get_bits::<12>(1);
+        self.odd.read_enable.next = self.read_enable.val() && self.read_address.val().get_bit(0);
+        self.odd.read_address.next = self.read_address.val().get_bits::<12>(1);
+        self.read_odd.d.next = self.read_address.val().get_bit(0);
+        if self.read_odd.q.val() {
+            self.row.d.next = self.odd.read_data.val();
+        } else {
+            self.row.d.next = self.even.read_data.val();
+        }
+        self.read_data.next = self.row.q.val();
+    }
+}
