@@ -33,5 +33,5 @@ fn the_job_of_the_readme_does_what_the_readme_says() {
         .collect();
     assert_eq!(payloads, ["0001410809450a0b46", "0e0f48"]);
     let explained = folder.drdma(&["explain", "job.json"]).stdout;
-    assert_eq!(String::from_utf8(explained).unwrap(), block("", "bounding boxes"));
+    assert_eq!(String::from_utf8(explained).unwrap(), block("", "bounding boxes: keys"));
 }

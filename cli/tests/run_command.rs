@@ -326,6 +326,21 @@ fn a_datagram_longer_than_the_mtu_is_an_error_and_nothing_of_the_request_is_sent
 }
 
 #[test]
+fn a_message_of_more_than_two_gigabytes_is_an_error() {
+    // 2^31 bytes would be the limit: 2^23 periods of 256 bytes, and one more.
+    let mut job = job(json!([{"verb": "post_send", "qp": "red", "wr_id": 1, "op": "send",
+            "rows_per_message": u32::MAX, "regions": [
+        {"type": "strided", "buffer": "large", "offset": 0, "period": 1, "count": (1 << 23) + 1,
+         "pattern": [{"offset": 0, "len": 256}]}]}]));
+    let buffers = job["buffers"].as_array_mut().unwrap();
+    buffers.push(json!({"name": "large", "size": (1 << 23) + 256}));
+    let run = Folder::new().run(&job);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stdout, "{\"wr_id\":1,\"status\":\"local_length_error\",\"bytes\":0}\n");
+    assert_eq!(run.frames.unwrap().len(), 0);
+}
+
+#[test]
 fn regions_with_different_numbers_of_elements_are_an_error_with_the_element_mask() {
     claim(
         json!([{"verb": "post_send", "qp": "red", "wr_id": 1, "op": "send",

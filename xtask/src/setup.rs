@@ -15,9 +15,9 @@ pub fn run() -> Result<(), Error> {
     let list = packages.join(", ");
     if !present("apt-get") {
         return Err(Error::Tools(format!(
-            "{list} missing, and there is no apt-get here to install it with: install {list} by \
-             this system's own means and run this again, or use the reference model, which needs \
-             none of it: `cargo run --release --bin drdma -- demo --device soft:`"
+            "the simulated card needs {list}, and there is no apt-get here to install them with: \
+             install them by this system's own means and run this again, or use the reference \
+             model, which needs none of them: `cargo xtask demo --device soft:`"
         )));
     }
     eprintln!("Installing what the simulated card needs: {list}");
