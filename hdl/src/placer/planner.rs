@@ -15,12 +15,14 @@
 //! window, and the pieces are placed anew in the next one.
 
 use super::{ENTRIES, FIELDS, LANES};
-use crate::primitive::{Cam, FirstSet, Lutram, Select};
+use crate::primitive::{Cam, Lutram, Pack, Select};
+use array_init::array_init;
+use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// Pieces in, pieces with answers out; see the module.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock)]
 pub struct Planner {
     /// Clock.
     pub clock: Signal<In, Clock>,
@@ -124,6 +126,10 @@ pub struct Planner {
     /// The window must be closed.
     full: DFF<Bit>,
     need: Signal<Local, Bits<LANES>>,
+    // Lanes that ask or have one below that asks within 1, 3, 7 lanes.
+    some: Signal<Local, Bits<LANES>>,
+    more: Signal<Local, Bits<LANES>>,
+    most: Signal<Local, Bits<LANES>>,
     first: Signal<Local, Bits<LANES>>,
     group: Signal<Local, Bits<LANES>>,
     is_last: Signal<Local, Bit>,
@@ -184,7 +190,10 @@ pub struct Planner {
     near: DFF<Bits<13>>,
     far: DFF<Bits<13>>,
     parity: DFF<Bit>,
-    encoder: FirstSet<ENTRIES, 7>,
+    /// For each bit of an entry's number, the entries that have it.
+    numbers: [Constant<Bits<ENTRIES>>; 7],
+    numbered: Pack<7, 1, 7>,
+    found: Signal<Local, Bit>,
     hit: Signal<Local, Bit>,
     create: Signal<Local, Bit>,
     follows: Signal<Local, Bit>,
@@ -210,6 +219,145 @@ pub struct Planner {
     close_entries: DFF<Bits<7>>,
 }
 
+impl Default for Planner {
+    fn default() -> Self {
+        let number = |i: usize| {
+            let has = (0..ENTRIES).filter(|entry| entry >> i & 1 == 1);
+            has.fold(BigUint::ZERO, |mask, entry| mask | BigUint::from(1_u32) << entry)
+        };
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            step: Signal::default(),
+            piece_valid: Signal::default(),
+            piece_ready: Signal::default(),
+            piece_used: Signal::default(),
+            piece_same: Signal::default(),
+            piece_block: array_init(|_| Signal::default()),
+            piece_equal: array_init(|_| Signal::default()),
+            piece_offset: Signal::default(),
+            piece_len: Signal::default(),
+            piece_pos: Signal::default(),
+            piece_fields: Signal::default(),
+            piece_request_end: Signal::default(),
+            piece_end: Signal::default(),
+            piece_chunk_start: Signal::default(),
+            piece_chunk_blocks: Signal::default(),
+            room: Signal::default(),
+            may_open: Signal::default(),
+            opened: Signal::default(),
+            closed: Signal::default(),
+            passed: Signal::default(),
+            answer_lanes: Signal::default(),
+            answer_entry: Signal::default(),
+            answer_place: Signal::default(),
+            out_valid: Signal::default(),
+            out_used: Signal::default(),
+            out_offset: Signal::default(),
+            out_len: Signal::default(),
+            out_pos: Signal::default(),
+            out_fields: Signal::default(),
+            out_end: Signal::default(),
+            out_close: Signal::default(),
+            out_entries: Signal::default(),
+            list_write: Signal::default(),
+            list_index: Signal::default(),
+            list_block: Signal::default(),
+            list_place: Signal::default(),
+            list_follows: Signal::default(),
+            open: DFF::default(),
+            known: DFF::default(),
+            asked: DFF::default(),
+            fresh: DFF::default(),
+            reserved: DFF::default(),
+            beats: DFF::default(),
+            idle: DFF::default(),
+            after_end: DFF::default(),
+            probing: DFF::default(),
+            full: DFF::default(),
+            need: Signal::default(),
+            some: Signal::default(),
+            more: Signal::default(),
+            most: Signal::default(),
+            first: Signal::default(),
+            group: Signal::default(),
+            is_last: Signal::default(),
+            on_the_way: Signal::default(),
+            overflow: Signal::default(),
+            wanted: Signal::default(),
+            issue_question: Signal::default(),
+            issue_probe: Signal::default(),
+            issue_beat: Signal::default(),
+            issue_close: Signal::default(),
+            issue_open: Signal::default(),
+            pick_group: Select::default(),
+            pick_block: Select::default(),
+            grow: Signal::default(),
+            shrink: Signal::default(),
+            query: DFF::default(),
+            query_probe: DFF::default(),
+            query_block: DFF::default(),
+            query_lanes: DFF::default(),
+            query_beat: DFF::default(),
+            query_used: DFF::default(),
+            query_offset: DFF::default(),
+            query_len: DFF::default(),
+            query_pos: DFF::default(),
+            query_fields: DFF::default(),
+            query_end: DFF::default(),
+            query_close: DFF::default(),
+            directory: Cam::default(),
+            search: DFF::default(),
+            search_probe: DFF::default(),
+            search_block: DFF::default(),
+            search_successor: DFF::default(),
+            search_lanes: DFF::default(),
+            search_beat: DFF::default(),
+            search_used: DFF::default(),
+            search_offset: DFF::default(),
+            search_len: DFF::default(),
+            search_pos: DFF::default(),
+            search_fields: DFF::default(),
+            search_end: DFF::default(),
+            search_close: DFF::default(),
+            repeats: DFF::default(),
+            follows_ahead: DFF::default(),
+            follows_last: DFF::default(),
+            ahead_new: DFF::default(),
+            entries: DFF::default(),
+            last_valid: DFF::default(),
+            last_successor: DFF::default(),
+            near: DFF::default(),
+            far: DFF::default(),
+            parity: DFF::default(),
+            numbers: array_init(|i| Constant::new(number(i).into())),
+            numbered: Pack::default(),
+            found: Signal::default(),
+            hit: Signal::default(),
+            create: Signal::default(),
+            follows: Signal::default(),
+            place: Signal::default(),
+            index: Signal::default(),
+            places: Lutram::default(),
+            answer: DFF::default(),
+            answer_hit: DFF::default(),
+            answer_probe: DFF::default(),
+            answer_group: DFF::default(),
+            answer_index: DFF::default(),
+            answer_parity: DFF::default(),
+            beat: DFF::default(),
+            used: DFF::default(),
+            offset: DFF::default(),
+            len: DFF::default(),
+            pos: DFF::default(),
+            fields: DFF::default(),
+            last_pieces: DFF::default(),
+            close: DFF::default(),
+            close_entries: DFF::default(),
+        }
+    }
+}
+
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
@@ -230,7 +378,10 @@ impl Logic for Planner {
         // Which lanes must ask, which one is first, and who shares its block.
         self.need.next = (self.piece_used.val() & !(self.piece_same.val() & self.known.q.val()))
             & !self.asked.q.val();
-        self.first.next = self.need.val() & (!self.need.val() + 1);
+        self.some.next = self.need.val() | (self.need.val() << 1);
+        self.more.next = self.some.val() | (self.some.val() << 2);
+        self.most.next = self.more.val() | (self.more.val() << 4);
+        self.first.next = self.need.val() & !((self.most.val() | (self.most.val() << 8)) << 1);
         self.pick_group.choice.next = self.first.val();
         self.pick_block.choice.next = self.first.val();
         for i in 0..16 {
@@ -376,8 +527,12 @@ impl Logic for Planner {
         }
 
         // Search: found, or a new entry.
-        self.encoder.bits.next = self.directory.found.val();
-        self.hit.next = self.encoder.any.val() || self.repeats.q.val();
+        self.found.next = self.directory.found.val().any();
+        for i in 0..7 {
+            self.numbered.parts[i].next =
+                (self.directory.found.val() & self.numbers[i].val()).any().into();
+        }
+        self.hit.next = self.found.val() || self.repeats.q.val();
         self.create.next = self.search.q.val() && !self.hit.val() && !self.search_probe.q.val();
         self.follows.next = self.follows_last.q.val();
         if self.ahead_new.q.val() {
@@ -388,8 +543,8 @@ impl Logic for Planner {
             self.place.next = self.near.q.val();
         }
         self.index.next = self.entries.q.val();
-        if self.encoder.any.val() {
-            self.index.next = self.encoder.index.val();
+        if self.found.val() {
+            self.index.next = self.numbered.whole.val();
         } else if self.repeats.q.val() {
             self.index.next = self.answer_index.q.val();
         }

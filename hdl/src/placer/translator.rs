@@ -79,6 +79,10 @@ pub struct Translator {
     // The entry to flush.
     pick_entry: Select<LANES, 8>,
     shares: Pack<LANES, 1, LANES>,
+    // Lanes that wait or have one below that waits within 1, 3, 7 lanes.
+    some_below: Signal<Local, Bits<LANES>>,
+    more_below: Signal<Local, Bits<LANES>>,
+    most_below: Signal<Local, Bits<LANES>>,
     first: Signal<Local, Bits<LANES>>,
     flush: DFF<Bit>,
     flush_entry: DFF<Bits<8>>,
@@ -145,6 +149,9 @@ impl Default for Translator {
             go: Signal::default(),
             pick_entry: Select::default(),
             shares: Pack::default(),
+            some_below: Signal::default(),
+            more_below: Signal::default(),
+            most_below: Signal::default(),
             first: Signal::default(),
             flush: DFF::default(),
             flush_entry: DFF::default(),
@@ -192,7 +199,11 @@ impl Logic for Translator {
         self.step.next = self.go.val();
         self.close.next = self.in_close.val() && self.go.val();
 
-        self.first.next = self.waiting.whole.val() & (!self.waiting.whole.val() + 1);
+        self.some_below.next = self.waiting.whole.val() | (self.waiting.whole.val() << 1);
+        self.more_below.next = self.some_below.val() | (self.some_below.val() << 2);
+        self.most_below.next = self.more_below.val() | (self.more_below.val() << 4);
+        self.first.next = self.waiting.whole.val()
+            & !((self.most_below.val() | (self.most_below.val() << 8)) << 1);
         for i in 0..16 {
             self.lanes[i].clock.next = self.clock.val();
             self.lanes[i].reset.next = self.reset.val();
@@ -204,7 +215,7 @@ impl Logic for Translator {
             self.lanes[i].offset.next = self.in_offset.val().get_bits::<8>(i * 8);
             self.lanes[i].len.next = self.in_len.val().get_bits::<7>(i * 7);
             self.lanes[i].close.next = self.in_close.val();
-            self.lanes[i].taken.next = self.first.val().any() && self.shares.whole.val().get_bit(i);
+            self.lanes[i].taken.next = self.shares.whole.val().get_bit(i);
             self.waiting.parts[i].next = self.lanes[i].waiting.val().into();
             self.rams.parts[i].next = self.lanes[i].ram.val();
         }
