@@ -5,10 +5,10 @@
 //! the gather and boxes to the reader.
 //!
 //! ```text
-//! beat -> Splitter -> Planner -> Translator -> FIFO -> placed
-//!                        |           | words
-//!                        | entries   v
-//!                        +-------> Boxes -> box
+//! beat -> Splitter -> Planner -> Directory -> Translator -> FIFO -> placed
+//!                                    |           | words
+//!                                    | entries   v
+//!                                    +-------> Boxes -> box
 //! ```
 //!
 //! Host memory is seen in aligned blocks of 256 B. A window's *directory* maps up to 112 blocks to
@@ -33,6 +33,7 @@
 //! The two placed beats of a beat whose fragments cross blocks may lie in different windows.
 
 mod boxes;
+mod directory;
 mod lane;
 mod planner;
 mod splitter;
@@ -42,6 +43,7 @@ mod translator;
 mod tests;
 
 pub use boxes::Boxes;
+pub use directory::Directory;
 pub use lane::Lane;
 pub use planner::Planner;
 pub use splitter::Splitter;
@@ -58,6 +60,9 @@ const ENTRIES: usize = 112;
 /// Bits that pass through: dest 10, slot 8, bytes 7, unit_end, message_start, message_end,
 /// request_end, dest_end, message_bytes 32, status 8, bad_dest 7.
 const FIELDS: usize = 77;
+/// Pieces on the way: offsets in their blocks 128, lengths 112, positions 96, fields, lanes used
+/// 16, end of beat.
+const PIECES: usize = 128 + 112 + 96 + FIELDS + LANES + 1;
 /// A placed beat: addresses in the window 240, lengths 112, positions 96, fields, window 2, end of
 /// beat, end of window.
 const PLACED: usize = 240 + 112 + 96 + FIELDS + 4;
@@ -172,6 +177,7 @@ pub struct Placer {
 
     splitter: Splitter,
     planner: Planner,
+    directory: Directory,
     translator: Translator,
     boxes: Boxes,
     buffer: Fifo<PLACED, 12, 13>,
@@ -217,7 +223,7 @@ impl Logic for Placer {
         self.splitter.beat_chunk_start.next = self.beat_chunk_start.val();
         self.splitter.beat_chunk_blocks.next = self.beat_chunk_blocks.val();
 
-        // Pieces to answers.
+        // Pieces to questions.
         self.planner.clock.next = self.clock.val();
         self.planner.reset.next = self.reset.val();
         self.planner.step.next = self.translator.step.val();
@@ -243,32 +249,44 @@ impl Logic for Placer {
         self.counted.d.next = self.planner.closed.val();
         self.count_windows.next = self.counted.q.val();
 
+        // Questions to answers.
+        self.directory.clock.next = self.clock.val();
+        self.directory.reset.next = self.reset.val();
+        self.directory.step.next = self.translator.step.val();
+        self.directory.ask.next = self.planner.ask.val();
+        self.directory.ask_probe.next = self.planner.ask_probe.val();
+        self.directory.ask_block.next = self.planner.ask_block.val();
+        self.directory.ask_lanes.next = self.planner.ask_lanes.val();
+        self.directory.pass.next = self.planner.pass.val();
+        self.directory.pass_pieces.next = self.planner.pass_pieces.val();
+        self.directory.ask_close.next = self.planner.closed.val();
+        self.planner.on_the_way.next = self.directory.on_the_way.val();
+        self.planner.answered.next = self.directory.answered.val();
+        self.planner.answered_hit.next = self.directory.answered_hit.val();
+        self.planner.answered_probe.next = self.directory.answered_probe.val();
+        self.planner.answered_lanes.next = self.directory.answered_lanes.val();
+
         // Answers to placed beats.
         self.translator.clock.next = self.clock.val();
         self.translator.reset.next = self.reset.val();
-        self.translator.answer_lanes.next = self.planner.answer_lanes.val();
-        self.translator.answer_entry.next = self.planner.answer_entry.val();
-        self.translator.answer_place.next = self.planner.answer_place.val();
-        self.translator.in_valid.next = self.planner.out_valid.val();
-        self.translator.in_used.next = self.planner.out_used.val();
-        self.translator.in_offset.next = self.planner.out_offset.val();
-        self.translator.in_len.next = self.planner.out_len.val();
-        self.translator.in_pos.next = self.planner.out_pos.val();
-        self.translator.in_fields.next = self.planner.out_fields.val();
-        self.translator.in_end.next = self.planner.out_end.val();
-        self.translator.in_close.next = self.planner.out_close.val();
-        self.translator.in_entries.next = self.planner.out_entries.val();
+        self.translator.answer_lanes.next = self.directory.answer_lanes.val();
+        self.translator.answer_entry.next = self.directory.answer_entry.val();
+        self.translator.answer_place.next = self.directory.answer_place.val();
+        self.translator.in_valid.next = self.directory.out_valid.val();
+        self.translator.in_pieces.next = self.directory.out_pieces.val();
+        self.translator.in_close.next = self.directory.out_close.val();
+        self.translator.in_entries.next = self.directory.out_entries.val();
 
         // Needed words to boxes.
         self.boxes.clock.next = self.clock.val();
         self.boxes.reset.next = self.reset.val();
         self.boxes.max_read.next = self.max_read.val();
         self.boxes.merge_threshold.next = self.merge_threshold.val();
-        self.boxes.list_write.next = self.planner.list_write.val();
-        self.boxes.list_index.next = self.planner.list_index.val();
-        self.boxes.list_block.next = self.planner.list_block.val();
-        self.boxes.list_place.next = self.planner.list_place.val();
-        self.boxes.list_follows.next = self.planner.list_follows.val();
+        self.boxes.list_write.next = self.directory.list_write.val();
+        self.boxes.list_index.next = self.directory.list_index.val();
+        self.boxes.list_block.next = self.directory.list_block.val();
+        self.boxes.list_place.next = self.directory.list_place.val();
+        self.boxes.list_follows.next = self.directory.list_follows.val();
         self.boxes.window_valid.next = self.translator.window_valid.val();
         self.translator.window_ready.next = self.boxes.window_ready.val();
         self.boxes.window.next = self.translator.window.val();
@@ -317,10 +335,10 @@ impl Logic for Placer {
 
         // Accounts.
         self.taken.next = self.buffer.out_valid.val() && self.placed_ready.val();
-        if self.planner.passed.val() && !self.taken.val() {
+        if self.planner.pass.val() && !self.taken.val() {
             self.room.d.next = self.room.q.val() - 1;
         }
-        if self.taken.val() && !self.planner.passed.val() {
+        if self.taken.val() && !self.planner.pass.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
         if self.planner.opened.val() && !self.window_free.val() {
