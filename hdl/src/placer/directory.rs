@@ -6,8 +6,8 @@
 //!
 //! One question per cycle; the answer comes 3 cycles later, together with the pieces that passed
 //! with the question. *Search* finds the block among those of the window, or gives it the next
-//! entry and the next place. `step` low freezes everything. Must not be asked for a new entry
-//! when it is full.
+//! entry and the next place. Nothing here ever waits. Must not be asked for a new entry when it is
+//! full.
 
 use super::{ENTRIES, LANES, PIECES};
 use crate::primitive::{Cam, Lutram, Pack};
@@ -23,8 +23,6 @@ pub struct Directory {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Whether everything moves.
-    pub step: Signal<In, Bit>,
 
     /// A block is asked for.
     pub ask: Signal<In, Bit>,
@@ -145,7 +143,6 @@ impl Default for Directory {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            step: Signal::default(),
             ask: Signal::default(),
             ask_probe: Signal::default(),
             ask_block: Signal::default(),
@@ -240,32 +237,30 @@ impl Logic for Directory {
 
         // Query.
         self.tags.clk.next = self.clock.val();
-        self.tags.enable.next = self.step.val() && self.query.q.val();
+        self.tags.enable.next = self.query.q.val();
         self.tags.key.next = self.query_block.q.val();
-        if self.step.val() {
-            self.query.d.next = self.ask.val();
-            self.query_probe.d.next = self.ask_probe.val();
-            self.query_block.d.next = self.ask_block.val();
-            self.query_lanes.d.next = self.ask_lanes.val();
-            self.query_beat.d.next = self.pass.val();
-            self.query_pieces.d.next = self.pass_pieces.val();
-            self.query_close.d.next = self.ask_close.val();
+        self.query.d.next = self.ask.val();
+        self.query_probe.d.next = self.ask_probe.val();
+        self.query_block.d.next = self.ask_block.val();
+        self.query_lanes.d.next = self.ask_lanes.val();
+        self.query_beat.d.next = self.pass.val();
+        self.query_pieces.d.next = self.pass_pieces.val();
+        self.query_close.d.next = self.ask_close.val();
 
-            self.search.d.next = self.query.q.val();
-            self.search_probe.d.next = self.query_probe.q.val();
-            self.search_block.d.next = self.query_block.q.val();
-            self.search_successor.d.next = self.query_block.q.val() + 1;
-            self.search_lanes.d.next = self.query_lanes.q.val();
-            self.search_beat.d.next = self.query_beat.q.val();
-            self.search_pieces.d.next = self.query_pieces.q.val();
-            self.search_close.d.next = self.query_close.q.val();
-            self.repeats.d.next =
-                self.search.q.val() && (self.query_block.q.val() == self.search_block.q.val());
-            self.follows_ahead.d.next =
-                self.search.q.val() && (self.query_block.q.val() == self.search_successor.q.val());
-            self.follows_last.d.next = self.last_valid.q.val()
-                && (self.query_block.q.val() == self.last_successor.q.val());
-        }
+        self.search.d.next = self.query.q.val();
+        self.search_probe.d.next = self.query_probe.q.val();
+        self.search_block.d.next = self.query_block.q.val();
+        self.search_successor.d.next = self.query_block.q.val() + 1;
+        self.search_lanes.d.next = self.query_lanes.q.val();
+        self.search_beat.d.next = self.query_beat.q.val();
+        self.search_pieces.d.next = self.query_pieces.q.val();
+        self.search_close.d.next = self.query_close.q.val();
+        self.repeats.d.next =
+            self.search.q.val() && (self.query_block.q.val() == self.search_block.q.val());
+        self.follows_ahead.d.next =
+            self.search.q.val() && (self.query_block.q.val() == self.search_successor.q.val());
+        self.follows_last.d.next =
+            self.last_valid.q.val() && (self.query_block.q.val() == self.last_successor.q.val());
 
         // Search: found, or a new entry.
         self.found.next = self.tags.found.val().any();
@@ -289,48 +284,46 @@ impl Logic for Directory {
         } else if self.repeats.q.val() {
             self.index.next = self.answer_index.q.val();
         }
-        self.tags.write_enable.next = self.step.val() && self.create.val();
+        self.tags.write_enable.next = self.create.val();
         self.tags.write_index.next = self.entries.q.val();
         self.tags.write_key.next = self.search_block.q.val();
-        self.tags.clear.next = self.reset.val() || (self.step.val() && self.search_close.q.val());
+        self.tags.clear.next = self.reset.val() || self.search_close.q.val();
         self.places.clk.next = self.clock.val();
-        self.places.write_enable.next = self.step.val() && self.create.val();
+        self.places.write_enable.next = self.create.val();
         self.places.write_address.next = self.entries.q.val();
         self.places.write_data.next = self.place.val();
-        self.list_write.next = self.step.val() && self.create.val();
+        self.list_write.next = self.create.val();
         self.list_index.next = (bit_cast::<8, 1>(self.parity.q.val().into()) << 7)
             | bit_cast::<8, 7>(self.entries.q.val());
         self.list_block.next = self.search_block.q.val();
         self.list_place.next = self.place.val();
         self.list_follows.next = self.follows.val();
-        if self.step.val() {
-            self.ahead_new.d.next = self.create.val();
-            if self.create.val() {
-                self.entries.d.next = self.entries.q.val() + 1;
-                self.last_valid.d.next = true;
-                self.last_successor.d.next = self.search_successor.q.val();
-                self.near.d.next = self.place.val() + 64;
-                self.far.d.next = self.place.val() + 73;
-            }
-            if self.search_close.q.val() {
-                self.entries.d.next = 0.into();
-                self.last_valid.d.next = false;
-                self.near.d.next = 0.into();
-                self.far.d.next = 0.into();
-                self.parity.d.next = !self.parity.q.val();
-            }
-
-            self.answer.d.next = self.search.q.val();
-            self.answer_hit.d.next = self.hit.val();
-            self.answer_probe.d.next = self.search_probe.q.val();
-            self.answer_group.d.next = self.search_lanes.q.val();
-            self.answer_index.d.next = self.index.val();
-            self.answer_parity.d.next = self.parity.q.val();
-            self.beat.d.next = self.search_beat.q.val();
-            self.pieces.d.next = self.search_pieces.q.val();
-            self.close.d.next = self.search_close.q.val();
-            self.close_entries.d.next = self.entries.q.val();
+        self.ahead_new.d.next = self.create.val();
+        if self.create.val() {
+            self.entries.d.next = self.entries.q.val() + 1;
+            self.last_valid.d.next = true;
+            self.last_successor.d.next = self.search_successor.q.val();
+            self.near.d.next = self.place.val() + 64;
+            self.far.d.next = self.place.val() + 73;
         }
+        if self.search_close.q.val() {
+            self.entries.d.next = 0.into();
+            self.last_valid.d.next = false;
+            self.near.d.next = 0.into();
+            self.far.d.next = 0.into();
+            self.parity.d.next = !self.parity.q.val();
+        }
+
+        self.answer.d.next = self.search.q.val();
+        self.answer_hit.d.next = self.hit.val();
+        self.answer_probe.d.next = self.search_probe.q.val();
+        self.answer_group.d.next = self.search_lanes.q.val();
+        self.answer_index.d.next = self.index.val();
+        self.answer_parity.d.next = self.parity.q.val();
+        self.beat.d.next = self.search_beat.q.val();
+        self.pieces.d.next = self.search_pieces.q.val();
+        self.close.d.next = self.search_close.q.val();
+        self.close_entries.d.next = self.entries.q.val();
 
         // Answer.
         self.on_the_way.next = self.query.q.val() || self.search.q.val() || self.answer.q.val();

@@ -5,10 +5,10 @@
 //! the gather and boxes to the reader.
 //!
 //! ```text
-//! beat -> Splitter -> Planner -> Directory -> Translator -> FIFO -> placed
-//!                                    |           | words
-//!                                    | entries   v
-//!                                    +-------> Boxes -> box
+//! beat -> Splitter -> Planner -> Directory -> FIFO -> Translator -> FIFO -> placed
+//!                                    |                   | words
+//!                                    | entries           v
+//!                                    +---------------> Boxes -> box
 //! ```
 //!
 //! Host memory is seen in aligned blocks of 256 B. A window's *directory* maps up to 112 blocks to
@@ -49,7 +49,7 @@ pub use planner::Planner;
 pub use splitter::Splitter;
 pub use translator::Translator;
 
-use crate::primitive::Fifo;
+use crate::primitive::{Concat, Fifo, Pack};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -178,10 +178,15 @@ pub struct Placer {
     splitter: Splitter,
     planner: Planner,
     directory: Directory,
+    answer: Concat<PIECES, LANES, 13, 17, 476>,
+    /// With an answer: entry, entries of a closed window, pieces pass, window closes.
+    state: Signal<Local, Bits<17>>,
+    answers: Fifo<476, 4, 5>,
+    go: DFF<Bit>,
     translator: Translator,
     boxes: Boxes,
     buffer: Fifo<PLACED, 12, 13>,
-    rams: crate::primitive::Pack<LANES, 17, 272>,
+    rams: Pack<LANES, 17, 272>,
     /// Beats that the buffer can still take, less those on the way to it.
     room: DFF<Bits<13>>,
     /// Windows that are not free.
@@ -198,7 +203,7 @@ pub struct Placer {
 impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, room, windows, closing, counted);
+        dff_setup!(self, clock, go, room, windows, closing, counted);
 
         // Beats to pieces.
         self.splitter.clock.next = self.clock.val();
@@ -226,7 +231,7 @@ impl Logic for Placer {
         // Pieces to questions.
         self.planner.clock.next = self.clock.val();
         self.planner.reset.next = self.reset.val();
-        self.planner.step.next = self.translator.step.val();
+        self.planner.go.next = self.go.q.val();
         self.planner.piece_valid.next = self.splitter.piece_valid.val();
         self.splitter.piece_ready.next = self.planner.piece_ready.val();
         self.planner.piece_used.next = self.splitter.piece_used.val();
@@ -252,7 +257,6 @@ impl Logic for Placer {
         // Questions to answers.
         self.directory.clock.next = self.clock.val();
         self.directory.reset.next = self.reset.val();
-        self.directory.step.next = self.translator.step.val();
         self.directory.ask.next = self.planner.ask.val();
         self.directory.ask_probe.next = self.planner.ask_probe.val();
         self.directory.ask_block.next = self.planner.ask_block.val();
@@ -269,13 +273,35 @@ impl Logic for Placer {
         // Answers to placed beats.
         self.translator.clock.next = self.clock.val();
         self.translator.reset.next = self.reset.val();
-        self.translator.answer_lanes.next = self.directory.answer_lanes.val();
-        self.translator.answer_entry.next = self.directory.answer_entry.val();
-        self.translator.answer_place.next = self.directory.answer_place.val();
-        self.translator.in_valid.next = self.directory.out_valid.val();
-        self.translator.in_pieces.next = self.directory.out_pieces.val();
-        self.translator.in_close.next = self.directory.out_close.val();
-        self.translator.in_entries.next = self.directory.out_entries.val();
+        self.state.next = bit_cast::<17, 8>(self.directory.answer_entry.val())
+            | (bit_cast::<17, 7>(self.directory.out_entries.val()) << 8)
+            | (bit_cast::<17, 1>(self.directory.out_valid.val().into()) << 15)
+            | (bit_cast::<17, 1>(self.directory.out_close.val().into()) << 16);
+        self.answer.a.next = self.directory.out_pieces.val();
+        self.answer.b.next = self.directory.answer_lanes.val();
+        self.answer.c.next = self.directory.answer_place.val();
+        self.answer.d.next = self.state.val();
+        self.answers.clk.next = self.clock.val();
+        self.answers.rst.next = self.reset.val();
+        self.answers.in_valid.next = self.directory.answer_lanes.val().any()
+            || self.directory.out_valid.val()
+            || self.directory.out_close.val();
+        self.answers.in_data.next = self.answer.whole.val();
+        self.answers.out_ready.next = self.translator.step.val();
+        // Five are on the way before this is seen.
+        self.go.d.next = self.answers.free.val() > 6;
+        self.translator.in_pieces.next = self.answers.out_data.val().get_bits::<PIECES>(0);
+        self.translator.answer_lanes.next = 0.into();
+        self.translator.in_valid.next = false;
+        self.translator.in_close.next = false;
+        if self.answers.out_valid.val() {
+            self.translator.answer_lanes.next = self.answers.out_data.val().get_bits::<LANES>(430);
+            self.translator.in_valid.next = self.answers.out_data.val().get_bit(474);
+            self.translator.in_close.next = self.answers.out_data.val().get_bit(475);
+        }
+        self.translator.answer_place.next = self.answers.out_data.val().get_bits::<13>(446);
+        self.translator.answer_entry.next = self.answers.out_data.val().get_bits::<8>(459);
+        self.translator.in_entries.next = self.answers.out_data.val().get_bits::<7>(467);
 
         // Needed words to boxes.
         self.boxes.clock.next = self.clock.val();
@@ -356,6 +382,7 @@ impl Logic for Placer {
         }
 
         if self.reset.val() {
+            self.go.d.next = false;
             self.room.d.next = 4096.into();
             self.windows.d.next = 0.into();
             self.closing.d.next = 0.into();

@@ -20,8 +20,8 @@ pub struct Planner {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Whether the stages behind move.
-    pub step: Signal<In, Bit>,
+    /// Whether there is room for what is issued.
+    pub go: Signal<In, Bit>,
 
     /// Pieces are offered; fields as in `Splitter`.
     pub piece_valid: Signal<In, Bit>,
@@ -158,7 +158,7 @@ impl Logic for Planner {
         self.issue_beat.next = false;
         self.issue_close.next = false;
         self.issue_open.next = false;
-        if self.step.val() {
+        if self.go.val() {
             if !self.open.q.val() {
                 self.issue_open.next = self.piece_valid.val() && self.may_open.val();
             } else if self.full.q.val() {
@@ -211,17 +211,15 @@ impl Logic for Planner {
         }
         // A question that found its block did not need the entry.
         self.grow.next = self.issue_question.val();
-        self.shrink.next = self.step.val()
-            && self.answered.val()
-            && self.answered_hit.val()
-            && !self.answered_probe.val();
+        self.shrink.next =
+            self.answered.val() && self.answered_hit.val() && !self.answered_probe.val();
         if self.grow.val() && !self.shrink.val() {
             self.reserved.d.next = self.reserved.q.val() + 1;
         }
         if self.shrink.val() && !self.grow.val() {
             self.reserved.d.next = self.reserved.q.val() - 1;
         }
-        if self.step.val() && self.answered.val() && self.answered_probe.val() {
+        if self.answered.val() && self.answered_probe.val() {
             self.probing.d.next = false;
             if self.answered_hit.val() {
                 self.asked.d.next = self.asked.q.val() | self.answered_lanes.val();

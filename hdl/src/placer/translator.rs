@@ -1,8 +1,8 @@
 //! Gives every piece its address in the segmented memory and collects which words are needed.
 //!
 //! The lanes' collected words go to the window's word memory one entry per cycle, the words of
-//! all lanes that wait with the same entry at once. `step` falls when a lane that still waits is
-//! to take another block. The last placed beat is held back until it is known whether its window
+//! all lanes that wait with the same entry at once. What is offered is not taken while
+//! a lane that still waits is to take another block. The last placed beat is held back until it is known whether its window
 //! ends with it.
 
 use super::lane::Lane;
