@@ -18,10 +18,10 @@
 //! **Throughput.** A beat a cycle, plus a cycle if fragments of it cross into the next block, plus
 //! a cycle for each block but the first that it needs and whose number its lane did not have just
 //! before (lanes with the same block count once). Boxes: 2 cycles a block, 2 for each further
-//! run. A change of window costs about 5 cycles.
+//! run. A change of window costs about 10 cycles.
 //!
-//! **Latency.** A beat is held until its window closes: it is of no use before. Then the first box
-//! comes after about 12 cycles.
+//! **Latency.** A beat is held until its window closes: it is of no use before. A lone request's
+//! box comes 32 cycles after its beat, 8 of which are the wait for another beat.
 //!
 //! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
 //! (2,048 placed beats), because a window that filled the buffer would never close: the gather

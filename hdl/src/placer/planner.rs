@@ -9,7 +9,7 @@
 //! window, and the pieces are placed anew in the next one.
 
 use super::{FIELDS, LANES, PIECES};
-use crate::primitive::{Concat, Select};
+use crate::primitive::{Concat, Pack, Select};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -109,6 +109,7 @@ pub struct Planner {
     most: Signal<Local, Bits<LANES>>,
     first: Signal<Local, Bits<LANES>>,
     group: Signal<Local, Bits<LANES>>,
+    differ: Pack<LANES, 1, LANES>,
     is_last: Signal<Local, Bit>,
     overflow: Signal<Local, Bit>,
     wanted: Signal<Local, Bits<9>>,
@@ -145,7 +146,13 @@ impl Logic for Planner {
             self.pick_block.values[i].next = self.piece_block[i].val();
         }
         self.group.next = self.pick_group.value.val() & self.need.val();
-        self.is_last.next = !(self.need.val() & !self.pick_group.value.val()).any();
+        // No two lanes ask for different blocks. (Shorter than to wait for the first one's group.)
+        for i in 0..16 {
+            self.differ.parts[i].next = (self.need.val().get_bit(i)
+                && (self.need.val() & !self.piece_equal[i].val()).any())
+            .into();
+        }
+        self.is_last.next = !self.differ.whole.val().any();
         self.wanted.next = bit_cast::<9, 7>(self.reserved.q.val())
             + bit_cast::<9, 8>(self.piece_chunk_blocks.val());
         self.overflow.next = self.piece_chunk_start.val()
