@@ -109,7 +109,8 @@ impl RtlCard {
     /// If Verilator or the C++ compiler is missing or fails.
     pub fn new(config: Config, network: Network) -> Result<Self, CardError> {
         let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
-        let options = Options { trace: config.trace.is_some(), optimise: 3 };
+        let optimise = if config.trace.is_some() { 0 } else { 1 };
+        let options = Options { trace: config.trace.is_some(), optimise };
         let library: Library = source()?.build(&options).map_err(failed)?;
         let mut model = library.instance(config.pcie.seed);
         if let Some(path) = &config.trace {
