@@ -345,6 +345,50 @@ fn random_region(random: &mut Random, scale: u64) -> Region {
     }
 }
 
+/// Makes all regions have as many elements.
+fn equalize(random: &mut Random, regions: &mut [Region]) {
+    if regions.len() < 2 {
+        return;
+    }
+    let contiguous = regions.iter().any(|r| r.kind == RegionType::Contiguous);
+    let mut elements = if contiguous { 1 } else { random.below(200) as usize };
+    let strided = regions.iter().filter(|r| r.kind == RegionType::Strided);
+    let widths: Vec<_> = strided.map(|r| r.lanes.len()).collect();
+    if !contiguous {
+        // A multiple of every pattern's length; few, where there is none.
+        let fits = |n: &usize| widths.iter().all(|w| n % w == 0);
+        elements = (elements..elements + 400).find(fits).unwrap_or(0);
+    }
+    for region in regions {
+        match region.kind {
+            RegionType::Contiguous => {}
+            RegionType::Strided => {
+                if elements % region.lanes.len() != 0 {
+                    region.lanes.truncate(1);
+                }
+                region.count = (elements / region.lanes.len()) as u32;
+            }
+            RegionType::Bitmapped => {
+                let gap = random.below(100);
+                region.bits.clear();
+                for _ in 0..elements {
+                    for _ in 0..random.below(gap + 1) {
+                        region.bits.push(false);
+                    }
+                    region.bits.push(true);
+                }
+                region.count = region.bits.len() as u32;
+            }
+            RegionType::PointerMapped => {
+                let room = region.target_len - region.high as u64;
+                let low = region.target_addr;
+                region.pointers = (0..elements).map(|_| low + random.below(room)).collect();
+                region.count = elements as u32;
+            }
+        }
+    }
+}
+
 fn random_dest(random: &mut Random, element_mask: bool, several: bool, units: u32) -> Dest {
     let regions = match random.below(5) {
         0 => 0,
@@ -352,19 +396,14 @@ fn random_dest(random: &mut Random, element_mask: bool, several: bool, units: u3
         3 => random.below(4),
         _ => random.below(17),
     };
-    let regions = if element_mask { regions.min(1) } else { regions };
     let scale = if several { 500 } else { 3000 };
     let is_write = random.chance(0.4);
     let is_ud = !is_write && random.chance(0.3);
-    let (is_write, is_ud) = (is_write && !element_mask, is_ud && !element_mask);
-    Dest {
-        regions: (0..regions).map(|_| random_region(random, scale)).collect(),
-        is_write,
-        is_ud,
-        log_mtu: 8 + random.below(5) as u32,
-        element_mask,
-        units,
+    let mut all: Vec<_> = (0..regions).map(|_| random_region(random, scale)).collect();
+    if element_mask && random.chance(0.9) {
+        equalize(random, &mut all);
     }
+    Dest { regions: all, is_write, is_ud, log_mtu: 8 + random.below(5) as u32, element_mask, units }
 }
 
 fn random_request(random: &mut Random) -> Request {
