@@ -479,3 +479,126 @@ fn tokens_are_the_rows_of_the_request() {
         }
     }
 }
+
+fn region(kind: RegionType, lanes: Vec<(u64, u64, u32)>, count: u32) -> Region {
+    Region {
+        kind,
+        addr: 0,
+        count,
+        lanes,
+        bits: vec![true; count as usize],
+        pointers: (0..u64::from(count)).map(|i| 4096 + i * 1000).collect(),
+        target_addr: 0,
+        target_len: 1 << 40,
+        low: 0,
+        high: 64,
+        fails: false,
+    }
+}
+
+fn dest(regions: Vec<Region>, element_mask: bool) -> Dest {
+    Dest { regions, is_write: false, is_ud: false, log_mtu: 12, element_mask, units: 1 }
+}
+
+/// Runs a request at 325 cycles of latency: cycles from the first to the last token.
+fn cycles(library: &Library, mut request: Request) -> (u64, u64) {
+    let mut card = Card::new(library, 7);
+    let posted = card.post(&mut request);
+    let before = card.bench.cycles();
+    let tokens = card.finish(1);
+    check(&tokens[0], &request, posted, &card);
+    let at = card.bench.received_at(card.tokens);
+    (at[0] - before, at[at.len() - 1] - at[0])
+}
+
+fn one(dest: Dest) -> Request {
+    Request { dests: vec![dest], status: (0, 0) }
+}
+
+#[test]
+fn a_row_a_cycle_of_every_kind() {
+    let library = library();
+    let columns = || vec![(0, 8, 8), (1 << 20, 4, 4), (1 << 21, 4, 4)];
+    for kind in [RegionType::Strided, RegionType::Bitmapped, RegionType::PointerMapped] {
+        let (first, rest) =
+            cycles(&library, one(dest(vec![region(kind, columns(), 20_000)], false)));
+        println!("{kind:?}: first token after {first} cycles, then {rest}");
+        assert!((20_000..20_040).contains(&rest), "{kind:?}: {rest} cycles for 20,000 rows");
+        // Pointers are scanned first, eight a cycle.
+        let scan = if kind == RegionType::PointerMapped { 325 + 2500 + 20 } else { 0 };
+        let read = if kind == RegionType::Strided { 0 } else { 325 };
+        assert!(first < 40 + scan + read, "{kind:?}: {first} cycles");
+    }
+}
+
+#[test]
+fn a_beat_a_cycle_of_long_rows() {
+    let library = library();
+    let wide = vec![(0, 4000, 1000), (1 << 20, 4000, 40), (1 << 21, 4000, 30), (1 << 22, 4000, 30)];
+    let (_, rest) =
+        cycles(&library, one(dest(vec![region(RegionType::Strided, wide, 300)], false)));
+    assert!((300 * 18..300 * 18 + 20).contains(&rest), "{rest} cycles for 300 rows of 18 beats");
+}
+
+#[test]
+fn an_element_a_cycle_of_several_regions() {
+    let library = library();
+    let column = |i: u64| region(RegionType::Strided, vec![(i << 20, 4, 4)], 4000);
+    let (_, rest) = cycles(&library, one(dest((0..5).map(column).collect(), true)));
+    assert!((20_000..20_020).contains(&rest), "{rest} cycles for 20,000 elements");
+}
+
+#[test]
+fn destinations_take_turns_and_their_bitmaps_are_read_ahead() {
+    let library = library();
+    let mut request = Request { dests: Vec::new(), status: (0, 0) };
+    let mut rows = 0;
+    for i in 0..64_u64 {
+        let columns = vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
+        let mut region = region(RegionType::Bitmapped, columns, 16_384);
+        for (row, bit) in region.bits.iter_mut().enumerate() {
+            *bit = row as u64 * 0x9e37_79b9 >> 7 & 63 == i;
+            rows += u64::from(*bit);
+        }
+        request.dests.push(dest(vec![region], false));
+    }
+    assert_eq!(rows, 16_384);
+    let (_, rest) = cycles(&library, request);
+    println!("64 destinations, 16,384 rows in all: {rest} cycles");
+    // 32 chunks of 512 rows: 64 x 8 words of each bitmap chunk, and few cycles a turn.
+    assert!(rest < 32 * 64 * 20, "{rest} cycles");
+}
+
+#[test]
+fn chunks_begin_at_the_first_destination_and_fit_a_window() {
+    let library = library();
+    let mut card = Card::new(&library, 3);
+    let columns = || vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
+    let regions = || vec![region(RegionType::Strided, columns(), 2000)];
+    let dests = (0..3).map(|_| dest(regions(), false)).collect();
+    let mut request = Request { dests, status: (0, 0) };
+    let posted = card.post(&mut request);
+    let tokens = card.finish(1);
+    check(&tokens[0], &request, posted, &card);
+    let starts: Vec<_> = tokens[0].iter().filter(|t| t.u64("chunk_start") == 1).collect();
+    let rows: Vec<_> = starts.iter().map(|t| t.u64("row")).collect();
+    assert_eq!(rows, [0, 512, 1024, 1536], "12 KiB hold 512 rows that span 20 bytes");
+    assert!(starts.iter().all(|t| t.u64("dest") == u64::from(posted.1)));
+    assert!(starts.iter().all(|t| t.u64("chunk_blocks") == 512 * 20 / 256 + 3));
+}
+
+#[test]
+fn short_requests_follow_each_other_closely() {
+    let library = library();
+    let mut card = Card::new(&library, 5);
+    let mut requests: Vec<_> = (0..100)
+        .map(|_| one(dest(vec![region(RegionType::Contiguous, vec![(0, 0, 64)], 1)], false)))
+        .collect();
+    let posted: Vec<_> = requests.iter_mut().map(|r| card.post(r)).collect();
+    let tokens = card.finish(100);
+    (0..100).for_each(|i| check(&tokens[i], &requests[i], posted[i], &card));
+    let at = card.bench.received_at(card.tokens);
+    let each = (at[199] - at[1]) / 99;
+    println!("{each} cycles a request");
+    assert!(each <= 20, "{each} cycles a request");
+}
