@@ -309,6 +309,10 @@ impl Scope {
     fn slice(&self, e: &Expression, width: usize, offset: &Expression) -> Result<Text> {
         let inner = self.print(e, None)?;
         if let Some(offset) = self.constant(offset) {
+            if offset == 0 && width > inner.width {
+                // In a loop, where `bit_cast` cannot be used: zero extension.
+                return Ok(Text::new(extend(&inner.text, inner.width, width), width));
+            }
             let fits = offset >= 0 && offset as usize + width <= inner.width;
             if !fits {
                 return Err(format!(

@@ -28,6 +28,7 @@ struct Idioms<const N: usize> {
     replaced: Signal<Out, Bits<8>>,
     masked: Signal<Out, Bit>,
     sums: [Signal<Out, Bits<16>>; 4],
+    wide_sums: [Signal<Out, Bits<20>>; 4],
     constant: Signal<Out, Bits<12>>,
     shifted: Signal<Out, Bits<8>>,
     ordered: Signal<Out, Bits<8>>,
@@ -62,6 +63,7 @@ impl<const N: usize> Default for Idioms<N> {
             replaced: Signal::default(),
             masked: Signal::default(),
             sums: Default::default(),
+            wide_sums: Default::default(),
             constant: Signal::default(),
             shifted: Signal::default(),
             ordered: Signal::default(),
@@ -93,6 +95,8 @@ impl<const N: usize> Logic for Idioms<N> {
         self.masked.next = (self.wide.val() & self.mask.val()).xor() ^ self.flag.val();
         for k in 0..4 {
             self.sums[k].next = self.lanes[k].val() + self.lanes[(k + 1) % 4].val();
+            self.wide_sums[k].next = self.lanes[k].val().get_bits::<20>(0)
+                + self.wide.val().get_bits::<16>(k * 16).get_bits::<20>(0);
         }
         self.constant.next = self.limit.val();
         self.shifted.next = (self.a.val() >> 2) | (self.b.val() << self.sel.val());
@@ -146,6 +150,10 @@ fn expect(name: &str, i: &Inputs) -> Word {
         "sums_0" | "sums_1" | "sums_2" | "sums_3" => {
             let k = name[5..].parse::<usize>().unwrap();
             ((i.lanes[k] + i.lanes[(k + 1) % 4]) & 0xffff).into()
+        }
+        "wide_sums_0" | "wide_sums_1" | "wide_sums_2" | "wide_sums_3" => {
+            let k = name[10..].parse::<usize>().unwrap();
+            (i.lanes[k] + i.wide.bits(16 * k, 16).to_u64()).into()
         }
         "constant" => Word::from(8_u8),
         "shifted" => ((a >> 2) | (u32::from(b) << i.sel) as u8).into(),

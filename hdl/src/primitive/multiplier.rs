@@ -65,7 +65,10 @@ impl<const A: usize, const B: usize, const P: usize> Logic for Multiplier<A, B, 
             (a, b) = ("held_a", "held_b");
         }
         // The product, then registers for the synthesiser to move into the DSP slices.
-        let mut value = format!("{{{B}'d0, {a}}} * {{{A}'d0, {b}}}");
+        // The factors keep their width, so that synthesis sees how many DSP slices they need.
+        let mut value = format!(
+            "\n                /* verilator lint_off WIDTH */ {a} * {b} /* verilator lint_on WIDTH */"
+        );
         for stage in 0..self._stages.saturating_sub(2) {
             declarations.push_str(&format!("    reg [{top}:0] stage{stage};\n"));
             steps.push_str(&format!("            stage{stage} <= {value};\n"));
