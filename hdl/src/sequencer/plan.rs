@@ -48,6 +48,8 @@ pub enum PlanState {
     JudgeEnd,
     /// A set is read.
     MeasureRead,
+    /// Its elements are multiplied.
+    MeasureTimes,
     /// Its messages are measured.
     MeasureSet,
     /// Until the measurement is over.
@@ -882,6 +884,9 @@ impl Logic for Plan {
                 }
             }
             PlanState::MeasureRead => {
+                self.state.d.next = PlanState::MeasureTimes;
+            }
+            PlanState::MeasureTimes => {
                 self.state.d.next = PlanState::MeasureSet;
             }
             PlanState::MeasureSet => {

@@ -342,9 +342,7 @@ impl Logic for Rows {
                     if self.item.val().chunk_start {
                         self.chunk.d.next = true;
                     }
-                    if self.item.val().task == 2 {
-                        self.state.d.next = RowsState::Close;
-                    } else if self.item.val().rows == 0 {
+                    if (self.item.val().task == 2) || (self.item.val().rows == 0) {
                         self.state.d.next = RowsState::Close;
                     } else if self.item.val().kind == 2 {
                         self.left.d.next = bit_cast::<32, 27>(self.item_words.val());

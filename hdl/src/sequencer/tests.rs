@@ -356,14 +356,14 @@ fn equalize(random: &mut Random, regions: &mut [Region]) {
     let widths: Vec<_> = strided.map(|r| r.lanes.len()).collect();
     if !contiguous {
         // A multiple of every pattern's length; few, where there is none.
-        let fits = |n: &usize| widths.iter().all(|w| n % w == 0);
+        let fits = |n: &usize| widths.iter().all(|w| n.is_multiple_of(*w));
         elements = (elements..elements + 400).find(fits).unwrap_or(0);
     }
     for region in regions {
         match region.kind {
             RegionType::Contiguous => {}
             RegionType::Strided => {
-                if elements % region.lanes.len() != 0 {
+                if !elements.is_multiple_of(region.lanes.len()) {
                     region.lanes.truncate(1);
                 }
                 region.count = (elements / region.lanes.len()) as u32;
@@ -557,7 +557,7 @@ fn destinations_take_turns_and_their_bitmaps_are_read_ahead() {
         let columns = vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
         let mut region = region(RegionType::Bitmapped, columns, 16_384);
         for (row, bit) in region.bits.iter_mut().enumerate() {
-            *bit = row as u64 * 0x9e37_79b9 >> 7 & 63 == i;
+            *bit = ((row as u64 * 0x9e37_79b9) >> 7) & 63 == i;
             rows += u64::from(*bit);
         }
         request.dests.push(dest(vec![region], false));
