@@ -106,18 +106,28 @@ impl Logic for Messages {
         }
 
         // What this row does.
-        self.begins.next = !self.row.val().empty && !self.open.val();
-        self.ends.next = (!self.row.val().empty && (self.left.val() == 1))
-            || (self.row.val().last && (self.open.val() || !self.row.val().empty));
+        self.begins.next = !self.row.val().empty && self.row.val().unit_first && !self.open.val();
+        self.ends.next = (!self.row.val().empty
+            && self.row.val().unit_last
+            && ((self.left.val() == 1) || self.row.val().last))
+            || (self.row.val().empty && self.row.val().last && self.open.val());
         self.emit.next = !self.row.val().empty
             || self.row.val().request_end
             || (self.row.val().last && self.had.val());
 
         // What is after it.
-        self.standing.next.open = !self.ends.val();
-        self.standing.next.left = self.left_after.val();
+        self.standing.next.open = self.open.val();
+        self.standing.next.left = self.left.val();
+        if self.row.val().unit_last {
+            self.standing.next.open = !self.ends.val();
+            self.standing.next.left = self.left_after.val();
+        }
         self.standing.next.set = self.row_context.val().set;
         self.standing.next.fulls = self.fulls.val();
+        if !self.row.val().unit_first {
+            self.standing.next.set = self.now.record.val().set;
+            self.standing.next.fulls = self.now.record.val().fulls;
+        }
         if self.begins.val() && (self.fulls.val() != 0) {
             self.standing.next.fulls = self.fulls.val() - 1;
         }
@@ -147,7 +157,7 @@ impl Logic for Messages {
             self.out.d.next.pointer = self.row.val().pointer;
             self.out.d.next.dest = self.row_context.val().dest;
             self.out.d.next.slot = self.row_context.val().slot;
-            self.out.d.next.unit_end = !self.row.val().empty;
+            self.out.d.next.unit_end = !self.row.val().empty && self.row.val().unit_last;
             self.out.d.next.message_end = self.ends.val();
             self.out.d.next.message_start = self.begins.val();
             self.out.d.next.message_bytes = 0.into();
@@ -174,6 +184,9 @@ impl Logic for Messages {
                 if self.fulls.val() != 0 {
                     self.out.d.next.message_bytes = self.row_context.val().full_bytes;
                 }
+            }
+            if self.row.val().counted && self.begins.val() {
+                self.out.d.next.message_bytes = self.row.val().message_bytes;
             }
             if self.row.val().request_end {
                 self.out.d.next.status = self.row.val().status;

@@ -18,6 +18,8 @@
 //!   needed by all of them at about the same time.
 //! - **fetch** reads the stretches' bitmaps and pointers ahead.
 //! - **rows** gives one row a cycle, whatever the region's type.
+//! - **walker** takes the place of rows where a unit has an element of several regions (row mask
+//!   Element), or elements of one region differ in length and lengths are needed.
 //! - **messages** packs units into messages, for each destination by itself.
 //! - **beats** cuts rows of more than 64 bytes.
 //!
@@ -39,6 +41,7 @@ pub mod rows;
 pub mod tables;
 #[cfg(test)]
 mod tests;
+pub mod walker;
 
 use crate::primitive::{Fifo, Flatten, Restore, Skid};
 use beats::Beats;
@@ -49,6 +52,7 @@ use record::{CONTEXT_BITS, Context, ITEM_BITS, Item, TOKEN_BITS, Token};
 use rows::Rows;
 use rust_hdl_core::prelude::*;
 use tables::{DestInfo, SetInfo, Tables};
+use walker::Walker;
 
 /// The block: see the module's head.
 ///
@@ -210,6 +214,8 @@ pub struct Sequencer {
     contexts: Fifo<CONTEXT_BITS, 6, 7>,
     context_out: Restore<Context, CONTEXT_BITS>,
     rows: Rows,
+    walker: Walker,
+    for_walker: Signal<Local, Bit>,
     messages: Messages,
     beats: Beats,
     token_in: Flatten<Token, TOKEN_BITS>,
@@ -231,6 +237,8 @@ impl Logic for Sequencer {
         self.contexts.rst.next = self.rst.val();
         self.rows.clk.next = self.clk.val();
         self.rows.rst.next = self.rst.val();
+        self.walker.clk.next = self.clk.val();
+        self.walker.rst.next = self.rst.val();
         self.messages.clk.next = self.clk.val();
         self.messages.rst.next = self.rst.val();
         self.beats.clk.next = self.clk.val();
@@ -294,6 +302,16 @@ impl Logic for Sequencer {
         self.fetch.stretch_rows.next = self.plan.stretch_rows.val();
         self.fetch.stretch_bitmap.next = self.plan.stretch_bitmap.val();
         self.plan.stretch_ready.next = self.fetch.stretch_ready.val();
+        self.walker.stretch_ready.next = self.fetch.stretch_ready.val();
+        if self.walker.stretch_valid.val() {
+            // While the walker reads, plan waits for it.
+            self.fetch.stretch_valid.next = true;
+            self.fetch.stretch_addr.next = self.walker.stretch_addr.val();
+            self.fetch.stretch_first.next = self.walker.stretch_first.val();
+            self.fetch.stretch_rows.next = self.walker.stretch_rows.val();
+            self.fetch.stretch_bitmap.next = self.walker.stretch_bitmap.val();
+            self.plan.stretch_ready.next = false;
+        }
         self.read_req_valid.next = self.fetch.req_valid.val();
         self.read_req_addr.next = self.fetch.req_addr.val();
         self.read_req_bytes.next = self.fetch.req_bytes.val();
@@ -309,23 +327,50 @@ impl Logic for Sequencer {
         self.plan.item_ready.next = self.items.in_ready.val();
         self.item_out.bits.next = self.items.out_data.val();
         self.context_out.bits.next = self.contexts.out_data.val();
-        self.items.out_ready.next = self.rows.item_ready.val();
-        self.contexts.out_ready.next = self.rows.item_ready.val();
+        self.for_walker.next = self.item_out.record.val().task > 2;
+        self.items.out_ready.next = self.rows.item_ready.val() && !self.walker.busy.val();
+        if self.for_walker.val() {
+            self.items.out_ready.next = self.walker.item_ready.val();
+        }
+        self.contexts.out_ready.next = self.items.out_ready.val();
 
-        // Items to rows.
-        self.rows.item_valid.next = self.items.out_valid.val();
+        // Items to rows: by the row source, or by the walker, one after the other.
+        self.rows.item_valid.next =
+            self.items.out_valid.val() && !self.for_walker.val() && !self.walker.busy.val();
         self.rows.item.next = self.item_out.record.val();
         self.rows.item_context.next = self.context_out.record.val();
-        self.rows.resp_valid.next = self.read_resp_valid.val();
+        self.rows.resp_valid.next = self.read_resp_valid.val() && !self.walker.wants.val();
         self.rows.resp_data.next = self.read_resp_data.val();
         self.rows.resp_error.next = self.read_resp_error.val();
-        self.read_resp_ready.next = self.rows.resp_ready.val();
+        self.read_resp_ready.next = self.rows.resp_ready.val() || self.walker.wants.val();
+        self.rows.fail.next = self.walker.fail.val();
+        self.rows.fail_dest.next = self.walker.fail_dest.val();
+        self.walker.item_valid.next = self.items.out_valid.val() && self.for_walker.val();
+        self.walker.item.next = self.item_out.record.val();
+        self.walker.item_context.next = self.context_out.record.val();
+        self.walker.may_start.next = self.rows.idle.val() && !self.rows.row_valid.val();
+        self.walker.failed.next = self.rows.has_failed.val();
+        self.walker.lane_write_valid.next = self.lane_write_valid.val();
+        self.walker.lane_write_set.next = self.lane_write_set.val();
+        self.walker.lane_write_lane.next = self.lane_write_lane.val();
+        self.walker.lane_write_len.next = self.lane_write_len.val();
+        self.walker.resp_valid.next = self.read_resp_valid.val();
+        self.walker.resp_data.next = self.read_resp_data.val();
+        self.walker.resp_error.next = self.read_resp_error.val();
+        self.plan.walked_valid.next = self.walker.done.val();
+        self.plan.walked_too_long.next = self.walker.too_long.val();
 
         // Rows to messages.
         self.messages.row_valid.next = self.rows.row_valid.val();
         self.messages.row_context.next = self.rows.row_context.val();
         self.messages.row.next = self.rows.row.val();
+        if self.walker.row_valid.val() {
+            self.messages.row_valid.next = true;
+            self.messages.row_context.next = self.walker.row_context.val();
+            self.messages.row.next = self.walker.row.val();
+        }
         self.rows.row_ready.next = self.messages.row_ready.val();
+        self.walker.row_ready.next = self.messages.row_ready.val();
 
         // Units to beats.
         self.beats.length_write.next = self.tables.length_write.val();

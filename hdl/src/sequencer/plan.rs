@@ -40,12 +40,16 @@ pub enum PlanState {
     JudgeHead,
     /// A set is read.
     JudgeSetRead,
+    /// Its elements are multiplied.
+    JudgeTimes,
     /// Its pointers, and its number of elements.
     JudgeSet,
     /// The verdict on pointers and numbers.
     JudgeEnd,
     /// A set is read.
     MeasureRead,
+    /// Its elements are multiplied.
+    MeasureTimes,
     /// Its messages are measured.
     MeasureSet,
     /// Until the measurement is over.
@@ -66,6 +70,16 @@ pub enum PlanState {
     TurnSet,
     /// The next destination, or the next turn.
     TurnNext,
+    /// Shuffle: a set is read.
+    LoadRead,
+    /// Its elements are multiplied.
+    LoadTimes,
+    /// The walker learns it.
+    Load,
+    /// The walker starts.
+    LoadUnits,
+    /// Until it is done.
+    LoadWait,
     /// The end of the request.
     Finish,
 }
@@ -79,6 +93,12 @@ pub struct Findings {
     pub announce: Bit,
     /// Bitmaps were counted.
     pub counted: Bit,
+    /// Its units differ in length.
+    pub uneven: Bit,
+    /// A message could be too long.
+    pub limited: Bit,
+    /// Its units are for the walker.
+    pub walked: Bit,
 }
 
 /// What a scan found.
@@ -167,6 +187,10 @@ pub struct Plan {
     pub result_count: Signal<In, Bits<32>>,
     /// A pointer is wrong, or a read failed.
     pub result_bad: Signal<In, Bit>,
+    /// The walker is done.
+    pub walked_valid: Signal<In, Bit>,
+    /// It found a message that is too long.
+    pub walked_too_long: Signal<In, Bit>,
     /// An item is offered.
     pub item_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -206,7 +230,16 @@ pub struct Plan {
     is_bitmap: Signal<Local, Bit>,
     is_pointers: Signal<Local, Bit>,
     rows: Signal<Local, Bits<32>>,
-    elements: Signal<Local, Bits<32>>,
+    elements: Signal<Local, Bits<36>>,
+    times: DFF<Bits<36>>,
+    terms: [Signal<Local, Bits<36>>; 5],
+    shuffle: Signal<Local, Bit>,
+    larger: Signal<Local, Bits<37>>,
+    saturated: Constant<Bits<37>>,
+    uneven_set: Signal<Local, Bit>,
+    uneven: DFF<Bit>,
+    loading_check: DFF<Bit>,
+    loaded: DFF<Bits<4>>,
     row_span: Signal<Local, Bits<14>>,
     // Inspection.
     largest: DFF<Bits<36>>,
@@ -224,9 +257,9 @@ pub struct Plan {
     beyond_any: Signal<Local, Bit>,
     max_message: Constant<Bits<32>>,
     finding: Signal<Local, Findings>,
-    findings: Lutram<3, 6, 1>,
-    findings_in: Flatten<Findings, 3>,
-    findings_out: Restore<Findings, 3>,
+    findings: Lutram<6, 6, 1>,
+    findings_in: Flatten<Findings, 6>,
+    findings_out: Restore<Findings, 6>,
     asks: Signal<Local, Bit>,
     outstanding: DFF<Bits<11>>,
     // Judgement.
@@ -238,7 +271,7 @@ pub struct Plan {
     bad: DFF<Bit>,
     unequal: DFF<Bit>,
     first_of_dest: DFF<Bit>,
-    elements_before: DFF<Bits<32>>,
+    elements_before: DFF<Bits<36>>,
     measure: Measure,
     measured: Ram<96, 1, 11>,
     measured_new: Signal<Local, Measured>,
@@ -299,6 +332,8 @@ impl Default for Plan {
             result_set: Default::default(),
             result_count: Default::default(),
             result_bad: Default::default(),
+            walked_valid: Default::default(),
+            walked_too_long: Default::default(),
             item_valid: Default::default(),
             item_ready: Default::default(),
             item: Default::default(),
@@ -327,6 +362,15 @@ impl Default for Plan {
             is_pointers: Default::default(),
             rows: Default::default(),
             elements: Default::default(),
+            times: Default::default(),
+            terms: Default::default(),
+            shuffle: Default::default(),
+            larger: Default::default(),
+            saturated: Constant::new(((1_u64 << 36) - 1).to_bits()),
+            uneven_set: Default::default(),
+            uneven: Default::default(),
+            loading_check: Default::default(),
+            loaded: Default::default(),
             row_span: Default::default(),
             largest: Default::default(),
             bitmaps: Default::default(),
@@ -411,6 +455,10 @@ impl Logic for Plan {
             head,
             set,
             sets_left,
+            times,
+            uneven,
+            loading_check,
+            loaded,
             largest,
             bitmaps,
             pointers,
@@ -455,6 +503,31 @@ impl Logic for Plan {
             // Records lie anywhere.
             self.row_span.next = bit_cast::<14, 13>(self.span.val()) + 256;
         }
+        // A strided region's extents.
+        for k in 0..5 {
+            self.terms[k].next = 0.into();
+            if self.set_info.val().lanes.get_bit(k) {
+                self.terms[k].next = bit_cast::<36, 32>(self.rows.val()) << k.to_bits::<3>();
+            }
+        }
+        self.times.d.next = ((self.terms[0].val() + self.terms[1].val())
+            + (self.terms[2].val() + self.terms[3].val()))
+            + self.terms[4].val();
+        self.uneven_set.next = self.head.q.val().element_mask
+            && (self.set_info.val().kind == 1)
+            && (self.set_info.val().lanes != 1);
+        // The largest row, or the largest element of all regions.
+        self.shuffle.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);
+        self.larger.next = bit_cast::<37, 36>(self.largest.q.val());
+        if self.shuffle.val() {
+            self.larger.next = bit_cast::<37, 36>(self.largest.q.val())
+                + bit_cast::<37, 36>(self.set_info.val().row_bytes);
+            if self.larger.val().get_bit(36) {
+                self.larger.next = self.saturated.val();
+            }
+        } else if self.set_info.val().row_bytes > self.largest.q.val() {
+            self.larger.next = bit_cast::<37, 36>(self.set_info.val().row_bytes);
+        }
         self.last_set.next = self.sets_left.q.val() == 1;
         self.last_dest.next = self.index.q.val() + 1 == self.dests.q.val();
 
@@ -475,12 +548,15 @@ impl Logic for Plan {
         self.scanned.read_enable.next = true;
         self.scanned.read_address.next = self.set.q.val();
         self.scanned_out.bits.next = self.scanned.read_data.val();
-        self.elements.next = self.rows.val();
+        self.elements.next = bit_cast::<36, 32>(self.rows.val());
         if self.is_bitmap.val() {
-            self.elements.next = self.scanned_out.record.val().count;
+            self.elements.next = bit_cast::<36, 32>(self.scanned_out.record.val().count);
             if self.rows.val() == 0 {
                 self.elements.next = 0.into();
             }
+        }
+        if (self.set_info.val().kind == 1) && self.head.q.val().element_mask {
+            self.elements.next = self.times.q.val();
         }
         self.scan_bad.next = self.scanned_out.record.val().bad
             && (self.rows.val() != 0)
@@ -498,8 +574,13 @@ impl Logic for Plan {
         }
         self.measure.region_valid.next = false;
         self.measure.region_set.next = self.set.q.val();
-        self.measure.region_rows.next = self.elements.val();
+        self.measure.region_rows.next = self.elements.val().get_bits::<32>(0);
         self.measure.region_bytes.next = self.set_info.val().row_bytes;
+        if self.shuffle.val() {
+            // As one region.
+            self.measure.region_rows.next = self.elements_before.q.val().get_bits::<32>(0);
+            self.measure.region_bytes.next = self.largest.q.val();
+        }
         self.measure.finish.next = false;
         self.measured.clk.next = self.clk.val();
         self.measured_new.next.full_count = self.measure.write_full_count.val();
@@ -524,6 +605,11 @@ impl Logic for Plan {
         self.finding.next.measure = self.beyond_any.val()
             || (self.beyond_mtu.val() && (self.head.q.val().is_ud || self.head.q.val().is_write));
         self.finding.next.announce = self.beyond_mtu.val() && self.head.q.val().is_write;
+        self.finding.next.limited =
+            self.beyond_any.val() || (self.beyond_mtu.val() && self.head.q.val().is_ud);
+        self.finding.next.uneven = self.uneven.q.val();
+        self.finding.next.walked =
+            self.shuffle.val() || (self.uneven.q.val() && self.finding.val().measure);
         self.finding.next.counted = self.bitmaps.q.val()
             && (self.finding.val().measure
                 || (self.head.q.val().element_mask && (self.head.q.val().sets > 1)));
@@ -579,8 +665,6 @@ impl Logic for Plan {
         self.next_item.next.low = self.bounds.val().low;
         self.next_item.next.high = self.bounds.val().high;
         self.next_item.next.never = self.bounds.val().never;
-        self.next_item.next.status = self.status.q.val();
-        self.next_item.next.bad_dest = self.bad_dest.q.val();
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -594,7 +678,8 @@ impl Logic for Plan {
         self.shared.next.slot = self.slot.q.val();
         self.shared.next.units = self.head.q.val().units;
         self.shared.next.chunk_blocks = self.chunk_blocks.q.val();
-        self.shared.next.measured = self.findings_out.record.val().announce;
+        self.shared.next.measured =
+            self.findings_out.record.val().announce && !self.findings_out.record.val().uneven;
         self.shared.next.full_count = self.measured_out.record.val().full_count;
         self.shared.next.full_bytes = self.measured_out.record.val().full_bytes;
         self.shared.next.tail_bytes = self.measured_out.record.val().tail_bytes;
@@ -635,6 +720,7 @@ impl Logic for Plan {
                 self.largest.d.next = 0.into();
                 self.bitmaps.d.next = false;
                 self.pointers.d.next = false;
+                self.uneven.d.next = false;
                 self.wait.d.next = 0.into();
                 self.state.d.next = PlanState::InspectSetRead;
                 if self.dest_info.val().sets == 0 {
@@ -645,8 +731,9 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::InspectSet;
             }
             PlanState::InspectSet => {
-                if self.set_info.val().row_bytes > self.largest.q.val() {
-                    self.largest.d.next = self.set_info.val().row_bytes;
+                self.largest.d.next = self.larger.val().get_bits::<36>(0);
+                if self.uneven_set.val() {
+                    self.uneven.d.next = true;
                 }
                 if self.row_span.val() > self.widest.q.val() {
                     self.widest.d.next = self.row_span.val();
@@ -735,6 +822,7 @@ impl Logic for Plan {
                 self.sets_left.d.next = self.dest_info.val().sets;
                 self.bad.d.next = false;
                 self.unequal.d.next = false;
+                self.largest.d.next = 0.into();
                 self.first_of_dest.d.next = true;
                 self.measure.start.next = true;
                 self.state.d.next = PlanState::JudgeSetRead;
@@ -743,6 +831,9 @@ impl Logic for Plan {
                 }
             }
             PlanState::JudgeSetRead => {
+                self.state.d.next = PlanState::JudgeTimes;
+            }
+            PlanState::JudgeTimes => {
                 self.state.d.next = PlanState::JudgeSet;
             }
             PlanState::JudgeSet => {
@@ -750,6 +841,7 @@ impl Logic for Plan {
                     self.bad.d.next = true;
                 }
                 self.first_of_dest.d.next = false;
+                self.largest.d.next = self.larger.val().get_bits::<36>(0);
                 self.elements_before.d.next = self.elements.val();
                 if !self.first_of_dest.q.val()
                     && (self.elements_before.q.val() != self.elements.val())
@@ -773,14 +865,28 @@ impl Logic for Plan {
                 } else if self.unequal.q.val() && self.head.q.val().element_mask {
                     self.status.d.next = self.operation.val();
                     self.state.d.next = PlanState::Finish;
-                } else if self.findings_out.record.val().measure {
+                } else if self.findings_out.record.val().uneven
+                    && self.findings_out.record.val().limited
+                {
+                    self.loading_check.d.next = true;
+                    self.loaded.d.next = 0.into();
+                    self.state.d.next = PlanState::LoadRead;
+                } else if self.findings_out.record.val().measure
+                    && !self.findings_out.record.val().uneven
+                {
                     self.state.d.next = PlanState::MeasureRead;
+                    if self.shuffle.val() {
+                        self.sets_left.d.next = 1.into();
+                    }
                 } else {
                     self.bad_dest.d.next = 0.into();
                     self.state.d.next = PlanState::JudgeNext;
                 }
             }
             PlanState::MeasureRead => {
+                self.state.d.next = PlanState::MeasureTimes;
+            }
+            PlanState::MeasureTimes => {
                 self.state.d.next = PlanState::MeasureSet;
             }
             PlanState::MeasureSet => {
@@ -887,7 +993,13 @@ impl Logic for Plan {
                     self.turn.d.next.row = 0.into();
                     self.set.d.next = self.dest_info.val().first_set;
                 }
+                self.sets_left.d.next = self.dest_info.val().sets;
+                self.loading_check.d.next = false;
+                self.loaded.d.next = 0.into();
                 self.state.d.next = PlanState::TurnSetRead;
+                if self.findings_out.record.val().walked {
+                    self.state.d.next = PlanState::LoadRead;
+                }
                 if self.dest_info.val().sets == 0 {
                     self.done.d.next = self
                         .done
@@ -934,8 +1046,73 @@ impl Logic for Plan {
                     }
                 }
             }
+            PlanState::LoadRead => {
+                self.state.d.next = PlanState::LoadTimes;
+            }
+            PlanState::LoadTimes => {
+                self.state.d.next = PlanState::Load;
+            }
+            PlanState::Load => {
+                self.next_item.next.task = 3.into();
+                self.next_item.next.first = bit_cast::<32, 4>(self.loaded.q.val());
+                self.next_item.next.rows = self.rows.val();
+                self.next_item.next.low = self.set_info.val().addr;
+                self.next_item.next.high = bit_cast::<64, 36>(self.set_info.val().row_bytes);
+                self.next_item.next.last = false;
+                self.next_item.next.chunk_start = false;
+                self.elements_before.d.next = self.elements.val();
+                if self.free.val() {
+                    self.push.next = true;
+                    self.set.d.next = self.set.q.val() + 1;
+                    self.loaded.d.next = self.loaded.q.val() + 1;
+                    self.sets_left.d.next = self.sets_left.q.val() - 1;
+                    self.state.d.next = PlanState::LoadRead;
+                    if self.last_set.val() {
+                        self.state.d.next = PlanState::LoadUnits;
+                    }
+                }
+            }
+            PlanState::LoadUnits => {
+                self.next_item.next.task = 5.into();
+                self.next_item.next.last = true;
+                if self.loading_check.q.val() {
+                    self.next_item.next.task = 4.into();
+                    self.next_item.next.chunk_start = false;
+                }
+                self.next_item.next.low = bit_cast::<64, 36>(self.elements_before.q.val());
+                self.next_item.next.high = bit_cast::<64, 32>(self.measure.limit.val());
+                self.next_item.next.never = self.findings_out.record.val().announce
+                    && self.findings_out.record.val().uneven;
+                if self.free.val() {
+                    self.push.next = true;
+                    self.state.d.next = PlanState::LoadWait;
+                }
+            }
+            PlanState::LoadWait => {
+                if self.walked_valid.val() {
+                    if self.loading_check.q.val() {
+                        self.bad_dest.d.next = 0.into();
+                        self.state.d.next = PlanState::JudgeNext;
+                        if self.walked_too_long.val() {
+                            self.bad_dest.d.next = self.index.q.val();
+                            self.status.d.next = self.length.val();
+                            self.state.d.next = PlanState::Finish;
+                        }
+                    } else {
+                        self.turn_begins.d.next = false;
+                        self.done.d.next = self
+                            .done
+                            .q
+                            .val()
+                            .replace_bit(self.index.q.val().get_bits::<6>(0).index(), true);
+                        self.state.d.next = PlanState::TurnNext;
+                    }
+                }
+            }
             PlanState::Finish => {
                 self.next_item.next.task = 2.into();
+                self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
+                    | (bit_cast::<64, 7>(self.bad_dest.q.val()) << 8);
                 self.next_item.next.rows = 0.into();
                 self.next_item.next.last = false;
                 self.next_item.next.chunk_start = false;
@@ -953,7 +1130,7 @@ impl Logic for Plan {
             self.stretch_from.d.next = self.set_info.val().addr;
             self.has_stretch.d.next = (self.next_item.val().rows != 0)
                 && (self.is_bitmap.val() || self.is_pointers.val())
-                && (self.next_item.val().task != 2);
+                && ((self.next_item.val().task == 0) || (self.next_item.val().task == 1));
         }
         if self.asks.val() && !self.result_valid.val() {
             self.outstanding.d.next = self.outstanding.q.val() + 1;

@@ -9,14 +9,22 @@ use rust_hdl_core::prelude::*;
 pub const WALK: u64 = 0;
 /// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array.
 pub const SCAN: u64 = 1;
-/// [`Item::task`]: a request ends.
+/// [`Item::task`]: a request ends. `low` are its status (8 bits) and the destination that failed.
 pub const END: u64 = 2;
+/// [`Item::task`], to the walker: a region of a destination. `first` is its place, `low` the
+/// address of its bitmap or pointers, `high` the bytes of a row.
+pub const LOAD: u64 = 3;
+/// [`Item::task`], to the walker: is a message longer than `high`? `low` are the units.
+pub const CHECK: u64 = 4;
+/// [`Item::task`], to the walker: give the units. `low` are the units; with `never` the lengths of
+/// messages are added up.
+pub const UNITS: u64 = 5;
 
 /// A piece of work: a stretch of rows of one region of one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Item {
-    /// [`WALK`], [`SCAN`] or [`END`].
-    pub task: Bits<2>,
+    /// [`WALK`], [`SCAN`], [`END`], [`LOAD`], [`CHECK`] or [`UNITS`].
+    pub task: Bits<3>,
     /// The region's type.
     pub kind: Bits<2>,
     /// The first row (bit, pointer, period).
@@ -33,14 +41,10 @@ pub struct Item {
     pub high: Bits<64>,
     /// Scan: no pointer is right.
     pub never: Bit,
-    /// End: the status.
-    pub status: Bits<8>,
-    /// End: the destination that failed.
-    pub bad_dest: Bits<7>,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 214;
+pub const ITEM_BITS: usize = 200;
 
 /// What an item's rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -91,6 +95,14 @@ pub struct Row {
     pub lane: Bits<4>,
     /// The first row of a chunk.
     pub chunk_start: Bit,
+    /// The unit's first row.
+    pub unit_first: Bit,
+    /// The unit's last row.
+    pub unit_last: Bit,
+    /// The message's length is known here.
+    pub counted: Bit,
+    /// The message's length.
+    pub message_bytes: Bits<32>,
     /// No row: the destination or the request ends.
     pub empty: Bit,
     /// The request ends.

@@ -54,7 +54,7 @@ impl Region {
 
     fn pointers_are_right(&self) -> bool {
         let end = u128::from(self.target_addr) + u128::from(self.target_len);
-        !self.fails
+        !(self.fails && self.count > 0)
             && self.pointers.iter().all(|&pointer| {
                 let pointer = u128::from(pointer);
                 pointer + u128::from(self.low) >= u128::from(self.target_addr)
@@ -62,6 +62,9 @@ impl Region {
             })
     }
 }
+
+/// What a unit takes of a region: region, row, pointer, first lane, end lane.
+type Part = (usize, u32, u64, usize, usize);
 
 #[derive(Clone, Debug)]
 pub struct Dest {
@@ -84,8 +87,8 @@ pub enum Event {
 }
 
 impl Dest {
-    /// The units: (region, row, pointer, first lane, end lane) of each fragment's source.
-    fn units(&self) -> Vec<Vec<(usize, u32, u64, usize, usize)>> {
+    /// The units.
+    fn units(&self) -> Vec<Vec<Part>> {
         if !self.element_mask {
             let rows = self.regions.iter().enumerate().flat_map(|(r, region)| {
                 let n = region.lanes.len();
@@ -102,7 +105,7 @@ impl Dest {
         (0..count).map(one).collect()
     }
 
-    fn unit_bytes(&self, unit: &[(usize, u32, u64, usize, usize)]) -> u64 {
+    fn unit_bytes(&self, unit: &[Part]) -> u64 {
         let lanes = unit.iter().flat_map(|u| &self.regions[u.0].lanes[u.3..u.4]);
         lanes.map(|lane| u64::from(lane.2)).sum()
     }

@@ -64,6 +64,14 @@ pub struct Rows {
     pub row_context: Signal<Out, Context>,
     /// The row.
     pub row: Signal<Out, Row>,
+    /// No item is at work.
+    pub idle: Signal<Out, Bit>,
+    /// The request has failed.
+    pub has_failed: Signal<Out, Bit>,
+    /// The walker's read has failed.
+    pub fail: Signal<In, Bit>,
+    /// For this destination.
+    pub fail_dest: Signal<In, Bits<6>>,
     /// A scan has ended.
     pub result_valid: Signal<Out, Bit>,
     /// The scanned set.
@@ -151,6 +159,10 @@ impl Default for Rows {
             row_ready: Default::default(),
             row_context: Default::default(),
             row: Default::default(),
+            idle: Default::default(),
+            has_failed: Default::default(),
+            fail: Default::default(),
+            fail_dest: Default::default(),
             result_valid: Default::default(),
             result_set: Default::default(),
             result_count: Default::default(),
@@ -269,11 +281,15 @@ impl Logic for Rows {
         self.found_row.next.pointer = self.word.val();
         self.found_row.next.lane = self.lane.q.val();
         self.found_row.next.chunk_start = self.chunk.q.val();
+        self.found_row.next.unit_first = true;
+        self.found_row.next.unit_last = true;
+        self.found_row.next.counted = false;
+        self.found_row.next.message_bytes = 0.into();
         self.found_row.next.empty = false;
         self.found_row.next.request_end = false;
         self.found_row.next.last = false;
-        self.found_row.next.status = self.work.q.val().status;
-        self.found_row.next.bad_dest = self.work.q.val().bad_dest;
+        self.found_row.next.status = self.work.q.val().low.get_bits::<8>(0);
+        self.found_row.next.bad_dest = self.work.q.val().low.get_bits::<7>(8);
         self.last_lane.next = !self.shared.q.val().by_lane
             || (bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.shared.q.val().lanes);
         self.failing.next = false;
@@ -326,9 +342,7 @@ impl Logic for Rows {
                     if self.item.val().chunk_start {
                         self.chunk.d.next = true;
                     }
-                    if self.item.val().task == 2 {
-                        self.state.d.next = RowsState::Close;
-                    } else if self.item.val().rows == 0 {
+                    if (self.item.val().task == 2) || (self.item.val().rows == 0) {
                         self.state.d.next = RowsState::Close;
                     } else if self.item.val().kind == 2 {
                         self.left.d.next = bit_cast::<32, 27>(self.item_words.val());
@@ -453,6 +467,12 @@ impl Logic for Rows {
                 }
             }
         }
+        if self.fail.val() && !self.failed.q.val() {
+            self.failed.d.next = true;
+            self.bad_dest.d.next = bit_cast::<7, 6>(self.fail_dest.val());
+        }
+        self.idle.next = self.state.q.val() == RowsState::Idle;
+        self.has_failed.next = self.failed.q.val();
         if self.failing.val() {
             self.failed.d.next = true;
             if !self.failed.q.val() {

@@ -345,6 +345,50 @@ fn random_region(random: &mut Random, scale: u64) -> Region {
     }
 }
 
+/// Makes all regions have as many elements.
+fn equalize(random: &mut Random, regions: &mut [Region]) {
+    if regions.len() < 2 {
+        return;
+    }
+    let contiguous = regions.iter().any(|r| r.kind == RegionType::Contiguous);
+    let mut elements = if contiguous { 1 } else { random.below(200) as usize };
+    let strided = regions.iter().filter(|r| r.kind == RegionType::Strided);
+    let widths: Vec<_> = strided.map(|r| r.lanes.len()).collect();
+    if !contiguous {
+        // A multiple of every pattern's length; few, where there is none.
+        let fits = |n: &usize| widths.iter().all(|w| n.is_multiple_of(*w));
+        elements = (elements..elements + 400).find(fits).unwrap_or(0);
+    }
+    for region in regions {
+        match region.kind {
+            RegionType::Contiguous => {}
+            RegionType::Strided => {
+                if !elements.is_multiple_of(region.lanes.len()) {
+                    region.lanes.truncate(1);
+                }
+                region.count = (elements / region.lanes.len()) as u32;
+            }
+            RegionType::Bitmapped => {
+                let gap = random.below(100);
+                region.bits.clear();
+                for _ in 0..elements {
+                    for _ in 0..random.below(gap + 1) {
+                        region.bits.push(false);
+                    }
+                    region.bits.push(true);
+                }
+                region.count = region.bits.len() as u32;
+            }
+            RegionType::PointerMapped => {
+                let room = region.target_len - region.high as u64;
+                let low = region.target_addr;
+                region.pointers = (0..elements).map(|_| low + random.below(room)).collect();
+                region.count = elements as u32;
+            }
+        }
+    }
+}
+
 fn random_dest(random: &mut Random, element_mask: bool, several: bool, units: u32) -> Dest {
     let regions = match random.below(5) {
         0 => 0,
@@ -352,19 +396,14 @@ fn random_dest(random: &mut Random, element_mask: bool, several: bool, units: u3
         3 => random.below(4),
         _ => random.below(17),
     };
-    let regions = if element_mask { regions.min(1) } else { regions };
     let scale = if several { 500 } else { 3000 };
     let is_write = random.chance(0.4);
     let is_ud = !is_write && random.chance(0.3);
-    let (is_write, is_ud) = (is_write && !element_mask, is_ud && !element_mask);
-    Dest {
-        regions: (0..regions).map(|_| random_region(random, scale)).collect(),
-        is_write,
-        is_ud,
-        log_mtu: 8 + random.below(5) as u32,
-        element_mask,
-        units,
+    let mut all: Vec<_> = (0..regions).map(|_| random_region(random, scale)).collect();
+    if element_mask && random.chance(0.9) {
+        equalize(random, &mut all);
     }
+    Dest { regions: all, is_write, is_ud, log_mtu: 8 + random.below(5) as u32, element_mask, units }
 }
 
 fn random_request(random: &mut Random) -> Request {
@@ -439,4 +478,127 @@ fn tokens_are_the_rows_of_the_request() {
             check(&tokens[i], request, posted[i], &card);
         }
     }
+}
+
+fn region(kind: RegionType, lanes: Vec<(u64, u64, u32)>, count: u32) -> Region {
+    Region {
+        kind,
+        addr: 0,
+        count,
+        lanes,
+        bits: vec![true; count as usize],
+        pointers: (0..u64::from(count)).map(|i| 4096 + i * 1000).collect(),
+        target_addr: 0,
+        target_len: 1 << 40,
+        low: 0,
+        high: 64,
+        fails: false,
+    }
+}
+
+fn dest(regions: Vec<Region>, element_mask: bool) -> Dest {
+    Dest { regions, is_write: false, is_ud: false, log_mtu: 12, element_mask, units: 1 }
+}
+
+/// Runs a request at 325 cycles of latency: cycles from the first to the last token.
+fn cycles(library: &Library, mut request: Request) -> (u64, u64) {
+    let mut card = Card::new(library, 7);
+    let posted = card.post(&mut request);
+    let before = card.bench.cycles();
+    let tokens = card.finish(1);
+    check(&tokens[0], &request, posted, &card);
+    let at = card.bench.received_at(card.tokens);
+    (at[0] - before, at[at.len() - 1] - at[0])
+}
+
+fn one(dest: Dest) -> Request {
+    Request { dests: vec![dest], status: (0, 0) }
+}
+
+#[test]
+fn a_row_a_cycle_of_every_kind() {
+    let library = library();
+    let columns = || vec![(0, 8, 8), (1 << 20, 4, 4), (1 << 21, 4, 4)];
+    for kind in [RegionType::Strided, RegionType::Bitmapped, RegionType::PointerMapped] {
+        let (first, rest) =
+            cycles(&library, one(dest(vec![region(kind, columns(), 20_000)], false)));
+        println!("{kind:?}: first token after {first} cycles, then {rest}");
+        assert!((20_000..20_040).contains(&rest), "{kind:?}: {rest} cycles for 20,000 rows");
+        // Pointers are scanned first, eight a cycle.
+        let scan = if kind == RegionType::PointerMapped { 325 + 2500 + 20 } else { 0 };
+        let read = if kind == RegionType::Strided { 0 } else { 325 };
+        assert!(first < 40 + scan + read, "{kind:?}: {first} cycles");
+    }
+}
+
+#[test]
+fn a_beat_a_cycle_of_long_rows() {
+    let library = library();
+    let wide = vec![(0, 4000, 1000), (1 << 20, 4000, 40), (1 << 21, 4000, 30), (1 << 22, 4000, 30)];
+    let (_, rest) =
+        cycles(&library, one(dest(vec![region(RegionType::Strided, wide, 300)], false)));
+    assert!((300 * 18..300 * 18 + 20).contains(&rest), "{rest} cycles for 300 rows of 18 beats");
+}
+
+#[test]
+fn an_element_a_cycle_of_several_regions() {
+    let library = library();
+    let column = |i: u64| region(RegionType::Strided, vec![(i << 20, 4, 4)], 4000);
+    let (_, rest) = cycles(&library, one(dest((0..5).map(column).collect(), true)));
+    assert!((20_000..20_020).contains(&rest), "{rest} cycles for 20,000 elements");
+}
+
+#[test]
+fn destinations_take_turns_and_their_bitmaps_are_read_ahead() {
+    let library = library();
+    let mut request = Request { dests: Vec::new(), status: (0, 0) };
+    let mut rows = 0;
+    for i in 0..64_u64 {
+        let columns = vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
+        let mut region = region(RegionType::Bitmapped, columns, 16_384);
+        for (row, bit) in region.bits.iter_mut().enumerate() {
+            *bit = ((row as u64 * 0x9e37_79b9) >> 7) & 63 == i;
+            rows += u64::from(*bit);
+        }
+        request.dests.push(dest(vec![region], false));
+    }
+    assert_eq!(rows, 16_384);
+    let (_, rest) = cycles(&library, request);
+    println!("64 destinations, 16,384 rows in all: {rest} cycles");
+    // 32 chunks of 512 rows: 64 x 8 words of each bitmap chunk, and few cycles a turn.
+    assert!(rest < 32 * 64 * 20, "{rest} cycles");
+}
+
+#[test]
+fn chunks_begin_at_the_first_destination_and_fit_a_window() {
+    let library = library();
+    let mut card = Card::new(&library, 3);
+    let columns = || vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
+    let regions = || vec![region(RegionType::Strided, columns(), 2000)];
+    let dests = (0..3).map(|_| dest(regions(), false)).collect();
+    let mut request = Request { dests, status: (0, 0) };
+    let posted = card.post(&mut request);
+    let tokens = card.finish(1);
+    check(&tokens[0], &request, posted, &card);
+    let starts: Vec<_> = tokens[0].iter().filter(|t| t.u64("chunk_start") == 1).collect();
+    let rows: Vec<_> = starts.iter().map(|t| t.u64("row")).collect();
+    assert_eq!(rows, [0, 512, 1024, 1536], "12 KiB hold 512 rows that span 20 bytes");
+    assert!(starts.iter().all(|t| t.u64("dest") == u64::from(posted.1)));
+    assert!(starts.iter().all(|t| t.u64("chunk_blocks") == 512 * 20 / 256 + 3));
+}
+
+#[test]
+fn short_requests_follow_each_other_closely() {
+    let library = library();
+    let mut card = Card::new(&library, 5);
+    let mut requests: Vec<_> = (0..100)
+        .map(|_| one(dest(vec![region(RegionType::Contiguous, vec![(0, 0, 64)], 1)], false)))
+        .collect();
+    let posted: Vec<_> = requests.iter_mut().map(|r| card.post(r)).collect();
+    let tokens = card.finish(100);
+    (0..100).for_each(|i| check(&tokens[i], &requests[i], posted[i], &card));
+    let at = card.bench.received_at(card.tokens);
+    let each = (at[199] - at[1]) / 99;
+    println!("{each} cycles a request");
+    assert!(each <= 20, "{each} cycles a request");
 }
