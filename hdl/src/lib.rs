@@ -8,8 +8,8 @@
 
 pub mod emit;
 pub mod gather;
-pub mod primitive;
 pub mod packetizer;
+pub mod primitive;
 pub mod segmented_memory;
 pub mod segmenter;
 

@@ -84,8 +84,7 @@ impl Logic for Clash {
                 + 3;
             self.words[l].next = self.span[l].val().get_bits::<6>(2);
             self.thermometer[l].next = !(self.ones.val() << self.words[l].val());
-            self.cover[l].next =
-                self.thermometer[l].val() << self.word[l].val().get_bits::<5>(0);
+            self.cover[l].next = self.thermometer[l].val() << self.word[l].val().get_bits::<5>(0);
         }
         for l in 0..16 {
             for m in 0..16 {
@@ -94,11 +93,11 @@ impl Logic for Clash {
                     self.distance[(l * 16) + m].val().get_bits::<6>(0) & 0x1f;
                 self.reach[(l * 16) + m].next =
                     self.banks[(l * 16) + m].val() + self.words[l].val();
-                self.meet[(l * 16) + m].next =
-                    ((self.banks[(l * 16) + m].val() < self.words[m].val())
-                        && (self.distance[(l * 16) + m].val().get_bits::<10>(5) != 0))
-                        || ((self.reach[(l * 16) + m].val() > 32)
-                            && (self.distance[(l * 16) + m].val().get_bits::<10>(5) != 0x3ff));
+                self.meet[(l * 16) + m].next = ((self.banks[(l * 16) + m].val()
+                    < self.words[m].val())
+                    && (self.distance[(l * 16) + m].val().get_bits::<10>(5) != 0))
+                    || ((self.reach[(l * 16) + m].val() > 32)
+                        && (self.distance[(l * 16) + m].val().get_bits::<10>(5) != 0x3ff));
             }
         }
         for l in 0..16 {

@@ -413,7 +413,51 @@ impl Default for Gather {
 impl Logic for Gather {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, windows, p_valid, p_ram, p_len, p_pos, p_window, p_window_end, p_beat_end, p_side, p_checked, p_error, a_valid, a_pending, a_ram, a_len, a_pos, a_window_end, a_beat_end, a_side, a_error, a_carry, room, b_valid, b_granted, b_ram, b_len, b_pos, b_rest, b_window_end, c_valid, c_rest, c_window_end, d_valid, d_rest, d_window_end, e_valid, e_rest, e_mask, f_valid, f_rest, f_mask);
+        dff_setup!(
+            self,
+            clk,
+            windows,
+            p_valid,
+            p_ram,
+            p_len,
+            p_pos,
+            p_window,
+            p_window_end,
+            p_beat_end,
+            p_side,
+            p_checked,
+            p_error,
+            a_valid,
+            a_pending,
+            a_ram,
+            a_len,
+            a_pos,
+            a_window_end,
+            a_beat_end,
+            a_side,
+            a_error,
+            a_carry,
+            room,
+            b_valid,
+            b_granted,
+            b_ram,
+            b_len,
+            b_pos,
+            b_rest,
+            b_window_end,
+            c_valid,
+            c_rest,
+            c_window_end,
+            d_valid,
+            d_rest,
+            d_window_end,
+            e_valid,
+            e_rest,
+            e_mask,
+            f_valid,
+            f_rest,
+            f_mask
+        );
         for k in 0..4 {
             self.error_counts[k].clock.next = self.clk.val();
             self.error_counts[k].d.next = self.error_counts[k].q.val();
@@ -445,14 +489,15 @@ impl Logic for Gather {
             if self.window_ready_valid.val() && (self.window_ready_window.val().index() == w) {
                 self.arrived.next = self.window_bit[w].val();
             }
-            if self.p_take.val() && self.p_window_end.q.val() && (self.p_window.q.val().index() == w)
+            if self.p_take.val()
+                && self.p_window_end.q.val()
+                && (self.p_window.q.val().index() == w)
             {
                 self.finished.next = self.window_bit[w].val();
                 self.error_counts[w].d.next = 0.into();
             }
         }
-        self.windows.d.next =
-            (self.windows.q.val() | self.arrived.val()) & !self.finished.val();
+        self.windows.d.next = (self.windows.q.val() | self.arrived.val()) & !self.finished.val();
         self.errors.write_enable.next = self.read_error_valid.val();
         self.error_index.next = 0.into();
         self.error_count.next = 0.into();
@@ -493,8 +538,8 @@ impl Logic for Gather {
                 self.error_hit.next = true;
             }
         }
-        self.p_ready.next = self.p_valid.q.val()
-            && self.windows.q.val().get_bit(self.p_window.q.val().index());
+        self.p_ready.next =
+            self.p_valid.q.val() && self.windows.q.val().get_bit(self.p_window.q.val().index());
         self.p_take.next = self.p_ready.val()
             && (self.p_checked.q.val() == self.error_count.val())
             && (!self.a_valid.q.val() || self.a_done.val());
@@ -557,8 +602,8 @@ impl Logic for Gather {
         }
         if self.a_done.val() {
             self.a_valid.d.next = false;
-            self.a_carry.d.next = !self.a_beat_end.q.val()
-                && (self.a_carry.q.val() || self.a_error.q.val());
+            self.a_carry.d.next =
+                !self.a_beat_end.q.val() && (self.a_carry.q.val() || self.a_error.q.val());
         }
         if self.p_take.val() {
             self.a_valid.d.next = true;

@@ -280,7 +280,8 @@ impl Default for Headers {
             one: Constant::new(1.into()),
             // Version, length and service; flags; time to live and protocol.
             fixed_sum: Constant::new(
-                (0x4500 + 0x4000 + (usize::from(TTL) << 8) + usize::from(IP_PROTOCOL_UDP)).to_bits(),
+                (0x4500 + 0x4000 + (usize::from(TTL) << 8) + usize::from(IP_PROTOCOL_UDP))
+                    .to_bits(),
             ),
             after_ethernet: Constant::new(44.into()),
             fixed_header: Constant::new(54.into()),

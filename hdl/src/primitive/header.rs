@@ -13,8 +13,7 @@ fn header<L: Layout>(ports: &[(&str, usize)]) -> Verilog {
     let fields: Vec<_> = L::FIELDS.iter().map(|f| (f.name, f.width)).collect();
     assert_eq!(ports, fields, "the ports are not the fields of {}", L::NAME);
     let names: Vec<_> = ports.iter().map(|(name, _)| *name).collect();
-    let bytes: Vec<_> =
-        (0..L::SIZE).map(|k| format!("joined[{}:{}]", 8 * k + 7, 8 * k)).collect();
+    let bytes: Vec<_> = (0..L::SIZE).map(|k| format!("joined[{}:{}]", 8 * k + 7, 8 * k)).collect();
     Verilog::Custom(format!(
         "    wire [{}:0] joined = {{{}}};\n    always @(*) sent = {{{}}};",
         8 * L::SIZE - 1,
@@ -103,8 +102,7 @@ mod tests {
         for _ in 0..50 {
             let sent = random.bytes(L::SIZE);
             for field in L::FIELDS {
-                let value =
-                    drdma_abi::layout::get_bits(&sent, L::ORDER, field.start, field.width);
+                let value = drdma_abi::layout::get_bits(&sent, L::ORDER, field.start, field.width);
                 model.set(field.name, value);
             }
             model.eval();

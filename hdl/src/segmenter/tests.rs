@@ -13,6 +13,9 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
+/// Cycles from a beat to the packet that it completes.
+const LATENCY: u64 = 7;
+
 /// A destination of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Dest {
@@ -120,11 +123,8 @@ impl Reference {
         let base = if dest.opcode.is_write() { operation::WRITE_FIRST } else { 0 };
         let length = if message_bytes == 0 { payload.len() as u32 } else { message_bytes };
         let address = dest.remote_addr.wrapping_add(progress.bytes);
-        let reth = (dest.opcode.is_write() && !progress.inside).then_some((
-            address,
-            dest.rkey,
-            length,
-        ));
+        let reth =
+            (dest.opcode.is_write() && !progress.inside).then_some((address, dest.rkey, length));
         progress.inside = !last;
         progress.bytes += payload.len() as u64;
         self.total += payload.len() as u64;
@@ -242,7 +242,8 @@ fn message(random: &mut Random, dest: &Dest, slot: u64, dense: bool) -> Vec<Whol
 
 impl Traffic {
     pub fn random(random: &mut Random, requests: u64, chances: Chances) -> Self {
-        let transports: Vec<_> = (0..256).map(|_| Transport::ALL[random.below(3) as usize]).collect();
+        let transports: Vec<_> =
+            (0..256).map(|_| Transport::ALL[random.below(3) as usize]).collect();
         let mtus: Vec<_> = (0..256).map(|_| 8 + random.below(5) as u32).collect();
         let psns = (0..256).map(|_| random.below(1 << 24) as u32 | 0xff_fff0).collect();
         let qp_error = (0..256).map(|_| random.chance(chances.qp_error)).collect();
@@ -323,7 +324,12 @@ impl Traffic {
         let word = |name| QueuePairEntry::field(name).start / 32;
         for (qp, psn) in self.psns.iter().enumerate() {
             let write = |word: usize, data: u32| {
-                Beat::from([("table", 0), ("index", qp as u64), ("word", word as u64), ("data", data.into())])
+                Beat::from([
+                    ("table", 0),
+                    ("index", qp as u64),
+                    ("word", word as u64),
+                    ("data", data.into()),
+                ])
             };
             bench.send(cfg, write(word("start_psn"), *psn));
             bench.send(cfg, write(word("state"), 1));
@@ -398,6 +404,74 @@ struct Reader {
     payloads: Vec<Vec<u8>>,
 }
 
+/// Messages of one length to one RC destination of MTU 2^`log_mtu`, in beats of `beat` bytes.
+pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) -> Traffic {
+    let mut random = Random::new(1);
+    let dest = Dest {
+        number: 7,
+        index: 0,
+        qp: 3,
+        opcode: Opcode::WriteImm,
+        imm: 1,
+        remote_addr: 0x1000,
+        rkey: 5,
+        transport: Transport::Rc,
+        log_mtu,
+    };
+    let mut beats = Vec::new();
+    for _ in 0..messages {
+        let first = beats.len();
+        for start in (0..length).step_by(beat) {
+            let bytes = random.bytes(beat.min(length - start));
+            beats.push(Whole { dest: 7, bytes, ..Whole::default() });
+        }
+        beats[first].message_start = true;
+        beats[first].message_bytes = length as u32;
+        beats.last_mut().expect("a message has bytes").message_end = true;
+    }
+    beats.last_mut().expect("there are messages").dest_end = true;
+    beats.push(Whole { request_end: true, ..Whole::default() });
+    Traffic {
+        transports: vec![Transport::Rc; 256],
+        psns: vec![0; 256],
+        qp_error: vec![false; 256],
+        dests: vec![dest],
+        beats,
+    }
+}
+
+/// Runs a [`stream`]; gives the cycles in which parts were taken and items came.
+fn timed(traffic: &Traffic) -> (Vec<u64>, Vec<u64>) {
+    let mut bench = Bench::new(library().instance(1), 1);
+    let reader = attach(&mut bench);
+    let packet = bench.monitor("packet");
+    let payload = traffic.start(&mut bench, 0.0);
+    let expected = traffic.reference().items;
+    bench.run_until_received(packet, expected.len());
+    bench.run(100);
+    let got = items(&bench.take(packet), &reader.borrow().payloads);
+    compare(&got, &expected);
+    (bench.sent_at(payload).to_vec(), bench.received_at(packet).to_vec())
+}
+
+#[test]
+fn a_beat_is_taken_every_cycle_through_packet_cuts() {
+    for (length, beat, log_mtu) in [(10_000, 60, 12), (5_000, 64, 8), (4_096, 63, 10)] {
+        let traffic = stream(20, length, beat, log_mtu);
+        let (taken, _) = timed(&traffic);
+        let cycles = taken.last().unwrap() - taken[0] + 1;
+        assert_eq!(cycles, traffic.beats.len() as u64, "beats of {beat} bytes, MTU 2^{log_mtu}");
+    }
+}
+
+#[test]
+fn small_messages_take_two_cycles_each() {
+    let (taken, came) = timed(&stream(400, 20, 20, 10));
+    assert_eq!(came[0] - taken[0], LATENCY, "latency");
+    let cycles = came[399] - came[0];
+    assert_eq!(cycles, 2 * 399);
+}
+
 fn library() -> Library {
     testing::library_with_unused("segmenter", &["cfg_index", "cfg_data"], Segmenter::default)
 }
@@ -436,7 +510,8 @@ fn attach(bench: &mut Bench) -> Rc<RefCell<Reader>> {
             let row = model.get_word("page_read_data").to_bytes(64);
             reader.payloads.last_mut().expect("a page has rows").extend(row);
         }
-        if model.get("packet_valid") & model.get("packet_ready") & !model.get("packet_marker") == 1 {
+        if model.get("packet_valid") & model.get("packet_ready") & !model.get("packet_marker") == 1
+        {
             let (page, bytes) = (model.get("packet_page"), model.get("packet_bytes"));
             reader.waiting.push_back((page, bytes as usize));
         }
