@@ -85,6 +85,15 @@ pub trait Layout: Sized {
 
 /// Reads `width` (at most 64) bits that start `start` bits into `bytes`, in the layout's order.
 pub fn get_bits(bytes: &[u8], order: Order, start: usize, width: usize) -> u64 {
+    if start.is_multiple_of(8) && width.is_multiple_of(8) {
+        // Whole bytes, as nearly all fields are.
+        let whole = bytes[start / 8..(start + width) / 8].iter();
+        let push = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        return match order {
+            Order::Little => whole.rev().fold(0, push),
+            Order::Network => whole.fold(0, push),
+        };
+    }
     let mut value = 0u64;
     for i in 0..width {
         let at = start + i;
@@ -98,6 +107,15 @@ pub fn get_bits(bytes: &[u8], order: Order, start: usize, width: usize) -> u64 {
 
 /// Writes the low `width` (at most 64) bits of `value`, `start` bits into `bytes`.
 pub fn set_bits(bytes: &mut [u8], order: Order, start: usize, width: usize, value: u64) {
+    if start.is_multiple_of(8) && width.is_multiple_of(8) {
+        // Whole bytes, as nearly all fields are.
+        let whole = &mut bytes[start / 8..(start + width) / 8];
+        match order {
+            Order::Little => whole.copy_from_slice(&value.to_le_bytes()[..width / 8]),
+            Order::Network => whole.copy_from_slice(&value.to_be_bytes()[8 - width / 8..]),
+        }
+        return;
+    }
     for i in 0..width {
         let at = start + i;
         let (mask, bit) = match order {

@@ -12,6 +12,9 @@ pub mod register;
 pub mod roce;
 pub mod work_request;
 
+#[cfg(test)]
+mod tests;
+
 pub use layout::{Field, Layout, Order};
 
 use completion::Completion;

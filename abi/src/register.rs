@@ -155,7 +155,7 @@ counters! {
 }
 
 /// A table of equal entries that the host writes word by word; the last word of an entry makes the
-/// new entry effective.
+/// new entry effective. Reads return 0, but for the tables that are read only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Name.

@@ -1,1 +1,10 @@
-//! The drdma command: run, explain and demo.
+//! The `drdma` command as a library: job files, running them on a device, explaining them.
+
+pub mod demo;
+pub mod device;
+pub mod explain;
+pub mod job;
+pub mod placement;
+pub mod record;
+pub mod run;
+pub mod stats;

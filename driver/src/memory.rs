@@ -1,9 +1,8 @@
 //! Memory that software and a card share.
 
-use std::{
-    ptr,
-    sync::Arc,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
 };
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -13,8 +12,9 @@ pub const PAGE: usize = 4096;
 
 /// Page-aligned, zeroed memory that a card can be given. Clones share the same bytes.
 ///
-/// A card reads and writes it at any time, so it is never lent as a slice: bytes are copied in and
-/// out with accesses that the compiler neither removes nor invents.
+/// A card and other threads read and write it at any time, so it is never lent as a slice: bytes
+/// are copied in and out with relaxed atomic accesses, which race with nothing. What a copy that
+/// overlaps a concurrent write gives is a mixture of old and new bytes.
 #[derive(Clone, Debug)]
 pub struct DmaMemory {
     mapping: Arc<MmapRaw>,
@@ -43,15 +43,18 @@ impl DmaMemory {
     }
 
     /// Bytes that are mapped: whole pages.
+    #[inline]
     pub fn mapped_len(&self) -> usize {
         self.mapping.len()
     }
 
     /// The address at which this process sees the memory.
+    #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.mapping.as_mut_ptr()
     }
 
+    #[inline]
     fn check(&self, offset: usize, len: usize) {
         let end = offset.checked_add(len);
         assert!(
@@ -61,15 +64,41 @@ impl DmaMemory {
         );
     }
 
+    /// The byte at `offset`, which the caller has checked to lie in the mapping.
+    #[inline]
+    fn byte(&self, offset: usize) -> &AtomicU8 {
+        debug_assert!(offset < self.mapped_len());
+        // SAFETY: in the mapping, which lives as long as `self`; a byte is always aligned.
+        unsafe { AtomicU8::from_ptr(self.as_ptr().add(offset)) }
+    }
+
+    /// The aligned word at `offset`, which the caller has checked to lie in the mapping.
+    #[inline]
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.mapped_len());
+        // SAFETY: in the mapping, which lives as long as `self`, and aligned, as the mapping is;
+        // every bit pattern is a valid u64.
+        unsafe { AtomicU64::from_ptr(self.as_ptr().add(offset).cast()) }
+    }
+
     /// Copies bytes in.
     ///
     /// # Panics
     /// If they do not fit in the mapped pages.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
-        // SAFETY: the range was checked to lie in the mapping, which lives as long as `self`; the
-        // source is a Rust slice, which cannot overlap memory that is never lent as one.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.as_ptr().add(offset), bytes.len()) };
+        let (head, rest) = bytes.split_at(bytes.len().min(offset.wrapping_neg() % 8));
+        let (words, tail) = rest.as_chunks::<8>();
+        let middle = offset + head.len();
+        for (byte, at) in head.iter().zip(offset..) {
+            self.byte(at).store(*byte, Ordering::Relaxed);
+        }
+        for (word, at) in words.iter().zip((middle..).step_by(8)) {
+            self.word(at).store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+        }
+        for (byte, at) in tail.iter().zip(middle + 8 * words.len()..) {
+            self.byte(at).store(*byte, Ordering::Relaxed);
+        }
         fence(Ordering::Release);
     }
 
@@ -80,16 +109,41 @@ impl DmaMemory {
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
         fence(Ordering::Acquire);
-        // SAFETY: as in `write`, with the directions exchanged.
-        unsafe {
-            ptr::copy_nonoverlapping(self.as_ptr().add(offset), bytes.as_mut_ptr(), bytes.len());
+        let (head, rest) = bytes.split_at_mut(bytes.len().min(offset.wrapping_neg() % 8));
+        let middle = offset + head.len();
+        let (words, tail) = rest.as_chunks_mut::<8>();
+        let end = middle + 8 * words.len();
+        for (byte, at) in head.iter_mut().zip(offset..) {
+            *byte = self.byte(at).load(Ordering::Relaxed);
         }
+        for (word, at) in words.iter_mut().zip((middle..).step_by(8)) {
+            *word = self.word(at).load(Ordering::Relaxed).to_ne_bytes();
+        }
+        for (byte, at) in tail.iter_mut().zip(end..) {
+            *byte = self.byte(at).load(Ordering::Relaxed);
+        }
+    }
+
+    /// Writes aligned little-endian 64-bit words, which the card may read at any time; whatever
+    /// is written after them (a doorbell, say) is seen after them.
+    ///
+    /// # Panics
+    /// If `offset` is not a multiple of 8, or they do not fit in the mapped pages.
+    #[inline]
+    pub fn write_words(&self, offset: usize, words: &[u64]) {
+        assert!(offset.is_multiple_of(8), "offset {offset} is not a multiple of 8");
+        self.check(offset, 8 * words.len());
+        for (i, word) in words.iter().enumerate() {
+            self.word(offset + 8 * i).store(word.to_le(), Ordering::Relaxed);
+        }
+        fence(Ordering::Release);
     }
 
     /// Reads an aligned 32-bit word that a card may be writing, and everything before it.
     ///
     /// # Panics
     /// If `offset` is not a multiple of 4, or outside.
+    #[inline]
     pub fn load_u32(&self, offset: usize) -> u32 {
         assert!(offset.is_multiple_of(4), "offset {offset} is not a multiple of 4");
         self.check(offset, 4);
@@ -102,11 +156,57 @@ impl DmaMemory {
     ///
     /// # Panics
     /// If `offset` is not a multiple of 8, or outside.
+    #[inline]
     pub fn load_u64(&self, offset: usize) -> u64 {
         assert!(offset.is_multiple_of(8), "offset {offset} is not a multiple of 8");
         self.check(offset, 8);
-        // SAFETY: in the mapping and aligned, as checked; every bit pattern is a valid u64.
-        let word = unsafe { AtomicU64::from_ptr(self.as_ptr().add(offset).cast()) };
-        u64::from_le(word.load(Ordering::Acquire))
+        u64::from_le(self.word(offset).load(Ordering::Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_whatever_their_alignment() {
+        let memory = DmaMemory::new(64).unwrap();
+        for offset in 0..17 {
+            for len in 0..33 {
+                let bytes: Vec<u8> = (0..len).map(|i| (offset * 37 + i + 1) as u8).collect();
+                memory.write(0, &[0xee; 64]);
+                memory.write(offset, &bytes);
+                let mut all = [0; 64];
+                memory.read(0, &mut all);
+                assert_eq!(all[offset..offset + len], bytes);
+                assert!(all[..offset].iter().chain(&all[offset + len..]).all(|b| *b == 0xee));
+                let mut back = vec![0; len];
+                memory.read(offset, &mut back);
+                assert_eq!(back, bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_little_endian() {
+        let memory = DmaMemory::new(64).unwrap();
+        memory.write_words(8, &[0x0102_0304_0506_0708, 9]);
+        let mut bytes = [0; 9];
+        memory.read(8, &mut bytes);
+        assert_eq!(bytes, [8, 7, 6, 5, 4, 3, 2, 1, 9]);
+        assert_eq!(memory.load_u64(8), 0x0102_0304_0506_0708);
+        assert_eq!(memory.load_u32(12), 0x0102_0304);
+    }
+
+    #[test]
+    #[should_panic(expected = "bytes 4090..+7 are outside the memory of 4096 B")]
+    fn bytes_outside_are_refused() {
+        DmaMemory::new(1).unwrap().write(4090, &[0; 7]);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside the memory")]
+    fn offsets_do_not_wrap() {
+        DmaMemory::new(1).unwrap().read(usize::MAX, &mut [0; 2]);
     }
 }

@@ -6,12 +6,25 @@
 // Kernels are written for the printer: loops index, conditions are spelled out.
 #![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
 
+pub mod completion;
+pub mod control;
+pub mod decoder;
 pub mod emit;
+pub mod expander;
 pub mod gather;
+pub mod host_read;
+pub mod host_write;
+pub mod mac;
 pub mod packetizer;
+pub mod placer;
 pub mod primitive;
+pub mod queue;
+pub mod reader;
+pub mod receiver;
 pub mod segmented_memory;
 pub mod segmenter;
+pub mod sequencer;
+pub mod top;
 
 /// What the tests of blocks share.
 #[cfg(test)]

@@ -1,1 +1,163 @@
-//! Declarative RDMA verbs: regions with gaps, post_send, post_ssq_send.
+//! Declarative RDMA verbs: say *what* to send, not how to fetch it.
+//!
+//! A database's data have gaps: columns inside rows, rows that a filter selected, records behind
+//! pointers. Plain verbs want them as lists of pieces, or copied together first. Here a work
+//! request describes them as a few [`Region`]s, and the card gathers the pieces and sends ordinary
+//! RoCEv2 messages that any RDMA endpoint takes (Ryser et al., *D-RDMA: Bringing Zero-Copy RDMA to
+//! Database Systems*, CIDR 2022).
+//!
+//! | | |
+//! |---|---|
+//! | [`Context`] | an open card, from anything that implements [`Card`] |
+//! | [`ProtectionDomain`] | what belongs together |
+//! | [`MemoryRegion`] | memory that the card may read, and its key |
+//! | [`Contiguous`], [`Strided`], [`Bitmapped`], [`PointerMapped`] | what a [`Region`] can be |
+//! | [`QueuePair`] | a connection and its own queue, for [`WorkRequest`]s |
+//! | [`SharedSendQueue`] | many connections planned together, for [`SharedWorkRequest`]s |
+//! | [`CompletionQueue`] | how requests ended: [`WorkCompletion`] |
+//!
+//! # A shuffle
+//!
+//! Two columns are partitioned over two receivers, by the lowest bit of the key. One bitmap per
+//! receiver says which rows are its own; one request sends all of them, eight rows in a message,
+//! and reads every cache line that both receivers have rows in only once.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use libdrdma::{
+//!     Bitmapped, Context, Destination, MacAddress, Options, QueuePairAttributes, Region,
+//!     SharedWorkRequest, Status, Transport,
+//! };
+//! # use drdma_sim::wire::{Network, PeerConfig};
+//! # let network = Network::new();
+//! # let peers = [0, 1].map(|i| {
+//! #     let (mac, ip) = (0x0200_0000_0002 + i, 0x0a00_0002 + i as u32);
+//! #     network.add_peer(PeerConfig::new(Transport::Rc, mac, ip, 33, 17 + i as u32))
+//! # });
+//! # let card = drdma_sim::open("soft:", network.clone())?;
+//!
+//! // A card, simulated or real.
+//! let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+//! let context = Context::open(card, options)?;
+//! let pd = context.protection_domain();
+//!
+//! // The table: 100 keys of 4 bytes, 100 values of 8 bytes.
+//! let (keys, values) = (pd.allocate(400)?, pd.allocate(800)?);
+//! for row in 0..100u64 {
+//!     keys.write_at(4 * row as usize, &(row as u32 * 7).to_le_bytes());
+//!     values.write_at(8 * row as usize, &(row * row).to_le_bytes());
+//! }
+//!
+//! // The partitioning: one bit a row and receiver.
+//! let bitmaps = [pd.allocate(13)?, pd.allocate(13)?];
+//! for (receiver, bitmap) in bitmaps.iter().enumerate() {
+//!     let mut bits = [0u8; 13];
+//!     for row in 0..100 {
+//!         let ours = row * 7 % 2 == receiver;
+//!         bits[row / 8] |= u8::from(ours) << (row % 8);
+//!     }
+//!     bitmap.write_at(0, &bits);
+//! }
+//!
+//! // The connections. They come after the memory that is sent from: it must outlive them.
+//! let cq = context.completion_queue().entries(16).build()?;
+//! let mut qps = Vec::new();
+//! for i in 0..2u8 {
+//!     let mut qp = pd.queue_pair(&cq).transport(Transport::Rc).qpn(17 + u32::from(i)).build()?;
+//!     qp.connect(
+//!         &QueuePairAttributes::new()
+//!             .path_mtu(1024)
+//!             .dest_qpn(33)
+//!             .dest_mac(MacAddress([2, 0, 0, 0, 0, 2 + i]))
+//!             .dest_ip([10, 0, 0, 2 + i].into())
+//!             .start_psn(0),
+//!     )?;
+//!     qps.push(qp);
+//! }
+//!
+//! // The request: for each receiver, the selected rows of both columns.
+//! let region = |bitmap| -> Result<[Region; 1], libdrdma::RegionError> {
+//!     let rows = Bitmapped::new(bitmap).rows(100).column(&keys, 0, 4).column(&values, 0, 8);
+//!     Ok([rows.build()?])
+//! };
+//! let regions = [region(&bitmaps[0])?, region(&bitmaps[1])?];
+//! let destinations = [
+//!     Destination::new(&qps[0]).regions(&regions[0]),
+//!     Destination::new(&qps[1]).regions(&regions[1]),
+//! ];
+//! let mut ssq = pd.shared_send_queue(&cq).build()?;
+//! let request = SharedWorkRequest::new(1).rows_per_message(8).destinations(&destinations);
+//! ssq.post_ssq_send(&request)?;
+//!
+//! // One completion for all of it.
+//! let completion = cq.poll_timeout(Duration::from_secs(1))?.expect("a completion");
+//! assert_eq!((completion.wr_id, completion.status), (1, Status::Success));
+//! assert_eq!(completion.bytes, 100 * 12);
+//! # for (receiver, peer) in peers.into_iter().enumerate() {
+//! #     let messages = network.messages(peer);
+//! #     assert_eq!(messages.len(), 7, "50 rows, 8 in a message");
+//! #     let bytes: Vec<u8> = messages.into_iter().flat_map(|message| message.bytes).collect();
+//! #     let mut expected = Vec::new();
+//! #     for row in (0..100u64).filter(|row| row * 7 % 2 == receiver as u64) {
+//! #         expected.extend((row as u32 * 7).to_le_bytes());
+//! #         expected.extend((row * row).to_le_bytes());
+//! #     }
+//! #     assert_eq!(bytes, expected);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Memory safety
+//!
+//! A [`Region`] borrows its memory region, so its bounds are checked when it is built. A queue
+//! borrows the memory of everything that was posted to it, so that memory is neither freed nor lent
+//! as a slice while the card may read it; [`QueuePair::release`] ends that. The card never writes to
+//! it. What cannot be known here (where the pointers of a [`PointerMapped`] region point, and
+//! everything in regions made by the `unchecked` functions) is checked by the card, which
+//! completes such a request with an error before it sends anything of it. A queue that is leaked
+//! (`std::mem::forget`) keeps nothing borrowed: the card then reads whatever is there, and nothing
+//! after the memory region was dropped.
+//!
+//! # Errors
+//!
+//! What is wrong in a call is refused by it, with a message that names the values: [`RegionError`],
+//! [`PostError`], [`ModifyError`]. What the card finds wrong is the [`Status`] of a completion; the
+//! queue is halted then, what is behind completes with [`Status::WrFlushError`], and
+//! [`QueuePair::connect`] (or [`SharedSendQueue::reset`]) starts anew.
+#![deny(unsafe_code)]
+
+mod address;
+mod borrow;
+mod completion_queue;
+mod context;
+mod encode;
+mod index_pool;
+mod memory_region;
+mod post_error;
+mod protection_domain;
+mod queue_pair;
+mod queue_pair_state;
+mod region;
+mod send_queue;
+mod shared_send_queue;
+mod work_request;
+
+pub use drdma_abi::{completion::Status, register::counter, roce::Transport};
+pub use drdma_driver::{Card, CardError, DmaMemory};
+
+pub use address::{MacAddress, ParseMacError};
+pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion};
+pub use context::{Context, Counters, Error, Options, Statistics};
+pub use memory_region::{MemoryRegion, MemoryRegionError};
+pub use post_error::PostError;
+pub use protection_domain::ProtectionDomain;
+pub use queue_pair::{PostGuard, QueuePair, QueuePairBuilder};
+pub use queue_pair_state::{Attribute, ModifyError, QueuePairAttributes, QueuePairState};
+pub use region::{
+    Bitmapped, Column, Contiguous, Extent, Part, PointerMapped, Region, RegionError, Strided,
+};
+pub use shared_send_queue::{SharedPostGuard, SharedSendQueue, SharedSendQueueBuilder};
+pub use work_request::{
+    Destination, Operation, RowMask, SharedOperation, SharedWorkRequest, WorkRequest,
+};

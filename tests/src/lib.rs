@@ -1,1 +1,8 @@
-//! End-to-end tests over whole devices.
+//! What the end-to-end tests share: random jobs, and what they must do.
+
+pub mod capture;
+pub mod device;
+pub mod expect;
+pub mod frame;
+pub mod random;
+pub mod random_job;

@@ -53,7 +53,7 @@ fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
     };
     add(tools()?);
     add(&source.top);
-    add(&format!("{options:?} {:?}", source.ports));
+    add(&format!("{options:?} {:?} {:?}", source.ports, source.parameters));
     add(shim);
     // So that a change of how models are built does not find old ones.
     add(include_str!("compile.rs"));
@@ -101,6 +101,7 @@ pub(crate) fn write_sources(source: &Source, dir: &Path) -> Result<()> {
 pub(crate) fn verilator_command(source: &Source, dir: &Path) -> Command {
     let mut command = Command::new("verilator");
     command.args(["-Wall", "-Wno-fatal", "--top-module", &source.top]);
+    command.args(source.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
     command.args(source.texts.iter().map(|(name, _)| dir.join(name)));
     command
 }
@@ -225,9 +226,9 @@ fn compile(options: &Options, dir: &Path) -> Result<()> {
     link.args(["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o"]).arg(dir.join("model.so"));
     link.args(objects).arg(runtime.join("verilated.o")).arg(runtime.join("verilated_threads.o"));
     if options.trace {
-        link.arg(runtime.join("verilated_fst_c.o"));
+        link.arg(runtime.join("verilated_fst_c.o")).arg("-lz");
     }
-    link.args(["-pthread", "-lz", "-latomic"]);
+    link.args(["-pthread", "-latomic"]);
     run_all(vec![("model.so".to_owned(), link)])
 }
 

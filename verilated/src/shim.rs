@@ -12,10 +12,11 @@ pub(crate) fn text(source: &Source, trace: bool) -> String {
     for (index, port) in source.ports.iter().enumerate() {
         let _ = writeln!(ports, "    case {index}: return &s->model.{};", port.name);
     }
-    let eval_clock = if source.ports.iter().any(|p| p.name == "clk" && p.width == 1) {
-        "s->model.clk = level; "
-    } else {
-        ""
+    let has = |name| source.ports.iter().any(|p| p.name == name && p.width == 1);
+    let eval_clock = match () {
+        () if has("clock") => "s->model.clock = level; ",
+        () if has("clk") => "s->model.clk = level; ",
+        () => "",
     };
     let (include, member, start, stop, dump) = if trace {
         (

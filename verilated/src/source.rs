@@ -40,12 +40,13 @@ pub struct Source {
     pub(crate) top: String,
     pub(crate) texts: Vec<(String, String)>,
     pub(crate) ports: Vec<Port>,
+    pub(crate) parameters: Vec<(String, u64)>,
 }
 
 impl Source {
     /// A design without text whose top module is `top`.
     pub fn new(top: impl Into<String>) -> Self {
-        Self { top: top.into(), texts: Vec::new(), ports: Vec::new() }
+        Self { top: top.into(), texts: Vec::new(), ports: Vec::new(), parameters: Vec::new() }
     }
 
     /// Adds a file `name` (such as `fifo.v`) with contents `text`.
@@ -72,6 +73,12 @@ impl Source {
     /// Adds ports of the top module. Ports that are not listed cannot be driven.
     pub fn ports(mut self, ports: impl IntoIterator<Item = Port>) -> Self {
         self.ports.extend(ports);
+        self
+    }
+
+    /// Gives a parameter of the top module a value other than its default.
+    pub fn parameter(mut self, name: impl Into<String>, value: u64) -> Self {
+        self.parameters.push((name.into(), value));
         self
     }
 

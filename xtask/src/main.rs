@@ -1,1 +1,155 @@
-fn main() {}
+//! The developer's commands: `cargo xtask <verb>`.
+
+mod command;
+mod registers;
+mod setup;
+
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use command::Command;
+
+const HELP: &str = "\
+The developer's commands.
+
+Usage: cargo xtask <command>
+
+  setup               install Verilator and a C++ compiler if they are missing
+  demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
+  test [ARGS]         every test of the workspace; ARGS go to the test runner
+  check               formatting and lints
+  verilog --out DIR   write the card's Verilog to DIR
+  registers           write docs/register-map.md anew
+  help                this text
+";
+
+/// Why a command did not end well.
+#[derive(Debug)]
+enum Error {
+    /// The command line is wrong.
+    Usage(String),
+    /// A program could not be started.
+    Start { program: String, source: io::Error },
+    /// A program ended with an error of its own.
+    Failed { line: String, code: Option<i32> },
+    /// A tool is missing and cannot be installed from here.
+    Tools(String),
+    /// A file cannot be read or written.
+    File { path: PathBuf, source: io::Error },
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage(text) => write!(f, "{text}\n\n{HELP}"),
+            Self::Start { program, source } => write!(f, "cannot start {program}: {source}"),
+            Self::Failed { line, code: Some(code) } => {
+                write!(f, "`{line}` failed with code {code}")
+            }
+            Self::Failed { line, code: None } => write!(f, "`{line}` was killed by a signal"),
+            Self::Tools(text) => f.write_str(text),
+            Self::File { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}
+
+fn cargo() -> Command {
+    Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())).folder(root())
+}
+
+fn main() -> ExitCode {
+    let mut args: Vec<String> = env::args().skip(1).collect();
+    let verb = if args.is_empty() { "help".to_owned() } else { args.remove(0) };
+    let result = match verb.as_str() {
+        "setup" => none_left(&args).and_then(|()| setup::run()),
+        "demo" => demo(&args),
+        "test" => test(&args),
+        "check" => none_left(&args).and_then(|()| check()),
+        "verilog" => verilog(&args),
+        "registers" => none_left(&args).and_then(|()| registers::write(root())),
+        "help" | "-h" | "--help" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => Err(Error::Usage(format!("there is no command `{verb}`"))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error @ Error::Usage(_)) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn none_left(args: &[String]) -> Result<(), Error> {
+    match args.first() {
+        Some(arg) => Err(Error::Usage(format!("`{arg}` is not expected here"))),
+        None => Ok(()),
+    }
+}
+
+/// True if the demo's arguments name a device themselves.
+fn names_device(args: &[String]) -> bool {
+    args.iter().any(|arg| arg == "--device" || arg.starts_with("--device="))
+}
+
+fn demo(args: &[String]) -> Result<(), Error> {
+    let device: &[&str] = match names_device(args) {
+        true => &[],
+        false => {
+            setup::run()?;
+            &["--device", "rtl:"]
+        }
+    };
+    cargo().args(["build", "--release", "--package", "drdma-cli", "--bin", "drdma"]).run()?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    let drdma = target.join("release").join("drdma").display().to_string();
+    // The demo runs in the caller's folder: that is where its capture is expected.
+    Command::new(drdma).arg("demo").args(device).args(args).run()
+}
+
+fn test(args: &[String]) -> Result<(), Error> {
+    setup::run()?;
+    if cargo().args(["nextest", "--version"]).succeeds() {
+        cargo().args(["nextest", "run", "--workspace", "--no-fail-fast"]).args(args).run()?;
+        cargo().args(["test", "--workspace", "--doc"]).run()
+    } else {
+        cargo().args(["test", "--workspace", "--no-fail-fast"]).args(args).run()
+    }
+}
+
+fn check() -> Result<(), Error> {
+    cargo().args(["fmt", "--all", "--check"]).run()?;
+    let deny = ["--", "-D", "warnings"];
+    cargo().args(["clippy", "--workspace", "--all-targets"]).args(deny).run()
+}
+
+fn verilog(args: &[String]) -> Result<(), Error> {
+    let out = match args {
+        [flag, dir] if flag == "--out" => dir.clone(),
+        [arg] if arg.starts_with("--out=") => arg["--out=".len()..].to_owned(),
+        _ => return Err(Error::Usage("`verilog` needs `--out DIR`".to_owned())),
+    };
+    let out = env::current_dir()
+        .map_err(|source| Error::File { path: ".".into(), source })?
+        .join(out)
+        .display()
+        .to_string();
+    cargo()
+        .args(["run", "--release", "--package", "drdma-hdl", "--bin", "drdma-verilog", "--"])
+        .args(["--out", &out])
+        .run()
+}

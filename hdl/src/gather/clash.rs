@@ -31,7 +31,6 @@ pub struct Clash {
     pub clash: [Signal<Out, Bits<16>>; 16],
     word: [Signal<Local, Bits<15>>; 16],
     words: [Signal<Local, Bits<6>>; 16],
-    span: [Signal<Local, Bits<8>>; 16],
     thermometer: [Signal<Local, Bits<64>>; 16],
     distance: [Signal<Local, Bits<15>>; 256],
     banks: [Signal<Local, Bits<6>>; 256],
@@ -52,7 +51,6 @@ impl Default for Clash {
             clash: array_init(|_| Signal::default()),
             word: array_init(|_| Signal::default()),
             words: array_init(|_| Signal::default()),
-            span: array_init(|_| Signal::default()),
             thermometer: array_init(|_| Signal::default()),
             distance: array_init(|_| Signal::default()),
             banks: array_init(|_| Signal::default()),
@@ -79,10 +77,10 @@ impl Logic for Clash {
         for l in 0..16 {
             self.word[l].next = self.ram.val().get_bits::<15>((l * 17) + 2);
             // Words: from the first byte's word to the last byte's.
-            self.span[l].next = (self.lens.val().get_bits::<8>(l * 7) & 0x7f)
+            self.words[l].next = ((self.lens.val().get_bits::<8>(l * 7) & 0x7f)
                 + (self.ram.val().get_bits::<8>(l * 17) & 0x03)
-                + 3;
-            self.words[l].next = self.span[l].val().get_bits::<6>(2);
+                + 3)
+            .get_bits::<6>(2);
             self.thermometer[l].next = !(self.ones.val() << self.words[l].val());
             self.cover[l].next = self.thermometer[l].val() << self.word[l].val().get_bits::<5>(0);
         }

@@ -173,8 +173,8 @@ pub struct Gather {
     error_start: Signal<Local, Bits<18>>,
     error_end: Signal<Local, Bits<18>>,
     error_hit: Signal<Local, Bit>,
-    rams: Signal<Local, Bits<290>>,
-    lens: Signal<Local, Bits<130>>,
+    rams: Signal<Local, Bits<273>>,
+    lens: Signal<Local, Bits<123>>,
     fragment_start: [Signal<Local, Bits<18>>; 16],
     fragment_end: [Signal<Local, Bits<18>>; 16],
     window_bit: [Constant<Bits<4>>; 4],
@@ -230,6 +230,7 @@ pub struct Gather {
     bank_row: [Signal<Local, Bits<10>>; 32],
     enables: Signal<Local, Bits<64>>,
     rows: Pack<32, 10, 320>,
+    places: Pack<16, 7, 112>,
     selects: Selects,
     rest: Signal<Local, Bits<REST>>,
 
@@ -382,6 +383,7 @@ impl Default for Gather {
             bank_row: array_init(|_| Signal::default()),
             enables: Signal::default(),
             rows: Pack::default(),
+            places: Pack::default(),
             selects: Selects::default(),
             rest: Signal::default(),
             c_valid: DFF::default(),
@@ -480,9 +482,34 @@ impl Logic for Gather {
         self.fifo.clk.next = self.clk.val();
         self.fifo.rst.next = self.rst.val();
 
+        // Stage a: every waiting fragment that meets none before it is read. (Written first, because
+        // stage p asks whether stage a is done.)
+        self.a_granted.next = 0.into();
+        for l in 0..16 {
+            if self.a_pending.q.val().get_bit(l)
+                && !(self.a_clash[l].q.val() & self.a_pending.q.val()).any()
+            {
+                self.a_granted.next = self.a_granted.val() | self.lane[l].val();
+            }
+        }
+        self.a_left.next = self.a_pending.q.val() & !self.a_granted.val();
+        self.a_go.next = self.a_valid.q.val() && self.room.q.val().any();
+        self.a_done.next = self.a_go.val() && !self.a_left.val().any();
+
         // Windows become ready, and their failed reads are noted, in any cycle.
         self.window_ready_ready.next = true;
         self.read_error_ready.next = true;
+        self.error_count.next = 0.into();
+        for w in 0..4 {
+            if self.p_window.q.val().index() == w {
+                self.error_count.next = self.error_counts[w].q.val();
+            }
+        }
+        self.p_ready.next =
+            self.p_valid.q.val() && self.windows.q.val().get_bit(self.p_window.q.val().index());
+        self.p_take.next = self.p_ready.val()
+            && (self.p_checked.q.val() == self.error_count.val())
+            && (!self.a_valid.q.val() || self.a_done.val());
         self.arrived.next = 0.into();
         self.finished.next = 0.into();
         for w in 0..4 {
@@ -500,16 +527,12 @@ impl Logic for Gather {
         self.windows.d.next = (self.windows.q.val() | self.arrived.val()) & !self.finished.val();
         self.errors.write_enable.next = self.read_error_valid.val();
         self.error_index.next = 0.into();
-        self.error_count.next = 0.into();
         for w in 0..4 {
             if self.read_error_window.val().index() == w {
                 self.error_index.next = self.error_counts[w].q.val();
                 if self.read_error_valid.val() && (self.error_counts[w].q.val() != 255) {
                     self.error_counts[w].d.next = self.error_counts[w].q.val() + 1;
                 }
-            }
-            if self.p_window.q.val().index() == w {
-                self.error_count.next = self.error_counts[w].q.val();
             }
         }
         self.errors.write_address.next = (bit_cast::<10, 2>(self.read_error_window.val()) << 8)
@@ -525,8 +548,8 @@ impl Logic for Gather {
         self.error_end.next = self.error_start.val()
             + bit_cast::<18, 13>(self.errors.read_data[0].val().get_bits::<13>(0));
         self.error_hit.next = false;
-        self.rams.next = bit_cast::<290, 272>(self.p_ram.q.val());
-        self.lens.next = bit_cast::<130, 112>(self.p_len.q.val());
+        self.rams.next = bit_cast::<273, 272>(self.p_ram.q.val());
+        self.lens.next = bit_cast::<123, 112>(self.p_len.q.val());
         for l in 0..16 {
             self.fragment_start[l].next = self.rams.val().get_bits::<18>(l * 17) & 0x1ffff;
             self.fragment_end[l].next =
@@ -538,11 +561,6 @@ impl Logic for Gather {
                 self.error_hit.next = true;
             }
         }
-        self.p_ready.next =
-            self.p_valid.q.val() && self.windows.q.val().get_bit(self.p_window.q.val().index());
-        self.p_take.next = self.p_ready.val()
-            && (self.p_checked.q.val() == self.error_count.val())
-            && (!self.a_valid.q.val() || self.a_done.val());
         if self.p_ready.val() && (self.p_checked.q.val() != self.error_count.val()) {
             self.p_checked.d.next = self.p_checked.q.val() + 1;
             self.p_error.d.next = self.p_error.q.val() || self.error_hit.val();
@@ -585,18 +603,7 @@ impl Logic for Gather {
         self.clash.ram.next = self.p_ram.q.val();
         self.clash.len.next = self.p_len.q.val();
 
-        // Stage a: every waiting fragment that meets none before it is read.
-        self.a_granted.next = 0.into();
-        for l in 0..16 {
-            if self.a_pending.q.val().get_bit(l)
-                && !(self.a_clash[l].q.val() & self.a_pending.q.val()).any()
-            {
-                self.a_granted.next = self.a_granted.val() | self.lane[l].val();
-            }
-        }
-        self.a_left.next = self.a_pending.q.val() & !self.a_granted.val();
-        self.a_go.next = self.a_valid.q.val() && self.room.q.val().any();
-        self.a_done.next = self.a_go.val() && !self.a_left.val().any();
+        // Stage a goes on.
         if self.a_go.val() {
             self.a_pending.d.next = self.a_left.val();
         }
@@ -664,7 +671,10 @@ impl Logic for Gather {
         }
         self.read_row.next = self.rows.whole.val();
         self.selects.used.next = self.b_granted.q.val();
-        self.selects.ram.next = self.b_ram.q.val();
+        for l in 0..16 {
+            self.places.parts[l].next = self.b_ram.q.val().get_bits::<7>(l * 17);
+        }
+        self.selects.place.next = self.places.whole.val();
         self.selects.len.next = self.b_len.q.val();
         self.selects.pos.next = self.b_pos.q.val();
 

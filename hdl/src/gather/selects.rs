@@ -6,7 +6,7 @@ use rust_hdl_widgets::prelude::*;
 
 /// Turns the fragments of a part into one select a payload byte, in two cycles.
 ///
-/// Byte `k` of the payload comes from byte `k + ram - pos` (modulo 128) of the words read, with the
+/// Byte `k` of the payload comes from byte `k + place - pos` (modulo 128) of the words read, with the
 /// address and the position of the fragment that it lies in. The first cycle makes a mask of
 /// payload bytes and that difference for every fragment; the second merges them, bit by bit of the
 /// difference.
@@ -14,7 +14,7 @@ use rust_hdl_widgets::prelude::*;
 /// Latency 2, one part a cycle, never stalls.
 ///
 /// # Inputs
-/// `clk`, `used` (fragments of this part), `ram`, `len`, `pos`.
+/// `clk`, `used` (fragments of this part), `place`, `len`, `pos`.
 ///
 /// # Outputs
 /// `mask`: payload bytes that the part brings; `select`: one index a byte.
@@ -24,8 +24,8 @@ pub struct Selects {
     pub clk: Signal<In, Clock>,
     /// The fragments that are read.
     pub used: Signal<In, Bits<16>>,
-    /// Byte addresses.
-    pub ram: Signal<In, Bits<272>>,
+    /// Where each fragment starts in a row of all banks.
+    pub place: Signal<In, Bits<112>>,
     /// Lengths.
     pub len: Signal<In, Bits<112>>,
     /// Positions in the payload.
@@ -53,7 +53,7 @@ impl Default for Selects {
         Self {
             clk: Signal::default(),
             used: Signal::default(),
-            ram: Signal::default(),
+            place: Signal::default(),
             len: Signal::default(),
             pos: Signal::default(),
             mask: Signal::default(),
@@ -89,7 +89,7 @@ impl Logic for Selects {
                 self.covers[l].d.next = (self.ones.val() << self.pos.val().get_bits::<6>(l * 6))
                     & !(self.ones.val() << self.end[l].val());
             }
-            self.delta[l].d.next = self.ram.val().get_bits::<7>(l * 17)
+            self.delta[l].d.next = self.place.val().get_bits::<7>(l * 7)
                 - (self.positions.val().get_bits::<7>(l * 6) & 0x3f);
         }
         self.all.next = 0.into();

@@ -74,6 +74,10 @@ pub struct Issuer {
     pub cfg_data: Signal<In, Bits<32>>,
     /// Queue pairs in the error state.
     pub qp_error: Signal<In, Bits<256>>,
+    /// A destination failed: its queue pair enters the error state.
+    pub set_qp_error_valid: Signal<Out, Bit>,
+    /// Which.
+    pub set_qp_error_index: Signal<Out, Bits<8>>,
 
     // Packets and `sent` items.
     /// An item is offered.
@@ -151,6 +155,7 @@ pub struct Issuer {
     todo_last: DFF<Bit>,
     todo_dest_end: DFF<Bit>,
     todo_request_end: DFF<Bit>,
+    refused: Signal<Local, Bit>,
 
     // The request, and one bit for each of its destinations.
     started: DFF<Bits<64>>,
@@ -225,6 +230,9 @@ impl Default for Issuer {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             qp_error: Signal::default(),
+            set_qp_error_valid: Signal::default(),
+            set_qp_error_index: Signal::default(),
+            refused: Signal::default(),
             packet_valid: Signal::default(),
             packet_ready: Signal::default(),
             packet_marker: Signal::default(),
@@ -363,11 +371,18 @@ impl Logic for Issuer {
         self.flush.next = false;
         self.psns.read_address[0].next = self.qp.val();
         self.addresses.read_address[0].next = self.dest.val();
+        // The end of a request whose destination failed before anything of it was sent.
+        self.refused.next = self.held.q.val().get_bit(94)
+            && self.held.q.val().get_bit(95)
+            && self.held.q.val().get_bits::<8>(96).any();
+        self.set_qp_error_valid.next = (self.state.q.val() == IssuerState::Loading)
+            && (self.held.q.val().get_bit(93) || self.refused.val());
+        self.set_qp_error_index.next = self.qp.val();
         if self.state.q.val() == IssuerState::Loading {
             self.state.d.next = IssuerState::Giving;
             self.todo_full.d.next = self.held.q.val().get_bit(50);
             self.todo_last.d.next = self.held.q.val().get_bit(71);
-            self.todo_dest_end.d.next = self.held.q.val().get_bit(94);
+            self.todo_dest_end.d.next = self.held.q.val().get_bit(94) && !self.refused.val();
             self.todo_request_end.d.next = self.held.q.val().get_bit(95);
             self.next_psn.d.next = self.psns.read_data[0].val();
             self.has_sent.d.next = self.started.q.val().get_bit(self.dest.val().index());

@@ -109,6 +109,10 @@ pub struct Segmenter {
     pub cfg_data: Signal<In, Bits<32>>,
     /// Queue pairs in the error state.
     pub qp_error: Signal<In, Bits<256>>,
+    /// A destination failed: its queue pair enters the error state.
+    pub set_qp_error_valid: Signal<Out, Bit>,
+    /// Which.
+    pub set_qp_error_index: Signal<Out, Bits<8>>,
 
     // Packets, and `sent` items in order with them (`marker`).
     /// An item is offered.
@@ -277,6 +281,8 @@ impl Default for Segmenter {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             qp_error: Signal::default(),
+            set_qp_error_valid: Signal::default(),
+            set_qp_error_index: Signal::default(),
             packet_valid: Signal::default(),
             packet_ready: Signal::default(),
             packet_marker: Signal::default(),
@@ -467,7 +473,7 @@ impl Logic for Segmenter {
         self.drop.next = false;
         self.event_error.next = self.current.val() && self.error.q.val();
         self.event_dest_end.next =
-            self.current.val() && self.part_end.q.val() && self.dest_end.q.val();
+            self.valid.q.val() && self.part_end.q.val() && self.dest_end.q.val();
         self.event_request_end.next = self.valid.q.val() && self.request_end.q.val();
 
         // Messages that a request with a status left open go first.
@@ -477,15 +483,14 @@ impl Logic for Segmenter {
         self.open_pages.write_address.next = self.dest.q.val().get_bits::<6>(0);
         self.open_pages.write_data.next = self.next_page.val();
         self.open_pages.read_address[0].next = self.open_dest.index.val();
-        if self.draining.q.val() && self.event_request_end.val() {
-            if self.open_dest.any.val() {
-                self.event_request_end.next = false;
-                self.drop.next = true;
-                self.last_valid.next = true;
-                self.last_page.next = self.open_pages.read_data[0].val();
-                if self.events.in_ready.val() {
-                    self.open_dests.d.next = self.open_dests.q.val().replace_bit(self.open_dest.index.val().index(), false);
-                }
+        if self.draining.q.val() && self.event_request_end.val() && self.open_dest.any.val() {
+            self.event_dest_end.next = false;
+            self.event_request_end.next = false;
+            self.drop.next = true;
+            self.last_valid.next = true;
+            self.last_page.next = self.open_pages.read_data[0].val();
+            if self.events.in_ready.val() {
+                self.open_dests.d.next = self.open_dests.q.val().replace_bit(self.open_dest.index.val().index(), false);
             }
         }
         self.event_bits.next = 0.into();
@@ -595,6 +600,8 @@ impl Logic for Segmenter {
         self.issuer.cfg_word.next = self.cfg_word.val();
         self.issuer.cfg_data.next = self.cfg_data.val();
         self.issuer.qp_error.next = self.qp_error.val();
+        self.set_qp_error_valid.next = self.issuer.set_qp_error_valid.val();
+        self.set_qp_error_index.next = self.issuer.set_qp_error_index.val();
         self.packet_valid.next = self.issuer.packet_valid.val();
         self.issuer.packet_ready.next = self.packet_ready.val();
         self.packet_marker.next = self.issuer.packet_marker.val();

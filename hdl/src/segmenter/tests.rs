@@ -86,6 +86,8 @@ pub(crate) struct Reference {
     failed: bool,
     total: u64,
     pub items: Vec<Item>,
+    /// Queue pairs that are put in the error state.
+    pub failing: Vec<usize>,
 }
 
 impl Reference {
@@ -99,6 +101,7 @@ impl Reference {
             failed: false,
             total: 0,
             items: Vec::new(),
+            failing: Vec::new(),
         }
     }
 
@@ -143,6 +146,9 @@ impl Reference {
 
     pub fn take(&mut self, beat: &Whole) {
         if beat.request_end {
+            if beat.dest_end && beat.status != 0 {
+                self.failing.push(self.dests[&beat.dest].qp);
+            }
             let failure = match beat.status {
                 0 => self.failure.map_or((0, 0), |(status, dest)| (status as u64, dest)),
                 status => (status, beat.bad_dest),
@@ -156,6 +162,7 @@ impl Reference {
         }
         let dest = self.dests[&beat.dest].clone();
         if beat.error {
+            self.failing.push(dest.qp);
             self.failure.get_or_insert((Status::LocalProtectionError, dest.index));
             self.failed = true;
         }
@@ -300,6 +307,11 @@ impl Traffic {
                 mixed.truncate(random.below(mixed.len() as u64 + 1) as usize);
                 end.status = Status::LocalProtectionError as u64;
                 end.bad_dest = random.below(64);
+                if count > 0 && random.chance(0.3) {
+                    // The destination that failed before anything was sent.
+                    end.dest = dests[dests.len() - 1].number;
+                    end.dest_end = true;
+                }
             }
             beats.extend(mixed);
             beats.push(end);
@@ -571,14 +583,14 @@ pub(crate) fn compare(got: &[Item], expected: &[Item]) {
 fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances: Chances) {
     let mut random = Random::new(seed);
     let traffic = Traffic::random(&mut random, requests, chances);
-    let expected = traffic.reference().items;
+    let Reference { items: expected, failing, .. } = traffic.reference();
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(4_000_000);
     let released = Rc::new(RefCell::new(0));
     let count = Rc::clone(&released);
     bench.observe(move |model, _| *count.borrow_mut() += model.get("release_valid"));
     let reader = attach(&mut bench);
-    let packet = bench.monitor("packet");
+    let (packet, errors) = (bench.monitor("packet"), bench.monitor("set_qp_error"));
     traffic.start(&mut bench, 0.2);
     bench.stall(stalls);
     bench.run_until_received(packet, expected.len());
@@ -586,6 +598,8 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances:
     bench.run_until(|_| reader.borrow().waiting.is_empty() && reader.borrow().due.is_empty());
     let got = items(&bench.take(packet), &reader.borrow().payloads);
     compare(&got, &expected);
+    let errors: Vec<_> = bench.take(errors).iter().map(|e| e.u64("index") as usize).collect();
+    assert_eq!(errors, failing, "queue pairs put in the error state");
     assert_eq!(*released.borrow(), requests, "requests released");
 }
 

@@ -90,10 +90,10 @@ impl<'a> Bench<'a> {
         for monitor in &mut self.monitors {
             monitor.clear(&mut self.model);
         }
-        if let Ok(rst) = self.model.port("rst") {
-            self.model.set(rst, 1);
+        if let Ok(reset) = self.model.port("reset").or_else(|_| self.model.port("rst")) {
+            self.model.set(reset, 1);
             (0..RESET_CYCLES).for_each(|_| self.model.cycle());
-            self.model.set(rst, 0);
+            self.model.set(reset, 0);
         }
     }
 
@@ -246,7 +246,9 @@ impl<'a> Bench<'a> {
         self.drivers.iter_mut().for_each(|driver| driver.drive(model, &mut self.random));
         self.monitors.iter_mut().for_each(|monitor| monitor.drive(model, &mut self.random));
         if !self.respond.is_empty() {
-            model.set("clk", 0);
+            if let Ok(clock) = model.port("clock").or_else(|_| model.port("clk")) {
+                model.set(clock, 0);
+            }
             model.eval();
             self.respond.iter_mut().for_each(|hook| hook(model, cycle));
         }

@@ -1,0 +1,138 @@
+//! `drdma demo`: a shuffle of TPC-H data on one card.
+
+use std::{
+    io::{IsTerminal, stderr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use clap::Args;
+use drdma_abi::roce::MTUS;
+use drdma_cli::{
+    demo::{
+        self, Options, Watcher,
+        lineitem::{ROW, ROWS_PER_SCALE_FACTOR},
+    },
+    device::{self, Kind},
+};
+use drdma_sim::wire::Network;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{Failure, capture};
+
+/// Shuffle TPC-H's LINEITEM to simulated peers and check every row; then compare with plain
+/// scatter-gather lists.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The device: `rtl:` is the simulated hardware, `soft:` the reference model.
+    #[arg(long, value_name = "URI", default_value = "rtl:")]
+    device: String,
+    /// TPC-H scale factor: 1 is six million rows.
+    #[arg(long, value_name = "X", default_value_t = 0.01, value_parser = scale_factor)]
+    scale_factor: f64,
+    /// Destinations that the rows are hashed to.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    destinations: u8,
+    /// Rows of a batch: one work request sends them to all destinations.
+    #[arg(long, value_name = "N", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    batch_rows: u32,
+    /// Rows of a message (as many as fit the MTU unless told).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rows_per_message: Option<u32>,
+    /// Rows that are also sent as plain scatter-gather lists.
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=16384))]
+    sample_rows: u32,
+    /// Path MTU in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = mtu)]
+    mtu: u32,
+    /// Where the shuffle's packets are written.
+    #[arg(long, value_name = "FILE", default_value = "drdma-demo.pcap")]
+    pcap: PathBuf,
+    /// Give up after so many seconds without a packet or a completion.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+}
+
+fn scale_factor(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(factor) if (0.0001..=1000.0).contains(&factor) => Ok(factor),
+        _ => Err("must be a number from 0.0001 to 1000".to_owned()),
+    }
+}
+
+fn mtu(text: &str) -> Result<u32, String> {
+    let found = text.parse().ok().filter(|mtu| MTUS.contains(mtu));
+    found.ok_or_else(|| "must be 256, 512, 1024, 2048 or 4096".to_owned())
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let fitting = (arguments.mtu as usize / ROW).max(1) as u32;
+    let options = Options {
+        scale_factor: arguments.scale_factor,
+        destinations: arguments.destinations.into(),
+        batch_rows: arguments.batch_rows as usize,
+        rows_per_message: arguments.rows_per_message.unwrap_or(fitting),
+        sample_rows: arguments.sample_rows as usize,
+        mtu: arguments.mtu,
+        patience: Duration::from_secs(arguments.timeout),
+    };
+    let network = Network::new();
+    let kind = Kind::of(&arguments.device);
+    if kind == Kind::Rtl {
+        eprintln!("Building the simulated hardware (once; later runs reuse it) ...");
+    }
+    let card = device::open(&arguments.device, &network)?;
+    let mut progress = Progress::new(arguments);
+    let outcome =
+        demo::run(card, &network, kind, &options, &mut progress).map_err(Failure::failed)?;
+    progress.bar.finish_and_clear();
+    let path = &arguments.pcap;
+    network.flush_capture().map_err(|error| Failure::file(path, &error))?;
+    print!("{}", demo::render(&outcome, &options));
+    println!("The shuffle's packets are in {}.", path.display());
+    Ok(())
+}
+
+/// A progress bar, or lines if nobody looks at a terminal.
+struct Progress<'a> {
+    arguments: &'a Arguments,
+    bar: ProgressBar,
+    total: u64,
+    terminal: bool,
+    next_line: u64,
+}
+
+impl<'a> Progress<'a> {
+    fn new(arguments: &'a Arguments) -> Self {
+        let total = (arguments.scale_factor * ROWS_PER_SCALE_FACTOR) as u64;
+        let bar = ProgressBar::new(total);
+        let style = ProgressStyle::with_template("{bar:40} {human_pos} rows, {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { arguments, bar, total, terminal: stderr().is_terminal(), next_line: 0 }
+    }
+}
+
+impl Watcher for Progress<'_> {
+    fn comparing(&mut self, rows: usize) {
+        eprintln!("Sending {rows} rows of LINEITEM as plain lists and as described regions ...");
+    }
+
+    fn shuffling(&mut self, network: &Network) -> Result<(), String> {
+        let (factor, destinations) = (self.arguments.scale_factor, self.arguments.destinations);
+        eprintln!(
+            "Shuffling LINEITEM at scale factor {factor} (about {} rows) to {destinations} \
+             destinations ...",
+            self.total
+        );
+        capture(network, &self.arguments.pcap).map_err(|failure| failure.to_string())
+    }
+
+    fn arrived(&mut self, rows: u64) {
+        self.bar.set_position(rows);
+        if !self.terminal && rows >= self.next_line {
+            eprintln!("  {rows} rows have arrived and are right");
+            self.next_line = rows + self.total / 10;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The commands, and how they end.
+
+pub mod demo;
+pub mod explain;
+pub mod run;
+
+use std::{
+    fmt,
+    fs::File,
+    io::{self, BufWriter},
+    path::Path,
+};
+
+use drdma_cli::{device::DeviceError, job::JobError};
+use drdma_sim::wire::Network;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// What was asked is wrong; nothing was done. Exit code 2.
+    Usage(String),
+    /// It could not be done. Exit code 1.
+    Failed(String),
+}
+
+impl Failure {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Failed(_) => 1,
+        }
+    }
+
+    /// From an error that is not the caller's.
+    pub fn failed(error: impl fmt::Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+
+    /// From a file that cannot be written.
+    pub fn file(path: &Path, error: &io::Error) -> Self {
+        Self::Failed(format!("cannot write {}: {error}", path.display()))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<JobError> for Failure {
+    fn from(error: JobError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        match error.is_usage() {
+            true => Self::Usage(error.to_string()),
+            false => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Captures what leaves the card into a file.
+pub fn capture(network: &Network, path: &Path) -> Result<(), Failure> {
+    let file = File::create(path).map_err(|error| Failure::file(path, &error))?;
+    network.capture_to(BufWriter::new(file)).map_err(|error| Failure::file(path, &error))
+}

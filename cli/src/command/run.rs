@@ -1,0 +1,121 @@
+//! `drdma run`: a job on a device.
+
+use std::{
+    fs,
+    io::{self, Stdout, Write},
+    path::PathBuf,
+    time::Duration,
+};
+
+use clap::Args;
+use drdma_cli::{
+    device::{self, Kind},
+    job::Job,
+    record::{Recorder, Recording},
+    run::{self, Observer, RunError},
+    stats::Stats,
+};
+use drdma_sim::wire::Network;
+use libdrdma::WorkCompletion;
+use serde_json::json;
+
+use super::{Failure, capture};
+
+/// Run a job file on a device; one JSON object per completion comes out.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The job file.
+    job: PathBuf,
+    /// The device: `rtl:` is the simulated hardware, `soft:` the reference model.
+    #[arg(long, value_name = "URI")]
+    device: String,
+    /// Write every frame that leaves the card to this file.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write what the run cost to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+    /// Write what the host did to the card to this file, one JSON object a line (`rtl:` only).
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Give up after so many seconds without a packet or a completion.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let job = Job::read(&arguments.job)?;
+    let kind = Kind::of(&arguments.device);
+    if arguments.record.is_some() && kind != Kind::Rtl {
+        let device = &arguments.device;
+        return Err(Failure::Usage(format!("--record needs the device rtl:, not {device}")));
+    }
+    let network = Network::new();
+    let mut card = device::open(&arguments.device, &network)?;
+    device::add_peers(&job, &network);
+    if let Some(path) = &arguments.pcap {
+        capture(&network, path)?;
+    }
+    let recording = match &arguments.record {
+        Some(path) => Some(Recording::create(path).map_err(|error| Failure::file(path, &error))?),
+        None => None,
+    };
+    if let Some(recording) = &recording {
+        card = Box::new(Recorder::new(card, recording.clone()));
+    }
+
+    let context = device::set_up(card, job.local).map_err(Failure::failed)?;
+    let mut observer = Printer { network: network.clone(), recording, stdout: io::stdout() };
+    let patience = Duration::from_secs(arguments.timeout);
+    let result = run::run(&job, &context, patience, &mut observer);
+    let counters = context.counters();
+    drop(context);
+
+    // The files tell most when something went wrong, so they are written in any case.
+    if let (Some(recording), Some(path)) = (&observer.recording, &arguments.record) {
+        recording.flush().map_err(|error| Failure::file(path, &error))?;
+    }
+    if let Some(path) = &arguments.pcap {
+        network.flush_capture().map_err(|error| Failure::file(path, &error))?;
+    }
+    result.map_err(Failure::failed)?;
+    if let Some(path) = &arguments.stats {
+        let stats = json!(Stats::of(&counters.map_err(Failure::failed)?, kind));
+        let text = format!("{stats:#}\n");
+        fs::write(path, text).map_err(|error| Failure::file(path, &error))?;
+    }
+    match device::complaints(&network.errors()) {
+        Some(complaints) => {
+            Err(Failure::Failed(format!("the card sent wrong packets: {complaints}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Prints completions, and notes in the recording where they were seen.
+struct Printer {
+    network: Network,
+    recording: Option<Recording>,
+    stdout: Stdout,
+}
+
+impl Observer for Printer {
+    fn seen(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
+        if let Some(recording) = &self.recording {
+            recording.completion(completion.wr_id, completion.status.name())?;
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
+        let (wr_id, status) = (completion.wr_id, completion.status.name());
+        let line = json!({"wr_id": wr_id, "status": status, "bytes": completion.bytes});
+        writeln!(self.stdout, "{line}")?;
+        Ok(())
+    }
+
+    fn activity(&self) -> u64 {
+        self.network.traffic().frames
+    }
+}

@@ -1,0 +1,95 @@
+//! What sending costs.
+
+use std::{ops::AddAssign, time::Duration};
+
+use drdma_driver::CardError;
+use libdrdma::{Context, Statistics, counter};
+
+use crate::device::Kind;
+
+/// What sending some rows cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Rows.
+    pub rows: u64,
+    /// Work requests posted.
+    pub work_requests: u64,
+    /// Bytes of those requests.
+    pub request_bytes: u64,
+    /// Time that the CPU took to describe the rows and to write the requests to their rings.
+    pub posting: Duration,
+    /// Packets.
+    pub packets: u64,
+    /// Payload bytes.
+    pub payload_bytes: u64,
+    /// DMA reads of payload.
+    pub data_reads: u64,
+    /// Bytes of those reads.
+    pub data_read_bytes: u64,
+    /// DMA reads of work requests and bitmaps.
+    pub control_reads: u64,
+    /// Bytes of those reads.
+    pub control_read_bytes: u64,
+    /// Clock cycles from the first doorbell to the last completion, if the device has a clock.
+    pub cycles: Option<u64>,
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        // Nothing yet: a clock is there if the first cost has one.
+        let cycles = if self.rows == 0 { Some(0) } else { self.cycles };
+        *self = Self {
+            rows: self.rows + other.rows,
+            work_requests: self.work_requests + other.work_requests,
+            request_bytes: self.request_bytes + other.request_bytes,
+            posting: self.posting + other.posting,
+            packets: self.packets + other.packets,
+            payload_bytes: self.payload_bytes + other.payload_bytes,
+            data_reads: self.data_reads + other.data_reads,
+            data_read_bytes: self.data_read_bytes + other.data_read_bytes,
+            control_reads: self.control_reads + other.control_reads,
+            control_read_bytes: self.control_read_bytes + other.control_read_bytes,
+            cycles: cycles.zip(other.cycles).map(|(a, b)| a + b),
+        };
+    }
+}
+
+/// Measures from its start to its stop.
+#[derive(Debug)]
+pub struct Meter {
+    before: Statistics,
+}
+
+impl Meter {
+    /// Starts measuring; the card must be idle.
+    pub fn start(context: &Context) -> Result<Self, CardError> {
+        let before = context.statistics();
+        context.clear_counters()?;
+        Ok(Self { before })
+    }
+
+    /// Stops measuring.
+    pub fn stop(
+        self,
+        context: &Context,
+        kind: Kind,
+        rows: usize,
+        posting: Duration,
+    ) -> Result<Cost, CardError> {
+        let counters = context.counters()?;
+        let after = context.statistics();
+        Ok(Cost {
+            rows: rows as u64,
+            work_requests: after.work_requests - self.before.work_requests,
+            request_bytes: after.request_bytes - self.before.request_bytes,
+            posting,
+            packets: counters.get(counter::PACKETS),
+            payload_bytes: counters.get(counter::PAYLOAD_BYTES),
+            data_reads: counters.get(counter::DATA_READS),
+            data_read_bytes: counters.get(counter::DATA_READ_BYTES),
+            control_reads: counters.get(counter::CONTROL_READS),
+            control_read_bytes: counters.get(counter::CONTROL_READ_BYTES),
+            cycles: (kind == Kind::Rtl).then(|| counters.get(counter::CYCLES)),
+        })
+    }
+}

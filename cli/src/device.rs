@@ -1,0 +1,124 @@
+//! Opening a device by its URI.
+
+use std::{env, path::Path};
+
+use drdma_driver::Card;
+use drdma_sim::{
+    OpenError,
+    wire::{Network, PeerConfig, WireError},
+};
+use libdrdma::{Context, MacAddress, Options};
+
+use crate::job::{Job, Local};
+
+/// What kind of device it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The reference model: its clock means nothing.
+    Soft,
+    /// The Verilated RTL.
+    Rtl,
+}
+
+/// Why a device was not opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The URI names no device, or an option that it does not have.
+    #[error(transparent)]
+    Uri(OpenError),
+    /// Something that the simulated hardware needs is not installed.
+    #[error(
+        "the simulated hardware cannot be built, because this machine has no {missing}: install \
+         with `cargo xtask setup` (on Debian and Ubuntu: `apt-get install {missing}`), or use \
+         `--device soft:`, the reference model, which needs none of it"
+    )]
+    Missing {
+        /// Packages, separated by spaces.
+        missing: String,
+    },
+    /// The device cannot be opened.
+    #[error("{uri} cannot be opened: {source}; `--device soft:` is the reference model")]
+    Open {
+        /// The URI.
+        uri: String,
+        /// Why.
+        source: OpenError,
+    },
+}
+
+impl DeviceError {
+    /// True if the command line is wrong and not the machine.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Uri(_))
+    }
+}
+
+impl Kind {
+    /// The kind of device that a URI names; what is not `rtl:` is soft, or nothing.
+    pub fn of(uri: &str) -> Self {
+        if uri.starts_with("rtl:") { Self::Rtl } else { Self::Soft }
+    }
+}
+
+/// Opens the card that a URI names, plugged into `network`.
+///
+/// # Errors
+/// See [`DeviceError`].
+pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> {
+    drdma_sim::open(uri, network.clone()).map_err(|source| match source {
+        OpenError::Failed(_) => {
+            let missing = missing_tools();
+            match Kind::of(uri) == Kind::Rtl && !missing.is_empty() {
+                true => DeviceError::Missing { missing: missing.join(" ") },
+                false => DeviceError::Open { uri: uri.to_owned(), source },
+            }
+        }
+        usage => DeviceError::Uri(usage),
+    })
+}
+
+/// Tools for building the simulated hardware that are not on the path. Their packages have the same
+/// names.
+fn missing_tools() -> Vec<&'static str> {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let present = |tool: &&str| env::split_paths(&folders).any(|f| is_file(&f.join(tool)));
+    ["verilator", "g++", "make"].into_iter().filter(|tool| !present(tool)).collect()
+}
+
+fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Sets a card up with its own addresses.
+///
+/// # Errors
+/// The card is of another type or version, or failed.
+pub fn set_up(card: Box<dyn Card>, local: Local) -> Result<Context, libdrdma::Error> {
+    let [_, _, mac @ ..] = local.mac.to_be_bytes();
+    Context::open(card, Options::new(MacAddress(mac), local.ip.into()))
+}
+
+/// Gives every queue pair of a job its peer.
+pub fn add_peers(job: &Job, network: &Network) {
+    network.add_peers(job.qps.iter().map(|qp| PeerConfig {
+        card_mac: Some(job.local.mac),
+        card_ip: Some(job.local.ip),
+        mtu: qp.mtu,
+        start_psn: Some(qp.start_psn),
+        qkey: qp.qkey,
+        keep_messages: false,
+        ..PeerConfig::new(qp.transport, qp.dest_mac, qp.dest_ip, qp.dest_qpn, qp.qpn)
+    }));
+}
+
+/// What the network found wrong, as one text; `None` if nothing was.
+pub fn complaints(errors: &[WireError]) -> Option<String> {
+    let first: Vec<_> = errors.iter().take(3).map(WireError::to_string).collect();
+    let more = match errors.len() {
+        0 => return None,
+        1..=3 => String::new(),
+        n => format!("; and {} more", n - 3),
+    };
+    Some(first.join("; ") + &more)
+}

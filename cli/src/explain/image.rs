@@ -1,0 +1,180 @@
+//! A job's memory and queue pairs as a card would see them, without a card.
+
+use std::collections::HashMap;
+
+use drdma_abi::{
+    register::{MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS},
+    work_request::Opcode,
+};
+use drdma_sim::model::{
+    checks::{Directory, QueuePair},
+    memory::{Fault, HostMemory},
+    request::{self, Request},
+};
+
+use crate::{
+    job::{self, Contents, Extent, Job, Place, Post, RowMask},
+    placement::{Placement, RecordKey, record_key},
+};
+
+/// Where the arena is assumed to be: like real ones, at a page's start.
+const ARENA: u64 = 1 << 32;
+/// Where the pointer arrays are assumed to be.
+const POINTERS: u64 = 1 << 50;
+/// The key of the whole arena.
+const ARENA_KEY: u32 = MEMORY_REGIONS.entries;
+/// The key of the pointer arrays.
+const POINTERS_KEY: u32 = MEMORY_REGIONS.entries + 1;
+
+/// What a card would see.
+#[derive(Debug)]
+pub struct Image<'a> {
+    job: &'a Job,
+    placement: Placement,
+    pointers: Vec<u8>,
+}
+
+impl<'a> Image<'a> {
+    /// The memory of a job.
+    pub fn of(job: &'a Job) -> Self {
+        Self { job, placement: Placement::of(job), pointers: Vec::new() }
+    }
+
+    fn addr(&self, place: Place) -> u64 {
+        self.placement.addr(ARENA, place)
+    }
+
+    /// The buffer and the offset in it of an address; `None` if no buffer is there.
+    pub fn place(&self, addr: u64) -> Option<Place> {
+        self.placement.place(addr.checked_sub(ARENA)?)
+    }
+
+    /// The request that a post makes.
+    pub fn request(&mut self, post: &Post) -> Request {
+        let mut destinations = Vec::with_capacity(post.destinations.len());
+        for destination in &post.destinations {
+            destinations.push(request::Destination {
+                qp: destination.qp as u32,
+                remote_addr: destination.remote_addr,
+                rkey: destination.rkey,
+                regions: destination.regions.iter().map(|region| self.region(region)).collect(),
+            });
+        }
+        Request {
+            wr_id: post.wr_id,
+            opcode: post.op,
+            imm: if Opcode::has_imm(post.op) { post.imm } else { 0 },
+            row_mask: match post.row_mask {
+                RowMask::Period => request::RowMask::Period,
+                RowMask::Element => request::RowMask::Element,
+            },
+            rows_per_message: post.rows_per_message,
+            destinations,
+        }
+    }
+
+    fn region(&mut self, region: &job::Region) -> request::Region {
+        match region {
+            &job::Region::Contiguous { base, len } => {
+                request::Region::Contiguous { addr: self.addr(base), len, lkey: base.buffer as u32 }
+            }
+            job::Region::Strided { base, period, count, pattern } => request::Region::Strided {
+                base: self.addr(*base),
+                period: *period,
+                count: *count,
+                lkey: base.buffer as u32,
+                pattern: extents(pattern),
+            },
+            job::Region::Bitmapped { bitmap, rows, columns } => request::Region::Bitmapped {
+                bitmap: self.addr(*bitmap),
+                rows: *rows,
+                lkey: bitmap.buffer as u32,
+                columns: columns
+                    .iter()
+                    .map(|column| request::Column {
+                        base: self.addr(column.base),
+                        width: column.width,
+                        lkey: column.base.buffer as u32,
+                    })
+                    .collect(),
+            },
+            job::Region::PointerMapped { pointers, pattern } => {
+                let at = POINTERS + self.pointers.len() as u64;
+                for &pointer in pointers {
+                    let addr = self.addr(pointer);
+                    self.pointers.extend(addr.to_le_bytes());
+                }
+                request::Region::PointerMapped {
+                    pointers: at,
+                    count: pointers.len() as u32,
+                    lkey: POINTERS_KEY,
+                    target_lkey: match record_key(self.job, pointers, pattern) {
+                        RecordKey::Buffer(buffer) => buffer as u32,
+                        RecordKey::All => ARENA_KEY,
+                    },
+                    pattern: extents(pattern),
+                }
+            }
+        }
+    }
+
+    /// Names of buffers, by index.
+    pub fn names(&self) -> HashMap<usize, &'a str> {
+        self.job.buffers.iter().map(|buffer| buffer.name.as_str()).enumerate().collect()
+    }
+}
+
+fn extents(pattern: &[Extent]) -> Vec<request::Extent> {
+    pattern.iter().map(|e| request::Extent { offset: e.offset, len: e.len }).collect()
+}
+
+impl Directory for Image<'_> {
+    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
+        let (addr, len) = match lkey {
+            ARENA_KEY => (ARENA, self.placement.size()),
+            POINTERS_KEY => (POINTERS, self.pointers.len()),
+            buffer => {
+                let (buffer, place) =
+                    (buffer as usize, Place { buffer: buffer as usize, offset: 0 });
+                (self.addr(place), self.job.buffers.get(buffer)?.len())
+            }
+        };
+        Some(MemoryRegionEntry {
+            addr,
+            len: len as u64,
+            lkey,
+            valid: 1,
+            ..MemoryRegionEntry::default()
+        })
+    }
+
+    fn queue_pair(&self, qp: u32) -> Option<QueuePair> {
+        debug_assert!(qp < QUEUE_PAIRS.entries);
+        let qp = self.job.qps.get(qp as usize)?;
+        Some(QueuePair { ready: true, error: false, transport: qp.transport, mtu: qp.mtu })
+    }
+}
+
+impl HostMemory for Image<'_> {
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        let fault = Fault { addr, len: out.len() };
+        let copy = |bytes: &[u8], start: u64, out: &mut [u8]| {
+            let start = usize::try_from(start).map_err(|_| fault)?;
+            let end = start.checked_add(out.len()).ok_or(fault)?;
+            out.copy_from_slice(bytes.get(start..end).ok_or(fault)?);
+            Ok(())
+        };
+        if let Some(offset) = addr.checked_sub(POINTERS) {
+            return copy(&self.pointers, offset, out);
+        }
+        let place = self.place(addr).ok_or(fault)?;
+        match &self.job.buffers[place.buffer].contents {
+            Contents::Bytes(bytes) => copy(bytes, place.offset, out),
+            Contents::Zeros(size) if place.offset + out.len() as u64 <= *size as u64 => {
+                out.fill(0);
+                Ok(())
+            }
+            Contents::Zeros(_) => Err(fault),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What a card would do with a job: rows, messages, packets, and the DMA reads that fetch them.
+
+mod image;
+mod table;
+
+use drdma_abi::{completion::Status, work_request::BLOCK};
+use drdma_sim::model::{
+    boxes::{BoundingBox, Planner, Settings},
+    checks::{self, Admitted, Failure, Posted, Reason},
+    memory::Fault,
+    request::{self, Request},
+    rows::Units,
+};
+use serde::Serialize;
+
+use crate::job::{Job, Post};
+use image::Image;
+pub use table::render;
+
+/// How to explain.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How the card forms bounding boxes.
+    pub settings: Settings,
+    /// Bounding boxes that are listed for each post.
+    pub boxes: usize,
+}
+
+/// What a card would do with one post.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// The post's name.
+    pub wr_id: u64,
+    /// How it would end if every queue pair it names is ready.
+    pub status: &'static str,
+    /// Why not well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Bytes of the work request in its ring.
+    pub request_bytes: usize,
+    /// What each destination gets.
+    pub destinations: Vec<Share>,
+    /// Fetching for all destinations together, as the card does it.
+    pub together: Fetch,
+    /// Payload bytes sent to all destinations.
+    pub sent_bytes: u64,
+    /// The first bounding boxes, in the order in which they are read.
+    pub boxes: Vec<Read>,
+}
+
+/// What one destination gets.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Share {
+    /// Its queue pair.
+    pub qp: String,
+    /// Rows of its regions.
+    pub rows: u64,
+    /// Units of the row mask.
+    pub units: u64,
+    /// Pieces that its payload is gathered from.
+    pub fragments: u64,
+    /// Messages.
+    pub messages: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Payload bytes.
+    pub sent_bytes: u64,
+    /// Fetching for this destination alone.
+    pub alone: Fetch,
+}
+
+/// Fetching from host memory.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Fetch {
+    /// Windows.
+    pub windows: u64,
+    /// DMA reads.
+    pub reads: u64,
+    /// Their bytes.
+    pub read_bytes: u64,
+}
+
+/// One bounding box.
+#[derive(Clone, Debug, Serialize)]
+pub struct Read {
+    /// The buffer that it starts in.
+    pub buffer: String,
+    /// Where in the buffer.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// Explains every post of a job.
+pub fn explain(job: &Job, options: &Options) -> Vec<Explanation> {
+    let mut image = Image::of(job);
+    job.posts
+        .iter()
+        .map(|post| {
+            let request = image.request(post);
+            explain_post(job, &image, post, &request, options)
+        })
+        .collect()
+}
+
+fn explain_post(
+    job: &Job,
+    image: &Image,
+    post: &Post,
+    request: &Request,
+    options: &Options,
+) -> Explanation {
+    let entry = request::encode(request, 0);
+    let mut explanation = Explanation {
+        wr_id: post.wr_id,
+        status: Status::Success.name(),
+        reason: None,
+        request_bytes: entry.len(),
+        destinations: Vec::new(),
+        together: Fetch::default(),
+        sent_bytes: 0,
+        boxes: Vec::new(),
+    };
+    let posted = Posted {
+        position: 0,
+        blocks: (entry.len() / BLOCK) as u32,
+        owner: (!post.shared).then_some(post.destinations[0].qp as u32),
+    };
+    let result = checks::check_entry(&entry, &posted, image)
+        .and_then(|checked| checks::check_contents(&checked, image, image))
+        .and_then(|admitted| {
+            plan(job, image, post, request, &admitted, options, &mut explanation)
+                .map_err(|fault| unreadable(&fault))
+        });
+    if let Err(failure) = result {
+        explanation.status = failure.status.name();
+        explanation.reason =
+            Some(format!("destination {}: {}", failure.destination, failure.reason));
+    }
+    explanation
+}
+
+/// A fault while planning; the checks before leave none.
+fn unreadable(fault: &Fault) -> Failure {
+    Failure {
+        status: Status::LocalProtectionError,
+        destination: 0,
+        queue_pair: None,
+        reason: Reason::Read { region: 0, fault: *fault },
+    }
+}
+
+fn plan(
+    job: &Job,
+    image: &Image,
+    post: &Post,
+    request: &Request,
+    admitted: &[Admitted],
+    options: &Options,
+    explanation: &mut Explanation,
+) -> Result<(), Fault> {
+    let units = |index: usize, mask| {
+        let destination: &request::Destination = &request.destinations[index];
+        Units::with_limits(&destination.regions, mask, &admitted[index].limits)
+    };
+    for (index, (destination, admitted)) in post.destinations.iter().zip(admitted).enumerate() {
+        let qp = &job.qps[destination.qp];
+        let (rows, _) = walk(units(index, request::RowMask::Period), image)?;
+        let (count, fragments) = walk(units(index, request.row_mask), image)?;
+        let messages = &admitted.messages;
+        let packets = (0..messages.count())
+            .map(|i| messages.message(i).len.div_ceil(u128::from(qp.mtu)) as u64)
+            .sum();
+        let planner = Planner::new(options.settings, vec![units(index, request.row_mask)]);
+        explanation.destinations.push(Share {
+            qp: qp.name.clone(),
+            rows,
+            units: count,
+            fragments,
+            messages: messages.count(),
+            packets,
+            sent_bytes: messages.bytes() as u64,
+            alone: fetch(planner, image, |_| {})?,
+        });
+    }
+    let all = (0..admitted.len()).map(|index| units(index, request.row_mask)).collect();
+    let names = image.names();
+    let mut boxes = Vec::new();
+    explanation.together = fetch(Planner::new(options.settings, all), image, |read| {
+        if boxes.len() < options.boxes
+            && let Some(place) = image.place(read.addr)
+        {
+            let buffer = names[&place.buffer].to_owned();
+            boxes.push(Read { buffer, offset: place.offset, len: read.len });
+        }
+    })?;
+    explanation.boxes = boxes;
+    explanation.sent_bytes = explanation.destinations.iter().map(|share| share.sent_bytes).sum();
+    Ok(())
+}
+
+/// Units and their fragments.
+fn walk(mut units: Units, image: &Image) -> Result<(u64, u64), Fault> {
+    let (mut count, mut fragments, mut unit) = (0, 0, Vec::new());
+    while units.next(image, &mut unit)? {
+        count += 1;
+        fragments += unit.len() as u64;
+    }
+    Ok((count, fragments))
+}
+
+fn fetch(
+    mut planner: Planner,
+    image: &Image,
+    mut each: impl FnMut(&BoundingBox),
+) -> Result<Fetch, Fault> {
+    let mut fetch = Fetch::default();
+    while let Some(window) = planner.next_window(image)? {
+        fetch.windows += 1;
+        fetch.reads += window.boxes.len() as u64;
+        fetch.read_bytes += window.read_bytes();
+        window.boxes.iter().for_each(&mut each);
+    }
+    Ok(fetch)
+}

@@ -1,0 +1,174 @@
+//! What can be wrong with a job file.
+
+use std::{fmt, io, path::PathBuf};
+
+/// A job that cannot be run; nothing of it was sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// The job file cannot be read.
+    #[error("cannot read the job file {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The text is not JSON.
+    #[error("the job is not valid JSON: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// A field is missing, unknown, or holds something that it cannot.
+    #[error("{path}: {problem}")]
+    Field {
+        /// Where: `posts[2].destinations[0].regions[1].pattern[0].len`.
+        path: String,
+        /// What.
+        problem: Problem,
+    },
+}
+
+/// What is wrong with one field.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A required field is not there.
+    #[error("is missing")]
+    Missing,
+    /// A field that has no meaning here.
+    #[error("unknown field; the fields here are {}", Names(known))]
+    Unknown {
+        /// The fields that would have one.
+        known: Vec<&'static str>,
+    },
+    /// The same field twice in one object.
+    #[error("appears twice")]
+    Repeated,
+    /// A value of another JSON type.
+    #[error("must be {expected}, is {found}")]
+    Type {
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+    /// An integer that is too small.
+    #[error("must be at least {min}, is {value}")]
+    TooSmall {
+        /// The value.
+        value: i128,
+        /// The least possible value.
+        min: u64,
+    },
+    /// An integer that is too large.
+    #[error("must be at most {max}, is {value}")]
+    TooLarge {
+        /// The value.
+        value: i128,
+        /// The greatest possible value.
+        max: u64,
+    },
+    /// A word that is none of those possible here.
+    #[error("\"{found}\" is none of {}", Names(choices))]
+    Choice {
+        /// The word.
+        found: String,
+        /// The possible ones.
+        choices: Vec<&'static str>,
+    },
+    /// A number that is none of those possible here.
+    #[error("{value} is none of {}", Names(choices))]
+    NumberChoice {
+        /// The number.
+        value: u64,
+        /// The possible ones.
+        choices: Vec<u32>,
+    },
+    /// A list that is too long.
+    #[error("has {count} {what}, the limit is {limit}")]
+    TooMany {
+        /// Its length.
+        count: usize,
+        /// What it lists.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// A list that may not be empty.
+    #[error("must have at least one {what}")]
+    Empty {
+        /// What it lists.
+        what: &'static str,
+    },
+    /// A name that no buffer or queue pair has.
+    #[error("there is no {kind} \"{name}\"")]
+    NoSuch {
+        /// `buffer` or `queue pair`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A name or number that another entry already has.
+    #[error("{value} is already used by {other}")]
+    Duplicate {
+        /// The name or number.
+        value: String,
+        /// Where it was used first.
+        other: String,
+    },
+    /// A buffer without exactly one source.
+    #[error("must have exactly one of file, hex and size, has {found}")]
+    BufferSource {
+        /// How many there are.
+        found: usize,
+    },
+    /// Text that is not bytes in hexadecimal.
+    #[error("is not bytes in hexadecimal: {0}")]
+    Hex(String),
+    /// A file that cannot be read.
+    #[error("cannot read {}: {source}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// Text that is not a MAC address.
+    #[error("\"{0}\" is not a MAC address like 02:00:00:00:00:01")]
+    Mac(String),
+    /// Text that is not an IPv4 address.
+    #[error("\"{0}\" is not an IPv4 address like 10.0.0.1")]
+    Ip(String),
+    /// A WRITE on a datagram queue pair.
+    #[error("{op} is not possible on queue pair \"{qp}\", whose transport is ud")]
+    WriteOnUd {
+        /// The operation.
+        op: &'static str,
+        /// The queue pair.
+        qp: String,
+    },
+    /// More of something than a card has room for.
+    #[error("the job needs {count} {what}, a card has {limit}")]
+    Card {
+        /// How many are needed.
+        count: usize,
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        limit: usize,
+    },
+}
+
+/// Words or numbers as a list in a sentence.
+struct Names<'a, T>(&'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Names<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(if i + 1 == self.0.len() { " and " } else { ", " })?;
+            }
+            write!(f, "{name}")?;
+        }
+        Ok(())
+    }
+}

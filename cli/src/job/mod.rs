@@ -1,0 +1,224 @@
+//! Job files: a list of posts against a device, in JSON.
+//!
+//! Reading one is strict. Whatever a card could not even be told (an unknown field, a length of
+//! zero, 17 regions) is refused here, before a device is opened, with the name of the field. What
+//! can be told but not done (a byte out of bounds, a datagram longer than the MTU) goes to the card
+//! and comes back as a completion with its status.
+
+mod error;
+mod json;
+mod parse;
+
+use std::{fs, path::Path};
+
+pub use drdma_abi::{roce::Transport, work_request::Opcode};
+pub use error::{JobError, Problem};
+
+/// A whole job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Memory; posts name its buffers by index.
+    pub buffers: Vec<Buffer>,
+    /// The card's own addresses.
+    pub local: Local,
+    /// Queue pairs; posts name them by index.
+    pub qps: Vec<Qp>,
+    /// What is posted, in order.
+    pub posts: Vec<Post>,
+}
+
+impl Job {
+    /// Reads a job file. The files that its buffers name are relative to its folder.
+    pub fn read(path: &Path) -> Result<Self, JobError> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| JobError::File { path: path.to_owned(), source })?;
+        Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Reads a job from text. The files that its buffers name are relative to `folder`.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, JobError> {
+        parse::job(&serde_json::from_str(text)?, folder)
+    }
+}
+
+/// Memory that regions lie in: one memory region with its own key.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub contents: Contents,
+}
+
+/// What a buffer holds at the start.
+#[derive(Clone, Debug)]
+pub enum Contents {
+    /// These bytes, from a file or from hexadecimal.
+    Bytes(Vec<u8>),
+    /// So many zeros.
+    Zeros(usize),
+}
+
+impl Buffer {
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        match &self.contents {
+            Contents::Bytes(bytes) => bytes.len(),
+            Contents::Zeros(size) => *size,
+        }
+    }
+
+    /// True if it has no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The card's own addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// MAC address, the first byte in bits 47 to 40.
+    pub mac: u64,
+    /// IPv4 address.
+    pub ip: u32,
+}
+
+/// A queue pair.
+#[derive(Clone, Debug)]
+pub struct Qp {
+    /// Its name.
+    pub name: String,
+    /// Transport.
+    pub transport: Transport,
+    /// Its number on the wire.
+    pub qpn: u32,
+    /// The peer's queue pair number.
+    pub dest_qpn: u32,
+    /// First packet sequence number.
+    pub start_psn: u32,
+    /// Path MTU in bytes.
+    pub mtu: u32,
+    /// The peer's MAC address.
+    pub dest_mac: u64,
+    /// The peer's IPv4 address.
+    pub dest_ip: u32,
+    /// Queue key, for UD.
+    pub qkey: u32,
+}
+
+/// How messages are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowMask {
+    /// One row of one region after another.
+    Period,
+    /// One element of every region.
+    Element,
+}
+
+/// One work request.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// True for `post_ssq_send`: posted to the shared send queue of its destinations.
+    pub shared: bool,
+    /// The name that comes back in the completion.
+    pub wr_id: u64,
+    /// What it does.
+    pub op: Opcode,
+    /// Immediate data, for the operations that carry them.
+    pub imm: u32,
+    /// How messages are cut.
+    pub row_mask: RowMask,
+    /// Units in one message.
+    pub rows_per_message: u32,
+    /// One for `post_send`, 1 to 64 for `post_ssq_send`.
+    pub destinations: Vec<Destination>,
+}
+
+/// One destination of a post.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// Index of the queue pair.
+    pub qp: usize,
+    /// Where the first message of a WRITE goes.
+    pub remote_addr: u64,
+    /// Remote key of a WRITE.
+    pub rkey: u32,
+    /// What is sent, 0 to 16 regions.
+    pub regions: Vec<Region>,
+}
+
+/// A place in a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the buffer.
+    pub buffer: usize,
+    /// Bytes from its start; may be outside.
+    pub offset: u64,
+}
+
+/// An extent of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes from the start of the period or record.
+    pub offset: u64,
+    /// Bytes, at least 1.
+    pub len: u32,
+}
+
+/// A column of a bitmapped region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Row 0.
+    pub base: Place,
+    /// Bytes of a value, at least 1.
+    pub width: u32,
+}
+
+/// A region.
+#[derive(Clone, Debug)]
+pub enum Region {
+    /// One run of bytes.
+    Contiguous {
+        /// First byte.
+        base: Place,
+        /// Bytes, at least 1.
+        len: u32,
+    },
+    /// A pattern, repeated.
+    Strided {
+        /// Start of the first period.
+        base: Place,
+        /// Bytes from one period to the next, at least 1.
+        period: u64,
+        /// Periods.
+        count: u32,
+        /// 1 to 16 extents.
+        pattern: Vec<Extent>,
+    },
+    /// The rows that a bitmap selects.
+    Bitmapped {
+        /// The bitmap.
+        bitmap: Place,
+        /// Its bits.
+        rows: u32,
+        /// 1 to 16 columns.
+        columns: Vec<Column>,
+    },
+    /// A pattern at every pointer.
+    PointerMapped {
+        /// The records.
+        pointers: Vec<Place>,
+        /// 1 to 16 extents.
+        pattern: Vec<Extent>,
+    },
+}
+
+/// The name of an operation in job files.
+pub fn op_name(op: Opcode) -> &'static str {
+    match op {
+        Opcode::Send => "send",
+        Opcode::SendImm => "send_imm",
+        Opcode::Write => "write",
+        Opcode::WriteImm => "write_imm",
+    }
+}

@@ -1,0 +1,371 @@
+//! From JSON to a [`Job`], refusing what a card cannot be told.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    net::Ipv4Addr,
+    path::Path,
+};
+
+use drdma_abi::{
+    register::{MEMORY_REGIONS, QUEUE_PAIRS, SEND_QUEUES},
+    roce::{MTUS, Transport},
+    work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_REGIONS, Opcode},
+};
+
+use super::{
+    Buffer, Column, Contents, Destination, Extent, Job, JobError, Local, Place, Post, Problem, Qp,
+    Region, RowMask,
+    json::{At, Fields, Json},
+    op_name,
+};
+
+/// The largest buffer: what the card's addresses leave room for many times over.
+const MAX_BUFFER: u64 = 1 << 40;
+/// Queue pair and packet sequence numbers have 24 bits.
+const MAX_24: u64 = (1 << 24) - 1;
+/// Memory regions beside the buffers' own: all buffers together, and the pointer arrays.
+const EXTRA_REGIONS: usize = 2;
+
+pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
+    let mut fields = At::root(json).object()?;
+    let buffers_at = fields.required("buffers")?;
+    let local = local(&fields.required("local")?)?;
+    let qps_at = fields.required("qps")?;
+    let posts_at = fields.required("posts")?;
+    fields.finish()?;
+
+    let mut names = HashMap::new();
+    let mut buffers = Vec::new();
+    let limit = MEMORY_REGIONS.entries as usize - EXTRA_REGIONS;
+    for at in buffers_at.list_up_to(limit, "buffers")? {
+        buffers.push(buffer(&at, folder, &mut names)?);
+    }
+
+    let (mut qp_names, mut numbers) = (HashMap::new(), HashMap::new());
+    let mut qps = Vec::new();
+    for at in qps_at.list_up_to(QUEUE_PAIRS.entries as usize, "queue pairs")? {
+        qps.push(qp(&at, &mut qp_names, &mut numbers)?);
+    }
+
+    let context = Context { buffers: &names, qp_names: &qp_names, qps: &qps };
+    let mut posts = Vec::new();
+    for at in posts_at.list()? {
+        posts.push(context.post(&at)?);
+    }
+
+    let count = queues(&posts);
+    let limit = SEND_QUEUES.entries as usize;
+    if count > limit {
+        return Err(posts_at.error(Problem::Card { count, what: "send queues", limit }));
+    }
+    Ok(Job { buffers, local, qps, posts })
+}
+
+/// Send queues that the posts need: a queue pair's own, and one for each set of destinations.
+fn queues(posts: &[Post]) -> usize {
+    let mut sets = HashSet::new();
+    for post in posts {
+        let mut set: Vec<usize> = post.destinations.iter().map(|d| d.qp).collect();
+        set.sort_unstable();
+        sets.insert((post.shared, set));
+    }
+    sets.len()
+}
+
+fn local(at: &At) -> Result<Local, JobError> {
+    let mut fields = at.object()?;
+    let local = Local { mac: mac(&fields.required("mac")?)?, ip: ip(&fields.required("ip")?)? };
+    fields.finish()?;
+    Ok(local)
+}
+
+fn mac(at: &At) -> Result<u64, JobError> {
+    let text = at.text()?;
+    let bytes: Option<Vec<u64>> = text
+        .split(':')
+        .map(|byte| match byte.len() == 2 && byte.bytes().all(|c| c.is_ascii_hexdigit()) {
+            true => u64::from_str_radix(byte, 16).ok(),
+            false => None,
+        })
+        .collect();
+    match bytes {
+        Some(bytes) if bytes.len() == 6 => Ok(bytes.iter().fold(0, |mac, byte| mac << 8 | byte)),
+        _ => Err(at.error(Problem::Mac(text.to_owned()))),
+    }
+}
+
+fn ip(at: &At) -> Result<u32, JobError> {
+    let text = at.text()?;
+    let ip: Ipv4Addr = text.parse().map_err(|_| at.error(Problem::Ip(text.to_owned())))?;
+    Ok(ip.into())
+}
+
+/// A name that no other entry of the same list has.
+fn new_name(at: &At, list: &str, names: &mut HashMap<String, usize>) -> Result<String, JobError> {
+    let name = at.text()?.to_owned();
+    let index = names.len();
+    if let Some(other) = names.insert(name.clone(), index) {
+        let value = format!("\"{name}\"");
+        return Err(at.error(Problem::Duplicate { value, other: format!("{list}[{other}]") }));
+    }
+    Ok(name)
+}
+
+fn buffer(at: &At, folder: &Path, names: &mut HashMap<String, usize>) -> Result<Buffer, JobError> {
+    let mut fields = at.object()?;
+    let name = new_name(&fields.required("name")?, "buffers", names)?;
+    let (file, hex, size) =
+        (fields.optional("file"), fields.optional("hex"), fields.optional("size"));
+    fields.finish()?;
+    let found = [&file, &hex, &size].iter().filter(|source| source.is_some()).count();
+    let contents = match (found, file, hex, size) {
+        (1, Some(file), ..) => {
+            let path = folder.join(file.text()?);
+            let bytes = fs::read(&path)
+                .map_err(|source| file.error(Problem::File { file: path, source }))?;
+            Contents::Bytes(bytes)
+        }
+        (1, _, Some(hex), _) => Contents::Bytes(hex_bytes(&hex)?),
+        (1, _, _, Some(size)) => Contents::Zeros(size.integer(0, MAX_BUFFER)? as usize),
+        _ => return Err(at.error(Problem::BufferSource { found })),
+    };
+    Ok(Buffer { name, contents })
+}
+
+fn hex_bytes(at: &At) -> Result<Vec<u8>, JobError> {
+    let text = at.text()?.as_bytes();
+    let wrong = |message: String| at.error(Problem::Hex(message));
+    if !text.len().is_multiple_of(2) {
+        return Err(wrong(format!("{} digits", text.len())));
+    }
+    let digit = |i: usize| {
+        let value = char::from(text[i]).to_digit(16);
+        value.ok_or_else(|| wrong(format!("the character at {i} is no digit")))
+    };
+    (0..text.len()).step_by(2).map(|i| Ok((digit(i)? << 4 | digit(i + 1)?) as u8)).collect()
+}
+
+fn qp(
+    at: &At,
+    names: &mut HashMap<String, usize>,
+    numbers: &mut HashMap<u64, usize>,
+) -> Result<Qp, JobError> {
+    let mut fields = at.object()?;
+    let index = names.len();
+    let name = new_name(&fields.required("name")?, "qps", names)?;
+    let transport = fields.required("transport")?.choice(&[
+        ("rc", Transport::Rc),
+        ("uc", Transport::Uc),
+        ("ud", Transport::Ud),
+    ])?;
+    let qpn_at = fields.required("qpn")?;
+    let qpn = qpn_at.integer(0, MAX_24)?;
+    if let Some(other) = numbers.insert(qpn, index) {
+        let other = format!("qps[{other}]");
+        return Err(qpn_at.error(Problem::Duplicate { value: qpn.to_string(), other }));
+    }
+    let dest_qpn = fields.required("dest_qpn")?.integer(0, MAX_24)? as u32;
+    let start_psn = fields.required("start_psn")?.integer(0, MAX_24)? as u32;
+    let mtu_at = fields.required("mtu")?;
+    let value = mtu_at.u64(0)?;
+    let Some(&mtu) = MTUS.iter().find(|&&mtu| u64::from(mtu) == value) else {
+        return Err(mtu_at.error(Problem::NumberChoice { value, choices: MTUS.to_vec() }));
+    };
+    let dest_mac = mac(&fields.required("dest_mac")?)?;
+    let dest_ip = ip(&fields.required("dest_ip")?)?;
+    let qkey = match (fields.optional("qkey"), transport) {
+        (Some(at), _) => at.u32(0)?,
+        (None, Transport::Ud) => return Err(fields.child_error("qkey", Problem::Missing)),
+        (None, _) => 0,
+    };
+    fields.finish()?;
+    Ok(Qp { name, transport, qpn: qpn as u32, dest_qpn, start_psn, mtu, dest_mac, dest_ip, qkey })
+}
+
+/// What posts refer to.
+struct Context<'a> {
+    buffers: &'a HashMap<String, usize>,
+    qp_names: &'a HashMap<String, usize>,
+    qps: &'a [Qp],
+}
+
+impl Context<'_> {
+    fn post(&self, at: &At) -> Result<Post, JobError> {
+        let mut fields = at.object()?;
+        let shared =
+            fields.required("verb")?.choice(&[("post_send", false), ("post_ssq_send", true)])?;
+        let wr_id = fields.required("wr_id")?.u64(0)?;
+        let op_at = fields.required("op")?;
+        let op = op_at.choice(&Opcode::ALL.map(|op| (op_name(op), op)))?;
+        let imm = match fields.optional("imm") {
+            Some(at) => at.u32(0)?,
+            None if op.has_imm() => return Err(fields.child_error("imm", Problem::Missing)),
+            None => 0,
+        };
+        let row_mask = match fields.optional("row_mask") {
+            Some(at) => at.choice(&[("period", RowMask::Period), ("element", RowMask::Element)])?,
+            None => RowMask::Period,
+        };
+        let rows_per_message = match fields.optional("rows_per_message") {
+            Some(at) => at.u32(1)?,
+            None => 1,
+        };
+        let destinations = if shared {
+            self.destinations(&fields.required("destinations")?, op)?
+        } else {
+            vec![self.destination(&mut fields, op)?]
+        };
+        fields.finish()?;
+        for destination in &destinations {
+            let qp = &self.qps[destination.qp];
+            if op.is_write() && qp.transport == Transport::Ud {
+                let problem = Problem::WriteOnUd { op: op_name(op), qp: qp.name.clone() };
+                return Err(op_at.error(problem));
+            }
+        }
+        Ok(Post { shared, wr_id, op, imm, row_mask, rows_per_message, destinations })
+    }
+
+    fn destinations(&self, at: &At, op: Opcode) -> Result<Vec<Destination>, JobError> {
+        let list = at.list_up_to(MAX_DESTINATIONS, "destinations")?;
+        if list.is_empty() {
+            return Err(at.error(Problem::Empty { what: "destination" }));
+        }
+        let mut destinations: Vec<Destination> = Vec::new();
+        for entry in list {
+            let mut fields = entry.object()?;
+            let destination = self.destination(&mut fields, op)?;
+            if let Some(other) = destinations.iter().position(|d| d.qp == destination.qp) {
+                let value = format!("queue pair \"{}\"", self.qps[destination.qp].name);
+                let other = format!("{}[{other}]", at.path);
+                return Err(fields.child_error("qp", Problem::Duplicate { value, other }));
+            }
+            fields.finish()?;
+            destinations.push(destination);
+        }
+        Ok(destinations)
+    }
+
+    fn destination(&self, fields: &mut Fields, op: Opcode) -> Result<Destination, JobError> {
+        let qp = named(&fields.required("qp")?, "queue pair", self.qp_names)?;
+        let (addr_at, rkey_at) = (fields.optional("remote_addr"), fields.optional("rkey"));
+        let remote_addr = match addr_at {
+            Some(at) => at.u64(0)?,
+            None if op.is_write() => {
+                return Err(fields.child_error("remote_addr", Problem::Missing));
+            }
+            None => 0,
+        };
+        let rkey = match rkey_at {
+            Some(at) => at.u32(0)?,
+            None if op.is_write() => return Err(fields.child_error("rkey", Problem::Missing)),
+            None => 0,
+        };
+        let list = fields.required("regions")?.list_up_to(MAX_REGIONS, "regions")?;
+        let regions = list.iter().map(|at| self.region(at)).collect::<Result<_, _>>()?;
+        Ok(Destination { qp, remote_addr, rkey, regions })
+    }
+
+    fn region(&self, at: &At) -> Result<Region, JobError> {
+        #[derive(Clone, Copy)]
+        enum Type {
+            Contiguous,
+            Strided,
+            Bitmapped,
+            PointerMapped,
+        }
+        let mut fields = at.object()?;
+        let region_type = fields.required("type")?.choice(&[
+            ("contiguous", Type::Contiguous),
+            ("strided", Type::Strided),
+            ("bitmapped", Type::Bitmapped),
+            ("pointer_mapped", Type::PointerMapped),
+        ])?;
+        let region = match region_type {
+            Type::Contiguous => {
+                let base = self.place(&mut fields)?;
+                Region::Contiguous { base, len: fields.required("len")?.u32(1)? }
+            }
+            Type::Strided => Region::Strided {
+                base: self.place(&mut fields)?,
+                period: fields.required("period")?.u64(1)?,
+                count: fields.required("count")?.u32(0)?,
+                pattern: pattern(&fields.required("pattern")?)?,
+            },
+            Type::Bitmapped => {
+                let mut bitmap = fields.required("bitmap")?.object()?;
+                let place = self.place(&mut bitmap)?;
+                bitmap.finish()?;
+                Region::Bitmapped {
+                    bitmap: place,
+                    rows: fields.required("rows")?.u32(0)?,
+                    columns: self.columns(&fields.required("columns")?)?,
+                }
+            }
+            Type::PointerMapped => Region::PointerMapped {
+                pointers: self.pointers(&fields.required("pointers")?)?,
+                pattern: pattern(&fields.required("pattern")?)?,
+            },
+        };
+        fields.finish()?;
+        Ok(region)
+    }
+
+    fn place(&self, fields: &mut Fields) -> Result<Place, JobError> {
+        let buffer = named(&fields.required("buffer")?, "buffer", self.buffers)?;
+        Ok(Place { buffer, offset: fields.required("offset")?.u64(0)? })
+    }
+
+    fn columns(&self, at: &At) -> Result<Vec<Column>, JobError> {
+        let list = at.list_up_to(MAX_ELEMENTS, "columns")?;
+        if list.is_empty() {
+            return Err(at.error(Problem::Empty { what: "column" }));
+        }
+        let column = |at: &At| {
+            let mut fields = at.object()?;
+            let base = self.place(&mut fields)?;
+            let width = fields.required("width")?.u32(1)?;
+            fields.finish()?;
+            Ok(Column { base, width })
+        };
+        list.iter().map(column).collect()
+    }
+
+    fn pointers(&self, at: &At) -> Result<Vec<Place>, JobError> {
+        let list = at.list_up_to(u32::MAX as usize, "pointers")?;
+        let pointer = |at: &At| {
+            let pair = at.list()?;
+            let [buffer, offset] = pair.as_slice() else {
+                let (expected, found) =
+                    ("a pair [buffer, offset]", format!("{} values", pair.len()));
+                return Err(at.error(Problem::Type { expected, found }));
+            };
+            Ok(Place { buffer: named(buffer, "buffer", self.buffers)?, offset: offset.u64(0)? })
+        };
+        list.iter().map(pointer).collect()
+    }
+}
+
+fn pattern(at: &At) -> Result<Vec<Extent>, JobError> {
+    let list = at.list_up_to(MAX_ELEMENTS, "extents")?;
+    if list.is_empty() {
+        return Err(at.error(Problem::Empty { what: "extent" }));
+    }
+    let extent = |at: &At| {
+        let mut fields = at.object()?;
+        let extent = Extent {
+            offset: fields.required("offset")?.u64(0)?,
+            len: fields.required("len")?.u32(1)?,
+        };
+        fields.finish()?;
+        Ok(extent)
+    };
+    list.iter().map(extent).collect()
+}
+
+fn named(at: &At, kind: &'static str, names: &HashMap<String, usize>) -> Result<usize, JobError> {
+    let name = at.text()?;
+    let found = names.get(name).copied();
+    found.ok_or_else(|| at.error(Problem::NoSuch { kind, name: name.to_owned() }))
+}

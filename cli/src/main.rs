@@ -1,0 +1,37 @@
+//! The `drdma` command.
+
+mod command;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Declarative RDMA: run, explain and try non-contiguous transfers.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(command::run::Arguments),
+    Explain(command::explain::Arguments),
+    Demo(command::demo::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run(arguments) => command::run::run(&arguments),
+        Command::Explain(arguments) => command::explain::run(&arguments),
+        Command::Demo(arguments) => command::demo::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}

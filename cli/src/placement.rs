@@ -1,0 +1,87 @@
+//! Where a job's buffers lie, seen from a card.
+
+use drdma_driver::memory::PAGE;
+
+use crate::job::{Extent, Job, Place, Region};
+
+/// The key under which the records of a pointer-mapped region are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKey {
+    /// That buffer's.
+    Buffer(usize),
+    /// The one that spans all buffers.
+    All,
+}
+
+/// The places of buffers in one arena: each starts on a page of its own.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    starts: Vec<usize>,
+    size: usize,
+    pointers: usize,
+}
+
+impl Placement {
+    /// Places every buffer of a job.
+    pub fn of(job: &Job) -> Self {
+        let mut starts = Vec::with_capacity(job.buffers.len());
+        let mut size = 0usize;
+        for buffer in &job.buffers {
+            starts.push(size);
+            size = size.saturating_add(buffer.len()).saturating_add(PAGE - 1) / PAGE * PAGE;
+        }
+        let regions = job.posts.iter().flat_map(|p| &p.destinations).flat_map(|d| &d.regions);
+        let pointers = regions.map(|region| match region {
+            Region::PointerMapped { pointers, .. } => pointers.len(),
+            _ => 0,
+        });
+        Self { starts, size: size.max(1), pointers: pointers.sum() }
+    }
+
+    /// Bytes of the arena, at least 1.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Pointers of all regions of the job.
+    pub fn pointers(&self) -> usize {
+        self.pointers
+    }
+
+    /// Where a buffer starts in the arena.
+    pub fn start(&self, buffer: usize) -> usize {
+        self.starts[buffer]
+    }
+
+    /// The address of a place if the arena is at `base`. A place beyond all addresses is at the
+    /// last one, which no memory region reaches.
+    pub fn addr(&self, base: u64, place: Place) -> u64 {
+        (base + self.starts[place.buffer] as u64).saturating_add(place.offset)
+    }
+
+    /// The place that has the byte at `offset` in the arena; `None` if there is no buffer.
+    pub fn place(&self, offset: u64) -> Option<Place> {
+        // Empty buffers start where the next one does: the last of those that start there counts.
+        let after = self.starts.partition_point(|start| *start as u64 <= offset);
+        let buffer = after.checked_sub(1)?;
+        Some(Place { buffer, offset: offset - self.starts[buffer] as u64 })
+    }
+}
+
+/// The key under which records are read. Records that all lie inside their own buffers are read
+/// under that buffer's key, or under the spanning one if there are several. If one does not, its
+/// buffer's key is taken, with which a card refuses it.
+pub fn record_key(job: &Job, pointers: &[Place], pattern: &[Extent]) -> RecordKey {
+    let end = pattern.iter().map(|e| u128::from(e.offset) + u128::from(e.len)).max();
+    let outside = |place: &&Place| {
+        let len = job.buffers[place.buffer].len() as u128;
+        u128::from(place.offset) + end.unwrap_or(0) > len
+    };
+    match (pointers.iter().find(outside), pointers.first()) {
+        (Some(outside), _) => RecordKey::Buffer(outside.buffer),
+        (None, Some(first)) if pointers.iter().all(|p| p.buffer == first.buffer) => {
+            RecordKey::Buffer(first.buffer)
+        }
+        _ => RecordKey::All,
+    }
+}

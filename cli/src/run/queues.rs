@@ -1,0 +1,171 @@
+//! The queues that a job's posts go to.
+
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
+
+use drdma_abi::work_request::{MAX_WQE_GRANULES, Opcode, blocks};
+use libdrdma::{
+    CompletionQueue, Destination, MacAddress, Operation, PostError, ProtectionDomain, QueuePair,
+    QueuePairAttributes, Region, RowMask, SharedOperation, SharedSendQueue, SharedWorkRequest,
+    WorkCompletion, WorkRequest,
+};
+
+use super::RunError;
+use crate::job::{self, Job, Post};
+
+/// Blocks of a ring, at most.
+const MAX_BLOCKS: usize = 1 << 16;
+/// Entries of a completion queue, at most.
+const MAX_COMPLETIONS: usize = 1 << 16;
+
+/// A job's queue pairs and shared send queues, and the posts that are in them.
+#[derive(Debug)]
+pub struct Queues {
+    // Dropped before the completion queue that they complete to.
+    qps: Vec<QueuePair<'static>>,
+    shared: HashMap<Vec<usize>, SharedSendQueue<'static>>,
+    cq: CompletionQueue,
+    /// Posts that are not complete, by the number of their queue, oldest first.
+    posted: HashMap<u16, VecDeque<usize>>,
+}
+
+impl Queues {
+    /// Makes and connects every queue that the job needs.
+    pub fn new(job: &Job, pd: &ProtectionDomain) -> Result<Self, RunError> {
+        let entries = job.posts.len().clamp(1, MAX_COMPLETIONS) as u32;
+        let cq = pd.context().completion_queue().entries(entries).build()?;
+        let mut needed: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
+        for post in &job.posts {
+            *needed.entry((post.shared, set(post))).or_default() += blocks(granules(post));
+        }
+        let ring = |shared, set| {
+            let blocks = needed.get(&(shared, set)).copied().unwrap_or(1);
+            blocks.clamp(1, MAX_BLOCKS) as u32
+        };
+
+        let mut qps = Vec::with_capacity(job.qps.len());
+        for (index, qp) in job.qps.iter().enumerate() {
+            let mut made = pd
+                .queue_pair(&cq)
+                .transport(qp.transport)
+                .qpn(qp.qpn)
+                .send_blocks(ring(false, vec![index]))
+                .build()?;
+            let mut attributes = QueuePairAttributes::new()
+                .path_mtu(qp.mtu)
+                .dest_mac(mac(qp.dest_mac))
+                .dest_ip(qp.dest_ip.into())
+                .dest_qpn(qp.dest_qpn)
+                .start_psn(qp.start_psn);
+            if qp.transport == job::Transport::Ud {
+                attributes = attributes.qkey(qp.qkey);
+            }
+            made.connect(&attributes)
+                .map_err(|source| RunError::Connect { qp: qp.name.clone(), source })?;
+            qps.push(made);
+        }
+        let mut shared = HashMap::new();
+        for post in job.posts.iter().filter(|post| post.shared) {
+            if let Entry::Vacant(vacant) = shared.entry(set(post)) {
+                let blocks = ring(true, vacant.key().clone());
+                vacant.insert(pd.shared_send_queue(&cq).send_blocks(blocks).build()?);
+            }
+        }
+        Ok(Self { qps, shared, cq, posted: HashMap::new() })
+    }
+
+    /// Posts a request; false if there is no room for it until something completes.
+    pub fn post(
+        &mut self,
+        index: usize,
+        post: &Post,
+        regions: &[Vec<Region<'static>>],
+    ) -> Result<bool, RunError> {
+        let row_mask = match post.row_mask {
+            job::RowMask::Period => RowMask::Period,
+            job::RowMask::Element => RowMask::Element,
+        };
+        let (result, queue) = if post.shared {
+            let destinations: Vec<_> = post
+                .destinations
+                .iter()
+                .zip(regions)
+                .map(|(destination, regions)| {
+                    Destination::new(&self.qps[destination.qp])
+                        .remote(destination.remote_addr, destination.rkey)
+                        .regions(regions)
+                })
+                .collect();
+            let request = SharedWorkRequest::new(post.wr_id)
+                .operation(match post.op {
+                    Opcode::Send => SharedOperation::Send,
+                    Opcode::SendImm => SharedOperation::SendImm(post.imm),
+                    Opcode::Write => SharedOperation::Write,
+                    Opcode::WriteImm => SharedOperation::WriteImm(post.imm),
+                })
+                .row_mask(row_mask)
+                .rows_per_message(post.rows_per_message)
+                .destinations(&destinations);
+            let queue = self.shared.get_mut(&set(post)).expect("made for every set");
+            (queue.post_ssq_send(&request), queue.queue())
+        } else {
+            let destination = &post.destinations[0];
+            let (remote_addr, rkey, imm) = (destination.remote_addr, destination.rkey, post.imm);
+            let request = WorkRequest::new(post.wr_id)
+                .operation(match post.op {
+                    Opcode::Send => Operation::Send,
+                    Opcode::SendImm => Operation::SendImm(imm),
+                    Opcode::Write => Operation::Write { remote_addr, rkey },
+                    Opcode::WriteImm => Operation::WriteImm { remote_addr, rkey, imm },
+                })
+                .row_mask(row_mask)
+                .rows_per_message(post.rows_per_message)
+                .regions(&regions[0]);
+            let qp = &mut self.qps[destination.qp];
+            (qp.post_send(&request), qp.queue())
+        };
+        match result {
+            Ok(()) => {
+                self.posted.entry(queue).or_default().push_back(index);
+                Ok(true)
+            }
+            Err(PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. }) => Ok(false),
+            Err(source) => Err(RunError::Post { post: index, source }),
+        }
+    }
+
+    /// The next completion, if there is one, and the post that it is of.
+    pub fn poll(&mut self) -> Result<Option<(usize, WorkCompletion)>, RunError> {
+        let Some(completion) = self.cq.poll().next() else { return Ok(None) };
+        let (wr_id, queue) = (completion.wr_id, completion.queue);
+        let oldest = self.posted.get_mut(&queue).and_then(VecDeque::pop_front);
+        let post = oldest.ok_or(RunError::Unexpected { wr_id, queue })?;
+        Ok(Some((post, completion)))
+    }
+}
+
+/// The queue pairs of a post, in ascending order.
+fn set(post: &Post) -> Vec<usize> {
+    let mut set: Vec<usize> = post.destinations.iter().map(|d| d.qp).collect();
+    set.sort_unstable();
+    set
+}
+
+/// Granules of a post's work request (see [`drdma_abi::work_request`]).
+fn granules(post: &Post) -> usize {
+    let region = |region: &job::Region| match region {
+        job::Region::Contiguous { .. } => 1,
+        job::Region::Strided { pattern, .. } | job::Region::PointerMapped { pattern, .. } => {
+            2 + pattern.len()
+        }
+        job::Region::Bitmapped { columns, .. } => 2 + columns.len(),
+    };
+    let destination = |d: &job::Destination| 2 + d.regions.iter().map(region).sum::<usize>();
+    let granules = 2 + post.destinations.iter().map(destination).sum::<usize>();
+    debug_assert!(granules <= MAX_WQE_GRANULES);
+    granules
+}
+
+fn mac(mac: u64) -> MacAddress {
+    let [_, _, bytes @ ..] = mac.to_be_bytes();
+    MacAddress(bytes)
+}

@@ -1,0 +1,172 @@
+//! How the `drdma` command answers: exit codes, messages, files.
+
+mod support;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use support::Folder;
+
+fn job() -> Value {
+    json!({
+        "buffers": [{"name": "t", "file": "t.bin"}],
+        "local": {"mac": "02:00:00:00:00:01", "ip": "10.0.0.1"},
+        "qps": [{"name": "red", "transport": "rc", "qpn": 17, "dest_qpn": 33, "start_psn": 100,
+                 "mtu": 1024, "dest_mac": "02:00:00:00:00:02", "dest_ip": "10.0.0.2"}],
+        "posts": [{"verb": "post_send", "qp": "red", "wr_id": 1, "op": "send",
+                   "rows_per_message": 10, "regions": [
+            {"type": "strided", "buffer": "t", "offset": 0, "period": 100, "count": 10,
+             "pattern": [{"offset": 0, "len": 8}]}]}],
+    })
+}
+
+fn folder(job: &Value) -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.file("t.bin"), vec![7; 1000]).unwrap();
+    fs::write(folder.file("job.json"), job.to_string()).unwrap();
+    folder
+}
+
+#[test]
+fn a_bad_job_is_refused_before_anything_happens() {
+    let mut job = job();
+    job["posts"][0]["regions"][0]["pattern"][0]["len"] = json!(0);
+    let run = folder(&job).run(&job);
+    assert_eq!(run.code, 2);
+    assert_eq!(run.stdout, "");
+    assert_eq!(run.stderr, "error: posts[0].regions[0].pattern[0].len: must be at least 1, is 0\n");
+    assert!(run.frames.is_none());
+}
+
+#[test]
+fn a_job_that_is_not_there_or_no_json_is_refused() {
+    let folder = folder(&job());
+    let output = folder.drdma(&["run", "no.json", "--device", "soft:"]);
+    assert_eq!(output.status.code(), Some(2));
+    fs::write(folder.file("job.json"), "{]").unwrap();
+    let output = folder.drdma(&["run", "job.json", "--device", "soft:"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("not valid JSON"), "{text}");
+}
+
+#[test]
+fn files_of_buffers_are_relative_to_the_job_file() {
+    let folder = folder(&job());
+    fs::create_dir(folder.file("elsewhere")).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_drdma"))
+        .args(["run", "../job.json", "--device", "soft:"])
+        .current_dir(folder.file("elsewhere"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text, "{\"wr_id\":1,\"status\":\"success\",\"bytes\":80}\n");
+}
+
+#[test]
+fn an_unknown_device_is_named() {
+    let folder = folder(&job());
+    for device in ["hard:", "soft", "soft:?speed=9"] {
+        let output = folder.drdma(&["run", "job.json", "--device", device]);
+        assert_eq!(output.status.code(), Some(2), "{device}");
+        assert!(output.stdout.is_empty());
+        assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: "));
+    }
+}
+
+#[test]
+fn recording_needs_the_simulated_hardware() {
+    let folder = folder(&job());
+    let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--record", "r.jsonl"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text, "error: --record needs the device rtl:, not soft:\n");
+    assert!(!folder.file("r.jsonl").exists());
+}
+
+#[test]
+fn the_statistics_of_a_run_add_up() {
+    let folder = folder(&job());
+    let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--stats", "s.json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let stats: Value = serde_json::from_slice(&fs::read(folder.file("s.json")).unwrap()).unwrap();
+    assert_eq!(stats["payload_bytes"], 80);
+    assert_eq!(stats["packets"], 1);
+    // Ethernet 14, IPv4 20, UDP 8, BTH 12, payload 80, ICRC 4, and 24 around the frame.
+    assert_eq!(stats["wire_bytes"], 14 + 20 + 8 + 12 + 80 + 4 + 24);
+    assert!(stats["dma_reads"].as_u64() >= stats["data_reads"].as_u64());
+    // The reference model has no clock.
+    assert!(stats.get("cycles").is_none());
+    assert!(stats.get("goodput_gbps").is_none());
+}
+
+#[test]
+fn explain_counts_rows_packets_and_reads() {
+    let folder = folder(&job());
+    let explain = |args: &[&str]| -> Value {
+        let output = folder.drdma(&[&["explain", "job.json", "--json"], args].concat());
+        assert_eq!(output.status.code(), Some(0));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    // Gaps of 92 bytes are read through below that threshold, in reads of at most 512 bytes.
+    let merged = &explain(&["--threshold", "92", "--max-read", "512"])[0];
+    assert_eq!(merged["status"], "success");
+    assert_eq!(merged["destinations"][0]["rows"], 10);
+    assert_eq!(merged["destinations"][0]["fragments"], 10);
+    assert_eq!(merged["destinations"][0]["messages"], 1);
+    assert_eq!(merged["destinations"][0]["packets"], 1);
+    assert_eq!(merged["sent_bytes"], 80);
+    assert_eq!(merged["together"]["read_bytes"], 908);
+    assert_eq!(merged["together"]["reads"], 2);
+    assert_eq!(merged["boxes"][1], json!({"buffer": "t", "offset": 512, "len": 396}));
+
+    let apart = &explain(&["--threshold", "91", "--boxes", "3"])[0];
+    assert_eq!(apart["together"]["read_bytes"], 80);
+    assert_eq!(apart["together"]["reads"], 10);
+    assert_eq!(apart["boxes"].as_array().unwrap().len(), 3);
+    let all = &explain(&["--threshold", "91", "--all"])[0];
+    assert_eq!(all["boxes"].as_array().unwrap().len(), 10);
+
+    let table = String::from_utf8(folder.drdma(&["explain", "job.json"]).stdout).unwrap();
+    assert!(table.contains("wr_id 1: success"), "{table}");
+    assert!(table.contains("red"), "{table}");
+}
+
+#[test]
+fn explain_says_why_a_request_would_fail() {
+    let mut job = job();
+    job["posts"][0]["regions"][0]["count"] = json!(11);
+    let folder = folder(&job);
+    let output = folder.drdma(&["explain", "job.json", "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let explained: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(explained[0]["status"], "local_protection_error");
+    assert!(explained[0]["reason"].as_str().unwrap().starts_with("destination 0: "));
+}
+
+#[test]
+fn the_demo_shuffles_checks_and_compares() {
+    let folder = Folder::new();
+    let args = ["demo", "--device", "soft:", "--scale-factor", "0.001", "--batch-rows", "1000"];
+    let output = folder.drdma(&[&args[..], &["--destinations", "3", "--pcap", "s.pcap"]].concat());
+    let (stdout, stderr) = (output.stdout, String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let stdout = String::from_utf8(stdout).unwrap();
+    assert!(stdout.contains("Each of the 6005 rows of 22 B arrived"), "{stdout}");
+    assert!(stdout.contains("all 6005 rows"), "{stdout}");
+    assert!(stderr.contains("rows have arrived"), "{stderr}");
+    let frames = drdma_tests::capture::frames(&fs::read(folder.file("s.pcap")).unwrap());
+    let payload: usize =
+        frames.iter().map(|frame| drdma_tests::frame::payload(frame, 0).len()).sum();
+    assert_eq!(payload, 6005 * 22);
+}
+
+#[test]
+fn the_demo_says_what_is_wrong_with_its_arguments() {
+    let folder = Folder::new();
+    for args in [["--destinations", "65"], ["--scale-factor", "0"], ["--mtu", "1500"]] {
+        let output = folder.drdma(&[&["demo", "--device", "soft:"], &args[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! A recording holds everything that another card needs to do the same.
+
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+
+use drdma_cli::{
+    device,
+    job::Job,
+    record::{Recorder, Recording},
+    run,
+};
+use drdma_driver::{Card, DmaMemory};
+use drdma_sim::wire::Network;
+use drdma_tests::{
+    expect::unhex,
+    random_job::{Limits, generate},
+};
+use libdrdma::WorkCompletion;
+use serde_json::Value;
+
+/// A network with a job's peers, that keeps the frames of the card.
+fn network(job: &Job) -> Network {
+    let network = Network::new();
+    network.keep_frames();
+    device::add_peers(job, &network);
+    network
+}
+
+fn frames(network: &Network) -> Vec<Vec<u8>> {
+    network.frames().into_iter().map(|frame| frame.bytes).collect()
+}
+
+/// Runs a job on the reference model; gives the frames and the recording's lines.
+fn record(job: &Job, path: &Path) -> (Vec<Vec<u8>>, Vec<Value>) {
+    let network = network(job);
+    let recording = Recording::create(path).unwrap();
+    let card = device::open("soft:", &network).unwrap();
+    let card = Box::new(Recorder::new(card, recording.clone()));
+    let context = device::set_up(card, job.local).unwrap();
+    let mut completions: Vec<WorkCompletion> = Vec::new();
+    run::run(job, &context, Duration::from_secs(30), &mut completions).unwrap();
+    for completion in &completions {
+        recording.completion(completion.wr_id, completion.status.name()).unwrap();
+    }
+    drop(context);
+    recording.flush().unwrap();
+    let lines = fs::read_to_string(path).unwrap();
+    let _ = fs::remove_file(path);
+    (frames(&network), lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+/// Does to a fresh card what the lines say.
+fn replay(job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
+    let network = network(job);
+    let mut card: Box<dyn Card> = device::open("soft:", &network).unwrap();
+    let mut memory: BTreeMap<u64, DmaMemory> = BTreeMap::new();
+    for line in lines {
+        let (kind, what) = line.as_object().unwrap().iter().next().unwrap();
+        let number = |field: &str| what[field].as_u64().unwrap();
+        match kind.as_str() {
+            "map" => {
+                let mapped = DmaMemory::new(number("size") as usize).unwrap();
+                card.map(number("addr"), &mapped).unwrap();
+                memory.insert(number("addr"), mapped);
+            }
+            "mem" => {
+                let (start, mapped) = memory.range(..=number("addr")).next_back().unwrap();
+                let offset = (number("addr") - start) as usize;
+                mapped.write(offset, &unhex(what["hex"].as_str().unwrap()));
+            }
+            "write" => {
+                assert_eq!((number("bar"), number("size")), (2, 4));
+                card.write(number("offset") as u32, number("value") as u32).unwrap();
+                (0..50).for_each(|_| card.progress().unwrap());
+            }
+            "read" => {
+                card.read(number("offset") as u32).unwrap();
+            }
+            "completion" => assert!(what["status"].is_string()),
+            other => panic!("{other} is no line of a recording"),
+        }
+    }
+    frames(&network)
+}
+
+#[test]
+fn a_replayed_recording_sends_the_same_packets() {
+    for seed in 0..40 {
+        let json = generate(seed, Limits::RTL);
+        let job = Job::parse(&json.to_string(), Path::new(".")).unwrap();
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("record-{seed}.jsonl"));
+        let (sent, lines) = record(&job, &path);
+        let kinds = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
+        assert_eq!(kinds("completion"), job.posts.len(), "seed {seed}");
+        assert!(kinds("map") > 0 && kinds("write") > 0, "seed {seed}");
+        let mut sorted = [sent, replay(&job, &lines)];
+        // Between queue pairs there is no order.
+        sorted.iter_mut().for_each(|frames| frames.sort());
+        assert!(sorted[0] == sorted[1], "seed {seed}: the replay sends other packets");
+    }
+}
+
+#[test]
+fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
+    let job = r#"{
+        "buffers": [{"name": "t", "hex": "00112233445566778899aabbccddeeff"}],
+        "local": {"mac": "02:00:00:00:00:01", "ip": "10.0.0.1"},
+        "qps": [{"name": "red", "transport": "uc", "qpn": 17, "dest_qpn": 33, "start_psn": 100,
+                 "mtu": 1024, "dest_mac": "02:00:00:00:00:02", "dest_ip": "10.0.0.2"}],
+        "posts": [{"verb": "post_send", "qp": "red", "wr_id": 5, "op": "send", "regions":
+                   [{"type": "contiguous", "buffer": "t", "offset": 1, "len": 15}]}]}"#;
+    let job = Job::parse(job, Path::new(".")).unwrap();
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record-one.jsonl");
+    let (_, lines) = record(&job, &path);
+    let is_doorbell = |line: &Value| {
+        let offset = line["write"]["offset"].as_u64().unwrap_or(0);
+        (0x50000..0x60000).contains(&offset)
+    };
+    let doorbell = lines.iter().position(is_doorbell).unwrap();
+    let texts: Vec<(usize, &str)> = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(i, line)| Some((i, line["mem"]["hex"].as_str()?)))
+        .collect();
+    // The buffer without its leading zero byte, once; and the work request.
+    let data = texts.iter().filter(|(_, hex)| hex.contains("112233445566778899aabbccddeeff"));
+    assert_eq!(data.count(), 1);
+    assert!(texts.iter().any(|(_, hex)| hex.starts_with("d7")), "{texts:?}");
+    assert!(texts.iter().all(|(i, _)| *i < doorbell), "{texts:?}");
+    assert!(lines[doorbell + 1..].iter().all(|line| line.get("mem").is_none()));
+    let last = lines.iter().rev().find(|line| line.get("completion").is_some()).unwrap();
+    assert_eq!(last.to_string(), r#"{"completion":{"wr_id":5,"status":"success"}}"#);
+}

@@ -1,0 +1,84 @@
+//! The addresses at which a card sees memory.
+
+use std::collections::BTreeMap;
+
+use crate::memory::PAGE;
+
+/// The first I/O virtual address that is given out: above everything that fits 32 bits, so that a
+/// cut-off address never falls on memory.
+pub const FIRST_IOVA: u64 = 0x1_0000_0000;
+
+/// Gives out I/O virtual addresses: whole pages, lowest first, an unmapped page behind each range.
+/// The same calls in the same order give the same addresses.
+#[derive(Clone, Debug, Default)]
+pub struct IovaAllocator {
+    used: BTreeMap<u64, u64>,
+}
+
+impl IovaAllocator {
+    /// An allocator that has given out nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The lowest free range of at least `size` bytes, or `None` when the 48 bits that an IOMMU
+    /// translates are used up.
+    pub fn allocate(&mut self, size: u64) -> Option<u64> {
+        let page = PAGE as u64;
+        let size = size.max(1).checked_next_multiple_of(page)?.checked_add(page)?;
+        let mut at = FIRST_IOVA;
+        for (&start, &taken) in &self.used {
+            if start - at >= size {
+                break;
+            }
+            at = start + taken;
+        }
+        if at.checked_add(size)? > 1 << 48 {
+            return None;
+        }
+        self.used.insert(at, size);
+        Some(at)
+    }
+
+    /// Takes a range back. True if `iova` was given out.
+    pub fn free(&mut self, iova: u64) -> bool {
+        self.used.remove(&iova).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_whole_pages_with_a_guard_page_between() {
+        let mut iovas = IovaAllocator::new();
+        assert_eq!(iovas.allocate(1), Some(0x1_0000_0000));
+        assert_eq!(iovas.allocate(4097), Some(0x1_0000_2000));
+        assert_eq!(iovas.allocate(4096), Some(0x1_0000_5000));
+    }
+
+    #[test]
+    fn the_lowest_range_that_fits_is_reused() {
+        let mut iovas = IovaAllocator::new();
+        let first = iovas.allocate(4096).unwrap();
+        let second = iovas.allocate(3 * 4096).unwrap();
+        let third = iovas.allocate(4096).unwrap();
+        assert!(iovas.free(second));
+        assert!(!iovas.free(second));
+        assert_eq!(iovas.allocate(4 * 4096), Some(third + 0x2000), "too long for the hole");
+        assert_eq!(iovas.allocate(4096), Some(second));
+        assert_eq!(iovas.allocate(4096), Some(second + 0x2000), "the rest of the hole");
+        assert!(iovas.free(first));
+        assert_eq!(iovas.allocate(8), Some(first));
+    }
+
+    #[test]
+    fn sizes_beyond_the_address_space_are_refused() {
+        let mut iovas = IovaAllocator::new();
+        assert_eq!(iovas.allocate(u64::MAX), None);
+        assert_eq!(iovas.allocate(1 << 48), None);
+        assert!(iovas.allocate(1 << 47).is_some());
+        assert!(iovas.allocate(1 << 47).is_none());
+    }
+}

@@ -1,0 +1,341 @@
+use std::collections::{HashMap, VecDeque};
+
+use drdma_abi::Layout;
+use drdma_abi::completion::{Completion as Entry, Status};
+use drdma_abi::register::{CompletionQueueEntry, SendQueueEntry};
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+
+use super::Completion;
+use crate::testing;
+
+const QUEUE_PAIRS: u64 = 0;
+const SEND_QUEUES: u64 = 2;
+const COMPLETION_QUEUES: u64 = 3;
+
+fn library() -> Library {
+    testing::library("completion", Completion::default)
+}
+
+/// The block with its streams, seen as the host, the pipeline and the peers see it.
+struct Card<'a> {
+    bench: Bench<'a>,
+    open: DriverId,
+    sent: DriverId,
+    ack: DriverId,
+    slots: MonitorId,
+    write: MonitorId,
+    free: VecDeque<u64>,
+    /// Completions written, by their address.
+    log: Vec<(u64, Entry)>,
+}
+
+impl<'a> Card<'a> {
+    fn new(library: &Library, seed: u64, stalls: (f64, f64)) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(400_000);
+        let (open, sent, ack) = (bench.driver("open"), bench.driver("sent"), bench.driver("ack"));
+        let (slots, write) = (bench.monitor("slot_free"), bench.monitor("write"));
+        bench.stall(stalls);
+        bench.run(1100);
+        Self { bench, open, sent, ack, slots, write, free: VecDeque::new(), log: vec![] }
+    }
+
+    fn table(&mut self, table: u64, index: u64, bytes: &[u8]) {
+        for (word, value) in bytes.chunks(4).enumerate() {
+            self.word(table, index, word as u64, u32::from_le_bytes(value.try_into().unwrap()));
+        }
+        // A doorbell takes longer than this to become a request.
+        self.bench.run(10);
+    }
+
+    fn word(&mut self, table: u64, index: u64, word: u64, value: u32) {
+        for (port, value) in
+            [("table", table), ("index", index), ("word", word), ("data", u64::from(value))]
+        {
+            self.bench.set(format!("cfg_{port}").as_str(), value);
+        }
+        self.bench.set("cfg_valid", 1_u64);
+        self.bench.step();
+        self.bench.set("cfg_valid", 0_u64);
+    }
+
+    fn queue(&mut self, queue: u64, cq: u16) {
+        let entry = SendQueueEntry { completion_queue: cq, enable: 1, ..Default::default() };
+        self.table(SEND_QUEUES, queue, &entry.to_bytes());
+    }
+
+    fn completion_queue(&mut self, cq: u64, addr: u64, log_entries: u8) {
+        let entry = CompletionQueueEntry { addr, log_entries, enable: 1, ..Default::default() };
+        self.table(COMPLETION_QUEUES, cq, &entry.to_bytes());
+    }
+
+    fn consumed(&mut self, cq: u64, consumer: u32) {
+        let word = CompletionQueueEntry::field("consumer").start as u64 / 32;
+        self.word(COMPLETION_QUEUES, cq, word, consumer);
+    }
+
+    fn slot(&mut self) -> u64 {
+        loop {
+            self.settle();
+            if let Some(slot) = self.free.pop_front() {
+                return slot;
+            }
+            self.bench.step();
+        }
+    }
+
+    /// Takes what the block gave.
+    fn settle(&mut self) {
+        self.free.extend(self.bench.take(self.slots).iter().map(|beat| beat.u64("slot")));
+        for beat in self.bench.take(self.write) {
+            self.log.push((beat.u64("addr"), Entry::decode(&beat.get("data").to_bytes(32))));
+        }
+    }
+
+    fn open(&mut self, queue: u64, wr_id: u64) -> u64 {
+        let slot = self.slot();
+        let beat = Beat::from([("slot", slot), ("queue", queue), ("wr_id", wr_id)]);
+        self.bench.send(self.open, beat);
+        self.drain();
+        slot
+    }
+
+    fn packet(&mut self, slot: u64, qp: u64, psn: u64, dest: u64) {
+        self.bench.send(self.sent, sent(slot, qp, 0, psn, 0, dest, 0));
+        self.drain();
+    }
+
+    fn end(&mut self, slot: u64, status: u64, total: u64) {
+        self.bench.send(self.sent, sent(slot, 0, 1, 0, status, 3, total));
+        self.drain();
+    }
+
+    fn ack(&mut self, qp: u64, psn: u64, syndrome: u64) {
+        let beat = Beat::from([("qp", qp), ("psn", psn), ("syndrome", syndrome)]);
+        self.bench.send(self.ack, beat);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        let all = [self.open, self.sent, self.ack];
+        self.bench.run_until(|bench| all.iter().all(|id| bench.pending(*id) == 0));
+    }
+
+    fn entries(&mut self) -> Vec<Entry> {
+        self.bench.run(300);
+        self.settle();
+        std::mem::take(&mut self.log).into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    fn statuses(&mut self) -> Vec<(u64, u8)> {
+        self.entries().iter().map(|entry| (entry.wr_id, entry.status)).collect()
+    }
+}
+
+fn sent(slot: u64, qp: u64, kind: u64, psn: u64, status: u64, dest: u64, total: u64) -> Beat {
+    Beat::from([
+        ("slot", slot),
+        ("qp", qp),
+        ("kind", kind),
+        ("psn", psn),
+        ("status", status),
+        ("bad_dest", dest),
+        ("total", total),
+    ])
+}
+
+const OK: u8 = Status::Success as u8;
+const FLUSH: u8 = Status::WrFlushError as u8;
+
+#[test]
+fn requests_complete_in_order_per_queue_once_everything_is_acknowledged() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut card = Card::new(&library, seed, stalls);
+        let rings: [u64; 2] = [0x1_0000_0000, 0xffff_f000];
+        card.completion_queue(0, rings[0], 9);
+        card.completion_queue(5, rings[1], 4);
+        (0..4).for_each(|queue| card.queue(queue, if queue < 2 { 0 } else { 5 }));
+        let mut psn: Vec<u64> = (0..6).map(|_| random.below(1 << 24)).collect();
+        let mut unacknowledged: Vec<VecDeque<u64>> = vec![VecDeque::new(); 6];
+        let mut expected: HashMap<u64, VecDeque<(u64, u64)>> = HashMap::new();
+        let (mut received, mut taken) = (0, 0);
+        for wr_id in 0..300 {
+            let queue = random.below(4);
+            let slot = card.open(queue, wr_id);
+            let total = random.below(1 << 40);
+            for dest in 0..random.below(4) {
+                let qp = random.below(6) as usize;
+                psn[qp] = (psn[qp] + 1 + random.below(50)) & 0xff_ffff;
+                card.packet(slot, qp as u64, psn[qp], dest);
+                unacknowledged[qp].push_back(psn[qp]);
+            }
+            card.end(slot, 0, total);
+            expected.entry(queue).or_default().push_back((wr_id, total));
+            for (qp, waiting) in unacknowledged.iter_mut().enumerate() {
+                if random.chance(0.3) && !waiting.is_empty() {
+                    let covered = 1 + random.below(waiting.len() as u64) as usize;
+                    let last = waiting.drain(..covered).next_back().unwrap();
+                    card.ack(qp as u64, last, 0x1f);
+                }
+            }
+            if wr_id == 299 {
+                for (qp, waiting) in unacknowledged.iter_mut().enumerate() {
+                    if let Some(last) = waiting.pop_back() {
+                        card.ack(qp as u64, last, 0);
+                    }
+                }
+                card.bench.run(3000);
+            }
+            card.settle();
+            let log = std::mem::take(&mut card.log);
+            for (addr, entry) in log {
+                let (cq, log_size) = if entry.queue < 2 { (0, 9) } else { (1, 4) };
+                let count = if cq == 0 { &mut taken } else { &mut received };
+                assert_eq!(addr, rings[cq] + *count % (1 << log_size) * 32);
+                assert_eq!(u64::from(entry.phase), (*count >> log_size & 1) ^ 1, "phase");
+                *count += 1;
+                let (wr_id, total) =
+                    expected.get_mut(&u64::from(entry.queue)).unwrap().pop_front().unwrap();
+                assert_eq!((entry.wr_id, entry.bytes, entry.status), (wr_id, total, OK));
+                if cq == 1 {
+                    card.consumed(5, received as u32);
+                }
+            }
+        }
+        assert!(expected.values().all(VecDeque::is_empty), "every request completed");
+        assert_eq!(taken + received, 300);
+        assert_eq!(card.bench.get("busy"), 0);
+    }
+}
+
+#[test]
+fn a_refusal_fails_the_oldest_request_and_halts_its_queue_alone() {
+    for (syndrome, status) in [
+        (0x60, Status::RetryExceeded),
+        (0x61, Status::RemoteInvalidRequestError),
+        (0x62, Status::RemoteAccessError),
+        (0x63, Status::RemoteOperationError),
+        (0x25, Status::RnrRetryExceeded),
+    ] {
+        let mut card = Card::new(&library(), 1, (0.2, 0.2));
+        card.completion_queue(0, 0x1000, 6);
+        (0..3).for_each(|queue| card.queue(queue, 0));
+        // Three requests of queue 0 on queue pair 7, one of queue 1 on the same, one elsewhere.
+        let slots: Vec<_> = (0..3).map(|wr_id| card.open(0, wr_id)).collect();
+        let shared = card.open(1, 10);
+        let other = card.open(2, 20);
+        for (k, slot) in slots.iter().enumerate() {
+            card.packet(*slot, 7, 0xff_fffe + k as u64 & 0xff_ffff, 2);
+            card.end(*slot, 0, 8);
+        }
+        card.packet(shared, 7, 5, 4);
+        card.end(shared, 0, 8);
+        card.packet(other, 8, 1, 0);
+        card.end(other, 0, 8);
+        // The second packet is refused; the first one is thereby acknowledged.
+        card.ack(7, 0xff_ffff, syndrome);
+        card.ack(8, 1, 0);
+        let entries = card.entries();
+        let of = |wr_id| entries.iter().find(|entry| entry.wr_id == wr_id).copied();
+        assert_eq!(of(0).unwrap().status, OK);
+        assert_eq!(of(1).unwrap().status, status as u8);
+        assert_eq!((of(1).unwrap().bytes, of(1).unwrap().destination), (0, 2));
+        assert_eq!(of(2), None, "a halted queue is silent");
+        assert_eq!((of(10).unwrap().status, of(10).unwrap().destination), (FLUSH, 4));
+        assert_eq!(of(20).unwrap().status, OK);
+        card.bench.run(10);
+        assert_eq!(card.bench.get("busy"), 0, "no slot is lost");
+    }
+}
+
+#[test]
+fn a_request_that_failed_before_completes_with_its_status_in_order() {
+    let mut card = Card::new(&library(), 2, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 6);
+    card.queue(0, 0);
+    let slots: Vec<_> = (0..3).map(|wr_id| card.open(0, wr_id)).collect();
+    card.packet(slots[0], 1, 9, 0);
+    card.end(slots[0], 0, 4);
+    card.end(slots[1], Status::LocalProtectionError as u64, 0);
+    card.end(slots[2], 0, 4);
+    assert_eq!(card.statuses(), [], "the first one still waits");
+    card.ack(1, 9, 0);
+    assert_eq!(card.statuses(), [(0, OK), (1, Status::LocalProtectionError as u8)]);
+    // A queue that is enabled again starts afresh.
+    card.queue(0, 0);
+    let slot = card.open(0, 7);
+    card.end(slot, 0, 4);
+    assert_eq!(card.statuses(), [(7, OK)]);
+}
+
+#[test]
+fn requests_that_a_queue_forgot_never_complete_and_give_their_slots_back() {
+    let mut card = Card::new(&library(), 3, (0.3, 0.3));
+    card.completion_queue(0, 0x1000, 6);
+    card.queue(0, 0);
+    let slots: Vec<_> = (0..5).map(|wr_id| card.open(0, wr_id)).collect();
+    slots.iter().enumerate().for_each(|(k, slot)| card.packet(*slot, 3, k as u64, 0));
+    slots[..4].iter().for_each(|slot| card.end(*slot, 0, 1));
+    card.queue(0, 0);
+    let slot = card.open(0, 100);
+    card.end(slot, 0, 1);
+    assert_eq!(card.statuses(), [(100, OK)]);
+    // The host resets the queue pair: nothing will be acknowledged.
+    card.word(QUEUE_PAIRS, 3, 15, 0);
+    card.end(slots[4], 0, 1);
+    assert_eq!(card.statuses(), []);
+    assert_eq!(card.bench.get("busy"), 0);
+}
+
+#[test]
+fn a_full_completion_queue_keeps_others_going_and_loses_nothing() {
+    let mut card = Card::new(&library(), 4, (0.0, 0.3));
+    card.completion_queue(0, 0x1000, 1);
+    card.completion_queue(1, 0x2000, 6);
+    card.queue(0, 0);
+    card.queue(1, 1);
+    for wr_id in 0..6 {
+        let slot = card.open(wr_id % 2, wr_id);
+        card.end(slot, 0, 1);
+    }
+    let mut statuses = card.statuses();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [(0, OK), (1, OK), (2, OK), (3, OK), (5, OK)]);
+    card.consumed(0, 1);
+    assert_eq!(card.statuses(), [(4, OK)]);
+}
+
+#[test]
+fn silence_fails_a_request_after_the_timeout_only() {
+    let mut card = Card::new(&library(), 5, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 6);
+    card.queue(0, 0);
+    let slot = card.open(0, 1);
+    card.packet(slot, 9, 4, 0);
+    card.end(slot, 0, 1);
+    card.bench.run(20_000);
+    assert_eq!(card.statuses(), [], "0 waits for ever");
+    card.bench.set("timeout", 40_u64);
+    card.bench.run(10_000);
+    assert_eq!(card.statuses(), []);
+    card.bench.run(20_000);
+    assert_eq!(card.statuses(), [(1, Status::RetryExceeded as u8)]);
+}
+
+#[test]
+fn what_is_sent_on_a_failed_queue_pair_is_flushed() {
+    let mut card = Card::new(&library(), 6, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 6);
+    card.queue(0, 0);
+    let slot = card.open(0, 1);
+    let mut errors = drdma_verilated::Word::zero();
+    errors.set_bits(200, 1, &drdma_verilated::Word::from(1_u64));
+    card.bench.set("qp_error", errors);
+    card.packet(slot, 200, 4, 6);
+    card.end(slot, 0, 1);
+    let entry = card.entries()[0];
+    assert_eq!((entry.status, entry.destination), (FLUSH, 6));
+}

@@ -1,0 +1,43 @@
+//! The counters of the register map.
+
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Each has 64 bits, adds up to 65,535 a cycle, and wraps; what is added shows two cycles later.
+#[derive(LogicBlock, Default)]
+pub struct CounterBank {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Sets all to 0.
+    pub clear: Signal<In, Bit>,
+    /// What to add to each in this cycle.
+    pub amounts: [Signal<In, Bits<16>>; 16],
+    /// The counter that is read.
+    pub index: Signal<In, Bits<4>>,
+    /// Its sum, in the same cycle.
+    pub value: Signal<Out, Bits<64>>,
+    sums: [DFF<Bits<64>>; 16],
+    added: [DFF<Bits<16>>; 16],
+}
+
+impl Logic for CounterBank {
+    #[hdl_gen]
+    fn update(&mut self) {
+        for k in 0..16 {
+            self.sums[k].clock.next = self.clk.val();
+            self.added[k].clock.next = self.clk.val();
+            self.added[k].d.next = self.amounts[k].val();
+            self.sums[k].d.next = self.sums[k].q.val() + self.added[k].q.val().get_bits::<64>(0);
+            if self.clear.val() {
+                self.added[k].d.next = bits::<16>(0);
+                self.sums[k].d.next = bits::<64>(0);
+            }
+        }
+        self.value.next = self.sums[0].q.val();
+        for k in 1..16 {
+            if self.index.val() == k.to_bits() {
+                self.value.next = self.sums[k].q.val();
+            }
+        }
+    }
+}

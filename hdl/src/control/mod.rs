@@ -1,0 +1,599 @@
+//! The registers of BAR2: settings, tables, doorbells, counters, error bits.
+//!
+//! The AXI-Lite slave is what the host sees of the card. Words of tables go to every block; the
+//! doorbells of queues that may be used go to `queue`, one after the other, and hold back their
+//! write response, and with it the host, while they cannot be taken.
+//!
+//! Contract: a write takes effect 2 cycles after its address and data and is answered 4 cycles after
+//! them, a read 3 cycles after its address; accesses of one kind are served one by one. Everything is reset by `reset`, and
+//! everything but `CONTROL` by bit 1 of `CONTROL`; then the last word of every table entry is
+//! written 0, in 6,400 cycles, during which writes wait. Reading the low word of a counter holds its
+//! high word for the next read of a high word. Reads of tables give 0.
+
+use drdma_abi::Layout;
+use drdma_abi::register::*;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+mod axil;
+mod counters;
+mod flags;
+mod settings;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub use axil::AxiLite;
+pub use counters::CounterBank;
+pub use flags::Flags;
+pub use settings::Settings;
+pub use sweep::Sweep;
+
+/// The tables, in the order of `cfg_table`, then those that are no tables of entries.
+const TABLES_HERE: [Table; 7] = [
+    QUEUE_PAIRS,
+    MEMORY_REGIONS,
+    SEND_QUEUES,
+    COMPLETION_QUEUES,
+    DOORBELLS,
+    QUEUE_PAIR_ERRORS,
+    SEND_QUEUE_ERRORS,
+];
+
+fn value<const N: usize>(value: u32) -> Constant<Bits<N>> {
+    Constant::new(u64::from(value).into())
+}
+
+fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
+    Constant::new((L::field(field).start as u64 / 32).into())
+}
+
+/// What becomes of a write.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ControlState {
+    /// Waiting for one.
+    Ready,
+    /// It has taken effect.
+    Settle,
+    /// Its doorbell waits to be taken.
+    Ring,
+    /// It resets the card.
+    Restart,
+    /// Its response is due.
+    Done,
+}
+
+/// See the [module](self).
+#[derive(LogicBlock)]
+pub struct Control {
+    // ------------------------------------------------------------------ clock and reset
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ AXI-Lite slave: BAR2
+    /// Write address.
+    pub axil_awaddr: Signal<In, Bits<24>>,
+    /// A write address is offered.
+    pub axil_awvalid: Signal<In, Bit>,
+    /// It is taken.
+    pub axil_awready: Signal<Out, Bit>,
+    /// Write data.
+    pub axil_wdata: Signal<In, Bits<32>>,
+    /// Byte enables; all must be set.
+    pub axil_wstrb: Signal<In, Bits<4>>,
+    /// Write data are offered.
+    pub axil_wvalid: Signal<In, Bit>,
+    /// They are taken.
+    pub axil_wready: Signal<Out, Bit>,
+    /// Always 0, OKAY.
+    pub axil_bresp: Signal<Out, Bits<2>>,
+    /// A write response is offered.
+    pub axil_bvalid: Signal<Out, Bit>,
+    /// It is taken.
+    pub axil_bready: Signal<In, Bit>,
+    /// Read address.
+    pub axil_araddr: Signal<In, Bits<24>>,
+    /// A read address is offered.
+    pub axil_arvalid: Signal<In, Bit>,
+    /// It is taken.
+    pub axil_arready: Signal<Out, Bit>,
+    /// Read data.
+    pub axil_rdata: Signal<Out, Bits<32>>,
+    /// Always 0, OKAY.
+    pub axil_rresp: Signal<Out, Bits<2>>,
+    /// Read data are offered.
+    pub axil_rvalid: Signal<Out, Bit>,
+    /// They are taken.
+    pub axil_rready: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ tables: every word that the host writes, to all blocks
+    /// A word is written; at most one in four cycles.
+    pub cfg_valid: Signal<Out, Bit>,
+    /// 0: queue pairs, 1: memory regions, 2: send queues, 3: completion queues.
+    pub cfg_table: Signal<Out, Bits<3>>,
+    /// Which entry.
+    pub cfg_index: Signal<Out, Bits<10>>,
+    /// Which word of it.
+    pub cfg_word: Signal<Out, Bits<4>>,
+    /// The word.
+    pub cfg_data: Signal<Out, Bits<32>>,
+
+    // ------------------------------------------------------------------ doorbells
+    /// A doorbell of an enabled queue that is not halted.
+    pub doorbell_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub doorbell_ready: Signal<In, Bit>,
+    /// Queue number.
+    pub doorbell_queue: Signal<Out, Bits<8>>,
+    /// The producer's position, in blocks.
+    pub doorbell_position: Signal<Out, Bits<32>>,
+
+    // ------------------------------------------------------------------ settings
+    /// The card takes doorbells and sends.
+    pub enable: Signal<Out, Bit>,
+    /// High for 16 cycles: reset everything but this block.
+    pub soft_reset: Signal<Out, Bit>,
+    /// Longest DMA read of data, in bytes.
+    pub max_read: Signal<Out, Bits<13>>,
+    /// Widest gap to be read through, in bytes.
+    pub merge_threshold: Signal<Out, Bits<13>>,
+    /// The card's MAC address.
+    pub mac: Signal<Out, Bits<48>>,
+    /// The card's IPv4 address.
+    pub ip: Signal<Out, Bits<32>>,
+    /// Units of 1,024 cycles; 0 is for ever.
+    pub ack_timeout: Signal<Out, Bits<32>>,
+
+    // ------------------------------------------------------------------ states
+    /// Work is in progress somewhere in the card.
+    pub busy: Signal<In, Bit>,
+    /// One bit a queue pair: in error.
+    pub qp_error: Signal<Out, Bits<256>>,
+    /// One bit a queue: halted.
+    pub queue_halted: Signal<Out, Bits<256>>,
+    /// Set a queue pair's bit.
+    pub set_qp_error_a_valid: Signal<In, Bit>,
+    /// Which.
+    pub set_qp_error_a_index: Signal<In, Bits<8>>,
+    /// Set a queue pair's bit.
+    pub set_qp_error_b_valid: Signal<In, Bit>,
+    /// Which.
+    pub set_qp_error_b_index: Signal<In, Bits<8>>,
+    /// The same from a third block.
+    pub set_qp_error_c_valid: Signal<In, Bit>,
+    /// Which.
+    pub set_qp_error_c_index: Signal<In, Bits<8>>,
+    /// A queue is halted.
+    pub set_queue_halted_valid: Signal<In, Bit>,
+    /// Which.
+    pub set_queue_halted_index: Signal<In, Bits<8>>,
+
+    // ------------------------------------------------------------------ counters: what to add in this cycle
+    /// To `PAYLOAD_BYTES`.
+    pub count_1: Signal<In, Bits<16>>,
+    /// To `FRAME_BYTES`.
+    pub count_2: Signal<In, Bits<16>>,
+    /// To `PACKETS`.
+    pub count_3: Signal<In, Bits<16>>,
+    /// To `DATA_READS`.
+    pub count_4: Signal<In, Bits<16>>,
+    /// To `DATA_READ_BYTES`.
+    pub count_5: Signal<In, Bits<16>>,
+    /// To `CONTROL_READS`.
+    pub count_6: Signal<In, Bits<16>>,
+    /// To `CONTROL_READ_BYTES`.
+    pub count_7: Signal<In, Bits<16>>,
+    /// To `WORK_REQUESTS`.
+    pub count_8: Signal<In, Bits<16>>,
+    /// To `ACKS`.
+    pub count_9: Signal<In, Bits<16>>,
+    /// To `WINDOWS`.
+    pub count_10: Signal<In, Bits<16>>,
+    /// To `ASSEMBLE_BUSY`.
+    pub count_11: Signal<In, Bits<16>>,
+    /// To `ASSEMBLE_CONFLICT`.
+    pub count_12: Signal<In, Bits<16>>,
+    /// To `ASSEMBLE_EMPTY`.
+    pub count_13: Signal<In, Bits<16>>,
+    /// To `ASSEMBLE_BLOCKED`.
+    pub count_14: Signal<In, Bits<16>>,
+    /// To `RECEIVE_DROPPED`.
+    pub count_15: Signal<In, Bits<16>>,
+
+    // What the host sees.
+    axil: AxiLite,
+    settings: Settings,
+    counters: CounterBank,
+    errors: Flags<3>,
+    halts: Flags<1>,
+    queue_enabled: DFF<Bits<256>>,
+    sweep: Sweep,
+    clear: Signal<Local, Bit>,
+
+    // Addresses: the tables' high 8 bits, the low bits that an address in them does not have, and
+    // where in an address entry and word are.
+    sections: [Constant<Bits<8>>; 7],
+    outside: [Constant<Bits<16>>; 7],
+    shifts: [Constant<Bits<4>>; 4],
+    word_masks: [Constant<Bits<4>>; 4],
+    state_word: Constant<Bits<4>>,
+    enable_word: Constant<Bits<4>>,
+    counters_at: Constant<Bits<9>>,
+
+    // The write that is served.
+    state: DFF<ControlState>,
+    place: Signal<Local, Bits<16>>,
+    hits: [Signal<Local, Bit>; 5],
+    execute: Signal<Local, Bit>,
+    passes: Signal<Local, Bit>,
+    bell: Signal<Local, Bits<8>>,
+    cfg: DFF<Bit>,
+    cfg_table_held: DFF<Bits<3>>,
+    cfg_index_held: DFF<Bits<10>>,
+    cfg_word_held: DFF<Bits<4>>,
+    cfg_data_held: DFF<Bits<32>>,
+
+    // The read that is served, in two cycles.
+    read_place: Signal<Local, Bits<16>>,
+    looked: DFF<Bit>,
+    /// A register or an error bit.
+    found: DFF<Bits<32>>,
+    /// A counter.
+    found_sum: DFF<Bits<64>>,
+    is_counter: DFF<Bit>,
+    is_high: DFF<Bit>,
+    /// The high word of the counter whose low word was read last.
+    high: DFF<Bits<32>>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        let [a, b, c, d, ..] = TABLES_HERE;
+        let entries = [a, b, c, d];
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            axil_awaddr: Signal::default(),
+            axil_awvalid: Signal::default(),
+            axil_awready: Signal::default(),
+            axil_wdata: Signal::default(),
+            axil_wstrb: Signal::default(),
+            axil_wvalid: Signal::default(),
+            axil_wready: Signal::default(),
+            axil_bresp: Signal::default(),
+            axil_bvalid: Signal::default(),
+            axil_bready: Signal::default(),
+            axil_araddr: Signal::default(),
+            axil_arvalid: Signal::default(),
+            axil_arready: Signal::default(),
+            axil_rdata: Signal::default(),
+            axil_rresp: Signal::default(),
+            axil_rvalid: Signal::default(),
+            axil_rready: Signal::default(),
+            cfg_valid: Signal::default(),
+            cfg_table: Signal::default(),
+            cfg_index: Signal::default(),
+            cfg_word: Signal::default(),
+            cfg_data: Signal::default(),
+            doorbell_valid: Signal::default(),
+            doorbell_ready: Signal::default(),
+            doorbell_queue: Signal::default(),
+            doorbell_position: Signal::default(),
+            enable: Signal::default(),
+            soft_reset: Signal::default(),
+            max_read: Signal::default(),
+            merge_threshold: Signal::default(),
+            mac: Signal::default(),
+            ip: Signal::default(),
+            ack_timeout: Signal::default(),
+            busy: Signal::default(),
+            qp_error: Signal::default(),
+            queue_halted: Signal::default(),
+            set_qp_error_a_valid: Signal::default(),
+            set_qp_error_a_index: Signal::default(),
+            set_qp_error_b_valid: Signal::default(),
+            set_qp_error_b_index: Signal::default(),
+            set_qp_error_c_valid: Signal::default(),
+            set_qp_error_c_index: Signal::default(),
+            set_queue_halted_valid: Signal::default(),
+            set_queue_halted_index: Signal::default(),
+            count_1: Signal::default(),
+            count_2: Signal::default(),
+            count_3: Signal::default(),
+            count_4: Signal::default(),
+            count_5: Signal::default(),
+            count_6: Signal::default(),
+            count_7: Signal::default(),
+            count_8: Signal::default(),
+            count_9: Signal::default(),
+            count_10: Signal::default(),
+            count_11: Signal::default(),
+            count_12: Signal::default(),
+            count_13: Signal::default(),
+            count_14: Signal::default(),
+            count_15: Signal::default(),
+            axil: AxiLite::default(),
+            settings: Settings::default(),
+            counters: CounterBank::default(),
+            errors: Flags::default(),
+            halts: Flags::default(),
+            queue_enabled: DFF::default(),
+            sweep: Sweep::default(),
+            clear: Signal::default(),
+            sections: TABLES_HERE.map(|table| value(table.offset >> 16)),
+            outside: TABLES_HERE.map(|table| value(0x1_0000 - table.entries * table.entry_size)),
+            shifts: entries.map(|table| value(table.entry_size.ilog2())),
+            word_masks: entries.map(|table| value(table.entry_size / 4 - 1)),
+            state_word: word_of::<QueuePairEntry>("state"),
+            enable_word: word_of::<SendQueueEntry>("enable"),
+            counters_at: value(COUNTERS_OFFSET >> 7),
+            state: DFF::default(),
+            place: Signal::default(),
+            hits: Default::default(),
+            execute: Signal::default(),
+            passes: Signal::default(),
+            bell: Signal::default(),
+            cfg: DFF::default(),
+            cfg_table_held: DFF::default(),
+            cfg_index_held: DFF::default(),
+            cfg_word_held: DFF::default(),
+            cfg_data_held: DFF::default(),
+            read_place: Signal::default(),
+            looked: DFF::default(),
+            found: DFF::default(),
+            found_sum: DFF::default(),
+            is_counter: DFF::default(),
+            is_high: DFF::default(),
+            high: DFF::default(),
+        }
+    }
+}
+
+impl Logic for Control {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            state,
+            queue_enabled,
+            cfg,
+            cfg_table_held,
+            cfg_index_held,
+            cfg_word_held,
+            cfg_data_held,
+            looked,
+            found,
+            found_sum,
+            is_counter,
+            is_high,
+            high
+        );
+        self.clear.next = self.rst.val() || self.settings.soft_reset.val();
+
+        // The host.
+        self.axil.clk.next = self.clk.val();
+        self.axil.rst.next = self.rst.val();
+        self.axil.awaddr.next = self.axil_awaddr.val();
+        self.axil.awvalid.next = self.axil_awvalid.val();
+        self.axil_awready.next = self.axil.awready.val();
+        self.axil.wdata.next = self.axil_wdata.val();
+        self.axil.wstrb.next = self.axil_wstrb.val();
+        self.axil.wvalid.next = self.axil_wvalid.val();
+        self.axil_wready.next = self.axil.wready.val();
+        self.axil_bresp.next = bits::<2>(0);
+        self.axil_bvalid.next = self.axil.bvalid.val();
+        self.axil.bready.next = self.axil_bready.val();
+        self.axil.araddr.next = self.axil_araddr.val();
+        self.axil.arvalid.next = self.axil_arvalid.val();
+        self.axil_arready.next = self.axil.arready.val();
+        self.axil_rdata.next = self.axil.rdata.val();
+        self.axil_rresp.next = bits::<2>(0);
+        self.axil_rvalid.next = self.axil.rvalid.val();
+        self.axil.rready.next = self.axil_rready.val();
+
+        // After a reset, the tables are cleared before anything is written.
+        self.sweep.clk.next = self.clk.val();
+        self.sweep.rst.next = self.clear.val();
+
+        // A write finds its place.
+        self.place.next = self.axil.write_addr.val().get_bits::<16>(0);
+        for k in 0..5 {
+            self.hits[k].next = (self.axil.write_addr.val().get_bits::<8>(16)
+                == self.sections[k].val())
+                && !(self.place.val() & self.outside[k].val()).any();
+        }
+        self.execute.next = self.axil.write_valid.val()
+            && (self.state.q.val() == ControlState::Ready)
+            && !self.sweep.busy.val();
+        self.bell.next = self.place.val().get_bits::<8>(2);
+        self.passes.next = self.hits[4].val()
+            && self.settings.enable.val()
+            && self.queue_enabled.q.val().get_bit(self.bell.val().index())
+            && !self.halts.flags.val().get_bit(self.bell.val().index());
+        self.doorbell_valid.next = false;
+        self.doorbell_queue.next = self.bell.val();
+        self.doorbell_position.next = self.axil.write_data.val();
+        self.axil.write_done.next = false;
+        match self.state.q.val() {
+            ControlState::Ready => {
+                if self.execute.val() {
+                    self.state.d.next = ControlState::Settle;
+                    if self.passes.val() {
+                        self.state.d.next = ControlState::Ring;
+                    }
+                }
+            }
+            ControlState::Settle => {
+                // The register that was written may be the one that restarts.
+                self.state.d.next = ControlState::Done;
+                if self.settings.soft_reset.val() {
+                    self.state.d.next = ControlState::Restart;
+                }
+            }
+            ControlState::Ring => {
+                self.doorbell_valid.next = true;
+                if self.doorbell_ready.val() {
+                    self.state.d.next = ControlState::Done;
+                }
+            }
+            ControlState::Restart => {
+                if !self.settings.soft_reset.val() && !self.sweep.busy.val() {
+                    self.state.d.next = ControlState::Done;
+                }
+            }
+            ControlState::Done => {
+                self.axil.write_done.next = true;
+                self.state.d.next = ControlState::Ready;
+            }
+        }
+
+        // A word of a table goes to all blocks.
+        self.cfg.d.next = self.sweep.valid.val();
+        self.cfg_table_held.d.next = self.sweep.number.val();
+        self.cfg_index_held.d.next = self.sweep.index.val();
+        self.cfg_word_held.d.next = self.sweep.last_word.val();
+        self.cfg_data_held.d.next = bits::<32>(0);
+        for k in 0..4 {
+            if self.execute.val() && self.hits[k].val() {
+                self.cfg.d.next = true;
+                self.cfg_table_held.d.next = k.to_bits();
+                self.cfg_index_held.d.next =
+                    (self.place.val() >> self.shifts[k].val()).get_bits::<10>(0);
+                self.cfg_word_held.d.next =
+                    self.place.val().get_bits::<4>(2) & self.word_masks[k].val();
+                self.cfg_data_held.d.next = self.axil.write_data.val();
+            }
+        }
+        self.cfg_valid.next = self.cfg.q.val();
+        self.cfg_table.next = self.cfg_table_held.q.val();
+        self.cfg_index.next = self.cfg_index_held.q.val();
+        self.cfg_word.next = self.cfg_word_held.q.val();
+        self.cfg_data.next = self.cfg_data_held.q.val();
+
+        // It changes the states of queue pairs and queues.
+        self.errors.clk.next = self.clk.val();
+        self.errors.rst.next = self.clear.val();
+        self.errors.set_valid[0].next = self.set_qp_error_a_valid.val();
+        self.errors.set_index[0].next = self.set_qp_error_a_index.val();
+        self.errors.set_valid[1].next = self.set_qp_error_b_valid.val();
+        self.errors.set_index[1].next = self.set_qp_error_b_index.val();
+        self.errors.set_valid[2].next = self.set_qp_error_c_valid.val();
+        self.errors.set_index[2].next = self.set_qp_error_c_index.val();
+        self.errors.clear_valid.next = self.cfg.q.val()
+            && (self.cfg_table_held.q.val() == 0)
+            && (self.cfg_word_held.q.val() == self.state_word.val());
+        self.errors.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
+        self.qp_error.next = self.errors.flags.val();
+        self.halts.clk.next = self.clk.val();
+        self.halts.rst.next = self.clear.val();
+        self.halts.set_valid[0].next = self.set_queue_halted_valid.val();
+        self.halts.set_index[0].next = self.set_queue_halted_index.val();
+        self.halts.clear_valid.next = false;
+        self.halts.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
+        self.queue_halted.next = self.halts.flags.val();
+        if self.cfg.q.val()
+            && (self.cfg_table_held.q.val() == 2)
+            && (self.cfg_word_held.q.val() == self.enable_word.val())
+        {
+            self.halts.clear_valid.next = true;
+            self.queue_enabled.d.next = self.queue_enabled.q.val().replace_bit(
+                self.cfg_index_held.q.val().get_bits::<8>(0).index(),
+                self.cfg_data_held.q.val().get_bit(0),
+            );
+        }
+
+        // Or it changes a setting.
+        self.settings.clk.next = self.clk.val();
+        self.settings.rst.next = self.rst.val();
+        self.settings.write_valid.next =
+            self.execute.val() && !self.axil.write_addr.val().get_bits::<8>(16).any();
+        self.settings.write_addr.next = self.place.val();
+        self.settings.write_data.next = self.axil.write_data.val();
+        self.settings.busy.next = self.busy.val();
+        self.enable.next = self.settings.enable.val();
+        self.soft_reset.next = self.settings.soft_reset.val();
+        self.max_read.next = self.settings.max_read.val();
+        self.merge_threshold.next = self.settings.merge_threshold.val();
+        self.mac.next = self.settings.mac.val();
+        self.ip.next = self.settings.ip.val();
+        self.ack_timeout.next = self.settings.ack_timeout.val();
+
+        // Counters count.
+        self.counters.clk.next = self.clk.val();
+        self.counters.clear.next = self.settings.clear_counters.val();
+        self.counters.amounts[0].next = bits::<16>(1);
+        self.counters.amounts[1].next = self.count_1.val();
+        self.counters.amounts[2].next = self.count_2.val();
+        self.counters.amounts[3].next = self.count_3.val();
+        self.counters.amounts[4].next = self.count_4.val();
+        self.counters.amounts[5].next = self.count_5.val();
+        self.counters.amounts[6].next = self.count_6.val();
+        self.counters.amounts[7].next = self.count_7.val();
+        self.counters.amounts[8].next = self.count_8.val();
+        self.counters.amounts[9].next = self.count_9.val();
+        self.counters.amounts[10].next = self.count_10.val();
+        self.counters.amounts[11].next = self.count_11.val();
+        self.counters.amounts[12].next = self.count_12.val();
+        self.counters.amounts[13].next = self.count_13.val();
+        self.counters.amounts[14].next = self.count_14.val();
+        self.counters.amounts[15].next = self.count_15.val();
+
+        // A read looks everywhere, then chooses.
+        self.read_place.next = self.axil.read_addr.val().get_bits::<16>(0);
+        self.settings.read_addr.next = self.read_place.val();
+        self.counters.index.next = self.read_place.val().get_bits::<4>(3);
+        self.looked.d.next = self.axil.read_valid.val() && !self.looked.q.val();
+        self.found.d.next = bits::<32>(0);
+        if !self.axil.read_addr.val().get_bits::<8>(16).any() {
+            self.found.d.next = self.settings.read_data.val();
+        }
+        if (self.axil.read_addr.val().get_bits::<8>(16) == self.sections[5].val())
+            && !(self.read_place.val() & self.outside[5].val()).any()
+        {
+            self.found.d.next = bit_cast::<32, 1>(
+                self.errors
+                    .flags
+                    .val()
+                    .get_bit(self.read_place.val().get_bits::<8>(2).index())
+                    .into(),
+            );
+        }
+        if (self.axil.read_addr.val().get_bits::<8>(16) == self.sections[6].val())
+            && !(self.read_place.val() & self.outside[6].val()).any()
+        {
+            self.found.d.next = bit_cast::<32, 1>(
+                self.halts
+                    .flags
+                    .val()
+                    .get_bit(self.read_place.val().get_bits::<8>(2).index())
+                    .into(),
+            );
+        }
+        self.found_sum.d.next = self.counters.value.val();
+        self.is_counter.d.next = !self.axil.read_addr.val().get_bits::<8>(16).any()
+            && (self.read_place.val().get_bits::<9>(7) == self.counters_at.val());
+        self.is_high.d.next = self.read_place.val().get_bit(2);
+        self.axil.read_done.next = self.looked.q.val();
+        self.axil.read_data.next = self.found.q.val();
+        if self.is_counter.q.val() {
+            self.axil.read_data.next = self.found_sum.q.val().get_bits::<32>(0);
+            if self.is_high.q.val() {
+                self.axil.read_data.next = self.high.q.val();
+            } else if self.looked.q.val() {
+                self.high.d.next = self.found_sum.q.val().get_bits::<32>(32);
+            }
+        }
+
+        if self.clear.val() {
+            self.queue_enabled.d.next = bits::<256>(0);
+            self.cfg.d.next = false;
+        }
+        if self.rst.val() {
+            self.state.d.next = ControlState::Ready;
+            self.looked.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The global registers.
+
+use drdma_abi::ABI_HASH;
+use drdma_abi::register::*;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+fn value<const N: usize>(value: u32) -> Constant<Bits<N>> {
+    Constant::new(u64::from(value).into())
+}
+
+fn at(register: Register) -> Constant<Bits<16>> {
+    value(register.offset)
+}
+
+/// Every register of [`REGISTERS`]; writes take effect at the end of their cycle.
+#[derive(LogicBlock)]
+pub struct Settings {
+    // ------------------------------------------------------------------ clock and reset
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ accesses
+    /// A register is written.
+    pub write_valid: Signal<In, Bit>,
+    /// Its address.
+    pub write_addr: Signal<In, Bits<16>>,
+    /// Its value.
+    pub write_data: Signal<In, Bits<32>>,
+    /// The register that is read.
+    pub read_addr: Signal<In, Bits<16>>,
+    /// Its value, in the same cycle; 0 if there is none.
+    pub read_data: Signal<Out, Bits<32>>,
+
+    // ------------------------------------------------------------------ what they hold
+    /// The card takes doorbells and sends.
+    pub enable: Signal<Out, Bit>,
+    /// High for 16 cycles: reset everything but this block.
+    pub soft_reset: Signal<Out, Bit>,
+    /// Longest DMA read of data, in bytes.
+    pub max_read: Signal<Out, Bits<13>>,
+    /// Widest gap to be read through, in bytes.
+    pub merge_threshold: Signal<Out, Bits<13>>,
+    /// The card's MAC address.
+    pub mac: Signal<Out, Bits<48>>,
+    /// The card's IPv4 address.
+    pub ip: Signal<Out, Bits<32>>,
+    /// Units of 1,024 cycles; 0 is for ever.
+    pub ack_timeout: Signal<Out, Bits<32>>,
+    /// Clear the counters.
+    pub clear_counters: Signal<Out, Bit>,
+    /// For `STATUS`.
+    pub busy: Signal<In, Bit>,
+
+    // Addresses and constants.
+    at_type: Constant<Bits<16>>,
+    at_version: Constant<Bits<16>>,
+    at_abi_hash_low: Constant<Bits<16>>,
+    at_abi_hash_high: Constant<Bits<16>>,
+    at_control: Constant<Bits<16>>,
+    at_status: Constant<Bits<16>>,
+    at_max_read: Constant<Bits<16>>,
+    at_merge_threshold: Constant<Bits<16>>,
+    at_mac_low: Constant<Bits<16>>,
+    at_mac_high: Constant<Bits<16>>,
+    at_ip: Constant<Bits<16>>,
+    at_ack_timeout: Constant<Bits<16>>,
+    at_counter_clear: Constant<Bits<16>>,
+    type_id: Constant<Bits<32>>,
+    version_id: Constant<Bits<32>>,
+    hash_low: Constant<Bits<32>>,
+    hash_high: Constant<Bits<32>>,
+    max_read_reset: Constant<Bits<13>>,
+    merge_reset: Constant<Bits<13>>,
+
+    // Registers.
+    enabled: DFF<Bit>,
+    restarting: DFF<Bit>,
+    restart_count: DFF<Bits<4>>,
+    max_read_held: DFF<Bits<13>>,
+    merge_held: DFF<Bits<13>>,
+    mac_low: DFF<Bits<32>>,
+    mac_high: DFF<Bits<16>>,
+    ip_held: DFF<Bits<32>>,
+    timeout_held: DFF<Bits<32>>,
+    clearing: DFF<Bit>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            write_valid: Signal::default(),
+            write_addr: Signal::default(),
+            write_data: Signal::default(),
+            read_addr: Signal::default(),
+            read_data: Signal::default(),
+            enable: Signal::default(),
+            soft_reset: Signal::default(),
+            max_read: Signal::default(),
+            merge_threshold: Signal::default(),
+            mac: Signal::default(),
+            ip: Signal::default(),
+            ack_timeout: Signal::default(),
+            clear_counters: Signal::default(),
+            busy: Signal::default(),
+            at_type: at(TYPE),
+            at_version: at(VERSION),
+            at_abi_hash_low: at(ABI_HASH_LOW),
+            at_abi_hash_high: at(ABI_HASH_HIGH),
+            at_control: at(CONTROL),
+            at_status: at(STATUS),
+            at_max_read: at(MAX_READ),
+            at_merge_threshold: at(MERGE_THRESHOLD),
+            at_mac_low: at(MAC_LOW),
+            at_mac_high: at(MAC_HIGH),
+            at_ip: at(IP),
+            at_ack_timeout: at(ACK_TIMEOUT),
+            at_counter_clear: at(COUNTER_CLEAR),
+            type_id: value(TYPE.reset),
+            version_id: value(VERSION.reset),
+            hash_low: value(ABI_HASH as u32),
+            hash_high: value((ABI_HASH >> 32) as u32),
+            max_read_reset: value(MAX_READ.reset),
+            merge_reset: value(MERGE_THRESHOLD.reset),
+            enabled: DFF::default(),
+            restarting: DFF::default(),
+            restart_count: DFF::default(),
+            max_read_held: DFF::default(),
+            merge_held: DFF::default(),
+            mac_low: DFF::default(),
+            mac_high: DFF::default(),
+            ip_held: DFF::default(),
+            timeout_held: DFF::default(),
+            clearing: DFF::default(),
+        }
+    }
+}
+
+impl Logic for Settings {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            enabled,
+            restarting,
+            restart_count,
+            max_read_held,
+            merge_held,
+            mac_low,
+            mac_high,
+            ip_held,
+            timeout_held,
+            clearing
+        );
+        self.enable.next = self.enabled.q.val();
+        self.soft_reset.next = self.restarting.q.val();
+        self.max_read.next = self.max_read_held.q.val();
+        self.merge_threshold.next = self.merge_held.q.val();
+        self.mac.next = bit_cast::<48, 32>(self.mac_low.q.val())
+            | (bit_cast::<48, 16>(self.mac_high.q.val()) << 32);
+        self.ip.next = self.ip_held.q.val();
+        self.ack_timeout.next = self.timeout_held.q.val();
+        self.clear_counters.next = self.clearing.q.val();
+
+        self.read_data.next = bits::<32>(0);
+        if self.read_addr.val() == self.at_type.val() {
+            self.read_data.next = self.type_id.val();
+        }
+        if self.read_addr.val() == self.at_version.val() {
+            self.read_data.next = self.version_id.val();
+        }
+        if self.read_addr.val() == self.at_abi_hash_low.val() {
+            self.read_data.next = self.hash_low.val();
+        }
+        if self.read_addr.val() == self.at_abi_hash_high.val() {
+            self.read_data.next = self.hash_high.val();
+        }
+        if self.read_addr.val() == self.at_control.val() {
+            self.read_data.next = bit_cast::<32, 1>(self.enabled.q.val().into())
+                | (bit_cast::<32, 1>(self.restarting.q.val().into()) << 1);
+        }
+        if self.read_addr.val() == self.at_status.val() {
+            self.read_data.next = bit_cast::<32, 1>(self.busy.val().into());
+        }
+        if self.read_addr.val() == self.at_max_read.val() {
+            self.read_data.next = bit_cast::<32, 13>(self.max_read_held.q.val());
+        }
+        if self.read_addr.val() == self.at_merge_threshold.val() {
+            self.read_data.next = bit_cast::<32, 13>(self.merge_held.q.val());
+        }
+        if self.read_addr.val() == self.at_mac_low.val() {
+            self.read_data.next = self.mac_low.q.val();
+        }
+        if self.read_addr.val() == self.at_mac_high.val() {
+            self.read_data.next = bit_cast::<32, 16>(self.mac_high.q.val());
+        }
+        if self.read_addr.val() == self.at_ip.val() {
+            self.read_data.next = self.ip_held.q.val();
+        }
+        if self.read_addr.val() == self.at_ack_timeout.val() {
+            self.read_data.next = self.timeout_held.q.val();
+        }
+
+        self.clearing.d.next = false;
+        if self.write_valid.val() {
+            if self.write_addr.val() == self.at_max_read.val() {
+                self.max_read_held.d.next = self.write_data.val().get_bits::<13>(0);
+            }
+            if self.write_addr.val() == self.at_merge_threshold.val() {
+                self.merge_held.d.next = self.write_data.val().get_bits::<13>(0);
+            }
+            if self.write_addr.val() == self.at_mac_low.val() {
+                self.mac_low.d.next = self.write_data.val();
+            }
+            if self.write_addr.val() == self.at_mac_high.val() {
+                self.mac_high.d.next = self.write_data.val().get_bits::<16>(0);
+            }
+            if self.write_addr.val() == self.at_ip.val() {
+                self.ip_held.d.next = self.write_data.val();
+            }
+            if self.write_addr.val() == self.at_ack_timeout.val() {
+                self.timeout_held.d.next = self.write_data.val();
+            }
+            if self.write_addr.val() == self.at_counter_clear.val() {
+                self.clearing.d.next = true;
+            }
+        }
+        self.restart_count.d.next = self.restart_count.q.val() + 1;
+        if self.restart_count.q.val().all() {
+            self.restarting.d.next = false;
+        }
+        if self.rst.val() || self.restarting.q.val() {
+            self.max_read_held.d.next = self.max_read_reset.val();
+            self.merge_held.d.next = self.merge_reset.val();
+            self.mac_low.d.next = bits::<32>(0);
+            self.mac_high.d.next = bits::<16>(0);
+            self.ip_held.d.next = bits::<32>(0);
+            self.timeout_held.d.next = bits::<32>(0);
+            self.clearing.d.next = true;
+        }
+        if self.write_valid.val() && (self.write_addr.val() == self.at_control.val()) {
+            self.enabled.d.next = self.write_data.val().get_bit(0);
+            self.restarting.d.next = self.write_data.val().get_bit(1);
+            self.restart_count.d.next = bits::<4>(0);
+        }
+        if self.rst.val() {
+            self.enabled.d.next = false;
+            self.restarting.d.next = false;
+        }
+    }
+}

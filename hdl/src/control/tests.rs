@@ -1,0 +1,443 @@
+//! A host that reads and writes BAR2, against a plain account of every register.
+
+use super::Control;
+use crate::testing;
+use drdma_abi::register::*;
+use drdma_abi::{ABI_HASH, Layout};
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Bench, MonitorId, Random};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A word on the broadcast: table, entry, word, data, and its cycle.
+type Word = (u64, u64, u64, u64, u64);
+
+struct Host<'a> {
+    bench: Bench<'a>,
+    doorbell: MonitorId,
+    words: Rc<RefCell<Vec<Word>>>,
+    /// Probability of a pause on each of the AXI channels.
+    pause: f64,
+}
+
+impl Host<'_> {
+    /// A card after reset, with its tables cleared.
+    fn new(library: &Library, seed: u64) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(1_000_000);
+        let doorbell = bench.monitor("doorbell");
+        let words = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&words);
+        bench.observe(move |model, cycle| {
+            if model.get("cfg_valid") == 1 {
+                let [table, index, word, data] =
+                    ["table", "index", "word", "data"].map(|name| model.get(format!("cfg_{name}")));
+                seen.borrow_mut().push((table, index, word, data, cycle));
+            }
+        });
+        Self { bench, doorbell, words, pause: 0.0 }
+    }
+
+    fn settled(&mut self, port: &str) -> bool {
+        self.bench.model().settle();
+        self.bench.get(port) == 1
+    }
+
+    fn write(&mut self, offset: u32, data: u32) -> u64 {
+        self.write_bytes(offset, data, 0xf)
+    }
+
+    /// Writes and returns the cycles from the first to the response.
+    fn write_bytes(&mut self, offset: u32, data: u32, strobe: u32) -> u64 {
+        let start = self.bench.cycles();
+        let (mut left, mut offer) = ([true; 3], [false; 3]);
+        while left.contains(&true) {
+            let pause = self.pause;
+            // Valid, once up, stays.
+            for k in 0..3 {
+                offer[k] = left[k] && (offer[k] || !self.bench.random().chance(pause));
+            }
+            self.bench.set("axil_awvalid", offer[0]);
+            self.bench.set("axil_awaddr", offset);
+            self.bench.set("axil_wvalid", offer[1]);
+            self.bench.set("axil_wdata", data);
+            self.bench.set("axil_wstrb", strobe);
+            self.bench.set("axil_bready", offer[2]);
+            let taken = [
+                offer[0] && self.settled("axil_awready"),
+                offer[1] && self.settled("axil_wready"),
+                offer[2] && self.settled("axil_bvalid"),
+            ];
+            self.bench.step();
+            for (left, taken) in left.iter_mut().zip(taken) {
+                *left &= !taken;
+            }
+        }
+        for port in ["axil_awvalid", "axil_wvalid", "axil_bready"] {
+            self.bench.set(port, 0);
+        }
+        self.bench.cycles() - start
+    }
+
+    fn read_timed(&mut self, offset: u32) -> (u32, u64) {
+        let start = self.bench.cycles();
+        self.bench.set("axil_araddr", offset);
+        self.bench.set("axil_arvalid", 1);
+        while !self.settled("axil_arready") {
+            self.bench.step();
+        }
+        self.bench.step();
+        self.bench.set("axil_arvalid", 0);
+        while !self.settled("axil_rvalid") {
+            self.bench.step();
+        }
+        let data = self.bench.get("axil_rdata") as u32;
+        while {
+            let pause = self.pause;
+            self.bench.random().chance(pause)
+        } {
+            self.bench.step();
+            assert_eq!(self.bench.get("axil_rdata") as u32, data);
+        }
+        self.bench.set("axil_rready", 1);
+        self.bench.step();
+        self.bench.set("axil_rready", 0);
+        (data, self.bench.cycles() - start)
+    }
+
+    fn read(&mut self, offset: u32) -> u32 {
+        self.read_timed(offset).0
+    }
+
+    fn pulse(&mut self, name: &str, index: u64) {
+        self.bench.set(format!("{name}_index"), index);
+        self.bench.set(format!("{name}_valid"), 1);
+        self.bench.step();
+        self.bench.set(format!("{name}_valid"), 0);
+    }
+
+    fn enable_queue(&mut self, queue: u32, value: u32) {
+        let word = SendQueueEntry::field("enable").start as u32 / 8;
+        self.write(SEND_QUEUES.entry(queue) + word, value);
+    }
+
+    fn doorbells(&mut self) -> Vec<(u64, u64)> {
+        let beats = self.bench.take(self.doorbell);
+        beats.iter().map(|beat| (beat.u64("queue"), beat.u64("position"))).collect()
+    }
+
+    /// Waits until the tables are cleared: a write is served only then.
+    fn ready(&mut self) {
+        self.write(NEXT.offset, 0);
+    }
+}
+
+fn library() -> Library {
+    testing::library("control", Control::default)
+}
+
+fn reset_value(register: &Register) -> u32 {
+    match register.name {
+        "ABI_HASH_LOW" => ABI_HASH as u32,
+        "ABI_HASH_HIGH" => (ABI_HASH >> 32) as u32,
+        _ => register.reset,
+    }
+}
+
+/// The bits of a register that hold what is written.
+fn kept(register: &Register) -> u32 {
+    match (register.access, register.name) {
+        (Access::ReadOnly | Access::WriteOnly, _) => 0,
+        (_, "CONTROL") => 1,
+        (_, "MAX_READ" | "MERGE_THRESHOLD") => 0x1fff,
+        (_, "MAC_HIGH") => 0xffff,
+        _ => u32::MAX,
+    }
+}
+
+#[test]
+fn registers_hold_what_is_written_and_nothing_else() {
+    let mut host = Host::new(&library(), 1);
+    host.pause = 0.5;
+    let mut values: Vec<_> = REGISTERS.iter().map(reset_value).collect();
+    let mut random = Random::new(1);
+    for round in 0..400 {
+        let at = random.below(REGISTERS.len() as u64) as usize;
+        let register = &REGISTERS[at];
+        let mut data = random.u64() as u32;
+        if register.name == "CONTROL" {
+            data &= !2;
+        }
+        match round % 4 {
+            0 => {
+                host.write(register.offset, data);
+                let kept = kept(register);
+                values[at] = (values[at] & !kept) | (data & kept);
+            }
+            // Parts of words, unaligned words and places without a register are ignored.
+            1 if random.chance(0.5) => {
+                host.write_bytes(register.offset, data, random.below(15) as u32);
+            }
+            1 => {
+                host.write(register.offset + 1 + random.below(3) as u32, data);
+            }
+            2 => {
+                let other = [0x038, 0x800, 0x0f0_0014, 0x08_001c, 0x05_0400];
+                host.write(other[random.below(5) as usize], data);
+            }
+            _ => {}
+        }
+        for (register, value) in REGISTERS.iter().zip(&values) {
+            assert_eq!(host.read(register.offset), *value, "{} in {round}", register.name);
+        }
+    }
+    let at = |register: &Register| {
+        values[REGISTERS.iter().position(|other| other == register).expect("it is one")] as u64
+    };
+    let ports = [
+        ("enable", at(&CONTROL)),
+        ("max_read", at(&MAX_READ)),
+        ("merge_threshold", at(&MERGE_THRESHOLD)),
+        ("mac", at(&MAC_LOW) | at(&MAC_HIGH) << 32),
+        ("ip", at(&IP)),
+        ("ack_timeout", at(&ACK_TIMEOUT)),
+    ];
+    for (port, value) in ports {
+        assert_eq!(host.bench.get(port), value, "{port}");
+    }
+    assert_eq!(host.words.borrow().len(), 1600);
+    for offset in [0x038, 0x180, 0x01_0000, 0x02_0000, 0x03_0000, 0x05_0000, 0xff_fffc] {
+        assert_eq!(host.read(offset), 0, "{offset:#x}");
+    }
+}
+
+#[test]
+fn words_of_tables_are_broadcast_at_least_four_cycles_apart() {
+    let mut host = Host::new(&library(), 1);
+    host.ready();
+    host.words.borrow_mut().clear();
+    let mut random = Random::new(2);
+    let mut expected = Vec::new();
+    for _ in 0..300 {
+        let number = random.below(4) as usize;
+        let table = TABLES[number];
+        let index = random.below(table.entries.into()) as u32;
+        let word = random.below(u64::from(table.entry_size / 4)) as u32;
+        let data = random.u64() as u32;
+        host.write(table.entry(index) + 4 * word, data);
+        expected.push((number as u64, index.into(), word.into(), u64::from(data)));
+    }
+    // Behind the end of a table there is nothing.
+    for table in &TABLES[..4] {
+        host.write(table.entry(table.entries), 1);
+    }
+    let words = host.words.borrow();
+    let without_cycle: Vec<_> = words.iter().map(|&(t, i, w, d, _)| (t, i, w, d)).collect();
+    assert_eq!(without_cycle, expected);
+    assert!(words.windows(2).all(|pair| pair[1].4 - pair[0].4 >= 4));
+}
+
+#[test]
+fn a_reset_clears_every_entry_of_every_table() {
+    let mut host = Host::new(&library(), 1);
+    let expected: Vec<_> = (0..4)
+        .flat_map(|number| {
+            let table = TABLES[number];
+            let word = u64::from(table.entry_size / 4 - 1);
+            (0..table.entries).map(move |index| (number as u64, index.into(), word, 0))
+        })
+        .collect();
+    let check = |host: &Host<'_>| {
+        let words = host.words.borrow();
+        let without_cycle: Vec<_> = words.iter().map(|&(t, i, w, d, _)| (t, i, w, d)).collect();
+        assert_eq!(without_cycle, expected);
+        assert!(words.windows(2).all(|pair| pair[1].4 - pair[0].4 == 4));
+    };
+    host.ready();
+    check(&host);
+    // The same when the host asks for it, and everything else is reset as well.
+    host.write(MAX_READ.offset, 64);
+    host.write(IP.offset, 0x0a00_0001);
+    host.enable_queue(3, 1);
+    host.pulse("set_qp_error_a", 5);
+    host.pulse("set_queue_halted", 6);
+    host.words.borrow_mut().clear();
+    let resets = Rc::new(RefCell::new(0));
+    let sum = Rc::clone(&resets);
+    host.bench.observe(move |model, _| *sum.borrow_mut() += model.get("soft_reset"));
+    host.write(CONTROL.offset, 3);
+    assert_eq!(*resets.borrow(), 16);
+    check(&host);
+    for register in REGISTERS {
+        let value = if *register == CONTROL { 1 } else { reset_value(register) };
+        assert_eq!(host.read(register.offset), value, "{}", register.name);
+    }
+    assert_eq!(host.read(QUEUE_PAIR_ERRORS.entry(5)), 0);
+    assert_eq!(host.read(SEND_QUEUE_ERRORS.entry(6)), 0);
+    host.write(DOORBELLS.entry(3), 1);
+    host.bench.run(10);
+    assert_eq!(host.doorbells(), []);
+}
+
+#[test]
+fn only_doorbells_of_enabled_queues_that_are_not_halted_pass() {
+    let library = library();
+    for seed in 1..4 {
+        let mut host = Host::new(&library, seed);
+        host.ready();
+        host.pause = 0.3;
+        host.bench.stall_monitor(host.doorbell, 0.7);
+        let mut random = Random::new(seed);
+        let (mut enabled, mut halted, mut card) = ([false; 256], [false; 256], false);
+        let mut expected = Vec::new();
+        for _ in 0..600 {
+            // Few queues, at both ends of the bit vector.
+            let queue = [0, 1, 127, 128, 254, 255][random.below(6) as usize];
+            match random.below(8) {
+                0 => {
+                    card = random.chance(0.8);
+                    host.write(CONTROL.offset, card.into());
+                }
+                1 | 2 => {
+                    enabled[queue] = random.chance(0.8);
+                    halted[queue] = false;
+                    host.enable_queue(queue as u32, u32::from(enabled[queue]));
+                }
+                3 => {
+                    host.pulse("set_queue_halted", queue as u64);
+                    halted[queue] = true;
+                }
+                _ => {
+                    let position = random.u64() as u32;
+                    host.write(DOORBELLS.entry(queue as u32), position);
+                    if card && enabled[queue] && !halted[queue] {
+                        expected.push((queue as u64, u64::from(position)));
+                    }
+                }
+            }
+            let bit = host.read(SEND_QUEUE_ERRORS.entry(queue as u32));
+            assert_eq!(bit == 1, halted[queue]);
+            let flags = host.bench.get_word("queue_halted");
+            assert!((0..256).all(|queue| flags.bit(queue) == halted[queue]));
+        }
+        assert!(expected.len() > 50);
+        assert_eq!(host.doorbells(), expected);
+    }
+}
+
+#[test]
+fn a_doorbell_that_is_not_taken_holds_back_its_response() {
+    let mut host = Host::new(&library(), 1);
+    host.ready();
+    host.write(CONTROL.offset, 1);
+    host.enable_queue(9, 1);
+    let quick = host.write(DOORBELLS.entry(9), 1);
+    assert_eq!(quick, 5);
+    let start = host.bench.cycles();
+    let release = start + 100;
+    let doorbell = host.doorbell;
+    host.bench.stall_monitor(doorbell, 1.0);
+    for (port, value) in [("axil_awaddr", DOORBELLS.entry(9)), ("axil_wdata", 2)] {
+        host.bench.set(port, value);
+    }
+    host.bench.set("axil_wstrb", 15);
+    host.bench.set("axil_awvalid", 1);
+    host.bench.set("axil_wvalid", 1);
+    host.bench.step();
+    host.bench.set("axil_awvalid", 0);
+    host.bench.set("axil_wvalid", 0);
+    while host.bench.cycles() < release {
+        assert!(!host.settled("axil_bvalid"));
+        host.bench.step();
+    }
+    host.bench.stall_monitor(doorbell, 0.0);
+    host.bench.run(4);
+    assert!(host.settled("axil_bvalid"));
+    assert_eq!(host.doorbells(), [(9, 1), (9, 2)]);
+}
+
+#[test]
+fn errors_of_queue_pairs_are_set_by_blocks_and_cleared_by_the_state_word() {
+    let mut host = Host::new(&library(), 1);
+    host.ready();
+    let mut random = Random::new(3);
+    let mut errors = [false; 256];
+    let state = QueuePairEntry::field("state").start as u32 / 8;
+    for _ in 0..300 {
+        let qp = random.below(256) as usize;
+        let other = random.below(256) as usize;
+        match random.below(3) {
+            0 => {
+                // Both blocks in one cycle.
+                host.bench.set("set_qp_error_b_index", other as u64);
+                host.bench.set("set_qp_error_b_valid", 1);
+                host.pulse("set_qp_error_a", qp as u64);
+                host.bench.set("set_qp_error_b_valid", 0);
+                errors[qp] = true;
+                errors[other] = true;
+            }
+            1 => {
+                let set = (0..256).find(|&qp| errors[qp]).unwrap_or(qp);
+                host.write(QUEUE_PAIRS.entry(set as u32) + state, 1);
+                errors[set] = false;
+            }
+            // Other words of the entry, and the tables next to it, leave it alone.
+            _ => {
+                host.write(QUEUE_PAIRS.entry(qp as u32), 1);
+                host.enable_queue(qp as u32, 1);
+            }
+        }
+        assert_eq!(host.read(QUEUE_PAIR_ERRORS.entry(qp as u32)) == 1, errors[qp]);
+        let flags = host.bench.get_word("qp_error");
+        assert!((0..256).all(|qp| flags.bit(qp) == errors[qp]));
+    }
+}
+
+#[test]
+fn counters_add_what_blocks_report_every_cycle() {
+    let mut host = Host::new(&library(), 1);
+    host.ready();
+    let sums = Rc::new(RefCell::new([0_u64; 16]));
+    let adding = Rc::clone(&sums);
+    let mut random = Random::new(4);
+    let counting = Rc::new(RefCell::new(false));
+    let on = Rc::clone(&counting);
+    host.bench.before(move |model, _| {
+        for k in 1..16 {
+            let most = [1, 16, 65_536][k % 3];
+            let amount = if *on.borrow() { random.below(most + 1).min(0xffff) } else { 0 };
+            model.set(format!("count_{k}"), amount);
+            adding.borrow_mut()[k] += amount;
+        }
+    });
+    *counting.borrow_mut() = true;
+    host.bench.run(70_000);
+    *counting.borrow_mut() = false;
+    host.bench.run(3);
+    for (k, counter) in COUNTERS.iter().enumerate().skip(1) {
+        let low = u64::from(host.read(counter.offset));
+        let high = u64::from(host.read(counter.offset + 4));
+        assert_eq!(low | high << 32, sums.borrow()[k], "{}", counter.name);
+    }
+    assert!(sums.borrow().iter().any(|&sum| sum > 1 << 31));
+    let before = host.read(counter::CYCLES.offset);
+    host.bench.run(1000);
+    let after = host.read(counter::CYCLES.offset);
+    assert_eq!(after - before, 1004);
+    host.write(COUNTER_CLEAR.offset, 0);
+    for counter in &COUNTERS[1..] {
+        assert_eq!(host.read(counter.offset), 0, "{}", counter.name);
+        assert_eq!(host.read(counter.offset + 4), 0, "{}", counter.name);
+    }
+    assert!(host.read(counter::CYCLES.offset) < 300);
+}
+
+#[test]
+fn a_write_takes_5_cycles_and_a_read_4() {
+    let mut host = Host::new(&library(), 1);
+    host.ready();
+    assert_eq!(host.write(IP.offset, 7), 5);
+    assert_eq!(host.read_timed(IP.offset), (7, 4));
+    host.bench.set("busy", 1);
+    assert_eq!(host.read(STATUS.offset), 1);
+}

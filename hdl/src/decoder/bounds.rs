@@ -1,0 +1,381 @@
+//! Bounds: does a range lie in the memory region that its local key names?
+
+use super::regions::MemoryRegions;
+use crate::primitive::Multiplier;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Register stages of the multiplier.
+const MULTIPLIER_STAGES: usize = 5;
+
+/// The length of a range that is `factor` times a step and a rest, exactly.
+///
+/// 6 cycles behind its inputs; one a cycle while `enable` is high, which must be so for 6 cycles.
+#[derive(LogicBlock)]
+pub struct Length {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Advances the pipeline.
+    pub enable: Signal<In, Bit>,
+    /// How many steps.
+    pub factor: Signal<In, Bits<32>>,
+    /// The step.
+    pub step: Signal<In, Bits<64>>,
+    /// The rest.
+    pub rest: Signal<In, Bits<32>>,
+    /// `factor * step + rest`.
+    pub length: Signal<Out, Bits<97>>,
+    multiplier: Multiplier<32, 64, 96>,
+    rests: [DFF<Bits<32>>; MULTIPLIER_STAGES],
+    sum: DFF<Bits<97>>,
+}
+
+impl Default for Length {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            enable: Signal::default(),
+            factor: Signal::default(),
+            step: Signal::default(),
+            rest: Signal::default(),
+            length: Signal::default(),
+            multiplier: Multiplier::new(MULTIPLIER_STAGES),
+            rests: Default::default(),
+            sum: DFF::default(),
+        }
+    }
+}
+
+impl Logic for Length {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, sum);
+        self.multiplier.clk.next = self.clk.val();
+        self.multiplier.enable.next = self.enable.val();
+        self.multiplier.a.next = self.factor.val();
+        self.multiplier.b.next = self.step.val();
+        for k in 0..5 {
+            self.rests[k].clock.next = self.clk.val();
+        }
+        self.rests[0].d.next = self.rest.val();
+        for k in 1..5 {
+            self.rests[k].d.next = self.rests[k - 1].q.val();
+        }
+        if self.enable.val() {
+            self.sum.d.next = bit_cast::<97, 96>(self.multiplier.product.val())
+                + bit_cast::<97, 32>(self.rests[4].q.val());
+        }
+        self.length.next = self.sum.q.val();
+    }
+}
+
+/// Checks ranges against the memory regions.
+///
+/// One check a cycle, no back-pressure. `fail_*` tell the failed check with the lowest region
+/// number until `clear`; a check of a given length is in them 5 cycles after it was given, one
+/// whose length is a product 8 cycles after. All sums are exact: no range wraps around the end of
+/// the address space.
+///
+/// # Inputs
+/// `clk`, `rst`, `cfg_*` (the words of the memory regions' table), `check_*`, `clear`.
+///
+/// # Outputs
+/// `busy` (a check is on its way), `fail_*`, `target_*`.
+#[derive(LogicBlock, Default)]
+pub struct Bounds {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    /// A word of the memory regions' table is written.
+    pub cfg_valid: Signal<In, Bit>,
+    /// The memory region.
+    pub cfg_index: Signal<In, Bits<10>>,
+    /// The word of its entry.
+    pub cfg_word: Signal<In, Bits<4>>,
+    /// The word's value.
+    pub cfg_data: Signal<In, Bits<32>>,
+
+    /// A check is given.
+    pub check_valid: Signal<In, Bit>,
+    /// The length is `check_factor * check_step + check_len`, else `check_span`.
+    pub check_long: Signal<In, Bit>,
+    /// No check: only look the key up.
+    pub check_target: Signal<In, Bit>,
+    /// The local key.
+    pub check_key: Signal<In, Bits<32>>,
+    /// The range starts at `check_base + check_offset`.
+    pub check_base: Signal<In, Bits<64>>,
+    /// See `check_base`.
+    pub check_offset: Signal<In, Bits<64>>,
+    /// See `check_long`.
+    pub check_span: Signal<In, Bits<35>>,
+    /// See `check_long`.
+    pub check_factor: Signal<In, Bits<32>>,
+    /// See `check_long`.
+    pub check_step: Signal<In, Bits<64>>,
+    /// See `check_long`.
+    pub check_len: Signal<In, Bits<32>>,
+    /// The number of the region that is checked.
+    pub check_region: Signal<In, Bits<11>>,
+    /// Its destination.
+    pub check_dest: Signal<In, Bits<6>>,
+    /// The destination's queue pair.
+    pub check_qp: Signal<In, Bits<8>>,
+
+    /// Checks are on their way.
+    pub busy: Signal<Out, Bit>,
+    /// A check has failed.
+    pub fail_valid: Signal<Out, Bit>,
+    /// The first region of which a check has failed.
+    pub fail_region: Signal<Out, Bits<11>>,
+    /// Its destination.
+    pub fail_dest: Signal<Out, Bits<6>>,
+    /// The destination's queue pair.
+    pub fail_qp: Signal<Out, Bits<8>>,
+    /// Forgets the failure.
+    pub clear: Signal<In, Bit>,
+
+    /// A look-up has ended.
+    pub target_done: Signal<Out, Bit>,
+    /// The memory region's first byte; 0 if the key names none.
+    pub target_addr: Signal<Out, Bits<64>>,
+    /// The memory region's bytes; 0 if the key names none.
+    pub target_len: Signal<Out, Bits<64>>,
+
+    regions: MemoryRegions,
+    long_length: Length,
+
+    // Stage 0 holds the check as it was given; stages 5 and up only have those of a product.
+    valid: [DFF<Bit>; 8],
+    long: [DFF<Bit>; 5],
+    region: [DFF<Bits<11>>; 8],
+    dest: [DFF<Bits<6>>; 8],
+    qp: [DFF<Bits<8>>; 8],
+    target: [DFF<Bit>; 3],
+    key0: DFF<Bits<32>>,
+    base0: DFF<Bits<64>>,
+    offset0: DFF<Bits<64>>,
+    factor0: DFF<Bits<32>>,
+    step0: DFF<Bits<64>>,
+    rest0: DFF<Bits<32>>,
+    span: [DFF<Bits<35>>; 4],
+    start1: DFF<Bits<65>>,
+    // The memory region is there.
+    target_addr2: DFF<Bits<64>>,
+    target_len2: DFF<Bits<64>>,
+    known2: DFF<Bit>,
+    skip2: DFF<Bits<66>>,
+    len2: DFF<Bits<64>>,
+    // Stages 3 to 6: the start is inside, and how far the range may reach.
+    inside: [DFF<Bit>; 4],
+    room: [DFF<Bits<64>>; 4],
+    fail4: DFF<Bit>,
+    fail7: DFF<Bit>,
+
+    failed: DFF<Bit>,
+    failed_region: DFF<Bits<11>>,
+    failed_dest: DFF<Bits<6>>,
+    failed_qp: DFF<Bits<8>>,
+
+    /// Bytes from stage 2's start to the memory region's end, if not negative.
+    rest2: Signal<Local, Bits<66>>,
+    /// Stage 4 or 7 reports the earlier failure.
+    take4: Signal<Local, Bit>,
+    take7: Signal<Local, Bit>,
+    long_busy: Signal<Local, Bit>,
+}
+
+impl Logic for Bounds {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            key0,
+            base0,
+            offset0,
+            factor0,
+            step0,
+            rest0,
+            start1,
+            target_addr2,
+            target_len2,
+            known2,
+            skip2,
+            len2,
+            fail4,
+            fail7,
+            failed,
+            failed_region,
+            failed_dest,
+            failed_qp
+        );
+        for k in 0..8 {
+            self.valid[k].clock.next = self.clk.val();
+            self.region[k].clock.next = self.clk.val();
+            self.dest[k].clock.next = self.clk.val();
+            self.qp[k].clock.next = self.clk.val();
+        }
+        for k in 0..5 {
+            self.long[k].clock.next = self.clk.val();
+        }
+        for k in 0..4 {
+            self.span[k].clock.next = self.clk.val();
+        }
+        for k in 0..3 {
+            self.target[k].clock.next = self.clk.val();
+        }
+        for k in 0..4 {
+            self.inside[k].clock.next = self.clk.val();
+            self.room[k].clock.next = self.clk.val();
+        }
+        self.regions.clk.next = self.clk.val();
+        self.regions.rst.next = self.rst.val();
+        self.regions.cfg_valid.next = self.cfg_valid.val();
+        self.regions.cfg_index.next = self.cfg_index.val();
+        self.regions.cfg_word.next = self.cfg_word.val();
+        self.regions.cfg_data.next = self.cfg_data.val();
+        self.long_length.clk.next = self.clk.val();
+
+        // Stage 0: the check.
+        self.valid[0].d.next = self.check_valid.val() && !self.check_target.val();
+        self.target[0].d.next = self.check_valid.val() && self.check_target.val();
+        self.long[0].d.next = self.check_long.val();
+        self.region[0].d.next = self.check_region.val();
+        self.dest[0].d.next = self.check_dest.val();
+        self.qp[0].d.next = self.check_qp.val();
+        self.span[0].d.next = self.check_span.val();
+        if self.check_valid.val() {
+            self.key0.d.next = self.check_key.val();
+            self.base0.d.next = self.check_base.val();
+            self.offset0.d.next = self.check_offset.val();
+            self.factor0.d.next = self.check_factor.val();
+            self.step0.d.next = self.check_step.val();
+            self.rest0.d.next = self.check_len.val();
+        }
+        for k in 1..8 {
+            self.region[k].d.next = self.region[k - 1].q.val();
+            self.dest[k].d.next = self.dest[k - 1].q.val();
+            self.qp[k].d.next = self.qp[k - 1].q.val();
+        }
+        for k in 1..4 {
+            self.span[k].d.next = self.span[k - 1].q.val();
+        }
+        for k in 1..5 {
+            self.valid[k].d.next = self.valid[k - 1].q.val();
+            self.long[k].d.next = self.long[k - 1].q.val();
+        }
+        self.valid[5].d.next = self.valid[4].q.val() && self.long[4].q.val();
+        self.valid[6].d.next = self.valid[5].q.val();
+        self.valid[7].d.next = self.valid[6].q.val();
+
+        // Stage 1: the start, while the key is looked up.
+        self.regions.key_valid.next = self.valid[0].q.val() || self.target[0].q.val();
+        self.regions.key.next = self.key0.q.val();
+        if self.valid[0].q.val() {
+            self.start1.d.next =
+                bit_cast::<65, 64>(self.base0.q.val()) + bit_cast::<65, 64>(self.offset0.q.val());
+        }
+        self.target[1].d.next = self.target[0].q.val();
+
+        // Stage 2: bytes from the memory region's first one to the range, and a target.
+        self.target[2].d.next = self.target[1].q.val();
+        if self.target[1].q.val() {
+            self.target_addr2.d.next = 0.into();
+            self.target_len2.d.next = 0.into();
+            if self.regions.known.val() {
+                self.target_addr2.d.next = self.regions.addr.val();
+                self.target_len2.d.next = self.regions.len.val();
+            }
+        }
+        if self.valid[1].q.val() {
+            self.known2.d.next = self.regions.known.val();
+            self.skip2.d.next = bit_cast::<66, 65>(self.start1.q.val())
+                - bit_cast::<66, 64>(self.regions.addr.val());
+            self.len2.d.next = self.regions.len.val();
+        }
+
+        // Stage 3: bytes from the range's start to the memory region's end.
+        self.rest2.next = bit_cast::<66, 64>(self.len2.q.val()) - self.skip2.q.val();
+        self.inside[0].d.next = self.known2.q.val()
+            && !self.skip2.q.val().get_bit(65)
+            && !self.rest2.val().get_bits::<2>(64).any();
+        self.room[0].d.next = self.rest2.val().get_bits::<64>(0);
+        for k in 1..4 {
+            self.inside[k].d.next = self.inside[k - 1].q.val();
+            self.room[k].d.next = self.room[k - 1].q.val();
+        }
+
+        // Stage 4: the verdict on a given length.
+        self.fail4.d.next = self.valid[3].q.val()
+            && !self.long[3].q.val()
+            && (!self.inside[0].q.val()
+                || (self.room[0].q.val() < bit_cast::<64, 35>(self.span[3].q.val())));
+
+        // Stage 6: the product's length; stage 7: the verdict on it.
+        self.long_busy.next = (self.valid[0].q.val() && self.long[0].q.val())
+            || (self.valid[1].q.val() && self.long[1].q.val())
+            || (self.valid[2].q.val() && self.long[2].q.val())
+            || (self.valid[3].q.val() && self.long[3].q.val())
+            || (self.valid[4].q.val() && self.long[4].q.val())
+            || self.valid[5].q.val();
+        self.long_length.enable.next = self.long_busy.val();
+        self.long_length.factor.next = self.factor0.q.val();
+        self.long_length.step.next = self.step0.q.val();
+        self.long_length.rest.next = self.rest0.q.val();
+        self.fail7.d.next = self.valid[6].q.val()
+            && (!self.inside[3].q.val()
+                || (bit_cast::<97, 64>(self.room[3].q.val()) < self.long_length.length.val()));
+
+        // The first region that failed.
+        self.take4.next = self.fail4.q.val()
+            && (!self.failed.q.val() || (self.region[4].q.val() < self.failed_region.q.val()));
+        self.take7.next = self.fail7.q.val()
+            && (!self.failed.q.val() || (self.region[7].q.val() < self.failed_region.q.val()));
+        if self.take7.val()
+            && (!self.take4.val() || (self.region[7].q.val() < self.region[4].q.val()))
+        {
+            self.failed.d.next = true;
+            self.failed_region.d.next = self.region[7].q.val();
+            self.failed_dest.d.next = self.dest[7].q.val();
+            self.failed_qp.d.next = self.qp[7].q.val();
+        } else if self.take4.val() {
+            self.failed.d.next = true;
+            self.failed_region.d.next = self.region[4].q.val();
+            self.failed_dest.d.next = self.dest[4].q.val();
+            self.failed_qp.d.next = self.qp[4].q.val();
+        }
+        if self.clear.val() {
+            self.failed.d.next = false;
+        }
+        if self.rst.val() {
+            for k in 0..8 {
+                self.valid[k].d.next = false;
+            }
+            for k in 0..3 {
+                self.target[k].d.next = false;
+            }
+            self.fail4.d.next = false;
+            self.fail7.d.next = false;
+            self.failed.d.next = false;
+        }
+
+        self.busy.next = self.valid[0].q.val()
+            || self.valid[1].q.val()
+            || self.valid[2].q.val()
+            || self.valid[3].q.val()
+            || self.valid[4].q.val()
+            || self.valid[5].q.val()
+            || self.valid[6].q.val()
+            || self.valid[7].q.val();
+        self.fail_valid.next = self.failed.q.val();
+        self.fail_region.next = self.failed_region.q.val();
+        self.fail_dest.next = self.failed_dest.q.val();
+        self.fail_qp.next = self.failed_qp.q.val();
+        self.target_done.next = self.target[2].q.val();
+        self.target_addr.next = self.target_addr2.q.val();
+        self.target_len.next = self.target_len2.q.val();
+    }
+}

@@ -1,0 +1,192 @@
+//! A granule, seen as each of the layouts that it may hold.
+
+use super::slice::{At, in_granule};
+use drdma_abi::work_request::{Destination, Element, RegionHeader, RegionShape, WqeHeader};
+use rust_hdl_core::prelude::*;
+
+/// Names the fields of a granule: wires only.
+///
+/// # Inputs
+/// `data`.
+///
+/// # Outputs
+/// `head_*`, `dest_*` (of two granules each), `region_*`, `shape_*`, `element_*`: the fields of
+/// [`WqeHeader`], [`Destination`], [`RegionHeader`], [`RegionShape`] and [`Element`].
+#[derive(LogicBlock)]
+pub struct Fields {
+    /// The granule.
+    pub data: Signal<In, Bits<128>>,
+
+    pub head_magic: Signal<Out, Bits<8>>,
+    pub head_opcode: Signal<Out, Bits<8>>,
+    pub head_flags: Signal<Out, Bits<8>>,
+    pub head_reserved: Signal<Out, Bits<8>>,
+    pub head_destinations: Signal<Out, Bits<16>>,
+    pub head_reserved2: Signal<Out, Bits<16>>,
+    pub head_granules: Signal<Out, Bits<32>>,
+    pub head_position: Signal<Out, Bits<32>>,
+    pub head_wr_id: Signal<Out, Bits<64>>,
+    pub head_rows_per_message: Signal<Out, Bits<32>>,
+    pub head_imm: Signal<Out, Bits<32>>,
+
+    pub dest_qp: Signal<Out, Bits<32>>,
+    pub dest_regions: Signal<Out, Bits<16>>,
+    pub dest_reserved: Signal<Out, Bits<16>>,
+    pub dest_remote_addr: Signal<Out, Bits<64>>,
+    pub dest_rkey: Signal<Out, Bits<32>>,
+    pub dest_types: Signal<Out, Bits<32>>,
+    pub dest_reserved2: Signal<Out, Bits<64>>,
+
+    pub region_addr: Signal<Out, Bits<64>>,
+    pub region_count: Signal<Out, Bits<32>>,
+    pub region_lkey: Signal<Out, Bits<32>>,
+
+    pub shape_period: Signal<Out, Bits<64>>,
+    pub shape_target_lkey: Signal<Out, Bits<32>>,
+    pub shape_elements: Signal<Out, Bits<16>>,
+    pub shape_reserved: Signal<Out, Bits<16>>,
+
+    pub element_offset: Signal<Out, Bits<64>>,
+    pub element_len: Signal<Out, Bits<32>>,
+    pub element_lkey: Signal<Out, Bits<32>>,
+
+    head_magic_at: At,
+    head_opcode_at: At,
+    head_flags_at: At,
+    head_reserved_at: At,
+    head_destinations_at: At,
+    head_reserved2_at: At,
+    head_granules_at: At,
+    head_position_at: At,
+    head_wr_id_at: At,
+    head_rows_per_message_at: At,
+    head_imm_at: At,
+    dest_qp_at: At,
+    dest_regions_at: At,
+    dest_reserved_at: At,
+    dest_remote_addr_at: At,
+    dest_rkey_at: At,
+    dest_types_at: At,
+    dest_reserved2_at: At,
+    region_addr_at: At,
+    region_count_at: At,
+    region_lkey_at: At,
+    shape_period_at: At,
+    shape_target_lkey_at: At,
+    shape_elements_at: At,
+    shape_reserved_at: At,
+    element_offset_at: At,
+    element_len_at: At,
+    element_lkey_at: At,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self {
+            data: Signal::default(),
+            head_magic: Signal::default(),
+            head_opcode: Signal::default(),
+            head_flags: Signal::default(),
+            head_reserved: Signal::default(),
+            head_destinations: Signal::default(),
+            head_reserved2: Signal::default(),
+            head_granules: Signal::default(),
+            head_position: Signal::default(),
+            head_wr_id: Signal::default(),
+            head_rows_per_message: Signal::default(),
+            head_imm: Signal::default(),
+            dest_qp: Signal::default(),
+            dest_regions: Signal::default(),
+            dest_reserved: Signal::default(),
+            dest_remote_addr: Signal::default(),
+            dest_rkey: Signal::default(),
+            dest_types: Signal::default(),
+            dest_reserved2: Signal::default(),
+            region_addr: Signal::default(),
+            region_count: Signal::default(),
+            region_lkey: Signal::default(),
+            shape_period: Signal::default(),
+            shape_target_lkey: Signal::default(),
+            shape_elements: Signal::default(),
+            shape_reserved: Signal::default(),
+            element_offset: Signal::default(),
+            element_len: Signal::default(),
+            element_lkey: Signal::default(),
+            head_magic_at: in_granule::<WqeHeader>("magic", 8),
+            head_opcode_at: in_granule::<WqeHeader>("opcode", 8),
+            head_flags_at: in_granule::<WqeHeader>("flags", 8),
+            head_reserved_at: in_granule::<WqeHeader>("reserved", 8),
+            head_destinations_at: in_granule::<WqeHeader>("destinations", 16),
+            head_reserved2_at: in_granule::<WqeHeader>("reserved2", 16),
+            head_granules_at: in_granule::<WqeHeader>("granules", 32),
+            head_position_at: in_granule::<WqeHeader>("position", 32),
+            head_wr_id_at: in_granule::<WqeHeader>("wr_id", 64),
+            head_rows_per_message_at: in_granule::<WqeHeader>("rows_per_message", 32),
+            head_imm_at: in_granule::<WqeHeader>("imm", 32),
+            dest_qp_at: in_granule::<Destination>("qp", 32),
+            dest_regions_at: in_granule::<Destination>("regions", 16),
+            dest_reserved_at: in_granule::<Destination>("reserved", 16),
+            dest_remote_addr_at: in_granule::<Destination>("remote_addr", 64),
+            dest_rkey_at: in_granule::<Destination>("rkey", 32),
+            dest_types_at: in_granule::<Destination>("types", 32),
+            dest_reserved2_at: in_granule::<Destination>("reserved2", 64),
+            region_addr_at: in_granule::<RegionHeader>("addr", 64),
+            region_count_at: in_granule::<RegionHeader>("count", 32),
+            region_lkey_at: in_granule::<RegionHeader>("lkey", 32),
+            shape_period_at: in_granule::<RegionShape>("period", 64),
+            shape_target_lkey_at: in_granule::<RegionShape>("target_lkey", 32),
+            shape_elements_at: in_granule::<RegionShape>("elements", 16),
+            shape_reserved_at: in_granule::<RegionShape>("reserved", 16),
+            element_offset_at: in_granule::<Element>("offset", 64),
+            element_len_at: in_granule::<Element>("len", 32),
+            element_lkey_at: in_granule::<Element>("lkey", 32),
+        }
+    }
+}
+
+impl Logic for Fields {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.head_magic.next = self.data.val().get_bits::<8>(self.head_magic_at.val().index());
+        self.head_opcode.next = self.data.val().get_bits::<8>(self.head_opcode_at.val().index());
+        self.head_flags.next = self.data.val().get_bits::<8>(self.head_flags_at.val().index());
+        self.head_reserved.next =
+            self.data.val().get_bits::<8>(self.head_reserved_at.val().index());
+        self.head_destinations.next =
+            self.data.val().get_bits::<16>(self.head_destinations_at.val().index());
+        self.head_reserved2.next =
+            self.data.val().get_bits::<16>(self.head_reserved2_at.val().index());
+        self.head_granules.next =
+            self.data.val().get_bits::<32>(self.head_granules_at.val().index());
+        self.head_position.next =
+            self.data.val().get_bits::<32>(self.head_position_at.val().index());
+        self.head_wr_id.next = self.data.val().get_bits::<64>(self.head_wr_id_at.val().index());
+        self.head_rows_per_message.next =
+            self.data.val().get_bits::<32>(self.head_rows_per_message_at.val().index());
+        self.head_imm.next = self.data.val().get_bits::<32>(self.head_imm_at.val().index());
+        self.dest_qp.next = self.data.val().get_bits::<32>(self.dest_qp_at.val().index());
+        self.dest_regions.next = self.data.val().get_bits::<16>(self.dest_regions_at.val().index());
+        self.dest_reserved.next =
+            self.data.val().get_bits::<16>(self.dest_reserved_at.val().index());
+        self.dest_remote_addr.next =
+            self.data.val().get_bits::<64>(self.dest_remote_addr_at.val().index());
+        self.dest_rkey.next = self.data.val().get_bits::<32>(self.dest_rkey_at.val().index());
+        self.dest_types.next = self.data.val().get_bits::<32>(self.dest_types_at.val().index());
+        self.dest_reserved2.next =
+            self.data.val().get_bits::<64>(self.dest_reserved2_at.val().index());
+        self.region_addr.next = self.data.val().get_bits::<64>(self.region_addr_at.val().index());
+        self.region_count.next = self.data.val().get_bits::<32>(self.region_count_at.val().index());
+        self.region_lkey.next = self.data.val().get_bits::<32>(self.region_lkey_at.val().index());
+        self.shape_period.next = self.data.val().get_bits::<64>(self.shape_period_at.val().index());
+        self.shape_target_lkey.next =
+            self.data.val().get_bits::<32>(self.shape_target_lkey_at.val().index());
+        self.shape_elements.next =
+            self.data.val().get_bits::<16>(self.shape_elements_at.val().index());
+        self.shape_reserved.next =
+            self.data.val().get_bits::<16>(self.shape_reserved_at.val().index());
+        self.element_offset.next =
+            self.data.val().get_bits::<64>(self.element_offset_at.val().index());
+        self.element_len.next = self.data.val().get_bits::<32>(self.element_len_at.val().index());
+        self.element_lkey.next = self.data.val().get_bits::<32>(self.element_lkey_at.val().index());
+    }
+}

@@ -1,0 +1,409 @@
+//! The requests between the decoder and the rest: slots, rings, the two streams, errors.
+
+use crate::primitive::Lutram;
+use drdma_abi::completion::Status;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+const _: () = assert!(
+    Status::LocalQpOperationError as u8 == 2
+        && Status::LocalProtectionError as u8 == 4
+        && Status::WrFlushError as u8 == 5,
+    "the codes of `Requests`"
+);
+
+/// Opens requests, settles them when their last check is through, and accounts for the rings.
+///
+/// One request is being parsed and one is being settled; a request is settled in the cycle in which
+/// its last check is, if the streams are taken. After one that failed, nothing is settled for 8
+/// cycles, until the errors that it caused have come back from `control`.
+///
+/// # Inputs
+/// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `finish` with what
+/// belongs to them; `set_done` pulse; the bounds check's `busy` and `fail_*`.
+///
+/// # Outputs
+/// `settled`, `may_open`, `set_space`, `dest_space` for the parser; `clear` for the bounds check;
+/// streams `open`, `request`; the pulses `set_qp_error` and `stop`; `dest`, `slot`, for `dest_write`.
+#[derive(LogicBlock, Default)]
+pub struct Requests {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    /// A free slot is offered.
+    pub slot_free_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub slot_free_ready: Signal<Out, Bit>,
+    /// The slot.
+    pub slot_free_slot: Signal<In, Bits<8>>,
+    /// The oldest request's share of the rings is given back.
+    pub release_valid: Signal<In, Bit>,
+
+    /// A request is opened.
+    pub start: Signal<In, Bit>,
+    /// Its queue, until it finishes.
+    pub queue: Signal<In, Bits<8>>,
+    /// Its name, until it finishes.
+    pub wr_id: Signal<In, Bits<64>>,
+    /// A destination is accepted.
+    pub dest_accept: Signal<In, Bit>,
+    /// A set is complete.
+    pub set_done: Signal<In, Bit>,
+    /// The request ends.
+    pub finish: Signal<In, Bit>,
+    /// It has failed a check of the parser.
+    pub failed: Signal<In, Bit>,
+    /// Because of a queue pair in error.
+    pub failed_flush: Signal<In, Bit>,
+    /// `qp` is to be put in error.
+    pub failed_qp: Signal<In, Bit>,
+    /// The destination that failed.
+    pub dest_index: Signal<In, Bits<6>>,
+    /// Its queue pair.
+    pub qp: Signal<In, Bits<8>>,
+    /// Sets that the request has, and the region that failed.
+    pub region: Signal<In, Bits<11>>,
+    /// Destinations that the request has.
+    pub dests: Signal<In, Bits<7>>,
+
+    /// Checks are on their way.
+    pub busy: Signal<In, Bit>,
+    /// A check has failed.
+    pub fail_valid: Signal<In, Bit>,
+    /// Its region.
+    pub fail_region: Signal<In, Bits<11>>,
+    /// Its destination.
+    pub fail_dest: Signal<In, Bits<6>>,
+    /// The destination's queue pair.
+    pub fail_qp: Signal<In, Bits<8>>,
+    /// The failure is taken note of.
+    pub clear: Signal<Out, Bit>,
+
+    /// The request before is settled, and the errors that it caused are visible.
+    pub settled: Signal<Out, Bit>,
+    /// A request may be opened.
+    pub may_open: Signal<Out, Bit>,
+    /// There is room for a set.
+    pub set_space: Signal<Out, Bit>,
+    /// There is room for a destination.
+    pub dest_space: Signal<Out, Bit>,
+    /// The number of the destination that is accepted.
+    pub dest: Signal<Out, Bits<10>>,
+    /// The slot of the request that is opened or open.
+    pub slot: Signal<Out, Bits<8>>,
+
+    /// A request was opened.
+    pub open_valid: Signal<Out, Bit>,
+    /// It is taken note of.
+    pub open_ready: Signal<In, Bit>,
+    /// Its slot.
+    pub open_slot: Signal<Out, Bits<8>>,
+    /// Its queue.
+    pub open_queue: Signal<Out, Bits<8>>,
+    /// Its name.
+    pub open_wr_id: Signal<Out, Bits<64>>,
+
+    /// A request is ready.
+    pub request_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub request_ready: Signal<In, Bit>,
+    /// Its slot.
+    pub request_slot: Signal<Out, Bits<8>>,
+    /// Its queue.
+    pub request_queue: Signal<Out, Bits<8>>,
+    /// Its name.
+    pub request_wr_id: Signal<Out, Bits<64>>,
+    /// Its destinations.
+    pub request_dests: Signal<Out, Bits<7>>,
+    /// The first one.
+    pub request_first_dest: Signal<Out, Bits<10>>,
+    /// Its status.
+    pub request_status: Signal<Out, Bits<8>>,
+    /// The destination that failed.
+    pub request_bad_dest: Signal<Out, Bits<7>>,
+
+    /// A queue pair is put in error.
+    pub set_qp_error_valid: Signal<Out, Bit>,
+    /// The queue pair.
+    pub set_qp_error_index: Signal<Out, Bits<8>>,
+    /// A queue starts no further request.
+    pub stop_valid: Signal<Out, Bit>,
+    /// The queue.
+    pub stop_queue: Signal<Out, Bits<8>>,
+
+    /// The next request's slot is there.
+    has_slot: DFF<Bit>,
+    next_slot: DFF<Bits<8>>,
+    current_slot: DFF<Bits<8>>,
+
+    dest_tail: DFF<Bits<10>>,
+    first_dest: DFF<Bits<10>>,
+    sets_used: DFF<Bits<12>>,
+    dests_used: DFF<Bits<11>>,
+    set_room: DFF<Bit>,
+    dest_room: DFF<Bit>,
+    /// What each request has of the rings, from its settling to its release.
+    set_shares: Lutram<11, 8, 1>,
+    dest_shares: Lutram<7, 8, 1>,
+    share_write: DFF<Bits<8>>,
+    share_read: DFF<Bits<8>>,
+    sets_back: DFF<Bits<11>>,
+    dests_back: DFF<Bits<7>>,
+
+    opened: DFF<Bit>,
+    opened_slot: DFF<Bits<8>>,
+    opened_queue: DFF<Bits<8>>,
+    opened_wr_id: DFF<Bits<64>>,
+
+    // The request that is being settled.
+    waiting: DFF<Bit>,
+    waiting_slot: DFF<Bits<8>>,
+    waiting_queue: DFF<Bits<8>>,
+    waiting_wr_id: DFF<Bits<64>>,
+    waiting_first_dest: DFF<Bits<10>>,
+    waiting_dests: DFF<Bits<7>>,
+    waiting_region: DFF<Bits<11>>,
+    waiting_failed: DFF<Bit>,
+    waiting_flush: DFF<Bit>,
+    waiting_qp_fails: DFF<Bit>,
+    waiting_qp: DFF<Bits<8>>,
+    waiting_dest: DFF<Bits<6>>,
+
+    ready: DFF<Bit>,
+    ready_slot: DFF<Bits<8>>,
+    ready_queue: DFF<Bits<8>>,
+    ready_wr_id: DFF<Bits<64>>,
+    ready_dests: DFF<Bits<7>>,
+    ready_first_dest: DFF<Bits<10>>,
+    ready_status: DFF<Bits<8>>,
+    ready_bad_dest: DFF<Bits<7>>,
+    qp_fails: DFF<Bit>,
+    qp_failing: DFF<Bits<8>>,
+    queue_fails: DFF<Bit>,
+    /// Cycles until errors are visible.
+    wait: DFF<Bits<4>>,
+
+    settling: Signal<Local, Bit>,
+    /// The failure is one of bounds.
+    protection: Signal<Local, Bit>,
+    sets_freed: Signal<Local, Bits<12>>,
+    dests_freed: Signal<Local, Bits<11>>,
+}
+
+impl Logic for Requests {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            has_slot,
+            next_slot,
+            current_slot,
+            dest_tail,
+            first_dest,
+            sets_used,
+            dests_used,
+            set_room,
+            dest_room,
+            share_write,
+            share_read,
+            sets_back,
+            dests_back,
+            opened,
+            opened_slot,
+            opened_queue,
+            opened_wr_id,
+            waiting,
+            waiting_slot,
+            waiting_queue,
+            waiting_wr_id,
+            waiting_first_dest,
+            waiting_dests,
+            waiting_region,
+            waiting_failed,
+            waiting_flush,
+            waiting_qp_fails,
+            waiting_qp,
+            waiting_dest,
+            ready,
+            ready_slot,
+            ready_queue,
+            ready_wr_id,
+            ready_dests,
+            ready_first_dest,
+            ready_status,
+            ready_bad_dest,
+            qp_fails,
+            qp_failing,
+            queue_fails,
+            wait
+        );
+        // A slot ahead.
+        self.slot_free_ready.next = !self.has_slot.q.val();
+        if !self.has_slot.q.val() {
+            self.has_slot.d.next = self.slot_free_valid.val();
+            self.next_slot.d.next = self.slot_free_slot.val();
+        } else if self.start.val() {
+            self.has_slot.d.next = false;
+        }
+
+        // Opening.
+        if self.open_ready.val() {
+            self.opened.d.next = false;
+        }
+        self.slot.next = self.current_slot.q.val();
+        if self.start.val() {
+            self.slot.next = self.next_slot.q.val();
+            self.current_slot.d.next = self.next_slot.q.val();
+            self.first_dest.d.next = self.dest_tail.q.val();
+            self.opened.d.next = true;
+            self.opened_slot.d.next = self.next_slot.q.val();
+            self.opened_queue.d.next = self.queue.val();
+            self.opened_wr_id.d.next = self.wr_id.val();
+        }
+        self.dest.next = self.dest_tail.q.val();
+        if self.dest_accept.val() {
+            self.dest_tail.d.next = self.dest_tail.q.val() + 1;
+        }
+
+        // The end of parsing.
+        if self.finish.val() {
+            self.waiting.d.next = true;
+            self.waiting_slot.d.next = self.current_slot.q.val();
+            self.waiting_queue.d.next = self.queue.val();
+            self.waiting_wr_id.d.next = self.wr_id.val();
+            self.waiting_first_dest.d.next = self.first_dest.q.val();
+            self.waiting_dests.d.next = self.dests.val();
+            self.waiting_region.d.next = self.region.val();
+            self.waiting_failed.d.next = self.failed.val();
+            self.waiting_flush.d.next = self.failed_flush.val();
+            self.waiting_qp_fails.d.next = self.failed_qp.val();
+            self.waiting_qp.d.next = self.qp.val();
+            self.waiting_dest.d.next = self.dest_index.val();
+        }
+
+        // Settling. Of a region, its shape comes before its bounds.
+        self.settling.next =
+            self.waiting.q.val() && !self.busy.val() && !self.ready.q.val() && !self.opened.q.val();
+        self.protection.next = self.fail_valid.val()
+            && (!self.waiting_failed.q.val()
+                || (self.fail_region.val() < self.waiting_region.q.val()));
+        self.clear.next = self.settling.val();
+        self.qp_fails.d.next = false;
+        self.queue_fails.d.next = false;
+        if self.request_ready.val() {
+            self.ready.d.next = false;
+        }
+        if self.wait.q.val() != 0 {
+            self.wait.d.next = self.wait.q.val() - 1;
+        }
+        if self.settling.val() {
+            self.waiting.d.next = false;
+            self.ready.d.next = true;
+            self.ready_slot.d.next = self.waiting_slot.q.val();
+            self.ready_queue.d.next = self.waiting_queue.q.val();
+            self.ready_wr_id.d.next = self.waiting_wr_id.q.val();
+            self.ready_first_dest.d.next = self.waiting_first_dest.q.val();
+            self.ready_dests.d.next = 0.into();
+            self.qp_failing.d.next = self.waiting_qp.q.val();
+            if self.protection.val() {
+                self.ready_status.d.next = 4.into();
+                self.ready_bad_dest.d.next = bit_cast::<7, 6>(self.fail_dest.val());
+                self.qp_fails.d.next = true;
+                self.qp_failing.d.next = self.fail_qp.val();
+            } else if self.waiting_failed.q.val() {
+                self.ready_status.d.next = 2.into();
+                if self.waiting_flush.q.val() {
+                    self.ready_status.d.next = 5.into();
+                }
+                self.ready_bad_dest.d.next = bit_cast::<7, 6>(self.waiting_dest.q.val());
+                self.qp_fails.d.next = self.waiting_qp_fails.q.val();
+            } else {
+                self.ready_status.d.next = 0.into();
+                self.ready_bad_dest.d.next = 0.into();
+                self.ready_dests.d.next = self.waiting_dests.q.val();
+            }
+            if self.protection.val() || self.waiting_failed.q.val() {
+                self.queue_fails.d.next = true;
+                self.wait.d.next = 8.into();
+            }
+        }
+        self.settled.next = !self.waiting.q.val() && (self.wait.q.val() == 0);
+        self.may_open.next = self.has_slot.q.val() && !self.opened.q.val();
+
+        // Shares of the rings. The limits leave room for what is counted a cycle later.
+        self.set_shares.clk.next = self.clk.val();
+        self.set_shares.write_enable.next = self.settling.val();
+        self.set_shares.write_address.next = self.share_write.q.val();
+        self.set_shares.write_data.next = self.waiting_region.q.val();
+        self.set_shares.read_address[0].next = self.share_read.q.val();
+        self.dest_shares.clk.next = self.clk.val();
+        self.dest_shares.write_enable.next = self.settling.val();
+        self.dest_shares.write_address.next = self.share_write.q.val();
+        self.dest_shares.write_data.next = self.waiting_dests.q.val();
+        self.dest_shares.read_address[0].next = self.share_read.q.val();
+        if self.settling.val() {
+            self.share_write.d.next = self.share_write.q.val() + 1;
+        }
+        self.sets_back.d.next = 0.into();
+        self.dests_back.d.next = 0.into();
+        if self.release_valid.val() {
+            self.share_read.d.next = self.share_read.q.val() + 1;
+            self.sets_back.d.next = self.set_shares.read_data[0].val();
+            self.dests_back.d.next = self.dest_shares.read_data[0].val();
+        }
+        self.sets_freed.next = self.sets_used.q.val() - bit_cast::<12, 11>(self.sets_back.q.val());
+        self.sets_used.d.next = self.sets_freed.val();
+        if self.set_done.val() {
+            self.sets_used.d.next = self.sets_freed.val() + 1;
+        }
+        self.dests_freed.next =
+            self.dests_used.q.val() - bit_cast::<11, 7>(self.dests_back.q.val());
+        self.dests_used.d.next = self.dests_freed.val();
+        if self.dest_accept.val() {
+            self.dests_used.d.next = self.dests_freed.val() + 1;
+        }
+        self.set_room.d.next = self.sets_used.q.val() < 2040;
+        self.dest_room.d.next = self.dests_used.q.val() < 1016;
+        self.set_space.next = self.set_room.q.val();
+        self.dest_space.next = self.dest_room.q.val();
+
+        if self.rst.val() {
+            self.has_slot.d.next = false;
+            self.dest_tail.d.next = 0.into();
+            self.sets_used.d.next = 0.into();
+            self.dests_used.d.next = 0.into();
+            self.sets_back.d.next = 0.into();
+            self.dests_back.d.next = 0.into();
+            self.set_room.d.next = false;
+            self.dest_room.d.next = false;
+            self.share_write.d.next = 0.into();
+            self.share_read.d.next = 0.into();
+            self.opened.d.next = false;
+            self.waiting.d.next = false;
+            self.ready.d.next = false;
+            self.qp_fails.d.next = false;
+            self.queue_fails.d.next = false;
+            self.wait.d.next = 0.into();
+        }
+
+        self.open_valid.next = self.opened.q.val();
+        self.open_slot.next = self.opened_slot.q.val();
+        self.open_queue.next = self.opened_queue.q.val();
+        self.open_wr_id.next = self.opened_wr_id.q.val();
+        self.request_valid.next = self.ready.q.val();
+        self.request_slot.next = self.ready_slot.q.val();
+        self.request_queue.next = self.ready_queue.q.val();
+        self.request_wr_id.next = self.ready_wr_id.q.val();
+        self.request_dests.next = self.ready_dests.q.val();
+        self.request_first_dest.next = self.ready_first_dest.q.val();
+        self.request_status.next = self.ready_status.q.val();
+        self.request_bad_dest.next = self.ready_bad_dest.q.val();
+        self.set_qp_error_valid.next = self.qp_fails.q.val();
+        self.set_qp_error_index.next = self.qp_failing.q.val();
+        self.stop_valid.next = self.queue_fails.q.val();
+        self.stop_queue.next = self.ready_queue.q.val();
+    }
+}

@@ -1,0 +1,264 @@
+//! Lanes and sets, from elements.
+
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Turns elements into lanes, and collects what is said of a whole set.
+///
+/// One element a cycle, no back-pressure; `lane_write` follows its element after 2 cycles,
+/// `set_write` its last element after 2 cycles. A set's number rises by one with each last
+/// element.
+///
+/// # Inputs
+/// `clk`, `rst`; `element_*` of the parser; `target_*` of the bounds check.
+///
+/// # Outputs
+/// `lane_write_*`, `set_write_*`; `set`, the number of the set that is next.
+#[derive(LogicBlock, Default)]
+pub struct Shaper {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    /// An element is given.
+    pub element_valid: Signal<In, Bit>,
+    /// Its lane.
+    pub element_lane: Signal<In, Bits<4>>,
+    /// It is the last one of its set.
+    pub element_last: Signal<In, Bit>,
+    /// The lane's base is `element_base + element_offset`.
+    pub element_base: Signal<In, Bits<64>>,
+    /// See `element_base`.
+    pub element_offset: Signal<In, Bits<64>>,
+    /// The lane's step.
+    pub element_step: Signal<In, Bits<64>>,
+    /// The lane's length.
+    pub element_len: Signal<In, Bits<32>>,
+    /// The set's region type.
+    pub element_kind: Signal<In, Bits<2>>,
+    /// The region's address.
+    pub element_addr: Signal<In, Bits<64>>,
+    /// The region's rows.
+    pub element_count: Signal<In, Bits<32>>,
+    /// The memory region that pointers must stay in; known a cycle after the element.
+    pub target_addr: Signal<In, Bits<64>>,
+    /// Its bytes.
+    pub target_len: Signal<In, Bits<64>>,
+
+    /// The number of the set that is next or being made.
+    pub set: Signal<Out, Bits<11>>,
+
+    /// A lane is written.
+    pub lane_write_valid: Signal<Out, Bit>,
+    /// Its set.
+    pub lane_write_set: Signal<Out, Bits<11>>,
+    /// Its number.
+    pub lane_write_lane: Signal<Out, Bits<4>>,
+    /// Where it lies in row 0.
+    pub lane_write_base: Signal<Out, Bits<64>>,
+    /// How far it goes with every row.
+    pub lane_write_step: Signal<Out, Bits<64>>,
+    /// Its length.
+    pub lane_write_len: Signal<Out, Bits<32>>,
+
+    /// A set is written.
+    pub set_write_valid: Signal<Out, Bit>,
+    /// Its number.
+    pub set_write_set: Signal<Out, Bits<11>>,
+    /// Its region type.
+    pub set_write_kind: Signal<Out, Bits<2>>,
+    /// The region's address: the bitmap or the pointer array.
+    pub set_write_addr: Signal<Out, Bits<64>>,
+    /// Rows, bits, pointers; 1 if contiguous.
+    pub set_write_count: Signal<Out, Bits<32>>,
+    /// Lanes.
+    pub set_write_lanes: Signal<Out, Bits<5>>,
+    /// Bytes of all lanes.
+    pub set_write_row_bytes: Signal<Out, Bits<36>>,
+    /// Lanes that start a beat.
+    pub set_write_beat_start: Signal<Out, Bits<16>>,
+    /// Pointer-mapped: the memory region of the records.
+    pub set_write_target_addr: Signal<Out, Bits<64>>,
+    /// Pointer-mapped: its bytes.
+    pub set_write_target_len: Signal<Out, Bits<64>>,
+    /// Pointer-mapped: a record's first byte, relative to its pointer.
+    pub set_write_low: Signal<Out, Bits<64>>,
+    /// Pointer-mapped: a record's end, relative to its pointer.
+    pub set_write_high: Signal<Out, Bits<65>>,
+
+    next_set: DFF<Bits<11>>,
+
+    // Stage 1: the element.
+    valid: DFF<Bit>,
+    last: DFF<Bit>,
+    lane: DFF<Bits<4>>,
+    set1: DFF<Bits<11>>,
+    base: DFF<Bits<64>>,
+    offset: DFF<Bits<64>>,
+    end: DFF<Bits<65>>,
+    step: DFF<Bits<64>>,
+    len: DFF<Bits<32>>,
+    kind: DFF<Bits<2>>,
+    addr: DFF<Bits<64>>,
+    count: DFF<Bits<32>>,
+
+    // Stage 2: the lane, and the set so far.
+    lane_valid: DFF<Bit>,
+    set_valid: DFF<Bit>,
+    set2: DFF<Bits<11>>,
+    lane2: DFF<Bits<4>>,
+    base2: DFF<Bits<64>>,
+    step2: DFF<Bits<64>>,
+    len2: DFF<Bits<32>>,
+    kind2: DFF<Bits<2>>,
+    addr2: DFF<Bits<64>>,
+    count2: DFF<Bits<32>>,
+    lanes: DFF<Bits<5>>,
+    row_bytes: DFF<Bits<36>>,
+    beat_start: DFF<Bits<16>>,
+    target_addr2: DFF<Bits<64>>,
+    target_len2: DFF<Bits<64>>,
+    low: DFF<Bits<64>>,
+    high: DFF<Bits<65>>,
+    /// Bytes in the last beat; 65 if it has more than 64.
+    fill: DFF<Bits<7>>,
+
+    is_first: Signal<Local, Bit>,
+    /// The length, cut to 65.
+    cut_len: Signal<Local, Bits<7>>,
+    filled: Signal<Local, Bits<8>>,
+    starts: Signal<Local, Bit>,
+}
+
+impl Logic for Shaper {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            next_set,
+            valid,
+            last,
+            lane,
+            set1,
+            base,
+            offset,
+            end,
+            step,
+            len,
+            kind,
+            addr,
+            count,
+            lane_valid,
+            set_valid,
+            set2,
+            lane2,
+            base2,
+            step2,
+            len2,
+            kind2,
+            addr2,
+            count2,
+            lanes,
+            row_bytes,
+            beat_start,
+            target_addr2,
+            target_len2,
+            low,
+            high,
+            fill
+        );
+        self.valid.d.next = self.element_valid.val();
+        if self.element_valid.val() {
+            self.last.d.next = self.element_last.val();
+            self.lane.d.next = self.element_lane.val();
+            self.set1.d.next = self.next_set.q.val();
+            self.base.d.next = self.element_base.val();
+            self.offset.d.next = self.element_offset.val();
+            self.end.d.next = bit_cast::<65, 64>(self.element_offset.val())
+                + bit_cast::<65, 32>(self.element_len.val());
+            self.step.d.next = self.element_step.val();
+            self.len.d.next = self.element_len.val();
+            self.kind.d.next = self.element_kind.val();
+            self.addr.d.next = self.element_addr.val();
+            self.count.d.next = self.element_count.val();
+            if self.element_last.val() {
+                self.next_set.d.next = self.next_set.q.val() + 1;
+            }
+        }
+
+        self.is_first.next = self.lane.q.val() == 0;
+        self.cut_len.next = 65.into();
+        if self.len.q.val() <= 64 {
+            self.cut_len.next = self.len.q.val().get_bits::<7>(0);
+        }
+        self.filled.next =
+            bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut_len.val());
+        self.starts.next = self.is_first.val() || (self.filled.val() > 64);
+
+        self.lane_valid.d.next = self.valid.q.val();
+        self.set_valid.d.next = self.valid.q.val() && self.last.q.val();
+        if self.valid.q.val() {
+            self.set2.d.next = self.set1.q.val();
+            self.lane2.d.next = self.lane.q.val();
+            self.base2.d.next = self.base.q.val() + self.offset.q.val();
+            self.step2.d.next = self.step.q.val();
+            self.len2.d.next = self.len.q.val();
+            self.kind2.d.next = self.kind.q.val();
+            self.addr2.d.next = self.addr.q.val();
+            self.count2.d.next = self.count.q.val();
+            self.target_addr2.d.next = self.target_addr.val();
+            self.target_len2.d.next = self.target_len.val();
+            self.lanes.d.next = bit_cast::<5, 4>(self.lane.q.val()) + 1;
+            self.fill.d.next = self.cut_len.val();
+            if self.is_first.val() {
+                self.row_bytes.d.next = bit_cast::<36, 32>(self.len.q.val());
+                self.beat_start.d.next = 1.into();
+                self.low.d.next = self.offset.q.val();
+                self.high.d.next = self.end.q.val();
+            } else {
+                self.row_bytes.d.next =
+                    self.row_bytes.q.val() + bit_cast::<36, 32>(self.len.q.val());
+                if self.starts.val() {
+                    self.beat_start.d.next =
+                        self.beat_start.q.val().replace_bit(self.lane.q.val().index(), true);
+                } else {
+                    self.fill.d.next = self.filled.val().get_bits::<7>(0);
+                }
+                if self.offset.q.val() < self.low.q.val() {
+                    self.low.d.next = self.offset.q.val();
+                }
+                if self.end.q.val() > self.high.q.val() {
+                    self.high.d.next = self.end.q.val();
+                }
+            }
+        }
+        if self.rst.val() {
+            self.next_set.d.next = 0.into();
+            self.valid.d.next = false;
+            self.lane_valid.d.next = false;
+            self.set_valid.d.next = false;
+        }
+
+        self.set.next = self.next_set.q.val();
+        self.lane_write_valid.next = self.lane_valid.q.val();
+        self.lane_write_set.next = self.set2.q.val();
+        self.lane_write_lane.next = self.lane2.q.val();
+        self.lane_write_base.next = self.base2.q.val();
+        self.lane_write_step.next = self.step2.q.val();
+        self.lane_write_len.next = self.len2.q.val();
+        self.set_write_valid.next = self.set_valid.q.val();
+        self.set_write_set.next = self.set2.q.val();
+        self.set_write_kind.next = self.kind2.q.val();
+        self.set_write_addr.next = self.addr2.q.val();
+        self.set_write_count.next = self.count2.q.val();
+        self.set_write_lanes.next = self.lanes.q.val();
+        self.set_write_row_bytes.next = self.row_bytes.q.val();
+        self.set_write_beat_start.next = self.beat_start.q.val();
+        self.set_write_target_addr.next = self.target_addr2.q.val();
+        self.set_write_target_len.next = self.target_len2.q.val();
+        self.set_write_low.next = self.low.q.val();
+        self.set_write_high.next = self.high.q.val();
+    }
+}

@@ -1,0 +1,35 @@
+//! Where the fields of a layout lie, as constants of a kernel.
+
+use drdma_abi::Layout;
+use rust_hdl_core::prelude::*;
+
+/// Bits of a granule's bit index.
+pub(super) const GRANULE_INDEX: usize = 7;
+/// A bit index in a granule.
+pub(super) type At = Constant<Bits<GRANULE_INDEX>>;
+
+/// The first bit of `field` in its granule.
+///
+/// # Panics
+/// The field does not have `width` bits, or crosses granules.
+pub(super) fn in_granule<L: Layout>(field: &str, width: usize) -> At {
+    let field = L::field(field);
+    assert_eq!(field.width, width, "{}.{}", L::NAME, field.name);
+    assert!(field.start % 128 + width <= 128, "{}.{} crosses granules", L::NAME, field.name);
+    Constant::new((field.start % 128).to_bits())
+}
+
+/// The table word that holds `field`.
+pub(super) fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
+    Constant::new((L::field(field).start / 32).to_bits())
+}
+
+/// The first bit of `field` in its table word.
+///
+/// # Panics
+/// The field does not have `width` bits.
+pub(super) fn in_word<L: Layout>(field: &str, width: usize) -> Constant<Bits<5>> {
+    let field = L::field(field);
+    assert_eq!(field.width, width, "{}.{}", L::NAME, field.name);
+    Constant::new((field.start % 32).to_bits())
+}

@@ -1,0 +1,396 @@
+//! The decoder against plain Rust.
+
+mod generate;
+mod reference;
+mod world;
+
+use drdma_abi::Layout;
+use drdma_abi::work_request::{
+    BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
+    WqeHeader,
+};
+use drdma_verilated::testbench::{Random, STALLS};
+use generate::{Generator, SHARED, Style, card};
+use reference::{Batch, Card, Request};
+use std::collections::{HashSet, VecDeque};
+use world::{World, library};
+
+const SMALL: Style = Style { dests: 4, regions: 4, beyond: 0.0 };
+
+/// Sends batches, and has everything compared with the reference.
+fn compare(world: &mut World, card: &mut Card, batches: &[Batch]) -> Vec<Request> {
+    let mut expected = VecDeque::new();
+    for batch in batches {
+        world.post(batch);
+        expected.extend(card.decode(batch));
+    }
+    let all = expected.iter().cloned().collect();
+    world.run(&mut expected);
+    all
+}
+
+/// Clears all errors.
+fn recover(world: &mut World, card: &mut Card) {
+    card.qp_errors.clear();
+    world.set_qp_errors(&card.qp_errors);
+    for queue in std::mem::take(&mut card.stopped) {
+        world.enable(queue);
+    }
+}
+
+fn queue(random: &mut Random) -> u8 {
+    loop {
+        let queue = random.below(256) as u8;
+        // Own queues whose queue pair can do everything, and shared ones.
+        if queue >= SHARED || (queue % 3 != 2 && queue % 11 != 10 && queue % 50 != 49) {
+            return queue;
+        }
+    }
+}
+
+#[test]
+fn valid_requests_come_out_as_lane_sets() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut card = card(&mut random);
+        let mut world = World::new(&library, seed, &card);
+        world.bench.stall(stalls);
+        let mut batches = Vec::new();
+        for _ in 0..120 {
+            let queue = queue(&mut random);
+            let mut generator = Generator { card: &card, random: &mut random, style: SMALL };
+            batches.push(generator.batch(queue, 4));
+        }
+        let requests = compare(&mut world, &mut card, &batches);
+        assert!(requests.iter().all(|r| r.status == 0), "all are valid");
+        assert!(requests.len() > 200);
+    }
+}
+
+#[test]
+fn ranges_that_reach_beyond_their_memory_are_refused() {
+    let library = library();
+    for seed in 1..4 {
+        let mut random = Random::new(seed);
+        let mut card = card(&mut random);
+        let mut world = World::new(&library, seed, &card);
+        world.bench.stall(STALLS[seed as usize]);
+        let mut refused = 0;
+        for _ in 0..60 {
+            let style = Style { beyond: 0.02, ..SMALL };
+            let mut batches = Vec::new();
+            for _ in 0..8 {
+                let queue = queue(&mut random);
+                let mut generator = Generator { card: &card, random: &mut random, style };
+                batches.push(generator.batch(queue, 2));
+            }
+            let requests = compare(&mut world, &mut card, &batches);
+            refused += requests.iter().filter(|r| r.status == 4).count();
+            recover(&mut world, &mut card);
+        }
+        assert!(refused > 60, "{refused}");
+    }
+}
+
+#[test]
+fn corrupt_entries_fail_as_in_the_reference() {
+    let library = library();
+    for seed in 1..5 {
+        let mut random = Random::new(seed);
+        let mut card = card(&mut random);
+        let mut world = World::new(&library, seed, &card);
+        world.bench.stall(STALLS[seed as usize]);
+        let mut statuses = [0; 6];
+        for _ in 0..150 {
+            let healthy = card.clone();
+            card.qp_errors = (0..random.below(8)).map(|_| random.u64() as u8).collect();
+            world.set_qp_errors(&card.qp_errors);
+            let mut batches = Vec::new();
+            for _ in 0..6 {
+                let queue =
+                    if random.chance(0.1) { random.u64() as u8 } else { queue(&mut random) };
+                let style = Style { beyond: 0.005, ..SMALL };
+                let mut generator = Generator { card: &healthy, random: &mut random, style };
+                let mut batch = generator.batch(queue, 3);
+                for _ in 0..random.below(4) {
+                    let at = random.below(batch.bytes.len() as u64) as usize;
+                    match random.below(3) {
+                        0 => batch.bytes[at] ^= 1 << random.below(8),
+                        1 => batch.bytes[at] = 0,
+                        _ => batch.bytes[at] = random.u64() as u8,
+                    }
+                }
+                if random.chance(0.1) {
+                    batch.bytes.truncate(batch.bytes.len().div_ceil(2 * BLOCK) * BLOCK);
+                }
+                if random.chance(0.1) {
+                    let blocks = (batch.bytes.len() / BLOCK) as u64;
+                    batch.unread.insert(random.below(blocks) as usize);
+                }
+                batches.push(batch);
+            }
+            for request in compare(&mut world, &mut card, &batches) {
+                statuses[usize::from(request.status)] += 1;
+            }
+            recover(&mut world, &mut card);
+        }
+        let [success, _, operation, _, protection, flush] = statuses;
+        let least = success.min(operation).min(protection).min(flush);
+        assert!(least >= 10, "statuses {statuses:?}");
+    }
+}
+
+/// An entry of one queue pair, region by region.
+fn entry(qp: u32, regions: &[(RegionType, Vec<u8>)]) -> Vec<u8> {
+    let mut types = 0;
+    for (index, (kind, _)) in regions.iter().enumerate() {
+        types |= (*kind as u32) << (2 * index);
+    }
+    let count = regions.len() as u16;
+    let dest = Destination { qp, regions: count, types, rkey: 7, ..Default::default() };
+    let mut bytes = vec![0; 32];
+    bytes.extend(dest.to_bytes());
+    regions.iter().for_each(|(_, granules)| bytes.extend(granules));
+    let head = WqeHeader {
+        magic: WQE_MAGIC,
+        destinations: 1,
+        granules: (bytes.len() / GRANULE) as u32,
+        wr_id: 0x1234,
+        rows_per_message: 1,
+        ..Default::default()
+    };
+    head.encode(&mut bytes);
+    bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+    bytes
+}
+
+fn batch(queue: u8, bytes: Vec<u8>) -> Batch {
+    Batch { queue, position: 0, bytes, unread: HashSet::new() }
+}
+
+/// A contiguous, a strided, a bitmapped and a pointer-mapped region, at granules 4, 5, 9 and 12.
+fn all_kinds(card: &Card) -> Vec<u8> {
+    let entry_ = &card.regions[13];
+    let (addr, lkey) = (entry_.addr, entry_.lkey);
+    let header = |count| RegionHeader { addr, count, lkey }.to_bytes();
+    let shape = |period, target_lkey, elements| {
+        RegionShape { period, target_lkey, elements, reserved: 0 }.to_bytes()
+    };
+    let element = |offset, len, lkey| Element { offset, len, lkey }.to_bytes();
+    let strided = [header(3), shape(100, 0, 2), element(0, 4, 0), element(50, 8, 0)];
+    let bitmapped = [header(9), shape(0, 0, 1), element(addr, 4, lkey)];
+    let pointers = [header(5), shape(0, lkey, 1), element(16, 8, 0)];
+    entry(
+        3,
+        &[
+            (RegionType::Contiguous, header(64).to_vec()),
+            (RegionType::Strided, strided.concat()),
+            (RegionType::Bitmapped, bitmapped.concat()),
+            (RegionType::PointerMapped, pointers.concat()),
+        ],
+    )
+}
+
+#[test]
+fn every_malformed_kind_has_its_status() {
+    let mut random = Random::new(7);
+    let mut card = card(&mut random);
+    let good = all_kinds(&card);
+    let mut world = World::new(&library(), 7, &card);
+    let requests = compare(&mut world, &mut card, &[batch(3, good.clone())]);
+    assert_eq!(requests[0].status, 0);
+
+    // What is wrong; granule, byte, value; status; whether the queue pair goes to error.
+    let cases: &[(&str, usize, usize, u8, u8, bool)] = &[
+        ("magic", 0, 0, 0xd6, 2, false),
+        ("opcode", 0, 1, 4, 2, false),
+        ("flags", 0, 2, 2, 2, false),
+        ("reserved", 0, 3, 1, 2, false),
+        ("two destinations on a queue pair's own queue", 0, 4, 2, 2, false),
+        ("no destination", 0, 4, 0, 2, false),
+        ("reserved2", 0, 6, 1, 2, false),
+        ("shorter than its head", 0, 8, 1, 2, false),
+        ("longer than what was posted", 0, 8, 17, 2, false),
+        ("longer than any entry", 0, 10, 1, 2, false),
+        ("ends in its destination", 0, 8, 3, 2, false),
+        ("ends in a region", 0, 8, 14, 2, true),
+        ("goes on after its last destination", 0, 8, 16, 2, true),
+        ("position", 0, 12, 1, 2, false),
+        ("rows_per_message", 1, 8, 0, 2, false),
+        ("not the owner", 2, 0, 4, 2, false),
+        ("no such queue pair", 2, 1, 1, 2, false),
+        ("17 regions", 2, 4, 17, 2, false),
+        ("destination's reserved", 2, 6, 1, 2, false),
+        ("a type too many", 3, 5, 1, 2, false),
+        ("destination's reserved2", 3, 15, 1, 2, false),
+        ("contiguous of 0 bytes", 4, 8, 0, 2, true),
+        ("a key that is not the whole key", 4, 15, 0xff, 4, true),
+        ("strided key", 5, 12, 14, 4, true),
+        ("period 0", 6, 0, 0, 2, true),
+        ("strided with a target", 6, 8, 1, 2, true),
+        ("no elements", 6, 12, 0, 2, true),
+        ("17 elements", 6, 12, 17, 2, true),
+        ("shape's reserved", 6, 15, 1, 2, true),
+        ("extent of 0 bytes", 7, 8, 0, 2, true),
+        ("extent with a key", 8, 13, 1, 2, true),
+        ("extent beyond", 8, 6, 1, 4, true),
+        ("period beyond", 6, 7, 0xff, 4, true),
+        ("bitmap's key", 9, 12, 14, 4, true),
+        ("bitmapped with a period", 10, 0, 1, 2, true),
+        ("column of 0 bytes", 11, 8, 0, 2, true),
+        ("column's key", 11, 12, 14, 4, true),
+        ("column beyond", 11, 11, 0xff, 4, true),
+        ("pointers' key", 12, 12, 14, 4, true),
+        ("pointers beyond", 12, 11, 0xff, 4, true),
+        ("pointer-mapped with a period", 13, 0, 1, 2, true),
+        ("record's extent with a key", 14, 12, 1, 2, true),
+    ];
+    for (name, granule, byte, value, status, qp) in cases {
+        let mut bytes = good.clone();
+        bytes[granule * GRANULE + byte] = *value;
+        // What follows in the batch is dropped, and so is a later batch.
+        bytes.extend(good.clone());
+        let later = batch(3, good.clone());
+        let requests = compare(&mut world, &mut card, &[batch(3, bytes), later]);
+        let results: Vec<_> = requests.iter().map(|r| (r.status, r.qp_error.is_some())).collect();
+        // A second good entry is in the way of "longer than what was posted".
+        if *name != "longer than what was posted" {
+            assert_eq!(results, [(*status, *qp)], "{name}");
+        }
+        recover(&mut world, &mut card);
+    }
+    // An unknown target is for the sequencer to refuse, when a pointer leads there.
+    let mut bytes = good.clone();
+    bytes[13 * GRANULE + 11] ^= 0xff;
+    assert_eq!(compare(&mut world, &mut card, &[batch(3, bytes)])[0].status, 0);
+    // Shape comes before memory in one region, and a region's memory before the next one's shape.
+    let mut bytes = good.clone();
+    bytes[7 * GRANULE + 7] = 0x70;
+    bytes[8 * GRANULE + 8] = 0;
+    assert_eq!(compare(&mut world, &mut card, &[batch(3, bytes)])[0].status, 2);
+    recover(&mut world, &mut card);
+    let mut bytes = good.clone();
+    bytes[8 * GRANULE + 7] = 0x70;
+    bytes[10 * GRANULE] = 1;
+    assert_eq!(compare(&mut world, &mut card, &[batch(3, bytes)])[0].status, 4);
+    recover(&mut world, &mut card);
+    // A queue pair in error.
+    card.qp_errors.insert(3);
+    world.set_qp_errors(&card.qp_errors);
+    assert_eq!(compare(&mut world, &mut card, &[batch(3, good.clone())])[0].status, 5);
+    recover(&mut world, &mut card);
+    // The error of one queue's request is seen by the next queue's, which names the same pair.
+    let mut bad = good.clone();
+    bad[4 * GRANULE + 15] ^= 1;
+    let batches = [batch(3, bad), batch(200, good.clone()), batch(201, good.clone())];
+    let requests = compare(&mut world, &mut card, &batches);
+    assert_eq!(requests.iter().map(|r| r.status).collect::<Vec<_>>(), [4, 5, 5]);
+    recover(&mut world, &mut card);
+    // A queue that `control` says is halted.
+    let mut halted = [0; 8];
+    halted[0] = 1 << 3;
+    world.bench.set("queue_halted", drdma_verilated::Word::from_words(&halted));
+    card.stopped.insert(3);
+    let batches = [batch(3, good.clone()), batch(200, good)];
+    assert_eq!(compare(&mut world, &mut card, &batches).len(), 1);
+}
+
+#[test]
+fn the_largest_requests_fill_the_rings() {
+    let mut random = Random::new(3);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 3, &card);
+    world.release = 0.002;
+    let style = Style { dests: 1, regions: 0, beyond: 0.0 };
+    let mut batches = Vec::new();
+    for round in 0..3 {
+        let mut bytes = vec![0; 32];
+        for dest in 0..64_u32 {
+            let mut generator = Generator { card: &card, random: &mut random, style };
+            let types = generator.random.u64() as u32;
+            let qp = dest + dest / 10;
+            bytes.extend(Destination { qp, regions: 16, types, ..Default::default() }.to_bytes());
+            for index in 0..16 {
+                let kind = RegionType::of(types, index);
+                let mut granules = generator.region(kind);
+                while kind != RegionType::Contiguous && granules.len() < 18 * GRANULE {
+                    granules = generator.region(kind);
+                }
+                bytes.extend(granules);
+            }
+        }
+        let head = WqeHeader {
+            magic: WQE_MAGIC,
+            destinations: 64,
+            granules: (bytes.len() / GRANULE) as u32,
+            wr_id: round,
+            rows_per_message: 1,
+            ..Default::default()
+        };
+        head.encode(&mut bytes);
+        bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        batches.push(batch(200, bytes));
+    }
+    let requests = compare(&mut world, &mut card, &batches);
+    assert_eq!(
+        requests.iter().map(|r| (r.status, r.dests.len())).collect::<Vec<_>>(),
+        [(0, 64); 3]
+    );
+}
+
+#[test]
+fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
+    let mut random = Random::new(5);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 5, &card);
+    world.release = 1.0;
+    let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
+    let region = RegionHeader { addr, count: 64, lkey }.to_bytes().to_vec();
+    let small = entry(3, &[(RegionType::Contiguous, region.clone())]);
+    let mut bytes = Vec::new();
+    for index in 0..100 {
+        let mut one = small.clone();
+        one[12] = 2 * index;
+        bytes.extend(one);
+    }
+    compare(&mut world, &mut card, &[batch(3, bytes)]);
+    let times = world.bench.received_at(world.request).to_vec();
+    let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
+    assert_eq!(gaps, HashSet::from([8]), "cycles from request to request");
+    let first_block = world.bench.sent_at(world.wqe)[0];
+    let opened = world.bench.received_at(world.open)[0];
+    assert_eq!(opened - first_block, 7, "cycles from the first block to the opening");
+    assert_eq!(times[0] - first_block, 14, "cycles from the first block to the request");
+
+    // 16 regions: head 2, destination 2, regions 16.
+    let large = entry(3, &vec![(RegionType::Contiguous, region); 16]);
+    let mut bytes = Vec::new();
+    for index in 0..40 {
+        let mut one = large.clone();
+        one[12] = 5 * index;
+        bytes.extend(one);
+    }
+    compare(&mut world, &mut card, &[batch(3, bytes)]);
+    let times = &world.bench.received_at(world.request)[100..];
+    let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
+    assert_eq!(gaps, HashSet::from([23]), "cycles for 20 granules");
+
+    // 16 pointer-mapped regions of one extent: three cycles more for each.
+    let pointers = [
+        RegionHeader { addr, count: 1, lkey }.to_bytes(),
+        RegionShape { target_lkey: lkey, elements: 1, ..Default::default() }.to_bytes(),
+        Element { len: 8, ..Default::default() }.to_bytes(),
+    ];
+    let large = entry(3, &vec![(RegionType::PointerMapped, pointers.concat()); 16]);
+    let mut bytes = Vec::new();
+    for index in 0..10 {
+        let mut one = large.clone();
+        one[12] = 13 * index;
+        bytes.extend(one);
+    }
+    compare(&mut world, &mut card, &[batch(3, bytes)]);
+    let times = &world.bench.received_at(world.request)[140..];
+    let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
+    assert_eq!(gaps, HashSet::from([52 + 3 * 16 + 2]), "cycles for 52 granules");
+}

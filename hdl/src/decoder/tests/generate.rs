@@ -1,0 +1,238 @@
+//! Random entries, valid or nearly so.
+
+use super::reference::{Batch, Card};
+use drdma_abi::Layout;
+use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry, SendQueueEntry};
+use drdma_abi::work_request::{
+    BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
+    WqeHeader,
+};
+use drdma_verilated::testbench::Random;
+use std::collections::HashSet;
+
+/// Queues from here on are shared; those before belong to the queue pair of their number.
+pub const SHARED: u8 = 128;
+
+/// A card with memory regions of all sizes and places, and queue pairs of all transports.
+pub fn card(random: &mut Random) -> Card {
+    let mut regions = vec![MemoryRegionEntry::default(); 1024];
+    for (index, entry) in regions.iter_mut().enumerate().filter(|(i, _)| i % 3 != 2) {
+        let len = match index % 5 {
+            0 => 1 + random.below(64),
+            1 => 1 << 40,
+            _ => 4096 + random.below(1 << 20),
+        };
+        let addr = match index % 7 {
+            0 => 0_u64.wrapping_sub(len),
+            1 => 0,
+            _ => random.u64() >> 1,
+        };
+        let lkey = (random.u64() as u32) << 10 | index as u32;
+        *entry = MemoryRegionEntry { addr, len, lkey, valid: 1, ..Default::default() };
+    }
+    let queue_pair = |index: u32| QueuePairEntry {
+        transport: (index % 3) as u8,
+        log_mtu: 8 + (index % 5) as u8,
+        state: u32::from(index % 11 != 10),
+        ..Default::default()
+    };
+    let queue = |index: u32| SendQueueEntry {
+        shared: u8::from(index >= u32::from(SHARED)),
+        qp: if index % 50 == 49 { 256 + index } else { index },
+        enable: 1,
+        ..Default::default()
+    };
+    Card {
+        regions,
+        queue_pairs: (0..256).map(queue_pair).collect(),
+        queues: (0..256).map(queue).collect(),
+        qp_errors: HashSet::new(),
+        stopped: HashSet::new(),
+    }
+}
+
+/// How entries are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Destinations of an entry on a shared queue, at most.
+    pub dests: u64,
+    /// Regions of a destination, at most.
+    pub regions: u64,
+    /// How often a region reaches beyond its memory.
+    pub beyond: f64,
+}
+
+pub struct Generator<'a> {
+    pub card: &'a Card,
+    pub random: &'a mut Random,
+    pub style: Style,
+}
+
+impl Generator<'_> {
+    fn memory(&mut self) -> MemoryRegionEntry {
+        loop {
+            let entry = self.card.regions[self.random.below(1024) as usize];
+            if entry.valid == 1 {
+                return entry;
+            }
+        }
+    }
+
+    /// A place for `len` bytes in `entry`, often at its end, sometimes a byte beyond.
+    fn place(&mut self, entry: &MemoryRegionEntry, len: u64) -> u64 {
+        let free = entry.len.saturating_sub(len);
+        let beyond = self.random.chance(self.style.beyond);
+        let offset = match self.random.below(3) {
+            _ if beyond && self.random.chance(0.3) => 0_u64.wrapping_sub(1),
+            _ if beyond => free + 1,
+            0 => 0,
+            1 => free,
+            _ => self.random.below(free + 1),
+        };
+        entry.addr.wrapping_add(offset)
+    }
+
+    /// A length up to `most`, often a small one.
+    fn len(&mut self, most: u64) -> u32 {
+        let most = most.clamp(1, u32::MAX.into());
+        let some = match self.random.below(4) {
+            0 => most,
+            1 => 1 + self.random.below(most),
+            _ => 1 + self.random.below(most.min(40)),
+        };
+        some as u32
+    }
+
+    fn elements(&mut self) -> u16 {
+        if self.random.chance(0.1) { 16 } else { 1 + self.random.below(16) as u16 }
+    }
+
+    /// The granules of a region.
+    pub fn region(&mut self, kind: RegionType) -> Vec<u8> {
+        let entry = self.memory();
+        let lkey = entry.lkey;
+        let mut bytes = Vec::new();
+        let elements = self.elements();
+        let shape = RegionShape { elements, ..Default::default() };
+        let empty = self.random.chance(0.1);
+        match kind {
+            RegionType::Contiguous => {
+                let count = self.len(entry.len);
+                let addr = self.place(&entry, count.into());
+                bytes.extend(RegionHeader { addr, count, lkey }.to_bytes());
+            }
+            RegionType::Strided => {
+                let count = if empty { 0 } else { self.len(entry.len) };
+                let steps = u64::from(count.saturating_sub(1)).max(1);
+                let period = u64::from(self.len(((entry.len - 1) / steps).max(1)));
+                let wide = self.random.chance(self.style.beyond / 8.0);
+                let period = if wide { self.random.u64() | 1 } else { period };
+                let span = u128::from(count.saturating_sub(1)) * u128::from(period);
+                let free = entry.len.saturating_sub(span.min(1 << 63) as u64);
+                // The base may lie outside, as long as the extents do not.
+                let shift = self.random.below(1 + entry.addr.min(5000));
+                let addr = entry.addr - shift;
+                bytes.extend(RegionHeader { addr, count, lkey }.to_bytes());
+                bytes.extend(RegionShape { period, ..shape }.to_bytes());
+                for _ in 0..elements {
+                    let len = self.len(free);
+                    let offset = self.place(&entry, span as u64 + u64::from(len));
+                    let offset = offset.wrapping_sub(addr);
+                    bytes.extend(Element { offset, len, lkey: 0 }.to_bytes());
+                }
+            }
+            RegionType::Bitmapped => {
+                let count = if empty { 0 } else { self.len((8 * entry.len).min(1 << 20)) };
+                let addr = self.place(&entry, count.div_ceil(8).into());
+                bytes.extend(RegionHeader { addr, count, lkey }.to_bytes());
+                bytes.extend(shape.to_bytes());
+                for _ in 0..elements {
+                    let mut column = self.memory();
+                    while column.len < u64::from(count) {
+                        column = self.memory();
+                    }
+                    let len = self.len(column.len / u64::from(count).max(1));
+                    let offset = self.place(&column, u64::from(count) * u64::from(len));
+                    bytes.extend(Element { offset, len, lkey: column.lkey }.to_bytes());
+                }
+            }
+            RegionType::PointerMapped => {
+                let count = if empty || entry.len < 8 { 0 } else { self.len(entry.len / 8) };
+                let addr = self.place(&entry, u64::from(count) * 8);
+                let target = self.memory().lkey;
+                let target = if self.random.chance(0.1) { target ^ 1 << 20 } else { target };
+                bytes.extend(RegionHeader { addr, count, lkey }.to_bytes());
+                bytes.extend(RegionShape { target_lkey: target, ..shape }.to_bytes());
+                for _ in 0..elements {
+                    let offset = self.random.u64() >> self.random.below(64);
+                    let len = self.len(1 << 32);
+                    bytes.extend(Element { offset, len, lkey: 0 }.to_bytes());
+                }
+            }
+        }
+        bytes
+    }
+
+    /// An entry of a queue, made of whole blocks.
+    pub fn entry(&mut self, queue: u8, position: u32) -> Vec<u8> {
+        let shared = queue >= SHARED;
+        let dests = if shared { 1 + self.random.below(self.style.dests) } else { 1 };
+        let opcode = self.random.below(4) as u8;
+        let fits = |qp: &u8| {
+            let entry = &self.card.queue_pairs[usize::from(*qp)];
+            let sends = entry.state == 1 && !(opcode >= 2 && entry.transport == 2);
+            sends && !self.card.qp_errors.contains(qp)
+        };
+        let mut free: Vec<u8> = (0..=255).filter(fits).collect();
+        let mut bytes = vec![0; 32];
+        for _ in 0..dests {
+            let any = self.random.below(free.len() as u64) as usize;
+            let qp = if shared { free.swap_remove(any) } else { queue };
+            let regions = self.random.below(self.style.regions + 1) as u16;
+            let types = self.random.u64() & ((1 << (2 * regions)) - 1);
+            let head = Destination {
+                qp: qp.into(),
+                regions,
+                remote_addr: self.random.u64(),
+                rkey: self.random.u64() as u32,
+                types: types as u32,
+                ..Default::default()
+            };
+            bytes.extend(head.to_bytes());
+            for index in 0..usize::from(regions) {
+                let region = self.region(RegionType::of(types as u32, index));
+                bytes.extend(region);
+            }
+        }
+        let head = WqeHeader {
+            magic: WQE_MAGIC,
+            opcode,
+            flags: self.random.below(2) as u8,
+            destinations: dests as u16,
+            granules: (bytes.len() / GRANULE) as u32,
+            position,
+            wr_id: self.random.u64(),
+            rows_per_message: 1 + (self.random.u64() >> 33) as u32,
+            imm: self.random.u64() as u32,
+            ..Default::default()
+        };
+        head.encode(&mut bytes);
+        // Padding means nothing.
+        while !bytes.len().is_multiple_of(BLOCK) {
+            bytes.push(self.random.u64() as u8);
+        }
+        bytes
+    }
+
+    /// A batch of up to `most` entries.
+    pub fn batch(&mut self, queue: u8, most: u64) -> Batch {
+        let position = self.random.u64() as u32;
+        let mut bytes = Vec::new();
+        for _ in 0..1 + self.random.below(most) {
+            let here = position.wrapping_add((bytes.len() / BLOCK) as u32);
+            let entry = self.entry(queue, here);
+            bytes.extend(entry);
+        }
+        Batch { queue, position, bytes, unread: HashSet::new() }
+    }
+}

@@ -1,0 +1,335 @@
+//! The decoder in plain Rust, written from `docs/semantics.md` and `docs/architecture.md`.
+
+use drdma_abi::Layout;
+use drdma_abi::completion::Status;
+use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry, SendQueueEntry};
+use drdma_abi::roce::Transport;
+use drdma_abi::work_request::{
+    BLOCK, Destination, Element, GRANULE, MAX_WQE_GRANULES, Opcode, RegionHeader, RegionShape,
+    RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
+};
+use std::collections::HashSet;
+
+/// A lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lane {
+    pub base: u64,
+    pub step: u64,
+    pub len: u32,
+}
+
+/// What only a pointer-mapped set has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Records {
+    pub target_addr: u64,
+    pub target_len: u64,
+    pub low: u64,
+    pub high: u128,
+}
+
+/// A set with its lanes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Set {
+    pub kind: u8,
+    pub addr: u64,
+    pub count: u32,
+    pub row_bytes: u64,
+    pub beat_start: u16,
+    pub records: Option<Records>,
+    pub lanes: Vec<Lane>,
+}
+
+/// A destination with its sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dest {
+    pub qp: u8,
+    pub opcode: u8,
+    pub imm: u32,
+    pub remote_addr: u64,
+    pub rkey: u32,
+    pub transport: u8,
+    pub log_mtu: u8,
+    pub element_mask: bool,
+    pub rows_per_message: u32,
+    pub sets: Vec<Set>,
+}
+
+/// A request as it must come out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub queue: u8,
+    pub wr_id: u64,
+    pub status: u8,
+    pub bad_dest: u8,
+    /// The queue pair that is put in error.
+    pub qp_error: Option<u8>,
+    pub dests: Vec<Dest>,
+}
+
+/// Blocks of one doorbell.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    pub queue: u8,
+    pub position: u32,
+    pub bytes: Vec<u8>,
+    /// Blocks that could not be read.
+    pub unread: HashSet<usize>,
+}
+
+/// What the decoder knows.
+#[derive(Clone, Debug)]
+pub struct Card {
+    pub regions: Vec<MemoryRegionEntry>,
+    pub queue_pairs: Vec<QueuePairEntry>,
+    pub queues: Vec<SendQueueEntry>,
+    pub qp_errors: HashSet<u8>,
+    pub stopped: HashSet<u8>,
+}
+
+struct Failure {
+    status: Status,
+    dest: usize,
+    qp: Option<u32>,
+}
+
+const OPERATION: Status = Status::LocalQpOperationError;
+
+impl Card {
+    /// The requests of a batch.
+    pub fn decode(&mut self, batch: &Batch) -> Vec<Request> {
+        let (mut at, total) = (0, batch.bytes.len() / BLOCK);
+        let mut requests = Vec::new();
+        while at < total && !self.stopped.contains(&batch.queue) {
+            let head = WqeHeader::decode(&batch.bytes[at * BLOCK..]);
+            let mut request = Request {
+                queue: batch.queue,
+                wr_id: if batch.unread.contains(&at) { 0 } else { head.wr_id },
+                status: 0,
+                bad_dest: 0,
+                qp_error: None,
+                dests: Vec::new(),
+            };
+            match self.entry(batch, at, &head) {
+                Ok(dests) => request.dests = dests,
+                Err(failure) => {
+                    request.status = failure.status as u8;
+                    request.bad_dest = failure.dest as u8;
+                    request.qp_error = failure.qp.map(|qp| qp as u8);
+                    self.qp_errors.extend(request.qp_error);
+                    self.stopped.insert(batch.queue);
+                }
+            }
+            requests.push(request);
+            at += blocks(head.granules as usize);
+        }
+        requests
+    }
+
+    fn entry(&self, batch: &Batch, at: usize, head: &WqeHeader) -> Result<Vec<Dest>, Failure> {
+        let left = batch.bytes.len() / BLOCK - at;
+        let queue = &self.queues[usize::from(batch.queue)];
+        let most = if queue.shared == 1 { 64 } else { 1 };
+        let granules = head.granules as usize;
+        let good = !batch.unread.contains(&at)
+            && head.magic == WQE_MAGIC
+            && Opcode::from_code(head.opcode).is_some()
+            && head.flags & !flags::ELEMENT_MASK == 0
+            && (head.reserved, head.reserved2) == (0, 0)
+            && head.rows_per_message >= 1
+            && (1..=most).contains(&head.destinations)
+            && head.position == batch.position.wrapping_add(at as u32)
+            && (2..=MAX_WQE_GRANULES).contains(&granules)
+            && blocks(granules) <= left;
+        if !good {
+            return Err(Failure { status: OPERATION, dest: 0, qp: None });
+        }
+        let mut reader = Reader { batch, next: at * 4 + 2, end: at * 4 + granules };
+        let mut seen = HashSet::new();
+        let mut dests = Vec::new();
+        for dest in 0..usize::from(head.destinations) {
+            let fail = |status| Failure { status, dest, qp: None };
+            let mut bytes = [0; 32];
+            for half in bytes.chunks_exact_mut(GRANULE) {
+                half.copy_from_slice(&reader.take().map_err(|stop| stop.failure(dest, None))?);
+            }
+            let d = Destination::decode(&bytes);
+            let unused = if d.regions < 16 { d.types >> (2 * d.regions) } else { 0 };
+            let owner = (queue.shared != 1).then_some(queue.qp);
+            let good = (d.reserved, d.reserved2) == (0, 0)
+                && d.regions <= 16
+                && unused == 0
+                && d.qp < 256
+                && owner.is_none_or(|owner| owner == d.qp)
+                && seen.insert(d.qp);
+            if !good {
+                return Err(fail(OPERATION));
+            }
+            if self.qp_errors.contains(&(d.qp as u8)) {
+                return Err(fail(Status::WrFlushError));
+            }
+            let qp = &self.queue_pairs[d.qp as usize];
+            let opcode = Opcode::from_code(head.opcode).expect("checked");
+            if qp.state != 1 || (opcode.is_write() && qp.transport == Transport::Ud as u8) {
+                return Err(fail(OPERATION));
+            }
+            let mut sets = Vec::new();
+            for index in 0..usize::from(d.regions) {
+                let kind = RegionType::of(d.types, index);
+                let (set, ranges) = self
+                    .region(&mut reader, kind)
+                    .map_err(|stop| stop.failure(dest, Some(d.qp)))?;
+                if !ranges.iter().all(|range| self.covers(range)) {
+                    let status = Status::LocalProtectionError;
+                    return Err(Failure { status, dest, qp: Some(d.qp) });
+                }
+                sets.push(set);
+            }
+            dests.push(Dest {
+                qp: d.qp as u8,
+                opcode: head.opcode,
+                imm: head.imm,
+                remote_addr: d.remote_addr,
+                rkey: d.rkey,
+                transport: qp.transport,
+                log_mtu: qp.log_mtu,
+                element_mask: head.flags == flags::ELEMENT_MASK,
+                rows_per_message: head.rows_per_message,
+                sets,
+            });
+            if dest + 1 == usize::from(head.destinations) && reader.next != reader.end {
+                return Err(Failure { status: OPERATION, dest, qp: Some(d.qp) });
+            }
+        }
+        Ok(dests)
+    }
+
+    fn region(&self, reader: &mut Reader, kind: RegionType) -> Result<(Set, Vec<Range>), Stop> {
+        let header = RegionHeader::decode(&reader.take()?);
+        let (addr, count, lkey) = (header.addr, header.count, header.lkey);
+        let mut set = Set { kind: kind as u8, addr, count, ..Set::default() };
+        let mut ranges = Vec::new();
+        let mut add = |lkey, start: u128, len: u128| ranges.push(Range { lkey, start, len });
+        if kind == RegionType::Contiguous {
+            if count == 0 {
+                return Err(Stop::Shape);
+            }
+            add(lkey, addr.into(), count.into());
+            set.count = 1;
+            set.lanes.push(Lane { base: addr, step: 0, len: count });
+        } else {
+            let shape = RegionShape::decode(&reader.take()?);
+            let strided = kind == RegionType::Strided;
+            let good = (1..=16).contains(&shape.elements)
+                && shape.reserved == 0
+                && (shape.period != 0) == strided
+                && (shape.target_lkey == 0 || kind == RegionType::PointerMapped);
+            if !good {
+                return Err(Stop::Shape);
+            }
+            match kind {
+                RegionType::Bitmapped => add(lkey, addr.into(), count.div_ceil(8).into()),
+                RegionType::PointerMapped => add(lkey, addr.into(), u128::from(count) * 8),
+                _ => {}
+            }
+            let (mut low, mut high) = (u64::MAX, 0);
+            for _ in 0..shape.elements {
+                let element = Element::decode(&reader.take()?);
+                let (offset, len) = (element.offset, element.len);
+                if len == 0 || (element.lkey != 0 && kind != RegionType::Bitmapped) {
+                    return Err(Stop::Shape);
+                }
+                low = low.min(offset);
+                high = high.max(u128::from(offset) + u128::from(len));
+                let (base, step) = match kind {
+                    RegionType::Bitmapped => (offset, len.into()),
+                    RegionType::PointerMapped => (offset, 0),
+                    _ => (addr.wrapping_add(offset), shape.period),
+                };
+                set.lanes.push(Lane { base, step, len });
+                match kind {
+                    RegionType::Bitmapped => {
+                        let bytes = u128::from(count) * u128::from(len);
+                        add(element.lkey, offset.into(), bytes);
+                    }
+                    RegionType::Strided => {
+                        let periods = u128::from(count.saturating_sub(1));
+                        let bytes = periods * u128::from(shape.period) + u128::from(len);
+                        add(lkey, u128::from(addr) + u128::from(offset), bytes);
+                    }
+                    _ => {}
+                }
+            }
+            if kind == RegionType::PointerMapped {
+                let target = self.named(shape.target_lkey);
+                let (target_addr, target_len) = target.map_or((0, 0), |r| (r.addr, r.len));
+                set.records = Some(Records { target_addr, target_len, low, high });
+            }
+            if count == 0 {
+                ranges.clear();
+            }
+        }
+        let mut fill = u64::MAX;
+        for (lane, Lane { len, .. }) in set.lanes.iter().enumerate() {
+            set.row_bytes += u64::from(*len);
+            fill = fill.saturating_add(u64::from(*len));
+            if fill > 64 {
+                set.beat_start |= 1 << lane;
+                fill = u64::from(*len);
+            }
+        }
+        Ok((set, ranges))
+    }
+
+    fn named(&self, lkey: u32) -> Option<&MemoryRegionEntry> {
+        let entry = &self.regions[lkey as usize % 1024];
+        (entry.valid == 1 && entry.lkey == lkey).then_some(entry)
+    }
+
+    fn covers(&self, range: &Range) -> bool {
+        self.named(range.lkey).is_some_and(|entry| {
+            let first = u128::from(entry.addr);
+            range.start >= first && range.start + range.len <= first + u128::from(entry.len)
+        })
+    }
+}
+
+struct Range {
+    lkey: u32,
+    start: u128,
+    len: u128,
+}
+
+/// Why a region or a destination cannot be read on.
+enum Stop {
+    Shape,
+    Unread,
+}
+
+impl Stop {
+    fn failure(self, dest: usize, qp: Option<u32>) -> Failure {
+        match self {
+            Self::Shape => Failure { status: OPERATION, dest, qp },
+            Self::Unread => Failure { status: OPERATION, dest: 0, qp: None },
+        }
+    }
+}
+
+struct Reader<'a> {
+    batch: &'a Batch,
+    next: usize,
+    end: usize,
+}
+
+impl Reader<'_> {
+    fn take(&mut self) -> Result<[u8; GRANULE], Stop> {
+        if self.next == self.end {
+            return Err(Stop::Shape);
+        }
+        if self.batch.unread.contains(&(self.next / 4)) {
+            return Err(Stop::Unread);
+        }
+        self.next += 1;
+        let bytes = &self.batch.bytes[(self.next - 1) * GRANULE..][..GRANULE];
+        Ok(bytes.try_into().expect("a granule"))
+    }
+}

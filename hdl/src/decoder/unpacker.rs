@@ -1,0 +1,157 @@
+//! Blocks of a work queue, taken apart into granules.
+
+use drdma_abi::work_request::{BLOCK, GRANULE};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Turns a stream of 64 B blocks into a stream of 16 B granules.
+///
+/// Latency 2 cycles; one granule a cycle. [`take`](Self::take) asks for the next granule,
+/// [`skip`](Self::skip) for the first one of the next block; both count only while a granule is
+/// offered. `wqe_ready` depends on both of them, which must not depend on anybody's ready.
+///
+/// # Inputs
+/// `clk`, `rst`, the stream `wqe`, `take`, `skip`.
+///
+/// # Outputs
+/// `wqe_ready`, `granule_*`.
+#[derive(LogicBlock, Default)]
+pub struct Unpacker {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    /// A block is offered.
+    pub wqe_valid: Signal<In, Bit>,
+    /// The block is taken.
+    pub wqe_ready: Signal<Out, Bit>,
+    /// The block.
+    pub wqe_data: Signal<In, Bits<512>>,
+    /// The queue that it comes from.
+    pub wqe_queue: Signal<In, Bits<8>>,
+    /// Its position in the ring.
+    pub wqe_position: Signal<In, Bits<32>>,
+    /// Blocks of its batch from this one on.
+    pub wqe_remaining: Signal<In, Bits<17>>,
+    /// It could not be read.
+    pub wqe_error: Signal<In, Bit>,
+
+    /// A granule is offered.
+    pub granule_valid: Signal<Out, Bit>,
+    /// The granule.
+    pub granule_data: Signal<Out, Bits<128>>,
+    /// It is its block's first one.
+    pub granule_first: Signal<Out, Bit>,
+    /// It is its block's last one.
+    pub granule_last: Signal<Out, Bit>,
+    /// Of its block.
+    pub granule_queue: Signal<Out, Bits<8>>,
+    /// Of its block.
+    pub granule_position: Signal<Out, Bits<32>>,
+    /// Of its block.
+    pub granule_remaining: Signal<Out, Bits<17>>,
+    /// Of its block.
+    pub granule_error: Signal<Out, Bit>,
+    /// The granule is taken.
+    pub take: Signal<In, Bit>,
+    /// The granule and the rest of its block are dropped.
+    pub skip: Signal<In, Bit>,
+
+    block_valid: DFF<Bit>,
+    block: DFF<Bits<512>>,
+    block_index: DFF<Bits<2>>,
+    block_queue: DFF<Bits<8>>,
+    block_position: DFF<Bits<32>>,
+    block_remaining: DFF<Bits<17>>,
+    block_error: DFF<Bit>,
+
+    valid: DFF<Bit>,
+    data: DFF<Bits<128>>,
+    index: DFF<Bits<2>>,
+    queue: DFF<Bits<8>>,
+    position: DFF<Bits<32>>,
+    remaining: DFF<Bits<17>>,
+    error: DFF<Bit>,
+
+    /// The granule register is free at the end of this cycle.
+    free: Signal<Local, Bit>,
+    /// The rest of the block register is dropped.
+    drop_block: Signal<Local, Bit>,
+    /// A granule moves from the block register to the granule register.
+    advance: Signal<Local, Bit>,
+    /// The block register is free at the end of this cycle.
+    block_free: Signal<Local, Bit>,
+}
+
+const _: () = assert!(BLOCK == 64 && GRANULE == 16, "a block is four granules of 128 bits");
+
+impl Logic for Unpacker {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            block_valid,
+            block,
+            block_index,
+            block_queue,
+            block_position,
+            block_remaining,
+            block_error,
+            valid,
+            data,
+            index,
+            queue,
+            position,
+            remaining,
+            error
+        );
+        self.free.next = !self.valid.q.val() || self.take.val() || self.skip.val();
+        // Behind the granule that is skipped, the block register holds the rest of its block,
+        // unless that granule was the last one.
+        self.drop_block.next = self.valid.q.val() && self.skip.val() && (self.index.q.val() != 3);
+        self.advance.next = self.block_valid.q.val() && self.free.val() && !self.drop_block.val();
+        self.block_free.next = !self.block_valid.q.val()
+            || self.drop_block.val()
+            || (self.advance.val() && (self.block_index.q.val() == 3));
+        self.wqe_ready.next = self.block_free.val();
+
+        if self.block_free.val() {
+            self.block_valid.d.next = self.wqe_valid.val();
+            self.block_index.d.next = 0.into();
+            self.block.d.next = self.wqe_data.val();
+            self.block_queue.d.next = self.wqe_queue.val();
+            self.block_position.d.next = self.wqe_position.val();
+            self.block_remaining.d.next = self.wqe_remaining.val();
+            self.block_error.d.next = self.wqe_error.val();
+        } else if self.advance.val() {
+            self.block_index.d.next = self.block_index.q.val() + 1;
+        }
+        if self.free.val() {
+            self.valid.d.next = self.advance.val();
+        }
+        if self.advance.val() {
+            self.data.d.next =
+                self.block.q.val().get_bits::<128>(self.block_index.q.val().index() * 128);
+            self.index.d.next = self.block_index.q.val();
+            self.queue.d.next = self.block_queue.q.val();
+            self.position.d.next = self.block_position.q.val();
+            self.remaining.d.next = self.block_remaining.q.val();
+            self.error.d.next = self.block_error.q.val();
+        }
+        if self.rst.val() {
+            self.block_valid.d.next = false;
+            self.valid.d.next = false;
+        }
+
+        self.granule_valid.next = self.valid.q.val();
+        self.granule_data.next = self.data.q.val();
+        self.granule_first.next = self.index.q.val() == 0;
+        self.granule_last.next = self.index.q.val() == 3;
+        self.granule_queue.next = self.queue.q.val();
+        self.granule_position.next = self.position.q.val();
+        self.granule_remaining.next = self.remaining.q.val();
+        self.granule_error.next = self.error.q.val();
+    }
+}

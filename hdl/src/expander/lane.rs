@@ -1,0 +1,125 @@
+//! One of the sixteen lanes.
+
+use crate::primitive::{LowProduct, Ram};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Cycles of the multiplication.
+const STAGES: usize = 5;
+
+/// Keeps one lane of every set, and makes its address: base + row * step + shift, modulo 2^64.
+///
+/// Fully pipelined, without back-pressure. `len` belongs to the `set_read` of 2 cycles before;
+/// `row` and `shift` are given with it; `addr` follows them after 6 cycles.
+///
+/// # Inputs
+/// `write*` (a lane is written), `set_read`, `row`, `shift`.
+///
+/// # Outputs
+/// `len` (its low 7 bits: a longer lane is cut), `addr`.
+#[derive(LogicBlock)]
+pub struct Lane {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// The lane of a set is written.
+    pub write: Signal<In, Bit>,
+    /// The set.
+    pub write_set: Signal<In, Bits<11>>,
+    /// Address of row 0.
+    pub write_base: Signal<In, Bits<64>>,
+    /// Bytes from a row to the next.
+    pub write_step: Signal<In, Bits<64>>,
+    /// Bytes, their low 7 bits.
+    pub write_len: Signal<In, Bits<7>>,
+    /// The set of a token.
+    pub set_read: Signal<In, Bits<11>>,
+    /// The token's row, 2 cycles later.
+    pub row: Signal<In, Bits<32>>,
+    /// What is added, 2 cycles later.
+    pub shift: Signal<In, Bits<64>>,
+    /// The lane's bytes, 2 cycles later.
+    pub len: Signal<Out, Bits<7>>,
+    /// The address, 8 cycles later.
+    pub addr: Signal<Out, Bits<64>>,
+
+    bases: Ram<64, 1, 11>,
+    steps: Ram<64, 1, 11>,
+    lens: Ram<7, 1, 11>,
+    base: DFF<Bits<64>>,
+    step: DFF<Bits<64>>,
+    bytes: DFF<Bits<7>>,
+    multiplier: LowProduct<64, 32>,
+    starts: [DFF<Bits<64>>; STAGES],
+    sum: DFF<Bits<64>>,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            write: Signal::default(),
+            write_set: Signal::default(),
+            write_base: Signal::default(),
+            write_step: Signal::default(),
+            write_len: Signal::default(),
+            set_read: Signal::default(),
+            row: Signal::default(),
+            shift: Signal::default(),
+            len: Signal::default(),
+            addr: Signal::default(),
+            bases: Ram::default(),
+            steps: Ram::default(),
+            lens: Ram::default(),
+            base: DFF::default(),
+            step: DFF::default(),
+            bytes: DFF::default(),
+            multiplier: LowProduct::new(STAGES),
+            starts: Default::default(),
+            sum: DFF::default(),
+        }
+    }
+}
+
+impl Logic for Lane {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, base, step, bytes, sum);
+        for k in 0..5 {
+            self.starts[k].clock.next = self.clk.val();
+        }
+
+        self.bases.clk.next = self.clk.val();
+        self.bases.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
+        self.bases.write_address.next = self.write_set.val();
+        self.bases.write_data.next = self.write_base.val();
+        self.bases.read_enable.next = true;
+        self.bases.read_address.next = self.set_read.val();
+        self.steps.clk.next = self.clk.val();
+        self.steps.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
+        self.steps.write_address.next = self.write_set.val();
+        self.steps.write_data.next = self.write_step.val();
+        self.steps.read_enable.next = true;
+        self.steps.read_address.next = self.set_read.val();
+        self.lens.clk.next = self.clk.val();
+        self.lens.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
+        self.lens.write_address.next = self.write_set.val();
+        self.lens.write_data.next = self.write_len.val();
+        self.lens.read_enable.next = true;
+        self.lens.read_address.next = self.set_read.val();
+
+        self.base.d.next = self.bases.read_data.val();
+        self.step.d.next = self.steps.read_data.val();
+        self.bytes.d.next = self.lens.read_data.val();
+        self.len.next = self.bytes.q.val();
+
+        self.multiplier.clk.next = self.clk.val();
+        self.multiplier.a.next = self.step.q.val();
+        self.multiplier.b.next = self.row.val();
+        self.starts[0].d.next = self.base.q.val() + self.shift.val();
+        for k in 1..5 {
+            self.starts[k].d.next = self.starts[k - 1].q.val();
+        }
+        self.sum.d.next = self.starts[4].q.val() + self.multiplier.product.val();
+        self.addr.next = self.sum.q.val();
+    }
+}

@@ -1,0 +1,499 @@
+//! Turns row tokens into address beats: where the bytes of a row lie.
+//!
+//! The expander stands between the sequencer and the placer. It knows each lane set's lanes
+//! {base, step, len} from the decoder; lane `j` of row `i` lies at `base + i * step + pointer`,
+//! a piece of a cut lane `offset` further.
+//!
+//! Throughput: one token a cycle. Latency: 10 cycles. The pipeline never stops: a token is
+//! taken when the FIFO at its end, 32 beats deep, has room for everything on the way, so that
+//! `token_ready` comes from a register. A lane write is seen by tokens that come a cycle later.
+
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+mod lane;
+#[cfg(test)]
+mod tests;
+
+use crate::primitive::{Fifo, Flatten, Pack, Restore};
+use array_init::array_init;
+use lane::Lane;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// What a beat carries beside its fragments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Side {
+    /// Bytes of the beat.
+    pub bytes: Bits<7>,
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Last beat of a unit.
+    pub unit_end: Bit,
+    /// Last beat of a message.
+    pub message_end: Bit,
+    /// First beat of a message.
+    pub message_start: Bit,
+    /// Bytes of the message, where they are needed.
+    pub message_bytes: Bits<32>,
+    /// First beat of a chunk.
+    pub chunk_start: Bit,
+    /// Estimate of the blocks that the chunk needs.
+    pub chunk_blocks: Bits<8>,
+    /// The request ends.
+    pub request_end: Bit,
+    /// Last beat of the destination.
+    pub dest_end: Bit,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+}
+
+/// Bits of a [`Side`].
+const SIDE_BITS: usize = 86;
+
+/// The block: see the module's head.
+///
+/// # Inputs
+/// `token` stream, `lane_write`, `beat_ready`.
+///
+/// # Outputs
+/// `token_ready`; `beat` stream: the token's side band, `addr`, `len` and `pos` of 16 lanes.
+#[derive(LogicBlock)]
+pub struct Expander {
+    // Clock and reset.
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    // The decoder's lanes.
+    /// A lane is written.
+    pub lane_write_valid: Signal<In, Bit>,
+    /// Its set.
+    pub lane_write_set: Signal<In, Bits<11>>,
+    /// The lane.
+    pub lane_write_lane: Signal<In, Bits<4>>,
+    /// Address of row 0.
+    pub lane_write_base: Signal<In, Bits<64>>,
+    /// Bytes from a row to the next.
+    pub lane_write_step: Signal<In, Bits<64>>,
+    /// Bytes.
+    pub lane_write_len: Signal<In, Bits<32>>,
+    // Tokens.
+    /// A token is offered.
+    pub token_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub token_ready: Signal<Out, Bit>,
+    /// Lane set.
+    pub token_set: Signal<In, Bits<11>>,
+    /// First lane.
+    pub token_first: Signal<In, Bits<4>>,
+    /// Last lane.
+    pub token_last: Signal<In, Bits<4>>,
+    /// One lane, cut: `offset` and `bytes` say which part.
+    pub token_piece: Signal<In, Bit>,
+    /// Where the piece starts.
+    pub token_offset: Signal<In, Bits<32>>,
+    /// Bytes of the beat.
+    pub token_bytes: Signal<In, Bits<7>>,
+    /// Row.
+    pub token_row: Signal<In, Bits<32>>,
+    /// Pointer.
+    pub token_pointer: Signal<In, Bits<64>>,
+    /// Destination.
+    pub token_dest: Signal<In, Bits<10>>,
+    /// Request.
+    pub token_slot: Signal<In, Bits<8>>,
+    /// Last beat of a unit.
+    pub token_unit_end: Signal<In, Bit>,
+    /// Last beat of a message.
+    pub token_message_end: Signal<In, Bit>,
+    /// First beat of a message.
+    pub token_message_start: Signal<In, Bit>,
+    /// Bytes of the message, where they are needed.
+    pub token_message_bytes: Signal<In, Bits<32>>,
+    /// First beat of a chunk.
+    pub token_chunk_start: Signal<In, Bit>,
+    /// Estimate of the blocks that the chunk needs.
+    pub token_chunk_blocks: Signal<In, Bits<8>>,
+    /// The request ends.
+    pub token_request_end: Signal<In, Bit>,
+    /// Last beat of the destination.
+    pub token_dest_end: Signal<In, Bit>,
+    /// The request's status.
+    pub token_status: Signal<In, Bits<8>>,
+    /// The destination that failed.
+    pub token_bad_dest: Signal<In, Bits<7>>,
+    // Beats.
+    /// A beat is offered.
+    pub beat_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub beat_ready: Signal<In, Bit>,
+    /// Bytes of the beat.
+    pub beat_bytes: Signal<Out, Bits<7>>,
+    /// Destination.
+    pub beat_dest: Signal<Out, Bits<10>>,
+    /// Request.
+    pub beat_slot: Signal<Out, Bits<8>>,
+    /// Last beat of a unit.
+    pub beat_unit_end: Signal<Out, Bit>,
+    /// Last beat of a message.
+    pub beat_message_end: Signal<Out, Bit>,
+    /// First beat of a message.
+    pub beat_message_start: Signal<Out, Bit>,
+    /// Bytes of the message, where they are needed.
+    pub beat_message_bytes: Signal<Out, Bits<32>>,
+    /// First beat of a chunk.
+    pub beat_chunk_start: Signal<Out, Bit>,
+    /// Estimate of the blocks that the chunk needs.
+    pub beat_chunk_blocks: Signal<Out, Bits<8>>,
+    /// The request ends.
+    pub beat_request_end: Signal<Out, Bit>,
+    /// Last beat of the destination.
+    pub beat_dest_end: Signal<Out, Bit>,
+    /// The request's status.
+    pub beat_status: Signal<Out, Bits<8>>,
+    /// The destination that failed.
+    pub beat_bad_dest: Signal<Out, Bits<7>>,
+    /// Addresses of 16 fragments.
+    pub beat_addr: Signal<Out, Bits<1024>>,
+    /// Their bytes; 0: the lane is not used.
+    pub beat_len: Signal<Out, Bits<112>>,
+    /// Their places in the beat's payload.
+    pub beat_pos: Signal<Out, Bits<96>>,
+    on_way: DFF<Bits<6>>,
+    has_room: DFF<Bit>,
+    take: Signal<Local, Bit>,
+    give: Signal<Local, Bit>,
+    // The token, 1 and 2 cycles later.
+    first: DFF<Bits<4>>,
+    last: DFF<Bits<4>>,
+    piece: DFF<Bit>,
+    bytes: DFF<Bits<7>>,
+    row: DFF<Bits<32>>,
+    pointer: DFF<Bits<64>>,
+    offset: DFF<Bits<32>>,
+    first_2: DFF<Bits<4>>,
+    last_2: DFF<Bits<4>>,
+    piece_2: DFF<Bit>,
+    bytes_2: DFF<Bits<7>>,
+    row_2: DFF<Bits<32>>,
+    // Pointer and offset.
+    shift: DFF<Bits<64>>,
+    // The side band, 1 to 8 cycles later.
+    side: Signal<Local, Side>,
+    side_in: Flatten<Side, SIDE_BITS>,
+    valid: [DFF<Bit>; 8],
+    sides: [DFF<Bits<SIDE_BITS>>; 8],
+    // Lanes: lengths after 3 cycles, addresses after 8.
+    lanes: [Lane; 16],
+    used: Signal<Local, Bits<16>>,
+    ones: Constant<Bits<16>>,
+    len: [DFF<Bits<7>>; 16],
+    // Sums of 2 and 4 lanes, and of all lanes up to one.
+    pairs: [Signal<Local, Bits<6>>; 15],
+    fours: [DFF<Bits<6>>; 15],
+    eights: [Signal<Local, Bits<6>>; 15],
+    sums: [Signal<Local, Bits<6>>; 15],
+    len_pack: Pack<16, 7, 112>,
+    pos_pack: Pack<16, 6, 96>,
+    addr_pack: Pack<16, 64, 1024>,
+    lens: [DFF<Bits<112>>; 5],
+    poss: [DFF<Bits<96>>; 4],
+    // Beats that wait for the placer.
+    side_fifo: Fifo<SIDE_BITS, 5, 6>,
+    addr_fifo: Fifo<1024, 5, 6>,
+    len_fifo: Fifo<112, 5, 6>,
+    pos_fifo: Fifo<96, 5, 6>,
+    side_out: Restore<Side, SIDE_BITS>,
+}
+
+impl Default for Expander {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            lane_write_valid: Signal::default(),
+            lane_write_set: Signal::default(),
+            lane_write_lane: Signal::default(),
+            lane_write_base: Signal::default(),
+            lane_write_step: Signal::default(),
+            lane_write_len: Signal::default(),
+            token_valid: Signal::default(),
+            token_ready: Signal::default(),
+            token_set: Signal::default(),
+            token_first: Signal::default(),
+            token_last: Signal::default(),
+            token_piece: Signal::default(),
+            token_offset: Signal::default(),
+            token_bytes: Signal::default(),
+            token_row: Signal::default(),
+            token_pointer: Signal::default(),
+            token_dest: Signal::default(),
+            token_slot: Signal::default(),
+            token_unit_end: Signal::default(),
+            token_message_end: Signal::default(),
+            token_message_start: Signal::default(),
+            token_message_bytes: Signal::default(),
+            token_chunk_start: Signal::default(),
+            token_chunk_blocks: Signal::default(),
+            token_request_end: Signal::default(),
+            token_dest_end: Signal::default(),
+            token_status: Signal::default(),
+            token_bad_dest: Signal::default(),
+            beat_valid: Signal::default(),
+            beat_ready: Signal::default(),
+            beat_bytes: Signal::default(),
+            beat_dest: Signal::default(),
+            beat_slot: Signal::default(),
+            beat_unit_end: Signal::default(),
+            beat_message_end: Signal::default(),
+            beat_message_start: Signal::default(),
+            beat_message_bytes: Signal::default(),
+            beat_chunk_start: Signal::default(),
+            beat_chunk_blocks: Signal::default(),
+            beat_request_end: Signal::default(),
+            beat_dest_end: Signal::default(),
+            beat_status: Signal::default(),
+            beat_bad_dest: Signal::default(),
+            beat_addr: Signal::default(),
+            beat_len: Signal::default(),
+            beat_pos: Signal::default(),
+            on_way: Default::default(),
+            has_room: Default::default(),
+            take: Default::default(),
+            give: Default::default(),
+            first: Default::default(),
+            last: Default::default(),
+            piece: Default::default(),
+            bytes: Default::default(),
+            row: Default::default(),
+            pointer: Default::default(),
+            offset: Default::default(),
+            first_2: Default::default(),
+            last_2: Default::default(),
+            piece_2: Default::default(),
+            bytes_2: Default::default(),
+            row_2: Default::default(),
+            shift: Default::default(),
+            side: Default::default(),
+            side_in: Default::default(),
+            valid: array_init(|_| Default::default()),
+            sides: array_init(|_| Default::default()),
+            lanes: array_init(|_| Default::default()),
+            used: Default::default(),
+            ones: Constant::new(0xffff.into()),
+            len: array_init(|_| Default::default()),
+            pairs: array_init(|_| Default::default()),
+            fours: array_init(|_| Default::default()),
+            eights: array_init(|_| Default::default()),
+            sums: array_init(|_| Default::default()),
+            len_pack: Default::default(),
+            pos_pack: Default::default(),
+            addr_pack: Default::default(),
+            lens: array_init(|_| Default::default()),
+            poss: array_init(|_| Default::default()),
+            side_fifo: Default::default(),
+            addr_fifo: Default::default(),
+            len_fifo: Default::default(),
+            pos_fifo: Default::default(),
+            side_out: Default::default(),
+        }
+    }
+}
+
+impl Logic for Expander {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self, clk, on_way, has_room, first, last, piece, bytes, row, pointer, offset, first_2,
+            last_2, piece_2, bytes_2, row_2, shift
+        );
+        for k in 0..8 {
+            self.valid[k].clock.next = self.clk.val();
+            self.sides[k].clock.next = self.clk.val();
+        }
+        for k in 0..16 {
+            self.len[k].clock.next = self.clk.val();
+        }
+        for k in 0..5 {
+            self.lens[k].clock.next = self.clk.val();
+        }
+        for k in 0..4 {
+            self.poss[k].clock.next = self.clk.val();
+        }
+
+        for k in 0..15 {
+            self.fours[k].clock.next = self.clk.val();
+        }
+
+        // A token is taken when there is room for its beat at the end.
+        self.token_ready.next = self.has_room.q.val();
+        self.take.next = self.token_valid.val() && self.has_room.q.val();
+        self.give.next = self.side_fifo.out_valid.val() && self.beat_ready.val();
+        if self.take.val() && !self.give.val() {
+            self.on_way.d.next = self.on_way.q.val() + 1;
+        } else if !self.take.val() && self.give.val() {
+            self.on_way.d.next = self.on_way.q.val() - 1;
+        }
+        self.has_room.d.next = self.on_way.d.val() < 32;
+
+        // The side band.
+        self.side.next.bytes = self.token_bytes.val();
+        self.side.next.dest = self.token_dest.val();
+        self.side.next.slot = self.token_slot.val();
+        self.side.next.unit_end = self.token_unit_end.val();
+        self.side.next.message_end = self.token_message_end.val();
+        self.side.next.message_start = self.token_message_start.val();
+        self.side.next.message_bytes = self.token_message_bytes.val();
+        self.side.next.chunk_start = self.token_chunk_start.val();
+        self.side.next.chunk_blocks = self.token_chunk_blocks.val();
+        self.side.next.request_end = self.token_request_end.val();
+        self.side.next.dest_end = self.token_dest_end.val();
+        self.side.next.status = self.token_status.val();
+        self.side.next.bad_dest = self.token_bad_dest.val();
+        self.side_in.record.next = self.side.val();
+        self.valid[0].d.next = self.take.val();
+        self.sides[0].d.next = self.side_in.bits.val();
+        for k in 1..8 {
+            self.valid[k].d.next = self.valid[k - 1].q.val();
+            self.sides[k].d.next = self.sides[k - 1].q.val();
+        }
+
+        // While the lanes are read.
+        self.first.d.next = self.token_first.val();
+        self.last.d.next = self.token_last.val();
+        self.piece.d.next = self.token_piece.val();
+        self.bytes.d.next = self.token_bytes.val();
+        self.row.d.next = self.token_row.val();
+        self.pointer.d.next = self.token_pointer.val();
+        self.offset.d.next = 0.into();
+        if self.token_piece.val() {
+            self.offset.d.next = self.token_offset.val();
+        }
+        self.first_2.d.next = self.first.q.val();
+        self.last_2.d.next = self.last.q.val();
+        self.piece_2.d.next = self.piece.q.val();
+        self.bytes_2.d.next = self.bytes.q.val();
+        self.row_2.d.next = self.row.q.val();
+        self.shift.d.next = self.pointer.q.val() + bit_cast::<64, 32>(self.offset.q.val());
+
+        // Lanes.
+        self.used.next = self.ones.val() << self.first_2.q.val();
+        self.used.next = self.used.val() & (self.ones.val() >> (self.last_2.q.val() ^ 15));
+        if self.bytes_2.q.val() == 0 {
+            self.used.next = 0.into();
+        }
+        for k in 0..16 {
+            self.lanes[k].clk.next = self.clk.val();
+            self.lanes[k].write.next =
+                self.lane_write_valid.val() && (self.lane_write_lane.val() == k.to_bits());
+            self.lanes[k].write_set.next = self.lane_write_set.val();
+            self.lanes[k].write_base.next = self.lane_write_base.val();
+            self.lanes[k].write_step.next = self.lane_write_step.val();
+            self.lanes[k].write_len.next = self.lane_write_len.val().get_bits::<7>(0);
+            self.lanes[k].set_read.next = self.token_set.val();
+            self.lanes[k].row.next = self.row_2.q.val();
+            self.lanes[k].shift.next = self.shift.q.val();
+            self.len[k].d.next = 0.into();
+            if self.used.val().get_bit(k) {
+                self.len[k].d.next = self.lanes[k].len.val();
+                if self.piece_2.q.val() {
+                    self.len[k].d.next = self.bytes_2.q.val();
+                }
+            }
+        }
+
+        // Positions: sums of the lengths before.
+        self.pairs[0].next = self.len[0].q.val().get_bits::<6>(0);
+        for k in 1..15 {
+            self.pairs[k].next =
+                self.len[k].q.val().get_bits::<6>(0) + self.len[k - 1].q.val().get_bits::<6>(0);
+        }
+        for k in 0..2 {
+            self.fours[k].d.next = self.pairs[k].val();
+        }
+        for k in 2..15 {
+            self.fours[k].d.next = self.pairs[k].val() + self.pairs[k - 2].val();
+        }
+        for k in 0..4 {
+            self.eights[k].next = self.fours[k].q.val();
+        }
+        for k in 4..15 {
+            self.eights[k].next = self.fours[k].q.val() + self.fours[k - 4].q.val();
+        }
+        for k in 0..8 {
+            self.sums[k].next = self.eights[k].val();
+        }
+        for k in 8..15 {
+            self.sums[k].next = self.eights[k].val() + self.eights[k - 8].val();
+        }
+        self.pos_pack.parts[0].next = 0.into();
+        for k in 1..16 {
+            self.pos_pack.parts[k].next = self.sums[k - 1].val();
+        }
+        for k in 0..16 {
+            self.len_pack.parts[k].next = self.len[k].q.val();
+            self.addr_pack.parts[k].next = self.lanes[k].addr.val();
+        }
+        self.lens[0].d.next = self.len_pack.whole.val();
+        for k in 1..5 {
+            self.lens[k].d.next = self.lens[k - 1].q.val();
+        }
+        self.poss[0].d.next = self.pos_pack.whole.val();
+        for k in 1..4 {
+            self.poss[k].d.next = self.poss[k - 1].q.val();
+        }
+
+        // The end: four FIFOs that move as one.
+        self.side_fifo.clk.next = self.clk.val();
+        self.side_fifo.rst.next = self.rst.val();
+        self.side_fifo.in_valid.next = self.valid[7].q.val();
+        self.side_fifo.out_ready.next = self.beat_ready.val();
+        self.addr_fifo.clk.next = self.clk.val();
+        self.addr_fifo.rst.next = self.rst.val();
+        self.addr_fifo.in_valid.next = self.valid[7].q.val();
+        self.addr_fifo.out_ready.next = self.beat_ready.val();
+        self.len_fifo.clk.next = self.clk.val();
+        self.len_fifo.rst.next = self.rst.val();
+        self.len_fifo.in_valid.next = self.valid[7].q.val();
+        self.len_fifo.out_ready.next = self.beat_ready.val();
+        self.pos_fifo.clk.next = self.clk.val();
+        self.pos_fifo.rst.next = self.rst.val();
+        self.pos_fifo.in_valid.next = self.valid[7].q.val();
+        self.pos_fifo.out_ready.next = self.beat_ready.val();
+        self.side_fifo.in_data.next = self.sides[7].q.val();
+        self.addr_fifo.in_data.next = self.addr_pack.whole.val();
+        self.len_fifo.in_data.next = self.lens[4].q.val();
+        self.pos_fifo.in_data.next = self.poss[3].q.val();
+        self.beat_valid.next = self.side_fifo.out_valid.val();
+        self.side_out.bits.next = self.side_fifo.out_data.val();
+        self.beat_bytes.next = self.side_out.record.val().bytes;
+        self.beat_dest.next = self.side_out.record.val().dest;
+        self.beat_slot.next = self.side_out.record.val().slot;
+        self.beat_unit_end.next = self.side_out.record.val().unit_end;
+        self.beat_message_end.next = self.side_out.record.val().message_end;
+        self.beat_message_start.next = self.side_out.record.val().message_start;
+        self.beat_message_bytes.next = self.side_out.record.val().message_bytes;
+        self.beat_chunk_start.next = self.side_out.record.val().chunk_start;
+        self.beat_chunk_blocks.next = self.side_out.record.val().chunk_blocks;
+        self.beat_request_end.next = self.side_out.record.val().request_end;
+        self.beat_dest_end.next = self.side_out.record.val().dest_end;
+        self.beat_status.next = self.side_out.record.val().status;
+        self.beat_bad_dest.next = self.side_out.record.val().bad_dest;
+        self.beat_addr.next = self.addr_fifo.out_data.val();
+        self.beat_len.next = self.len_fifo.out_data.val();
+        self.beat_pos.next = self.pos_fifo.out_data.val();
+
+        if self.rst.val() {
+            self.on_way.d.next = 0.into();
+            self.has_room.d.next = false;
+            for k in 0..8 {
+                self.valid[k].d.next = false;
+            }
+        }
+    }
+}

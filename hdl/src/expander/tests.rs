@@ -1,0 +1,146 @@
+use super::*;
+use crate::testing;
+use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
+use drdma_verilated::{Library, Word};
+
+const SIDE: [(&str, usize); 13] = [
+    ("dest", 10),
+    ("slot", 8),
+    ("bytes", 7),
+    ("unit_end", 1),
+    ("message_end", 1),
+    ("message_start", 1),
+    ("message_bytes", 32),
+    ("chunk_start", 1),
+    ("chunk_blocks", 8),
+    ("request_end", 1),
+    ("dest_end", 1),
+    ("status", 8),
+    ("bad_dest", 7),
+];
+
+type Lanes = [(u64, u64, u32); 16];
+
+fn library() -> Library {
+    testing::library_with_unused("expander", &["lane_write_len"], Expander::default)
+}
+
+/// A token and the beat that it must become, `len` 0 lanes with address and position 0.
+fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
+    let (set, lanes) = &sets[random.below(sets.len() as u64) as usize];
+    let mut token = Beat::new();
+    for (field, width) in SIDE {
+        token.set(field, random.word(width));
+    }
+    let mut beat = token.clone();
+    let first = random.below(16) as usize;
+    let piece = lanes[first].2 > 64;
+    let mut last = first;
+    let mut sum = u64::from(lanes[first].2);
+    while !piece && last < 15 && sum + u64::from(lanes[last + 1].2) <= 64 && random.chance(0.9) {
+        last += 1;
+        sum += u64::from(lanes[last].2);
+    }
+    let empty = random.chance(0.1);
+    let offset = random.u64() as u32;
+    let bytes = match (empty, piece) {
+        (true, _) => 0,
+        (_, true) => 1 + random.below(64),
+        _ => sum,
+    };
+    let (row, pointer) = (random.u64() as u32, random.u64());
+    token.set("set", *set);
+    token.set("first", first);
+    token.set("last", last);
+    token.set("piece", piece);
+    token.set("offset", offset);
+    token.set("bytes", bytes);
+    token.set("row", row);
+    token.set("pointer", pointer);
+    beat.set("bytes", bytes);
+    let (mut addr, mut len, mut pos) = (Word::zero(), Word::zero(), Word::zero());
+    let mut at = 0;
+    for lane in (first..=last).filter(|_| !empty) {
+        let (base, step, bytes_of_lane) = lanes[lane];
+        let shift = if piece { u64::from(offset) } else { 0 };
+        let here = base
+            .wrapping_add(step.wrapping_mul(u64::from(row)))
+            .wrapping_add(pointer)
+            .wrapping_add(shift);
+        let bytes = if piece { bytes } else { u64::from(bytes_of_lane) };
+        addr.set_bits(64 * lane, 64, &here.into());
+        len.set_bits(7 * lane, 7, &bytes.into());
+        pos.set_bits(6 * lane, 6, &u64::from(at as u8).into());
+        at += bytes;
+    }
+    beat.set("addr", addr);
+    beat.set("len", len);
+    beat.set("pos", pos);
+    (token, beat)
+}
+
+/// Clears what means nothing: address and position of lanes that are not used.
+fn used_lanes(mut beat: Beat) -> Beat {
+    let len = beat.get("len").clone();
+    let (mut addr, mut pos) = (beat.get("addr").clone(), beat.get("pos").clone());
+    for lane in (0..16).filter(|lane| len.bits(7 * lane, 7) == Word::zero()) {
+        addr.set_bits(64 * lane, 64, &Word::zero());
+        pos.set_bits(6 * lane, 6, &Word::zero());
+    }
+    beat.set("addr", addr);
+    beat.set("pos", pos);
+    beat
+}
+
+fn write_sets(bench: &mut Bench, random: &mut Random, count: usize) -> Vec<(u16, Lanes)> {
+    let start = random.below(2048) as u16;
+    let sets: Vec<_> = (0..count as u16)
+        .map(|i| {
+            let lanes = std::array::from_fn(|_| {
+                let len =
+                    if random.chance(0.2) { random.u64() as u32 } else { random.u64() as u32 % 20 };
+                let step = if random.chance(0.3) { random.u64() } else { random.below(5000) };
+                (random.u64(), step, len.max(1))
+            });
+            ((start + i * 7) % 2048, lanes)
+        })
+        .collect();
+    for (set, lanes) in &sets {
+        for (lane, (base, step, len)) in lanes.iter().enumerate() {
+            bench.set("lane_write_valid", 1);
+            bench.set("lane_write_set", *set);
+            bench.set("lane_write_lane", lane);
+            bench.set("lane_write_base", *base);
+            bench.set("lane_write_step", *step);
+            bench.set("lane_write_len", *len);
+            bench.step();
+        }
+    }
+    bench.set("lane_write_valid", 0);
+    sets
+}
+
+#[test]
+fn fragments_are_where_their_lanes_lie() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut bench = Bench::new(library.instance(seed), seed);
+        let (tokens, beats) = (bench.driver("token"), bench.monitor("beat"));
+        bench.stall(stalls);
+        let sets = write_sets(&mut bench, &mut random, 20);
+        let (sent, expected): (Vec<_>, Vec<_>) =
+            (0..1000).map(|_| random_token(&mut random, &sets)).unzip();
+        bench.send_all(tokens, sent);
+        bench.run_until_received(beats, expected.len());
+        for (i, (found, expected)) in bench.take(beats).into_iter().zip(expected).enumerate() {
+            assert_eq!(used_lanes(found), expected, "beat {i}");
+        }
+        if stalls == (0.0, 0.0) {
+            let (sent, received) = (bench.sent_at(tokens), bench.received_at(beats));
+            assert_eq!(sent[999] - sent[0], 999, "a token a cycle");
+            let late = sent.iter().zip(received).all(|(s, r)| r - s == 10);
+            assert!(late, "10 cycles from token to beat: {}", received[0] - sent[0]);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! One client's half of [`HostRead`](super::HostRead): it gives every read a place in the client's
+//! ring of beats, remembers the reads in order, and fetches the beats of the oldest when all its
+//! data have come.
+
+use crate::primitive::{Fifo, Join, Lutram};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Beats of the ring, at most 64 of them a read; reads that can be in flight. One request per two
+/// cycles, one beat per cycle.
+///
+/// A read's beats are consecutive in the ring; where they would pass its end, the rest of the lap
+/// is left unused until the read is done.
+#[derive(LogicBlock)]
+pub struct Client {
+    // ------------------------------------------------------------------ clock and reset
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ requests of the client
+    /// A request is offered.
+    pub req_valid: Signal<In, Bit>,
+    /// It is taken at the end of this cycle.
+    pub req_ready: Signal<Out, Bit>,
+    /// First byte in host memory.
+    pub req_addr: Signal<In, Bits<64>>,
+    /// Bytes, 1 to 4,096.
+    pub req_bytes: Signal<In, Bits<13>>,
+
+    // ------------------------------------------------------------------ reads to be issued
+    /// A read that has its place in the ring.
+    pub read_valid: Signal<Out, Bit>,
+    /// It is issued at the end of this cycle.
+    pub read_take: Signal<In, Bit>,
+    /// First byte in host memory.
+    pub read_addr: Signal<Out, Bits<64>>,
+    /// Bytes.
+    pub read_bytes: Signal<Out, Bits<13>>,
+    /// Its first beat's place in the ring.
+    pub read_beat: Signal<Out, Bits<9>>,
+    /// Its number among the reads in flight.
+    pub read_index: Signal<Out, Bits<6>>,
+
+    // ------------------------------------------------------------------ reads that are done
+    /// The data of a read have come, or it has failed.
+    pub done_valid: Signal<In, Bit>,
+    /// Its number.
+    pub done_index: Signal<In, Bits<6>>,
+    /// It has failed.
+    pub done_error: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ beats to be fetched
+    /// A beat is wanted from the ring.
+    pub fetch_valid: Signal<Out, Bit>,
+    /// It is fetched: its data follow as `fetched_data` two cycles later.
+    pub fetch_take: Signal<In, Bit>,
+    /// Its place in the ring.
+    pub fetch_beat: Signal<Out, Bits<9>>,
+    /// The data of the beat that was taken two cycles before.
+    pub fetched_data: Signal<In, Bits<512>>,
+
+    // ------------------------------------------------------------------ responses to the client
+    /// A beat is at the output.
+    pub resp_valid: Signal<Out, Bit>,
+    /// It is taken at the end of this cycle.
+    pub resp_ready: Signal<In, Bit>,
+    /// Its bytes.
+    pub resp_data: Signal<Out, Bits<512>>,
+    /// The last beat of its read.
+    pub resp_last: Signal<Out, Bit>,
+    /// The read has failed; the bytes mean nothing.
+    pub resp_error: Signal<Out, Bit>,
+
+    // A request, with its number of beats.
+    asked: DFF<Bit>,
+    asked_addr: DFF<Bits<64>>,
+    asked_bytes: DFF<Bits<13>>,
+    asked_beats: DFF<Bits<7>>,
+    partial: Signal<Local, Bit>,
+
+    // The same with its place in the ring; `size` counts the beats that are skipped before it.
+    placed: DFF<Bit>,
+    placed_addr: DFF<Bits<64>>,
+    placed_bytes: DFF<Bits<13>>,
+    placed_beats: DFF<Bits<7>>,
+    placed_start: DFF<Bits<9>>,
+    placed_size: DFF<Bits<10>>,
+    position: DFF<Bits<9>>,
+    behind: Signal<Local, Bits<10>>,
+    passes: Signal<Local, Bit>,
+    skipped: Signal<Local, Bits<10>>,
+
+    // The reads in flight: places, and whether each is done.
+    reads: Lutram<26, 6, 1>,
+    tail: DFF<Bits<7>>,
+    head: DFF<Bits<7>>,
+    done: DFF<Bits<64>>,
+    failed: DFF<Bits<64>>,
+    issued: Signal<Local, Bits<64>>,
+    ended: Signal<Local, Bits<64>>,
+    one: Constant<Bits<64>>,
+    full: Signal<Local, Bit>,
+    /// Changes one cycle late: a client is issued a read every other cycle at most.
+    free: DFF<Bits<10>>,
+    allocated: DFF<Bits<10>>,
+    released: DFF<Bits<10>>,
+
+    // The read whose beats are being fetched.
+    current: DFF<Bit>,
+    current_beat: DFF<Bits<9>>,
+    current_left: DFF<Bits<7>>,
+    current_size: DFF<Bits<10>>,
+    current_error: DFF<Bit>,
+    current_last: Signal<Local, Bit>,
+    load: Signal<Local, Bit>,
+
+    // Beats on their way from the RAM to the output.
+    credits: DFF<Bits<5>>,
+    fetching: [DFF<Bit>; 2],
+    fetching_flags: [DFF<Bits<2>>; 2],
+    flagged: Join<512, 2, 514>,
+    responses: Fifo<514, 4, 5>,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            req_valid: Signal::default(),
+            req_ready: Signal::default(),
+            req_addr: Signal::default(),
+            req_bytes: Signal::default(),
+            read_valid: Signal::default(),
+            read_take: Signal::default(),
+            read_addr: Signal::default(),
+            read_bytes: Signal::default(),
+            read_beat: Signal::default(),
+            read_index: Signal::default(),
+            done_valid: Signal::default(),
+            done_index: Signal::default(),
+            done_error: Signal::default(),
+            fetch_valid: Signal::default(),
+            fetch_take: Signal::default(),
+            fetch_beat: Signal::default(),
+            fetched_data: Signal::default(),
+            resp_valid: Signal::default(),
+            resp_ready: Signal::default(),
+            resp_data: Signal::default(),
+            resp_last: Signal::default(),
+            resp_error: Signal::default(),
+            asked: DFF::default(),
+            asked_addr: DFF::default(),
+            asked_bytes: DFF::default(),
+            asked_beats: DFF::default(),
+            partial: Signal::default(),
+            placed: DFF::default(),
+            placed_addr: DFF::default(),
+            placed_bytes: DFF::default(),
+            placed_beats: DFF::default(),
+            placed_start: DFF::default(),
+            placed_size: DFF::default(),
+            position: DFF::default(),
+            behind: Signal::default(),
+            passes: Signal::default(),
+            skipped: Signal::default(),
+            reads: Lutram::default(),
+            tail: DFF::default(),
+            head: DFF::default(),
+            done: DFF::default(),
+            failed: DFF::default(),
+            issued: Signal::default(),
+            ended: Signal::default(),
+            one: Constant::new(1.into()),
+            full: Signal::default(),
+            free: DFF::default(),
+            allocated: DFF::default(),
+            released: DFF::default(),
+            current: DFF::default(),
+            current_beat: DFF::default(),
+            current_left: DFF::default(),
+            current_size: DFF::default(),
+            current_error: DFF::default(),
+            current_last: Signal::default(),
+            load: Signal::default(),
+            credits: DFF::default(),
+            fetching: Default::default(),
+            fetching_flags: Default::default(),
+            flagged: Join::default(),
+            responses: Fifo::default(),
+        }
+    }
+}
+
+impl Logic for Client {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            asked,
+            asked_addr,
+            asked_bytes,
+            asked_beats,
+            placed,
+            placed_addr,
+            placed_bytes,
+            placed_beats,
+            placed_start,
+            placed_size,
+            position,
+            tail,
+            head,
+            done,
+            failed,
+            free,
+            allocated,
+            released,
+            current,
+            current_beat,
+            current_left,
+            current_size,
+            current_error,
+            credits
+        );
+        self.reads.clk.next = self.clk.val();
+        self.responses.clk.next = self.clk.val();
+        self.responses.rst.next = self.rst.val();
+
+        // Requests come in, and get their number of beats.
+        self.req_ready.next = !self.asked.q.val();
+        self.partial.next = self.req_bytes.val().get_bits::<6>(0).any();
+        if !self.asked.q.val() {
+            self.asked.d.next = self.req_valid.val();
+            self.asked_addr.d.next = self.req_addr.val();
+            self.asked_bytes.d.next = self.req_bytes.val();
+            self.asked_beats.d.next =
+                self.req_bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
+        }
+
+        // They get their place: at the ring's start if they would pass its end.
+        self.behind.next =
+            bit_cast::<10, 9>(self.position.q.val()) + bit_cast::<10, 7>(self.asked_beats.q.val());
+        self.passes.next = self.behind.val() > 512;
+        self.skipped.next = bits::<10>(512) - bit_cast::<10, 9>(self.position.q.val());
+        if self.asked.q.val() && !self.placed.q.val() {
+            self.asked.d.next = false;
+            self.placed.d.next = true;
+            self.placed_addr.d.next = self.asked_addr.q.val();
+            self.placed_bytes.d.next = self.asked_bytes.q.val();
+            self.placed_beats.d.next = self.asked_beats.q.val();
+            if self.passes.val() {
+                self.placed_start.d.next = bits::<9>(0);
+                self.placed_size.d.next =
+                    bit_cast::<10, 7>(self.asked_beats.q.val()) + self.skipped.val();
+                self.position.d.next = bit_cast::<9, 7>(self.asked_beats.q.val());
+            } else {
+                self.placed_start.d.next = self.position.q.val();
+                self.placed_size.d.next = bit_cast::<10, 7>(self.asked_beats.q.val());
+                self.position.d.next = self.behind.val().get_bits::<9>(0);
+            }
+        }
+
+        // They wait for space in the ring and a number, and are issued.
+        self.full.next = (self.tail.q.val().get_bits::<6>(0) == self.head.q.val().get_bits::<6>(0))
+            && (self.tail.q.val() != self.head.q.val());
+        self.read_valid.next = self.placed.q.val()
+            && !self.full.val()
+            && (self.placed_size.q.val() <= self.free.q.val());
+        self.read_addr.next = self.placed_addr.q.val();
+        self.read_bytes.next = self.placed_bytes.q.val();
+        self.read_beat.next = self.placed_start.q.val();
+        self.read_index.next = self.tail.q.val().get_bits::<6>(0);
+        self.reads.write_enable.next = self.read_take.val();
+        self.reads.write_address.next = self.tail.q.val().get_bits::<6>(0);
+        self.reads.write_data.next = bit_cast::<26, 9>(self.placed_start.q.val())
+            | (bit_cast::<26, 7>(self.placed_beats.q.val()) << 9)
+            | (bit_cast::<26, 10>(self.placed_size.q.val()) << 16);
+        self.allocated.d.next = bits::<10>(0);
+        self.issued.next = bits::<64>(0);
+        if self.read_take.val() {
+            self.placed.d.next = false;
+            self.tail.d.next = self.tail.q.val() + 1;
+            self.allocated.d.next = self.placed_size.q.val();
+            self.issued.next = self.one.val() << self.tail.q.val().get_bits::<6>(0);
+        }
+
+        // They are done in any order.
+        self.ended.next = bits::<64>(0);
+        if self.done_valid.val() {
+            self.ended.next = self.one.val() << self.done_index.val();
+        }
+        self.done.d.next = (self.done.q.val() & !self.issued.val()) | self.ended.val();
+        if self.done_error.val() {
+            self.failed.d.next = (self.failed.q.val() & !self.issued.val()) | self.ended.val();
+        } else {
+            self.failed.d.next = self.failed.q.val() & !self.issued.val();
+        }
+
+        // The oldest one is fetched beat by beat.
+        self.reads.read_address[0].next = self.head.q.val().get_bits::<6>(0);
+        self.current_last.next = self.current_left.q.val() == 1;
+        self.load.next = (self.head.q.val() != self.tail.q.val())
+            && self.done.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index())
+            && (!self.current.q.val() || (self.fetch_take.val() && self.current_last.val()));
+        self.fetch_valid.next = self.current.q.val() && self.credits.q.val().any();
+        self.fetch_beat.next = self.current_beat.q.val();
+        self.released.d.next = bits::<10>(0);
+        if self.fetch_take.val() {
+            self.current_beat.d.next = self.current_beat.q.val() + 1;
+            self.current_left.d.next = self.current_left.q.val() - 1;
+            if self.current_last.val() {
+                self.current.d.next = false;
+                self.released.d.next = self.current_size.q.val();
+            }
+        }
+        if self.load.val() {
+            self.head.d.next = self.head.q.val() + 1;
+            self.current.d.next = true;
+            self.current_beat.d.next = self.reads.read_data[0].val().get_bits::<9>(0);
+            self.current_left.d.next = self.reads.read_data[0].val().get_bits::<7>(9);
+            self.current_size.d.next = self.reads.read_data[0].val().get_bits::<10>(16);
+            self.current_error.d.next =
+                self.failed.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index());
+        }
+        self.free.d.next = (self.free.q.val() - self.allocated.q.val()) + self.released.q.val();
+
+        // The flags go along with the beat, which comes two cycles later.
+        self.fetching[0].clock.next = self.clk.val();
+        self.fetching[1].clock.next = self.clk.val();
+        self.fetching_flags[0].clock.next = self.clk.val();
+        self.fetching_flags[1].clock.next = self.clk.val();
+        self.fetching[0].d.next = self.fetch_take.val();
+        self.fetching_flags[0].d.next = bit_cast::<2, 1>(self.current_last.val().into())
+            | (bit_cast::<2, 1>(self.current_error.q.val().into()) << 1);
+        self.fetching[1].d.next = self.fetching[0].q.val();
+        self.fetching_flags[1].d.next = self.fetching_flags[0].q.val();
+        self.flagged.low.next = self.fetched_data.val();
+        self.flagged.high.next = self.fetching_flags[1].q.val();
+        self.responses.in_valid.next = self.fetching[1].q.val();
+        self.responses.in_data.next = self.flagged.whole.val();
+
+        self.responses.out_ready.next = self.resp_ready.val();
+        self.resp_valid.next = self.responses.out_valid.val();
+        self.resp_data.next = self.responses.out_data.val().get_bits::<512>(0);
+        self.resp_last.next = self.responses.out_data.val().get_bit(512);
+        self.resp_error.next = self.responses.out_data.val().get_bit(513);
+
+        // A credit is a place in the output FIFO.
+        if self.fetch_take.val() && !(self.responses.out_valid.val() && self.resp_ready.val()) {
+            self.credits.d.next = self.credits.q.val() - 1;
+        } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp_ready.val()
+        {
+            self.credits.d.next = self.credits.q.val() + 1;
+        }
+        if self.rst.val() {
+            self.asked.d.next = false;
+            self.placed.d.next = false;
+            self.position.d.next = bits::<9>(0);
+            self.tail.d.next = bits::<7>(0);
+            self.head.d.next = bits::<7>(0);
+            self.allocated.d.next = bits::<10>(0);
+            self.released.d.next = bits::<10>(0);
+            self.free.d.next = bits::<10>(512);
+            self.current.d.next = false;
+            self.credits.d.next = bits::<5>(16);
+            self.fetching[0].d.next = false;
+            self.fetching[1].d.next = false;
+        }
+    }
+}

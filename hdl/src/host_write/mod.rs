@@ -1,0 +1,217 @@
+//! Writes completions to host memory.
+//!
+//! Stands between `completion` and the DMA engine's control port. An entry waits in a small RAM
+//! until the engine has read it; its descriptor goes out at once, so that entries reach the host in
+//! the order in which they came.
+//!
+//! Contract: one entry per cycle while fewer than 32 are in flight, and while the engine takes
+//! descriptors; an entry's descriptor is at the output 2 cycles after it. The RAM answers one read
+//! per cycle and segment, one cycle later.
+//!
+//! A reset loses what the engine is reading, which makes the engine wait for ever: `rst` must be the
+//! engine's own reset, not the host's soft reset.
+
+use crate::primitive::{Lutram, Skid};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+#[cfg(test)]
+mod tests;
+
+/// See the [module](self). Entry `i` is in the low half of beat `i` of the RAM: segment `i mod 2`,
+/// row `i / 2`; everything else in the RAM reads as 0.
+#[derive(LogicBlock)]
+pub struct HostWrite {
+    // ------------------------------------------------------------------ clock and reset
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ entries
+    /// An entry is offered.
+    pub write_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub write_ready: Signal<Out, Bit>,
+    /// Where it goes in host memory; a multiple of 32.
+    pub write_addr: Signal<In, Bits<64>>,
+    /// Its 32 bytes.
+    pub write_data: Signal<In, Bits<256>>,
+
+    // ------------------------------------------------------------------ DMA write descriptors
+    /// First byte in host memory.
+    pub m_axis_ctrl_dma_write_desc_dma_addr: Signal<Out, Bits<64>>,
+    /// Always 0: there is one RAM.
+    pub m_axis_ctrl_dma_write_desc_ram_sel: Signal<Out, Bits<1>>,
+    /// Where it is in the RAM.
+    pub m_axis_ctrl_dma_write_desc_ram_addr: Signal<Out, Bits<17>>,
+    /// Always 32.
+    pub m_axis_ctrl_dma_write_desc_len: Signal<Out, Bits<16>>,
+    /// The entry's number.
+    pub m_axis_ctrl_dma_write_desc_tag: Signal<Out, Bits<14>>,
+    /// A descriptor is offered.
+    pub m_axis_ctrl_dma_write_desc_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub m_axis_ctrl_dma_write_desc_ready: Signal<In, Bit>,
+    /// The tag of the write that was sent.
+    pub s_axis_ctrl_dma_write_desc_status_tag: Signal<In, Bits<14>>,
+    /// A write was sent.
+    pub s_axis_ctrl_dma_write_desc_status_valid: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ RAM, read side
+    /// One bit a segment: which RAM.
+    pub ctrl_dma_ram_rd_cmd_sel: Signal<In, Bits<2>>,
+    /// 10 bits a segment: row.
+    pub ctrl_dma_ram_rd_cmd_addr: Signal<In, Bits<20>>,
+    /// One bit a segment.
+    pub ctrl_dma_ram_rd_cmd_valid: Signal<In, Bits<2>>,
+    /// One bit a segment.
+    pub ctrl_dma_ram_rd_cmd_ready: Signal<Out, Bits<2>>,
+    /// 512 bits a segment.
+    pub ctrl_dma_ram_rd_resp_data: Signal<Out, Bits<1024>>,
+    /// One bit a segment.
+    pub ctrl_dma_ram_rd_resp_valid: Signal<Out, Bits<2>>,
+    /// One bit a segment.
+    pub ctrl_dma_ram_rd_resp_ready: Signal<In, Bits<2>>,
+
+    // The entries in flight: numbers from `head` to `tail`; `sent` tells those that may go.
+    tail: DFF<Bits<6>>,
+    head: DFF<Bits<6>>,
+    sent: DFF<Bits<32>>,
+    taken: Signal<Local, Bits<32>>,
+    ended: Signal<Local, Bits<32>>,
+    one: Constant<Bits<32>>,
+    full: Signal<Local, Bit>,
+    accept: Signal<Local, Bit>,
+
+    descriptors: Skid<69>,
+
+    entries: [Lutram<256, 4, 1>; 2],
+    known: [Signal<Local, Bit>; 2],
+    responses: [Skid<256>; 2],
+}
+
+impl Default for HostWrite {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            write_valid: Signal::default(),
+            write_ready: Signal::default(),
+            write_addr: Signal::default(),
+            write_data: Signal::default(),
+            m_axis_ctrl_dma_write_desc_dma_addr: Signal::default(),
+            m_axis_ctrl_dma_write_desc_ram_sel: Signal::default(),
+            m_axis_ctrl_dma_write_desc_ram_addr: Signal::default(),
+            m_axis_ctrl_dma_write_desc_len: Signal::default(),
+            m_axis_ctrl_dma_write_desc_tag: Signal::default(),
+            m_axis_ctrl_dma_write_desc_valid: Signal::default(),
+            m_axis_ctrl_dma_write_desc_ready: Signal::default(),
+            s_axis_ctrl_dma_write_desc_status_tag: Signal::default(),
+            s_axis_ctrl_dma_write_desc_status_valid: Signal::default(),
+            ctrl_dma_ram_rd_cmd_sel: Signal::default(),
+            ctrl_dma_ram_rd_cmd_addr: Signal::default(),
+            ctrl_dma_ram_rd_cmd_valid: Signal::default(),
+            ctrl_dma_ram_rd_cmd_ready: Signal::default(),
+            ctrl_dma_ram_rd_resp_data: Signal::default(),
+            ctrl_dma_ram_rd_resp_valid: Signal::default(),
+            ctrl_dma_ram_rd_resp_ready: Signal::default(),
+            tail: DFF::default(),
+            head: DFF::default(),
+            sent: DFF::default(),
+            taken: Signal::default(),
+            ended: Signal::default(),
+            one: Constant::new(1.into()),
+            full: Signal::default(),
+            accept: Signal::default(),
+            descriptors: Skid::default(),
+            entries: Default::default(),
+            known: Default::default(),
+            responses: Default::default(),
+        }
+    }
+}
+
+impl Logic for HostWrite {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, tail, head, sent);
+
+        // An entry gets a number, goes to the RAM, and its descriptor goes out.
+        self.full.next = (self.tail.q.val().get_bits::<5>(0) == self.head.q.val().get_bits::<5>(0))
+            && (self.tail.q.val() != self.head.q.val());
+        self.write_ready.next = !self.full.val() && self.descriptors.in_ready.val();
+        self.accept.next =
+            self.write_valid.val() && !self.full.val() && self.descriptors.in_ready.val();
+        self.descriptors.clk.next = self.clk.val();
+        self.descriptors.rst.next = self.rst.val();
+        self.descriptors.in_valid.next = self.write_valid.val() && !self.full.val();
+        self.descriptors.in_data.next = bit_cast::<69, 64>(self.write_addr.val())
+            | (bit_cast::<69, 5>(self.tail.q.val().get_bits::<5>(0)) << 64);
+        self.m_axis_ctrl_dma_write_desc_valid.next = self.descriptors.out_valid.val();
+        self.descriptors.out_ready.next = self.m_axis_ctrl_dma_write_desc_ready.val();
+        self.m_axis_ctrl_dma_write_desc_dma_addr.next =
+            self.descriptors.out_data.val().get_bits::<64>(0);
+        self.m_axis_ctrl_dma_write_desc_ram_sel.next = bits::<1>(0);
+        self.m_axis_ctrl_dma_write_desc_ram_addr.next =
+            bit_cast::<17, 5>(self.descriptors.out_data.val().get_bits::<5>(64)) << 6;
+        self.m_axis_ctrl_dma_write_desc_len.next = bits::<16>(32);
+        self.m_axis_ctrl_dma_write_desc_tag.next =
+            bit_cast::<14, 5>(self.descriptors.out_data.val().get_bits::<5>(64));
+
+        // Numbers are free again in order, once their writes were sent.
+        self.taken.next = bits::<32>(0);
+        if self.accept.val() {
+            self.tail.d.next = self.tail.q.val() + 1;
+            self.taken.next = self.one.val() << self.tail.q.val().get_bits::<5>(0);
+        }
+        self.ended.next = bits::<32>(0);
+        if self.s_axis_ctrl_dma_write_desc_status_valid.val()
+            && !self.s_axis_ctrl_dma_write_desc_status_tag.val().get_bits::<9>(5).any()
+        {
+            self.ended.next =
+                self.one.val() << self.s_axis_ctrl_dma_write_desc_status_tag.val().get_bits::<5>(0);
+        }
+        self.sent.d.next = (self.sent.q.val() & !self.taken.val()) | self.ended.val();
+        if (self.head.q.val() != self.tail.q.val())
+            && self.sent.q.val().get_bit(self.head.q.val().get_bits::<5>(0).index())
+        {
+            self.head.d.next = self.head.q.val() + 1;
+        }
+
+        // The engine reads.
+        self.ctrl_dma_ram_rd_cmd_ready.next =
+            bit_cast::<2, 1>(self.responses[0].in_ready.val().into())
+                | (bit_cast::<2, 1>(self.responses[1].in_ready.val().into()) << 1);
+        self.ctrl_dma_ram_rd_resp_valid.next =
+            bit_cast::<2, 1>(self.responses[0].out_valid.val().into())
+                | (bit_cast::<2, 1>(self.responses[1].out_valid.val().into()) << 1);
+        self.ctrl_dma_ram_rd_resp_data.next =
+            bit_cast::<1024, 256>(self.responses[0].out_data.val())
+                | (bit_cast::<1024, 256>(self.responses[1].out_data.val()) << 512);
+        for k in 0..2 {
+            self.entries[k].clk.next = self.clk.val();
+            self.entries[k].write_enable.next =
+                self.accept.val() && (self.tail.q.val().get_bits::<1>(0) == k.to_bits());
+            self.entries[k].write_address.next = self.tail.q.val().get_bits::<4>(1);
+            self.entries[k].write_data.next = self.write_data.val();
+            self.entries[k].read_address[0].next =
+                self.ctrl_dma_ram_rd_cmd_addr.val().get_bits::<4>(k * 10);
+            self.known[k].next = !self.ctrl_dma_ram_rd_cmd_sel.val().get_bit(k)
+                && !self.ctrl_dma_ram_rd_cmd_addr.val().get_bits::<6>(k * 10 + 4).any();
+            self.responses[k].clk.next = self.clk.val();
+            self.responses[k].rst.next = self.rst.val();
+            self.responses[k].in_valid.next = self.ctrl_dma_ram_rd_cmd_valid.val().get_bit(k);
+            self.responses[k].in_data.next = bits::<256>(0);
+            if self.known[k].val() {
+                self.responses[k].in_data.next = self.entries[k].read_data[0].val();
+            }
+            self.responses[k].out_ready.next = self.ctrl_dma_ram_rd_resp_ready.val().get_bit(k);
+        }
+
+        if self.rst.val() {
+            self.tail.d.next = bits::<6>(0);
+            self.head.d.next = bits::<6>(0);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! Turns the needed words of a closed window into boxes.
+//!
+//! ```text
+//! fetch -> words -> gaps -> ends -> first, end -> runs -> boxes
+//! ```
+//!
+//! A *run* is a stretch of words of one block without a gap above the threshold. Its end is a
+//! needed word behind which a window of threshold + 1 words is empty: windows of any length are
+//! made of two overlapping ones of 2^k words. *Runs* takes one per cycle, a further one of the
+//! same block 2 cycles later, and 3 more cycles where a box reaches its greatest length inside a
+//! run; it lengthens the open box or sends it and opens the next. A box that is cut ends with its
+//! last needed word, and the next one starts with a needed word.
+
+use crate::primitive::{BitRange, Concat, Fifo, FirstSet, LastSet, Ram};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// What *runs* does.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum RunState {
+    /// The next run of the block is known.
+    Use,
+    /// It is being found.
+    Find,
+    /// A cut box's last word is being found.
+    Trim,
+}
+
+/// Closed windows in, boxes out; see the module.
+#[derive(LogicBlock, Default)]
+pub struct Boxes {
+    /// Clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Longest box in bytes.
+    pub max_read: Signal<In, Bits<13>>,
+    /// Widest gap in bytes that is read through.
+    pub merge_threshold: Signal<In, Bits<13>>,
+
+    /// A new entry of the directory; fields as from `Planner`.
+    pub list_write: Signal<In, Bit>,
+    /// As from `Planner`.
+    pub list_index: Signal<In, Bits<8>>,
+    /// As from `Planner`.
+    pub list_block: Signal<In, Bits<56>>,
+    /// As from `Planner`.
+    pub list_place: Signal<In, Bits<13>>,
+    /// As from `Planner`.
+    pub list_follows: Signal<In, Bit>,
+
+    /// A window is closed.
+    pub window_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub window_ready: Signal<Out, Bit>,
+    /// Its number.
+    pub window: Signal<In, Bits<2>>,
+    /// Its entries.
+    pub window_entries: Signal<In, Bits<7>>,
+    /// As from `Translator`.
+    pub words_entry: Signal<Out, Bits<8>>,
+    /// As from `Translator`.
+    pub words: Signal<In, Bits<64>>,
+    /// As from `Translator`.
+    pub words_any: Signal<In, Bit>,
+    /// A window is done: its list and words may be overwritten.
+    pub forget: Signal<Out, Bits<2>>,
+
+    /// A box.
+    pub box_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub box_ready: Signal<In, Bit>,
+    /// Host address.
+    pub box_addr: Signal<Out, Bits<64>>,
+    /// Address in the segmented memory.
+    pub box_ram: Signal<Out, Bits<17>>,
+    /// Bytes.
+    pub box_len: Signal<Out, Bits<13>>,
+    /// Window.
+    pub box_window: Signal<Out, Bits<2>>,
+    /// The window has no more boxes.
+    pub box_window_end: Signal<Out, Bit>,
+
+    // Settings in words.
+    most: DFF<Bits<11>>,
+    gap: DFF<Bits<7>>,
+    reach: Signal<Local, Bits<7>>,
+    size: DFF<Bits<3>>,
+    rest: DFF<Bits<6>>,
+
+    list: Ram<70, 1, 8>,
+    busy: DFF<Bit>,
+    number: DFF<Bits<2>>,
+    total: DFF<Bits<7>>,
+
+    next_entry: DFF<Bits<7>>,
+    fetching: Signal<Local, Bit>,
+
+    words_valid: DFF<Bit>,
+    words_bits: DFF<Bits<64>>,
+    words_free: Signal<Local, Bit>,
+
+    window_0: Signal<Local, Bits<64>>,
+    window_1: Signal<Local, Bits<64>>,
+    window_2: Signal<Local, Bits<64>>,
+    window_3: Signal<Local, Bits<64>>,
+    window_4: Signal<Local, Bits<64>>,
+    window_5: Signal<Local, Bits<64>>,
+    window_6: Signal<Local, Bits<64>>,
+    gaps_valid: DFF<Bit>,
+    gaps_bits: DFF<Bits<64>>,
+    gaps_window: DFF<Bits<64>>,
+    gaps_entry: DFF<Bits<70>>,
+    gaps_free: Signal<Local, Bit>,
+
+    ends_valid: DFF<Bit>,
+    ends_bits: DFF<Bits<64>>,
+    ends_ends: DFF<Bits<64>>,
+    ends_entry: DFF<Bits<70>>,
+    ends_free: Signal<Local, Bit>,
+
+    // The runs of one block.
+    find_first: FirstSet<64, 6>,
+    find_end: FirstSet<64, 6>,
+    state: DFF<RunState>,
+    run_valid: DFF<Bit>,
+    run_bits: DFF<Bits<64>>,
+    run_ends: DFF<Bits<64>>,
+    run_from: DFF<Bits<6>>,
+    run_to: DFF<Bits<6>>,
+    run_block: DFF<Bits<56>>,
+    run_place: DFF<Bits<13>>,
+    run_follows: DFF<Bit>,
+    run_is_first: DFF<Bit>,
+    run_free: Signal<Local, Bit>,
+    other_ends: Signal<Local, Bits<64>>,
+    below: BitRange<64, 6>,
+    last: LastSet<64, 6>,
+    cut_bits: DFF<Bits<64>>,
+
+    // The open box.
+    open: DFF<Bit>,
+    open_block: DFF<Bits<56>>,
+    open_from: DFF<Bits<6>>,
+    open_place: DFF<Bits<13>>,
+    open_words: DFF<Bits<11>>,
+    /// Words from its start to the start of the present block, or of the next one.
+    before: DFF<Bits<11>>,
+    /// Words that it can still take from the start of the next block.
+    room: DFF<Bits<11>>,
+    /// Its last word plus the gap that it may be followed by.
+    slack: DFF<Bits<8>>,
+    joins: Signal<Local, Bit>,
+    limit: Signal<Local, Bits<12>>,
+    cuts: Signal<Local, Bit>,
+    base: Signal<Local, Bits<11>>,
+    to_send: Signal<Local, Bit>,
+    fresh_room: Signal<Local, Bits<12>>,
+    finish: Signal<Local, Bit>,
+
+    queue: Fifo<97, 3, 4>,
+    sent: Concat<64, 17, 13, 3, 97>,
+    place_bytes: Signal<Local, Bits<15>>,
+    tag: Signal<Local, Bits<3>>,
+}
+
+impl Logic for Boxes {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, most, gap, size, rest, busy, number, total, next_entry);
+        dff_setup!(self, clock, words_valid, words_bits);
+        dff_setup!(self, clock, gaps_valid, gaps_bits, gaps_window, gaps_entry);
+        dff_setup!(self, clock, ends_valid, ends_bits, ends_ends, ends_entry);
+        dff_setup!(self, clock, state, run_valid, run_bits, run_ends, run_from, run_to);
+        dff_setup!(self, clock, run_block, run_place, run_follows, run_is_first, cut_bits);
+        dff_setup!(self, clock, open, open_block, open_from, open_place, open_words);
+        dff_setup!(self, clock, before, room, slack);
+
+        // Settings: at least 16 words a box; gaps above 126 words are never read through.
+        self.most.d.next = self.max_read.val().get_bits::<11>(2);
+        if !self.max_read.val().get_bits::<7>(6).any() {
+            self.most.d.next = 16.into();
+        }
+        self.gap.d.next = self.merge_threshold.val().get_bits::<7>(2);
+        if self.merge_threshold.val().get_bits::<4>(9).any() {
+            self.gap.d.next = 127.into();
+        }
+        // A window of `reach` words is two of 2^`size`, the second `rest` words further.
+        self.reach.next = self.gap.q.val() + 1;
+        if self.gap.q.val().get_bit(6) {
+            self.reach.next = 64.into();
+        }
+        self.size.d.next = 0.into();
+        self.rest.d.next = 0.into();
+        if self.reach.val().get_bit(6) {
+            self.size.d.next = 6.into();
+        } else if self.reach.val().get_bit(5) {
+            self.size.d.next = 5.into();
+            self.rest.d.next = bit_cast::<6, 5>(self.reach.val().get_bits::<5>(0));
+        } else if self.reach.val().get_bit(4) {
+            self.size.d.next = 4.into();
+            self.rest.d.next = bit_cast::<6, 4>(self.reach.val().get_bits::<4>(0));
+        } else if self.reach.val().get_bit(3) {
+            self.size.d.next = 3.into();
+            self.rest.d.next = bit_cast::<6, 3>(self.reach.val().get_bits::<3>(0));
+        } else if self.reach.val().get_bit(2) {
+            self.size.d.next = 2.into();
+            self.rest.d.next = bit_cast::<6, 2>(self.reach.val().get_bits::<2>(0));
+        } else if self.reach.val().get_bit(1) {
+            self.size.d.next = 1.into();
+            self.rest.d.next = bit_cast::<6, 1>(self.reach.val().get_bits::<1>(0));
+        }
+
+        // The list of the window that is being planned, and of the one that is done here.
+        self.list.clk.next = self.clock.val();
+        self.list.write_lanes.next = self.list_write.val().into();
+        self.list.write_address.next = self.list_index.val();
+        self.list.write_data.next = bit_cast::<70, 56>(self.list_block.val())
+            | (bit_cast::<70, 13>(self.list_place.val()) << 56)
+            | (bit_cast::<70, 1>(self.list_follows.val().into()) << 69);
+
+        // The present run and the open box.
+        self.joins.next = self.open.q.val()
+            && self.run_is_first.q.val()
+            && self.run_follows.q.val()
+            && self.run_block.q.val().get_bits::<4>(0).any()
+            && (bit_cast::<11, 6>(self.run_from.q.val()) < self.room.q.val())
+            && (bit_cast::<8, 6>(self.run_from.q.val()) + 63 < self.slack.q.val());
+        self.limit.next =
+            bit_cast::<12, 6>(self.run_from.q.val()) + bit_cast::<12, 11>(self.most.q.val());
+        self.fresh_room.next = self.limit.val() - 64;
+        self.base.next = bits::<11>(0) - bit_cast::<11, 6>(self.run_from.q.val());
+        if self.joins.val() {
+            self.limit.next = bit_cast::<12, 11>(self.room.q.val());
+            self.base.next = self.before.q.val();
+        }
+        self.cuts.next = !(bit_cast::<12, 6>(self.run_to.q.val()) < self.limit.val());
+        self.other_ends.next = self.run_ends.q.val() & (self.run_ends.q.val() - 1);
+        self.below.from.next = 0.into();
+        self.below.to.next = self.run_to.q.val();
+        if self.cuts.val() {
+            self.below.to.next = self.limit.val().get_bits::<6>(0) - 1;
+        }
+        self.last.bits.next = self.cut_bits.q.val();
+
+        self.find_first.bits.next = self.run_bits.q.val();
+        self.find_end.bits.next = self.run_ends.q.val();
+        self.run_free.next = !self.run_valid.q.val();
+        self.to_send.next = false;
+        match self.state.q.val() {
+            RunState::Use => {
+                if self.run_valid.q.val()
+                    && (self.joins.val() || !self.open.q.val() || self.queue.in_ready.val())
+                {
+                    self.open.d.next = true;
+                    self.before.d.next = self.base.val() + 64;
+                    self.slack.d.next = bit_cast::<8, 6>(self.run_to.q.val())
+                        + bit_cast::<8, 7>(self.gap.q.val())
+                        + 1;
+                    self.open_words.d.next =
+                        self.base.val() + bit_cast::<11, 6>(self.run_to.q.val()) + 1;
+                    self.room.d.next = 0.into();
+                    if self.joins.val() {
+                        if self.room.q.val().get_bits::<5>(6).any() {
+                            self.room.d.next = self.room.q.val() - 64;
+                        }
+                    } else {
+                        self.to_send.next = self.open.q.val();
+                        self.open_block.d.next = self.run_block.q.val();
+                        self.open_from.d.next = self.run_from.q.val();
+                        self.open_place.d.next =
+                            self.run_place.q.val() + bit_cast::<13, 6>(self.run_from.q.val());
+                        if !self.fresh_room.val().get_bit(11) {
+                            self.room.d.next = self.fresh_room.val().get_bits::<11>(0);
+                        }
+                    }
+                    self.run_is_first.d.next = false;
+                    self.run_bits.d.next = self.run_bits.q.val() & !self.below.mask.val();
+                    if self.cuts.val() {
+                        self.state.d.next = RunState::Trim;
+                        self.cut_bits.d.next = self.run_bits.q.val() & self.below.mask.val();
+                        self.before.d.next = self.base.val();
+                        self.room.d.next = 0.into();
+                    } else {
+                        self.run_ends.d.next = self.other_ends.val();
+                        if self.other_ends.val().any() {
+                            self.state.d.next = RunState::Find;
+                        } else {
+                            self.run_valid.d.next = false;
+                            self.run_free.next = true;
+                        }
+                    }
+                }
+            }
+            RunState::Trim => {
+                self.open_words.d.next =
+                    self.before.q.val() + bit_cast::<11, 6>(self.last.index.val()) + 1;
+                self.state.d.next = RunState::Find;
+            }
+            RunState::Find => {
+                self.run_from.d.next = self.find_first.index.val();
+                self.run_to.d.next = self.find_end.index.val();
+                self.state.d.next = RunState::Use;
+            }
+        }
+
+        // What moves.
+        self.ends_free.next = !self.ends_valid.q.val() || self.run_free.val();
+        self.gaps_free.next = !self.gaps_valid.q.val() || self.ends_free.val();
+        self.words_free.next = !self.words_valid.q.val() || self.gaps_free.val();
+        self.fetching.next = self.busy.q.val() && (self.next_entry.q.val() != self.total.q.val());
+
+        // Fetch.
+        self.window_ready.next = !self.busy.q.val();
+        if !self.busy.q.val() {
+            self.busy.d.next = self.window_valid.val();
+            self.number.d.next = self.window.val();
+            self.total.d.next = self.window_entries.val();
+            self.next_entry.d.next = 0.into();
+        }
+        self.words_entry.next = (bit_cast::<8, 2>(self.number.q.val()) << 7)
+            | bit_cast::<8, 7>(self.next_entry.q.val());
+        self.list.read_address.next = self.words_entry.val();
+        self.list.read_enable.next = self.words_free.val();
+        if self.words_free.val() {
+            // Entries without words are those of a beat that did not fit.
+            self.words_valid.d.next = self.fetching.val() && self.words_any.val();
+            self.words_bits.d.next = self.words.val();
+            if self.fetching.val() {
+                self.next_entry.d.next = self.next_entry.q.val() + 1;
+            }
+        }
+
+        // Gaps: window k, bit i: is one of the 2^k words behind word i needed?
+        self.window_0.next = self.words_bits.q.val() >> 1;
+        self.window_1.next = self.window_0.val() | (self.window_0.val() >> 1);
+        self.window_2.next = self.window_1.val() | (self.window_1.val() >> 2);
+        self.window_3.next = self.window_2.val() | (self.window_2.val() >> 4);
+        self.window_4.next = self.window_3.val() | (self.window_3.val() >> 8);
+        self.window_5.next = self.window_4.val() | (self.window_4.val() >> 16);
+        self.window_6.next = self.window_5.val() | (self.window_5.val() >> 32);
+        if self.gaps_free.val() {
+            self.gaps_valid.d.next = self.words_valid.q.val();
+            self.gaps_bits.d.next = self.words_bits.q.val();
+            self.gaps_entry.d.next = self.list.read_data.val();
+            self.gaps_window.d.next = self.window_0.val();
+            if self.size.q.val() == 1 {
+                self.gaps_window.d.next = self.window_1.val();
+            }
+            if self.size.q.val() == 2 {
+                self.gaps_window.d.next = self.window_2.val();
+            }
+            if self.size.q.val() == 3 {
+                self.gaps_window.d.next = self.window_3.val();
+            }
+            if self.size.q.val() == 4 {
+                self.gaps_window.d.next = self.window_4.val();
+            }
+            if self.size.q.val() == 5 {
+                self.gaps_window.d.next = self.window_5.val();
+            }
+            if self.size.q.val() == 6 {
+                self.gaps_window.d.next = self.window_6.val();
+            }
+        }
+
+        // Ends of runs.
+        if self.ends_free.val() {
+            self.ends_valid.d.next = self.gaps_valid.q.val();
+            self.ends_bits.d.next = self.gaps_bits.q.val();
+            self.ends_entry.d.next = self.gaps_entry.q.val();
+            self.ends_ends.d.next = self.gaps_bits.q.val()
+                & !(self.gaps_window.q.val() | (self.gaps_window.q.val() >> self.rest.q.val()));
+        }
+
+        // The next block's runs.
+        if self.run_free.val() && self.ends_valid.q.val() {
+            self.run_valid.d.next = true;
+            self.run_is_first.d.next = true;
+            self.run_bits.d.next = self.ends_bits.q.val();
+            self.run_ends.d.next = self.ends_ends.q.val();
+            self.run_block.d.next = self.ends_entry.q.val().get_bits::<56>(0);
+            self.run_place.d.next = self.ends_entry.q.val().get_bits::<13>(56);
+            self.run_follows.d.next = self.ends_entry.q.val().get_bit(69);
+            self.state.d.next = RunState::Find;
+        }
+
+        // The end of the window.
+        self.finish.next = self.busy.q.val()
+            && !self.fetching.val()
+            && !self.words_valid.q.val()
+            && !self.gaps_valid.q.val()
+            && !self.ends_valid.q.val()
+            && !self.run_valid.q.val()
+            && self.queue.in_ready.val();
+        self.forget.next = 0.into();
+        if self.finish.val() {
+            self.busy.d.next = false;
+            self.open.d.next = false;
+            self.forget.next = 1.into();
+            if self.number.q.val().get_bit(0) {
+                self.forget.next = 2.into();
+            }
+        }
+
+        // Boxes leave.
+        self.place_bytes.next = bit_cast::<15, 13>(self.open_place.q.val()) << 2;
+        self.sent.a.next = (bit_cast::<64, 56>(self.open_block.q.val()) << 8)
+            | (bit_cast::<64, 6>(self.open_from.q.val()) << 2);
+        self.sent.b.next = (bit_cast::<17, 2>(self.number.q.val()) << 15)
+            | bit_cast::<17, 15>(self.place_bytes.val());
+        self.sent.c.next = bit_cast::<13, 11>(self.open_words.q.val()) << 2;
+        if !self.open.q.val() {
+            self.sent.c.next = 0.into();
+        }
+        self.tag.next = bit_cast::<3, 2>(self.number.q.val());
+        if self.finish.val() {
+            self.tag.next = bit_cast::<3, 2>(self.number.q.val()) | 4;
+        }
+        self.sent.d.next = self.tag.val();
+        self.queue.clk.next = self.clock.val();
+        self.queue.rst.next = self.reset.val();
+        self.queue.in_valid.next = self.to_send.val() || self.finish.val();
+        self.queue.in_data.next = self.sent.whole.val();
+        self.queue.out_ready.next = self.box_ready.val();
+        self.box_valid.next = self.queue.out_valid.val();
+        self.box_addr.next = self.queue.out_data.val().get_bits::<64>(0);
+        self.box_ram.next = self.queue.out_data.val().get_bits::<17>(64);
+        self.box_len.next = self.queue.out_data.val().get_bits::<13>(81);
+        self.box_window.next = self.queue.out_data.val().get_bits::<2>(94);
+        self.box_window_end.next = self.queue.out_data.val().get_bit(96);
+
+        if self.reset.val() {
+            self.busy.d.next = false;
+            self.words_valid.d.next = false;
+            self.gaps_valid.d.next = false;
+            self.ends_valid.d.next = false;
+            self.run_valid.d.next = false;
+            self.open.d.next = false;
+            self.state.d.next = RunState::Use;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! One lane's translation: from a block of host memory to its place in the segmented memory.
+
+use crate::primitive::BitRange;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Holds the entry and the place of the block that the lane works on, and collects which of its
+/// words are needed. When another block is loaded, or the window closes, the collected words wait
+/// in a second register until they are taken.
+///
+/// Combinational from `place`, `offset` to `ram`; 1 piece per cycle. Must not be loaded or closed
+/// while `waiting`.
+#[derive(LogicBlock, Default)]
+pub struct Lane {
+    /// Clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// `load`, `piece` and `close` are meant.
+    pub step: Signal<In, Bit>,
+    /// Take another block.
+    pub load: Signal<In, Bit>,
+    /// Its entry, under the parity of its window.
+    pub entry: Signal<In, Bits<8>>,
+    /// Its place, in words of the window.
+    pub place: Signal<In, Bits<13>>,
+    /// A piece of the lane's block (the one that is being loaded, if any) passes.
+    pub piece: Signal<In, Bit>,
+    /// Its first byte in the block.
+    pub offset: Signal<In, Bits<8>>,
+    /// Its length.
+    pub len: Signal<In, Bits<7>>,
+    /// The window ends.
+    pub close: Signal<In, Bit>,
+    /// The address of the piece in the window.
+    pub ram: Signal<Out, Bits<15>>,
+    /// Words wait to be taken.
+    pub waiting: Signal<Out, Bit>,
+    /// The entry that they are of.
+    pub waiting_entry: Signal<Out, Bits<8>>,
+    /// The words: valid for one cycle longer than `waiting`.
+    pub waiting_words: Signal<Out, Bits<64>>,
+    /// They are taken at the end of this cycle.
+    pub taken: Signal<In, Bit>,
+    active: DFF<Bit>,
+    current_entry: DFF<Bits<8>>,
+    current_place: DFF<Bits<13>>,
+    words: DFF<Bits<64>>,
+    held: DFF<Bit>,
+    held_entry: DFF<Bits<8>>,
+    held_words: DFF<Bits<64>>,
+    range: BitRange<64, 6>,
+    start: Signal<Local, Bits<13>>,
+    old: Signal<Local, Bits<64>>,
+    fresh: Signal<Local, Bits<64>>,
+}
+
+impl Logic for Lane {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, active, current_entry, current_place, words);
+        dff_setup!(self, clock, held, held_entry, held_words);
+
+        self.start.next = self.current_place.q.val();
+        self.old.next = self.words.q.val();
+        if self.load.val() {
+            self.start.next = self.place.val();
+            self.old.next = 0.into();
+        }
+        self.ram.next =
+            (bit_cast::<15, 13>(self.start.val()) << 2) + bit_cast::<15, 8>(self.offset.val());
+
+        self.range.from.next = self.offset.val().get_bits::<6>(2);
+        self.range.to.next =
+            ((self.offset.val() + bit_cast::<8, 7>(self.len.val())) - 1).get_bits::<6>(2);
+        self.fresh.next = 0.into();
+        if self.piece.val() {
+            self.fresh.next = self.range.mask.val();
+        }
+
+        if self.taken.val() {
+            self.held.d.next = false;
+        }
+        if self.step.val() {
+            self.words.d.next = self.old.val() | self.fresh.val();
+            if self.load.val() {
+                self.active.d.next = true;
+                self.current_entry.d.next = self.entry.val();
+                self.current_place.d.next = self.place.val();
+            }
+            if self.close.val() {
+                self.active.d.next = false;
+            }
+            if (self.load.val() || self.close.val())
+                && self.active.q.val()
+                && self.words.q.val().any()
+            {
+                self.held.d.next = true;
+                self.held_entry.d.next = self.current_entry.q.val();
+                self.held_words.d.next = self.words.q.val();
+            }
+        }
+
+        self.waiting.next = self.held.q.val();
+        self.waiting_entry.next = self.held_entry.q.val();
+        self.waiting_words.next = self.held_words.q.val();
+        if self.reset.val() {
+            self.active.d.next = false;
+            self.held.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The optimizer: gives every fragment a place in the segmented memory, and turns what is needed
+//! of host memory into few reads.
+//!
+//! Second to last stage of planning: takes address beats from the expander, gives placed beats to
+//! the gather and boxes to the reader.
+//!
+//! ```text
+//! beat -> Splitter -> Planner -> Translator -> FIFO -> placed
+//!                        |           | words
+//!                        | entries   v
+//!                        +-------> Boxes -> box
+//! ```
+//!
+//! Host memory is seen in aligned blocks of 256 B. A window's *directory* maps up to 112 blocks to
+//! *entries*; each has a place in the window and one bit for each of its 64 words. A block that
+//! is in the directory is not placed again, whichever lane and destination asks for it.
+//!
+//! **Throughput.** A beat a cycle, plus a cycle if fragments of it cross into the next block, plus
+//! a cycle for each block but the first that it needs and whose number its lane did not have just
+//! before (lanes with the same block count once). Boxes: 2 cycles a block, 2 for each further
+//! run. A change of window costs about 5 cycles.
+//!
+//! **Latency.** A beat is held until its window closes: it is of no use before. Then the first box
+//! comes after about 12 cycles.
+//!
+//! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
+//! (2,048 placed beats), because a window that filled the buffer would never close: the gather
+//! takes its beats only after its reads, which are made when it closes. So a window always fits
+//! behind the one that is being read, and if the buffer is full, then of beats of windows that are
+//! closed. Beats wait while four windows are not yet free, or while two are waiting for their
+//! boxes. Either output may stall for ever without harm to the other's beats.
+//!
+//! The two placed beats of a beat whose fragments cross blocks may lie in different windows.
+
+mod boxes;
+mod lane;
+mod planner;
+mod splitter;
+mod translator;
+
+#[cfg(test)]
+mod tests;
+
+pub use boxes::Boxes;
+pub use lane::Lane;
+pub use planner::Planner;
+pub use splitter::Splitter;
+pub use translator::Translator;
+
+use crate::primitive::Fifo;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Fragments of a beat.
+const LANES: usize = 16;
+/// Blocks of a window: 112 blocks, each 9 words behind the one before, fit 32 KiB.
+const ENTRIES: usize = 112;
+/// Bits that pass through: dest 10, slot 8, bytes 7, unit_end, message_start, message_end,
+/// request_end, dest_end, message_bytes 32, status 8, bad_dest 7.
+const FIELDS: usize = 77;
+/// A placed beat: addresses in the window 240, lengths 112, positions 96, fields, window 2, end of
+/// beat, end of window.
+const PLACED: usize = 240 + 112 + 96 + FIELDS + 4;
+
+/// The block; see the module.
+#[derive(LogicBlock, Default)]
+pub struct Placer {
+    /// Clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+
+    /// Longest box in bytes.
+    pub max_read: Signal<In, Bits<13>>,
+    /// Widest gap in bytes that is read through.
+    pub merge_threshold: Signal<In, Bits<13>>,
+    /// The oldest window was assembled; its memory is free.
+    pub window_free: Signal<In, Bit>,
+    /// A window was planned (one pulse each).
+    pub count_windows: Signal<Out, Bit>,
+
+    /// A beat.
+    pub beat_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub beat_ready: Signal<Out, Bit>,
+    /// Host addresses of its fragments.
+    pub beat_addr: Signal<In, Bits<1024>>,
+    /// Their lengths, 0 to 64.
+    pub beat_len: Signal<In, Bits<112>>,
+    /// Their places in the payload.
+    pub beat_pos: Signal<In, Bits<96>>,
+    /// Destination.
+    pub beat_dest: Signal<In, Bits<10>>,
+    /// Request.
+    pub beat_slot: Signal<In, Bits<8>>,
+    /// Payload bytes of the beat.
+    pub beat_bytes: Signal<In, Bits<7>>,
+    /// Ends a unit.
+    pub beat_unit_end: Signal<In, Bit>,
+    /// Starts a message.
+    pub beat_message_start: Signal<In, Bit>,
+    /// Ends a message.
+    pub beat_message_end: Signal<In, Bit>,
+    /// Length of the message that starts.
+    pub beat_message_bytes: Signal<In, Bits<32>>,
+    /// Starts a chunk.
+    pub beat_chunk_start: Signal<In, Bit>,
+    /// Blocks that the chunk needs, about.
+    pub beat_chunk_blocks: Signal<In, Bits<8>>,
+    /// Ends its request.
+    pub beat_request_end: Signal<In, Bit>,
+    /// Ends its destination.
+    pub beat_dest_end: Signal<In, Bit>,
+    /// The request's status.
+    pub beat_status: Signal<In, Bits<8>>,
+    /// The failing destination.
+    pub beat_bad_dest: Signal<In, Bits<7>>,
+
+    /// A placed beat.
+    pub placed_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub placed_ready: Signal<In, Bit>,
+    /// Addresses of the fragments in the segmented memory.
+    pub placed_ram: Signal<Out, Bits<272>>,
+    /// Their lengths.
+    pub placed_len: Signal<Out, Bits<112>>,
+    /// Their places in the payload.
+    pub placed_pos: Signal<Out, Bits<96>>,
+    /// Destination.
+    pub placed_dest: Signal<Out, Bits<10>>,
+    /// Request.
+    pub placed_slot: Signal<Out, Bits<8>>,
+    /// Payload bytes of the whole beat.
+    pub placed_bytes: Signal<Out, Bits<7>>,
+    /// Ends a unit.
+    pub placed_unit_end: Signal<Out, Bit>,
+    /// Starts a message.
+    pub placed_message_start: Signal<Out, Bit>,
+    /// Ends a message.
+    pub placed_message_end: Signal<Out, Bit>,
+    /// Length of the message that starts.
+    pub placed_message_bytes: Signal<Out, Bits<32>>,
+    /// Ends its request.
+    pub placed_request_end: Signal<Out, Bit>,
+    /// Ends its destination.
+    pub placed_dest_end: Signal<Out, Bit>,
+    /// The request's status.
+    pub placed_status: Signal<Out, Bits<8>>,
+    /// The failing destination.
+    pub placed_bad_dest: Signal<Out, Bits<7>>,
+    /// The window.
+    pub placed_window: Signal<Out, Bits<2>>,
+    /// The last placed beat of its window.
+    pub placed_window_end: Signal<Out, Bit>,
+    /// The last placed beat of its beat: only here the ends and `bytes` count.
+    pub placed_beat_end: Signal<Out, Bit>,
+
+    /// A box.
+    pub box_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub box_ready: Signal<In, Bit>,
+    /// Host address.
+    pub box_addr: Signal<Out, Bits<64>>,
+    /// Address in the segmented memory.
+    pub box_ram: Signal<Out, Bits<17>>,
+    /// Bytes; 0: the box carries only `window_end`.
+    pub box_len: Signal<Out, Bits<13>>,
+    /// Window.
+    pub box_window: Signal<Out, Bits<2>>,
+    /// No more boxes of this window.
+    pub box_window_end: Signal<Out, Bit>,
+
+    splitter: Splitter,
+    planner: Planner,
+    translator: Translator,
+    boxes: Boxes,
+    buffer: Fifo<PLACED, 12, 13>,
+    rams: crate::primitive::Pack<LANES, 17, 272>,
+    /// Beats that the buffer can still take, less those on the way to it.
+    room: DFF<Bits<13>>,
+    /// Windows that are not free.
+    windows: DFF<Bits<3>>,
+    /// Closed windows whose boxes are not yet made.
+    closing: DFF<Bits<2>>,
+    counted: DFF<Bit>,
+    fields: Signal<Local, Bits<FIELDS>>,
+    base: Signal<Local, Bits<17>>,
+    taken: Signal<Local, Bit>,
+    done: Signal<Local, Bit>,
+}
+
+impl Logic for Placer {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, room, windows, closing, counted);
+
+        // Beats to pieces.
+        self.splitter.clock.next = self.clock.val();
+        self.splitter.reset.next = self.reset.val();
+        self.splitter.beat_valid.next = self.beat_valid.val();
+        self.beat_ready.next = self.splitter.beat_ready.val();
+        self.splitter.beat_addr.next = self.beat_addr.val();
+        self.splitter.beat_len.next = self.beat_len.val();
+        self.splitter.beat_pos.next = self.beat_pos.val();
+        self.fields.next = bit_cast::<FIELDS, 10>(self.beat_dest.val())
+            | (bit_cast::<FIELDS, 8>(self.beat_slot.val()) << 10)
+            | (bit_cast::<FIELDS, 7>(self.beat_bytes.val()) << 18)
+            | (bit_cast::<FIELDS, 1>(self.beat_unit_end.val().into()) << 25)
+            | (bit_cast::<FIELDS, 1>(self.beat_message_start.val().into()) << 26)
+            | (bit_cast::<FIELDS, 1>(self.beat_message_end.val().into()) << 27)
+            | (bit_cast::<FIELDS, 1>(self.beat_request_end.val().into()) << 28)
+            | (bit_cast::<FIELDS, 1>(self.beat_dest_end.val().into()) << 29)
+            | (bit_cast::<FIELDS, 32>(self.beat_message_bytes.val()) << 30)
+            | (bit_cast::<FIELDS, 8>(self.beat_status.val()) << 62)
+            | (bit_cast::<FIELDS, 7>(self.beat_bad_dest.val()) << 70);
+        self.splitter.beat_fields.next = self.fields.val();
+        self.splitter.beat_chunk_start.next = self.beat_chunk_start.val();
+        self.splitter.beat_chunk_blocks.next = self.beat_chunk_blocks.val();
+
+        // Pieces to answers.
+        self.planner.clock.next = self.clock.val();
+        self.planner.reset.next = self.reset.val();
+        self.planner.step.next = self.translator.step.val();
+        self.planner.piece_valid.next = self.splitter.piece_valid.val();
+        self.splitter.piece_ready.next = self.planner.piece_ready.val();
+        self.planner.piece_used.next = self.splitter.piece_used.val();
+        self.planner.piece_same.next = self.splitter.piece_same.val();
+        self.planner.piece_offset.next = self.splitter.piece_offset.val();
+        self.planner.piece_len.next = self.splitter.piece_len.val();
+        self.planner.piece_pos.next = self.splitter.piece_pos.val();
+        self.planner.piece_fields.next = self.splitter.piece_fields.val();
+        self.planner.piece_request_end.next = self.splitter.piece_fields.val().get_bit(28);
+        self.planner.piece_end.next = self.splitter.piece_end.val();
+        self.planner.piece_chunk_start.next = self.splitter.piece_chunk_start.val();
+        self.planner.piece_chunk_blocks.next = self.splitter.piece_chunk_blocks.val();
+        for i in 0..16 {
+            self.planner.piece_block[i].next = self.splitter.piece_block[i].val();
+            self.planner.piece_equal[i].next = self.splitter.piece_equal[i].val();
+        }
+        self.planner.room.next = self.room.q.val().any();
+        self.planner.may_open.next =
+            !self.windows.q.val().get_bit(2) && !self.closing.q.val().get_bit(1);
+        self.counted.d.next = self.planner.closed.val();
+        self.count_windows.next = self.counted.q.val();
+
+        // Answers to placed beats.
+        self.translator.clock.next = self.clock.val();
+        self.translator.reset.next = self.reset.val();
+        self.translator.answer_lanes.next = self.planner.answer_lanes.val();
+        self.translator.answer_entry.next = self.planner.answer_entry.val();
+        self.translator.answer_place.next = self.planner.answer_place.val();
+        self.translator.in_valid.next = self.planner.out_valid.val();
+        self.translator.in_used.next = self.planner.out_used.val();
+        self.translator.in_offset.next = self.planner.out_offset.val();
+        self.translator.in_len.next = self.planner.out_len.val();
+        self.translator.in_pos.next = self.planner.out_pos.val();
+        self.translator.in_fields.next = self.planner.out_fields.val();
+        self.translator.in_end.next = self.planner.out_end.val();
+        self.translator.in_close.next = self.planner.out_close.val();
+        self.translator.in_entries.next = self.planner.out_entries.val();
+
+        // Needed words to boxes.
+        self.boxes.clock.next = self.clock.val();
+        self.boxes.reset.next = self.reset.val();
+        self.boxes.max_read.next = self.max_read.val();
+        self.boxes.merge_threshold.next = self.merge_threshold.val();
+        self.boxes.list_write.next = self.planner.list_write.val();
+        self.boxes.list_index.next = self.planner.list_index.val();
+        self.boxes.list_block.next = self.planner.list_block.val();
+        self.boxes.list_place.next = self.planner.list_place.val();
+        self.boxes.list_follows.next = self.planner.list_follows.val();
+        self.boxes.window_valid.next = self.translator.window_valid.val();
+        self.translator.window_ready.next = self.boxes.window_ready.val();
+        self.boxes.window.next = self.translator.window.val();
+        self.boxes.window_entries.next = self.translator.window_entries.val();
+        self.translator.words_entry.next = self.boxes.words_entry.val();
+        self.boxes.words.next = self.translator.words.val();
+        self.boxes.words_any.next = self.translator.words_any.val();
+        self.translator.forget.next = self.boxes.forget.val();
+        self.box_valid.next = self.boxes.box_valid.val();
+        self.boxes.box_ready.next = self.box_ready.val();
+        self.box_addr.next = self.boxes.box_addr.val();
+        self.box_ram.next = self.boxes.box_ram.val();
+        self.box_len.next = self.boxes.box_len.val();
+        self.box_window.next = self.boxes.box_window.val();
+        self.box_window_end.next = self.boxes.box_window_end.val();
+
+        // The buffer: it always has room for what was let through.
+        self.buffer.clk.next = self.clock.val();
+        self.buffer.rst.next = self.reset.val();
+        self.buffer.in_valid.next = self.translator.placed_valid.val();
+        self.buffer.in_data.next = self.translator.placed.val();
+        self.buffer.out_ready.next = self.placed_ready.val();
+        self.placed_valid.next = self.buffer.out_valid.val();
+        self.base.next = bit_cast::<17, 2>(self.buffer.out_data.val().get_bits::<2>(525)) << 15;
+        for i in 0..16 {
+            self.rams.parts[i].next = self.base.val()
+                | self.buffer.out_data.val().get_bits::<15>(i * 15).get_bits::<17>(0);
+        }
+        self.placed_ram.next = self.rams.whole.val();
+        self.placed_len.next = self.buffer.out_data.val().get_bits::<112>(240);
+        self.placed_pos.next = self.buffer.out_data.val().get_bits::<96>(352);
+        self.placed_dest.next = self.buffer.out_data.val().get_bits::<10>(448);
+        self.placed_slot.next = self.buffer.out_data.val().get_bits::<8>(458);
+        self.placed_bytes.next = self.buffer.out_data.val().get_bits::<7>(466);
+        self.placed_unit_end.next = self.buffer.out_data.val().get_bit(473);
+        self.placed_message_start.next = self.buffer.out_data.val().get_bit(474);
+        self.placed_message_end.next = self.buffer.out_data.val().get_bit(475);
+        self.placed_request_end.next = self.buffer.out_data.val().get_bit(476);
+        self.placed_dest_end.next = self.buffer.out_data.val().get_bit(477);
+        self.placed_message_bytes.next = self.buffer.out_data.val().get_bits::<32>(478);
+        self.placed_status.next = self.buffer.out_data.val().get_bits::<8>(510);
+        self.placed_bad_dest.next = self.buffer.out_data.val().get_bits::<7>(518);
+        self.placed_window.next = self.buffer.out_data.val().get_bits::<2>(525);
+        self.placed_beat_end.next = self.buffer.out_data.val().get_bit(527);
+        self.placed_window_end.next = self.buffer.out_data.val().get_bit(528);
+
+        // Accounts.
+        self.taken.next = self.buffer.out_valid.val() && self.placed_ready.val();
+        if self.planner.passed.val() && !self.taken.val() {
+            self.room.d.next = self.room.q.val() - 1;
+        }
+        if self.taken.val() && !self.planner.passed.val() {
+            self.room.d.next = self.room.q.val() + 1;
+        }
+        if self.planner.opened.val() && !self.window_free.val() {
+            self.windows.d.next = self.windows.q.val() + 1;
+        }
+        if self.window_free.val() && !self.planner.opened.val() {
+            self.windows.d.next = self.windows.q.val() - 1;
+        }
+        self.done.next = self.boxes.forget.val().any();
+        if self.planner.closed.val() && !self.done.val() {
+            self.closing.d.next = self.closing.q.val() + 1;
+        }
+        if self.done.val() && !self.planner.closed.val() {
+            self.closing.d.next = self.closing.q.val() - 1;
+        }
+
+        if self.reset.val() {
+            self.room.d.next = 4096.into();
+            self.windows.d.next = 0.into();
+            self.closing.d.next = 0.into();
+            self.counted.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Cuts beats at blocks: first the pieces in the blocks where the fragments start, then, if any
+//! fragment crosses into the next block, the pieces there.
+//!
+//! Three stages behind a register slice: cut; add one to the block of second pieces; compare
+//! with the block before on the same lane and with those of the other lanes. A beat without a
+//! crossing takes 1 cycle, one with takes 2.
+
+use super::{FIELDS, LANES};
+use crate::primitive::{Concat, EqualPairs, Pack, Skid};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Beats in, pieces out; see the module.
+#[derive(LogicBlock, Default)]
+pub struct Splitter {
+    /// Clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+
+    /// A beat is offered.
+    pub beat_valid: Signal<In, Bit>,
+    /// The beat is taken.
+    pub beat_ready: Signal<Out, Bit>,
+    /// Host addresses of the fragments.
+    pub beat_addr: Signal<In, Bits<1024>>,
+    /// Their lengths.
+    pub beat_len: Signal<In, Bits<112>>,
+    /// Their places in the payload.
+    pub beat_pos: Signal<In, Bits<96>>,
+    /// What passes through.
+    pub beat_fields: Signal<In, Bits<FIELDS>>,
+    /// The estimate of the chunk that the beat starts.
+    pub beat_chunk_blocks: Signal<In, Bits<8>>,
+    /// The beat starts a chunk.
+    pub beat_chunk_start: Signal<In, Bit>,
+
+    /// Pieces are at the output.
+    pub piece_valid: Signal<Out, Bit>,
+    /// They are taken at the end of this cycle.
+    pub piece_ready: Signal<In, Bit>,
+    /// The lanes that have a piece.
+    pub piece_used: Signal<Out, Bits<LANES>>,
+    /// Lanes whose block is the one of their last piece.
+    pub piece_same: Signal<Out, Bits<LANES>>,
+    /// Block numbers.
+    pub piece_block: [Signal<Out, Bits<56>>; LANES],
+    /// Which lanes have the same block as lane `i`.
+    pub piece_equal: [Signal<Out, Bits<LANES>>; LANES],
+    /// Byte offsets in the blocks, 8 bits a lane.
+    pub piece_offset: Signal<Out, Bits<128>>,
+    /// Lengths, 7 bits a lane.
+    pub piece_len: Signal<Out, Bits<112>>,
+    /// Places in the payload, 6 bits a lane.
+    pub piece_pos: Signal<Out, Bits<96>>,
+    /// What passes through.
+    pub piece_fields: Signal<Out, Bits<FIELDS>>,
+    /// The last pieces of the beat.
+    pub piece_end: Signal<Out, Bit>,
+    /// The first pieces of a chunk.
+    pub piece_chunk_start: Signal<Out, Bit>,
+    /// The chunk's estimate.
+    pub piece_chunk_blocks: Signal<Out, Bits<8>>,
+
+    addresses: Skid<1024>,
+    others: Skid<294>,
+    rest: Concat<112, 96, FIELDS, 9, 294>,
+
+    // The beat that is being cut.
+    cut_valid: DFF<Bit>,
+    cut_second: DFF<Bit>,
+    cut_used: DFF<Bits<LANES>>,
+    cut_cross: DFF<Bits<LANES>>,
+    cut_block: [DFF<Bits<56>>; LANES],
+    cut_offset: [DFF<Bits<8>>; LANES],
+    cut_len: [DFF<Bits<7>>; LANES],
+    cut_pos: [DFF<Bits<6>>; LANES],
+    cut_fields: DFF<Bits<FIELDS>>,
+    cut_chunk: DFF<Bits<9>>,
+    crosses: Pack<LANES, 1, LANES>,
+    uses: Pack<LANES, 1, LANES>,
+    ends: [Signal<Local, Bits<9>>; LANES],
+    left: [Signal<Local, Bits<7>>; LANES],
+    over: [Signal<Local, Bits<7>>; LANES],
+    cut_last: Signal<Local, Bit>,
+    cut_move: Signal<Local, Bit>,
+    cut_free: Signal<Local, Bit>,
+
+    // Pieces with their final blocks.
+    whole_valid: DFF<Bit>,
+    whole_used: DFF<Bits<LANES>>,
+    whole_block: [DFF<Bits<56>>; LANES],
+    whole_offset: DFF<Bits<128>>,
+    whole_len: DFF<Bits<112>>,
+    whole_pos: DFF<Bits<96>>,
+    whole_fields: DFF<Bits<FIELDS>>,
+    whole_end: DFF<Bit>,
+    whole_chunk: DFF<Bits<9>>,
+    offsets: Pack<LANES, 8, 128>,
+    lens: Pack<LANES, 7, 112>,
+    positions: Pack<LANES, 6, 96>,
+    whole_move: Signal<Local, Bit>,
+
+    // Pieces at the output.
+    out_valid: DFF<Bit>,
+    out_used: DFF<Bits<LANES>>,
+    out_same: DFF<Bits<LANES>>,
+    out_block: [DFF<Bits<56>>; LANES],
+    out_equal: [DFF<Bits<LANES>>; LANES],
+    out_offset: DFF<Bits<128>>,
+    out_len: DFF<Bits<112>>,
+    out_pos: DFF<Bits<96>>,
+    out_fields: DFF<Bits<FIELDS>>,
+    out_end: DFF<Bit>,
+    out_chunk: DFF<Bits<9>>,
+    /// The block of each lane's last piece.
+    last: [DFF<Bits<56>>; LANES],
+    sames: Pack<LANES, 1, LANES>,
+    pairs: EqualPairs<LANES, 56>,
+    out_move: Signal<Local, Bit>,
+}
+
+impl Logic for Splitter {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, cut_valid, cut_second, cut_used, cut_cross, cut_fields, cut_chunk);
+        dff_setup!(self, clock, whole_valid, whole_used, whole_offset, whole_len, whole_pos);
+        dff_setup!(self, clock, whole_fields, whole_end, whole_chunk);
+        dff_setup!(self, clock, out_valid, out_used, out_same, out_offset, out_len, out_pos);
+        dff_setup!(self, clock, out_fields, out_end, out_chunk);
+        for i in 0..16 {
+            self.cut_block[i].clock.next = self.clock.val();
+            self.cut_block[i].d.next = self.cut_block[i].q.val();
+            self.cut_offset[i].clock.next = self.clock.val();
+            self.cut_offset[i].d.next = self.cut_offset[i].q.val();
+            self.cut_len[i].clock.next = self.clock.val();
+            self.cut_len[i].d.next = self.cut_len[i].q.val();
+            self.cut_pos[i].clock.next = self.clock.val();
+            self.cut_pos[i].d.next = self.cut_pos[i].q.val();
+            self.whole_block[i].clock.next = self.clock.val();
+            self.whole_block[i].d.next = self.whole_block[i].q.val();
+            self.out_block[i].clock.next = self.clock.val();
+            self.out_block[i].d.next = self.out_block[i].q.val();
+            self.out_equal[i].clock.next = self.clock.val();
+            self.out_equal[i].d.next = self.out_equal[i].q.val();
+            self.last[i].clock.next = self.clock.val();
+            self.last[i].d.next = self.last[i].q.val();
+        }
+
+        // The register slice: both halves move together.
+        self.addresses.clk.next = self.clock.val();
+        self.addresses.rst.next = self.reset.val();
+        self.others.clk.next = self.clock.val();
+        self.others.rst.next = self.reset.val();
+        self.addresses.in_valid.next = self.beat_valid.val();
+        self.addresses.in_data.next = self.beat_addr.val();
+        self.others.in_valid.next = self.beat_valid.val();
+        self.rest.a.next = self.beat_len.val();
+        self.rest.b.next = self.beat_pos.val();
+        self.rest.c.next = self.beat_fields.val();
+        self.rest.d.next = (bit_cast::<9, 8>(self.beat_chunk_blocks.val()) << 1)
+            | bit_cast::<9, 1>(self.beat_chunk_start.val().into());
+        self.others.in_data.next = self.rest.whole.val();
+        self.beat_ready.next = self.addresses.in_ready.val();
+
+        // What moves at the end of this cycle.
+        self.out_move.next = !self.out_valid.q.val() || self.piece_ready.val();
+        self.whole_move.next = !self.whole_valid.q.val() || self.out_move.val();
+        self.cut_move.next = self.cut_valid.q.val() && self.whole_move.val();
+        self.cut_last.next = self.cut_second.q.val() || !self.cut_cross.q.val().any();
+        self.cut_free.next =
+            !self.cut_valid.q.val() || (self.cut_move.val() && self.cut_last.val());
+        self.addresses.out_ready.next = self.cut_free.val();
+        self.others.out_ready.next = self.cut_free.val();
+
+        // Cut: which fragments reach beyond the block of their first byte?
+        for i in 0..16 {
+            self.ends[i].next =
+                self.addresses.out_data.val().get_bits::<8>(i * 64).get_bits::<9>(0)
+                    + self.others.out_data.val().get_bits::<7>(i * 7).get_bits::<9>(0);
+            self.crosses.parts[i].next =
+                (self.ends[i].val().get_bit(8) && self.ends[i].val().get_bits::<8>(0).any()).into();
+            self.uses.parts[i].next = self.others.out_data.val().get_bits::<7>(i * 7).any().into();
+        }
+        if self.cut_move.val() {
+            self.cut_second.d.next = true;
+        }
+        if self.cut_free.val() {
+            self.cut_valid.d.next = self.addresses.out_valid.val();
+            self.cut_second.d.next = false;
+            self.cut_used.d.next = self.uses.whole.val();
+            self.cut_cross.d.next = self.crosses.whole.val();
+            self.cut_fields.d.next = self.others.out_data.val().get_bits::<FIELDS>(208);
+            self.cut_chunk.d.next = self.others.out_data.val().get_bits::<9>(285);
+            for i in 0..16 {
+                self.cut_block[i].d.next = self.addresses.out_data.val().get_bits::<56>(i * 64 + 8);
+                self.cut_offset[i].d.next = self.addresses.out_data.val().get_bits::<8>(i * 64);
+                self.cut_len[i].d.next = self.others.out_data.val().get_bits::<7>(i * 7);
+                self.cut_pos[i].d.next = self.others.out_data.val().get_bits::<6>(i * 6 + 112);
+            }
+        }
+
+        // First pieces end at the block's end; second ones start at 0.
+        for i in 0..16 {
+            // Only of use if the fragment crosses: at most 63.
+            self.left[i].next = bits::<7>(0) - self.cut_offset[i].q.val().get_bits::<7>(0);
+            self.over[i].next = self.cut_len[i].q.val() - self.left[i].val();
+            self.offsets.parts[i].next = self.cut_offset[i].q.val();
+            self.lens.parts[i].next = self.cut_len[i].q.val();
+            self.positions.parts[i].next = self.cut_pos[i].q.val();
+            if self.cut_second.q.val() {
+                self.offsets.parts[i].next = 0.into();
+                self.lens.parts[i].next = self.over[i].val();
+                self.positions.parts[i].next =
+                    self.cut_pos[i].q.val() + self.left[i].val().get_bits::<6>(0);
+                if !self.cut_cross.q.val().get_bit(i) {
+                    self.lens.parts[i].next = 0.into();
+                }
+            } else if self.cut_cross.q.val().get_bit(i) {
+                self.lens.parts[i].next = self.left[i].val();
+            }
+        }
+        if self.whole_move.val() {
+            self.whole_valid.d.next = self.cut_valid.q.val();
+            self.whole_offset.d.next = self.offsets.whole.val();
+            self.whole_len.d.next = self.lens.whole.val();
+            self.whole_pos.d.next = self.positions.whole.val();
+            self.whole_fields.d.next = self.cut_fields.q.val();
+            self.whole_end.d.next = self.cut_last.val();
+            self.whole_chunk.d.next = self.cut_chunk.q.val();
+            self.whole_used.d.next = self.cut_used.q.val();
+            if self.cut_second.q.val() {
+                self.whole_used.d.next = self.cut_cross.q.val();
+                self.whole_chunk.d.next = 0.into();
+            }
+            for i in 0..16 {
+                self.whole_block[i].d.next = self.cut_block[i].q.val() + self.cut_second.q.val();
+            }
+        }
+
+        // Compare.
+        for i in 0..16 {
+            self.pairs.values[i].next = self.whole_block[i].q.val();
+            self.sames.parts[i].next = (self.whole_block[i].q.val() == self.last[i].q.val()).into();
+        }
+        if self.out_move.val() {
+            self.out_valid.d.next = self.whole_valid.q.val();
+            self.out_used.d.next = self.whole_used.q.val();
+            self.out_same.d.next = self.sames.whole.val();
+            self.out_offset.d.next = self.whole_offset.q.val();
+            self.out_len.d.next = self.whole_len.q.val();
+            self.out_pos.d.next = self.whole_pos.q.val();
+            self.out_fields.d.next = self.whole_fields.q.val();
+            self.out_end.d.next = self.whole_end.q.val();
+            self.out_chunk.d.next = self.whole_chunk.q.val();
+            for i in 0..16 {
+                self.out_block[i].d.next = self.whole_block[i].q.val();
+                self.out_equal[i].d.next = self.pairs.equal[i].val();
+                if self.whole_valid.q.val() && self.whole_used.q.val().get_bit(i) {
+                    self.last[i].d.next = self.whole_block[i].q.val();
+                }
+            }
+        }
+
+        self.piece_valid.next = self.out_valid.q.val();
+        self.piece_used.next = self.out_used.q.val();
+        self.piece_same.next = self.out_same.q.val();
+        self.piece_offset.next = self.out_offset.q.val();
+        self.piece_len.next = self.out_len.q.val();
+        self.piece_pos.next = self.out_pos.q.val();
+        self.piece_fields.next = self.out_fields.q.val();
+        self.piece_end.next = self.out_end.q.val();
+        self.piece_chunk_start.next = self.out_chunk.q.val().get_bit(0);
+        self.piece_chunk_blocks.next = self.out_chunk.q.val().get_bits::<8>(1);
+        for i in 0..16 {
+            self.piece_block[i].next = self.out_block[i].q.val();
+            self.piece_equal[i].next = self.out_equal[i].q.val();
+        }
+
+        if self.reset.val() {
+            self.cut_valid.d.next = false;
+            self.whole_valid.d.next = false;
+            self.out_valid.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What must hold of any plan, whatever the schedule: written from the contract, not from the RTL.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A beat that is sent.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    /// Lane, host address, bytes, position.
+    pub fragments: Vec<(usize, u64, u64, u64)>,
+    /// Everything that passes through: field, value.
+    pub fields: BTreeMap<&'static str, u64>,
+    pub chunk: Option<u64>,
+}
+
+impl Input {
+    /// Host address of every byte of the payload, by position.
+    fn bytes(&self) -> BTreeMap<u64, u64> {
+        let of = |&(_, addr, len, pos): &(usize, u64, u64, u64)| {
+            (0..len).map(move |i| (pos + i, addr.wrapping_add(i)))
+        };
+        self.fragments.iter().flat_map(of).collect()
+    }
+
+    fn crosses(&self) -> bool {
+        self.fragments.iter().any(|&(_, addr, len, _)| len > 0 && addr % 256 + len > 256)
+    }
+}
+
+/// A placed beat.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// Lane, address in the segmented memory, bytes, position.
+    pub fragments: Vec<(usize, u64, u64, u64)>,
+    pub fields: BTreeMap<&'static str, u64>,
+    pub window: u64,
+    pub window_end: bool,
+    pub beat_end: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Box {
+    pub addr: u64,
+    pub ram: u64,
+    pub len: u64,
+    pub window: u64,
+    pub window_end: bool,
+}
+
+/// One window, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    pub boxes: Vec<Box>,
+    pub placed: Vec<Placed>,
+    /// The blocks that it needs.
+    pub blocks: BTreeSet<u64>,
+}
+
+fn windows(placed: &[Placed], boxes: &[Box]) -> Vec<Window> {
+    let mut windows: Vec<Window> = vec![Window::default()];
+    for beat in placed {
+        let number = windows.len() as u64 - 1;
+        assert_eq!(beat.window, number % 4, "windows in order: {beat:?}");
+        windows.last_mut().unwrap().placed.push(beat.clone());
+        if beat.window_end {
+            windows.push(Window::default());
+        }
+    }
+    assert!(windows.pop().unwrap().placed.is_empty(), "the last window is open");
+    let mut number = 0;
+    for read in boxes {
+        assert_eq!(read.window, number as u64 % 4, "windows in order: {read:?}");
+        if read.len > 0 {
+            windows[number].boxes.push(*read);
+        } else {
+            assert!(read.window_end, "an empty box that ends nothing: {read:?}");
+        }
+        number += usize::from(read.window_end);
+    }
+    assert_eq!(number, windows.len(), "as many windows of boxes as of beats");
+    windows
+}
+
+/// Checks everything and returns the windows.
+pub fn check(
+    inputs: &[Input],
+    placed: &[Placed],
+    boxes: &[Box],
+    max_read: u64,
+    threshold: u64,
+) -> Vec<Window> {
+    let mut windows = windows(placed, boxes);
+    // Where does each byte of each window's memory come from?
+    let sources: Vec<BTreeMap<u64, u64>> = windows.iter().map(|w| source(w, max_read)).collect();
+
+    // The beats, byte by byte; on the way, the words that each window needs.
+    let mut needed: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); windows.len()];
+    let mut next = 0;
+    let mut index = 0;
+    for input in inputs {
+        let mut bytes = BTreeMap::new();
+        let pieces = 1 + usize::from(input.crosses());
+        for piece in 0..pieces {
+            let beat = &placed[next];
+            next += 1;
+            assert_eq!(beat.beat_end, piece + 1 == pieces, "{input:?} {beat:?}");
+            assert_eq!(beat.fields, input.fields, "what passes through");
+            for &(lane, ram, len, pos) in &beat.fragments {
+                assert!(input.fragments.iter().any(|f| f.0 == lane), "{input:?} {beat:?}");
+                for i in 0..len {
+                    let from = sources[index].get(&(ram + i)).copied();
+                    let from = from.unwrap_or_else(|| {
+                        panic!(
+                            "window {index}: byte {:#x} is never read: {input:x?} {beat:x?}",
+                            ram + i
+                        )
+                    });
+                    needed[index].insert(from / 4);
+                    windows[index].blocks.insert(from / 256);
+                    assert_eq!(bytes.insert(pos + i, from), None, "a position twice");
+                }
+            }
+            index += usize::from(beat.window_end);
+        }
+        assert_eq!(bytes, input.bytes(), "{input:x?}");
+    }
+    assert_eq!(next, placed.len(), "placed beats too many");
+
+    for (index, window) in windows.iter().enumerate() {
+        assert!(window.blocks.len() <= 112, "{} blocks", window.blocks.len());
+        assert!(window.placed.len() <= 2048, "{} placed beats", window.placed.len());
+        gaps(window, &needed[index], threshold);
+        merged(window, max_read, threshold);
+        places(window);
+    }
+    windows
+}
+
+/// The host address of every byte that the boxes bring, by address in the memory.
+fn source(window: &Window, max_read: u64) -> BTreeMap<u64, u64> {
+    let mut source = BTreeMap::new();
+    let mut host = BTreeSet::new();
+    for read in &window.boxes {
+        assert!(read.len <= max_read, "longer than {max_read}: {read:x?}");
+        assert_eq!(read.addr / 4096, (read.addr + (read.len - 1)) / 4096, "4 KiB: {read:x?}");
+        assert_eq!(read.ram / 32768, read.window, "outside of its window: {read:x?}");
+        assert_eq!((read.ram + read.len - 1) / 32768, read.window, "{read:x?}");
+        assert_eq!((read.addr % 4, read.ram % 4, read.len % 4), (0, 0, 0), "words: {read:x?}");
+        for i in 0..read.len {
+            assert_eq!(source.insert(read.ram + i, read.addr + i), None, "overwrites: {read:x?}");
+            assert!(host.insert(read.addr + i), "read twice: {read:x?}");
+        }
+    }
+    source
+}
+
+/// Boxes start and end with needed words, and no gap in one is wider than the threshold.
+fn gaps(window: &Window, needed: &BTreeSet<u64>, threshold: u64) {
+    for read in &window.boxes {
+        let words: Vec<_> = needed.range(read.addr / 4..(read.addr + read.len) / 4).collect();
+        assert_eq!(words.first(), Some(&&(read.addr / 4)), "starts in a gap: {read:x?}");
+        assert_eq!(
+            words.last(),
+            Some(&&((read.addr + read.len) / 4 - 1)),
+            "ends in a gap: {read:x?}"
+        );
+        let widest = words.windows(2).map(|w| 4 * (w[1] - w[0] - 1)).max().unwrap_or(0);
+        assert!(widest <= threshold, "a gap of {widest} B in {read:x?}");
+    }
+}
+
+/// No box could have gone on to the first word of the next one.
+fn merged(window: &Window, max_read: u64, threshold: u64) {
+    let mut boxes = window.boxes.clone();
+    boxes.sort_by_key(|b| b.ram);
+    for pair in boxes.windows(2) {
+        let (a, b) = (pair[0], pair[1]);
+        let joint = b.addr.wrapping_sub(a.addr);
+        let behind = joint == b.ram - a.ram && joint >= a.len && joint - a.len <= threshold;
+        let fits = joint.saturating_add(4) <= max_read && a.addr / 4096 == b.addr / 4096;
+        assert!(!(behind && fits), "not merged: {a:x?} {b:x?}");
+    }
+}
+
+/// A successor right behind its block, any other 9 words further.
+fn places(window: &Window) {
+    let mut places = BTreeMap::new();
+    for read in &window.boxes {
+        for block in read.addr / 256..=(read.addr + read.len - 1) / 256 {
+            let place = (read.ram % 32768).wrapping_add((block * 256).wrapping_sub(read.addr));
+            let old = places.insert(place, block);
+            assert!(old.is_none_or(|old| old == block), "{block:x} and {old:x?} at {place:x}");
+        }
+    }
+    let blocks: BTreeSet<_> = places.values().collect();
+    assert_eq!(blocks.len(), places.len(), "a block in two places");
+    let mut before: Option<(u64, u64)> = None;
+    for (&place, &block) in &places {
+        let expected = match before {
+            None => 0,
+            Some((place, last)) if last.wrapping_add(1) % (1 << 56) == block => place + 256,
+            Some((place, _)) => place + 256 + 36,
+        };
+        assert_eq!(place, expected, "the place of block {block:x} behind {before:x?}");
+        before = Some((place, block));
+    }
+}

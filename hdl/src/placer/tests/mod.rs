@@ -1,0 +1,432 @@
+//! The placer against the properties of a plan.
+
+mod check;
+
+use super::Placer;
+use crate::testing;
+use check::{Box, Input, Placed, Window, check};
+use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
+use drdma_verilated::{Library, Word};
+
+const FIELDS: [(&str, usize); 11] = [
+    ("dest", 10),
+    ("slot", 8),
+    ("bytes", 7),
+    ("unit_end", 1),
+    ("message_start", 1),
+    ("message_end", 1),
+    ("message_bytes", 32),
+    ("request_end", 1),
+    ("dest_end", 1),
+    ("status", 8),
+    ("bad_dest", 7),
+];
+
+fn library() -> Library {
+    // Settings count in words.
+    testing::library_with_unused("placer", &["max_read", "merge_threshold"], Placer::default)
+}
+
+fn beat(input: &Input) -> Beat {
+    let (mut addr, mut len, mut pos) = (Word::zero(), Word::zero(), Word::zero());
+    for &(lane, a, l, p) in &input.fragments {
+        addr.set_bits(64 * lane, 64, &Word::from(a));
+        len.set_bits(7 * lane, 7, &Word::from(l));
+        pos.set_bits(6 * lane, 6, &Word::from(p));
+    }
+    let mut beat = Beat::new().with("addr", addr).with("len", len).with("pos", pos);
+    for (&name, &value) in &input.fields {
+        beat.set(name, value);
+    }
+    beat.set("chunk_start", input.chunk.is_some());
+    beat.set("chunk_blocks", input.chunk.unwrap_or(0));
+    beat
+}
+
+fn placed(beat: &Beat) -> Placed {
+    let bits = |field: &str, lo, len| beat.get(field).bits(lo, len).to_u64();
+    let fragment = |k: usize| {
+        let len = bits("len", 7 * k, 7);
+        (len > 0).then(|| (k, bits("ram", 17 * k, 17), len, bits("pos", 6 * k, 6)))
+    };
+    Placed {
+        fragments: (0..16).filter_map(fragment).collect(),
+        fields: FIELDS.iter().map(|&(name, _)| (name, beat.u64(name))).collect(),
+        window: beat.u64("window"),
+        window_end: beat.u64("window_end") == 1,
+        beat_end: beat.u64("beat_end") == 1,
+    }
+}
+
+fn read(beat: &Beat) -> Box {
+    Box {
+        addr: beat.u64("addr"),
+        ram: beat.u64("ram"),
+        len: beat.u64("len"),
+        window: beat.u64("window"),
+        window_end: beat.u64("window_end") == 1,
+    }
+}
+
+/// A beat of these fragments, one lane each, and random fields.
+fn input(random: &mut Random, fragments: &[(u64, u64)]) -> Input {
+    let mut input = Input::default();
+    for (name, width) in FIELDS {
+        input.fields.insert(name, random.below(1 << width));
+    }
+    input.fields.insert("request_end", 0);
+    let mut pos = 0;
+    for (lane, &(addr, len)) in fragments.iter().enumerate() {
+        input.fragments.push((lane, addr, len, pos));
+        pos += len;
+    }
+    assert!(pos <= 64 && fragments.len() <= 16);
+    input.fields.insert("bytes", pos);
+    input
+}
+
+/// The end of a request, which closes the last window.
+fn end(random: &mut Random) -> Input {
+    let mut input = input(random, &[]);
+    input.fields.insert("request_end", 1);
+    input
+}
+
+struct Run {
+    windows: Vec<Window>,
+    sent_at: Vec<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Settings {
+    max_read: u64,
+    threshold: u64,
+    seed: u64,
+    stalls: (f64, f64),
+    /// Cycles from a window's last box to its data.
+    latency: u64,
+}
+
+const CALM: Settings =
+    Settings { max_read: 512, threshold: 256, seed: 1, stalls: (0.0, 0.0), latency: 0 };
+
+/// Sends `inputs`, with a reader and a gather around that take a window's beats only when its
+/// boxes were read.
+fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
+    let Settings { max_read, threshold, seed, stalls, latency } = settings;
+    let mut bench = Bench::new(library.instance(seed), seed);
+    bench.limit(400_000);
+    bench.set("max_read", max_read);
+    bench.set("merge_threshold", threshold);
+    let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
+    let boxes = bench.monitor("box");
+    bench.stall(stalls);
+    bench.send_all(beats, inputs.iter().map(beat));
+    let (mut all_placed, mut all_boxes) = (Vec::new(), Vec::new());
+    let mut arrivals: Vec<u64> = Vec::new();
+    let (mut done, mut quiet, mut planned) = (0, 0, 0);
+    while bench.pending(beats) > 0 || done < arrivals.len() || quiet < 100 {
+        let here = arrivals.get(done).is_some_and(|&at| at <= bench.cycles());
+        bench.stall_monitor(out, if here { stalls.1 } else { 1.0 });
+        bench.step();
+        planned += bench.get("count_windows");
+        quiet = if bench.pending(beats) > 0 { 0 } else { quiet + 1 };
+        bench.set("window_free", 0);
+        for beat in bench.take(out) {
+            let beat = placed(&beat);
+            if beat.window_end {
+                done += 1;
+                bench.set("window_free", 1);
+            }
+            all_placed.push(beat);
+            quiet = 0;
+        }
+        for beat in bench.take(boxes) {
+            let read = read(&beat);
+            if read.window_end {
+                arrivals.push(bench.cycles() + latency);
+            }
+            all_boxes.push(read);
+            quiet = 0;
+        }
+    }
+    let windows = check(inputs, &all_placed, &all_boxes, max_read, threshold);
+    assert_eq!(planned, windows.len() as u64, "windows are counted");
+    Run { windows, sent_at: bench.sent_at(beats).to_vec() }
+}
+
+/// Fragments all over a small stretch: overlapping, repeated, crossing, with unused lanes.
+fn scattered(random: &mut Random, count: usize, base: u64, span: u64) -> Vec<Input> {
+    let mut inputs = Vec::new();
+    for _ in 0..count {
+        let (mut fragments, mut left) = (Vec::new(), 64);
+        for _ in 0..random.below(17) {
+            let longest = if random.chance(0.8) { 12 } else { 64 };
+            let len = random.below(left.min(longest) + 1);
+            fragments.push((base.wrapping_add(random.below(span)), len));
+            left -= len;
+            if left == 0 {
+                break;
+            }
+        }
+        inputs.push(input(random, &fragments));
+    }
+    inputs.push(end(random));
+    inputs
+}
+
+/// Rows of columns {base, width, step}; each row with this probability.
+fn columns(random: &mut Random, rows: u64, columns: &[(u64, u64, u64)], p: f64) -> Vec<Input> {
+    let mut inputs = Vec::new();
+    for row in 0..rows {
+        if random.chance(p) {
+            let fragments: Vec<_> =
+                columns.iter().map(|&(base, width, step)| (base + row * step, width)).collect();
+            inputs.push(input(random, &fragments));
+        }
+    }
+    inputs.push(end(random));
+    inputs
+}
+
+fn cycles_per_beat(run: &Run, from: usize, to: usize) -> f64 {
+    (run.sent_at[to] - run.sent_at[from]) as f64 / (to - from) as f64
+}
+
+fn settings(random: &mut Random, seed: u64, stalls: (f64, f64)) -> Settings {
+    let thresholds = [0, 4, 7, 8, 12, 64, 100, 251, 252, 256, 500, 4096, 8191];
+    Settings {
+        max_read: 64 << random.below(7),
+        threshold: thresholds[random.below(thresholds.len() as u64) as usize],
+        seed,
+        stalls,
+        latency: random.below(400),
+    }
+}
+
+#[test]
+fn scattered_fragments_are_planned_right_under_stalls() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS.into_iter().chain(STALLS)) {
+        let mut random = Random::new(seed);
+        let span = [300, 5_000, 20_000, 200_000][random.below(4) as usize];
+        let base = [0x1_2345_6700, 0xffff_ffff_fff0_0000, 77][random.below(3) as usize];
+        let inputs = scattered(&mut random, 600, base, span);
+        let settings = settings(&mut random, seed, stalls);
+        run(&library, &inputs, settings);
+    }
+}
+
+#[test]
+fn columns_rows_and_bitmaps_are_planned_right() {
+    let library = library();
+    for (seed, stalls) in (20..).zip(STALLS.into_iter().chain(STALLS)) {
+        let mut random = Random::new(seed);
+        let count = 1 + random.below(8);
+        let step = [1, 2, 4, 8, 20, 64, 100, 256][random.below(8) as usize];
+        let lanes: Vec<_> = (0..count)
+            .map(|k| {
+                let base = 0x7f00_0000_0000 + (k << random.below(24)) + random.below(300);
+                (base, 1 + random.below(8), step)
+            })
+            .collect();
+        let p = [1.0, 0.5, 0.1][random.below(3) as usize];
+        let inputs = columns(&mut random, 1500, &lanes, p);
+        let settings = settings(&mut random, seed, stalls);
+        run(&library, &inputs, settings);
+    }
+}
+
+#[test]
+fn five_dense_columns_pass_at_a_beat_a_cycle() {
+    let library = library();
+    let mut random = Random::new(1);
+    let lanes: Vec<_> = [4, 4, 8, 8, 4]
+        .iter()
+        .enumerate()
+        .map(|(k, &width)| (0x10_0000 * (k as u64 + 1), width, width))
+        .collect();
+    let inputs = columns(&mut random, 6000, &lanes, 1.0);
+    let run = run(&library, &inputs, CALM);
+    let cycles = cycles_per_beat(&run, 1000, 6000);
+    println!("five columns: {cycles}");
+    assert!(cycles <= 1.1, "{cycles} cycles a beat");
+    let read: u64 = run.windows.iter().flat_map(|w| &w.boxes).map(|b| b.len).sum();
+    assert!(read <= 6000 * 28 * 102 / 100, "{read} bytes read for {}", 6000 * 28);
+}
+
+#[test]
+fn contiguous_data_pass_at_four_beats_in_five_cycles() {
+    let library = library();
+    for (name, base) in [("aligned", 0x4000), ("unaligned", 0x4011)] {
+        let mut random = Random::new(2);
+        let inputs = columns(&mut random, 4000, &[(base, 64, 64)], 1.0);
+        let run = run(&library, &inputs, CALM);
+        let cycles = cycles_per_beat(&run, 1000, 4000);
+        println!("contiguous, {name}: {cycles}");
+        assert!(cycles <= 1.0 / 0.8 + 0.02, "{cycles} cycles a beat");
+        let boxes: usize = run.windows.iter().map(|w| w.boxes.len()).sum();
+        let least = 4000 * 64 / 512;
+        assert!(boxes <= least + 2 * run.windows.len() + 4000 * 64 / 4096, "{boxes} boxes");
+    }
+}
+
+#[test]
+fn a_row_store_asks_once_for_all_lanes() {
+    let library = library();
+    let mut random = Random::new(3);
+    let lanes: Vec<_> = (0..16).map(|k| (0x8000 + 4 * k, 4, 64)).collect();
+    let inputs = columns(&mut random, 3000, &lanes, 1.0);
+    let run = run(&library, &inputs, CALM);
+    let cycles = cycles_per_beat(&run, 1000, 3000);
+    println!("row store: {cycles}");
+    assert!(cycles <= 1.05, "{cycles} cycles a beat");
+}
+
+#[test]
+fn random_pointers_pass_at_two_cycles_a_block() {
+    let library = library();
+    let mut random = Random::new(4);
+    let mut inputs = Vec::new();
+    for _ in 0..2000 {
+        let fragments: Vec<_> = (0..4).map(|_| (random.u64() & !0xff, 16)).collect();
+        inputs.push(input(&mut random, &fragments));
+    }
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    let cycles = cycles_per_beat(&run, 500, 2000);
+    println!("random pointers: {cycles}");
+    // Two cycles a box, as the DMA engine takes them.
+    assert!(cycles <= 8.4, "{cycles} cycles for 4 blocks");
+    // 112 blocks, less what a beat that did not fit would have needed.
+    for window in &run.windows[..run.windows.len() - 1] {
+        assert!(window.blocks.len() > 108, "{} blocks", window.blocks.len());
+    }
+}
+
+#[test]
+fn what_several_destinations_need_is_read_once() {
+    let library = library();
+    let mut random = Random::new(5);
+    let mut inputs = Vec::new();
+    for _ in 0..8 {
+        for row in 0..200 {
+            let fragments: Vec<_> =
+                (0..5).map(|k| (0x9_0000 + 0x1_0000 * k + 8 * row, 8)).collect();
+            inputs.push(input(&mut random, &fragments));
+        }
+    }
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    assert_eq!(run.windows.len(), 1, "one window for all");
+    let read: u64 = run.windows[0].boxes.iter().map(|b| b.len).sum();
+    assert_eq!(read, 5 * 1600, "every byte once");
+}
+
+#[test]
+fn a_full_directory_still_finds_what_it_has() {
+    let library = library();
+    let mut random = Random::new(6);
+    let mut inputs = Vec::new();
+    for round in 0..3 {
+        for block in 0..112 {
+            inputs.push(input(&mut random, &[(0x10_0000 + 512 * block + 8 * round, 8)]));
+        }
+    }
+    inputs.push(input(&mut random, &[(0x10_0000, 4), (0x90_0000, 4), (0x10_0200, 4)]));
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    let blocks: Vec<_> = run.windows.iter().map(|w| w.blocks.len()).collect();
+    assert_eq!(blocks, [112, 3], "the beat that did not fit moves on as a whole");
+}
+
+#[test]
+fn a_chunk_that_does_not_fit_starts_a_window() {
+    let library = library();
+    let mut random = Random::new(7);
+    let mut inputs = Vec::new();
+    // 30 + 30 + 30 fit, 30 more do not; an estimate above 112 never does.
+    for chunk in 0..6 {
+        for block in 0..30 {
+            let mut beat = input(&mut random, &[(0x10_0000 + 256 * (30 * chunk + block), 16)]);
+            beat.chunk = (block == 0).then_some(if chunk == 5 { 200 } else { 30 });
+            inputs.push(beat);
+        }
+    }
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    let blocks: Vec<_> = run.windows.iter().map(|w| w.blocks.len()).collect();
+    assert_eq!(blocks, [90, 60, 30]);
+}
+
+#[test]
+fn a_window_takes_2048_beats_and_idle_requests_do_not_wait() {
+    let library = library();
+    let mut random = Random::new(8);
+    let mut inputs: Vec<_> = (0..5000).map(|_| input(&mut random, &[(0x4000, 4)])).collect();
+    inputs.push(end(&mut random));
+    let settings = Settings { latency: 300, ..CALM };
+    let result = run(&library, &inputs, settings);
+    let beats: Vec<_> = result.windows.iter().map(|w| w.placed.len()).collect();
+    assert_eq!(beats, [2048, 2048, 905]);
+
+    // Lone requests: each gets its window soon.
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
+    let mut last = input(&mut random, &[(0x1234, 8)]);
+    last.fields.insert("request_end", 1);
+    bench.send(beats, beat(&last));
+    bench.run_until_received(boxes, 1);
+    let latency = bench.received_at(boxes)[0] - bench.sent_at(beats)[0];
+    println!("a lone request: {latency} cycles to its box");
+    assert!(latency <= 32, "{latency} cycles");
+}
+
+#[test]
+fn windows_wait_until_one_is_free() {
+    let library = library();
+    let mut random = Random::new(9);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    let beats = bench.driver("beat");
+    let (out, boxes) = (bench.monitor("placed"), bench.monitor("box"));
+    let fragments = |k: u64| [(k * 4096, 8)];
+    let inputs: Vec<_> = (0..1000).map(|k| input(&mut random, &fragments(k))).collect();
+    bench.send_all(beats, inputs.iter().map(beat));
+    bench.run(3000);
+    let ends =
+        |bench: &Bench, m| bench.received(m).iter().filter(|b| b.u64("window_end") == 1).count();
+    assert_eq!((ends(&bench, out), ends(&bench, boxes)), (4, 4), "four windows are in use");
+    bench.set("window_free", 1);
+    bench.step();
+    bench.set("window_free", 0);
+    bench.run(1000);
+    assert_eq!((ends(&bench, out), ends(&bench, boxes)), (5, 5), "a fifth after the first");
+}
+
+#[test]
+fn boxes_of_dense_blocks_come_every_other_cycle() {
+    let library = library();
+    let mut random = Random::new(10);
+    let inputs = columns(&mut random, 448, &[(0x10_0000, 64, 64)], 1.0);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 256);
+    bench.set("merge_threshold", 256);
+    let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
+    bench.send_all(beats, inputs.iter().map(beat));
+    bench.run_until_received(boxes, 112);
+    let at = bench.received_at(boxes);
+    assert!(at[111] - at[0] <= 2 * 112, "{} cycles for 112 boxes", at[111] - at[0]);
+
+    // Every other word of every block: 32 runs each.
+    let lanes: Vec<_> = (0..8).map(|k| (0x10_0000 + 8 * k, 4, 64)).collect();
+    let inputs = columns(&mut random, 100, &lanes, 1.0);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 256);
+    let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
+    bench.send_all(beats, inputs.iter().map(beat));
+    bench.run_until_received(boxes, 800);
+    let at = bench.received_at(boxes);
+    assert!(at[799] - at[0] <= 2 * 800 + 25, "{} cycles for 800 boxes", at[799] - at[0]);
+}

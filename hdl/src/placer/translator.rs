@@ -1,0 +1,320 @@
+//! Gives every piece its address in the segmented memory and collects which words are needed.
+//!
+//! The lanes' collected words go to the window's word memory one entry per cycle, the words of
+//! all lanes that wait with the same entry at once. `step` falls when a lane that still waits is
+//! to take another block. The last placed beat is held back until it is known whether its window
+//! ends with it.
+
+use super::lane::Lane;
+use super::{FIELDS, LANES, PLACED};
+use crate::primitive::{Concat, Lutram, Pack, Select};
+use array_init::array_init;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Pieces with answers in, placed beats and needed words out; see the module.
+#[derive(LogicBlock)]
+pub struct Translator {
+    /// Clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// What is offered is taken at the end of this cycle.
+    pub step: Signal<Out, Bit>,
+
+    /// As from `Planner`.
+    pub answer_lanes: Signal<In, Bits<LANES>>,
+    /// As from `Planner`.
+    pub answer_entry: Signal<In, Bits<8>>,
+    /// As from `Planner`.
+    pub answer_place: Signal<In, Bits<13>>,
+    /// As from `Planner`.
+    pub in_valid: Signal<In, Bit>,
+    /// As from `Planner`.
+    pub in_used: Signal<In, Bits<LANES>>,
+    /// As from `Planner`.
+    pub in_offset: Signal<In, Bits<128>>,
+    /// As from `Planner`.
+    pub in_len: Signal<In, Bits<112>>,
+    /// As from `Planner`.
+    pub in_pos: Signal<In, Bits<96>>,
+    /// As from `Planner`.
+    pub in_fields: Signal<In, Bits<FIELDS>>,
+    /// As from `Planner`.
+    pub in_end: Signal<In, Bit>,
+    /// As from `Planner`.
+    pub in_close: Signal<In, Bit>,
+    /// As from `Planner`.
+    pub in_entries: Signal<In, Bits<7>>,
+
+    /// A placed beat, to be stored without condition.
+    pub placed_valid: Signal<Out, Bit>,
+    /// From the lowest bit: addresses in the window, lengths, positions, fields, window, end of
+    /// beat, end of window.
+    pub placed: Signal<Out, Bits<PLACED>>,
+
+    /// A closed window's words are complete.
+    pub window_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub window_ready: Signal<In, Bit>,
+    /// Its number.
+    pub window: Signal<Out, Bits<2>>,
+    /// Its entries.
+    pub window_entries: Signal<Out, Bits<7>>,
+    /// The words of this entry (under the window's parity)
+    pub words_entry: Signal<In, Bits<8>>,
+    /// are these,
+    pub words: Signal<Out, Bits<64>>,
+    /// if any is needed.
+    pub words_any: Signal<Out, Bit>,
+    /// The words of the windows of this parity are not needed any more.
+    pub forget: Signal<In, Bits<2>>,
+
+    lanes: [Lane; LANES],
+    waiting: Pack<LANES, 1, LANES>,
+    close: Signal<Local, Bit>,
+    stalled: Signal<Local, Bit>,
+    go: Signal<Local, Bit>,
+
+    // The entry to flush.
+    pick_entry: Select<LANES, 8>,
+    shares: Pack<LANES, 1, LANES>,
+    first: Signal<Local, Bits<LANES>>,
+    flush: DFF<Bit>,
+    flush_entry: DFF<Bits<8>>,
+    flush_lanes: DFF<Bits<LANES>>,
+    pick_words: Select<LANES, 64>,
+    merge: DFF<Bit>,
+    merge_entry: DFF<Bits<8>>,
+    merge_words: DFF<Bits<64>>,
+    words_ram: Lutram<64, 8, 2>,
+    /// Entries that have words, for the two parities.
+    some: [DFF<Bits<128>>; 2],
+    had: Signal<Local, Bit>,
+
+    // The window that waits to be complete.
+    ended: DFF<Bit>,
+    ended_window: DFF<Bits<2>>,
+    ended_entries: DFF<Bits<7>>,
+    draining: Pack<LANES, 1, LANES>,
+    now: DFF<Bits<2>>,
+
+    rams: Pack<LANES, 15, 240>,
+    held: DFF<Bit>,
+    held_ram: DFF<Bits<240>>,
+    held_len: DFF<Bits<112>>,
+    held_pos: DFF<Bits<96>>,
+    held_fields: DFF<Bits<FIELDS>>,
+    held_end: DFF<Bit>,
+    numbers: Concat<240, 112, 96, FIELDS, 525>,
+    joined: Concat<525, 2, 1, 1, PLACED>,
+}
+
+impl Default for Translator {
+    fn default() -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            step: Signal::default(),
+            answer_lanes: Signal::default(),
+            answer_entry: Signal::default(),
+            answer_place: Signal::default(),
+            in_valid: Signal::default(),
+            in_used: Signal::default(),
+            in_offset: Signal::default(),
+            in_len: Signal::default(),
+            in_pos: Signal::default(),
+            in_fields: Signal::default(),
+            in_end: Signal::default(),
+            in_close: Signal::default(),
+            in_entries: Signal::default(),
+            placed_valid: Signal::default(),
+            placed: Signal::default(),
+            window_valid: Signal::default(),
+            window_ready: Signal::default(),
+            window: Signal::default(),
+            window_entries: Signal::default(),
+            words_entry: Signal::default(),
+            words: Signal::default(),
+            words_any: Signal::default(),
+            forget: Signal::default(),
+            lanes: array_init(|_| Lane::default()),
+            waiting: Pack::default(),
+            close: Signal::default(),
+            stalled: Signal::default(),
+            go: Signal::default(),
+            pick_entry: Select::default(),
+            shares: Pack::default(),
+            first: Signal::default(),
+            flush: DFF::default(),
+            flush_entry: DFF::default(),
+            flush_lanes: DFF::default(),
+            pick_words: Select::default(),
+            merge: DFF::default(),
+            merge_entry: DFF::default(),
+            merge_words: DFF::default(),
+            words_ram: Lutram::default(),
+            some: array_init(|_| DFF::default()),
+            had: Signal::default(),
+            ended: DFF::default(),
+            ended_window: DFF::default(),
+            ended_entries: DFF::default(),
+            draining: Pack::default(),
+            now: DFF::default(),
+            rams: Pack::default(),
+            held: DFF::default(),
+            held_ram: DFF::default(),
+            held_len: DFF::default(),
+            held_pos: DFF::default(),
+            held_fields: DFF::default(),
+            held_end: DFF::default(),
+            numbers: Concat::default(),
+            joined: Concat::default(),
+        }
+    }
+}
+
+impl Logic for Translator {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, flush, flush_entry, flush_lanes, merge, merge_entry, merge_words);
+        dff_setup!(self, clock, ended, ended_window, ended_entries, now);
+        dff_setup!(self, clock, held, held_ram, held_len, held_pos, held_fields, held_end);
+        for i in 0..2 {
+            self.some[i].clock.next = self.clock.val();
+            self.some[i].d.next = self.some[i].q.val();
+        }
+
+        // A lane that waits cannot take another block; nor can the window close.
+        self.stalled.next = (self.answer_lanes.val() & self.waiting.whole.val()).any()
+            || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
+        self.go.next = !self.stalled.val();
+        self.step.next = self.go.val();
+        self.close.next = self.in_close.val() && self.go.val();
+
+        self.first.next = self.waiting.whole.val() & (!self.waiting.whole.val() + 1);
+        for i in 0..16 {
+            self.lanes[i].clock.next = self.clock.val();
+            self.lanes[i].reset.next = self.reset.val();
+            self.lanes[i].step.next = self.go.val();
+            self.lanes[i].load.next = self.answer_lanes.val().get_bit(i);
+            self.lanes[i].entry.next = self.answer_entry.val();
+            self.lanes[i].place.next = self.answer_place.val();
+            self.lanes[i].piece.next = self.in_valid.val() && self.in_used.val().get_bit(i);
+            self.lanes[i].offset.next = self.in_offset.val().get_bits::<8>(i * 8);
+            self.lanes[i].len.next = self.in_len.val().get_bits::<7>(i * 7);
+            self.lanes[i].close.next = self.in_close.val();
+            self.lanes[i].taken.next = self.first.val().any() && self.shares.whole.val().get_bit(i);
+            self.waiting.parts[i].next = self.lanes[i].waiting.val().into();
+            self.rams.parts[i].next = self.lanes[i].ram.val();
+        }
+
+        // Flush: the first waiting lane's entry, for all lanes that wait with it.
+        self.pick_entry.choice.next = self.first.val();
+        self.pick_words.choice.next = self.flush_lanes.q.val();
+        for i in 0..16 {
+            self.pick_entry.values[i].next = self.lanes[i].waiting_entry.val();
+            self.shares.parts[i].next = (self.lanes[i].waiting.val()
+                && (self.lanes[i].waiting_entry.val() == self.pick_entry.value.val()))
+            .into();
+            self.pick_words.values[i].next = self.lanes[i].waiting_words.val();
+            self.draining.parts[i].next = (self.lanes[i].waiting.val()
+                && (self.lanes[i].waiting_entry.val().get_bit(7)
+                    == self.ended_window.q.val().get_bit(0)))
+            .into();
+        }
+        self.flush.d.next = self.first.val().any();
+        self.flush_entry.d.next = self.pick_entry.value.val();
+        self.flush_lanes.d.next = self.shares.whole.val();
+        self.merge.d.next = self.flush.q.val();
+        self.merge_entry.d.next = self.flush_entry.q.val();
+        self.merge_words.d.next = self.pick_words.value.val();
+
+        // Merge into what the entry has.
+        self.words_ram.clk.next = self.clock.val();
+        self.words_ram.write_enable.next = self.merge.q.val();
+        self.words_ram.write_address.next = self.merge_entry.q.val();
+        self.words_ram.read_address[0].next = self.merge_entry.q.val();
+        self.words_ram.read_address[1].next = self.words_entry.val();
+        self.words.next = self.words_ram.read_data[1].val();
+        self.had.next =
+            self.some[0].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
+        self.words_any.next =
+            self.some[0].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
+        if self.merge_entry.q.val().get_bit(7) {
+            self.had.next =
+                self.some[1].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
+        }
+        if self.words_entry.val().get_bit(7) {
+            self.words_any.next =
+                self.some[1].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
+        }
+        self.words_ram.write_data.next = self.merge_words.q.val();
+        if self.had.val() {
+            self.words_ram.write_data.next =
+                self.merge_words.q.val() | self.words_ram.read_data[0].val();
+        }
+        for i in 0..2 {
+            if self.merge.q.val() && (self.merge_entry.q.val().get_bits::<1>(7) == i.to_bits()) {
+                self.some[i].d.next = self.some[i]
+                    .q
+                    .val()
+                    .replace_bit(self.merge_entry.q.val().get_bits::<7>(0).index(), true);
+            }
+            if self.forget.val().get_bit(i) || self.reset.val() {
+                self.some[i].d.next = 0.into();
+            }
+        }
+
+        // A closed window is complete when none of its words is on the way.
+        self.window_valid.next = self.ended.q.val()
+            && !self.draining.whole.val().any()
+            && !(self.flush.q.val()
+                && (self.flush_entry.q.val().get_bit(7) == self.ended_window.q.val().get_bit(0)))
+            && !(self.merge.q.val()
+                && (self.merge_entry.q.val().get_bit(7) == self.ended_window.q.val().get_bit(0)));
+        self.window.next = self.ended_window.q.val();
+        self.window_entries.next = self.ended_entries.q.val();
+        if self.window_valid.val() && self.window_ready.val() {
+            self.ended.d.next = false;
+        }
+        if self.close.val() {
+            self.ended.d.next = true;
+            self.ended_window.d.next = self.now.q.val();
+            self.ended_entries.d.next = self.in_entries.val();
+            self.now.d.next = self.now.q.val() + 1;
+        }
+
+        // The held beat goes on with the next one, or with the end of its window.
+        self.numbers.a.next = self.held_ram.q.val();
+        self.numbers.b.next = self.held_len.q.val();
+        self.numbers.c.next = self.held_pos.q.val();
+        self.numbers.d.next = self.held_fields.q.val();
+        self.joined.a.next = self.numbers.whole.val();
+        self.joined.b.next = self.now.q.val();
+        self.joined.c.next = self.held_end.q.val().into();
+        self.joined.d.next = self.close.val().into();
+        self.placed.next = self.joined.whole.val();
+        self.placed_valid.next =
+            self.held.q.val() && self.go.val() && (self.in_valid.val() || self.in_close.val());
+        if self.close.val() {
+            self.held.d.next = false;
+        }
+        if self.in_valid.val() && self.go.val() {
+            self.held.d.next = true;
+            self.held_ram.d.next = self.rams.whole.val();
+            self.held_len.d.next = self.in_len.val();
+            self.held_pos.d.next = self.in_pos.val();
+            self.held_fields.d.next = self.in_fields.val();
+            self.held_end.d.next = self.in_end.val();
+        }
+
+        if self.reset.val() {
+            self.flush.d.next = false;
+            self.merge.d.next = false;
+            self.ended.d.next = false;
+            self.now.d.next = 0.into();
+            self.held.d.next = false;
+        }
+    }
+}

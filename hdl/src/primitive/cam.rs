@@ -1,0 +1,124 @@
+//! A content-addressable memory.
+
+use rust_hdl_core::prelude::*;
+
+/// `N` keys of `W` bits in registers, searched in one cycle; `I` bits count to `N` - 1.
+///
+/// A search that is made with `enable` delivers in the next cycle; `found` holds while `enable`
+/// is low. A write or a clear takes effect at the end of its cycle: a search of the same cycle
+/// does not see it.
+///
+/// # Inputs
+/// `clk`; `enable`, `key` (what to look for); `write_enable`, `write_index`, `write_key`; `clear`
+/// (forgets every key; wins over a write).
+///
+/// # Outputs
+/// `found`: bit `i` says that entry `i` holds the key.
+#[derive(LogicBlock)]
+pub struct Cam<const N: usize, const W: usize, const I: usize> {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Whether to search.
+    pub enable: Signal<In, Bit>,
+    /// What to look for.
+    pub key: Signal<In, Bits<W>>,
+    /// The entries that hold the key.
+    pub found: Signal<Out, Bits<N>>,
+    /// Whether to write.
+    pub write_enable: Signal<In, Bit>,
+    /// The entry to write.
+    pub write_index: Signal<In, Bits<I>>,
+    /// Its key.
+    pub write_key: Signal<In, Bits<W>>,
+    /// Forget every key.
+    pub clear: Signal<In, Bit>,
+}
+
+impl<const N: usize, const W: usize, const I: usize> Default for Cam<N, W, I> {
+    fn default() -> Self {
+        assert!(N <= 1 << I, "Cam: {I} bits do not count to {}", N - 1);
+        Self {
+            clk: Signal::default(),
+            enable: Signal::default(),
+            key: Signal::default(),
+            found: Signal::default(),
+            write_enable: Signal::default(),
+            write_index: Signal::default(),
+            write_key: Signal::default(),
+            clear: Signal::default(),
+        }
+    }
+}
+
+impl<const N: usize, const W: usize, const I: usize> Logic for Cam<N, W, I> {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.found.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom(format!(
+            "    reg [{word}:0] keys [0:{last}];
+    reg [{last}:0] used;
+    integer k;
+    always @(posedge clk) begin
+        if (write_enable) keys[write_index] <= write_key;
+    end
+    always @(posedge clk) begin
+        if (write_enable) used[write_index] <= 1'b1;
+        if (clear) used <= {N}'d0;
+    end
+    always @(posedge clk) begin
+        if (enable)
+            for (k = 0; k < {N}; k = k + 1)
+                found[k] <= used[k] && keys[k] == key;
+    end",
+            word = W - 1,
+            last = N - 1
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_verilated::testbench::Random;
+
+    #[test]
+    fn a_search_finds_every_entry_with_the_key() {
+        let mut model = testing::library("cam", Cam::<12, 56, 4>::default).instance(1);
+        let mut random = Random::new(1);
+        model.set("clear", 1);
+        model.cycle();
+        let mut keys = [None; 12];
+        let mut expected = None;
+        for _ in 0..3000 {
+            let key = random.below(4) << 53;
+            let (enable, write, clear) =
+                (random.chance(0.7), random.chance(0.3), random.chance(0.03));
+            let (index, new) = (random.below(12), random.below(4) << 53);
+            model.set("key", key);
+            model.set("enable", enable.into());
+            model.set("write_enable", write.into());
+            model.set("write_index", index);
+            model.set("write_key", new);
+            model.set("clear", clear.into());
+            model.cycle();
+            if enable {
+                let bit = |(i, k): (usize, &Option<u64>)| u64::from(*k == Some(key)) << i;
+                expected = Some(keys.iter().enumerate().map(bit).sum::<u64>());
+            }
+            if write {
+                keys[index as usize] = Some(new);
+            }
+            if clear {
+                keys = [None; 12];
+            }
+            if let Some(expected) = expected {
+                assert_eq!(model.get("found"), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Records as plain bits, and back: memories and FIFOs hold bits.
+
+use rust_hdl_core::prelude::*;
+
+/// The `W` bits of a record `T`; its first field is lowest.
+///
+/// Combinational.
+///
+/// # Inputs
+/// `record`.
+///
+/// # Outputs
+/// `bits`.
+#[derive(LogicBlock)]
+pub struct Flatten<T: Synth, const W: usize> {
+    /// The record.
+    pub record: Signal<In, T>,
+    /// Its bits.
+    pub bits: Signal<Out, Bits<W>>,
+}
+
+impl<T: Synth, const W: usize> Default for Flatten<T, W> {
+    fn default() -> Self {
+        assert_eq!(T::BITS, W, "Flatten: the record has {} bits, not {W}", T::BITS);
+        Self { record: Signal::default(), bits: Signal::default() }
+    }
+}
+
+impl<T: Synth, const W: usize> Logic for Flatten<T, W> {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.bits.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom("    always @(*) bits = record;".to_owned())
+    }
+}
+
+/// The record `T` that `W` bits are; its first field is lowest.
+///
+/// Combinational.
+///
+/// # Inputs
+/// `bits`.
+///
+/// # Outputs
+/// `record`.
+#[derive(LogicBlock)]
+pub struct Restore<T: Synth, const W: usize> {
+    /// The bits.
+    pub bits: Signal<In, Bits<W>>,
+    /// The record.
+    pub record: Signal<Out, T>,
+}
+
+impl<T: Synth, const W: usize> Default for Restore<T, W> {
+    fn default() -> Self {
+        assert_eq!(T::BITS, W, "Restore: the record has {} bits, not {W}", T::BITS);
+        Self { bits: Signal::default(), record: Signal::default() }
+    }
+}
+
+impl<T: Synth, const W: usize> Logic for Restore<T, W> {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.record.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom("    always @(*) record = bits;".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_verilated::Word;
+
+    #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+    struct Pair {
+        low: Bits<5>,
+        high: Bits<9>,
+    }
+
+    #[derive(LogicBlock, Default)]
+    struct Both {
+        low: Signal<In, Bits<5>>,
+        high: Signal<In, Bits<9>>,
+        bits: Signal<Out, Bits<14>>,
+        again: Signal<Out, Bits<9>>,
+        pair: Signal<Local, Pair>,
+        flatten: Flatten<Pair, 14>,
+        restore: Restore<Pair, 14>,
+    }
+
+    impl Logic for Both {
+        #[hdl_gen]
+        fn update(&mut self) {
+            self.pair.next.low = self.low.val();
+            self.pair.next.high = self.high.val();
+            self.flatten.record.next = self.pair.val();
+            self.bits.next = self.flatten.bits.val();
+            self.restore.bits.next = self.flatten.bits.val();
+            self.again.next = self.restore.record.val().high;
+            if self.restore.record.val().low != self.low.val() {
+                self.again.next = 0.into();
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_field_is_lowest() {
+        let mut model = testing::library("record", Both::default).instance(1);
+        model.set("low", 0x15);
+        model.set("high", 0x123);
+        model.eval();
+        assert_eq!(model.get_word("bits"), Word::from(0x15_u64 | 0x123 << 5));
+        assert_eq!(model.get("again"), 0x123);
+    }
+
+    #[test]
+    #[should_panic(expected = "the record has 14 bits, not 13")]
+    fn widths_are_checked() {
+        let _ = Flatten::<Pair, 13>::default();
+    }
+}

@@ -1,0 +1,367 @@
+//! Issues the reads of boxes and tells when a window's data have arrived.
+//!
+//! Takes boxes from the placer; masters the `data` read port of the DMA engine; tells the gather
+//! which windows are complete and which parts of them could not be read.
+//!
+//! **Throughput.** A read a cycle while tags are free (the engine takes one in two cycles). 256
+//! tags; statuses may come in any order, one a cycle, without back-pressure.
+//!
+//! **Latency.** Box to descriptor 3 cycles. Last status to `window_ready` 4 cycles.
+//!
+//! **Back-pressure.** Any output may stall. While error ranges wait no read is issued, so that the
+//! ranges of all reads in flight fit their FIFO, and no window is ready.
+
+use crate::primitive::{Fifo, Ram};
+use array_init::array_init;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+#[cfg(test)]
+mod tests;
+
+/// The block; see the module.
+#[derive(LogicBlock)]
+pub struct Reader {
+    /// Clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+
+    /// A box.
+    pub box_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub box_ready: Signal<Out, Bit>,
+    /// Host address.
+    pub box_addr: Signal<In, Bits<64>>,
+    /// Address in the segmented memory.
+    pub box_ram: Signal<In, Bits<17>>,
+    /// Bytes; 0: nothing to read.
+    pub box_len: Signal<In, Bits<13>>,
+    /// Window.
+    pub box_window: Signal<In, Bits<2>>,
+    /// No more boxes of this window.
+    pub box_window_end: Signal<In, Bit>,
+
+    /// Host address.
+    pub m_axis_data_dma_read_desc_dma_addr: Signal<Out, Bits<64>>,
+    /// Always 0.
+    pub m_axis_data_dma_read_desc_ram_sel: Signal<Out, Bits<1>>,
+    /// Address in the segmented memory.
+    pub m_axis_data_dma_read_desc_ram_addr: Signal<Out, Bits<17>>,
+    /// Bytes.
+    pub m_axis_data_dma_read_desc_len: Signal<Out, Bits<16>>,
+    /// 0 to 255.
+    pub m_axis_data_dma_read_desc_tag: Signal<Out, Bits<14>>,
+    /// A descriptor.
+    pub m_axis_data_dma_read_desc_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub m_axis_data_dma_read_desc_ready: Signal<In, Bit>,
+    /// The read that has ended.
+    pub s_axis_data_dma_read_desc_status_tag: Signal<In, Bits<14>>,
+    /// 0: its data are in the memory.
+    pub s_axis_data_dma_read_desc_status_error: Signal<In, Bits<4>>,
+    /// A read has ended.
+    pub s_axis_data_dma_read_desc_status_valid: Signal<In, Bit>,
+
+    /// A window has all its data, or its error ranges have been given.
+    pub window_ready_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub window_ready_ready: Signal<In, Bit>,
+    /// The window; in order.
+    pub window_ready_window: Signal<Out, Bits<2>>,
+
+    /// A part of a window that could not be read.
+    pub read_error_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub read_error_ready: Signal<In, Bit>,
+    /// The window.
+    pub read_error_window: Signal<Out, Bits<2>>,
+    /// The part's start in the segmented memory.
+    pub read_error_ram: Signal<Out, Bits<17>>,
+    /// Its bytes.
+    pub read_error_len: Signal<Out, Bits<13>>,
+
+    /// Reads taken by the engine in the cycle before.
+    pub count_reads: Signal<Out, Bits<16>>,
+    /// Their bytes.
+    pub count_bytes: Signal<Out, Bits<16>>,
+
+    // Boxes that wait for a tag.
+    boxes: Fifo<97, 3, 4>,
+    box_bits: Signal<Local, Bits<97>>,
+    addr: Signal<Local, Bits<64>>,
+    range: Signal<Local, Bits<32>>,
+    empty: Signal<Local, Bit>,
+    last: Signal<Local, Bit>,
+    issue: Signal<Local, Bit>,
+    pass: Signal<Local, Bit>,
+
+    // The descriptor at the output.
+    valid: DFF<Bit>,
+    desc_addr: DFF<Bits<64>>,
+    desc_range: DFF<Bits<32>>,
+    desc_tag: DFF<Bits<8>>,
+
+    counted: DFF<Bit>,
+    counted_len: DFF<Bits<13>>,
+
+    // Tags: first each once, then as they come back.
+    unused: DFF<Bits<9>>,
+    returned: Fifo<8, 8, 9>,
+    has_tag: Signal<Local, Bit>,
+    tag: Signal<Local, Bits<8>>,
+    /// Range and window of the read with each tag.
+    reads: Ram<32, 1, 8>,
+
+    // A status, and one cycle later its read.
+    status: DFF<Bit>,
+    status_tag: DFF<Bits<8>>,
+    status_error: DFF<Bit>,
+    ended: DFF<Bit>,
+    ended_tag: DFF<Bits<8>>,
+    ended_error: DFF<Bit>,
+    errors: Fifo<32, 8, 9>,
+    calm: Signal<Local, Bit>,
+
+    // Windows: reads on the way, and whether all boxes were seen.
+    on_the_way: [DFF<Bits<9>>; 4],
+    starts: [Signal<Local, Bit>; 4],
+    ends: [Signal<Local, Bit>; 4],
+    complete: DFF<Bits<4>>,
+    next: DFF<Bits<2>>,
+    given: DFF<Bit>,
+    given_window: DFF<Bits<2>>,
+    ready: Signal<Local, Bit>,
+    count: Signal<Local, Bits<9>>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            box_valid: Signal::default(),
+            box_ready: Signal::default(),
+            box_addr: Signal::default(),
+            box_ram: Signal::default(),
+            box_len: Signal::default(),
+            box_window: Signal::default(),
+            box_window_end: Signal::default(),
+            m_axis_data_dma_read_desc_dma_addr: Signal::default(),
+            m_axis_data_dma_read_desc_ram_sel: Signal::default(),
+            m_axis_data_dma_read_desc_ram_addr: Signal::default(),
+            m_axis_data_dma_read_desc_len: Signal::default(),
+            m_axis_data_dma_read_desc_tag: Signal::default(),
+            m_axis_data_dma_read_desc_valid: Signal::default(),
+            m_axis_data_dma_read_desc_ready: Signal::default(),
+            s_axis_data_dma_read_desc_status_tag: Signal::default(),
+            s_axis_data_dma_read_desc_status_error: Signal::default(),
+            s_axis_data_dma_read_desc_status_valid: Signal::default(),
+            window_ready_valid: Signal::default(),
+            window_ready_ready: Signal::default(),
+            window_ready_window: Signal::default(),
+            read_error_valid: Signal::default(),
+            read_error_ready: Signal::default(),
+            read_error_window: Signal::default(),
+            read_error_ram: Signal::default(),
+            read_error_len: Signal::default(),
+            count_reads: Signal::default(),
+            count_bytes: Signal::default(),
+            boxes: Fifo::default(),
+            box_bits: Signal::default(),
+            addr: Signal::default(),
+            range: Signal::default(),
+            empty: Signal::default(),
+            last: Signal::default(),
+            issue: Signal::default(),
+            pass: Signal::default(),
+            valid: DFF::default(),
+            desc_addr: DFF::default(),
+            desc_range: DFF::default(),
+            desc_tag: DFF::default(),
+            counted: DFF::default(),
+            counted_len: DFF::default(),
+            unused: DFF::default(),
+            returned: Fifo::default(),
+            has_tag: Signal::default(),
+            tag: Signal::default(),
+            reads: Ram::default(),
+            status: DFF::default(),
+            status_tag: DFF::default(),
+            status_error: DFF::default(),
+            ended: DFF::default(),
+            ended_tag: DFF::default(),
+            ended_error: DFF::default(),
+            errors: Fifo::default(),
+            calm: Signal::default(),
+            on_the_way: array_init(|_| DFF::default()),
+            starts: array_init(|_| Signal::default()),
+            ends: array_init(|_| Signal::default()),
+            complete: DFF::default(),
+            next: DFF::default(),
+            given: DFF::default(),
+            given_window: DFF::default(),
+            ready: Signal::default(),
+            count: Signal::default(),
+        }
+    }
+}
+
+impl Logic for Reader {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, valid, desc_addr, desc_range, desc_tag, unused);
+        dff_setup!(self, clock, status, status_tag, status_error);
+        dff_setup!(self, clock, ended, ended_tag, ended_error, complete, next);
+        dff_setup!(self, clock, given, given_window, counted, counted_len);
+        for w in 0..4 {
+            self.on_the_way[w].clock.next = self.clock.val();
+            self.on_the_way[w].d.next = self.on_the_way[w].q.val();
+        }
+
+        // Boxes wait: address, then the range (ram, len, window), then the end of the window.
+        self.boxes.clk.next = self.clock.val();
+        self.boxes.rst.next = self.reset.val();
+        self.box_bits.next = bit_cast::<97, 64>(self.box_addr.val())
+            | (bit_cast::<97, 17>(self.box_ram.val()) << 64)
+            | (bit_cast::<97, 13>(self.box_len.val()) << 81)
+            | (bit_cast::<97, 2>(self.box_window.val()) << 94)
+            | (bit_cast::<97, 1>(self.box_window_end.val().into()) << 96);
+        self.boxes.in_valid.next = self.box_valid.val();
+        self.boxes.in_data.next = self.box_bits.val();
+        self.box_ready.next = self.boxes.in_ready.val();
+        self.addr.next = self.boxes.out_data.val().get_bits::<64>(0);
+        self.range.next = self.boxes.out_data.val().get_bits::<32>(64);
+        self.last.next = self.boxes.out_data.val().get_bit(96);
+        self.empty.next = !self.range.val().get_bits::<13>(17).any();
+
+        // A tag: first each once, then as they come back.
+        self.has_tag.next = self.unused.q.val().get_bit(8) || self.returned.out_valid.val();
+        self.tag.next = self.returned.out_data.val();
+        if self.unused.q.val().get_bit(8) {
+            self.tag.next = self.unused.q.val().get_bits::<8>(0);
+        }
+
+        // A box becomes a read when the output is free, a tag is, and no error waits.
+        self.calm.next = !self.errors.count.val().any()
+            && !(self.status.q.val() && self.status_error.q.val())
+            && !(self.ended.q.val() && self.ended_error.q.val());
+        self.pass.next = self.boxes.out_valid.val() && self.empty.val();
+        self.issue.next = self.boxes.out_valid.val()
+            && !self.empty.val()
+            && self.has_tag.val()
+            && self.calm.val()
+            && (!self.valid.q.val() || self.m_axis_data_dma_read_desc_ready.val());
+        self.boxes.out_ready.next = self.pass.val() || self.issue.val();
+        if self.m_axis_data_dma_read_desc_ready.val() {
+            self.valid.d.next = false;
+        }
+        if self.issue.val() {
+            self.valid.d.next = true;
+            self.desc_addr.d.next = self.addr.val();
+            self.desc_range.d.next = self.range.val();
+            self.desc_tag.d.next = self.tag.val();
+        }
+        self.m_axis_data_dma_read_desc_valid.next = self.valid.q.val();
+        self.m_axis_data_dma_read_desc_dma_addr.next = self.desc_addr.q.val();
+        self.m_axis_data_dma_read_desc_ram_sel.next = 0.into();
+        self.m_axis_data_dma_read_desc_ram_addr.next = self.desc_range.q.val().get_bits::<17>(0);
+        self.m_axis_data_dma_read_desc_len.next =
+            bit_cast::<16, 13>(self.desc_range.q.val().get_bits::<13>(17));
+        self.m_axis_data_dma_read_desc_tag.next = bit_cast::<14, 8>(self.desc_tag.q.val());
+        self.counted.d.next = self.valid.q.val() && self.m_axis_data_dma_read_desc_ready.val();
+        self.counted_len.d.next = self.desc_range.q.val().get_bits::<13>(17);
+        self.count_reads.next = 0.into();
+        self.count_bytes.next = 0.into();
+        if self.counted.q.val() {
+            self.count_reads.next = 1.into();
+            self.count_bytes.next = bit_cast::<16, 13>(self.counted_len.q.val());
+        }
+
+        // Tags.
+        self.returned.clk.next = self.clock.val();
+        self.returned.rst.next = self.reset.val();
+        self.returned.out_ready.next = self.issue.val() && !self.unused.q.val().get_bit(8);
+        if self.issue.val() && self.unused.q.val().get_bit(8) {
+            self.unused.d.next = self.unused.q.val() + 1;
+        }
+        self.reads.clk.next = self.clock.val();
+        self.reads.write_lanes.next = self.issue.val().into();
+        self.reads.write_address.next = self.tag.val();
+        self.reads.write_data.next = self.range.val();
+
+        // Statuses: look the read up, then give the tag back and the range away.
+        self.status.d.next = self.s_axis_data_dma_read_desc_status_valid.val();
+        self.status_tag.d.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<8>(0);
+        self.status_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
+        self.reads.read_enable.next = self.status.q.val();
+        self.reads.read_address.next = self.status_tag.q.val();
+        self.ended.d.next = self.status.q.val();
+        self.ended_tag.d.next = self.status_tag.q.val();
+        self.ended_error.d.next = self.status_error.q.val();
+        self.returned.in_valid.next = self.ended.q.val();
+        self.returned.in_data.next = self.ended_tag.q.val();
+        self.errors.clk.next = self.clock.val();
+        self.errors.rst.next = self.reset.val();
+        self.errors.in_valid.next = self.ended.q.val() && self.ended_error.q.val();
+        self.errors.in_data.next = self.reads.read_data.val();
+        self.errors.out_ready.next = self.read_error_ready.val();
+        self.read_error_valid.next = self.errors.out_valid.val();
+        self.read_error_ram.next = self.errors.out_data.val().get_bits::<17>(0);
+        self.read_error_len.next = self.errors.out_data.val().get_bits::<13>(17);
+        self.read_error_window.next = self.errors.out_data.val().get_bits::<2>(30);
+
+        // Reads on the way, by window.
+        self.ready.next = false;
+        self.count.next = 0.into();
+        for w in 0..4 {
+            self.starts[w].next =
+                self.issue.val() && (self.range.val().get_bits::<2>(30) == w.to_bits());
+            self.ends[w].next =
+                self.ended.q.val() && (self.reads.read_data.val().get_bits::<2>(30) == w.to_bits());
+            if self.starts[w].val() && !self.ends[w].val() {
+                self.on_the_way[w].d.next = self.on_the_way[w].q.val() + 1;
+            }
+            if self.ends[w].val() && !self.starts[w].val() {
+                self.on_the_way[w].d.next = self.on_the_way[w].q.val() - 1;
+            }
+            if self.next.q.val() == w.to_bits() {
+                self.count.next = self.on_the_way[w].q.val();
+            }
+        }
+        self.ready.next = self.complete.q.val().get_bit(self.next.q.val().index())
+            && !self.count.val().any()
+            && self.calm.val();
+        // Once given, a window stays: what happens to later ones is of no concern to it.
+        if self.window_ready_ready.val() {
+            self.given.d.next = false;
+        }
+        if self.ready.val() && (!self.given.q.val() || self.window_ready_ready.val()) {
+            self.given.d.next = true;
+            self.given_window.d.next = self.next.q.val();
+            self.next.d.next = self.next.q.val() + 1;
+            self.complete.d.next =
+                self.complete.q.val().replace_bit(self.next.q.val().index(), false);
+        }
+        if (self.pass.val() || self.issue.val()) && self.last.val() {
+            self.complete.d.next =
+                self.complete.d.val().replace_bit(self.range.val().get_bits::<2>(30).index(), true);
+        }
+        self.window_ready_valid.next = self.given.q.val();
+        self.window_ready_window.next = self.given_window.q.val();
+
+        if self.reset.val() {
+            self.valid.d.next = false;
+            self.given.d.next = false;
+            self.counted.d.next = false;
+            self.unused.d.next = 256.into();
+            self.status.d.next = false;
+            self.ended.d.next = false;
+            self.complete.d.next = 0.into();
+            self.next.d.next = 0.into();
+            for w in 0..4 {
+                self.on_the_way[w].d.next = 0.into();
+            }
+        }
+    }
+}

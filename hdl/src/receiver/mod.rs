@@ -1,0 +1,407 @@
+//! Frames from the wire: takes the card's own, passes everything else on to the host untouched.
+//!
+//! Sits on Corundum's `if` receive stream. A frame belongs to the card if it is RoCEv2 (IPv4 without
+//! options, UDP destination port 4791) to the card's MAC and IP addresses. Of these, acknowledgements
+//! (BTH opcode 0x11) whose length and ICRC are right and whose queue pair exists come out as `ack`; the
+//! others are dropped and counted.
+//!
+//! Contract: one beat a cycle; a frame for the host comes out 2 cycles later; an acknowledgement
+//! follows after 12 to 28 cycles. It stops the stream only while 48 acknowledgements wait to be looked
+//! up.
+
+use array_init::array_init;
+use num_bigint::BigUint;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+use drdma_abi::roce;
+
+use crate::primitive::crc32::Crc32;
+use crate::primitive::fifo::Fifo;
+use crate::primitive::lutram::Lutram;
+use crate::primitive::skid::Skid;
+
+#[cfg(test)]
+mod tests;
+
+/// Bits of a beat: data, keep, last, id, destination, user.
+const BEAT: usize = 512 + 64 + 1 + 16 + 16 + 128;
+
+/// The block. See the [module](self).
+#[derive(LogicBlock)]
+pub struct Receiver {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    // Words that the host writes to tables.
+    /// A word was written.
+    pub cfg_valid: Signal<In, Bit>,
+    /// Its table.
+    pub cfg_table: Signal<In, Bits<3>>,
+    /// Its entry.
+    pub cfg_index: Signal<In, Bits<10>>,
+    /// Its place in the entry.
+    pub cfg_word: Signal<In, Bits<4>>,
+    /// The word.
+    pub cfg_data: Signal<In, Bits<32>>,
+    /// The card's MAC address.
+    pub mac: Signal<In, Bits<48>>,
+    /// The card's IPv4 address.
+    pub ip: Signal<In, Bits<32>>,
+
+    // Frames from the wire.
+    /// Data.
+    pub s_axis_if_rx_tdata: Signal<In, Bits<512>>,
+    /// Bytes in use.
+    pub s_axis_if_rx_tkeep: Signal<In, Bits<64>>,
+    /// A beat is offered.
+    pub s_axis_if_rx_tvalid: Signal<In, Bit>,
+    /// It is taken.
+    pub s_axis_if_rx_tready: Signal<Out, Bit>,
+    /// Last beat of a frame.
+    pub s_axis_if_rx_tlast: Signal<In, Bit>,
+    /// Port.
+    pub s_axis_if_rx_tid: Signal<In, Bits<16>>,
+    /// Queue.
+    pub s_axis_if_rx_tdest: Signal<In, Bits<16>>,
+    /// Error and time stamp.
+    pub s_axis_if_rx_tuser: Signal<In, Bits<128>>,
+
+    // Frames to the host.
+    /// Data.
+    pub m_axis_if_rx_tdata: Signal<Out, Bits<512>>,
+    /// Bytes in use.
+    pub m_axis_if_rx_tkeep: Signal<Out, Bits<64>>,
+    /// A beat is offered.
+    pub m_axis_if_rx_tvalid: Signal<Out, Bit>,
+    /// It is taken.
+    pub m_axis_if_rx_tready: Signal<In, Bit>,
+    /// Last beat of a frame.
+    pub m_axis_if_rx_tlast: Signal<Out, Bit>,
+    /// Port.
+    pub m_axis_if_rx_tid: Signal<Out, Bits<16>>,
+    /// Queue.
+    pub m_axis_if_rx_tdest: Signal<Out, Bits<16>>,
+    /// Error and time stamp.
+    pub m_axis_if_rx_tuser: Signal<Out, Bits<128>>,
+
+    // Acknowledgements.
+    /// One is offered.
+    pub ack_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub ack_ready: Signal<In, Bit>,
+    /// Queue pair.
+    pub ack_qp: Signal<Out, Bits<8>>,
+    /// Sequence number.
+    pub ack_psn: Signal<Out, Bits<24>>,
+    /// Syndrome.
+    pub ack_syndrome: Signal<Out, Bits<8>>,
+
+    /// A frame of the card's was dropped.
+    pub count_dropped: Signal<Out, Bits<2>>,
+
+    arriving: Skid<BEAT>,
+    leaving: Skid<BEAT>,
+    inside: DFF<Bit>,
+    taking: DFF<Bit>,
+    beat: Signal<Local, Bits<BEAT>>,
+    here: Signal<Local, Bits<512>>,
+    mine: Signal<Local, Bit>,
+    take: Signal<Local, Bit>,
+    moves: Signal<Local, Bit>,
+    is_ack: Signal<Local, Bit>,
+    refused: Signal<Local, Bit>,
+
+    crc: Crc32,
+    side: Fifo<88, 4, 5>,
+    checked: DFF<Bit>,
+    wrong: DFF<Bit>,
+    found_crc: DFF<Bits<32>>,
+    acks: Fifo<56, 6, 7>,
+    searching: DFF<Bit>,
+    row: DFF<Bits<4>>,
+    numbers: [Lutram<24, 4, 1>; 16],
+    live: DFF<Bits<256>>,
+    hit: Signal<Local, Bit>,
+    column: Signal<Local, Bits<4>>,
+    found: DFF<Bit>,
+    found_qp: DFF<Bits<8>>,
+    unknown: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<10>>,
+
+    last: Constant<Bits<BEAT>>,
+    variant: Constant<Bits<512>>,
+    port: Constant<Bits<16>>,
+    covered: Constant<Bits<7>>,
+    ack_opcode: Constant<Bits<8>>,
+    udp: Constant<Bits<8>>,
+    whole: Constant<Bits<64>>,
+}
+
+/// Bytes of an acknowledgement from the IP header up to the ICRC, behind 8 bytes of ones.
+const COVERED: usize = 8 + 20 + 8 + 12 + 4;
+
+/// The bytes that the ICRC sees as ones: 8 in front, then the fields that change on the way.
+fn variant() -> BigUint {
+    let ones = (0..8).chain([9, 16, 18, 19, 34, 35, 40]);
+    ones.fold(BigUint::default(), |mask, byte| mask | BigUint::from(0xff_u8) << (8 * byte))
+}
+
+impl Default for Receiver {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            cfg_valid: Signal::default(),
+            cfg_table: Signal::default(),
+            cfg_index: Signal::default(),
+            cfg_word: Signal::default(),
+            cfg_data: Signal::default(),
+            mac: Signal::default(),
+            ip: Signal::default(),
+            s_axis_if_rx_tdata: Signal::default(),
+            s_axis_if_rx_tkeep: Signal::default(),
+            s_axis_if_rx_tvalid: Signal::default(),
+            s_axis_if_rx_tready: Signal::default(),
+            s_axis_if_rx_tlast: Signal::default(),
+            s_axis_if_rx_tid: Signal::default(),
+            s_axis_if_rx_tdest: Signal::default(),
+            s_axis_if_rx_tuser: Signal::default(),
+            m_axis_if_rx_tdata: Signal::default(),
+            m_axis_if_rx_tkeep: Signal::default(),
+            m_axis_if_rx_tvalid: Signal::default(),
+            m_axis_if_rx_tready: Signal::default(),
+            m_axis_if_rx_tlast: Signal::default(),
+            m_axis_if_rx_tid: Signal::default(),
+            m_axis_if_rx_tdest: Signal::default(),
+            m_axis_if_rx_tuser: Signal::default(),
+            ack_valid: Signal::default(),
+            ack_ready: Signal::default(),
+            ack_qp: Signal::default(),
+            ack_psn: Signal::default(),
+            ack_syndrome: Signal::default(),
+            count_dropped: Signal::default(),
+            arriving: Skid::default(),
+            leaving: Skid::default(),
+            inside: DFF::default(),
+            taking: DFF::default(),
+            beat: Signal::default(),
+            here: Signal::default(),
+            mine: Signal::default(),
+            take: Signal::default(),
+            moves: Signal::default(),
+            is_ack: Signal::default(),
+            refused: Signal::default(),
+            crc: Crc32::default(),
+            side: Fifo::default(),
+            checked: DFF::default(),
+            wrong: DFF::default(),
+            found_crc: DFF::default(),
+            acks: Fifo::default(),
+            searching: DFF::default(),
+            row: DFF::default(),
+            numbers: array_init(|_| Lutram::default()),
+            live: DFF::default(),
+            hit: Signal::default(),
+            column: Signal::default(),
+            found: DFF::default(),
+            found_qp: DFF::default(),
+            unknown: Signal::default(),
+            unused: Signal::default(),
+            last: Constant::new(Bits::from(BigUint::from(1_u8) << 576)),
+            variant: Constant::new(variant().into()),
+            port: Constant::new(roce::UDP_PORT.to_bits()),
+            covered: Constant::new((COVERED as u8).to_bits()),
+            ack_opcode: Constant::new(roce::operation::ACKNOWLEDGE.to_bits()),
+            udp: Constant::new(roce::IP_PROTOCOL_UDP.to_bits()),
+            whole: Constant::new((u64::MAX >> 2).to_bits()),
+        }
+    }
+}
+
+impl Logic for Receiver {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self, clk, inside, taking, checked, wrong, found_crc, searching, row, live, found,
+            found_qp
+        );
+        self.arriving.clk.next = self.clk.val();
+        self.arriving.rst.next = self.rst.val();
+        self.leaving.clk.next = self.clk.val();
+        self.leaving.rst.next = self.rst.val();
+        self.crc.clk.next = self.clk.val();
+        self.crc.rst.next = self.rst.val();
+        self.side.clk.next = self.clk.val();
+        self.side.rst.next = self.rst.val();
+        self.acks.clk.next = self.clk.val();
+        self.acks.rst.next = self.rst.val();
+
+        self.beat.next = bit_cast::<BEAT, 512>(self.s_axis_if_rx_tdata.val())
+            | (bit_cast::<BEAT, 64>(self.s_axis_if_rx_tkeep.val()) << 512)
+            | (bit_cast::<BEAT, 16>(self.s_axis_if_rx_tid.val()) << 577)
+            | (bit_cast::<BEAT, 16>(self.s_axis_if_rx_tdest.val()) << 593)
+            | (bit_cast::<BEAT, 128>(self.s_axis_if_rx_tuser.val()) << 609);
+        if self.s_axis_if_rx_tlast.val() {
+            self.beat.next = self.beat.val() | self.last.val();
+        }
+        self.arriving.in_valid.next = self.s_axis_if_rx_tvalid.val();
+        self.arriving.in_data.next = self.beat.val();
+        self.s_axis_if_rx_tready.next = self.arriving.in_ready.val();
+
+        // Whose frame it is shows in its first beat. Network order: the first byte is lowest.
+        self.here.next = self.arriving.out_data.val().get_bits::<512>(0);
+        self.mine.next = (self.here.val().get_bits::<16>(96) == 0x0008)
+            && (self.here.val().get_bits::<8>(112) == 0x45)
+            && (self.here.val().get_bits::<8>(184) == self.udp.val())
+            && (self.here.val().get_bits::<8>(288) == self.port.val().get_bits::<8>(8))
+            && (self.here.val().get_bits::<8>(296) == self.port.val().get_bits::<8>(0))
+            && self.arriving.out_data.val().get_bit(512 + 41);
+        for k in 0..6 {
+            if self.here.val().get_bits::<8>(k * 8) != self.mac.val().get_bits::<8>((5 - k) * 8) {
+                self.mine.next = false;
+            }
+        }
+        for k in 0..4 {
+            if self.here.val().get_bits::<8>(240 + (k * 8))
+                != self.ip.val().get_bits::<8>((3 - k) * 8)
+            {
+                self.mine.next = false;
+            }
+        }
+        self.take.next = (self.inside.q.val() && self.taking.q.val())
+            || (!self.inside.q.val() && self.mine.val());
+        // 62 bytes in one beat, with the lengths of an acknowledgement, not marked bad by the MAC.
+        self.is_ack.next = !self.inside.q.val()
+            && self.arriving.out_data.val().get_bit(576)
+            && (self.arriving.out_data.val().get_bits::<64>(512) == self.whole.val())
+            && (self.here.val().get_bits::<16>(128) == 0x3000)
+            && (self.here.val().get_bits::<16>(304) == 0x1c00)
+            && (self.here.val().get_bits::<8>(336) == self.ack_opcode.val())
+            && (self.here.val().get_bits::<6>(344) == 0)
+            && !self.arriving.out_data.val().get_bit(609);
+        self.leaving.in_valid.next = self.arriving.out_valid.val() && !self.take.val();
+        self.leaving.in_data.next = self.arriving.out_data.val();
+        self.moves.next = self.arriving.out_valid.val() && self.leaving.in_ready.val();
+        if self.take.val() {
+            self.moves.next = self.arriving.out_valid.val() && (self.acks.free.val() > 16);
+        }
+        self.arriving.out_ready.next = self.moves.val();
+        self.refused.next = false;
+        if self.moves.val() {
+            self.inside.d.next = !self.arriving.out_data.val().get_bit(576);
+            self.taking.d.next = self.take.val();
+            self.refused.next = self.take.val() && !self.inside.q.val() && !self.is_ack.val();
+        }
+        self.m_axis_if_rx_tvalid.next = self.leaving.out_valid.val();
+        self.leaving.out_ready.next = self.m_axis_if_rx_tready.val();
+        self.m_axis_if_rx_tdata.next = self.leaving.out_data.val().get_bits::<512>(0);
+        self.m_axis_if_rx_tkeep.next = self.leaving.out_data.val().get_bits::<64>(512);
+        self.m_axis_if_rx_tlast.next = self.leaving.out_data.val().get_bit(576);
+        self.m_axis_if_rx_tid.next = self.leaving.out_data.val().get_bits::<16>(577);
+        self.m_axis_if_rx_tdest.next = self.leaving.out_data.val().get_bits::<16>(593);
+        self.m_axis_if_rx_tuser.next = self.leaving.out_data.val().get_bits::<128>(609);
+
+        // The ICRC of an acknowledgement; meanwhile its fields wait: QPN, PSN, syndrome, ICRC.
+        self.crc.enable.next = true;
+        self.crc.in_valid.next = self.moves.val() && self.take.val() && self.is_ack.val();
+        self.crc.in_last.next = true;
+        self.crc.in_count.next = self.covered.val();
+        self.crc.in_data.next = ((self.here.val() >> 112) << 64) | self.variant.val();
+        self.side.in_valid.next = self.crc.in_valid.val();
+        self.side.in_data.next = (bit_cast::<88, 8>(self.here.val().get_bits::<8>(376)) << 16)
+            | (bit_cast::<88, 8>(self.here.val().get_bits::<8>(384)) << 8)
+            | bit_cast::<88, 8>(self.here.val().get_bits::<8>(392))
+            | (bit_cast::<88, 8>(self.here.val().get_bits::<8>(408)) << 40)
+            | (bit_cast::<88, 8>(self.here.val().get_bits::<8>(416)) << 32)
+            | (bit_cast::<88, 8>(self.here.val().get_bits::<8>(424)) << 24)
+            | (bit_cast::<88, 8>(self.here.val().get_bits::<8>(432)) << 48)
+            | (bit_cast::<88, 32>(self.here.val().get_bits::<32>(464)) << 56);
+        self.checked.d.next = self.crc.out_valid.val();
+        self.found_crc.d.next = self.crc.out_crc.val();
+        self.side.out_ready.next = self.checked.q.val();
+        self.acks.in_data.next = self.side.out_data.val().get_bits::<56>(0);
+        self.acks.in_valid.next = self.checked.q.val()
+            && (self.side.out_data.val().get_bits::<32>(56) == self.found_crc.q.val());
+        self.wrong.d.next = self.checked.q.val() && !self.acks.in_valid.val();
+
+        // Its queue pair: 16 numbers a cycle.
+        for k in 0..16 {
+            self.numbers[k].clk.next = self.clk.val();
+            self.numbers[k].write_enable.next = self.cfg_valid.val()
+                && (self.cfg_table.val() == 0)
+                && (self.cfg_word.val() == 3)
+                && (self.cfg_index.val().get_bits::<4>(0) == k.to_bits());
+            self.numbers[k].write_address.next = self.cfg_index.val().get_bits::<4>(4);
+            self.numbers[k].write_data.next = self.cfg_data.val().get_bits::<24>(0);
+            self.numbers[k].read_address[0].next = self.row.q.val();
+        }
+        self.unused.next = (bit_cast::<10, 8>(self.cfg_data.val().get_bits::<8>(24)) << 2)
+            | bit_cast::<10, 2>(self.cfg_index.val().get_bits::<2>(8));
+        if self.cfg_valid.val() && (self.cfg_table.val() == 0) && (self.cfg_word.val() == 15) {
+            self.live.d.next = self.live.q.val().replace_bit(
+                self.cfg_index.val().get_bits::<8>(0).index(),
+                self.cfg_data.val().get_bit(0),
+            );
+        }
+        self.hit.next = false;
+        self.column.next = 0.into();
+        for k in 0..16 {
+            if (self.numbers[k].read_data[0].val() == self.acks.out_data.val().get_bits::<24>(0))
+                && self.live.q.val().get_bit((self.row.q.val().index() * 16) + k)
+            {
+                self.hit.next = true;
+                self.column.next = k.to_bits();
+            }
+        }
+        self.unknown.next = false;
+        self.acks.out_ready.next = false;
+        if !self.searching.q.val() {
+            self.row.d.next = 0.into();
+            self.searching.d.next = self.acks.out_valid.val() && !self.found.q.val();
+        } else if self.hit.val() {
+            self.found.d.next = true;
+            self.found_qp.d.next =
+                (bit_cast::<8, 4>(self.row.q.val()) << 4) | bit_cast::<8, 4>(self.column.val());
+            self.searching.d.next = false;
+        } else {
+            self.row.d.next = self.row.q.val() + 1;
+            if self.row.q.val() == 15 {
+                self.searching.d.next = false;
+                self.unknown.next = true;
+                self.acks.out_ready.next = true;
+            }
+        }
+        self.ack_valid.next = self.found.q.val();
+        self.ack_qp.next = self.found_qp.q.val();
+        self.ack_psn.next = self.acks.out_data.val().get_bits::<24>(24);
+        self.ack_syndrome.next = self.acks.out_data.val().get_bits::<8>(48);
+        if self.found.q.val() && self.ack_ready.val() {
+            self.found.d.next = false;
+            self.acks.out_ready.next = true;
+        }
+
+        self.count_dropped.next = 0.into();
+        if self.refused.val() {
+            self.count_dropped.next = self.count_dropped.val() + 1;
+        }
+        if self.wrong.q.val() {
+            self.count_dropped.next = self.count_dropped.val() + 1;
+        }
+        if self.unknown.val() {
+            self.count_dropped.next = self.count_dropped.val() + 1;
+        }
+
+        if self.rst.val() {
+            self.inside.d.next = false;
+            self.taking.d.next = false;
+            self.checked.d.next = false;
+            self.wrong.d.next = false;
+            self.searching.d.next = false;
+            self.found.d.next = false;
+            self.live.d.next = 0.into();
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Cuts units into beats of up to 64 bytes.
+
+use super::record::{Cut, LENGTH_BITS, Length, Token};
+use crate::primitive::{FirstSet, Ram, RamStyle, Restore};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Gives a unit's tokens one by one: a token a beat, and a token each 64 bytes of a longer lane.
+///
+/// One token a cycle, latency 3 cycles; may stall at any time. The first token of a unit carries
+/// the starts of messages and chunks, the last one the ends.
+///
+/// # Inputs
+/// `in` stream {`token`, `cut`}, `length_write` (what each lane adds to its beat), `token_ready`.
+///
+/// # Outputs
+/// `in_ready`, `token` stream.
+#[derive(LogicBlock)]
+pub struct Beats {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A length is written.
+    pub length_write: Signal<In, Bit>,
+    /// Set (upper bits) and lane (lower 4).
+    pub length_address: Signal<In, Bits<15>>,
+    /// The length.
+    pub length_data: Signal<In, Bits<LENGTH_BITS>>,
+    /// A unit is offered.
+    pub in_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub in_ready: Signal<Out, Bit>,
+    /// The unit.
+    pub in_token: Signal<In, Token>,
+    /// How to cut it.
+    pub in_cut: Signal<In, Cut>,
+    /// A token is offered.
+    pub token_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub token_ready: Signal<In, Bit>,
+    /// The token.
+    pub token: Signal<Out, Token>,
+
+    lengths: Ram<LENGTH_BITS, 1, 15>,
+    length: Restore<Length, LENGTH_BITS>,
+    move_on: Signal<Local, Bit>,
+    // The beats of a unit: the lanes that start those which are left.
+    inside: DFF<Bit>,
+    from: DFF<Bits<4>>,
+    rest: DFF<Bits<16>>,
+    starts: Signal<Local, Bits<16>>,
+    next_start: FirstSet<16, 4>,
+    final_beat: Signal<Local, Bit>,
+    // While a length is read.
+    read_valid: DFF<Bit>,
+    read_token: DFF<Token>,
+    read_whole: DFF<Bit>,
+    read_one: DFF<Bit>,
+    // The pieces of a lane.
+    cut_valid: DFF<Bit>,
+    cut_token: DFF<Token>,
+    cut_whole: DFF<Bit>,
+    cut_one: DFF<Bit>,
+    cut_length: DFF<Length>,
+    cut_offset: DFF<Bits<32>>,
+    left: Signal<Local, Bits<32>>,
+    over: Signal<Local, Bit>,
+    final_piece: Signal<Local, Bit>,
+    out_ready: Signal<Local, Bit>,
+    cut_done: Signal<Local, Bit>,
+    // What goes out.
+    out_valid: DFF<Bit>,
+    out: DFF<Token>,
+}
+
+impl Default for Beats {
+    fn default() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            length_write: Default::default(),
+            length_address: Default::default(),
+            length_data: Default::default(),
+            in_valid: Default::default(),
+            in_ready: Default::default(),
+            in_token: Default::default(),
+            in_cut: Default::default(),
+            token_valid: Default::default(),
+            token_ready: Default::default(),
+            token: Default::default(),
+            lengths: Ram::new(RamStyle::Ultra),
+            length: Default::default(),
+            move_on: Default::default(),
+            inside: Default::default(),
+            from: Default::default(),
+            rest: Default::default(),
+            starts: Default::default(),
+            next_start: Default::default(),
+            final_beat: Default::default(),
+            read_valid: Default::default(),
+            read_token: Default::default(),
+            read_whole: Default::default(),
+            read_one: Default::default(),
+            cut_valid: Default::default(),
+            cut_token: Default::default(),
+            cut_whole: Default::default(),
+            cut_one: Default::default(),
+            cut_length: Default::default(),
+            cut_offset: Default::default(),
+            left: Default::default(),
+            over: Default::default(),
+            final_piece: Default::default(),
+            out_ready: Default::default(),
+            cut_done: Default::default(),
+            out_valid: Default::default(),
+            out: Default::default(),
+        }
+    }
+}
+
+impl Logic for Beats {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self, clk, inside, from, rest, read_valid, read_token, read_whole, read_one, cut_valid,
+            cut_token, cut_whole, cut_one, cut_length, cut_offset, out_valid, out
+        );
+        self.lengths.clk.next = self.clk.val();
+        self.lengths.write_lanes.next = bit_cast::<1, 1>(self.length_write.val().into());
+        self.lengths.write_address.next = self.length_address.val();
+        self.lengths.write_data.next = self.length_data.val();
+
+        // Lanes of more than 64 bytes in pieces.
+        self.out_ready.next = !self.out_valid.q.val() || self.token_ready.val();
+        self.left.next = self.cut_length.q.val().lane - self.cut_offset.q.val();
+        self.over.next = !self.cut_whole.q.val() && (self.cut_length.q.val().lane > 64);
+        self.final_piece.next = !self.over.val() || (self.left.val() <= 64);
+        self.cut_done.next = self.out_ready.val() && self.final_piece.val();
+
+        // A beat goes from a starting lane to the one before the next.
+        self.starts.next = self.in_cut.val().starts & 0xfffe;
+        if self.inside.q.val() {
+            self.starts.next = self.rest.q.val();
+        }
+        self.next_start.bits.next = self.starts.val();
+        self.final_beat.next =
+            self.in_cut.val().whole || self.in_cut.val().one_lane || !self.next_start.any.val();
+        self.move_on.next = !self.cut_valid.q.val() || self.cut_done.val();
+        self.in_ready.next = self.final_beat.val() && self.move_on.val();
+        self.lengths.read_enable.next = self.move_on.val();
+        if self.move_on.val() {
+            self.read_valid.d.next = self.in_valid.val();
+            self.read_token.d.next = self.in_token.val();
+            self.read_whole.d.next = self.in_cut.val().whole;
+            self.read_one.d.next = self.in_cut.val().one_lane;
+            if self.inside.q.val() {
+                self.read_token.d.next.first = self.from.q.val();
+                self.read_token.d.next.message_start = false;
+                self.read_token.d.next.message_bytes = 0.into();
+                self.read_token.d.next.chunk_start = false;
+                self.read_token.d.next.chunk_blocks = 0.into();
+            }
+            if !self.final_beat.val() {
+                self.read_token.d.next.last = self.next_start.index.val() - 1;
+                self.read_token.d.next.unit_end = false;
+                self.read_token.d.next.message_end = false;
+                self.read_token.d.next.dest_end = false;
+            }
+            if self.in_valid.val() {
+                self.inside.d.next = !self.final_beat.val();
+                self.from.d.next = self.next_start.index.val();
+                self.rest.d.next = self.starts.val() & (self.starts.val() - 1);
+            }
+        }
+        self.lengths.read_address.next = (bit_cast::<15, 11>(self.in_token.val().set) << 4)
+            | bit_cast::<15, 4>(self.read_token.d.val().last);
+
+        // The length comes.
+        self.length.bits.next = self.lengths.read_data.val();
+        if self.move_on.val() {
+            self.cut_valid.d.next = self.read_valid.q.val();
+            self.cut_token.d.next = self.read_token.q.val();
+            self.cut_whole.d.next = self.read_whole.q.val();
+            self.cut_one.d.next = self.read_one.q.val();
+            self.cut_length.d.next = self.length.record.val();
+            self.cut_offset.d.next = 0.into();
+        }
+
+        // What goes out.
+        if self.out_ready.val() {
+            self.out_valid.d.next = self.cut_valid.q.val();
+            self.out.d.next = self.cut_token.q.val();
+            if self.over.val() {
+                self.out.d.next.piece = true;
+                self.out.d.next.offset = self.cut_offset.q.val();
+                self.out.d.next.bytes = 64.into();
+                if self.final_piece.val() {
+                    self.out.d.next.bytes = bit_cast::<7, 32>(self.left.val());
+                }
+            } else if self.cut_one.q.val() {
+                self.out.d.next.bytes = bit_cast::<7, 32>(self.cut_length.q.val().lane);
+            } else if !self.cut_whole.q.val() {
+                self.out.d.next.bytes = self.cut_length.q.val().beat;
+            }
+            if self.cut_offset.q.val() != 0 {
+                self.out.d.next.message_start = false;
+                self.out.d.next.message_bytes = 0.into();
+                self.out.d.next.chunk_start = false;
+                self.out.d.next.chunk_blocks = 0.into();
+            }
+            if !self.final_piece.val() {
+                self.out.d.next.unit_end = false;
+                self.out.d.next.message_end = false;
+                self.out.d.next.dest_end = false;
+                if self.cut_valid.q.val() {
+                    self.cut_offset.d.next = self.cut_offset.q.val() + 64;
+                }
+            }
+        }
+        self.token_valid.next = self.out_valid.q.val();
+        self.token.next = self.out.q.val();
+
+        if self.rst.val() {
+            self.inside.d.next = false;
+            self.read_valid.d.next = false;
+            self.cut_valid.d.next = false;
+            self.out_valid.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Reads bitmaps and pointer arrays ahead of the row source.
+
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Turns stretches of a bitmap or a pointer array into reads of up to 512 bytes.
+///
+/// A stretch of a bitmap is read from the 64-bit word that holds its first bit to the byte that
+/// holds its last one. Every read but a stretch's last is 512 bytes long, so that the stretch
+/// arrives as full beats, the last one excepted. One read a cycle, 3 cycles after its stretch;
+/// 2 cycles more a stretch.
+///
+/// # Inputs
+/// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`},
+/// `req_ready`.
+///
+/// # Outputs
+/// `stretch_ready`, `req` stream {`addr`, `bytes`}.
+#[derive(LogicBlock, Default)]
+pub struct Fetch {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A stretch is offered.
+    pub stretch_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub stretch_ready: Signal<Out, Bit>,
+    /// Address of the bitmap or the pointer array.
+    pub stretch_addr: Signal<In, Bits<64>>,
+    /// First bit or pointer.
+    pub stretch_first: Signal<In, Bits<32>>,
+    /// Bits or pointers.
+    pub stretch_rows: Signal<In, Bits<32>>,
+    /// Bits, not pointers.
+    pub stretch_bitmap: Signal<In, Bit>,
+    /// A read is offered.
+    pub req_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub req_ready: Signal<In, Bit>,
+    /// Its address.
+    pub req_addr: Signal<Out, Bits<64>>,
+    /// Its bytes, 1 to 512.
+    pub req_bytes: Signal<Out, Bits<13>>,
+
+    // First and end byte relative to the array.
+    taken: DFF<Bit>,
+    base: DFF<Bits<64>>,
+    start: DFF<Bits<36>>,
+    stop: DFF<Bits<36>>,
+    end_row: Signal<Local, Bits<33>>,
+    // What is left to be read.
+    reading: DFF<Bit>,
+    addr: DFF<Bits<64>>,
+    left: DFF<Bits<36>>,
+    more: Signal<Local, Bit>,
+    load: Signal<Local, Bit>,
+}
+
+impl Logic for Fetch {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, taken, base, start, stop, reading, addr, left);
+
+        self.more.next = self.left.q.val() > 512;
+        self.load.next = !self.reading.q.val() || (self.req_ready.val() && !self.more.val());
+        self.stretch_ready.next = !self.taken.q.val() || self.load.val();
+        self.end_row.next = bit_cast::<33, 32>(self.stretch_first.val())
+            + bit_cast::<33, 32>(self.stretch_rows.val());
+        if !self.taken.q.val() || self.load.val() {
+            self.taken.d.next = self.stretch_valid.val();
+            self.base.d.next = self.stretch_addr.val();
+            if self.stretch_bitmap.val() {
+                self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 3;
+                self.stop.d.next = (bit_cast::<36, 33>(self.end_row.val()) + 7) >> 3;
+            } else {
+                self.start.d.next = bit_cast::<36, 32>(self.stretch_first.val()) << 3;
+                self.stop.d.next = bit_cast::<36, 33>(self.end_row.val()) << 3;
+            }
+        }
+
+        self.req_valid.next = self.reading.q.val();
+        self.req_addr.next = self.addr.q.val();
+        self.req_bytes.next = bit_cast::<13, 36>(self.left.q.val());
+        if self.more.val() {
+            self.req_bytes.next = 512.into();
+        }
+        if self.load.val() {
+            self.reading.d.next = self.taken.q.val();
+            self.addr.d.next = self.base.q.val() + bit_cast::<64, 36>(self.start.q.val());
+            self.left.d.next = self.stop.q.val() - self.start.q.val();
+        } else if self.req_ready.val() {
+            self.addr.d.next = self.addr.q.val() + 512;
+            self.left.d.next = self.left.q.val() - 512;
+        }
+        if self.rst.val() {
+            self.taken.d.next = false;
+            self.reading.d.next = false;
+        }
+    }
+}

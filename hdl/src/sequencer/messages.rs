@@ -1,0 +1,198 @@
+//! Cuts each destination's units into messages.
+
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+use super::record::{Context, Cut, Row, Token};
+use crate::primitive::{Flatten, Lutram, Restore};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Where a destination stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Standing {
+    /// A message has begun and is not complete.
+    pub open: Bit,
+    /// Units that it still needs.
+    pub left: Bits<32>,
+    /// The region that `fulls` belongs to.
+    pub set: Bits<11>,
+    /// Messages of full length that are still to begin in the region.
+    pub fulls: Bits<32>,
+}
+
+/// Bits of a [`Standing`].
+const STANDING_BITS: usize = 76;
+
+/// Turns rows into tokens with the boundaries of messages; the standing of each of a request's
+/// 64 destinations is kept while others have their turn.
+///
+/// One row a cycle, latency 1 cycle; may stall at any time. The end of a destination without
+/// units gives no token.
+///
+/// # Inputs
+/// `row` stream {`context`, `row`}, `token_ready`.
+///
+/// # Outputs
+/// `row_ready`; `token` stream {`token`, `cut`}: one token a unit, not yet cut into beats.
+#[derive(LogicBlock, Default)]
+pub struct Messages {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A row is offered.
+    pub row_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub row_ready: Signal<Out, Bit>,
+    /// What it has in common with others.
+    pub row_context: Signal<In, Context>,
+    /// The row.
+    pub row: Signal<In, Row>,
+    /// A token is offered.
+    pub token_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub token_ready: Signal<In, Bit>,
+    /// The token.
+    pub token: Signal<Out, Token>,
+    /// How to cut it.
+    pub token_cut: Signal<Out, Cut>,
+
+    standings: Lutram<STANDING_BITS, 6, 1>,
+    now: Restore<Standing, STANDING_BITS>,
+    then: Flatten<Standing, STANDING_BITS>,
+    standing: Signal<Local, Standing>,
+    // Destinations that have had units.
+    seen: DFF<Bits<64>>,
+    had: Signal<Local, Bit>,
+    open: Signal<Local, Bit>,
+    left: Signal<Local, Bits<32>>,
+    left_after: Signal<Local, Bits<32>>,
+    fulls: Signal<Local, Bits<32>>,
+    begins: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    // A chunk has begun, and no token said so yet.
+    chunk: DFF<Bit>,
+    chunk_now: Signal<Local, Bit>,
+    emit: Signal<Local, Bit>,
+    take: Signal<Local, Bit>,
+    valid: DFF<Bit>,
+    out: DFF<Token>,
+    cut: DFF<Cut>,
+}
+
+impl Logic for Messages {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, seen, chunk, valid, out, cut);
+        self.standings.clk.next = self.clk.val();
+
+        self.row_ready.next = !self.valid.q.val() || self.token_ready.val();
+        self.take.next = self.row_valid.val() && (!self.valid.q.val() || self.token_ready.val());
+
+        // What was before.
+        self.standings.read_address[0].next = self.row_context.val().index;
+        self.now.bits.next = self.standings.read_data[0].val();
+        self.had.next = self.seen.q.val().get_bit(self.row_context.val().index.index());
+        self.open.next = self.had.val() && self.now.record.val().open;
+        self.left.next = self.row_context.val().units;
+        if self.open.val() {
+            self.left.next = self.now.record.val().left;
+        }
+        self.left_after.next = self.left.val() - 1;
+        self.fulls.next = self.row_context.val().full_count;
+        if self.had.val() && (self.now.record.val().set == self.row_context.val().set) {
+            self.fulls.next = self.now.record.val().fulls;
+        }
+
+        // What this row does.
+        self.begins.next = !self.row.val().empty && !self.open.val();
+        self.ends.next = (!self.row.val().empty && (self.left.val() == 1))
+            || (self.row.val().last && (self.open.val() || !self.row.val().empty));
+        self.emit.next = !self.row.val().empty
+            || self.row.val().request_end
+            || (self.row.val().last && self.had.val());
+
+        // What is after it.
+        self.standing.next.open = !self.ends.val();
+        self.standing.next.left = self.left_after.val();
+        self.standing.next.set = self.row_context.val().set;
+        self.standing.next.fulls = self.fulls.val();
+        if self.begins.val() && (self.fulls.val() != 0) {
+            self.standing.next.fulls = self.fulls.val() - 1;
+        }
+        self.then.record.next = self.standing.val();
+        self.standings.write_address.next = self.row_context.val().index;
+        self.standings.write_data.next = self.then.bits.val();
+        self.standings.write_enable.next = self.take.val() && !self.row.val().empty;
+        self.chunk_now.next = self.chunk.q.val() || self.row.val().chunk_start;
+        if self.take.val() {
+            if self.row.val().request_end {
+                self.seen.d.next = 0.into();
+            } else if !self.row.val().empty {
+                self.seen.d.next =
+                    self.seen.q.val().replace_bit(self.row_context.val().index.index(), true);
+            }
+        }
+
+        if self.take.val() {
+            self.valid.d.next = self.emit.val();
+            self.out.d.next.set = self.row_context.val().set;
+            self.out.d.next.first = self.row.val().lane;
+            self.out.d.next.last = bit_cast::<4, 5>(self.row_context.val().lanes - 1);
+            self.out.d.next.piece = false;
+            self.out.d.next.offset = 0.into();
+            self.out.d.next.bytes = self.row_context.val().bytes;
+            self.out.d.next.row = self.row.val().row;
+            self.out.d.next.pointer = self.row.val().pointer;
+            self.out.d.next.dest = self.row_context.val().dest;
+            self.out.d.next.slot = self.row_context.val().slot;
+            self.out.d.next.unit_end = !self.row.val().empty;
+            self.out.d.next.message_end = self.ends.val();
+            self.out.d.next.message_start = self.begins.val();
+            self.out.d.next.message_bytes = 0.into();
+            self.out.d.next.request_end = self.row.val().request_end;
+            self.out.d.next.dest_end = self.row.val().last;
+            self.out.d.next.status = 0.into();
+            self.out.d.next.bad_dest = 0.into();
+            self.out.d.next.chunk_start = self.chunk_now.val() && !self.row.val().request_end;
+            self.out.d.next.chunk_blocks = 0.into();
+            if self.chunk_now.val() && !self.row.val().request_end {
+                self.out.d.next.chunk_blocks = self.row_context.val().chunk_blocks;
+            }
+            self.chunk.d.next = self.chunk_now.val() && !self.emit.val();
+            if self.row.val().empty {
+                self.out.d.next.bytes = 0.into();
+                self.out.d.next.first = 0.into();
+                self.out.d.next.last = 0.into();
+            }
+            if self.row_context.val().by_lane && !self.row.val().empty {
+                self.out.d.next.last = self.row.val().lane;
+            }
+            if self.row_context.val().measured && self.begins.val() {
+                self.out.d.next.message_bytes = self.row_context.val().tail_bytes;
+                if self.fulls.val() != 0 {
+                    self.out.d.next.message_bytes = self.row_context.val().full_bytes;
+                }
+            }
+            if self.row.val().request_end {
+                self.out.d.next.status = self.row.val().status;
+                self.out.d.next.bad_dest = self.row.val().bad_dest;
+            }
+            self.cut.d.next.starts = self.row_context.val().starts;
+            self.cut.d.next.whole = self.row.val().empty
+                || (self.row_context.val().fits && !self.row_context.val().by_lane);
+            self.cut.d.next.one_lane = self.row_context.val().by_lane && !self.row.val().empty;
+        } else if self.token_ready.val() {
+            self.valid.d.next = false;
+        }
+        self.token_valid.next = self.valid.q.val();
+        self.token.next = self.out.q.val();
+        self.token_cut.next = self.cut.q.val();
+        if self.rst.val() {
+            self.valid.d.next = false;
+            self.chunk.d.next = false;
+            self.seen.d.next = 0.into();
+        }
+    }
+}

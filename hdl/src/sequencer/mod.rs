@@ -1,0 +1,368 @@
+//! Walks the rows of requests: which lanes of which row come next, and where messages end.
+//!
+//! The sequencer stands between the decoder and the expander. It takes requests in order, and
+//! gives their rows as *tokens* of up to 64 bytes, a request's `request_end` last:
+//!
+//! ```text
+//!            tables <- lane_write, set_write, dest_write
+//!              |
+//! request -> plan -> items --------> rows -> messages -> beats -> token
+//!              |                      ^ |
+//!              +---> fetch -> read_req | +-> results of scans, to plan
+//!                       read_resp -----+
+//! ```
+//!
+//! - **plan** decides what must be known before the first token (set bits of bitmaps, pointers
+//!   in bounds), judges it in the order of destinations, and then cuts the destinations into
+//!   stretches of rows; several destinations take turns, so that the same stretch of a table is
+//!   needed by all of them at about the same time.
+//! - **fetch** reads the stretches' bitmaps and pointers ahead.
+//! - **rows** gives one row a cycle, whatever the region's type.
+//! - **messages** packs units into messages, for each destination by itself.
+//! - **beats** cuts rows of more than 64 bytes.
+//!
+//! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle; a stretch of rows
+//! costs 2 cycles more, and with several destinations takes at least 6. Up to 64 stretches are
+//! planned and read ahead. Latency: about 25 cycles from a request to its first token, and that of
+//! a read where there is something to read; a scan takes that of another read. All streams may
+//! stall at any time.
+
+pub mod beats;
+pub mod fetch;
+pub mod measure;
+pub mod messages;
+pub mod plan;
+pub mod record;
+#[cfg(test)]
+mod reference;
+pub mod rows;
+pub mod tables;
+#[cfg(test)]
+mod tests;
+
+use crate::primitive::{Fifo, Flatten, Restore, Skid};
+use beats::Beats;
+use fetch::Fetch;
+use messages::Messages;
+use plan::Plan;
+use record::{CONTEXT_BITS, Context, ITEM_BITS, Item, TOKEN_BITS, Token};
+use rows::Rows;
+use rust_hdl_core::prelude::*;
+use tables::{DestInfo, SetInfo, Tables};
+
+/// The block: see the module's head.
+///
+/// # Inputs
+/// `request` stream; `lane_write`, `set_write`, `dest_write` (no back-pressure; complete when
+/// their request comes); `read_resp` stream; `token_ready`.
+///
+/// # Outputs
+/// `request_ready`, `read_req` stream, `read_resp_ready`, `token` stream.
+#[derive(LogicBlock, Default)]
+pub struct Sequencer {
+    // Clock and reset.
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    // Requests.
+    /// A request is offered.
+    pub request_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub request_ready: Signal<Out, Bit>,
+    /// Its slot.
+    pub request_slot: Signal<In, Bits<8>>,
+    /// Destinations.
+    pub request_dests: Signal<In, Bits<7>>,
+    /// The first one's place in the ring of destinations.
+    pub request_first_dest: Signal<In, Bits<10>>,
+    /// Its status, if it is not to be executed.
+    pub request_status: Signal<In, Bits<8>>,
+    /// The destination that failed.
+    pub request_bad_dest: Signal<In, Bits<7>>,
+    // The decoder's tables.
+    /// A lane is written.
+    pub lane_write_valid: Signal<In, Bit>,
+    /// Its set.
+    pub lane_write_set: Signal<In, Bits<11>>,
+    /// The lane; lanes of a set are written in order.
+    pub lane_write_lane: Signal<In, Bits<4>>,
+    /// Bytes from a row to the next.
+    pub lane_write_step: Signal<In, Bits<64>>,
+    /// Bytes.
+    pub lane_write_len: Signal<In, Bits<32>>,
+    /// A set is written.
+    pub set_write_valid: Signal<In, Bit>,
+    /// The set.
+    pub set_write_set: Signal<In, Bits<11>>,
+    /// The region's type.
+    pub set_write_kind: Signal<In, Bits<2>>,
+    /// Bitmap or pointer array.
+    pub set_write_addr: Signal<In, Bits<64>>,
+    /// Periods, bits or pointers; not looked at for a contiguous region.
+    pub set_write_count: Signal<In, Bits<32>>,
+    /// Lanes, 1 to 16.
+    pub set_write_lanes: Signal<In, Bits<5>>,
+    /// Bytes of a row.
+    pub set_write_row_bytes: Signal<In, Bits<36>>,
+    /// Lanes that start a new beat.
+    pub set_write_beat_start: Signal<In, Bits<16>>,
+    /// The memory that pointers must stay in.
+    pub set_write_target_addr: Signal<In, Bits<64>>,
+    /// Its bytes.
+    pub set_write_target_len: Signal<In, Bits<64>>,
+    /// A record's first byte, relative to its pointer.
+    pub set_write_low: Signal<In, Bits<64>>,
+    /// A record's end, relative to its pointer.
+    pub set_write_high: Signal<In, Bits<65>>,
+    /// A destination is written.
+    pub dest_write_valid: Signal<In, Bit>,
+    /// Its place.
+    pub dest_write_dest: Signal<In, Bits<10>>,
+    /// Regions.
+    pub dest_write_sets: Signal<In, Bits<5>>,
+    /// The first one's set.
+    pub dest_write_first_set: Signal<In, Bits<11>>,
+    /// The opcode.
+    pub dest_write_opcode: Signal<In, Bits<2>>,
+    /// The transport.
+    pub dest_write_transport: Signal<In, Bits<2>>,
+    /// Binary logarithm of the path MTU.
+    pub dest_write_log_mtu: Signal<In, Bits<4>>,
+    /// Row mask Element.
+    pub dest_write_element_mask: Signal<In, Bit>,
+    /// Units of a message.
+    pub dest_write_rows_per_message: Signal<In, Bits<32>>,
+    // Reads of bitmaps and pointer arrays.
+    /// A read is offered.
+    pub read_req_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub read_req_ready: Signal<In, Bit>,
+    /// Address.
+    pub read_req_addr: Signal<Out, Bits<64>>,
+    /// Bytes, 1 to 512.
+    pub read_req_bytes: Signal<Out, Bits<13>>,
+    /// 64 bytes of an answer are offered.
+    pub read_resp_valid: Signal<In, Bit>,
+    /// They are taken.
+    pub read_resp_ready: Signal<Out, Bit>,
+    /// The bytes.
+    pub read_resp_data: Signal<In, Bits<512>>,
+    /// Last of the read; not looked at.
+    pub read_resp_last: Signal<In, Bit>,
+    /// The read failed.
+    pub read_resp_error: Signal<In, Bit>,
+    // Tokens.
+    /// A token is offered.
+    pub token_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub token_ready: Signal<In, Bit>,
+    /// Lane set.
+    pub token_set: Signal<Out, Bits<11>>,
+    /// First lane.
+    pub token_first: Signal<Out, Bits<4>>,
+    /// Last lane.
+    pub token_last: Signal<Out, Bits<4>>,
+    /// One lane, cut: `offset` and `bytes` say which part.
+    pub token_piece: Signal<Out, Bit>,
+    /// Where the piece starts.
+    pub token_offset: Signal<Out, Bits<32>>,
+    /// Bytes of the beat.
+    pub token_bytes: Signal<Out, Bits<7>>,
+    /// Row.
+    pub token_row: Signal<Out, Bits<32>>,
+    /// Pointer.
+    pub token_pointer: Signal<Out, Bits<64>>,
+    /// Destination.
+    pub token_dest: Signal<Out, Bits<10>>,
+    /// Request.
+    pub token_slot: Signal<Out, Bits<8>>,
+    /// Last token of a unit.
+    pub token_unit_end: Signal<Out, Bit>,
+    /// Last token of a message.
+    pub token_message_end: Signal<Out, Bit>,
+    /// First token of a message.
+    pub token_message_start: Signal<Out, Bit>,
+    /// Bytes of a WRITE's message that can be longer than a packet.
+    pub token_message_bytes: Signal<Out, Bits<32>>,
+    /// First token of a chunk.
+    pub token_chunk_start: Signal<Out, Bit>,
+    /// Estimate of the blocks that the chunk needs.
+    pub token_chunk_blocks: Signal<Out, Bits<8>>,
+    /// The request ends.
+    pub token_request_end: Signal<Out, Bit>,
+    /// Last token of the destination.
+    pub token_dest_end: Signal<Out, Bit>,
+    /// The request's status.
+    pub token_status: Signal<Out, Bits<8>>,
+    /// The destination that failed.
+    pub token_bad_dest: Signal<Out, Bits<7>>,
+
+    tables: Tables,
+    set_info: Signal<Local, SetInfo>,
+    dest_info: Signal<Local, DestInfo>,
+    plan: Plan,
+    fetch: Fetch,
+    item_in: Flatten<Item, ITEM_BITS>,
+    items: Fifo<ITEM_BITS, 6, 7>,
+    item_out: Restore<Item, ITEM_BITS>,
+    context_in: Flatten<Context, CONTEXT_BITS>,
+    contexts: Fifo<CONTEXT_BITS, 6, 7>,
+    context_out: Restore<Context, CONTEXT_BITS>,
+    rows: Rows,
+    messages: Messages,
+    beats: Beats,
+    token_in: Flatten<Token, TOKEN_BITS>,
+    tokens: Skid<TOKEN_BITS>,
+    tokens_out: Restore<Token, TOKEN_BITS>,
+}
+
+impl Logic for Sequencer {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.tables.clk.next = self.clk.val();
+        self.plan.clk.next = self.clk.val();
+        self.plan.rst.next = self.rst.val();
+        self.fetch.clk.next = self.clk.val();
+        self.fetch.rst.next = self.rst.val();
+        self.items.clk.next = self.clk.val();
+        self.items.rst.next = self.rst.val();
+        self.contexts.clk.next = self.clk.val();
+        self.contexts.rst.next = self.rst.val();
+        self.rows.clk.next = self.clk.val();
+        self.rows.rst.next = self.rst.val();
+        self.messages.clk.next = self.clk.val();
+        self.messages.rst.next = self.rst.val();
+        self.beats.clk.next = self.clk.val();
+        self.beats.rst.next = self.rst.val();
+        self.tokens.clk.next = self.clk.val();
+        self.tokens.rst.next = self.rst.val();
+
+        // Tables.
+        self.tables.lane_write_valid.next = self.lane_write_valid.val();
+        self.tables.lane_write_set.next = self.lane_write_set.val();
+        self.tables.lane_write_lane.next = self.lane_write_lane.val();
+        self.tables.lane_write_step.next = self.lane_write_step.val();
+        self.tables.lane_write_len.next = self.lane_write_len.val();
+        self.set_info.next.kind = self.set_write_kind.val();
+        self.set_info.next.addr = self.set_write_addr.val();
+        self.set_info.next.count = self.set_write_count.val();
+        self.set_info.next.lanes = self.set_write_lanes.val();
+        self.set_info.next.row_bytes = self.set_write_row_bytes.val();
+        self.set_info.next.starts = self.set_write_beat_start.val();
+        self.tables.set_write_valid.next = self.set_write_valid.val();
+        self.tables.set_write_set.next = self.set_write_set.val();
+        self.tables.set_write_info.next = self.set_info.val();
+        self.tables.set_write_target_addr.next = self.set_write_target_addr.val();
+        self.tables.set_write_target_len.next = self.set_write_target_len.val();
+        self.tables.set_write_low.next = self.set_write_low.val();
+        self.tables.set_write_high.next = self.set_write_high.val();
+        self.dest_info.next.sets = self.dest_write_sets.val();
+        self.dest_info.next.first_set = self.dest_write_first_set.val();
+        self.dest_info.next.is_write = self.dest_write_opcode.val().get_bit(1);
+        self.dest_info.next.is_ud = self.dest_write_transport.val() == 2;
+        self.dest_info.next.log_mtu = self.dest_write_log_mtu.val();
+        self.dest_info.next.element_mask = self.dest_write_element_mask.val();
+        self.dest_info.next.units = self.dest_write_rows_per_message.val();
+        self.tables.dest_write_valid.next = self.dest_write_valid.val();
+        self.tables.dest_write_dest.next = self.dest_write_dest.val();
+        self.tables.dest_write_info.next = self.dest_info.val();
+        self.tables.dest_read.next = self.plan.dest_read.val();
+        self.tables.set_read.next = self.plan.set_read.val();
+
+        // Requests to items.
+        self.plan.request_valid.next = self.request_valid.val();
+        self.plan.request_slot.next = self.request_slot.val();
+        self.plan.request_dests.next = self.request_dests.val();
+        self.plan.request_first_dest.next = self.request_first_dest.val();
+        self.plan.request_status.next = self.request_status.val();
+        self.plan.request_bad_dest.next = self.request_bad_dest.val();
+        self.request_ready.next = self.plan.request_ready.val();
+        self.plan.dest_info.next = self.tables.dest_info.val();
+        self.plan.set_info.next = self.tables.set_info.val();
+        self.plan.bounds.next = self.tables.bounds.val();
+        self.plan.span.next = self.tables.span.val();
+        self.plan.result_valid.next = self.rows.result_valid.val();
+        self.plan.result_set.next = self.rows.result_set.val();
+        self.plan.result_count.next = self.rows.result_count.val();
+        self.plan.result_bad.next = self.rows.result_bad.val();
+
+        // Reads.
+        self.fetch.stretch_valid.next = self.plan.stretch_valid.val();
+        self.fetch.stretch_addr.next = self.plan.stretch_addr.val();
+        self.fetch.stretch_first.next = self.plan.stretch_first.val();
+        self.fetch.stretch_rows.next = self.plan.stretch_rows.val();
+        self.fetch.stretch_bitmap.next = self.plan.stretch_bitmap.val();
+        self.plan.stretch_ready.next = self.fetch.stretch_ready.val();
+        self.read_req_valid.next = self.fetch.req_valid.val();
+        self.read_req_addr.next = self.fetch.req_addr.val();
+        self.read_req_bytes.next = self.fetch.req_bytes.val();
+        self.fetch.req_ready.next = self.read_req_ready.val();
+
+        // Items wait for what is read for them; both FIFOs move as one.
+        self.item_in.record.next = self.plan.item.val();
+        self.context_in.record.next = self.plan.item_context.val();
+        self.items.in_valid.next = self.plan.item_valid.val();
+        self.items.in_data.next = self.item_in.bits.val();
+        self.contexts.in_valid.next = self.plan.item_valid.val();
+        self.contexts.in_data.next = self.context_in.bits.val();
+        self.plan.item_ready.next = self.items.in_ready.val();
+        self.item_out.bits.next = self.items.out_data.val();
+        self.context_out.bits.next = self.contexts.out_data.val();
+        self.items.out_ready.next = self.rows.item_ready.val();
+        self.contexts.out_ready.next = self.rows.item_ready.val();
+
+        // Items to rows.
+        self.rows.item_valid.next = self.items.out_valid.val();
+        self.rows.item.next = self.item_out.record.val();
+        self.rows.item_context.next = self.context_out.record.val();
+        self.rows.resp_valid.next = self.read_resp_valid.val();
+        self.rows.resp_data.next = self.read_resp_data.val();
+        self.rows.resp_error.next = self.read_resp_error.val();
+        self.read_resp_ready.next = self.rows.resp_ready.val();
+
+        // Rows to messages.
+        self.messages.row_valid.next = self.rows.row_valid.val();
+        self.messages.row_context.next = self.rows.row_context.val();
+        self.messages.row.next = self.rows.row.val();
+        self.rows.row_ready.next = self.messages.row_ready.val();
+
+        // Units to beats.
+        self.beats.length_write.next = self.tables.length_write.val();
+        self.beats.length_address.next = self.tables.length_address.val();
+        self.beats.length_data.next = self.tables.length_data.val();
+        self.beats.in_valid.next = self.messages.token_valid.val();
+        self.beats.in_token.next = self.messages.token.val();
+        self.beats.in_cut.next = self.messages.token_cut.val();
+        self.messages.token_ready.next = self.beats.in_ready.val();
+
+        // Out, through a register slice.
+        self.token_in.record.next = self.beats.token.val();
+        self.tokens.in_valid.next = self.beats.token_valid.val();
+        self.tokens.in_data.next = self.token_in.bits.val();
+        self.beats.token_ready.next = self.tokens.in_ready.val();
+        self.token_valid.next = self.tokens.out_valid.val();
+        self.tokens.out_ready.next = self.token_ready.val();
+        self.tokens_out.bits.next = self.tokens.out_data.val();
+        self.token_set.next = self.tokens_out.record.val().set;
+        self.token_first.next = self.tokens_out.record.val().first;
+        self.token_last.next = self.tokens_out.record.val().last;
+        self.token_piece.next = self.tokens_out.record.val().piece;
+        self.token_offset.next = self.tokens_out.record.val().offset;
+        self.token_bytes.next = self.tokens_out.record.val().bytes;
+        self.token_row.next = self.tokens_out.record.val().row;
+        self.token_pointer.next = self.tokens_out.record.val().pointer;
+        self.token_dest.next = self.tokens_out.record.val().dest;
+        self.token_slot.next = self.tokens_out.record.val().slot;
+        self.token_unit_end.next = self.tokens_out.record.val().unit_end;
+        self.token_message_end.next = self.tokens_out.record.val().message_end;
+        self.token_message_start.next = self.tokens_out.record.val().message_start;
+        self.token_message_bytes.next = self.tokens_out.record.val().message_bytes;
+        self.token_chunk_start.next = self.tokens_out.record.val().chunk_start;
+        self.token_chunk_blocks.next = self.tokens_out.record.val().chunk_blocks;
+        self.token_request_end.next = self.tokens_out.record.val().request_end;
+        self.token_dest_end.next = self.tokens_out.record.val().dest_end;
+        self.token_status.next = self.tokens_out.record.val().status;
+        self.token_bad_dest.next = self.tokens_out.record.val().bad_dest;
+    }
+}

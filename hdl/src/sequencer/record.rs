@@ -1,0 +1,175 @@
+//! What the stages of the sequencer hand to each other.
+
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+use rust_hdl_core::prelude::*;
+
+/// [`Item::task`]: walk the rows of a stretch of a region.
+pub const WALK: u64 = 0;
+/// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array.
+pub const SCAN: u64 = 1;
+/// [`Item::task`]: a request ends.
+pub const END: u64 = 2;
+
+/// A piece of work: a stretch of rows of one region of one destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Item {
+    /// [`WALK`], [`SCAN`] or [`END`].
+    pub task: Bits<2>,
+    /// The region's type.
+    pub kind: Bits<2>,
+    /// The first row (bit, pointer, period).
+    pub first: Bits<32>,
+    /// Rows (bits, pointers, periods).
+    pub rows: Bits<32>,
+    /// The last stretch of the destination's last region.
+    pub last: Bit,
+    /// A good place for a new window.
+    pub chunk_start: Bit,
+    /// Scan: a pointer must not be lower.
+    pub low: Bits<64>,
+    /// Scan: a pointer must not be higher.
+    pub high: Bits<64>,
+    /// Scan: no pointer is right.
+    pub never: Bit,
+    /// End: the status.
+    pub status: Bits<8>,
+    /// End: the destination that failed.
+    pub bad_dest: Bits<7>,
+}
+
+/// Bits of an [`Item`].
+pub const ITEM_BITS: usize = 214;
+
+/// What an item's rows have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Context {
+    /// The region's lane set.
+    pub set: Bits<11>,
+    /// Its lanes, 1 to 16.
+    pub lanes: Bits<5>,
+    /// The lanes that start a new beat.
+    pub starts: Bits<16>,
+    /// A row fits a beat, and has `bytes` bytes.
+    pub fits: Bit,
+    /// Bytes of a row that fits a beat.
+    pub bytes: Bits<7>,
+    /// Every lane is a unit of its own (row mask Element, strided).
+    pub by_lane: Bit,
+    /// The destination's place in its ring.
+    pub dest: Bits<10>,
+    /// The destination's place in the request.
+    pub index: Bits<6>,
+    /// The request.
+    pub slot: Bits<8>,
+    /// Units of a message.
+    pub units: Bits<32>,
+    /// Estimate of the blocks that the chunk needs.
+    pub chunk_blocks: Bits<8>,
+    /// Messages need their length: the three fields that follow are valid.
+    pub measured: Bit,
+    /// Messages that begin in this region and do not go beyond it.
+    pub full_count: Bits<32>,
+    /// Bytes of such a message.
+    pub full_bytes: Bits<32>,
+    /// Bytes of the last message that begins in this region, if it is not such a one.
+    pub tail_bytes: Bits<32>,
+}
+
+/// Bits of a [`Context`].
+pub const CONTEXT_BITS: usize = 202;
+
+/// A row, or what follows the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Row {
+    /// The row.
+    pub row: Bits<32>,
+    /// Pointer-mapped: its pointer.
+    pub pointer: Bits<64>,
+    /// The lane, where every lane is a unit.
+    pub lane: Bits<4>,
+    /// The first row of a chunk.
+    pub chunk_start: Bit,
+    /// No row: the destination or the request ends.
+    pub empty: Bit,
+    /// The request ends.
+    pub request_end: Bit,
+    /// The destination's last unit.
+    pub last: Bit,
+    /// The status of a request's end.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+}
+
+/// A token as the expander takes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Token {
+    /// Lane set.
+    pub set: Bits<11>,
+    /// First lane.
+    pub first: Bits<4>,
+    /// Last lane.
+    pub last: Bits<4>,
+    /// One lane, cut.
+    pub piece: Bit,
+    /// Where a cut lane's piece starts.
+    pub offset: Bits<32>,
+    /// Bytes of the beat.
+    pub bytes: Bits<7>,
+    /// Row.
+    pub row: Bits<32>,
+    /// Pointer.
+    pub pointer: Bits<64>,
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Last token of a unit.
+    pub unit_end: Bit,
+    /// Last token of a message.
+    pub message_end: Bit,
+    /// First token of a message.
+    pub message_start: Bit,
+    /// Bytes of the message, where they are needed.
+    pub message_bytes: Bits<32>,
+    /// First token of a chunk.
+    pub chunk_start: Bit,
+    /// Blocks of the chunk.
+    pub chunk_blocks: Bits<8>,
+    /// End of the request.
+    pub request_end: Bit,
+    /// Last token of the destination.
+    pub dest_end: Bit,
+    /// Status of the request.
+    pub status: Bits<8>,
+    /// Destination that failed.
+    pub bad_dest: Bits<7>,
+}
+
+/// Bits of a [`Token`].
+pub const TOKEN_BITS: usize = 234;
+
+/// How a row is cut into beats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Cut {
+    /// The lanes that start a new beat.
+    pub starts: Bits<16>,
+    /// The token needs no cutting, and its bytes are known.
+    pub whole: Bit,
+    /// The unit is one lane, the token's first.
+    pub one_lane: Bit,
+}
+
+/// The length of a beat that ends with a certain lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Length {
+    /// Bytes of the lane.
+    pub lane: Bits<32>,
+    /// Bytes of the beat up to and with this lane, if that is at most 64.
+    pub beat: Bits<7>,
+}
+
+/// Bits of a [`Length`].
+pub const LENGTH_BITS: usize = 39;

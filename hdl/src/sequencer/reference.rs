@@ -1,0 +1,203 @@
+//! What the sequencer must do, in plain Rust, from the meaning of work requests.
+
+use drdma_abi::completion::Status;
+use drdma_abi::work_request::{MAX_MESSAGE, RegionType};
+
+/// A lane set as the decoder makes it, and what lies in host memory.
+#[derive(Clone, Debug)]
+pub struct Region {
+    pub kind: RegionType,
+    /// Where the bitmap or the pointer array lies.
+    pub addr: u64,
+    pub count: u32,
+    /// Base, step, length.
+    pub lanes: Vec<(u64, u64, u32)>,
+    pub bits: Vec<bool>,
+    pub pointers: Vec<u64>,
+    pub target_addr: u64,
+    pub target_len: u64,
+    pub low: u64,
+    pub high: u128,
+    /// Reads of the bitmap or the pointer array fail.
+    pub fails: bool,
+}
+
+impl Region {
+    pub fn row_bytes(&self) -> u64 {
+        self.lanes.iter().map(|lane| u64::from(lane.2)).sum()
+    }
+
+    /// Row and pointer of every row.
+    pub fn rows(&self) -> Vec<(u32, u64)> {
+        match self.kind {
+            RegionType::Contiguous => vec![(0, 0)],
+            RegionType::Strided => (0..self.count).map(|row| (row, 0)).collect(),
+            RegionType::Bitmapped => {
+                let set = |row: &u32| self.bits[*row as usize];
+                (0..self.count).filter(set).map(|row| (row, 0)).collect()
+            }
+            RegionType::PointerMapped => (0..).zip(self.pointers.iter().copied()).collect(),
+        }
+    }
+
+    /// Lanes and row of every element.
+    pub fn elements(&self) -> Vec<(u32, u64, usize, usize)> {
+        let n = self.lanes.len();
+        let whole = |(row, pointer)| (row, pointer, 0, n);
+        match self.kind {
+            RegionType::Strided => (0..self.count)
+                .flat_map(|row| (0..n).map(move |lane| (row, 0, lane, lane + 1)))
+                .collect(),
+            _ => self.rows().into_iter().map(whole).collect(),
+        }
+    }
+
+    fn pointers_are_right(&self) -> bool {
+        let end = u128::from(self.target_addr) + u128::from(self.target_len);
+        !self.fails
+            && self.pointers.iter().all(|&pointer| {
+                let pointer = u128::from(pointer);
+                pointer + u128::from(self.low) >= u128::from(self.target_addr)
+                    && pointer + self.high <= end
+            })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Dest {
+    pub regions: Vec<Region>,
+    pub is_write: bool,
+    pub is_ud: bool,
+    pub log_mtu: u32,
+    pub element_mask: bool,
+    pub units: u32,
+}
+
+/// What tokens say, cut in the smallest pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    MessageStart(u32),
+    Fragment { set: u16, lane: u8, row: u32, pointer: u64, offset: u32, bytes: u32 },
+    UnitEnd,
+    MessageEnd,
+    DestEnd,
+}
+
+impl Dest {
+    /// The units: (region, row, pointer, first lane, end lane) of each fragment's source.
+    fn units(&self) -> Vec<Vec<(usize, u32, u64, usize, usize)>> {
+        if !self.element_mask {
+            let rows = self.regions.iter().enumerate().flat_map(|(r, region)| {
+                let n = region.lanes.len();
+                region.rows().into_iter().map(move |(row, pointer)| vec![(r, row, pointer, 0, n)])
+            });
+            return rows.collect();
+        }
+        let elements: Vec<_> = self.regions.iter().map(Region::elements).collect();
+        let count = elements.first().map_or(0, Vec::len);
+        let one = |i: usize| {
+            let of = elements.iter().enumerate();
+            of.map(|(r, e)| (r, e[i].0, e[i].1, e[i].2, e[i].3)).collect()
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn unit_bytes(&self, unit: &[(usize, u32, u64, usize, usize)]) -> u64 {
+        let lanes = unit.iter().flat_map(|u| &self.regions[u.0].lanes[u.3..u.4]);
+        lanes.map(|lane| u64::from(lane.2)).sum()
+    }
+
+    /// A message could have that many bytes, as far as one sees without looking closely.
+    fn longest(&self) -> u128 {
+        let rows = self.regions.iter().map(Region::row_bytes);
+        let largest = if self.is_shuffle() { rows.sum() } else { rows.max().unwrap_or(0) };
+        u128::from(self.units) * u128::from(largest)
+    }
+
+    /// Units have an element of several regions.
+    fn is_shuffle(&self) -> bool {
+        self.element_mask && self.regions.len() > 1
+    }
+
+    /// A message could be longer than a packet.
+    pub fn announces(&self) -> bool {
+        self.is_write && self.longest() > 1 << self.log_mtu
+    }
+
+    /// Bitmaps are read before the first token.
+    pub fn counts_bitmaps(&self) -> bool {
+        self.is_shuffle()
+            || self.announces()
+            || self.is_ud && self.longest() > 1 << self.log_mtu
+            || self.longest() > u128::from(MAX_MESSAGE)
+    }
+
+    /// The first check that fails.
+    pub fn check(&self) -> Option<Status> {
+        let pointers = |r: &&Region| r.kind == RegionType::PointerMapped;
+        if !self.regions.iter().filter(pointers).all(Region::pointers_are_right) {
+            return Some(Status::LocalProtectionError);
+        }
+        let bitmaps = |r: &Region| r.kind == RegionType::Bitmapped && r.fails && r.count > 0;
+        if self.counts_bitmaps() && self.regions.iter().any(bitmaps) {
+            return Some(Status::LocalProtectionError);
+        }
+        if self.element_mask {
+            let counts: Vec<_> = self.regions.iter().map(|r| r.elements().len()).collect();
+            if counts.iter().any(|&count| count != counts[0]) {
+                return Some(Status::LocalQpOperationError);
+            }
+        }
+        let limit = if self.is_ud { 1 << self.log_mtu } else { MAX_MESSAGE };
+        let units = self.units();
+        let mut messages = units.chunks(self.units as usize);
+        let bytes = |message: &[Vec<_>]| message.iter().map(|u| self.unit_bytes(u)).sum::<u64>();
+        messages.any(|m| bytes(m) > limit).then_some(Status::LocalLengthError)
+    }
+
+    /// Everything that the destination's tokens must say, in order.
+    pub fn events(&self, first_set: u16) -> Vec<Event> {
+        let mut events = Vec::new();
+        let units = self.units();
+        for message in units.chunks(self.units as usize) {
+            let bytes: u64 = message.iter().map(|unit| self.unit_bytes(unit)).sum();
+            events.push(Event::MessageStart(if self.announces() { bytes as u32 } else { 0 }));
+            for unit in message {
+                for &(r, row, pointer, first, end) in unit {
+                    for lane in first..end {
+                        let len = self.regions[r].lanes[lane].2;
+                        for offset in (0..len).step_by(64) {
+                            events.push(Event::Fragment {
+                                set: (first_set + r as u16) % 2048,
+                                lane: lane as u8,
+                                row,
+                                pointer,
+                                offset,
+                                bytes: (len - offset).min(64),
+                            });
+                        }
+                    }
+                }
+                events.push(Event::UnitEnd);
+            }
+            events.push(Event::MessageEnd);
+        }
+        if !units.is_empty() {
+            events.push(Event::DestEnd);
+        }
+        events
+    }
+}
+
+/// The lanes that start a new beat.
+pub fn beat_starts(lanes: &[(u64, u64, u32)]) -> u16 {
+    let (mut mask, mut sum) = (0, 65_u64);
+    for (j, lane) in lanes.iter().enumerate() {
+        sum += u64::from(lane.2);
+        if sum > 64 {
+            mask |= 1 << j;
+            sum = u64::from(lane.2);
+        }
+    }
+    mask
+}

@@ -1,0 +1,274 @@
+//! Copies of what the decoder writes, as the sequencer needs it.
+
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+use super::record::{LENGTH_BITS, Length};
+use crate::primitive::{Flatten, Ram, Restore};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// A destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct DestInfo {
+    /// Regions.
+    pub sets: Bits<5>,
+    /// The first region's lane set.
+    pub first_set: Bits<11>,
+    /// An opcode that carries a remote address.
+    pub is_write: Bit,
+    /// Messages must fit a packet.
+    pub is_ud: Bit,
+    /// Binary logarithm of the MTU.
+    pub log_mtu: Bits<4>,
+    /// Row mask Element.
+    pub element_mask: Bit,
+    /// Units of a message.
+    pub units: Bits<32>,
+}
+
+/// Bits of a [`DestInfo`].
+pub const DEST_BITS: usize = 55;
+
+/// A lane set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct SetInfo {
+    /// The region's type.
+    pub kind: Bits<2>,
+    /// Bitmap or pointer array.
+    pub addr: Bits<64>,
+    /// Periods, bits or pointers.
+    pub count: Bits<32>,
+    /// Lanes.
+    pub lanes: Bits<5>,
+    /// Bytes of a row.
+    pub row_bytes: Bits<36>,
+    /// Lanes that start a beat.
+    pub starts: Bits<16>,
+}
+
+/// Bits of a [`SetInfo`].
+pub const SET_BITS: usize = 155;
+
+/// Where a region's pointers may point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Bounds {
+    /// The lowest pointer.
+    pub low: Bits<64>,
+    /// The highest pointer.
+    pub high: Bits<64>,
+    /// No pointer is right.
+    pub never: Bit,
+}
+
+/// Bits of [`Bounds`].
+pub const BOUNDS_BITS: usize = 129;
+
+/// Keeps destinations, sets, the bounds of pointers, the span of a row in host memory, and makes
+/// the lengths of beats.
+///
+/// Writes take effect 3 cycles later. Reads deliver in the next cycle.
+///
+/// # Inputs
+/// `lane_write`, `set_write`, `dest_write` (the decoder's), `dest_read`, `set_read` (what to read).
+///
+/// # Outputs
+/// `dest_info`, `set_info`, `bounds`, `span`; `length_*`, writes for the beat cutter.
+#[derive(LogicBlock, Default)]
+pub struct Tables {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Decoder: a lane is written.
+    pub lane_write_valid: Signal<In, Bit>,
+    /// Its set.
+    pub lane_write_set: Signal<In, Bits<11>>,
+    /// The lane.
+    pub lane_write_lane: Signal<In, Bits<4>>,
+    /// Bytes from a row to the next.
+    pub lane_write_step: Signal<In, Bits<64>>,
+    /// Bytes.
+    pub lane_write_len: Signal<In, Bits<32>>,
+    /// Decoder: a set is written.
+    pub set_write_valid: Signal<In, Bit>,
+    /// The set.
+    pub set_write_set: Signal<In, Bits<11>>,
+    /// What it is.
+    pub set_write_info: Signal<In, SetInfo>,
+    /// Where its pointers must point to.
+    pub set_write_target_addr: Signal<In, Bits<64>>,
+    /// Bytes there.
+    pub set_write_target_len: Signal<In, Bits<64>>,
+    /// A record's first byte, relative to its pointer.
+    pub set_write_low: Signal<In, Bits<64>>,
+    /// A record's end, relative to its pointer.
+    pub set_write_high: Signal<In, Bits<65>>,
+    /// Decoder: a destination is written.
+    pub dest_write_valid: Signal<In, Bit>,
+    /// Its place.
+    pub dest_write_dest: Signal<In, Bits<10>>,
+    /// What it is.
+    pub dest_write_info: Signal<In, DestInfo>,
+    /// The destination to read.
+    pub dest_read: Signal<In, Bits<10>>,
+    /// What it is.
+    pub dest_info: Signal<Out, DestInfo>,
+    /// The set to read.
+    pub set_read: Signal<In, Bits<11>>,
+    /// What it is.
+    pub set_info: Signal<Out, SetInfo>,
+    /// Where its pointers may point.
+    pub bounds: Signal<Out, Bounds>,
+    /// Bytes that a row spans in host memory, at most 256 a lane.
+    pub span: Signal<Out, Bits<13>>,
+    /// A length is written.
+    pub length_write: Signal<Out, Bit>,
+    /// Set and lane.
+    pub length_address: Signal<Out, Bits<15>>,
+    /// The length.
+    pub length_data: Signal<Out, Bits<LENGTH_BITS>>,
+
+    dests: Ram<DEST_BITS, 1, 10>,
+    dest_in: Flatten<DestInfo, DEST_BITS>,
+    dest_out: Restore<DestInfo, DEST_BITS>,
+    sets: Ram<SET_BITS, 1, 11>,
+    set_in: Flatten<SetInfo, SET_BITS>,
+    set_out: Restore<SetInfo, SET_BITS>,
+    // Bounds: the sums, then the differences.
+    bound_valid: DFF<Bit>,
+    bound_set: DFF<Bits<11>>,
+    bound_addr: DFF<Bits<64>>,
+    bound_end: DFF<Bits<65>>,
+    bound_low: DFF<Bits<64>>,
+    bound_high: DFF<Bits<65>>,
+    bound: Signal<Local, Bounds>,
+    limits: Ram<BOUNDS_BITS, 1, 11>,
+    limit_in: Flatten<Bounds, BOUNDS_BITS>,
+    limit_out: Restore<Bounds, BOUNDS_BITS>,
+    // A lane's extent, then sums over lanes.
+    lane_valid: DFF<Bit>,
+    lane_set: DFF<Bits<11>>,
+    lane: DFF<Bits<4>>,
+    lane_len: DFF<Bits<32>>,
+    lane_extent: DFF<Bits<9>>,
+    sum_span: DFF<Bits<13>>,
+    new_span: Signal<Local, Bits<13>>,
+    sum_beat: DFF<Bits<7>>,
+    new_beat: Signal<Local, Bits<7>>,
+    joined: Signal<Local, Bits<8>>,
+    spans: Ram<13, 1, 11>,
+    length: Signal<Local, Length>,
+    length_in: Flatten<Length, LENGTH_BITS>,
+}
+
+impl Logic for Tables {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            bound_valid,
+            bound_set,
+            bound_addr,
+            bound_end,
+            bound_low,
+            bound_high,
+            lane_valid,
+            lane_set,
+            lane,
+            lane_len,
+            lane_extent,
+            sum_span,
+            sum_beat
+        );
+
+        self.dests.clk.next = self.clk.val();
+        self.dest_in.record.next = self.dest_write_info.val();
+        self.dests.write_lanes.next = bit_cast::<1, 1>(self.dest_write_valid.val().into());
+        self.dests.write_address.next = self.dest_write_dest.val();
+        self.dests.write_data.next = self.dest_in.bits.val();
+        self.dests.read_enable.next = true;
+        self.dests.read_address.next = self.dest_read.val();
+        self.dest_out.bits.next = self.dests.read_data.val();
+        self.dest_info.next = self.dest_out.record.val();
+
+        self.sets.clk.next = self.clk.val();
+        self.set_in.record.next = self.set_write_info.val();
+        self.sets.write_lanes.next = bit_cast::<1, 1>(self.set_write_valid.val().into());
+        self.sets.write_address.next = self.set_write_set.val();
+        self.sets.write_data.next = self.set_in.bits.val();
+        self.sets.read_enable.next = true;
+        self.sets.read_address.next = self.set_read.val();
+        self.set_out.bits.next = self.sets.read_data.val();
+        self.set_info.next = self.set_out.record.val();
+
+        self.bound_valid.d.next = self.set_write_valid.val();
+        self.bound_set.d.next = self.set_write_set.val();
+        self.bound_addr.d.next = self.set_write_target_addr.val();
+        self.bound_end.d.next = bit_cast::<65, 64>(self.set_write_target_addr.val())
+            + bit_cast::<65, 64>(self.set_write_target_len.val());
+        self.bound_low.d.next = self.set_write_low.val();
+        self.bound_high.d.next = self.set_write_high.val();
+        // A record has at least one byte, so that the highest pointer has 64 bits.
+        self.bound.next.low = 0.into();
+        if self.bound_addr.q.val() > self.bound_low.q.val() {
+            self.bound.next.low = self.bound_addr.q.val() - self.bound_low.q.val();
+        }
+        self.bound.next.high = (self.bound_end.q.val() - self.bound_high.q.val()).get_bits::<64>(0);
+        self.bound.next.never = self.bound_high.q.val() > self.bound_end.q.val();
+        self.limits.clk.next = self.clk.val();
+        self.limit_in.record.next = self.bound.val();
+        self.limits.write_lanes.next = bit_cast::<1, 1>(self.bound_valid.q.val().into());
+        self.limits.write_address.next = self.bound_set.q.val();
+        self.limits.write_data.next = self.limit_in.bits.val();
+        self.limits.read_enable.next = true;
+        self.limits.read_address.next = self.set_read.val();
+        self.limit_out.bits.next = self.limits.read_data.val();
+        self.bounds.next = self.limit_out.record.val();
+
+        self.lane_valid.d.next = self.lane_write_valid.val();
+        self.lane_set.d.next = self.lane_write_set.val();
+        self.lane.d.next = self.lane_write_lane.val();
+        self.lane_len.d.next = self.lane_write_len.val();
+        self.lane_extent.d.next = bit_cast::<9, 64>(self.lane_write_step.val());
+        if bit_cast::<64, 32>(self.lane_write_len.val()) > self.lane_write_step.val() {
+            self.lane_extent.d.next = bit_cast::<9, 32>(self.lane_write_len.val());
+        }
+        if (self.lane_write_step.val().get_bits::<56>(8).any())
+            || (self.lane_write_len.val().get_bits::<24>(8).any())
+        {
+            self.lane_extent.d.next = 256.into();
+        }
+        self.new_span.next = self.sum_span.q.val() + bit_cast::<13, 9>(self.lane_extent.q.val());
+        self.joined.next = bit_cast::<8, 7>(self.sum_beat.q.val())
+            + bit_cast::<8, 7>(bit_cast::<7, 32>(self.lane_len.q.val()));
+        self.new_beat.next = bit_cast::<7, 8>(self.joined.val());
+        if (self.lane.q.val() == 0) || (self.joined.val() > 64) {
+            self.new_beat.next = bit_cast::<7, 32>(self.lane_len.q.val());
+        }
+        if self.lane.q.val() == 0 {
+            self.new_span.next = bit_cast::<13, 9>(self.lane_extent.q.val());
+        }
+        if self.lane_len.q.val() > 64 {
+            // Alone in its beats: the next lane starts another.
+            self.new_beat.next = 64.into();
+        }
+        if self.lane_valid.q.val() {
+            self.sum_span.d.next = self.new_span.val();
+            self.sum_beat.d.next = self.new_beat.val();
+        }
+        self.spans.clk.next = self.clk.val();
+        self.spans.write_lanes.next = bit_cast::<1, 1>(self.lane_valid.q.val().into());
+        self.spans.write_address.next = self.lane_set.q.val();
+        self.spans.write_data.next = self.new_span.val();
+        self.spans.read_enable.next = true;
+        self.spans.read_address.next = self.set_read.val();
+        self.span.next = self.spans.read_data.val();
+        self.length.next.lane = self.lane_len.q.val();
+        self.length.next.beat = self.new_beat.val();
+        self.length_in.record.next = self.length.val();
+        self.length_write.next = self.lane_valid.q.val();
+        self.length_address.next =
+            (bit_cast::<15, 11>(self.lane_set.q.val()) << 4) | bit_cast::<15, 4>(self.lane.q.val());
+        self.length_data.next = self.length_in.bits.val();
+    }
+}

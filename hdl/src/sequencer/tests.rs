@@ -1,0 +1,442 @@
+use super::reference::{Dest, Event, Region, beat_starts};
+use super::*;
+use crate::testing;
+use drdma_abi::completion::Status;
+use drdma_abi::work_request::RegionType;
+use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random, STALLS};
+use drdma_verilated::{Library, Word};
+use std::collections::BTreeMap;
+
+const LAST: &str = "read_resp_last";
+
+fn library() -> Library {
+    testing::library_with_unused("sequencer", &[LAST, "dest_write_opcode"], Sequencer::default)
+}
+
+/// A request, as the decoder passes it on.
+#[derive(Clone, Debug)]
+struct Request {
+    dests: Vec<Dest>,
+    /// The decoder's status and destination that failed.
+    status: (u8, u8),
+}
+
+/// A sequencer with a decoder before it and memory beside it.
+struct Card<'a> {
+    bench: Bench<'a>,
+    tokens: MonitorId,
+    random: Random,
+    memory: BTreeMap<u64, (Vec<u8>, bool)>,
+    /// Cycles from a read to its answer.
+    latency: u64,
+    answers: std::collections::VecDeque<(u64, Beat)>,
+    request: drdma_verilated::testbench::DriverId,
+    req: MonitorId,
+    resp: drdma_verilated::testbench::DriverId,
+    next_set: u16,
+    next_dest: u16,
+    next_slot: u8,
+    /// First set of each destination, by its place.
+    first_sets: BTreeMap<u16, u16>,
+    next_addr: u64,
+}
+
+impl Card<'_> {
+    fn new(library: &Library, seed: u64) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(3_000_000);
+        let tokens = bench.monitor("token");
+        let request = bench.driver("request");
+        let (req, resp) = (bench.monitor("read_req"), bench.driver("read_resp"));
+        let mut random = Random::new(seed);
+        Self {
+            tokens,
+            request,
+            req,
+            resp,
+            bench,
+            memory: BTreeMap::new(),
+            latency: 325,
+            answers: Default::default(),
+            next_set: random.below(2048) as u16,
+            next_dest: random.below(1024) as u16,
+            next_slot: random.u64() as u8,
+            first_sets: BTreeMap::new(),
+            next_addr: 0x7000_0000_0000,
+            random,
+        }
+    }
+
+    fn step(&mut self) {
+        self.bench.step();
+        let now = self.bench.cycles();
+        for read in self.bench.take(self.req) {
+            let (addr, bytes) = (read.u64("addr"), read.u64("bytes") as usize);
+            assert!((1..=4096).contains(&bytes));
+            let (start, (data, fails)) = self.memory.range(..=addr).next_back().unwrap();
+            let from = (addr - start) as usize;
+            assert!(from + bytes <= data.len(), "a read beyond the array");
+            for (i, part) in data[from..from + bytes].chunks(64).enumerate() {
+                let mut padded = self.random.bytes(64);
+                padded[..part.len()].copy_from_slice(part);
+                let beat = Beat::from([("data", Word::from_bytes(&padded))])
+                    .with("last", (i + 1) * 64 >= bytes)
+                    .with("error", *fails);
+                self.answers.push_back((now + self.latency, beat));
+            }
+        }
+        while self.answers.front().is_some_and(|(due, _)| *due <= now) {
+            let (_, beat) = self.answers.pop_front().unwrap();
+            self.bench.send(self.resp, beat);
+        }
+    }
+
+    fn pulse(&mut self, stream: &str, fields: &[(&str, Word)]) {
+        for (name, value) in fields {
+            self.bench.set(format!("{stream}_{name}"), value.clone());
+        }
+        self.bench.set(format!("{stream}_valid"), 1);
+        self.step();
+        self.bench.set(format!("{stream}_valid"), 0);
+    }
+
+    /// Writes a request's tables and posts it.
+    fn post(&mut self, request: &mut Request) -> (u8, u16) {
+        let (slot, first_dest) = (self.next_slot, self.next_dest);
+        self.next_slot = slot.wrapping_add(1);
+        for dest in &mut request.dests {
+            let first_set = self.next_set;
+            for region in &mut dest.regions {
+                let set = self.next_set;
+                self.next_set = (set + 1) % 2048;
+                let data = match region.kind {
+                    RegionType::Bitmapped => region
+                        .bits
+                        .chunks(8)
+                        .map(|c| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit)))
+                        .collect(),
+                    _ => region.pointers.iter().flat_map(|p| p.to_le_bytes()).collect::<Vec<_>>(),
+                };
+                region.addr = self.next_addr + self.random.below(100);
+                self.next_addr = region.addr + data.len() as u64 + 64;
+                self.memory.insert(region.addr, (data, region.fails));
+                for (lane, &(base, step, len)) in region.lanes.iter().enumerate() {
+                    let _ = base;
+                    self.pulse(
+                        "lane_write",
+                        &[
+                            ("set", set.into()),
+                            ("lane", lane.into()),
+                            ("step", step.into()),
+                            ("len", len.into()),
+                        ],
+                    );
+                }
+                self.pulse(
+                    "set_write",
+                    &[
+                        ("set", set.into()),
+                        ("kind", (region.kind as u8).into()),
+                        ("addr", region.addr.into()),
+                        ("count", region.count.into()),
+                        ("lanes", region.lanes.len().into()),
+                        ("row_bytes", region.row_bytes().into()),
+                        ("beat_start", beat_starts(&region.lanes).into()),
+                        ("target_addr", region.target_addr.into()),
+                        ("target_len", region.target_len.into()),
+                        ("low", region.low.into()),
+                        ("high", region.high.into()),
+                    ],
+                );
+            }
+            let place = self.next_dest;
+            self.next_dest = (place + 1) % 1024;
+            self.first_sets.insert(place, first_set);
+            self.pulse(
+                "dest_write",
+                &[
+                    ("dest", place.into()),
+                    ("sets", dest.regions.len().into()),
+                    ("first_set", first_set.into()),
+                    ("opcode", (if dest.is_write { 2_u8 } else { 0 }).into()),
+                    ("transport", (if dest.is_ud { 2_u8 } else { 0 }).into()),
+                    ("log_mtu", dest.log_mtu.into()),
+                    ("element_mask", dest.element_mask.into()),
+                    ("rows_per_message", dest.units.into()),
+                ],
+            );
+        }
+        let beat = Beat::from([("slot", u64::from(slot)), ("dests", request.dests.len() as u64)])
+            .with("first_dest", first_dest)
+            .with("status", request.status.0)
+            .with("bad_dest", request.status.1);
+        self.bench.send(self.request, beat);
+        (slot, first_dest)
+    }
+
+    /// Runs until `count` requests have ended, and gives their tokens.
+    fn finish(&mut self, count: usize) -> Vec<Vec<Beat>> {
+        let mut requests = vec![Vec::new()];
+        while requests.len() <= count {
+            self.step();
+            for token in self.bench.take(self.tokens) {
+                let ends = token.u64("request_end") == 1;
+                requests.last_mut().unwrap().push(token);
+                if ends {
+                    requests.push(Vec::new());
+                }
+            }
+        }
+        for _ in 0..40 {
+            self.step();
+        }
+        assert_eq!(self.bench.take(self.tokens), [], "tokens too many");
+        requests.pop();
+        requests
+    }
+}
+
+/// What the tokens of a request say, by destination; checks what is the same for all.
+fn events(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) -> Vec<Vec<Event>> {
+    let mut events = vec![Vec::new(); request.dests.len()];
+    for token in &tokens[..tokens.len() - 1] {
+        assert_eq!(token.u64("slot"), u64::from(posted.0));
+        let index = (token.u64("dest") as u16).wrapping_sub(posted.1) % 1024;
+        let dest = &request.dests[index as usize];
+        let events = &mut events[index as usize];
+        if token.u64("message_start") == 1 {
+            events.push(Event::MessageStart(token.u64("message_bytes") as u32));
+        } else {
+            assert_eq!(token.u64("message_bytes"), 0);
+        }
+        if token.u64("bytes") != 0 {
+            let set = token.u64("set") as u16;
+            let first_set = card.first_sets[&(token.u64("dest") as u16)];
+            let region = &dest.regions[(set.wrapping_sub(first_set) % 2048) as usize];
+            let (first, last) = (token.u64("first") as usize, token.u64("last") as usize);
+            let piece = token.u64("piece") == 1;
+            assert!(!piece || first == last);
+            let mut sum = 0;
+            for lane in first..=last {
+                let bytes = if piece { token.u64("bytes") as u32 } else { region.lanes[lane].2 };
+                let offset = token.u64("offset") as u32;
+                assert!(piece || offset == 0);
+                sum += bytes;
+                let (row, pointer) = (token.u64("row") as u32, token.u64("pointer"));
+                let pointer = if region.kind == RegionType::PointerMapped { pointer } else { 0 };
+                let lane = lane as u8;
+                events.push(Event::Fragment { set, lane, row, pointer, offset, bytes });
+            }
+            assert_eq!(u64::from(sum), token.u64("bytes"));
+            assert!(sum <= 64);
+        }
+        let flags = [
+            ("unit_end", Event::UnitEnd),
+            ("message_end", Event::MessageEnd),
+            ("dest_end", Event::DestEnd),
+        ];
+        for (flag, event) in flags {
+            if token.u64(flag) == 1 {
+                events.push(event);
+            }
+        }
+    }
+    events
+}
+
+fn check(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) {
+    let end = tokens.last().unwrap();
+    assert_eq!(end.u64("bytes"), 0);
+    assert_eq!(end.u64("slot"), u64::from(posted.0));
+    let (mut status, mut bad_dest) = request.status;
+    if status == 0 {
+        let first = request.dests.iter().enumerate().find_map(|(i, d)| Some((i, d.check()?)));
+        if let Some((i, failed)) = first {
+            (status, bad_dest) = (failed as u8, i as u8);
+        }
+    }
+    let found = events(tokens, request, posted, card);
+    let ended = (end.u64("status") as u8, end.u64("bad_dest") as u8);
+    if status != 0 {
+        assert_eq!(ended, (status, bad_dest));
+        assert!(found.iter().all(Vec::is_empty), "tokens of a request that fails");
+        return;
+    }
+    let fails = |d: &Dest| d.regions.iter().any(|r| r.fails && r.count > 0);
+    let failing = request.dests.iter().position(fails);
+    match failing {
+        Some(dest) => assert_eq!(ended, (Status::LocalProtectionError as u8, dest as u8)),
+        None => assert_eq!(ended, (0, 0)),
+    }
+    for (i, dest) in request.dests.iter().enumerate() {
+        let first_set = card.first_sets[&((posted.1 + i as u16) % 1024)];
+        let expected = dest.events(first_set);
+        if failing.is_some() {
+            assert!(expected.starts_with(&found[i]), "destination {i}");
+        } else if let Some(at) =
+            (0..expected.len().max(found[i].len())).find(|&k| expected.get(k) != found[i].get(k))
+        {
+            let from = at.saturating_sub(5);
+            panic!(
+                "destination {i} {dest:?}, event {at}:\nexpected {:#?}\nfound {:#?}",
+                &expected[from.min(expected.len())..(at + 5).min(expected.len())],
+                &found[i][from.min(found[i].len())..(at + 5).min(found[i].len())],
+            );
+        }
+    }
+}
+
+fn random_region(random: &mut Random, scale: u64) -> Region {
+    let kind = RegionType::ALL[random.below(4) as usize];
+    let lanes = if kind == RegionType::Contiguous { 1 } else { 1 + random.below(16) };
+    let len = |random: &mut Random| -> u32 {
+        1 + match random.below(20) {
+            0 => random.below(3000) as u32,
+            1..=3 => random.below(100) as u32,
+            _ => random.below(12) as u32,
+        }
+    };
+    let lanes: Vec<(u64, u64, u32)> = (0..lanes)
+        .map(|_| {
+            let len = len(random);
+            let step = match kind {
+                RegionType::Strided => 1 + random.below(400),
+                RegionType::Bitmapped => u64::from(len),
+                _ => 0,
+            };
+            (random.u64(), step, len)
+        })
+        .collect();
+    let count = match random.below(6) {
+        0 => random.below(3),
+        1 => random.below(scale),
+        _ => random.below(40),
+    } as u32;
+    let density = [0.0, 0.02, 0.3, 1.0][random.below(4) as usize];
+    let bits = (0..count).map(|_| random.chance(density)).collect();
+    let low = random.below(100);
+    let high = u128::from(low) + 200;
+    let (target_addr, target_len) = match random.below(3) {
+        0 => (0, 100_000),
+        1 => (u64::MAX - 99_999, 100_000),
+        _ => (random.u64() >> 1, 100_000 + random.below(1 << 20)),
+    };
+    let first = target_addr.saturating_sub(low);
+    let pointers = (0..if kind == RegionType::PointerMapped { count } else { 0 })
+        .map(|i| match i {
+            0 => first,
+            1 => (u128::from(target_addr) + u128::from(target_len) - high) as u64,
+            _ => target_addr + random.below(target_len - high as u64),
+        })
+        .collect();
+    let count = if kind == RegionType::Contiguous { random.u64() as u32 } else { count };
+    Region {
+        kind,
+        addr: 0,
+        count,
+        lanes,
+        bits,
+        pointers,
+        target_addr,
+        target_len,
+        low,
+        high,
+        fails: false,
+    }
+}
+
+fn random_dest(random: &mut Random, element_mask: bool, several: bool, units: u32) -> Dest {
+    let regions = match random.below(5) {
+        0 => 0,
+        1 | 2 => 1,
+        3 => random.below(4),
+        _ => random.below(17),
+    };
+    let regions = if element_mask { regions.min(1) } else { regions };
+    let scale = if several { 500 } else { 3000 };
+    let is_write = random.chance(0.4);
+    let is_ud = !is_write && random.chance(0.3);
+    let (is_write, is_ud) = (is_write && !element_mask, is_ud && !element_mask);
+    Dest {
+        regions: (0..regions).map(|_| random_region(random, scale)).collect(),
+        is_write,
+        is_ud,
+        log_mtu: 8 + random.below(5) as u32,
+        element_mask,
+        units,
+    }
+}
+
+fn random_request(random: &mut Random) -> Request {
+    if random.chance(0.05) {
+        return Request { dests: Vec::new(), status: (2, random.below(64) as u8) };
+    }
+    let dests = match random.below(8) {
+        0..=4 => 1,
+        5 => 2 + random.below(3),
+        6 => 2 + random.below(10),
+        _ => 64,
+    };
+    let element_mask = random.chance(0.3);
+    let units = match random.below(6) {
+        0..=2 => 1,
+        3 => 2 + random.below(5) as u32,
+        4 => 2 + random.below(300) as u32,
+        _ => u32::MAX,
+    };
+    let dests = (0..dests).map(|_| random_dest(random, element_mask, dests > 1, units)).collect();
+    Request { dests, status: (0, 0) }
+}
+
+/// Spoils a request in one way, perhaps.
+fn spoil(random: &mut Random, request: &mut Request) {
+    let n = request.dests.len() as u64;
+    if n == 0 || random.chance(0.6) {
+        return;
+    }
+    let dest = random.below(n) as usize;
+    let regions = &mut request.dests[dest].regions;
+    if regions.is_empty() {
+        return;
+    }
+    let region = random.below(regions.len() as u64) as usize;
+    let region = &mut regions[region];
+    match region.kind {
+        RegionType::PointerMapped if !region.pointers.is_empty() && random.chance(0.8) => {
+            let at = random.below(region.pointers.len() as u64) as usize;
+            let end = u128::from(region.target_addr) + u128::from(region.target_len);
+            region.pointers[at] = match random.below(3) {
+                0 if region.target_addr > region.low => region.target_addr - region.low - 1,
+                1 => (end - region.high + 1) as u64,
+                _ => region.target_addr ^ 1 << 63,
+            };
+        }
+        RegionType::PointerMapped | RegionType::Bitmapped => region.fails = true,
+        _ => {}
+    }
+}
+
+#[test]
+fn tokens_are_the_rows_of_the_request() {
+    let library = library();
+    for seed in 1..=18 {
+        let mut card = Card::new(&library, seed);
+        let mut random = Random::new(seed + 1000);
+        let stalls = STALLS[seed as usize % STALLS.len()];
+        card.bench.stall(stalls);
+        card.latency = [325, 1, 40][seed as usize % 3];
+        let mut requests: Vec<_> = (0..12).map(|_| random_request(&mut random)).collect();
+        requests.iter_mut().for_each(|r| spoil(&mut random, r));
+        let mut sets = 0;
+        requests.retain(|r| {
+            sets += r.dests.iter().map(|d| d.regions.len()).sum::<usize>();
+            sets <= 2000
+        });
+        let posted: Vec<_> = requests.iter_mut().map(|r| card.post(r)).collect();
+        let tokens = card.finish(requests.len());
+        for (i, request) in requests.iter().enumerate() {
+            println!("seed {seed}, request {i}, {} tokens", tokens[i].len());
+            check(&tokens[i], request, posted[i], &card);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Completion queues and what they deliver.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use drdma_abi::{
+    completion::{Completion, Status},
+    register::{COMPLETION_QUEUES, CompletionQueueEntry, QUEUE_PAIR_ERRORS, SEND_QUEUES},
+};
+use drdma_driver::{CardError, DmaMemory};
+
+use crate::{Context, Error, PostError, QueuePairState, encode::field, send_queue::QueueState};
+
+/// How one work request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkCompletion {
+    /// The request's name.
+    pub wr_id: u64,
+    /// How it ended.
+    pub status: Status,
+    /// Payload bytes of all its messages; 0 unless the status is success.
+    pub bytes: u64,
+    /// The number of the send queue that it was posted to
+    /// ([`QueuePair::queue`](crate::QueuePair::queue),
+    /// [`SharedSendQueue::queue`](crate::SharedSendQueue::queue)).
+    pub queue: u16,
+    /// The destination that failed: its index in the request; 0 on success.
+    pub destination: u16,
+}
+
+/// Starts a [`CompletionQueue`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct CompletionQueueBuilder<'a> {
+    context: &'a Context,
+    entries: u32,
+}
+
+impl<'a> CompletionQueueBuilder<'a> {
+    pub(crate) fn new(context: &'a Context) -> Self {
+        Self { context, entries: 1024 }
+    }
+
+    /// Room for at least that many completions, rounded up to a power of two: 1 to 65,536 (default
+    /// 1,024). Requests that are posted and not yet polled never exceed it: posting is refused
+    /// before ([`PostError::CompletionQueueFull`]).
+    pub fn entries(mut self, entries: u32) -> Self {
+        self.entries = entries;
+        self
+    }
+
+    /// Makes the queue.
+    ///
+    /// # Errors
+    /// A size outside the limits, no free completion queue, no memory, or the card failed.
+    pub fn build(self) -> Result<CompletionQueue, Error> {
+        let Self { context, entries } = self;
+        if entries == 0 || entries > 1 << 16 {
+            let limits = "1 to 65536";
+            return Err(Error::Limits { what: "entries", value: entries.into(), limits });
+        }
+        let entries = entries.next_power_of_two();
+        let (ring, iova) = context.inner.allocate_ring(entries as usize * Completion::SIZE)?;
+        let mut hardware = context.inner.lock();
+        let limit = hardware.completion_queues.limit();
+        let Some(number) = hardware.completion_queues.take() else {
+            hardware.device.unmap(iova)?;
+            return Err(Error::Exhausted { what: "completion queue", limit });
+        };
+        let entry = CompletionQueueEntry {
+            addr: iova,
+            log_entries: entries.ilog2() as u8,
+            enable: 1,
+            ..Default::default()
+        };
+        hardware.device.write_entry(COMPLETION_QUEUES, number, &entry)?;
+        drop(hardware);
+        let state = State {
+            consumed: 0,
+            reported: 0,
+            pending: VecDeque::new(),
+            queues: (0..SEND_QUEUES.entries).map(|_| None).collect(),
+            halted: Vec::new(),
+        };
+        let inner = CompletionQueueInner {
+            context: context.clone(),
+            number,
+            iova,
+            ring,
+            entries,
+            outstanding: AtomicU32::new(0),
+            state: Mutex::new(state),
+        };
+        Ok(CompletionQueue { inner: Arc::new(inner) })
+    }
+}
+
+/// Where requests complete: one completion a request, in order per send queue. Clones are handles
+/// to the same queue; it lives as long as a send queue completes to it.
+#[derive(Clone, Debug)]
+pub struct CompletionQueue {
+    pub(crate) inner: Arc<CompletionQueueInner>,
+}
+
+impl CompletionQueue {
+    /// Takes what has completed, without waiting and without [`Context::progress`]. Requests that
+    /// were behind a failed one on the same queue complete with
+    /// [`WrFlushError`](Status::WrFlushError). A failure of the card in this is reported by the
+    /// next [`Context::progress`].
+    pub fn poll(&self) -> Poll<'_> {
+        Poll { queue: &self.inner }
+    }
+
+    /// Waits for one completion, calling [`Context::progress`] meanwhile; `None` after `timeout`.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn poll_timeout(&self, timeout: Duration) -> Result<Option<WorkCompletion>, CardError> {
+        let start = Instant::now();
+        loop {
+            if let Some(completion) = self.poll().next() {
+                return Ok(Some(completion));
+            }
+            if start.elapsed() >= timeout {
+                return Ok(None);
+            }
+            self.inner.context.progress()?;
+        }
+    }
+
+    /// Waits until `count` requests have completed or `timeout` is over, whichever is first.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn wait(&self, count: usize, timeout: Duration) -> Result<Vec<WorkCompletion>, CardError> {
+        let start = Instant::now();
+        let mut completions = Vec::with_capacity(count);
+        while completions.len() < count {
+            match self.poll_timeout(timeout.saturating_sub(start.elapsed()))? {
+                Some(completion) => completions.push(completion),
+                None => break,
+            }
+        }
+        Ok(completions)
+    }
+
+    /// Requests posted whose completions were not polled yet.
+    pub fn outstanding(&self) -> u32 {
+        self.inner.outstanding.load(Ordering::Acquire)
+    }
+
+    /// Completions that fit.
+    pub fn capacity(&self) -> u32 {
+        self.inner.entries
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct CompletionQueueInner {
+    pub context: Context,
+    pub number: u32,
+    iova: u64,
+    ring: DmaMemory,
+    entries: u32,
+    /// Requests posted, or about to be, whose completions were not polled yet.
+    outstanding: AtomicU32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Entries taken from the ring, modulo 2^32, and how many of them the card was told of.
+    consumed: u32,
+    reported: u32,
+    /// Completions that were taken from the ring, or made, ahead of being polled.
+    pending: VecDeque<WorkCompletion>,
+    /// The send queues that complete here, by number.
+    queues: Vec<Option<Arc<QueueState>>>,
+    /// Numbers of those that are halted.
+    halted: Vec<u32>,
+}
+
+impl CompletionQueueInner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for the completion of a request.
+    #[inline]
+    pub fn reserve(&self) -> Result<(), PostError> {
+        let outstanding = self.outstanding.fetch_add(1, Ordering::AcqRel);
+        if outstanding >= self.entries {
+            self.outstanding.fetch_sub(1, Ordering::AcqRel);
+            return Err(PostError::CompletionQueueFull { outstanding, capacity: self.entries });
+        }
+        Ok(())
+    }
+
+    /// Gives back the room of that many completions.
+    pub fn release(&self, count: u32) {
+        self.outstanding.fetch_sub(count, Ordering::AcqRel);
+    }
+
+    /// A send queue completes here from now on.
+    pub fn attach(&self, queue: Arc<QueueState>) {
+        let number = queue.number as usize;
+        self.lock().queues[number] = Some(queue);
+    }
+
+    /// A send queue is no more; the card does not touch it any longer. What it completed stays,
+    /// what it did not never completes.
+    pub fn detach(&self, queue: &QueueState) {
+        let mut state = self.lock();
+        self.drain(&mut state);
+        while let Some(entry) = queue.oldest() {
+            queue.complete(&entry);
+            self.release(1);
+        }
+        state.queues[queue.number as usize] = None;
+        state.halted.retain(|number| *number != queue.number);
+    }
+
+    /// Completes what is posted to a queue that the card does not touch any longer.
+    pub fn flush(&self, queue: &QueueState) {
+        let mut state = self.lock();
+        self.drain(&mut state);
+        while let Some(completion) = flush_one(queue) {
+            state.pending.push_back(completion);
+        }
+        state.halted.retain(|number| *number != queue.number);
+    }
+
+    /// Lets polling flush a queue that the card does not touch any longer.
+    pub fn halt(&self, queue: &QueueState) {
+        let mut state = self.lock();
+        self.drain(&mut state);
+        state.halt(queue);
+    }
+
+    /// Takes everything from the ring, for polling later.
+    fn drain(&self, state: &mut State) {
+        while let Some(completion) = self.take(state) {
+            state.pending.push_back(completion);
+        }
+        self.report(state);
+    }
+
+    /// Takes the next completion of a posted request from the ring.
+    fn take(&self, state: &mut State) -> Option<WorkCompletion> {
+        loop {
+            let mut completion = self.take_entry(state)?;
+            let queue = state.queues.get(usize::from(completion.queue)).and_then(Option::as_ref);
+            // The card may still complete requests of a queue that was reset or replaced: nobody
+            // waits for those.
+            let Some(queue) = queue else { continue };
+            let Some(entry) = queue.oldest() else { continue };
+            // A card that could not read the ring does not know the name.
+            let nameless = completion.status == Status::LocalQpOperationError;
+            if entry.wr_id != completion.wr_id && !(nameless && completion.wr_id == 0) {
+                continue;
+            }
+            completion.wr_id = entry.wr_id;
+            if completion.status != Status::Success {
+                let queue = queue.clone();
+                let failed = match queue.queue_pair {
+                    Some(owner) => vec![owner],
+                    None => self.in_error(queue.queue_pairs(&entry)),
+                };
+                for queue_pair in failed {
+                    self.context.inner.set_state(queue_pair, QueuePairState::Error);
+                }
+                state.halt(&queue);
+                queue.complete(&entry);
+            } else {
+                queue.complete(&entry);
+            }
+            return Some(completion);
+        }
+    }
+
+    /// Those of the queue pairs that the card says are in the error state.
+    fn in_error(&self, queue_pairs: Vec<u32>) -> Vec<u32> {
+        let mut hardware = self.context.inner.lock();
+        let mut failed = Vec::new();
+        for queue_pair in queue_pairs {
+            if queue_pair >= QUEUE_PAIR_ERRORS.entries {
+                continue;
+            }
+            match hardware.device.read_entry(QUEUE_PAIR_ERRORS, queue_pair) {
+                Ok(0) => {}
+                Ok(_) => failed.push(queue_pair),
+                Err(error) => hardware.note(Err(error)),
+            }
+        }
+        failed
+    }
+
+    /// Takes the next entry from the ring, whoever's it is.
+    #[inline]
+    fn take_entry(&self, state: &mut State) -> Option<WorkCompletion> {
+        let position = state.consumed;
+        let at = (position & (self.entries - 1)) as usize * Completion::SIZE;
+        let phase = (position >> self.entries.ilog2() & 1) ^ 1;
+        // The phase is written last: the word that holds it is read first.
+        const PHASE: crate::encode::Position = crate::encode::position::<Completion>("phase");
+        let last = self.ring.load_u64(at + 8 * PHASE.word);
+        if (last >> PHASE.bit) as u8 != phase as u8 {
+            return None;
+        }
+        let load = |word| if word == PHASE.word { last } else { self.ring.load_u64(at + 8 * word) };
+        state.consumed = position.wrapping_add(1);
+        let status = field!(Completion.status in load) as u8;
+        Some(WorkCompletion {
+            wr_id: field!(Completion.wr_id in load),
+            // No card of this ABI writes an unknown status; were it to, the request has failed.
+            status: Status::from_code(status).unwrap_or(Status::LocalQpOperationError),
+            bytes: field!(Completion.bytes in load),
+            queue: field!(Completion.queue in load) as u16,
+            destination: field!(Completion.destination in load) as u16,
+        })
+    }
+
+    /// Tells the card how far the ring was read.
+    fn report(&self, state: &mut State) {
+        if state.reported == state.consumed {
+            return;
+        }
+        state.reported = state.consumed;
+        let mut hardware = self.context.inner.lock();
+        let written = hardware.device.write_field::<CompletionQueueEntry>(
+            COMPLETION_QUEUES,
+            self.number,
+            "consumer",
+            state.consumed,
+        );
+        hardware.note(written);
+    }
+}
+
+impl State {
+    fn halt(&mut self, queue: &QueueState) {
+        queue.halt();
+        if !self.halted.contains(&queue.number) {
+            self.halted.push(queue.number);
+        }
+    }
+
+    /// Completes the oldest request of some halted queue.
+    fn flush_one(&self) -> Option<WorkCompletion> {
+        let queues = self.halted.iter().filter_map(|number| self.queues[*number as usize].as_ref());
+        queues.into_iter().find_map(|queue| flush_one(queue))
+    }
+}
+
+/// Completes a queue's oldest request with `wr_flush_error`.
+fn flush_one(queue: &QueueState) -> Option<WorkCompletion> {
+    let entry = queue.oldest()?;
+    queue.complete(&entry);
+    Some(WorkCompletion {
+        wr_id: entry.wr_id,
+        status: Status::WrFlushError,
+        bytes: 0,
+        queue: queue.number as u16,
+        destination: 0,
+    })
+}
+
+impl Drop for CompletionQueueInner {
+    fn drop(&mut self) {
+        let mut hardware = self.context.inner.lock();
+        let disabled = CompletionQueueEntry::default();
+        let result = hardware.device.write_entry(COMPLETION_QUEUES, self.number, &disabled);
+        hardware.note(result);
+        let result = hardware.device.unmap(self.iova);
+        hardware.note(result);
+        hardware.completion_queues.put(self.number);
+    }
+}
+
+/// The completions that are there, oldest first. The card learns that there is room again when it
+/// is dropped.
+#[derive(Debug)]
+pub struct Poll<'a> {
+    queue: &'a CompletionQueueInner,
+}
+
+impl Iterator for Poll<'_> {
+    type Item = WorkCompletion;
+
+    fn next(&mut self) -> Option<WorkCompletion> {
+        let state = &mut *self.queue.lock();
+        let completion = state
+            .pending
+            .pop_front()
+            .or_else(|| self.queue.take(state))
+            .or_else(|| state.flush_one())?;
+        self.queue.release(1);
+        Some(completion)
+    }
+}
+
+impl Drop for Poll<'_> {
+    fn drop(&mut self) {
+        self.queue.report(&mut self.queue.lock());
+    }
+}

@@ -1,0 +1,85 @@
+//! Why a work request was not posted.
+
+use drdma_driver::CardError;
+
+use crate::QueuePairState;
+
+/// Why a work request was not posted. Nothing of it reached the card.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostError {
+    /// The queue pair is not ready to send.
+    #[error("the queue pair is in state {state}: it takes work requests in RTS or Error")]
+    State {
+        /// Its state.
+        state: QueuePairState,
+    },
+    /// The ring has too little room until something completes and is polled.
+    #[error("the send queue is full: the request needs {needed} blocks of 64 B, {free} are free")]
+    QueueFull {
+        /// Blocks that the request needs.
+        needed: u32,
+        /// Blocks that are free.
+        free: u32,
+    },
+    /// The request is longer than the whole ring.
+    #[error("the request needs {needed} blocks of 64 B, the whole send queue has {blocks}")]
+    RequestTooLong {
+        /// Blocks that the request needs.
+        needed: u32,
+        /// Blocks of the ring.
+        blocks: u32,
+    },
+    /// As many requests are posted and not yet polled as the completion queue has entries.
+    #[error(
+        "the completion queue is full: {outstanding} of {capacity} completions are outstanding"
+    )]
+    CompletionQueueFull {
+        /// Requests posted and not yet polled.
+        outstanding: u32,
+        /// Entries of the completion queue.
+        capacity: u32,
+    },
+    /// More regions than a destination takes.
+    #[error("destination {destination}: {regions} regions, at most {limit} are possible")]
+    TooManyRegions {
+        /// Index of the destination.
+        destination: usize,
+        /// Its regions.
+        regions: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// No destination, or more than a request takes.
+    #[error("{destinations} destinations, 1 to {limit} are possible")]
+    Destinations {
+        /// Destinations of the request.
+        destinations: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A message of no rows.
+    #[error("rows_per_message is 0")]
+    RowsPerMessage,
+    /// A region belongs to another protection domain than the queue.
+    #[error(
+        "destination {destination}, region {region}: another protection domain than the queue's"
+    )]
+    ProtectionDomain {
+        /// Index of the destination.
+        destination: usize,
+        /// Index of the region.
+        region: usize,
+    },
+    /// A queue pair belongs to another protection domain than the shared send queue.
+    #[error(
+        "destination {destination}: a queue pair of another protection domain than the queue's"
+    )]
+    QueuePairDomain {
+        /// Index of the destination.
+        destination: usize,
+    },
+    /// The card failed.
+    #[error(transparent)]
+    Card(#[from] CardError),
+}

@@ -1,0 +1,392 @@
+//! Regions: what to send, described instead of listed (D-RDMA sections 3.1 and 3.3).
+
+use std::{fmt, marker::PhantomData};
+
+use drdma_abi::work_request::{
+    Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType,
+};
+
+use crate::{MemoryRegion, encode::words};
+
+mod bitmapped;
+mod contiguous;
+mod pointer_mapped;
+mod strided;
+
+pub use bitmapped::Bitmapped;
+pub use contiguous::Contiguous;
+pub use pointer_mapped::PointerMapped;
+pub use strided::Strided;
+
+/// Why a region cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegionError {
+    /// The region would cover a byte that its memory region does not have.
+    #[error("{region}: byte {byte} is outside the memory region of {len} B ({part})")]
+    OutOfBounds {
+        /// The type of region.
+        region: &'static str,
+        /// The first byte outside, counted in the memory region.
+        byte: u128,
+        /// Bytes of the memory region.
+        len: u64,
+        /// Which part of the region covers it.
+        part: Part,
+    },
+    /// A length, width or period of 0.
+    #[error("{region}: {what} is 0")]
+    Zero {
+        /// The type of region.
+        region: &'static str,
+        /// What is 0.
+        what: Part,
+    },
+    /// No element, or more than a region can have.
+    #[error("{region}: {given} {what}, 1 to {MAX_ELEMENTS} are possible")]
+    Elements {
+        /// The type of region.
+        region: &'static str,
+        /// Extents or columns.
+        what: &'static str,
+        /// How many were given.
+        given: usize,
+    },
+    /// A value that does not fit the 32 bits that work requests have for it.
+    #[error("{region}: {what} is {value}, more than {}", u32::MAX)]
+    TooLarge {
+        /// The type of region.
+        region: &'static str,
+        /// What is too large.
+        what: Part,
+        /// Its value.
+        value: u64,
+    },
+    /// Memory regions of different protection domains in one region.
+    #[error("{region}: {what} is in another protection domain")]
+    ProtectionDomain {
+        /// The type of region.
+        region: &'static str,
+        /// What is elsewhere.
+        what: Part,
+    },
+}
+
+/// A part of a region, as errors name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// The number of bytes of a contiguous region.
+    Length,
+    /// The bytes of a contiguous region.
+    Bytes {
+        /// The first, counted in the memory region.
+        offset: u64,
+        /// Their number.
+        len: u64,
+    },
+    /// The distance of periods.
+    Period,
+    /// Period `index` (counted from 0) of `count`.
+    PeriodOf {
+        /// The first period that is outside.
+        index: u64,
+        /// Periods of the region.
+        count: u64,
+    },
+    /// The number of periods or pointers.
+    Count,
+    /// The number of rows.
+    Rows,
+    /// An extent, by its index in the pattern.
+    Extent(usize),
+    /// An extent's length, by the extent's index in the pattern.
+    ExtentLength(usize),
+    /// A column, by its index.
+    Column(usize),
+    /// A column's width, by the column's index.
+    ColumnWidth(usize),
+    /// The bitmap.
+    Bitmap,
+    /// The array of pointers.
+    Pointers,
+    /// The memory that pointers point to.
+    Target,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length => f.write_str("length"),
+            Self::Period => f.write_str("period"),
+            Self::PeriodOf { index, count } => write!(f, "period {index} of {count}"),
+            Self::Count => f.write_str("count"),
+            Self::Rows => f.write_str("rows"),
+            Self::Bytes { offset, len } => write!(f, "bytes {offset}..+{len}"),
+            Self::Extent(index) => write!(f, "extent {index}"),
+            Self::ExtentLength(index) => write!(f, "length of extent {index}"),
+            Self::Column(index) => write!(f, "column {index}"),
+            Self::ColumnWidth(index) => write!(f, "width of column {index}"),
+            Self::Bitmap => f.write_str("bitmap"),
+            Self::Pointers => f.write_str("pointers"),
+            Self::Target => f.write_str("target"),
+        }
+    }
+}
+
+/// Words of the longest region: header, shape, 16 elements.
+const MAX_WORDS: usize = (2 + MAX_ELEMENTS) * GRANULE / 8;
+
+/// A region, ready to be posted any number of times: the very words that go into the ring. It
+/// borrows its memory regions.
+///
+/// Made by [`Contiguous`], [`Strided`], [`Bitmapped`] and [`PointerMapped`], which check it, or by
+/// the `unchecked` functions.
+#[derive(Clone)]
+pub struct Region<'m> {
+    words: [u64; MAX_WORDS],
+    used: u8,
+    kind: RegionType,
+    /// The protection domain, or [`UNCHECKED`].
+    pd: u32,
+    memory: PhantomData<&'m MemoryRegion>,
+}
+
+/// The domain of regions that are not checked.
+const UNCHECKED: u32 = 0;
+
+impl fmt::Debug for Region<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region")
+            .field("type", &self.kind)
+            .field("words", &self.words())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Region<'_> {
+    /// Its type.
+    #[inline]
+    pub fn region_type(&self) -> RegionType {
+        self.kind
+    }
+
+    /// Bytes of its description in a work request.
+    #[inline]
+    pub fn descriptor_len(&self) -> usize {
+        8 * usize::from(self.used)
+    }
+
+    #[inline]
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words[..usize::from(self.used)]
+    }
+
+    /// True if a queue of that protection domain may send it.
+    #[inline]
+    pub(crate) fn belongs_to(&self, pd: u32) -> bool {
+        self.pd == pd || self.pd == UNCHECKED
+    }
+
+    #[inline]
+    fn start(kind: RegionType, pd: u32, addr: u64, count: u32, lkey: u32) -> Self {
+        let mut region = Self { words: [0; MAX_WORDS], used: 0, kind, pd, memory: PhantomData };
+        region.push(words!(RegionHeader { addr: addr, count: count, lkey: lkey }));
+        region
+    }
+
+    #[inline]
+    fn push(&mut self, words: [u64; 2]) {
+        let at = usize::from(self.used);
+        self.words[at..at + 2].copy_from_slice(&words);
+        self.used += 2;
+    }
+
+    #[inline]
+    fn shape(&mut self, period: u64, target_lkey: u32, elements: usize) {
+        let elements = elements as u16;
+        self.push(words!(RegionShape {
+            period: period,
+            target_lkey: target_lkey,
+            elements: elements
+        }));
+    }
+
+    #[inline]
+    fn element(&mut self, offset: u64, len: u32, lkey: u32) {
+        self.push(words!(Element { offset: offset, len: len, lkey: lkey }));
+    }
+}
+
+/// A run of bytes relative to the start of a period or record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes from the start of the period or record.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// A column as the card addresses it, for [`Region::unchecked_bitmapped`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The address of row 0's value.
+    pub addr: u64,
+    /// Bytes of one value.
+    pub width: u32,
+    /// The local key of the column's memory.
+    pub lkey: u32,
+}
+
+/// Regions that libdrdma does not check: any address under any key, borrowing nothing. The card
+/// checks them against the memory regions that it knows, and refuses the request with a status
+/// (`local_protection_error`, say). What they read is what the memory holds at that time.
+///
+/// ```
+/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+/// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+/// # let network = Network::new();
+/// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+/// # let peer = network.add_peer(red);
+/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let context = Context::open(card, Options::new(mac, ip))?;
+/// # let pd = context.protection_domain();
+/// # let cq = context.completion_queue().build()?;
+/// use libdrdma::{Region, Status};
+///
+/// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+/// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+/// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+/// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+/// // Nobody knows this key.
+/// let regions = [Region::unchecked_contiguous(0xdead_0000, 64, 0x12345)];
+/// qp.post_send(&WorkRequest::new(1).regions(&regions))?;
+/// let completions = cq.wait(1, std::time::Duration::from_secs(1))?;
+/// assert_eq!(completions[0].status, Status::LocalProtectionError);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl Region<'static> {
+    /// One run of `len` bytes at `addr`.
+    #[inline]
+    pub fn unchecked_contiguous(addr: u64, len: u32, lkey: u32) -> Self {
+        Self::start(RegionType::Contiguous, UNCHECKED, addr, len, lkey)
+    }
+
+    /// `count` periods of `period` bytes from `addr`.
+    ///
+    /// # Errors
+    /// More than 16 extents.
+    pub fn unchecked_strided(
+        addr: u64,
+        lkey: u32,
+        period: u64,
+        count: u32,
+        pattern: &[Extent],
+    ) -> Result<Self, RegionError> {
+        at_most(MAX_ELEMENTS, pattern.len(), strided::NAME, "extents")?;
+        let mut region = Self::start(RegionType::Strided, UNCHECKED, addr, count, lkey);
+        region.shape(period, 0, pattern.len());
+        pattern.iter().for_each(|extent| region.element(extent.offset, extent.len, 0));
+        Ok(region)
+    }
+
+    /// The rows that the `rows` bits at `bitmap` select.
+    ///
+    /// # Errors
+    /// More than 16 columns.
+    pub fn unchecked_bitmapped(
+        bitmap: u64,
+        lkey: u32,
+        rows: u32,
+        columns: &[Column],
+    ) -> Result<Self, RegionError> {
+        at_most(MAX_ELEMENTS, columns.len(), bitmapped::NAME, "columns")?;
+        let mut region = Self::start(RegionType::Bitmapped, UNCHECKED, bitmap, rows, lkey);
+        region.shape(0, 0, columns.len());
+        columns.iter().for_each(|column| region.element(column.addr, column.width, column.lkey));
+        Ok(region)
+    }
+
+    /// The pattern at each of `count` pointers at `pointers`.
+    ///
+    /// # Errors
+    /// More than 16 extents.
+    pub fn unchecked_pointer_mapped(
+        pointers: u64,
+        lkey: u32,
+        count: u32,
+        target_lkey: u32,
+        pattern: &[Extent],
+    ) -> Result<Self, RegionError> {
+        at_most(MAX_ELEMENTS, pattern.len(), pointer_mapped::NAME, "extents")?;
+        let mut region = Self::start(RegionType::PointerMapped, UNCHECKED, pointers, count, lkey);
+        region.shape(0, target_lkey, pattern.len());
+        pattern.iter().for_each(|extent| region.element(extent.offset, extent.len, 0));
+        Ok(region)
+    }
+}
+
+fn at_most(
+    limit: usize,
+    given: usize,
+    region: &'static str,
+    what: &'static str,
+) -> Result<(), RegionError> {
+    if given > limit { Err(RegionError::Elements { region, what, given }) } else { Ok(()) }
+}
+
+/// A value that must fit 32 bits.
+#[inline]
+fn word(region: &'static str, what: Part, value: u64) -> Result<u32, RegionError> {
+    u32::try_from(value).map_err(|_| RegionError::TooLarge { region, what, value })
+}
+
+/// A value that must fit 32 bits and not be 0.
+#[inline]
+fn positive(region: &'static str, what: Part, value: u64) -> Result<u32, RegionError> {
+    if value == 0 { Err(RegionError::Zero { region, what }) } else { word(region, what, value) }
+}
+
+/// The error for bytes `start..` that reach beyond a memory region.
+#[cold]
+fn outside(region: &'static str, start: u128, memory: &MemoryRegion, part: Part) -> RegionError {
+    let len = memory.len() as u64;
+    RegionError::OutOfBounds { region, byte: start.max(len.into()), len, part }
+}
+
+/// Up to 16 things, kept in place; what does not fit is only counted.
+#[derive(Clone, Copy, Debug)]
+struct List<T> {
+    items: [Option<T>; MAX_ELEMENTS],
+    given: usize,
+}
+
+impl<T: Copy> List<T> {
+    fn new() -> Self {
+        Self { items: [None; MAX_ELEMENTS], given: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, item: T) {
+        if let Some(place) = self.items.get_mut(self.given) {
+            *place = Some(item);
+        }
+        self.given += 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        self.items.iter().map_while(|item| *item)
+    }
+
+    /// Refuses an empty list and one that was too long.
+    fn check(&self, region: &'static str, what: &'static str) -> Result<(), RegionError> {
+        if self.given == 0 {
+            return Err(RegionError::Elements { region, what, given: 0 });
+        }
+        at_most(MAX_ELEMENTS, self.given, region, what)
+    }
+}
+
+/// A pattern's extents as given: offset and length.
+type Pattern = List<(u64, u64)>;

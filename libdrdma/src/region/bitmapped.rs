@@ -1,0 +1,111 @@
+//! Bitmapped regions.
+
+use drdma_abi::work_request::RegionType;
+
+use super::{List, Part, Region, RegionError, outside, positive, word};
+use crate::MemoryRegion;
+
+pub(super) const NAME: &str = "bitmapped region";
+
+/// Starts a bitmapped region: the rows that a bitmap selects, from up to 16 columns (D-RDMA
+/// section 3.3). Bit `r mod 8` of byte `r / 8` selects row `r`.
+///
+/// ```
+/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+/// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+/// # let network = Network::new();
+/// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+/// # let peer = network.add_peer(red);
+/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let context = Context::open(card, Options::new(mac, ip))?;
+/// # let pd = context.protection_domain();
+/// # let cq = context.completion_queue().build()?;
+/// use libdrdma::Bitmapped;
+///
+/// // Two columns of eight rows, and the rows that a filter has selected: 1, 3 and 4.
+/// let (keys, values, bitmap) = (pd.allocate(8)?, pd.allocate(16)?, pd.allocate(1)?);
+/// keys.write_at(0, b"abcdefgh");
+/// values.write_at(0, b"AABBCCDDEEFFGGHH");
+/// bitmap.write_at(0, &[0b0001_1010]);
+/// let rows = Bitmapped::new(&bitmap).rows(8).column(&keys, 0, 1).column(&values, 0, 2);
+/// let regions = [rows.build()?];
+/// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+/// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+/// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+/// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+/// qp.post_send(&WorkRequest::new(1).rows_per_message(8).regions(&regions))?;
+/// assert_eq!(cq.wait(1, std::time::Duration::from_secs(1))?[0].bytes, 9);
+/// assert_eq!(network.messages(peer)[0].bytes, b"bBBdDDeEE");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Bitmapped<'m> {
+    bitmap: &'m MemoryRegion,
+    offset: u64,
+    rows: u64,
+    columns: List<(&'m MemoryRegion, u64, u64)>,
+}
+
+impl<'m> Bitmapped<'m> {
+    /// A region whose bitmap is in `bitmap`; rows and at least one column must follow.
+    #[inline]
+    pub fn new(bitmap: &'m MemoryRegion) -> Self {
+        Self { bitmap, offset: 0, rows: 0, columns: List::new() }
+    }
+
+    /// The bitmap's first byte, counted in its memory region (default 0).
+    #[inline]
+    pub fn offset(mut self, offset: u64) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// Rows, that is, bits of the bitmap: 0 to 2^32 - 1 (default 0).
+    #[inline]
+    pub fn rows(mut self, rows: u64) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`.
+    #[inline]
+    pub fn column(mut self, memory: &'m MemoryRegion, offset: u64, width: u64) -> Self {
+        self.columns.push((memory, offset, width));
+        self
+    }
+
+    /// Checks and makes the region.
+    ///
+    /// # Errors
+    /// No or too many columns, a width of 0, a bitmap or column (its values of all rows, selected
+    /// or not) that ends outside its memory region, or memory of several protection domains.
+    #[inline]
+    pub fn build(self) -> Result<Region<'m>, RegionError> {
+        let Self { bitmap, offset, rows, columns } = self;
+        columns.check(NAME, "columns")?;
+        let bits = word(NAME, Part::Rows, rows)?;
+        let bitmap_end = u128::from(offset) + u128::from(rows.div_ceil(8));
+        if rows > 0 && bitmap_end > bitmap.len() as u128 {
+            return Err(outside(NAME, offset.into(), bitmap, Part::Bitmap));
+        }
+        let pd = bitmap.pd();
+        let addr = bitmap.addr().wrapping_add(offset);
+        let mut region = Region::start(RegionType::Bitmapped, pd, addr, bits, bitmap.lkey());
+        region.shape(0, 0, columns.given);
+        for (i, (memory, offset, width)) in columns.iter().enumerate() {
+            let part = Part::Column(i);
+            let value = positive(NAME, Part::ColumnWidth(i), width)?;
+            let end = u128::from(offset) + u128::from(rows) * u128::from(width);
+            if rows > 0 && end > memory.len() as u128 {
+                return Err(outside(NAME, offset.into(), memory, part));
+            }
+            if memory.pd() != pd {
+                return Err(RegionError::ProtectionDomain { region: NAME, what: part });
+            }
+            region.element(memory.addr().wrapping_add(offset), value, memory.lkey());
+        }
+        Ok(region)
+    }
+}

@@ -1,0 +1,116 @@
+//! Pointer-mapped regions.
+
+use drdma_abi::work_request::RegionType;
+
+use super::{List, Part, Pattern, Region, RegionError, outside, positive, word};
+use crate::MemoryRegion;
+
+pub(super) const NAME: &str = "pointer-mapped region";
+
+/// Starts a pointer-mapped region: a pattern of extents at every pointer of an array (D-RDMA
+/// section 3.3).
+///
+/// ```
+/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+/// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+/// # let network = Network::new();
+/// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+/// # let peer = network.add_peer(red);
+/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let context = Context::open(card, Options::new(mac, ip))?;
+/// # let pd = context.protection_domain();
+/// # let cq = context.completion_queue().build()?;
+/// use libdrdma::PointerMapped;
+///
+/// // Records of 8 bytes somewhere in a heap, found through an index.
+/// let heap = pd.allocate(64)?;
+/// heap.write_at(40, b"first...");
+/// heap.write_at(13, b"second..");
+/// let index = pd.allocate(16)?;
+/// for (i, offset) in [40, 13].into_iter().enumerate() {
+///     index.write_at(8 * i, &(heap.addr() + offset).to_le_bytes());
+/// }
+/// let regions = [PointerMapped::new(&index, &heap).count(2).extent(0, 3).build()?];
+/// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+/// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+/// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+/// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+/// qp.post_send(&WorkRequest::new(1).rows_per_message(8).regions(&regions))?;
+/// assert_eq!(cq.wait(1, std::time::Duration::from_secs(1))?[0].bytes, 6);
+/// assert_eq!(network.messages(peer)[0].bytes, b"firsec");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct PointerMapped<'m> {
+    pointers: &'m MemoryRegion,
+    target: &'m MemoryRegion,
+    offset: u64,
+    count: u64,
+    pattern: Pattern,
+}
+
+impl<'m> PointerMapped<'m> {
+    /// A region whose array of 64-bit little-endian pointers is in `pointers`, pointing to records
+    /// in `target` ([`MemoryRegion::addr`] plus the record's offset); a count and at least one
+    /// extent must follow.
+    #[inline]
+    pub fn new(pointers: &'m MemoryRegion, target: &'m MemoryRegion) -> Self {
+        Self { pointers, target, offset: 0, count: 0, pattern: List::new() }
+    }
+
+    /// The array's first byte, counted in its memory region (default 0).
+    #[inline]
+    pub fn offset(mut self, offset: u64) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// Pointers, 0 to 2^32 - 1 (default 0).
+    #[inline]
+    pub fn count(mut self, count: u64) -> Self {
+        self.count = count;
+        self
+    }
+
+    /// Adds an extent to the record pattern: `len` bytes, `offset` bytes behind the pointer.
+    #[inline]
+    pub fn extent(mut self, offset: u64, len: u64) -> Self {
+        self.pattern.push((offset, len));
+        self
+    }
+
+    /// Checks and makes the region. Where the pointers point is checked by the card when it reads
+    /// them: a record outside the target is a `local_protection_error`.
+    ///
+    /// # Errors
+    /// No or too many extents, an extent of 0 bytes or longer than the target, an array that ends
+    /// outside its memory region, or memory of two protection domains.
+    #[inline]
+    pub fn build(self) -> Result<Region<'m>, RegionError> {
+        let Self { pointers, target, offset, count, pattern } = self;
+        pattern.check(NAME, "extents")?;
+        let entries = word(NAME, Part::Count, count)?;
+        let end = u128::from(offset) + 8 * u128::from(count);
+        if count > 0 && end > pointers.len() as u128 {
+            return Err(outside(NAME, offset.into(), pointers, Part::Pointers));
+        }
+        let pd = pointers.pd();
+        if target.pd() != pd {
+            return Err(RegionError::ProtectionDomain { region: NAME, what: Part::Target });
+        }
+        let addr = pointers.addr().wrapping_add(offset);
+        let mut region =
+            Region::start(RegionType::PointerMapped, pd, addr, entries, pointers.lkey());
+        region.shape(0, target.lkey(), pattern.given);
+        for (i, (at, len)) in pattern.iter().enumerate() {
+            let bytes = positive(NAME, Part::ExtentLength(i), len)?;
+            if count > 0 && len > target.len() as u64 {
+                return Err(outside(NAME, 0, target, Part::Extent(i)));
+            }
+            region.element(at, bytes, 0);
+        }
+        Ok(region)
+    }
+}

@@ -1,0 +1,408 @@
+//! Rings of work queue entries: what queue pairs and shared send queues have in common.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+use drdma_abi::{
+    register::{SEND_QUEUES, SendQueueEntry},
+    work_request::{
+        BLOCK, Destination as DestinationLayout, GRANULE, MAX_DESTINATIONS, MAX_REGIONS, Opcode,
+        RegionHeader, RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
+    },
+};
+use drdma_driver::{CardError, DmaMemory};
+
+use crate::{
+    CompletionQueue, Context, Destination, Error, PostError, ProtectionDomain, RowMask,
+    completion_queue::CompletionQueueInner,
+    encode::{field, words},
+};
+
+/// Blocks of a ring, at most.
+const MAX_BLOCKS: u32 = 1 << 16;
+
+/// What a request says beside its destinations.
+pub(crate) struct Head {
+    pub wr_id: u64,
+    pub opcode: Opcode,
+    pub imm: u32,
+    pub row_mask: RowMask,
+    pub rows_per_message: u32,
+}
+
+/// The part of a send queue that its completion queue sees.
+#[derive(Debug)]
+pub(crate) struct QueueState {
+    pub number: u32,
+    /// The owner, unless the queue is shared.
+    pub queue_pair: Option<u32>,
+    ring: DmaMemory,
+    blocks: u32,
+    /// The position behind the last entry that the card was told of, in blocks modulo 2^32.
+    posted: AtomicU32,
+    /// The position of the oldest entry that has not completed.
+    completed: AtomicU32,
+    halted: AtomicBool,
+}
+
+/// An entry in the ring that has not completed.
+pub(crate) struct Outstanding {
+    position: u32,
+    pub wr_id: u64,
+    blocks: u32,
+    destinations: u16,
+}
+
+impl QueueState {
+    /// The word `word` of the granule-aligned layout that starts `granules` behind the block
+    /// `position`.
+    fn word(&self, position: u32, granules: usize, word: usize) -> u64 {
+        let at = (position & (self.blocks - 1)) as usize * BLOCK + granules * GRANULE + 8 * word;
+        self.ring.load_u64(at & (self.blocks as usize * BLOCK - 1))
+    }
+
+    /// The oldest entry that has not completed.
+    pub fn oldest(&self) -> Option<Outstanding> {
+        let position = self.completed.load(Ordering::Acquire);
+        if position == self.posted.load(Ordering::Acquire) {
+            return None;
+        }
+        let load = |word| self.word(position, 0, word);
+        Some(Outstanding {
+            position,
+            wr_id: field!(WqeHeader.wr_id in load),
+            blocks: blocks(field!(WqeHeader.granules in load) as usize) as u32,
+            destinations: field!(WqeHeader.destinations in load) as u16,
+        })
+    }
+
+    /// Frees the room of the oldest entry.
+    pub fn complete(&self, entry: &Outstanding) {
+        let behind = entry.position.wrapping_add(entry.blocks);
+        self.completed.store(behind, Ordering::Release);
+    }
+
+    /// The queue pair of every destination of an entry, from the ring.
+    pub fn queue_pairs(&self, entry: &Outstanding) -> Vec<u32> {
+        let mut at = WqeHeader::SIZE / GRANULE;
+        let mut found = Vec::with_capacity(entry.destinations.into());
+        for _ in 0..entry.destinations {
+            let load = |word| self.word(entry.position, at, word);
+            found.push(field!(DestinationLayout.qp in load) as u32);
+            let regions = field!(DestinationLayout.regions in load) as usize;
+            let types = field!(DestinationLayout.types in load) as u32;
+            at += DestinationLayout::SIZE / GRANULE;
+            for region in 0..regions {
+                at += RegionHeader::SIZE / GRANULE;
+                if RegionType::of(types, region) != RegionType::Contiguous {
+                    let load = |word| self.word(entry.position, at, word);
+                    at += 1 + field!(RegionShape.elements in load) as usize;
+                }
+            }
+        }
+        found
+    }
+
+    pub fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::Acquire)
+    }
+
+    pub fn halt(&self) {
+        self.halted.store(true, Ordering::Release);
+    }
+}
+
+/// A send queue: ring, doorbell and bookkeeping.
+#[derive(Debug)]
+pub(crate) struct SendQueue {
+    context: Context,
+    completion_queue: Arc<CompletionQueueInner>,
+    state: Arc<QueueState>,
+    iova: u64,
+    pd: u32,
+    /// The position behind the last entry in the ring.
+    tail: u32,
+    /// Entries in the ring that the card was not told of yet, and their bytes.
+    staged: u32,
+    staged_bytes: u64,
+    enabled: bool,
+}
+
+impl SendQueue {
+    /// A queue of at least that many blocks, not enabled yet.
+    pub fn new(
+        pd: &ProtectionDomain,
+        cq: &CompletionQueue,
+        queue_pair: Option<u32>,
+        blocks: u32,
+    ) -> Result<Self, Error> {
+        if blocks == 0 || blocks > MAX_BLOCKS {
+            let (what, limits) = ("send_blocks", "1 to 65536");
+            return Err(Error::Limits { what, value: blocks.into(), limits });
+        }
+        let context = pd.context.clone();
+        let completion_queue = cq.inner.clone();
+        if !Arc::ptr_eq(&completion_queue.context.inner, &context.inner) {
+            return Err(Error::Context);
+        }
+        let blocks = blocks.next_power_of_two();
+        let (ring, iova) = context.inner.allocate_ring(blocks as usize * BLOCK)?;
+        let number = {
+            let mut hardware = context.inner.lock();
+            let limit = hardware.send_queues.limit();
+            match hardware.send_queues.take() {
+                Some(number) => number,
+                None => {
+                    hardware.device.unmap(iova)?;
+                    return Err(Error::Exhausted { what: "send queue", limit });
+                }
+            }
+        };
+        let state = Arc::new(QueueState {
+            number,
+            queue_pair,
+            ring,
+            blocks,
+            posted: AtomicU32::new(0),
+            completed: AtomicU32::new(0),
+            halted: AtomicBool::new(false),
+        });
+        completion_queue.attach(state.clone());
+        Ok(Self {
+            context,
+            completion_queue,
+            state,
+            iova,
+            pd: pd.id,
+            tail: 0,
+            staged: 0,
+            staged_bytes: 0,
+            enabled: false,
+        })
+    }
+
+    pub fn number(&self) -> u16 {
+        self.state.number as u16
+    }
+
+    pub fn protection_domain(&self) -> u32 {
+        self.pd
+    }
+
+    pub fn is_halted(&self) -> bool {
+        self.state.is_halted()
+    }
+
+    /// Tells the card of the ring; its position is 0 from now on.
+    pub fn enable(&mut self) -> Result<(), CardError> {
+        let entry = SendQueueEntry {
+            addr: self.iova,
+            log_blocks: self.state.blocks.ilog2() as u8,
+            shared: u8::from(self.state.queue_pair.is_none()),
+            completion_queue: self.completion_queue.number as u16,
+            qp: self.state.queue_pair.unwrap_or(0),
+            enable: 1,
+            ..Default::default()
+        };
+        self.enabled = true;
+        self.context.inner.lock().device.write_entry(SEND_QUEUES, self.state.number, &entry)
+    }
+
+    /// Takes the ring from the card, and completes what is still posted with `wr_flush_error`.
+    /// The ring is empty and at position 0 then.
+    pub fn disable(&mut self) -> Result<(), CardError> {
+        self.take_from_card()?;
+        self.completion_queue.flush(&self.state);
+        self.state.posted.store(0, Ordering::Release);
+        self.state.completed.store(0, Ordering::Release);
+        self.state.halted.store(false, Ordering::Release);
+        self.tail = 0;
+        Ok(())
+    }
+
+    /// Takes the ring from the card; what is posted, now or later, is flushed as it is polled.
+    pub fn halt(&mut self) -> Result<(), CardError> {
+        self.take_from_card()?;
+        self.completion_queue.halt(&self.state);
+        Ok(())
+    }
+
+    fn take_from_card(&mut self) -> Result<(), CardError> {
+        debug_assert_eq!(self.staged, 0);
+        if self.enabled {
+            let mut hardware = self.context.inner.lock();
+            let entry = SendQueueEntry::default();
+            hardware.device.write_entry(SEND_QUEUES, self.state.number, &entry)?;
+            self.enabled = false;
+        }
+        Ok(())
+    }
+
+    /// Writes an entry behind the last one. The card does not know of it before [`submit`].
+    ///
+    /// [`submit`]: Self::submit
+    #[inline]
+    pub fn stage(&mut self, head: &Head, destinations: &[Destination]) -> Result<(), PostError> {
+        let granules = self.check(head, destinations)?;
+        let needed = blocks(granules) as u32;
+        let used = self.tail.wrapping_sub(self.state.completed.load(Ordering::Acquire));
+        let free = self.state.blocks - used;
+        if needed > free {
+            let blocks = self.state.blocks;
+            return Err(if needed > blocks {
+                PostError::RequestTooLong { needed, blocks }
+            } else {
+                PostError::QueueFull { needed, free }
+            });
+        }
+        self.completion_queue.reserve()?;
+        self.write(head, destinations, granules);
+        self.tail = self.tail.wrapping_add(needed);
+        self.staged += 1;
+        self.staged_bytes += (granules * GRANULE) as u64;
+        Ok(())
+    }
+
+    /// Checks what the card's layouts cannot express; returns the entry's granules.
+    #[inline]
+    fn check(&self, head: &Head, destinations: &[Destination]) -> Result<usize, PostError> {
+        if head.rows_per_message == 0 {
+            return Err(PostError::RowsPerMessage);
+        }
+        if destinations.is_empty() || destinations.len() > MAX_DESTINATIONS {
+            let (destinations, limit) = (destinations.len(), MAX_DESTINATIONS);
+            return Err(PostError::Destinations { destinations, limit });
+        }
+        let mut granules = WqeHeader::SIZE / GRANULE;
+        for (index, destination) in destinations.iter().enumerate() {
+            let regions = destination.regions;
+            if regions.len() > MAX_REGIONS {
+                return Err(PostError::TooManyRegions {
+                    destination: index,
+                    regions: regions.len(),
+                    limit: MAX_REGIONS,
+                });
+            }
+            if destination.pd != self.pd {
+                return Err(PostError::QueuePairDomain { destination: index });
+            }
+            granules += DestinationLayout::SIZE / GRANULE;
+            for (region, description) in regions.iter().enumerate() {
+                if !description.belongs_to(self.pd) {
+                    return Err(PostError::ProtectionDomain { destination: index, region });
+                }
+                granules += description.descriptor_len() / GRANULE;
+            }
+        }
+        Ok(granules)
+    }
+
+    #[inline]
+    fn write(&self, head: &Head, destinations: &[Destination], granules: usize) {
+        let blocks = self.state.blocks;
+        let mut writer = Writer {
+            ring: &self.state.ring,
+            at: (self.tail & (blocks - 1)) as usize * BLOCK,
+            size: blocks as usize * BLOCK,
+        };
+        let flags = match head.row_mask {
+            RowMask::Period => 0,
+            RowMask::Element => flags::ELEMENT_MASK,
+        };
+        writer.put(&words!(WqeHeader {
+            magic: WQE_MAGIC,
+            opcode: head.opcode as u8,
+            flags: flags,
+            destinations: destinations.len() as u16,
+            granules: granules as u32,
+            position: self.tail,
+            wr_id: head.wr_id,
+            rows_per_message: head.rows_per_message,
+            imm: head.imm,
+        }));
+        for destination in destinations {
+            let regions = destination.regions;
+            let types = regions
+                .iter()
+                .rev()
+                .fold(0, |types: u32, region| types << 2 | region.region_type() as u32);
+            writer.put(&words!(DestinationLayout {
+                qp: destination.qp,
+                regions: regions.len() as u16,
+                remote_addr: destination.remote_addr,
+                rkey: destination.rkey,
+                types: types,
+            }));
+            for region in regions {
+                writer.put(region.words());
+            }
+        }
+    }
+
+    /// Rings the doorbell for what was staged.
+    #[inline]
+    pub fn submit(&mut self) -> Result<(), PostError> {
+        if self.staged == 0 {
+            return Ok(());
+        }
+        let ring_bytes = BLOCK as u64
+            * u64::from(self.tail.wrapping_sub(self.state.posted.load(Ordering::Relaxed)));
+        self.state.posted.store(self.tail, Ordering::Release);
+        let (staged, bytes) = (self.staged, self.staged_bytes);
+        self.staged = 0;
+        self.staged_bytes = 0;
+        let mut hardware = self.context.inner.lock();
+        let statistics = &mut hardware.statistics;
+        statistics.work_requests += u64::from(staged);
+        statistics.request_bytes += bytes;
+        statistics.ring_bytes += ring_bytes;
+        statistics.doorbells += 1;
+        Ok(hardware.device.ring_doorbell(self.state.number, self.tail)?)
+    }
+
+    /// Takes back what was staged.
+    pub fn discard(&mut self) {
+        self.tail = self.state.posted.load(Ordering::Relaxed);
+        self.completion_queue.release(self.staged);
+        self.staged = 0;
+        self.staged_bytes = 0;
+    }
+}
+
+impl Drop for SendQueue {
+    fn drop(&mut self) {
+        self.staged = 0;
+        let disabled = self.take_from_card();
+        self.completion_queue.detach(&self.state);
+        let mut hardware = self.context.inner.lock();
+        hardware.note(disabled);
+        let unmapped = hardware.device.unmap(self.iova);
+        hardware.note(unmapped);
+        hardware.send_queues.put(self.state.number);
+    }
+}
+
+/// Writes words one behind the other, around the end of a ring.
+struct Writer<'a> {
+    ring: &'a DmaMemory,
+    at: usize,
+    size: usize,
+}
+
+impl Writer<'_> {
+    #[inline]
+    fn put(&mut self, words: &[u64]) {
+        let room = (self.size - self.at) / 8;
+        if words.len() < room {
+            self.ring.write_words(self.at, words);
+            self.at += 8 * words.len();
+        } else {
+            let (before, behind) = words.split_at(room);
+            self.ring.write_words(self.at, before);
+            self.ring.write_words(0, behind);
+            self.at = 8 * behind.len();
+        }
+    }
+}

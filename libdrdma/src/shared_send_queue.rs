@@ -1,0 +1,143 @@
+//! Shared send queues: several queue pairs' data, planned together (D-RDMA section 3.3).
+
+use drdma_driver::CardError;
+
+use crate::{
+    CompletionQueue, Error, PostError, ProtectionDomain, SharedWorkRequest, borrow::Borrow,
+    send_queue::SendQueue,
+};
+
+/// Starts a [`SharedSendQueue`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SharedSendQueueBuilder<'a> {
+    pd: &'a ProtectionDomain,
+    cq: &'a CompletionQueue,
+    send_blocks: u32,
+}
+
+impl<'a> SharedSendQueueBuilder<'a> {
+    pub(crate) fn new(pd: &'a ProtectionDomain, cq: &'a CompletionQueue) -> Self {
+        Self { pd, cq, send_blocks: 8192 }
+    }
+
+    /// Room in the queue, in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536
+    /// (default 8,192: any request fits).
+    pub fn send_blocks(mut self, blocks: u32) -> Self {
+        self.send_blocks = blocks;
+        self
+    }
+
+    /// Makes the queue.
+    ///
+    /// # Errors
+    /// A size outside the limits, no free queue, no memory, or the card failed.
+    pub fn build<'m>(self) -> Result<SharedSendQueue<'m>, Error> {
+        let mut queue = SendQueue::new(self.pd, self.cq, None, self.send_blocks)?;
+        queue.enable()?;
+        Ok(SharedSendQueue { queue, _borrow: Borrow::default() })
+    }
+}
+
+/// A shared send queue. `'m` is the memory that posted work may read: it stays borrowed as long as
+/// the queue lives, or until [`release`](Self::release), as [`QueuePair`](crate::QueuePair) shows.
+///
+/// ```compile_fail,E0505
+/// # use libdrdma::{Contiguous, Destination, MemoryRegion, QueuePair, SharedSendQueue};
+/// # use libdrdma::SharedWorkRequest;
+/// # fn example(red: QueuePair, ssq: SharedSendQueue, memory: MemoryRegion)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ssq = ssq.release()?;
+/// let regions = [Contiguous::new(&memory).build()?];
+/// let destinations = [Destination::new(&red).regions(&regions)];
+/// ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&destinations))?;
+/// drop(memory); // the card may still be reading it
+/// drop(ssq);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct SharedSendQueue<'m> {
+    queue: SendQueue,
+    _borrow: Borrow<'m>,
+}
+
+impl<'m> SharedSendQueue<'m> {
+    /// The queue's number, that completions name it by.
+    pub fn queue(&self) -> u16 {
+        self.queue.number()
+    }
+
+    /// True after a request failed, as far as completions were polled: everything behind it is
+    /// flushed, until [`reset`](Self::reset).
+    pub fn is_halted(&self) -> bool {
+        self.queue.is_halted()
+    }
+
+    /// Posts one request and rings the doorbell. What a queue pair cannot do (because it is not
+    /// ready, or named twice) the card answers with a status.
+    ///
+    /// # Errors
+    /// See [`PostError`]; nothing is posted then.
+    #[inline]
+    pub fn post_ssq_send(&mut self, request: &SharedWorkRequest<'_, 'm>) -> Result<(), PostError> {
+        self.queue.stage(&request.head(), request.destinations)?;
+        self.queue.submit()
+    }
+
+    /// Starts posting several requests with one doorbell.
+    pub fn batch(&mut self) -> SharedPostGuard<'_, 'm> {
+        SharedPostGuard { ssq: self }
+    }
+
+    /// Completes what is still posted with `wr_flush_error`, and makes the queue ready again after
+    /// an error. Queue pairs that are in the error state are reset on their own.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn reset(&mut self) -> Result<(), CardError> {
+        self.queue.disable()?;
+        self.queue.enable()
+    }
+
+    /// Gives the memory back: like [`reset`](Self::reset), and the queue borrows nothing.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn release<'n>(mut self) -> Result<SharedSendQueue<'n>, CardError> {
+        self.reset()?;
+        Ok(SharedSendQueue { queue: self.queue, _borrow: Borrow::default() })
+    }
+}
+
+/// Requests that are written to the ring and not yet handed to the card. Dropping it without
+/// [`submit`](Self::submit) takes them back.
+#[derive(Debug)]
+#[must_use = "requests are posted by `submit`"]
+pub struct SharedPostGuard<'q, 'm> {
+    ssq: &'q mut SharedSendQueue<'m>,
+}
+
+impl<'m> SharedPostGuard<'_, 'm> {
+    /// Adds a request.
+    ///
+    /// # Errors
+    /// See [`PostError`]; the requests before it stay in the guard.
+    #[inline]
+    pub fn post_ssq_send(&mut self, request: &SharedWorkRequest<'_, 'm>) -> Result<(), PostError> {
+        self.ssq.queue.stage(&request.head(), request.destinations)
+    }
+
+    /// Rings the doorbell.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn submit(self) -> Result<(), PostError> {
+        self.ssq.queue.submit()
+    }
+}
+
+impl Drop for SharedPostGuard<'_, '_> {
+    fn drop(&mut self) {
+        self.ssq.queue.discard();
+    }
+}

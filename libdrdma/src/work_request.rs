@@ -1,0 +1,256 @@
+//! Work requests: what to do with regions.
+
+use drdma_abi::work_request::Opcode;
+
+use crate::{QueuePair, Region, send_queue::Head};
+
+/// What a work request on a queue pair's own queue does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// SEND.
+    Send,
+    /// SEND with immediate data.
+    SendImm(u32),
+    /// RDMA WRITE.
+    Write {
+        /// Where the first message goes.
+        remote_addr: u64,
+        /// The key of the remote memory.
+        rkey: u32,
+    },
+    /// RDMA WRITE with immediate data.
+    WriteImm {
+        /// Where the first message goes.
+        remote_addr: u64,
+        /// The key of the remote memory.
+        rkey: u32,
+        /// Immediate data.
+        imm: u32,
+    },
+}
+
+/// What a work request on a shared send queue does; where a WRITE goes is said per destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedOperation {
+    /// SEND.
+    Send,
+    /// SEND with immediate data.
+    SendImm(u32),
+    /// RDMA WRITE.
+    Write,
+    /// RDMA WRITE with immediate data.
+    WriteImm(u32),
+}
+
+impl SharedOperation {
+    fn opcode(self) -> (Opcode, u32) {
+        match self {
+            Self::Send => (Opcode::Send, 0),
+            Self::SendImm(imm) => (Opcode::SendImm, imm),
+            Self::Write => (Opcode::Write, 0),
+            Self::WriteImm(imm) => (Opcode::WriteImm, imm),
+        }
+    }
+}
+
+/// How regions are cut into units (D-RDMA section 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RowMask {
+    /// The units are the rows of the regions, one region after another.
+    #[default]
+    Period,
+    /// Unit `i` is element `i` of every region: the shuffle.
+    Element,
+}
+
+/// A request to one queue pair. It borrows its list of regions; nothing is allocated.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkRequest<'a, 'm> {
+    pub(crate) wr_id: u64,
+    pub(crate) operation: Operation,
+    pub(crate) row_mask: RowMask,
+    pub(crate) rows_per_message: u32,
+    pub(crate) regions: &'a [Region<'m>],
+}
+
+impl<'a, 'm> WorkRequest<'a, 'm> {
+    /// A SEND of nothing under that name, one row a message.
+    #[inline]
+    pub fn new(wr_id: u64) -> Self {
+        Self {
+            wr_id,
+            operation: Operation::Send,
+            row_mask: RowMask::Period,
+            rows_per_message: 1,
+            regions: &[],
+        }
+    }
+
+    /// What it does (default SEND).
+    #[must_use]
+    #[inline]
+    pub fn operation(mut self, operation: Operation) -> Self {
+        self.operation = operation;
+        self
+    }
+
+    /// How it is cut (default [`RowMask::Period`]).
+    #[must_use]
+    #[inline]
+    pub fn row_mask(mut self, row_mask: RowMask) -> Self {
+        self.row_mask = row_mask;
+        self
+    }
+
+    /// Units that are packed into one message (default 1).
+    #[must_use]
+    #[inline]
+    pub fn rows_per_message(mut self, rows: u32) -> Self {
+        self.rows_per_message = rows;
+        self
+    }
+
+    /// What is sent: up to 16 regions.
+    #[must_use]
+    #[inline]
+    pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
+        self.regions = regions;
+        self
+    }
+}
+
+impl WorkRequest<'_, '_> {
+    #[inline]
+    pub(crate) fn head(&self) -> Head {
+        let (opcode, imm) = match self.operation {
+            Operation::Send => (Opcode::Send, 0),
+            Operation::SendImm(imm) => (Opcode::SendImm, imm),
+            Operation::Write { .. } => (Opcode::Write, 0),
+            Operation::WriteImm { imm, .. } => (Opcode::WriteImm, imm),
+        };
+        Head {
+            wr_id: self.wr_id,
+            opcode,
+            imm,
+            row_mask: self.row_mask,
+            rows_per_message: self.rows_per_message,
+        }
+    }
+
+    /// Where a WRITE goes, and the key of that memory.
+    #[inline]
+    pub(crate) fn remote(&self) -> (u64, u32) {
+        match self.operation {
+            Operation::Send | Operation::SendImm(_) => (0, 0),
+            Operation::Write { remote_addr, rkey }
+            | Operation::WriteImm { remote_addr, rkey, .. } => (remote_addr, rkey),
+        }
+    }
+}
+
+/// One destination of a [`SharedWorkRequest`].
+#[derive(Clone, Copy, Debug)]
+pub struct Destination<'a, 'm> {
+    pub(crate) qp: u32,
+    pub(crate) pd: u32,
+    pub(crate) remote_addr: u64,
+    pub(crate) rkey: u32,
+    pub(crate) regions: &'a [Region<'m>],
+}
+
+impl<'a, 'm> Destination<'a, 'm> {
+    /// Nothing, to the peer of that queue pair.
+    #[inline]
+    pub fn new(qp: &QueuePair<'_>) -> Self {
+        let pd = qp.protection_domain();
+        Self { qp: qp.index(), pd, remote_addr: 0, rkey: 0, regions: &[] }
+    }
+
+    /// Where the first message of a WRITE goes, and the key of that memory.
+    #[must_use]
+    #[inline]
+    pub fn remote(mut self, remote_addr: u64, rkey: u32) -> Self {
+        self.remote_addr = remote_addr;
+        self.rkey = rkey;
+        self
+    }
+
+    /// What is sent there: up to 16 regions.
+    #[must_use]
+    #[inline]
+    pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
+        self.regions = regions;
+        self
+    }
+}
+
+/// A request to several queue pairs that the card plans together: a byte that two destinations'
+/// bounding boxes cover is fetched once (D-RDMA section 3.3).
+#[derive(Clone, Copy, Debug)]
+pub struct SharedWorkRequest<'a, 'm> {
+    pub(crate) wr_id: u64,
+    pub(crate) operation: SharedOperation,
+    pub(crate) row_mask: RowMask,
+    pub(crate) rows_per_message: u32,
+    pub(crate) destinations: &'a [Destination<'a, 'm>],
+}
+
+impl<'a, 'm> SharedWorkRequest<'a, 'm> {
+    /// A SEND to nobody under that name, one row a message.
+    #[inline]
+    pub fn new(wr_id: u64) -> Self {
+        Self {
+            wr_id,
+            operation: SharedOperation::Send,
+            row_mask: RowMask::Period,
+            rows_per_message: 1,
+            destinations: &[],
+        }
+    }
+
+    /// What it does (default SEND).
+    #[must_use]
+    #[inline]
+    pub fn operation(mut self, operation: SharedOperation) -> Self {
+        self.operation = operation;
+        self
+    }
+
+    /// How it is cut (default [`RowMask::Period`]).
+    #[must_use]
+    #[inline]
+    pub fn row_mask(mut self, row_mask: RowMask) -> Self {
+        self.row_mask = row_mask;
+        self
+    }
+
+    /// Units that are packed into one message (default 1).
+    #[must_use]
+    #[inline]
+    pub fn rows_per_message(mut self, rows: u32) -> Self {
+        self.rows_per_message = rows;
+        self
+    }
+
+    /// Where it goes: 1 to 64 destinations, no queue pair twice.
+    #[must_use]
+    #[inline]
+    pub fn destinations(mut self, destinations: &'a [Destination<'a, 'm>]) -> Self {
+        self.destinations = destinations;
+        self
+    }
+}
+
+impl SharedWorkRequest<'_, '_> {
+    #[inline]
+    pub(crate) fn head(&self) -> Head {
+        let (opcode, imm) = self.operation.opcode();
+        Head {
+            wr_id: self.wr_id,
+            opcode,
+            imm,
+            row_mask: self.row_mask,
+            rows_per_message: self.rows_per_message,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What stands in the ring is what was asked for.
+
+mod common;
+
+use common::{Logged, open_all, peer};
+use drdma_abi::{
+    Layout,
+    work_request::{
+        Destination as DestinationLayout, Element, GRANULE, Opcode, RegionHeader, RegionShape,
+        RegionType, WqeHeader,
+    },
+};
+use libdrdma::{
+    Bitmapped, Contiguous, Destination, MemoryRegion, Operation, PointerMapped, Region, RowMask,
+    SharedOperation, SharedWorkRequest, Strided, WorkRequest,
+};
+use proptest::{collection::vec, prelude::*};
+
+/// A region as a test describes it; everything lies in memory regions of 65,536 B.
+#[derive(Clone, Debug)]
+enum Description {
+    Contiguous { offset: u64, len: u64 },
+    Strided { offset: u64, period: u64, count: u64, pattern: Vec<(u64, u64)> },
+    Bitmapped { offset: u64, rows: u64, columns: Vec<(u64, u64)> },
+    PointerMapped { offset: u64, count: u64, pattern: Vec<(u64, u64)> },
+}
+
+fn description() -> impl Strategy<Value = Description> {
+    let pattern = || vec((0u64..1000, 1u64..100), 1..=16);
+    prop_oneof![
+        (0u64..60000, 1u64..5000).prop_map(|(offset, len)| Description::Contiguous { offset, len }),
+        (0u64..30000, 1u64..300, 0u64..100, pattern()).prop_map(
+            |(offset, period, count, pattern)| Description::Strided {
+                offset,
+                period,
+                count,
+                pattern
+            }
+        ),
+        (0u64..30000, 0u64..1000, vec((0u64..30000, 1u64..30), 1..=16))
+            .prop_map(|(offset, rows, columns)| Description::Bitmapped { offset, rows, columns }),
+        (0u64..30000, 0u64..1000, pattern()).prop_map(|(offset, count, pattern)| {
+            Description::PointerMapped { offset, count, pattern }
+        }),
+    ]
+}
+
+impl Description {
+    fn build<'m>(&self, a: &'m MemoryRegion, b: &'m MemoryRegion) -> Region<'m> {
+        match self {
+            Self::Contiguous { offset, len } => {
+                Contiguous::new(a).offset(*offset).len(*len).build()
+            }
+            Self::Strided { offset, period, count, pattern } => {
+                let start = Strided::new(a).offset(*offset).period(*period).count(*count);
+                pattern.iter().fold(start, |region, (at, len)| region.extent(*at, *len)).build()
+            }
+            Self::Bitmapped { offset, rows, columns } => {
+                let start = Bitmapped::new(a).offset(*offset).rows(*rows);
+                columns
+                    .iter()
+                    .fold(start, |region, (at, width)| region.column(b, *at, *width))
+                    .build()
+            }
+            Self::PointerMapped { offset, count, pattern } => {
+                let start = PointerMapped::new(a, b).offset(*offset).count(*count);
+                pattern.iter().fold(start, |region, (at, len)| region.extent(*at, *len)).build()
+            }
+        }
+        .expect("a region inside its memory")
+    }
+
+    /// What must stand in the ring.
+    fn expected(
+        &self,
+        a: &MemoryRegion,
+        b: &MemoryRegion,
+    ) -> (RegionType, RegionHeader, Option<RegionShape>, Vec<Element>) {
+        let header = |offset: u64, count: u64| RegionHeader {
+            addr: a.addr() + offset,
+            count: count as u32,
+            lkey: a.lkey(),
+        };
+        let shape = |period, target_lkey, elements: usize| {
+            Some(RegionShape { period, target_lkey, elements: elements as u16, reserved: 0 })
+        };
+        let extents = |pattern: &[(u64, u64)]| {
+            let element =
+                |(offset, len): &(u64, u64)| Element { offset: *offset, len: *len as u32, lkey: 0 };
+            pattern.iter().map(element).collect()
+        };
+        match self {
+            Self::Contiguous { offset, len } => {
+                (RegionType::Contiguous, header(*offset, *len), None, vec![])
+            }
+            Self::Strided { offset, period, count, pattern } => (
+                RegionType::Strided,
+                header(*offset, *count),
+                shape(*period, 0, pattern.len()),
+                extents(pattern),
+            ),
+            Self::Bitmapped { offset, rows, columns } => (
+                RegionType::Bitmapped,
+                header(*offset, *rows),
+                shape(0, 0, columns.len()),
+                columns
+                    .iter()
+                    .map(|(at, width)| Element {
+                        offset: b.addr() + at,
+                        len: *width as u32,
+                        lkey: b.lkey(),
+                    })
+                    .collect(),
+            ),
+            Self::PointerMapped { offset, count, pattern } => (
+                RegionType::PointerMapped,
+                header(*offset, *count),
+                shape(0, b.lkey(), pattern.len()),
+                extents(pattern),
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    wr_id: u64,
+    operation: u8,
+    imm: u32,
+    element_mask: bool,
+    rows_per_message: u32,
+    destinations: Vec<(u64, u32, Vec<Description>)>,
+}
+
+fn case(destinations: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Case> {
+    let destination = (any::<u64>(), any::<u32>(), vec(description(), 0..=16));
+    (any::<u64>(), 0u8..4, any::<u32>(), any::<bool>(), 1u32.., vec(destination, destinations))
+        .prop_map(|(wr_id, operation, imm, element_mask, rows_per_message, destinations)| Case {
+            wr_id,
+            operation,
+            imm,
+            element_mask,
+            rows_per_message,
+            destinations,
+        })
+}
+
+/// Decodes a request with the layouts alone and compares it.
+fn check(logged: &Logged, case: &Case, qps: &[u32], a: &MemoryRegion, b: &MemoryRegion) {
+    let opcode = Opcode::from_code(case.operation).unwrap();
+    let expected = WqeHeader {
+        magic: 0xd7,
+        opcode: case.operation,
+        flags: case.element_mask.into(),
+        destinations: case.destinations.len() as u16,
+        granules: (logged.bytes.len() / GRANULE) as u32,
+        position: logged.header.position,
+        wr_id: case.wr_id,
+        rows_per_message: case.rows_per_message,
+        imm: if opcode.has_imm() { case.imm } else { 0 },
+        ..Default::default()
+    };
+    assert_eq!(logged.header, expected);
+    let mut rest = &logged.bytes[32..];
+    fn take<L: Layout>(rest: &mut &[u8]) -> L {
+        let (head, tail) = rest.split_at(L::SIZE);
+        *rest = tail;
+        L::decode(head)
+    }
+    for ((remote_addr, rkey, regions), qp) in case.destinations.iter().zip(qps) {
+        let regions: Vec<_> = regions.iter().map(|region| region.expected(a, b)).collect();
+        let types = (0..).zip(&regions).map(|(i, (kind, ..))| (*kind as u32) << (2 * i)).sum();
+        let expected = DestinationLayout {
+            qp: *qp,
+            regions: regions.len() as u16,
+            remote_addr: if opcode.is_write() { *remote_addr } else { 0 },
+            rkey: if opcode.is_write() { *rkey } else { 0 },
+            types,
+            ..Default::default()
+        };
+        assert_eq!(take::<DestinationLayout>(&mut rest), expected);
+        for (_, header, shape, elements) in regions {
+            assert_eq!(take::<RegionHeader>(&mut rest), header);
+            if let Some(shape) = shape {
+                assert_eq!(take::<RegionShape>(&mut rest), shape);
+            }
+            for element in elements {
+                assert_eq!(take::<Element>(&mut rest), element);
+            }
+        }
+    }
+    assert!(rest.is_empty(), "{} B behind the request", rest.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Several requests in a row, so that entries begin anywhere in the ring and wrap around it.
+    #[test]
+    fn post_send_writes_what_was_asked(cases in vec(case(1..=1), 1..20)) {
+        let (context, card, pd, cq) = open_all();
+        let (a, b) = (pd.allocate(65536).unwrap(), pd.allocate(65536).unwrap());
+        // Not at index 0.
+        let _other = pd.queue_pair(&cq).build().unwrap();
+        let mut qp = pd.queue_pair(&cq).send_blocks(128).build().unwrap();
+        qp.connect(&peer()).unwrap();
+        for case in &cases {
+            let (remote_addr, rkey, descriptions) = &case.destinations[0];
+            let (remote_addr, rkey, imm) = (*remote_addr, *rkey, case.imm);
+            let regions: Vec<_> = descriptions.iter().map(|r| r.build(&a, &b)).collect();
+            let request = WorkRequest::new(case.wr_id)
+                .operation(match case.operation {
+                    0 => Operation::Send,
+                    1 => Operation::SendImm(imm),
+                    2 => Operation::Write { remote_addr, rkey },
+                    _ => Operation::WriteImm { remote_addr, rkey, imm },
+                })
+                .row_mask(if case.element_mask { RowMask::Element } else { RowMask::Period })
+                .rows_per_message(case.rows_per_message)
+                .regions(&regions);
+            qp.post_send(&request).unwrap();
+            context.progress().unwrap();
+            prop_assert_eq!(cq.poll().count(), 1);
+            let logged = card.state().log.pop().unwrap();
+            check(&logged, case, &[qp.index()], &a, &b);
+        }
+    }
+
+    #[test]
+    fn post_ssq_send_writes_what_was_asked(cases in vec(case(1..=64), 1..4)) {
+        let (context, card, pd, cq) = open_all();
+        let (a, b) = (pd.allocate(65536).unwrap(), pd.allocate(65536).unwrap());
+        let qps: Vec<_> =
+            (0..64).map(|_| pd.queue_pair(&cq).send_blocks(1).build().unwrap()).collect();
+        let mut ssq = pd.shared_send_queue(&cq).build().unwrap();
+        for case in &cases {
+            let regions: Vec<Vec<_>> = case
+                .destinations
+                .iter()
+                .map(|(_, _, descriptions)| descriptions.iter().map(|r| r.build(&a, &b)).collect())
+                .collect();
+            let write = case.operation >= 2;
+            let destinations: Vec<_> = case
+                .destinations
+                .iter()
+                .zip(&regions)
+                .zip(&qps)
+                .map(|(((remote_addr, rkey, _), regions), qp)| {
+                    let destination = Destination::new(qp).regions(regions);
+                    if write { destination.remote(*remote_addr, *rkey) } else { destination }
+                })
+                .collect();
+            let request = SharedWorkRequest::new(case.wr_id)
+                .operation(match case.operation {
+                    0 => SharedOperation::Send,
+                    1 => SharedOperation::SendImm(case.imm),
+                    2 => SharedOperation::Write,
+                    _ => SharedOperation::WriteImm(case.imm),
+                })
+                .row_mask(if case.element_mask { RowMask::Element } else { RowMask::Period })
+                .rows_per_message(case.rows_per_message)
+                .destinations(&destinations);
+            ssq.post_ssq_send(&request).unwrap();
+            context.progress().unwrap();
+            prop_assert_eq!(cq.poll().count(), 1);
+            let logged = card.state().log.pop().unwrap();
+            let qps: Vec<_> = qps.iter().map(|qp| qp.index()).collect();
+            check(&logged, case, &qps, &a, &b);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The invariant CRC of RoCEv2 (IBTA 1.4 annex A17.3.3).
+
+use drdma_abi::roce::{Bth, Ethernet, ICRC_SIZE, Ipv4, Udp};
+
+/// Bytes of headers in which the invariant CRC masks fields: IPv4, UDP, BTH.
+const MASKED: usize = Ipv4::SIZE + Udp::SIZE + Bth::SIZE;
+
+/// Offsets in those headers of the bytes that routers may change: IPv4 TOS, TTL and checksum, the
+/// UDP checksum, and the BTH byte of FECN and BECN.
+const VARIANT: [usize; 7] = [1, 8, 10, 11, 26, 27, 32];
+
+/// The invariant CRC of `frame`, an Ethernet frame that ends with the four bytes where the CRC
+/// stands or will stand. On the wire it is little-endian.
+///
+/// # Panics
+/// If the frame is shorter than its headers and the CRC.
+pub fn of_frame(frame: &[u8]) -> u32 {
+    let ip = &frame[Ethernet::SIZE..frame.len() - ICRC_SIZE];
+    let mut headers = [0; MASKED];
+    headers.copy_from_slice(&ip[..MASKED]);
+    for offset in VARIANT {
+        headers[offset] = 0xff;
+    }
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&[0xff; 8]);
+    hasher.update(&headers);
+    hasher.update(&ip[MASKED..]);
+    hasher.finalize()
+}
+
+/// The Internet checksum (RFC 1071) of `bytes`; 0 over a header whose checksum is right.
+pub fn internet_checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = 0;
+    for pair in bytes.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}

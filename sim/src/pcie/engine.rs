@@ -1,0 +1,406 @@
+//! Corundum's DMA engine with a host behind it.
+//!
+//! Reads are cut at the maximum read request size and at 4 KiB; their data come back out of order
+//! and are written to the card's RAM segments, which handshake independently; a descriptor's status
+//! follows when every write was reported done. Writes read the card's RAM in order. The `ctrl` port
+//! has priority over `data`. Memory that is not mapped answers with an error.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, VecDeque},
+};
+
+use drdma_verilated::{Library, Model, testbench::Random};
+
+use super::{
+    Config, PS_PER_CYCLE, UNSUPPORTED_REQUEST,
+    port::{Descriptor, Direction, DmaPort, SEGMENT, SEGMENTS, SegmentWrite},
+    timing::Link,
+};
+use crate::{model::memory::HostMemory as _, soft::host::Host};
+
+/// Bytes that no request crosses.
+const PAGE: u64 = 4096;
+/// Descriptors that wait on each port.
+const QUEUE: usize = 16;
+/// Segment writes that wait on each segment.
+const SEGMENT_QUEUE: usize = 32;
+/// Cycles between two descriptors of a port.
+const DESCRIPTOR_CYCLES: u64 = 2;
+/// Random time by which reads come back out of order, in picoseconds.
+const JITTER_PS: u64 = 40_000;
+
+/// A part of a read descriptor, in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Request {
+    done_at: u64,
+    id: u64,
+    port: usize,
+    descriptor: u64,
+    addr: u64,
+    ram_addr: u64,
+    len: usize,
+}
+
+/// A read descriptor that is not over.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    tag: u64,
+    error: u64,
+    /// Requests not back, and those not sent yet.
+    requests: usize,
+    /// Segment writes not done.
+    writes: usize,
+}
+
+/// A write descriptor in the making.
+#[derive(Clone, Debug)]
+struct Writing {
+    descriptor: Descriptor,
+    /// Segments to ask, in order.
+    ask: VecDeque<(usize, u64)>,
+    /// Segments whose answers are missing, in order.
+    missing: VecDeque<usize>,
+    bytes: Vec<u8>,
+}
+
+/// One port's state.
+#[derive(Debug)]
+struct Side {
+    port: DmaPort,
+    reads: VecDeque<Descriptor>,
+    /// The read that is being cut into requests: descriptor id, rest.
+    cutting: Option<(u64, Descriptor)>,
+    open: HashMap<u64, Open>,
+    read_status: VecDeque<(u64, u64)>,
+    writes: VecDeque<Descriptor>,
+    writing: Option<Writing>,
+    /// When each write descriptor is over.
+    write_status: VecDeque<(u64, u64)>,
+    segments: [VecDeque<(SegmentWrite, u64)>; SEGMENTS],
+    offered: [bool; SEGMENTS],
+    taken: [VecDeque<u64>; SEGMENTS],
+    answers: [VecDeque<[u8; SEGMENT]>; SEGMENTS],
+    asked: [Option<u64>; SEGMENTS],
+    ready: [bool; 2],
+    next_descriptor: u64,
+}
+
+/// What the engine did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Read descriptors.
+    pub reads: u64,
+    /// Bytes of read descriptors.
+    pub read_bytes: u64,
+    /// Write descriptors.
+    pub writes: u64,
+}
+
+/// The engine. A cycle is [`Engine::drive`], the design settling, [`Engine::sample`], the clock.
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    link: Link,
+    random: Random,
+    sides: [Side; 2],
+    in_flight: BinaryHeap<Reverse<Request>>,
+    /// Data that are back, on their way into the RAM: request, bytes, bytes written.
+    landing: Option<(Request, Vec<u8>, usize)>,
+    next_id: u64,
+    statistics: Statistics,
+}
+
+impl Engine {
+    /// An idle engine on the design's two ports.
+    ///
+    /// # Errors
+    /// If the design lacks a signal.
+    pub fn new(library: &Library, config: Config) -> drdma_verilated::Result<Self> {
+        let side = |name| {
+            Ok::<_, drdma_verilated::Error>(Side {
+                port: DmaPort::new(library, name)?,
+                reads: VecDeque::new(),
+                cutting: None,
+                open: HashMap::new(),
+                read_status: VecDeque::new(),
+                writes: VecDeque::new(),
+                writing: None,
+                write_status: VecDeque::new(),
+                segments: Default::default(),
+                offered: [false; SEGMENTS],
+                taken: Default::default(),
+                answers: Default::default(),
+                asked: [None; SEGMENTS],
+                ready: [false; 2],
+                next_descriptor: 0,
+            })
+        };
+        Ok(Self {
+            link: Link::new(&config),
+            random: Random::new(config.seed),
+            sides: [side("ctrl")?, side("data")?],
+            in_flight: BinaryHeap::new(),
+            landing: None,
+            next_id: 0,
+            statistics: Statistics::default(),
+            config,
+        })
+    }
+
+    /// What the engine did so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// True if nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.in_flight.is_empty()
+            && self.landing.is_none()
+            && self.sides.iter().all(|side| {
+                side.open.is_empty()
+                    && side.reads.is_empty()
+                    && side.read_status.is_empty()
+                    && side.writes.is_empty()
+                    && side.writing.is_none()
+                    && side.write_status.is_empty()
+            })
+    }
+
+    /// Sets the design's inputs for this cycle.
+    pub fn drive(&mut self, model: &mut Model, cycle: u64) {
+        let stall = self.config.stall;
+        for (index, side) in self.sides.iter_mut().enumerate() {
+            let slot = (cycle + index as u64).is_multiple_of(DESCRIPTOR_CYCLES);
+            side.ready = [
+                slot && side.reads.len() < QUEUE && !self.random.chance(stall),
+                slot && side.writes.len() < QUEUE && !self.random.chance(stall),
+            ];
+            side.port.set_ready(model, Direction::Read, side.ready[0]);
+            side.port.set_ready(model, Direction::Write, side.ready[1]);
+            side.port.set_status(model, Direction::Read, side.read_status.pop_front());
+            let over = side.write_status.front().is_some_and(|(at, _)| *at <= cycle);
+            let status = if over { side.write_status.pop_front() } else { None };
+            side.port.set_status(model, Direction::Write, status.map(|(_, tag)| (tag, 0)));
+            for segment in 0..SEGMENTS {
+                // Once offered, a write stays.
+                side.offered[segment] = !side.segments[segment].is_empty()
+                    && (side.offered[segment] || !self.random.chance(stall));
+            }
+            let offer = [0, 1].map(|segment: usize| {
+                let first = side.segments[segment].front();
+                first.filter(|_| side.offered[segment]).map(|(write, _)| write)
+            });
+            side.port.offer_writes(model, offer);
+            side.ask();
+            side.port.ask_rows(model, side.asked);
+            side.port.take_answers(model);
+        }
+    }
+
+    /// Looks at the design's outputs, before the clock rises.
+    pub fn sample(&mut self, model: &Model, cycle: u64, host: &Host) {
+        for side in &mut self.sides {
+            if let Some(descriptor) =
+                side.port.descriptor(model, Direction::Read).filter(|_| side.ready[0])
+            {
+                self.statistics.reads += 1;
+                self.statistics.read_bytes += descriptor.len as u64;
+                side.reads.push_back(descriptor);
+            }
+            if let Some(descriptor) =
+                side.port.descriptor(model, Direction::Write).filter(|_| side.ready[1])
+            {
+                self.statistics.writes += 1;
+                side.writes.push_back(descriptor);
+            }
+            side.sample_segments(model);
+            side.sample_answers(model);
+            side.finish_write(cycle, &self.config, host, &mut self.random);
+        }
+        self.send(cycle * PS_PER_CYCLE);
+        self.land(cycle * PS_PER_CYCLE, host);
+    }
+
+    /// Sends at most one request a cycle, `ctrl` first.
+    fn send(&mut self, now: u64) {
+        for index in 0..self.sides.len() {
+            let side = &mut self.sides[index];
+            if side.cutting.is_none() {
+                let Some(descriptor) = side.reads.pop_front() else { continue };
+                let id = side.next_descriptor;
+                side.next_descriptor += 1;
+                side.open
+                    .insert(id, Open { tag: descriptor.tag, error: 0, requests: 1, writes: 0 });
+                side.cutting = Some((id, descriptor));
+            }
+            let (id, mut rest) = side.cutting.expect("a descriptor to cut");
+            let page = (PAGE - rest.addr % PAGE) as usize;
+            let len = rest.len.min(self.config.max_read_request).min(page);
+            if !self.link.can_issue(len) {
+                return;
+            }
+            let done_at = self.link.issue(now, rest.addr, len) + self.random.below(JITTER_PS);
+            self.in_flight.push(Reverse(Request {
+                done_at,
+                id: self.next_id,
+                port: index,
+                descriptor: id,
+                addr: rest.addr,
+                ram_addr: rest.ram_addr,
+                len,
+            }));
+            self.next_id += 1;
+            rest.addr = rest.addr.wrapping_add(len as u64);
+            rest.ram_addr += len as u64;
+            rest.len -= len;
+            let open = side.open.get_mut(&id).expect("an open descriptor");
+            side.cutting = match rest.len {
+                0 => None,
+                _ => {
+                    open.requests += 1;
+                    Some((id, rest))
+                }
+            };
+            return;
+        }
+    }
+
+    /// Takes a request that is back, and moves up to 64 bytes towards the RAM.
+    fn land(&mut self, now: u64, host: &Host) {
+        if self.landing.is_none() {
+            let due = self.in_flight.peek().is_some_and(|Reverse(request)| request.done_at <= now);
+            if !due {
+                return;
+            }
+            let Reverse(request) = self.in_flight.pop().expect("a request");
+            self.link.complete(request.len);
+            let mut bytes = vec![0; request.len];
+            let failed = host.read(request.addr, &mut bytes).is_err();
+            if failed || request.len == 0 {
+                let side = &mut self.sides[request.port];
+                let open = side.open.get_mut(&request.descriptor).expect("an open descriptor");
+                if failed && request.len > 0 {
+                    open.error = UNSUPPORTED_REQUEST;
+                }
+                open.requests -= 1;
+                side.finish_read(request.descriptor);
+                return;
+            }
+            self.landing = Some((request, bytes, 0));
+        }
+        let Some((request, bytes, done)) = &mut self.landing else { return };
+        let side = &mut self.sides[request.port];
+        if side.segments.iter().any(|queue| queue.len() >= SEGMENT_QUEUE) {
+            return;
+        }
+        let mut room = SEGMENT;
+        while room > 0 && *done < bytes.len() {
+            let at = request.ram_addr as usize + *done;
+            let (lane, segment, row) = (at % SEGMENT, at / SEGMENT % SEGMENTS, at / 128 % 1024);
+            let len = (SEGMENT - lane).min(bytes.len() - *done).min(room);
+            let mut data = [0; SEGMENT];
+            data[lane..lane + len].copy_from_slice(&bytes[*done..*done + len]);
+            let enables = (u64::MAX >> (SEGMENT - len)) << lane;
+            let write = SegmentWrite { row: row as u64, enables, data };
+            side.segments[segment].push_back((write, request.descriptor));
+            side.open.get_mut(&request.descriptor).expect("an open descriptor").writes += 1;
+            *done += len;
+            room -= len;
+        }
+        if *done == bytes.len() {
+            let descriptor = request.descriptor;
+            side.open.get_mut(&descriptor).expect("an open descriptor").requests -= 1;
+            self.landing = None;
+        }
+    }
+}
+
+impl Side {
+    fn sample_segments(&mut self, model: &Model) {
+        let (ready, done) = (self.port.writes_ready(model), self.port.writes_done(model));
+        for segment in 0..SEGMENTS {
+            if self.offered[segment] && ready >> segment & 1 == 1 {
+                let (_, descriptor) = self.segments[segment].pop_front().expect("an offered write");
+                self.taken[segment].push_back(descriptor);
+                self.offered[segment] = false;
+            }
+            if done >> segment & 1 == 1 {
+                let descriptor = self.taken[segment]
+                    .pop_front()
+                    .expect("the card reports a segment write done that it did not take");
+                self.open.get_mut(&descriptor).expect("an open descriptor").writes -= 1;
+                self.finish_read(descriptor);
+            }
+        }
+    }
+
+    fn finish_read(&mut self, descriptor: u64) {
+        let open = self.open[&descriptor];
+        if open.requests == 0 && open.writes == 0 {
+            self.read_status.push_back((open.tag, open.error));
+            self.open.remove(&descriptor);
+        }
+    }
+
+    /// Chooses the rows to ask for.
+    fn ask(&mut self) {
+        if self.writing.is_none()
+            && let Some(descriptor) = self.writes.pop_front()
+        {
+            let (start, len) = (descriptor.ram_addr as usize, descriptor.len);
+            let chunks = start / SEGMENT..=(start + len.max(1) - 1) / SEGMENT;
+            let ask: VecDeque<_> =
+                chunks.map(|chunk| (chunk % SEGMENTS, (chunk / SEGMENTS) as u64)).collect();
+            let missing = ask.iter().map(|(segment, _)| *segment).collect();
+            self.writing = Some(Writing { descriptor, ask, missing, bytes: Vec::new() });
+        }
+        let Some(writing) = &mut self.writing else { return };
+        if let Some((segment, row)) = writing.ask.front()
+            && self.asked.iter().all(Option::is_none)
+        {
+            self.asked[*segment] = Some(*row);
+        }
+    }
+
+    fn sample_answers(&mut self, model: &Model) {
+        let ready = self.port.rows_ready(model);
+        for segment in 0..SEGMENTS {
+            if self.asked[segment].is_some() && ready >> segment & 1 == 1 {
+                self.asked[segment] = None;
+                let writing = self.writing.as_mut().expect("a write that asked");
+                writing.ask.pop_front();
+            }
+        }
+        for (segment, answer) in self.port.answers(model).into_iter().enumerate() {
+            self.answers[segment].extend(answer);
+        }
+    }
+
+    fn finish_write(&mut self, cycle: u64, config: &Config, host: &Host, random: &mut Random) {
+        let Some(writing) = &mut self.writing else { return };
+        while let Some(segment) = writing.missing.front()
+            && let Some(bytes) = self.answers[*segment].pop_front()
+        {
+            writing.bytes.extend(bytes);
+            writing.missing.pop_front();
+        }
+        if !writing.missing.is_empty() {
+            return;
+        }
+        let skip = writing.descriptor.ram_addr as usize % SEGMENT;
+        let bytes = &writing.bytes[skip..skip + writing.descriptor.len];
+        // Each packet lands for itself; what is not mapped is lost, and the card is not told.
+        let (mut at, mut addr) = (0, writing.descriptor.addr);
+        while at < bytes.len() {
+            let page = (PAGE - addr % PAGE) as usize;
+            let len = (bytes.len() - at).min(config.max_payload).min(page);
+            let _ = host.write(addr, &bytes[at..at + len]);
+            at += len;
+            addr = addr.wrapping_add(len as u64);
+        }
+        let delay = 20 + random.below(20);
+        self.write_status.push_back((cycle + delay, writing.descriptor.tag));
+        self.writing = None;
+    }
+}

@@ -1,0 +1,51 @@
+//! The host as the card sees it through Corundum: PCIe reads and writes of mapped memory.
+//!
+//! | module | |
+//! |---|---|
+//! | [`timing`] | when a read's data come back: tags, bytes in flight, latency, cache lines, link |
+//! | [`engine`] | descriptors in, data into the card's RAM segments out of order, status back |
+//! | [`port`] | the signals of one of the shell's two DMA ports |
+
+pub mod engine;
+pub mod port;
+pub mod timing;
+
+/// Picoseconds of a clock cycle at 250 MHz.
+pub const PS_PER_CYCLE: u64 = 4_000;
+
+/// Status code of a read that the host does not answer for: unsupported request.
+pub const UNSUPPORTED_REQUEST: u64 = 10;
+
+/// What a simulated host and its PCIe link can do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Reads in flight.
+    pub tags: usize,
+    /// Bytes of reads in flight (the DMA engine's limit: 16 KiB).
+    pub bytes_in_flight: usize,
+    /// Maximum read request size in bytes.
+    pub max_read_request: usize,
+    /// Maximum payload size of a write in bytes.
+    pub max_payload: usize,
+    /// Round trip of a read without contention, in nanoseconds.
+    pub latency_ns: u64,
+    /// Probability that a handshake stalls, every cycle.
+    pub stall: f64,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    /// The figures of a U50 with 64 tags (D-RDMA section 5).
+    fn default() -> Self {
+        Self {
+            tags: 64,
+            bytes_in_flight: 16 * 1024,
+            max_read_request: 512,
+            max_payload: 256,
+            latency_ns: 1_300,
+            stall: 0.0,
+            seed: 1,
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The Ethernet side: the shell's `if` streams, a MAC that sends at 100 Gb/s, and the host's own
+//! traffic, which passes the card in both directions.
+
+use std::collections::VecDeque;
+
+use drdma_abi::roce::WIRE_OVERHEAD;
+use drdma_verilated::{Library, Model, PortHandle, testbench::Random};
+
+use crate::wire::Network;
+
+/// Bytes of a beat.
+const BEAT: usize = 64;
+/// Bytes that leave in a cycle of 4 ns: 100 Gb/s.
+const WIRE_BYTES_PER_CYCLE: f64 = 50.0;
+/// Bytes of the transmit FIFO behind the `if` stream.
+const FIFO_BYTES: f64 = 32.0 * 1024.0;
+/// Nanoseconds of a cycle.
+const NS_PER_CYCLE: f64 = 4.0;
+/// The bit of a transmit tag that Corundum's own frames carry.
+const HOST_TAG: u64 = 1 << 15;
+
+/// A frame of the host's own traffic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFrame {
+    /// The frame, without FCS.
+    pub bytes: Vec<u8>,
+    /// The transmit tag (frames to the wire).
+    pub tag: u64,
+}
+
+/// Handles of one direction of a stream.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    data: PortHandle,
+    keep: PortHandle,
+    valid: PortHandle,
+    ready: PortHandle,
+    last: PortHandle,
+    user: PortHandle,
+}
+
+impl Stream {
+    fn new(library: &Library, name: &str) -> drdma_verilated::Result<Self> {
+        let port = |field: &str| library.port(&format!("{name}_t{field}"));
+        Ok(Self {
+            data: port("data")?,
+            keep: port("keep")?,
+            valid: port("valid")?,
+            ready: port("ready")?,
+            last: port("last")?,
+            user: port("user")?,
+        })
+    }
+}
+
+/// Sends frames into the design, beat by beat.
+#[derive(Debug)]
+struct Source {
+    stream: Stream,
+    frames: VecDeque<(Vec<u8>, u64)>,
+    at: usize,
+    offered: bool,
+}
+
+impl Source {
+    fn drive(&mut self, model: &mut Model, stall: bool) {
+        self.offered = !self.frames.is_empty() && (self.offered || !stall);
+        model.set(self.stream.valid, self.offered.into());
+        if !self.offered {
+            return;
+        }
+        let (bytes, user) = self.frames.front().expect("an offered frame");
+        let beat = &bytes[self.at..bytes.len().min(self.at + BEAT)];
+        let mut words = [0_u32; BEAT / 4];
+        for (k, byte) in beat.iter().enumerate() {
+            words[k / 4] |= u32::from(*byte) << (8 * (k % 4));
+        }
+        model.set_wide(self.stream.data, &words);
+        model.set(self.stream.keep, u64::MAX >> (BEAT - beat.len()));
+        model.set(self.stream.last, (self.at + BEAT >= bytes.len()).into());
+        model.set(self.stream.user, *user);
+    }
+
+    fn sample(&mut self, model: &Model) {
+        if self.offered && model.get(self.stream.ready) == 1 {
+            self.offered = false;
+            self.at += BEAT;
+            if self.at >= self.frames.front().expect("an offered frame").0.len() {
+                self.frames.pop_front();
+                self.at = 0;
+            }
+        }
+    }
+}
+
+/// Collects frames from the design.
+#[derive(Debug)]
+struct Sink {
+    stream: Stream,
+    ready: bool,
+    bytes: Vec<u8>,
+}
+
+impl Sink {
+    fn drive(&mut self, model: &mut Model, ready: bool) {
+        self.ready = ready;
+        model.set(self.stream.ready, ready.into());
+    }
+
+    /// Bytes that moved this cycle, and the frame with its user bits if it ended.
+    fn sample(&mut self, model: &Model) -> (usize, Option<(Vec<u8>, u64)>) {
+        if !self.ready || model.get(self.stream.valid) == 0 {
+            return (0, None);
+        }
+        let keep = model.get(self.stream.keep);
+        let len = keep.count_ones() as usize;
+        let last = model.get(self.stream.last) == 1;
+        assert!(
+            len > 0 && keep == u64::MAX >> (BEAT - len) && (last || len == BEAT),
+            "a beat with keep {keep:#x}, last {last}"
+        );
+        let mut words = [0_u32; BEAT / 4];
+        model.get_wide(self.stream.data, &mut words);
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes()).take(len);
+        self.bytes.extend(bytes);
+        let frame = last.then(|| (std::mem::take(&mut self.bytes), model.get(self.stream.user)));
+        (len, frame)
+    }
+}
+
+/// The shell's network side.
+#[derive(Debug)]
+pub struct Mac {
+    network: Network,
+    random: Random,
+    stall: f64,
+    to_wire: Sink,
+    from_wire: Source,
+    host_out: Source,
+    host_in: Sink,
+    completion_in: [PortHandle; 3],
+    completion_out: [PortHandle; 3],
+    completions: VecDeque<u64>,
+    /// Bytes in the transmit FIFO, with what each frame costs on the wire beside itself.
+    backlog: f64,
+    received: Vec<HostFrame>,
+    sent: Vec<HostFrame>,
+    completed: Vec<u64>,
+    last_byte_ns: f64,
+}
+
+impl Mac {
+    /// A MAC whose wire is `network`; streams stall with that probability.
+    ///
+    /// # Errors
+    /// If the design lacks a signal.
+    pub fn new(
+        library: &Library,
+        network: Network,
+        stall: f64,
+        seed: u64,
+    ) -> drdma_verilated::Result<Self> {
+        let source = |name| {
+            let stream = Stream::new(library, name)?;
+            Ok::<_, drdma_verilated::Error>(Source {
+                stream,
+                frames: VecDeque::new(),
+                at: 0,
+                offered: false,
+            })
+        };
+        let sink = |name| {
+            let stream = Stream::new(library, name)?;
+            Ok::<_, drdma_verilated::Error>(Sink { stream, ready: false, bytes: Vec::new() })
+        };
+        let completion = |side: &str| {
+            let port = |field: &str| library.port(&format!("{side}_axis_if_tx_cpl_{field}"));
+            Ok::<_, drdma_verilated::Error>([port("tag")?, port("valid")?, port("ready")?])
+        };
+        Ok(Self {
+            network,
+            random: Random::new(seed ^ 0x6d61_6300),
+            stall,
+            to_wire: sink("m_axis_if_tx")?,
+            from_wire: source("s_axis_if_rx")?,
+            host_out: source("s_axis_if_tx")?,
+            host_in: sink("m_axis_if_rx")?,
+            completion_in: completion("s")?,
+            completion_out: completion("m")?,
+            completions: VecDeque::new(),
+            backlog: 0.0,
+            received: Vec::new(),
+            sent: Vec::new(),
+            completed: Vec::new(),
+            last_byte_ns: 0.0,
+        })
+    }
+
+    /// Lets the host send a frame; `tag` gets Corundum's tag bit.
+    pub fn send_as_host(&mut self, bytes: Vec<u8>, tag: u64) {
+        self.host_out.frames.push_back((bytes, (tag | HOST_TAG) << 1));
+    }
+
+    /// Frames that reached the host, and were not the card's.
+    pub fn received_by_host(&mut self) -> Vec<HostFrame> {
+        std::mem::take(&mut self.received)
+    }
+
+    /// The host's frames that reached the wire.
+    pub fn sent_by_host(&mut self) -> Vec<HostFrame> {
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Tags of transmit completions that reached the host.
+    pub fn completed_to_host(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.completed)
+    }
+
+    /// When the last byte left on the wire, in nanoseconds since reset.
+    pub fn last_byte_ns(&self) -> f64 {
+        self.last_byte_ns
+    }
+
+    /// Sets the design's inputs for this cycle.
+    pub fn drive(&mut self, model: &mut Model, cycle: u64) {
+        while let Some(frame) = self.network.receive((cycle as f64 * NS_PER_CYCLE) as u64) {
+            self.from_wire.frames.push_back((frame, 0));
+        }
+        let stall = self.stall;
+        let room = self.backlog < FIFO_BYTES - BEAT as f64 - WIRE_OVERHEAD as f64;
+        self.to_wire.drive(model, room && !self.random.chance(stall));
+        self.host_in.drive(model, !self.random.chance(stall));
+        self.from_wire.drive(model, self.random.chance(stall));
+        self.host_out.drive(model, self.random.chance(stall));
+        let [tag, valid, _] = self.completion_in;
+        model.set(valid, (!self.completions.is_empty()).into());
+        model.set(tag, self.completions.front().copied().unwrap_or(0));
+        model.set(self.completion_out[2], 1);
+    }
+
+    /// Looks at the design's outputs, before the clock rises.
+    pub fn sample(&mut self, model: &Model, cycle: u64) {
+        self.backlog = (self.backlog - WIRE_BYTES_PER_CYCLE).max(0.0);
+        let (moved, frame) = self.to_wire.sample(model);
+        self.backlog += moved as f64;
+        if let Some((bytes, user)) = frame {
+            self.backlog += WIRE_OVERHEAD as f64;
+            let drained = self.backlog / WIRE_BYTES_PER_CYCLE;
+            self.last_byte_ns = (cycle as f64 + 1.0 + drained) * NS_PER_CYCLE;
+            let tag = user >> 1;
+            self.completions.push_back(tag);
+            match tag & HOST_TAG {
+                0 => self.network.transmit(&bytes, self.last_byte_ns as u64),
+                _ => self.sent.push(HostFrame { bytes, tag: tag & !HOST_TAG }),
+            }
+        }
+        if let (_, Some((bytes, _))) = self.host_in.sample(model) {
+            self.received.push(HostFrame { bytes, tag: 0 });
+        }
+        self.from_wire.sample(model);
+        self.host_out.sample(model);
+        if !self.completions.is_empty() && model.get(self.completion_in[2]) == 1 {
+            self.completions.pop_front();
+        }
+        if model.get(self.completion_out[1]) == 1 {
+            self.completed.push(model.get(self.completion_out[0]) & !HOST_TAG);
+        }
+    }
+}

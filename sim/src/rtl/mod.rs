@@ -1,0 +1,192 @@
+//! The Verilated card where Corundum stands: at the ports of `mqnic_app_block`.
+//!
+//! | module | |
+//! |---|---|
+//! | [`axil`] | register accesses through the application's AXI-Lite port |
+//! | [`mac`] | the interface's streams: frames to the wire at 100 Gb/s, frames from the wire, host traffic |
+//! | [`crate::pcie`] | the DMA ports |
+//!
+//! One clock, 250 MHz. Time passes only inside [`Card`] calls: a register access takes the cycles that
+//! the handshakes take, `progress` a fixed number.
+
+pub mod axil;
+pub mod mac;
+
+use std::path::PathBuf;
+
+use drdma_driver::{Card, CardError, DmaMemory};
+use drdma_hdl::primitive::app_block;
+use drdma_verilated::{Library, Model, Options, PortHandle, Source};
+
+use crate::{
+    pcie::{self, engine::Engine},
+    soft::host::Host,
+    wire::Network,
+};
+use axil::Axil;
+use mac::Mac;
+
+/// Cycles that pass in one call of `progress`, unless told otherwise.
+pub const CYCLES_PER_PROGRESS: u64 = 256;
+/// Cycles after reset in which the card clears its memories.
+const RESET_CYCLES: u64 = 1_200;
+
+/// How the simulated card is set up.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The host and its PCIe link.
+    pub pcie: pcie::Config,
+    /// Where to write a waveform (FST), if anywhere.
+    pub trace: Option<PathBuf>,
+    /// Cycles in one call of `progress`.
+    pub cycles_per_progress: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            pcie: pcie::Config::default(),
+            trace: None,
+            cycles_per_progress: CYCLES_PER_PROGRESS,
+        }
+    }
+}
+
+/// The published Verilog with the parameters of a U50, ready to be built.
+///
+/// # Errors
+/// If the card cannot be emitted.
+pub fn source() -> Result<Source, CardError> {
+    let file = drdma_hdl::top::file().map_err(|error| CardError::Failed(error.to_string()))?;
+    let source = Source::new(app_block::NAME)
+        .verilog(format!("{}.v", app_block::NAME), file)
+        .ports(app_block::ports(app_block::U50));
+    Ok(app_block::U50.iter().fold(source, |source, (name, value)| source.parameter(*name, *value)))
+}
+
+/// The card's RTL with host memory, PCIe and wire around it.
+pub struct RtlCard {
+    model: Model,
+    rst: PortHandle,
+    engine: Engine,
+    axil: Axil,
+    mac: Mac,
+    host: Host,
+    cycle: u64,
+    cycles_per_progress: u64,
+}
+
+impl RtlCard {
+    /// Builds the RTL (or finds it built), and resets it.
+    ///
+    /// # Errors
+    /// If Verilator or the C++ compiler is missing or fails.
+    pub fn new(config: Config, network: Network) -> Result<Self, CardError> {
+        let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
+        let options = Options { trace: config.trace.is_some(), optimise: 3 };
+        let library: Library = source()?.build(&options).map_err(failed)?;
+        let mut model = library.instance(config.pcie.seed);
+        if let Some(path) = &config.trace {
+            model.open_trace(path).map_err(failed)?;
+        }
+        for port in library.ports() {
+            if port.direction == drdma_verilated::Direction::Input {
+                model.set(&port.name, 0);
+            }
+        }
+        let mut card = Self {
+            rst: library.port("rst").map_err(failed)?,
+            engine: Engine::new(&library, config.pcie.clone()).map_err(failed)?,
+            axil: Axil::new(&library).map_err(failed)?,
+            mac: Mac::new(&library, network, config.pcie.stall, config.pcie.seed)
+                .map_err(failed)?,
+            model,
+            host: Host::default(),
+            cycle: 0,
+            cycles_per_progress: config.cycles_per_progress.max(1),
+        };
+        card.model.set(card.rst, 1);
+        (0..8).for_each(|_| card.model.cycle());
+        card.model.set(card.rst, 0);
+        (0..RESET_CYCLES).for_each(|_| card.step());
+        Ok(card)
+    }
+
+    /// Cycles since reset.
+    pub fn cycles(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The host's own Ethernet traffic, which passes the card.
+    pub fn mac(&mut self) -> &mut Mac {
+        &mut self.mac
+    }
+
+    /// One clock cycle.
+    pub fn step(&mut self) {
+        let model = &mut self.model;
+        self.engine.drive(model, self.cycle);
+        self.axil.drive(model);
+        self.mac.drive(model, self.cycle);
+        model.settle();
+        self.engine.sample(model, self.cycle, &self.host);
+        self.axil.sample(model);
+        self.mac.sample(model, self.cycle);
+        model.tick();
+        self.cycle += 1;
+    }
+
+    /// Runs until the register access under way is over.
+    fn finish_access(&mut self) -> Result<u32, CardError> {
+        for _ in 0..axil::LIMIT {
+            self.step();
+            if let Some(value) = self.axil.take() {
+                return Ok(value);
+            }
+        }
+        Err(CardError::Failed(format!(
+            "a register access was not answered within {} cycles",
+            axil::LIMIT
+        )))
+    }
+
+    fn check(offset: u32) -> Result<(), CardError> {
+        match offset < drdma_abi::register::BAR2_SIZE && offset.is_multiple_of(4) {
+            true => Ok(()),
+            false => Err(CardError::Register { offset }),
+        }
+    }
+}
+
+impl Card for RtlCard {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        Self::check(offset)?;
+        self.axil.read(offset);
+        self.finish_access()
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        Self::check(offset)?;
+        self.axil.write(offset, value);
+        self.finish_access().map(|_| ())
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.host.map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.host.unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        (0..self.cycles_per_progress).for_each(|_| self.step());
+        if self.model.finished() {
+            return Err(CardError::Failed("the design executed $finish".into()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

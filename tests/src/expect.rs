@@ -1,0 +1,363 @@
+//! What a job must do, computed the slow and obvious way.
+//!
+//! This follows `docs/semantics.md` line by line, over the JSON itself. It shares no code with the
+//! devices or with `libdrdma`: not even the layouts.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::frame::{self, Endpoint};
+
+/// How one post ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The request's name.
+    pub wr_id: u64,
+    /// The status's name.
+    pub status: String,
+    /// Payload bytes.
+    pub bytes: u64,
+}
+
+/// Frames by the queue pair number that they are for, in order.
+pub type Frames = BTreeMap<u32, Vec<Vec<u8>>>;
+
+/// What a job must do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// One per post, in order.
+    pub completions: Vec<Completion>,
+    /// Every frame of every queue pair that sends one.
+    pub frames: Frames,
+}
+
+/// Why a post fails: the index of the destination, and the status.
+pub type Failure = (usize, &'static str);
+
+type Bytes = Vec<u8>;
+
+/// A job's buffers.
+#[derive(Clone, Debug, Default)]
+pub struct Memory(HashMap<String, Bytes>);
+
+impl Memory {
+    /// The buffers of a job; those of files are not possible here.
+    pub fn of(job: &Value) -> Self {
+        let mut memory = Self::default();
+        list(&job["buffers"]).iter().for_each(|buffer| memory.add(buffer));
+        memory
+    }
+
+    /// Adds one buffer.
+    pub fn add(&mut self, buffer: &Value) {
+        let bytes = match (buffer["hex"].as_str(), buffer["size"].as_u64()) {
+            (Some(hex), None) => unhex(hex),
+            (None, Some(size)) => vec![0; size as usize],
+            _ => panic!("a buffer of this kind is not expected: {buffer}"),
+        };
+        self.0.insert(text(&buffer["name"]).to_owned(), bytes);
+    }
+
+    fn get(&self, buffer: &Value, start: u128, len: u128) -> Option<&[u8]> {
+        let bytes = &self.0[text(buffer)];
+        match start + len <= bytes.len() as u128 {
+            true => Some(&bytes[start as usize..(start + len) as usize]),
+            false => None,
+        }
+    }
+}
+
+/// The rows of one region, each a list of elements: the extents of a strided region; in all other
+/// regions a row is one element.
+type Rows = Vec<Vec<Bytes>>;
+
+/// Queue pairs by name.
+pub type QueuePairs<'a> = HashMap<&'a str, &'a Value>;
+
+/// The queue pairs of a job.
+pub fn queue_pairs(job: &Value) -> QueuePairs<'_> {
+    list(&job["qps"]).iter().map(|qp| (text(&qp["name"]), qp)).collect()
+}
+
+/// Runs a whole job.
+pub fn run(job: &Value) -> Expected {
+    let memory = Memory::of(job);
+    let qps = queue_pairs(job);
+    let mut psn: HashMap<&str, u64> =
+        qps.iter().map(|(name, qp)| (*name, number(&qp["start_psn"]) as u64)).collect();
+    let mut broken: HashSet<&str> = HashSet::new();
+    let mut halted: HashSet<(bool, Vec<&str>)> = HashSet::new();
+    let mut expected = Expected::default();
+
+    for post in list(&job["posts"]) {
+        let destinations = destinations(post);
+        let names: Vec<&str> = destinations.iter().map(|d| text(&d["qp"])).collect();
+        let mut set = names.clone();
+        set.sort_unstable();
+        let queue = (is_shared(post), set);
+        let wr_id = post["wr_id"].as_u64().unwrap();
+        let mut complete = |status: &str, bytes| {
+            let status = status.to_owned();
+            expected.completions.push(Completion { wr_id, status, bytes });
+        };
+        if halted.contains(&queue) {
+            complete("wr_flush_error", 0);
+            continue;
+        }
+        match messages(post, &memory, &qps, &|name| broken.contains(name)) {
+            Err((destination, status)) => {
+                complete(status, 0);
+                broken.insert(names[destination]);
+                halted.insert(queue);
+            }
+            Ok(all) => {
+                complete("success", all.iter().flatten().map(|m| m.len() as u64).sum());
+                for ((messages, name), destination) in all.iter().zip(&names).zip(&destinations) {
+                    let next = psn.get_mut(name).unwrap();
+                    let frames = packets(job, qps[name], post, destination, messages, next);
+                    if !frames.is_empty() {
+                        let key = number(&qps[name]["dest_qpn"]) as u32;
+                        expected.frames.entry(key).or_default().extend(frames);
+                    }
+                }
+            }
+        }
+    }
+    expected
+}
+
+/// The messages of every destination of a post, or why it fails. `broken` tells the queue pairs
+/// that are in the error state.
+pub fn messages(
+    post: &Value,
+    memory: &Memory,
+    qps: &QueuePairs,
+    broken: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Vec<Bytes>>, Failure> {
+    let destinations = destinations(post);
+    for (i, destination) in destinations.iter().enumerate() {
+        if broken(text(&destination["qp"])) {
+            return Err((i, "wr_flush_error"));
+        }
+        for region in list(&destination["regions"]) {
+            if !covered(region, memory) {
+                return Err((i, "local_protection_error"));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for (i, destination) in destinations.iter().enumerate() {
+        let mut regions = Vec::new();
+        for region in list(&destination["regions"]) {
+            regions.push(rows(region, memory).ok_or((i, "local_protection_error"))?);
+        }
+        let messages = cut(post, &regions).ok_or((i, "local_qp_operation_error"))?;
+        let qp = qps[text(&destination["qp"])];
+        let limit = match text(&qp["transport"]) {
+            "ud" => number(&qp["mtu"]),
+            _ => 1 << 31,
+        };
+        if messages.iter().any(|message| message.len() as u128 > limit) {
+            return Err((i, "local_length_error"));
+        }
+        all.push(messages);
+    }
+    Ok(all)
+}
+
+fn is_shared(post: &Value) -> bool {
+    text(&post["verb"]) == "post_ssq_send"
+}
+
+/// The destinations of a post; `post_send` has its only one's fields in itself.
+fn destinations(post: &Value) -> Vec<&Value> {
+    if is_shared(post) { list(&post["destinations"]).iter().collect() } else { vec![post] }
+}
+
+/// True if every byte that a region's description covers is inside its buffers.
+fn covered(region: &Value, memory: &Memory) -> bool {
+    let (buffer, offset) = (&region["buffer"], || number(&region["offset"]));
+    match text(&region["type"]) {
+        "contiguous" => memory.get(buffer, offset(), number(&region["len"])).is_some(),
+        "strided" => {
+            let (period, count) = (number(&region["period"]), number(&region["count"]));
+            // The first and the last period's extents; the others lie between them.
+            [0, count.saturating_sub(1)].iter().take(count.min(2) as usize).all(|i| {
+                list(&region["pattern"]).iter().all(|extent| {
+                    let start = offset() + i * period + number(&extent["offset"]);
+                    memory.get(buffer, start, number(&extent["len"])).is_some()
+                })
+            })
+        }
+        "bitmapped" => {
+            let (rows, bitmap) = (number(&region["rows"]), &region["bitmap"]);
+            let bits = memory.get(&bitmap["buffer"], number(&bitmap["offset"]), rows.div_ceil(8));
+            rows == 0
+                || bits.is_some()
+                    && list(&region["columns"]).iter().all(|column| {
+                        let (start, width) = (number(&column["offset"]), number(&column["width"]));
+                        memory.get(&column["buffer"], start, rows * width).is_some()
+                    })
+        }
+        // The pointer array is made by whoever runs the job; the records are checked as read.
+        "pointer_mapped" => true,
+        other => panic!("there is no region type {other}"),
+    }
+}
+
+/// The rows of a region, or `None` if a record is outside.
+fn rows(region: &Value, memory: &Memory) -> Option<Rows> {
+    let pattern = |buffer: &Value, base: u128| -> Option<Vec<Bytes>> {
+        let element = |extent: &Value| {
+            let start = base + number(&extent["offset"]);
+            memory.get(buffer, start, number(&extent["len"])).map(<[u8]>::to_vec)
+        };
+        list(&region["pattern"]).iter().map(element).collect()
+    };
+    match text(&region["type"]) {
+        "contiguous" => {
+            let (start, len) = (number(&region["offset"]), number(&region["len"]));
+            Some(vec![vec![memory.get(&region["buffer"], start, len)?.to_vec()]])
+        }
+        "strided" => {
+            let (period, offset) = (number(&region["period"]), number(&region["offset"]));
+            let count = number(&region["count"]);
+            (0..count).map(|i| pattern(&region["buffer"], offset + i * period)).collect()
+        }
+        "bitmapped" => {
+            let (rows, bitmap) = (number(&region["rows"]), &region["bitmap"]);
+            if rows == 0 {
+                return Some(Vec::new());
+            }
+            let bits =
+                memory.get(&bitmap["buffer"], number(&bitmap["offset"]), rows.div_ceil(8))?;
+            let set = (0..rows).filter(|r| bits[(r / 8) as usize] >> (r % 8) & 1 == 1);
+            set.map(|r| {
+                let value = |column: &Value| {
+                    let width = number(&column["width"]);
+                    let start = number(&column["offset"]) + r * width;
+                    memory.get(&column["buffer"], start, width).map(<[u8]>::to_vec)
+                };
+                let values: Option<Vec<Bytes>> =
+                    list(&region["columns"]).iter().map(value).collect();
+                Some(vec![values?.concat()])
+            })
+            .collect()
+        }
+        "pointer_mapped" => list(&region["pointers"])
+            .iter()
+            .map(|pointer| Some(vec![pattern(&pointer[0], number(&pointer[1]))?.concat()]))
+            .collect(),
+        other => panic!("there is no region type {other}"),
+    }
+}
+
+/// Regions' rows as messages, or `None` if the element counts differ.
+fn cut(post: &Value, regions: &[Rows]) -> Option<Vec<Bytes>> {
+    let units: Vec<Bytes> = match post["row_mask"].as_str().unwrap_or("period") {
+        "period" => regions.iter().flatten().map(|row| row.concat()).collect(),
+        "element" => {
+            let columns: Vec<Vec<Bytes>> = regions.iter().map(|rows| rows.concat()).collect();
+            let count = columns.first().map_or(0, Vec::len);
+            if columns.iter().any(|elements| elements.len() != count) {
+                return None;
+            }
+            (0..count).map(|i| columns.iter().flat_map(|e| e[i].clone()).collect()).collect()
+        }
+        other => panic!("there is no row mask {other}"),
+    };
+    let k = post["rows_per_message"].as_u64().unwrap_or(1) as usize;
+    Some(units.chunks(k).map(|units| units.concat()).collect())
+}
+
+/// The frames of one destination's messages.
+fn packets(
+    job: &Value,
+    qp: &Value,
+    post: &Value,
+    destination: &Value,
+    messages: &[Bytes],
+    psn: &mut u64,
+) -> Vec<Bytes> {
+    let op = text(&post["op"]);
+    let (write, with_imm) = (op.starts_with("write"), op.ends_with("_imm"));
+    let transport = text(&qp["transport"]);
+    let family: u8 = match transport {
+        "rc" => 0x00,
+        "uc" => 0x20,
+        "ud" => 0x60,
+        other => panic!("there is no transport {other}"),
+    };
+    let mut frames = Vec::new();
+    let mut remote_addr = if write { number(&destination["remote_addr"]) as u64 } else { 0 };
+    for message in messages {
+        let parts: Vec<&[u8]> = message.chunks(number(&qp["mtu"]) as usize).collect();
+        for (i, part) in parts.iter().enumerate() {
+            let (first, last) = (i == 0, i + 1 == parts.len());
+            // IBTA table 38: first, middle, last, last with immediate, only, only with immediate;
+            // the same for WRITE, six further on.
+            let place = match (first, last, with_imm) {
+                (true, false, _) => 0,
+                (false, false, _) => 1,
+                (false, true, false) => 2,
+                (false, true, true) => 3,
+                (true, true, false) => 4,
+                (true, true, true) => 5,
+            };
+            let operation = place + if write { 6 } else { 0 };
+            let mut headers = Vec::new();
+            if transport == "ud" {
+                headers.extend((number(&qp["qkey"]) as u32).to_be_bytes());
+                headers.extend((number(&qp["qpn"]) as u32).to_be_bytes());
+            }
+            if write && first {
+                headers.extend(remote_addr.to_be_bytes());
+                headers.extend((number(&destination["rkey"]) as u32).to_be_bytes());
+                headers.extend((message.len() as u32).to_be_bytes());
+            }
+            if with_imm && last {
+                headers.extend((number(&post["imm"]) as u32).to_be_bytes());
+            }
+            frames.push(frame::build(
+                &Endpoint::of(&job["local"]["mac"], &job["local"]["ip"]),
+                &Endpoint::of(&qp["dest_mac"], &qp["dest_ip"]),
+                &frame::Transport {
+                    qpn: number(&qp["qpn"]) as u32,
+                    dest_qpn: number(&qp["dest_qpn"]) as u32,
+                    opcode: family | operation,
+                    ack: transport == "rc" && last,
+                    psn: *psn as u32,
+                },
+                &headers,
+                part,
+            ));
+            *psn = (*psn + 1) % (1 << 24);
+        }
+        remote_addr = remote_addr.wrapping_add(message.len() as u64);
+    }
+    frames
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("not a list: {value}"))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("not a string: {value}"))
+}
+
+fn number(value: &Value) -> u128 {
+    value.as_u64().unwrap_or_else(|| panic!("not a number: {value}")).into()
+}
+
+/// Bytes from hexadecimal.
+pub fn unhex(text: &str) -> Vec<u8> {
+    let byte = |i| u8::from_str_radix(&text[i..i + 2], 16).expect("hexadecimal");
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+
+/// Bytes as hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
