@@ -3,6 +3,8 @@
 //! | module | |
 //! |---|---|
 //! | [`model`] | what a work request means, in plain Rust, from docs/semantics.md |
+//! | [`rtl`] | the Verilated card at Corundum's ports |
+//! | [`pcie`] | the host behind these ports: DMA engine, timing |
 //! | [`soft`] | the model behind the card's registers: a [`Card`] without RTL |
 //! | [`wire`] | the network that a simulated card is plugged into: switch, peers, capture |
 //! | [`uri`] | device URIs |
@@ -21,6 +23,7 @@
 
 pub mod model;
 pub mod pcie;
+pub mod rtl;
 pub mod soft;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -34,13 +37,14 @@ use uri::{DeviceUri, Options};
 use wire::Network;
 
 /// The schemes that [`open`] knows.
-const SCHEMES: &str = "soft:";
+const SCHEMES: &str = "soft: and rtl:";
 
 /// Opens the simulated card that `uri` names, plugged into `network`.
 ///
 /// | URI | options |
 /// |---|---|
 /// | `soft:` | `cycles`: clock cycles in a call of `progress`, 1,024 unless told |
+/// | `rtl:` | `pcie_tags` (64), `mrrs` (512 B), `mps` (256 B), `latency_ns` (1,300): the host; `stall` (0): probability that a handshake stalls; `seed` (1); `trace`: FST file to write; `cycles` (256): clock cycles in a call of `progress` |
 ///
 /// # Errors
 /// If the scheme or an option is unknown, or an option's value does not fit.
@@ -48,6 +52,7 @@ pub fn open(uri: &str, network: Network) -> Result<Box<dyn Card>, OpenError> {
     let uri: DeviceUri = uri.parse()?;
     match uri.scheme() {
         "soft" => open_soft(uri.into_options(), network),
+        "rtl" => open_rtl(uri.into_options(), network),
         scheme => Err(OpenError::UnknownScheme { scheme: scheme.into(), known: SCHEMES }),
     }
 }
@@ -58,6 +63,24 @@ fn open_soft(mut options: Options, network: Network) -> Result<Box<dyn Card>, Op
     Ok(Box::new(soft::SoftCard::new(network).with_cycles_per_progress(cycles)))
 }
 
+fn open_rtl(mut options: Options, network: Network) -> Result<Box<dyn Card>, OpenError> {
+    let mut config = rtl::Config::default();
+    let pcie = &mut config.pcie;
+    pcie.tags = options.take("pcie_tags")?.unwrap_or(pcie.tags);
+    pcie.max_read_request = options.take("mrrs")?.unwrap_or(pcie.max_read_request);
+    pcie.max_payload = options.take("mps")?.unwrap_or(pcie.max_payload);
+    pcie.latency_ns = options.take("latency_ns")?.unwrap_or(pcie.latency_ns);
+    pcie.stall = options.take("stall")?.unwrap_or(pcie.stall);
+    pcie.seed = options.take("seed")?.unwrap_or(pcie.seed);
+    config.trace = options.take("trace")?;
+    config.cycles_per_progress = options.take("cycles")?.unwrap_or(config.cycles_per_progress);
+    options.finish()?;
+    config.check()?;
+    rtl::RtlCard::new(config, network)
+        .map(|card| Box::new(card) as Box<dyn Card>)
+        .map_err(|error| OpenError::Failed(error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,7 +88,7 @@ mod tests {
     #[test]
     fn an_unknown_device_or_option_is_named() {
         let fails = |uri| open(uri, Network::new()).err().expect("refused").to_string();
-        assert_eq!(fails("hard:"), "`hard:` is no simulated card; there are soft:");
+        assert_eq!(fails("hard:"), "`hard:` is no simulated card; there are soft: and rtl:");
         assert_eq!(fails("soft:?tags=4"), "`soft:` has no option `tags`; it has cycles");
     }
 }

@@ -39,6 +39,11 @@ pub const ALLOWANCES: &[Allowance] = &[
         reason: "a block is emitted with all of its sub-modules into one file",
     },
     Allowance {
+        code: "UNUSEDPARAM",
+        contains: "",
+        reason: "Corundum gives every application all of its parameters; none needs them all",
+    },
+    Allowance {
         code: "PINCONNECTEMPTY",
         contains: "",
         reason: "a block that does not need an output of a sub-module leaves it open",

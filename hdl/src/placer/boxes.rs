@@ -38,15 +38,15 @@ pub struct Boxes {
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
 
-    /// A new entry of the directory; fields as from `Planner`.
+    /// A new entry of the directory; fields as from `Directory`.
     pub list_write: Signal<In, Bit>,
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub list_index: Signal<In, Bits<8>>,
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub list_block: Signal<In, Bits<56>>,
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub list_place: Signal<In, Bits<13>>,
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub list_follows: Signal<In, Bit>,
 
     /// A window is closed.

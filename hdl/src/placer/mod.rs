@@ -5,10 +5,10 @@
 //! the gather and boxes to the reader.
 //!
 //! ```text
-//! beat -> Splitter -> Planner -> Translator -> FIFO -> placed
-//!                        |           | words
-//!                        | entries   v
-//!                        +-------> Boxes -> box
+//! beat -> Splitter -> Planner -> Directory -> FIFO -> Translator -> FIFO -> placed
+//!                                    |                   | words
+//!                                    | entries           v
+//!                                    +---------------> Boxes -> box
 //! ```
 //!
 //! Host memory is seen in aligned blocks of 256 B. A window's *directory* maps up to 112 blocks to
@@ -18,10 +18,10 @@
 //! **Throughput.** A beat a cycle, plus a cycle if fragments of it cross into the next block, plus
 //! a cycle for each block but the first that it needs and whose number its lane did not have just
 //! before (lanes with the same block count once). Boxes: 2 cycles a block, 2 for each further
-//! run. A change of window costs about 5 cycles.
+//! run. A change of window costs about 10 cycles.
 //!
-//! **Latency.** A beat is held until its window closes: it is of no use before. Then the first box
-//! comes after about 12 cycles.
+//! **Latency.** A beat is held until its window closes: it is of no use before. A lone request's
+//! box comes 32 cycles after its beat, 8 of which are the wait for another beat.
 //!
 //! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
 //! (2,048 placed beats), because a window that filled the buffer would never close: the gather
@@ -33,6 +33,7 @@
 //! The two placed beats of a beat whose fragments cross blocks may lie in different windows.
 
 mod boxes;
+mod directory;
 mod lane;
 mod planner;
 mod splitter;
@@ -42,12 +43,13 @@ mod translator;
 mod tests;
 
 pub use boxes::Boxes;
+pub use directory::Directory;
 pub use lane::Lane;
 pub use planner::Planner;
 pub use splitter::Splitter;
 pub use translator::Translator;
 
-use crate::primitive::Fifo;
+use crate::primitive::{Concat, Fifo, Pack};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -58,6 +60,9 @@ const ENTRIES: usize = 112;
 /// Bits that pass through: dest 10, slot 8, bytes 7, unit_end, message_start, message_end,
 /// request_end, dest_end, message_bytes 32, status 8, bad_dest 7.
 const FIELDS: usize = 77;
+/// Pieces on the way: offsets in their blocks 128, lengths 112, positions 96, fields, lanes used
+/// 16, end of beat.
+const PIECES: usize = 128 + 112 + 96 + FIELDS + LANES + 1;
 /// A placed beat: addresses in the window 240, lengths 112, positions 96, fields, window 2, end of
 /// beat, end of window.
 const PLACED: usize = 240 + 112 + 96 + FIELDS + 4;
@@ -172,10 +177,16 @@ pub struct Placer {
 
     splitter: Splitter,
     planner: Planner,
+    directory: Directory,
+    answer: Concat<PIECES, LANES, 13, 17, 476>,
+    /// With an answer: entry, entries of a closed window, pieces pass, window closes.
+    state: Signal<Local, Bits<17>>,
+    answers: Fifo<476, 4, 5>,
+    go: DFF<Bit>,
     translator: Translator,
     boxes: Boxes,
     buffer: Fifo<PLACED, 12, 13>,
-    rams: crate::primitive::Pack<LANES, 17, 272>,
+    rams: Pack<LANES, 17, 272>,
     /// Beats that the buffer can still take, less those on the way to it.
     room: DFF<Bits<13>>,
     /// Windows that are not free.
@@ -192,7 +203,7 @@ pub struct Placer {
 impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, room, windows, closing, counted);
+        dff_setup!(self, clock, go, room, windows, closing, counted);
 
         // Beats to pieces.
         self.splitter.clock.next = self.clock.val();
@@ -217,10 +228,10 @@ impl Logic for Placer {
         self.splitter.beat_chunk_start.next = self.beat_chunk_start.val();
         self.splitter.beat_chunk_blocks.next = self.beat_chunk_blocks.val();
 
-        // Pieces to answers.
+        // Pieces to questions.
         self.planner.clock.next = self.clock.val();
         self.planner.reset.next = self.reset.val();
-        self.planner.step.next = self.translator.step.val();
+        self.planner.go.next = self.go.q.val();
         self.planner.piece_valid.next = self.splitter.piece_valid.val();
         self.splitter.piece_ready.next = self.planner.piece_ready.val();
         self.planner.piece_used.next = self.splitter.piece_used.val();
@@ -243,32 +254,65 @@ impl Logic for Placer {
         self.counted.d.next = self.planner.closed.val();
         self.count_windows.next = self.counted.q.val();
 
+        // Questions to answers.
+        self.directory.clock.next = self.clock.val();
+        self.directory.reset.next = self.reset.val();
+        self.directory.ask.next = self.planner.ask.val();
+        self.directory.ask_probe.next = self.planner.ask_probe.val();
+        self.directory.ask_block.next = self.planner.ask_block.val();
+        self.directory.ask_lanes.next = self.planner.ask_lanes.val();
+        self.directory.pass.next = self.planner.pass.val();
+        self.directory.pass_pieces.next = self.planner.pass_pieces.val();
+        self.directory.ask_close.next = self.planner.closed.val();
+        self.planner.on_the_way.next = self.directory.on_the_way.val();
+        self.planner.answered.next = self.directory.answered.val();
+        self.planner.answered_hit.next = self.directory.answered_hit.val();
+        self.planner.answered_probe.next = self.directory.answered_probe.val();
+        self.planner.answered_lanes.next = self.directory.answered_lanes.val();
+
         // Answers to placed beats.
         self.translator.clock.next = self.clock.val();
         self.translator.reset.next = self.reset.val();
-        self.translator.answer_lanes.next = self.planner.answer_lanes.val();
-        self.translator.answer_entry.next = self.planner.answer_entry.val();
-        self.translator.answer_place.next = self.planner.answer_place.val();
-        self.translator.in_valid.next = self.planner.out_valid.val();
-        self.translator.in_used.next = self.planner.out_used.val();
-        self.translator.in_offset.next = self.planner.out_offset.val();
-        self.translator.in_len.next = self.planner.out_len.val();
-        self.translator.in_pos.next = self.planner.out_pos.val();
-        self.translator.in_fields.next = self.planner.out_fields.val();
-        self.translator.in_end.next = self.planner.out_end.val();
-        self.translator.in_close.next = self.planner.out_close.val();
-        self.translator.in_entries.next = self.planner.out_entries.val();
+        self.state.next = bit_cast::<17, 8>(self.directory.answer_entry.val())
+            | (bit_cast::<17, 7>(self.directory.out_entries.val()) << 8)
+            | (bit_cast::<17, 1>(self.directory.out_valid.val().into()) << 15)
+            | (bit_cast::<17, 1>(self.directory.out_close.val().into()) << 16);
+        self.answer.a.next = self.directory.out_pieces.val();
+        self.answer.b.next = self.directory.answer_lanes.val();
+        self.answer.c.next = self.directory.answer_place.val();
+        self.answer.d.next = self.state.val();
+        self.answers.clk.next = self.clock.val();
+        self.answers.rst.next = self.reset.val();
+        self.answers.in_valid.next = self.directory.answer_lanes.val().any()
+            || self.directory.out_valid.val()
+            || self.directory.out_close.val();
+        self.answers.in_data.next = self.answer.whole.val();
+        self.answers.out_ready.next = self.translator.step.val();
+        // Five are on the way before this is seen.
+        self.go.d.next = self.answers.free.val() > 6;
+        self.translator.in_pieces.next = self.answers.out_data.val().get_bits::<PIECES>(0);
+        self.translator.answer_lanes.next = 0.into();
+        self.translator.in_valid.next = false;
+        self.translator.in_close.next = false;
+        if self.answers.out_valid.val() {
+            self.translator.answer_lanes.next = self.answers.out_data.val().get_bits::<LANES>(430);
+            self.translator.in_valid.next = self.answers.out_data.val().get_bit(474);
+            self.translator.in_close.next = self.answers.out_data.val().get_bit(475);
+        }
+        self.translator.answer_place.next = self.answers.out_data.val().get_bits::<13>(446);
+        self.translator.answer_entry.next = self.answers.out_data.val().get_bits::<8>(459);
+        self.translator.in_entries.next = self.answers.out_data.val().get_bits::<7>(467);
 
         // Needed words to boxes.
         self.boxes.clock.next = self.clock.val();
         self.boxes.reset.next = self.reset.val();
         self.boxes.max_read.next = self.max_read.val();
         self.boxes.merge_threshold.next = self.merge_threshold.val();
-        self.boxes.list_write.next = self.planner.list_write.val();
-        self.boxes.list_index.next = self.planner.list_index.val();
-        self.boxes.list_block.next = self.planner.list_block.val();
-        self.boxes.list_place.next = self.planner.list_place.val();
-        self.boxes.list_follows.next = self.planner.list_follows.val();
+        self.boxes.list_write.next = self.directory.list_write.val();
+        self.boxes.list_index.next = self.directory.list_index.val();
+        self.boxes.list_block.next = self.directory.list_block.val();
+        self.boxes.list_place.next = self.directory.list_place.val();
+        self.boxes.list_follows.next = self.directory.list_follows.val();
         self.boxes.window_valid.next = self.translator.window_valid.val();
         self.translator.window_ready.next = self.boxes.window_ready.val();
         self.boxes.window.next = self.translator.window.val();
@@ -317,10 +361,10 @@ impl Logic for Placer {
 
         // Accounts.
         self.taken.next = self.buffer.out_valid.val() && self.placed_ready.val();
-        if self.planner.passed.val() && !self.taken.val() {
+        if self.planner.pass.val() && !self.taken.val() {
             self.room.d.next = self.room.q.val() - 1;
         }
-        if self.taken.val() && !self.planner.passed.val() {
+        if self.taken.val() && !self.planner.pass.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
         if self.planner.opened.val() && !self.window_free.val() {
@@ -338,6 +382,7 @@ impl Logic for Placer {
         }
 
         if self.reset.val() {
+            self.go.d.next = false;
             self.room.d.next = 4096.into();
             self.windows.d.next = 0.into();
             self.closing.d.next = 0.into();

@@ -1,12 +1,12 @@
 //! Gives every piece its address in the segmented memory and collects which words are needed.
 //!
 //! The lanes' collected words go to the window's word memory one entry per cycle, the words of
-//! all lanes that wait with the same entry at once. `step` falls when a lane that still waits is
-//! to take another block. The last placed beat is held back until it is known whether its window
+//! all lanes that wait with the same entry at once. What is offered is not taken while
+//! a lane that still waits is to take another block. The last placed beat is held back until it is known whether its window
 //! ends with it.
 
 use super::lane::Lane;
-use super::{FIELDS, LANES, PLACED};
+use super::{FIELDS, LANES, PIECES, PLACED};
 use crate::primitive::{Concat, Lutram, Pack, Select};
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
@@ -22,29 +22,19 @@ pub struct Translator {
     /// What is offered is taken at the end of this cycle.
     pub step: Signal<Out, Bit>,
 
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub answer_lanes: Signal<In, Bits<LANES>>,
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub answer_entry: Signal<In, Bits<8>>,
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub answer_place: Signal<In, Bits<13>>,
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub in_valid: Signal<In, Bit>,
-    /// As from `Planner`.
-    pub in_used: Signal<In, Bits<LANES>>,
-    /// As from `Planner`.
-    pub in_offset: Signal<In, Bits<128>>,
-    /// As from `Planner`.
-    pub in_len: Signal<In, Bits<112>>,
-    /// As from `Planner`.
-    pub in_pos: Signal<In, Bits<96>>,
-    /// As from `Planner`.
-    pub in_fields: Signal<In, Bits<FIELDS>>,
-    /// As from `Planner`.
-    pub in_end: Signal<In, Bit>,
-    /// As from `Planner`.
+    /// As from `Directory`.
+    pub in_pieces: Signal<In, Bits<PIECES>>,
+    /// As from `Directory`.
     pub in_close: Signal<In, Bit>,
-    /// As from `Planner`.
+    /// As from `Directory`.
     pub in_entries: Signal<In, Bits<7>>,
 
     /// A placed beat, to be stored without condition.
@@ -79,6 +69,10 @@ pub struct Translator {
     // The entry to flush.
     pick_entry: Select<LANES, 8>,
     shares: Pack<LANES, 1, LANES>,
+    // Lanes that wait or have one below that waits within 1, 3, 7 lanes.
+    some_below: Signal<Local, Bits<LANES>>,
+    more_below: Signal<Local, Bits<LANES>>,
+    most_below: Signal<Local, Bits<LANES>>,
     first: Signal<Local, Bits<LANES>>,
     flush: DFF<Bit>,
     flush_entry: DFF<Bits<8>>,
@@ -120,12 +114,7 @@ impl Default for Translator {
             answer_entry: Signal::default(),
             answer_place: Signal::default(),
             in_valid: Signal::default(),
-            in_used: Signal::default(),
-            in_offset: Signal::default(),
-            in_len: Signal::default(),
-            in_pos: Signal::default(),
-            in_fields: Signal::default(),
-            in_end: Signal::default(),
+            in_pieces: Signal::default(),
             in_close: Signal::default(),
             in_entries: Signal::default(),
             placed_valid: Signal::default(),
@@ -145,6 +134,9 @@ impl Default for Translator {
             go: Signal::default(),
             pick_entry: Select::default(),
             shares: Pack::default(),
+            some_below: Signal::default(),
+            more_below: Signal::default(),
+            most_below: Signal::default(),
             first: Signal::default(),
             flush: DFF::default(),
             flush_entry: DFF::default(),
@@ -192,7 +184,11 @@ impl Logic for Translator {
         self.step.next = self.go.val();
         self.close.next = self.in_close.val() && self.go.val();
 
-        self.first.next = self.waiting.whole.val() & (!self.waiting.whole.val() + 1);
+        self.some_below.next = self.waiting.whole.val() | (self.waiting.whole.val() << 1);
+        self.more_below.next = self.some_below.val() | (self.some_below.val() << 2);
+        self.most_below.next = self.more_below.val() | (self.more_below.val() << 4);
+        self.first.next = self.waiting.whole.val()
+            & !((self.most_below.val() | (self.most_below.val() << 8)) << 1);
         for i in 0..16 {
             self.lanes[i].clock.next = self.clock.val();
             self.lanes[i].reset.next = self.reset.val();
@@ -200,11 +196,11 @@ impl Logic for Translator {
             self.lanes[i].load.next = self.answer_lanes.val().get_bit(i);
             self.lanes[i].entry.next = self.answer_entry.val();
             self.lanes[i].place.next = self.answer_place.val();
-            self.lanes[i].piece.next = self.in_valid.val() && self.in_used.val().get_bit(i);
-            self.lanes[i].offset.next = self.in_offset.val().get_bits::<8>(i * 8);
-            self.lanes[i].len.next = self.in_len.val().get_bits::<7>(i * 7);
+            self.lanes[i].piece.next = self.in_valid.val() && self.in_pieces.val().get_bit(i + 413);
+            self.lanes[i].offset.next = self.in_pieces.val().get_bits::<8>(i * 8);
+            self.lanes[i].len.next = self.in_pieces.val().get_bits::<7>(i * 7 + 128);
             self.lanes[i].close.next = self.in_close.val();
-            self.lanes[i].taken.next = self.first.val().any() && self.shares.whole.val().get_bit(i);
+            self.lanes[i].taken.next = self.shares.whole.val().get_bit(i);
             self.waiting.parts[i].next = self.lanes[i].waiting.val().into();
             self.rams.parts[i].next = self.lanes[i].ram.val();
         }
@@ -303,10 +299,10 @@ impl Logic for Translator {
         if self.in_valid.val() && self.go.val() {
             self.held.d.next = true;
             self.held_ram.d.next = self.rams.whole.val();
-            self.held_len.d.next = self.in_len.val();
-            self.held_pos.d.next = self.in_pos.val();
-            self.held_fields.d.next = self.in_fields.val();
-            self.held_end.d.next = self.in_end.val();
+            self.held_len.d.next = self.in_pieces.val().get_bits::<112>(128);
+            self.held_pos.d.next = self.in_pieces.val().get_bits::<96>(240);
+            self.held_fields.d.next = self.in_pieces.val().get_bits::<FIELDS>(336);
+            self.held_end.d.next = self.in_pieces.val().get_bit(429);
         }
 
         if self.reset.val() {

@@ -21,6 +21,7 @@ use drdma_verilated::{Library, Model, Options, PortHandle, Source};
 use crate::{
     pcie::{self, engine::Engine},
     soft::host::Host,
+    uri::OpenError,
     wire::Network,
 };
 use axil::Axil;
@@ -49,6 +50,31 @@ impl Default for Config {
             trace: None,
             cycles_per_progress: CYCLES_PER_PROGRESS,
         }
+    }
+}
+
+impl Config {
+    /// Refuses values that no PCIe link has.
+    ///
+    /// # Errors
+    /// The first option whose value is wrong.
+    pub fn check(&self) -> Result<(), OpenError> {
+        let wrong = |option: &str, value: String, reason: &str| {
+            Err(OpenError::Value { option: option.into(), value, reason: reason.into() })
+        };
+        let pcie = &self.pcie;
+        for (option, value) in [("mrrs", pcie.max_read_request), ("mps", pcie.max_payload)] {
+            if !value.is_power_of_two() || !(128..=4096).contains(&value) {
+                return wrong(option, value.to_string(), "must be a power of two, 128 to 4096");
+            }
+        }
+        if !(1..=1024).contains(&pcie.tags) {
+            return wrong("pcie_tags", pcie.tags.to_string(), "must be 1 to 1024");
+        }
+        if !(0.0..1.0).contains(&pcie.stall) {
+            return wrong("stall", pcie.stall.to_string(), "must be at least 0 and below 1");
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,365 @@
+//! The window's directory: which block has which entry and which place.
+//!
+//! ```text
+//! question -> query -> search -> answer
+//! ```
+//!
+//! One question per cycle; the answer comes 3 cycles later, together with the pieces that passed
+//! with the question. *Search* finds the block among those of the window, or gives it the next
+//! entry and the next place. Nothing here ever waits. Must not be asked for a new entry when it is
+//! full.
+
+use super::{ENTRIES, LANES, PIECES};
+use crate::primitive::{Cam, Lutram, Pack};
+use array_init::array_init;
+use num_bigint::BigUint;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Questions in, answers out; see the module.
+#[derive(LogicBlock)]
+pub struct Directory {
+    /// Clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+
+    /// A block is asked for.
+    pub ask: Signal<In, Bit>,
+    /// It must not get a new entry.
+    pub ask_probe: Signal<In, Bit>,
+    /// The block.
+    pub ask_block: Signal<In, Bits<56>>,
+    /// The lanes that need it.
+    pub ask_lanes: Signal<In, Bits<LANES>>,
+    /// Pieces pass, with their last question if they have one.
+    pub pass: Signal<In, Bit>,
+    /// The pieces.
+    pub pass_pieces: Signal<In, Bits<PIECES>>,
+    /// The window ends before anything that follows.
+    pub ask_close: Signal<In, Bit>,
+
+    /// Questions are on the way.
+    pub on_the_way: Signal<Out, Bit>,
+    /// A question was answered,
+    pub answered: Signal<Out, Bit>,
+    /// and the block was there;
+    pub answered_hit: Signal<Out, Bit>,
+    /// it was a probe,
+    pub answered_probe: Signal<Out, Bit>,
+    /// for these lanes.
+    pub answered_lanes: Signal<Out, Bits<LANES>>,
+
+    /// Lanes that take the answer.
+    pub answer_lanes: Signal<Out, Bits<LANES>>,
+    /// The entry, under the parity of the window.
+    pub answer_entry: Signal<Out, Bits<8>>,
+    /// Its place in words.
+    pub answer_place: Signal<Out, Bits<13>>,
+    /// Pieces pass.
+    pub out_valid: Signal<Out, Bit>,
+    /// The pieces.
+    pub out_pieces: Signal<Out, Bits<PIECES>>,
+    /// The window ends before anything that follows.
+    pub out_close: Signal<Out, Bit>,
+    /// With `out_close`: how many entries it has.
+    pub out_entries: Signal<Out, Bits<7>>,
+
+    /// A new entry.
+    pub list_write: Signal<Out, Bit>,
+    /// Its number, under the parity of the window.
+    pub list_index: Signal<Out, Bits<8>>,
+    /// Its block.
+    pub list_block: Signal<Out, Bits<56>>,
+    /// Its place in words.
+    pub list_place: Signal<Out, Bits<13>>,
+    /// It is the successor of the entry before, in host memory and in the window.
+    pub list_follows: Signal<Out, Bit>,
+
+    // Query.
+    query: DFF<Bit>,
+    query_probe: DFF<Bit>,
+    query_block: DFF<Bits<56>>,
+    query_lanes: DFF<Bits<LANES>>,
+    query_beat: DFF<Bit>,
+    query_pieces: DFF<Bits<PIECES>>,
+    query_close: DFF<Bit>,
+
+    // Search.
+    tags: Cam<ENTRIES, 56, 7>,
+    search: DFF<Bit>,
+    search_probe: DFF<Bit>,
+    search_block: DFF<Bits<56>>,
+    search_successor: DFF<Bits<56>>,
+    search_lanes: DFF<Bits<LANES>>,
+    search_beat: DFF<Bit>,
+    search_pieces: DFF<Bits<PIECES>>,
+    search_close: DFF<Bit>,
+    /// The question asks for the block of the one just ahead of it.
+    repeats: DFF<Bit>,
+    /// It asks for the successor of that block.
+    follows_ahead: DFF<Bit>,
+    /// It asks for the successor of the block that was placed last when it was a query.
+    follows_last: DFF<Bit>,
+    /// The question ahead got a new entry.
+    ahead_new: DFF<Bit>,
+    entries: DFF<Bits<7>>,
+    last_valid: DFF<Bit>,
+    last_successor: DFF<Bits<56>>,
+    /// The place of a successor, and of any other block.
+    near: DFF<Bits<13>>,
+    far: DFF<Bits<13>>,
+    parity: DFF<Bit>,
+    /// For each bit of an entry's number, the entries that have it.
+    numbers: [Constant<Bits<ENTRIES>>; 7],
+    numbered: Pack<7, 1, 7>,
+    found: Signal<Local, Bit>,
+    hit: Signal<Local, Bit>,
+    create: Signal<Local, Bit>,
+    follows: Signal<Local, Bit>,
+    place: Signal<Local, Bits<13>>,
+    index: Signal<Local, Bits<7>>,
+
+    // Answer.
+    places: Lutram<13, 7, 1>,
+    answer: DFF<Bit>,
+    answer_hit: DFF<Bit>,
+    answer_probe: DFF<Bit>,
+    answer_group: DFF<Bits<LANES>>,
+    answer_index: DFF<Bits<7>>,
+    answer_parity: DFF<Bit>,
+    beat: DFF<Bit>,
+    pieces: DFF<Bits<PIECES>>,
+    close: DFF<Bit>,
+    close_entries: DFF<Bits<7>>,
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        let number = |i: usize| {
+            let has = (0..ENTRIES).filter(|entry| entry >> i & 1 == 1);
+            has.fold(BigUint::ZERO, |mask, entry| mask | BigUint::from(1_u32) << entry)
+        };
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            ask: Signal::default(),
+            ask_probe: Signal::default(),
+            ask_block: Signal::default(),
+            ask_lanes: Signal::default(),
+            pass: Signal::default(),
+            pass_pieces: Signal::default(),
+            ask_close: Signal::default(),
+            on_the_way: Signal::default(),
+            answered: Signal::default(),
+            answered_hit: Signal::default(),
+            answered_probe: Signal::default(),
+            answered_lanes: Signal::default(),
+            answer_lanes: Signal::default(),
+            answer_entry: Signal::default(),
+            answer_place: Signal::default(),
+            out_valid: Signal::default(),
+            out_pieces: Signal::default(),
+            out_close: Signal::default(),
+            out_entries: Signal::default(),
+            list_write: Signal::default(),
+            list_index: Signal::default(),
+            list_block: Signal::default(),
+            list_place: Signal::default(),
+            list_follows: Signal::default(),
+            query: DFF::default(),
+            query_probe: DFF::default(),
+            query_block: DFF::default(),
+            query_lanes: DFF::default(),
+            query_beat: DFF::default(),
+            query_pieces: DFF::default(),
+            query_close: DFF::default(),
+            tags: Cam::default(),
+            search: DFF::default(),
+            search_probe: DFF::default(),
+            search_block: DFF::default(),
+            search_successor: DFF::default(),
+            search_lanes: DFF::default(),
+            search_beat: DFF::default(),
+            search_pieces: DFF::default(),
+            search_close: DFF::default(),
+            repeats: DFF::default(),
+            follows_ahead: DFF::default(),
+            follows_last: DFF::default(),
+            ahead_new: DFF::default(),
+            entries: DFF::default(),
+            last_valid: DFF::default(),
+            last_successor: DFF::default(),
+            near: DFF::default(),
+            far: DFF::default(),
+            parity: DFF::default(),
+            numbers: array_init(|i| Constant::new(number(i).into())),
+            numbered: Pack::default(),
+            found: Signal::default(),
+            hit: Signal::default(),
+            create: Signal::default(),
+            follows: Signal::default(),
+            place: Signal::default(),
+            index: Signal::default(),
+            places: Lutram::default(),
+            answer: DFF::default(),
+            answer_hit: DFF::default(),
+            answer_probe: DFF::default(),
+            answer_group: DFF::default(),
+            answer_index: DFF::default(),
+            answer_parity: DFF::default(),
+            beat: DFF::default(),
+            pieces: DFF::default(),
+            close: DFF::default(),
+            close_entries: DFF::default(),
+        }
+    }
+}
+
+impl Logic for Directory {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clock, query, query_probe, query_block, query_lanes, query_beat);
+        dff_setup!(self, clock, query_pieces, query_close, search, search_probe, search_block);
+        dff_setup!(
+            self,
+            clock,
+            search_successor,
+            search_lanes,
+            search_beat,
+            search_pieces,
+            search_close
+        );
+        dff_setup!(self, clock, repeats, follows_ahead, follows_last, ahead_new, entries);
+        dff_setup!(self, clock, last_valid, last_successor, near, far, parity);
+        dff_setup!(self, clock, answer, answer_hit, answer_probe, answer_group, answer_index);
+        dff_setup!(self, clock, answer_parity, beat, pieces, close, close_entries);
+
+        // Query.
+        self.tags.clk.next = self.clock.val();
+        self.tags.enable.next = self.query.q.val();
+        self.tags.key.next = self.query_block.q.val();
+        self.query.d.next = self.ask.val();
+        self.query_probe.d.next = self.ask_probe.val();
+        self.query_block.d.next = self.ask_block.val();
+        self.query_lanes.d.next = self.ask_lanes.val();
+        self.query_beat.d.next = self.pass.val();
+        self.query_pieces.d.next = self.pass_pieces.val();
+        self.query_close.d.next = self.ask_close.val();
+
+        self.search.d.next = self.query.q.val();
+        self.search_probe.d.next = self.query_probe.q.val();
+        self.search_block.d.next = self.query_block.q.val();
+        self.search_successor.d.next = self.query_block.q.val() + 1;
+        self.search_lanes.d.next = self.query_lanes.q.val();
+        self.search_beat.d.next = self.query_beat.q.val();
+        self.search_pieces.d.next = self.query_pieces.q.val();
+        self.search_close.d.next = self.query_close.q.val();
+        self.repeats.d.next =
+            self.search.q.val() && (self.query_block.q.val() == self.search_block.q.val());
+        self.follows_ahead.d.next =
+            self.search.q.val() && (self.query_block.q.val() == self.search_successor.q.val());
+        self.follows_last.d.next =
+            self.last_valid.q.val() && (self.query_block.q.val() == self.last_successor.q.val());
+
+        // Search: found, or a new entry.
+        self.found.next = self.tags.found.val().any();
+        for i in 0..7 {
+            self.numbered.parts[i].next =
+                (self.tags.found.val() & self.numbers[i].val()).any().into();
+        }
+        self.hit.next = self.found.val() || self.repeats.q.val();
+        self.create.next = self.search.q.val() && !self.hit.val() && !self.search_probe.q.val();
+        self.follows.next = self.follows_last.q.val();
+        if self.ahead_new.q.val() {
+            self.follows.next = self.follows_ahead.q.val();
+        }
+        self.place.next = self.far.q.val();
+        if self.follows.val() {
+            self.place.next = self.near.q.val();
+        }
+        self.index.next = self.entries.q.val();
+        if self.found.val() {
+            self.index.next = self.numbered.whole.val();
+        } else if self.repeats.q.val() {
+            self.index.next = self.answer_index.q.val();
+        }
+        self.tags.write_enable.next = self.create.val();
+        self.tags.write_index.next = self.entries.q.val();
+        self.tags.write_key.next = self.search_block.q.val();
+        self.tags.clear.next = self.reset.val() || self.search_close.q.val();
+        self.places.clk.next = self.clock.val();
+        self.places.write_enable.next = self.create.val();
+        self.places.write_address.next = self.entries.q.val();
+        self.places.write_data.next = self.place.val();
+        self.list_write.next = self.create.val();
+        self.list_index.next = (bit_cast::<8, 1>(self.parity.q.val().into()) << 7)
+            | bit_cast::<8, 7>(self.entries.q.val());
+        self.list_block.next = self.search_block.q.val();
+        self.list_place.next = self.place.val();
+        self.list_follows.next = self.follows.val();
+        self.ahead_new.d.next = self.create.val();
+        if self.create.val() {
+            self.entries.d.next = self.entries.q.val() + 1;
+            self.last_valid.d.next = true;
+            self.last_successor.d.next = self.search_successor.q.val();
+            self.near.d.next = self.place.val() + 64;
+            self.far.d.next = self.place.val() + 73;
+        }
+        if self.search_close.q.val() {
+            self.entries.d.next = 0.into();
+            self.last_valid.d.next = false;
+            self.near.d.next = 0.into();
+            self.far.d.next = 0.into();
+            self.parity.d.next = !self.parity.q.val();
+        }
+
+        self.answer.d.next = self.search.q.val();
+        self.answer_hit.d.next = self.hit.val();
+        self.answer_probe.d.next = self.search_probe.q.val();
+        self.answer_group.d.next = self.search_lanes.q.val();
+        self.answer_index.d.next = self.index.val();
+        self.answer_parity.d.next = self.parity.q.val();
+        self.beat.d.next = self.search_beat.q.val();
+        self.pieces.d.next = self.search_pieces.q.val();
+        self.close.d.next = self.search_close.q.val();
+        self.close_entries.d.next = self.entries.q.val();
+
+        // Answer.
+        self.on_the_way.next = self.query.q.val() || self.search.q.val() || self.answer.q.val();
+        self.answered.next = self.answer.q.val();
+        self.answered_hit.next = self.answer_hit.q.val();
+        self.answered_probe.next = self.answer_probe.q.val();
+        self.answered_lanes.next = self.answer_group.q.val();
+        self.places.read_address[0].next = self.answer_index.q.val();
+        self.answer_place.next = self.places.read_data[0].val();
+        self.answer_entry.next = (bit_cast::<8, 1>(self.answer_parity.q.val().into()) << 7)
+            | bit_cast::<8, 7>(self.answer_index.q.val());
+        self.answer_lanes.next = 0.into();
+        if self.answer.q.val() && (self.answer_hit.q.val() || !self.answer_probe.q.val()) {
+            self.answer_lanes.next = self.answer_group.q.val();
+        }
+        self.out_valid.next = self.beat.q.val();
+        self.out_pieces.next = self.pieces.q.val();
+        self.out_close.next = self.close.q.val();
+        self.out_entries.next = self.close_entries.q.val();
+
+        if self.reset.val() {
+            self.query.d.next = false;
+            self.query_beat.d.next = false;
+            self.query_close.d.next = false;
+            self.search.d.next = false;
+            self.search_beat.d.next = false;
+            self.search_close.d.next = false;
+            self.ahead_new.d.next = false;
+            self.entries.d.next = 0.into();
+            self.last_valid.d.next = false;
+            self.near.d.next = 0.into();
+            self.far.d.next = 0.into();
+            self.parity.d.next = false;
+            self.answer.d.next = false;
+            self.beat.d.next = false;
+            self.close.d.next = false;
+        }
+    }
+}
