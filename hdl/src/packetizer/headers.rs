@@ -117,6 +117,7 @@ pub struct Headers {
     b_extra: DFF<Bits<13>>,
     b_padded: DFF<Bits<13>>,
     b_addresses: DFF<Bits<20>>,
+    own_sum: DFF<Bits<20>>,
     extra: Signal<Local, Bits<13>>,
     rounded: Signal<Local, Bits<13>>,
     destination: Signal<Local, Bits<32>>,
@@ -240,6 +241,7 @@ impl Default for Headers {
             b_extra: DFF::default(),
             b_padded: DFF::default(),
             b_addresses: DFF::default(),
+            own_sum: DFF::default(),
             extra: Signal::default(),
             rounded: Signal::default(),
             destination: Signal::default(),
@@ -305,7 +307,7 @@ impl Logic for Headers {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, a_valid, a_packet, b_valid, b_packet, b_entry, b_extra, b_padded, b_addresses, c_valid, c_packet, c_entry, c_header, c_length, c_sum, d_valid, d_packet, d_entry, d_header, d_length, d_sum, e_valid, e_packet, e_entry, e_header, e_length, e_sum, e_end, e_frame, f_valid, f_header, f_frame);
+        dff_setup!(self, clk, a_valid, a_packet, b_valid, b_packet, b_entry, b_extra, b_padded, b_addresses, own_sum, c_valid, c_packet, c_entry, c_header, c_length, c_sum, d_valid, d_packet, d_entry, d_header, d_length, d_sum, e_valid, e_packet, e_entry, e_header, e_length, e_sum, e_end, e_frame, f_valid, f_header, f_frame);
         self.entries.clk.next = self.clk.val();
 
         // The host's words of the queue pairs.
@@ -375,7 +377,8 @@ impl Logic for Headers {
         self.destination.next = self.entries.read_data.val().get_bits::<32>(64);
         self.b_addresses.d.next = bit_cast::<20, 16>(self.destination.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.destination.val().get_bits::<16>(16))
-            + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(0))
+            + self.own_sum.q.val();
+        self.own_sum.d.next = bit_cast::<20, 16>(self.ip.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16));
 
         // Stage c: the header's length, and that of the IP packet.

@@ -6,7 +6,7 @@
 //!
 //! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
 //! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
-//! stops once it has started; its first beat follows the packet after 27 cycles. May stall at any
+//! stops once it has started; its first beat follows the packet after 25 cycles. May stall at any
 //! time. A page is given back with its last read.
 //!
 //! Stages: [`headers`] (6 cycles) and two FIFOs; `issue` walks the beats of a frame and reads

@@ -1,7 +1,7 @@
 //! Every byte of every frame against plain Rust.
 
 use super::*;
-use crate::segmenter::tests::{Chances, Item, Packet, Traffic};
+use crate::segmenter::tests::{Chances, Item, Packet, Traffic, stream};
 use crate::testing;
 use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{
@@ -16,6 +16,8 @@ use std::rc::Rc;
 
 mod pair;
 
+/// Cycles from a beat to the first beat of the frame that it completes.
+const LATENCY: u64 = 32;
 const MAC: u64 = 0x02de_adbe_ef01;
 const IP: u32 = 0x0aff_fe01;
 
@@ -388,9 +390,10 @@ fn a_frame_has_no_bubble() {
 }
 
 /// Segmenter and packetizer: payload in, frames out.
-fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances: Chances) {
+///
+/// Gives the cycles from the first part taken to the last beat sent.
+fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), traffic: &Traffic) -> u64 {
     let mut random = Random::new(seed);
-    let traffic = Traffic::random(&mut random, requests, chances);
     let queue_pairs = queue_pairs(&mut random, &traffic.transports);
     let (mut expected, mut sent_items) = (Vec::new(), Vec::new());
     for item in traffic.reference().items {
@@ -404,7 +407,7 @@ fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, cha
     let cfg = bench.driver("cfg");
     configure(&mut bench, cfg, &queue_pairs);
     let (tx, sent) = (bench.monitor("tx"), bench.monitor("sent"));
-    traffic.start(&mut bench, 0.1);
+    let payload = traffic.start(&mut bench, 0.0);
     bench.stall(stalls);
     let beats: usize = expected.iter().map(|frame: &Vec<u8>| frame.len().div_ceil(64)).sum();
     bench.run_until_received(tx, beats);
@@ -428,6 +431,7 @@ fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, cha
         })
         .collect();
     assert_eq!(got, sent_items);
+    bench.received_at(tx).last().unwrap() - bench.sent_at(payload)[0] + 1
 }
 
 #[test]
@@ -435,6 +439,26 @@ fn payload_becomes_frames_under_stalls() {
     let library = pair::library();
     let chances = Chances { dests: 8, error: 0.1, status: 0.1, qp_error: 0.1 };
     for (seed, stalls) in (1..).zip(STALLS) {
-        run_pair(&library, seed, stalls, 30, chances);
+        let traffic = Traffic::random(&mut Random::new(seed), 30, chances);
+        run_pair(&library, seed, stalls, &traffic);
     }
+}
+
+#[test]
+fn payload_leaves_at_the_speed_of_the_wire() {
+    let library = pair::library();
+    // Full packets: 66 beats for one with a RETH, 65 for the others.
+    let traffic = stream(10, 10 * 4096, 64, 12);
+    let cycles = run_pair(&library, 1, (0.0, 0.0), &traffic);
+    assert!(cycles <= 100 * 65 + 10 + 64 + LATENCY, "{cycles} cycles for 100 full packets");
+    // Rows of 20 bytes, each a message.
+    let traffic = stream(1000, 20, 20, 12);
+    let cycles = run_pair(&library, 2, (0.0, 0.0), &traffic);
+    assert!(cycles <= 1000 * 2 + LATENCY, "{cycles} cycles for 1000 small packets");
+}
+
+#[test]
+fn a_small_packet_is_through_after_its_latency() {
+    let cycles = run_pair(&pair::library(), 3, (0.0, 0.0), &stream(1, 20, 20, 12));
+    assert_eq!(cycles, LATENCY + 2);
 }

@@ -8,8 +8,8 @@
 //!
 //! Contract: one part a cycle, also at packet cuts and between destinations; a packet is given
 //! out at the earliest 7 cycles after the beat that completes it, one every 2 cycles. May stall
-//! at any time: parts wait while fewer than 8 pages or 8 places for events are free. After a
-//! request with a status, one more cycle for each destination whose message was not finished.
+//! at any time: parts wait while fewer than 8 pages or 8 places for events are free. The end of a
+//! request with a status takes 2 cycles more, and 2 for each message that was not finished.
 //!
 //! Stages: the *collector* (here) keeps {open, page, fill} of each destination, with a loop of one
 //! cycle; [`pages`] moves bytes to their place and keeps them; [`issuer`] turns what the collector
@@ -242,6 +242,9 @@ pub struct Segmenter {
     // A request with a status may leave messages open.
     draining: DFF<Bit>,
     open_dest: FirstSet<64, 6>,
+    left_any: DFF<Bit>,
+    left_dest: DFF<Bits<6>>,
+    left_known: DFF<Bit>,
 }
 
 impl Default for Segmenter {
@@ -367,6 +370,9 @@ impl Default for Segmenter {
             issuer: Issuer::default(),
             draining: DFF::default(),
             open_dest: FirstSet::default(),
+            left_any: DFF::default(),
+            left_dest: DFF::default(),
+            left_known: DFF::default(),
             pool: Fifo::new(RamStyle::Distributed),
             one: Constant::new(1.into()),
         }
@@ -377,7 +383,7 @@ impl Logic for Segmenter {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, filled, go, valid, data, mask, part_end, error, dest, slot, bytes, message_start, message_end, start_bytes, request_end, dest_end, status, bad_dest, open, page, fill, message_bytes, open_dests, split, split_page, draining);
+        dff_setup!(self, clk, filled, go, valid, data, mask, part_end, error, dest, slot, bytes, message_start, message_end, start_bytes, request_end, dest_end, status, bad_dest, open, page, fill, message_bytes, open_dests, split, split_page, draining, left_any, left_dest, left_known);
         self.pool.clk.next = self.clk.val();
         self.pool.rst.next = self.rst.val();
         self.mtus.clk.next = self.clk.val();
@@ -473,7 +479,7 @@ impl Logic for Segmenter {
         self.drop.next = false;
         self.event_error.next = self.current.val() && self.error.q.val();
         self.event_dest_end.next =
-            self.current.val() && self.part_end.q.val() && self.dest_end.q.val();
+            self.valid.q.val() && self.part_end.q.val() && self.dest_end.q.val();
         self.event_request_end.next = self.valid.q.val() && self.request_end.q.val();
 
         // Messages that a request with a status left open go first.
@@ -482,15 +488,20 @@ impl Logic for Segmenter {
         self.open_pages.write_enable.next = self.current.val();
         self.open_pages.write_address.next = self.dest.q.val().get_bits::<6>(0);
         self.open_pages.write_data.next = self.next_page.val();
-        self.open_pages.read_address[0].next = self.open_dest.index.val();
-        if self.draining.q.val() && self.event_request_end.val() {
-            if self.open_dest.any.val() {
-                self.event_request_end.next = false;
+        self.open_pages.read_address[0].next = self.left_dest.q.val();
+        self.left_any.d.next = self.open_dest.any.val();
+        self.left_dest.d.next = self.open_dest.index.val();
+        self.left_known.d.next = !self.accept.val();
+        if self.draining.q.val() && self.event_request_end.val() && (!self.left_known.q.val() || self.left_any.q.val()) {
+            self.event_dest_end.next = false;
+            self.event_request_end.next = false;
+            if self.left_known.q.val() {
                 self.drop.next = true;
                 self.last_valid.next = true;
                 self.last_page.next = self.open_pages.read_data[0].val();
                 if self.events.in_ready.val() {
-                    self.open_dests.d.next = self.open_dests.q.val().replace_bit(self.open_dest.index.val().index(), false);
+                    self.left_known.d.next = false;
+                    self.open_dests.d.next = self.open_dests.q.val().replace_bit(self.left_dest.q.val().index(), false);
                 }
             }
         }

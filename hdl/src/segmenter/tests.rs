@@ -13,6 +13,9 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
+/// Cycles from a beat to the packet that it completes.
+const LATENCY: u64 = 7;
+
 /// A destination of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Dest {
@@ -83,6 +86,8 @@ pub(crate) struct Reference {
     failed: bool,
     total: u64,
     pub items: Vec<Item>,
+    /// Queue pairs that are put in the error state.
+    pub failing: Vec<usize>,
 }
 
 impl Reference {
@@ -96,6 +101,7 @@ impl Reference {
             failed: false,
             total: 0,
             items: Vec::new(),
+            failing: Vec::new(),
         }
     }
 
@@ -140,6 +146,9 @@ impl Reference {
 
     pub fn take(&mut self, beat: &Whole) {
         if beat.request_end {
+            if beat.dest_end && beat.status != 0 {
+                self.failing.push(self.dests[&beat.dest].qp);
+            }
             let failure = match beat.status {
                 0 => self.failure.map_or((0, 0), |(status, dest)| (status as u64, dest)),
                 status => (status, beat.bad_dest),
@@ -153,6 +162,7 @@ impl Reference {
         }
         let dest = self.dests[&beat.dest].clone();
         if beat.error {
+            self.failing.push(dest.qp);
             self.failure.get_or_insert((Status::LocalProtectionError, dest.index));
             self.failed = true;
         }
@@ -297,6 +307,11 @@ impl Traffic {
                 mixed.truncate(random.below(mixed.len() as u64 + 1) as usize);
                 end.status = Status::LocalProtectionError as u64;
                 end.bad_dest = random.below(64);
+                if count > 0 && random.chance(0.3) {
+                    // The destination that failed before anything was sent.
+                    end.dest = dests[dests.len() - 1].number;
+                    end.dest_end = true;
+                }
             }
             beats.extend(mixed);
             beats.push(end);
@@ -401,6 +416,74 @@ struct Reader {
     payloads: Vec<Vec<u8>>,
 }
 
+/// Messages of one length to one RC destination of MTU 2^`log_mtu`, in beats of `beat` bytes.
+pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) -> Traffic {
+    let mut random = Random::new(1);
+    let dest = Dest {
+        number: 7,
+        index: 0,
+        qp: 3,
+        opcode: Opcode::WriteImm,
+        imm: 1,
+        remote_addr: 0x1000,
+        rkey: 5,
+        transport: Transport::Rc,
+        log_mtu,
+    };
+    let mut beats = Vec::new();
+    for _ in 0..messages {
+        let first = beats.len();
+        for start in (0..length).step_by(beat) {
+            let bytes = random.bytes(beat.min(length - start));
+            beats.push(Whole { dest: 7, bytes, ..Whole::default() });
+        }
+        beats[first].message_start = true;
+        beats[first].message_bytes = length as u32;
+        beats.last_mut().expect("a message has bytes").message_end = true;
+    }
+    beats.last_mut().expect("there are messages").dest_end = true;
+    beats.push(Whole { request_end: true, ..Whole::default() });
+    Traffic {
+        transports: vec![Transport::Rc; 256],
+        psns: vec![0; 256],
+        qp_error: vec![false; 256],
+        dests: vec![dest],
+        beats,
+    }
+}
+
+/// Runs a [`stream`]; gives the cycles in which parts were taken and items came.
+fn timed(traffic: &Traffic) -> (Vec<u64>, Vec<u64>) {
+    let mut bench = Bench::new(library().instance(1), 1);
+    let reader = attach(&mut bench);
+    let packet = bench.monitor("packet");
+    let payload = traffic.start(&mut bench, 0.0);
+    let expected = traffic.reference().items;
+    bench.run_until_received(packet, expected.len());
+    bench.run(100);
+    let got = items(&bench.take(packet), &reader.borrow().payloads);
+    compare(&got, &expected);
+    (bench.sent_at(payload).to_vec(), bench.received_at(packet).to_vec())
+}
+
+#[test]
+fn a_beat_is_taken_every_cycle_through_packet_cuts() {
+    for (length, beat, log_mtu) in [(10_000, 60, 12), (5_000, 64, 8), (4_096, 63, 10)] {
+        let traffic = stream(20, length, beat, log_mtu);
+        let (taken, _) = timed(&traffic);
+        let cycles = taken.last().unwrap() - taken[0] + 1;
+        assert_eq!(cycles, traffic.beats.len() as u64, "beats of {beat} bytes, MTU 2^{log_mtu}");
+    }
+}
+
+#[test]
+fn small_messages_take_two_cycles_each() {
+    let (taken, came) = timed(&stream(400, 20, 20, 10));
+    assert_eq!(came[0] - taken[0], LATENCY, "latency");
+    let cycles = came[399] - came[0];
+    assert_eq!(cycles, 2 * 399);
+}
+
 fn library() -> Library {
     testing::library_with_unused("segmenter", &["cfg_index", "cfg_data"], Segmenter::default)
 }
@@ -500,14 +583,14 @@ pub(crate) fn compare(got: &[Item], expected: &[Item]) {
 fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances: Chances) {
     let mut random = Random::new(seed);
     let traffic = Traffic::random(&mut random, requests, chances);
-    let expected = traffic.reference().items;
+    let Reference { items: expected, failing, .. } = traffic.reference();
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(4_000_000);
     let released = Rc::new(RefCell::new(0));
     let count = Rc::clone(&released);
     bench.observe(move |model, _| *count.borrow_mut() += model.get("release_valid"));
     let reader = attach(&mut bench);
-    let packet = bench.monitor("packet");
+    let (packet, errors) = (bench.monitor("packet"), bench.monitor("set_qp_error"));
     traffic.start(&mut bench, 0.2);
     bench.stall(stalls);
     bench.run_until_received(packet, expected.len());
@@ -515,6 +598,8 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances:
     bench.run_until(|_| reader.borrow().waiting.is_empty() && reader.borrow().due.is_empty());
     let got = items(&bench.take(packet), &reader.borrow().payloads);
     compare(&got, &expected);
+    let errors: Vec<_> = bench.take(errors).iter().map(|e| e.u64("index") as usize).collect();
+    assert_eq!(errors, failing, "queue pairs put in the error state");
     assert_eq!(*released.borrow(), requests, "requests released");
 }
 

@@ -44,6 +44,8 @@ pub struct Pair {
     pub cfg_data: Signal<In, Bits<32>>,
     pub qp_error: Signal<In, Bits<256>>,
     pub release_valid: Signal<Out, Bit>,
+    pub set_qp_error_valid: Signal<Out, Bit>,
+    pub set_qp_error_index: Signal<Out, Bits<8>>,
     pub mac: Signal<In, Bits<48>>,
     pub ip: Signal<In, Bits<32>>,
     pub tx_valid: Signal<Out, Bit>,
@@ -109,6 +111,8 @@ impl Logic for Pair {
         self.segmenter.page_read_address.next = self.packetizer.page_read_address.val();
         self.segmenter.page_free_valid.next = self.packetizer.page_free_valid.val();
         self.segmenter.page_free_page.next = self.packetizer.page_free_page.val();
+        self.set_qp_error_valid.next = self.segmenter.set_qp_error_valid.val();
+        self.set_qp_error_index.next = self.segmenter.set_qp_error_index.val();
         self.release_valid.next = self.segmenter.release_valid.val();
         self.packetizer.clk.next = self.clk.val();
         self.packetizer.rst.next = self.rst.val();
