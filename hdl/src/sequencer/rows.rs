@@ -278,7 +278,10 @@ impl Logic for Rows {
         self.found.next = false;
         self.found_bitmap.next = false;
         self.found_row.next.row = self.next.q.val();
-        self.found_row.next.pointer = self.word.val();
+        self.found_row.next.pointer = 0.into();
+        if self.work.q.val().kind == 3 {
+            self.found_row.next.pointer = self.word.val();
+        }
         self.found_row.next.lane = self.lane.q.val();
         self.found_row.next.chunk_start = self.chunk.q.val();
         self.found_row.next.unit_first = true;

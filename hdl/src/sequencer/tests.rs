@@ -223,7 +223,9 @@ fn events(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) ->
                 assert!(piece || offset == 0);
                 sum += bytes;
                 let (row, pointer) = (token.u64("row") as u32, token.u64("pointer"));
-                let pointer = if region.kind == RegionType::PointerMapped { pointer } else { 0 };
+                if region.kind != RegionType::PointerMapped {
+                    assert_eq!(pointer, 0, "only a pointer-mapped region has pointers");
+                }
                 let lane = lane as u8;
                 events.push(Event::Fragment { set, lane, row, pointer, offset, bytes });
             }
