@@ -315,7 +315,10 @@ impl Logic for Headers {
             self.copies.parts[k].next = self.cfg_data.val();
         }
         self.entries.write_lanes.next = 0.into();
-        if self.cfg_valid.val() && !self.cfg_table.val().any() {
+        if self.cfg_valid.val()
+            && !self.cfg_table.val().any()
+            && !self.cfg_index.val().get_bits::<2>(8).any()
+        {
             self.entries.write_lanes.next = self.one.val() << self.cfg_word.val();
         }
         self.entries.write_address.next = self.cfg_index.val().get_bits::<8>(0);

@@ -179,8 +179,7 @@ fn offer(packet: &Packet, page: usize) -> Beat {
 }
 
 fn library() -> Library {
-    let unused = ["cfg_index", "cfg_data"];
-    testing::library_with_unused("packetizer", &unused, Packetizer::default)
+    testing::library("packetizer", Packetizer::default)
 }
 
 /// A random packet of that payload.

@@ -342,12 +342,14 @@ impl Logic for Issuer {
         // The host's first sequence number is loaded when it writes the queue pair's last word.
         self.start_psns.write_enable.next = self.cfg_valid.val()
             && !self.cfg_table.val().any()
+            && !self.cfg_index.val().get_bits::<2>(8).any()
             && (self.cfg_word.val() == self.psn_word.val());
         self.start_psns.write_address.next = self.cfg_index.val().get_bits::<8>(0);
-        self.start_psns.write_data.next = self.cfg_data.val().get_bits::<24>(0);
+        self.start_psns.write_data.next = (self.cfg_data.val() & 0x00ff_ffff).get_bits::<24>(0);
         self.start_psns.read_address[0].next = self.cfg_index.val().get_bits::<8>(0);
         self.load.d.next = self.cfg_valid.val()
             && !self.cfg_table.val().any()
+            && !self.cfg_index.val().get_bits::<2>(8).any()
             && (self.cfg_word.val() == self.state_word.val());
         self.load_qp.d.next = self.cfg_index.val().get_bits::<8>(0);
         self.load_psn.d.next = self.start_psns.read_data[0].val();

@@ -485,7 +485,7 @@ fn small_messages_take_two_cycles_each() {
 }
 
 fn library() -> Library {
-    testing::library_with_unused("segmenter", &["cfg_index", "cfg_data"], Segmenter::default)
+    testing::library("segmenter", Segmenter::default)
 }
 
 /// Attaches a reader: whoever takes a packet must read all of its page and give it back.

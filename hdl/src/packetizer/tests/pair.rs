@@ -164,5 +164,5 @@ impl Logic for Pair {
 }
 
 pub fn library() -> Library {
-    testing::library_with_unused("packets", &["cfg_index", "cfg_data"], Pair::default)
+    testing::library("packets", Pair::default)
 }
