@@ -460,7 +460,7 @@ fn spoil(random: &mut Random, request: &mut Request) {
 #[test]
 fn tokens_are_the_rows_of_the_request() {
     let library = library();
-    for seed in 1..=18 {
+    for seed in (1..=18).chain([223]) {
         let mut card = Card::new(&library, seed);
         let mut random = Random::new(seed + 1000);
         let stalls = STALLS[seed as usize % STALLS.len()];
