@@ -35,19 +35,8 @@ pub(crate) mod testing {
 
     /// Emits a block as module `name`, lints it and builds it.
     pub fn library<B: Block>(name: &str, make: impl FnOnce() -> B + Send) -> Library {
-        library_with_unused(name, &[], make)
-    }
-
-    /// As [`library`], for a block of which the signals `unused` are not, or not wholly, read.
-    pub fn library_with_unused<B: Block>(
-        name: &str,
-        unused: &[&str],
-        make: impl FnOnce() -> B + Send,
-    ) -> Library {
         let source = emit(name, make).unwrap_or_else(|e| panic!("{e}")).source();
-        let mut warnings = source.lint().unwrap_or_else(|e| panic!("{e}"));
-        let named = |message: &str| unused.iter().any(|s| message.contains(&format!("'{s}'")));
-        warnings.retain(|w| w.code != "UNUSEDSIGNAL" || !named(&w.message));
+        let warnings = source.lint().unwrap_or_else(|e| panic!("{e}"));
         let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
         assert!(warnings.is_empty(), "{name}: {}", warnings.join("\n"));
         source.build(&Options::default()).unwrap_or_else(|e| panic!("{e}"))

@@ -23,9 +23,9 @@ mod tests;
 #[derive(LogicBlock)]
 pub struct Reader {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     /// A box.
     pub box_valid: Signal<In, Bit>,
@@ -106,7 +106,7 @@ pub struct Reader {
     counted_len: DFF<Bits<13>>,
 
     // Tags: first each once, then as they come back.
-    unused: DFF<Bits<9>>,
+    fresh: DFF<Bits<9>>,
     returned: Fifo<8, 8, 9>,
     has_tag: Signal<Local, Bit>,
     tag: Signal<Local, Bits<8>>,
@@ -133,13 +133,15 @@ pub struct Reader {
     given_window: DFF<Bits<2>>,
     ready: Signal<Local, Bit>,
     count: Signal<Local, Bits<9>>,
+    /// The status's tag bits above those that the card gives out.
+    unused: Signal<Local, Bits<6>>,
 }
 
 impl Default for Reader {
     fn default() -> Self {
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             box_valid: Signal::default(),
             box_ready: Signal::default(),
             box_addr: Signal::default(),
@@ -181,7 +183,7 @@ impl Default for Reader {
             desc_tag: DFF::default(),
             counted: DFF::default(),
             counted_len: DFF::default(),
-            unused: DFF::default(),
+            fresh: DFF::default(),
             returned: Fifo::default(),
             has_tag: Signal::default(),
             tag: Signal::default(),
@@ -203,6 +205,7 @@ impl Default for Reader {
             given_window: DFF::default(),
             ready: Signal::default(),
             count: Signal::default(),
+            unused: Signal::default(),
         }
     }
 }
@@ -210,18 +213,18 @@ impl Default for Reader {
 impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, valid, desc_addr, desc_range, desc_tag, unused);
-        dff_setup!(self, clock, status, status_tag, status_error);
-        dff_setup!(self, clock, ended, ended_tag, ended_error, complete, next);
-        dff_setup!(self, clock, given, given_window, counted, counted_len);
+        dff_setup!(self, clk, valid, desc_addr, desc_range, desc_tag, fresh);
+        dff_setup!(self, clk, status, status_tag, status_error);
+        dff_setup!(self, clk, ended, ended_tag, ended_error, complete, next);
+        dff_setup!(self, clk, given, given_window, counted, counted_len);
         for w in 0..4 {
-            self.on_the_way[w].clock.next = self.clock.val();
+            self.on_the_way[w].clock.next = self.clk.val();
             self.on_the_way[w].d.next = self.on_the_way[w].q.val();
         }
 
         // Boxes wait: address, then the range (ram, len, window), then the end of the window.
-        self.boxes.clk.next = self.clock.val();
-        self.boxes.rst.next = self.reset.val();
+        self.boxes.clk.next = self.clk.val();
+        self.boxes.rst.next = self.rst.val();
         self.box_bits.next = bit_cast::<97, 64>(self.box_addr.val())
             | (bit_cast::<97, 17>(self.box_ram.val()) << 64)
             | (bit_cast::<97, 13>(self.box_len.val()) << 81)
@@ -236,10 +239,10 @@ impl Logic for Reader {
         self.empty.next = !self.range.val().get_bits::<13>(17).any();
 
         // A tag: first each once, then as they come back.
-        self.has_tag.next = self.unused.q.val().get_bit(8) || self.returned.out_valid.val();
+        self.has_tag.next = self.fresh.q.val().get_bit(8) || self.returned.out_valid.val();
         self.tag.next = self.returned.out_data.val();
-        if self.unused.q.val().get_bit(8) {
-            self.tag.next = self.unused.q.val().get_bits::<8>(0);
+        if self.fresh.q.val().get_bit(8) {
+            self.tag.next = self.fresh.q.val().get_bits::<8>(0);
         }
 
         // A box becomes a read when the output is free, a tag is, and no error waits.
@@ -279,13 +282,13 @@ impl Logic for Reader {
         }
 
         // Tags.
-        self.returned.clk.next = self.clock.val();
-        self.returned.rst.next = self.reset.val();
-        self.returned.out_ready.next = self.issue.val() && !self.unused.q.val().get_bit(8);
-        if self.issue.val() && self.unused.q.val().get_bit(8) {
-            self.unused.d.next = self.unused.q.val() + 1;
+        self.returned.clk.next = self.clk.val();
+        self.returned.rst.next = self.rst.val();
+        self.returned.out_ready.next = self.issue.val() && !self.fresh.q.val().get_bit(8);
+        if self.issue.val() && self.fresh.q.val().get_bit(8) {
+            self.fresh.d.next = self.fresh.q.val() + 1;
         }
-        self.reads.clk.next = self.clock.val();
+        self.reads.clk.next = self.clk.val();
         self.reads.write_lanes.next = self.issue.val().into();
         self.reads.write_address.next = self.tag.val();
         self.reads.write_data.next = self.range.val();
@@ -293,6 +296,7 @@ impl Logic for Reader {
         // Statuses: look the read up, then give the tag back and the range away.
         self.status.d.next = self.s_axis_data_dma_read_desc_status_valid.val();
         self.status_tag.d.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<8>(0);
+        self.unused.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<6>(8);
         self.status_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
         self.reads.read_enable.next = self.status.q.val();
         self.reads.read_address.next = self.status_tag.q.val();
@@ -301,8 +305,8 @@ impl Logic for Reader {
         self.ended_error.d.next = self.status_error.q.val();
         self.returned.in_valid.next = self.ended.q.val();
         self.returned.in_data.next = self.ended_tag.q.val();
-        self.errors.clk.next = self.clock.val();
-        self.errors.rst.next = self.reset.val();
+        self.errors.clk.next = self.clk.val();
+        self.errors.rst.next = self.rst.val();
         self.errors.in_valid.next = self.ended.q.val() && self.ended_error.q.val();
         self.errors.in_data.next = self.reads.read_data.val();
         self.errors.out_ready.next = self.read_error_ready.val();
@@ -350,11 +354,11 @@ impl Logic for Reader {
         self.window_ready_valid.next = self.given.q.val();
         self.window_ready_window.next = self.given_window.q.val();
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.valid.d.next = false;
             self.given.d.next = false;
             self.counted.d.next = false;
-            self.unused.d.next = 256.into();
+            self.fresh.d.next = 256.into();
             self.status.d.next = false;
             self.ended.d.next = false;
             self.complete.d.next = 0.into();

@@ -520,8 +520,8 @@ impl Logic for Card {
         self.expander.beat_ready.next = self.placer.beat_ready.val();
 
         // placer
-        self.placer.clock.next = self.clk.val();
-        self.placer.reset.next = self.reset.val();
+        self.placer.clk.next = self.clk.val();
+        self.placer.rst.next = self.reset.val();
         self.placer.max_read.next = self.control.max_read.val();
         self.placer.merge_threshold.next = self.control.merge_threshold.val();
         self.placer.window_free.next = self.gather.window_free.val();
@@ -546,8 +546,8 @@ impl Logic for Card {
         self.placer.box_ready.next = self.reader.box_ready.val();
 
         // reader
-        self.reader.clock.next = self.clk.val();
-        self.reader.reset.next = self.reset.val();
+        self.reader.clk.next = self.clk.val();
+        self.reader.rst.next = self.reset.val();
         self.reader.box_valid.next = self.placer.box_valid.val();
         self.reader.box_addr.next = self.placer.box_addr.val();
         self.reader.box_ram.next = self.placer.box_ram.val();
