@@ -7,7 +7,6 @@ use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random, STALLS};
 use drdma_verilated::{Library, Word};
 use std::collections::BTreeMap;
 
-
 fn library() -> Library {
     testing::library("sequencer", Sequencer::default)
 }
