@@ -4,7 +4,12 @@
 //! cannot say; [`emit`] turns a block into Verilog. `WRITING_BLOCKS.md` is the guide.
 
 // Kernels are written for the printer: loops index, conditions are spelled out.
-#![allow(clippy::needless_range_loop, clippy::nonminimal_bool, clippy::bool_comparison)]
+#![allow(
+    clippy::needless_range_loop,
+    clippy::nonminimal_bool,
+    clippy::bool_comparison,
+    clippy::collapsible_if
+)]
 
 pub mod completion;
 pub mod control;
