@@ -10,6 +10,8 @@
 //!
 //! **Back-pressure.** Any output may stall. While error ranges wait no read is issued, so that the
 //! ranges of all reads in flight fit their FIFO, and no window is ready.
+//!
+//! **Reset.** Reads from before a reset may end after it, but before their tags are used again.
 
 use crate::primitive::{Fifo, Ram};
 use array_init::array_init;
@@ -109,6 +111,8 @@ pub struct Reader {
     fresh: DFF<Bits<9>>,
     returned: Fifo<8, 8, 9>,
     has_tag: Signal<Local, Bit>,
+    /// Tags of reads on the way. The status of another one is from before a reset.
+    asked: DFF<Bits<256>>,
     tag: Signal<Local, Bits<8>>,
     /// Range and window of the read with each tag.
     reads: Ram<32, 1, 8>,
@@ -186,6 +190,7 @@ impl Default for Reader {
             fresh: DFF::default(),
             returned: Fifo::default(),
             has_tag: Signal::default(),
+            asked: DFF::default(),
             tag: Signal::default(),
             reads: Ram::default(),
             status: DFF::default(),
@@ -213,7 +218,7 @@ impl Default for Reader {
 impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, desc_addr, desc_range, desc_tag, fresh);
+        dff_setup!(self, clk, valid, desc_addr, desc_range, desc_tag, fresh, asked);
         dff_setup!(self, clk, status, status_tag, status_error);
         dff_setup!(self, clk, ended, ended_tag, ended_error, complete, next);
         dff_setup!(self, clk, given, given_window, counted, counted_len);
@@ -300,7 +305,15 @@ impl Logic for Reader {
         self.status_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
         self.reads.read_enable.next = self.status.q.val();
         self.reads.read_address.next = self.status_tag.q.val();
-        self.ended.d.next = self.status.q.val();
+        self.ended.d.next =
+            self.status.q.val() && self.asked.q.val().get_bit(self.status_tag.q.val().index());
+        if self.status.q.val() {
+            self.asked.d.next =
+                self.asked.q.val().replace_bit(self.status_tag.q.val().index(), false);
+        }
+        if self.issue.val() {
+            self.asked.d.next = self.asked.d.val().replace_bit(self.tag.val().index(), true);
+        }
         self.ended_tag.d.next = self.status_tag.q.val();
         self.ended_error.d.next = self.status_error.q.val();
         self.returned.in_valid.next = self.ended.q.val();
@@ -359,6 +372,7 @@ impl Logic for Reader {
             self.given.d.next = false;
             self.counted.d.next = false;
             self.fresh.d.next = 256.into();
+            self.asked.d.next = 0.into();
             self.status.d.next = false;
             self.ended.d.next = false;
             self.complete.d.next = 0.into();
