@@ -701,6 +701,7 @@ impl Logic for Card {
         self.mac.s_axis_if_tx_tid.next = self.s_axis_if_tx_tid.val();
         self.mac.s_axis_if_tx_tdest.next = self.s_axis_if_tx_tdest.val();
         self.mac.s_axis_if_tx_tuser.next = self.s_axis_if_tx_tuser.val();
+        self.mac.card_reset.next = self.control.soft_reset.val();
         self.mac.tx_valid.next = self.packetizer.tx_valid.val();
         self.mac.tx_data.next = self.packetizer.tx_data.val();
         self.mac.tx_keep.next = self.packetizer.tx_keep.val();
