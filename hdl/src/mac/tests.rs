@@ -8,7 +8,7 @@ fn library() -> Library {
     testing::library("mac", Mac::default)
 }
 
-fn bench(library: &Library, seed: u64) -> Bench {
+fn bench(library: &Library, seed: u64) -> Bench<'_> {
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.set("card_reset", 0_u64);
     bench
