@@ -238,7 +238,7 @@ fn a_refusal_fails_the_oldest_request_and_halts_its_queue_alone() {
         let shared = card.open(1, 10);
         let other = card.open(2, 20);
         for (k, slot) in slots.iter().enumerate() {
-            card.packet(*slot, 7, 0xff_fffe + k as u64 & 0xff_ffff, 2);
+            card.packet(*slot, 7, (0xff_fffe + k as u64) & 0xff_ffff, 2);
             card.end(*slot, 0, 8);
         }
         card.packet(shared, 7, 5, 4);

@@ -521,8 +521,8 @@ impl Logic for Card {
         self.expander.beat_ready.next = self.placer.beat_ready.val();
 
         // placer
-        self.placer.clock.next = self.clk.val();
-        self.placer.reset.next = self.reset.val();
+        self.placer.clk.next = self.clk.val();
+        self.placer.rst.next = self.reset.val();
         self.placer.max_read.next = self.control.max_read.val();
         self.placer.merge_threshold.next = self.control.merge_threshold.val();
         self.placer.window_free.next = self.gather.window_free.val();
@@ -547,8 +547,8 @@ impl Logic for Card {
         self.placer.box_ready.next = self.reader.box_ready.val();
 
         // reader
-        self.reader.clock.next = self.clk.val();
-        self.reader.reset.next = self.reset.val();
+        self.reader.clk.next = self.clk.val();
+        self.reader.rst.next = self.reset.val();
         self.reader.box_valid.next = self.placer.box_valid.val();
         self.reader.box_addr.next = self.placer.box_addr.val();
         self.reader.box_ram.next = self.placer.box_ram.val();
@@ -701,6 +701,7 @@ impl Logic for Card {
         self.mac.s_axis_if_tx_tid.next = self.s_axis_if_tx_tid.val();
         self.mac.s_axis_if_tx_tdest.next = self.s_axis_if_tx_tdest.val();
         self.mac.s_axis_if_tx_tuser.next = self.s_axis_if_tx_tuser.val();
+        self.mac.card_reset.next = self.control.soft_reset.val();
         self.mac.tx_valid.next = self.packetizer.tx_valid.val();
         self.mac.tx_data.next = self.packetizer.tx_data.val();
         self.mac.tx_keep.next = self.packetizer.tx_keep.val();
