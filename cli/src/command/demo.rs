@@ -84,8 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let card = device::open(&arguments.device, &network)?;
     let mut progress = Progress::new(arguments);
-    let outcome =
-        demo::run(card, &network, kind, &options, &mut progress).map_err(Failure::failed)?;
+    let outcome = demo::run(card, &network, &options, &mut progress).map_err(Failure::failed)?;
     progress.bar.finish_and_clear();
     let path = &arguments.pcap;
     network.flush_capture().map_err(|error| Failure::file(path, &error))?;

@@ -2,10 +2,9 @@
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
-use super::{Cost, Options, Outcome, lineitem::ROW};
+use drdma_sim::clock::NS_PER_CYCLE;
 
-/// Nanoseconds of a clock cycle: 250 MHz.
-const NS_PER_CYCLE: f64 = 4.0;
+use super::{Cost, Options, Outcome, lineitem::ROW};
 
 /// The table and what it says.
 pub fn render(outcome: &Outcome, options: &Options) -> String {
