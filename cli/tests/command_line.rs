@@ -121,6 +121,31 @@ fn the_statistics_of_a_run_add_up() {
 }
 
 #[test]
+fn the_clock_of_the_simulated_hardware_runs_from_the_doorbell_to_the_last_byte() {
+    let mut job = job();
+    job["posts"][0]["regions"] =
+        json!([{"type": "contiguous", "buffer": "t", "offset": 0, "len": 200_000}]);
+    let folder = folder(&job);
+    fs::write(folder.file("t.bin"), vec![7; 200_000]).unwrap();
+    let output = folder.drdma(&["run", "job.json", "--device", "rtl:", "--stats", "s.json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let stats: Value = serde_json::from_slice(&fs::read(folder.file("s.json")).unwrap()).unwrap();
+    let number = |name: &str| stats[name].as_f64().unwrap();
+    let packets = 200_000_f64.div_euclid(1024.0) + 1.0;
+    assert_eq!(number("packets"), packets);
+    // Around the payload of a packet: headers and ICRC 58, preamble, FCS and gap 24.
+    assert_eq!(number("wire_bytes"), 200_000.0 + packets * (58.0 + 24.0));
+    // At 100 Gb/s 50 B a cycle leave; before the first one there is at least a read of host memory.
+    let sending = number("wire_bytes") / 50.0;
+    let cycles = number("cycles");
+    assert!((sending + 300.0..1.5 * sending + 3000.0).contains(&cycles), "{cycles}");
+    for (rate, bytes) in [("goodput_gbps", "payload_bytes"), ("wire_gbps", "wire_bytes")] {
+        let of_cycles = number(bytes) * 8.0 / (cycles * 4.0);
+        assert!((number(rate) / of_cycles - 1.0).abs() < 0.001, "{rate}");
+    }
+}
+
+#[test]
 fn explain_counts_rows_packets_and_reads() {
     let folder = folder(&job());
     let explain = |args: &[&str]| -> Value {
