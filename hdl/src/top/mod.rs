@@ -311,12 +311,10 @@ impl Logic for Card {
         self.control.axil_rready.next = self.s_axil_app_ctrl_rready.val();
         self.control.doorbell_ready.next = self.queue.doorbell_ready.val();
         self.control.busy.next = self.completion.busy.val();
-        self.control.set_qp_error_a_valid.next = self.decoder.set_qp_error_valid.val();
-        self.control.set_qp_error_a_index.next = self.decoder.set_qp_error_index.val();
+        self.control.set_qp_error_a_valid.next = self.segmenter.set_qp_error_valid.val();
+        self.control.set_qp_error_a_index.next = self.segmenter.set_qp_error_index.val();
         self.control.set_qp_error_b_valid.next = self.completion.set_qp_error_valid.val();
         self.control.set_qp_error_b_index.next = self.completion.set_qp_error_index.val();
-        self.control.set_qp_error_c_valid.next = self.segmenter.set_qp_error_valid.val();
-        self.control.set_qp_error_c_index.next = self.segmenter.set_qp_error_index.val();
         self.control.set_queue_halted_valid.next = self.completion.set_queue_halted_valid.val();
         self.control.set_queue_halted_index.next = self.completion.set_queue_halted_index.val();
         self.control.count_1.next = self.packetizer.count_payload_bytes.val();
@@ -453,6 +451,9 @@ impl Logic for Card {
         self.sequencer.request_first_dest.next = self.decoder.request_first_dest.val();
         self.sequencer.request_status.next = self.decoder.request_status.val();
         self.sequencer.request_bad_dest.next = self.decoder.request_bad_dest.val();
+        self.sequencer.release_valid.next = self.segmenter.release_valid.val();
+        self.sequencer.qp_error.next = self.control.qp_error.val();
+        self.sequencer.dest_write_qp.next = self.decoder.dest_write_qp.val();
         self.sequencer.lane_write_valid.next = self.decoder.lane_write_valid.val();
         self.sequencer.lane_write_set.next = self.decoder.lane_write_set.val();
         self.sequencer.lane_write_lane.next = self.decoder.lane_write_lane.val();
@@ -759,7 +760,6 @@ impl Logic for Card {
         self.completion.cfg_word.next = self.control.cfg_word.val();
         self.completion.cfg_data.next = self.control.cfg_data.val();
         self.completion.timeout.next = self.control.ack_timeout.val();
-        self.completion.qp_error.next = self.control.qp_error.val();
         self.completion.open_valid.next = self.decoder.open_valid.val();
         self.completion.open_slot.next = self.decoder.open_slot.val();
         self.completion.open_queue.next = self.decoder.open_queue.val();
@@ -772,6 +772,11 @@ impl Logic for Card {
         self.completion.sent_status.next = self.packetizer.sent_status.val();
         self.completion.sent_bad_dest.next = self.packetizer.sent_bad_dest.val();
         self.completion.sent_total.next = self.packetizer.sent_total.val();
+        self.completion.sending_valid.next = self.segmenter.packet_valid.val()
+            && self.packetizer.packet_ready.val()
+            && !self.segmenter.packet_marker.val();
+        self.completion.sending_qp.next = self.segmenter.packet_qp.val();
+        self.completion.sending_psn.next = self.segmenter.packet_psn.val();
         self.completion.ack_valid.next = self.receiver.ack_valid.val();
         self.completion.ack_qp.next = self.receiver.ack_qp.val();
         self.completion.ack_psn.next = self.receiver.ack_psn.val();
