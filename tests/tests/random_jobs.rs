@@ -21,7 +21,7 @@ use drdma_tests::{
 const ENOUGH: usize = 10;
 
 /// Jobs on the simulated hardware, unless told: some minutes' worth.
-const RTL_JOBS: u64 = 300;
+const RTL_JOBS: u64 = 500;
 
 /// A number from the environment.
 fn number(name: &str) -> Option<u64> {
