@@ -21,6 +21,8 @@
 //! ```
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+mod cards;
 pub mod model;
 pub mod pcie;
 pub mod rtl;

@@ -12,7 +12,10 @@
 pub mod axil;
 pub mod mac;
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
@@ -90,6 +93,21 @@ pub fn source() -> Result<Source, CardError> {
     Ok(app_block::U50.iter().fold(source, |source, (name, value)| source.parameter(*name, *value)))
 }
 
+/// The card's model, built or found built once in this process for each kind.
+fn library(options: &Options) -> Result<Library, CardError> {
+    static BUILT: Mutex<[Option<Library>; 2]> = Mutex::new([None, None]);
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let slot = &mut built[usize::from(options.trace)];
+    match slot {
+        Some(library) => Ok(library.clone()),
+        None => {
+            let library =
+                source()?.build(options).map_err(|error| CardError::Failed(error.to_string()))?;
+            Ok(slot.insert(library).clone())
+        }
+    }
+}
+
 /// The card's RTL with host memory, PCIe and wire around it.
 pub struct RtlCard {
     model: Model,
@@ -111,7 +129,7 @@ impl RtlCard {
         let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
         let optimise = if config.trace.is_some() { 0 } else { 1 };
         let options = Options { trace: config.trace.is_some(), optimise };
-        let library: Library = source()?.build(&options).map_err(failed)?;
+        let library = library(&options)?;
         let mut model = library.instance(config.pcie.seed);
         if let Some(path) = &config.trace {
             model.open_trace(path).map_err(failed)?;

@@ -15,6 +15,7 @@ use drdma_driver::{Card, DmaMemory};
 
 use crate::{
     model::request::{Destination, Region, Request, RowMask, encode},
+    rtl::{self, RtlCard},
     soft::SoftCard,
     testing::{BASE, LKEY, SIZE, memory},
     wire::{Network, PeerConfig, PeerId},
@@ -30,8 +31,28 @@ const QUEUES: u64 = 16;
 pub const MAC: u64 = 0x0200_0000_0001;
 pub const CARD_IP: u32 = 0x0a00_0001;
 
-pub struct Rig {
-    pub card: SoftCard,
+/// A card that a test can make.
+pub trait Simulated: Card + Sized {
+    /// A card after reset; a call of `progress` is 1,024 cycles.
+    fn plugged_into(network: Network) -> Self;
+}
+
+impl Simulated for SoftCard {
+    fn plugged_into(network: Network) -> Self {
+        Self::new(network)
+    }
+}
+
+impl Simulated for RtlCard {
+    fn plugged_into(network: Network) -> Self {
+        let config = rtl::Config { cycles_per_progress: 1024, ..rtl::Config::default() };
+        Self::new(config, network).expect("the card's RTL, Verilated")
+    }
+}
+
+/// The card and the host memory that its rings are in.
+pub struct Rig<C> {
+    pub card: C,
     pub network: Network,
     pub data: DmaMemory,
     pub rings: DmaMemory,
@@ -41,12 +62,19 @@ pub struct Rig {
     log_entries: Vec<u8>,
 }
 
-impl Rig {
+impl<C: Simulated> Rig<C> {
     /// A card with test memory under one key, completion queue 0 of 16 entries, no queue pairs.
     pub fn new() -> Self {
         let network = Network::new();
+        Self::around(C::plugged_into(network.clone()), network)
+    }
+}
+
+impl<C: Card> Rig<C> {
+    /// The same with a card of your own.
+    pub fn around(card: C, network: Network) -> Self {
         let mut rig = Self {
-            card: SoftCard::new(network.clone()),
+            card,
             network,
             data: DmaMemory::new(SIZE as usize).unwrap(),
             rings: DmaMemory::new((QUEUES * PAGE) as usize).unwrap(),
