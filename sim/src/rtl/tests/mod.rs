@@ -1,0 +1,3 @@
+//! The whole card's RTL in its host.
+
+mod scratch;
