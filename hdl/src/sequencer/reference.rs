@@ -80,7 +80,16 @@ pub struct Dest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     MessageStart(u32),
-    Fragment { set: u16, lane: u8, row: u32, pointer: u64, offset: u32, bytes: u32 },
+    Fragment {
+        set: u16,
+        lane: u8,
+        row: u32,
+        pointer: u64,
+        offset: u32,
+        bytes: u32,
+    },
+    /// The end of a token.
+    Beat,
     UnitEnd,
     MessageEnd,
     DestEnd,
@@ -167,9 +176,13 @@ impl Dest {
             events.push(Event::MessageStart(if self.announces() { bytes as u32 } else { 0 }));
             for unit in message {
                 for &(r, row, pointer, first, end) in unit {
+                    let starts = beat_starts(&self.regions[r].lanes);
                     for lane in first..end {
                         let len = self.regions[r].lanes[lane].2;
                         for offset in (0..len).step_by(64) {
+                            if offset > 0 || lane > first && starts >> lane & 1 == 1 {
+                                events.push(Event::Beat);
+                            }
                             events.push(Event::Fragment {
                                 set: (first_set + r as u16) % 2048,
                                 lane: lane as u8,
@@ -180,6 +193,7 @@ impl Dest {
                             });
                         }
                     }
+                    events.push(Event::Beat);
                 }
                 events.push(Event::UnitEnd);
             }

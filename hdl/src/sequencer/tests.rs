@@ -231,6 +231,9 @@ fn events(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) ->
             }
             assert_eq!(u64::from(sum), token.u64("bytes"));
             assert!(sum <= 64);
+            events.push(Event::Beat);
+        } else {
+            assert_eq!((token.u64("dest_end"), token.u64("unit_end")), (1, 0), "an empty token");
         }
         let flags = [
             ("unit_end", Event::UnitEnd),
@@ -294,6 +297,7 @@ fn random_region(random: &mut Random, scale: u64) -> Region {
     let len = |random: &mut Random| -> u32 {
         1 + match random.below(20) {
             0 => random.below(3000) as u32,
+            4 => [62, 63, 64, 127, 128, 191, 4095][random.below(7) as usize],
             1..=3 => random.below(100) as u32,
             _ => random.below(12) as u32,
         }
