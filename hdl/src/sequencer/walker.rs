@@ -428,7 +428,10 @@ impl Logic for Walker {
         self.advance.next = !self.out_valid.q.val() || self.row_ready.val();
         self.found.next = false;
         self.next_row.next.row = self.place.val().row;
-        self.next_row.next.pointer = self.word.val();
+        self.next_row.next.pointer = 0.into();
+        if self.info.record.val().kind == 3 {
+            self.next_row.next.pointer = self.word.val();
+        }
         self.next_row.next.lane = self.place.val().lane;
         self.next_row.next.chunk_start = self.chunk.q.val();
         self.next_row.next.empty = false;
