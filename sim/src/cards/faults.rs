@@ -57,6 +57,8 @@ fn requests_before_the_failing_one_complete_first<C: Simulated>() {
     let mut rig = rig::<C>();
     rig.post(1, &one(1, 1));
     rig.post(1, &one(2, 1));
+    // Sent, at least: what was not when the third one fails is flushed.
+    rig.progress(3);
     rig.post(1, &out_of_bounds(3, 1));
     rig.post(1, &one(4, 1));
     assert_eq!(
@@ -263,7 +265,8 @@ fn rings_and_data_that_are_not_mapped_fault<C: Simulated>() {
     rig.post(1, &send(1, vec![to(1, vec![region(BASE, 256), region(BASE + SIZE - 300, 600)])]));
     assert_eq!(rig.finish(), [(1, Status::LocalProtectionError)]);
     // A message of one packet, and the first packet of the second message, were whole.
-    assert_eq!(rig.count(&counter::PACKETS), 2);
+    let packets = rig.count(&counter::PACKETS);
+    assert!(packets == 2 || C::PIPELINED && packets < 2, "{packets}");
     assert_eq!(rig.network.errors(), []);
     assert!(rig.queue_pair_error(1));
 
@@ -293,13 +296,20 @@ fn a_pointer_that_changes_after_the_check_never_leads_outside<C: Simulated>() {
     let pointers = BASE + (CONTROL - BASE) / 2;
     let region = Region::PointerMapped { pointers, count, lkey: LKEY, target_lkey: 0x56, pattern };
     rig.post(1, &send(1, vec![to(1, vec![region])]));
-    rig.progress(1);
-    assert!(rig.network.traffic().frames > 0);
+    while rig.network.traffic().frames == 0 {
+        rig.progress(1);
+    }
     for i in 0..count {
         let outside = (BASE + 0x1000).to_le_bytes();
         rig.data.write((CONTROL - BASE) as usize / 2 + i as usize * 8, &outside);
     }
-    assert_eq!(rig.finish(), [(1, Status::LocalProtectionError)]);
+    let ended = rig.finish();
+    // The hardware may have read every pointer before.
+    assert!(
+        ended == [(1, Status::LocalProtectionError)]
+            || C::PIPELINED && ended == [(1, Status::Success)],
+        "{ended:?}"
+    );
     let network = rig.network.clone();
     for message in network.messages(network.peers()[0]) {
         assert_eq!(message.bytes, bytes(0, 200));
@@ -343,8 +353,10 @@ fn damaged_and_foreign_frames_are_dropped_and_counted<C: Simulated>() {
     for frame in crate::wire::capture::read(recorded).unwrap() {
         rig.network.inject(frame.bytes, 0);
     }
-    rig.progress(1);
-    assert_eq!(rig.count(&counter::RECEIVE_DROPPED), 17, "all but five of IPv6");
+    rig.progress(2);
+    // The hardware leaves to the host what is not addressed to it, nine frames and five of IPv6.
+    let dropped = if C::PIPELINED { 8 } else { 17 };
+    assert_eq!(rig.count(&counter::RECEIVE_DROPPED), dropped);
     rig.post(1, &one(1, 1));
     assert_eq!(rig.finish(), [(1, Status::Success)]);
 }

@@ -15,6 +15,8 @@ macro_rules! on_every_card {
 }
 
 mod faults;
+mod malformed;
+pub mod matrix;
 mod registers;
 mod requests;
 pub mod rig;

@@ -78,7 +78,8 @@ fn counters_count_and_are_cleared<C: Simulated>() {
         (counter::PACKETS, 3),
         (counter::DATA_READS, 2),
         (counter::DATA_READ_BYTES, 600),
-        (counter::CONTROL_READS, 2),
+        // The hardware reads what was posted at once, the model block by block.
+        (counter::CONTROL_READS, if C::PIPELINED { 1 } else { 2 }),
         (counter::CONTROL_READ_BYTES, 128),
         (counter::WORK_REQUESTS, 1),
         (counter::ACKS, 1),
@@ -90,7 +91,8 @@ fn counters_count_and_are_cleared<C: Simulated>() {
     assert!(rig.count(&counter::CYCLES) > 0);
     rig.set(&COUNTER_CLEAR, 1);
     for counter in COUNTERS {
-        assert_eq!(rig.count(counter), 0, "{}", counter.name);
+        let few = if *counter == counter::CYCLES && C::PIPELINED { 20 } else { 0 };
+        assert!(rig.count(counter) <= few, "{}", counter.name);
     }
 }
 

@@ -50,7 +50,8 @@ fn figure_6_shuffles_three_columns_to_two_servers_reading_each_byte_once<C: Simu
     assert_eq!(rig.sent(blue), (0..50).map(|i| row(2 * i + 1)).collect::<Vec<_>>());
     assert_eq!(rig.network.errors(), []);
     assert_eq!(rig.count(&counter::DATA_READ_BYTES), 1200);
-    assert_eq!(rig.count(&counter::DATA_READS), 3);
+    let reads = rig.count(&counter::DATA_READS);
+    assert!(reads == 3 || C::PIPELINED && reads <= 6, "{reads}");
 }
 
 fn writes_go_one_behind_the_other<C: Simulated>() {
