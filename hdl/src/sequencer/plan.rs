@@ -217,6 +217,8 @@ pub struct Plan {
     dests: DFF<Bits<7>>,
     first_dest: DFF<Bits<10>>,
     status: DFF<Bits<8>>,
+    /// The status came with the request.
+    refused: DFF<Bit>,
     bad_dest: DFF<Bits<7>>,
     single: DFF<Bit>,
     // The destination and the set at hand.
@@ -349,6 +351,7 @@ impl Default for Plan {
             dests: Default::default(),
             first_dest: Default::default(),
             status: Default::default(),
+            refused: Default::default(),
             bad_dest: Default::default(),
             single: Default::default(),
             index: Default::default(),
@@ -449,6 +452,7 @@ impl Logic for Plan {
             dests,
             first_dest,
             status,
+            refused,
             bad_dest,
             single,
             index,
@@ -694,6 +698,7 @@ impl Logic for Plan {
                 self.dests.d.next = self.request_dests.val();
                 self.first_dest.d.next = self.request_first_dest.val();
                 self.status.d.next = self.request_status.val();
+                self.refused.d.next = self.request_status.val().any();
                 self.bad_dest.d.next = self.request_bad_dest.val();
                 self.index.d.next = 0.into();
                 self.single.d.next = self.request_dests.val() == 1;
@@ -1114,7 +1119,8 @@ impl Logic for Plan {
                 self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
                     | (bit_cast::<64, 7>(self.bad_dest.q.val()) << 8);
                 self.next_item.next.rows = 0.into();
-                self.next_item.next.last = false;
+                // A destination that failed here ends: that breaks its queue pair.
+                self.next_item.next.last = self.status.q.val().any() && !self.refused.q.val();
                 self.next_item.next.chunk_start = false;
                 if self.free.val() {
                     self.push.next = true;

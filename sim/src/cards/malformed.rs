@@ -249,6 +249,11 @@ fn damaged_rings_have_the_same_outcome_on_the_hardware_as_on_the_model() {
         let (entry, blocks) = damaged(&mut random);
         let expected = outcome(&mut model, &entry, blocks);
         let found = outcome(&mut hardware, &entry, blocks);
+        if found != expected {
+            let head = WqeHeader::decode(&entry);
+            eprintln!("{head:?}");
+            for granule in entry[32..].chunks(16) { eprintln!("{}", granule.iter().map(|b| format!("{b:02x}")).collect::<String>()); }
+        }
         assert!(found == expected, "{round}: {found:#?}\nshould be {expected:#?}");
         failures += u32::from(model.queue_halted(4));
     }

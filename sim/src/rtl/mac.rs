@@ -141,6 +141,7 @@ pub struct Mac {
     completion_in: [PortHandle; 3],
     completion_out: [PortHandle; 3],
     completions: VecDeque<u64>,
+    completion_offered: bool,
     /// Bytes that leave in a cycle.
     rate: f64,
     /// Bytes in the transmit FIFO, with what each frame costs on the wire beside itself.
@@ -190,6 +191,7 @@ impl Mac {
             completion_in: completion("s")?,
             completion_out: completion("m")?,
             completions: VecDeque::new(),
+            completion_offered: false,
             rate: 0.0,
             backlog: 0.0,
             received: Vec::new(),
@@ -243,7 +245,8 @@ impl Mac {
         self.from_wire.drive(model, self.random.chance(stall));
         self.host_out.drive(model, self.random.chance(stall));
         let [tag, valid, _] = self.completion_in;
-        model.set(valid, (!self.completions.is_empty()).into());
+        self.completion_offered = !self.completions.is_empty();
+        model.set(valid, self.completion_offered.into());
         model.set(tag, self.completions.front().copied().unwrap_or(0));
         model.set(self.completion_out[2], 1);
     }
@@ -269,7 +272,7 @@ impl Mac {
         }
         self.from_wire.sample(model);
         self.host_out.sample(model);
-        if !self.completions.is_empty() && model.get(self.completion_in[2]) == 1 {
+        if self.completion_offered && model.get(self.completion_in[2]) == 1 {
             self.completions.pop_front();
         }
         if model.get(self.completion_out[1]) == 1 {
