@@ -161,10 +161,6 @@ pub struct Control {
     pub set_qp_error_b_valid: Signal<In, Bit>,
     /// Which.
     pub set_qp_error_b_index: Signal<In, Bits<8>>,
-    /// The same from a third block.
-    pub set_qp_error_c_valid: Signal<In, Bit>,
-    /// Which.
-    pub set_qp_error_c_index: Signal<In, Bits<8>>,
     /// A queue is halted.
     pub set_queue_halted_valid: Signal<In, Bit>,
     /// Which.
@@ -206,7 +202,7 @@ pub struct Control {
     axil: AxiLite,
     settings: Settings,
     counters: CounterBank,
-    errors: Flags<3>,
+    errors: Flags<2>,
     halts: Flags<1>,
     queue_enabled: DFF<Bits<256>>,
     sweep: Sweep,
@@ -295,8 +291,6 @@ impl Default for Control {
             set_qp_error_a_index: Signal::default(),
             set_qp_error_b_valid: Signal::default(),
             set_qp_error_b_index: Signal::default(),
-            set_qp_error_c_valid: Signal::default(),
-            set_qp_error_c_index: Signal::default(),
             set_queue_halted_valid: Signal::default(),
             set_queue_halted_index: Signal::default(),
             count_1: Signal::default(),
@@ -480,8 +474,6 @@ impl Logic for Control {
         self.errors.set_index[0].next = self.set_qp_error_a_index.val();
         self.errors.set_valid[1].next = self.set_qp_error_b_valid.val();
         self.errors.set_index[1].next = self.set_qp_error_b_index.val();
-        self.errors.set_valid[2].next = self.set_qp_error_c_valid.val();
-        self.errors.set_index[2].next = self.set_qp_error_c_index.val();
         self.errors.clear_valid.next = self.cfg.q.val()
             && (self.cfg_table_held.q.val() == 0)
             && (self.cfg_word_held.q.val() == self.state_word.val());

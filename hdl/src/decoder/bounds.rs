@@ -121,8 +121,6 @@ pub struct Bounds {
     pub check_region: Signal<In, Bits<11>>,
     /// Its destination.
     pub check_dest: Signal<In, Bits<6>>,
-    /// The destination's queue pair.
-    pub check_qp: Signal<In, Bits<8>>,
 
     /// Checks are on their way.
     pub busy: Signal<Out, Bit>,
@@ -132,8 +130,6 @@ pub struct Bounds {
     pub fail_region: Signal<Out, Bits<11>>,
     /// Its destination.
     pub fail_dest: Signal<Out, Bits<6>>,
-    /// The destination's queue pair.
-    pub fail_qp: Signal<Out, Bits<8>>,
     /// Forgets the failure.
     pub clear: Signal<In, Bit>,
 
@@ -152,7 +148,6 @@ pub struct Bounds {
     long: [DFF<Bit>; 5],
     region: [DFF<Bits<11>>; 8],
     dest: [DFF<Bits<6>>; 8],
-    qp: [DFF<Bits<8>>; 8],
     target: [DFF<Bit>; 3],
     key0: DFF<Bits<32>>,
     base0: DFF<Bits<64>>,
@@ -177,7 +172,6 @@ pub struct Bounds {
     failed: DFF<Bit>,
     failed_region: DFF<Bits<11>>,
     failed_dest: DFF<Bits<6>>,
-    failed_qp: DFF<Bits<8>>,
 
     /// Bytes from stage 2's start to the memory region's end, if not negative.
     rest2: Signal<Local, Bits<66>>,
@@ -209,14 +203,12 @@ impl Logic for Bounds {
             fail7,
             failed,
             failed_region,
-            failed_dest,
-            failed_qp
+            failed_dest
         );
         for k in 0..8 {
             self.valid[k].clock.next = self.clk.val();
             self.region[k].clock.next = self.clk.val();
             self.dest[k].clock.next = self.clk.val();
-            self.qp[k].clock.next = self.clk.val();
         }
         for k in 0..5 {
             self.long[k].clock.next = self.clk.val();
@@ -245,7 +237,6 @@ impl Logic for Bounds {
         self.long[0].d.next = self.check_long.val();
         self.region[0].d.next = self.check_region.val();
         self.dest[0].d.next = self.check_dest.val();
-        self.qp[0].d.next = self.check_qp.val();
         self.span[0].d.next = self.check_span.val();
         if self.check_valid.val() {
             self.key0.d.next = self.check_key.val();
@@ -258,7 +249,6 @@ impl Logic for Bounds {
         for k in 1..8 {
             self.region[k].d.next = self.region[k - 1].q.val();
             self.dest[k].d.next = self.dest[k - 1].q.val();
-            self.qp[k].d.next = self.qp[k - 1].q.val();
         }
         for k in 1..4 {
             self.span[k].d.next = self.span[k - 1].q.val();
@@ -340,12 +330,10 @@ impl Logic for Bounds {
             self.failed.d.next = true;
             self.failed_region.d.next = self.region[7].q.val();
             self.failed_dest.d.next = self.dest[7].q.val();
-            self.failed_qp.d.next = self.qp[7].q.val();
         } else if self.take4.val() {
             self.failed.d.next = true;
             self.failed_region.d.next = self.region[4].q.val();
             self.failed_dest.d.next = self.dest[4].q.val();
-            self.failed_qp.d.next = self.qp[4].q.val();
         }
         if self.clear.val() {
             self.failed.d.next = false;
@@ -373,7 +361,6 @@ impl Logic for Bounds {
         self.fail_valid.next = self.failed.q.val();
         self.fail_region.next = self.failed_region.q.val();
         self.fail_dest.next = self.failed_dest.q.val();
-        self.fail_qp.next = self.failed_qp.q.val();
         self.target_done.next = self.target[2].q.val();
         self.target_addr.next = self.target_addr2.q.val();
         self.target_len.next = self.target_len2.q.val();

@@ -25,11 +25,11 @@
 //! none.
 //!
 //! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and
-//! `bad_dest`; the request then has no destinations. The queue pair of a region that failed is put
-//! in error. The rest of the batch is dropped, and so is all that comes of this queue until its
+//! `bad_dest`; the request is then not executed. Its `dests` is 1 if the queue pair of that
+//! destination fails with it, as for a region that failed, and 0 if only the queue does. The queue
+//! pair enters the error state behind the requests before this one, in the segmenter. The rest of the batch is dropped, and so is all that comes of this queue until its
 //! `enable` word is written anew or, if `queue_halted` has been set for it, until that is cleared.
-//! What was written of the request stays part of the rings until its release. No request is
-//! opened for 8 cycles after it: in that time the pulse must have become visible in `qp_error`.
+//! What was written of the request stays part of the rings until its release.
 //!
 //! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
@@ -61,8 +61,7 @@ use unpacker::Unpacker;
 /// `release_valid`.
 ///
 /// # Outputs
-/// Write ports `lane_write`, `set_write`, `dest_write`; streams `open`, `request`; pulses
-/// `set_qp_error`.
+/// Write ports `lane_write`, `set_write`, `dest_write`; streams `open`, `request`.
 #[derive(LogicBlock, Default)]
 pub struct Decoder {
     /// Clock.
@@ -208,11 +207,6 @@ pub struct Decoder {
     /// The destination that failed.
     pub request_bad_dest: Signal<Out, Bits<7>>,
 
-    /// A queue pair is put in error.
-    pub set_qp_error_valid: Signal<Out, Bit>,
-    /// The queue pair.
-    pub set_qp_error_index: Signal<Out, Bits<8>>,
-
     unpacker: Unpacker,
     parser: Parser,
     contexts: Contexts,
@@ -331,7 +325,6 @@ impl Logic for Decoder {
         self.bounds.check_len.next = self.parser.check_len.val();
         self.bounds.check_region.next = self.parser.region.val();
         self.bounds.check_dest.next = self.parser.dest.val();
-        self.bounds.check_qp.next = self.parser.qp.val();
         self.bounds.clear.next = self.requests.clear.val();
 
         // Lanes and sets.
@@ -384,14 +377,12 @@ impl Logic for Decoder {
         self.requests.failed_flush.next = self.parser.failed_flush.val();
         self.requests.failed_qp.next = self.parser.failed_qp.val();
         self.requests.dest_index.next = self.parser.dest.val();
-        self.requests.qp.next = self.parser.qp.val();
         self.requests.region.next = self.parser.region.val();
         self.requests.dests.next = self.parser.dests.val();
         self.requests.busy.next = self.bounds.busy.val();
         self.requests.fail_valid.next = self.bounds.fail_valid.val();
         self.requests.fail_region.next = self.bounds.fail_region.val();
         self.requests.fail_dest.next = self.bounds.fail_dest.val();
-        self.requests.fail_qp.next = self.bounds.fail_qp.val();
         self.requests.set_done.next =
             self.parser.element_valid.val() && self.parser.element_last.val();
         self.open_valid.next = self.requests.open_valid.val();
@@ -408,8 +399,6 @@ impl Logic for Decoder {
         self.request_first_dest.next = self.requests.request_first_dest.val();
         self.request_status.next = self.requests.request_status.val();
         self.request_bad_dest.next = self.requests.request_bad_dest.val();
-        self.set_qp_error_valid.next = self.requests.set_qp_error_valid.val();
-        self.set_qp_error_index.next = self.requests.set_qp_error_index.val();
 
         // Destinations.
         self.dest_valid.d.next = self.parser.dest_accept.val();

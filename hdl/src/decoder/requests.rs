@@ -24,7 +24,7 @@ const _: () = assert!(
 ///
 /// # Outputs
 /// `settled`, `may_open`, `set_space`, `dest_space` for the parser; `clear` for the bounds check;
-/// streams `open`, `request`; the pulses `set_qp_error` and `stop`; `dest`, `slot`, for `dest_write`.
+/// streams `open`, `request`; the pulse `stop`; `dest`, `slot`, for `dest_write`.
 #[derive(LogicBlock, Default)]
 pub struct Requests {
     /// Clock.
@@ -57,12 +57,10 @@ pub struct Requests {
     pub failed: Signal<In, Bit>,
     /// Because of a queue pair in error.
     pub failed_flush: Signal<In, Bit>,
-    /// `qp` is to be put in error.
+    /// The destination's queue pair fails with it.
     pub failed_qp: Signal<In, Bit>,
     /// The destination that failed.
     pub dest_index: Signal<In, Bits<6>>,
-    /// Its queue pair.
-    pub qp: Signal<In, Bits<8>>,
     /// Sets that the request has, and the region that failed.
     pub region: Signal<In, Bits<11>>,
     /// Destinations that the request has.
@@ -76,8 +74,6 @@ pub struct Requests {
     pub fail_region: Signal<In, Bits<11>>,
     /// Its destination.
     pub fail_dest: Signal<In, Bits<6>>,
-    /// The destination's queue pair.
-    pub fail_qp: Signal<In, Bits<8>>,
     /// The failure is taken note of.
     pub clear: Signal<Out, Bit>,
 
@@ -124,10 +120,6 @@ pub struct Requests {
     /// The destination that failed.
     pub request_bad_dest: Signal<Out, Bits<7>>,
 
-    /// A queue pair is put in error.
-    pub set_qp_error_valid: Signal<Out, Bit>,
-    /// The queue pair.
-    pub set_qp_error_index: Signal<Out, Bits<8>>,
     /// A queue starts no further request.
     pub stop_valid: Signal<Out, Bit>,
     /// The queue.
@@ -168,7 +160,6 @@ pub struct Requests {
     waiting_failed: DFF<Bit>,
     waiting_flush: DFF<Bit>,
     waiting_qp_fails: DFF<Bit>,
-    waiting_qp: DFF<Bits<8>>,
     waiting_dest: DFF<Bits<6>>,
 
     ready: DFF<Bit>,
@@ -179,8 +170,6 @@ pub struct Requests {
     ready_first_dest: DFF<Bits<10>>,
     ready_status: DFF<Bits<8>>,
     ready_bad_dest: DFF<Bits<7>>,
-    qp_fails: DFF<Bit>,
-    qp_failing: DFF<Bits<8>>,
     queue_fails: DFF<Bit>,
     /// Cycles until errors are visible.
     wait: DFF<Bits<4>>,
@@ -225,7 +214,6 @@ impl Logic for Requests {
             waiting_failed,
             waiting_flush,
             waiting_qp_fails,
-            waiting_qp,
             waiting_dest,
             ready,
             ready_slot,
@@ -235,8 +223,6 @@ impl Logic for Requests {
             ready_first_dest,
             ready_status,
             ready_bad_dest,
-            qp_fails,
-            qp_failing,
             queue_fails,
             wait
         );
@@ -280,7 +266,6 @@ impl Logic for Requests {
             self.waiting_failed.d.next = self.failed.val();
             self.waiting_flush.d.next = self.failed_flush.val();
             self.waiting_qp_fails.d.next = self.failed_qp.val();
-            self.waiting_qp.d.next = self.qp.val();
             self.waiting_dest.d.next = self.dest_index.val();
         }
 
@@ -291,7 +276,6 @@ impl Logic for Requests {
             && (!self.waiting_failed.q.val()
                 || (self.fail_region.val() < self.waiting_region.q.val()));
         self.clear.next = self.settling.val();
-        self.qp_fails.d.next = false;
         self.queue_fails.d.next = false;
         if self.request_ready.val() {
             self.ready.d.next = false;
@@ -307,19 +291,19 @@ impl Logic for Requests {
             self.ready_wr_id.d.next = self.waiting_wr_id.q.val();
             self.ready_first_dest.d.next = self.waiting_first_dest.q.val();
             self.ready_dests.d.next = 0.into();
-            self.qp_failing.d.next = self.waiting_qp.q.val();
             if self.protection.val() {
                 self.ready_status.d.next = 4.into();
                 self.ready_bad_dest.d.next = bit_cast::<7, 6>(self.fail_dest.val());
-                self.qp_fails.d.next = true;
-                self.qp_failing.d.next = self.fail_qp.val();
+                self.ready_dests.d.next = 1.into();
             } else if self.waiting_failed.q.val() {
                 self.ready_status.d.next = 2.into();
                 if self.waiting_flush.q.val() {
                     self.ready_status.d.next = 5.into();
                 }
                 self.ready_bad_dest.d.next = bit_cast::<7, 6>(self.waiting_dest.q.val());
-                self.qp_fails.d.next = self.waiting_qp_fails.q.val();
+                if self.waiting_qp_fails.q.val() {
+                    self.ready_dests.d.next = 1.into();
+                }
             } else {
                 self.ready_status.d.next = 0.into();
                 self.ready_bad_dest.d.next = 0.into();
@@ -384,7 +368,6 @@ impl Logic for Requests {
             self.opened.d.next = false;
             self.waiting.d.next = false;
             self.ready.d.next = false;
-            self.qp_fails.d.next = false;
             self.queue_fails.d.next = false;
             self.wait.d.next = 0.into();
         }
@@ -401,8 +384,6 @@ impl Logic for Requests {
         self.request_first_dest.next = self.ready_first_dest.q.val();
         self.request_status.next = self.ready_status.q.val();
         self.request_bad_dest.next = self.ready_bad_dest.q.val();
-        self.set_qp_error_valid.next = self.qp_fails.q.val();
-        self.set_qp_error_index.next = self.qp_failing.q.val();
         self.stop_valid.next = self.queue_fails.q.val();
         self.stop_queue.next = self.ready_queue.q.val();
     }

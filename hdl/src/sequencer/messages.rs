@@ -158,7 +158,7 @@ impl Logic for Messages {
             self.out.d.next.dest = self.row_context.val().dest;
             self.out.d.next.slot = self.row_context.val().slot;
             self.out.d.next.unit_end = !self.row.val().empty && self.row.val().unit_last;
-            self.out.d.next.message_end = self.ends.val();
+            self.out.d.next.message_end = self.ends.val() && !self.row.val().request_end;
             self.out.d.next.message_start = self.begins.val();
             self.out.d.next.message_bytes = 0.into();
             self.out.d.next.request_end = self.row.val().request_end;
@@ -191,6 +191,9 @@ impl Logic for Messages {
             if self.row.val().request_end {
                 self.out.d.next.status = self.row.val().status;
                 self.out.d.next.bad_dest = self.row.val().bad_dest;
+                // The failing destination, from the first one.
+                self.out.d.next.dest =
+                    self.row_context.val().dest + bit_cast::<10, 7>(self.row.val().bad_dest);
             }
             self.cut.d.next.starts = self.row_context.val().starts;
             self.cut.d.next.whole = self.row.val().empty

@@ -76,7 +76,7 @@ pub struct Sequencer {
     pub request_ready: Signal<Out, Bit>,
     /// Its slot.
     pub request_slot: Signal<In, Bits<8>>,
-    /// Destinations.
+    /// Destinations; with a status: 1 if the queue pair of `bad_dest` fails, else 0.
     pub request_dests: Signal<In, Bits<7>>,
     /// The first one's place in the ring of destinations.
     pub request_first_dest: Signal<In, Bits<10>>,
@@ -84,6 +84,10 @@ pub struct Sequencer {
     pub request_status: Signal<In, Bits<8>>,
     /// The destination that failed.
     pub request_bad_dest: Signal<In, Bits<7>>,
+    /// A request has left the segmenter; requests leave in order.
+    pub release_valid: Signal<In, Bit>,
+    /// Queue pairs in error.
+    pub qp_error: Signal<In, Bits<256>>,
     // The decoder's tables.
     /// A lane is written.
     pub lane_write_valid: Signal<In, Bit>,
@@ -123,6 +127,8 @@ pub struct Sequencer {
     pub dest_write_valid: Signal<In, Bit>,
     /// Its place.
     pub dest_write_dest: Signal<In, Bits<10>>,
+    /// Its queue pair.
+    pub dest_write_qp: Signal<In, Bits<8>>,
     /// Regions.
     pub dest_write_sets: Signal<In, Bits<5>>,
     /// The first one's set.
@@ -272,6 +278,7 @@ impl Logic for Sequencer {
         self.dest_info.next.log_mtu = self.dest_write_log_mtu.val();
         self.dest_info.next.element_mask = self.dest_write_element_mask.val();
         self.dest_info.next.units = self.dest_write_rows_per_message.val();
+        self.dest_info.next.qp = self.dest_write_qp.val();
         self.tables.dest_write_valid.next = self.dest_write_valid.val();
         self.tables.dest_write_dest.next = self.dest_write_dest.val();
         self.tables.dest_write_info.next = self.dest_info.val();
@@ -285,6 +292,8 @@ impl Logic for Sequencer {
         self.plan.request_first_dest.next = self.request_first_dest.val();
         self.plan.request_status.next = self.request_status.val();
         self.plan.request_bad_dest.next = self.request_bad_dest.val();
+        self.plan.release_valid.next = self.release_valid.val();
+        self.plan.qp_error.next = self.qp_error.val();
         self.request_ready.next = self.plan.request_ready.val();
         self.plan.dest_info.next = self.tables.dest_info.val();
         self.plan.set_info.next = self.tables.set_info.val();

@@ -82,6 +82,8 @@ pub enum PlanState {
     LoadWait,
     /// The end of the request.
     Finish,
+    /// Waits until a failed request has left the segmenter.
+    Settle,
 }
 
 /// What inspection found out about a destination.
@@ -167,6 +169,10 @@ pub struct Plan {
     pub request_status: Signal<In, Bits<8>>,
     /// The destination that failed.
     pub request_bad_dest: Signal<In, Bits<7>>,
+    /// A request has left the segmenter.
+    pub release_valid: Signal<In, Bit>,
+    /// Queue pairs in error.
+    pub qp_error: Signal<In, Bits<256>>,
     /// The destination to read.
     pub dest_read: Signal<Out, Bits<10>>,
     /// It, a cycle later.
@@ -217,9 +223,14 @@ pub struct Plan {
     dests: DFF<Bits<7>>,
     first_dest: DFF<Bits<10>>,
     status: DFF<Bits<8>>,
-    /// The status came with the request.
-    refused: DFF<Bit>,
     bad_dest: DFF<Bits<7>>,
+    // The failure is the queue pair's too.
+    breaks: DFF<Bit>,
+    // Requests that have not left the segmenter.
+    under_way: DFF<Bits<9>>,
+    finished: Signal<Local, Bit>,
+    head_qp: Signal<Local, Bits<8>>,
+    flush: Constant<Bits<8>>,
     single: DFF<Bit>,
     // The destination and the set at hand.
     index: DFF<Bits<7>>,
@@ -324,6 +335,8 @@ impl Default for Plan {
             request_first_dest: Default::default(),
             request_status: Default::default(),
             request_bad_dest: Default::default(),
+            release_valid: Default::default(),
+            qp_error: Default::default(),
             dest_read: Default::default(),
             dest_info: Default::default(),
             set_read: Default::default(),
@@ -351,8 +364,12 @@ impl Default for Plan {
             dests: Default::default(),
             first_dest: Default::default(),
             status: Default::default(),
-            refused: Default::default(),
             bad_dest: Default::default(),
+            breaks: Default::default(),
+            under_way: Default::default(),
+            finished: Default::default(),
+            head_qp: Default::default(),
+            flush: Constant::new((Status::WrFlushError as u8).to_bits()),
             single: Default::default(),
             index: Default::default(),
             head: Default::default(),
@@ -452,8 +469,9 @@ impl Logic for Plan {
             dests,
             first_dest,
             status,
-            refused,
             bad_dest,
+            breaks,
+            under_way,
             single,
             index,
             head,
@@ -691,6 +709,8 @@ impl Logic for Plan {
         // Scans that have not ended.
         self.asks.next = false;
 
+        self.finished.next = false;
+        self.head_qp.next = self.dest_info.val().qp;
         self.request_ready.next = self.state.q.val() == PlanState::Idle;
         match self.state.q.val() {
             PlanState::Idle => {
@@ -698,8 +718,9 @@ impl Logic for Plan {
                 self.dests.d.next = self.request_dests.val();
                 self.first_dest.d.next = self.request_first_dest.val();
                 self.status.d.next = self.request_status.val();
-                self.refused.d.next = self.request_status.val().any();
                 self.bad_dest.d.next = self.request_bad_dest.val();
+                self.breaks.d.next =
+                    !self.request_status.val().any() || self.request_dests.val().any();
                 self.index.d.next = 0.into();
                 self.single.d.next = self.request_dests.val() == 1;
                 self.judge.d.next = false;
@@ -730,6 +751,13 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::InspectSetRead;
                 if self.dest_info.val().sets == 0 {
                     self.state.d.next = PlanState::Weigh;
+                }
+                // Its queue pair may have failed after it was decoded.
+                if self.qp_error.val().get_bit(self.head_qp.val().index()) {
+                    self.status.d.next = self.flush.val();
+                    self.bad_dest.d.next = self.index.q.val();
+                    self.breaks.d.next = false;
+                    self.state.d.next = PlanState::Finish;
                 }
             }
             PlanState::InspectSetRead => {
@@ -1118,17 +1146,38 @@ impl Logic for Plan {
                 self.next_item.next.task = 2.into();
                 self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
                     | (bit_cast::<64, 7>(self.bad_dest.q.val()) << 8);
+                if self.status.q.val().any() && self.breaks.q.val() {
+                    self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
+                        | (bit_cast::<64, 7>(self.bad_dest.q.val()) << 8)
+                        | 0x8000;
+                }
                 self.next_item.next.rows = 0.into();
-                // A destination that failed here ends: that breaks its queue pair.
-                self.next_item.next.last = self.status.q.val().any() && !self.refused.q.val();
+                self.next_item.next.last = false;
                 self.next_item.next.chunk_start = false;
+                self.shared.next.dest = self.first_dest.q.val();
                 if self.free.val() {
                     self.push.next = true;
+                    self.finished.next = true;
+                    self.state.d.next = PlanState::Idle;
+                    if self.status.q.val().any() && self.breaks.q.val() {
+                        self.state.d.next = PlanState::Settle;
+                    }
+                }
+            }
+            PlanState::Settle => {
+                // What was decoded behind it must see that its queue pair failed.
+                if !self.under_way.q.val().any() {
                     self.state.d.next = PlanState::Idle;
                 }
             }
         }
 
+        if self.finished.val() && !self.release_valid.val() {
+            self.under_way.d.next = self.under_way.q.val() + 1;
+        }
+        if !self.finished.val() && self.release_valid.val() {
+            self.under_way.d.next = self.under_way.q.val() - 1;
+        }
         if self.push.val() {
             self.has_item.d.next = true;
             self.item_out.d.next = self.next_item.val();
@@ -1150,6 +1199,7 @@ impl Logic for Plan {
             self.has_stretch.d.next = false;
             self.outstanding.d.next = 0.into();
             self.unfinished.d.next = false;
+            self.under_way.d.next = 0.into();
         }
     }
 }

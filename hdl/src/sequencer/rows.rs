@@ -447,7 +447,9 @@ impl Logic for Rows {
             RowsState::Close => {
                 self.found_row.next.empty = true;
                 self.found_row.next.request_end = self.work.q.val().task == 2;
-                self.found_row.next.last = self.work.q.val().last;
+                self.found_row.next.last = self.work.q.val().last
+                    || ((self.work.q.val().task == 2)
+                        && (self.work.q.val().low.get_bit(15) || self.failed.q.val()));
                 self.found.next = (self.work.q.val().last && !self.failed.q.val())
                     || (self.work.q.val().task == 2);
                 if self.failed.q.val() {

@@ -25,10 +25,12 @@ pub struct DestInfo {
     pub element_mask: Bit,
     /// Units of a message.
     pub units: Bits<32>,
+    /// Its queue pair.
+    pub qp: Bits<8>,
 }
 
 /// Bits of a [`DestInfo`].
-pub const DEST_BITS: usize = 55;
+pub const DEST_BITS: usize = 63;
 
 /// A lane set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -39,6 +39,8 @@ struct Card<'a> {
     /// First set of each destination, by its place.
     first_sets: BTreeMap<u16, u16>,
     next_addr: u64,
+    /// Requests that have ended and not left the segmenter.
+    releases: u32,
 }
 
 impl Card<'_> {
@@ -63,6 +65,7 @@ impl Card<'_> {
             next_slot: random.u64() as u8,
             first_sets: BTreeMap::new(),
             next_addr: 0x7000_0000_0000,
+            releases: 0,
             random,
         }
     }
@@ -184,10 +187,18 @@ impl Card<'_> {
                 requests.last_mut().unwrap().push(token);
                 if ends {
                     requests.push(Vec::new());
+                    self.releases += 1;
                 }
             }
+            // What has ended leaves the segmenter some time later.
+            let release = self.releases > 0 && self.random.chance(0.1);
+            self.releases -= u32::from(release);
+            self.bench.set("release_valid", release);
         }
         for _ in 0..40 {
+            let release = self.releases > 0;
+            self.releases -= u32::from(release);
+            self.bench.set("release_valid", release);
             self.step();
         }
         assert_eq!(self.bench.take(self.tokens), [], "tokens too many");
@@ -262,6 +273,12 @@ fn check(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) {
     }
     let found = events(tokens, request, posted, card);
     let ended = (end.u64("status") as u8, end.u64("bad_dest") as u8);
+    // A failure of a destination names it, so that its queue pair fails.
+    let breaks = ended.0 != 0 && (request.status.0 == 0 || !request.dests.is_empty());
+    assert_eq!(end.u64("dest_end") == 1, breaks);
+    if breaks {
+        assert_eq!(end.u64("dest"), u64::from((posted.1 + u16::from(ended.1)) % 1024));
+    }
     if status != 0 {
         assert_eq!(ended, (status, bad_dest));
         assert!(found.iter().all(Vec::is_empty), "tokens of a request that fails");
@@ -519,6 +536,27 @@ fn cycles(library: &Library, mut request: Request) -> (u64, u64) {
 
 fn one(dest: Dest) -> Request {
     Request { dests: vec![dest], status: (0, 0) }
+}
+
+#[test]
+fn a_request_behind_a_failed_queue_pair_is_flushed() {
+    let library = library();
+    let mut card = Card::new(&library, 7);
+    let rows = || region(RegionType::Strided, vec![(0, 8, 8)], 4);
+    let mut request = one(dest(vec![rows()], false));
+    // The queue pair fails while the request waits behind one that failed.
+    let mut bad = one(dest(vec![rows()], false));
+    bad.status = (Status::LocalProtectionError as u8, 0);
+    card.post(&mut bad);
+    card.post(&mut request);
+    card.bench.run(200);
+    card.bench.set("qp_error", 1_u64);
+    let tokens = card.finish(2);
+    let end = |k: usize| tokens[k].last().unwrap();
+    assert_eq!(end(0).u64("status"), Status::LocalProtectionError as u64);
+    assert_eq!(end(0).u64("dest_end"), 1);
+    assert_eq!((tokens[1].len(), end(1).u64("status")), (1, Status::WrFlushError as u64));
+    assert_eq!(end(1).u64("dest_end"), 0, "the queue pair has failed already");
 }
 
 #[test]

@@ -327,12 +327,10 @@ impl Logic for Card {
             self.linger.d.next = 0.into();
         }
         self.control.busy.next = self.linger.q.val().any();
-        self.control.set_qp_error_a_valid.next = self.decoder.set_qp_error_valid.val();
-        self.control.set_qp_error_a_index.next = self.decoder.set_qp_error_index.val();
+        self.control.set_qp_error_a_valid.next = self.segmenter.set_qp_error_valid.val();
+        self.control.set_qp_error_a_index.next = self.segmenter.set_qp_error_index.val();
         self.control.set_qp_error_b_valid.next = self.completion.set_qp_error_valid.val();
         self.control.set_qp_error_b_index.next = self.completion.set_qp_error_index.val();
-        self.control.set_qp_error_c_valid.next = self.segmenter.set_qp_error_valid.val();
-        self.control.set_qp_error_c_index.next = self.segmenter.set_qp_error_index.val();
         self.control.set_queue_halted_valid.next = self.completion.set_queue_halted_valid.val();
         self.control.set_queue_halted_index.next = self.completion.set_queue_halted_index.val();
         self.control.count_1.next = self.packetizer.count_payload_bytes.val();
@@ -469,6 +467,9 @@ impl Logic for Card {
         self.sequencer.request_first_dest.next = self.decoder.request_first_dest.val();
         self.sequencer.request_status.next = self.decoder.request_status.val();
         self.sequencer.request_bad_dest.next = self.decoder.request_bad_dest.val();
+        self.sequencer.release_valid.next = self.segmenter.release_valid.val();
+        self.sequencer.qp_error.next = self.control.qp_error.val();
+        self.sequencer.dest_write_qp.next = self.decoder.dest_write_qp.val();
         self.sequencer.lane_write_valid.next = self.decoder.lane_write_valid.val();
         self.sequencer.lane_write_set.next = self.decoder.lane_write_set.val();
         self.sequencer.lane_write_lane.next = self.decoder.lane_write_lane.val();

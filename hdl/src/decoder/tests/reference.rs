@@ -115,7 +115,6 @@ impl Card {
                     request.status = failure.status as u8;
                     request.bad_dest = failure.dest as u8;
                     request.qp_error = failure.qp.map(|qp| qp as u8);
-                    self.qp_errors.extend(request.qp_error);
                     self.stopped.insert(batch.queue);
                 }
             }

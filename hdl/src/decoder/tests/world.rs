@@ -16,11 +16,7 @@ struct Written {
     lanes: Vec<[Lane; 16]>,
     sets: Vec<(Set, u8)>,
     dests: Vec<(Dest, u8, u16, u8)>,
-    /// Pulses that are not visible yet.
-    on_the_way: VecDeque<(u64, u8)>,
     qp_error: [u32; 8],
-    /// All pulses.
-    qp_pulses: Vec<u8>,
 }
 
 fn record(written: &mut Written, model: &Model) {
@@ -115,26 +111,12 @@ impl World {
             lanes: vec![[Lane::default(); 16]; 2048],
             sets: vec![Default::default(); 2048],
             dests: vec![Default::default(); 1024],
-            on_the_way: VecDeque::new(),
             qp_error: [0; 8],
-            qp_pulses: Vec::new(),
         }));
         let (seen, shown) = (Rc::clone(&written), Rc::clone(&written));
-        bench.observe(move |model, cycle| {
-            let written = &mut *seen.borrow_mut();
-            record(written, model);
-            if model.get("set_qp_error_valid") == 1 {
-                let qp = model.get("set_qp_error_index") as u8;
-                written.qp_pulses.push(qp);
-                written.on_the_way.push_back((cycle + 6, qp));
-            }
-        });
-        bench.before(move |model, cycle| {
-            let written = &mut *shown.borrow_mut();
-            while written.on_the_way.front().is_some_and(|(when, _)| *when <= cycle) {
-                let (_, qp) = written.on_the_way.pop_front().expect("there is one");
-                written.qp_error[usize::from(qp) / 32] |= 1 << (qp % 32);
-            }
+        bench.observe(move |model, _| record(&mut seen.borrow_mut(), model));
+        bench.before(move |model, _| {
+            let written = shown.borrow();
             model.set_word("qp_error", &Word::from_words(&written.qp_error));
         });
         let (wqe, slot_free) = (bench.driver("wqe"), bench.driver("slot_free"));
@@ -244,16 +226,20 @@ impl World {
             assert_eq!(beat.get(field), opened.get(field), "{field} of the opened request");
         }
         let (slot, first) = (beat.u64("slot") as u8, beat.u64("first_dest") as usize);
-        let mut written = self.written.borrow_mut();
+        let (status, dests) = (beat.u64("status"), beat.u64("dests") as usize);
+        let written = self.written.borrow();
         let got = Request {
             queue: beat.u64("queue") as u8,
             wr_id: beat.u64("wr_id"),
             status: beat.u64("status") as u8,
             bad_dest: beat.u64("bad_dest") as u8,
-            qp_error: written.qp_pulses.pop(),
-            dests: (0..beat.u64("dests") as usize).map(|k| written.dest(first + k, slot)).collect(),
+            qp_error: (status != 0 && dests == 1)
+                .then(|| written.dest(first + beat.u64("bad_dest") as usize, slot).qp),
+            dests: match status {
+                0 => (0..dests).map(|k| written.dest(first + k, slot)).collect(),
+                _ => Vec::new(),
+            },
         };
-        assert!(written.qp_pulses.is_empty(), "one pulse a request");
         assert_eq!(got, expected);
         self.held.push_back(Held { beat, dests: got.dests });
     }

@@ -94,7 +94,7 @@ fn a_read_that_fails_breaks_its_request_only_and_no_wrong_byte_is_sent() {
                 (rig.sent(peers[1]), rig.sent(peers[2])),
                 (expected.clone(), expected.clone())
             );
-            assert!(rig.queue_pair_error(1) && rig.queue_halted(1));
+            assert!(rig.queue_pair_error(1) && rig.queue_halted(1), "{region:?}");
             assert!(!rig.queue_pair_error(2) && !rig.queue_pair_error(3));
             for (index, message) in rig.sent(peers[0]).into_iter().enumerate() {
                 match index {
@@ -173,7 +173,13 @@ fn pointers_that_the_host_changes_at_any_time_never_lead_outside() {
         assert!(status == 0 || status == Status::LocalProtectionError as u8, "{status}");
         failed += usize::from(status != 0);
         let sent = rig.sent(peer);
-        assert!(sent.iter().all(|message| *message == bytes(0, 200)));
+        if let Some(at) = sent.iter().position(|message| *message != bytes(0, 200)) {
+            panic!(
+                "message {at} of {}, status {status}, wait {wait}: {:02x?}",
+                sent.len(),
+                sent[at]
+            );
+        }
         assert!(status != 0 || sent.len() == count);
         assert_eq!(rig.network.errors(), []);
     }
