@@ -172,6 +172,7 @@ fn pointers_that_the_host_changes_at_any_time_never_lead_outside() {
         let status = rig.run_until_completed(1)[0].status;
         assert!(status == 0 || status == Status::LocalProtectionError as u8, "{status}");
         failed += usize::from(status != 0);
+        assert_eq!((rig.queue_pair_error(1), rig.queue_halted(1)), (status != 0, status != 0));
         let sent = rig.sent(peer);
         if let Some(at) = sent.iter().position(|message| *message != bytes(0, 200)) {
             panic!(

@@ -140,7 +140,8 @@ fn short_rows_take_one_cycle_each_and_long_runs_32_bytes_a_cycle() {
     let wide = bench.slope("strided, 64 B", 4096, strided_64);
     assert!(wide <= 1.05, "{wide}");
     let bitmapped = bench.slope("bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));
-    assert!(bitmapped <= 1.05, "{bitmapped}");
+    // Every 64 rows, five further blocks are placed.
+    assert!(bitmapped <= 1.1, "{bitmapped}");
     let kib = bench.slope("contiguous, 1 KiB", 128, contiguous);
     assert!(kib <= 1024.0 / 32.0, "{kib}");
 }
