@@ -22,6 +22,8 @@
 //! ```
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+mod cards;
 pub mod clock;
 pub mod model;
 pub mod pcie;

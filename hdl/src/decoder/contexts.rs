@@ -67,6 +67,7 @@ pub struct Contexts {
     owned_bits: Lutram<1, 8, 1>,
     transports: Lutram<2, 8, 1>,
     mtus: Lutram<4, 8, 1>,
+    legal_bits: Lutram<1, 8, 1>,
     ready_bits: DFF<Bits<256>>,
     stopped: DFF<Bits<256>>,
     stops: Signal<Local, Bits<256>>,
@@ -113,6 +114,7 @@ impl Default for Contexts {
             owned_bits: Lutram::default(),
             transports: Lutram::default(),
             mtus: Lutram::default(),
+            legal_bits: Lutram::default(),
             ready_bits: DFF::default(),
             stopped: DFF::default(),
             stops: Signal::default(),
@@ -185,6 +187,19 @@ impl Logic for Contexts {
         self.mtus.read_address[0].next = self.qp.val();
         self.log_mtu.next = self.mtus.read_data[0].val();
 
+        // A transport and an MTU that there are.
+        self.legal_bits.clk.next = self.clk.val();
+        self.legal_bits.write_enable.next = self.transports.write_enable.val();
+        self.legal_bits.write_address.next = self.cfg_index.val();
+        self.legal_bits.write_data.next = 0.into();
+        if (self.cfg_data.val().get_bits::<8>(self.transport_at.val().index()) < 3)
+            && (self.cfg_data.val().get_bits::<8>(self.mtu_at.val().index()) >= 8)
+            && (self.cfg_data.val().get_bits::<8>(self.mtu_at.val().index()) <= 12)
+        {
+            self.legal_bits.write_data.next = 1.into();
+        }
+        self.legal_bits.read_address[0].next = self.qp.val();
+
         if self.cfg_qp.val() && (self.cfg_word.val() == self.state_word.val()) {
             self.ready_bits.d.next = self
                 .ready_bits
@@ -202,7 +217,8 @@ impl Logic for Contexts {
         self.stopped.d.next = self.stops.val();
         self.halted_bit.d.next = self.queues_halted.val().get_bit(self.queue.val().index())
             || self.stopped.q.val().get_bit(self.queue.val().index());
-        self.ready_bit.d.next = self.ready_bits.q.val().get_bit(self.qp.val().index());
+        self.ready_bit.d.next = self.ready_bits.q.val().get_bit(self.qp.val().index())
+            && (self.legal_bits.read_data[0].val() == 1);
         self.error_bit.d.next = self.qp_errors.val().get_bit(self.qp.val().index());
         if self.rst.val() {
             self.ready_bits.d.next = 0.into();

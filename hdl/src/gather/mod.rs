@@ -158,7 +158,7 @@ pub struct Gather {
     pub count_busy: Signal<Out, Bit>,
     /// A fragment waited for a bank.
     pub count_conflict: Signal<Out, Bit>,
-    /// No beat, or its window's data have not arrived.
+    /// A beat waited: its window's data have not arrived.
     pub count_empty: Signal<Out, Bit>,
     /// The output was full.
     pub count_blocked: Signal<Out, Bit>,
@@ -664,7 +664,7 @@ impl Logic for Gather {
 
         self.count_busy.next = self.a_go.val() && self.a_pending.q.val().any();
         self.count_conflict.next = self.a_go.val() && self.a_left.val().any();
-        self.count_empty.next = !self.a_valid.q.val();
+        self.count_empty.next = self.p_valid.q.val() && !self.a_valid.q.val();
         self.count_blocked.next = self.a_valid.q.val() && !self.room.q.val().any();
 
         if self.rst.val() {

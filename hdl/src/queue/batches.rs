@@ -69,6 +69,9 @@ pub struct Batches {
     /// The block could not be read.
     pub wqe_error: Signal<Out, Bit>,
 
+    /// Blocks are on their way.
+    pub at_work: Signal<Out, Bit>,
+
     reads: Fifo<66, 5, 6>,
     load: Signal<Local, Bit>,
 
@@ -158,6 +161,9 @@ impl Logic for Batches {
         self.wqe_position.next = self.slice.out_data.val().get_bits::<32>(520);
         self.wqe_remaining.next = self.slice.out_data.val().get_bits::<17>(552);
         self.wqe_error.next = self.slice.out_data.val().get_bit(569);
+
+        self.at_work.next =
+            self.reads.out_valid.val() || self.busy.q.val() || self.slice.out_valid.val();
 
         if self.rst.val() {
             self.busy.d.next = false;

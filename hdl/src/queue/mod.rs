@@ -119,6 +119,8 @@ pub struct Queue {
     pub wqe_remaining: Signal<Out, Bits<17>>,
     /// The block could not be read.
     pub wqe_error: Signal<Out, Bit>,
+    /// A doorbell is not used up, or its blocks are on their way.
+    pub busy: Signal<Out, Bit>,
 
     // Copies of the queues' entries.
     send_queues: Constant<Bits<3>>,
@@ -196,6 +198,7 @@ impl Default for Queue {
             wqe_position: Signal::default(),
             wqe_remaining: Signal::default(),
             wqe_error: Signal::default(),
+            busy: Signal::default(),
             send_queues: Constant::new(2.into()),
             word_low: Constant::new(word_of("addr").into()),
             word_high: Constant::new((word_of("addr") + 1).into()),
@@ -409,6 +412,10 @@ impl Logic for Queue {
         self.wqe_position.next = self.batches.wqe_position.val();
         self.wqe_remaining.next = self.batches.wqe_remaining.val();
         self.wqe_error.next = self.batches.wqe_error.val();
+
+        self.busy.next = self.doorbells.out_valid.val()
+            || (self.state.q.val() != QueueState::Idle)
+            || self.batches.at_work.val();
 
         if self.rst.val() {
             self.state.d.next = QueueState::Idle;

@@ -117,6 +117,8 @@ pub struct Rows {
     scanned_valid: DFF<Bit>,
     bad: DFF<Bit>,
     wrong: DFF<Bits<8>>,
+    beyond: [Signal<Local, Bit>; 8],
+    beyond_all: Signal<Local, Bits<8>>,
     outside: [Signal<Local, Bit>; 8],
     outside_all: Signal<Local, Bits<8>>,
     wait: DFF<Bits<2>>,
@@ -199,6 +201,8 @@ impl Default for Rows {
             scanned_valid: Default::default(),
             bad: Default::default(),
             wrong: Default::default(),
+            beyond: Default::default(),
+            beyond_all: Default::default(),
             outside: Default::default(),
             outside_all: Default::default(),
             wait: Default::default(),
@@ -306,10 +310,14 @@ impl Logic for Rows {
                 self.count.q.val() + bit_cast::<32, 7>(self.ones_in_word.count.val());
         }
         for k in 0..8 {
-            self.outside[k].next = (self.left.q.val() > k.to_bits())
-                && (self.work.q.val().never
-                    || (self.beat.q.val().get_bits::<64>(k * 64) < self.work.q.val().low)
-                    || (self.beat.q.val().get_bits::<64>(k * 64) > self.work.q.val().high));
+            self.beyond[k].next = self.work.q.val().never
+                || (self.beat.q.val().get_bits::<64>(k * 64) < self.work.q.val().low)
+                || (self.beat.q.val().get_bits::<64>(k * 64) > self.work.q.val().high);
+            self.outside[k].next = (self.left.q.val() > k.to_bits()) && self.beyond[k].val();
+        }
+        self.beyond_all.next = 0.into();
+        for k in 0..8 {
+            self.beyond_all.next = self.beyond_all.val().replace_bit(k, self.beyond[k].val());
         }
         self.outside_all.next = 0.into();
         for k in 0..8 {
@@ -391,8 +399,10 @@ impl Logic for Rows {
                         }
                     }
                 } else if self.beat_valid.q.val() {
-                    self.failing.next = self.beat_error.q.val();
-                    self.found.next = !self.failed.q.val() && !self.beat_error.q.val();
+                    // The host may have changed the pointer since it was judged.
+                    self.failing.next = self.beat_error.q.val()
+                        || self.beyond_all.val().get_bit(self.place.q.val().index());
+                    self.found.next = !self.failed.q.val() && !self.failing.val();
                     self.found_row.next.last = self.work.q.val().last && (self.left.q.val() == 1);
                     if self.advance.val() {
                         self.take_word.next = true;

@@ -5,6 +5,7 @@
 //! shell's parameters. There is no logic here but what joins blocks.
 
 use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
 
 use crate::completion::Completion;
 use crate::control::Control;
@@ -272,6 +273,9 @@ pub struct Card {
     pub ctrl_dma_ram_rd_resp_ready: Signal<In, Bits<2>>,
 
     reset: Signal<Local, Bit>,
+    /// Counts down from when something was at work last: an entry in the decoder, a completion on
+    /// its way to the host.
+    linger: DFF<Bits<7>>,
     control: Control,
     host_read: HostRead,
     queue: Queue,
@@ -310,7 +314,19 @@ impl Logic for Card {
         self.control.axil_arvalid.next = self.s_axil_app_ctrl_arvalid.val();
         self.control.axil_rready.next = self.s_axil_app_ctrl_rready.val();
         self.control.doorbell_ready.next = self.queue.doorbell_ready.val();
-        self.control.busy.next = self.completion.busy.val();
+        self.linger.clock.next = self.clk.val();
+        self.linger.d.next = self.linger.q.val();
+        if self.linger.q.val().any() {
+            self.linger.d.next = self.linger.q.val() - 1;
+        }
+        if self.control.doorbell_valid.val() || self.queue.busy.val() || self.completion.busy.val()
+        {
+            self.linger.d.next = 127.into();
+        }
+        if self.reset.val() {
+            self.linger.d.next = 0.into();
+        }
+        self.control.busy.next = self.linger.q.val().any();
         self.control.set_qp_error_a_valid.next = self.segmenter.set_qp_error_valid.val();
         self.control.set_qp_error_a_index.next = self.segmenter.set_qp_error_index.val();
         self.control.set_qp_error_b_valid.next = self.completion.set_qp_error_valid.val();

@@ -29,6 +29,8 @@ pub struct Config {
     pub max_payload: usize,
     /// Round trip of a read without contention, in nanoseconds.
     pub latency_ns: u64,
+    /// Rate of the link's completion data, in Gb/s.
+    pub link_gbps: f64,
     /// Probability that a handshake stalls, every cycle.
     pub stall: f64,
     /// Seed of everything random.
@@ -44,6 +46,7 @@ impl Default for Config {
             max_read_request: 512,
             max_payload: 256,
             latency_ns: 1_300,
+            link_gbps: 115.0,
             stall: 0.0,
             seed: 1,
         }

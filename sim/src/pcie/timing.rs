@@ -19,8 +19,6 @@ const CACHED_LINE_PS: u64 = 66_000;
 const FORGET_PS: u64 = 5_000_000;
 /// Lines that the cache holds: 16 MiB.
 const CACHE_LINES: usize = 1 << 18;
-/// Time of a byte of completion data: 115 Gb/s.
-const BYTE_PS: f64 = 8_000.0 / 115.0;
 
 /// The read side of the link and the memory behind it.
 #[derive(Clone, Debug)]
@@ -34,6 +32,8 @@ pub struct Link {
     lines: HashMap<u64, (u64, u64)>,
     cached: HashSet<u64>,
     link_free: u64,
+    /// Time of a byte of completion data.
+    byte_ps: f64,
 }
 
 impl Link {
@@ -48,6 +48,7 @@ impl Link {
             lines: HashMap::new(),
             cached: HashSet::new(),
             link_free: 0,
+            byte_ps: 8_000.0 / config.link_gbps,
         }
     }
 
@@ -83,7 +84,7 @@ impl Link {
         if self.lines.len() > 4096 {
             self.lines.retain(|_, (free, _)| *free + FORGET_PS > now);
         }
-        let transfer = (len as f64 * BYTE_PS) as u64;
+        let transfer = (len as f64 * self.byte_ps) as u64;
         let arrival = (start + self.latency_ps).max(self.link_free);
         self.link_free = arrival + transfer;
         self.link_free

@@ -10,8 +10,8 @@ use crate::{clock::NS_PER_CYCLE, wire::Network};
 
 /// Bytes of a beat.
 const BEAT: usize = 64;
-/// Bytes that leave in a cycle of 4 ns: 100 Gb/s.
-const WIRE_BYTES_PER_CYCLE: f64 = 50.0;
+/// The wire's rate.
+const WIRE_GBPS: f64 = 100.0;
 /// Bytes of the transmit FIFO behind the `if` stream.
 const FIFO_BYTES: f64 = 32.0 * 1024.0;
 /// Bit of a transmitted frame's `tuser`: it is to be spoiled.
@@ -141,6 +141,9 @@ pub struct Mac {
     completion_in: [PortHandle; 3],
     completion_out: [PortHandle; 3],
     completions: VecDeque<u64>,
+    completion_offered: bool,
+    /// Bytes that leave in a cycle.
+    rate: f64,
     /// Bytes in the transmit FIFO, with what each frame costs on the wire beside itself.
     backlog: f64,
     received: Vec<HostFrame>,
@@ -177,7 +180,7 @@ impl Mac {
             let port = |field: &str| library.port(&format!("{side}_axis_if_tx_cpl_{field}"));
             Ok::<_, drdma_verilated::Error>([port("tag")?, port("valid")?, port("ready")?])
         };
-        Ok(Self {
+        let mut mac = Self {
             network,
             random: Random::new(seed ^ 0x6d61_6300),
             stall,
@@ -188,12 +191,21 @@ impl Mac {
             completion_in: completion("s")?,
             completion_out: completion("m")?,
             completions: VecDeque::new(),
+            completion_offered: false,
+            rate: 0.0,
             backlog: 0.0,
             received: Vec::new(),
             sent: Vec::new(),
             completed: Vec::new(),
             last_byte_ns: 0.0,
-        })
+        };
+        mac.set_rate(WIRE_GBPS);
+        Ok(mac)
+    }
+
+    /// Gives the wire another rate than 100 Gb/s.
+    pub fn set_rate(&mut self, gbps: f64) {
+        self.rate = gbps / 8.0 * NS_PER_CYCLE;
     }
 
     /// Lets the host send a frame; `tag` gets Corundum's tag bit.
@@ -233,19 +245,20 @@ impl Mac {
         self.from_wire.drive(model, self.random.chance(stall));
         self.host_out.drive(model, self.random.chance(stall));
         let [tag, valid, _] = self.completion_in;
-        model.set(valid, (!self.completions.is_empty()).into());
+        self.completion_offered = !self.completions.is_empty();
+        model.set(valid, self.completion_offered.into());
         model.set(tag, self.completions.front().copied().unwrap_or(0));
         model.set(self.completion_out[2], 1);
     }
 
     /// Looks at the design's outputs, before the clock rises.
     pub fn sample(&mut self, model: &Model, cycle: u64) {
-        self.backlog = (self.backlog - WIRE_BYTES_PER_CYCLE).max(0.0);
+        self.backlog = (self.backlog - self.rate).max(0.0);
         let (moved, frame) = self.to_wire.sample(model);
         self.backlog += moved as f64;
         if let Some((bytes, user)) = frame {
             self.backlog += WIRE_OVERHEAD as f64;
-            let drained = self.backlog / WIRE_BYTES_PER_CYCLE;
+            let drained = self.backlog / self.rate;
             self.last_byte_ns = (cycle as f64 + 1.0 + drained) * NS_PER_CYCLE;
             let tag = user >> 1;
             self.completions.push_back(tag);
@@ -264,7 +277,7 @@ impl Mac {
         }
         self.from_wire.sample(model);
         self.host_out.sample(model);
-        if !self.completions.is_empty() && model.get(self.completion_in[2]) == 1 {
+        if self.completion_offered && model.get(self.completion_in[2]) == 1 {
             self.completions.pop_front();
         }
         if model.get(self.completion_out[1]) == 1 {

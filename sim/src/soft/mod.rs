@@ -191,6 +191,3 @@ impl Card for SoftCard {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

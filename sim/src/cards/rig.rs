@@ -15,6 +15,7 @@ use drdma_driver::{Card, DmaMemory};
 
 use crate::{
     model::request::{Destination, Region, Request, RowMask, encode},
+    rtl::{self, RtlCard},
     soft::SoftCard,
     testing::{BASE, LKEY, SIZE, memory},
     wire::{Network, PeerConfig, PeerId},
@@ -30,8 +31,35 @@ const QUEUES: u64 = 16;
 pub const MAC: u64 = 0x0200_0000_0001;
 pub const CARD_IP: u32 = 0x0a00_0001;
 
-pub struct Rig {
-    pub card: SoftCard,
+/// A card that a test can make.
+pub trait Simulated: Card + Sized {
+    /// What is posted takes time, and reads go ahead of the packets.
+    const PIPELINED: bool;
+
+    /// A card after reset; a call of `progress` is 1,024 cycles.
+    fn plugged_into(network: Network) -> Self;
+}
+
+impl Simulated for SoftCard {
+    const PIPELINED: bool = false;
+
+    fn plugged_into(network: Network) -> Self {
+        Self::new(network)
+    }
+}
+
+impl Simulated for RtlCard {
+    const PIPELINED: bool = true;
+
+    fn plugged_into(network: Network) -> Self {
+        let config = rtl::Config { cycles_per_progress: 1024, ..rtl::Config::default() };
+        Self::new(config, network).expect("the card's RTL, Verilated")
+    }
+}
+
+/// The card and the host memory that its rings are in.
+pub struct Rig<C> {
+    pub card: C,
     pub network: Network,
     pub data: DmaMemory,
     pub rings: DmaMemory,
@@ -41,12 +69,19 @@ pub struct Rig {
     log_entries: Vec<u8>,
 }
 
-impl Rig {
+impl<C: Simulated> Rig<C> {
     /// A card with test memory under one key, completion queue 0 of 16 entries, no queue pairs.
     pub fn new() -> Self {
         let network = Network::new();
+        Self::around(C::plugged_into(network.clone()), network)
+    }
+}
+
+impl<C: Card> Rig<C> {
+    /// The same with a card of your own.
+    pub fn around(card: C, network: Network) -> Self {
         let mut rig = Self {
-            card: SoftCard::new(network.clone()),
+            card,
             network,
             data: DmaMemory::new(SIZE as usize).unwrap(),
             rings: DmaMemory::new((QUEUES * PAGE) as usize).unwrap(),
@@ -200,22 +235,37 @@ impl Rig {
         self.poll_queue(0)
     }
 
+    /// Lets the card run until completion queue 0 has an entry that was not taken, without a register
+    /// access.
+    pub fn wait_for_completion(&mut self) {
+        for _ in 0..100_000 {
+            if self.next_completion(0).is_some() {
+                return;
+            }
+            self.progress(1);
+        }
+        panic!("a completion was awaited");
+    }
+
+    /// The next completion of a queue, if it is there.
+    fn next_completion(&self, index: u32) -> Option<Completion> {
+        let log = self.log_entries[index as usize];
+        let consumer = self.consumers[index as usize];
+        let slot = consumer % (1 << log);
+        let mut bytes = [0; Completion::SIZE];
+        let at = u64::from(index) * PAGE + u64::from(slot) * Completion::SIZE as u64;
+        self.completions.read(at as usize, &mut bytes);
+        let completion = Completion::decode(&bytes);
+        (u32::from(completion.phase) == (consumer >> log & 1 ^ 1)).then_some(completion)
+    }
+
     pub fn poll_queue(&mut self, index: u32) -> Vec<Completion> {
         let mut all = Vec::new();
-        let log = self.log_entries[index as usize];
-        loop {
-            let consumer = self.consumers[index as usize];
-            let slot = consumer % (1 << log);
-            let mut bytes = [0; Completion::SIZE];
-            let at = u64::from(index) * PAGE + u64::from(slot) * Completion::SIZE as u64;
-            self.completions.read(at as usize, &mut bytes);
-            let completion = Completion::decode(&bytes);
-            if u32::from(completion.phase) != (consumer >> log & 1 ^ 1) {
-                break;
-            }
+        while let Some(completion) = self.next_completion(index) {
             assert_eq!(completion.reserved, 0);
             all.push(completion);
-            self.consumers[index as usize] = consumer.wrapping_add(1);
+            let consumer = &mut self.consumers[index as usize];
+            *consumer = consumer.wrapping_add(1);
         }
         let at = COMPLETION_QUEUES.entry(index)
             + CompletionQueueEntry::field("consumer").start as u32 / 8;
@@ -233,8 +283,36 @@ impl Rig {
                 break;
             }
         }
+        // The last completions are on their way through the DMA engine.
+        self.progress(1);
         all.extend(self.poll());
         all.iter().map(|c| (c.wr_id, Status::from_code(c.status).unwrap())).collect()
+    }
+
+    /// Lets the card run until so many completions have come.
+    pub fn run_until_completed(&mut self, count: usize) -> Vec<Completion> {
+        let mut all = Vec::new();
+        for _ in 0..20_000 {
+            all.extend(self.poll());
+            if all.len() >= count {
+                return all;
+            }
+            self.progress(1);
+        }
+        panic!("{count} completions were awaited, {all:?} came");
+    }
+
+    /// Lets the card run until it is idle, and takes the completions.
+    pub fn settle(&mut self) -> Vec<Completion> {
+        for _ in 0..20_000 {
+            self.progress(1);
+            if self.get(&drdma_abi::register::STATUS) == 0 {
+                // The last completions are on their way through the DMA engine.
+                self.progress(2);
+                return self.poll();
+            }
+        }
+        panic!("the card is still busy; {:?} came", self.poll());
     }
 
     pub fn queue_pair_error(&mut self, index: u32) -> bool {

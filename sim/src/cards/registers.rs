@@ -1,17 +1,12 @@
-mod faults;
-mod requests;
-mod rig;
-
 use drdma_abi::register::{
-    self, BAR2_SIZE, COUNTER_CLEAR, COUNTERS, QUEUE_PAIRS, REGISTERS, counter,
+    self, Access, BAR2_SIZE, CONTROL, COUNTER_CLEAR, COUNTERS, QUEUE_PAIRS, REGISTERS, counter,
 };
-use drdma_driver::CardError;
+use drdma_driver::{Card, CardError, DmaMemory};
 
-use super::*;
-use rig::{Rig, contiguous, send, to};
+use super::rig::{Rig, Simulated, contiguous, send, to};
+use crate::{soft::SoftCard, wire::Network};
 
-#[test]
-fn registers_read_as_the_map_says() {
+fn registers_read_as_the_map_says<C: Simulated>() {
     let mut card = SoftCard::new(Network::new());
     for register in REGISTERS {
         let expected = match register.name {
@@ -43,9 +38,8 @@ fn accesses_outside_or_across_words_are_errors_and_holes_read_as_0() {
     }
 }
 
-#[test]
-fn reset_forgets_everything_but_the_mapped_memory() {
-    let mut rig = Rig::new();
+fn reset_forgets_everything_but_the_mapped_memory<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
     rig.add_queue_pair(1, drdma_abi::roce::Transport::Rc, 0);
     rig.add_queue(0, Some(1));
     rig.post(0, &send(1, vec![to(1, vec![contiguous(0, 100)])]));
@@ -57,9 +51,8 @@ fn reset_forgets_everything_but_the_mapped_memory() {
     assert!(rig.card.map(crate::testing::BASE, &rig.data).is_err(), "still mapped");
 }
 
-#[test]
-fn a_card_that_is_not_enabled_takes_no_doorbells() {
-    let mut rig = Rig::new();
+fn a_card_that_is_not_enabled_takes_no_doorbells<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
     rig.add_queue_pair(1, drdma_abi::roce::Transport::Uc, 0);
     rig.add_queue(0, Some(1));
     rig.set(&CONTROL, 0);
@@ -71,9 +64,8 @@ fn a_card_that_is_not_enabled_takes_no_doorbells() {
     assert_eq!(rig.finish().len(), 1);
 }
 
-#[test]
-fn counters_count_and_are_cleared() {
-    let mut rig = Rig::new();
+fn counters_count_and_are_cleared<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
     rig.add_queue_pair(1, drdma_abi::roce::Transport::Rc, 0);
     rig.add_queue(0, Some(1));
     rig.post(0, &send(1, vec![to(1, vec![contiguous(0, 600)])]));
@@ -86,7 +78,8 @@ fn counters_count_and_are_cleared() {
         (counter::PACKETS, 3),
         (counter::DATA_READS, 2),
         (counter::DATA_READ_BYTES, 600),
-        (counter::CONTROL_READS, 2),
+        // The hardware reads what was posted at once, the model block by block.
+        (counter::CONTROL_READS, if C::PIPELINED { 1 } else { 2 }),
         (counter::CONTROL_READ_BYTES, 128),
         (counter::WORK_REQUESTS, 1),
         (counter::ACKS, 1),
@@ -98,7 +91,8 @@ fn counters_count_and_are_cleared() {
     assert!(rig.count(&counter::CYCLES) > 0);
     rig.set(&COUNTER_CLEAR, 1);
     for counter in COUNTERS {
-        assert_eq!(rig.count(counter), 0, "{}", counter.name);
+        let few = if *counter == counter::CYCLES && C::PIPELINED { 20 } else { 0 };
+        assert!(rig.count(counter) <= few, "{}", counter.name);
     }
 }
 
@@ -115,4 +109,10 @@ fn memory_is_mapped_in_whole_pages_once() {
     assert!(card.unmap(0x5000).is_err());
     card.unmap(0x4000).unwrap();
     card.map(0x4000, &memory).unwrap();
+}
+on_every_card! {
+    registers_read_as_the_map_says,
+    reset_forgets_everything_but_the_mapped_memory,
+    a_card_that_is_not_enabled_takes_no_doorbells,
+    counters_count_and_are_cleared,
 }

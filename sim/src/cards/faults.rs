@@ -13,9 +13,10 @@ use drdma_abi::{
 use drdma_driver::Card as _;
 use proptest::prelude::*;
 
-use super::rig::{BLOCKS, Rig, bytes, contiguous, send, to};
+use super::rig::{BLOCKS, Rig, Simulated, bytes, contiguous, send, to};
 use crate::{
     model::request::{Extent, Region, Request, encode},
+    soft::SoftCard,
     testing::{BASE, CONTROL, LKEY, SIZE},
     wire::{Behaviour, PeerError, WireError},
 };
@@ -29,7 +30,7 @@ fn out_of_bounds(wr_id: u64, qp: u32) -> Request {
 }
 
 /// Queue pairs 1 and 2 (RC) with a queue of the same number each, and shared queue 3.
-fn rig() -> Rig {
+fn rig<C: Simulated>() -> Rig<C> {
     let mut rig = Rig::new();
     for index in [1, 2] {
         rig.add_queue_pair(index, Transport::Rc, 0);
@@ -39,9 +40,8 @@ fn rig() -> Rig {
     rig
 }
 
-#[test]
-fn a_region_out_of_bounds_sends_nothing_and_breaks_its_queue_pair_only() {
-    let mut rig = rig();
+fn a_region_out_of_bounds_sends_nothing_and_breaks_its_queue_pair_only<C: Simulated>() {
+    let mut rig = rig::<C>();
     rig.post(1, &out_of_bounds(1, 1));
     rig.post(1, &one(2, 1));
     rig.post(2, &one(3, 2));
@@ -53,11 +53,12 @@ fn a_region_out_of_bounds_sends_nothing_and_breaks_its_queue_pair_only() {
     assert!(!rig.queue_pair_error(2) && !rig.queue_halted(2) && !rig.queue_halted(3));
 }
 
-#[test]
-fn requests_before_the_failing_one_complete_first() {
-    let mut rig = rig();
+fn requests_before_the_failing_one_complete_first<C: Simulated>() {
+    let mut rig = rig::<C>();
     rig.post(1, &one(1, 1));
     rig.post(1, &one(2, 1));
+    // Sent, at least: what was not when the third one fails is flushed.
+    rig.progress(3);
     rig.post(1, &out_of_bounds(3, 1));
     rig.post(1, &one(4, 1));
     assert_eq!(
@@ -66,9 +67,8 @@ fn requests_before_the_failing_one_complete_first() {
     );
 }
 
-#[test]
-fn a_failing_head_halts_the_queue_and_leaves_the_queue_pair() {
-    let mut rig = rig();
+fn a_failing_head_halts_the_queue_and_leaves_the_queue_pair<C: Simulated>() {
+    let mut rig = rig::<C>();
     let mut entry = encode(&one(5, 1), 0);
     entry[0] = 0;
     rig.write_blocks(1, &entry);
@@ -79,9 +79,8 @@ fn a_failing_head_halts_the_queue_and_leaves_the_queue_pair() {
     assert_eq!(rig.finish(), [(6, Status::Success)]);
 }
 
-#[test]
-fn a_failing_destination_of_a_shared_request_is_named_and_the_others_stay() {
-    let mut rig = rig();
+fn a_failing_destination_of_a_shared_request_is_named_and_the_others_stay<C: Simulated>() {
+    let mut rig = rig::<C>();
     let list = vec![to(1, vec![contiguous(0, 9)]), to(2, vec![contiguous(SIZE, 1)])];
     rig.post(3, &send(1, list));
     rig.progress(3);
@@ -96,8 +95,7 @@ fn a_failing_destination_of_a_shared_request_is_named_and_the_others_stay() {
     assert_eq!(rig.finish(), [(3, Status::WrFlushError)]);
 }
 
-#[test]
-fn each_answer_gives_its_status_and_breaks_the_queue_pair() {
+fn each_answer_gives_its_status_and_breaks_the_queue_pair<C: Simulated>() {
     for (behaviour, status) in [
         (Behaviour::NotReady, Status::RnrRetryExceeded),
         (Behaviour::Refuse(0x60), Status::RetryExceeded),
@@ -105,7 +103,7 @@ fn each_answer_gives_its_status_and_breaks_the_queue_pair() {
         (Behaviour::Refuse(0x62), Status::RemoteAccessError),
         (Behaviour::Refuse(0x63), Status::RemoteOperationError),
     ] {
-        let mut rig = Rig::new();
+        let mut rig = Rig::<C>::new();
         let peer = rig.add_queue_pair(1, Transport::Rc, 0);
         rig.network.with_peer(peer, |peer| peer.set_behaviour(behaviour));
         rig.add_queue(1, Some(1));
@@ -116,9 +114,8 @@ fn each_answer_gives_its_status_and_breaks_the_queue_pair() {
     }
 }
 
-#[test]
-fn a_lost_packet_ends_in_retry_exceeded() {
-    let mut rig = rig();
+fn a_lost_packet_ends_in_retry_exceeded<C: Simulated>() {
+    let mut rig = rig::<C>();
     rig.network.lose_frame(1);
     rig.post(1, &one(1, 1));
     rig.post(1, &send(2, vec![to(1, vec![contiguous(0, 600)])]));
@@ -129,9 +126,8 @@ fn a_lost_packet_ends_in_retry_exceeded() {
     );
 }
 
-#[test]
-fn a_nak_flushes_what_other_queues_have_in_flight_on_the_queue_pair() {
-    let mut rig = rig();
+fn a_nak_flushes_what_other_queues_have_in_flight_on_the_queue_pair<C: Simulated>() {
+    let mut rig = rig::<C>();
     rig.network.lose_frame(0);
     rig.post(1, &one(1, 1));
     rig.post(3, &send(2, vec![to(2, vec![contiguous(0, 1)]), to(1, vec![contiguous(0, 1)])]));
@@ -141,9 +137,8 @@ fn a_nak_flushes_what_other_queues_have_in_flight_on_the_queue_pair() {
     assert!(rig.queue_halted(3) && !rig.queue_pair_error(2));
 }
 
-#[test]
-fn silence_ends_in_retry_exceeded_after_the_ack_timeout_and_not_before() {
-    let mut rig = rig();
+fn silence_ends_in_retry_exceeded_after_the_ack_timeout_and_not_before<C: Simulated>() {
+    let mut rig = rig::<C>();
     let peer = rig.add_queue_pair(4, Transport::Rc, 0);
     rig.network.with_peer(peer, |peer| peer.set_behaviour(Behaviour::Dead));
     rig.add_queue(4, Some(4));
@@ -156,9 +151,8 @@ fn silence_ends_in_retry_exceeded_after_the_ack_timeout_and_not_before() {
     assert!(rig.queue_pair_error(4) && rig.queue_halted(4));
 }
 
-#[test]
-fn late_acknowledgements_are_waited_for() {
-    let mut rig = Rig::new();
+fn late_acknowledgements_are_waited_for<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
     let config = crate::wire::PeerConfig {
         answer_delay_ns: 100_000,
         ..crate::wire::PeerConfig::new(Transport::Rc, 2, 3, 4, 5)
@@ -172,9 +166,8 @@ fn late_acknowledgements_are_waited_for() {
     assert_eq!(rig.finish(), [(1, Status::Success)]);
 }
 
-#[test]
-fn a_queue_pair_made_ready_again_starts_afresh() {
-    let mut rig = rig();
+fn a_queue_pair_made_ready_again_starts_afresh<C: Simulated>() {
+    let mut rig = rig::<C>();
     rig.post(1, &out_of_bounds(1, 1));
     rig.finish();
     rig.post(1, &one(2, 1));
@@ -187,9 +180,8 @@ fn a_queue_pair_made_ready_again_starts_afresh() {
     assert_eq!(rig.network.messages(peer)[0].psn, 500);
 }
 
-#[test]
-fn a_reset_of_a_queue_pair_flushes_what_it_awaits() {
-    let mut rig = rig();
+fn a_reset_of_a_queue_pair_flushes_what_it_awaits<C: Simulated>() {
+    let mut rig = rig::<C>();
     let peer = rig.add_queue_pair(4, Transport::Rc, 0);
     rig.network.with_peer(peer, |peer| peer.set_behaviour(Behaviour::Dead));
     rig.add_queue(4, Some(4));
@@ -199,8 +191,7 @@ fn a_reset_of_a_queue_pair_flushes_what_it_awaits() {
     assert_eq!(rig.finish(), [(1, Status::WrFlushError)]);
 }
 
-#[test]
-fn queue_pairs_that_were_never_made_ready_or_are_malformed_are_refused() {
+fn queue_pairs_that_were_never_made_ready_or_are_malformed_are_refused<C: Simulated>() {
     let ready = QueuePairEntry { log_mtu: 10, state: 1, ..QueuePairEntry::default() };
     for (entry, status) in [
         (ready, Status::Success),
@@ -209,16 +200,15 @@ fn queue_pairs_that_were_never_made_ready_or_are_malformed_are_refused() {
         (QueuePairEntry { log_mtu: 7, ..ready }, Status::LocalQpOperationError),
         (QueuePairEntry { log_mtu: 13, ..ready }, Status::LocalQpOperationError),
     ] {
-        let mut rig = rig();
+        let mut rig = rig::<C>();
         rig.write_entry(&QUEUE_PAIRS, 1, &entry);
         rig.post(1, &send(1, vec![to(1, vec![])]));
         assert_eq!(rig.finish(), [(1, status)], "{entry:?}");
     }
 }
 
-#[test]
-fn a_stale_entry_is_told_by_its_position() {
-    let mut rig = rig();
+fn a_stale_entry_is_told_by_its_position<C: Simulated>() {
+    let mut rig = rig::<C>();
     let two = encode(&one(1, 1), 0);
     rig.write_blocks(1, &two);
     rig.ring(1);
@@ -235,9 +225,8 @@ fn a_stale_entry_is_told_by_its_position() {
     assert_eq!(rig.finish(), [(1, Status::LocalQpOperationError)]);
 }
 
-#[test]
-fn a_doorbell_beyond_what_was_written_is_refused() {
-    let mut rig = rig();
+fn a_doorbell_beyond_what_was_written_is_refused<C: Simulated>() {
+    let mut rig = rig::<C>();
     rig.write_request(1, &one(1, 1));
     let beyond = rig.producer(1) + 1;
     rig.card.write(drdma_abi::register::DOORBELLS.entry(1), beyond).unwrap();
@@ -257,9 +246,8 @@ fn a_doorbell_beyond_what_was_written_is_refused() {
     assert_eq!(rig.finish(), [(2, Status::LocalQpOperationError)]);
 }
 
-#[test]
-fn rings_and_data_that_are_not_mapped_fault() {
-    let mut rig = rig();
+fn rings_and_data_that_are_not_mapped_fault<C: Simulated>() {
+    let mut rig = rig::<C>();
     let entry = SendQueueEntry {
         addr: 0xdead_0000,
         log_blocks: 6,
@@ -277,7 +265,8 @@ fn rings_and_data_that_are_not_mapped_fault() {
     rig.post(1, &send(1, vec![to(1, vec![region(BASE, 256), region(BASE + SIZE - 300, 600)])]));
     assert_eq!(rig.finish(), [(1, Status::LocalProtectionError)]);
     // A message of one packet, and the first packet of the second message, were whole.
-    assert_eq!(rig.count(&counter::PACKETS), 2);
+    let packets = rig.count(&counter::PACKETS);
+    assert!(packets == 2 || C::PIPELINED && packets < 2, "{packets}");
     assert_eq!(rig.network.errors(), []);
     assert!(rig.queue_pair_error(1));
 
@@ -288,18 +277,16 @@ fn rings_and_data_that_are_not_mapped_fault() {
     assert_eq!(rig.finish(), [(2, Status::LocalProtectionError)]);
 }
 
-#[test]
-fn unmapped_memory_is_not_touched_any_more() {
-    let mut rig = rig();
+fn unmapped_memory_is_not_touched_any_more<C: Simulated>() {
+    let mut rig = rig::<C>();
     rig.card.unmap(BASE).unwrap();
     rig.post(1, &one(1, 1));
     assert_eq!(rig.finish(), [(1, Status::LocalProtectionError)]);
     assert_eq!(rig.network.traffic().frames, 0);
 }
 
-#[test]
-fn a_pointer_that_changes_after_the_check_never_leads_outside() {
-    let mut rig = rig();
+fn a_pointer_that_changes_after_the_check_never_leads_outside<C: Simulated>() {
+    let mut rig = rig::<C>();
     let pattern = vec![Extent { offset: 0, len: 200 }];
     rig.add_region(0x56, BASE, 0x1000);
     let count = 1024;
@@ -309,22 +296,28 @@ fn a_pointer_that_changes_after_the_check_never_leads_outside() {
     let pointers = BASE + (CONTROL - BASE) / 2;
     let region = Region::PointerMapped { pointers, count, lkey: LKEY, target_lkey: 0x56, pattern };
     rig.post(1, &send(1, vec![to(1, vec![region])]));
-    rig.progress(1);
-    assert!(rig.network.traffic().frames > 0);
+    while rig.network.traffic().frames == 0 {
+        rig.progress(1);
+    }
     for i in 0..count {
         let outside = (BASE + 0x1000).to_le_bytes();
         rig.data.write((CONTROL - BASE) as usize / 2 + i as usize * 8, &outside);
     }
-    assert_eq!(rig.finish(), [(1, Status::LocalProtectionError)]);
+    let ended = rig.finish();
+    // The hardware may have read every pointer before.
+    assert!(
+        ended == [(1, Status::LocalProtectionError)]
+            || C::PIPELINED && ended == [(1, Status::Success)],
+        "{ended:?}"
+    );
     let network = rig.network.clone();
     for message in network.messages(network.peers()[0]) {
         assert_eq!(message.bytes, bytes(0, 200));
     }
 }
 
-#[test]
-fn invalidated_memory_regions_are_refused() {
-    let mut rig = rig();
+fn invalidated_memory_regions_are_refused<C: Simulated>() {
+    let mut rig = rig::<C>();
     rig.write_entry(&MEMORY_REGIONS, LKEY % 1024, &MemoryRegionEntry::default());
     rig.post(1, &one(1, 1));
     assert_eq!(rig.finish(), [(1, Status::LocalProtectionError)]);
@@ -334,9 +327,8 @@ fn invalidated_memory_regions_are_refused() {
     assert_eq!(rig.finish(), [(2, Status::LocalProtectionError)]);
 }
 
-#[test]
-fn malformed_queues_are_not_run() {
-    let mut rig = rig();
+fn malformed_queues_are_not_run<C: Simulated>() {
+    let mut rig = rig::<C>();
     for entry in [
         SendQueueEntry { log_blocks: 17, enable: 1, ..Default::default() },
         SendQueueEntry { log_blocks: 255, enable: 1, ..Default::default() },
@@ -355,27 +347,51 @@ fn malformed_queues_are_not_run() {
     assert_eq!(rig.network.traffic().frames, 1);
 }
 
-#[test]
-fn damaged_and_foreign_frames_are_dropped_and_counted() {
-    let mut rig = rig();
-    let recorded = include_bytes!("../../../../tests/data/rxe-good.pcap");
+fn damaged_and_foreign_frames_are_dropped_and_counted<C: Simulated>() {
+    let mut rig = rig::<C>();
+    let recorded = include_bytes!("../../../tests/data/rxe-good.pcap");
     for frame in crate::wire::capture::read(recorded).unwrap() {
         rig.network.inject(frame.bytes, 0);
     }
-    rig.progress(1);
-    assert_eq!(rig.count(&counter::RECEIVE_DROPPED), 17, "all but five of IPv6");
+    rig.progress(2);
+    // The hardware leaves to the host what is not addressed to it, nine frames and five of IPv6.
+    let dropped = if C::PIPELINED { 8 } else { 17 };
+    assert_eq!(rig.count(&counter::RECEIVE_DROPPED), dropped);
     rig.post(1, &one(1, 1));
     assert_eq!(rig.finish(), [(1, Status::Success)]);
 }
 
-#[test]
-fn a_datagram_longer_than_the_mtu_sends_nothing() {
-    let mut rig = Rig::new();
+fn a_datagram_longer_than_the_mtu_sends_nothing<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
     rig.add_queue_pair(1, Transport::Ud, 0);
     rig.add_queue(1, Some(1));
     rig.post(1, &send(1, vec![to(1, vec![contiguous(0, 1), contiguous(0, 257)])]));
     assert_eq!(rig.finish(), [(1, Status::LocalLengthError)]);
     assert_eq!(rig.network.traffic().frames, 0);
+}
+
+on_every_card! {
+    a_region_out_of_bounds_sends_nothing_and_breaks_its_queue_pair_only,
+    requests_before_the_failing_one_complete_first,
+    a_failing_head_halts_the_queue_and_leaves_the_queue_pair,
+    a_failing_destination_of_a_shared_request_is_named_and_the_others_stay,
+    each_answer_gives_its_status_and_breaks_the_queue_pair,
+    a_lost_packet_ends_in_retry_exceeded,
+    a_nak_flushes_what_other_queues_have_in_flight_on_the_queue_pair,
+    silence_ends_in_retry_exceeded_after_the_ack_timeout_and_not_before,
+    late_acknowledgements_are_waited_for,
+    a_queue_pair_made_ready_again_starts_afresh,
+    a_reset_of_a_queue_pair_flushes_what_it_awaits,
+    queue_pairs_that_were_never_made_ready_or_are_malformed_are_refused,
+    a_stale_entry_is_told_by_its_position,
+    a_doorbell_beyond_what_was_written_is_refused,
+    rings_and_data_that_are_not_mapped_fault,
+    unmapped_memory_is_not_touched_any_more,
+    a_pointer_that_changes_after_the_check_never_leads_outside,
+    invalidated_memory_regions_are_refused,
+    malformed_queues_are_not_run,
+    damaged_and_foreign_frames_are_dropped_and_counted,
+    a_datagram_longer_than_the_mtu_sends_nothing,
 }
 
 proptest! {
@@ -387,7 +403,7 @@ proptest! {
         kept in 0usize..=32,
         producer in prop_oneof![1u32..70, any::<u32>()],
     ) {
-        let mut rig = rig();
+        let mut rig = rig::<SoftCard>();
         let mut entry = encode(&one(1, 1), 0);
         entry.resize(256, 0);
         entry[kept..].copy_from_slice(&noise[kept..]);
@@ -410,7 +426,7 @@ proptest! {
         changes in proptest::collection::vec((0usize..64 * 5, any::<u8>()), 1..6),
         opcode in prop::sample::select(&Opcode::ALL[..]),
     ) {
-        let mut rig = rig();
+        let mut rig = rig::<SoftCard>();
         let pattern = vec![Extent { offset: 0, len: 3 }; 3];
         let (base, lkey) = (BASE, LKEY);
         let regions = vec![

@@ -1,0 +1,22 @@
+//! Tests of everything that a simulated card does, at its registers, in host memory and on the wire.
+//!
+//! What every card must do alike is written once and runs on each; see [`on_every_card`].
+
+/// Makes a test of each generic function for each simulated card.
+macro_rules! on_every_card {
+    ($($name:ident),* $(,)?) => {
+        mod on_soft {
+            $(#[test] fn $name() { super::$name::<crate::soft::SoftCard>(); })*
+        }
+        mod on_rtl {
+            $(#[test] fn $name() { super::$name::<crate::rtl::RtlCard>(); })*
+        }
+    };
+}
+
+mod faults;
+mod malformed;
+pub mod matrix;
+mod registers;
+mod requests;
+pub mod rig;

@@ -1,0 +1,188 @@
+//! Throughput in cycles, and how often a byte is fetched.
+//!
+//! The pipeline is measured behind links that are faster than it: a PCIe link of 300 Gb/s with a short
+//! round trip and many tags, and a wire of 200 Gb/s. The figures with the links of a U50 are printed
+//! (`cargo test -p drdma-sim throughput -- --nocapture`).
+
+use super::*;
+use crate::{
+    cards::rig::{send, to},
+    model::request::{Column, Destination, Extent, Region, Request},
+    wire::PeerConfig,
+};
+use drdma_abi::{
+    register::{COUNTER_CLEAR, Counter, counter},
+    roce::Transport,
+};
+use drdma_driver::{Card as _, DmaMemory};
+use drdma_verilated::testbench::Random;
+
+const TABLE: u64 = 0x1_0000_0000;
+const TABLE_BYTES: usize = 1 << 20;
+const BITMAPS: u64 = 0x2_0000_0000;
+const BITMAP_BYTES: u64 = 0x1000;
+const KEY: u32 = 3;
+
+fn fast() -> pcie::Config {
+    pcie::Config {
+        tags: 256,
+        bytes_in_flight: 64 << 10,
+        latency_ns: 200,
+        link_gbps: 300.0,
+        ..pcie::Config::default()
+    }
+}
+
+struct Bench {
+    rig: Rig<RtlCard>,
+    bitmaps: DmaMemory,
+}
+
+/// A card with a table, bitmaps of ones, and so many UC queue pairs of MTU 4096 on shared queue 0.
+fn bench(pcie: pcie::Config, wire_gbps: f64, destinations: u32) -> Bench {
+    let mut rig = rig(pcie, 8);
+    rig.card.mac().set_rate(wire_gbps);
+    let table = DmaMemory::new(TABLE_BYTES).unwrap();
+    table.write(0, &Random::new(5).bytes(TABLE_BYTES));
+    let bitmaps = DmaMemory::new(16 * BITMAP_BYTES as usize).unwrap();
+    bitmaps.write(0, &vec![0xff; bitmaps.len()]);
+    rig.card.map(TABLE, &table).unwrap();
+    rig.card.map(BITMAPS, &bitmaps).unwrap();
+    rig.add_region(KEY, TABLE, TABLE_BYTES as u64);
+    rig.add_region(KEY + 1, BITMAPS, bitmaps.len() as u64);
+    rig.add_queue(0, None);
+    for index in 0..destinations {
+        let peer = PeerConfig {
+            mtu: 4096,
+            keep_messages: false,
+            ..PeerConfig::new(Transport::Uc, 2, 3, 0x100 + index, 0x200 + index)
+        };
+        rig.add_queue_pair_to(index, 0, peer);
+    }
+    Bench { rig, bitmaps }
+}
+
+/// What a request cost.
+#[derive(Debug)]
+struct Cost {
+    cycles: u64,
+    payload: u64,
+    read: u64,
+}
+
+impl Bench {
+    /// Runs a request to its completion.
+    fn run(&mut self, destinations: Vec<Destination>) -> Cost {
+        let rig = &mut self.rig;
+        let request = Request { rows_per_message: u32::MAX, ..send(1, destinations) };
+        rig.write_request(0, &request);
+        rig.set(&COUNTER_CLEAR, 1);
+        rig.ring(0);
+        rig.wait_for_completion();
+        let cycles = rig.count(&counter::CYCLES);
+        let completion = rig.poll()[0];
+        assert_eq!(completion.status, 0);
+        let mut count = |counter: &Counter| rig.count(counter);
+        let payload = count(&counter::PAYLOAD_BYTES);
+        assert_eq!(completion.bytes, payload);
+        let read = count(&counter::DATA_READ_BYTES);
+        assert_eq!(rig.network.errors(), []);
+        Cost { cycles, payload, read }
+    }
+
+    /// What each further row costs: that of many rows less that of few.
+    fn slope(&mut self, name: &str, rows: u32, region: impl Fn(u32) -> Region) -> f64 {
+        let few = self.run(vec![to(0, vec![region(rows)])]);
+        let many = self.run(vec![to(0, vec![region(3 * rows)])]);
+        let (cycles, bytes) =
+            ((many.cycles - few.cycles) as f64, (many.payload - few.payload) as f64);
+        let per_row = cycles / f64::from(2 * rows);
+        println!(
+            "{name}: {per_row:.3} cycles a row, {:.1} B a cycle, {:.1} Gb/s; {} rows in {} cycles",
+            bytes / cycles,
+            bytes / cycles * 2.0,
+            rows,
+            few.cycles
+        );
+        per_row
+    }
+}
+
+/// Rows of five extents of 4 B, 32 B apart.
+fn strided_20(rows: u32) -> Region {
+    let pattern = [0, 8, 12, 20, 28].map(|offset| Extent { offset, len: 4 }).to_vec();
+    Region::Strided { base: TABLE, period: 32, count: rows, lkey: KEY, pattern }
+}
+
+/// Rows of 64 B, a beat each.
+fn strided_64(rows: u32) -> Region {
+    let pattern = vec![Extent { offset: 0, len: 64 }];
+    Region::Strided { base: TABLE, period: 64, count: rows, lkey: KEY, pattern }
+}
+
+/// Five columns of 4 B.
+fn dense(bitmap: u64, rows: u32) -> Region {
+    let columns = (0..5)
+        .map(|c| Column { base: TABLE + c * 4 * u64::from(rows), width: 4, lkey: KEY })
+        .collect();
+    Region::Bitmapped { bitmap, rows, lkey: KEY + 1, columns }
+}
+
+fn contiguous(kib: u32) -> Region {
+    Region::Contiguous { addr: TABLE, len: kib << 10, lkey: KEY }
+}
+
+#[test]
+fn short_rows_take_one_cycle_each_and_long_runs_32_bytes_a_cycle() {
+    let mut bench = bench(fast(), 200.0, 1);
+    let strided = bench.slope("strided, 5 x 4 B", 4096, strided_20);
+    assert!(strided <= 1.05, "{strided}");
+    let wide = bench.slope("strided, 64 B", 4096, strided_64);
+    assert!(wide <= 1.05, "{wide}");
+    let bitmapped = bench.slope("bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));
+    // Every 64 rows, five further blocks are placed.
+    assert!(bitmapped <= 1.1, "{bitmapped}");
+    let kib = bench.slope("contiguous, 1 KiB", 128, contiguous);
+    assert!(kib <= 1024.0 / 32.0, "{kib}");
+}
+
+#[test]
+fn with_the_links_of_a_u50_short_rows_keep_pace_too() {
+    let mut bench = bench(pcie::Config::default(), 100.0, 1);
+    let strided = bench.slope("U50: strided, 5 x 4 B", 4096, strided_20);
+    let wide = bench.slope("U50: strided, 64 B", 4096, strided_64);
+    let bitmapped = bench.slope("U50: bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));
+    let kib = bench.slope("U50: contiguous, 1 KiB", 128, contiguous);
+    for (found, bound) in [(strided, 2.0), (wide, 2.0), (bitmapped, 2.0), (kib, 32.0)] {
+        assert!(found <= bound, "{found} > {bound}");
+    }
+}
+
+#[test]
+fn a_shuffle_fetches_each_byte_once_for_all_destinations() {
+    let rows = 16_384_u32;
+    for destinations in [4, 16] {
+        let mut bench = bench(fast(), 100.0, destinations);
+        // Every row to one destination, at random.
+        let mut random = Random::new(destinations.into());
+        let mut bits = vec![vec![0_u8; rows as usize / 8]; destinations as usize];
+        for row in 0..rows as usize {
+            bits[random.below(destinations.into()) as usize][row / 8] |= 1 << (row % 8);
+        }
+        for (index, bits) in bits.iter().enumerate() {
+            bench.bitmaps.write(index * BITMAP_BYTES as usize, bits);
+        }
+        let list = (0..destinations)
+            .map(|index| to(index, vec![dense(BITMAPS + u64::from(index) * BITMAP_BYTES, rows)]))
+            .collect();
+        let cost = bench.run(list);
+        let table = u64::from(rows) * 20;
+        println!(
+            "shuffle to {destinations}: {} B read of {table} B, {:.2} cycles a row",
+            cost.read,
+            cost.cycles as f64 / f64::from(rows)
+        );
+        assert_eq!(cost.payload, table);
+        assert!(cost.read <= table + table / 10, "{cost:?}");
+    }
+}
