@@ -71,8 +71,6 @@ pub struct Completion {
     pub cfg_data: Signal<In, Bits<32>>,
     /// Units of 1,024 cycles without an acknowledgement; 0: for ever.
     pub timeout: Signal<In, Bits<32>>,
-    /// Queue pairs in error.
-    pub qp_error: Signal<In, Bits<256>>,
 
     // Requests, as they are decoded.
     /// A request is opened.
@@ -105,6 +103,14 @@ pub struct Completion {
     pub sent_bad_dest: Signal<In, Bits<7>>,
     /// Payload bytes of the request.
     pub sent_total: Signal<In, Bits<40>>,
+
+    // Packets, as they are given to the packetizer.
+    /// A packet is on its way.
+    pub sending_valid: Signal<In, Bit>,
+    /// Its queue pair.
+    pub sending_qp: Signal<In, Bits<8>>,
+    /// Its sequence number.
+    pub sending_psn: Signal<In, Bits<24>>,
 
     // Acknowledgements.
     /// One came.
@@ -172,6 +178,21 @@ pub struct Completion {
     // Queues: tail 8, head 8, used.
     queues: Lutram<17, 8, 1>,
     silent: DFF<Bits<256>>,
+    // The latest packet sent and the latest one acknowledged, by queue pair, where there is one.
+    sent_psns: Lutram<24, 8, 1>,
+    has_sent: DFF<Bits<256>>,
+    acked_psns: Lutram<24, 8, 2>,
+    has_acked: DFF<Bits<256>>,
+    ahead: Signal<Local, Bit>,
+    progress: Signal<Local, Bit>,
+    late: Signal<Local, Bit>,
+    newest: Signal<Local, Bits<24>>,
+    genuine: Signal<Local, Bit>,
+    early: Signal<Local, Bit>,
+    // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
+    refused_pairs: DFF<Bits<256>>,
+    // The status of the next request that waits for such a peer.
+    pending: Lutram<8, 8, 1>,
     done: Fifo<8, 9, 10>,
 
     packets: Outstanding,
@@ -243,7 +264,18 @@ impl Default for Completion {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             timeout: Signal::default(),
-            qp_error: Signal::default(),
+            refused_pairs: DFF::default(),
+            pending: Lutram::default(),
+            sent_psns: Lutram::default(),
+            has_sent: DFF::default(),
+            acked_psns: Lutram::default(),
+            has_acked: DFF::default(),
+            ahead: Signal::default(),
+            progress: Signal::default(),
+            late: Signal::default(),
+            newest: Signal::default(),
+            genuine: Signal::default(),
+            early: Signal::default(),
             open_valid: Signal::default(),
             open_ready: Signal::default(),
             open_slot: Signal::default(),
@@ -258,6 +290,9 @@ impl Default for Completion {
             sent_status: Signal::default(),
             sent_bad_dest: Signal::default(),
             sent_total: Signal::default(),
+            sending_valid: Signal::default(),
+            sending_qp: Signal::default(),
+            sending_psn: Signal::default(),
             ack_valid: Signal::default(),
             ack_ready: Signal::default(),
             ack_qp: Signal::default(),
@@ -340,8 +375,26 @@ impl Logic for Completion {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, state, step, open_count, silent, qp, psn, refused, status, queue, slot,
-            clock, ticked, watched, quiet, turn
+            self,
+            clk,
+            refused_pairs,
+            has_sent,
+            has_acked,
+            state,
+            step,
+            open_count,
+            silent,
+            qp,
+            psn,
+            refused,
+            status,
+            queue,
+            slot,
+            clock,
+            ticked,
+            watched,
+            quiet,
+            turn
         );
         self.names.clk.next = self.clk.val();
         self.names.write_enable.next = false;
@@ -377,6 +430,14 @@ impl Logic for Completion {
         self.packets.clear_index.next = self.step.q.val();
         self.unused.next = self.cfg_index.val().get_bits::<2>(8);
         self.open_ready.next = false;
+        self.sent_psns.clk.next = self.clk.val();
+        self.acked_psns.clk.next = self.clk.val();
+        self.acked_psns.write_enable.next = false;
+        self.pending.clk.next = self.clk.val();
+        self.pending.write_enable.next = false;
+        self.pending.write_address.next = self.qp.q.val();
+        self.pending.write_data.next = self.status.q.val();
+        self.pending.read_address[0].next = self.sent_qp.val();
         self.sent_ready.next = false;
         self.ack_ready.next = false;
         self.write_valid.next = false;
@@ -412,11 +473,33 @@ impl Logic for Completion {
             }
         }
 
+        // What was sent and what was acknowledged. An acknowledgement of a packet that was not sent is
+        // none; one may come before the destination's end does.
+        self.sent_psns.write_enable.next = self.sending_valid.val();
+        self.sent_psns.write_address.next = self.sending_qp.val();
+        self.sent_psns.write_data.next = self.sending_psn.val();
+        self.sent_psns.read_address[0].next = self.ack_qp.val();
+        self.ahead.next = (self.sent_psns.read_data[0].val() - self.ack_psn.val()).get_bit(23);
+        self.genuine.next =
+            self.has_sent.q.val().get_bit(self.ack_qp.val().index()) && !self.ahead.val();
+        self.acked_psns.read_address[0].next = self.ack_qp.val();
+        self.newest.next = self.ack_psn.val();
+        if (self.ack_syndrome.val() & 0xe0) != 0 {
+            self.newest.next = self.ack_psn.val() - 1;
+        }
+        self.progress.next = (self.newest.val() - self.acked_psns.read_data[0].val()).get_bit(23);
+        self.acked_psns.write_address.next = self.ack_qp.val();
+        self.acked_psns.write_data.next = self.newest.val();
+        self.acked_psns.read_address[1].next = self.sent_qp.val();
+        self.late.next = (self.acked_psns.read_data[1].val() - self.sent_psn.val()).get_bit(23);
+        self.early.next =
+            self.has_acked.q.val().get_bit(self.sent_qp.val().index()) && !self.late.val();
+
         // Which event, and which queue pair, queue and slot it is about.
         self.sent_go.next = self.sent_valid.val()
             && ((self.sent_kind.val() != 0)
                 || self.packets.room.val()
-                || self.qp_error.val().get_bit(self.sent_qp.val().index()));
+                || self.refused_pairs.q.val().get_bit(self.sent_qp.val().index()));
         self.at_pair.next = self.qp.q.val();
         if self.state.q.val() == CompletionState::Wait {
             self.at_pair.next = self.watched.q.val();
@@ -565,6 +648,18 @@ impl Logic for Completion {
                     self.status.d.next = self.flush.val();
                     self.quiet.d.next = true;
                     if self.events.out_data.val().get_bits::<2>(8) == 0 {
+                        self.refused_pairs.d.next = self.refused_pairs.q.val().replace_bit(
+                            self.events.out_data.val().get_bits::<8>(0).index(),
+                            false,
+                        );
+                        self.has_sent.d.next = self.has_sent.q.val().replace_bit(
+                            self.events.out_data.val().get_bits::<8>(0).index(),
+                            false,
+                        );
+                        self.has_acked.d.next = self.has_acked.q.val().replace_bit(
+                            self.events.out_data.val().get_bits::<8>(0).index(),
+                            false,
+                        );
                         self.state.d.next = CompletionState::Fail;
                     }
                     if self.events.out_data.val().get_bits::<2>(8) == 1 {
@@ -618,12 +713,17 @@ impl Logic for Completion {
                     }
                 } else if self.sent_go.val() {
                     self.sent_ready.next = true;
-                    if self.qp_error.val().get_bit(self.sent_qp.val().index()) {
+                    if self.early.val() {
+                        // Acknowledged already.
+                    } else if self.refused_pairs.q.val().get_bit(self.sent_qp.val().index()) {
                         // Nobody will acknowledge it any more.
                         if !self.result.val().get_bits::<8>(47).any() {
                             self.results.write_enable.next = true;
+                            self.pending.write_enable.next = true;
+                            self.pending.write_address.next = self.sent_qp.val();
+                            self.pending.write_data.next = self.flush.val();
                             self.results.write_data.next = self.result.val()
-                                | (bit_cast::<58, 8>(self.flush.val()) << 47)
+                                | (bit_cast::<58, 8>(self.pending.read_data[0].val()) << 47)
                                 | (bit_cast::<58, 7>(self.sent_bad_dest.val()) << 40);
                         }
                     } else {
@@ -640,7 +740,16 @@ impl Logic for Completion {
                     self.refused.d.next = self.refuses.val();
                     self.status.d.next = self.failing.val();
                     self.quiet.d.next = false;
-                    self.state.d.next = CompletionState::Acknowledge;
+                    if self.genuine.val() {
+                        self.state.d.next = CompletionState::Acknowledge;
+                        if !self.has_acked.q.val().get_bit(self.ack_qp.val().index())
+                            || !self.progress.val()
+                        {
+                            self.acked_psns.write_enable.next = true;
+                            self.has_acked.d.next =
+                                self.has_acked.q.val().replace_bit(self.ack_qp.val().index(), true);
+                        }
+                    }
                 } else if self.done.out_valid.val() {
                     self.done.out_ready.next = true;
                     self.queue.d.next = self.names.read_data[0].val().get_bits::<8>(64);
@@ -676,7 +785,8 @@ impl Logic for Completion {
             CompletionState::Acknowledge => {
                 if self.packets.used.val() && self.covered.val() {
                     self.pop_entry.next = true;
-                } else if self.packets.used.val() && self.refused.q.val() {
+                } else if self.refused.q.val() {
+                    // What it refuses may not have come to its end.
                     self.state.d.next = CompletionState::Fail;
                 } else {
                     self.state.d.next = CompletionState::Wait;
@@ -684,6 +794,10 @@ impl Logic for Completion {
             }
             CompletionState::Fail => {
                 self.set_qp_error_valid.next = !self.quiet.q.val();
+                if !self.quiet.q.val() {
+                    self.refused_pairs.d.next =
+                        self.refused_pairs.q.val().replace_bit(self.qp.q.val().index(), true);
+                }
                 if self.packets.used.val() {
                     self.pop_entry.next = true;
                     self.results.write_enable.next = true;
@@ -696,6 +810,7 @@ impl Logic for Completion {
                         !self.quiet.q.val() && !self.result.val().get_bit(56);
                     self.status.d.next = self.flush.val();
                 } else {
+                    self.pending.write_enable.next = true;
                     self.state.d.next = CompletionState::Wait;
                 }
             }
@@ -744,6 +859,10 @@ impl Logic for Completion {
             }
         }
 
+        if self.sending_valid.val() {
+            self.has_sent.d.next =
+                self.has_sent.d.val().replace_bit(self.sending_qp.val().index(), true);
+        }
         self.packets.pop.next = self.pop_entry.val();
         if self.pop_entry.val() {
             self.waits.write_enable.next = true;
@@ -769,6 +888,9 @@ impl Logic for Completion {
             self.step.d.next = 0.into();
             self.open_count.d.next = 0.into();
             self.silent.d.next = 0.into();
+            self.refused_pairs.d.next = 0.into();
+            self.has_sent.d.next = 0.into();
+            self.has_acked.d.next = 0.into();
             self.clock.d.next = 0.into();
             self.ticked.d.next = false;
             self.watched.d.next = 0.into();

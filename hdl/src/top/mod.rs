@@ -761,7 +761,6 @@ impl Logic for Card {
         self.completion.cfg_word.next = self.control.cfg_word.val();
         self.completion.cfg_data.next = self.control.cfg_data.val();
         self.completion.timeout.next = self.control.ack_timeout.val();
-        self.completion.qp_error.next = self.control.qp_error.val();
         self.completion.open_valid.next = self.decoder.open_valid.val();
         self.completion.open_slot.next = self.decoder.open_slot.val();
         self.completion.open_queue.next = self.decoder.open_queue.val();
@@ -774,6 +773,11 @@ impl Logic for Card {
         self.completion.sent_status.next = self.packetizer.sent_status.val();
         self.completion.sent_bad_dest.next = self.packetizer.sent_bad_dest.val();
         self.completion.sent_total.next = self.packetizer.sent_total.val();
+        self.completion.sending_valid.next = self.segmenter.packet_valid.val()
+            && self.packetizer.packet_ready.val()
+            && !self.segmenter.packet_marker.val();
+        self.completion.sending_qp.next = self.segmenter.packet_qp.val();
+        self.completion.sending_psn.next = self.segmenter.packet_psn.val();
         self.completion.ack_valid.next = self.receiver.ack_valid.val();
         self.completion.ack_qp.next = self.receiver.ack_qp.val();
         self.completion.ack_psn.next = self.receiver.ack_psn.val();
