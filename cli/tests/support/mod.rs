@@ -29,6 +29,12 @@ impl Folder {
         self.0.join(name)
     }
 
+    /// Runs the command in it, where no other program is to be found.
+    pub fn drdma_without_tools(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drdma"));
+        command.args(args).current_dir(&self.0).env("PATH", &self.0).output().unwrap()
+    }
+
     /// Runs the command in it.
     pub fn drdma(&self, args: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_drdma")).args(args).current_dir(&self.0).output().unwrap()

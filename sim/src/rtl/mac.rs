@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use drdma_abi::roce::WIRE_OVERHEAD;
 use drdma_verilated::{Library, Model, PortHandle, testbench::Random};
 
-use crate::wire::Network;
+use crate::{clock::NS_PER_CYCLE, wire::Network};
 
 /// Bytes of a beat.
 const BEAT: usize = 64;
@@ -14,8 +14,6 @@ const BEAT: usize = 64;
 const WIRE_BYTES_PER_CYCLE: f64 = 50.0;
 /// Bytes of the transmit FIFO behind the `if` stream.
 const FIFO_BYTES: f64 = 32.0 * 1024.0;
-/// Nanoseconds of a cycle.
-const NS_PER_CYCLE: f64 = 4.0;
 /// Bit of a transmitted frame's `tuser`: it is to be spoiled.
 const BAD: u64 = 1;
 /// The bit of a transmit tag that Corundum's own frames carry.
@@ -254,7 +252,10 @@ impl Mac {
             match tag & HOST_TAG {
                 // The MAC spoils its frame check sequence: no peer takes it.
                 _ if user & BAD != 0 => {}
-                0 => self.network.transmit(&bytes, self.last_byte_ns as u64),
+                0 => {
+                    self.network.clock().sent(self.last_byte_ns);
+                    self.network.transmit(&bytes, self.last_byte_ns as u64);
+                }
                 _ => self.sent.push(HostFrame { bytes, tag: tag & !HOST_TAG }),
             }
         }
