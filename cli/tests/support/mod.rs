@@ -1,4 +1,5 @@
-//! Runs the `drdma` command in a folder of its own.
+//! Runs the `drdma` command in a folder of its own. Each test uses a part of this.
+#![allow(dead_code)]
 
 use std::{
     fs,
