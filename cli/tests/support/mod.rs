@@ -1,4 +1,5 @@
 //! Runs the `drdma` command in a folder of its own.
+#![allow(dead_code, reason = "every test program uses a part of it")]
 
 use std::{
     fs,
