@@ -1,5 +1,5 @@
-//! Runs the `drdma` command in a folder of its own. Each test uses a part of this.
-#![allow(dead_code)]
+//! Runs the `drdma` command in a folder of its own.
+#![allow(dead_code, reason = "every test program uses a part of it")]
 
 use std::{
     fs,

@@ -84,6 +84,10 @@ pub enum PlanState {
     Finish,
     /// Waits until a failed request has left the segmenter.
     Settle,
+    /// Reads a destination of a request that failed in the decoder.
+    RecallRead,
+    /// Looks whether its queue pair has failed before.
+    Recall,
 }
 
 /// What inspection found out about a destination.
@@ -730,12 +734,31 @@ impl Logic for Plan {
                 self.done.d.next = 0.into();
                 if self.request_valid.val() {
                     self.state.d.next = PlanState::InspectRead;
-                    if (self.request_status.val() != 0) || (self.request_dests.val() == 0) {
+                    if self.request_status.val().any() && self.request_dests.val().any() {
+                        self.state.d.next = PlanState::RecallRead;
+                    } else if self.request_status.val().any() || (self.request_dests.val() == 0) {
                         self.state.d.next = PlanState::Finish;
                     }
                 }
             }
 
+            PlanState::RecallRead => {
+                self.state.d.next = PlanState::Recall;
+            }
+            PlanState::Recall => {
+                // A queue pair that has failed meanwhile comes before what the decoder found.
+                self.index.d.next = self.index.q.val() + 1;
+                self.state.d.next = PlanState::RecallRead;
+                if self.index.q.val() == self.bad_dest.q.val() {
+                    self.state.d.next = PlanState::Finish;
+                }
+                if self.qp_error.val().get_bit(self.head_qp.val().index()) {
+                    self.status.d.next = self.flush.val();
+                    self.bad_dest.d.next = self.index.q.val();
+                    self.breaks.d.next = false;
+                    self.state.d.next = PlanState::Finish;
+                }
+            }
             PlanState::InspectRead => {
                 self.state.d.next = PlanState::InspectHead;
             }

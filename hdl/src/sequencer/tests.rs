@@ -547,14 +547,16 @@ fn a_request_behind_a_failed_queue_pair_is_flushed() {
     bad.status = (Status::LocalProtectionError as u8, 0);
     card.post(&mut bad);
     card.post(&mut request);
+    card.post(&mut bad);
     card.bench.run(200);
     card.bench.set("qp_error", 1_u64);
-    let tokens = card.finish(2);
+    let tokens = card.finish(3);
     let end = |k: usize| tokens[k].last().unwrap();
     assert_eq!(end(0).u64("status"), Status::LocalProtectionError as u64);
     assert_eq!(end(0).u64("dest_end"), 1);
     assert_eq!((tokens[1].len(), end(1).u64("status")), (1, Status::WrFlushError as u64));
     assert_eq!(end(1).u64("dest_end"), 0, "the queue pair has failed already");
+    assert_eq!((tokens[2].len(), end(2).u64("status")), (1, Status::WrFlushError as u64));
 }
 
 #[test]
