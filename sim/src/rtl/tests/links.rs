@@ -40,8 +40,8 @@ fn capture(seed: u64) -> Vec<u8> {
     }
     rig.run_until_completed(4);
     rig.network.flush_capture().unwrap();
-    let bytes = out.0.lock().unwrap().clone();
-    bytes
+    let captured = out.0.lock().unwrap();
+    captured.clone()
 }
 
 #[test]
