@@ -1,6 +1,6 @@
 //! Opening a device by its URI.
 
-use std::{env, path::Path};
+use std::env;
 
 use drdma_driver::Card;
 use drdma_sim::{
@@ -29,13 +29,15 @@ pub enum DeviceError {
     Uri(OpenError),
     /// Something that the simulated hardware needs is not installed.
     #[error(
-        "the simulated hardware cannot be built, because this machine has no {missing}: install \
-         with `cargo xtask setup` (on Debian and Ubuntu: `apt-get install {missing}`), or use \
-         `--device soft:`, the reference model, which needs none of it"
+        "the simulated hardware cannot be built: there is no {} on this machine. Install with \
+         `cargo xtask setup` (or `apt-get install {}` on Debian and Ubuntu), or use \
+         `--device soft:`, the reference model, which needs neither Verilator nor a C++ compiler",
+        packages.join(" and no "),
+        packages.join(" ")
     )]
     Missing {
-        /// Packages, separated by spaces.
-        missing: String,
+        /// Debian's packages.
+        packages: Vec<&'static str>,
     },
     /// The device cannot be opened.
     #[error("{uri} cannot be opened: {source}; `--device soft:` is the reference model")]
@@ -67,10 +69,10 @@ impl Kind {
 /// See [`DeviceError`].
 pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> {
     drdma_sim::open(uri, network.clone()).map_err(|source| match source {
-        OpenError::Failed(_) => {
-            let missing = missing_tools();
-            match Kind::of(uri) == Kind::Rtl && !missing.is_empty() {
-                true => DeviceError::Missing { missing: missing.join(" ") },
+        OpenError::Failed(ref text) => {
+            let packages = missing_packages(text);
+            match Kind::of(uri) == Kind::Rtl && !packages.is_empty() {
+                true => DeviceError::Missing { packages },
                 false => DeviceError::Open { uri: uri.to_owned(), source },
             }
         }
@@ -78,16 +80,17 @@ pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> 
     })
 }
 
-/// Tools for building the simulated hardware that are not on the path. Their packages have the same
-/// names.
-fn missing_tools() -> Vec<&'static str> {
+/// Packages for building the simulated hardware that are missing, going by the path and by what a
+/// build said: tools are called like their packages; waveforms need the headers of zlib.
+fn missing_packages(error: &str) -> Vec<&'static str> {
     let folders = env::var_os("PATH").unwrap_or_default();
-    let present = |tool: &&str| env::split_paths(&folders).any(|f| is_file(&f.join(tool)));
-    ["verilator", "g++", "make"].into_iter().filter(|tool| !present(tool)).collect()
-}
-
-fn is_file(path: &Path) -> bool {
-    path.is_file()
+    let present = |tool: &str| env::split_paths(&folders).any(|f| f.join(tool).is_file());
+    let mut missing: Vec<_> =
+        ["verilator", "g++"].into_iter().filter(|tool| !present(tool)).collect();
+    if error.contains("zlib.h") || error.contains("-lz") {
+        missing.push("zlib1g-dev");
+    }
+    missing
 }
 
 /// Sets a card up with its own addresses.

@@ -2,7 +2,8 @@
 //!
 //! One JSON object a line, in order:
 //!
-//! - `{"map": {"addr": A, "size": N}}`: memory that the card may touch from here on; all zeros.
+//! - `{"map": {"addr": A, "size": N}}`: memory that the card may touch; all zeros. First in the file
+//!   is all memory that was mapped before the first doorbell.
 //! - `{"mem": {"addr": A, "hex": "..."}}`: bytes of it that the host changed, before the register
 //!   write that makes the card look at them.
 //! - `{"write": {"bar": 2, "offset": O, "size": 4, "value": V}}` and `read`, with the value that
@@ -36,7 +37,35 @@ const GAP: usize = 8;
 /// A recording; clones write to the same file.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    file: Arc<Mutex<BufWriter<File>>>,
+    output: Arc<Mutex<Output>>,
+}
+
+#[derive(Debug)]
+struct Output {
+    file: BufWriter<File>,
+    /// What stands behind the maps, until these are known to be all.
+    held: Option<String>,
+}
+
+impl Output {
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        match &mut self.held {
+            None => writeln!(self.file, "{line}"),
+            Some(held) => {
+                held.push_str(line);
+                held.push('\n');
+                Ok(())
+            }
+        }
+    }
+
+    fn release(&mut self) -> io::Result<()> {
+        self.file.write_all(self.held.take().unwrap_or_default().as_bytes())
+    }
+}
+
+fn unwritable(error: io::Error) -> CardError {
+    CardError::Failed(format!("the recording cannot be written: {error}"))
 }
 
 impl Recording {
@@ -45,16 +74,28 @@ impl Recording {
     /// # Errors
     /// The file cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: Arc::new(Mutex::new(BufWriter::new(File::create(path)?))) })
+        let output =
+            Output { file: BufWriter::new(File::create(path)?), held: Some(String::new()) };
+        Ok(Self { output: Arc::new(Mutex::new(output)) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, BufWriter<File>> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn line(&self, line: &str) -> Result<(), CardError> {
-        writeln!(self.lock(), "{line}")
-            .map_err(|error| CardError::Failed(format!("the recording cannot be written: {error}")))
+        self.lock().line(line).map_err(unwritable)
+    }
+
+    /// Records a mapping.
+    fn map(&self, addr: u64, size: usize) -> Result<(), CardError> {
+        let line = format!(r#"{{"map": {{"addr": {addr}, "size": {size}}}}}"#);
+        writeln!(self.lock().file, "{line}").map_err(unwritable)
+    }
+
+    /// Maps from here on stand between the other lines.
+    fn mapped(&self) -> Result<(), CardError> {
+        self.lock().release().map_err(unwritable)
     }
 
     /// Records that the host saw a completion.
@@ -70,7 +111,9 @@ impl Recording {
     /// # Errors
     /// The file cannot be written.
     pub fn flush(&self) -> io::Result<()> {
-        self.lock().flush()
+        let mut output = self.lock();
+        output.release()?;
+        output.file.flush()
     }
 }
 
@@ -186,6 +229,9 @@ impl Card for Recorder {
         // is its own from when it is set up: what the host wrote there is recorded before.
         if contains(&DOORBELLS, offset) || offset == CONTROL.offset {
             self.memory()?;
+            if contains(&DOORBELLS, offset) {
+                self.recording.mapped()?;
+            }
         } else if queues {
             let enabling = (offset + 4 - COMPLETION_QUEUES.offset)
                 .is_multiple_of(COMPLETION_QUEUES.entry_size);
@@ -203,7 +249,7 @@ impl Card for Recorder {
     fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
         self.card.map(iova, memory)?;
         let size = memory.mapped_len();
-        self.recording.line(&format!(r#"{{"map": {{"addr": {iova}, "size": {size}}}}}"#))?;
+        self.recording.map(iova, size)?;
         let mapped = Mapped { memory: memory.clone(), recorded: vec![0; size] };
         self.mapped.insert(iova, mapped);
         Ok(())
@@ -231,6 +277,6 @@ mod tests {
         new[40] = 1;
         assert_eq!(changes(&old, &new), [3..11, 40..41]);
         old.copy_from_slice(&new);
-        assert_eq!(changes(&old, &new), []);
+        assert!(changes(&old, &new).is_empty());
     }
 }

@@ -1,19 +1,15 @@
 //! What a run cost.
 
 use drdma_abi::roce::WIRE_OVERHEAD;
+use drdma_sim::clock::Span;
 use libdrdma::{Counters, counter};
 use serde::Serialize;
 
-use crate::device::Kind;
-
-/// Nanoseconds of a clock cycle: 250 MHz.
-const NS_PER_CYCLE: f64 = 4.0;
-
-/// What a run cost, from the first doorbell on. The fields that need a clock are there only if the
-/// device has a meaningful one.
+/// What a run cost. The fields that need a clock are there only if the device has a meaningful one;
+/// they are about the time from the first doorbell to the last byte on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stats {
-    /// Clock cycles until the last completion.
+    /// Clock cycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
     /// Payload bytes sent.
@@ -39,19 +35,16 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// From a card's counters, which were cleared at the first doorbell.
-    pub fn of(counters: &Counters, kind: Kind) -> Self {
+    /// From a card's counters, which were cleared before the first doorbell, and the time that its
+    /// clock gives for them.
+    pub fn of(counters: &Counters, span: Option<Span>) -> Self {
         let get = |which| counters.get(which);
-        let cycles = (kind == Kind::Rtl).then(|| get(counter::CYCLES));
         let payload_bytes = get(counter::PAYLOAD_BYTES);
         let packets = get(counter::PACKETS);
         let wire_bytes = get(counter::FRAME_BYTES) + packets * WIRE_OVERHEAD as u64;
-        let rate = |bytes: u64| {
-            let ns = cycles.filter(|cycles| *cycles > 0)? as f64 * NS_PER_CYCLE;
-            Some(bytes as f64 * 8.0 / ns)
-        };
+        let rate = |bytes: u64| span.map(|span| span.gbps(bytes));
         Self {
-            cycles,
+            cycles: span.map(|span| span.cycles()),
             payload_bytes,
             wire_bytes,
             packets,

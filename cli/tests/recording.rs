@@ -1,12 +1,14 @@
 //! A recording holds everything that another card needs to do the same.
 
+mod support;
+
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use drdma_cli::{
     device,
     job::Job,
     record::{Recorder, Recording},
-    run,
+    run::{self, Observer, RunError},
 };
 use drdma_driver::{Card, DmaMemory};
 use drdma_sim::wire::Network;
@@ -16,6 +18,7 @@ use drdma_tests::{
 };
 use libdrdma::WorkCompletion;
 use serde_json::Value;
+use support::Folder;
 
 /// A network with a job's peers, that keeps the frames of the card.
 fn network(job: &Job) -> Network {
@@ -29,6 +32,19 @@ fn frames(network: &Network) -> Vec<Vec<u8>> {
     network.frames().into_iter().map(|frame| frame.bytes).collect()
 }
 
+/// Notes completions where the host sees them.
+struct Noting(Recording);
+
+impl Observer for Noting {
+    fn seen(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
+        Ok(self.0.completion(completion.wr_id, completion.status.name())?)
+    }
+
+    fn completed(&mut self, _: &WorkCompletion) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
 /// Runs a job on the reference model; gives the frames and the recording's lines.
 fn record(job: &Job, path: &Path) -> (Vec<Vec<u8>>, Vec<Value>) {
     let network = network(job);
@@ -36,11 +52,8 @@ fn record(job: &Job, path: &Path) -> (Vec<Vec<u8>>, Vec<Value>) {
     let card = device::open("soft:", &network).unwrap();
     let card = Box::new(Recorder::new(card, recording.clone()));
     let context = device::set_up(card, job.local).unwrap();
-    let mut completions: Vec<WorkCompletion> = Vec::new();
-    run::run(job, &context, Duration::from_secs(30), &mut completions).unwrap();
-    for completion in &completions {
-        recording.completion(completion.wr_id, completion.status.name()).unwrap();
-    }
+    let mut observer = Noting(recording.clone());
+    run::run(job, &context, Duration::from_secs(30), &mut observer).unwrap();
     drop(context);
     recording.flush().unwrap();
     let lines = fs::read_to_string(path).unwrap();
@@ -48,10 +61,20 @@ fn record(job: &Job, path: &Path) -> (Vec<Vec<u8>>, Vec<Value>) {
     (frames(&network), lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
+/// Lets a card work until no frame has left it for longer than it ever takes to begin.
+fn until_quiet(card: &mut dyn Card, network: &Network) {
+    let mut quiet = 0;
+    while quiet < 16 {
+        let frames = network.traffic().frames;
+        card.progress().unwrap();
+        quiet = if network.traffic().frames == frames { quiet + 1 } else { 0 };
+    }
+}
+
 /// Does to a fresh card what the lines say.
-fn replay(job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
+fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
     let network = network(job);
-    let mut card: Box<dyn Card> = device::open("soft:", &network).unwrap();
+    let mut card: Box<dyn Card> = device::open(uri, &network).unwrap();
     let mut memory: BTreeMap<u64, DmaMemory> = BTreeMap::new();
     for line in lines {
         let (kind, what) = line.as_object().unwrap().iter().next().unwrap();
@@ -70,15 +93,18 @@ fn replay(job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
             "write" => {
                 assert_eq!((number("bar"), number("size")), (2, 4));
                 card.write(number("offset") as u32, number("value") as u32).unwrap();
-                (0..50).for_each(|_| card.progress().unwrap());
             }
             "read" => {
                 card.read(number("offset") as u32).unwrap();
             }
-            "completion" => assert!(what["status"].is_string()),
+            "completion" => {
+                assert!(what["wr_id"].is_u64() && what["status"].is_string());
+                until_quiet(card.as_mut(), &network);
+            }
             other => panic!("{other} is no line of a recording"),
         }
     }
+    until_quiet(card.as_mut(), &network);
     frames(&network)
 }
 
@@ -92,11 +118,42 @@ fn a_replayed_recording_sends_the_same_packets() {
         let kinds = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
         assert_eq!(kinds("completion"), job.posts.len(), "seed {seed}");
         assert!(kinds("map") > 0 && kinds("write") > 0, "seed {seed}");
-        let mut sorted = [sent, replay(&job, &lines)];
+        let mut sorted = [sent, replay("soft:", &job, &lines)];
         // Between queue pairs there is no order.
         sorted.iter_mut().for_each(|frames| frames.sort());
         assert!(sorted[0] == sorted[1], "seed {seed}: the replay sends other packets");
     }
+}
+
+#[test]
+fn a_recording_of_the_simulated_hardware_does_the_same_on_a_fresh_card() {
+    let folder = Folder::new();
+    for seed in 0..3 {
+        let json = generate(seed, Limits::RTL);
+        fs::write(folder.file("job.json"), json.to_string()).unwrap();
+        let files = ["--record", "r.jsonl", "--pcap", "out.pcap"];
+        let output = folder.drdma(&[&["run", "job.json", "--device", "rtl:"][..], &files].concat());
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "seed {seed}: {text}");
+        let text = fs::read_to_string(folder.file("r.jsonl")).unwrap();
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let job = Job::parse(&json.to_string(), Path::new(".")).unwrap();
+        let sent = drdma_tests::capture::frames(&fs::read(folder.file("out.pcap")).unwrap());
+        let mut sorted = [sent, replay("rtl:", &job, &lines)];
+        sorted.iter_mut().for_each(|frames| frames.sort());
+        assert!(sorted[0] == sorted[1], "seed {seed}: the replay sends other packets");
+    }
+}
+
+#[test]
+fn what_is_mapped_stands_first() {
+    let job = Job::parse(&generate(3, Limits::RTL).to_string(), Path::new(".")).unwrap();
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record-maps.jsonl");
+    let (_, lines) = record(&job, &path);
+    let is_map = |line: &Value| line.get("map").is_some();
+    let maps = lines.iter().take_while(|line| is_map(line)).count();
+    assert!(maps > 0 && !lines[maps..].iter().any(is_map));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | [`model`] | what a work request means, in plain Rust, from docs/semantics.md |
+//! | [`clock`] | how long a card worked |
 //! | [`rtl`] | the Verilated card at Corundum's ports |
 //! | [`pcie`] | the host behind these ports: DMA engine, timing |
 //! | [`soft`] | the model behind the card's registers: a [`Card`] without RTL |
@@ -23,6 +24,7 @@
 
 #[cfg(test)]
 mod cards;
+pub mod clock;
 pub mod model;
 pub mod pcie;
 pub mod rtl;
@@ -34,6 +36,7 @@ pub mod wire;
 
 use drdma_driver::Card;
 
+pub use clock::SimClock;
 pub use uri::OpenError;
 use uri::{DeviceUri, Options};
 use wire::Network;

@@ -3,12 +3,25 @@
 //! A failure prints the seed. `DRDMA_TEST_SEED=n` runs only that job, `DRDMA_TEST_JOBS=n` so many
 //! on the reference model, `DRDMA_TEST_RTL_JOBS=n` so many on the simulated hardware.
 
-use std::env;
+use std::{
+    env,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
 
 use drdma_tests::{
     device, expect,
     random_job::{Limits, generate},
 };
+
+/// After so many failures a device is known to be broken.
+const ENOUGH: usize = 10;
+
+/// Jobs on the simulated hardware, unless told: some minutes' worth.
+const RTL_JOBS: u64 = 500;
 
 /// A number from the environment.
 fn number(name: &str) -> Option<u64> {
@@ -16,26 +29,44 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, not a number")))
 }
 
-/// Runs `count` jobs from `first` on, or the one of `DRDMA_TEST_SEED`, on a device.
-fn run(uri: &str, limits: Limits, first: u64, count: u64) {
+/// What is wrong with what a device does with the job of a seed, if anything.
+fn problem(uri: &str, limits: Limits, seed: u64) -> Option<String> {
+    let job = generate(seed, limits);
+    let expected = expect::run(&job);
+    let problem = match device::run(uri, &job) {
+        Ok(found) => device::difference(&expected, &found),
+        Err(error) => Some(error),
+    }?;
+    let job = serde_json::to_string(&job).expect("JSON");
+    Some(format!("{uri}, DRDMA_TEST_SEED={seed}: {problem}\nThe job:\n{job}"))
+}
+
+/// Runs `count` jobs from seed `first` on, or the one of `DRDMA_TEST_SEED`, on a device; on a card
+/// for each of `threads`.
+fn run(uri: &str, limits: Limits, first: u64, count: u64, threads: usize) {
     let seeds = match number("DRDMA_TEST_SEED") {
         Some(seed) => seed..seed + 1,
         None => first..first + count,
     };
     println!("{uri}: jobs of seeds {} to {}", seeds.start, seeds.end - 1);
-    for seed in seeds {
-        let job = generate(seed, limits);
-        let expected = expect::run(&job);
-        let problem = match device::run(uri, &job) {
-            Ok(found) => device::difference(&expected, &found),
-            Err(error) => Some(error),
-        };
-        if let Some(problem) = problem {
-            panic!(
-                "{uri}, DRDMA_TEST_SEED={seed}: {problem}\nThe job:\n{}",
-                serde_json::to_string(&job).expect("JSON")
-            );
+    let (next, failures) = (AtomicU64::new(seeds.start), Mutex::new(Vec::new()));
+    let work = || {
+        while let seed = next.fetch_add(1, Ordering::Relaxed)
+            && seed < seeds.end
+            && failures.lock().expect("no panic").len() < ENOUGH
+        {
+            if let Some(problem) = problem(uri, limits, seed) {
+                println!("{uri}: seed {seed} fails");
+                failures.lock().expect("no panic").push((seed, problem));
+            }
         }
+    };
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let mut failures = failures.into_inner().expect("no panic");
+    failures.sort();
+    if let Some((_, first)) = failures.first() {
+        let seeds: Vec<_> = failures.iter().map(|(seed, _)| seed).collect();
+        panic!("{uri}: these seeds fail: {seeds:?}; the first one:\n{first}");
     }
 }
 
@@ -45,24 +76,22 @@ fn soft_jobs() -> u64 {
 
 #[test]
 fn random_jobs_send_what_the_semantics_say_on_soft() {
-    run("soft:", Limits::SOFT, 0, soft_jobs());
+    run("soft:", Limits::SOFT, 0, soft_jobs(), 1);
 }
 
 #[test]
 fn small_random_jobs_send_what_the_semantics_say_on_soft() {
-    run("soft:", Limits::RTL, 1 << 32, soft_jobs());
+    run("soft:", Limits::RTL, 1 << 32, soft_jobs(), 1);
 }
 
 #[test]
 fn a_slow_reference_model_sends_the_same() {
-    run("soft:?cycles=1", Limits::RTL, 2 << 32, soft_jobs() / 20);
+    run("soft:?cycles=1", Limits::RTL, 2 << 32, soft_jobs() / 20, 1);
 }
 
 #[test]
 fn random_jobs_send_what_the_semantics_say_on_rtl() {
-    // The simulated hardware is slow to build; it takes part when it is asked for.
-    let jobs = number("DRDMA_TEST_RTL_JOBS").unwrap_or(0);
-    if jobs > 0 {
-        run("rtl:", Limits::RTL, 1 << 32, jobs);
-    }
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let jobs = number("DRDMA_TEST_RTL_JOBS").unwrap_or(RTL_JOBS);
+    run("rtl:", Limits::RTL, 1 << 32, jobs, threads);
 }

@@ -12,12 +12,8 @@ pub(crate) fn text(source: &Source, trace: bool) -> String {
     for (index, port) in source.ports.iter().enumerate() {
         let _ = writeln!(ports, "    case {index}: return &s->model.{};", port.name);
     }
-    let has = |name| source.ports.iter().any(|p| p.name == name && p.width == 1);
-    let eval_clock = match () {
-        () if has("clock") => "s->model.clock = level; ",
-        () if has("clk") => "s->model.clk = level; ",
-        () => "",
-    };
+    let clocked = source.ports.iter().any(|p| p.name == "clk" && p.width == 1);
+    let eval_clock = if clocked { "s->model.clk = level; " } else { "" };
     let (include, member, start, stop, dump) = if trace {
         (
             "#include \"verilated_fst_c.h\"\n",

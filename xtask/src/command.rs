@@ -3,6 +3,7 @@
 use std::{
     path::Path,
     process::{self, Stdio},
+    time::Instant,
 };
 
 use crate::Error;
@@ -57,13 +58,15 @@ impl Command {
         process
     }
 
-    /// Prints the command and runs it to its end.
+    /// Prints the command, runs it to its end, and prints how long it took.
     pub fn run(&self) -> Result<(), Error> {
         eprintln!("$ {}", self.line());
+        let started = Instant::now();
         let status = self
             .process()
             .status()
             .map_err(|source| Error::Start { program: self.program.clone(), source })?;
+        eprintln!("  ({:.1} s: {})", started.elapsed().as_secs_f64(), self.line());
         match status.success() {
             true => Ok(()),
             false => Err(Error::Failed { line: self.line(), code: status.code() }),

@@ -17,7 +17,7 @@ The developer's commands.
 
 Usage: cargo xtask <command>
 
-  setup               install Verilator and a C++ compiler if they are missing
+  setup               install Verilator, a C++ compiler and zlib's headers if they are missing
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test of the workspace; ARGS go to the test runner
   check               formatting and lints

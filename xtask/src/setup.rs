@@ -1,19 +1,23 @@
-//! What the simulated card needs beside Rust: Verilator, a C++ compiler, make.
+//! What the simulated card needs beside Rust: Verilator, a C++ compiler, and for waveforms zlib.
 
 use crate::{Error, command::Command};
 
-/// A program, and the Debian package that it comes from.
-const TOOLS: &[(&str, &str)] = &[("verilator", "verilator"), ("g++", "g++"), ("make", "make")];
+/// A Debian package, and a command that succeeds if it is there.
+const PACKAGES: &[(&str, &[&str])] = &[
+    ("verilator", &["verilator", "--version"]),
+    ("g++", &["g++", "--version"]),
+    ("zlib1g-dev", &["g++", "-E", "-include", "zlib.h", "-x", "c++", "/dev/null"]),
+];
 
 /// Installs what is missing.
 pub fn run() -> Result<(), Error> {
-    let missing: Vec<_> = TOOLS.iter().filter(|(program, _)| !present(program)).collect();
-    if missing.is_empty() {
+    let missing = PACKAGES.iter().filter(|(_, command)| !succeeds(command));
+    let packages: Vec<_> = missing.map(|(package, _)| *package).collect();
+    if packages.is_empty() {
         return Ok(());
     }
-    let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
     let list = packages.join(", ");
-    if !present("apt-get") {
+    if !succeeds(&["apt-get", "--version"]) {
         return Err(Error::Tools(format!(
             "the simulated card needs {list}, and there is no apt-get here to install them with: \
              install them by this system's own means and run this again, or use the reference \
@@ -25,8 +29,8 @@ pub fn run() -> Result<(), Error> {
     apt_get(&[&["install", "--yes", "--no-install-recommends"], packages.as_slice()].concat())
 }
 
-fn present(program: &str) -> bool {
-    Command::new(program).arg("--version").succeeds()
+fn succeeds(command: &[&str]) -> bool {
+    Command::new(command[0]).args(&command[1..]).succeeds()
 }
 
 /// Runs apt-get, through sudo for anyone but root.

@@ -28,13 +28,13 @@ pub struct Arguments {
     #[arg(long, value_name = "URI", default_value = "rtl:")]
     device: String,
     /// TPC-H scale factor: 1 is six million rows.
-    #[arg(long, value_name = "X", default_value_t = 0.01, value_parser = scale_factor)]
+    #[arg(long, value_name = "X", default_value_t = 0.3, value_parser = scale_factor)]
     scale_factor: f64,
     /// Destinations that the rows are hashed to.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     destinations: u8,
     /// Rows of a batch: one work request sends them to all destinations.
-    #[arg(long, value_name = "N", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    #[arg(long, value_name = "N", default_value_t = 65536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     batch_rows: u32,
     /// Rows of a message (as many as fit the MTU unless told).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -80,12 +80,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let network = Network::new();
     let kind = Kind::of(&arguments.device);
     if kind == Kind::Rtl {
-        eprintln!("Building the simulated hardware (once; later runs reuse it) ...");
+        eprintln!(
+            "Building the simulated hardware (minutes, but once: later runs find it built) ..."
+        );
     }
     let card = device::open(&arguments.device, &network)?;
     let mut progress = Progress::new(arguments);
-    let outcome =
-        demo::run(card, &network, kind, &options, &mut progress).map_err(Failure::failed)?;
+    let outcome = demo::run(card, &network, &options, &mut progress).map_err(Failure::failed)?;
     progress.bar.finish_and_clear();
     let path = &arguments.pcap;
     network.flush_capture().map_err(|error| Failure::file(path, &error))?;
@@ -107,7 +108,7 @@ impl<'a> Progress<'a> {
     fn new(arguments: &'a Arguments) -> Self {
         let total = (arguments.scale_factor * ROWS_PER_SCALE_FACTOR) as u64;
         let bar = ProgressBar::new(total);
-        let style = ProgressStyle::with_template("{bar:40} {human_pos} rows, {elapsed}");
+        let style = ProgressStyle::with_template("{bar:40} {human_pos} rows arrived, {elapsed}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { arguments, bar, total, terminal: stderr().is_terminal(), next_line: 0 }
     }
@@ -131,7 +132,7 @@ impl Watcher for Progress<'_> {
     fn arrived(&mut self, rows: u64) {
         self.bar.set_position(rows);
         if !self.terminal && rows >= self.next_line {
-            eprintln!("  {rows} rows have arrived and are right");
+            eprintln!("  {rows} rows have arrived, all of them right");
             self.next_line = rows + self.total / 10;
         }
     }

@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     result.map_err(Failure::failed)?;
     if let Some(path) = &arguments.stats {
-        let stats = json!(Stats::of(&counters.map_err(Failure::failed)?, kind));
+        let stats = json!(Stats::of(&counters.map_err(Failure::failed)?, network.clock().span()));
         let text = format!("{stats:#}\n");
         fs::write(path, text).map_err(|error| Failure::file(path, &error))?;
     }

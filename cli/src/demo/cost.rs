@@ -3,9 +3,8 @@
 use std::{ops::AddAssign, time::Duration};
 
 use drdma_driver::CardError;
+use drdma_sim::clock::Span;
 use libdrdma::{Context, Statistics, counter};
-
-use crate::device::Kind;
 
 /// What sending some rows cost.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +29,7 @@ pub struct Cost {
     pub control_reads: u64,
     /// Bytes of those reads.
     pub control_read_bytes: u64,
-    /// Clock cycles from the first doorbell to the last completion, if the device has a clock.
+    /// Clock cycles from the first doorbell to the last byte on the wire, if the device has a clock.
     pub cycles: Option<u64>,
 }
 
@@ -72,7 +71,7 @@ impl Meter {
     pub fn stop(
         self,
         context: &Context,
-        kind: Kind,
+        span: Option<Span>,
         rows: usize,
         posting: Duration,
     ) -> Result<Cost, CardError> {
@@ -89,7 +88,7 @@ impl Meter {
             data_read_bytes: counters.get(counter::DATA_READ_BYTES),
             control_reads: counters.get(counter::CONTROL_READS),
             control_read_bytes: counters.get(counter::CONTROL_READ_BYTES),
-            cycles: (kind == Kind::Rtl).then(|| counters.get(counter::CYCLES)),
+            cycles: span.map(|span| span.cycles()),
         })
     }
 }

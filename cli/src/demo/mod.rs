@@ -20,10 +20,7 @@ use libdrdma::{
     SharedWorkRequest, Status, Transport, WorkRequest,
 };
 
-use crate::{
-    device::{self, Kind},
-    job::Local,
-};
+use crate::{device, job::Local};
 pub use check::CheckError;
 pub use cost::Cost;
 use lineitem::{ROW, Row};
@@ -136,7 +133,6 @@ pub struct Outcome {
 pub fn run(
     card: Box<dyn Card>,
     network: &Network,
-    kind: Kind,
     options: &Options,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome, DemoError> {
@@ -169,17 +165,8 @@ pub fn run(
         qps.push(qp);
     }
     let ssq = pd.shared_send_queue(&cq).build()?;
-    let mut shuffler = Shuffler {
-        context: &context,
-        network,
-        kind,
-        options,
-        table: &table,
-        cq: &cq,
-        qps,
-        ssq,
-        peers,
-    };
+    let mut shuffler =
+        Shuffler { context: &context, network, options, table: &table, cq: &cq, qps, ssq, peers };
 
     let mut comparison = None;
     let mut shuffle = Cost::default();
@@ -209,7 +196,6 @@ pub fn run(
 struct Shuffler<'a> {
     context: &'a Context,
     network: &'a Network,
-    kind: Kind,
     options: &'a Options,
     table: &'a Table,
     cq: &'a CompletionQueue,
@@ -244,7 +230,7 @@ impl Shuffler<'_> {
         batch.submit()?;
 
         self.wait(1)?;
-        let cost = meter.stop(self.context, self.kind, rows.len(), posting)?;
+        let cost = meter.stop(self.context, self.network.clock().span(), rows.len(), posting)?;
         self.check(rows, rows_per_message)?;
         Ok(cost)
     }
@@ -271,7 +257,7 @@ impl Shuffler<'_> {
         }
 
         self.wait(rows.len())?;
-        let cost = meter.stop(self.context, self.kind, rows.len(), posting)?;
+        let cost = meter.stop(self.context, self.network.clock().span(), rows.len(), posting)?;
         self.check(rows, 1)?;
         Ok(cost)
     }

@@ -2,25 +2,22 @@
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
-use super::{Cost, Options, Outcome, lineitem::ROW};
+use drdma_sim::clock::NS_PER_CYCLE;
 
-/// Nanoseconds of a clock cycle: 250 MHz.
-const NS_PER_CYCLE: f64 = 4.0;
+use super::{Cost, Options, Outcome, lineitem::ROW};
 
 /// The table and what it says.
 pub fn render(outcome: &Outcome, options: &Options) -> String {
-    let sample = outcome.lists.rows;
+    let (sample, all) = (number(outcome.lists.rows), number(outcome.shuffle.rows));
+    let packed = number(options.rows_per_message);
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_header([
-        String::new(),
-        format!("plain SGE lists\n{sample} rows\n1 row a message"),
-        format!("NCRs\nthe same {sample} rows\n1 row a message"),
-        format!("NCRs\nthe same {sample} rows\n{} rows a message", options.rows_per_message),
-        format!(
-            "NCRs\nall {} rows\n{} rows a message",
-            outcome.shuffle.rows, options.rows_per_message
-        ),
+        "\nrows\nrows a message".to_owned(),
+        format!("SGE lists\n{sample}\n1"),
+        format!("NCRs\n{sample}\n1"),
+        format!("NCRs\n{sample}\n{packed}"),
+        format!("NCRs\n{all}\n{packed}"),
     ]);
     let costs = [&outcome.lists, &outcome.described, &outcome.packed, &outcome.shuffle];
     let mut row = |name: &str, value: fn(&Cost) -> String| {
@@ -28,24 +25,24 @@ pub fn render(outcome: &Outcome, options: &Options) -> String {
         cells.extend(costs.map(value));
         table.add_row(cells);
     };
-    row("work requests", |c| c.work_requests.to_string());
-    row("work-request bytes posted", |c| c.request_bytes.to_string());
-    row("  a row", |c| per_row(c.request_bytes as f64, c));
+    row("work requests", |c| number(c.work_requests));
+    row("  bytes posted", |c| number(c.request_bytes));
+    row("  bytes a row", |c| per_row(c.request_bytes as f64, c));
     row("CPU time posting", |c| format!("{:.1} us", c.posting.as_secs_f64() * 1e6));
     row("  a row", |c| format!("{} ns", per_row(c.posting.as_secs_f64() * 1e9, c)));
-    row("packets", |c| c.packets.to_string());
-    row("payload bytes sent", |c| c.payload_bytes.to_string());
-    row("DMA reads of payload", |c| c.data_reads.to_string());
+    row("packets", |c| number(c.packets));
+    row("payload bytes", |c| number(c.payload_bytes));
+    row("DMA reads of payload", |c| number(c.data_reads));
     row("  a row", |c| per_row(c.data_reads as f64, c));
-    row("payload bytes fetched", |c| c.data_read_bytes.to_string());
-    row("  for each byte sent", |c| ratio(c.data_read_bytes as f64, c.payload_bytes as f64));
-    row("DMA reads of requests and bitmaps", |c| c.control_reads.to_string());
-    row("their bytes", |c| c.control_read_bytes.to_string());
-    row("cycles", |c| c.cycles.map_or("-".to_owned(), |cycles| cycles.to_string()));
-    row("goodput at 250 MHz", |c| {
+    row("  bytes fetched", |c| number(c.data_read_bytes));
+    row("  a byte sent", |c| ratio(c.data_read_bytes as f64, c.payload_bytes as f64));
+    row("other DMA reads", |c| number(c.control_reads));
+    row("  bytes fetched", |c| number(c.control_read_bytes));
+    row("cycles", |c| c.cycles.map_or("-".to_owned(), number));
+    row("Gb/s at 250 MHz", |c| {
         c.cycles.filter(|cycles| *cycles > 0).map_or("-".to_owned(), |cycles| {
-            let gbps = c.payload_bytes as f64 * 8.0 / (cycles as f64 * NS_PER_CYCLE);
-            format!("{gbps:.2} Gb/s")
+            let ns = cycles as f64 * NS_PER_CYCLE;
+            format!("{:.2}", c.payload_bytes as f64 * 8.0 / ns)
         })
     });
     for column in table.column_iter_mut().skip(1) {
@@ -53,12 +50,29 @@ pub fn render(outcome: &Outcome, options: &Options) -> String {
     }
     format!(
         "{table}\n\
-         Each of the {} rows of {ROW} B arrived at exactly the one of {} destinations that its \
-         order key hashes to, byte for byte, and none arrived twice.\n\
-         CPU time is for describing the rows and writing the requests; the doorbell, in which a \
-         simulated card works, is not in it.\n",
-        outcome.shuffle.rows, options.destinations
+         SGE lists: a work request a row, which lists the row's values one by one.\n\
+         NCRs: a work request describes the columns and, with a bitmap, the rows of each destination.\n\
+         CPU time is for describing the rows and writing the requests, without the doorbells. Other \
+         DMA\nreads are of work requests and bitmaps. Cycles run from the first doorbell to the last \
+         byte on the\nwire, summed over the requests of the last column, each of which waits for the \
+         one before.\n\n\
+         Each of the {all} rows of {ROW} B arrived at exactly the one of {} destinations that its\n\
+         order key hashes to, byte for byte, and none arrived twice.\n",
+        options.destinations
     )
+}
+
+/// A number with commas between thousands.
+fn number(value: impl Into<u64>) -> String {
+    let digits = value.into().to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn per_row(value: f64, cost: &Cost) -> String {
@@ -67,4 +81,15 @@ fn per_row(value: f64, cost: &Cost) -> String {
 
 fn ratio(value: f64, base: f64) -> String {
     if base == 0.0 { "-".to_owned() } else { format!("{:.2}", value / base) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let texts = [0u64, 999, 1000, 1_234_567].map(number);
+        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+    }
 }

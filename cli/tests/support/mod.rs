@@ -1,4 +1,5 @@
-//! Runs the `drdma` command in a folder of its own.
+//! Runs the `drdma` command in a folder of its own. Each test uses a part of this.
+#![allow(dead_code)]
 
 use std::{
     fs,
@@ -27,6 +28,12 @@ impl Folder {
     /// A file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
+    }
+
+    /// Runs the command in it, where no other program is to be found.
+    pub fn drdma_without_tools(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drdma"));
+        command.args(args).current_dir(&self.0).env("PATH", &self.0).output().unwrap()
     }
 
     /// Runs the command in it.

@@ -22,6 +22,12 @@ use drdma_abi::completion::Status;
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 
+mod outstanding;
+mod rings;
+
+use outstanding::Outstanding;
+use rings::Rings;
+
 #[cfg(test)]
 mod tests;
 
@@ -65,8 +71,6 @@ pub struct Completion {
     pub cfg_data: Signal<In, Bits<32>>,
     /// Units of 1,024 cycles without an acknowledgement; 0: for ever.
     pub timeout: Signal<In, Bits<32>>,
-    /// Queue pairs in error.
-    pub qp_error: Signal<In, Bits<256>>,
 
     // Requests, as they are decoded.
     /// A request is opened.
@@ -99,6 +103,14 @@ pub struct Completion {
     pub sent_bad_dest: Signal<In, Bits<7>>,
     /// Payload bytes of the request.
     pub sent_total: Signal<In, Bits<40>>,
+
+    // Packets, as they are given to the packetizer.
+    /// A packet is on its way.
+    pub sending_valid: Signal<In, Bit>,
+    /// Its queue pair.
+    pub sending_qp: Signal<In, Bits<8>>,
+    /// Its sequence number.
+    pub sending_psn: Signal<In, Bits<24>>,
 
     // Acknowledgements.
     /// One came.
@@ -154,12 +166,7 @@ pub struct Completion {
 
     // What the host wrote: {kind, index}; kind 0: queue pair, 1: send queue, 2: completion queue.
     events: Fifo<10, 10, 11>,
-    queue_cq: Lutram<6, 8, 1>,
-    cq_low: Lutram<32, 6, 1>,
-    cq_high: Lutram<32, 6, 1>,
-    cq_log: Lutram<5, 6, 1>,
-    cq_consumer: Lutram<32, 6, 1>,
-    cq_producer: Lutram<32, 6, 1>,
+    rings: Rings,
 
     // Requests, by slot. Result: total 40, bad_dest 7,
     // status 8, ended, forgotten, freed.
@@ -171,15 +178,24 @@ pub struct Completion {
     // Queues: tail 8, head 8, used.
     queues: Lutram<17, 8, 1>,
     silent: DFF<Bits<256>>,
+    // The latest packet sent and the latest one acknowledged, by queue pair, where there is one.
+    sent_psns: Lutram<24, 8, 1>,
+    has_sent: DFF<Bits<256>>,
+    acked_psns: Lutram<24, 8, 2>,
+    has_acked: DFF<Bits<256>>,
+    ahead: Signal<Local, Bit>,
+    progress: Signal<Local, Bit>,
+    late: Signal<Local, Bit>,
+    newest: Signal<Local, Bits<24>>,
+    genuine: Signal<Local, Bit>,
+    early: Signal<Local, Bit>,
+    // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
+    refused_pairs: DFF<Bits<256>>,
+    // The status of the next request that waits for such a peer.
+    pending: Lutram<8, 8, 1>,
     done: Fifo<8, 9, 10>,
 
-    // Packets that wait for their acknowledgement: psn 24, slot 8,
-    // destination 7.
-    entry_free: Fifo<10, 10, 11>,
-    entries: Lutram<39, 10, 1>,
-    entry_next: Lutram<10, 10, 1>,
-    // Queue pairs: tail 10, head 10, used, age 16.
-    pairs: Lutram<37, 8, 1>,
+    packets: Outstanding,
 
     qp: DFF<Bits<8>>,
     psn: DFF<Bits<24>>,
@@ -202,16 +218,10 @@ pub struct Completion {
     at_pair: Signal<Local, Bits<8>>,
     result: Signal<Local, Bits<58>>,
     waiting: Signal<Local, Bits<8>>,
-    pair_used: Signal<Local, Bit>,
-    pair_head: Signal<Local, Bits<10>>,
-    pair_tail: Signal<Local, Bits<10>>,
-    pair_age: Signal<Local, Bits<16>>,
-    pair_rest: Signal<Local, Bits<37>>,
     queue_used: Signal<Local, Bit>,
     queue_head: Signal<Local, Bits<8>>,
     queue_tail: Signal<Local, Bits<8>>,
     queue_rest: Signal<Local, Bits<17>>,
-    entry: Signal<Local, Bits<39>>,
     since: Signal<Local, Bits<24>>,
     covered: Signal<Local, Bit>,
     pop_entry: Signal<Local, Bit>,
@@ -220,16 +230,10 @@ pub struct Completion {
     sent_go: Signal<Local, Bit>,
     failing: Signal<Local, Bits<8>>,
     new_status: Signal<Local, Bits<8>>,
-    cq: Signal<Local, Bits<6>>,
-    size: Signal<Local, Bits<32>>,
-    place: Signal<Local, Bits<32>>,
-    lap: Signal<Local, Bit>,
     shown: Signal<Local, Bit>,
-    one: Constant<Bits<32>>,
     ended: Constant<Bits<58>>,
     forgotten: Constant<Bits<58>>,
     freed: Constant<Bits<58>>,
-    used: Constant<Bits<37>>,
     queue_is_used: Constant<Bits<17>>,
     phase: Constant<Bits<256>>,
     flush: Constant<Bits<8>>,
@@ -260,7 +264,18 @@ impl Default for Completion {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             timeout: Signal::default(),
-            qp_error: Signal::default(),
+            refused_pairs: DFF::default(),
+            pending: Lutram::default(),
+            sent_psns: Lutram::default(),
+            has_sent: DFF::default(),
+            acked_psns: Lutram::default(),
+            has_acked: DFF::default(),
+            ahead: Signal::default(),
+            progress: Signal::default(),
+            late: Signal::default(),
+            newest: Signal::default(),
+            genuine: Signal::default(),
+            early: Signal::default(),
             open_valid: Signal::default(),
             open_ready: Signal::default(),
             open_slot: Signal::default(),
@@ -275,6 +290,9 @@ impl Default for Completion {
             sent_status: Signal::default(),
             sent_bad_dest: Signal::default(),
             sent_total: Signal::default(),
+            sending_valid: Signal::default(),
+            sending_qp: Signal::default(),
+            sending_psn: Signal::default(),
             ack_valid: Signal::default(),
             ack_ready: Signal::default(),
             ack_qp: Signal::default(),
@@ -298,12 +316,7 @@ impl Default for Completion {
             step: DFF::default(),
             open_count: DFF::default(),
             events: Fifo::default(),
-            queue_cq: Lutram::default(),
-            cq_low: Lutram::default(),
-            cq_high: Lutram::default(),
-            cq_log: Lutram::default(),
-            cq_consumer: Lutram::default(),
-            cq_producer: Lutram::default(),
+            rings: Rings::default(),
             slots: Fifo::default(),
             names: Lutram::default(),
             results: Lutram::default(),
@@ -312,10 +325,7 @@ impl Default for Completion {
             queues: Lutram::default(),
             silent: DFF::default(),
             done: Fifo::default(),
-            entry_free: Fifo::default(),
-            entries: Lutram::default(),
-            entry_next: Lutram::default(),
-            pairs: Lutram::default(),
+            packets: Outstanding::default(),
             qp: DFF::default(),
             psn: DFF::default(),
             refused: DFF::default(),
@@ -333,16 +343,10 @@ impl Default for Completion {
             at_pair: Signal::default(),
             result: Signal::default(),
             waiting: Signal::default(),
-            pair_used: Signal::default(),
-            pair_head: Signal::default(),
-            pair_tail: Signal::default(),
-            pair_age: Signal::default(),
-            pair_rest: Signal::default(),
             queue_used: Signal::default(),
             queue_head: Signal::default(),
             queue_tail: Signal::default(),
             queue_rest: Signal::default(),
-            entry: Signal::default(),
             since: Signal::default(),
             covered: Signal::default(),
             pop_entry: Signal::default(),
@@ -351,16 +355,10 @@ impl Default for Completion {
             sent_go: Signal::default(),
             failing: Signal::default(),
             new_status: Signal::default(),
-            cq: Signal::default(),
-            size: Signal::default(),
-            place: Signal::default(),
-            lap: Signal::default(),
             shown: Signal::default(),
-            one: Constant::new(1.into()),
             ended: flag(55),
             forgotten: flag(56),
             freed: flag(57),
-            used: flag(20),
             queue_is_used: flag(16),
             phase: flag(184),
             flush: status(Status::WrFlushError),
@@ -377,21 +375,27 @@ impl Logic for Completion {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, state, step, open_count, silent, qp, psn, refused, status, queue, slot,
-            clock, ticked, watched, quiet, turn
+            self,
+            clk,
+            refused_pairs,
+            has_sent,
+            has_acked,
+            state,
+            step,
+            open_count,
+            silent,
+            qp,
+            psn,
+            refused,
+            status,
+            queue,
+            slot,
+            clock,
+            ticked,
+            watched,
+            quiet,
+            turn
         );
-        self.queue_cq.clk.next = self.clk.val();
-        self.queue_cq.write_enable.next = false;
-        self.cq_low.clk.next = self.clk.val();
-        self.cq_low.write_enable.next = false;
-        self.cq_high.clk.next = self.clk.val();
-        self.cq_high.write_enable.next = false;
-        self.cq_log.clk.next = self.clk.val();
-        self.cq_log.write_enable.next = false;
-        self.cq_consumer.clk.next = self.clk.val();
-        self.cq_consumer.write_enable.next = false;
-        self.cq_producer.clk.next = self.clk.val();
-        self.cq_producer.write_enable.next = false;
         self.names.clk.next = self.clk.val();
         self.names.write_enable.next = false;
         self.results.clk.next = self.clk.val();
@@ -402,12 +406,6 @@ impl Logic for Completion {
         self.slot_next.write_enable.next = false;
         self.queues.clk.next = self.clk.val();
         self.queues.write_enable.next = false;
-        self.entries.clk.next = self.clk.val();
-        self.entries.write_enable.next = false;
-        self.entry_next.clk.next = self.clk.val();
-        self.entry_next.write_enable.next = false;
-        self.pairs.clk.next = self.clk.val();
-        self.pairs.write_enable.next = false;
         self.events.clk.next = self.clk.val();
         self.events.rst.next = self.rst.val();
         self.events.in_valid.next = false;
@@ -420,12 +418,26 @@ impl Logic for Completion {
         self.done.rst.next = self.rst.val();
         self.done.in_valid.next = false;
         self.done.out_ready.next = false;
-        self.entry_free.clk.next = self.clk.val();
-        self.entry_free.rst.next = self.rst.val();
-        self.entry_free.in_valid.next = false;
-        self.entry_free.out_ready.next = false;
+        self.rings.clk.next = self.clk.val();
+        self.rings.advance.next = false;
+        self.rings.restart_valid.next = false;
+        self.rings.restart_index.next = self.events.out_data.val().get_bits::<6>(0);
+        self.packets.clk.next = self.clk.val();
+        self.packets.rst.next = self.rst.val();
+        self.packets.push.next = false;
+        self.packets.tick.next = false;
+        self.packets.clear.next = false;
+        self.packets.clear_index.next = self.step.q.val();
         self.unused.next = self.cfg_index.val().get_bits::<2>(8);
         self.open_ready.next = false;
+        self.sent_psns.clk.next = self.clk.val();
+        self.acked_psns.clk.next = self.clk.val();
+        self.acked_psns.write_enable.next = false;
+        self.pending.clk.next = self.clk.val();
+        self.pending.write_enable.next = false;
+        self.pending.write_address.next = self.qp.q.val();
+        self.pending.write_data.next = self.status.q.val();
+        self.pending.read_address[0].next = self.sent_qp.val();
         self.sent_ready.next = false;
         self.ack_ready.next = false;
         self.write_valid.next = false;
@@ -439,57 +451,55 @@ impl Logic for Completion {
         self.slots.out_ready.next = self.slot_free_ready.val();
 
         // The host's table writes: addresses are kept, what starts something becomes an event.
-        self.queue_cq.write_address.next = self.cfg_index.val().get_bits::<8>(0);
-        self.queue_cq.write_data.next = self.cfg_data.val().get_bits::<6>(16);
-        self.cq_low.write_address.next = self.cfg_index.val().get_bits::<6>(0);
-        self.cq_low.write_data.next = self.cfg_data.val();
-        self.cq_high.write_address.next = self.cfg_index.val().get_bits::<6>(0);
-        self.cq_high.write_data.next = self.cfg_data.val();
-        self.cq_log.write_address.next = self.cfg_index.val().get_bits::<6>(0);
-        self.cq_log.write_data.next = self.cfg_data.val().get_bits::<5>(0);
-        self.cq_consumer.write_address.next = self.cfg_index.val().get_bits::<6>(0);
-        self.cq_consumer.write_data.next = self.cfg_data.val();
+        self.rings.cfg_valid.next = self.cfg_valid.val();
+        self.rings.cfg_table.next = self.cfg_table.val();
+        self.rings.cfg_index.next = self.cfg_index.val().get_bits::<8>(0);
+        self.rings.cfg_word.next = self.cfg_word.val();
+        self.rings.cfg_data.next = self.cfg_data.val();
         self.events.in_data.next = self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0);
         if self.cfg_valid.val() {
             if (self.cfg_table.val() == 0) && (self.cfg_word.val() == 15) {
                 self.events.in_valid.next = true;
             }
-            if self.cfg_table.val() == 2 {
-                if self.cfg_word.val() == 2 {
-                    self.queue_cq.write_enable.next = true;
-                }
-                if self.cfg_word.val() == 7 {
-                    self.events.in_valid.next = true;
-                    self.events.in_data.next =
-                        self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0) | 0x100;
-                }
+            if (self.cfg_table.val() == 2) && (self.cfg_word.val() == 7) {
+                self.events.in_valid.next = true;
+                self.events.in_data.next =
+                    self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0) | 0x100;
             }
-            if self.cfg_table.val() == 3 {
-                if self.cfg_word.val() == 0 {
-                    self.cq_low.write_enable.next = true;
-                }
-                if self.cfg_word.val() == 1 {
-                    self.cq_high.write_enable.next = true;
-                }
-                if self.cfg_word.val() == 2 {
-                    self.cq_log.write_enable.next = true;
-                }
-                if self.cfg_word.val() == 5 {
-                    self.cq_consumer.write_enable.next = true;
-                }
-                if self.cfg_word.val() == 7 {
-                    self.events.in_valid.next = true;
-                    self.events.in_data.next =
-                        self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0) | 0x200;
-                }
+            if (self.cfg_table.val() == 3) && (self.cfg_word.val() == 7) {
+                self.events.in_valid.next = true;
+                self.events.in_data.next =
+                    self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0) | 0x200;
             }
         }
+
+        // What was sent and what was acknowledged. An acknowledgement of a packet that was not sent is
+        // none; one may come before the destination's end does.
+        self.sent_psns.write_enable.next = self.sending_valid.val();
+        self.sent_psns.write_address.next = self.sending_qp.val();
+        self.sent_psns.write_data.next = self.sending_psn.val();
+        self.sent_psns.read_address[0].next = self.ack_qp.val();
+        self.ahead.next = (self.sent_psns.read_data[0].val() - self.ack_psn.val()).get_bit(23);
+        self.genuine.next =
+            self.has_sent.q.val().get_bit(self.ack_qp.val().index()) && !self.ahead.val();
+        self.acked_psns.read_address[0].next = self.ack_qp.val();
+        self.newest.next = self.ack_psn.val();
+        if (self.ack_syndrome.val() & 0xe0) != 0 {
+            self.newest.next = self.ack_psn.val() - 1;
+        }
+        self.progress.next = (self.newest.val() - self.acked_psns.read_data[0].val()).get_bit(23);
+        self.acked_psns.write_address.next = self.ack_qp.val();
+        self.acked_psns.write_data.next = self.newest.val();
+        self.acked_psns.read_address[1].next = self.sent_qp.val();
+        self.late.next = (self.acked_psns.read_data[1].val() - self.sent_psn.val()).get_bit(23);
+        self.early.next =
+            self.has_acked.q.val().get_bit(self.sent_qp.val().index()) && !self.late.val();
 
         // Which event, and which queue pair, queue and slot it is about.
         self.sent_go.next = self.sent_valid.val()
             && ((self.sent_kind.val() != 0)
-                || self.entry_free.out_valid.val()
-                || self.qp_error.val().get_bit(self.sent_qp.val().index()));
+                || self.packets.room.val()
+                || self.refused_pairs.q.val().get_bit(self.sent_qp.val().index()));
         self.at_pair.next = self.qp.q.val();
         if self.state.q.val() == CompletionState::Wait {
             self.at_pair.next = self.watched.q.val();
@@ -497,14 +507,10 @@ impl Logic for Completion {
                 self.at_pair.next = self.sent_qp.val();
             }
         }
-        self.pairs.read_address[0].next = self.at_pair.val();
-        self.pair_tail.next = self.pairs.read_data[0].val().get_bits::<10>(0);
-        self.pair_head.next = self.pairs.read_data[0].val().get_bits::<10>(10);
-        self.pair_used.next = self.pairs.read_data[0].val().get_bit(20);
-        self.pair_age.next = self.pairs.read_data[0].val().get_bits::<16>(21);
-        self.entries.read_address[0].next = self.pair_head.val();
-        self.entry_next.read_address[0].next = self.pair_head.val();
-        self.entry.next = self.entries.read_data[0].val();
+        self.packets.qp.next = self.at_pair.val();
+        self.packets.push_psn.next = self.sent_psn.val();
+        self.packets.push_slot.next = self.sent_slot.val();
+        self.packets.push_dest.next = self.sent_bad_dest.val();
 
         self.at_queue.next = self.queue.q.val();
         if self.state.q.val() == CompletionState::Wait {
@@ -527,10 +533,10 @@ impl Logic for Completion {
                 }
             }
             CompletionState::Acknowledge => {
-                self.at_slot.next = self.entry.val().get_bits::<8>(24);
+                self.at_slot.next = self.packets.slot.val();
             }
             CompletionState::Fail => {
-                self.at_slot.next = self.entry.val().get_bits::<8>(24);
+                self.at_slot.next = self.packets.slot.val();
             }
             CompletionState::Oldest => {
                 self.at_slot.next = self.queue_head.val();
@@ -545,20 +551,8 @@ impl Logic for Completion {
         self.waiting.next = self.waits.read_data[0].val();
 
         // The completion ring of the queue at hand.
-        self.queue_cq.read_address[0].next = self.queue.q.val();
-        self.cq.next = self.queue_cq.read_data[0].val();
-        self.cq_low.read_address[0].next = self.cq.val();
-        self.cq_high.read_address[0].next = self.cq.val();
-        self.cq_log.read_address[0].next = self.cq.val();
-        self.cq_consumer.read_address[0].next = self.cq.val();
-        self.cq_producer.read_address[0].next = self.cq.val();
-        self.size.next = self.one.val() << self.cq_log.read_data[0].val();
-        self.place.next = self.cq_producer.read_data[0].val() & (self.size.val() - 1);
-        self.lap.next =
-            self.cq_producer.read_data[0].val().get_bit(self.cq_log.read_data[0].val().index());
-        self.write_addr.next = ((bit_cast::<64, 32>(self.cq_high.read_data[0].val()) << 32)
-            | bit_cast::<64, 32>(self.cq_low.read_data[0].val()))
-            + (bit_cast::<64, 32>(self.place.val()) << 5);
+        self.rings.queue.next = self.queue.q.val();
+        self.write_addr.next = self.rings.addr.val();
         self.write_data.next = bit_cast::<256, 64>(self.names.read_data[0].val().get_bits::<64>(0))
             | (bit_cast::<256, 8>(self.names.read_data[0].val().get_bits::<8>(64)) << 128)
             | (bit_cast::<256, 8>(self.result.val().get_bits::<8>(47)) << 176);
@@ -569,7 +563,7 @@ impl Logic for Completion {
             self.write_data.next = self.write_data.val()
                 | (bit_cast::<256, 40>(self.result.val().get_bits::<40>(0)) << 64);
         }
-        if !self.lap.val() {
+        if !self.rings.lap.val() {
             self.write_data.next = self.write_data.val() | self.phase.val();
         }
 
@@ -588,22 +582,6 @@ impl Logic for Completion {
             | bit_cast::<17, 8>(self.open_slot.val())
             | self.queue_is_used.val();
         self.queues.write_data.next = self.queue_rest.val();
-        self.pairs.write_address.next = self.at_pair.val();
-        self.pair_rest.next = (bit_cast::<37, 10>(self.entry_next.read_data[0].val()) << 10)
-            | bit_cast::<37, 10>(self.pair_tail.val());
-        if self.pair_head.val() != self.pair_tail.val() {
-            self.pair_rest.next = self.pair_rest.val() | self.used.val();
-        }
-        self.pairs.write_data.next = self.pair_rest.val();
-        self.entries.write_address.next = self.entry_free.out_data.val();
-        self.entries.write_data.next = bit_cast::<39, 24>(self.sent_psn.val())
-            | (bit_cast::<39, 8>(self.sent_slot.val()) << 24)
-            | (bit_cast::<39, 7>(self.sent_bad_dest.val()) << 32);
-        self.entry_next.write_address.next = self.pair_tail.val();
-        self.entry_next.write_data.next = self.entry_free.out_data.val();
-        self.entry_free.in_data.next = self.pair_head.val();
-        self.cq_producer.write_address.next = self.cq.val();
-        self.cq_producer.write_data.next = self.cq_producer.read_data[0].val() + 1;
         self.slots.in_data.next = self.at_slot.val();
         self.done.in_data.next = self.at_slot.val();
         self.set_qp_error_index.next = self.qp.q.val();
@@ -612,7 +590,7 @@ impl Logic for Completion {
         self.pop_request.next = false;
 
         // An acknowledgement covers a packet up to its own number, a refusal those before it.
-        self.since.next = self.psn.q.val() - self.entry.val().get_bits::<24>(0);
+        self.since.next = self.psn.q.val() - self.packets.psn.val();
         self.covered.next =
             !self.since.val().get_bit(23) && (!self.refused.q.val() || self.since.val().any());
         self.refuses.next = (self.ack_syndrome.val() & 0xe0) != 0;
@@ -646,17 +624,12 @@ impl Logic for Completion {
         match self.state.q.val() {
             CompletionState::Clear => {
                 self.step.d.next = self.step.q.val() + 1;
-                self.entry_free.in_valid.next = true;
-                self.entry_free.in_data.next = self.step.q.val();
-                self.pairs.write_enable.next = true;
-                self.pairs.write_address.next = self.step.q.val().get_bits::<8>(0);
-                self.pairs.write_data.next = 0.into();
+                self.packets.clear.next = true;
                 self.queues.write_enable.next = true;
                 self.queues.write_address.next = self.step.q.val().get_bits::<8>(0);
                 self.queues.write_data.next = 0.into();
-                self.cq_producer.write_enable.next = true;
-                self.cq_producer.write_address.next = self.step.q.val().get_bits::<6>(0);
-                self.cq_producer.write_data.next = 0.into();
+                self.rings.restart_valid.next = true;
+                self.rings.restart_index.next = self.step.q.val().get_bits::<6>(0);
                 if self.step.q.val() < 256 {
                     self.slots.in_valid.next = true;
                     self.slots.in_data.next = self.step.q.val().get_bits::<8>(0);
@@ -675,6 +648,18 @@ impl Logic for Completion {
                     self.status.d.next = self.flush.val();
                     self.quiet.d.next = true;
                     if self.events.out_data.val().get_bits::<2>(8) == 0 {
+                        self.refused_pairs.d.next = self.refused_pairs.q.val().replace_bit(
+                            self.events.out_data.val().get_bits::<8>(0).index(),
+                            false,
+                        );
+                        self.has_sent.d.next = self.has_sent.q.val().replace_bit(
+                            self.events.out_data.val().get_bits::<8>(0).index(),
+                            false,
+                        );
+                        self.has_acked.d.next = self.has_acked.q.val().replace_bit(
+                            self.events.out_data.val().get_bits::<8>(0).index(),
+                            false,
+                        );
                         self.state.d.next = CompletionState::Fail;
                     }
                     if self.events.out_data.val().get_bits::<2>(8) == 1 {
@@ -685,10 +670,7 @@ impl Logic for Completion {
                         }
                     }
                     if self.events.out_data.val().get_bits::<2>(8) == 2 {
-                        self.cq_producer.write_enable.next = true;
-                        self.cq_producer.write_address.next =
-                            self.events.out_data.val().get_bits::<6>(0);
-                        self.cq_producer.write_data.next = 0.into();
+                        self.rings.restart_valid.next = true;
                     }
                 } else if self.open_valid.val() && !self.sent_go.val() {
                     self.open_ready.next = true;
@@ -731,33 +713,23 @@ impl Logic for Completion {
                     }
                 } else if self.sent_go.val() {
                     self.sent_ready.next = true;
-                    if self.qp_error.val().get_bit(self.sent_qp.val().index()) {
+                    if self.early.val() {
+                        // Acknowledged already.
+                    } else if self.refused_pairs.q.val().get_bit(self.sent_qp.val().index()) {
                         // Nobody will acknowledge it any more.
                         if !self.result.val().get_bits::<8>(47).any() {
                             self.results.write_enable.next = true;
+                            self.pending.write_enable.next = true;
+                            self.pending.write_address.next = self.sent_qp.val();
+                            self.pending.write_data.next = self.flush.val();
                             self.results.write_data.next = self.result.val()
-                                | (bit_cast::<58, 8>(self.flush.val()) << 47)
+                                | (bit_cast::<58, 8>(self.pending.read_data[0].val()) << 47)
                                 | (bit_cast::<58, 7>(self.sent_bad_dest.val()) << 40);
                         }
                     } else {
-                        self.entry_free.out_ready.next = true;
-                        self.entries.write_enable.next = true;
-                        self.entry_next.write_enable.next = self.pair_used.val();
+                        self.packets.push.next = true;
                         self.waits.write_enable.next = true;
                         self.waits.write_data.next = self.waiting.val() + 1;
-                        self.pairs.write_enable.next = true;
-                        if self.pair_used.val() {
-                            self.pairs.write_data.next = (bit_cast::<37, 16>(self.pair_age.val())
-                                << 21)
-                                | (bit_cast::<37, 10>(self.pair_head.val()) << 10)
-                                | bit_cast::<37, 10>(self.entry_free.out_data.val())
-                                | self.used.val();
-                        } else {
-                            self.pairs.write_data.next =
-                                (bit_cast::<37, 10>(self.entry_free.out_data.val()) << 10)
-                                    | bit_cast::<37, 10>(self.entry_free.out_data.val())
-                                    | self.used.val();
-                        }
                     }
                 } else if self.ack_valid.val() && (self.turn.q.val() || !self.done.out_valid.val())
                 {
@@ -768,7 +740,16 @@ impl Logic for Completion {
                     self.refused.d.next = self.refuses.val();
                     self.status.d.next = self.failing.val();
                     self.quiet.d.next = false;
-                    self.state.d.next = CompletionState::Acknowledge;
+                    if self.genuine.val() {
+                        self.state.d.next = CompletionState::Acknowledge;
+                        if !self.has_acked.q.val().get_bit(self.ack_qp.val().index())
+                            || !self.progress.val()
+                        {
+                            self.acked_psns.write_enable.next = true;
+                            self.has_acked.d.next =
+                                self.has_acked.q.val().replace_bit(self.ack_qp.val().index(), true);
+                        }
+                    }
                 } else if self.done.out_valid.val() {
                     self.done.out_ready.next = true;
                     self.queue.d.next = self.names.read_data[0].val().get_bits::<8>(64);
@@ -791,21 +772,10 @@ impl Logic for Completion {
                     self.qp.d.next = self.watched.q.val();
                     self.status.d.next = self.retry.val();
                     self.quiet.d.next = false;
-                    if self.pair_used.val() {
-                        self.pairs.write_enable.next = true;
-                        self.pairs.write_data.next = (bit_cast::<37, 10>(self.pair_head.val())
-                            << 10)
-                            | bit_cast::<37, 10>(self.pair_tail.val())
-                            | self.used.val();
-                        if self.pair_age.val() == 0xffff {
-                            self.pairs.write_data.next = self.pairs.write_data.val()
-                                | (bit_cast::<37, 16>(self.pair_age.val()) << 21);
-                        } else {
-                            self.pairs.write_data.next = self.pairs.write_data.val()
-                                | (bit_cast::<37, 16>(self.pair_age.val() + 1) << 21);
-                        }
+                    if self.packets.used.val() {
+                        self.packets.tick.next = true;
                         if self.timeout.val().any()
-                            && (bit_cast::<32, 16>(self.pair_age.val()) >= self.timeout.val())
+                            && (bit_cast::<32, 16>(self.packets.age.val()) >= self.timeout.val())
                         {
                             self.state.d.next = CompletionState::Fail;
                         }
@@ -813,9 +783,10 @@ impl Logic for Completion {
                 }
             }
             CompletionState::Acknowledge => {
-                if self.pair_used.val() && self.covered.val() {
+                if self.packets.used.val() && self.covered.val() {
                     self.pop_entry.next = true;
-                } else if self.pair_used.val() && self.refused.q.val() {
+                } else if self.refused.q.val() {
+                    // What it refuses may not have come to its end.
                     self.state.d.next = CompletionState::Fail;
                 } else {
                     self.state.d.next = CompletionState::Wait;
@@ -823,18 +794,23 @@ impl Logic for Completion {
             }
             CompletionState::Fail => {
                 self.set_qp_error_valid.next = !self.quiet.q.val();
-                if self.pair_used.val() {
+                if !self.quiet.q.val() {
+                    self.refused_pairs.d.next =
+                        self.refused_pairs.q.val().replace_bit(self.qp.q.val().index(), true);
+                }
+                if self.packets.used.val() {
                     self.pop_entry.next = true;
                     self.results.write_enable.next = true;
                     if !self.result.val().get_bits::<8>(47).any() {
                         self.results.write_data.next = self.result.val()
                             | (bit_cast::<58, 8>(self.status.q.val()) << 47)
-                            | (bit_cast::<58, 7>(self.entry.val().get_bits::<7>(32)) << 40);
+                            | (bit_cast::<58, 7>(self.packets.dest.val()) << 40);
                     }
                     self.set_queue_halted_valid.next =
                         !self.quiet.q.val() && !self.result.val().get_bit(56);
                     self.status.d.next = self.flush.val();
                 } else {
+                    self.pending.write_enable.next = true;
                     self.state.d.next = CompletionState::Wait;
                 }
             }
@@ -847,10 +823,7 @@ impl Logic for Completion {
                     self.state.d.next = CompletionState::Wait;
                 } else if !self.shown.val() {
                     self.pop_request.next = true;
-                } else if (self.cq_producer.read_data[0].val()
-                    - self.cq_consumer.read_data[0].val())
-                    >= self.size.val()
-                {
+                } else if self.rings.full.val() {
                     // No room: later again, after others.
                     self.done.in_valid.next = true;
                     self.state.d.next = CompletionState::Wait;
@@ -862,7 +835,7 @@ impl Logic for Completion {
                 self.write_valid.next = true;
                 if self.write_ready.val() {
                     self.count_work_requests.next = true;
-                    self.cq_producer.write_enable.next = true;
+                    self.rings.advance.next = true;
                     self.pop_request.next = true;
                     if self.result.val().get_bits::<8>(47).any() {
                         self.silent.d.next =
@@ -886,9 +859,12 @@ impl Logic for Completion {
             }
         }
 
+        if self.sending_valid.val() {
+            self.has_sent.d.next =
+                self.has_sent.d.val().replace_bit(self.sending_qp.val().index(), true);
+        }
+        self.packets.pop.next = self.pop_entry.val();
         if self.pop_entry.val() {
-            self.entry_free.in_valid.next = true;
-            self.pairs.write_enable.next = true;
             self.waits.write_enable.next = true;
             if (self.waiting.val() == 1) && self.result.val().get_bit(55) {
                 self.done.in_valid.next = true;
@@ -912,6 +888,9 @@ impl Logic for Completion {
             self.step.d.next = 0.into();
             self.open_count.d.next = 0.into();
             self.silent.d.next = 0.into();
+            self.refused_pairs.d.next = 0.into();
+            self.has_sent.d.next = 0.into();
+            self.has_acked.d.next = 0.into();
             self.clock.d.next = 0.into();
             self.ticked.d.next = false;
             self.watched.d.next = 0.into();

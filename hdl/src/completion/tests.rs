@@ -101,7 +101,17 @@ impl<'a> Card<'a> {
         slot
     }
 
+    /// A packet goes out.
+    fn sending(&mut self, qp: u64, psn: u64) {
+        self.bench.set("sending_qp", qp);
+        self.bench.set("sending_psn", psn);
+        self.bench.set("sending_valid", 1_u64);
+        self.bench.step();
+        self.bench.set("sending_valid", 0_u64);
+    }
+
     fn packet(&mut self, slot: u64, qp: u64, psn: u64, dest: u64) {
+        self.sending(qp, psn);
         self.bench.send(self.sent, sent(slot, qp, 0, psn, 0, dest, 0));
         self.drain();
     }
@@ -228,7 +238,7 @@ fn a_refusal_fails_the_oldest_request_and_halts_its_queue_alone() {
         let shared = card.open(1, 10);
         let other = card.open(2, 20);
         for (k, slot) in slots.iter().enumerate() {
-            card.packet(*slot, 7, 0xff_fffe + k as u64 & 0xff_ffff, 2);
+            card.packet(*slot, 7, (0xff_fffe + k as u64) & 0xff_ffff, 2);
             card.end(*slot, 0, 8);
         }
         card.packet(shared, 7, 5, 4);
@@ -326,16 +336,74 @@ fn silence_fails_a_request_after_the_timeout_only() {
 }
 
 #[test]
-fn what_is_sent_on_a_failed_queue_pair_is_flushed() {
+fn what_is_sent_to_a_peer_that_refused_is_flushed() {
     let mut card = Card::new(&library(), 6, (0.0, 0.0));
     card.completion_queue(0, 0x1000, 6);
-    card.queue(0, 0);
-    let slot = card.open(0, 1);
-    let mut errors = drdma_verilated::Word::zero();
-    errors.set_bits(200, 1, &drdma_verilated::Word::from(1_u64));
-    card.bench.set("qp_error", errors);
-    card.packet(slot, 200, 4, 6);
+    (0..3).for_each(|queue| card.queue(queue, 0));
+    let slots: Vec<_> = (0..2).map(|queue| card.open(queue, queue)).collect();
+    card.packet(slots[0], 200, 4, 6);
+    card.end(slots[0], 0, 1);
+    card.ack(200, 4, 0x62);
+    // This one was under way already.
+    card.packet(slots[1], 200, 5, 6);
+    card.end(slots[1], 0, 1);
+    let ends: Vec<_> = card.entries().iter().map(|e| (e.wr_id, e.status, e.destination)).collect();
+    assert_eq!(ends, [(0, Status::RemoteAccessError as u8, 6), (1, FLUSH, 6)]);
+    // After a reset by the host it is as good as new.
+    card.word(QUEUE_PAIRS, 200, 15, 1);
+    card.bench.run(10);
+    let slot = card.open(2, 2);
+    card.packet(slot, 200, 6, 0);
     card.end(slot, 0, 1);
-    let entry = card.entries()[0];
-    assert_eq!((entry.status, entry.destination), (FLUSH, 6));
+    card.ack(200, 6, 0);
+    assert_eq!(card.statuses(), [(2, OK)]);
+}
+
+#[test]
+fn an_acknowledgement_may_come_before_the_destinations_end_but_not_before_its_packet() {
+    let mut card = Card::new(&library(), 7, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 6);
+    card.queue(0, 0);
+    card.word(QUEUE_PAIRS, 9, 15, 1);
+    let slot = card.open(0, 1);
+    // Nothing was sent yet.
+    card.ack(9, 0xff_fffe, 0);
+    card.ack(9, 0xff_ffff, 0x62);
+    card.sending(9, 0xff_fffe);
+    card.ack(9, 0xff_ffff, 0);
+    card.bench.send(card.sent, sent(slot, 9, 0, 0xff_fffe, 0, 0, 0));
+    card.drain();
+    card.end(slot, 0, 8);
+    assert_eq!(card.statuses(), [], "only packets that were never sent were acknowledged");
+    card.ack(9, 0xff_fffe, 0);
+    assert_eq!(card.statuses(), [(1, OK)]);
+    // The next packet is acknowledged before its destination ends.
+    let slot = card.open(0, 2);
+    card.sending(9, 0xff_ffff);
+    card.sending(9, 0);
+    card.ack(9, 0, 0);
+    // A stale one changes nothing.
+    card.ack(9, 0xff_fffe, 0);
+    card.bench.send(card.sent, sent(slot, 9, 0, 0, 0, 0, 0));
+    card.drain();
+    card.end(slot, 0, 8);
+    assert_eq!(card.statuses(), [(2, OK)]);
+}
+
+#[test]
+fn a_refusal_that_comes_before_the_destinations_end_fails_that_request() {
+    let mut card = Card::new(&library(), 8, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 6);
+    (0..2).for_each(|queue| card.queue(queue, 0));
+    card.word(QUEUE_PAIRS, 9, 15, 1);
+    let slots: Vec<_> = (0..2).map(|queue| card.open(queue, queue)).collect();
+    card.sending(9, 5);
+    card.ack(9, 5, 0x62);
+    for slot in slots {
+        card.bench.send(card.sent, sent(slot, 9, 0, 5, 0, 3, 0));
+        card.drain();
+        card.end(slot, 0, 8);
+    }
+    let status = Status::RemoteAccessError as u8;
+    assert_eq!(card.statuses(), [(0, status), (1, FLUSH)]);
 }

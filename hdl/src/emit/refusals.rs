@@ -97,7 +97,6 @@ struct RefusalPair {
 /// Only constants.
 #[derive(LogicBlock, Default)]
 struct Constants {
-    clk: Signal<In, Clock>,
     pair: Signal<Out, RefusalPair>,
     one: Signal<Out, Bits<3>>,
 }
@@ -114,7 +113,7 @@ impl Logic for Constants {
 #[test]
 fn constants_arrive_without_an_event() {
     let make = Constants::default;
-    let mut model = testing::library_with_unused("constants", &["clk"], make).instance(1);
+    let mut model = testing::library("constants", make).instance(1);
     model.eval();
     assert_eq!((model.get("pair"), model.get("one")), (0xa5, 1));
 }

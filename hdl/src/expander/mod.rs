@@ -183,6 +183,8 @@ pub struct Expander {
     row_2: DFF<Bits<32>>,
     // Pointer and offset.
     shift: DFF<Bits<64>>,
+    /// The sequencer cuts lanes that are longer than a beat.
+    unused: Signal<Local, Bits<25>>,
     // The side band, 1 to 8 cycles later.
     side: Signal<Local, Side>,
     side_in: Flatten<Side, SIDE_BITS>,
@@ -279,6 +281,7 @@ impl Default for Expander {
             bytes_2: Default::default(),
             row_2: Default::default(),
             shift: Default::default(),
+            unused: Default::default(),
             side: Default::default(),
             side_in: Default::default(),
             valid: array_init(|_| Default::default()),
@@ -387,6 +390,7 @@ impl Logic for Expander {
         if self.bytes_2.q.val() == 0 {
             self.used.next = 0.into();
         }
+        self.unused.next = self.lane_write_len.val().get_bits::<25>(7);
         for k in 0..16 {
             self.lanes[k].clk.next = self.clk.val();
             self.lanes[k].write.next =

@@ -22,7 +22,7 @@ const SIDE: [(&str, usize); 13] = [
 type Lanes = [(u64, u64, u32); 16];
 
 fn library() -> Library {
-    testing::library_with_unused("expander", &["lane_write_len"], Expander::default)
+    testing::library("expander", Expander::default)
 }
 
 /// A token and the beat that it must become, `len` 0 lanes with address and position 0.

@@ -20,15 +20,16 @@ use rust_hdl_widgets::prelude::*;
 
 use crate::primitive::byte_mux::ByteMux;
 use crate::primitive::fifo::Fifo;
-use crate::primitive::lutram::Lutram;
 use crate::primitive::pack::Pack;
 
 mod clash;
+mod failures;
 mod selects;
 #[cfg(test)]
 mod tests;
 
 use clash::Clash;
+use failures::Failures;
 use selects::Selects;
 
 /// Bits of what passes beside the payload.
@@ -164,19 +165,9 @@ pub struct Gather {
 
     // Windows and failed reads.
     windows: DFF<Bits<4>>,
-    errors: Lutram<30, 10, 1>,
+    failures: Failures,
     arrived: Signal<Local, Bits<4>>,
     finished: Signal<Local, Bits<4>>,
-    error_counts: [DFF<Bits<8>>; 4],
-    error_count: Signal<Local, Bits<8>>,
-    error_index: Signal<Local, Bits<8>>,
-    error_start: Signal<Local, Bits<18>>,
-    error_end: Signal<Local, Bits<18>>,
-    error_hit: Signal<Local, Bit>,
-    rams: Signal<Local, Bits<273>>,
-    lens: Signal<Local, Bits<123>>,
-    fragment_start: [Signal<Local, Bits<18>>; 16],
-    fragment_end: [Signal<Local, Bits<18>>; 16],
     window_bit: [Constant<Bits<4>>; 4],
 
     // Stage p.
@@ -188,8 +179,6 @@ pub struct Gather {
     p_window_end: DFF<Bit>,
     p_beat_end: DFF<Bit>,
     p_side: DFF<Bits<SIDE>>,
-    p_checked: DFF<Bits<8>>,
-    p_error: DFF<Bit>,
     p_ready: Signal<Local, Bit>,
     p_take: Signal<Local, Bit>,
     p_free: Signal<Local, Bit>,
@@ -323,19 +312,9 @@ impl Default for Gather {
             count_empty: Signal::default(),
             count_blocked: Signal::default(),
             windows: DFF::default(),
-            errors: Lutram::default(),
+            failures: Failures::default(),
             arrived: Signal::default(),
             finished: Signal::default(),
-            error_counts: array_init(|_| DFF::default()),
-            error_count: Signal::default(),
-            error_index: Signal::default(),
-            error_start: Signal::default(),
-            error_end: Signal::default(),
-            error_hit: Signal::default(),
-            rams: Signal::default(),
-            lens: Signal::default(),
-            fragment_start: array_init(|_| Signal::default()),
-            fragment_end: array_init(|_| Signal::default()),
             window_bit: array_init(|k| Constant::new((1_u8 << k).to_bits())),
             p_valid: DFF::default(),
             p_ram: DFF::default(),
@@ -345,8 +324,6 @@ impl Default for Gather {
             p_window_end: DFF::default(),
             p_beat_end: DFF::default(),
             p_side: DFF::default(),
-            p_checked: DFF::default(),
-            p_error: DFF::default(),
             p_ready: Signal::default(),
             p_take: Signal::default(),
             p_free: Signal::default(),
@@ -427,8 +404,6 @@ impl Logic for Gather {
             p_window_end,
             p_beat_end,
             p_side,
-            p_checked,
-            p_error,
             a_valid,
             a_pending,
             a_ram,
@@ -460,10 +435,6 @@ impl Logic for Gather {
             f_rest,
             f_mask
         );
-        for k in 0..4 {
-            self.error_counts[k].clock.next = self.clk.val();
-            self.error_counts[k].d.next = self.error_counts[k].q.val();
-        }
         for k in 0..16 {
             self.a_clash[k].clock.next = self.clk.val();
             self.a_clash[k].d.next = self.a_clash[k].q.val();
@@ -476,7 +447,8 @@ impl Logic for Gather {
             self.b_cover[k].clock.next = self.clk.val();
             self.b_cover[k].d.next = self.b_cover[k].q.val();
         }
-        self.errors.clk.next = self.clk.val();
+        self.failures.clk.next = self.clk.val();
+        self.failures.rst.next = self.rst.val();
         self.selects.clk.next = self.clk.val();
         self.crossbar.clk.next = self.clk.val();
         self.fifo.clk.next = self.clk.val();
@@ -499,16 +471,10 @@ impl Logic for Gather {
         // Windows become ready, and their failed reads are noted, in any cycle.
         self.window_ready_ready.next = true;
         self.read_error_ready.next = true;
-        self.error_count.next = 0.into();
-        for w in 0..4 {
-            if self.p_window.q.val().index() == w {
-                self.error_count.next = self.error_counts[w].q.val();
-            }
-        }
         self.p_ready.next =
             self.p_valid.q.val() && self.windows.q.val().get_bit(self.p_window.q.val().index());
         self.p_take.next = self.p_ready.val()
-            && (self.p_checked.q.val() == self.error_count.val())
+            && self.failures.all.val()
             && (!self.a_valid.q.val() || self.a_done.val());
         self.arrived.next = 0.into();
         self.finished.next = 0.into();
@@ -521,52 +487,23 @@ impl Logic for Gather {
                 && (self.p_window.q.val().index() == w)
             {
                 self.finished.next = self.window_bit[w].val();
-                self.error_counts[w].d.next = 0.into();
             }
         }
         self.windows.d.next = (self.windows.q.val() | self.arrived.val()) & !self.finished.val();
-        self.errors.write_enable.next = self.read_error_valid.val();
-        self.error_index.next = 0.into();
-        for w in 0..4 {
-            if self.read_error_window.val().index() == w {
-                self.error_index.next = self.error_counts[w].q.val();
-                if self.read_error_valid.val() && (self.error_counts[w].q.val() != 255) {
-                    self.error_counts[w].d.next = self.error_counts[w].q.val() + 1;
-                }
-            }
-        }
-        self.errors.write_address.next = (bit_cast::<10, 2>(self.read_error_window.val()) << 8)
-            | bit_cast::<10, 8>(self.error_index.val());
-        self.errors.write_data.next = (bit_cast::<30, 17>(self.read_error_ram.val()) << 13)
-            | bit_cast::<30, 13>(self.read_error_len.val());
+        self.failures.error_valid.next = self.read_error_valid.val();
+        self.failures.error_window.next = self.read_error_window.val();
+        self.failures.error_ram.next = self.read_error_ram.val();
+        self.failures.error_len.next = self.read_error_len.val();
 
         // Stage p: a beat waits for its window; failed reads are compared one a cycle.
-        self.errors.read_address[0].next = (bit_cast::<10, 2>(self.p_window.q.val()) << 8)
-            | bit_cast::<10, 8>(self.p_checked.q.val());
-        self.error_start.next =
-            bit_cast::<18, 17>(self.errors.read_data[0].val().get_bits::<17>(13));
-        self.error_end.next = self.error_start.val()
-            + bit_cast::<18, 13>(self.errors.read_data[0].val().get_bits::<13>(0));
-        self.error_hit.next = false;
-        self.rams.next = bit_cast::<273, 272>(self.p_ram.q.val());
-        self.lens.next = bit_cast::<123, 112>(self.p_len.q.val());
-        for l in 0..16 {
-            self.fragment_start[l].next = self.rams.val().get_bits::<18>(l * 17) & 0x1ffff;
-            self.fragment_end[l].next =
-                self.fragment_start[l].val() + (self.lens.val().get_bits::<18>(l * 7) & 0x7f);
-            if self.p_len.q.val().get_bits::<7>(l * 7).any()
-                && (self.fragment_start[l].val() < self.error_end.val())
-                && (self.fragment_end[l].val() > self.error_start.val())
-            {
-                self.error_hit.next = true;
-            }
-        }
-        if self.p_ready.val() && (self.p_checked.q.val() != self.error_count.val()) {
-            self.p_checked.d.next = self.p_checked.q.val() + 1;
-            self.p_error.d.next = self.p_error.q.val() || self.error_hit.val();
-        }
+        self.failures.window.next = self.p_window.q.val();
+        self.failures.ram.next = self.p_ram.q.val();
+        self.failures.len.next = self.p_len.q.val();
+        self.failures.step.next = self.p_ready.val();
+        self.failures.forget.next = self.finished.val().any();
         self.p_free.next = !self.p_valid.q.val() || self.p_take.val();
         self.placed_ready.next = self.p_free.val();
+        self.failures.restart.next = self.p_free.val();
         self.side.next = bit_cast::<SIDE, 10>(self.placed_dest.val())
             | (bit_cast::<SIDE, 8>(self.placed_slot.val()) << 10)
             | (bit_cast::<SIDE, 7>(self.placed_bytes.val()) << 18)
@@ -597,8 +534,6 @@ impl Logic for Gather {
             self.p_window_end.d.next = self.placed_window_end.val();
             self.p_beat_end.d.next = self.placed_beat_end.val();
             self.p_side.d.next = self.side.val();
-            self.p_checked.d.next = 0.into();
-            self.p_error.d.next = false;
         }
         self.clash.ram.next = self.p_ram.q.val();
         self.clash.len.next = self.p_len.q.val();
@@ -621,7 +556,7 @@ impl Logic for Gather {
             self.a_window_end.d.next = self.p_window_end.q.val();
             self.a_beat_end.d.next = self.p_beat_end.q.val();
             self.a_side.d.next = self.p_side.q.val();
-            self.a_error.d.next = self.p_error.q.val();
+            self.a_error.d.next = self.failures.failed.val();
             for l in 0..16 {
                 self.a_clash[l].d.next = self.clash.clash[l].val();
                 self.a_cover[l].d.next = self.clash.cover[l].val();
@@ -734,9 +669,6 @@ impl Logic for Gather {
 
         if self.rst.val() {
             self.windows.d.next = 0.into();
-            for w in 0..4 {
-                self.error_counts[w].d.next = 0.into();
-            }
             self.p_valid.d.next = false;
             self.a_valid.d.next = false;
             self.a_carry.d.next = false;

@@ -242,6 +242,25 @@ fn a_failed_read_marks_exactly_the_beats_that_need_it() {
     }
 }
 
+#[test]
+fn a_window_with_more_failed_reads_than_are_kept_fails_as_a_whole() {
+    let library = library();
+    let mut random = Random::new(5);
+    let memory = random.bytes(MEMORY);
+    for failures in [255, 256, 400] {
+        let mut script = script(&mut random, &memory, 3, false);
+        // Nothing is read from the memory's last bytes.
+        script.windows[1] = vec![(MEMORY - 1, 1); failures];
+        let ends: Vec<_> =
+            (0..script.placed.len()).filter(|&at| script.placed[at].u64("beat_end") == 1).collect();
+        for (beat, &at) in script.expected.iter_mut().zip(&ends) {
+            let reads = beat.payload.iter().any(Option::is_some);
+            beat.failed = failures > 255 && script.placed[at].u64("window") == 1 && reads;
+        }
+        run(&library, 5, (0.0, 0.0), &script, &memory);
+    }
+}
+
 /// Cycles for `count` beats of the same fragments, each moved on by `step` bytes.
 fn cycles(library: &Library, first: &[Fragment], step: usize, count: usize) -> u64 {
     let mut random = Random::new(5);

@@ -5,6 +5,9 @@
 //! Transmit completions whose tag has bit 15 clear are for frames of the card, and are swallowed;
 //! the others pass on to the host.
 //!
+//! Where the card is reset within a frame, one more beat ends it, marked as an error (`tuser` bit 0):
+//! the MAC spoils its frame check sequence.
+//!
 //! Contract: one beat a cycle, latency 2; a change of sides when the other one is idle costs a
 //! cycle. May stall at any time.
 
@@ -47,6 +50,8 @@ pub struct Mac {
     pub s_axis_if_tx_tuser: Signal<In, Bits<32>>,
 
     // Frames of the card.
+    /// The packetizer is being reset: what it had begun to send has no end.
+    pub card_reset: Signal<In, Bit>,
     /// A beat is offered.
     pub tx_valid: Signal<In, Bit>,
     /// It is taken.
@@ -97,6 +102,9 @@ pub struct Mac {
     pub m_axis_if_tx_cpl_ready: Signal<In, Bit>,
 
     card_turn: DFF<Bit>,
+    /// The frame that has begun has no end.
+    cut: DFF<Bit>,
+    cut_beat: Constant<Bits<BEAT>>,
     inside: DFF<Bit>,
     host_beat: Signal<Local, Bits<BEAT>>,
     card_beat: Signal<Local, Bits<BEAT>>,
@@ -122,6 +130,7 @@ impl Default for Mac {
             s_axis_if_tx_tid: Signal::default(),
             s_axis_if_tx_tdest: Signal::default(),
             s_axis_if_tx_tuser: Signal::default(),
+            card_reset: Signal::default(),
             tx_valid: Signal::default(),
             tx_ready: Signal::default(),
             tx_data: Signal::default(),
@@ -144,6 +153,8 @@ impl Default for Mac {
             m_axis_if_tx_cpl_valid: Signal::default(),
             m_axis_if_tx_cpl_ready: Signal::default(),
             card_turn: DFF::default(),
+            cut: DFF::default(),
+            cut_beat: Constant::new(cut_beat().into()),
             inside: DFF::default(),
             host_beat: Signal::default(),
             card_beat: Signal::default(),
@@ -158,10 +169,16 @@ impl Default for Mac {
     }
 }
 
+/// A beat that ends a frame, marked as an error.
+fn cut_beat() -> BigUint {
+    let (keep, last, error) = (u64::MAX, 1_u8, 1_u8);
+    (BigUint::from(keep) << 512) | (BigUint::from(last) << 576) | (BigUint::from(error) << 609)
+}
+
 impl Logic for Mac {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, card_turn, inside);
+        dff_setup!(self, clk, card_turn, cut, inside);
         self.out.clk.next = self.clk.val();
         self.out.rst.next = self.rst.val();
         self.completions.clk.next = self.clk.val();
@@ -192,6 +209,14 @@ impl Logic for Mac {
             self.ends.next = self.tx_last.val();
             self.own_waits.next = self.tx_valid.val();
             self.other_waits.next = self.s_axis_if_tx_tvalid.val();
+            if self.cut.q.val() {
+                self.out.in_valid.next = true;
+                self.out.in_data.next = self.cut_beat.val();
+                self.tx_ready.next = false;
+                self.moves.next = self.out.in_ready.val();
+                self.ends.next = true;
+                self.own_waits.next = true;
+            }
         } else {
             self.out.in_valid.next = self.s_axis_if_tx_tvalid.val();
             self.out.in_data.next = self.host_beat.val();
@@ -203,6 +228,10 @@ impl Logic for Mac {
         }
         if self.moves.val() {
             self.inside.d.next = !self.ends.val();
+            self.cut.d.next = false;
+        }
+        if self.card_reset.val() && self.card_turn.q.val() && self.inside.d.val() {
+            self.cut.d.next = true;
         }
         if self.other_waits.val()
             && ((self.moves.val() && self.ends.val())
@@ -233,6 +262,7 @@ impl Logic for Mac {
 
         if self.rst.val() {
             self.card_turn.d.next = false;
+            self.cut.d.next = false;
             self.inside.d.next = false;
         }
     }

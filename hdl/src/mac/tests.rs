@@ -8,6 +8,12 @@ fn library() -> Library {
     testing::library("mac", Mac::default)
 }
 
+fn bench(library: &Library, seed: u64) -> Bench<'_> {
+    let mut bench = Bench::new(library.instance(seed), seed);
+    bench.set("card_reset", 0_u64);
+    bench
+}
+
 /// Beats of frames of random lengths, with the names of the host's or the card's stream.
 fn frames(random: &mut Random, count: usize, prefix: &str, host: bool) -> Vec<Vec<Beat>> {
     let mut frame = |_| {
@@ -38,7 +44,7 @@ fn frames_of_host_and_card_reach_the_wire_whole_and_in_order() {
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let (host, card) = (frames(&mut random, 60, "t", true), frames(&mut random, 60, "", false));
-        let mut bench = Bench::new(library.instance(seed), seed);
+        let mut bench = bench(&library, seed);
         // The completion streams share the prefix; they are driven by another test.
         let own = bench.driver("tx");
         let beats: usize = host.iter().chain(&card).map(Vec::len).sum();
@@ -107,7 +113,7 @@ fn frames_of_host_and_card_reach_the_wire_whole_and_in_order() {
 #[test]
 fn the_card_alone_sends_a_beat_a_cycle() {
     let library = library();
-    let mut bench = Bench::new(library.instance(1), 1);
+    let mut bench = bench(&library, 1);
     let own = bench.driver("tx");
     let card = frames(&mut Random::new(9), 100, "", false);
     bench.set("m_axis_if_tx_tready", 1_u64);
@@ -122,7 +128,7 @@ fn completions_of_the_cards_frames_are_swallowed() {
     let library = library();
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
-        let mut bench = Bench::new(library.instance(seed), seed);
+        let mut bench = bench(&library, seed);
         let (input, output) = (bench.driver("s_axis_if_tx_cpl"), bench.monitor("m_axis_if_tx_cpl"));
         bench.stall(stalls);
         let all: Vec<_> = (0..200)
@@ -134,5 +140,41 @@ fn completions_of_the_cards_frames_are_swallowed() {
         let host: Vec<_> = all.into_iter().filter(|beat| beat.u64("tag") >> 15 == 1).collect();
         assert_eq!(bench.take(output), host);
         assert_eq!(bench.get_word("m_axis_if_tx_tvalid"), Word::zero());
+    }
+}
+
+/// A soft reset leaves the host's frames alone, and the wire without half a frame.
+#[test]
+fn a_frame_that_a_reset_cuts_ends_as_an_error() {
+    let library = library();
+    for ready_after in 0..4 {
+        let mut bench = bench(&library, 1);
+        let begun = [Beat::new().with("keep", u64::MAX).with("data", 1_u64)];
+        let own = bench.driver("tx");
+        bench.set("m_axis_if_tx_tready", 1_u64);
+        bench.send_all(own, begun.iter().cycle().take(3).cloned());
+        bench.run_until(|bench| bench.pending(own) == 0);
+        bench.set("m_axis_if_tx_tready", 0_u64);
+        bench.set("s_axis_if_tx_tvalid", 1_u64);
+        bench.set("s_axis_if_tx_tdata", 2_u64);
+        bench.set("s_axis_if_tx_tlast", 1_u64);
+        bench.set("s_axis_if_tx_tuser", 0_u64);
+        bench.set("card_reset", 1_u64);
+        let mut out = Vec::new();
+        for cycle in 0..30 {
+            bench.set("card_reset", u64::from(cycle < 16));
+            bench.set("m_axis_if_tx_tready", u64::from(cycle >= ready_after));
+            bench.model().settle();
+            if cycle >= ready_after && bench.get("m_axis_if_tx_tvalid") == 1 {
+                let field = |name: &str| bench.get(format!("m_axis_if_tx_{name}").as_str());
+                out.push((field("tlast"), field("tuser")));
+            }
+            bench.step();
+        }
+        let end = out.iter().position(|beat| beat.0 == 1).expect("the frame ends");
+        assert!(end <= 3, "{out:?}");
+        assert_eq!(out[end], (1, 1), "as an error");
+        assert!(out.len() > end + 5, "the host's frames follow: {out:?}");
+        assert!(out[end + 1..].iter().all(|beat| *beat == (1, 0)), "{out:?}");
     }
 }

@@ -30,9 +30,9 @@ pub enum RunState {
 #[derive(LogicBlock, Default)]
 pub struct Boxes {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
     /// Longest box in bytes.
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
@@ -162,19 +162,21 @@ pub struct Boxes {
     sent: Concat<64, 17, 13, 3, 97>,
     place_bytes: Signal<Local, Bits<15>>,
     tag: Signal<Local, Bits<3>>,
+    /// The settings' bytes within a word.
+    unused: Signal<Local, Bits<4>>,
 }
 
 impl Logic for Boxes {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, most, gap, size, rest, busy, number, total, next_entry);
-        dff_setup!(self, clock, words_valid, words_bits);
-        dff_setup!(self, clock, gaps_valid, gaps_bits, gaps_window, gaps_entry);
-        dff_setup!(self, clock, ends_valid, ends_bits, ends_ends, ends_entry);
-        dff_setup!(self, clock, state, run_valid, run_bits, run_ends, run_from, run_to);
-        dff_setup!(self, clock, run_block, run_place, run_follows, run_is_first, cut_bits);
-        dff_setup!(self, clock, open, open_block, open_from, open_place, open_words);
-        dff_setup!(self, clock, before, room, slack);
+        dff_setup!(self, clk, most, gap, size, rest, busy, number, total, next_entry);
+        dff_setup!(self, clk, words_valid, words_bits);
+        dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_window, gaps_entry);
+        dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_entry);
+        dff_setup!(self, clk, state, run_valid, run_bits, run_ends, run_from, run_to);
+        dff_setup!(self, clk, run_block, run_place, run_follows, run_is_first, cut_bits);
+        dff_setup!(self, clk, open, open_block, open_from, open_place, open_words);
+        dff_setup!(self, clk, before, room, slack);
 
         // Settings: at least 16 words a box; gaps above 126 words are never read through.
         self.most.d.next = self.max_read.val().get_bits::<11>(2);
@@ -185,6 +187,8 @@ impl Logic for Boxes {
         if self.merge_threshold.val().get_bits::<4>(9).any() {
             self.gap.d.next = 127.into();
         }
+        self.unused.next = (bit_cast::<4, 2>(self.max_read.val().get_bits::<2>(0)) << 2)
+            | bit_cast::<4, 2>(self.merge_threshold.val().get_bits::<2>(0));
         // A window of `reach` words is two of 2^`size`, the second `rest` words further.
         self.reach.next = self.gap.q.val() + 1;
         if self.gap.q.val().get_bit(6) {
@@ -212,7 +216,7 @@ impl Logic for Boxes {
         }
 
         // The list of the window that is being planned, and of the one that is done here.
-        self.list.clk.next = self.clock.val();
+        self.list.clk.next = self.clk.val();
         self.list.write_lanes.next = self.list_write.val().into();
         self.list.write_address.next = self.list_index.val();
         self.list.write_data.next = bit_cast::<70, 56>(self.list_block.val())
@@ -418,8 +422,8 @@ impl Logic for Boxes {
             self.tag.next = bit_cast::<3, 2>(self.number.q.val()) | 4;
         }
         self.sent.d.next = self.tag.val();
-        self.queue.clk.next = self.clock.val();
-        self.queue.rst.next = self.reset.val();
+        self.queue.clk.next = self.clk.val();
+        self.queue.rst.next = self.rst.val();
         self.queue.in_valid.next = self.to_send.val() || self.finish.val();
         self.queue.in_data.next = self.sent.whole.val();
         self.queue.out_ready.next = self.box_ready.val();
@@ -430,7 +434,7 @@ impl Logic for Boxes {
         self.box_window.next = self.queue.out_data.val().get_bits::<2>(94);
         self.box_window_end.next = self.queue.out_data.val().get_bit(96);
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.busy.d.next = false;
             self.words_valid.d.next = false;
             self.gaps_valid.d.next = false;

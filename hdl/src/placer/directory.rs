@@ -20,9 +20,9 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock)]
 pub struct Directory {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     /// A block is asked for.
     pub ask: Signal<In, Bit>,
@@ -141,8 +141,8 @@ impl Default for Directory {
             has.fold(BigUint::ZERO, |mask, entry| mask | BigUint::from(1_u32) << entry)
         };
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             ask: Signal::default(),
             ask_probe: Signal::default(),
             ask_block: Signal::default(),
@@ -219,24 +219,24 @@ impl Default for Directory {
 impl Logic for Directory {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, query, query_probe, query_block, query_lanes, query_beat);
-        dff_setup!(self, clock, query_pieces, query_close, search, search_probe, search_block);
+        dff_setup!(self, clk, query, query_probe, query_block, query_lanes, query_beat);
+        dff_setup!(self, clk, query_pieces, query_close, search, search_probe, search_block);
         dff_setup!(
             self,
-            clock,
+            clk,
             search_successor,
             search_lanes,
             search_beat,
             search_pieces,
             search_close
         );
-        dff_setup!(self, clock, repeats, follows_ahead, follows_last, ahead_new, entries);
-        dff_setup!(self, clock, last_valid, last_successor, near, far, parity);
-        dff_setup!(self, clock, answer, answer_hit, answer_probe, answer_group, answer_index);
-        dff_setup!(self, clock, answer_parity, beat, pieces, close, close_entries);
+        dff_setup!(self, clk, repeats, follows_ahead, follows_last, ahead_new, entries);
+        dff_setup!(self, clk, last_valid, last_successor, near, far, parity);
+        dff_setup!(self, clk, answer, answer_hit, answer_probe, answer_group, answer_index);
+        dff_setup!(self, clk, answer_parity, beat, pieces, close, close_entries);
 
         // Query.
-        self.tags.clk.next = self.clock.val();
+        self.tags.clk.next = self.clk.val();
         self.tags.enable.next = self.query.q.val();
         self.tags.key.next = self.query_block.q.val();
         self.query.d.next = self.ask.val();
@@ -287,8 +287,8 @@ impl Logic for Directory {
         self.tags.write_enable.next = self.create.val();
         self.tags.write_index.next = self.entries.q.val();
         self.tags.write_key.next = self.search_block.q.val();
-        self.tags.clear.next = self.reset.val() || self.search_close.q.val();
-        self.places.clk.next = self.clock.val();
+        self.tags.clear.next = self.rst.val() || self.search_close.q.val();
+        self.places.clk.next = self.clk.val();
         self.places.write_enable.next = self.create.val();
         self.places.write_address.next = self.entries.q.val();
         self.places.write_data.next = self.place.val();
@@ -344,7 +344,7 @@ impl Logic for Directory {
         self.out_close.next = self.close.q.val();
         self.out_entries.next = self.close_entries.q.val();
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.query.d.next = false;
             self.query_beat.d.next = false;
             self.query_close.d.next = false;

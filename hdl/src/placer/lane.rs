@@ -13,9 +13,9 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock, Default)]
 pub struct Lane {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
     /// `load`, `piece` and `close` are meant.
     pub step: Signal<In, Bit>,
     /// Take another block.
@@ -58,8 +58,8 @@ pub struct Lane {
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, active, current_entry, current_place, words);
-        dff_setup!(self, clock, held, held_entry, held_words);
+        dff_setup!(self, clk, active, current_entry, current_place, words);
+        dff_setup!(self, clk, held, held_entry, held_words);
 
         self.start.next = self.current_place.q.val();
         self.old.next = self.words.q.val();
@@ -104,7 +104,7 @@ impl Logic for Lane {
         self.waiting.next = self.held.q.val();
         self.waiting_entry.next = self.held_entry.q.val();
         self.waiting_words.next = self.held_words.q.val();
-        if self.reset.val() {
+        if self.rst.val() {
             self.active.d.next = false;
             self.held.d.next = false;
         }

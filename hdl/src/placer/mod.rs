@@ -71,9 +71,9 @@ const PLACED: usize = 240 + 112 + 96 + FIELDS + 4;
 #[derive(LogicBlock, Default)]
 pub struct Placer {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     /// Longest box in bytes.
     pub max_read: Signal<In, Bits<13>>,
@@ -203,11 +203,11 @@ pub struct Placer {
 impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, go, room, windows, closing, counted);
+        dff_setup!(self, clk, go, room, windows, closing, counted);
 
         // Beats to pieces.
-        self.splitter.clock.next = self.clock.val();
-        self.splitter.reset.next = self.reset.val();
+        self.splitter.clk.next = self.clk.val();
+        self.splitter.rst.next = self.rst.val();
         self.splitter.beat_valid.next = self.beat_valid.val();
         self.beat_ready.next = self.splitter.beat_ready.val();
         self.splitter.beat_addr.next = self.beat_addr.val();
@@ -229,8 +229,8 @@ impl Logic for Placer {
         self.splitter.beat_chunk_blocks.next = self.beat_chunk_blocks.val();
 
         // Pieces to questions.
-        self.planner.clock.next = self.clock.val();
-        self.planner.reset.next = self.reset.val();
+        self.planner.clk.next = self.clk.val();
+        self.planner.rst.next = self.rst.val();
         self.planner.go.next = self.go.q.val();
         self.planner.piece_valid.next = self.splitter.piece_valid.val();
         self.splitter.piece_ready.next = self.planner.piece_ready.val();
@@ -255,8 +255,8 @@ impl Logic for Placer {
         self.count_windows.next = self.counted.q.val();
 
         // Questions to answers.
-        self.directory.clock.next = self.clock.val();
-        self.directory.reset.next = self.reset.val();
+        self.directory.clk.next = self.clk.val();
+        self.directory.rst.next = self.rst.val();
         self.directory.ask.next = self.planner.ask.val();
         self.directory.ask_probe.next = self.planner.ask_probe.val();
         self.directory.ask_block.next = self.planner.ask_block.val();
@@ -271,8 +271,8 @@ impl Logic for Placer {
         self.planner.answered_lanes.next = self.directory.answered_lanes.val();
 
         // Answers to placed beats.
-        self.translator.clock.next = self.clock.val();
-        self.translator.reset.next = self.reset.val();
+        self.translator.clk.next = self.clk.val();
+        self.translator.rst.next = self.rst.val();
         self.state.next = bit_cast::<17, 8>(self.directory.answer_entry.val())
             | (bit_cast::<17, 7>(self.directory.out_entries.val()) << 8)
             | (bit_cast::<17, 1>(self.directory.out_valid.val().into()) << 15)
@@ -281,8 +281,8 @@ impl Logic for Placer {
         self.answer.b.next = self.directory.answer_lanes.val();
         self.answer.c.next = self.directory.answer_place.val();
         self.answer.d.next = self.state.val();
-        self.answers.clk.next = self.clock.val();
-        self.answers.rst.next = self.reset.val();
+        self.answers.clk.next = self.clk.val();
+        self.answers.rst.next = self.rst.val();
         self.answers.in_valid.next = self.directory.answer_lanes.val().any()
             || self.directory.out_valid.val()
             || self.directory.out_close.val();
@@ -304,8 +304,8 @@ impl Logic for Placer {
         self.translator.in_entries.next = self.answers.out_data.val().get_bits::<7>(467);
 
         // Needed words to boxes.
-        self.boxes.clock.next = self.clock.val();
-        self.boxes.reset.next = self.reset.val();
+        self.boxes.clk.next = self.clk.val();
+        self.boxes.rst.next = self.rst.val();
         self.boxes.max_read.next = self.max_read.val();
         self.boxes.merge_threshold.next = self.merge_threshold.val();
         self.boxes.list_write.next = self.directory.list_write.val();
@@ -330,8 +330,8 @@ impl Logic for Placer {
         self.box_window_end.next = self.boxes.box_window_end.val();
 
         // The buffer: it always has room for what was let through.
-        self.buffer.clk.next = self.clock.val();
-        self.buffer.rst.next = self.reset.val();
+        self.buffer.clk.next = self.clk.val();
+        self.buffer.rst.next = self.rst.val();
         self.buffer.in_valid.next = self.translator.placed_valid.val();
         self.buffer.in_data.next = self.translator.placed.val();
         self.buffer.out_ready.next = self.placed_ready.val();
@@ -381,7 +381,7 @@ impl Logic for Placer {
             self.closing.d.next = self.closing.q.val() - 1;
         }
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.go.d.next = false;
             self.room.d.next = 4096.into();
             self.windows.d.next = 0.into();

@@ -17,9 +17,9 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock, Default)]
 pub struct Planner {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
     /// Whether there is room for what is issued.
     pub go: Signal<In, Bit>,
 
@@ -129,8 +129,8 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, open, known, asked, fresh, reserved, beats, idle, after_end);
-        dff_setup!(self, clock, probing, full);
+        dff_setup!(self, clk, open, known, asked, fresh, reserved, beats, idle, after_end);
+        dff_setup!(self, clk, probing, full);
 
         // Which lanes must ask, which one is first, and who shares its block.
         self.need.next = (self.piece_used.val() & !(self.piece_same.val() & self.known.q.val()))
@@ -260,7 +260,7 @@ impl Logic for Planner {
         self.pass.next = self.issue_beat.val();
         self.pass_pieces.next = self.pieces.whole.val();
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.open.d.next = false;
             self.known.d.next = 0.into();
             self.asked.d.next = 0.into();

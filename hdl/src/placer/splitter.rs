@@ -14,9 +14,9 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock, Default)]
 pub struct Splitter {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     /// A beat is offered.
     pub beat_valid: Signal<In, Bit>,
@@ -123,35 +123,35 @@ pub struct Splitter {
 impl Logic for Splitter {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, cut_valid, cut_second, cut_used, cut_cross, cut_fields, cut_chunk);
-        dff_setup!(self, clock, whole_valid, whole_used, whole_offset, whole_len, whole_pos);
-        dff_setup!(self, clock, whole_fields, whole_end, whole_chunk);
-        dff_setup!(self, clock, out_valid, out_used, out_same, out_offset, out_len, out_pos);
-        dff_setup!(self, clock, out_fields, out_end, out_chunk);
+        dff_setup!(self, clk, cut_valid, cut_second, cut_used, cut_cross, cut_fields, cut_chunk);
+        dff_setup!(self, clk, whole_valid, whole_used, whole_offset, whole_len, whole_pos);
+        dff_setup!(self, clk, whole_fields, whole_end, whole_chunk);
+        dff_setup!(self, clk, out_valid, out_used, out_same, out_offset, out_len, out_pos);
+        dff_setup!(self, clk, out_fields, out_end, out_chunk);
         for i in 0..16 {
-            self.cut_block[i].clock.next = self.clock.val();
+            self.cut_block[i].clock.next = self.clk.val();
             self.cut_block[i].d.next = self.cut_block[i].q.val();
-            self.cut_offset[i].clock.next = self.clock.val();
+            self.cut_offset[i].clock.next = self.clk.val();
             self.cut_offset[i].d.next = self.cut_offset[i].q.val();
-            self.cut_len[i].clock.next = self.clock.val();
+            self.cut_len[i].clock.next = self.clk.val();
             self.cut_len[i].d.next = self.cut_len[i].q.val();
-            self.cut_pos[i].clock.next = self.clock.val();
+            self.cut_pos[i].clock.next = self.clk.val();
             self.cut_pos[i].d.next = self.cut_pos[i].q.val();
-            self.whole_block[i].clock.next = self.clock.val();
+            self.whole_block[i].clock.next = self.clk.val();
             self.whole_block[i].d.next = self.whole_block[i].q.val();
-            self.out_block[i].clock.next = self.clock.val();
+            self.out_block[i].clock.next = self.clk.val();
             self.out_block[i].d.next = self.out_block[i].q.val();
-            self.out_equal[i].clock.next = self.clock.val();
+            self.out_equal[i].clock.next = self.clk.val();
             self.out_equal[i].d.next = self.out_equal[i].q.val();
-            self.last[i].clock.next = self.clock.val();
+            self.last[i].clock.next = self.clk.val();
             self.last[i].d.next = self.last[i].q.val();
         }
 
         // The register slice: both halves move together.
-        self.addresses.clk.next = self.clock.val();
-        self.addresses.rst.next = self.reset.val();
-        self.others.clk.next = self.clock.val();
-        self.others.rst.next = self.reset.val();
+        self.addresses.clk.next = self.clk.val();
+        self.addresses.rst.next = self.rst.val();
+        self.others.clk.next = self.clk.val();
+        self.others.rst.next = self.rst.val();
         self.addresses.in_valid.next = self.beat_valid.val();
         self.addresses.in_data.next = self.beat_addr.val();
         self.others.in_valid.next = self.beat_valid.val();
@@ -277,7 +277,7 @@ impl Logic for Splitter {
             self.piece_equal[i].next = self.out_equal[i].q.val();
         }
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.cut_valid.d.next = false;
             self.whole_valid.d.next = false;
             self.out_valid.d.next = false;

@@ -16,9 +16,9 @@ use rust_hdl_widgets::prelude::*;
 #[derive(LogicBlock)]
 pub struct Translator {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
     /// What is offered is taken at the end of this cycle.
     pub step: Signal<Out, Bit>,
 
@@ -107,8 +107,8 @@ pub struct Translator {
 impl Default for Translator {
     fn default() -> Self {
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             step: Signal::default(),
             answer_lanes: Signal::default(),
             answer_entry: Signal::default(),
@@ -169,11 +169,11 @@ impl Default for Translator {
 impl Logic for Translator {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, flush, flush_entry, flush_lanes, merge, merge_entry, merge_words);
-        dff_setup!(self, clock, ended, ended_window, ended_entries, now);
-        dff_setup!(self, clock, held, held_ram, held_len, held_pos, held_fields, held_end);
+        dff_setup!(self, clk, flush, flush_entry, flush_lanes, merge, merge_entry, merge_words);
+        dff_setup!(self, clk, ended, ended_window, ended_entries, now);
+        dff_setup!(self, clk, held, held_ram, held_len, held_pos, held_fields, held_end);
         for i in 0..2 {
-            self.some[i].clock.next = self.clock.val();
+            self.some[i].clock.next = self.clk.val();
             self.some[i].d.next = self.some[i].q.val();
         }
 
@@ -190,8 +190,8 @@ impl Logic for Translator {
         self.first.next = self.waiting.whole.val()
             & !((self.most_below.val() | (self.most_below.val() << 8)) << 1);
         for i in 0..16 {
-            self.lanes[i].clock.next = self.clock.val();
-            self.lanes[i].reset.next = self.reset.val();
+            self.lanes[i].clk.next = self.clk.val();
+            self.lanes[i].rst.next = self.rst.val();
             self.lanes[i].step.next = self.go.val();
             self.lanes[i].load.next = self.answer_lanes.val().get_bit(i);
             self.lanes[i].entry.next = self.answer_entry.val();
@@ -227,7 +227,7 @@ impl Logic for Translator {
         self.merge_words.d.next = self.pick_words.value.val();
 
         // Merge into what the entry has.
-        self.words_ram.clk.next = self.clock.val();
+        self.words_ram.clk.next = self.clk.val();
         self.words_ram.write_enable.next = self.merge.q.val();
         self.words_ram.write_address.next = self.merge_entry.q.val();
         self.words_ram.read_address[0].next = self.merge_entry.q.val();
@@ -257,7 +257,7 @@ impl Logic for Translator {
                     .val()
                     .replace_bit(self.merge_entry.q.val().get_bits::<7>(0).index(), true);
             }
-            if self.forget.val().get_bit(i) || self.reset.val() {
+            if self.forget.val().get_bit(i) || self.rst.val() {
                 self.some[i].d.next = 0.into();
             }
         }
@@ -305,7 +305,7 @@ impl Logic for Translator {
             self.held_end.d.next = self.in_pieces.val().get_bit(429);
         }
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.flush.d.next = false;
             self.merge.d.next = false;
             self.ended.d.next = false;

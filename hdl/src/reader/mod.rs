@@ -10,6 +10,8 @@
 //!
 //! **Back-pressure.** Any output may stall. While error ranges wait no read is issued, so that the
 //! ranges of all reads in flight fit their FIFO, and no window is ready.
+//!
+//! **Reset.** Reads from before a reset may end after it, but before their tags are used again.
 
 use crate::primitive::{Fifo, Ram};
 use array_init::array_init;
@@ -23,9 +25,9 @@ mod tests;
 #[derive(LogicBlock)]
 pub struct Reader {
     /// Clock.
-    pub clock: Signal<In, Clock>,
+    pub clk: Signal<In, Clock>,
     /// Synchronous reset.
-    pub reset: Signal<In, Bit>,
+    pub rst: Signal<In, Bit>,
 
     /// A box.
     pub box_valid: Signal<In, Bit>,
@@ -106,9 +108,11 @@ pub struct Reader {
     counted_len: DFF<Bits<13>>,
 
     // Tags: first each once, then as they come back.
-    unused: DFF<Bits<9>>,
+    fresh: DFF<Bits<9>>,
     returned: Fifo<8, 8, 9>,
     has_tag: Signal<Local, Bit>,
+    /// Tags of reads on the way. The status of another one is from before a reset.
+    asked: DFF<Bits<256>>,
     tag: Signal<Local, Bits<8>>,
     /// Range and window of the read with each tag.
     reads: Ram<32, 1, 8>,
@@ -133,13 +137,15 @@ pub struct Reader {
     given_window: DFF<Bits<2>>,
     ready: Signal<Local, Bit>,
     count: Signal<Local, Bits<9>>,
+    /// The status's tag bits above those that the card gives out.
+    unused: Signal<Local, Bits<6>>,
 }
 
 impl Default for Reader {
     fn default() -> Self {
         Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
+            clk: Signal::default(),
+            rst: Signal::default(),
             box_valid: Signal::default(),
             box_ready: Signal::default(),
             box_addr: Signal::default(),
@@ -181,9 +187,10 @@ impl Default for Reader {
             desc_tag: DFF::default(),
             counted: DFF::default(),
             counted_len: DFF::default(),
-            unused: DFF::default(),
+            fresh: DFF::default(),
             returned: Fifo::default(),
             has_tag: Signal::default(),
+            asked: DFF::default(),
             tag: Signal::default(),
             reads: Ram::default(),
             status: DFF::default(),
@@ -203,6 +210,7 @@ impl Default for Reader {
             given_window: DFF::default(),
             ready: Signal::default(),
             count: Signal::default(),
+            unused: Signal::default(),
         }
     }
 }
@@ -210,18 +218,18 @@ impl Default for Reader {
 impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, valid, desc_addr, desc_range, desc_tag, unused);
-        dff_setup!(self, clock, status, status_tag, status_error);
-        dff_setup!(self, clock, ended, ended_tag, ended_error, complete, next);
-        dff_setup!(self, clock, given, given_window, counted, counted_len);
+        dff_setup!(self, clk, valid, desc_addr, desc_range, desc_tag, fresh, asked);
+        dff_setup!(self, clk, status, status_tag, status_error);
+        dff_setup!(self, clk, ended, ended_tag, ended_error, complete, next);
+        dff_setup!(self, clk, given, given_window, counted, counted_len);
         for w in 0..4 {
-            self.on_the_way[w].clock.next = self.clock.val();
+            self.on_the_way[w].clock.next = self.clk.val();
             self.on_the_way[w].d.next = self.on_the_way[w].q.val();
         }
 
         // Boxes wait: address, then the range (ram, len, window), then the end of the window.
-        self.boxes.clk.next = self.clock.val();
-        self.boxes.rst.next = self.reset.val();
+        self.boxes.clk.next = self.clk.val();
+        self.boxes.rst.next = self.rst.val();
         self.box_bits.next = bit_cast::<97, 64>(self.box_addr.val())
             | (bit_cast::<97, 17>(self.box_ram.val()) << 64)
             | (bit_cast::<97, 13>(self.box_len.val()) << 81)
@@ -236,10 +244,10 @@ impl Logic for Reader {
         self.empty.next = !self.range.val().get_bits::<13>(17).any();
 
         // A tag: first each once, then as they come back.
-        self.has_tag.next = self.unused.q.val().get_bit(8) || self.returned.out_valid.val();
+        self.has_tag.next = self.fresh.q.val().get_bit(8) || self.returned.out_valid.val();
         self.tag.next = self.returned.out_data.val();
-        if self.unused.q.val().get_bit(8) {
-            self.tag.next = self.unused.q.val().get_bits::<8>(0);
+        if self.fresh.q.val().get_bit(8) {
+            self.tag.next = self.fresh.q.val().get_bits::<8>(0);
         }
 
         // A box becomes a read when the output is free, a tag is, and no error waits.
@@ -279,13 +287,13 @@ impl Logic for Reader {
         }
 
         // Tags.
-        self.returned.clk.next = self.clock.val();
-        self.returned.rst.next = self.reset.val();
-        self.returned.out_ready.next = self.issue.val() && !self.unused.q.val().get_bit(8);
-        if self.issue.val() && self.unused.q.val().get_bit(8) {
-            self.unused.d.next = self.unused.q.val() + 1;
+        self.returned.clk.next = self.clk.val();
+        self.returned.rst.next = self.rst.val();
+        self.returned.out_ready.next = self.issue.val() && !self.fresh.q.val().get_bit(8);
+        if self.issue.val() && self.fresh.q.val().get_bit(8) {
+            self.fresh.d.next = self.fresh.q.val() + 1;
         }
-        self.reads.clk.next = self.clock.val();
+        self.reads.clk.next = self.clk.val();
         self.reads.write_lanes.next = self.issue.val().into();
         self.reads.write_address.next = self.tag.val();
         self.reads.write_data.next = self.range.val();
@@ -293,16 +301,25 @@ impl Logic for Reader {
         // Statuses: look the read up, then give the tag back and the range away.
         self.status.d.next = self.s_axis_data_dma_read_desc_status_valid.val();
         self.status_tag.d.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<8>(0);
+        self.unused.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<6>(8);
         self.status_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
         self.reads.read_enable.next = self.status.q.val();
         self.reads.read_address.next = self.status_tag.q.val();
-        self.ended.d.next = self.status.q.val();
+        self.ended.d.next =
+            self.status.q.val() && self.asked.q.val().get_bit(self.status_tag.q.val().index());
+        if self.status.q.val() {
+            self.asked.d.next =
+                self.asked.q.val().replace_bit(self.status_tag.q.val().index(), false);
+        }
+        if self.issue.val() {
+            self.asked.d.next = self.asked.d.val().replace_bit(self.tag.val().index(), true);
+        }
         self.ended_tag.d.next = self.status_tag.q.val();
         self.ended_error.d.next = self.status_error.q.val();
         self.returned.in_valid.next = self.ended.q.val();
         self.returned.in_data.next = self.ended_tag.q.val();
-        self.errors.clk.next = self.clock.val();
-        self.errors.rst.next = self.reset.val();
+        self.errors.clk.next = self.clk.val();
+        self.errors.rst.next = self.rst.val();
         self.errors.in_valid.next = self.ended.q.val() && self.ended_error.q.val();
         self.errors.in_data.next = self.reads.read_data.val();
         self.errors.out_ready.next = self.read_error_ready.val();
@@ -350,11 +367,12 @@ impl Logic for Reader {
         self.window_ready_valid.next = self.given.q.val();
         self.window_ready_window.next = self.given_window.q.val();
 
-        if self.reset.val() {
+        if self.rst.val() {
             self.valid.d.next = false;
             self.given.d.next = false;
             self.counted.d.next = false;
-            self.unused.d.next = 256.into();
+            self.fresh.d.next = 256.into();
+            self.asked.d.next = 0.into();
             self.status.d.next = false;
             self.ended.d.next = false;
             self.complete.d.next = 0.into();

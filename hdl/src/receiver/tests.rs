@@ -8,7 +8,7 @@ use drdma_verilated::{Library, Word};
 use super::Receiver;
 use crate::testing;
 
-const MAC: u64 = 0x02_1234_5678_9a;
+const MAC: u64 = 0x0212_3456_789a;
 const IP: u32 = 0x0a00_0001;
 
 fn library() -> Library {
@@ -144,7 +144,7 @@ fn acknowledgements_are_taken_and_everything_else_reaches_the_host() {
     let library = library();
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut wire = Wire::new(&library, seed, stalls);
-        let qpns: Vec<u32> = (0..256).map(|k| k * 65_521 + 17 & 0xff_ffff).collect();
+        let qpns: Vec<u32> = (0..256).map(|k| (k * 65_521 + 17) & 0xff_ffff).collect();
         (0..256).for_each(|k| wire.queue_pair(k, qpns[k as usize], 1));
         let (mut frames, mut host, mut acks) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..150 {

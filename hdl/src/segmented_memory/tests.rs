@@ -8,7 +8,7 @@ const BYTES: usize = 128 * 1024;
 
 #[test]
 fn every_bank_reads_its_own_row_of_what_the_segments_wrote() {
-    let library = testing::library_with_unused("segmented_memory", &[], SegmentedMemory::default);
+    let library = testing::library("segmented_memory", SegmentedMemory::default);
     let mut model = library.instance(1);
     let mut random = Random::new(1);
     let mut memory = vec![0_u8; BYTES];

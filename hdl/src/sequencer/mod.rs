@@ -227,6 +227,8 @@ pub struct Sequencer {
     token_in: Flatten<Token, TOKEN_BITS>,
     tokens: Skid<TOKEN_BITS>,
     tokens_out: Restore<Token, TOKEN_BITS>,
+    /// Whether an opcode has an immediate; a read's end, which its length tells.
+    unused: Signal<Local, Bits<2>>,
 }
 
 impl Logic for Sequencer {
@@ -274,6 +276,8 @@ impl Logic for Sequencer {
         self.dest_info.next.sets = self.dest_write_sets.val();
         self.dest_info.next.first_set = self.dest_write_first_set.val();
         self.dest_info.next.is_write = self.dest_write_opcode.val().get_bit(1);
+        self.unused.next = (bit_cast::<2, 1>(self.dest_write_opcode.val().get_bits::<1>(0)) << 1)
+            | bit_cast::<2, 1>(self.read_resp_last.val().into());
         self.dest_info.next.is_ud = self.dest_write_transport.val() == 2;
         self.dest_info.next.log_mtu = self.dest_write_log_mtu.val();
         self.dest_info.next.element_mask = self.dest_write_element_mask.val();

@@ -7,10 +7,8 @@ use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random, STALLS};
 use drdma_verilated::{Library, Word};
 use std::collections::BTreeMap;
 
-const LAST: &str = "read_resp_last";
-
 fn library() -> Library {
-    testing::library_with_unused("sequencer", &[LAST, "dest_write_opcode"], Sequencer::default)
+    testing::library("sequencer", Sequencer::default)
 }
 
 /// A request, as the decoder passes it on.

@@ -537,8 +537,8 @@ impl Logic for Card {
         self.expander.beat_ready.next = self.placer.beat_ready.val();
 
         // placer
-        self.placer.clock.next = self.clk.val();
-        self.placer.reset.next = self.reset.val();
+        self.placer.clk.next = self.clk.val();
+        self.placer.rst.next = self.reset.val();
         self.placer.max_read.next = self.control.max_read.val();
         self.placer.merge_threshold.next = self.control.merge_threshold.val();
         self.placer.window_free.next = self.gather.window_free.val();
@@ -563,8 +563,8 @@ impl Logic for Card {
         self.placer.box_ready.next = self.reader.box_ready.val();
 
         // reader
-        self.reader.clock.next = self.clk.val();
-        self.reader.reset.next = self.reset.val();
+        self.reader.clk.next = self.clk.val();
+        self.reader.rst.next = self.reset.val();
         self.reader.box_valid.next = self.placer.box_valid.val();
         self.reader.box_addr.next = self.placer.box_addr.val();
         self.reader.box_ram.next = self.placer.box_ram.val();
@@ -717,6 +717,7 @@ impl Logic for Card {
         self.mac.s_axis_if_tx_tid.next = self.s_axis_if_tx_tid.val();
         self.mac.s_axis_if_tx_tdest.next = self.s_axis_if_tx_tdest.val();
         self.mac.s_axis_if_tx_tuser.next = self.s_axis_if_tx_tuser.val();
+        self.mac.card_reset.next = self.control.soft_reset.val();
         self.mac.tx_valid.next = self.packetizer.tx_valid.val();
         self.mac.tx_data.next = self.packetizer.tx_data.val();
         self.mac.tx_keep.next = self.packetizer.tx_keep.val();
@@ -776,7 +777,6 @@ impl Logic for Card {
         self.completion.cfg_word.next = self.control.cfg_word.val();
         self.completion.cfg_data.next = self.control.cfg_data.val();
         self.completion.timeout.next = self.control.ack_timeout.val();
-        self.completion.qp_error.next = self.control.qp_error.val();
         self.completion.open_valid.next = self.decoder.open_valid.val();
         self.completion.open_slot.next = self.decoder.open_slot.val();
         self.completion.open_queue.next = self.decoder.open_queue.val();
@@ -789,6 +789,11 @@ impl Logic for Card {
         self.completion.sent_status.next = self.packetizer.sent_status.val();
         self.completion.sent_bad_dest.next = self.packetizer.sent_bad_dest.val();
         self.completion.sent_total.next = self.packetizer.sent_total.val();
+        self.completion.sending_valid.next = self.segmenter.packet_valid.val()
+            && self.packetizer.packet_ready.val()
+            && !self.segmenter.packet_marker.val();
+        self.completion.sending_qp.next = self.segmenter.packet_qp.val();
+        self.completion.sending_psn.next = self.segmenter.packet_psn.val();
         self.completion.ack_valid.next = self.receiver.ack_valid.val();
         self.completion.ack_qp.next = self.receiver.ack_qp.val();
         self.completion.ack_psn.next = self.receiver.ack_psn.val();

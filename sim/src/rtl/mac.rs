@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use drdma_abi::roce::WIRE_OVERHEAD;
 use drdma_verilated::{Library, Model, PortHandle, testbench::Random};
 
-use crate::wire::Network;
+use crate::{clock::NS_PER_CYCLE, wire::Network};
 
 /// Bytes of a beat.
 const BEAT: usize = 64;
@@ -14,8 +14,8 @@ const BEAT: usize = 64;
 const WIRE_GBPS: f64 = 100.0;
 /// Bytes of the transmit FIFO behind the `if` stream.
 const FIFO_BYTES: f64 = 32.0 * 1024.0;
-/// Nanoseconds of a cycle.
-const NS_PER_CYCLE: f64 = 4.0;
+/// Bit of a transmitted frame's `tuser`: it is to be spoiled.
+const BAD: u64 = 1;
 /// The bit of a transmit tag that Corundum's own frames carry.
 const HOST_TAG: u64 = 1 << 15;
 
@@ -263,7 +263,12 @@ impl Mac {
             let tag = user >> 1;
             self.completions.push_back(tag);
             match tag & HOST_TAG {
-                0 => self.network.transmit(&bytes, self.last_byte_ns as u64),
+                // The MAC spoils its frame check sequence: no peer takes it.
+                _ if user & BAD != 0 => {}
+                0 => {
+                    self.network.clock().sent(self.last_byte_ns);
+                    self.network.transmit(&bytes, self.last_byte_ns as u64);
+                }
                 _ => self.sent.push(HostFrame { bytes, tag: tag & !HOST_TAG }),
             }
         }

@@ -17,11 +17,13 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use drdma_abi::register::{COUNTER_CLEAR, DOORBELLS};
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
 use drdma_verilated::{Library, Model, Options, PortHandle, Source};
 
 use crate::{
+    clock::{NS_PER_CYCLE, SimClock},
     pcie::{self, engine::Engine},
     soft::host::Host,
     uri::OpenError,
@@ -93,19 +95,19 @@ pub fn source() -> Result<Source, CardError> {
     Ok(app_block::U50.iter().fold(source, |source, (name, value)| source.parameter(*name, *value)))
 }
 
-/// The card's model, built or found built once in this process for each kind.
-fn library(options: &Options) -> Result<Library, CardError> {
-    static BUILT: Mutex<[Option<Library>; 2]> = Mutex::new([None, None]);
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    let slot = &mut built[usize::from(options.trace)];
-    match slot {
-        Some(library) => Ok(library.clone()),
-        None => {
-            let library =
-                source()?.build(options).map_err(|error| CardError::Failed(error.to_string()))?;
-            Ok(slot.insert(library).clone())
-        }
+/// The loaded card, with and without traces; emitted and built at the first use in a process.
+static LIBRARIES: Mutex<[Option<Library>; 2]> = Mutex::new([None, None]);
+
+fn library(trace: bool) -> Result<Library, CardError> {
+    // Held while it is built: whoever asks meanwhile waits for this one.
+    let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let library = &mut libraries[usize::from(trace)];
+    if let Some(library) = library {
+        return Ok(library.clone());
     }
+    let options = Options { trace, optimise: if trace { 0 } else { 1 } };
+    let built = source()?.build(&options).map_err(|e| CardError::Failed(e.to_string()))?;
+    Ok(library.insert(built).clone())
 }
 
 /// The card's RTL with host memory, PCIe and wire around it.
@@ -116,6 +118,7 @@ pub struct RtlCard {
     axil: Axil,
     mac: Mac,
     host: Host,
+    clock: SimClock,
     cycle: u64,
     cycles_per_progress: u64,
 }
@@ -127,9 +130,7 @@ impl RtlCard {
     /// If Verilator or the C++ compiler is missing or fails.
     pub fn new(config: Config, network: Network) -> Result<Self, CardError> {
         let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
-        let optimise = if config.trace.is_some() { 0 } else { 1 };
-        let options = Options { trace: config.trace.is_some(), optimise };
-        let library = library(&options)?;
+        let library = library(config.trace.is_some())?;
         let mut model = library.instance(config.pcie.seed);
         if let Some(path) = &config.trace {
             model.open_trace(path).map_err(failed)?;
@@ -139,6 +140,7 @@ impl RtlCard {
                 model.set(&port.name, 0);
             }
         }
+        let clock = network.clock().clone();
         let mut card = Self {
             rst: library.port("rst").map_err(failed)?,
             engine: Engine::new(&library, config.pcie.clone()).map_err(failed)?,
@@ -147,6 +149,7 @@ impl RtlCard {
                 .map_err(failed)?,
             model,
             host: Host::default(),
+            clock,
             cycle: 0,
             cycles_per_progress: config.cycles_per_progress.max(1),
         };
@@ -212,6 +215,11 @@ impl Card for RtlCard {
 
     fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
         Self::check(offset)?;
+        if offset == COUNTER_CLEAR.offset {
+            self.clock.cleared();
+        } else if (DOORBELLS.offset..DOORBELLS.entry(DOORBELLS.entries)).contains(&offset) {
+            self.clock.doorbell(self.cycle as f64 * NS_PER_CYCLE);
+        }
         self.axil.write(offset, value);
         self.finish_access().map(|_| ())
     }

@@ -17,7 +17,10 @@ use std::{
 
 use drdma_abi::roce::{Ethernet, WIRE_OVERHEAD};
 
-use crate::model::frame::{Frame, FrameError};
+use crate::{
+    clock::SimClock,
+    model::frame::{Frame, FrameError},
+};
 pub use capture::{Capture, CapturedFrame};
 pub use config::{Behaviour, PeerConfig, Writable};
 pub use peer::{Message, MessageKind, Peer, PeerError};
@@ -105,6 +108,7 @@ struct State {
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     state: Arc<Mutex<State>>,
+    clock: SimClock,
 }
 
 impl Network {
@@ -202,6 +206,11 @@ impl Network {
     /// What the card sent so far.
     pub fn traffic(&self) -> Traffic {
         self.state().traffic
+    }
+
+    /// Tells how long the card worked that is plugged in here.
+    pub fn clock(&self) -> &SimClock {
+        &self.clock
     }
 
     /// Takes a frame, without FCS, that leaves the card at `time_ns`.

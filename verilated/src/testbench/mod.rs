@@ -90,7 +90,7 @@ impl<'a> Bench<'a> {
         for monitor in &mut self.monitors {
             monitor.clear(&mut self.model);
         }
-        if let Ok(reset) = self.model.port("reset").or_else(|_| self.model.port("rst")) {
+        if let Ok(reset) = self.model.port("rst") {
             self.model.set(reset, 1);
             (0..RESET_CYCLES).for_each(|_| self.model.cycle());
             self.model.set(reset, 0);
@@ -246,7 +246,7 @@ impl<'a> Bench<'a> {
         self.drivers.iter_mut().for_each(|driver| driver.drive(model, &mut self.random));
         self.monitors.iter_mut().for_each(|monitor| monitor.drive(model, &mut self.random));
         if !self.respond.is_empty() {
-            if let Ok(clock) = model.port("clock").or_else(|_| model.port("clk")) {
+            if let Ok(clock) = model.port("clk") {
                 model.set(clock, 0);
             }
             model.eval();

@@ -24,7 +24,7 @@ const FIELDS: [(&str, usize); 11] = [
 
 fn library() -> Library {
     // Settings count in words.
-    testing::library_with_unused("placer", &["max_read", "merge_threshold"], Placer::default)
+    testing::library("placer", Placer::default)
 }
 
 fn beat(input: &Input) -> Beat {

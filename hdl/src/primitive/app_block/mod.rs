@@ -3,7 +3,8 @@
 //! A text leaf, because the kernel language has neither module parameters nor `initial` checks. It
 //! holds no logic: it gives the card's core the ports that it names, in the core's fixed widths,
 //! passes through what the card does not use, and ties off the rest. The port and parameter tables
-//! beside this file state Corundum's interface (public tree, snapshot of December 2023).
+//! beside this file state Corundum's interface (public tree, snapshot of December 2023). Corundum
+//! sets every parameter; the defaults are those of a U50, so that the file also elaborates alone.
 
 use std::fmt::Write;
 
@@ -65,17 +66,24 @@ fn shell_ports() -> Vec<ShellPort> {
     rows.filter(|line| !line.trim().is_empty()).map(row).collect()
 }
 
-fn shell_parameters() -> Vec<(&'static str, &'static str)> {
+/// The parameters and their defaults: the card's own `APP_ID`, a U50's values, else Corundum's.
+fn shell_parameters() -> Vec<(&'static str, String)> {
     let rows = PARAMETERS.lines().skip(1).filter(|line| !line.trim().is_empty());
     rows.map(|line| {
         let (name, default) = line.split_once(',').expect("two cells a row");
-        (name, if name == "APP_ID" { "32'h4452444d" } else { default.trim().trim_matches('"') })
+        let on_u50 = U50.iter().find(|(changed, _)| *changed == name);
+        let default = match on_u50 {
+            _ if name == "APP_ID" => format!("32'h{APP_ID:08x}"),
+            Some((_, value)) => value.to_string(),
+            None => default.trim().trim_matches('"').to_owned(),
+        };
+        (name, default)
     })
     .collect()
 }
 
-/// The values of the parameters on a U50 (100G, application configuration) that differ from the
-/// defaults; widths that follow from others follow.
+/// The values of the parameters on a U50 (100G, application configuration) that differ from
+/// Corundum's defaults; widths that follow from others follow. The published module's defaults.
 pub const U50: &[(&str, u64)] = &[
     ("DMA_TAG_WIDTH", 14),
     ("RAM_SEL_WIDTH", 1),
@@ -89,7 +97,10 @@ pub const U50: &[(&str, u64)] = &[
 
 /// The ports of the published module under given parameter values, for a simulator.
 pub fn ports(values: &[(&str, u64)]) -> Vec<Port> {
-    let scope = evaluate::Scope::new(&shell_parameters(), values);
+    let parameters = shell_parameters();
+    let parameters: Vec<_> =
+        parameters.iter().map(|(name, default)| (*name, default.as_str())).collect();
+    let scope = evaluate::Scope::new(&parameters, values);
     let port = |port: ShellPort| {
         let width = scope.value(port.width) as usize;
         match port.output {
@@ -100,15 +111,33 @@ pub fn ports(values: &[(&str, u64)]) -> Vec<Port> {
     shell_ports().into_iter().map(port).collect()
 }
 
-/// The file `mqnic_app_block.v`: the published module around `core`, whose ports are `clk`, `rst` and
-/// any of Corundum's port names, and the core's modules.
+/// The file `mqnic_app_block.v`: a comment that says what it is, the published module around `core`,
+/// whose ports are `clk`, `rst` and any of Corundum's port names, and the core's modules.
 ///
 /// # Panics
 /// If the core has a port that the shell does not know.
 pub fn file(core: &Emitted) -> String {
     let head = "`resetall\n`timescale 1ns / 1ps\n`default_nettype none\n";
     let module = module(&core.name, &core.ports);
-    format!("{head}\n{module}\n{}\n`resetall\n", core.verilog)
+    format!("{}\n{head}\n{module}\n{}\n`resetall\n", comment(), core.verilog)
+}
+
+/// What the file is, for whoever finds it in a Corundum build.
+fn comment() -> String {
+    format!(
+        "// D-RDMA {version}: a smart NIC that gathers non-contiguous regions and sends them as RoCEv2.\n\
+         //\n\
+         // The card as an application block of Corundum ({NAME}), complete in this file.\n\
+         // Emitted from RustHDL by `drdma-verilog`: change the source, not this text.\n\
+         //\n\
+         // ABI hash: {abi:#018x}\n\
+         // Corundum must be configured with APP_ID {APP_ID:#010x}, and with the parameters that the\n\
+         // module checks; its defaults are those of an Alveo U50.\n\
+         //\n\
+         // SPDX-License-Identifier: MIT OR Apache-2.0\n",
+        version = env!("CARGO_PKG_VERSION"),
+        abi = drdma_abi::ABI_HASH,
+    )
 }
 
 fn module(core: &str, core_ports: &[Port]) -> String {
@@ -159,14 +188,17 @@ fn header(ports: &[ShellPort]) -> String {
     text
 }
 
+/// Stops the simulation where a parameter is wrong. A generate block each: with right parameters
+/// none exists, and a synthesis tool does not meet `$error`.
 fn checks() -> String {
-    let mut text = String::from("    initial begin\n");
+    let mut text = String::new();
     let mut check = |condition: String, name: &str, wanted: String| {
         write!(
             text,
-            "        if ({condition}) begin\n            \
+            "    generate if ({condition}) begin : wrong_{name}\n        \
+             initial begin\n            \
              $error(\"{NAME}: {name} is %0d, but must be {wanted} (instance %m)\", {name});\n            \
-             $finish;\n        end\n"
+             $finish;\n        end\n    end endgenerate\n"
         )
         .expect("writing to a string");
     };
@@ -177,7 +209,7 @@ fn checks() -> String {
     for (name, value) in EXACTLY {
         check(format!("{name} != {value}"), name, format!("{value}"));
     }
-    text.push_str("    end\n\n");
+    text.push('\n');
     text
 }
 

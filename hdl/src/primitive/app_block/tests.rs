@@ -1,3 +1,5 @@
+use std::process::Command;
+
 use drdma_verilated::Port;
 
 use super::{U50, file, ports};
@@ -61,4 +63,64 @@ fn the_published_module_is_lint_clean_around_a_small_core() {
         .verilog("mqnic_app_block.v", file(&core(&core_ports, text)));
     let warnings = source.lint().unwrap();
     assert!(warnings.is_empty(), "{warnings:#?}");
+}
+
+/// A card's build for another shell must stop with the reason: here every parameter that the module
+/// checks is wrong in one instance, and all are right in another.
+#[test]
+fn wrong_parameters_stop_the_simulation_and_are_named() {
+    let wrong = [
+        ("APP_ID", 0x1234_0001, "must be 1146242125"),
+        ("DMA_TAG_WIDTH", 7, "must be at least 8"),
+        ("RAM_ADDR_WIDTH", 16, "must be at least 17"),
+        ("RAM_SEG_ADDR_WIDTH", 9, "must be at least 10"),
+        ("AXIL_APP_CTRL_ADDR_WIDTH", 16, "must be at least 20"),
+        ("DMA_ADDR_WIDTH", 32, "must be 64"),
+        ("RAM_SEG_COUNT", 4, "must be 2"),
+        ("RAM_SEG_DATA_WIDTH", 256, "must be 512"),
+        ("AXIL_APP_CTRL_DATA_WIDTH", 64, "must be 32"),
+        ("AXIS_IF_DATA_WIDTH", 256, "must be 512"),
+        ("DMA_LEN_WIDTH", 20, "must be 16"),
+    ];
+    let instances: Vec<_> = wrong
+        .iter()
+        .map(|(name, value, _)| format!("{} #(.{name}({value})) {name} ();", super::NAME))
+        .collect();
+    let bench = format!(
+        "module bench; {} right ();\ninitial #1 $finish;\n{}\nendmodule",
+        super::NAME,
+        instances.join("\n")
+    );
+    let clocked = "module core(input wire clk, input wire rst); endmodule";
+    let core = core(&[Port::input("clk", 1), Port::input("rst", 1)], clocked);
+    let folder = std::env::temp_dir().join(format!("drdma-parameters-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    // The first `$error` stops the simulation; to hear all of them it must be told to go on, which
+    // `$finish` would not.
+    let text = file(&core);
+    assert_eq!(text.matches("$finish;").count(), wrong.len());
+    std::fs::write(folder.join("bench.v"), text.replace("$finish;", "") + &bench).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(&folder).output();
+        let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+        (
+            output.status.success(),
+            String::from_utf8([output.stdout, output.stderr].concat()).unwrap(),
+        )
+    };
+    let (built, log) = run(
+        "verilator",
+        &["--binary", "--assert", "-Wno-fatal", "--top-module", "bench", "bench.v"],
+    );
+    assert!(built, "{log}");
+    let bench = folder.join("obj_dir/Vbench").display().to_string();
+    let (success, log) = run(&bench, &[]);
+    assert!(!success && log.contains("must be"), "{log}");
+    let (_, log) = run(&bench, &["+verilator+error+limit+100"]);
+    for (name, value, wanted) in wrong {
+        let message = format!("{name} is {value}, but {wanted} (instance ");
+        assert!(log.contains(&message), "{message} is not in:\n{log}");
+    }
+    assert_eq!(log.lines().filter(|line| line.contains("right")).count(), 0, "{log}");
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -40,8 +40,7 @@ fn capture(seed: u64) -> Vec<u8> {
     }
     rig.run_until_completed(4);
     rig.network.flush_capture().unwrap();
-    let captured = out.0.lock().unwrap();
-    captured.clone()
+    out.0.lock().unwrap().clone()
 }
 
 #[test]

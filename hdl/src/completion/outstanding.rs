@@ -1,0 +1,148 @@
+//! Packets that wait for their acknowledgement: a list for each queue pair, oldest first.
+//!
+//! Contract: what the outputs say of the list of `qp` follows in the same cycle. At most one of `push`,
+//! `pop`, `tick` and `clear` is given in a cycle, and counts from the next one on. After a reset,
+//! `clear` with all 1,024 indices makes every list empty.
+
+use rust_hdl_core::prelude::*;
+
+use crate::primitive::fifo::Fifo;
+use crate::primitive::lutram::Lutram;
+
+/// The lists; see the module.
+///
+/// # Inputs
+/// `clk`, `rst`; `qp`; `push`, `push_psn`, `push_slot`, `push_dest`; `pop`; `tick`; `clear`,
+/// `clear_index`.
+///
+/// # Outputs
+/// `room`; `used`, `age`; `psn`, `slot`, `dest` of the oldest packet.
+#[derive(LogicBlock, Default)]
+pub struct Outstanding {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// The queue pair whose list is meant.
+    pub qp: Signal<In, Bits<8>>,
+    /// One more packet can be kept.
+    pub room: Signal<Out, Bit>,
+    /// The list is not empty.
+    pub used: Signal<Out, Bit>,
+    /// Ticks since a packet left the list, or came to an empty one.
+    pub age: Signal<Out, Bits<16>>,
+    /// Sequence number of the oldest packet.
+    pub psn: Signal<Out, Bits<24>>,
+    /// Its request.
+    pub slot: Signal<Out, Bits<8>>,
+    /// Its destination.
+    pub dest: Signal<Out, Bits<7>>,
+    /// A packet is added; only with `room`.
+    pub push: Signal<In, Bit>,
+    /// Its sequence number.
+    pub push_psn: Signal<In, Bits<24>>,
+    /// Its request.
+    pub push_slot: Signal<In, Bits<8>>,
+    /// Its destination.
+    pub push_dest: Signal<In, Bits<7>>,
+    /// The oldest packet leaves; only if `used`.
+    pub pop: Signal<In, Bit>,
+    /// The list grows older.
+    pub tick: Signal<In, Bit>,
+    /// A place is free, and the list of the same number is empty.
+    pub clear: Signal<In, Bit>,
+    /// The place.
+    pub clear_index: Signal<In, Bits<10>>,
+
+    places: Fifo<10, 10, 11>,
+    // Sequence number 24, slot 8, destination 7.
+    entries: Lutram<39, 10, 1>,
+    followers: Lutram<10, 10, 1>,
+    // Lists: tail 10, head 10, used, age 16.
+    lists: Lutram<37, 8, 1>,
+    tail: Signal<Local, Bits<10>>,
+    head: Signal<Local, Bits<10>>,
+    fresh: Signal<Local, Bits<10>>,
+    older: Signal<Local, Bits<16>>,
+    stays: Signal<Local, Bit>,
+    new_head: Signal<Local, Bits<10>>,
+    new_tail: Signal<Local, Bits<10>>,
+    new_age: Signal<Local, Bits<16>>,
+}
+
+impl Logic for Outstanding {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // The list of the queue pair at hand, and its oldest packet.
+        self.lists.clk.next = self.clk.val();
+        self.lists.read_address[0].next = self.qp.val();
+        self.tail.next = self.lists.read_data[0].val().get_bits::<10>(0);
+        self.head.next = self.lists.read_data[0].val().get_bits::<10>(10);
+        self.used.next = self.lists.read_data[0].val().get_bit(20);
+        self.age.next = self.lists.read_data[0].val().get_bits::<16>(21);
+        self.entries.clk.next = self.clk.val();
+        self.entries.read_address[0].next = self.head.val();
+        self.psn.next = self.entries.read_data[0].val().get_bits::<24>(0);
+        self.slot.next = self.entries.read_data[0].val().get_bits::<8>(24);
+        self.dest.next = self.entries.read_data[0].val().get_bits::<7>(32);
+        self.followers.clk.next = self.clk.val();
+        self.followers.read_address[0].next = self.head.val();
+
+        // Places that are free.
+        self.places.clk.next = self.clk.val();
+        self.places.rst.next = self.rst.val();
+        self.room.next = self.places.out_valid.val();
+        self.fresh.next = self.places.out_data.val();
+        self.places.out_ready.next = self.push.val();
+        self.places.in_valid.next = self.pop.val() || self.clear.val();
+        self.places.in_data.next = self.head.val();
+        if self.clear.val() {
+            self.places.in_data.next = self.clear_index.val();
+        }
+
+        // A packet more.
+        self.entries.write_enable.next = self.push.val();
+        self.entries.write_address.next = self.fresh.val();
+        self.entries.write_data.next = bit_cast::<39, 24>(self.push_psn.val())
+            | (bit_cast::<39, 8>(self.push_slot.val()) << 24)
+            | (bit_cast::<39, 7>(self.push_dest.val()) << 32);
+        self.followers.write_enable.next = self.push.val() && self.used.val();
+        self.followers.write_address.next = self.tail.val();
+        self.followers.write_data.next = self.fresh.val();
+
+        // What the list becomes.
+        self.older.next = self.age.val() + 1;
+        if self.age.val() == 0xffff {
+            self.older.next = self.age.val();
+        }
+        self.new_head.next = self.head.val();
+        self.new_tail.next = self.tail.val();
+        self.new_age.next = self.older.val();
+        self.stays.next = self.used.val();
+        if self.pop.val() {
+            self.new_head.next = self.followers.read_data[0].val();
+            self.new_age.next = 0.into();
+            self.stays.next = self.head.val() != self.tail.val();
+        }
+        if self.push.val() {
+            self.new_tail.next = self.fresh.val();
+            self.new_age.next = self.age.val();
+            self.stays.next = true;
+            if !self.used.val() {
+                self.new_head.next = self.fresh.val();
+                self.new_age.next = 0.into();
+            }
+        }
+        self.lists.write_enable.next =
+            self.push.val() || self.pop.val() || self.tick.val() || self.clear.val();
+        self.lists.write_address.next = self.qp.val();
+        self.lists.write_data.next = (bit_cast::<37, 16>(self.new_age.val()) << 21)
+            | (bit_cast::<37, 1>(self.stays.val().into()) << 20)
+            | (bit_cast::<37, 10>(self.new_head.val()) << 10)
+            | bit_cast::<37, 10>(self.new_tail.val());
+        if self.clear.val() {
+            self.lists.write_address.next = self.clear_index.val().get_bits::<8>(0);
+            self.lists.write_data.next = 0.into();
+        }
+    }
+}
