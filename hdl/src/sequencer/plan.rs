@@ -230,6 +230,8 @@ pub struct Plan {
     bad_dest: DFF<Bits<7>>,
     // The failure is the queue pair's too.
     breaks: DFF<Bit>,
+    // The walker knows the bounds of the pointers that it is to load.
+    bounds_given: DFF<Bit>,
     // Requests that have not left the segmenter.
     under_way: DFF<Bits<9>>,
     finished: Signal<Local, Bit>,
@@ -370,6 +372,7 @@ impl Default for Plan {
             status: Default::default(),
             bad_dest: Default::default(),
             breaks: Default::default(),
+            bounds_given: Default::default(),
             under_way: Default::default(),
             finished: Default::default(),
             head_qp: Default::default(),
@@ -475,6 +478,7 @@ impl Logic for Plan {
             status,
             bad_dest,
             breaks,
+            bounds_given,
             under_way,
             single,
             index,
@@ -1109,15 +1113,23 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::Load;
             }
             PlanState::Load => {
-                self.next_item.next.task = 3.into();
+                self.next_item.next.task = 6.into();
                 self.next_item.next.first = bit_cast::<32, 4>(self.loaded.q.val());
-                self.next_item.next.rows = self.rows.val();
-                self.next_item.next.low = self.set_info.val().addr;
-                self.next_item.next.high = bit_cast::<64, 36>(self.set_info.val().row_bytes);
+                self.next_item.next.rows = 0.into();
                 self.next_item.next.last = false;
                 self.next_item.next.chunk_start = false;
-                self.elements_before.d.next = self.elements.val();
-                if self.free.val() {
+                if self.is_pointers.val() && !self.bounds_given.q.val() {
+                    if self.free.val() {
+                        self.push.next = true;
+                        self.bounds_given.d.next = true;
+                    }
+                } else if self.free.val() {
+                    self.next_item.next.task = 3.into();
+                    self.next_item.next.rows = self.rows.val();
+                    self.next_item.next.low = self.set_info.val().addr;
+                    self.next_item.next.high = bit_cast::<64, 36>(self.set_info.val().row_bytes);
+                    self.elements_before.d.next = self.elements.val();
+                    self.bounds_given.d.next = false;
                     self.push.next = true;
                     self.set.d.next = self.set.q.val() + 1;
                     self.loaded.d.next = self.loaded.q.val() + 1;
@@ -1223,6 +1235,7 @@ impl Logic for Plan {
             self.outstanding.d.next = 0.into();
             self.unfinished.d.next = false;
             self.under_way.d.next = 0.into();
+            self.bounds_given.d.next = false;
         }
     }
 }

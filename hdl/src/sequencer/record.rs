@@ -19,11 +19,14 @@ pub const CHECK: u64 = 4;
 /// [`Item::task`], to the walker: give the units. `low` are the units; with `never` the lengths of
 /// messages are added up.
 pub const UNITS: u64 = 5;
+/// [`Item::task`], to the walker: what the pointers of region `first` must keep to, before its
+/// [`LOAD`]: `low`, `high` and `never` as for [`SCAN`].
+pub const BOUNDS: u64 = 6;
 
 /// A piece of work: a stretch of rows of one region of one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Item {
-    /// [`WALK`], [`SCAN`], [`END`], [`LOAD`], [`CHECK`] or [`UNITS`].
+    /// [`WALK`], [`SCAN`], [`END`], [`LOAD`], [`CHECK`], [`UNITS`] or [`BOUNDS`].
     pub task: Bits<3>,
     /// The region's type.
     pub kind: Bits<2>,

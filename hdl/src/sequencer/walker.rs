@@ -5,6 +5,7 @@
 
 use super::record::{CONTEXT_BITS, Context, Item, Row};
 use crate::primitive::{FirstSet, Flatten, Lutram, Ram, RamStyle, Restore};
+use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -143,6 +144,10 @@ pub struct Walker {
     last_region: DFF<Bits<4>>,
     region: DFF<Bits<4>>,
     infos: Lutram<WALKED_BITS, 4, 1>,
+    // What pointers must keep to: lowest 64, highest 64, never.
+    bounds: Lutram<129, 4, 1>,
+    outside: Signal<Local, Bit>,
+    never: Constant<Bits<129>>,
     info_new: Signal<Local, Walked>,
     info_in: Flatten<Walked, WALKED_BITS>,
     info: Restore<Walked, WALKED_BITS>,
@@ -235,6 +240,9 @@ impl Default for Walker {
             last_region: Default::default(),
             region: Default::default(),
             infos: Default::default(),
+            bounds: Default::default(),
+            outside: Default::default(),
+            never: Constant::new((BigUint::from(1_u8) << 128_u32).into()),
             info_new: Default::default(),
             info_in: Default::default(),
             info: Default::default(),
@@ -428,6 +436,18 @@ impl Logic for Walker {
         self.advance.next = !self.out_valid.q.val() || self.row_ready.val();
         self.found.next = false;
         self.next_row.next.row = self.place.val().row;
+        self.bounds.clk.next = self.clk.val();
+        self.bounds.write_enable.next = false;
+        self.bounds.write_address.next = self.item.val().first.get_bits::<4>(0);
+        self.bounds.write_data.next = (bit_cast::<129, 64>(self.item.val().high) << 64)
+            | bit_cast::<129, 64>(self.item.val().low);
+        if self.item.val().never {
+            self.bounds.write_data.next = self.never.val();
+        }
+        self.bounds.read_address[0].next = self.region.q.val();
+        self.outside.next = self.bounds.read_data[0].val().get_bit(128)
+            || (self.word.val() < self.bounds.read_data[0].val().get_bits::<64>(0))
+            || (self.word.val() > self.bounds.read_data[0].val().get_bits::<64>(64));
         self.next_row.next.pointer = 0.into();
         if self.info.record.val().kind == 3 {
             self.next_row.next.pointer = self.word.val();
@@ -472,6 +492,9 @@ impl Logic for Walker {
                         self.infos.write_enable.next = true;
                         self.contexts.write_enable.next = true;
                         self.last_region.d.next = self.item.val().first.get_bits::<4>(0);
+                    } else if self.item.val().task == 6 {
+                        self.item_ready.next = true;
+                        self.bounds.write_enable.next = true;
                     } else if self.may_start.val() {
                         self.item_ready.next = true;
                         self.state.d.next = WalkerState::Give;
@@ -533,6 +556,10 @@ impl Logic for Walker {
                     && !self.line_ready.q.val()
                 {
                     self.state.d.next = WalkerState::Ask;
+                } else if (self.info.record.val().kind == 3) && self.outside.val() {
+                    // The pointer has changed since it was checked.
+                    self.fail.next = true;
+                    self.state.d.next = WalkerState::Done;
                 } else {
                     self.found.next = true;
                     if self.info.record.val().kind == 0 {

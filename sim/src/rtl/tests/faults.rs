@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     cards::rig::{bytes, contiguous, send, to},
-    model::request::{Column, Extent, Region, Request},
+    model::request::{Column, Extent, Region, Request, RowMask},
     testing::{BASE, CONTROL, LKEY, SIZE},
     wire::Behaviour,
 };
@@ -146,9 +146,20 @@ fn a_shared_request_whose_read_fails_leaves_what_shares_its_window() {
 
 #[test]
 fn pointers_that_the_host_changes_at_any_time_never_lead_outside() {
+    change_pointers(1, 300);
+}
+
+#[test]
+fn pointers_of_several_regions_that_the_host_changes_never_lead_outside() {
+    change_pointers(2, 12_000);
+}
+
+/// Sends the records that `regions` equal pointer arrays point to, an element of each region a
+/// message, and changes the pointers after some multiple of `step` cycles.
+fn change_pointers(regions: usize, step: usize) {
     let count = 600;
     let mut failed = 0;
-    for wait in (300..2_700).step_by(300) {
+    for wait in (step..9 * step).step_by(step) {
         let mut rig = rig(pcie::Config::default(), 1);
         let peer = rig.add_queue_pair(1, Transport::Uc, 0);
         rig.add_queue(1, Some(1));
@@ -166,7 +177,9 @@ fn pointers_that_the_host_changes_at_any_time_never_lead_outside() {
             target_lkey: 0x56,
             pattern: vec![Extent { offset: 0, len: 200 }],
         };
-        rig.post(1, &send(1, vec![to(1, vec![region])]));
+        let mut request = send(1, vec![to(1, vec![region; regions])]);
+        request.row_mask = RowMask::Element;
+        rig.post(1, &request);
         rig.progress(wait);
         set(&rig, BASE + 0x1000 - 199);
         let status = rig.run_until_completed(1)[0].status;
@@ -174,7 +187,8 @@ fn pointers_that_the_host_changes_at_any_time_never_lead_outside() {
         failed += usize::from(status != 0);
         assert_eq!((rig.queue_pair_error(1), rig.queue_halted(1)), (status != 0, status != 0));
         let sent = rig.sent(peer);
-        if let Some(at) = sent.iter().position(|message| *message != bytes(0, 200)) {
+        let right = bytes(0, 200).repeat(regions);
+        if let Some(at) = sent.iter().position(|message| *message != right) {
             panic!(
                 "message {at} of {}, status {status}, wait {wait}: {:02x?}",
                 sent.len(),
