@@ -146,18 +146,17 @@ fn a_shared_request_whose_read_fails_leaves_what_shares_its_window() {
 
 #[test]
 fn pointers_that_the_host_changes_at_any_time_never_lead_outside() {
-    change_pointers(1, 300);
+    change_pointers(600, 1, 300);
 }
 
 #[test]
 fn pointers_of_several_regions_that_the_host_changes_never_lead_outside() {
-    change_pointers(2, 12_000);
+    change_pointers(150, 2, 3_000);
 }
 
-/// Sends the records that `regions` equal pointer arrays point to, an element of each region a
+/// Sends the records that `regions` equal arrays of `count` pointers point to, an element of each region a
 /// message, and changes the pointers after some multiple of `step` cycles.
-fn change_pointers(regions: usize, step: usize) {
-    let count = 600;
+fn change_pointers(count: usize, regions: usize, step: usize) {
     let mut failed = 0;
     for wait in (step..9 * step).step_by(step) {
         let mut rig = rig(pcie::Config::default(), 1);
