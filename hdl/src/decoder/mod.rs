@@ -36,6 +36,7 @@
 mod bounds;
 mod contexts;
 mod fields;
+mod joiner;
 mod parser;
 mod regions;
 mod requests;
@@ -47,6 +48,7 @@ mod unpacker;
 
 use bounds::Bounds;
 use contexts::Contexts;
+use joiner::Joiner;
 use parser::Parser;
 use requests::Requests;
 use rust_hdl_core::prelude::*;
@@ -212,6 +214,7 @@ pub struct Decoder {
     contexts: Contexts,
     bounds: Bounds,
     shaper: Shaper,
+    joiner: Joiner,
     requests: Requests,
 
     dest_valid: DFF<Bit>,
@@ -342,6 +345,25 @@ impl Logic for Decoder {
         self.shaper.element_count.next = self.parser.element_count.val();
         self.shaper.target_addr.next = self.bounds.target_addr.val();
         self.shaper.target_len.next = self.bounds.target_len.val();
+        self.joiner.clk.next = self.clk.val();
+        self.joiner.rst.next = self.rst.val();
+        self.joiner.dest_accept.next = self.parser.dest_accept.val();
+        self.joiner.element_mask.next = self.parser.element_mask.val();
+        self.joiner.sets.next = self.dest_sets.q.val();
+        self.joiner.element_valid.next = self.parser.element_valid.val();
+        self.joiner.element_lane.next = self.parser.element_lane.val();
+        self.joiner.element_last.next = self.parser.element_last.val();
+        self.joiner.element_kind.next = self.parser.element_kind.val();
+        self.joiner.element_count.next = self.parser.element_count.val();
+        self.joiner.element_len.next = self.parser.element_len.val();
+        self.joiner.set.next = self.shaper.set.val();
+        self.shaper.join_valid.next = self.joiner.write_valid.val();
+        self.shaper.join_set.next = self.joiner.write_set.val();
+        self.shaper.join_lane.next = self.joiner.write_lane.val();
+        self.shaper.join_last.next = self.joiner.write_last.val();
+        self.shaper.join_lanes.next = self.joiner.write_lanes.val();
+        self.shaper.join_row_bytes.next = self.joiner.write_row_bytes.val();
+        self.shaper.join_beat_start.next = self.joiner.write_beat_start.val();
         self.lane_write_valid.next = self.shaper.lane_write_valid.val();
         self.lane_write_set.next = self.shaper.lane_write_set.val();
         self.lane_write_lane.next = self.shaper.lane_write_lane.val();
@@ -417,6 +439,12 @@ impl Logic for Decoder {
             self.dest_log_mtu.d.next = self.parser.log_mtu.val();
             self.dest_element_mask.d.next = self.parser.element_mask.val();
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
+        }
+        if self.joiner.joined.val() {
+            // Told again: one set, whose rows are the units.
+            self.dest_valid.d.next = true;
+            self.dest_sets.d.next = 1.into();
+            self.dest_element_mask.d.next = false;
         }
         if self.rst.val() {
             self.dest_valid.d.next = false;

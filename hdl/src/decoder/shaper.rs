@@ -10,7 +10,7 @@ use rust_hdl_widgets::prelude::*;
 /// element.
 ///
 /// # Inputs
-/// `clk`, `rst`; `element_*` of the parser; `target_*` of the bounds check.
+/// `clk`, `rst`; `element_*` of the parser; `target_*` of the bounds check; `join_*` of the joiner.
 ///
 /// # Outputs
 /// `lane_write_*`, `set_write_*`; `set`, the number of the set that is next.
@@ -45,6 +45,21 @@ pub struct Shaper {
     pub target_addr: Signal<In, Bits<64>>,
     /// Its bytes.
     pub target_len: Signal<In, Bits<64>>,
+
+    /// The lane of 3 cycles ago is written into a joined set, too.
+    pub join_valid: Signal<In, Bit>,
+    /// That set.
+    pub join_set: Signal<In, Bits<11>>,
+    /// The lane's number in it.
+    pub join_lane: Signal<In, Bits<4>>,
+    /// The set is complete, and written.
+    pub join_last: Signal<In, Bit>,
+    /// Its lanes.
+    pub join_lanes: Signal<In, Bits<5>>,
+    /// Their bytes.
+    pub join_row_bytes: Signal<In, Bits<36>>,
+    /// Lanes that start a beat.
+    pub join_beat_start: Signal<In, Bits<16>>,
 
     /// The number of the set that is next or being made.
     pub set: Signal<Out, Bits<11>>,
@@ -260,5 +275,16 @@ impl Logic for Shaper {
         self.set_write_target_len.next = self.target_len2.q.val();
         self.set_write_low.next = self.low.q.val();
         self.set_write_high.next = self.high.q.val();
+        // Where another lane comes in between, the set is not to be joined after all.
+        if self.join_valid.val() && !self.lane_valid.q.val() {
+            self.lane_write_valid.next = true;
+            self.lane_write_set.next = self.join_set.val();
+            self.lane_write_lane.next = self.join_lane.val();
+            self.set_write_valid.next = self.join_last.val();
+            self.set_write_set.next = self.join_set.val();
+            self.set_write_lanes.next = self.join_lanes.val();
+            self.set_write_row_bytes.next = self.join_row_bytes.val();
+            self.set_write_beat_start.next = self.join_beat_start.val();
+        }
     }
 }

@@ -65,6 +65,9 @@ fn valid_requests_come_out_as_lane_sets() {
         let requests = compare(&mut world, &mut card, &batches);
         assert!(requests.iter().all(|r| r.status == 0), "all are valid");
         assert!(requests.len() > 200);
+        let joined = requests.iter().flat_map(|r| &r.dests);
+        let joined = joined.filter(|d| d.sets.len() == 1 && d.sets[0].kind == 1 && !d.element_mask);
+        assert!(joined.count() > 20, "columns become lanes of one set");
     }
 }
 

@@ -107,6 +107,24 @@ impl Generator<'_> {
         if self.random.chance(0.1) { 16 } else { 1 + self.random.below(16) as u16 }
     }
 
+    /// The granules of a strided region of one extent.
+    fn column(&mut self, count: u32) -> Vec<u8> {
+        let steps = u64::from(count.saturating_sub(1));
+        let mut entry = self.memory();
+        while entry.len <= steps {
+            entry = self.memory();
+        }
+        let period = 1 + self.random.below((entry.len - 1) / steps.max(1) + 1).saturating_sub(1);
+        let free = entry.len - steps * period;
+        let len = self.len(free);
+        let base = self.place(&entry, steps * period + u64::from(len));
+        let header = RegionHeader { addr: base, count, lkey: entry.lkey };
+        let mut bytes = header.to_bytes().to_vec();
+        bytes.extend(RegionShape { period, elements: 1, ..Default::default() }.to_bytes());
+        bytes.extend(Element { offset: 0, len, lkey: 0 }.to_bytes());
+        bytes
+    }
+
     /// The granules of a region.
     pub fn region(&mut self, kind: RegionType) -> Vec<u8> {
         let entry = self.memory();
@@ -188,8 +206,20 @@ impl Generator<'_> {
         for _ in 0..dests {
             let any = self.random.below(free.len() as u64) as usize;
             let qp = if shared { free.swap_remove(any) } else { queue };
-            let regions = self.random.below(self.style.regions + 1) as u16;
-            let types = self.random.u64() & ((1 << (2 * regions)) - 1);
+            let columns = self.random.chance(0.3);
+            let regions = match columns {
+                true => 1 + self.random.below(16) as u16,
+                false => self.random.below(self.style.regions + 1) as u16,
+            };
+            let mut types = self.random.u64() & ((1 << (2 * regions)) - 1);
+            if columns {
+                // All strided; sometimes one is not.
+                types = 0x5555_5555 & ((1 << (2 * regions)) - 1);
+                if self.random.chance(0.2) {
+                    types &= !(3 << (2 * self.random.below(u64::from(regions))));
+                }
+            }
+            let count = self.random.below(4) as u32;
             let head = Destination {
                 qp: qp.into(),
                 regions,
@@ -200,7 +230,12 @@ impl Generator<'_> {
             };
             bytes.extend(head.to_bytes());
             for index in 0..usize::from(regions) {
-                let region = self.region(RegionType::of(types as u32, index));
+                let kind = RegionType::of(types as u32, index);
+                let odd = u32::from(self.random.chance(0.02));
+                let region = match columns && kind == RegionType::Strided {
+                    true => self.column(count + odd),
+                    false => self.region(kind),
+                };
                 bytes.extend(region);
             }
         }

@@ -39,6 +39,34 @@ pub struct Set {
     pub lanes: Vec<Lane>,
 }
 
+impl Set {
+    /// Cuts the lanes into beats.
+    fn cut(&mut self) {
+        (self.row_bytes, self.beat_start) = (0, 0);
+        let mut fill = u64::MAX;
+        for (lane, Lane { len, .. }) in self.lanes.iter().enumerate() {
+            self.row_bytes += u64::from(*len);
+            fill = fill.saturating_add(u64::from(*len));
+            if fill > 64 {
+                self.beat_start |= 1 << lane;
+                fill = u64::from(*len);
+            }
+        }
+    }
+
+    /// Several strided regions of one extent each and of equal counts, as one.
+    fn joined(sets: &[Self]) -> Option<Self> {
+        let last = sets.last()?;
+        let alike = |set: &Self| set.kind == 1 && set.lanes.len() == 1 && set.count == last.count;
+        (sets.len() > 1 && sets.iter().all(alike)).then(|| {
+            let lanes = sets.iter().flat_map(|set| set.lanes.clone()).collect();
+            let mut set = Self { lanes, ..last.clone() };
+            set.cut();
+            set
+        })
+    }
+}
+
 /// A destination with its sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dest {
@@ -183,6 +211,12 @@ impl Card {
                 }
                 sets.push(set);
             }
+            // Elements of several regions that are rows of one.
+            let mut element_mask = head.flags == flags::ELEMENT_MASK;
+            let mut sets = sets;
+            if let Some(joined) = Set::joined(&sets).filter(|_| element_mask) {
+                (sets, element_mask) = (vec![joined], false);
+            }
             dests.push(Dest {
                 qp: d.qp as u8,
                 opcode: head.opcode,
@@ -191,7 +225,7 @@ impl Card {
                 rkey: d.rkey,
                 transport: qp.transport,
                 log_mtu: qp.log_mtu,
-                element_mask: head.flags == flags::ELEMENT_MASK,
+                element_mask,
                 rows_per_message: head.rows_per_message,
                 sets,
             });
@@ -267,15 +301,7 @@ impl Card {
                 ranges.clear();
             }
         }
-        let mut fill = u64::MAX;
-        for (lane, Lane { len, .. }) in set.lanes.iter().enumerate() {
-            set.row_bytes += u64::from(*len);
-            fill = fill.saturating_add(u64::from(*len));
-            if fill > 64 {
-                set.beat_start |= 1 << lane;
-                fill = u64::from(*len);
-            }
-        }
+        set.cut();
         Ok((set, ranges))
     }
 

@@ -1,0 +1,178 @@
+//! One lane set of several regions.
+
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Finds destinations whose rows are what a shuffle of columns describes: row mask Element, every
+/// region strided with one extent, all with the same count. Element `i` of every region is then row
+/// `i` of one region whose lanes are the regions', each with its own step; so the lanes are written
+/// again behind the first region's, and when all fit, the first region's set and the destination are
+/// written anew: one set, row mask Period. It then takes a cycle a row instead of a cycle an element.
+///
+/// An element of such a region comes at most every third cycle. `write` follows 3 cycles after it,
+/// when the shaper still holds its lane; `joined` 1 cycle after the last region's element, before
+/// the next destination is accepted.
+///
+/// # Inputs
+/// `clk`, `rst`; `dest_accept`; `element_*` of the parser; `set`, the number of the element's set;
+/// `element_mask`; `sets`, the destination's regions.
+///
+/// # Outputs
+/// `write_*`, a lane, and with the last one the set; `joined`: all regions are one set.
+#[derive(LogicBlock, Default)]
+pub struct Joiner {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A destination begins.
+    pub dest_accept: Signal<In, Bit>,
+    /// The request's row mask is Element.
+    pub element_mask: Signal<In, Bit>,
+    /// Regions of the destination.
+    pub sets: Signal<In, Bits<5>>,
+    /// An element is given.
+    pub element_valid: Signal<In, Bit>,
+    /// Its lane.
+    pub element_lane: Signal<In, Bits<4>>,
+    /// It is the last one of its set.
+    pub element_last: Signal<In, Bit>,
+    /// The region's type.
+    pub element_kind: Signal<In, Bits<2>>,
+    /// The region's rows.
+    pub element_count: Signal<In, Bits<32>>,
+    /// The lane's length.
+    pub element_len: Signal<In, Bits<32>>,
+    /// The number of its set.
+    pub set: Signal<In, Bits<11>>,
+
+    /// The lane that the shaper holds is written into the joined set, too.
+    pub write_valid: Signal<Out, Bit>,
+    /// The joined set.
+    pub write_set: Signal<Out, Bits<11>>,
+    /// The lane's number in it.
+    pub write_lane: Signal<Out, Bits<4>>,
+    /// It is the last one: now the set is written, too.
+    pub write_last: Signal<Out, Bit>,
+    /// Lanes so far.
+    pub write_lanes: Signal<Out, Bits<5>>,
+    /// Bytes of these lanes.
+    pub write_row_bytes: Signal<Out, Bits<36>>,
+    /// Lanes that start a beat.
+    pub write_beat_start: Signal<Out, Bits<16>>,
+    /// The destination is the joined set alone.
+    pub joined: Signal<Out, Bit>,
+
+    begins: DFF<Bit>,
+    // Stage 1: the element.
+    valid: DFF<Bit>,
+    first: DFF<Bit>,
+    fits: DFF<Bit>,
+    count: DFF<Bits<32>>,
+    len: DFF<Bits<32>>,
+    number: DFF<Bits<11>>,
+    // The joined set so far.
+    going: DFF<Bit>,
+    target: DFF<Bits<11>>,
+    rows: DFF<Bits<32>>,
+    lanes: DFF<Bits<5>>,
+    row_bytes: DFF<Bits<36>>,
+    beat_start: DFF<Bits<16>>,
+    fill: DFF<Bits<7>>,
+    written: DFF<Bit>,
+    writes: DFF<Bit>,
+    completed: DFF<Bit>,
+    completes: DFF<Bit>,
+    cut_len: Signal<Local, Bits<7>>,
+    filled: Signal<Local, Bits<8>>,
+    more: Signal<Local, Bits<5>>,
+}
+
+impl Logic for Joiner {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self, clk, begins, valid, first, fits, count, len, number, going, target, rows, lanes,
+            row_bytes, beat_start, fill, written, writes, completed, completes
+        );
+        self.valid.d.next = self.element_valid.val();
+        if self.element_valid.val() {
+            self.first.d.next = self.begins.q.val();
+            self.fits.d.next = self.element_mask.val()
+                && (self.element_kind.val() == 1)
+                && self.element_last.val()
+                && (self.element_lane.val() == 0);
+            self.count.d.next = self.element_count.val();
+            self.len.d.next = self.element_len.val();
+            self.number.d.next = self.set.val();
+            if self.element_last.val() {
+                self.begins.d.next = false;
+            }
+        }
+        if self.dest_accept.val() {
+            self.begins.d.next = true;
+        }
+
+        // The joined set is cut into beats as any other: 65 stands for more than 64 bytes.
+        self.cut_len.next = 65.into();
+        if self.len.q.val() <= 64 {
+            self.cut_len.next = self.len.q.val().get_bits::<7>(0);
+        }
+        self.filled.next =
+            bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut_len.val());
+        self.more.next = self.lanes.q.val() + 1;
+        self.joined.next = false;
+        self.written.d.next = false;
+        self.writes.d.next = self.written.q.val();
+        if self.valid.q.val() {
+            if self.first.q.val() {
+                self.going.d.next = self.fits.q.val();
+                self.target.d.next = self.number.q.val();
+                self.rows.d.next = self.count.q.val();
+                self.lanes.d.next = 1.into();
+                self.row_bytes.d.next = bit_cast::<36, 32>(self.len.q.val());
+                self.beat_start.d.next = 1.into();
+                self.fill.d.next = self.cut_len.val();
+            } else if self.going.q.val()
+                && self.fits.q.val()
+                && (self.count.q.val() == self.rows.q.val())
+            {
+                self.lanes.d.next = self.more.val();
+                self.row_bytes.d.next =
+                    self.row_bytes.q.val() + bit_cast::<36, 32>(self.len.q.val());
+                self.fill.d.next = self.cut_len.val();
+                if self.filled.val() > 64 {
+                    self.beat_start.d.next = self
+                        .beat_start
+                        .q
+                        .val()
+                        .replace_bit(self.lanes.q.val().get_bits::<4>(0).index(), true);
+                } else {
+                    self.fill.d.next = self.filled.val().get_bits::<7>(0);
+                }
+                self.written.d.next = true;
+                self.joined.next = self.more.val() == self.sets.val();
+            } else {
+                self.going.d.next = false;
+            }
+        }
+        self.write_valid.next = self.writes.q.val();
+        self.completed.d.next = self.joined.val();
+        self.completes.d.next = self.completed.q.val();
+        self.write_last.next = self.completes.q.val();
+        self.write_set.next = self.target.q.val();
+        self.write_lane.next = (self.lanes.q.val() - 1).get_bits::<4>(0);
+        self.write_lanes.next = self.lanes.q.val();
+        self.write_row_bytes.next = self.row_bytes.q.val();
+        self.write_beat_start.next = self.beat_start.q.val();
+        if self.rst.val() {
+            self.begins.d.next = false;
+            self.valid.d.next = false;
+            self.going.d.next = false;
+            self.written.d.next = false;
+            self.writes.d.next = false;
+            self.completed.d.next = false;
+            self.completes.d.next = false;
+        }
+    }
+}
