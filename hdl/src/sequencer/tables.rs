@@ -155,6 +155,15 @@ pub struct Tables {
     sum_span: DFF<Bits<13>>,
     new_span: Signal<Local, Bits<13>>,
     sum_beat: DFF<Bits<7>>,
+    // Lanes that are written behind those of an earlier set: that set's sums.
+    own_set: DFF<Bits<11>>,
+    before_span: DFF<Bits<13>>,
+    before_beat: DFF<Bits<7>>,
+    behind_span: DFF<Bits<13>>,
+    behind_beat: DFF<Bits<7>>,
+    behind: Signal<Local, Bit>,
+    base_span: Signal<Local, Bits<13>>,
+    base_beat: Signal<Local, Bits<7>>,
     new_beat: Signal<Local, Bits<7>>,
     joined: Signal<Local, Bits<8>>,
     spans: Ram<13, 1, 11>,
@@ -180,6 +189,11 @@ impl Logic for Tables {
             lane_len,
             lane_extent,
             sum_span,
+            own_set,
+            before_span,
+            before_beat,
+            behind_span,
+            behind_beat,
             sum_beat
         );
 
@@ -240,8 +254,22 @@ impl Logic for Tables {
         {
             self.lane_extent.d.next = 256.into();
         }
-        self.new_span.next = self.sum_span.q.val() + bit_cast::<13, 9>(self.lane_extent.q.val());
-        self.joined.next = bit_cast::<8, 7>(self.sum_beat.q.val())
+        // The lanes of a set come in order. Those of an earlier set that go on after others have come
+        // start with its second lane, right after the first of the set behind it.
+        self.behind.next =
+            (self.lane.q.val() != 0) && (self.lane_set.q.val() != self.own_set.q.val());
+        self.base_span.next = self.sum_span.q.val();
+        self.base_beat.next = self.sum_beat.q.val();
+        if self.behind.val() {
+            self.base_span.next = self.behind_span.q.val();
+            self.base_beat.next = self.behind_beat.q.val();
+            if self.lane.q.val() == 1 {
+                self.base_span.next = self.before_span.q.val();
+                self.base_beat.next = self.before_beat.q.val();
+            }
+        }
+        self.new_span.next = self.base_span.val() + bit_cast::<13, 9>(self.lane_extent.q.val());
+        self.joined.next = bit_cast::<8, 7>(self.base_beat.val())
             + bit_cast::<8, 7>(bit_cast::<7, 32>(self.lane_len.q.val()));
         self.new_beat.next = bit_cast::<7, 8>(self.joined.val());
         if (self.lane.q.val() == 0) || (self.joined.val() > 64) {
@@ -254,9 +282,18 @@ impl Logic for Tables {
             // Alone in its beats: the next lane starts another.
             self.new_beat.next = 64.into();
         }
-        if self.lane_valid.q.val() {
+        if self.lane_valid.q.val() && self.behind.val() {
+            self.behind_span.d.next = self.new_span.val();
+            self.behind_beat.d.next = self.new_beat.val();
+        }
+        if self.lane_valid.q.val() && !self.behind.val() {
             self.sum_span.d.next = self.new_span.val();
             self.sum_beat.d.next = self.new_beat.val();
+        }
+        if self.lane_valid.q.val() && (self.lane.q.val() == 0) {
+            self.own_set.d.next = self.lane_set.q.val();
+            self.before_span.d.next = self.sum_span.q.val();
+            self.before_beat.d.next = self.sum_beat.q.val();
         }
         self.spans.clk.next = self.clk.val();
         self.spans.write_lanes.next = bit_cast::<1, 1>(self.lane_valid.q.val().into());
