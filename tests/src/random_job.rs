@@ -94,6 +94,8 @@ struct Wanted {
     row: u64,
     /// So many rows, at most.
     rows: u64,
+    /// Nearly always a strided region of one extent.
+    columns: bool,
 }
 
 #[derive(Debug)]
@@ -172,7 +174,8 @@ impl Generator {
             let row = (message / units).clamp(1, share / 4);
             let rows = self.limits.rows.min(share / row).max(1);
             let elements = element.then(|| random.skewed(0..=rows));
-            let wanted = Wanted { elements, row: random.skewed(1..=row), rows };
+            let columns = element && random.one_in(3);
+            let wanted = Wanted { elements, row: random.skewed(1..=row), rows, columns };
             let mut entry = json!({
                 "qp": qp["name"],
                 "regions": (0..regions).map(|_| self.region(random, wanted)).collect::<Vec<_>>(),
@@ -198,6 +201,7 @@ impl Generator {
     fn region(&mut self, random: &mut Random, wanted: Wanted) -> Value {
         loop {
             let region = match random.range(0..=9) {
+                _ if wanted.columns && !random.one_in(50) => self.strided(random, wanted),
                 0 => self.contiguous(random, wanted),
                 1..=3 => self.strided(random, wanted),
                 4..=6 => self.bitmapped(random, wanted),
@@ -223,6 +227,7 @@ impl Generator {
     /// the others a whole row is one.
     fn shape(&self, random: &mut Random, wanted: Wanted, strided: bool) -> (u64, u64) {
         match wanted.elements {
+            Some(elements) if strided && wanted.columns => (1, elements),
             Some(elements) if strided => {
                 let divisors: Vec<u64> = (1..=16).filter(|d| elements.is_multiple_of(*d)).collect();
                 let extents = *random.pick(&divisors);

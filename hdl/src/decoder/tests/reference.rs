@@ -213,7 +213,6 @@ impl Card {
             }
             // Elements of several regions that are rows of one.
             let mut element_mask = head.flags == flags::ELEMENT_MASK;
-            let mut sets = sets;
             if let Some(joined) = Set::joined(&sets).filter(|_| element_mask) {
                 (sets, element_mask) = (vec![joined], false);
             }

@@ -7,7 +7,7 @@
 use super::*;
 use crate::{
     cards::rig::{send, to},
-    model::request::{Column, Destination, Extent, Region, Request},
+    model::request::{Column, Destination, Extent, Region, Request, RowMask},
     wire::PeerConfig,
 };
 use drdma_abi::{
@@ -74,7 +74,9 @@ impl Bench {
     /// Runs a request to its completion.
     fn run(&mut self, destinations: Vec<Destination>) -> Cost {
         let rig = &mut self.rig;
-        let request = Request { rows_per_message: u32::MAX, ..send(1, destinations) };
+        let several = destinations.iter().any(|destination| destination.regions.len() > 1);
+        let row_mask = if several { RowMask::Element } else { RowMask::Period };
+        let request = Request { rows_per_message: u32::MAX, row_mask, ..send(1, destinations) };
         rig.write_request(0, &request);
         rig.set(&COUNTER_CLEAR, 1);
         rig.ring(0);
@@ -91,9 +93,9 @@ impl Bench {
     }
 
     /// What each further row costs: that of many rows less that of few.
-    fn slope(&mut self, name: &str, rows: u32, region: impl Fn(u32) -> Region) -> f64 {
-        let few = self.run(vec![to(0, vec![region(rows)])]);
-        let many = self.run(vec![to(0, vec![region(3 * rows)])]);
+    fn slope(&mut self, name: &str, rows: u32, regions: impl Fn(u32) -> Vec<Region>) -> f64 {
+        let few = self.run(vec![to(0, regions(rows))]);
+        let many = self.run(vec![to(0, regions(3 * rows))]);
         let (cycles, bytes) =
             ((many.cycles - few.cycles) as f64, (many.payload - few.payload) as f64);
         let per_row = cycles / f64::from(2 * rows);
@@ -109,27 +111,39 @@ impl Bench {
 }
 
 /// Rows of five extents of 4 B, 32 B apart.
-fn strided_20(rows: u32) -> Region {
+fn strided_20(rows: u32) -> Vec<Region> {
     let pattern = [0, 8, 12, 20, 28].map(|offset| Extent { offset, len: 4 }).to_vec();
-    Region::Strided { base: TABLE, period: 32, count: rows, lkey: KEY, pattern }
+    vec![Region::Strided { base: TABLE, period: 32, count: rows, lkey: KEY, pattern }]
 }
 
 /// Rows of 64 B, a beat each.
-fn strided_64(rows: u32) -> Region {
+fn strided_64(rows: u32) -> Vec<Region> {
     let pattern = vec![Extent { offset: 0, len: 64 }];
-    Region::Strided { base: TABLE, period: 64, count: rows, lkey: KEY, pattern }
+    vec![Region::Strided { base: TABLE, period: 64, count: rows, lkey: KEY, pattern }]
 }
 
 /// Five columns of 4 B.
-fn dense(bitmap: u64, rows: u32) -> Region {
+fn dense(bitmap: u64, rows: u32) -> Vec<Region> {
     let columns = (0..5)
         .map(|c| Column { base: TABLE + c * 4 * u64::from(rows), width: 4, lkey: KEY })
         .collect();
-    Region::Bitmapped { bitmap, rows, lkey: KEY + 1, columns }
+    vec![Region::Bitmapped { bitmap, rows, lkey: KEY + 1, columns }]
 }
 
-fn contiguous(kib: u32) -> Region {
-    Region::Contiguous { addr: TABLE, len: kib << 10, lkey: KEY }
+fn contiguous(kib: u32) -> Vec<Region> {
+    vec![Region::Contiguous { addr: TABLE, len: kib << 10, lkey: KEY }]
+}
+
+/// Every other value of five columns of 4 B, a region each.
+fn columns(rows: u32) -> Vec<Region> {
+    let column = |c: u64| Region::Strided {
+        base: TABLE + c * 8 * u64::from(rows),
+        period: 8,
+        count: rows,
+        lkey: KEY,
+        pattern: vec![Extent { offset: 0, len: 4 }],
+    };
+    (0..5).map(column).collect()
 }
 
 #[test]
@@ -142,6 +156,9 @@ fn short_rows_take_one_cycle_each_and_long_runs_32_bytes_a_cycle() {
     let bitmapped = bench.slope("bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));
     // Every 64 rows, five further blocks are placed.
     assert!(bitmapped <= 1.1, "{bitmapped}");
+    let shuffled = bench.slope("row mask Element, 5 regions of 4 B", 2048, columns);
+    // Every 32 rows, five further blocks are placed.
+    assert!(shuffled <= 1.2, "{shuffled}");
     let kib = bench.slope("contiguous, 1 KiB", 128, contiguous);
     assert!(kib <= 1024.0 / 32.0, "{kib}");
 }
@@ -173,7 +190,7 @@ fn a_shuffle_fetches_each_byte_once_for_all_destinations() {
             bench.bitmaps.write(index * BITMAP_BYTES as usize, bits);
         }
         let list = (0..destinations)
-            .map(|index| to(index, vec![dense(BITMAPS + u64::from(index) * BITMAP_BYTES, rows)]))
+            .map(|index| to(index, dense(BITMAPS + u64::from(index) * BITMAP_BYTES, rows)))
             .collect();
         let cost = bench.run(list);
         let table = u64::from(rows) * 20;
