@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn random_jobs_are_jobs_and_cover_what_a_job_can_say() {
         let (mut seen, mut posts, mut successes) = (HashSet::new(), 0, 0);
-        for seed in 0..400 {
+        for seed in 0..1200 {
             let job = generate(seed, Limits::SOFT);
             let text = job.to_string();
             let parsed = drdma_cli::job::Job::parse(&text, Path::new("."));
