@@ -59,18 +59,19 @@ fn version(id: u32) -> String {
 /// A card that has been identified, reset, and not yet enabled.
 ///
 /// ```no_run
-/// # fn card() -> Box<dyn drdma_driver::Card> { unimplemented!() }
 /// use drdma_abi::register::{self, counter};
-/// use drdma_driver::{Device, DmaMemory};
+/// use drdma_driver::{Card, Device, DmaMemory};
 ///
-/// let mut device = Device::open(card())?;
+/// # fn example(card: Box<dyn Card>) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut device = Device::open(card)?;
 /// device.write(register::MERGE_THRESHOLD, 128)?;
-/// let memory = DmaMemory::new(65536).expect("memory");
+/// let memory = DmaMemory::new(65536)?;
 /// let iova = device.map(&memory)?;
 /// device.enable()?;
 /// println!("{} packets", device.counter(counter::PACKETS)?);
 /// device.unmap(iova)?;
-/// # Ok::<(), drdma_driver::OpenError>(())
+/// # Ok(())
+/// # }
 /// ```
 pub struct Device {
     card: Box<dyn Card>,

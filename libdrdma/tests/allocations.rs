@@ -26,12 +26,14 @@ struct Counting;
 // SAFETY: everything is passed on to the system's allocator; the counter is a thread-local without
 // a destructor, which allocates nothing itself.
 unsafe impl GlobalAlloc for Counting {
+    // SAFETY: as the trait has it; the caller promises what the system's allocator asks for.
     unsafe fn alloc(&self, size: Size) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(size) }
     }
 
+    // SAFETY: as the trait has it; the caller promises what the system's allocator asks for.
     unsafe fn dealloc(&self, at: *mut u8, size: Size) {
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(at, size) }

@@ -345,11 +345,10 @@ impl Model {
         let text = CString::new(path.as_os_str().as_encoded_bytes())
             .map_err(|_| failed(std::io::ErrorKind::InvalidInput))?;
         self.close_trace();
+        let open = self.library.functions.trace_open;
         // SAFETY: the instance is alive; the path is a C string that the call does not keep.
-        let opened =
-            unsafe { (self.library.functions.trace_open)(self.instance, text.as_ptr()) != 0 };
-        self.tracing = opened;
-        if opened { Ok(()) } else { Err(failed(std::io::ErrorKind::PermissionDenied)) }
+        self.tracing = unsafe { open(self.instance, text.as_ptr()) != 0 };
+        if self.tracing { Ok(()) } else { Err(failed(std::io::ErrorKind::PermissionDenied)) }
     }
 
     /// Completes the waveform file.
