@@ -1,5 +1,6 @@
 //! The `drdma` command as a library: job files, running them on a device, explaining them.
 
+pub mod calibrate;
 pub mod demo;
 pub mod device;
 pub mod explain;

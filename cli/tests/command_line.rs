@@ -169,6 +169,13 @@ fn explain_counts_rows_packets_and_reads() {
     assert_eq!(apart["together"]["read_bytes"], 80);
     assert_eq!(apart["together"]["reads"], 10);
     assert_eq!(apart["boxes"].as_array().unwrap().len(), 3);
+    // A request costs 20.3125 ns and a byte 0.069565: the card's ten reads are dear, two would do.
+    let near = |found: &Value, ns: f64| (found.as_f64().unwrap() - ns).abs() < 1e-3;
+    assert!(near(&apart["cost_ns"], 10.0 * 20.3125 + 80.0 * 8.0 / 115.0), "{apart}");
+    assert_eq!(apart["cheapest"]["reads"], 2);
+    assert_eq!(apart["cheapest"]["read_bytes"], 508 + 308);
+    let cost = 2.0 * 20.3125 + 816.0 * 8.0 / 115.0;
+    assert!(near(&apart["cheapest"]["cost_ns"], cost), "{apart}");
     let all = &explain(&["--threshold", "91", "--all"])[0];
     assert_eq!(all["boxes"].as_array().unwrap().len(), 10);
 

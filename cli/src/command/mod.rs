@@ -1,8 +1,10 @@
 //! The commands, and how they end.
 
+pub mod calibrate;
 pub mod demo;
 pub mod explain;
 pub mod run;
+pub mod tuning;
 
 use std::{
     fmt,
