@@ -18,6 +18,8 @@ pub enum Kind {
     Soft,
     /// The Verilated RTL.
     Rtl,
+    /// A card, which others may be using.
+    Board,
 }
 
 /// Why a device was not opened.
@@ -57,9 +59,13 @@ impl DeviceError {
 }
 
 impl Kind {
-    /// The kind of device that a URI names; what is not `rtl:` is soft, or nothing.
+    /// The kind of device that a URI names; what is neither `rtl:` nor `vfio:` is soft, or nothing.
     pub fn of(uri: &str) -> Self {
-        if uri.starts_with("rtl:") { Self::Rtl } else { Self::Soft }
+        match uri.split(':').next() {
+            Some("rtl") => Self::Rtl,
+            Some("vfio") => Self::Board,
+            _ => Self::Soft,
+        }
     }
 }
 

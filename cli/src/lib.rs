@@ -9,3 +9,4 @@ pub mod placement;
 pub mod record;
 pub mod run;
 pub mod stats;
+pub mod top;

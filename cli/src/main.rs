@@ -20,6 +20,7 @@ enum Command {
     Calibrate(command::calibrate::Arguments),
     Explain(command::explain::Arguments),
     Demo(command::demo::Arguments),
+    Top(command::top::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Calibrate(arguments) => command::calibrate::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Demo(arguments) => command::demo::run(&arguments),
+        Command::Top(arguments) => command::top::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

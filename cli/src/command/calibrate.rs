@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let kind = Kind::of(&arguments.device);
     let uri = match kind {
         Kind::Rtl => device::with_option(&arguments.device, "cycles", CYCLES),
-        Kind::Soft => arguments.device.clone(),
+        Kind::Soft | Kind::Board => arguments.device.clone(),
     };
     let card = device::open(&uri, &network)?;
     if kind == Kind::Soft {

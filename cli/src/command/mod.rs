@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod demo;
 pub mod explain;
 pub mod run;
+pub mod top;
 pub mod tuning;
 
 use std::{

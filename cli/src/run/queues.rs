@@ -24,14 +24,14 @@ pub struct Queues {
     qps: Vec<QueuePair<'static>>,
     shared: HashMap<Vec<usize>, SharedSendQueue<'static>>,
     cq: CompletionQueue,
-    /// Posts that are not complete, by the number of their queue, oldest first.
-    posted: HashMap<u16, VecDeque<usize>>,
+    /// Numbers of the posts that are not complete, by the number of their queue, oldest first.
+    posted: HashMap<u16, VecDeque<u64>>,
 }
 
 impl Queues {
-    /// Makes and connects every queue that the job needs.
-    pub fn new(job: &Job, pd: &ProtectionDomain) -> Result<Self, RunError> {
-        let entries = job.posts.len().clamp(1, MAX_COMPLETIONS) as u32;
+    /// Makes and connects every queue that the job needs, with room for so many passes over it.
+    pub fn new(job: &Job, pd: &ProtectionDomain, passes: usize) -> Result<Self, RunError> {
+        let entries = (passes * job.posts.len()).clamp(1, MAX_COMPLETIONS) as u32;
         let cq = pd.context().completion_queue().entries(entries).build()?;
         let mut needed: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
         for post in &job.posts {
@@ -39,7 +39,7 @@ impl Queues {
         }
         let ring = |shared, set| {
             let blocks = needed.get(&(shared, set)).copied().unwrap_or(1);
-            blocks.clamp(1, MAX_BLOCKS) as u32
+            (passes * blocks).clamp(1, MAX_BLOCKS) as u32
         };
 
         let mut qps = Vec::with_capacity(job.qps.len());
@@ -73,13 +73,14 @@ impl Queues {
         Ok(Self { qps, shared, cq, posted: HashMap::new() })
     }
 
-    /// Posts a request; false if there is no room for it until something completes.
+    /// Posts a request, which is the post of that number; false if there is no room for it until
+    /// something completes.
     pub fn post(
         &mut self,
-        index: usize,
+        number: u64,
         post: &Post,
         regions: &[Vec<Region<'static>>],
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool, PostError> {
         let row_mask = match post.row_mask {
             job::RowMask::Period => RowMask::Period,
             job::RowMask::Element => RowMask::Element,
@@ -125,16 +126,16 @@ impl Queues {
         };
         match result {
             Ok(()) => {
-                self.posted.entry(queue).or_default().push_back(index);
+                self.posted.entry(queue).or_default().push_back(number);
                 Ok(true)
             }
             Err(PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. }) => Ok(false),
-            Err(source) => Err(RunError::Post { post: index, source }),
+            Err(error) => Err(error),
         }
     }
 
-    /// The next completion, if there is one, and the post that it is of.
-    pub fn poll(&mut self) -> Result<Option<(usize, WorkCompletion)>, RunError> {
+    /// The next completion, if there is one, and the number of the post that it is of.
+    pub fn poll(&mut self) -> Result<Option<(u64, WorkCompletion)>, RunError> {
         let Some(completion) = self.cq.poll().next() else { return Ok(None) };
         let (wr_id, queue) = (completion.wr_id, completion.queue);
         let oldest = self.posted.get_mut(&queue).and_then(VecDeque::pop_front);
