@@ -1,4 +1,5 @@
-//! The `drdma` command as a library: job files, running them on a device, explaining them.
+//! The `drdma` command as a library: job files, running them on a device, explaining them; what DMA
+//! reads cost, and what a card does meanwhile.
 
 pub mod calibrate;
 pub mod demo;

@@ -127,7 +127,8 @@ fn the_view_shows_rates_and_where_cycles_went() {
         "stopped by packetizer     5.0 %",
         "idle                      5.0 %",
         "wire, at most 92.3 Gb/s",
-        "█",
+        "assembling               80.0 % ██",
+        "idle                      5.0 % ██····",
         "q quits",
     ] {
         assert!(text.contains(shown), "{shown} is not in\n{text}");

@@ -136,6 +136,8 @@ fn draw_cycles(frame: &mut Frame, area: Rect, lost: &Lost) {
         let bar = LineGauge::default()
             .ratio((percent / 100.0).clamp(0.0, 1.0))
             .label(format!("{name:23} {percent:5.1} %"))
+            .filled_symbol("█")
+            .unfilled_symbol("·")
             .filled_style(Style::new().fg(colour));
         frame.render_widget(bar, *area);
     }
