@@ -30,6 +30,7 @@ pub mod segmented_memory;
 pub mod segmenter;
 pub mod sequencer;
 pub mod top;
+pub mod windows;
 
 /// What the tests of blocks share.
 #[cfg(test)]

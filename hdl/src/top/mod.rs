@@ -25,6 +25,7 @@ use crate::receiver::Receiver;
 use crate::segmented_memory::SegmentedMemory;
 use crate::segmenter::Segmenter;
 use crate::sequencer::Sequencer;
+use crate::windows::Windows;
 
 #[cfg(test)]
 mod tests;
@@ -282,6 +283,7 @@ pub struct Card {
     decoder: Decoder,
     sequencer: Sequencer,
     expander: Expander,
+    windows: Windows,
     placer: Placer,
     reader: Reader,
     segmented_memory: SegmentedMemory,
@@ -534,15 +536,30 @@ impl Logic for Card {
         self.expander.token_dest_end.next = self.sequencer.token_dest_end.val();
         self.expander.token_status.next = self.sequencer.token_status.val();
         self.expander.token_bad_dest.next = self.sequencer.token_bad_dest.val();
-        self.expander.beat_ready.next = self.placer.beat_ready.val();
+        self.expander.beat_ready.next = self.windows.beat_ready.val();
+
+        // windows
+        self.windows.clk.next = self.clk.val();
+        self.windows.rst.next = self.reset.val();
+        self.windows.beat_valid.next = self.expander.beat_valid.val();
+        self.windows.beat_column.next = false;
+        self.windows.row_ready.next = self.placer.beat_ready.val();
+        self.windows.header_ready.next = false;
+        self.windows.opened.next = self.placer.window_opened.val();
+        self.windows.placer_busy.next = self.placer.busy.val();
+        self.windows.window_free.next = self.gather.window_free.val();
+        self.windows.box_end.next = false;
+        self.windows.bytes_end.next = false;
 
         // placer
         self.placer.clk.next = self.clk.val();
         self.placer.rst.next = self.reset.val();
         self.placer.max_read.next = self.control.max_read.val();
         self.placer.merge_threshold.next = self.control.merge_threshold.val();
-        self.placer.window_free.next = self.gather.window_free.val();
-        self.placer.beat_valid.next = self.expander.beat_valid.val();
+        self.placer.window_granted.next = self.windows.granted.val();
+        self.placer.window_number.next = self.windows.number.val();
+        self.placer.flush.next = self.windows.flush.val();
+        self.placer.beat_valid.next = self.windows.row_valid.val();
         self.placer.beat_addr.next = self.expander.beat_addr.val();
         self.placer.beat_len.next = self.expander.beat_len.val();
         self.placer.beat_pos.next = self.expander.beat_pos.val();
