@@ -2,7 +2,6 @@
 
 use crate::primitive::Skid;
 use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 /// Lets pass what one of two streams has for the present window, to its last beat; each stream
 /// has its windows in order.
