@@ -33,17 +33,14 @@ impl Logic for Plan {
             pointers,
             counts,
             judge,
-            widest,
-            most_lanes,
             wait,
             outstanding,
             bad,
             unequal,
             first_of_dest,
             elements_before,
-            chunk,
-            chunk_span,
-            chunk_blocks,
+            column,
+            headed,
             first_turn,
             turn_begins,
             unfinished,
@@ -184,6 +181,20 @@ impl Logic for Plan {
                 || (self.head.q.val().element_mask && (self.head.q.val().sets > 1)));
         self.findings_in.record.next = self.finding.val();
 
+        // Chunks.
+        self.chunks.clk.next = self.clk.val();
+        self.chunks.start.next = false;
+        self.chunks.dest_valid.next = false;
+        self.chunks.dest_alike.next = self.dest_info.val().alike;
+        self.chunks.set_valid.next = false;
+        self.chunks.set_lanes.next = self.set_info.val().lanes;
+        self.chunks.set_row_bytes.next = self.set_info.val().row_bytes;
+        self.chunks.set_count.next = self.set_info.val().count;
+        self.chunks.set_span.next = self.row_span.val();
+        self.chunks.set_steps.next = self.steps.val();
+        self.chunks.set_by_lane.next = self.uneven_set.val();
+        self.chunks.min_rows.next = self.column_min_rows.val();
+
         // Items and what they must read.
         self.item_valid.next = self.has_item.q.val();
         self.item.next = self.item_out.q.val();
@@ -193,6 +204,7 @@ impl Logic for Plan {
         self.stretch_first.next = self.item_out.q.val().first;
         self.stretch_rows.next = self.item_out.q.val().rows;
         self.stretch_bitmap.next = self.item_out.q.val().kind == 2;
+        self.stretch_column.next = self.item_out.q.val().column;
         if self.item_ready.val() {
             self.has_item.d.next = false;
         }
@@ -209,14 +221,14 @@ impl Logic for Plan {
         self.turns.write_enable.next = false;
         self.turn_out.bits.next = self.turns.read_data[0].val();
         self.rows_left.next = self.rows.val() - self.turn.q.val().row;
-        self.whole.next =
-            self.single.q.val() || (self.rows_left.val() <= bit_cast::<32, 12>(self.chunk.q.val()));
+        self.whole.next = self.single.q.val()
+            || (self.rows_left.val() <= bit_cast::<32, 13>(self.chunks.rows.val()));
         self.stretch.next = self.rows_left.val();
         if !self.whole.val() {
-            self.stretch.next = bit_cast::<32, 12>(self.chunk.q.val());
+            self.stretch.next = bit_cast::<32, 13>(self.chunks.rows.val());
         }
         self.turn_new.next.region = self.turn.q.val().region;
-        self.turn_new.next.row = self.turn.q.val().row + bit_cast::<32, 12>(self.chunk.q.val());
+        self.turn_new.next.row = self.turn.q.val().row + bit_cast::<32, 13>(self.chunks.rows.val());
         if self.whole.val() {
             self.turn_new.next.region = self.turn.q.val().region + 1;
             self.turn_new.next.row = 0.into();
@@ -234,6 +246,8 @@ impl Logic for Plan {
         self.next_item.next.low = self.bounds.val().low;
         self.next_item.next.high = self.bounds.val().high;
         self.next_item.next.never = self.bounds.val().never;
+        self.next_item.next.column = self.column.q.val();
+        self.next_item.next.chunk_end = self.column.q.val() && self.last_dest.val();
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -246,7 +260,7 @@ impl Logic for Plan {
         self.shared.next.index = bit_cast::<6, 7>(self.index.q.val());
         self.shared.next.slot = self.slot.q.val();
         self.shared.next.units = self.head.q.val().units;
-        self.shared.next.chunk_blocks = self.chunk_blocks.q.val();
+        self.shared.next.chunk_blocks = self.chunks.blocks.val();
         self.shared.next.measured =
             self.findings_out.record.val().announce && !self.findings_out.record.val().uneven;
         self.shared.next.full_count = self.measured_out.record.val().full_count;
@@ -271,8 +285,8 @@ impl Logic for Plan {
                 self.index.d.next = 0.into();
                 self.single.d.next = self.request_dests.val() == 1;
                 self.judge.d.next = false;
-                self.widest.d.next = 1.into();
-                self.most_lanes.d.next = 0.into();
+                self.chunks.start.next = true;
+                self.column.d.next = false;
                 self.first_turn.d.next = true;
                 self.done.d.next = 0.into();
                 if self.request_valid.val() {
@@ -306,6 +320,7 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::InspectHead;
             }
             PlanState::InspectHead => {
+                self.chunks.dest_valid.next = true;
                 self.head.d.next = self.dest_info.val();
                 self.set.d.next = self.dest_info.val().first_set;
                 self.sets_left.d.next = self.dest_info.val().sets;
@@ -334,12 +349,7 @@ impl Logic for Plan {
                 if self.uneven_set.val() {
                     self.uneven.d.next = true;
                 }
-                if self.row_span.val() > self.widest.q.val() {
-                    self.widest.d.next = self.row_span.val();
-                }
-                if self.set_info.val().lanes > self.most_lanes.q.val() {
-                    self.most_lanes.d.next = self.set_info.val().lanes;
-                }
+                self.chunks.set_valid.next = true;
                 if self.is_bitmap.val() {
                     self.bitmaps.d.next = true;
                 }
@@ -524,59 +534,16 @@ impl Logic for Plan {
             }
 
             PlanState::Begin => {
-                // As many rows as span about 12 KiB of host memory.
                 self.turn_begins.d.next = !self.single.q.val();
-                self.chunk.d.next = 1.into();
-                self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val());
-                if self.widest.q.val() <= 6144 {
-                    self.chunk.d.next = 2.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 1;
-                }
-                if self.widest.q.val() <= 3072 {
-                    self.chunk.d.next = 4.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 2;
-                }
-                if self.widest.q.val() <= 1536 {
-                    self.chunk.d.next = 8.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 3;
-                }
-                if self.widest.q.val() <= 768 {
-                    self.chunk.d.next = 16.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 4;
-                }
-                if self.widest.q.val() <= 384 {
-                    self.chunk.d.next = 32.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 5;
-                }
-                if self.widest.q.val() <= 192 {
-                    self.chunk.d.next = 64.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 6;
-                }
-                if self.widest.q.val() <= 96 {
-                    self.chunk.d.next = 128.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 7;
-                }
-                if self.widest.q.val() <= 48 {
-                    self.chunk.d.next = 256.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 8;
-                }
-                if self.widest.q.val() <= 24 {
-                    self.chunk.d.next = 512.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 9;
-                }
-                if self.widest.q.val() <= 12 {
-                    self.chunk.d.next = 1024.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 10;
-                }
-                if self.widest.q.val() <= 6 {
-                    self.chunk.d.next = 2048.into();
-                    self.chunk_span.d.next = bit_cast::<16, 14>(self.widest.q.val()) << 11;
+                self.column.d.next = self.chunks.column.val();
+                if self.chunks.column.val() {
+                    // Chunks even if there is one destination.
+                    self.single.d.next = false;
+                    self.turn_begins.d.next = true;
                 }
                 self.state.d.next = PlanState::TurnRead;
             }
             PlanState::TurnRead => {
-                self.chunk_blocks.d.next = self.chunk_span.q.val().get_bits::<8>(8)
-                    + bit_cast::<8, 5>(self.most_lanes.q.val());
                 self.state.d.next = PlanState::TurnHead;
                 if self.done.q.val().get_bit(self.index.q.val().get_bits::<6>(0).index()) {
                     self.state.d.next = PlanState::TurnNext;
@@ -614,6 +581,20 @@ impl Logic for Plan {
             PlanState::TurnSet => {
                 if self.free.val() {
                     self.push.next = true;
+                }
+                if self.free.val()
+                    && self.column.q.val()
+                    && self.turn_begins.q.val()
+                    && !self.headed.q.val()
+                {
+                    // A chunk's header goes before its items, the row path's way.
+                    self.next_item.next.task = 7.into();
+                    self.next_item.next.last = false;
+                    self.next_item.next.chunk_start = false;
+                    self.next_item.next.chunk_end = false;
+                    self.headed.d.next = true;
+                } else if self.free.val() {
+                    self.headed.d.next = false;
                     self.turns.write_enable.next = true;
                     self.turn.d.next = self.turn_new.val();
                     self.turn_begins.d.next = false;
@@ -728,6 +709,7 @@ impl Logic for Plan {
                 self.next_item.next.rows = 0.into();
                 self.next_item.next.last = false;
                 self.next_item.next.chunk_start = false;
+                self.next_item.next.chunk_end = false;
                 self.shared.next.dest = self.first_dest.q.val();
                 if self.free.val() {
                     self.push.next = true;
@@ -775,6 +757,7 @@ impl Logic for Plan {
             self.unfinished.d.next = false;
             self.under_way.d.next = 0.into();
             self.bounds_given.d.next = false;
+            self.headed.d.next = false;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Requests become items of work: what must be read first, then the rows, destination by
 //! destination in turns.
 
+mod chunks;
 mod kernel;
 pub mod state;
 
@@ -8,6 +9,7 @@ use super::measure::Measure;
 use super::record::{Context, Item};
 use super::tables::{Bounds, DestInfo, SetInfo};
 use crate::primitive::{Flatten, Lutram, Multiplier, Ram, Restore};
+use chunks::Chunks;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 use state::{Findings, Measured, PlanState, Scanned, Turn};
@@ -22,8 +24,11 @@ const STAGES: usize = 4;
 /// stretch; scans take the time of their reads. A request of several destinations gives a
 /// stretch every 6 cycles.
 ///
+/// A column request (see [`Chunks`]) gives its stretches chunk by chunk, a [`HEAD`](super::record::HEAD)
+/// item before each chunk; all items but its scans are marked with `column`.
+///
 /// # Inputs
-/// `request` stream, what [`Tables`](super::tables::Tables) reads, `result_*` (scans),
+/// `request` stream, what [`Tables`](super::tables::Tables) reads, `result_*` (scans), `column_min_rows`,
 /// `item_ready`, `stretch_ready`.
 ///
 /// # Outputs
@@ -65,6 +70,10 @@ pub struct Plan {
     pub bounds: Signal<In, Bounds>,
     /// Bytes that its row spans in host memory.
     pub span: Signal<In, Bits<13>>,
+    /// The sum of its lanes' steps, at most 255.
+    pub steps: Signal<In, Bits<8>>,
+    /// The fewest rows of a column request; 0: there are none.
+    pub column_min_rows: Signal<In, Bits<32>>,
     /// A scan has ended.
     pub result_valid: Signal<In, Bit>,
     /// The set.
@@ -97,6 +106,8 @@ pub struct Plan {
     pub stretch_rows: Signal<Out, Bits<32>>,
     /// Bits, not pointers.
     pub stretch_bitmap: Signal<Out, Bit>,
+    /// The answer is for the column path.
+    pub stretch_column: Signal<Out, Bit>,
     state: DFF<PlanState>,
     // The request.
     slot: DFF<Bits<8>>,
@@ -142,8 +153,6 @@ pub struct Plan {
     pointers: DFF<Bit>,
     counts: DFF<Bit>,
     judge: DFF<Bit>,
-    widest: DFF<Bits<14>>,
-    most_lanes: DFF<Bits<5>>,
     multiplier: Multiplier<32, 36, 68>,
     latency: Constant<Bits<3>>,
     wait: DFF<Bits<3>>,
@@ -176,9 +185,9 @@ pub struct Plan {
     operation: Constant<Bits<8>>,
     length: Constant<Bits<8>>,
     // Turns.
-    chunk: DFF<Bits<12>>,
-    chunk_span: DFF<Bits<16>>,
-    chunk_blocks: DFF<Bits<8>>,
+    chunks: Chunks,
+    column: DFF<Bit>,
+    headed: DFF<Bit>,
     first_turn: DFF<Bit>,
     turn_begins: DFF<Bit>,
     unfinished: DFF<Bit>,
@@ -225,6 +234,8 @@ impl Default for Plan {
             set_info: Default::default(),
             bounds: Default::default(),
             span: Default::default(),
+            steps: Default::default(),
+            column_min_rows: Default::default(),
             result_valid: Default::default(),
             result_set: Default::default(),
             result_count: Default::default(),
@@ -241,6 +252,7 @@ impl Default for Plan {
             stretch_first: Default::default(),
             stretch_rows: Default::default(),
             stretch_bitmap: Default::default(),
+            stretch_column: Default::default(),
             state: Default::default(),
             slot: Default::default(),
             dests: Default::default(),
@@ -280,8 +292,6 @@ impl Default for Plan {
             pointers: Default::default(),
             counts: Default::default(),
             judge: Default::default(),
-            widest: Default::default(),
-            most_lanes: Default::default(),
             multiplier: Multiplier::new(STAGES),
             latency: Constant::new(STAGES.to_bits()),
             wait: Default::default(),
@@ -312,9 +322,9 @@ impl Default for Plan {
             protection: Constant::new((Status::LocalProtectionError as u64).to_bits()),
             operation: Constant::new((Status::LocalQpOperationError as u64).to_bits()),
             length: Constant::new((Status::LocalLengthError as u64).to_bits()),
-            chunk: Default::default(),
-            chunk_span: Default::default(),
-            chunk_blocks: Default::default(),
+            chunks: Default::default(),
+            column: Default::default(),
+            headed: Default::default(),
             first_turn: Default::default(),
             turn_begins: Default::default(),
             unfinished: Default::default(),
