@@ -68,6 +68,15 @@ fn valid_requests_come_out_as_lane_sets() {
         let joined = requests.iter().flat_map(|r| &r.dests);
         let joined = joined.filter(|d| d.sets.len() == 1 && d.sets[0].kind == 1 && !d.element_mask);
         assert!(joined.count() > 20, "columns become lanes of one set");
+        let selected = |d: &&reference::Dest| d.sets.len() == 1 && d.sets[0].kind == 2;
+        let all = requests.iter().flat_map(|r| &r.dests);
+        let selected =
+            all.filter(selected).filter(|d| !d.element_mask && d.sets[0].lanes.len() > 1);
+        assert!(selected.count() > 5, "columns with one bitmap as well");
+        let others = requests.iter().flat_map(|r| r.dests.iter().skip(1));
+        let (alike, differ): (Vec<_>, Vec<_>) = others.partition(|d| d.alike);
+        println!("seed {seed}: {} alike, {} not", alike.len(), differ.len());
+        assert!(alike.len() > 10 && differ.len() > 10, "some are like the first, some are not");
     }
 }
 

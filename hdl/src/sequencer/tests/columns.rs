@@ -269,12 +269,12 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
             let kind = if random.chance(0.5) { RegionType::Strided } else { RegionType::Bitmapped };
             let mut region = region(kind, lanes.clone(), count);
             region.bits.iter_mut().for_each(|bit| *bit = random.chance(density));
-            region.fails = kind == RegionType::Bitmapped && random.chance(0.06);
+            region.fails = kind == RegionType::Bitmapped && random.chance(0.08);
             let is_write = random.chance(0.4);
             Dest {
                 regions: vec![region],
                 is_write,
-                is_ud: !is_write && random.chance(0.3),
+                is_ud: !is_write && random.chance(0.1),
                 log_mtu: 8 + random.below(5) as u32,
                 element_mask,
                 units,
@@ -340,7 +340,7 @@ fn column_requests_leave_as_headers_and_stretches() {
         assert_eq!(card.columns.clears.get(), ended, "each column request is cleared once");
         columns += ended;
     }
-    assert!(columns > 40 && failed > 5, "{columns} column requests, {failed} that failed");
+    assert!(columns > 40 && failed > 3, "{columns} column requests, {failed} that failed");
 }
 
 #[test]
