@@ -147,9 +147,22 @@ impl Generator<'_> {
     }
 
     /// Makes a destination's regions, the granules behind its head, differ a little.
-    fn vary(&mut self, types: u64, granules: &mut [u8]) {
+    fn vary(&mut self, types: u64, granules: &mut Vec<u8>) {
+        let kind = RegionType::of(types as u32, 0);
+        let elements = match kind {
+            RegionType::Contiguous => 0,
+            _ => RegionShape::decode(&granules[GRANULE..]).elements,
+        };
+        if elements > 1 && types < 4 && self.random.chance(0.4) {
+            // The only region has all lanes but the last.
+            granules.truncate(granules.len() - GRANULE);
+            let shape = RegionShape::decode(&granules[GRANULE..]);
+            let fewer = RegionShape { elements: elements - 1, ..shape };
+            granules[GRANULE..2 * GRANULE].copy_from_slice(&fewer.to_bytes());
+            return;
+        }
         // The first region's count, or its first element's length: its keys cover fewer still.
-        let at = match RegionType::of(types as u32, 0) {
+        let at = match kind {
             RegionType::Contiguous => 8,
             _ if self.random.chance(0.5) => 8,
             _ => 2 * GRANULE + 8,
@@ -279,8 +292,9 @@ impl Generator<'_> {
             if let Some(first) = first.as_ref().filter(|_| repeats) {
                 // As the first destination, or nearly so.
                 (regions, types, granules) = first.clone();
-                if regions > 0 && self.random.chance(0.2) {
-                    self.vary(types, &mut granules);
+                if regions > 0 && self.random.chance(0.3) {
+                    let only = if regions == 1 { types } else { 4 | types };
+                    self.vary(only, &mut granules);
                 }
             }
             let head = Destination {
