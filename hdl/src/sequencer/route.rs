@@ -8,7 +8,7 @@ use rust_hdl_core::prelude::*;
 /// `host_read` to the path that its read is for.
 ///
 /// Items leave in order; a column request's end waits until the column path is idle, and takes
-/// its failure along. The owner of each read is kept until its last answer is taken, for up to 128
+/// its failure along. The owner of each read is kept until its last answer is taken, for up to 64
 /// reads; more wait. Answers of a read pass from the 2nd cycle after it. Combinational otherwise,
 /// but `resp_ready` depends on both paths' ready: they come from registers.
 ///
@@ -86,7 +86,7 @@ pub struct Route {
     for_columns: Signal<Local, Bit>,
     held: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    owners: Fifo<1, 7, 8>,
+    owners: Fifo<1, 6, 7>,
     owner: Signal<Local, Bit>,
     /// What the item says of its rows.
     unused: Signal<Local, Item>,
