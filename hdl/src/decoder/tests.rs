@@ -68,6 +68,15 @@ fn valid_requests_come_out_as_lane_sets() {
         let joined = requests.iter().flat_map(|r| &r.dests);
         let joined = joined.filter(|d| d.sets.len() == 1 && d.sets[0].kind == 1 && !d.element_mask);
         assert!(joined.count() > 20, "columns become lanes of one set");
+        let selected = |d: &&reference::Dest| d.sets.len() == 1 && d.sets[0].kind == 2;
+        let all = requests.iter().flat_map(|r| &r.dests);
+        let selected =
+            all.filter(selected).filter(|d| !d.element_mask && d.sets[0].lanes.len() > 1);
+        assert!(selected.count() > 5, "columns with one bitmap as well");
+        let others = requests.iter().flat_map(|r| r.dests.iter().skip(1));
+        let (alike, differ): (Vec<_>, Vec<_>) = others.partition(|d| d.alike);
+        println!("seed {seed}: {} alike, {} not", alike.len(), differ.len());
+        assert!(alike.len() > 10 && differ.len() > 10, "some are like the first, some are not");
     }
 }
 
@@ -193,6 +202,49 @@ fn all_kinds(card: &Card) -> Vec<u8> {
             (RegionType::PointerMapped, pointers.concat()),
         ],
     )
+}
+
+/// A strided region of 5 periods of 100 bytes, with 4-byte extents at these offsets.
+fn strided(card: &Card, offsets: &[u64]) -> Vec<u8> {
+    let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
+    let elements = offsets.len() as u16;
+    let mut bytes = RegionHeader { addr, count: 5, lkey }.to_bytes().to_vec();
+    bytes.extend(RegionShape { period: 100, elements, ..Default::default() }.to_bytes());
+    for &offset in offsets {
+        bytes.extend(Element { offset, len: 4, lkey: 0 }.to_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_lane_more_or_less_makes_a_destination_differ() {
+    let mut random = Random::new(9);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 9, &card);
+    let lanes: [&[u64]; 3] = [&[0, 8], &[0, 8, 16], &[0]];
+    // What was kept of an entry before must not be taken for the first destination's.
+    let entries = [[1, 0, 1], [0, 1, 2], [2, 0, 2], [1, 1, 0]];
+    for (which, alike) in entries.into_iter().zip([[1, 0, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]) {
+        let mut bytes = vec![0; 32];
+        for (qp, lanes) in which.into_iter().map(|k| lanes[k]).enumerate() {
+            let types = RegionType::Strided as u32;
+            let head = Destination { qp: qp as u32, regions: 1, types, ..Default::default() };
+            bytes.extend(head.to_bytes());
+            bytes.extend(strided(&card, lanes));
+        }
+        let head = WqeHeader {
+            magic: WQE_MAGIC,
+            destinations: 3,
+            granules: (bytes.len() / GRANULE) as u32,
+            rows_per_message: 1,
+            ..Default::default()
+        };
+        head.encode(&mut bytes);
+        bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        let requests = compare(&mut world, &mut card, &[batch(200, bytes)]);
+        let found: Vec<_> = requests[0].dests.iter().map(|d| u8::from(d.alike)).collect();
+        assert_eq!(found, alike, "lanes {which:?}");
+    }
 }
 
 #[test]

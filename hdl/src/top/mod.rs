@@ -499,6 +499,14 @@ impl Logic for Card {
         self.sequencer.dest_write_element_mask.next = self.decoder.dest_write_element_mask.val();
         self.sequencer.dest_write_rows_per_message.next =
             self.decoder.dest_write_rows_per_message.val();
+        self.sequencer.dest_write_alike.next = self.decoder.dest_write_alike.val();
+        // No request goes the column path.
+        self.sequencer.column_min_rows.next = 0.into();
+        self.sequencer.column_item_ready.next = false;
+        self.sequencer.column_resp_ready.next = false;
+        self.sequencer.column_idle.next = true;
+        self.sequencer.column_failed.next = false;
+        self.sequencer.column_fail_index.next = 0.into();
         self.sequencer.read_req_ready.next = self.host_read.b_req_ready.val();
         self.sequencer.read_resp_valid.next = self.host_read.b_resp_valid.val();
         self.sequencer.read_resp_data.next = self.host_read.b_resp_data.val();
@@ -536,6 +544,8 @@ impl Logic for Card {
         self.expander.token_dest_end.next = self.sequencer.token_dest_end.val();
         self.expander.token_status.next = self.sequencer.token_status.val();
         self.expander.token_bad_dest.next = self.sequencer.token_bad_dest.val();
+        self.expander.token_column.next = self.sequencer.token_column.val();
+        self.expander.token_rows.next = self.sequencer.token_rows.val();
         self.expander.beat_ready.next = self.windows.beat_ready.val();
 
         // windows
