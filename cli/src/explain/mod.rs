@@ -6,7 +6,7 @@ mod table;
 use drdma_abi::{completion::Status, work_request::BLOCK};
 use drdma_sim::model::{
     boxes::{BoundingBox, Planner, Settings},
-    checks::{self, Admitted, Failure, Posted, Reason},
+    checks::{self, Admitted, Failure, Posted, Reason, Which},
     memory::Fault,
     request::{self, Request},
     rows::Units,
@@ -146,7 +146,7 @@ fn unreadable(fault: &Fault) -> Failure {
         status: Status::LocalProtectionError,
         destination: 0,
         queue_pair: None,
-        reason: Reason::Read { region: 0, fault: *fault },
+        reason: Reason::Read { region: Which::Own(0), fault: *fault },
     }
 }
 

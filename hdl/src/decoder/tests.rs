@@ -224,7 +224,7 @@ fn every_malformed_kind_has_its_status() {
         ("not the owner", 2, 0, 4, 2, false),
         ("no such queue pair", 2, 1, 1, 2, false),
         ("17 regions", 2, 4, 17, 2, false),
-        ("destination's reserved", 2, 6, 1, 2, false),
+        ("a partition in a request that is not partitioned", 2, 6, 1, 2, false),
         ("a type too many", 3, 5, 1, 2, false),
         ("destination's reserved2", 3, 15, 1, 2, false),
         ("contiguous of 0 bytes", 4, 8, 0, 2, true),
