@@ -305,6 +305,22 @@ impl<I: PartitionId> PartitionDestination<I> {
 /// red.post_send(&PartitionedWorkRequest::new(1, &region));
 /// # }
 /// ```
+///
+/// The queue borrows the region's memory:
+///
+/// ```compile_fail,E0505
+/// # use libdrdma::{MemoryRegion, PartitionDestination, Partitioned, PartitionedWorkRequest};
+/// # use libdrdma::{QueuePair, SharedSendQueue};
+/// # fn example(red: QueuePair, ssq: SharedSendQueue, memory: MemoryRegion)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ssq = ssq.release()?;
+/// let region = Partitioned::<u8>::new(&memory).rows(8).column(&memory, 8, 4).build()?;
+/// let destinations = [PartitionDestination::new(&red, 0)];
+/// ssq.post_ssq_send(&PartitionedWorkRequest::new(1, &region).destinations(&destinations))?;
+/// drop(memory); // the card may still be reading it
+/// drop(ssq);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionedWorkRequest<'a, 'm, I> {
     pub(crate) wr_id: u64,
