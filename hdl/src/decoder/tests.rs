@@ -7,7 +7,7 @@ mod world;
 use drdma_abi::Layout;
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
-    WqeHeader,
+    WqeHeader, flags,
 };
 use drdma_verilated::testbench::{Random, STALLS};
 use generate::{Generator, SHARED, Style, card};
@@ -290,6 +290,42 @@ fn every_malformed_kind_has_its_status() {
     card.stopped.insert(3);
     let batches = [batch(3, good.clone()), batch(200, good)];
     assert_eq!(compare(&mut world, &mut card, &batches).len(), 1);
+}
+
+/// A decoder that knows no partitioned region must not take one for destinations.
+#[test]
+fn a_partitioned_request_is_refused_by_its_head() {
+    let mut random = Random::new(9);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 9, &card);
+    let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
+    let mut bytes = vec![0; WqeHeader::SIZE];
+    bytes.extend(RegionHeader { addr, count: 9, lkey }.to_bytes());
+    bytes.extend(RegionShape { period: 1, elements: 1, ..Default::default() }.to_bytes());
+    bytes.extend(Element { offset: addr, len: 4, lkey }.to_bytes());
+    for (qp, partition) in [(3, 0), (4, 1)] {
+        bytes.extend(Destination { qp, partition, ..Default::default() }.to_bytes());
+    }
+    for element_mask in [0, flags::ELEMENT_MASK] {
+        let head = WqeHeader {
+            magic: WQE_MAGIC,
+            flags: flags::PARTITIONED | element_mask,
+            destinations: 2,
+            granules: (bytes.len() / GRANULE) as u32,
+            wr_id: 0x1234,
+            rows_per_message: 1,
+            ..Default::default()
+        };
+        head.encode(&mut bytes);
+        let mut partitioned = bytes.clone();
+        partitioned.resize(partitioned.len().next_multiple_of(BLOCK), 0);
+        // Another queue goes on, and its queue pair is one of those that were named.
+        let batches = [batch(200, partitioned), batch(3, all_kinds(&card))];
+        let requests = compare(&mut world, &mut card, &batches);
+        let found: Vec<_> = requests.iter().map(|r| (r.wr_id, r.status, r.qp_error)).collect();
+        assert_eq!(found, [(0x1234, 2, None), (0x1234, 0, None)]);
+        recover(&mut world, &mut card);
+    }
 }
 
 #[test]
