@@ -153,6 +153,43 @@ fn a_queue_pairs_own_queue_refuses_partitioned_requests() {
     assert!(!rig.queue_pair_error(1));
 }
 
+#[test]
+fn ids_that_cannot_be_read_are_the_first_destinations_failure() {
+    let mut rig = Rig::<SoftCard>::new();
+    rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue_pair(2, Transport::Rc, 0);
+    rig.add_queue(4, None);
+    // A memory region that reaches beyond what is mapped.
+    rig.add_region(0x55, BASE, 1 << 40);
+    let unmapped = Partitioned { ids: BASE + SIZE, lkey: 0x55, ..region(9) };
+    rig.post(4, &partitioned(unmapped, vec![part(2, 0), part(1, 1)]));
+    assert_eq!(rig.finish(), [(7, Status::LocalProtectionError)]);
+    assert_eq!((rig.queue_pair_error(1), rig.queue_pair_error(2)), (false, true));
+    assert_eq!(rig.network.traffic().frames, 0);
+}
+
+#[test]
+fn ids_that_change_after_they_were_counted_end_the_request_between_whole_packets() {
+    let mut rig = Rig::<SoftCard>::new();
+    let peer = rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue(4, None);
+    let rows = 0x2000;
+    let write_ids = |rig: &mut Rig<SoftCard>, id| rig.data.write(0x2000, &vec![id; rows as usize]);
+    write_ids(&mut rig, 3);
+    let columns = vec![Column { base: BASE, width: 1, lkey: LKEY }];
+    let region = Partitioned { ids: BASE + 0x2000, columns, ..region(rows) };
+    rig.post(4, &partitioned(region, vec![part(1, 3)]));
+    while rig.network.traffic().frames == 0 {
+        rig.progress(1);
+    }
+    write_ids(&mut rig, 4);
+    assert_eq!(rig.finish(), [(7, Status::LocalProtectionError)]);
+    let sent = rig.sent(peer);
+    assert!((1..rows as usize).contains(&sent.len()), "{} messages", sent.len());
+    assert_eq!(sent, (0..sent.len()).map(|row| bytes(row, 1)).collect::<Vec<_>>());
+    assert_eq!(rig.network.errors(), []);
+}
+
 /// The hardware does not know partitioned requests yet: it refuses the head, whatever follows, and
 /// other queues go on.
 #[test]

@@ -1,6 +1,7 @@
 //! Checks of partitioned requests.
 
 use super::*;
+use proptest::prelude::*;
 
 /// Eight rows: the ids of one byte at 0x1100 are all 0xff, a column of four bytes at 0x2000.
 fn region() -> Partitioned {
@@ -205,5 +206,33 @@ fn a_partitioned_entry_ends_where_its_head_says() {
             _ => (1, Some(4)),
         };
         assert_eq!((failure.destination, failure.queue_pair), (destination, queue_pair));
+    }
+}
+
+proptest! {
+    /// A damaged entry is refused with a status, or means something else; the queue
+    /// pair at fault is one that it names.
+    #[test]
+    fn damaged_partitioned_entries_are_judged(
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        width in 1u64..=2,
+    ) {
+        let request = partitioned(Partitioned { width, ..region() }, vec![to(0, 0xff), to(4, 1)]);
+        let mut bytes = entry(&request);
+        for (at, value) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        let named: Vec<u32> = bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
+        if let Err(failure) = check(&bytes, &SHARED) {
+            let possible = [
+                Status::LocalQpOperationError,
+                Status::LocalProtectionError,
+                Status::LocalLengthError,
+                Status::WrFlushError,
+            ];
+            prop_assert!(possible.contains(&failure.status), "{failure}");
+            prop_assert!(failure.queue_pair.is_none_or(|qp| named.contains(&qp)), "{failure}");
+        }
     }
 }
