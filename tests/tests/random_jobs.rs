@@ -86,7 +86,8 @@ fn small_random_jobs_send_what_the_semantics_say_on_soft() {
 
 #[test]
 fn a_slow_reference_model_sends_the_same() {
-    run("soft:?cycles=1", Limits::RTL, 2 << 32, soft_jobs() / 20, 1);
+    let limits = Limits { partitioned: true, ..Limits::RTL };
+    run("soft:?cycles=1", limits, 2 << 32, soft_jobs() / 20, 1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Running a job on a card.
 
 mod memory;
+mod payload;
 mod queues;
 
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use drdma_driver::CardError;
 use libdrdma::{Context, MemoryRegionError, ModifyError, PostError, RegionError, WorkCompletion};
 
 use crate::job::Job;
+use payload::Payload;
 use queues::Queues;
 
 /// Why a job was not run to its end.
@@ -123,12 +125,7 @@ pub fn run(
     let mut requests = Vec::with_capacity(job.posts.len());
     for (index, post) in job.posts.iter().enumerate() {
         let source = |source| RunError::Region { post: index, source };
-        let mut destinations = Vec::with_capacity(post.destinations.len());
-        for destination in &post.destinations {
-            let regions = destination.regions.iter().map(|region| memory.region(region));
-            destinations.push(regions.collect::<Result<Vec<_>, _>>().map_err(source)?);
-        }
-        requests.push(destinations);
+        requests.push(Payload::of(post, &mut memory).map_err(source)?);
     }
     let mut queues = Queues::new(job, &pd)?;
     context.clear_counters()?;

@@ -196,7 +196,7 @@ impl Card {
             let d = Destination::decode(&bytes);
             let unused = if d.regions < 16 { d.types >> (2 * d.regions) } else { 0 };
             let owner = (queue.shared != 1).then_some(queue.qp);
-            let good = (d.reserved, d.reserved2) == (0, 0)
+            let good = (d.partition, d.reserved2) == (0, 0)
                 && d.regions <= 16
                 && unused == 0
                 && d.qp < 256
