@@ -695,6 +695,7 @@ impl Logic for Plan {
         self.next_item.next.low = self.bounds.val().low;
         self.next_item.next.high = self.bounds.val().high;
         self.next_item.next.never = self.bounds.val().never;
+        self.next_item.next.chunk_end = false;
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;

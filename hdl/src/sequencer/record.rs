@@ -44,10 +44,12 @@ pub struct Item {
     pub high: Bits<64>,
     /// Scan: no pointer is right.
     pub never: Bit,
+    /// Column requests: the last turn of the chunk.
+    pub chunk_end: Bit,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 200;
+pub const ITEM_BITS: usize = 201;
 
 /// What an item's rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -196,6 +196,7 @@ pub struct Walker {
     out_valid: DFF<Bit>,
     out_row: DFF<Row>,
     out_context: DFF<Context>,
+    unused: Signal<Local, Bit>,
 }
 
 impl Default for Walker {
@@ -287,6 +288,7 @@ impl Default for Walker {
             out_valid: Default::default(),
             out_row: Default::default(),
             out_context: Default::default(),
+            unused: Default::default(),
         }
     }
 }
@@ -321,6 +323,8 @@ impl Logic for Walker {
             out_row,
             out_context
         );
+
+        self.unused.next = self.item.val().chunk_end;
 
         // The region at hand.
         self.infos.clk.next = self.clk.val();
