@@ -185,7 +185,7 @@ fn a_beat_a_cycle_of_dense_and_of_sparse_rows() {
             units: 1 << 20,
             total: 1 << 20,
             index: k as u64 % 4,
-            chunk_start: k % 4 == 0,
+            chunk_start: k.is_multiple_of(4),
             chunk_end: k % 4 == 3,
             ..Default::default()
         };
