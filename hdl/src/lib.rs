@@ -11,6 +11,7 @@
     clippy::collapsible_if
 )]
 
+pub mod columns;
 pub mod completion;
 pub mod control;
 pub mod decoder;

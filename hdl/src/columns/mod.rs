@@ -1,0 +1,4 @@
+//! The column path: several short rows of dense columns a cycle.
+
+pub mod addresser;
+pub mod planner;
