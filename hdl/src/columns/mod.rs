@@ -1,7 +1,9 @@
-//! The column path: several short rows a cycle.
+//! The column path: several short rows of dense columns a cycle.
 
+pub mod addresser;
 pub mod compact;
 pub mod packer;
+pub mod planner;
 pub mod record;
 pub mod row_queue;
 pub mod scanner;

@@ -9,6 +9,7 @@
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
 //! | [`join`] | concatenation of two fields |
+//! | [`lookups`] | many lookups in one table, many sums of a product |
 //! | [`low_product`] | pipelined multiplier, lower part of the product |
 //! | [`lutram`] | small memory with asynchronous reads |
 //! | [`multiplier`] | pipelined unsigned multiplier in DSP slices |
@@ -27,6 +28,7 @@ pub mod crc32;
 pub mod fifo;
 pub mod header;
 pub mod join;
+pub mod lookups;
 pub mod low_product;
 pub mod lutram;
 pub mod multiplier;
@@ -43,6 +45,7 @@ pub use cam::Cam;
 pub use crc32::Crc32;
 pub use fifo::Fifo;
 pub use join::Join;
+pub use lookups::{Lookups, ProductSums};
 pub use low_product::LowProduct;
 pub use lutram::Lutram;
 pub use multiplier::Multiplier;
