@@ -113,7 +113,7 @@ pub struct Fragments {
     go: Signal<Local, Bit>,
 
     // Stage a: what each fragment covers.
-    pos: Signal<Local, Bits<97>>,
+    pos: Signal<Local, Bits<96>>,
     end: [Signal<Local, Bits<7>>; 16],
     ones: Constant<Bits<64>>,
     a_valid: DFF<Bit>,
@@ -276,14 +276,14 @@ impl Logic for Fragments {
         self.go.next = !self.out_valid.q.val() || self.bytes_ready.val();
         self.slice.out_ready.next = self.go.val();
 
-        // Stage a. Positions with a bit to spare, so that each can be read one bit wider.
-        self.pos.next = self.slice.out_data.val().get_bits::<97>(384);
+        // Stage a.
+        self.pos.next = self.slice.out_data.val().get_bits::<96>(384);
         for l in 0..16 {
-            self.end[l].next = (self.pos.val().get_bits::<7>(l * 6) & 0x3f)
+            self.end[l].next = self.pos.val().get_bits::<6>(l * 6).get_bits::<7>(0)
                 + self.slice.out_data.val().get_bits::<7>((l * 7) + 272);
             self.differences.parts[l].next = (self.slice.out_data.val().get_bits::<17>(l * 17)
-                - (self.pos.val().get_bits::<17>(l * 6) & 0x3f))
-                .get_bits::<32>(0);
+                - self.pos.val().get_bits::<6>(l * 6).get_bits::<17>(0))
+            .get_bits::<32>(0);
         }
         if self.go.val() {
             self.a_valid.d.next = self.slice.out_valid.val();
