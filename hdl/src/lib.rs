@@ -17,6 +17,7 @@ pub mod control;
 pub mod decoder;
 pub mod emit;
 pub mod expander;
+pub mod fragments;
 pub mod gather;
 pub mod host_read;
 pub mod host_write;

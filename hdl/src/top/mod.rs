@@ -12,6 +12,7 @@ use crate::control::Control;
 use crate::decoder::Decoder;
 use crate::emit::{EmitError, Emitted, emit};
 use crate::expander::Expander;
+use crate::fragments::Fragments;
 use crate::gather::Gather;
 use crate::host_read::HostRead;
 use crate::host_write::HostWrite;
@@ -286,7 +287,9 @@ pub struct Card {
     windows: Windows,
     placer: Placer,
     reader: Reader,
-    segmented_memory: SegmentedMemory,
+    /// Copies: all are written alike, each is read by a group of the gather.
+    segmented_memory: [SegmentedMemory; 4],
+    fragments: Fragments,
     gather: Gather,
     segmenter: Segmenter,
     packetizer: Packetizer,
@@ -586,7 +589,7 @@ impl Logic for Card {
         self.placer.beat_dest_end.next = self.expander.beat_dest_end.val();
         self.placer.beat_status.next = self.expander.beat_status.val();
         self.placer.beat_bad_dest.next = self.expander.beat_bad_dest.val();
-        self.placer.placed_ready.next = self.gather.placed_ready.val();
+        self.placer.placed_ready.next = self.fragments.placed_ready.val();
         self.placer.box_ready.next = self.reader.box_ready.val();
 
         // reader
@@ -620,45 +623,72 @@ impl Logic for Card {
             self.reader.m_axis_data_dma_read_desc_valid.val();
 
         // segmented_memory
-        self.segmented_memory.clk.next = self.clk.val();
-        self.segmented_memory.rst.next = self.rst.val();
-        self.segmented_memory.data_dma_ram_wr_cmd_be.next = self.data_dma_ram_wr_cmd_be.val();
-        self.segmented_memory.data_dma_ram_wr_cmd_addr.next = self.data_dma_ram_wr_cmd_addr.val();
-        self.segmented_memory.data_dma_ram_wr_cmd_data.next = self.data_dma_ram_wr_cmd_data.val();
-        self.segmented_memory.data_dma_ram_wr_cmd_valid.next = self.data_dma_ram_wr_cmd_valid.val();
-        self.segmented_memory.read_row.next = self.gather.read_row.val();
-        self.segmented_memory.read_enable.next = self.gather.read_enable.val();
-        self.data_dma_ram_wr_cmd_ready.next = self.segmented_memory.data_dma_ram_wr_cmd_ready.val();
-        self.data_dma_ram_wr_done.next = self.segmented_memory.data_dma_ram_wr_done.val();
+        for g in 0..4 {
+            self.segmented_memory[g].clk.next = self.clk.val();
+            self.segmented_memory[g].rst.next = self.rst.val();
+            self.segmented_memory[g].data_dma_ram_wr_cmd_be.next =
+                self.data_dma_ram_wr_cmd_be.val();
+            self.segmented_memory[g].data_dma_ram_wr_cmd_addr.next =
+                self.data_dma_ram_wr_cmd_addr.val();
+            self.segmented_memory[g].data_dma_ram_wr_cmd_data.next =
+                self.data_dma_ram_wr_cmd_data.val();
+            self.segmented_memory[g].data_dma_ram_wr_cmd_valid.next =
+                self.data_dma_ram_wr_cmd_valid.val();
+            self.segmented_memory[g].read_row.next = self.gather.read_row[g].val();
+            self.segmented_memory[g].read_enable.next = self.gather.read_enable[g].val();
+            self.gather.read_data[g].next = self.segmented_memory[g].read_data.val();
+        }
+        self.data_dma_ram_wr_cmd_ready.next =
+            self.segmented_memory[0].data_dma_ram_wr_cmd_ready.val();
+        self.data_dma_ram_wr_done.next = self.segmented_memory[0].data_dma_ram_wr_done.val();
+
+        // fragments
+        self.fragments.clk.next = self.clk.val();
+        self.fragments.rst.next = self.reset.val();
+        self.fragments.placed_valid.next = self.placer.placed_valid.val();
+        self.fragments.placed_ram.next = self.placer.placed_ram.val();
+        self.fragments.placed_len.next = self.placer.placed_len.val();
+        self.fragments.placed_pos.next = self.placer.placed_pos.val();
+        self.fragments.placed_window.next = self.placer.placed_window.val();
+        self.fragments.placed_window_end.next = self.placer.placed_window_end.val();
+        self.fragments.placed_beat_end.next = self.placer.placed_beat_end.val();
+        self.fragments.placed_dest.next = self.placer.placed_dest.val();
+        self.fragments.placed_slot.next = self.placer.placed_slot.val();
+        self.fragments.placed_bytes.next = self.placer.placed_bytes.val();
+        self.fragments.placed_message_start.next = self.placer.placed_message_start.val();
+        self.fragments.placed_message_end.next = self.placer.placed_message_end.val();
+        self.fragments.placed_message_bytes.next = self.placer.placed_message_bytes.val();
+        self.fragments.placed_request_end.next = self.placer.placed_request_end.val();
+        self.fragments.placed_dest_end.next = self.placer.placed_dest_end.val();
+        self.fragments.placed_status.next = self.placer.placed_status.val();
+        self.fragments.placed_bad_dest.next = self.placer.placed_bad_dest.val();
+        self.fragments.bytes_ready.next = self.gather.bytes_ready.val();
 
         // gather
         self.gather.clk.next = self.clk.val();
         self.gather.rst.next = self.reset.val();
-        self.gather.placed_valid.next = self.placer.placed_valid.val();
-        self.gather.placed_ram.next = self.placer.placed_ram.val();
-        self.gather.placed_len.next = self.placer.placed_len.val();
-        self.gather.placed_pos.next = self.placer.placed_pos.val();
-        self.gather.placed_window.next = self.placer.placed_window.val();
-        self.gather.placed_window_end.next = self.placer.placed_window_end.val();
-        self.gather.placed_beat_end.next = self.placer.placed_beat_end.val();
-        self.gather.placed_dest.next = self.placer.placed_dest.val();
-        self.gather.placed_slot.next = self.placer.placed_slot.val();
-        self.gather.placed_bytes.next = self.placer.placed_bytes.val();
-        self.gather.placed_unit_end.next = self.placer.placed_unit_end.val();
-        self.gather.placed_message_start.next = self.placer.placed_message_start.val();
-        self.gather.placed_message_end.next = self.placer.placed_message_end.val();
-        self.gather.placed_message_bytes.next = self.placer.placed_message_bytes.val();
-        self.gather.placed_request_end.next = self.placer.placed_request_end.val();
-        self.gather.placed_dest_end.next = self.placer.placed_dest_end.val();
-        self.gather.placed_status.next = self.placer.placed_status.val();
-        self.gather.placed_bad_dest.next = self.placer.placed_bad_dest.val();
+        self.gather.bytes_valid.next = self.fragments.bytes_valid.val();
+        self.gather.bytes_mask.next = self.fragments.bytes_mask.val();
+        self.gather.bytes_ram.next = self.fragments.bytes_ram.val();
+        self.gather.bytes_window.next = self.fragments.bytes_window.val();
+        self.gather.bytes_window_end.next = self.fragments.bytes_window_end.val();
+        self.gather.bytes_beat_end.next = self.fragments.bytes_beat_end.val();
+        self.gather.bytes_dest.next = self.fragments.bytes_dest.val();
+        self.gather.bytes_slot.next = self.fragments.bytes_slot.val();
+        self.gather.bytes_bytes.next = self.fragments.bytes_bytes.val();
+        self.gather.bytes_message_start.next = self.fragments.bytes_message_start.val();
+        self.gather.bytes_message_end.next = self.fragments.bytes_message_end.val();
+        self.gather.bytes_message_bytes.next = self.fragments.bytes_message_bytes.val();
+        self.gather.bytes_request_end.next = self.fragments.bytes_request_end.val();
+        self.gather.bytes_dest_end.next = self.fragments.bytes_dest_end.val();
+        self.gather.bytes_status.next = self.fragments.bytes_status.val();
+        self.gather.bytes_bad_dest.next = self.fragments.bytes_bad_dest.val();
         self.gather.window_ready_valid.next = self.reader.window_ready_valid.val();
         self.gather.window_ready_window.next = self.reader.window_ready_window.val();
         self.gather.read_error_valid.next = self.reader.read_error_valid.val();
         self.gather.read_error_window.next = self.reader.read_error_window.val();
         self.gather.read_error_ram.next = self.reader.read_error_ram.val();
         self.gather.read_error_len.next = self.reader.read_error_len.val();
-        self.gather.read_data.next = self.segmented_memory.read_data.val();
         self.gather.payload_ready.next = self.segmenter.payload_ready.val();
 
         // segmenter
