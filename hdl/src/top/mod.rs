@@ -7,6 +7,7 @@
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
+use crate::columns::Columns;
 use crate::completion::Completion;
 use crate::control::Control;
 use crate::decoder::Decoder;
@@ -26,7 +27,7 @@ use crate::receiver::Receiver;
 use crate::segmented_memory::SegmentedMemory;
 use crate::segmenter::Segmenter;
 use crate::sequencer::Sequencer;
-use crate::windows::Windows;
+use crate::windows::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox, Windows};
 
 #[cfg(test)]
 mod tests;
@@ -285,6 +286,13 @@ pub struct Card {
     sequencer: Sequencer,
     expander: Expander,
     windows: Windows,
+    columns: Columns,
+    placer_box: Signal<Local, ReadBox>,
+    column_box: Signal<Local, ReadBox>,
+    boxes: Merge<ReadBox, READ_BOX_BITS>,
+    row_bytes: Signal<Local, ByteBeat>,
+    column_bytes: Signal<Local, ByteBeat>,
+    bytes: Merge<ByteBeat, BYTE_BEAT_BITS>,
     placer: Placer,
     reader: Reader,
     /// Copies: all are written alike, each is read by a group of the gather.
@@ -503,13 +511,12 @@ impl Logic for Card {
         self.sequencer.dest_write_rows_per_message.next =
             self.decoder.dest_write_rows_per_message.val();
         self.sequencer.dest_write_alike.next = self.decoder.dest_write_alike.val();
-        // No request goes the column path.
-        self.sequencer.column_min_rows.next = 0.into();
-        self.sequencer.column_item_ready.next = false;
-        self.sequencer.column_resp_ready.next = false;
-        self.sequencer.column_idle.next = true;
-        self.sequencer.column_failed.next = false;
-        self.sequencer.column_fail_index.next = 0.into();
+        self.sequencer.column_min_rows.next = self.control.column_min_rows.val();
+        self.sequencer.column_item_ready.next = self.columns.item_ready.val();
+        self.sequencer.column_resp_ready.next = self.columns.resp_ready.val();
+        self.sequencer.column_idle.next = self.columns.idle.val();
+        self.sequencer.column_failed.next = self.columns.failed.val();
+        self.sequencer.column_fail_index.next = self.columns.fail_index.val();
         self.sequencer.read_req_ready.next = self.host_read.b_req_ready.val();
         self.sequencer.read_resp_valid.next = self.host_read.b_resp_valid.val();
         self.sequencer.read_resp_data.next = self.host_read.b_resp_data.val();
@@ -555,14 +562,14 @@ impl Logic for Card {
         self.windows.clk.next = self.clk.val();
         self.windows.rst.next = self.reset.val();
         self.windows.beat_valid.next = self.expander.beat_valid.val();
-        self.windows.beat_column.next = false;
+        self.windows.beat_column.next = self.expander.beat_column.val();
         self.windows.row_ready.next = self.placer.beat_ready.val();
-        self.windows.header_ready.next = false;
+        self.windows.header_ready.next = self.columns.header_ready.val();
         self.windows.opened.next = self.placer.window_opened.val();
         self.windows.placer_busy.next = self.placer.busy.val();
         self.windows.window_free.next = self.gather.window_free.val();
-        self.windows.box_end.next = false;
-        self.windows.bytes_end.next = false;
+        self.windows.box_end.next = self.boxes.done.val();
+        self.windows.bytes_end.next = self.bytes.done.val();
 
         // placer
         self.placer.clk.next = self.clk.val();
@@ -590,17 +597,61 @@ impl Logic for Card {
         self.placer.beat_status.next = self.expander.beat_status.val();
         self.placer.beat_bad_dest.next = self.expander.beat_bad_dest.val();
         self.placer.placed_ready.next = self.fragments.placed_ready.val();
-        self.placer.box_ready.next = self.reader.box_ready.val();
+        self.placer.box_ready.next = self.boxes.a_ready.val();
+
+        // columns
+        self.columns.clk.next = self.clk.val();
+        self.columns.rst.next = self.reset.val();
+        self.columns.max_read.next = self.control.max_read.val();
+        self.columns.merge_threshold.next = self.control.merge_threshold.val();
+        self.columns.item_valid.next = self.sequencer.column_item_valid.val();
+        self.columns.item.next = self.sequencer.column_item_item.val();
+        self.columns.item_context.next = self.sequencer.column_item_context.val();
+        self.columns.resp_valid.next = self.sequencer.column_resp_valid.val();
+        self.columns.resp_data.next = self.sequencer.column_resp_data.val();
+        self.columns.resp_error.next = self.sequencer.column_resp_error.val();
+        self.columns.clear.next = self.sequencer.column_clear.val();
+        self.columns.header_valid.next = self.windows.header_valid.val();
+        self.columns.header_addr.next = self.expander.beat_addr.val();
+        self.columns.header_len.next = self.expander.beat_len.val();
+        self.columns.header_step.next = self.expander.beat_step.val();
+        self.columns.header_rows.next = self.expander.beat_rows.val();
+        self.columns.header_window.next = self.windows.number.val();
+        self.columns.box_ready.next = self.boxes.b_ready.val();
+        self.columns.bytes_ready.next = self.bytes.b_ready.val();
+
+        // boxes of both paths
+        self.boxes.clk.next = self.clk.val();
+        self.boxes.rst.next = self.reset.val();
+        self.boxes.open.next = self.windows.box_open.val();
+        self.boxes.is_b.next = self.windows.box_column.val();
+        self.boxes.a_valid.next = self.placer.box_valid.val();
+        self.boxes.a_end.next = self.placer.box_window_end.val();
+        self.placer_box.next.addr = self.placer.box_addr.val();
+        self.placer_box.next.ram = self.placer.box_ram.val();
+        self.placer_box.next.len = self.placer.box_len.val();
+        self.placer_box.next.window = self.placer.box_window.val();
+        self.placer_box.next.window_end = self.placer.box_window_end.val();
+        self.boxes.a.next = self.placer_box.val();
+        self.boxes.b_valid.next = self.columns.box_valid.val();
+        self.boxes.b_end.next = self.columns.box_window_end.val();
+        self.column_box.next.addr = self.columns.box_addr.val();
+        self.column_box.next.ram = self.columns.box_ram.val();
+        self.column_box.next.len = self.columns.box_len.val();
+        self.column_box.next.window = self.columns.box_window.val();
+        self.column_box.next.window_end = self.columns.box_window_end.val();
+        self.boxes.b.next = self.column_box.val();
+        self.boxes.out_ready.next = self.reader.box_ready.val();
 
         // reader
         self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.reset.val();
-        self.reader.box_valid.next = self.placer.box_valid.val();
-        self.reader.box_addr.next = self.placer.box_addr.val();
-        self.reader.box_ram.next = self.placer.box_ram.val();
-        self.reader.box_len.next = self.placer.box_len.val();
-        self.reader.box_window.next = self.placer.box_window.val();
-        self.reader.box_window_end.next = self.placer.box_window_end.val();
+        self.reader.box_valid.next = self.boxes.out_valid.val();
+        self.reader.box_addr.next = self.boxes.out.val().addr;
+        self.reader.box_ram.next = self.boxes.out.val().ram;
+        self.reader.box_len.next = self.boxes.out.val().len;
+        self.reader.box_window.next = self.boxes.out.val().window;
+        self.reader.box_window_end.next = self.boxes.out.val().window_end;
         self.reader.m_axis_data_dma_read_desc_ready.next =
             self.m_axis_data_dma_read_desc_ready.val();
         self.reader.s_axis_data_dma_read_desc_status_tag.next =
@@ -662,27 +713,70 @@ impl Logic for Card {
         self.fragments.placed_dest_end.next = self.placer.placed_dest_end.val();
         self.fragments.placed_status.next = self.placer.placed_status.val();
         self.fragments.placed_bad_dest.next = self.placer.placed_bad_dest.val();
-        self.fragments.bytes_ready.next = self.gather.bytes_ready.val();
+        self.fragments.bytes_ready.next = self.bytes.a_ready.val();
+
+        // bytes of both paths
+        self.bytes.clk.next = self.clk.val();
+        self.bytes.rst.next = self.reset.val();
+        self.bytes.open.next = self.windows.bytes_open.val();
+        self.bytes.is_b.next = self.windows.bytes_column.val();
+        self.bytes.a_valid.next = self.fragments.bytes_valid.val();
+        self.bytes.a_end.next = self.fragments.bytes_window_end.val();
+        self.row_bytes.next.mask = self.fragments.bytes_mask.val();
+        self.row_bytes.next.ram = self.fragments.bytes_ram.val();
+        self.row_bytes.next.window = self.fragments.bytes_window.val();
+        self.row_bytes.next.window_end = self.fragments.bytes_window_end.val();
+        self.row_bytes.next.beat_end = self.fragments.bytes_beat_end.val();
+        self.row_bytes.next.dest = self.fragments.bytes_dest.val();
+        self.row_bytes.next.slot = self.fragments.bytes_slot.val();
+        self.row_bytes.next.bytes = self.fragments.bytes_bytes.val();
+        self.row_bytes.next.message_start = self.fragments.bytes_message_start.val();
+        self.row_bytes.next.message_end = self.fragments.bytes_message_end.val();
+        self.row_bytes.next.message_bytes = self.fragments.bytes_message_bytes.val();
+        self.row_bytes.next.request_end = self.fragments.bytes_request_end.val();
+        self.row_bytes.next.dest_end = self.fragments.bytes_dest_end.val();
+        self.row_bytes.next.status = self.fragments.bytes_status.val();
+        self.row_bytes.next.bad_dest = self.fragments.bytes_bad_dest.val();
+        self.bytes.a.next = self.row_bytes.val();
+        self.bytes.b_valid.next = self.columns.bytes_valid.val();
+        self.bytes.b_end.next = self.columns.bytes_window_end.val();
+        self.column_bytes.next.mask = self.columns.bytes_mask.val();
+        self.column_bytes.next.ram = self.columns.bytes_ram.val();
+        self.column_bytes.next.window = self.columns.bytes_window.val();
+        self.column_bytes.next.window_end = self.columns.bytes_window_end.val();
+        self.column_bytes.next.beat_end = self.columns.bytes_beat_end.val();
+        self.column_bytes.next.dest = self.columns.bytes_dest.val();
+        self.column_bytes.next.slot = self.columns.bytes_slot.val();
+        self.column_bytes.next.bytes = self.columns.bytes_bytes.val();
+        self.column_bytes.next.message_start = self.columns.bytes_message_start.val();
+        self.column_bytes.next.message_end = self.columns.bytes_message_end.val();
+        self.column_bytes.next.message_bytes = self.columns.bytes_message_bytes.val();
+        self.column_bytes.next.request_end = self.columns.bytes_request_end.val();
+        self.column_bytes.next.dest_end = self.columns.bytes_dest_end.val();
+        self.column_bytes.next.status = self.columns.bytes_status.val();
+        self.column_bytes.next.bad_dest = self.columns.bytes_bad_dest.val();
+        self.bytes.b.next = self.column_bytes.val();
+        self.bytes.out_ready.next = self.gather.bytes_ready.val();
 
         // gather
         self.gather.clk.next = self.clk.val();
         self.gather.rst.next = self.reset.val();
-        self.gather.bytes_valid.next = self.fragments.bytes_valid.val();
-        self.gather.bytes_mask.next = self.fragments.bytes_mask.val();
-        self.gather.bytes_ram.next = self.fragments.bytes_ram.val();
-        self.gather.bytes_window.next = self.fragments.bytes_window.val();
-        self.gather.bytes_window_end.next = self.fragments.bytes_window_end.val();
-        self.gather.bytes_beat_end.next = self.fragments.bytes_beat_end.val();
-        self.gather.bytes_dest.next = self.fragments.bytes_dest.val();
-        self.gather.bytes_slot.next = self.fragments.bytes_slot.val();
-        self.gather.bytes_bytes.next = self.fragments.bytes_bytes.val();
-        self.gather.bytes_message_start.next = self.fragments.bytes_message_start.val();
-        self.gather.bytes_message_end.next = self.fragments.bytes_message_end.val();
-        self.gather.bytes_message_bytes.next = self.fragments.bytes_message_bytes.val();
-        self.gather.bytes_request_end.next = self.fragments.bytes_request_end.val();
-        self.gather.bytes_dest_end.next = self.fragments.bytes_dest_end.val();
-        self.gather.bytes_status.next = self.fragments.bytes_status.val();
-        self.gather.bytes_bad_dest.next = self.fragments.bytes_bad_dest.val();
+        self.gather.bytes_valid.next = self.bytes.out_valid.val();
+        self.gather.bytes_mask.next = self.bytes.out.val().mask;
+        self.gather.bytes_ram.next = self.bytes.out.val().ram;
+        self.gather.bytes_window.next = self.bytes.out.val().window;
+        self.gather.bytes_window_end.next = self.bytes.out.val().window_end;
+        self.gather.bytes_beat_end.next = self.bytes.out.val().beat_end;
+        self.gather.bytes_dest.next = self.bytes.out.val().dest;
+        self.gather.bytes_slot.next = self.bytes.out.val().slot;
+        self.gather.bytes_bytes.next = self.bytes.out.val().bytes;
+        self.gather.bytes_message_start.next = self.bytes.out.val().message_start;
+        self.gather.bytes_message_end.next = self.bytes.out.val().message_end;
+        self.gather.bytes_message_bytes.next = self.bytes.out.val().message_bytes;
+        self.gather.bytes_request_end.next = self.bytes.out.val().request_end;
+        self.gather.bytes_dest_end.next = self.bytes.out.val().dest_end;
+        self.gather.bytes_status.next = self.bytes.out.val().status;
+        self.gather.bytes_bad_dest.next = self.bytes.out.val().bad_dest;
         self.gather.window_ready_valid.next = self.reader.window_ready_valid.val();
         self.gather.window_ready_window.next = self.reader.window_ready_window.val();
         self.gather.read_error_valid.next = self.reader.read_error_valid.val();

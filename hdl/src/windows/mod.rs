@@ -24,7 +24,7 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
-pub use merge::Merge;
+pub use merge::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox};
 
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;

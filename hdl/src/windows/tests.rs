@@ -1,6 +1,6 @@
 //! The windows between a placer and columns that the bench plays.
 
-use super::{Merge, Windows};
+use super::{Merge, READ_BOX_BITS, ReadBox, Windows};
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use std::cell::RefCell;
@@ -124,7 +124,7 @@ fn windows_are_opened_in_the_order_of_beats() {
 
 #[test]
 fn two_streams_become_one_window_by_window() {
-    let library = testing::library("merge", Merge::<24>::default);
+    let library = testing::library("merge", Merge::<ReadBox, READ_BOX_BITS>::default);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         // Windows of the two streams in random order; each beat tells window, place and end.
@@ -139,7 +139,8 @@ fn two_streams_become_one_window_by_window() {
             for beat in 0..beats {
                 let data = (index as u64) << 8 | beat;
                 let end = u64::from(beat + 1 == beats);
-                bench.send(if is_b { b } else { a }, Beat::from([("data", data), ("end", end)]));
+                let (driver, name) = if is_b { (b, "b") } else { (a, "a") };
+                bench.send(driver, Beat::from([(name, data), ("end", end)]));
                 expected.push(data);
             }
         }
@@ -158,7 +159,7 @@ fn two_streams_become_one_window_by_window() {
             move |model, _| *done.borrow_mut() += model.get("done") as usize
         });
         bench.run_until_received(out, expected.len());
-        let got: Vec<_> = bench.received(out).iter().map(|beat| beat.u64("data")).collect();
+        let got: Vec<_> = bench.received(out).iter().map(|beat| beat.u64("out")).collect();
         assert_eq!(got, expected, "seed {seed}");
         assert_eq!(*done.borrow(), windows.len(), "seed {seed}");
     }
