@@ -12,7 +12,7 @@ use rust_hdl_widgets::prelude::*;
 /// A mask is 32 pieces of 16 bits. Each cycle the next 5 pieces that are not empty make a batch; a
 /// batch goes out in as few groups of whole pieces as hold at most 16 rows each. A mask without
 /// rows costs a cycle; masks follow each other without a gap. Rows a cycle: 16 if all bits are
-/// set, 11 of every second at random, 7 of one in 16, 4 of one in 64. 12 cycles from a mask to its
+/// set, 11 of every second at random, 7 of one in 16, 4 of one in 64. 13 cycles from a mask to its
 /// first rows. May stall at any time.
 /// A group without rows is given only where a turn ends so.
 ///
@@ -140,6 +140,11 @@ pub struct Scanner {
     listed_number: [DFF<Bits<5>>; 5],
     listed_tag: DFF<Tag>,
     lists: Vec<Compact>,
+    settled_valid: DFF<Bit>,
+    settled_count: DFF<Bits<5>>,
+    settled_base: [DFF<Bits<5>>; 5],
+    settled_number: [DFF<Bits<5>>; 5],
+    settled_tag: DFF<Tag>,
     placed_valid: DFF<Bit>,
     placed_count: DFF<Bits<5>>,
     placed_base: [DFF<Bits<5>>; 5],
@@ -248,6 +253,11 @@ impl Default for Scanner {
             listed_base: Default::default(),
             listed_number: Default::default(),
             listed_tag: Default::default(),
+            settled_valid: Default::default(),
+            settled_count: Default::default(),
+            settled_base: Default::default(),
+            settled_number: Default::default(),
+            settled_tag: Default::default(),
             placed_valid: Default::default(),
             placed_count: Default::default(),
             placed_base: Default::default(),
@@ -306,6 +316,9 @@ impl Logic for Scanner {
             listed_valid,
             listed_count,
             listed_tag,
+            settled_valid,
+            settled_count,
+            settled_tag,
             placed_valid,
             placed_count,
             placed_tag,
@@ -352,8 +365,12 @@ impl Logic for Scanner {
             self.listed_base[k].d.next = self.listed_base[k].q.val();
             self.listed_number[k].clock.next = self.clk.val();
             self.listed_number[k].d.next = self.listed_number[k].q.val();
+            self.settled_base[k].clock.next = self.clk.val();
+            self.settled_base[k].d.next = self.settled_base[k].q.val();
             self.placed_base[k].clock.next = self.clk.val();
             self.placed_base[k].d.next = self.placed_base[k].q.val();
+            self.settled_number[k].clock.next = self.clk.val();
+            self.settled_number[k].d.next = self.settled_number[k].q.val();
             self.placed_number[k].clock.next = self.clk.val();
             self.placed_number[k].d.next = self.placed_number[k].q.val();
             self.joined_of[k].clock.next = self.clk.val();
@@ -568,10 +585,13 @@ impl Logic for Scanner {
             + (self.group_rows[2].q.val() + self.group_rows[3].q.val()))
             + self.group_rows[4].q.val();
         // A group without rows counts only as the end of a turn.
-        self.placed_valid.d.next = self.listed_valid.q.val()
+        self.settled_valid.d.next = self.listed_valid.q.val()
             && ((self.listed_count.q.val() != 0) || self.listed_tag.q.val().turn_end);
-        self.placed_tag.d.next = self.listed_tag.q.val();
-        self.placed_count.d.next = self.listed_count.q.val();
+        self.settled_tag.d.next = self.listed_tag.q.val();
+        self.settled_count.d.next = self.listed_count.q.val();
+        self.placed_valid.d.next = self.settled_valid.q.val();
+        self.placed_tag.d.next = self.settled_tag.q.val();
+        self.placed_count.d.next = self.settled_count.q.val();
         self.joined_valid.d.next = self.placed_valid.q.val();
         self.joined_tag.d.next = self.placed_tag.q.val();
         self.joined_count.d.next = self.placed_count.q.val();
@@ -582,8 +602,10 @@ impl Logic for Scanner {
             self.lists[k].clk.next = self.clk.val();
             self.lists[k].bits.next = self.group[k].q.val();
             self.listed_number[k].d.next = self.group_number[k].q.val();
-            self.placed_base[k].d.next = self.listed_base[k].q.val();
-            self.placed_number[k].d.next = self.listed_number[k].q.val();
+            self.settled_base[k].d.next = self.listed_base[k].q.val();
+            self.placed_base[k].d.next = self.settled_base[k].q.val();
+            self.settled_number[k].d.next = self.listed_number[k].q.val();
+            self.placed_number[k].d.next = self.settled_number[k].q.val();
             for b in 0..4 {
                 self.joined_place[b].d.next = self.joined_place[b].d.val()
                     | (self.lists[k].place[b].val() << self.placed_base[k].q.val());
@@ -649,6 +671,7 @@ impl Logic for Scanner {
             self.start.d.next = 1.into();
             self.group_valid.d.next = false;
             self.listed_valid.d.next = false;
+            self.settled_valid.d.next = false;
             self.placed_valid.d.next = false;
             self.joined_valid.d.next = false;
         }
