@@ -68,6 +68,9 @@ pub struct Scanner {
     mask: Signal<Local, Mask>,
     mask_in: Flatten<Mask, MASK_BITS>,
     masks: Skid<MASK_BITS>,
+    // The pieces of a mask that are not empty.
+    found: Signal<Local, Bits<32>>,
+    flags_in: Skid<32>,
     mask_out: Restore<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
     contexts_in: Skid<CONTEXT_BITS>,
@@ -82,6 +85,10 @@ pub struct Scanner {
     work: DFF<Bits<512>>,
     work_tag: DFF<Tag>,
     flags: DFF<Bits<32>>,
+    // How many.
+    left: DFF<Bits<6>>,
+    all_pieces: CountOnes<32, 6>,
+    ends: Signal<Local, Bit>,
     // Pieces to go below each piece, up to 7, as planes: of the 2, 4, .. 32 pieces below.
     low: [Signal<Local, Bits<32>>; 6],
     mid: [Signal<Local, Bits<32>>; 6],
@@ -195,6 +202,8 @@ impl Default for Scanner {
             mask: Default::default(),
             mask_in: Default::default(),
             masks: Default::default(),
+            found: Default::default(),
+            flags_in: Default::default(),
             mask_out: Default::default(),
             context_in: Default::default(),
             contexts_in: Default::default(),
@@ -207,6 +216,9 @@ impl Default for Scanner {
             work: Default::default(),
             work_tag: Default::default(),
             flags: Default::default(),
+            left: Default::default(),
+            all_pieces: Default::default(),
+            ends: Default::default(),
             low: Default::default(),
             mid: Default::default(),
             high: Default::default(),
@@ -301,6 +313,7 @@ impl Logic for Scanner {
             work,
             work_tag,
             flags,
+            left,
             picked_valid,
             held,
             picked_tag,
@@ -328,6 +341,8 @@ impl Logic for Scanner {
         );
         self.masks.clk.next = self.clk.val();
         self.masks.rst.next = self.rst.val();
+        self.flags_in.clk.next = self.clk.val();
+        self.flags_in.rst.next = self.rst.val();
         self.contexts_in.clk.next = self.clk.val();
         self.contexts_in.rst.next = self.rst.val();
         self.contexts.clk.next = self.clk.val();
@@ -396,6 +411,14 @@ impl Logic for Scanner {
         self.contexts_in.in_valid.next = self.mask_valid.val();
         self.contexts_in.in_data.next = self.context_in.bits.val();
         self.mask_ready.next = self.masks.in_ready.val();
+        self.found.next = 0.into();
+        for k in 0..32 {
+            self.found.next =
+                self.found.val().replace_bit(k, self.mask_bits.val().get_bits::<16>(k * 16).any());
+        }
+        self.flags_in.in_valid.next = self.mask_valid.val();
+        self.flags_in.in_data.next = self.found.val();
+        self.all_pieces.bits.next = self.flags_in.out_data.val();
         self.unused.next = self.mask_out.record.val().chunk_start;
 
         // The batch goes out whole: the pipeline before it moves on.
@@ -411,6 +434,7 @@ impl Logic for Scanner {
             !self.batch_valid.q.val() || (self.issue.val() && self.take.val().get_bit(4));
 
         // The first five pieces of those that are still to go.
+        self.ends.next = self.left.q.val() <= 5;
         self.low[0].next = self.flags.q.val() << 1;
         self.mid[0].next = 0.into();
         self.high[0].next = 0.into();
@@ -450,19 +474,21 @@ impl Logic for Scanner {
                 self.flags.q.val() & self.high[5].val() & (self.rest.val() ^ self.ones.val());
             self.held.d.next = self.work.q.val();
             self.picked_tag.d.next = self.work_tag.q.val();
-            if self.rest.val() != 0 {
+            if !self.ends.val() {
                 self.picked_tag.d.next.turn_end = false;
                 self.picked_tag.d.next.chunk_end = false;
                 self.picked_tag.d.next.last = false;
             }
             self.flags.d.next = self.rest.val();
+            self.left.d.next = self.left.q.val() - 5;
         }
 
         // The next mask.
-        self.free.next = !self.work_valid.q.val() || (self.go.val() && (self.rest.val() == 0));
+        self.free.next = !self.work_valid.q.val() || (self.go.val() && self.ends.val());
         self.load.next =
             self.masks.out_valid.val() && self.free.val() && self.contexts.in_ready.val();
         self.masks.out_ready.next = self.free.val() && self.contexts.in_ready.val();
+        self.flags_in.out_ready.next = self.free.val() && self.contexts.in_ready.val();
         self.contexts_in.out_ready.next = self.free.val() && self.contexts.in_ready.val();
         self.contexts.in_valid.next =
             self.masks.out_valid.val() && self.free.val() && self.turn_begins.q.val();
@@ -474,13 +500,8 @@ impl Logic for Scanner {
             self.work_tag.d.next.turn_end = self.mask_out.record.val().turn_end;
             self.work_tag.d.next.chunk_end = self.mask_out.record.val().chunk_end;
             self.work_tag.d.next.last = self.mask_out.record.val().last;
-            for k in 0..32 {
-                self.flags.d.next = self
-                    .flags
-                    .d
-                    .val()
-                    .replace_bit(k, self.mask_out.record.val().bits.get_bits::<16>(k * 16).any());
-            }
+            self.flags.d.next = self.flags_in.out_data.val();
+            self.left.d.next = self.all_pieces.count.val();
         }
         if self.load.val() {
             self.turn_begins.d.next = self.mask_out.record.val().turn_end;
