@@ -6,7 +6,7 @@ use rust_hdl_widgets::prelude::*;
 /// Lists the numbers of the set bits of 16, lowest first, without gaps.
 ///
 /// The list is given by its bit planes: bit `s` of `place[b]` is bit `b` of the number at place
-/// `s`. One group a cycle, 2 cycles later; it never waits.
+/// `s`. One group a cycle, 3 cycles later; it never waits.
 ///
 /// Every set bit moves down by the number of clear bits below it: first those whose number is odd
 /// by 1, then by 2, 4 and 8. No two meet.
@@ -39,10 +39,14 @@ pub struct Compact {
     // The bits, and how far each moves.
     set: DFF<Bits<16>>,
     by: [DFF<Bits<16>>; 4],
+    // After two moves.
+    half: DFF<Bits<16>>,
+    half_by: [DFF<Bits<16>>; 2],
+    half_number: [DFF<Bits<16>>; 4],
     // Before each move: the bits, how far, and their numbers.
-    at: [Signal<Local, Bits<16>>; 5],
-    far: [Signal<Local, Bits<16>>; 20],
-    number: [Signal<Local, Bits<16>>; 20],
+    at: [Signal<Local, Bits<16>>; 6],
+    far: [Signal<Local, Bits<16>>; 24],
+    number: [Signal<Local, Bits<16>>; 24],
     moving: [Signal<Local, Bits<16>>; 4],
     out_valid: DFF<Bits<16>>,
     out_place: [DFF<Bits<16>>; 4],
@@ -70,6 +74,9 @@ impl Default for Compact {
             top_carry: Default::default(),
             set: Default::default(),
             by: Default::default(),
+            half: Default::default(),
+            half_by: Default::default(),
+            half_number: Default::default(),
             at: Default::default(),
             far: Default::default(),
             number: Default::default(),
@@ -87,9 +94,13 @@ impl Default for Compact {
 impl Logic for Compact {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, set, out_valid);
+        dff_setup!(self, clk, set, half, out_valid);
+        for b in 0..2 {
+            self.half_by[b].clock.next = self.clk.val();
+        }
         for b in 0..4 {
             self.by[b].clock.next = self.clk.val();
+            self.half_number[b].clock.next = self.clk.val();
             self.out_place[b].clock.next = self.clk.val();
         }
 
@@ -126,13 +137,13 @@ impl Logic for Compact {
         self.by[2].d.next = self.high[4].val() & self.bits.val();
         self.by[3].d.next = self.top[4].val() & self.bits.val();
 
-        // The moves.
+        // The moves, in two halves.
         self.at[0].next = self.set.q.val();
         for b in 0..4 {
             self.far[b].next = self.by[b].q.val();
             self.number[b].next = self.planes[b].val() & self.set.q.val();
         }
-        for k in 0..4 {
+        for k in 0..2 {
             self.moving[k].next = self.far[k * 4 + k].val();
             self.at[k + 1].next = (self.at[k].val() ^ self.moving[k].val())
                 | (self.moving[k].val() >> self.steps[k].val());
@@ -146,13 +157,41 @@ impl Logic for Compact {
                         >> self.steps[k].val());
             }
         }
+        self.half.d.next = self.at[2].val();
+        self.half_by[0].d.next = self.far[10].val();
+        self.half_by[1].d.next = self.far[11].val();
+        for b in 0..4 {
+            self.half_number[b].d.next = self.number[8 + b].val();
+            self.number[12 + b].next = self.half_number[b].q.val();
+        }
+        self.at[3].next = self.half.q.val();
+        self.far[12].next = 0.into();
+        self.far[13].next = 0.into();
+        self.far[14].next = self.half_by[0].q.val();
+        self.far[15].next = self.half_by[1].q.val();
+        for k in 2..4 {
+            self.moving[k].next = self.far[k * 4 + 4 + k].val();
+            self.at[k + 2].next = (self.at[k + 1].val() ^ self.moving[k].val())
+                | (self.moving[k].val() >> self.steps[k].val());
+            for b in 0..4 {
+                self.far[k * 4 + 8 + b].next = (self.far[k * 4 + 4 + b].val()
+                    & (self.moving[k].val() ^ self.ones.val()))
+                    | ((self.far[k * 4 + 4 + b].val() & self.moving[k].val())
+                        >> self.steps[k].val());
+                self.number[k * 4 + 8 + b].next = (self.number[k * 4 + 4 + b].val()
+                    & (self.moving[k].val() ^ self.ones.val()))
+                    | ((self.number[k * 4 + 4 + b].val() & self.moving[k].val())
+                        >> self.steps[k].val());
+            }
+        }
         // Distances that have been moved.
-        self.unused.next =
-            (self.far[16].val() ^ self.far[17].val()) ^ (self.far[18].val() ^ self.far[19].val());
-        self.out_valid.d.next = self.at[4].val();
+        self.unused.next = (self.far[8].val() ^ self.far[9].val())
+            ^ (self.far[20].val() ^ self.far[21].val())
+            ^ (self.far[22].val() ^ self.far[23].val());
+        self.out_valid.d.next = self.at[5].val();
         self.valid.next = self.out_valid.q.val();
         for b in 0..4 {
-            self.out_place[b].d.next = self.number[16 + b].val();
+            self.out_place[b].d.next = self.number[20 + b].val();
             self.place[b].next = self.out_place[b].q.val();
         }
     }

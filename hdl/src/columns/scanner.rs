@@ -12,7 +12,7 @@ use rust_hdl_widgets::prelude::*;
 /// A mask is 32 pieces of 16 bits. Each cycle the next 5 pieces that are not empty make a batch; a
 /// batch goes out in as few groups of whole pieces as hold at most 16 rows each. A mask without
 /// rows costs a cycle; masks follow each other without a gap. Rows a cycle: 16 if all bits are
-/// set, 11 of every second at random, 7 of one in 16, 4 of one in 64. 12 cycles from a mask to its
+/// set, 11 of every second at random, 7 of one in 16, 4 of one in 64. 13 cycles from a mask to its
 /// first rows. May stall at any time.
 /// A group without rows is given only where a turn ends so.
 ///
@@ -68,6 +68,9 @@ pub struct Scanner {
     mask: Signal<Local, Mask>,
     mask_in: Flatten<Mask, MASK_BITS>,
     masks: Skid<MASK_BITS>,
+    // The pieces of a mask that are not empty.
+    found: Signal<Local, Bits<32>>,
+    flags_in: Skid<32>,
     mask_out: Restore<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
     contexts_in: Skid<CONTEXT_BITS>,
@@ -82,6 +85,10 @@ pub struct Scanner {
     work: DFF<Bits<512>>,
     work_tag: DFF<Tag>,
     flags: DFF<Bits<32>>,
+    // How many.
+    left: DFF<Bits<6>>,
+    all_pieces: CountOnes<32, 6>,
+    ends: Signal<Local, Bit>,
     // Pieces to go below each piece, up to 7, as planes: of the 2, 4, .. 32 pieces below.
     low: [Signal<Local, Bits<32>>; 6],
     mid: [Signal<Local, Bits<32>>; 6],
@@ -140,6 +147,11 @@ pub struct Scanner {
     listed_number: [DFF<Bits<5>>; 5],
     listed_tag: DFF<Tag>,
     lists: Vec<Compact>,
+    settled_valid: DFF<Bit>,
+    settled_count: DFF<Bits<5>>,
+    settled_base: [DFF<Bits<5>>; 5],
+    settled_number: [DFF<Bits<5>>; 5],
+    settled_tag: DFF<Tag>,
     placed_valid: DFF<Bit>,
     placed_count: DFF<Bits<5>>,
     placed_base: [DFF<Bits<5>>; 5],
@@ -190,6 +202,8 @@ impl Default for Scanner {
             mask: Default::default(),
             mask_in: Default::default(),
             masks: Default::default(),
+            found: Default::default(),
+            flags_in: Default::default(),
             mask_out: Default::default(),
             context_in: Default::default(),
             contexts_in: Default::default(),
@@ -202,6 +216,9 @@ impl Default for Scanner {
             work: Default::default(),
             work_tag: Default::default(),
             flags: Default::default(),
+            left: Default::default(),
+            all_pieces: Default::default(),
+            ends: Default::default(),
             low: Default::default(),
             mid: Default::default(),
             high: Default::default(),
@@ -248,6 +265,11 @@ impl Default for Scanner {
             listed_base: Default::default(),
             listed_number: Default::default(),
             listed_tag: Default::default(),
+            settled_valid: Default::default(),
+            settled_count: Default::default(),
+            settled_base: Default::default(),
+            settled_number: Default::default(),
+            settled_tag: Default::default(),
             placed_valid: Default::default(),
             placed_count: Default::default(),
             placed_base: Default::default(),
@@ -291,6 +313,7 @@ impl Logic for Scanner {
             work,
             work_tag,
             flags,
+            left,
             picked_valid,
             held,
             picked_tag,
@@ -306,6 +329,9 @@ impl Logic for Scanner {
             listed_valid,
             listed_count,
             listed_tag,
+            settled_valid,
+            settled_count,
+            settled_tag,
             placed_valid,
             placed_count,
             placed_tag,
@@ -315,6 +341,8 @@ impl Logic for Scanner {
         );
         self.masks.clk.next = self.clk.val();
         self.masks.rst.next = self.rst.val();
+        self.flags_in.clk.next = self.clk.val();
+        self.flags_in.rst.next = self.rst.val();
         self.contexts_in.clk.next = self.clk.val();
         self.contexts_in.rst.next = self.rst.val();
         self.contexts.clk.next = self.clk.val();
@@ -352,8 +380,12 @@ impl Logic for Scanner {
             self.listed_base[k].d.next = self.listed_base[k].q.val();
             self.listed_number[k].clock.next = self.clk.val();
             self.listed_number[k].d.next = self.listed_number[k].q.val();
+            self.settled_base[k].clock.next = self.clk.val();
+            self.settled_base[k].d.next = self.settled_base[k].q.val();
             self.placed_base[k].clock.next = self.clk.val();
             self.placed_base[k].d.next = self.placed_base[k].q.val();
+            self.settled_number[k].clock.next = self.clk.val();
+            self.settled_number[k].d.next = self.settled_number[k].q.val();
             self.placed_number[k].clock.next = self.clk.val();
             self.placed_number[k].d.next = self.placed_number[k].q.val();
             self.joined_of[k].clock.next = self.clk.val();
@@ -379,6 +411,14 @@ impl Logic for Scanner {
         self.contexts_in.in_valid.next = self.mask_valid.val();
         self.contexts_in.in_data.next = self.context_in.bits.val();
         self.mask_ready.next = self.masks.in_ready.val();
+        self.found.next = 0.into();
+        for k in 0..32 {
+            self.found.next =
+                self.found.val().replace_bit(k, self.mask_bits.val().get_bits::<16>(k * 16).any());
+        }
+        self.flags_in.in_valid.next = self.mask_valid.val();
+        self.flags_in.in_data.next = self.found.val();
+        self.all_pieces.bits.next = self.flags_in.out_data.val();
         self.unused.next = self.mask_out.record.val().chunk_start;
 
         // The batch goes out whole: the pipeline before it moves on.
@@ -394,6 +434,7 @@ impl Logic for Scanner {
             !self.batch_valid.q.val() || (self.issue.val() && self.take.val().get_bit(4));
 
         // The first five pieces of those that are still to go.
+        self.ends.next = self.left.q.val() <= 5;
         self.low[0].next = self.flags.q.val() << 1;
         self.mid[0].next = 0.into();
         self.high[0].next = 0.into();
@@ -433,19 +474,21 @@ impl Logic for Scanner {
                 self.flags.q.val() & self.high[5].val() & (self.rest.val() ^ self.ones.val());
             self.held.d.next = self.work.q.val();
             self.picked_tag.d.next = self.work_tag.q.val();
-            if self.rest.val() != 0 {
+            if !self.ends.val() {
                 self.picked_tag.d.next.turn_end = false;
                 self.picked_tag.d.next.chunk_end = false;
                 self.picked_tag.d.next.last = false;
             }
             self.flags.d.next = self.rest.val();
+            self.left.d.next = self.left.q.val() - 5;
         }
 
         // The next mask.
-        self.free.next = !self.work_valid.q.val() || (self.go.val() && (self.rest.val() == 0));
+        self.free.next = !self.work_valid.q.val() || (self.go.val() && self.ends.val());
         self.load.next =
             self.masks.out_valid.val() && self.free.val() && self.contexts.in_ready.val();
         self.masks.out_ready.next = self.free.val() && self.contexts.in_ready.val();
+        self.flags_in.out_ready.next = self.free.val() && self.contexts.in_ready.val();
         self.contexts_in.out_ready.next = self.free.val() && self.contexts.in_ready.val();
         self.contexts.in_valid.next =
             self.masks.out_valid.val() && self.free.val() && self.turn_begins.q.val();
@@ -457,13 +500,8 @@ impl Logic for Scanner {
             self.work_tag.d.next.turn_end = self.mask_out.record.val().turn_end;
             self.work_tag.d.next.chunk_end = self.mask_out.record.val().chunk_end;
             self.work_tag.d.next.last = self.mask_out.record.val().last;
-            for k in 0..32 {
-                self.flags.d.next = self
-                    .flags
-                    .d
-                    .val()
-                    .replace_bit(k, self.mask_out.record.val().bits.get_bits::<16>(k * 16).any());
-            }
+            self.flags.d.next = self.flags_in.out_data.val();
+            self.left.d.next = self.all_pieces.count.val();
         }
         if self.load.val() {
             self.turn_begins.d.next = self.mask_out.record.val().turn_end;
@@ -568,10 +606,13 @@ impl Logic for Scanner {
             + (self.group_rows[2].q.val() + self.group_rows[3].q.val()))
             + self.group_rows[4].q.val();
         // A group without rows counts only as the end of a turn.
-        self.placed_valid.d.next = self.listed_valid.q.val()
+        self.settled_valid.d.next = self.listed_valid.q.val()
             && ((self.listed_count.q.val() != 0) || self.listed_tag.q.val().turn_end);
-        self.placed_tag.d.next = self.listed_tag.q.val();
-        self.placed_count.d.next = self.listed_count.q.val();
+        self.settled_tag.d.next = self.listed_tag.q.val();
+        self.settled_count.d.next = self.listed_count.q.val();
+        self.placed_valid.d.next = self.settled_valid.q.val();
+        self.placed_tag.d.next = self.settled_tag.q.val();
+        self.placed_count.d.next = self.settled_count.q.val();
         self.joined_valid.d.next = self.placed_valid.q.val();
         self.joined_tag.d.next = self.placed_tag.q.val();
         self.joined_count.d.next = self.placed_count.q.val();
@@ -582,8 +623,10 @@ impl Logic for Scanner {
             self.lists[k].clk.next = self.clk.val();
             self.lists[k].bits.next = self.group[k].q.val();
             self.listed_number[k].d.next = self.group_number[k].q.val();
-            self.placed_base[k].d.next = self.listed_base[k].q.val();
-            self.placed_number[k].d.next = self.listed_number[k].q.val();
+            self.settled_base[k].d.next = self.listed_base[k].q.val();
+            self.placed_base[k].d.next = self.settled_base[k].q.val();
+            self.settled_number[k].d.next = self.listed_number[k].q.val();
+            self.placed_number[k].d.next = self.settled_number[k].q.val();
             for b in 0..4 {
                 self.joined_place[b].d.next = self.joined_place[b].d.val()
                     | (self.lists[k].place[b].val() << self.placed_base[k].q.val());
@@ -649,6 +692,7 @@ impl Logic for Scanner {
             self.start.d.next = 1.into();
             self.group_valid.d.next = false;
             self.listed_valid.d.next = false;
+            self.settled_valid.d.next = false;
             self.placed_valid.d.next = false;
             self.joined_valid.d.next = false;
         }
