@@ -12,8 +12,8 @@
 //! **Throughput.** A beat a cycle, also from window to window. Where the lengths change the lanes
 //! take 130 cycles.
 //!
-//! **Latency.** 8 cycles from a beat to its bytes. A window's first beat is taken 4 cycles after
-//! its lanes, or 133 if their lengths are new.
+//! **Latency.** 7 cycles from a beat to its bytes. A window's first beat is taken 3 cycles after
+//! its lanes, or 132 if their lengths are new.
 //!
 //! **Back-pressure.** Any output may stall. The pipeline never stops: a beat is taken when the
 //! FIFO at the end, 16 deep, has room for all that are on the way.
@@ -46,7 +46,7 @@ pub struct Addresser {
     pub lanes_ready: Signal<Out, Bit>,
     /// Where each lane's row 0 starts in the segmented memory (17 bits).
     pub lanes_place: Signal<In, Bits<272>>,
-    /// Bytes of the lanes before it (7 bits).
+    /// Bytes of the lanes before it (7 bits); of lanes that are not there: those of a row.
     pub lanes_start: Signal<In, Bits<112>>,
     /// Bytes from row to row (8 bits).
     pub lanes_step: Signal<In, Bits<128>>,

@@ -19,8 +19,8 @@
 //! gap (7 where a lane's rows overlap). A header in 4 cycles a lane and 6 a group and 18 more, or
 //! 20 a group.
 //!
-//! **Latency.** `lanes` 21 cycles and the first box 47 cycles after the header of one lane, or 19
-//! after the chunk's last mark, whichever is later.
+//! **Latency.** `lanes` 26 cycles and the first box 49 cycles after the header of one lane, or 20
+//! after the chunk's last mark, whichever is later (64 rows).
 //!
 //! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are
 //! on the way: a third one's marks wait until the first one's rows are read, its header until the
@@ -97,7 +97,7 @@ pub struct Planner {
     pub lanes_ready: Signal<In, Bit>,
     /// Where each lane's first row starts in the segmented memory (17 bits).
     pub lanes_place: Signal<Out, Bits<272>>,
-    /// Bytes of the lanes before it (7 bits).
+    /// Bytes of the lanes before it (7 bits); of lanes that are not there: those of a row.
     pub lanes_start: Signal<Out, Bits<112>>,
     /// Bytes from row to row (8 bits).
     pub lanes_step: Signal<Out, Bits<128>>,
