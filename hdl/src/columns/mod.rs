@@ -221,7 +221,7 @@ impl Logic for Columns {
 
         // Masks to rows to beats.
         self.mask_out.bits.next = self.masks.out_data.val().get_bits::<MASK_BITS>(0);
-        self.context_out.bits.next = self.masks.out_data.val().get_bits::<CONTEXT_BITS>(MASK_BITS);
+        self.context_out.bits.next = self.masks.out_data.val().get_bits::<CONTEXT_BITS>(519);
         self.scanner.mask_valid.next = self.masks.out_valid.val();
         self.masks.out_ready.next = self.scanner.mask_ready.val();
         self.scanner.mask_bits.next = self.mask_out.record.val().bits;
