@@ -186,6 +186,10 @@ impl Generator {
             self.partition(random, &mut post, &names, message / rows_per_message);
             return post;
         }
+        if random.one_in(4) {
+            self.shuffle(random, &mut post, &order, message / rows_per_message);
+            return post;
+        }
         let share = (self.limits.payload / count).max(64);
         let mut destination = |random: &mut Random, qp: &Value| {
             let regions = random.skewed(0..=16);
@@ -361,6 +365,73 @@ impl Generator {
         };
         let destinations: Vec<Value> = qps.iter().zip(&ids).map(destination).collect();
         post["destinations"] = json!(destinations);
+    }
+
+    /// Gives every queue pair the same columns of rows of at most 64 bytes: the rows of a bitmap of its
+    /// own, now and then all. With row mask Element the columns may be regions of their own.
+    fn shuffle(&mut self, random: &mut Random, post: &mut Value, qps: &[&Value], row: u64) {
+        let op = post["op"].as_str().expect("every post has one").to_owned();
+        let apart = post["row_mask"] == "element" && random.one_in(2);
+        let mut left = row.min(64);
+        let mut columns: Vec<(String, u64, u64)> = Vec::new();
+        let mut rows = random.skewed(1..=self.limits.buffer);
+        for _ in 0..random.skewed(1..=16) {
+            let (name, size) = random.pick(&self.tables);
+            if left == 0 {
+                break;
+            }
+            let width = random.skewed(1..=left.min(*size));
+            rows = rows.min(size / width);
+            left -= width;
+            columns.push((name.clone(), *size, width));
+        }
+        let columns: Vec<Value> = columns
+            .into_iter()
+            .map(|(name, size, width)| {
+                let offset = random.range(0..=size - rows * width);
+                json!({"buffer": name, "offset": offset, "width": width})
+            })
+            .collect();
+
+        let density = *random.pick(&[1, 2, 3, 8, 40, 300]);
+        let mut destinations = Vec::new();
+        for qp in qps {
+            let mut bytes = vec![0_u8; rows.div_ceil(8) as usize];
+            for row in 0..rows as usize {
+                bytes[row / 8] |= u8::from(random.one_in(density)) << (row % 8);
+            }
+            let name = format!("b{}", self.buffers.len());
+            let offset = random.skewed(0..=40) as usize;
+            let bytes = [random.bytes(offset), bytes].concat();
+            self.add(json!({"name": name, "hex": hex(&bytes)}));
+            let bitmapped = |columns: &[Value]| {
+                json!({"type": "bitmapped", "bitmap": {"buffer": name, "offset": offset},
+                       "rows": rows, "columns": columns})
+            };
+            let strided = |column: &Value| {
+                json!({"type": "strided", "buffer": column["buffer"], "offset": column["offset"],
+                       "period": column["width"], "count": rows,
+                       "pattern": [{"offset": 0, "len": column["width"]}]})
+            };
+            let regions: Vec<Value> = match apart {
+                true if density == 1 => columns.iter().map(strided).collect(),
+                true => {
+                    columns.iter().map(|column| bitmapped(std::slice::from_ref(column))).collect()
+                }
+                false => vec![bitmapped(&columns)],
+            };
+            let mut entry = json!({"qp": qp["name"], "regions": regions});
+            if op.starts_with("write") {
+                entry["remote_addr"] = json!(random.any());
+                entry["rkey"] = json!(random.any() as u32);
+            }
+            destinations.push(entry);
+        }
+        if post["verb"] == "post_ssq_send" {
+            post["destinations"] = json!(destinations);
+        } else if let (Value::Object(post), Value::Object(entry)) = (post, &mut destinations[0]) {
+            post.append(entry);
+        }
     }
 
     fn pointer_mapped(&self, random: &mut Random, wanted: Wanted) -> Option<Value> {
