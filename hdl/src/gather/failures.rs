@@ -162,7 +162,7 @@ impl Logic for Failures {
         if self.range_valid.q.val() {
             self.hits.d.next = 0.into();
             for k in 0..64 {
-                if (self.place[k].val() > self.start.q.val())
+                if (self.place[k].val() >= self.start.q.val())
                     && (self.place[k].val() < self.behind.q.val())
                 {
                     self.hits.d.next = self.hits.d.val() | self.bit[k].val();
