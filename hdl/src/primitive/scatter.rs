@@ -3,6 +3,9 @@
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 
+/// Bits that a simulator handles at once.
+const WORD: usize = 64;
+
 /// Moves each of `N` values of `W` bits that `valid` names to one of `M` = 2^`A` places; `O` =
 /// `M` `W`. Where several meet, their OR appears.
 ///
@@ -31,6 +34,7 @@ impl<const N: usize, const A: usize, const W: usize, const M: usize, const O: us
     for Scatter<N, A, W, M, O>
 {
     fn default() -> Self {
+        assert!(A > 0, "Scatter: there is one place only");
         assert_eq!(M, 1 << A, "Scatter: {A} bits do not number {M} places");
         assert_eq!(O, M * W, "Scatter: {M} places of {W} bits are not {O} bits");
         Self {
@@ -54,31 +58,40 @@ impl<const N: usize, const A: usize, const W: usize, const M: usize, const O: us
     }
 
     fn hdl(&self) -> Verilog {
-        let steps: String = (0..N)
-            .map(|k| {
-                format!(
-                    "        if (valid[{k}]) begin
-            used[place${k}] = 1'b1;
-            places[place${k}] = places[place${k}] | value${k};
-        end\n"
-                )
-            })
-            .collect();
-        let (mut zeros, mut joined) = (String::new(), Vec::new());
-        for m in 0..M {
-            zeros.push_str(&format!("        places[{m}] = {W}'d0;\n"));
-            joined.push(format!("places[{}]", M - 1 - m));
+        // In two steps, which a simulator does with words of up to 64 bits: to one of the places of a
+        // segment, and to a segment.
+        let low = (WORD / W).max(1).ilog2().min(A as u32 - 1) as usize;
+        let (bits, segments) = (W << low, 1_usize << (A - low));
+        let mut text = String::new();
+        for k in 0..N {
+            let mut moved = format!("{{{}'d0, value${k}}}", bits - W);
+            if low == 0 {
+                moved = format!("value${k}");
+            }
+            for i in 0..low {
+                moved = format!("({moved} << (place${k}[{i}] ? {0} : 0))", W << i);
+            }
+            text.push_str(&format!("    wire [{}:0] moved{k} = {moved};\n", bits - 1));
         }
-        Verilog::Custom(format!(
-            "    reg [{}:0] places [0:{}];
-    always @(*) begin
-        used = {M}'d0;
-{zeros}{steps}        whole = {{{}}};
-    end",
-            W - 1,
-            M - 1,
-            joined.join(", ")
-        ))
+        for s in 0..segments {
+            let terms: Vec<_> = (0..N)
+                .map(|k| {
+                    let place = format!("place${k}[{}:{low}]", A - 1);
+                    let here = format!("valid[{k}] && {place} == {}'d{s}", A - low);
+                    format!("({{{bits}{{{here}}}}} & moved{k})")
+                })
+                .collect();
+            text.push_str(&format!(
+                "    always @(*) whole[{}:{}] = {};\n",
+                bits * (s + 1) - 1,
+                bits * s,
+                terms.join("\n        | ")
+            ));
+        }
+        let used: Vec<_> =
+            (0..N).map(|k| format!("({{{}'d0, valid[{k}]}} << place${k})", M - 1)).collect();
+        text.push_str(&format!("    always @(*) used = {};", used.join("\n        | ")));
+        Verilog::Custom(text)
     }
 }
 
