@@ -246,14 +246,20 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
     let most_lanes = [1, 5, 16][random.below(3) as usize];
     let lanes = 1 + random.below(most_lanes);
     let most = [130, 64, 20][random.below(3) as usize] / lanes;
-    let lanes: Vec<_> = (0..lanes)
+    let mut lanes: Vec<_> = (0..lanes)
         .map(|_| {
             let step = 1 + random.below(most.max(1));
             (random.u64(), step, 1 + random.below(step.min(64)) as u32)
         })
         .collect();
+    match random.below(10) {
+        // Too wide; the low bits of the sum of steps are not.
+        0 => lanes[0].1 += 256 << random.below(40),
+        1 => lanes = (0..16).map(|_| (random.u64(), 17, 4)).collect(),
+        _ => {}
+    }
     let steps: u64 = lanes.iter().map(|lane| lane.1).sum();
-    let chunk = (30_656 / steps) as u32 / 64 * 64;
+    let chunk = (30_656 / steps / 64 * 64) as u32;
     let count = match random.below(6) {
         0 => min_rows - 1 + random.below(2) as u32,
         1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),
