@@ -1,0 +1,403 @@
+//! A simulated card with peers, on which an experiment is run, timed and checked.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use drdma_abi::roce::Transport;
+use drdma_driver::{Card, CardError, DmaMemory};
+use drdma_sim::{
+    clock::Span,
+    model::frame::Frame,
+    pcie,
+    rtl::{self, RtlCard},
+    wire::{MessageKind, Network, PeerConfig, PeerId},
+};
+use libdrdma::{
+    Bitmapped, CompletionQueue, Context, Contiguous, Counters, Destination, MacAddress,
+    MemoryRegion, Operation, Options, PointerMapped, ProtectionDomain, QueuePair,
+    QueuePairAttributes, RegionError, RowMask, SharedOperation, SharedWorkRequest, Status, Strided,
+    WorkRequest,
+};
+
+use crate::{
+    experiment::Experiment,
+    goodput::Stamp,
+    layout::{self, Piece, Region, Requests},
+};
+
+const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+const IP: u32 = 0x0a00_0001;
+/// The first peer's addresses; the others' follow.
+const PEER_MAC: u64 = 0x0200_0000_1000;
+const PEER_IP: u32 = 0x0a00_1000;
+const PEER_QPN: u32 = 0x1000;
+const QKEY: u32 = 0x1122;
+/// Where WRITEs go, and under which key.
+const REMOTE: u64 = 0x7000_0000_0000;
+const RKEY: u32 = 0x4321;
+/// Blocks of ring that a list of up to six pieces takes.
+const LIST_BLOCKS: usize = 3;
+/// Simulated time without a frame after which a run has failed: 4 ms.
+const PATIENCE_CYCLES: u64 = 1_000_000;
+
+/// The host of every experiment: 64 tags, reads of 512 B, payloads of 256 B.
+pub fn host() -> pcie::Config {
+    pcie::Config { tags: 64, max_read_request: 512, max_payload: 256, ..pcie::Config::default() }
+}
+
+/// Why an experiment gave no figure.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The library or the card refused something.
+    #[error("{0}")]
+    Refused(String),
+    /// A request ended badly.
+    #[error("request {wr_id} completed with {status}")]
+    Status { wr_id: u64, status: Status },
+    /// The card stopped.
+    #[error("no frame and no completion for {PATIENCE_CYCLES} cycles")]
+    Stuck,
+    /// A peer got packets that are wrong.
+    #[error("wrong packets: {0}")]
+    Wire(String),
+    /// A peer got other messages than it should have.
+    #[error("destination {destination}, message {message}: {what}")]
+    Payload { destination: usize, message: usize, what: String },
+}
+
+macro_rules! refused {
+    ($($error:ty),*) => { $(impl From<$error> for RunError {
+        fn from(error: $error) -> Self { Self::Refused(error.to_string()) }
+    })* };
+}
+refused!(
+    libdrdma::Error, libdrdma::MemoryRegionError, libdrdma::ModifyError, libdrdma::PostError,
+    RegionError, CardError
+);
+
+/// What the simulation itself did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulated {
+    /// Cycles that passed while the host waited.
+    pub cycles: u64,
+    /// The time that they took.
+    pub time: Duration,
+}
+
+/// A card that counts what its simulation does.
+struct Probe {
+    card: RtlCard,
+    simulated: Arc<Mutex<Simulated>>,
+}
+
+impl Card for Probe {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        self.card.read(offset)
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.card.write(offset, value)
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.card.map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.card.unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        let (cycles, started) = (self.card.cycles(), Instant::now());
+        let result = self.card.progress();
+        let mut simulated = self.simulated.lock().unwrap_or_else(PoisonError::into_inner);
+        simulated.cycles += self.card.cycles() - cycles;
+        simulated.time += started.elapsed();
+        result
+    }
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every frame that left.
+    pub stamps: Vec<Stamp>,
+    /// The bytes of those frames, without FCS.
+    pub frame_bytes: u64,
+    /// From the first doorbell to the last byte on the wire.
+    pub span: Span,
+    /// The card's counters.
+    pub counters: Counters,
+    /// Bytes of send queue ring that the requests took.
+    pub ring_bytes: u64,
+    /// Address of every buffer, as the card sees it.
+    pub addresses: Vec<u64>,
+    /// How fast the simulation was.
+    pub simulated: Simulated,
+}
+
+/// Runs an experiment and checks every message that arrives.
+///
+/// # Errors
+/// Anything that is not exactly as it should be.
+pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
+    let network = Network::new();
+    network.keep_frames();
+    let config = rtl::Config { pcie: host(), ..rtl::Config::default() };
+    let simulated = Arc::new(Mutex::new(Simulated::default()));
+    let card = RtlCard::new(config, network.clone())?;
+    let card = Probe { card, simulated: Arc::clone(&simulated) };
+    let context = Context::open(Box::new(card), Options::new(MAC, IP.into()))?;
+    let pd = context.protection_domain();
+    let memory = load(experiment, &pd)?;
+    let addresses: Vec<u64> = memory.iter().map(MemoryRegion::addr).collect();
+
+    let requests = match &experiment.requests {
+        Requests::Lists(lists) => lists.len(),
+        Requests::Shared(_) | Requests::Own(_) => 1,
+    };
+    let cq = context.completion_queue().entries(requests as u32).build()?;
+    let blocks = (requests * LIST_BLOCKS).max(256) as u32;
+    let mut qps = Vec::new();
+    let mut peers = Vec::new();
+    for index in 0..experiment.requests.destinations() as u32 {
+        let qp = connect(experiment, &pd, &cq, index, blocks)?;
+        peers.push(add_peer(experiment, &network, index, qp.qpn()));
+        qps.push(qp);
+    }
+    context.clear_counters()?;
+    let before = context.statistics().ring_bytes;
+    post(experiment, &pd, &cq, &mut qps, &memory, || {
+        wait(&context, &network, &cq, &simulated, requests)
+    })?;
+
+    let frames = network.frames();
+    let stamp = |frame: &drdma_sim::wire::CapturedFrame| {
+        let payload = Frame::parse(&frame.bytes).map_or(0, |parsed| parsed.payload.len() as u64);
+        Stamp { ns: frame.time_ns, payload }
+    };
+    let outcome = Outcome {
+        stamps: frames.iter().map(stamp).collect(),
+        frame_bytes: network.traffic().frame_bytes,
+        span: network.clock().span().unwrap_or_default(),
+        counters: context.counters()?,
+        ring_bytes: context.statistics().ring_bytes - before,
+        addresses,
+        simulated: *simulated.lock().unwrap_or_else(PoisonError::into_inner),
+    };
+    check(experiment, &network, &peers)?;
+    Ok(outcome)
+}
+
+/// Puts an experiment's buffers into memory that the card can read, and writes the pointers.
+fn load(experiment: &Experiment, pd: &ProtectionDomain) -> Result<Vec<MemoryRegion>, RunError> {
+    let mut memory = Vec::new();
+    for bytes in &experiment.buffers {
+        let region = pd.allocate(bytes.len())?;
+        region.write_at(0, bytes);
+        memory.push(region);
+    }
+    for region in experiment.requests.regions() {
+        if let Region::PointerMapped { pointers, target, offsets, .. } = region {
+            let base = memory[*target].addr();
+            let words: Vec<u8> = offsets.iter().flat_map(|at| (base + at).to_le_bytes()).collect();
+            memory[*pointers].write_at(0, &words);
+        }
+    }
+    Ok(memory)
+}
+
+fn connect<'m>(
+    experiment: &Experiment,
+    pd: &ProtectionDomain,
+    cq: &CompletionQueue,
+    index: u32,
+    blocks: u32,
+) -> Result<QueuePair<'m>, RunError> {
+    let transport = experiment.transport;
+    let mut qp = pd.queue_pair(cq).transport(transport).send_blocks(blocks).build()?;
+    let [_, _, mac @ ..] = (PEER_MAC + u64::from(index)).to_be_bytes();
+    let mut attributes = QueuePairAttributes::new()
+        .path_mtu(experiment.mtu)
+        .dest_mac(MacAddress(mac))
+        .dest_ip((PEER_IP + index).into())
+        .dest_qpn(PEER_QPN + index)
+        .start_psn(0);
+    if transport == Transport::Ud {
+        attributes = attributes.qkey(QKEY);
+    }
+    qp.connect(&attributes)?;
+    Ok(qp)
+}
+
+fn add_peer(experiment: &Experiment, network: &Network, index: u32, qpn: u32) -> PeerId {
+    let (mac, ip) = (PEER_MAC + u64::from(index), PEER_IP + index);
+    network.add_peer(PeerConfig {
+        card_ip: Some(IP),
+        mtu: experiment.mtu,
+        start_psn: Some(0),
+        qkey: if experiment.transport == Transport::Ud { QKEY } else { 0 },
+        ..PeerConfig::new(experiment.transport, mac, ip, PEER_QPN + index, qpn)
+    })
+}
+
+/// Posts what the experiment says and waits, while everything is still alive.
+fn post<'m>(
+    experiment: &Experiment,
+    pd: &ProtectionDomain,
+    cq: &CompletionQueue,
+    qps: &mut [QueuePair<'m>],
+    memory: &'m [MemoryRegion],
+    wait: impl FnOnce() -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    let tell = |list: &[Region]| {
+        list.iter().map(|region| told(region, memory)).collect::<Result<Vec<_>, _>>()
+    };
+    let rows = experiment.rows_per_message;
+    let operation = match experiment.write {
+        true => Operation::Write { remote_addr: REMOTE, rkey: RKEY },
+        false => Operation::Send,
+    };
+    match &experiment.requests {
+        Requests::Shared(list) => {
+            let mut ssq = pd.shared_send_queue(cq).build()?;
+            let regions = list.iter().map(|list| tell(list)).collect::<Result<Vec<_>, _>>()?;
+            let destinations: Vec<_> = qps
+                .iter()
+                .zip(&regions)
+                .map(|(qp, regions)| Destination::new(qp).remote(REMOTE, RKEY).regions(regions))
+                .collect();
+            let operation =
+                if experiment.write { SharedOperation::Write } else { SharedOperation::Send };
+            let request = SharedWorkRequest::new(1)
+                .operation(operation)
+                .rows_per_message(rows)
+                .destinations(&destinations);
+            ssq.post_ssq_send(&request)?;
+            wait()
+        }
+        Requests::Own(list) => {
+            let regions = tell(list)?;
+            let request =
+                WorkRequest::new(1).operation(operation).rows_per_message(rows).regions(&regions);
+            qps[0].post_send(&request)?;
+            wait()
+        }
+        Requests::Lists(lists) => {
+            let mut batches: Vec<_> = qps.iter_mut().map(QueuePair::batch).collect();
+            for (id, (to, pieces)) in lists.iter().enumerate() {
+                let regions = pieces
+                    .iter()
+                    .map(|piece| told(&Region::Contiguous(*piece), memory))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let request = WorkRequest::new(id as u64)
+                    .operation(operation)
+                    .row_mask(RowMask::Element)
+                    .regions(&regions);
+                batches[*to].post_send(&request)?;
+            }
+            batches.into_iter().try_for_each(libdrdma::PostGuard::submit)?;
+            wait()
+        }
+    }
+}
+
+/// A region in the library's words.
+fn told<'m>(
+    region: &Region,
+    memory: &'m [MemoryRegion],
+) -> Result<libdrdma::Region<'m>, RegionError> {
+    match region {
+        Region::Contiguous(Piece { at, len }) => {
+            Contiguous::new(&memory[at.buffer]).offset(at.offset).len(*len).build()
+        }
+        Region::Strided { base, period, count, pattern } => {
+            let region = Strided::new(&memory[base.buffer]).offset(base.offset);
+            let region = region.period(*period).count(*count);
+            pattern.iter().fold(region, |region, (offset, len)| region.extent(*offset, *len)).build()
+        }
+        Region::Bitmapped { bitmap, rows, columns } => {
+            let region = Bitmapped::new(&memory[bitmap.buffer]).offset(bitmap.offset).rows(*rows);
+            columns
+                .iter()
+                .fold(region, |region, (base, width)| {
+                    region.column(&memory[base.buffer], base.offset, *width)
+                })
+                .build()
+        }
+        Region::PointerMapped { pointers, target, offsets, len } => {
+            PointerMapped::new(&memory[*pointers], &memory[*target])
+                .count(offsets.len() as u64)
+                .extent(0, *len)
+                .build()
+        }
+    }
+}
+
+/// Waits for so many completions, all of which must be successes.
+fn wait(
+    context: &Context,
+    network: &Network,
+    cq: &CompletionQueue,
+    simulated: &Mutex<Simulated>,
+    count: usize,
+) -> Result<(), RunError> {
+    let cycles = || simulated.lock().unwrap_or_else(PoisonError::into_inner).cycles;
+    let mut seen = 0;
+    let mut last = (0, cycles());
+    while seen < count {
+        for completion in cq.poll() {
+            let (wr_id, status) = (completion.wr_id, completion.status);
+            if status != Status::Success {
+                return Err(RunError::Status { wr_id, status });
+            }
+            seen += 1;
+        }
+        let done = seen as u64 + network.traffic().frames;
+        if done != last.0 {
+            last = (done, cycles());
+        } else if cycles() - last.1 > PATIENCE_CYCLES {
+            return Err(RunError::Stuck);
+        }
+        context.progress()?;
+    }
+    Ok(())
+}
+
+/// Compares what arrived, message by message and byte by byte, with what should have.
+fn check(experiment: &Experiment, network: &Network, peers: &[PeerId]) -> Result<(), RunError> {
+    if let Some(error) = network.errors().first() {
+        return Err(RunError::Wire(error.to_string()));
+    }
+    let all = experiment.messages();
+    for (destination, (peer, expected)) in peers.iter().zip(&all).enumerate() {
+        let found = network.with_peer(*peer, |peer| peer.take_messages());
+        let wrong = |message, what| Err(RunError::Payload { destination, message, what });
+        let mut remote_addr = REMOTE;
+        for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+            let expected = layout::bytes(expected, &experiment.buffers);
+            if found.bytes != expected {
+                let at = found.bytes.iter().zip(&expected).position(|(a, b)| a != b);
+                let at = at.unwrap_or(found.bytes.len().min(expected.len()));
+                let lengths = format!("{} B for {} B", found.bytes.len(), expected.len());
+                return wrong(index, format!("{lengths}, different from byte {at} on"));
+            }
+            let kind = match experiment.write {
+                true => MessageKind::Write { remote_addr, rkey: RKEY },
+                false => MessageKind::Send,
+            };
+            if found.kind != kind {
+                return wrong(index, format!("{:?} instead of {kind:?}", found.kind));
+            }
+            if !matches!(experiment.requests, Requests::Lists(_)) {
+                remote_addr += found.bytes.len() as u64;
+            }
+        }
+        if found.len() != expected.len() {
+            return wrong(found.len(), format!("{} messages for {}", found.len(), expected.len()));
+        }
+    }
+    Ok(())
+}
