@@ -5,12 +5,11 @@
 //! holds its own for a round trip), and the link (Little's law, and the link's rate). Plans differ
 //! in the gaps that they read through and in how long their reads are. All plans of one threshold
 //! and one longest read are tried, and every mixture of two of them, because one plan may run out of
-//! tags where another runs out of link. What the bound leaves out (reads of one cache line
+//! tags where another runs out of link. Bytes that are needed far apart in time are not fetched
+//! together, because the card could not keep them. What the bound leaves out (reads of one cache line
 //! wait for each other, jitter, the time before the first byte) only makes a card slower.
 
-use drdma_abi::roce::{
-    Bth, Deth, Ethernet, ICRC_SIZE, Ipv4, Reth, Transport, Udp, WIRE_OVERHEAD,
-};
+use drdma_abi::roce::{Bth, Deth, Ethernet, ICRC_SIZE, Ipv4, Reth, Transport, Udp, WIRE_OVERHEAD};
 use drdma_sim::pcie;
 
 /// The wire's rate in Gb/s.
@@ -18,8 +17,7 @@ pub const WIRE_GBPS: f64 = 100.0;
 /// Bytes that no read crosses.
 const PAGE: u64 = 4096;
 /// The widest gaps, in bytes, that plans read through.
-const THRESHOLDS: [u64; 15] =
-    [0, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024];
+const THRESHOLDS: [u64; 15] = [0, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024];
 /// The longest reads, in bytes, that plans form, as far as the host allows them.
 const LONGEST: [u64; 5] = [64, 128, 256, 512, 1024];
 
@@ -44,6 +42,15 @@ struct Need {
 impl Need {
     fn longest(&self) -> f64 {
         self.ns.into_iter().fold(0.0, f64::max)
+    }
+
+    /// This plan, then another.
+    fn and(&self, other: &Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            bytes: self.bytes + other.bytes,
+            ns: std::array::from_fn(|i| self.ns[i] + other.ns[i]),
+        }
     }
 
     /// The part `share` of this plan and the rest of the other.
@@ -82,6 +89,21 @@ fn union(mut runs: Vec<Run>) -> Vec<Run> {
         }
     }
     merged
+}
+
+/// Cuts runs that are needed in this order into groups of up to so many bytes.
+pub fn groups(runs: &[Run], bytes: u64) -> Vec<Vec<Run>> {
+    let mut groups: Vec<Vec<Run>> = Vec::new();
+    let mut room = 0;
+    for run in runs {
+        if run.len > room || groups.is_empty() {
+            groups.push(Vec::new());
+            room = bytes;
+        }
+        room = room.saturating_sub(run.len);
+        groups.last_mut().expect("a group").push(*run);
+    }
+    groups
 }
 
 /// Reads of sorted runs: gaps up to `threshold` are read through, nothing is longer than `longest`.
@@ -132,14 +154,17 @@ fn best_mixture(a: &Need, b: &Need) -> Need {
     best
 }
 
-/// The shortest time in which a host can answer reads that cover every byte of `runs`, which may
-/// overlap: a byte is fetched once.
-pub fn fetch(runs: Vec<Run>, host: &pcie::Config) -> Fetch {
-    let runs = union(runs);
+/// The shortest time in which a host can answer reads that cover every byte of the groups. Within a
+/// group runs may overlap, and a byte is fetched once; groups are fetched one after another.
+pub fn fetch(groups: impl IntoIterator<Item = Vec<Run>>, host: &pcie::Config) -> Fetch {
+    let groups: Vec<_> = groups.into_iter().map(union).collect();
     let longest = LONGEST.iter().filter(|len| **len <= host.max_read_request as u64);
-    let plans: Vec<Need> = longest
-        .flat_map(|len| THRESHOLDS.map(|threshold| need(&runs, threshold, *len, host)))
-        .collect();
+    let plan = |longest, threshold| {
+        let add = |sum: Need, runs: &Vec<Run>| sum.and(&need(runs, threshold, longest, host));
+        groups.iter().fold(Need::default(), add)
+    };
+    let plans: Vec<Need> =
+        longest.flat_map(|len| THRESHOLDS.map(|threshold| plan(*len, threshold))).collect();
     let mut best = plans[0];
     for (index, a) in plans.iter().enumerate() {
         for b in &plans[index..] {
@@ -156,7 +181,8 @@ pub fn fetch(runs: Vec<Run>, host: &pcie::Config) -> Fetch {
 pub fn wire_bytes(len: u64, mtu: u64, transport: Transport, write: bool) -> u64 {
     let packets = len.div_ceil(mtu).max(1);
     let deth = if transport == Transport::Ud { Deth::SIZE } else { 0 };
-    let each = WIRE_OVERHEAD + Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + Bth::SIZE + deth + ICRC_SIZE;
+    let each =
+        WIRE_OVERHEAD + Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + Bth::SIZE + deth + ICRC_SIZE;
     let reth = if write { Reth::SIZE as u64 } else { 0 };
     // Only the last packet can need padding: MTUs are multiples of 4.
     packets * each as u64 + reth + len.next_multiple_of(4)
@@ -193,7 +219,7 @@ mod tests {
     #[test]
     fn small_reads_far_apart_are_bound_by_tags() {
         // 10 B take 1 ns of the link; four at a time; a page apart no gap is worth reading.
-        let found = fetch(every(4096, 10, 8), &host());
+        let found = fetch([every(4096, 10, 8)], &host());
         near(found.ns, 8.0 * 1001.0 / 4.0);
         assert_eq!((found.reads, found.bytes), (8, 80));
     }
@@ -202,7 +228,7 @@ mod tests {
     fn long_runs_are_bound_by_bytes_in_flight() {
         // 16 reads of 256 B, four at a time, hold tags and all 1,024 B for 1,025.6 ns each. Longer
         // reads would hold them for longer, shorter ones would be too many.
-        let found = fetch(vec![Run { addr: 0, len: 4096 }], &host());
+        let found = fetch([vec![Run { addr: 0, len: 4096 }]], &host());
         near(found.ns, 16.0 * 1025.6 / 4.0);
         assert_eq!((found.reads, found.bytes), (16, 4096));
     }
@@ -210,13 +236,13 @@ mod tests {
     #[test]
     fn with_tags_and_room_enough_the_link_is_the_bound() {
         let host = pcie::Config { tags: 1000, bytes_in_flight: 1 << 20, ..host() };
-        near(fetch(vec![Run { addr: 0, len: 8000 }], &host).ns, 800.0);
+        near(fetch([vec![Run { addr: 0, len: 8000 }]], &host).ns, 800.0);
     }
 
     #[test]
     fn the_card_s_host_fetches_just_below_its_wire() {
         // 64 reads of 256 B in flight, 1,300 ns and 17.8 ns each.
-        let found = fetch(vec![Run { addr: 0, len: 1 << 20 }], &pcie::Config::default());
+        let found = fetch([vec![Run { addr: 0, len: 1 << 20 }]], &pcie::Config::default());
         let held = 1300.0 + 256.0 * 8.0 / 115.0;
         near(f64::from(1 << 23) / found.ns, 64.0 * 256.0 * 8.0 / held);
     }
@@ -224,19 +250,28 @@ mod tests {
     #[test]
     fn a_gap_is_read_through_where_that_is_cheaper_than_a_request() {
         // Together 36 B for 1,003.6 ns on one of four tags, apart two of 1,000.4 ns.
-        let found = fetch(every(32, 4, 2), &host());
+        let found = fetch([every(32, 4, 2)], &host());
         near(found.ns, 1003.6 / 4.0);
         assert_eq!((found.reads, found.bytes), (1, 36));
         // 256 B in the middle of every 512 B: together they would hold twice the bytes.
-        let found = fetch(every(512, 256, 8), &host());
+        let found = fetch([every(512, 256, 8)], &host());
         near(found.ns, 8.0 * 1025.6 / 4.0);
         assert_eq!((found.reads, found.bytes), (8, 2048));
     }
 
     #[test]
     fn pages_cut_reads_and_overlaps_are_fetched_once() {
-        let found = fetch(vec![Run { addr: 4090, len: 10 }, Run { addr: 4092, len: 8 }], &host());
+        let found = fetch([vec![Run { addr: 4090, len: 10 }, Run { addr: 4092, len: 8 }]], &host());
         assert_eq!((found.reads, found.bytes), (2, 10));
+    }
+
+    #[test]
+    fn groups_are_not_fetched_together() {
+        let near = |addr| vec![Run { addr, len: 4 }];
+        let cut = groups(&[near(0), near(8), near(0)].concat(), 8);
+        assert_eq!(cut, [[near(0), near(8)].concat(), near(0)]);
+        let found = fetch([near(0), near(8), near(0)], &host());
+        assert_eq!((found.reads, found.bytes), (3, 12));
     }
 
     #[test]
@@ -253,7 +288,7 @@ mod tests {
                 run
             })
             .collect();
-        let bound = fetch(runs.clone(), &host).ns;
+        let bound = fetch([runs.clone()], &host).ns;
         let best = (0..1_u32 << gaps.len())
             .map(|choice| {
                 let mut chosen = vec![runs[0]];

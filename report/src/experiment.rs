@@ -1,7 +1,5 @@
 //! One experiment: what is sent, what is expected of it, and what came out.
 
-use std::fmt;
-
 use drdma_abi::roce::{Transport, WIRE_OVERHEAD};
 use drdma_sim::{clock::NS_PER_CYCLE, pcie};
 use libdrdma::counter;
@@ -9,9 +7,12 @@ use libdrdma::counter;
 use crate::{
     bound::{self, Fetch, Run},
     goodput,
-    layout::{Piece, Requests},
-    rig::{self, Outcome, RunError},
+    layout::{Piece, Region, Requests},
+    rig::{self, Outcome, RunError, Simulated},
 };
+
+/// Bytes that the card can keep between fetching and sending them: its segmented memory.
+const CARD_MEMORY: u64 = 128 << 10;
 
 /// What an experiment is to reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,8 +75,11 @@ pub struct Figure {
     pub reads: (u64, u64),
     /// Those of the plan that the bound is computed from.
     pub best: Fetch,
-    /// How fast the simulation was, in cycles a second.
-    pub cycles_per_second: f64,
+    /// What the assembler did, in percent of all cycles: it moved payload, resolved a bank conflict,
+    /// waited for data from the host, was stopped by the packetizer.
+    pub assembler: [f64; 4],
+    /// What the simulation did.
+    pub simulated: Simulated,
 }
 
 impl Experiment {
@@ -134,29 +138,43 @@ impl Experiment {
                 count(counter::DATA_READ_BYTES) + count(counter::CONTROL_READ_BYTES),
             ),
             best,
-            cycles_per_second: outcome.simulated.cycles as f64
-                / outcome.simulated.time.as_secs_f64(),
+            assembler: [
+                counter::ASSEMBLE_BUSY,
+                counter::ASSEMBLE_CONFLICT,
+                counter::ASSEMBLE_EMPTY,
+                counter::ASSEMBLE_BLOCKED,
+            ]
+            .map(|what| 100.0 * count(what) as f64 / outcome.span.cycles() as f64),
+            simulated: outcome.simulated,
         })
     }
 
     fn wire_bytes(&self, messages: &[Vec<Vec<Piece>>]) -> u64 {
         let len = |message: &Vec<Piece>| message.iter().map(|piece| piece.len).sum();
-        let one = |message| {
-            bound::wire_bytes(len(message), self.mtu.into(), self.transport, self.write)
-        };
+        let one =
+            |message| bound::wire_bytes(len(message), self.mtu.into(), self.transport, self.write);
         messages.iter().flatten().map(one).sum()
     }
 
-    /// Every byte of host memory that the card must see: data, bitmaps and pointers, requests.
-    fn needed(&self, messages: &[Vec<Vec<Piece>>], outcome: &Outcome) -> Vec<Run> {
-        let indices = self.requests.regions().into_iter().filter_map(|region| region.index());
-        let pieces = pieces(messages).copied().chain(indices);
-        let run = |Piece { at, len }| {
-            Run { addr: outcome.addresses[at.buffer] + at.offset, len }
-        };
+    /// Every byte of host memory that the card must see: data, bitmaps and pointers, requests; those
+    /// that can be in the card at the same time in a group.
+    fn needed(&self, messages: &[Vec<Vec<Piece>>], outcome: &Outcome) -> Vec<Vec<Run>> {
+        let regions = self.requests.regions();
+        let run =
+            |Piece { at, len }: Piece| Run { addr: outcome.addresses[at.buffer] + at.offset, len };
         // The ring lies apart from everything else.
         let ring = Run { addr: 1 << 60, len: outcome.ring_bytes };
-        pieces.map(run).chain([ring]).collect()
+        let around: Vec<_> =
+            regions.iter().filter_map(|region| region.index()).map(run).chain([ring]).collect();
+        let data: Vec<_> = pieces(messages).copied().map(run).collect();
+        // Destinations take their rows in the order of addresses, records come in any order.
+        let any_order = |region: &&Region| matches!(region, Region::PointerMapped { .. });
+        let mut groups = match regions.iter().any(any_order) {
+            true => bound::groups(&data, CARD_MEMORY),
+            false => vec![data],
+        };
+        groups.push(around);
+        groups
     }
 }
 
@@ -173,24 +191,12 @@ fn share_of(what: &str, gbps: f64, limit: f64, share: f64) -> (String, String, b
 /// Cycles from the doorbell to the first byte of a lone frame's preamble.
 fn first_byte_cycles(outcome: &Outcome) -> u64 {
     let on_the_wire = outcome.frame_bytes + WIRE_OVERHEAD as u64;
-    let ns = outcome.span.last_byte_ns
-        - outcome.span.first_doorbell_ns
-        - bound::wire_ns(on_the_wire);
+    let ns =
+        outcome.span.last_byte_ns - outcome.span.first_doorbell_ns - bound::wire_ns(on_the_wire);
     (ns / NS_PER_CYCLE).ceil() as u64
 }
 
 /// Cycles of a round trip of PCIe.
 fn round_trip_cycles(host: &pcie::Config) -> u64 {
     (host.latency_ns as f64 / NS_PER_CYCLE).ceil() as u64
-}
-
-impl fmt::Display for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.met { "met" } else { "missed" };
-        write!(
-            f,
-            "{verdict}: {} ({}); bound {:.1} Gb/s, {:.0} cycles/s",
-            self.measured, self.target, self.bound, self.cycles_per_second
-        )
-    }
 }

@@ -70,9 +70,8 @@ impl Region {
             Self::Contiguous(whole) => vec![vec![*whole]],
             Self::Strided { base, period, count, pattern } => (0..*count)
                 .map(|row| {
-                    let extent = |(offset, len): &(u64, u64)| {
-                        piece(*base, row * period + offset, *len)
-                    };
+                    let extent =
+                        |(offset, len): &(u64, u64)| piece(*base, row * period + offset, *len);
                     pattern.iter().map(extent).collect()
                 })
                 .collect(),
@@ -81,9 +80,8 @@ impl Region {
                 (0..*rows)
                     .filter(|row| bits[*row as usize / 8] >> (row % 8) & 1 == 1)
                     .map(|row| {
-                        let value = |(base, width): &(Place, u64)| {
-                            piece(*base, row * width, *width)
-                        };
+                        let value =
+                            |(base, width): &(Place, u64)| piece(*base, row * width, *width);
                         columns.iter().map(value).collect()
                     })
                     .collect()
@@ -187,12 +185,8 @@ mod tests {
 
     #[test]
     fn rows_are_packed_into_messages_across_regions() {
-        let strided = Region::Strided {
-            base: at(0, 1),
-            period: 4,
-            count: 3,
-            pattern: vec![(2, 1), (0, 1)],
-        };
+        let strided =
+            Region::Strided { base: at(0, 1), period: 4, count: 3, pattern: vec![(2, 1), (0, 1)] };
         let pointers =
             Region::PointerMapped { pointers: 2, target: 1, offsets: vec![8, 0], len: 2 };
         let found = sent(&Requests::Own(vec![strided, pointers]), 2);

@@ -1,6 +1,7 @@
 //! A simulated card with peers, on which an experiment is run, timed and checked.
 
 use std::{
+    fs,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -12,7 +13,7 @@ use drdma_sim::{
     model::frame::Frame,
     pcie,
     rtl::{self, RtlCard},
-    wire::{MessageKind, Network, PeerConfig, PeerId},
+    wire::{CapturedFrame, Message, MessageKind, Network, PeerConfig, PeerId},
 };
 use libdrdma::{
     Bitmapped, CompletionQueue, Context, Contiguous, Counters, Destination, MacAddress,
@@ -73,26 +74,41 @@ macro_rules! refused {
     })* };
 }
 refused!(
-    libdrdma::Error, libdrdma::MemoryRegionError, libdrdma::ModifyError, libdrdma::PostError,
-    RegionError, CardError
+    libdrdma::Error,
+    libdrdma::MemoryRegionError,
+    libdrdma::ModifyError,
+    libdrdma::PostError,
+    RegionError,
+    CardError
 );
 
-/// What the simulation itself did.
+/// What the simulation itself did, while the host waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulated {
-    /// Cycles that passed while the host waited.
+    /// Cycles.
     pub cycles: u64,
     /// The time that they took.
     pub time: Duration,
+    /// The processor's time of it.
+    pub processor: Duration,
 }
 
-/// A card that counts what its simulation does.
-struct Probe {
-    card: RtlCard,
+/// The time for which this thread has had a processor; 0 where the system does not tell.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or(0))
+}
+
+/// A card that counts the cycles of its simulation.
+struct Probe<C> {
+    card: C,
+    /// Cycles in a call of `progress`.
+    cycles: u64,
     simulated: Arc<Mutex<Simulated>>,
 }
 
-impl Card for Probe {
+impl<C: Card> Card for Probe<C> {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
         self.card.read(offset)
     }
@@ -110,12 +126,8 @@ impl Card for Probe {
     }
 
     fn progress(&mut self) -> Result<(), CardError> {
-        let (cycles, started) = (self.card.cycles(), Instant::now());
-        let result = self.card.progress();
-        let mut simulated = self.simulated.lock().unwrap_or_else(PoisonError::into_inner);
-        simulated.cycles += self.card.cycles() - cycles;
-        simulated.time += started.elapsed();
-        result
+        self.simulated.lock().unwrap_or_else(PoisonError::into_inner).cycles += self.cycles;
+        self.card.progress()
     }
 }
 
@@ -134,21 +146,37 @@ pub struct Outcome {
     pub ring_bytes: u64,
     /// Address of every buffer, as the card sees it.
     pub addresses: Vec<u64>,
-    /// How fast the simulation was.
+    /// What arrived at each destination.
+    pub messages: Vec<Vec<Message>>,
+    /// What the simulation did.
     pub simulated: Simulated,
 }
 
-/// Runs an experiment and checks every message that arrives.
+/// Runs an experiment on the simulated hardware and checks every message that arrives.
 ///
 /// # Errors
 /// Anything that is not exactly as it should be.
 pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
     let network = Network::new();
-    network.keep_frames();
     let config = rtl::Config { pcie: host(), ..rtl::Config::default() };
-    let simulated = Arc::new(Mutex::new(Simulated::default()));
+    let cycles = config.cycles_per_progress;
     let card = RtlCard::new(config, network.clone())?;
-    let card = Probe { card, simulated: Arc::clone(&simulated) };
+    let outcome = run_on(experiment, card, cycles, &network)?;
+    check(experiment, &outcome.messages)?;
+    Ok(outcome)
+}
+
+/// Runs an experiment on a card that is plugged into `network`; `cycles` pass in a call of its
+/// `progress`.
+fn run_on(
+    experiment: &Experiment,
+    card: impl Card + 'static,
+    cycles: u64,
+    network: &Network,
+) -> Result<Outcome, RunError> {
+    network.keep_frames();
+    let simulated = Arc::new(Mutex::new(Simulated::default()));
+    let card = Probe { card, cycles, simulated: Arc::clone(&simulated) };
     let context = Context::open(Box::new(card), Options::new(MAC, IP.into()))?;
     let pd = context.protection_domain();
     let memory = load(experiment, &pd)?;
@@ -164,31 +192,40 @@ pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
     let mut peers = Vec::new();
     for index in 0..experiment.requests.destinations() as u32 {
         let qp = connect(experiment, &pd, &cq, index, blocks)?;
-        peers.push(add_peer(experiment, &network, index, qp.qpn()));
+        peers.push(add_peer(experiment, network, index, qp.qpn()));
         qps.push(qp);
     }
     context.clear_counters()?;
     let before = context.statistics().ring_bytes;
     post(experiment, &pd, &cq, &mut qps, &memory, || {
-        wait(&context, &network, &cq, &simulated, requests)
+        let started = (Instant::now(), processor_time());
+        simulated.lock().unwrap_or_else(PoisonError::into_inner).cycles = 0;
+        wait(&context, network, &cq, &simulated, requests)?;
+        let mut simulated = simulated.lock().unwrap_or_else(PoisonError::into_inner);
+        simulated.time = started.0.elapsed();
+        simulated.processor = processor_time() - started.1;
+        Ok(())
     })?;
 
     let frames = network.frames();
-    let stamp = |frame: &drdma_sim::wire::CapturedFrame| {
+    let stamp = |frame: &CapturedFrame| {
         let payload = Frame::parse(&frame.bytes).map_or(0, |parsed| parsed.payload.len() as u64);
         Stamp { ns: frame.time_ns, payload }
     };
-    let outcome = Outcome {
+    if let Some(error) = network.errors().first() {
+        return Err(RunError::Wire(error.to_string()));
+    }
+    let simulated = *simulated.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Outcome {
         stamps: frames.iter().map(stamp).collect(),
         frame_bytes: network.traffic().frame_bytes,
         span: network.clock().span().unwrap_or_default(),
         counters: context.counters()?,
         ring_bytes: context.statistics().ring_bytes - before,
         addresses,
-        simulated: *simulated.lock().unwrap_or_else(PoisonError::into_inner),
-    };
-    check(experiment, &network, &peers)?;
-    Ok(outcome)
+        messages: peers.iter().map(|peer| network.messages(*peer)).collect(),
+        simulated,
+    })
 }
 
 /// Puts an experiment's buffers into memory that the card can read, and writes the pointers.
@@ -316,7 +353,10 @@ fn told<'m>(
         Region::Strided { base, period, count, pattern } => {
             let region = Strided::new(&memory[base.buffer]).offset(base.offset);
             let region = region.period(*period).count(*count);
-            pattern.iter().fold(region, |region, (offset, len)| region.extent(*offset, *len)).build()
+            pattern
+                .iter()
+                .fold(region, |region, (offset, len)| region.extent(*offset, *len))
+                .build()
         }
         Region::Bitmapped { bitmap, rows, columns } => {
             let region = Bitmapped::new(&memory[bitmap.buffer]).offset(bitmap.offset).rows(*rows);
@@ -366,17 +406,13 @@ fn wait(
     Ok(())
 }
 
-/// Compares what arrived, message by message and byte by byte, with what should have.
-fn check(experiment: &Experiment, network: &Network, peers: &[PeerId]) -> Result<(), RunError> {
-    if let Some(error) = network.errors().first() {
-        return Err(RunError::Wire(error.to_string()));
-    }
-    let all = experiment.messages();
-    for (destination, (peer, expected)) in peers.iter().zip(&all).enumerate() {
-        let found = network.with_peer(*peer, |peer| peer.take_messages());
+/// Compares what arrived at each destination, message by message and byte by byte, with what should
+/// have.
+fn check(experiment: &Experiment, arrived: &[Vec<Message>]) -> Result<(), RunError> {
+    for (destination, (found, expected)) in arrived.iter().zip(experiment.messages()).enumerate() {
         let wrong = |message, what| Err(RunError::Payload { destination, message, what });
         let mut remote_addr = REMOTE;
-        for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let expected = layout::bytes(expected, &experiment.buffers);
             if found.bytes != expected {
                 let at = found.bytes.iter().zip(&expected).position(|(a, b)| a != b);
@@ -391,6 +427,7 @@ fn check(experiment: &Experiment, network: &Network, peers: &[PeerId]) -> Result
             if found.kind != kind {
                 return wrong(index, format!("{:?} instead of {kind:?}", found.kind));
             }
+            // Every list is a request of its own, which begins anew.
             if !matches!(experiment.requests, Requests::Lists(_)) {
                 remote_addr += found.bytes.len() as u64;
             }
@@ -400,4 +437,69 @@ fn check(experiment: &Experiment, network: &Network, peers: &[PeerId]) -> Result
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use drdma_sim::soft::{CYCLES_PER_PROGRESS, SoftCard};
+
+    use super::*;
+    use crate::{catalogue, goodput::Rate};
+
+    /// On the reference model, which needs no time.
+    fn model(experiment: &Experiment) -> Outcome {
+        let network = Network::new();
+        let card = SoftCard::new(network.clone());
+        run_on(experiment, card, CYCLES_PER_PROGRESS, &network).expect("a run")
+    }
+
+    fn named(id: &str) -> Experiment {
+        catalogue::all().into_iter().find(|experiment| experiment.id == id).expect("an experiment")
+    }
+
+    #[test]
+    fn every_experiment_passes_on_the_reference_model() {
+        for experiment in catalogue::all() {
+            let outcome = model(&experiment);
+            if let Err(error) = check(&experiment, &outcome.messages) {
+                panic!("{}: {error}", experiment.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_a_wrong_address_and_a_lost_message_are_found() {
+        let experiment = named("shuffle-2");
+        let right = model(&experiment).messages;
+        check(&experiment, &right).expect("right messages");
+        let refused = |change: fn(&mut Vec<Vec<Message>>)| {
+            let mut messages = right.clone();
+            change(&mut messages);
+            check(&experiment, &messages).expect_err("a wrong message").to_string()
+        };
+        assert_eq!(
+            refused(|messages| messages[1][3].bytes[77] ^= 1),
+            "destination 1, message 3: 4080 B for 4080 B, different from byte 77 on"
+        );
+        assert_eq!(
+            refused(|messages| messages[0][5].bytes.truncate(4079)),
+            "destination 0, message 5: 4079 B for 4080 B, different from byte 4079 on"
+        );
+        let moved = refused(|messages| {
+            messages[1][1].kind = MessageKind::Write { remote_addr: REMOTE, rkey: RKEY };
+        });
+        assert!(moved.starts_with("destination 1, message 1: Write"), "{moved}");
+        let lost = refused(|messages| drop(messages[1].pop()));
+        assert!(lost.contains("messages for"), "{lost}");
+    }
+
+    #[test]
+    fn frames_are_counted_with_their_payload() {
+        let outcome = model(&named("packets-ud"));
+        assert_eq!(outcome.stamps.len(), 16 << 10);
+        assert!(outcome.stamps.iter().all(|stamp| stamp.payload == 20));
+        assert_eq!(outcome.frame_bytes, (110 - 24) * (16 << 10));
+        // The model has no clock.
+        assert_eq!(crate::goodput::steady(&outcome.stamps), Rate::default());
+    }
 }
