@@ -74,13 +74,16 @@ enum Command {
         /// Writes nothing, and fails if the card has grown.
         #[arg(long)]
         check: bool,
+        /// Synthesises this block only; what is recorded of the others stays.
+        #[arg(long, value_name = "BLOCK")]
+        only: Option<String>,
     },
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Measure { docs, criterion, only } => measure(&docs, &criterion, only.as_deref()),
-        Command::Resources { docs, check } => record_resources(&docs, check),
+        Command::Resources { docs, check, only } => synthesise(&docs, check, only.as_deref()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -113,7 +116,9 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>) -> Result<(), Stri
             resources: Resources::read(&docs.join("resources.json")),
             processor: processor(),
         };
-        write(&docs.join("results.md"), &results.page())?;
+        let file = docs.join("results.md");
+        write(&file, &results.page())?;
+        eprintln!("{} is written", file.display());
     }
     let failed: Vec<&str> =
         ran.iter().filter(|(_, r)| r.is_err()).map(|(e, _)| e.id.as_str()).collect();
@@ -158,23 +163,36 @@ fn run_one(experiment: &Experiment) -> Result<Figure, String> {
     result
 }
 
-fn record_resources(docs: &Path, check: bool) -> Result<(), String> {
-    let found = Resources::measure(|line| eprintln!("{line}"))?;
+/// Synthesises; `check` compares with what is recorded, otherwise it is recorded block by block.
+fn synthesise(docs: &Path, check: bool, only: Option<&str>) -> Result<(), String> {
     let file = docs.join("resources.json");
-    if check {
-        let grown = found.grown(&Resources::read(&file)?);
-        return match grown.is_empty() {
-            true => Ok(()),
-            false => Err(format!("the card has grown:\n  {}", grown.join("\n  "))),
-        };
+    let recorded = Resources::read(&file);
+    let mut found = match (only, &recorded) {
+        (Some(_), Ok(recorded)) => recorded.clone(),
+        _ => Resources::default(),
+    };
+    let mut started = Instant::now();
+    found.measure(only, |found, name| {
+        eprintln!("{name}: {} ({:.0} s)", found.blocks[name], started.elapsed().as_secs_f64());
+        started = Instant::now();
+        if check {
+            return Ok(());
+        }
+        found.write(&file)?;
+        write(&docs.join("resources.md"), &found.page())
+    })?;
+    if !check {
+        return Ok(());
     }
-    found.write(&file)?;
-    write(&docs.join("resources.md"), &found.page())
+    let grown = found.grown(&recorded?);
+    match grown.is_empty() {
+        true => Ok(()),
+        false => Err(format!("the card has grown:\n  {}", grown.join("\n  "))),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    eprintln!("{} is written", path.display());
     Ok(())
 }
 

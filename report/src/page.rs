@@ -240,3 +240,66 @@ pub fn finished(mut table: Table, right: usize) -> String {
     }
     format!("{}\n", table.trim_fmt())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bound::Fetch, catalogue};
+
+    fn figure(met: bool) -> Figure {
+        Figure {
+            measured: "12.3 Gb/s".to_owned(),
+            target: ">= 45.6 Gb/s".to_owned(),
+            met,
+            bound: 98.0,
+            wire: 99.0,
+            whole: 11.0,
+            reads: (7, 2048),
+            best: Fetch { ns: 1.0, reads: 5, bytes: 1024 },
+            assembler: [50.0, 0.0, 25.0, 0.0],
+            simulated: Simulated::default(),
+        }
+    }
+
+    fn page(result: impl Fn(usize) -> Result<Figure, String>) -> String {
+        let ran = |(index, experiment)| (experiment, result(index));
+        let figures: Vec<_> = catalogue::all().into_iter().enumerate().map(ran).collect();
+        let cost = |mean| Cost { mean, low: mean, high: mean };
+        let posting = Posting { described: cost(0.01), lists: cost(600.0), copied: cost(6.0) };
+        let time = Duration::from_secs(2);
+        Results {
+            figures: &figures,
+            posting: Ok(posting),
+            speed: Some(Simulated { cycles: 90_000, time, processor: time / 2 }),
+            resources: Err("no file".to_owned()),
+            processor: "a processor".to_owned(),
+        }
+        .page()
+    }
+
+    #[test]
+    fn what_is_missed_has_a_reason_and_what_failed_says_why() {
+        let page = page(|index| match index {
+            0 => Ok(figure(false)),
+            1 => Err("destination 0, message 1: 3 B for 4 B".to_owned()),
+            _ => Ok(figure(true)),
+        });
+        assert!(page.contains("| >= 45.6 Gb/s | **missed** |"), "{page}");
+        assert!(page.contains("| **failed** |"));
+        assert!(
+            page.contains(&format!("- {}\n  - contiguous, 4 MiB\n", reasons::of("contiguous")))
+        );
+        assert!(page.contains("- destination 0, message 1: 3 B for 4 B\n  - shuffle, 5 x 4 B"));
+        for row in missing::ALL {
+            assert!(page.contains(row.title) && page.contains("not yet"));
+        }
+    }
+
+    #[test]
+    fn speed_and_posting_are_judged() {
+        let page = page(|_| Ok(figure(true)));
+        assert!(page.contains("45000 cycles/s"));
+        assert!(page.contains("target: >= 50000 cycles/s, **missed**. 90000 cycles in a second"));
+        assert!(page.contains(">= 100 times cheaper than either; met. On a processor."));
+    }
+}

@@ -444,7 +444,7 @@ mod tests {
     use drdma_sim::soft::{CYCLES_PER_PROGRESS, SoftCard};
 
     use super::*;
-    use crate::{catalogue, goodput::Rate};
+    use crate::catalogue;
 
     /// On the reference model, which needs no time.
     fn model(experiment: &Experiment) -> Outcome {
@@ -499,7 +499,5 @@ mod tests {
         assert_eq!(outcome.stamps.len(), 16 << 10);
         assert!(outcome.stamps.iter().all(|stamp| stamp.payload == 20));
         assert_eq!(outcome.frame_bytes, (110 - 24) * (16 << 10));
-        // The model has no clock.
-        assert_eq!(crate::goodput::steady(&outcome.stamps), Rate::default());
     }
 }

@@ -23,8 +23,8 @@ Usage: cargo xtask <command>
   check               formatting and lints
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
                       of the experiments and writes nothing
-  resources [--check] synthesise every block with yosys, and write docs/resources.md; with --check
-                      fail if the card has grown
+  resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
+                      fail if the card has grown, with --only BLOCK synthesise that one
   verilog --out DIR   write the card's Verilog to DIR
   registers           write docs/register-map.md anew
   help                this text

@@ -8,7 +8,12 @@
 mod netlist;
 mod yosys;
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write as _},
+    fs,
+    path::Path,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -52,35 +57,53 @@ pub struct Block {
     pub path: Vec<String>,
 }
 
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Kind { name, of, .. } in KINDS {
+            write!(f, "{} {name}, ", of(&self.cells))?;
+        }
+        write!(f, "{} levels", self.levels)
+    }
+}
+
 /// The blocks by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
     /// The blocks.
     pub blocks: BTreeMap<String, Block>,
+    /// Blocks of the card that are not among them yet.
+    #[serde(default)]
+    pub missing: Vec<String>,
 }
 
 impl Resources {
-    /// Synthesises the card that is in this tree; tells of every block as it is done.
+    /// Synthesises the blocks of the card that is in this tree, all or one, into `self`, and calls
+    /// `then` after each with its name.
     ///
     /// # Errors
-    /// yosys is missing or fails.
-    pub fn measure(mut tell: impl FnMut(&str)) -> Result<Self, String> {
+    /// There is no such block, yosys is missing or fails, or what `then` says.
+    pub fn measure(
+        &mut self,
+        only: Option<&str>,
+        mut then: impl FnMut(&Self, &str) -> Result<(), String>,
+    ) -> Result<(), String> {
         let file = drdma_hdl::top::file().map_err(|error| error.to_string())?;
         let folder = yosys::Folder::new(&file)?;
-        let mut resources = Self::default();
-        for name in yosys::blocks(&file)? {
-            let started = std::time::Instant::now();
-            let netlist: Netlist = folder.synthesise(&name)?;
+        let all = yosys::blocks(&file)?;
+        self.blocks.retain(|name, _| all.contains(name));
+        let chosen = |name: &&String| only.is_none_or(|only| only == name.as_str());
+        if let (Some(only), 0) = (only, all.iter().filter(chosen).count()) {
+            return Err(format!("there is no block {only}; there are {}", all.join(", ")));
+        }
+        for name in all.iter().filter(chosen) {
+            let netlist: Netlist = folder.synthesise(name)?;
             let (levels, path) = netlist.longest_path()?;
             let block = Block { cells: netlist.cells()?, levels, path };
-            let Cells { luts, registers, .. } = block.cells;
-            tell(&format!(
-                "{name}: {luts} LUTs, {registers} registers, {levels} levels ({:.0} s)",
-                started.elapsed().as_secs_f64()
-            ));
-            resources.blocks.insert(name, block);
+            self.blocks.insert(name.clone(), block);
+            self.missing = all.iter().filter(|n| !self.blocks.contains_key(*n)).cloned().collect();
+            then(self, name)?;
         }
-        Ok(resources)
+        Ok(())
     }
 
     /// Reads what was recorded.
@@ -174,7 +197,7 @@ impl Resources {
         let deep = match deep.is_empty() {
             true => String::new(),
             false => format!("Deeper than that: {}.\n", deep.join(", ")),
-        };
+        } + &self.without();
         format!(
             "{}\n{deep}As last recorded by `cargo xtask resources` (yosys `synth_xilinx -family xcup`); block by \
              block in [resources.md](resources.md).\n",
@@ -195,7 +218,8 @@ impl Resources {
             table.add_row(row(name, &block.cells, block.levels));
         }
         table.add_row(row("together", &self.total(), self.levels()));
-        let mut page = format!("{HEAD}{}\n{}", finished(table, 1), self.summary_head());
+        let table = finished(table, 1);
+        let mut page = format!("{HEAD}{table}\n{}{}", self.without(), self.summary_head());
         for (name, Block { levels, path, .. }) in &self.blocks {
             let (first, last) = (path.first(), path.last());
             if let (true, Some(first), Some(last)) = (*levels > MAX_LEVELS, first, last) {
@@ -204,6 +228,17 @@ impl Resources {
             }
         }
         page
+    }
+
+    /// What the figures are without.
+    fn without(&self) -> String {
+        match self.missing.is_empty() {
+            true => String::new(),
+            false => format!(
+                "**Not recorded yet, and not in these figures:** {}.\n",
+                self.missing.join(", ")
+            ),
+        }
     }
 
     fn summary_head(&self) -> &'static str {
@@ -235,7 +270,7 @@ mod tests {
     fn resources(luts: u64, levels: u32) -> Resources {
         let cells = Cells { luts, registers: 10, ..Cells::default() };
         let block = Block { cells, levels, path: vec!["a".into(), "b".into()] };
-        Resources { blocks: [("gather".to_owned(), block)].into() }
+        Resources { blocks: [("gather".to_owned(), block)].into(), missing: Vec::new() }
     }
 
     #[test]
@@ -257,5 +292,8 @@ mod tests {
         assert!(!resources(1, 8).page().contains("`a` to `b`"));
         assert!(resources(1, 9).page().contains("- gather, 9 levels: `a` to `b`"));
         assert!(resources(1, 9).summary().contains("Deeper than that: gather (9)."));
+        let part = Resources { missing: vec!["mac".to_owned()], ..resources(1, 1) };
+        assert!(part.page().contains("not in these figures:** mac."));
+        assert!(part.summary().contains("not in these figures:** mac."));
     }
 }
