@@ -167,7 +167,12 @@ impl Resources {
     pub fn summary(&self) -> String {
         let total = self.total();
         let mut table = markdown(&["", "card", "U50", "share", "target", ""]);
-        let verdict = |met| if met { "met" } else { "**missed**" };
+        // A part of the card can miss a target, but not meet it.
+        let verdict = |met| match met {
+            true if self.missing.is_empty() => "met",
+            true => "not yet",
+            false => "**missed**",
+        };
         for Kind { name: what, of, has, percent } in KINDS {
             let share = 100.0 * of(&total) / has;
             table.add_row([
@@ -235,7 +240,7 @@ impl Resources {
         match self.missing.is_empty() {
             true => String::new(),
             false => format!(
-                "**Not recorded yet, and not in these figures:** {}.\n",
+                "**Not recorded yet, and not in these figures:** {}.\n\n",
                 self.missing.join(", ")
             ),
         }
@@ -295,5 +300,7 @@ mod tests {
         let part = Resources { missing: vec!["mac".to_owned()], ..resources(1, 1) };
         assert!(part.page().contains("not in these figures:** mac."));
         assert!(part.summary().contains("not in these figures:** mac."));
+        assert!(part.summary().contains("not yet") && !part.summary().contains(" met "));
+        assert!(resources(1, 9).summary().contains(" met "));
     }
 }
