@@ -65,8 +65,8 @@ registers! {
     ABI_HASH_LOW @ 0x00c ReadOnly = 0;
     /// High word of [`crate::ABI_HASH`].
     ABI_HASH_HIGH @ 0x010 ReadOnly = 0;
-    /// Bit 0: the card takes doorbells and sends. Bit 1: reset everything but this register;
-    /// clears itself.
+    /// Bit 0: the card takes doorbells and sends. Bit 1: reset everything but this register and
+    /// `COLUMN_MIN_ROWS`; clears itself.
     CONTROL @ 0x014 ReadWrite = 0;
     /// Bit 0: work is in progress somewhere in the card.
     STATUS @ 0x018 ReadOnly = 0;
@@ -86,6 +86,10 @@ registers! {
     ACK_TIMEOUT @ 0x030 ReadWrite = 0;
     /// Writing anything clears every counter.
     COUNTER_CLEAR @ 0x034 WriteOnly = 0;
+    /// The fewest rows that a request must have for several of its short rows to be packed in a
+    /// cycle, where all of its destinations have the same lanes; 0: no request. Whatever it is, the
+    /// same bytes are sent. Only a reset of the whole card sets it back.
+    COLUMN_MIN_ROWS @ 0x038 ReadWrite = 256;
 }
 
 /// One 64-bit counter; it stops for nothing and wraps.
@@ -142,13 +146,14 @@ counters! {
     ACKS = 9;
     /// Windows planned.
     WINDOWS = 10;
-    /// Cycles in which the assembler moved payload.
+    /// Cycles in which the assembler read payload, at least a byte.
     ASSEMBLE_BUSY = 11;
-    /// Cycles that the assembler spent on a bank conflict.
+    /// Those of them in which another byte waited for its bank.
     ASSEMBLE_CONFLICT = 12;
-    /// Cycles that the assembler waited for data from the host.
+    /// Cycles in which the assembler's next beat waited for data from the host; those before it may
+    /// still be read.
     ASSEMBLE_EMPTY = 13;
-    /// Cycles that the assembler was stopped by the packetizer.
+    /// Cycles in which the assembler's next beat found no room because the packetizer took none.
     ASSEMBLE_BLOCKED = 14;
     /// Received RoCE packets that matched no queue pair or had a wrong ICRC.
     RECEIVE_DROPPED = 15;

@@ -8,6 +8,13 @@
 //! region, all others:      RegionHeader (1) RegionShape (1) Element (1) * elements
 //! ```
 //!
+//! With [`flags::PARTITIONED`] the destinations share one region, the *partitioned* one, which
+//! stands in front of them; each names the rows that it gets and has no region of its own:
+//!
+//! ```text
+//! WqeHeader (2) RegionHeader (1) RegionShape (1) Element (1) * elements { Destination (2) }*
+//! ```
+//!
 //! The rest of the last block is padding. A WQE may wrap around the end of its ring between blocks.
 
 use crate::layout;
@@ -62,6 +69,9 @@ layout! {
 pub mod flags {
     /// The row mask is `Element` instead of `Period`.
     pub const ELEMENT_MASK: u8 = 1 << 0;
+    /// One partitioned region stands in front of the destinations, which have none. Only on a
+    /// shared send queue.
+    pub const PARTITIONED: u8 = 1 << 1;
 }
 
 layout! {
@@ -69,10 +79,11 @@ layout! {
     little struct Destination: 32 {
         /// Local queue pair number.
         qp: u32 = 32,
-        /// Regions that follow, 0 to 16.
+        /// Regions that follow, 0 to 16; 0 in a partitioned request.
         regions: u16 = 16,
-        /// 0.
-        reserved: u16 = 16,
+        /// The id of the rows that it gets, in a partitioned request; at most 255 where ids have one
+        /// byte. 0 in others.
+        partition: u16 = 16,
         /// Where the first message of a WRITE goes.
         remote_addr: u64 = 64,
         /// The remote key of a WRITE.
@@ -89,9 +100,10 @@ layout! {
     /// element, laid out as verbs have it.
     little struct RegionHeader: 16 {
         /// Contiguous, strided: the base. Bitmapped: the bitmap. Pointer-mapped: the pointer array.
+        /// Partitioned: the array of ids.
         addr: u64 = 64,
         /// Contiguous: bytes, at least 1. Strided: periods. Bitmapped: rows (bits). Pointer-mapped:
-        /// pointers.
+        /// pointers. Partitioned: rows (ids).
         count: u32 = 32,
         /// The local key of the memory at `addr`.
         lkey: u32 = 32,
@@ -101,7 +113,8 @@ layout! {
 layout! {
     /// The second granule of every region but a contiguous one.
     little struct RegionShape: 16 {
-        /// Strided: bytes from one period to the next, at least 1. Others: 0.
+        /// Strided: bytes from one period to the next, at least 1. Partitioned: bytes from one id to
+        /// the next, which are the bytes of an id: 1 or 2. Others: 0.
         period: u64 = 64,
         /// Pointer-mapped: the local key of the memory that the pointers point to. Others: 0.
         target_lkey: u32 = 32,
@@ -113,7 +126,8 @@ layout! {
 }
 
 layout! {
-    /// An extent of a strided or pointer-mapped region's pattern, or a column of a bitmapped one.
+    /// An extent of a strided or pointer-mapped region's pattern, or a column of a bitmapped or
+    /// partitioned one.
     little struct Element: 16 {
         /// Extent: bytes from the start of the period or record. Column: the address of its row 0.
         offset: u64 = 64,
@@ -159,7 +173,8 @@ impl Opcode {
     }
 }
 
-/// The shape of a region (D-RDMA sections 3.1 and 3.3).
+/// The shape of a destination's region (D-RDMA sections 3.1 and 3.3). The partitioned region of a
+/// request has no type code: [`flags::PARTITIONED`] announces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RegionType {

@@ -196,6 +196,63 @@ fn explain_says_why_a_request_would_fail() {
     assert!(explained[0]["reason"].as_str().unwrap().starts_with("destination 0: "));
 }
 
+/// Ten rows of 8 and 2 bytes; the even ones go to `red`, whose partition is 5.
+fn partitioned() -> Value {
+    let mut job = job();
+    let buffers = job["buffers"].as_array_mut().unwrap();
+    buffers.push(json!({"name": "ids", "hex": "0506".repeat(5)}));
+    job["posts"] = json!([
+        {"verb": "post_ssq_send", "wr_id": 1, "op": "send", "rows_per_message": 3,
+         "partitioned": {"ids": {"buffer": "ids", "offset": 0, "width": 1}, "rows": 10,
+                         "columns": [{"buffer": "t", "offset": 0, "width": 8},
+                                     {"buffer": "t", "offset": 600, "width": 2}]},
+         "destinations": [{"qp": "red", "partition": 5}]}]);
+    job
+}
+
+#[test]
+fn explain_shows_partitioned_requests() {
+    let folder = folder(&partitioned());
+    let args = ["explain", "job.json", "--json", "--threshold", "0"];
+    let explained: Value = serde_json::from_slice(&folder.drdma(&args).stdout).unwrap();
+    let (post, red) = (&explained[0], &explained[0]["destinations"][0]);
+    assert_eq!(post["status"], "success");
+    // Head 2, region 4, destination 2: 8 granules.
+    assert_eq!(post["request_bytes"], 128);
+    let counts = ["rows", "units", "fragments", "messages", "packets", "sent_bytes"];
+    assert_eq!(counts.map(|name| red[name].as_u64().unwrap()), [5, 5, 10, 2, 2, 50]);
+    assert_eq!(post["together"]["read_bytes"], 50);
+    assert_eq!(post["boxes"][0], json!({"buffer": "t", "offset": 0, "len": 8}));
+    // Ten reads with gaps; to read through them costs less.
+    assert_eq!(post["together"]["reads"], 10);
+    assert_eq!(post["cheapest"]["reads"], 2);
+    let cost = |of: &Value| of["cost_ns"].as_f64().unwrap();
+    assert!(cost(&post["cheapest"]) < cost(post), "{post}");
+
+    let mut job = partitioned();
+    job["posts"][0]["partitioned"]["rows"] = json!(11);
+    let folder = crate::folder(&job);
+    let explained: Value = serde_json::from_slice(&folder.drdma(&args).stdout).unwrap();
+    assert_eq!(explained[0]["status"], "local_protection_error");
+    let reason = explained[0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the partitioned region: bytes "), "{reason}");
+}
+
+#[test]
+fn a_wrong_partition_is_named_before_anything_is_sent() {
+    let mut job = partitioned();
+    job["posts"][0]["destinations"][0]["partition"] = json!(256);
+    let folder = folder(&job);
+    for command in [&["run", "job.json", "--device", "soft:"][..], &["explain", "job.json"]] {
+        let output = folder.drdma(command);
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let partition = "posts[0].destinations[0].partition: must be at most 255, is 256";
+        assert!(stderr.contains(partition), "{stderr}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
 #[test]
 fn the_demo_shuffles_checks_and_compares() {
     let folder = Folder::new();

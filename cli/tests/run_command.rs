@@ -16,7 +16,7 @@ type Packet<'a> = (&'a str, u8, u32, bool, &'a str, String);
 const QPS: [(&str, u32, u32); 4] =
     [("red", 17, 33), ("blue", 18, 34), ("green", 19, 35), ("mail", 20, 36)];
 
-/// Buffer `t` holds 00 01 02 ... ff; `b` has the bits 0, 4, 5 and 7 set. `red` and `blue` are RC,
+/// Buffer `t` holds 00 01 02 ... ff; `b` has the bits 0, 4, 5 and 7 set; `p` holds partition ids. `red` and `blue` are RC,
 /// `green` is UC, `mail` is UD; their MTU is 256.
 fn job(posts: Value) -> Value {
     let bytes: Vec<u8> = (0..=255).collect();
@@ -35,7 +35,7 @@ fn job(posts: Value) -> Value {
         .collect();
     json!({
         "buffers": [{"name": "t", "hex": hex(&bytes)}, {"name": "b", "hex": "b1"},
-                    {"name": "z", "size": 1024}],
+                    {"name": "z", "size": 1024}, {"name": "p", "hex": "00010200010005"}],
         "local": {"mac": "02:00:00:00:00:01", "ip": "10.0.0.1"},
         "qps": qps,
         "posts": posts,
@@ -259,6 +259,87 @@ fn a_shared_send_queue_sends_each_destination_its_own_rows() {
             ("blue", 0x04, 100, true, "", "1011".into()),
             ("red", 0x04, 102, true, "", "ff".into()),
         ],
+    );
+}
+
+#[test]
+fn a_partitioned_region_sends_each_row_where_its_id_says() {
+    // Rows 0, 3 and 5 are of partition 0, 1 and 4 of partition 1; 2 and 6 are nobody's.
+    claim(
+        json!([
+            {"verb": "post_ssq_send", "wr_id": 1, "op": "write", "rows_per_message": 2,
+             "partitioned": {"ids": {"buffer": "p", "offset": 0, "width": 1}, "rows": 7,
+                             "columns": [{"buffer": "t", "offset": 128, "width": 1},
+                                         {"buffer": "t", "offset": 1, "width": 2}]},
+             "destinations": [
+                {"qp": "red", "partition": 1, "remote_addr": 16, "rkey": 7},
+                {"qp": "blue", "partition": 0, "remote_addr": 4096, "rkey": 8},
+                {"qp": "green", "partition": 255, "remote_addr": 0, "rkey": 9}]}]),
+        &[(1, "success", 15)],
+        &[
+            (
+                "red",
+                0x0a,
+                100,
+                true,
+                "0000000000000010 00000007 00000006",
+                "81 0304 84 090a".into(),
+            ),
+            (
+                "blue",
+                0x0a,
+                100,
+                true,
+                "0000000000001000 00000008 00000006",
+                "80 0102 83 0708".into(),
+            ),
+            ("blue", 0x0a, 101, true, "0000000000001006 00000008 00000003", "85 0b0c".into()),
+        ],
+    );
+}
+
+#[test]
+fn ids_of_two_bytes_are_little_endian_wherever_they_lie() {
+    // 0x0201, 0x0100 and 0x0500.
+    claim(
+        json!([
+            {"verb": "post_ssq_send", "wr_id": 1, "op": "send_imm", "imm": 5,
+             "row_mask": "element",
+             "partitioned": {"ids": {"buffer": "p", "offset": 1, "width": 2}, "rows": 3,
+                             "columns": [{"buffer": "t", "offset": 32, "width": 4}]},
+             "destinations": [{"qp": "mail", "partition": 0x0500},
+                              {"qp": "red", "partition": 0x0201}]},
+            {"verb": "post_send", "qp": "red", "wr_id": 2, "op": "send", "regions":
+             [{"type": "contiguous", "buffer": "t", "offset": 255, "len": 1}]}]),
+        &[(1, "success", 8), (2, "success", 1)],
+        &[
+            ("mail", 0x65, 100, false, "11111111 00000014 00000005", "28292a2b".into()),
+            ("red", 0x05, 100, true, "00000005", "20212223".into()),
+            ("red", 0x04, 101, true, "", "ff".into()),
+        ],
+    );
+}
+
+#[test]
+fn a_partitioned_region_out_of_bounds_halts_its_queue_and_no_queue_pair() {
+    let post = |wr_id: u64, width: u32, rows: u32, column: u32| {
+        json!({"verb": "post_ssq_send", "wr_id": wr_id, "op": "send", "rows_per_message": 9,
+               "partitioned": {"ids": {"buffer": "p", "offset": 0, "width": width}, "rows": rows,
+                               "columns": [{"buffer": "t", "offset": column, "width": 1}]},
+               "destinations": [{"qp": "red", "partition": 0}]})
+    };
+    let own = json!({"verb": "post_send", "qp": "red", "wr_id": 9, "op": "send", "regions":
+                     [{"type": "contiguous", "buffer": "t", "offset": 255, "len": 1}]});
+    let refused = [(1, "local_protection_error", 0), (2, "wr_flush_error", 0), (9, "success", 1)];
+    let sent = ("red", 0x04, 100, true, "", "ff".to_owned());
+    for post_1 in [post(1, 1, 8, 0), post(1, 2, 4, 0), post(1, 1, 7, 250)] {
+        claim(json!([post_1, post(2, 1, 7, 0), own]), &refused, std::slice::from_ref(&sent));
+    }
+    // One row fewer is inside.
+    claim(
+        json!([post(1, 1, 7, 249)]),
+        &[(1, "success", 3)],
+        &[("red", 0x04, 100, true, "", "f9fcfe".into())],
     );
 }
 

@@ -49,11 +49,15 @@ fn a_job_on_the_simulated_hardware_keeps_the_wire_busy() {
         assert!((number("rows_per_s") / rows - 1.0).abs() < 1e-9, "{interval}");
         let lost = &interval["cycles_percent"];
         let percent = |name: &str| lost[name].as_f64().unwrap();
-        let sum = percent("assembling")
-            + percent("waiting_for_host")
-            + percent("stopped_by_packetizer")
-            + percent("idle");
-        assert!((99.9..103.0).contains(&sum), "{lost}");
+        // A beat does not wait and find no room at once; others move meanwhile, or not. The
+        // counters are read one after another, which is why there may be a little more.
+        let stalled = percent("waiting_for_host") + percent("stopped_by_packetizer");
+        let assembling = percent("assembling");
+        assert!(stalled < 101.0 && assembling < 101.0, "{lost}");
+        assert!(percent("bank_conflict") <= assembling + 1.0, "{lost}");
+        // What is moved while a next beat waits is little: some cycles a window.
+        let sum = assembling + stalled + percent("idle");
+        assert!((99.9..110.0).contains(&sum), "{lost}");
     }
     // The first may hold the start.
     let last = &intervals[2];
@@ -61,6 +65,38 @@ fn a_job_on_the_simulated_hardware_keeps_the_wire_busy() {
     assert!(last["data_read_bytes"].as_f64().unwrap() > 256.0, "{last}");
     let busy = last["cycles_percent"]["assembling"].as_f64().unwrap();
     assert!(busy > 30.0, "{last}");
+}
+
+/// 4,000 rows of 12 B in two columns, every second one to `red` and the others to `blue`.
+fn partitioned() -> Value {
+    let mut job = job();
+    let mut blue = job["qps"][0].clone();
+    for (field, value) in [("qpn", json!(18)), ("dest_qpn", json!(34)), ("name", json!("blue"))] {
+        blue[field] = value;
+    }
+    job["qps"].as_array_mut().unwrap().push(blue);
+    let ids = json!({"name": "ids", "hex": "0007".repeat(2000)});
+    job["buffers"].as_array_mut().unwrap().push(ids);
+    job["posts"] = json!([
+        {"verb": "post_ssq_send", "wr_id": 1, "op": "send", "rows_per_message": 300,
+         "partitioned": {"ids": {"buffer": "ids", "offset": 0, "width": 1}, "rows": 4000,
+                         "columns": [{"buffer": "t", "offset": 0, "width": 8},
+                                     {"buffer": "t", "offset": 64000, "width": 4}]},
+         "destinations": [{"qp": "red", "partition": 0}, {"qp": "blue", "partition": 7}]}]);
+    job
+}
+
+#[test]
+fn a_partitioned_request_is_repeated_too() {
+    let folder = folder(&partitioned());
+    let args = ["--device", "soft:", "--job", "job.json", "--interval", "0.3", "--count", "2"];
+    for interval in intervals(&folder, &args) {
+        let number = |name: &str| interval[name].as_f64().unwrap_or_else(|| panic!("{name}"));
+        let rows = number("payload_bytes") / 12.0 / number("seconds");
+        assert!((number("rows_per_s") / rows - 1.0).abs() < 1e-9, "{interval}");
+        // More than the 48,000 B of one pass.
+        assert!(number("payload_bytes") > 48_000.0, "{interval}");
+    }
 }
 
 #[test]

@@ -11,11 +11,13 @@
     clippy::collapsible_if
 )]
 
+pub mod columns;
 pub mod completion;
 pub mod control;
 pub mod decoder;
 pub mod emit;
 pub mod expander;
+pub mod fragments;
 pub mod gather;
 pub mod host_read;
 pub mod host_write;
@@ -30,6 +32,7 @@ pub mod segmented_memory;
 pub mod segmenter;
 pub mod sequencer;
 pub mod top;
+pub mod windows;
 
 /// What the tests of blocks share.
 #[cfg(test)]

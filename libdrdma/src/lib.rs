@@ -14,6 +14,7 @@
 //! | [`Contiguous`], [`Strided`], [`Bitmapped`], [`PointerMapped`] | what a [`Region`] can be |
 //! | [`QueuePair`] | a connection and its own queue, for [`WorkRequest`]s |
 //! | [`SharedSendQueue`] | many connections planned together, for [`SharedWorkRequest`]s |
+//! | [`Partitioned`] | one region for all connections, by a partition id a row: [`PartitionedWorkRequest`] |
 //! | [`CompletionQueue`] | how requests ended: [`WorkCompletion`] |
 //!
 //! # A shuffle
@@ -128,6 +129,7 @@
 #![deny(unsafe_code)]
 
 mod address;
+mod body;
 mod borrow;
 mod completion_queue;
 mod context;
@@ -156,9 +158,11 @@ pub use protection_domain::ProtectionDomain;
 pub use queue_pair::{PostGuard, QueuePair, QueuePairBuilder};
 pub use queue_pair_state::{Attribute, ModifyError, QueuePairAttributes, QueuePairState};
 pub use region::{
-    Bitmapped, Column, Contiguous, Extent, Part, PointerMapped, Region, RegionError, Strided,
+    Bitmapped, Column, Contiguous, Extent, Part, PartitionId, Partitioned, PartitionedRegion,
+    PointerMapped, Region, RegionError, Strided,
 };
 pub use shared_send_queue::{SharedPostGuard, SharedSendQueue, SharedSendQueueBuilder};
 pub use work_request::{
-    Destination, Operation, RowMask, SharedOperation, SharedWorkRequest, WorkRequest,
+    Destination, Operation, PartitionDestination, PartitionedWorkRequest, RowMask, SharedOperation,
+    SharedRequest, SharedWorkRequest, WorkRequest,
 };

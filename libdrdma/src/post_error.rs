@@ -71,6 +71,19 @@ pub enum PostError {
         /// Index of the region.
         region: usize,
     },
+    /// Two destinations get the same partition.
+    #[error("destination {destination}: partition {partition} is destination {other}'s already")]
+    PartitionTwice {
+        /// Index of the destination.
+        destination: usize,
+        /// The partition's id.
+        partition: u16,
+        /// Index of the earlier destination.
+        other: usize,
+    },
+    /// A partitioned region belongs to another protection domain than the queue.
+    #[error("the partitioned region: another protection domain than the queue's")]
+    PartitionedRegionDomain,
     /// A queue pair belongs to another protection domain than the shared send queue.
     #[error(
         "destination {destination}: a queue pair of another protection domain than the queue's"

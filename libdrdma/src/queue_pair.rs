@@ -311,7 +311,7 @@ impl<'m> QueuePair<'m> {
         let (remote_addr, rkey) = request.remote();
         let (qp, pd) = (self.slot.index, self.queue.protection_domain());
         let destination = Destination { qp, pd, remote_addr, rkey, regions: request.regions };
-        self.queue.stage(&request.head(), &[destination])
+        self.queue.stage(&request.head(), &[destination][..])
     }
 
     /// Starts posting several requests with one doorbell.

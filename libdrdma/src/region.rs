@@ -10,11 +10,13 @@ use crate::{MemoryRegion, encode::words};
 
 mod bitmapped;
 mod contiguous;
+mod partitioned;
 mod pointer_mapped;
 mod strided;
 
 pub use bitmapped::Bitmapped;
 pub use contiguous::Contiguous;
+pub use partitioned::{PartitionId, Partitioned, PartitionedRegion};
 pub use pointer_mapped::PointerMapped;
 pub use strided::Strided;
 
@@ -108,6 +110,8 @@ pub enum Part {
     ColumnWidth(usize),
     /// The bitmap.
     Bitmap,
+    /// The array of partition ids.
+    Ids,
     /// The array of pointers.
     Pointers,
     /// The memory that pointers point to.
@@ -128,6 +132,7 @@ impl fmt::Display for Part {
             Self::Column(index) => write!(f, "column {index}"),
             Self::ColumnWidth(index) => write!(f, "width of column {index}"),
             Self::Bitmap => f.write_str("bitmap"),
+            Self::Ids => f.write_str("ids"),
             Self::Pointers => f.write_str("pointers"),
             Self::Target => f.write_str("target"),
         }
@@ -137,6 +142,55 @@ impl fmt::Display for Part {
 /// Words of the longest region: header, shape, 16 elements.
 const MAX_WORDS: usize = (2 + MAX_ELEMENTS) * GRANULE / 8;
 
+/// A region's description: the very words that go into the ring.
+#[derive(Clone, Copy)]
+struct Words {
+    words: [u64; MAX_WORDS],
+    used: u8,
+}
+
+impl Words {
+    #[inline]
+    fn start(addr: u64, count: u32, lkey: u32) -> Self {
+        let mut words = Self { words: [0; MAX_WORDS], used: 0 };
+        words.push(words!(RegionHeader { addr: addr, count: count, lkey: lkey }));
+        words
+    }
+
+    #[inline]
+    fn push(&mut self, words: [u64; 2]) {
+        let at = usize::from(self.used);
+        self.words[at..at + 2].copy_from_slice(&words);
+        self.used += 2;
+    }
+
+    #[inline]
+    fn shape(&mut self, period: u64, target_lkey: u32, elements: usize) {
+        let elements = elements as u16;
+        self.push(words!(RegionShape {
+            period: period,
+            target_lkey: target_lkey,
+            elements: elements
+        }));
+    }
+
+    #[inline]
+    fn element(&mut self, offset: u64, len: u32, lkey: u32) {
+        self.push(words!(Element { offset: offset, len: len, lkey: lkey }));
+    }
+
+    /// Bytes of all of them.
+    #[inline]
+    fn len(&self) -> usize {
+        8 * usize::from(self.used)
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[u64] {
+        &self.words[..usize::from(self.used)]
+    }
+}
+
 /// A region, ready to be posted any number of times: the very words that go into the ring. It
 /// borrows its memory regions.
 ///
@@ -144,8 +198,7 @@ const MAX_WORDS: usize = (2 + MAX_ELEMENTS) * GRANULE / 8;
 /// the `unchecked` functions.
 #[derive(Clone)]
 pub struct Region<'m> {
-    words: [u64; MAX_WORDS],
-    used: u8,
+    words: Words,
     kind: RegionType,
     /// The protection domain, or [`UNCHECKED`].
     pd: u32,
@@ -174,12 +227,12 @@ impl Region<'_> {
     /// Bytes of its description in a work request.
     #[inline]
     pub fn descriptor_len(&self) -> usize {
-        8 * usize::from(self.used)
+        self.words.len()
     }
 
     #[inline]
     pub(crate) fn words(&self) -> &[u64] {
-        &self.words[..usize::from(self.used)]
+        self.words.as_slice()
     }
 
     /// True if a queue of that protection domain may send it.
@@ -190,31 +243,17 @@ impl Region<'_> {
 
     #[inline]
     fn start(kind: RegionType, pd: u32, addr: u64, count: u32, lkey: u32) -> Self {
-        let mut region = Self { words: [0; MAX_WORDS], used: 0, kind, pd, memory: PhantomData };
-        region.push(words!(RegionHeader { addr: addr, count: count, lkey: lkey }));
-        region
-    }
-
-    #[inline]
-    fn push(&mut self, words: [u64; 2]) {
-        let at = usize::from(self.used);
-        self.words[at..at + 2].copy_from_slice(&words);
-        self.used += 2;
+        Self { words: Words::start(addr, count, lkey), kind, pd, memory: PhantomData }
     }
 
     #[inline]
     fn shape(&mut self, period: u64, target_lkey: u32, elements: usize) {
-        let elements = elements as u16;
-        self.push(words!(RegionShape {
-            period: period,
-            target_lkey: target_lkey,
-            elements: elements
-        }));
+        self.words.shape(period, target_lkey, elements);
     }
 
     #[inline]
     fn element(&mut self, offset: u64, len: u32, lkey: u32) {
-        self.push(words!(Element { offset: offset, len: len, lkey: lkey }));
+        self.words.element(offset, len, lkey);
     }
 }
 
@@ -227,7 +266,8 @@ pub struct Extent {
     pub len: u32,
 }
 
-/// A column as the card addresses it, for [`Region::unchecked_bitmapped`].
+/// A column as the card addresses it, for [`Region::unchecked_bitmapped`] and
+/// [`PartitionedRegion::unchecked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The address of row 0's value.
@@ -353,6 +393,36 @@ fn positive(region: &'static str, what: Part, value: u64) -> Result<u32, RegionE
 fn outside(region: &'static str, start: u128, memory: &MemoryRegion, part: Part) -> RegionError {
     let len = memory.len() as u64;
     RegionError::OutOfBounds { region, byte: start.max(len.into()), len, part }
+}
+
+/// Columns as given: memory, offset of row 0's value, width.
+type Columns<'m> = List<(&'m MemoryRegion, u64, u64)>;
+
+impl<'m> Columns<'m> {
+    /// Appends the columns of a region of `rows` rows in protection domain `pd`, or says what is
+    /// wrong with one.
+    #[inline]
+    fn describe(
+        &self,
+        region: &'static str,
+        pd: u32,
+        rows: u64,
+        words: &mut Words,
+    ) -> Result<(), RegionError> {
+        for (i, (memory, offset, width)) in self.iter().enumerate() {
+            let what = Part::Column(i);
+            let value = positive(region, Part::ColumnWidth(i), width)?;
+            let end = u128::from(offset) + u128::from(rows) * u128::from(width);
+            if rows > 0 && end > memory.len() as u128 {
+                return Err(outside(region, offset.into(), memory, what));
+            }
+            if memory.pd() != pd {
+                return Err(RegionError::ProtectionDomain { region, what });
+            }
+            words.element(memory.addr().wrapping_add(offset), value, memory.lkey());
+        }
+        Ok(())
+    }
 }
 
 /// Up to 16 things, kept in place; what does not fit is only counted.

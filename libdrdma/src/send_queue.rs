@@ -8,14 +8,15 @@ use std::sync::{
 use drdma_abi::{
     register::{SEND_QUEUES, SendQueueEntry},
     work_request::{
-        BLOCK, Destination as DestinationLayout, GRANULE, MAX_DESTINATIONS, MAX_REGIONS, Opcode,
-        RegionHeader, RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
+        BLOCK, Destination as DestinationLayout, GRANULE, MAX_DESTINATIONS, Opcode, RegionHeader,
+        RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
     },
 };
 use drdma_driver::{CardError, DmaMemory};
 
 use crate::{
-    CompletionQueue, Context, Destination, Error, PostError, ProtectionDomain, RowMask,
+    CompletionQueue, Context, Error, PostError, ProtectionDomain, RowMask,
+    body::{Body, Writer},
     completion_queue::CompletionQueueInner,
     encode::{field, words},
 };
@@ -52,6 +53,7 @@ pub(crate) struct Outstanding {
     position: u32,
     pub wr_id: u64,
     blocks: u32,
+    flags: u8,
     destinations: u16,
 }
 
@@ -74,6 +76,7 @@ impl QueueState {
             position,
             wr_id: field!(WqeHeader.wr_id in load),
             blocks: blocks(field!(WqeHeader.granules in load) as usize) as u32,
+            flags: field!(WqeHeader.flags in load) as u8,
             destinations: field!(WqeHeader.destinations in load) as u16,
         })
     }
@@ -87,6 +90,15 @@ impl QueueState {
     /// The queue pair of every destination of an entry, from the ring.
     pub fn queue_pairs(&self, entry: &Outstanding) -> Vec<u32> {
         let mut at = WqeHeader::SIZE / GRANULE;
+        // A region's header, shape and elements.
+        let shaped = |at: usize| {
+            let at = at + RegionHeader::SIZE / GRANULE;
+            let load = |word| self.word(entry.position, at, word);
+            at + RegionShape::SIZE / GRANULE + field!(RegionShape.elements in load) as usize
+        };
+        if entry.flags & flags::PARTITIONED != 0 {
+            at = shaped(at);
+        }
         let mut found = Vec::with_capacity(entry.destinations.into());
         for _ in 0..entry.destinations {
             let load = |word| self.word(entry.position, at, word);
@@ -95,11 +107,10 @@ impl QueueState {
             let types = field!(DestinationLayout.types in load) as u32;
             at += DestinationLayout::SIZE / GRANULE;
             for region in 0..regions {
-                at += RegionHeader::SIZE / GRANULE;
-                if RegionType::of(types, region) != RegionType::Contiguous {
-                    let load = |word| self.word(entry.position, at, word);
-                    at += 1 + field!(RegionShape.elements in load) as usize;
-                }
+                at = match RegionType::of(types, region) {
+                    RegionType::Contiguous => at + RegionHeader::SIZE / GRANULE,
+                    _ => shaped(at),
+                };
             }
         }
         found
@@ -244,8 +255,8 @@ impl SendQueue {
     ///
     /// [`submit`]: Self::submit
     #[inline]
-    pub fn stage(&mut self, head: &Head, destinations: &[Destination]) -> Result<(), PostError> {
-        let granules = self.check(head, destinations)?;
+    pub fn stage<B: Body + ?Sized>(&mut self, head: &Head, body: &B) -> Result<(), PostError> {
+        let granules = self.check(head, body)?;
         let needed = blocks(granules) as u32;
         let used = self.tail.wrapping_sub(self.state.completed.load(Ordering::Acquire));
         let free = self.state.blocks - used;
@@ -258,7 +269,7 @@ impl SendQueue {
             });
         }
         self.completion_queue.reserve()?;
-        self.write(head, destinations, granules);
+        self.write(head, body, granules);
         self.tail = self.tail.wrapping_add(needed);
         self.staged += 1;
         self.staged_bytes += (granules * GRANULE) as u64;
@@ -267,78 +278,41 @@ impl SendQueue {
 
     /// Checks what the card's layouts cannot express; returns the entry's granules.
     #[inline]
-    fn check(&self, head: &Head, destinations: &[Destination]) -> Result<usize, PostError> {
+    fn check<B: Body + ?Sized>(&self, head: &Head, body: &B) -> Result<usize, PostError> {
         if head.rows_per_message == 0 {
             return Err(PostError::RowsPerMessage);
         }
-        if destinations.is_empty() || destinations.len() > MAX_DESTINATIONS {
-            let (destinations, limit) = (destinations.len(), MAX_DESTINATIONS);
-            return Err(PostError::Destinations { destinations, limit });
+        let destinations = body.destinations();
+        if destinations == 0 || destinations > MAX_DESTINATIONS {
+            return Err(PostError::Destinations { destinations, limit: MAX_DESTINATIONS });
         }
-        let mut granules = WqeHeader::SIZE / GRANULE;
-        for (index, destination) in destinations.iter().enumerate() {
-            let regions = destination.regions;
-            if regions.len() > MAX_REGIONS {
-                return Err(PostError::TooManyRegions {
-                    destination: index,
-                    regions: regions.len(),
-                    limit: MAX_REGIONS,
-                });
-            }
-            if destination.pd != self.pd {
-                return Err(PostError::QueuePairDomain { destination: index });
-            }
-            granules += DestinationLayout::SIZE / GRANULE;
-            for (region, description) in regions.iter().enumerate() {
-                if !description.belongs_to(self.pd) {
-                    return Err(PostError::ProtectionDomain { destination: index, region });
-                }
-                granules += description.descriptor_len() / GRANULE;
-            }
-        }
-        Ok(granules)
+        Ok(WqeHeader::SIZE / GRANULE + body.check(self.pd)?)
     }
 
     #[inline]
-    fn write(&self, head: &Head, destinations: &[Destination], granules: usize) {
+    fn write<B: Body + ?Sized>(&self, head: &Head, body: &B, granules: usize) {
         let blocks = self.state.blocks;
         let mut writer = Writer {
             ring: &self.state.ring,
             at: (self.tail & (blocks - 1)) as usize * BLOCK,
             size: blocks as usize * BLOCK,
         };
-        let flags = match head.row_mask {
+        let mask = match head.row_mask {
             RowMask::Period => 0,
             RowMask::Element => flags::ELEMENT_MASK,
         };
         writer.put(&words!(WqeHeader {
             magic: WQE_MAGIC,
             opcode: head.opcode as u8,
-            flags: flags,
-            destinations: destinations.len() as u16,
+            flags: mask | B::FLAGS,
+            destinations: body.destinations() as u16,
             granules: granules as u32,
             position: self.tail,
             wr_id: head.wr_id,
             rows_per_message: head.rows_per_message,
             imm: head.imm,
         }));
-        for destination in destinations {
-            let regions = destination.regions;
-            let types = regions
-                .iter()
-                .rev()
-                .fold(0, |types: u32, region| types << 2 | region.region_type() as u32);
-            writer.put(&words!(DestinationLayout {
-                qp: destination.qp,
-                regions: regions.len() as u16,
-                remote_addr: destination.remote_addr,
-                rkey: destination.rkey,
-                types: types,
-            }));
-            for region in regions {
-                writer.put(region.words());
-            }
-        }
+        body.write(&mut writer);
     }
 
     /// Rings the doorbell for what was staged.
@@ -381,28 +355,5 @@ impl Drop for SendQueue {
         let unmapped = hardware.device.unmap(self.iova);
         hardware.note(unmapped);
         hardware.send_queues.put(self.state.number);
-    }
-}
-
-/// Writes words one behind the other, around the end of a ring.
-struct Writer<'a> {
-    ring: &'a DmaMemory,
-    at: usize,
-    size: usize,
-}
-
-impl Writer<'_> {
-    #[inline]
-    fn put(&mut self, words: &[u64]) {
-        let room = (self.size - self.at) / 8;
-        if words.len() < room {
-            self.ring.write_words(self.at, words);
-            self.at += 8 * words.len();
-        } else {
-            let (before, behind) = words.split_at(room);
-            self.ring.write_words(self.at, before);
-            self.ring.write_words(0, behind);
-            self.at = 8 * behind.len();
-        }
     }
 }

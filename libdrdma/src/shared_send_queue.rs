@@ -3,8 +3,8 @@
 use drdma_driver::CardError;
 
 use crate::{
-    CompletionQueue, Error, PostError, ProtectionDomain, SharedWorkRequest, borrow::Borrow,
-    send_queue::SendQueue,
+    CompletionQueue, Error, PostError, ProtectionDomain, SharedRequest, borrow::Borrow,
+    send_queue::SendQueue, work_request::staged::Queue,
 };
 
 /// Starts a [`SharedSendQueue`].
@@ -73,14 +73,16 @@ impl<'m> SharedSendQueue<'m> {
         self.queue.is_halted()
     }
 
-    /// Posts one request and rings the doorbell. What a queue pair cannot do (because it is not
-    /// ready, or named twice) the card answers with a status.
+    /// Posts one request, a [`SharedWorkRequest`](crate::SharedWorkRequest) or a
+    /// [`PartitionedWorkRequest`](crate::PartitionedWorkRequest), and rings the doorbell. What a
+    /// queue pair cannot do (because it is not ready, or named twice) the card answers with a
+    /// status.
     ///
     /// # Errors
     /// See [`PostError`]; nothing is posted then.
     #[inline]
-    pub fn post_ssq_send(&mut self, request: &SharedWorkRequest<'_, 'm>) -> Result<(), PostError> {
-        self.queue.stage(&request.head(), request.destinations)?;
+    pub fn post_ssq_send(&mut self, request: &impl SharedRequest<'m>) -> Result<(), PostError> {
+        request.stage(Queue(&mut self.queue))?;
         self.queue.submit()
     }
 
@@ -118,13 +120,13 @@ pub struct SharedPostGuard<'q, 'm> {
 }
 
 impl<'m> SharedPostGuard<'_, 'm> {
-    /// Adds a request.
+    /// Adds a request, of either kind.
     ///
     /// # Errors
     /// See [`PostError`]; the requests before it stay in the guard.
     #[inline]
-    pub fn post_ssq_send(&mut self, request: &SharedWorkRequest<'_, 'm>) -> Result<(), PostError> {
-        self.ssq.queue.stage(&request.head(), request.destinations)
+    pub fn post_ssq_send(&mut self, request: &impl SharedRequest<'m>) -> Result<(), PostError> {
+        request.stage(Queue(&mut self.ssq.queue))
     }
 
     /// Rings the doorbell.

@@ -2,7 +2,10 @@
 
 use drdma_abi::work_request::Opcode;
 
-use crate::{QueuePair, Region, send_queue::Head};
+use crate::{
+    PartitionId, PartitionedRegion, PostError, QueuePair, Region,
+    send_queue::{Head, SendQueue},
+};
 
 /// What a work request on a queue pair's own queue does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,5 +255,155 @@ impl SharedWorkRequest<'_, '_> {
             row_mask: self.row_mask,
             rows_per_message: self.rows_per_message,
         }
+    }
+}
+
+/// One destination of a [`PartitionedWorkRequest`]: the rows of a partition, to the peer of a queue
+/// pair. Its id has the type of the region's ids:
+///
+/// ```compile_fail,E0308
+/// # use libdrdma::{PartitionDestination, PartitionedRegion, PartitionedWorkRequest, QueuePair};
+/// # fn example(red: QueuePair, region: PartitionedRegion<u8>) {
+/// let destinations = [PartitionDestination::new(&red, 256u16)];
+/// PartitionedWorkRequest::new(1, &region).destinations(&destinations);
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionDestination<I> {
+    pub(crate) qp: u32,
+    pub(crate) pd: u32,
+    pub(crate) partition: I,
+    pub(crate) remote_addr: u64,
+    pub(crate) rkey: u32,
+}
+
+impl<I: PartitionId> PartitionDestination<I> {
+    /// The rows that carry the id `partition`, to the peer of that queue pair.
+    #[inline]
+    pub fn new(qp: &QueuePair<'_>, partition: I) -> Self {
+        let pd = qp.protection_domain();
+        Self { qp: qp.index(), pd, partition, remote_addr: 0, rkey: 0 }
+    }
+
+    /// Where the first message of a WRITE goes, and the key of that memory.
+    #[must_use]
+    #[inline]
+    pub fn remote(mut self, remote_addr: u64, rkey: u32) -> Self {
+        self.remote_addr = remote_addr;
+        self.rkey = rkey;
+        self
+    }
+}
+
+/// A request to several queue pairs that share one partitioned region: each row goes to the
+/// destination whose id it carries, and keeps its place among that destination's rows. Rows with an
+/// id that no destination has are not sent. It goes to a shared send queue only:
+///
+/// ```compile_fail,E0308
+/// # use libdrdma::{PartitionedRegion, PartitionedWorkRequest, QueuePair};
+/// # fn example(mut red: QueuePair, region: PartitionedRegion<'static, u8>) {
+/// red.post_send(&PartitionedWorkRequest::new(1, &region));
+/// # }
+/// ```
+///
+/// The queue borrows the region's memory:
+///
+/// ```compile_fail,E0505
+/// # use libdrdma::{MemoryRegion, PartitionDestination, Partitioned, PartitionedWorkRequest};
+/// # use libdrdma::{QueuePair, SharedSendQueue};
+/// # fn example(red: QueuePair, ssq: SharedSendQueue, memory: MemoryRegion)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ssq = ssq.release()?;
+/// let region = Partitioned::<u8>::new(&memory).rows(8).column(&memory, 8, 4).build()?;
+/// let destinations = [PartitionDestination::new(&red, 0)];
+/// ssq.post_ssq_send(&PartitionedWorkRequest::new(1, &region).destinations(&destinations))?;
+/// drop(memory); // the card may still be reading it
+/// drop(ssq);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionedWorkRequest<'a, 'm, I> {
+    pub(crate) wr_id: u64,
+    pub(crate) operation: SharedOperation,
+    pub(crate) rows_per_message: u32,
+    pub(crate) region: &'a PartitionedRegion<'m, I>,
+    pub(crate) destinations: &'a [PartitionDestination<I>],
+}
+
+impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
+    /// A SEND of that region to nobody under that name, one row a message.
+    #[inline]
+    pub fn new(wr_id: u64, region: &'a PartitionedRegion<'m, I>) -> Self {
+        let operation = SharedOperation::Send;
+        Self { wr_id, operation, rows_per_message: 1, region, destinations: &[] }
+    }
+
+    /// What it does (default SEND).
+    #[must_use]
+    #[inline]
+    pub fn operation(mut self, operation: SharedOperation) -> Self {
+        self.operation = operation;
+        self
+    }
+
+    /// Rows that are packed into one message (default 1).
+    #[must_use]
+    #[inline]
+    pub fn rows_per_message(mut self, rows: u32) -> Self {
+        self.rows_per_message = rows;
+        self
+    }
+
+    /// Where it goes: 1 to 64 destinations, no queue pair and no partition twice.
+    #[must_use]
+    #[inline]
+    pub fn destinations(mut self, destinations: &'a [PartitionDestination<I>]) -> Self {
+        self.destinations = destinations;
+        self
+    }
+}
+
+/// What a [`SharedSendQueue`](crate::SharedSendQueue) takes: a [`SharedWorkRequest`] or a
+/// [`PartitionedWorkRequest`], over memory that lives for `'m`.
+pub trait SharedRequest<'m>: staged::Stage {}
+
+impl<'m> SharedRequest<'m> for SharedWorkRequest<'_, 'm> {}
+impl<'m, I: PartitionId> SharedRequest<'m> for PartitionedWorkRequest<'_, 'm, I> {}
+
+pub(crate) mod staged {
+    use super::{PostError, SendQueue};
+
+    /// A queue, as far as it may be seen from outside the crate: not at all.
+    #[derive(Debug)]
+    pub struct Queue<'q>(pub(crate) &'q mut SendQueue);
+
+    /// Only this crate's requests can be staged.
+    pub trait Stage {
+        /// Writes the request into the queue's ring.
+        #[doc(hidden)]
+        fn stage(&self, queue: Queue) -> Result<(), PostError>;
+    }
+}
+
+impl staged::Stage for SharedWorkRequest<'_, '_> {
+    #[inline]
+    fn stage(&self, staged::Queue(queue): staged::Queue) -> Result<(), PostError> {
+        queue.stage(&self.head(), self.destinations)
+    }
+}
+
+impl<I: PartitionId> staged::Stage for PartitionedWorkRequest<'_, '_, I> {
+    #[inline]
+    fn stage(&self, staged::Queue(queue): staged::Queue) -> Result<(), PostError> {
+        let (opcode, imm) = self.operation.opcode();
+        let head = Head {
+            wr_id: self.wr_id,
+            opcode,
+            imm,
+            // A row is an element: the mask makes no difference.
+            row_mask: RowMask::Period,
+            rows_per_message: self.rows_per_message,
+        };
+        queue.stage(&head, self)
     }
 }

@@ -12,8 +12,9 @@ use drdma_abi::{
     register::{ABI_HASH_HIGH, ABI_HASH_LOW, TYPE, TYPE_ID, VERSION, VERSION_ID},
 };
 use libdrdma::{
-    Card, CardError, Context, Destination, DmaMemory, MacAddress, Options, QueuePairAttributes,
-    SharedWorkRequest, Strided, WorkRequest,
+    Card, CardError, Context, Destination, DmaMemory, MacAddress, Options, PartitionDestination,
+    Partitioned, PartitionedWorkRequest, QueuePairAttributes, SharedWorkRequest, Strided,
+    WorkRequest,
 };
 
 thread_local! {
@@ -95,13 +96,18 @@ fn posting_and_polling_allocate_nothing() {
         let destinations = [Destination::new(&qp).regions(&regions)];
         let shared = SharedWorkRequest::new(wr_id).destinations(&destinations);
         ssq.post_ssq_send(&shared).unwrap();
+        let rows = Partitioned::<u8>::new(&memory).rows(100).column(&memory, 0, 8);
+        let partitioned = rows.build().unwrap();
+        let parts = [PartitionDestination::new(&qp, 1)];
+        let request = PartitionedWorkRequest::new(wr_id, &partitioned).destinations(&parts);
+        ssq.post_ssq_send(&request).unwrap();
         qp.post_send(black_box(&WorkRequest::new(wr_id).regions(&regions))).unwrap();
         assert!(cq.poll().next().is_none());
     }
     let time = start.elapsed();
     assert_eq!(ALLOCATIONS.get(), before);
     println!(
-        "{:.0} ns for two posts, a region and a poll",
+        "{:.0} ns for three posts, two regions and a poll",
         time.as_nanos() as f64 / REQUESTS as f64
     );
 }

@@ -5,7 +5,10 @@ use std::ops::Range;
 
 use proptest::{collection::vec, prelude::*};
 
-use crate::model::request::{Column, Extent, Region, RowMask};
+use crate::model::{
+    partitioned::Partitioned,
+    request::{Column, Extent, Region, RowMask},
+};
 
 /// Where the test memory starts.
 pub const BASE: u64 = 0x1_0000;
@@ -145,6 +148,47 @@ pub fn units(regions: &[Region], row_mask: RowMask, memory: &[u8]) -> Vec<Vec<u8
                 .collect()
         }
     }
+}
+
+/// A partitioned region inside the test memory, whose ids are bytes of it.
+pub fn partitioned() -> impl Strategy<Value = Partitioned> {
+    let column = (0..0x1000u64, 1u32..24).prop_map(|(offset, width)| Column {
+        base: BASE + offset,
+        width,
+        lkey: LKEY,
+    });
+    (1u64..=2, 0..0x2000u64, 0u32..200, vec(column, 1..=16)).prop_map(
+        |(width, offset, rows, columns)| Partitioned {
+            ids: BASE + offset,
+            width,
+            rows,
+            lkey: LKEY,
+            columns,
+        },
+    )
+}
+
+/// The id of every row.
+pub fn ids(region: &Partitioned, memory: &[u8]) -> Vec<u16> {
+    let start = (region.ids - BASE) as usize;
+    let id = |row: usize| match region.width {
+        1 => u16::from(memory[start + row]),
+        _ => u16::from_le_bytes([memory[start + 2 * row], memory[start + 2 * row + 1]]),
+    };
+    (0..region.rows as usize).map(id).collect()
+}
+
+/// The bytes of each row of a partition.
+pub fn partition(region: &Partitioned, partition: u16, memory: &[u8]) -> Vec<Vec<u8>> {
+    let row = |row: usize| {
+        let values = region.columns.iter().map(|column| {
+            let start = (column.base - BASE) as usize + row * column.width as usize;
+            &memory[start..start + column.width as usize]
+        });
+        values.collect::<Vec<_>>().concat()
+    };
+    let ids = ids(region, memory);
+    (0..ids.len()).filter(|i| ids[*i] == partition).map(row).collect()
 }
 
 /// The bytes of each message.

@@ -32,8 +32,9 @@ pub struct Expected {
     pub frames: Frames,
 }
 
-/// Why a post fails: the index of the destination, and the status.
-pub type Failure = (usize, &'static str);
+/// Why a post fails: the index of the destination whose queue pair fails with it, if one does, and
+/// the status.
+pub type Failure = (Option<usize>, &'static str);
 
 type Bytes = Vec<u8>;
 
@@ -108,7 +109,7 @@ pub fn run(job: &Value) -> Expected {
         match messages(post, &memory, &qps, &|name| broken.contains(name)) {
             Err((destination, status)) => {
                 complete(status, 0);
-                broken.insert(names[destination]);
+                broken.extend(destination.map(|destination| names[destination]));
                 halted.insert(queue);
             }
             Ok(all) => {
@@ -136,30 +137,42 @@ pub fn messages(
     broken: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Vec<Bytes>>, Failure> {
     let destinations = destinations(post);
+    let partitioned = post.get("partitioned");
+    // The region that all destinations share comes before them.
+    if partitioned.is_some_and(|region| !partitioned_covered(region, memory)) {
+        return Err((None, "local_protection_error"));
+    }
     for (i, destination) in destinations.iter().enumerate() {
         if broken(text(&destination["qp"])) {
-            return Err((i, "wr_flush_error"));
+            return Err((Some(i), "wr_flush_error"));
+        }
+        if partitioned.is_some() {
+            continue;
         }
         for region in list(&destination["regions"]) {
             if !covered(region, memory) {
-                return Err((i, "local_protection_error"));
+                return Err((Some(i), "local_protection_error"));
             }
         }
     }
     let mut all = Vec::new();
     for (i, destination) in destinations.iter().enumerate() {
         let mut regions = Vec::new();
-        for region in list(&destination["regions"]) {
-            regions.push(rows(region, memory).ok_or((i, "local_protection_error"))?);
+        if let Some(region) = partitioned {
+            regions.push(partition(region, number(&destination["partition"]), memory));
+        } else {
+            for region in list(&destination["regions"]) {
+                regions.push(rows(region, memory).ok_or((Some(i), "local_protection_error"))?);
+            }
         }
-        let messages = cut(post, &regions).ok_or((i, "local_qp_operation_error"))?;
+        let messages = cut(post, &regions).ok_or((Some(i), "local_qp_operation_error"))?;
         let qp = qps[text(&destination["qp"])];
         let limit = match text(&qp["transport"]) {
             "ud" => number(&qp["mtu"]),
             _ => 1 << 31,
         };
         if messages.iter().any(|message| message.len() as u128 > limit) {
-            return Err((i, "local_length_error"));
+            return Err((Some(i), "local_length_error"));
         }
         all.push(messages);
     }
@@ -251,6 +264,36 @@ fn rows(region: &Value, memory: &Memory) -> Option<Rows> {
             .collect(),
         other => panic!("there is no region type {other}"),
     }
+}
+
+/// True if the ids and the values of all rows of a partitioned region are inside their buffers.
+fn partitioned_covered(region: &Value, memory: &Memory) -> bool {
+    let rows = number(&region["rows"]);
+    let inside = |place: &Value| {
+        let len = rows * number(&place["width"]);
+        memory.get(&place["buffer"], number(&place["offset"]), len).is_some()
+    };
+    rows == 0 || inside(&region["ids"]) && list(&region["columns"]).iter().all(inside)
+}
+
+/// The rows of a partitioned region that carry the id `wanted`.
+fn partition(region: &Value, wanted: u128, memory: &Memory) -> Rows {
+    let value = |place: &Value, row: u128| {
+        let width = number(&place["width"]);
+        let start = number(&place["offset"]) + row * width;
+        memory.get(&place["buffer"], start, width).expect("checked").to_vec()
+    };
+    let id = |row| {
+        let bytes = value(&region["ids"], row);
+        bytes.iter().rev().fold(0, |id, byte| id * 256 + u128::from(*byte))
+    };
+    (0..number(&region["rows"]))
+        .filter(|row| id(*row) == wanted)
+        .map(|row| {
+            let values = list(&region["columns"]).iter().map(|column| value(column, row));
+            vec![values.collect::<Vec<_>>().concat()]
+        })
+        .collect()
 }
 
 /// Regions' rows as messages, or `None` if the element counts differ.

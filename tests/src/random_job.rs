@@ -18,13 +18,25 @@ pub struct Limits {
     pub rows: u64,
     /// Payload bytes of one post.
     pub payload: u64,
+    /// Whether there are partitioned posts.
+    pub partitioned: bool,
 }
+
+/// Whether the hardware takes partitioned requests; where it does not, no job for it has one.
+pub const HARDWARE_TAKES_PARTITIONED: bool = false;
 
 impl Limits {
     /// For the reference model.
-    pub const SOFT: Self = Self { posts: 8, buffer: 20_000, rows: 200, payload: 100_000 };
+    pub const SOFT: Self =
+        Self { posts: 8, buffer: 20_000, rows: 200, payload: 100_000, partitioned: true };
     /// For simulated hardware, where every cycle costs.
-    pub const RTL: Self = Self { posts: 5, buffer: 9_000, rows: 120, payload: 20_000 };
+    pub const RTL: Self = Self {
+        posts: 5,
+        buffer: 9_000,
+        rows: 120,
+        payload: 20_000,
+        partitioned: HARDWARE_TAKES_PARTITIONED,
+    };
 }
 
 /// One post in so many is spoiled: its regions need not be inside their buffers.
@@ -167,6 +179,17 @@ impl Generator {
         if op.ends_with("_imm") {
             post["imm"] = json!(random.any() as u32);
         }
+        let verb = if shared { "post_ssq_send" } else { "post_send" };
+        post["verb"] = json!(verb);
+        if shared && self.limits.partitioned && random.one_in(4) {
+            let names: Vec<&Value> = order.iter().map(|qp| &qp["name"]).collect();
+            self.partition(random, &mut post, &names, message / rows_per_message);
+            return post;
+        }
+        if random.one_in(4) {
+            self.shuffle(random, &mut post, &order, message / rows_per_message);
+            return post;
+        }
         let share = (self.limits.payload / count).max(64);
         let mut destination = |random: &mut Random, qp: &Value| {
             let regions = random.skewed(0..=16);
@@ -186,8 +209,6 @@ impl Generator {
             }
             entry
         };
-        let verb = if shared { "post_ssq_send" } else { "post_send" };
-        post["verb"] = json!(verb);
         let mut entries: Vec<Value> = order.iter().map(|qp| destination(random, qp)).collect();
         if shared {
             post["destinations"] = json!(entries);
@@ -288,6 +309,131 @@ impl Generator {
                     "rows": rows, "columns": columns}))
     }
 
+    /// Makes a post partitioned: a region whose rows have about `row` bytes, and a partition for
+    /// each queue pair. Some ids are nobody's, and some partitions have no row.
+    fn partition(&mut self, random: &mut Random, post: &mut Value, qps: &[&Value], row: u64) {
+        let op = post["op"].as_str().expect("every post has one").to_owned();
+        let width = random.range(1..=2);
+        let top = if width == 1 { 255 } else { 65535 };
+        let mut ids: Vec<u64> = Vec::new();
+        while ids.len() < qps.len() {
+            let id = if random.one_in(2) { random.skewed(0..=top) } else { random.range(0..=top) };
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        let longest = self.tables.iter().map(|(_, size)| *size).max().expect("there is a table");
+        let rows = random.skewed(0..=longest.min(4 * self.limits.rows));
+        let fits: Vec<_> = self.tables.iter().filter(|(_, size)| *size >= rows.max(1)).collect();
+        let count = random.skewed(1..=16);
+        let columns: Vec<Value> = (0..count)
+            .map(|_| {
+                let (name, size) = *random.pick(&fits);
+                let most = (size / rows.max(1)).min((2 * row / count).max(1));
+                let width = random.skewed(1..=most);
+                let offset = random.range(0..=size - rows * width);
+                json!({"buffer": name, "offset": offset, "width": width})
+            })
+            .collect();
+
+        // Runs of one partition or a new one for every row; one in eight is anybody's or nobody's.
+        let run = random.skewed(1..=20);
+        let offset = random.skewed(0..=40);
+        let mut bytes = random.bytes(offset as usize);
+        let mut id = ids[0];
+        for _ in 0..rows {
+            if random.one_in(run) {
+                id = *random.pick(&ids);
+            }
+            let id = if random.one_in(8) { random.range(0..=top) } else { id };
+            bytes.extend(&id.to_le_bytes()[..width as usize]);
+        }
+        bytes.push(random.any() as u8);
+        let name = format!("p{}", self.buffers.len());
+        self.add(json!({"name": name, "hex": hex(&bytes)}));
+        post["partitioned"] = json!({
+            "ids": {"buffer": name, "offset": offset, "width": width},
+            "rows": rows, "columns": columns,
+        });
+        let destination = |(qp, id): (&&Value, &u64)| {
+            let mut entry = json!({"qp": qp, "partition": id});
+            if op.starts_with("write") {
+                entry["remote_addr"] = json!(random.any());
+                entry["rkey"] = json!(random.any() as u32);
+            }
+            entry
+        };
+        let destinations: Vec<Value> = qps.iter().zip(&ids).map(destination).collect();
+        post["destinations"] = json!(destinations);
+    }
+
+    /// Gives every queue pair the same columns of rows of at most 64 bytes: the rows of a bitmap of its
+    /// own, now and then all. With row mask Element the columns may be regions of their own.
+    fn shuffle(&mut self, random: &mut Random, post: &mut Value, qps: &[&Value], row: u64) {
+        let op = post["op"].as_str().expect("every post has one").to_owned();
+        let apart = post["row_mask"] == "element" && random.one_in(2);
+        let mut left = row.min(64);
+        let mut columns: Vec<(String, u64, u64)> = Vec::new();
+        let mut rows = random.skewed(1..=self.limits.buffer);
+        for _ in 0..random.skewed(1..=16) {
+            let (name, size) = random.pick(&self.tables);
+            if left == 0 {
+                break;
+            }
+            let width = random.skewed(1..=left.min(*size));
+            rows = rows.min(size / width);
+            left -= width;
+            columns.push((name.clone(), *size, width));
+        }
+        let columns: Vec<Value> = columns
+            .into_iter()
+            .map(|(name, size, width)| {
+                let offset = random.range(0..=size - rows * width);
+                json!({"buffer": name, "offset": offset, "width": width})
+            })
+            .collect();
+
+        let density = *random.pick(&[1, 2, 3, 8, 40, 300]);
+        let mut destinations = Vec::new();
+        for qp in qps {
+            let mut bytes = vec![0_u8; rows.div_ceil(8) as usize];
+            for row in 0..rows as usize {
+                bytes[row / 8] |= u8::from(random.one_in(density)) << (row % 8);
+            }
+            let name = format!("b{}", self.buffers.len());
+            let offset = random.skewed(0..=40) as usize;
+            let bytes = [random.bytes(offset), bytes].concat();
+            self.add(json!({"name": name, "hex": hex(&bytes)}));
+            let bitmapped = |columns: &[Value]| {
+                json!({"type": "bitmapped", "bitmap": {"buffer": name, "offset": offset},
+                       "rows": rows, "columns": columns})
+            };
+            let strided = |column: &Value| {
+                json!({"type": "strided", "buffer": column["buffer"], "offset": column["offset"],
+                       "period": column["width"], "count": rows,
+                       "pattern": [{"offset": 0, "len": column["width"]}]})
+            };
+            let regions: Vec<Value> = match apart {
+                true if density == 1 => columns.iter().map(strided).collect(),
+                true => {
+                    columns.iter().map(|column| bitmapped(std::slice::from_ref(column))).collect()
+                }
+                false => vec![bitmapped(&columns)],
+            };
+            let mut entry = json!({"qp": qp["name"], "regions": regions});
+            if op.starts_with("write") {
+                entry["remote_addr"] = json!(random.any());
+                entry["rkey"] = json!(random.any() as u32);
+            }
+            destinations.push(entry);
+        }
+        if post["verb"] == "post_ssq_send" {
+            post["destinations"] = json!(destinations);
+        } else if let (Value::Object(post), Value::Object(entry)) = (post, &mut destinations[0]) {
+            post.append(entry);
+        }
+    }
+
     fn pointer_mapped(&self, random: &mut Random, wanted: Wanted) -> Option<Value> {
         let (extents, count) = self.shape(random, wanted, false);
         let (_, size) = random.pick(&self.tables);
@@ -341,6 +487,8 @@ fn spoil(random: &mut Random, post: &mut Value) {
     let numbers = ["offset", "len", "width", "period", "count", "rows"];
     let mut places = Vec::new();
     find(post, String::new(), &numbers, &mut places);
+    // A card cannot even be told of ids of another size.
+    places.retain(|place| place != "/partitioned/ids/width");
     if places.is_empty() {
         return;
     }
@@ -388,6 +536,16 @@ mod tests {
     }
 
     #[test]
+    fn partitioned_posts_come_only_where_they_are_wanted() {
+        let any = |partitioned| {
+            let limits = Limits { partitioned, ..Limits::RTL };
+            (0..50).any(|seed| generate(seed, limits).to_string().contains("partitioned"))
+        };
+        assert!(any(true));
+        assert!(!any(false));
+    }
+
+    #[test]
     fn random_jobs_are_jobs_and_cover_what_a_job_can_say() {
         let (mut seen, mut posts, mut successes) = (HashSet::new(), 0, 0);
         for seed in 0..1200 {
@@ -411,6 +569,7 @@ mod tests {
                 "write_imm",
                 "\"element\"",
                 "\"period\"",
+                "partitioned",
             ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
@@ -436,7 +595,7 @@ mod tests {
             "wr_flush_error",
         ];
         assert!(statuses.iter().all(|status| seen.contains(*status)), "{seen:?}");
-        assert_eq!(count, 15 + 5 + statuses.len(), "{seen:?}");
+        assert_eq!(count, 16 + 5 + statuses.len(), "{seen:?}");
         assert!(successes * 10 > posts * 7, "{successes} of {posts} posts succeed");
     }
 }

@@ -86,12 +86,20 @@ fn small_random_jobs_send_what_the_semantics_say_on_soft() {
 
 #[test]
 fn a_slow_reference_model_sends_the_same() {
-    run("soft:?cycles=1", Limits::RTL, 2 << 32, soft_jobs() / 20, 1);
+    let limits = Limits { partitioned: true, ..Limits::RTL };
+    run("soft:?cycles=1", limits, 2 << 32, soft_jobs() / 20, 1);
 }
 
 #[test]
 fn random_jobs_send_what_the_semantics_say_on_rtl() {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let jobs = number("DRDMA_TEST_RTL_JOBS").unwrap_or(RTL_JOBS);
-    run("rtl:", Limits::RTL, 1 << 32, jobs, threads);
+    run("rtl:", Limits::RTL, 1 << 32, jobs / 2, threads);
+}
+
+#[test]
+fn random_jobs_of_few_rows_take_the_column_path_on_rtl() {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let jobs = number("DRDMA_TEST_RTL_JOBS").unwrap_or(RTL_JOBS);
+    run("rtl:?column_rows=1", Limits::RTL, 3 << 32, jobs / 2, threads);
 }

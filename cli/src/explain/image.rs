@@ -9,11 +9,12 @@ use drdma_abi::{
 use drdma_sim::model::{
     checks::{Directory, QueuePair},
     memory::{Fault, HostMemory},
+    partitioned::Partitioned,
     request::{self, Request},
 };
 
 use crate::{
-    job::{self, Contents, Extent, Job, Place, Post, RowMask},
+    job::{self, Column, Contents, Extent, Job, Place, Post, RowMask},
     placement::{Placement, RecordKey, record_key},
 };
 
@@ -57,6 +58,7 @@ impl<'a> Image<'a> {
                 qp: destination.qp as u32,
                 remote_addr: destination.remote_addr,
                 rkey: destination.rkey,
+                partition: destination.partition,
                 regions: destination.regions.iter().map(|region| self.region(region)).collect(),
             });
         }
@@ -69,8 +71,24 @@ impl<'a> Image<'a> {
                 RowMask::Element => request::RowMask::Element,
             },
             rows_per_message: post.rows_per_message,
+            partitioned: post.partitioned.as_ref().map(|region| Partitioned {
+                ids: self.addr(region.ids),
+                width: region.width as u64,
+                rows: region.rows,
+                lkey: region.ids.buffer as u32,
+                columns: self.columns(&region.columns),
+            }),
             destinations,
         }
+    }
+
+    fn columns(&self, columns: &[Column]) -> Vec<request::Column> {
+        let column = |column: &Column| request::Column {
+            base: self.addr(column.base),
+            width: column.width,
+            lkey: column.base.buffer as u32,
+        };
+        columns.iter().map(column).collect()
     }
 
     fn region(&mut self, region: &job::Region) -> request::Region {
@@ -89,14 +107,7 @@ impl<'a> Image<'a> {
                 bitmap: self.addr(*bitmap),
                 rows: *rows,
                 lkey: bitmap.buffer as u32,
-                columns: columns
-                    .iter()
-                    .map(|column| request::Column {
-                        base: self.addr(column.base),
-                        width: column.width,
-                        lkey: column.base.buffer as u32,
-                    })
-                    .collect(),
+                columns: self.columns(columns),
             },
             job::Region::PointerMapped { pointers, pattern } => {
                 let at = POINTERS + self.pointers.len() as u64;

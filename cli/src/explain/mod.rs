@@ -7,7 +7,7 @@ mod table;
 use drdma_abi::{completion::Status, work_request::BLOCK};
 use drdma_sim::model::{
     boxes::{Planner, Settings, Window},
-    checks::{self, Admitted, Failure, Posted, Reason},
+    checks::{self, Admitted, Failure, Posted, Reason, Which},
     memory::Fault,
     request::{self, Request},
     rows::Units,
@@ -156,8 +156,11 @@ fn explain_post(
         });
     if let Err(failure) = result {
         explanation.status = failure.status.name();
-        explanation.reason =
-            Some(format!("destination {}: {}", failure.destination, failure.reason));
+        explanation.reason = Some(match failure.queue_pair {
+            // What all destinations share.
+            None => failure.reason.to_string(),
+            Some(_) => format!("destination {}: {}", failure.destination, failure.reason),
+        });
     }
     explanation
 }
@@ -168,7 +171,7 @@ fn unreadable(fault: &Fault) -> Failure {
         status: Status::LocalProtectionError,
         destination: 0,
         queue_pair: None,
-        reason: Reason::Read { region: 0, fault: *fault },
+        reason: Reason::Read { region: Which::Own(0), fault: *fault },
     }
 }
 
@@ -181,10 +184,7 @@ fn plan(
     options: &Options,
     explanation: &mut Explanation,
 ) -> Result<(), Fault> {
-    let units = |index: usize, mask| {
-        let destination: &request::Destination = &request.destinations[index];
-        Units::with_limits(&destination.regions, mask, &admitted[index].limits)
-    };
+    let units = |index: usize, mask| request.units(index, mask, &admitted[index].limits);
     for (index, (destination, admitted)) in post.destinations.iter().zip(admitted).enumerate() {
         let qp = &job.qps[destination.qp];
         let (rows, _) = walk(units(index, request::RowMask::Period), image)?;

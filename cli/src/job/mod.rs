@@ -130,6 +130,8 @@ pub struct Post {
     pub row_mask: RowMask,
     /// Units in one message.
     pub rows_per_message: u32,
+    /// The region that all destinations share; they have none of their own then.
+    pub partitioned: Option<Partitioned>,
     /// One for `post_send`, 1 to 64 for `post_ssq_send`.
     pub destinations: Vec<Destination>,
 }
@@ -143,6 +145,8 @@ pub struct Destination {
     pub remote_addr: u64,
     /// Remote key of a WRITE.
     pub rkey: u32,
+    /// The id of the rows that it gets, if the post has a partitioned region; 0 in others.
+    pub partition: u16,
     /// What is sent, 0 to 16 regions.
     pub regions: Vec<Region>,
 }
@@ -165,13 +169,45 @@ pub struct Extent {
     pub len: u32,
 }
 
-/// A column of a bitmapped region.
+/// A column of a bitmapped or partitioned region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Row 0.
     pub base: Place,
     /// Bytes of a value, at least 1.
     pub width: u32,
+}
+
+/// A partitioned region.
+#[derive(Clone, Debug)]
+pub struct Partitioned {
+    /// The id of row 0.
+    pub ids: Place,
+    /// Bytes of an id.
+    pub width: IdWidth,
+    /// Its rows.
+    pub rows: u32,
+    /// 1 to 16 columns.
+    pub columns: Vec<Column>,
+}
+
+/// Bytes of a partition id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdWidth {
+    /// One byte.
+    One = 1,
+    /// Two bytes, little-endian.
+    Two = 2,
+}
+
+impl IdWidth {
+    /// The greatest id.
+    pub fn max_id(self) -> u16 {
+        match self {
+            Self::One => u8::MAX.into(),
+            Self::Two => u16::MAX,
+        }
+    }
 }
 
 /// A region.

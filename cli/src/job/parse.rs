@@ -14,8 +14,8 @@ use drdma_abi::{
 };
 
 use super::{
-    Buffer, Column, Contents, Destination, Extent, Job, JobError, Local, Place, Post, Problem, Qp,
-    Region, RowMask,
+    Buffer, Column, Contents, Destination, Extent, IdWidth, Job, JobError, Local, Partitioned,
+    Place, Post, Problem, Qp, Region, RowMask,
     json::{At, Fields, Json},
     op_name,
 };
@@ -211,10 +211,14 @@ impl Context<'_> {
             Some(at) => at.u32(1)?,
             None => 1,
         };
+        let mut partitioned = None;
         let destinations = if shared {
-            self.destinations(&fields.required("destinations")?, op)?
+            if let Some(at) = fields.optional("partitioned") {
+                partitioned = Some(self.partitioned(&at)?);
+            }
+            self.destinations(&fields.required("destinations")?, op, partitioned.as_ref())?
         } else {
-            vec![self.destination(&mut fields, op)?]
+            vec![self.destination(&mut fields, op, None)?]
         };
         fields.finish()?;
         for destination in &destinations {
@@ -224,10 +228,15 @@ impl Context<'_> {
                 return Err(op_at.error(problem));
             }
         }
-        Ok(Post { shared, wr_id, op, imm, row_mask, rows_per_message, destinations })
+        Ok(Post { shared, wr_id, op, imm, row_mask, rows_per_message, partitioned, destinations })
     }
 
-    fn destinations(&self, at: &At, op: Opcode) -> Result<Vec<Destination>, JobError> {
+    fn destinations(
+        &self,
+        at: &At,
+        op: Opcode,
+        partitioned: Option<&Partitioned>,
+    ) -> Result<Vec<Destination>, JobError> {
         let list = at.list_up_to(MAX_DESTINATIONS, "destinations")?;
         if list.is_empty() {
             return Err(at.error(Problem::Empty { what: "destination" }));
@@ -235,11 +244,17 @@ impl Context<'_> {
         let mut destinations: Vec<Destination> = Vec::new();
         for entry in list {
             let mut fields = entry.object()?;
-            let destination = self.destination(&mut fields, op)?;
+            let destination = self.destination(&mut fields, op, partitioned)?;
             if let Some(other) = destinations.iter().position(|d| d.qp == destination.qp) {
                 let value = format!("queue pair \"{}\"", self.qps[destination.qp].name);
                 let other = format!("{}[{other}]", at.path);
                 return Err(fields.child_error("qp", Problem::Duplicate { value, other }));
+            }
+            let partition = destination.partition;
+            let same = destinations.iter().position(|d| d.partition == partition);
+            if let (Some(other), Some(_)) = (same, partitioned) {
+                let (value, other) = (partition.to_string(), format!("{}[{other}]", at.path));
+                return Err(fields.child_error("partition", Problem::Duplicate { value, other }));
             }
             fields.finish()?;
             destinations.push(destination);
@@ -247,7 +262,13 @@ impl Context<'_> {
         Ok(destinations)
     }
 
-    fn destination(&self, fields: &mut Fields, op: Opcode) -> Result<Destination, JobError> {
+    /// A destination: its regions, or of the post's partitioned region its partition.
+    fn destination(
+        &self,
+        fields: &mut Fields,
+        op: Opcode,
+        partitioned: Option<&Partitioned>,
+    ) -> Result<Destination, JobError> {
         let qp = named(&fields.required("qp")?, "queue pair", self.qp_names)?;
         let (addr_at, rkey_at) = (fields.optional("remote_addr"), fields.optional("rkey"));
         let remote_addr = match addr_at {
@@ -262,9 +283,34 @@ impl Context<'_> {
             None if op.is_write() => return Err(fields.child_error("rkey", Problem::Missing)),
             None => 0,
         };
-        let list = fields.required("regions")?.list_up_to(MAX_REGIONS, "regions")?;
-        let regions = list.iter().map(|at| self.region(at)).collect::<Result<_, _>>()?;
-        Ok(Destination { qp, remote_addr, rkey, regions })
+        let (mut partition, mut regions) = (0, Vec::new());
+        if let Some(region) = partitioned {
+            let max = region.width.max_id();
+            partition = fields.required("partition")?.integer(0, max.into())? as u16;
+        } else {
+            let list = fields.required("regions")?.list_up_to(MAX_REGIONS, "regions")?;
+            regions = list.iter().map(|at| self.region(at)).collect::<Result<_, _>>()?;
+        }
+        Ok(Destination { qp, remote_addr, rkey, partition, regions })
+    }
+
+    fn partitioned(&self, at: &At) -> Result<Partitioned, JobError> {
+        let mut fields = at.object()?;
+        let mut ids = fields.required("ids")?.object()?;
+        let place = self.place(&mut ids)?;
+        let width_at = ids.required("width")?;
+        let width = match width_at.u64(0)? {
+            1 => IdWidth::One,
+            2 => IdWidth::Two,
+            value => {
+                return Err(width_at.error(Problem::NumberChoice { value, choices: vec![1, 2] }));
+            }
+        };
+        ids.finish()?;
+        let rows = fields.required("rows")?.u32(0)?;
+        let columns = self.columns(&fields.required("columns")?)?;
+        fields.finish()?;
+        Ok(Partitioned { ids: place, width, rows, columns })
     }
 
     fn region(&self, at: &At) -> Result<Region, JobError> {

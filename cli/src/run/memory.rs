@@ -1,9 +1,12 @@
 //! A job's buffers in memory that the card can read.
 
-use libdrdma::{MemoryRegion, MemoryRegionError, ProtectionDomain, Region, RegionError};
+use libdrdma::{
+    MemoryRegion, MemoryRegionError, PartitionId, PartitionedRegion, ProtectionDomain, Region,
+    RegionError,
+};
 
 use crate::{
-    job::{Contents, Extent, Job, Place, Region as JobRegion},
+    job::{Column, Contents, Extent, Job, Partitioned, Place, Region as JobRegion},
     placement::{Placement, RecordKey, record_key},
 };
 
@@ -54,6 +57,28 @@ impl<'a> Memory<'a> {
         self.buffers[buffer].as_ref().map_or(NO_KEY, MemoryRegion::lkey)
     }
 
+    fn columns(&self, columns: &[Column]) -> Vec<libdrdma::Column> {
+        let column = |column: &Column| libdrdma::Column {
+            addr: self.addr(column.base),
+            width: column.width,
+            lkey: self.lkey(column.base.buffer),
+        };
+        columns.iter().map(column).collect()
+    }
+
+    /// The partitioned region as the card is told it, whether inside its buffers or not; its ids
+    /// have the width of `I`.
+    ///
+    /// # Errors
+    /// A shape that cannot be told; job files hold none.
+    pub fn partitioned<I: PartitionId>(
+        &self,
+        region: &Partitioned,
+    ) -> Result<PartitionedRegion<'static, I>, RegionError> {
+        let (ids, lkey) = (self.addr(region.ids), self.lkey(region.ids.buffer));
+        PartitionedRegion::unchecked(ids, lkey, region.rows, &self.columns(&region.columns))
+    }
+
     /// The region as the card is told it, whether inside its buffers or not.
     ///
     /// # Errors
@@ -72,14 +97,7 @@ impl<'a> Memory<'a> {
                 &extents(pattern),
             ),
             JobRegion::Bitmapped { bitmap, rows, columns } => {
-                let columns: Vec<_> = columns
-                    .iter()
-                    .map(|column| libdrdma::Column {
-                        addr: self.addr(column.base),
-                        width: column.width,
-                        lkey: self.lkey(column.base.buffer),
-                    })
-                    .collect();
+                let columns = self.columns(columns);
                 let lkey = self.lkey(bitmap.buffer);
                 Region::unchecked_bitmapped(self.addr(*bitmap), lkey, *rows, &columns)
             }

@@ -1,6 +1,7 @@
 //! Running a job on a card.
 
 mod memory;
+mod payload;
 mod queues;
 
 use std::{
@@ -10,10 +11,11 @@ use std::{
 
 use drdma_driver::CardError;
 use libdrdma::{
-    Context, MemoryRegionError, ModifyError, PostError, Region, RegionError, Status, WorkCompletion,
+    Context, MemoryRegionError, ModifyError, PostError, RegionError, Status, WorkCompletion,
 };
 
 use crate::job::Job;
+use payload::Payload;
 use queues::Queues;
 
 /// Why a job was not run to its end.
@@ -168,7 +170,7 @@ struct Runner<'a> {
     job: &'a Job,
     // Dropped before the memory that they read.
     queues: Queues,
-    requests: Vec<Vec<Vec<Region<'static>>>>,
+    requests: Vec<Payload>,
     _memory: memory::Memory<'a>,
     /// Posts to make; `None` is no end.
     total: Option<u64>,
@@ -187,12 +189,7 @@ impl<'a> Runner<'a> {
         let mut requests = Vec::with_capacity(job.posts.len());
         for (index, post) in job.posts.iter().enumerate() {
             let source = |source| RunError::Region { post: index, source };
-            let mut destinations = Vec::with_capacity(post.destinations.len());
-            for destination in &post.destinations {
-                let regions = destination.regions.iter().map(|region| memory.region(region));
-                destinations.push(regions.collect::<Result<Vec<_>, _>>().map_err(source)?);
-            }
-            requests.push(destinations);
+            requests.push(Payload::of(post, &mut memory).map_err(source)?);
         }
         let at_once = if passes == Some(1) { 1 } else { PASSES };
         let posts = job.posts.len() as u64;
@@ -247,10 +244,10 @@ impl<'a> Runner<'a> {
             return Ok(false);
         }
         let index = self.index(self.next);
-        let (post, regions) = (&self.job.posts[index], &self.requests[index]);
+        let (post, payload) = (&self.job.posts[index], &self.requests[index]);
         let posted = self
             .queues
-            .post(self.next, post, regions)
+            .post(self.next, post, payload)
             .map_err(|source| RunError::Post { post: index, source })?;
         if posted {
             self.next += 1;

@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use drdma_abi::work_request::{MAX_WQE_GRANULES, Opcode, blocks};
 use libdrdma::{
-    CompletionQueue, Destination, MacAddress, Operation, PostError, ProtectionDomain, QueuePair,
+    CompletionQueue, Destination, MacAddress, Operation, PartitionDestination, PartitionId,
+    PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
     QueuePairAttributes, Region, RowMask, SharedOperation, SharedSendQueue, SharedWorkRequest,
     WorkCompletion, WorkRequest,
 };
 
-use super::RunError;
+use super::{RunError, payload::Payload};
 use crate::job::{self, Job, Post};
 
 /// Blocks of a ring, at most.
@@ -75,54 +76,12 @@ impl Queues {
 
     /// Posts a request, which is the post of that number; false if there is no room for it until
     /// something completes.
-    pub fn post(
-        &mut self,
-        number: u64,
-        post: &Post,
-        regions: &[Vec<Region<'static>>],
-    ) -> Result<bool, PostError> {
-        let row_mask = match post.row_mask {
-            job::RowMask::Period => RowMask::Period,
-            job::RowMask::Element => RowMask::Element,
-        };
-        let (result, queue) = if post.shared {
-            let destinations: Vec<_> = post
-                .destinations
-                .iter()
-                .zip(regions)
-                .map(|(destination, regions)| {
-                    Destination::new(&self.qps[destination.qp])
-                        .remote(destination.remote_addr, destination.rkey)
-                        .regions(regions)
-                })
-                .collect();
-            let request = SharedWorkRequest::new(post.wr_id)
-                .operation(match post.op {
-                    Opcode::Send => SharedOperation::Send,
-                    Opcode::SendImm => SharedOperation::SendImm(post.imm),
-                    Opcode::Write => SharedOperation::Write,
-                    Opcode::WriteImm => SharedOperation::WriteImm(post.imm),
-                })
-                .row_mask(row_mask)
-                .rows_per_message(post.rows_per_message)
-                .destinations(&destinations);
-            let queue = self.shared.get_mut(&set(post)).expect("made for every set");
-            (queue.post_ssq_send(&request), queue.queue())
-        } else {
-            let destination = &post.destinations[0];
-            let (remote_addr, rkey, imm) = (destination.remote_addr, destination.rkey, post.imm);
-            let request = WorkRequest::new(post.wr_id)
-                .operation(match post.op {
-                    Opcode::Send => Operation::Send,
-                    Opcode::SendImm => Operation::SendImm(imm),
-                    Opcode::Write => Operation::Write { remote_addr, rkey },
-                    Opcode::WriteImm => Operation::WriteImm { remote_addr, rkey, imm },
-                })
-                .row_mask(row_mask)
-                .rows_per_message(post.rows_per_message)
-                .regions(&regions[0]);
-            let qp = &mut self.qps[destination.qp];
-            (qp.post_send(&request), qp.queue())
+    pub fn post(&mut self, number: u64, post: &Post, payload: &Payload) -> Result<bool, PostError> {
+        let (result, queue) = match payload {
+            Payload::Bytes(region) => self.post_partitioned(post, region, |id| id as u8),
+            Payload::Words(region) => self.post_partitioned(post, region, |id| id),
+            Payload::Regions(regions) if post.shared => self.post_shared(post, regions),
+            Payload::Regions(regions) => self.post_own(post, &regions[0]),
         };
         match result {
             Ok(()) => {
@@ -134,6 +93,78 @@ impl Queues {
         }
     }
 
+    /// Posts to a queue pair's own queue; gives the queue's number too.
+    fn post_own(
+        &mut self,
+        post: &Post,
+        regions: &[Region<'static>],
+    ) -> (Result<(), PostError>, u16) {
+        let destination = &post.destinations[0];
+        let (remote_addr, rkey, imm) = (destination.remote_addr, destination.rkey, post.imm);
+        let request = WorkRequest::new(post.wr_id)
+            .operation(match post.op {
+                Opcode::Send => Operation::Send,
+                Opcode::SendImm => Operation::SendImm(imm),
+                Opcode::Write => Operation::Write { remote_addr, rkey },
+                Opcode::WriteImm => Operation::WriteImm { remote_addr, rkey, imm },
+            })
+            .row_mask(row_mask(post))
+            .rows_per_message(post.rows_per_message)
+            .regions(regions);
+        let qp = &mut self.qps[destination.qp];
+        (qp.post_send(&request), qp.queue())
+    }
+
+    /// Posts regions of several destinations; gives the queue's number too.
+    fn post_shared(
+        &mut self,
+        post: &Post,
+        regions: &[Vec<Region<'static>>],
+    ) -> (Result<(), PostError>, u16) {
+        let destinations: Vec<_> = post
+            .destinations
+            .iter()
+            .zip(regions)
+            .map(|(destination, regions)| {
+                Destination::new(&self.qps[destination.qp])
+                    .remote(destination.remote_addr, destination.rkey)
+                    .regions(regions)
+            })
+            .collect();
+        let request = SharedWorkRequest::new(post.wr_id)
+            .operation(shared_operation(post))
+            .row_mask(row_mask(post))
+            .rows_per_message(post.rows_per_message)
+            .destinations(&destinations);
+        let queue = self.shared.get_mut(&set(post)).expect("made for every set");
+        (queue.post_ssq_send(&request), queue.queue())
+    }
+
+    /// Posts one region that the destinations share; gives the queue's number too. `id` makes a
+    /// partition's id one of the region's ids.
+    fn post_partitioned<I: PartitionId>(
+        &mut self,
+        post: &Post,
+        region: &PartitionedRegion<'static, I>,
+        id: impl Fn(u16) -> I,
+    ) -> (Result<(), PostError>, u16) {
+        let destinations: Vec<_> = post
+            .destinations
+            .iter()
+            .map(|destination| {
+                let partition = id(destination.partition);
+                PartitionDestination::new(&self.qps[destination.qp], partition)
+                    .remote(destination.remote_addr, destination.rkey)
+            })
+            .collect();
+        let request = PartitionedWorkRequest::new(post.wr_id, region)
+            .operation(shared_operation(post))
+            .rows_per_message(post.rows_per_message)
+            .destinations(&destinations);
+        let queue = self.shared.get_mut(&set(post)).expect("made for every set");
+        (queue.post_ssq_send(&request), queue.queue())
+    }
+
     /// The next completion, if there is one, and the number of the post that it is of.
     pub fn poll(&mut self) -> Result<Option<(u64, WorkCompletion)>, RunError> {
         let Some(completion) = self.cq.poll().next() else { return Ok(None) };
@@ -141,6 +172,22 @@ impl Queues {
         let oldest = self.posted.get_mut(&queue).and_then(VecDeque::pop_front);
         let post = oldest.ok_or(RunError::Unexpected { wr_id, queue })?;
         Ok(Some((post, completion)))
+    }
+}
+
+fn row_mask(post: &Post) -> RowMask {
+    match post.row_mask {
+        job::RowMask::Period => RowMask::Period,
+        job::RowMask::Element => RowMask::Element,
+    }
+}
+
+fn shared_operation(post: &Post) -> SharedOperation {
+    match post.op {
+        Opcode::Send => SharedOperation::Send,
+        Opcode::SendImm => SharedOperation::SendImm(post.imm),
+        Opcode::Write => SharedOperation::Write,
+        Opcode::WriteImm => SharedOperation::WriteImm(post.imm),
     }
 }
 
@@ -161,7 +208,8 @@ fn granules(post: &Post) -> usize {
         job::Region::Bitmapped { columns, .. } => 2 + columns.len(),
     };
     let destination = |d: &job::Destination| 2 + d.regions.iter().map(region).sum::<usize>();
-    let granules = 2 + post.destinations.iter().map(destination).sum::<usize>();
+    let partitioned = post.partitioned.as_ref().map_or(0, |region| 2 + region.columns.len());
+    let granules = 2 + partitioned + post.destinations.iter().map(destination).sum::<usize>();
     debug_assert!(granules <= MAX_WQE_GRANULES);
     granules
 }

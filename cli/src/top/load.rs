@@ -60,7 +60,8 @@ pub fn demo() -> Job {
         dest_ip: PEER.ip + i as u32,
         qkey: 0,
     };
-    let destination = |i| Destination { qp: i, remote_addr: 0, rkey: 0, regions: vec![region(i)] };
+    let destination =
+        |i| Destination { qp: i, remote_addr: 0, rkey: 0, partition: 0, regions: vec![region(i)] };
     Job {
         buffers,
         local: LOCAL,
@@ -72,6 +73,7 @@ pub fn demo() -> Job {
             imm: 0,
             row_mask: RowMask::Period,
             rows_per_message: MTU / lineitem::ROW as u32,
+            partitioned: None,
             destinations: (0..DESTINATIONS).map(destination).collect(),
         }],
     }
@@ -83,6 +85,12 @@ pub fn row_bytes(job: &Job) -> Option<u64> {
     let mut all = None;
     let mut agree = |bytes: u64| *all.get_or_insert(bytes) == bytes;
     for post in &job.posts {
+        // A row is one unit, whatever the row mask; a destination has no regions of its own.
+        if let Some(region) = &post.partitioned
+            && !agree(row(&region.columns))
+        {
+            return None;
+        }
         for destination in &post.destinations {
             let same = match post.row_mask {
                 RowMask::Period => {
@@ -115,7 +123,12 @@ fn elements(region: &Region) -> Vec<u64> {
         }
         Region::Bitmapped { columns, .. } => {
             // A row is one element (docs/semantics.md).
-            vec![columns.iter().map(|column| u64::from(column.width)).sum()]
+            vec![row(columns)]
         }
     }
+}
+
+/// The bytes of a row of some columns.
+fn row(columns: &[Column]) -> u64 {
+    columns.iter().map(|column| u64::from(column.width)).sum()
 }

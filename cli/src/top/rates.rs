@@ -37,18 +37,20 @@ impl Sample {
     }
 }
 
-/// What the assembler did, in percent of all cycles.
+/// What the assembler did, in percent of all cycles. It moves bytes of up to 32 beats while a next
+/// one waits, so a cycle may count as assembling and as waiting or stopped: together these may be
+/// more than 100.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lost {
-    /// It moved payload.
+    /// It read a byte of payload or more.
     pub assembling: f64,
-    /// Of that, it read a part of a beat only: its words were in the same bank.
+    /// Of that, another byte waited for its bank.
     pub bank_conflict: f64,
-    /// It waited for data from the host.
+    /// The next beat waited for data from the host.
     pub waiting_for_host: f64,
-    /// It was stopped by the packetizer.
+    /// The next beat found no room, and the packetizer took none.
     pub stopped_by_packetizer: f64,
-    /// It had nothing to do.
+    /// The rest, at least: a cycle that counts twice above is taken from it once too often.
     pub idle: f64,
 }
 
@@ -135,7 +137,7 @@ impl Rates {
                 bank_conflict: percent(counter::ASSEMBLE_CONFLICT),
                 waiting_for_host,
                 stopped_by_packetizer,
-                // The counters are read one after another: the sum may be a little over 100.
+                // Cycles may count twice, and the counters are read one after another.
                 idle: (100.0 - assembling - waiting_for_host - stopped_by_packetizer).max(0.0),
             }
         });

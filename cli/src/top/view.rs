@@ -129,7 +129,7 @@ fn draw_cycles(frame: &mut Frame, area: Rect, lost: &Lost) {
         ("  with a bank conflict", lost.bank_conflict, Color::Yellow),
         ("waiting for the host", lost.waiting_for_host, Color::Red),
         ("stopped by packetizer", lost.stopped_by_packetizer, Color::Magenta),
-        ("idle", lost.idle, Color::Gray),
+        ("idle, at least", lost.idle, Color::Gray),
     ];
     let lines = Layout::vertical([Constraint::Length(1); 5]).split(area);
     for ((name, percent, colour), area) in bars.into_iter().zip(lines.iter()) {

@@ -23,10 +23,14 @@ use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 
 mod outstanding;
+mod progress;
 mod rings;
+mod verdict;
 
 use outstanding::Outstanding;
+use progress::Progress;
 use rings::Rings;
+use verdict::Verdict;
 
 #[cfg(test)]
 mod tests;
@@ -178,17 +182,7 @@ pub struct Completion {
     // Queues: tail 8, head 8, used.
     queues: Lutram<17, 8, 1>,
     silent: DFF<Bits<256>>,
-    // The latest packet sent and the latest one acknowledged, by queue pair, where there is one.
-    sent_psns: Lutram<24, 8, 1>,
-    has_sent: DFF<Bits<256>>,
-    acked_psns: Lutram<24, 8, 2>,
-    has_acked: DFF<Bits<256>>,
-    ahead: Signal<Local, Bit>,
-    progress: Signal<Local, Bit>,
-    late: Signal<Local, Bit>,
-    newest: Signal<Local, Bits<24>>,
-    genuine: Signal<Local, Bit>,
-    early: Signal<Local, Bit>,
+    progress: Progress,
     // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
     refused_pairs: DFF<Bits<256>>,
     // The status of the next request that waits for such a peer.
@@ -226,9 +220,8 @@ pub struct Completion {
     covered: Signal<Local, Bit>,
     pop_entry: Signal<Local, Bit>,
     pop_request: Signal<Local, Bit>,
-    refuses: Signal<Local, Bit>,
     sent_go: Signal<Local, Bit>,
-    failing: Signal<Local, Bits<8>>,
+    verdict: Verdict,
     new_status: Signal<Local, Bits<8>>,
     shown: Signal<Local, Bit>,
     ended: Constant<Bits<58>>,
@@ -238,10 +231,6 @@ pub struct Completion {
     phase: Constant<Bits<256>>,
     flush: Constant<Bits<8>>,
     retry: Constant<Bits<8>>,
-    rnr: Constant<Bits<8>>,
-    invalid: Constant<Bits<8>>,
-    access: Constant<Bits<8>>,
-    operation: Constant<Bits<8>>,
 }
 
 fn status(status: Status) -> Constant<Bits<8>> {
@@ -266,16 +255,8 @@ impl Default for Completion {
             timeout: Signal::default(),
             refused_pairs: DFF::default(),
             pending: Lutram::default(),
-            sent_psns: Lutram::default(),
-            has_sent: DFF::default(),
-            acked_psns: Lutram::default(),
-            has_acked: DFF::default(),
-            ahead: Signal::default(),
-            progress: Signal::default(),
-            late: Signal::default(),
-            newest: Signal::default(),
-            genuine: Signal::default(),
-            early: Signal::default(),
+            progress: Progress::default(),
+            verdict: Verdict::default(),
             open_valid: Signal::default(),
             open_ready: Signal::default(),
             open_slot: Signal::default(),
@@ -351,9 +332,7 @@ impl Default for Completion {
             covered: Signal::default(),
             pop_entry: Signal::default(),
             pop_request: Signal::default(),
-            refuses: Signal::default(),
             sent_go: Signal::default(),
-            failing: Signal::default(),
             new_status: Signal::default(),
             shown: Signal::default(),
             ended: flag(55),
@@ -363,10 +342,6 @@ impl Default for Completion {
             phase: flag(184),
             flush: status(Status::WrFlushError),
             retry: status(Status::RetryExceeded),
-            rnr: status(Status::RnrRetryExceeded),
-            invalid: status(Status::RemoteInvalidRequestError),
-            access: status(Status::RemoteAccessError),
-            operation: status(Status::RemoteOperationError),
         }
     }
 }
@@ -378,8 +353,6 @@ impl Logic for Completion {
             self,
             clk,
             refused_pairs,
-            has_sent,
-            has_acked,
             state,
             step,
             open_count,
@@ -430,9 +403,11 @@ impl Logic for Completion {
         self.packets.clear_index.next = self.step.q.val();
         self.unused.next = self.cfg_index.val().get_bits::<2>(8);
         self.open_ready.next = false;
-        self.sent_psns.clk.next = self.clk.val();
-        self.acked_psns.clk.next = self.clk.val();
-        self.acked_psns.write_enable.next = false;
+        self.progress.clk.next = self.clk.val();
+        self.progress.rst.next = self.rst.val();
+        self.progress.acknowledge.next = false;
+        self.progress.forget.next = false;
+        self.progress.forget_qp.next = self.events.out_data.val().get_bits::<8>(0);
         self.pending.clk.next = self.clk.val();
         self.pending.write_enable.next = false;
         self.pending.write_address.next = self.qp.q.val();
@@ -475,25 +450,15 @@ impl Logic for Completion {
 
         // What was sent and what was acknowledged. An acknowledgement of a packet that was not sent is
         // none; one may come before the destination's end does.
-        self.sent_psns.write_enable.next = self.sending_valid.val();
-        self.sent_psns.write_address.next = self.sending_qp.val();
-        self.sent_psns.write_data.next = self.sending_psn.val();
-        self.sent_psns.read_address[0].next = self.ack_qp.val();
-        self.ahead.next = (self.sent_psns.read_data[0].val() - self.ack_psn.val()).get_bit(23);
-        self.genuine.next =
-            self.has_sent.q.val().get_bit(self.ack_qp.val().index()) && !self.ahead.val();
-        self.acked_psns.read_address[0].next = self.ack_qp.val();
-        self.newest.next = self.ack_psn.val();
-        if (self.ack_syndrome.val() & 0xe0) != 0 {
-            self.newest.next = self.ack_psn.val() - 1;
-        }
-        self.progress.next = (self.newest.val() - self.acked_psns.read_data[0].val()).get_bit(23);
-        self.acked_psns.write_address.next = self.ack_qp.val();
-        self.acked_psns.write_data.next = self.newest.val();
-        self.acked_psns.read_address[1].next = self.sent_qp.val();
-        self.late.next = (self.acked_psns.read_data[1].val() - self.sent_psn.val()).get_bit(23);
-        self.early.next =
-            self.has_acked.q.val().get_bit(self.sent_qp.val().index()) && !self.late.val();
+        self.progress.sending_valid.next = self.sending_valid.val();
+        self.progress.sending_qp.next = self.sending_qp.val();
+        self.progress.sending_psn.next = self.sending_psn.val();
+        self.verdict.syndrome.next = self.ack_syndrome.val();
+        self.progress.ack_qp.next = self.ack_qp.val();
+        self.progress.ack_psn.next = self.ack_psn.val();
+        self.progress.ack_refuses.next = self.verdict.refuses.val();
+        self.progress.sent_qp.next = self.sent_qp.val();
+        self.progress.sent_psn.next = self.sent_psn.val();
 
         // Which event, and which queue pair, queue and slot it is about.
         self.sent_go.next = self.sent_valid.val()
@@ -593,20 +558,6 @@ impl Logic for Completion {
         self.since.next = self.psn.q.val() - self.packets.psn.val();
         self.covered.next =
             !self.since.val().get_bit(23) && (!self.refused.q.val() || self.since.val().any());
-        self.refuses.next = (self.ack_syndrome.val() & 0xe0) != 0;
-        self.failing.next = self.operation.val();
-        if (self.ack_syndrome.val() & 0xe0) == 0x20 {
-            self.failing.next = self.rnr.val();
-        }
-        if self.ack_syndrome.val() == 0x60 {
-            self.failing.next = self.retry.val();
-        }
-        if self.ack_syndrome.val() == 0x61 {
-            self.failing.next = self.invalid.val();
-        }
-        if self.ack_syndrome.val() == 0x62 {
-            self.failing.next = self.access.val();
-        }
         self.new_status.next = self.result.val().get_bits::<8>(47);
         if !self.new_status.val().any() {
             self.new_status.next = self.sent_status.val();
@@ -652,14 +603,7 @@ impl Logic for Completion {
                             self.events.out_data.val().get_bits::<8>(0).index(),
                             false,
                         );
-                        self.has_sent.d.next = self.has_sent.q.val().replace_bit(
-                            self.events.out_data.val().get_bits::<8>(0).index(),
-                            false,
-                        );
-                        self.has_acked.d.next = self.has_acked.q.val().replace_bit(
-                            self.events.out_data.val().get_bits::<8>(0).index(),
-                            false,
-                        );
+                        self.progress.forget.next = true;
                         self.state.d.next = CompletionState::Fail;
                     }
                     if self.events.out_data.val().get_bits::<2>(8) == 1 {
@@ -713,7 +657,7 @@ impl Logic for Completion {
                     }
                 } else if self.sent_go.val() {
                     self.sent_ready.next = true;
-                    if self.early.val() {
+                    if self.progress.early.val() {
                         // Acknowledged already.
                     } else if self.refused_pairs.q.val().get_bit(self.sent_qp.val().index()) {
                         // Nobody will acknowledge it any more.
@@ -737,18 +681,12 @@ impl Logic for Completion {
                     self.count_acks.next = true;
                     self.qp.d.next = self.ack_qp.val();
                     self.psn.d.next = self.ack_psn.val();
-                    self.refused.d.next = self.refuses.val();
-                    self.status.d.next = self.failing.val();
+                    self.refused.d.next = self.verdict.refuses.val();
+                    self.status.d.next = self.verdict.status.val();
                     self.quiet.d.next = false;
-                    if self.genuine.val() {
+                    self.progress.acknowledge.next = true;
+                    if self.progress.genuine.val() {
                         self.state.d.next = CompletionState::Acknowledge;
-                        if !self.has_acked.q.val().get_bit(self.ack_qp.val().index())
-                            || !self.progress.val()
-                        {
-                            self.acked_psns.write_enable.next = true;
-                            self.has_acked.d.next =
-                                self.has_acked.q.val().replace_bit(self.ack_qp.val().index(), true);
-                        }
                     }
                 } else if self.done.out_valid.val() {
                     self.done.out_ready.next = true;
@@ -859,10 +797,6 @@ impl Logic for Completion {
             }
         }
 
-        if self.sending_valid.val() {
-            self.has_sent.d.next =
-                self.has_sent.d.val().replace_bit(self.sending_qp.val().index(), true);
-        }
         self.packets.pop.next = self.pop_entry.val();
         if self.pop_entry.val() {
             self.waits.write_enable.next = true;
@@ -889,8 +823,6 @@ impl Logic for Completion {
             self.open_count.d.next = 0.into();
             self.silent.d.next = 0.into();
             self.refused_pairs.d.next = 0.into();
-            self.has_sent.d.next = 0.into();
-            self.has_acked.d.next = 0.into();
             self.clock.d.next = 0.into();
             self.ticked.d.next = false;
             self.watched.d.next = 0.into();

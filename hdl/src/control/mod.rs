@@ -139,6 +139,8 @@ pub struct Control {
     pub max_read: Signal<Out, Bits<13>>,
     /// Widest gap to be read through, in bytes.
     pub merge_threshold: Signal<Out, Bits<13>>,
+    /// The fewest rows of a column request; 0: there are none.
+    pub column_min_rows: Signal<Out, Bits<32>>,
     /// The card's MAC address.
     pub mac: Signal<Out, Bits<48>>,
     /// The card's IPv4 address.
@@ -281,6 +283,7 @@ impl Default for Control {
             soft_reset: Signal::default(),
             max_read: Signal::default(),
             merge_threshold: Signal::default(),
+            column_min_rows: Signal::default(),
             mac: Signal::default(),
             ip: Signal::default(),
             ack_timeout: Signal::default(),
@@ -509,6 +512,7 @@ impl Logic for Control {
         self.soft_reset.next = self.settings.soft_reset.val();
         self.max_read.next = self.settings.max_read.val();
         self.merge_threshold.next = self.settings.merge_threshold.val();
+        self.column_min_rows.next = self.settings.column_min_rows.val();
         self.mac.next = self.settings.mac.val();
         self.ip.next = self.settings.ip.val();
         self.ack_timeout.next = self.settings.ack_timeout.val();

@@ -43,6 +43,8 @@ pub struct Settings {
     pub max_read: Signal<Out, Bits<13>>,
     /// Widest gap to be read through, in bytes.
     pub merge_threshold: Signal<Out, Bits<13>>,
+    /// The fewest rows of a column request; 0: there are none.
+    pub column_min_rows: Signal<Out, Bits<32>>,
     /// The card's MAC address.
     pub mac: Signal<Out, Bits<48>>,
     /// The card's IPv4 address.
@@ -68,12 +70,14 @@ pub struct Settings {
     at_ip: Constant<Bits<16>>,
     at_ack_timeout: Constant<Bits<16>>,
     at_counter_clear: Constant<Bits<16>>,
+    at_column_min_rows: Constant<Bits<16>>,
     type_id: Constant<Bits<32>>,
     version_id: Constant<Bits<32>>,
     hash_low: Constant<Bits<32>>,
     hash_high: Constant<Bits<32>>,
     max_read_reset: Constant<Bits<13>>,
     merge_reset: Constant<Bits<13>>,
+    column_reset: Constant<Bits<32>>,
 
     // Registers.
     enabled: DFF<Bit>,
@@ -81,6 +85,7 @@ pub struct Settings {
     restart_count: DFF<Bits<4>>,
     max_read_held: DFF<Bits<13>>,
     merge_held: DFF<Bits<13>>,
+    column_held: DFF<Bits<32>>,
     mac_low: DFF<Bits<32>>,
     mac_high: DFF<Bits<16>>,
     ip_held: DFF<Bits<32>>,
@@ -102,6 +107,7 @@ impl Default for Settings {
             soft_reset: Signal::default(),
             max_read: Signal::default(),
             merge_threshold: Signal::default(),
+            column_min_rows: Signal::default(),
             mac: Signal::default(),
             ip: Signal::default(),
             ack_timeout: Signal::default(),
@@ -120,17 +126,20 @@ impl Default for Settings {
             at_ip: at(IP),
             at_ack_timeout: at(ACK_TIMEOUT),
             at_counter_clear: at(COUNTER_CLEAR),
+            at_column_min_rows: at(COLUMN_MIN_ROWS),
             type_id: value(TYPE.reset),
             version_id: value(VERSION.reset),
             hash_low: value(ABI_HASH as u32),
             hash_high: value((ABI_HASH >> 32) as u32),
             max_read_reset: value(MAX_READ.reset),
             merge_reset: value(MERGE_THRESHOLD.reset),
+            column_reset: value(COLUMN_MIN_ROWS.reset),
             enabled: DFF::default(),
             restarting: DFF::default(),
             restart_count: DFF::default(),
             max_read_held: DFF::default(),
             merge_held: DFF::default(),
+            column_held: DFF::default(),
             mac_low: DFF::default(),
             mac_high: DFF::default(),
             ip_held: DFF::default(),
@@ -151,6 +160,7 @@ impl Logic for Settings {
             restart_count,
             max_read_held,
             merge_held,
+            column_held,
             mac_low,
             mac_high,
             ip_held,
@@ -161,6 +171,7 @@ impl Logic for Settings {
         self.soft_reset.next = self.restarting.q.val();
         self.max_read.next = self.max_read_held.q.val();
         self.merge_threshold.next = self.merge_held.q.val();
+        self.column_min_rows.next = self.column_held.q.val();
         self.mac.next = bit_cast::<48, 32>(self.mac_low.q.val())
             | (bit_cast::<48, 16>(self.mac_high.q.val()) << 32);
         self.ip.next = self.ip_held.q.val();
@@ -193,6 +204,9 @@ impl Logic for Settings {
         if self.read_addr.val() == self.at_merge_threshold.val() {
             self.read_data.next = bit_cast::<32, 13>(self.merge_held.q.val());
         }
+        if self.read_addr.val() == self.at_column_min_rows.val() {
+            self.read_data.next = self.column_held.q.val();
+        }
         if self.read_addr.val() == self.at_mac_low.val() {
             self.read_data.next = self.mac_low.q.val();
         }
@@ -213,6 +227,9 @@ impl Logic for Settings {
             }
             if self.write_addr.val() == self.at_merge_threshold.val() {
                 self.merge_held.d.next = self.write_data.val().get_bits::<13>(0);
+            }
+            if self.write_addr.val() == self.at_column_min_rows.val() {
+                self.column_held.d.next = self.write_data.val();
             }
             if self.write_addr.val() == self.at_mac_low.val() {
                 self.mac_low.d.next = self.write_data.val();
@@ -249,6 +266,7 @@ impl Logic for Settings {
             self.restart_count.d.next = bits::<4>(0);
         }
         if self.rst.val() {
+            self.column_held.d.next = self.column_reset.val();
             self.enabled.d.next = false;
             self.restarting.d.next = false;
         }

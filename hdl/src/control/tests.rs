@@ -182,7 +182,7 @@ fn registers_hold_what_is_written_and_nothing_else() {
                 host.write(register.offset + 1 + random.below(3) as u32, data);
             }
             2 => {
-                let other = [0x038, 0x800, 0x0f0_0014, 0x08_001c, 0x05_0400];
+                let other = [0x03c, 0x800, 0x0f0_0014, 0x08_001c, 0x05_0400];
                 host.write(other[random.below(5) as usize], data);
             }
             _ => {}
@@ -198,6 +198,7 @@ fn registers_hold_what_is_written_and_nothing_else() {
         ("enable", at(&CONTROL)),
         ("max_read", at(&MAX_READ)),
         ("merge_threshold", at(&MERGE_THRESHOLD)),
+        ("column_min_rows", at(&COLUMN_MIN_ROWS)),
         ("mac", at(&MAC_LOW) | at(&MAC_HIGH) << 32),
         ("ip", at(&IP)),
         ("ack_timeout", at(&ACK_TIMEOUT)),
@@ -206,7 +207,7 @@ fn registers_hold_what_is_written_and_nothing_else() {
         assert_eq!(host.bench.get(port), value, "{port}");
     }
     assert_eq!(host.words.borrow().len(), 1600);
-    for offset in [0x038, 0x180, 0x01_0000, 0x02_0000, 0x03_0000, 0x05_0000, 0xff_fffc] {
+    for offset in [0x03c, 0x180, 0x01_0000, 0x02_0000, 0x03_0000, 0x05_0000, 0xff_fffc] {
         assert_eq!(host.read(offset), 0, "{offset:#x}");
     }
 }
@@ -258,6 +259,7 @@ fn a_reset_clears_every_entry_of_every_table() {
     // The same when the host asks for it, and everything else is reset as well.
     host.write(MAX_READ.offset, 64);
     host.write(IP.offset, 0x0a00_0001);
+    host.write(COLUMN_MIN_ROWS.offset, 7);
     host.enable_queue(3, 1);
     host.pulse("set_qp_error_a", 5);
     host.pulse("set_queue_halted", 6);
@@ -269,7 +271,11 @@ fn a_reset_clears_every_entry_of_every_table() {
     assert_eq!(*resets.borrow(), 16);
     check(&host);
     for register in REGISTERS {
-        let value = if *register == CONTROL { 1 } else { reset_value(register) };
+        let value = match *register {
+            CONTROL => 1,
+            COLUMN_MIN_ROWS => 7,
+            _ => reset_value(register),
+        };
         assert_eq!(host.read(register.offset), value, "{}", register.name);
     }
     assert_eq!(host.read(QUEUE_PAIR_ERRORS.entry(5)), 0);

@@ -125,7 +125,8 @@ impl Default for Fields {
             head_imm_at: in_granule::<WqeHeader>("imm", 32),
             dest_qp_at: in_granule::<Destination>("qp", 32),
             dest_regions_at: in_granule::<Destination>("regions", 16),
-            dest_reserved_at: in_granule::<Destination>("reserved", 16),
+            // No request is partitioned yet: this field must be 0 in all of them.
+            dest_reserved_at: in_granule::<Destination>("partition", 16),
             dest_remote_addr_at: in_granule::<Destination>("remote_addr", 64),
             dest_rkey_at: in_granule::<Destination>("rkey", 32),
             dest_types_at: in_granule::<Destination>("types", 32),

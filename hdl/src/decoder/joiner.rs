@@ -4,7 +4,8 @@ use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// Finds destinations whose rows are what a shuffle of columns describes: row mask Element, every
-/// region strided with one extent, all with the same count. Element `i` of every region is then row
+/// region strided with one extent, all with the same count, or every region bitmapped with one
+/// column, all with the same bitmap. Element `i` of every region is then row
 /// `i` of one region whose lanes are the regions', each with its own step; so the lanes are written
 /// again behind the first region's, and when all fit, the first region's set and the destination are
 /// written anew: one set, row mask Period. It then takes a cycle a row instead of a cycle an element.
@@ -41,6 +42,8 @@ pub struct Joiner {
     pub element_kind: Signal<In, Bits<2>>,
     /// The region's rows.
     pub element_count: Signal<In, Bits<32>>,
+    /// The region's address: a bitmap's is that of the bitmap.
+    pub element_addr: Signal<In, Bits<64>>,
     /// The lane's length.
     pub element_len: Signal<In, Bits<32>>,
     /// The number of its set.
@@ -69,12 +72,17 @@ pub struct Joiner {
     first: DFF<Bit>,
     fits: DFF<Bit>,
     count: DFF<Bits<32>>,
+    is_bitmap: DFF<Bit>,
+    addr: DFF<Bits<64>>,
     len: DFF<Bits<32>>,
     number: DFF<Bits<11>>,
     // The joined set so far.
     going: DFF<Bit>,
     target: DFF<Bits<11>>,
     rows: DFF<Bits<32>>,
+    bitmaps: DFF<Bit>,
+    bitmap: DFF<Bits<64>>,
+    as_first: Signal<Local, Bit>,
     lanes: DFF<Bits<5>>,
     row_bytes: DFF<Bits<36>>,
     beat_start: DFF<Bits<16>>,
@@ -92,17 +100,20 @@ impl Logic for Joiner {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, begins, valid, first, fits, count, len, number, going, target, rows, lanes,
-            row_bytes, beat_start, fill, written, writes, completed, completes
+            self, clk, begins, valid, first, fits, count, is_bitmap, addr, len, number, going,
+            target, rows, bitmaps, bitmap, lanes, row_bytes, beat_start, fill, written, writes,
+            completed, completes
         );
         self.valid.d.next = self.element_valid.val();
         if self.element_valid.val() {
             self.first.d.next = self.begins.q.val();
             self.fits.d.next = self.element_mask.val()
-                && (self.element_kind.val() == 1)
+                && ((self.element_kind.val() == 1) || (self.element_kind.val() == 2))
                 && self.element_last.val()
                 && (self.element_lane.val() == 0);
             self.count.d.next = self.element_count.val();
+            self.is_bitmap.d.next = self.element_kind.val() == 2;
+            self.addr.d.next = self.element_addr.val();
             self.len.d.next = self.element_len.val();
             self.number.d.next = self.set.val();
             if self.element_last.val() {
@@ -121,6 +132,9 @@ impl Logic for Joiner {
         self.filled.next =
             bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut_len.val());
         self.more.next = self.lanes.q.val() + 1;
+        self.as_first.next = (self.count.q.val() == self.rows.q.val())
+            && (self.is_bitmap.q.val() == self.bitmaps.q.val())
+            && (!self.is_bitmap.q.val() || (self.addr.q.val() == self.bitmap.q.val()));
         self.joined.next = false;
         self.written.d.next = false;
         self.writes.d.next = self.written.q.val();
@@ -129,14 +143,13 @@ impl Logic for Joiner {
                 self.going.d.next = self.fits.q.val();
                 self.target.d.next = self.number.q.val();
                 self.rows.d.next = self.count.q.val();
+                self.bitmaps.d.next = self.is_bitmap.q.val();
+                self.bitmap.d.next = self.addr.q.val();
                 self.lanes.d.next = 1.into();
                 self.row_bytes.d.next = bit_cast::<36, 32>(self.len.q.val());
                 self.beat_start.d.next = 1.into();
                 self.fill.d.next = self.cut_len.val();
-            } else if self.going.q.val()
-                && self.fits.q.val()
-                && (self.count.q.val() == self.rows.q.val())
-            {
+            } else if self.going.q.val() && self.fits.q.val() && self.as_first.val() {
                 self.lanes.d.next = self.more.val();
                 self.row_bytes.d.next =
                     self.row_bytes.q.val() + bit_cast::<36, 32>(self.len.q.val());

@@ -33,6 +33,7 @@
 //!
 //! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
+mod alike;
 mod bounds;
 mod contexts;
 mod fields;
@@ -46,6 +47,7 @@ mod slice;
 mod tests;
 mod unpacker;
 
+use alike::Alike;
 use bounds::Bounds;
 use contexts::Contexts;
 use joiner::Joiner;
@@ -178,6 +180,9 @@ pub struct Decoder {
     pub dest_write_element_mask: Signal<Out, Bit>,
     /// Units of a message.
     pub dest_write_rows_per_message: Signal<Out, Bits<32>>,
+    /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
+    /// destination.
+    pub dest_write_alike: Signal<Out, Bit>,
 
     /// A request was opened.
     pub open_valid: Signal<Out, Bit>,
@@ -215,6 +220,7 @@ pub struct Decoder {
     bounds: Bounds,
     shaper: Shaper,
     joiner: Joiner,
+    alike: Alike,
     requests: Requests,
 
     dest_valid: DFF<Bit>,
@@ -232,6 +238,9 @@ pub struct Decoder {
     dest_log_mtu: DFF<Bits<4>>,
     dest_element_mask: DFF<Bit>,
     dest_rows_per_message: DFF<Bits<32>>,
+    dest_alike: DFF<Bit>,
+    /// The destination is one set.
+    dest_joined: DFF<Bit>,
 }
 
 impl Logic for Decoder {
@@ -254,7 +263,9 @@ impl Logic for Decoder {
             dest_transport,
             dest_log_mtu,
             dest_element_mask,
-            dest_rows_per_message
+            dest_rows_per_message,
+            dest_alike,
+            dest_joined
         );
         // Blocks to granules.
         self.unpacker.clk.next = self.clk.val();
@@ -355,6 +366,7 @@ impl Logic for Decoder {
         self.joiner.element_last.next = self.parser.element_last.val();
         self.joiner.element_kind.next = self.parser.element_kind.val();
         self.joiner.element_count.next = self.parser.element_count.val();
+        self.joiner.element_addr.next = self.parser.element_addr.val();
         self.joiner.element_len.next = self.parser.element_len.val();
         self.joiner.set.next = self.shaper.set.val();
         self.shaper.join_valid.next = self.joiner.write_valid.val();
@@ -364,6 +376,18 @@ impl Logic for Decoder {
         self.shaper.join_lanes.next = self.joiner.write_lanes.val();
         self.shaper.join_row_bytes.next = self.joiner.write_row_bytes.val();
         self.shaper.join_beat_start.next = self.joiner.write_beat_start.val();
+        self.alike.clk.next = self.clk.val();
+        self.alike.rst.next = self.rst.val();
+        self.alike.dest_accept.next = self.parser.dest_accept.val();
+        self.alike.first.next = self.parser.dest.val() == 0;
+        self.alike.sets.next = self.dest_sets.q.val();
+        self.alike.element_valid.next = self.parser.element_valid.val();
+        self.alike.element_last.next = self.parser.element_last.val();
+        self.alike.lane_base.next = self.shaper.lane_write_base.val();
+        self.alike.lane_step.next = self.shaper.lane_write_step.val();
+        self.alike.lane_len.next = self.shaper.lane_write_len.val();
+        self.alike.lane_kind.next = self.shaper.set_write_kind.val();
+        self.alike.lane_count.next = self.shaper.set_write_count.val();
         self.lane_write_valid.next = self.shaper.lane_write_valid.val();
         self.lane_write_set.next = self.shaper.lane_write_set.val();
         self.lane_write_lane.next = self.shaper.lane_write_lane.val();
@@ -439,15 +463,24 @@ impl Logic for Decoder {
             self.dest_log_mtu.d.next = self.parser.log_mtu.val();
             self.dest_element_mask.d.next = self.parser.element_mask.val();
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
+            self.dest_alike.d.next = false;
         }
+        self.dest_joined.d.next = self.joiner.joined.val();
         if self.joiner.joined.val() {
             // Told again: one set, whose rows are the units.
-            self.dest_valid.d.next = true;
             self.dest_sets.d.next = 1.into();
             self.dest_element_mask.d.next = false;
         }
+        if self.dest_joined.q.val() {
+            self.dest_valid.d.next = true;
+        }
+        if self.alike.told.val() {
+            self.dest_valid.d.next = true;
+            self.dest_alike.d.next = true;
+        }
         if self.rst.val() {
             self.dest_valid.d.next = false;
+            self.dest_joined.d.next = false;
         }
         self.dest_write_valid.next = self.dest_valid.q.val();
         self.dest_write_dest.next = self.dest_dest.q.val();
@@ -464,5 +497,6 @@ impl Logic for Decoder {
         self.dest_write_log_mtu.next = self.dest_log_mtu.q.val();
         self.dest_write_element_mask.next = self.dest_element_mask.q.val();
         self.dest_write_rows_per_message.next = self.dest_rows_per_message.q.val();
+        self.dest_write_alike.next = self.dest_alike.q.val();
     }
 }

@@ -7,7 +7,7 @@ mod world;
 use drdma_abi::Layout;
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
-    WqeHeader,
+    WqeHeader, flags,
 };
 use drdma_verilated::testbench::{Random, STALLS};
 use generate::{Generator, SHARED, Style, card};
@@ -68,6 +68,15 @@ fn valid_requests_come_out_as_lane_sets() {
         let joined = requests.iter().flat_map(|r| &r.dests);
         let joined = joined.filter(|d| d.sets.len() == 1 && d.sets[0].kind == 1 && !d.element_mask);
         assert!(joined.count() > 20, "columns become lanes of one set");
+        let selected = |d: &&reference::Dest| d.sets.len() == 1 && d.sets[0].kind == 2;
+        let all = requests.iter().flat_map(|r| &r.dests);
+        let selected =
+            all.filter(selected).filter(|d| !d.element_mask && d.sets[0].lanes.len() > 1);
+        assert!(selected.count() > 5, "columns with one bitmap as well");
+        let others = requests.iter().flat_map(|r| r.dests.iter().skip(1));
+        let (alike, differ): (Vec<_>, Vec<_>) = others.partition(|d| d.alike);
+        println!("seed {seed}: {} alike, {} not", alike.len(), differ.len());
+        assert!(alike.len() > 10 && differ.len() > 10, "some are like the first, some are not");
     }
 }
 
@@ -195,6 +204,49 @@ fn all_kinds(card: &Card) -> Vec<u8> {
     )
 }
 
+/// A strided region of 5 periods of 100 bytes, with 4-byte extents at these offsets.
+fn strided(card: &Card, offsets: &[u64]) -> Vec<u8> {
+    let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
+    let elements = offsets.len() as u16;
+    let mut bytes = RegionHeader { addr, count: 5, lkey }.to_bytes().to_vec();
+    bytes.extend(RegionShape { period: 100, elements, ..Default::default() }.to_bytes());
+    for &offset in offsets {
+        bytes.extend(Element { offset, len: 4, lkey: 0 }.to_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_lane_more_or_less_makes_a_destination_differ() {
+    let mut random = Random::new(9);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 9, &card);
+    let lanes: [&[u64]; 3] = [&[0, 8], &[0, 8, 16], &[0]];
+    // What was kept of an entry before must not be taken for the first destination's.
+    let entries = [[1, 0, 1], [0, 1, 2], [2, 0, 2], [1, 1, 0]];
+    for (which, alike) in entries.into_iter().zip([[1, 0, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]) {
+        let mut bytes = vec![0; 32];
+        for (qp, lanes) in which.into_iter().map(|k| lanes[k]).enumerate() {
+            let types = RegionType::Strided as u32;
+            let head = Destination { qp: qp as u32, regions: 1, types, ..Default::default() };
+            bytes.extend(head.to_bytes());
+            bytes.extend(strided(&card, lanes));
+        }
+        let head = WqeHeader {
+            magic: WQE_MAGIC,
+            destinations: 3,
+            granules: (bytes.len() / GRANULE) as u32,
+            rows_per_message: 1,
+            ..Default::default()
+        };
+        head.encode(&mut bytes);
+        bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        let requests = compare(&mut world, &mut card, &[batch(200, bytes)]);
+        let found: Vec<_> = requests[0].dests.iter().map(|d| u8::from(d.alike)).collect();
+        assert_eq!(found, alike, "lanes {which:?}");
+    }
+}
+
 #[test]
 fn every_malformed_kind_has_its_status() {
     let mut random = Random::new(7);
@@ -224,7 +276,7 @@ fn every_malformed_kind_has_its_status() {
         ("not the owner", 2, 0, 4, 2, false),
         ("no such queue pair", 2, 1, 1, 2, false),
         ("17 regions", 2, 4, 17, 2, false),
-        ("destination's reserved", 2, 6, 1, 2, false),
+        ("a partition in a request that is not partitioned", 2, 6, 1, 2, false),
         ("a type too many", 3, 5, 1, 2, false),
         ("destination's reserved2", 3, 15, 1, 2, false),
         ("contiguous of 0 bytes", 4, 8, 0, 2, true),
@@ -290,6 +342,51 @@ fn every_malformed_kind_has_its_status() {
     card.stopped.insert(3);
     let batches = [batch(3, good.clone()), batch(200, good)];
     assert_eq!(compare(&mut world, &mut card, &batches).len(), 1);
+}
+
+/// A decoder that knows no partitioned region must not take one for destinations: it goes by the
+/// flag alone, whether or not what follows could be read as destinations.
+#[test]
+fn a_partitioned_request_is_refused_by_its_head() {
+    let mut random = Random::new(9);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 9, &card);
+    let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
+    let mut region = vec![0; WqeHeader::SIZE];
+    region.extend(RegionHeader { addr, count: 9, lkey }.to_bytes());
+    region.extend(RegionShape { period: 1, elements: 1, ..Default::default() }.to_bytes());
+    region.extend(Element { offset: addr, len: 4, lkey }.to_bytes());
+    let mut plain = vec![0; WqeHeader::SIZE];
+    for (qp, partition) in [(3, 0), (4, 1)] {
+        region.extend(Destination { qp, partition, ..Default::default() }.to_bytes());
+        plain.extend(Destination { qp, ..Default::default() }.to_bytes());
+    }
+    let mut status = |body: &[u8], flags| {
+        let mut bytes = body.to_vec();
+        let head = WqeHeader {
+            magic: WQE_MAGIC,
+            flags,
+            destinations: 2,
+            granules: (bytes.len() / GRANULE) as u32,
+            wr_id: 0x77,
+            rows_per_message: 1,
+            ..Default::default()
+        };
+        head.encode(&mut bytes);
+        bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        // Another queue goes on, and its queue pair is one of those that were named.
+        let batches = [batch(200, bytes), batch(3, all_kinds(&card))];
+        let requests = compare(&mut world, &mut card, &batches);
+        recover(&mut world, &mut card);
+        assert_eq!((requests[0].wr_id, requests[0].qp_error), (0x77, None));
+        assert_eq!((requests[1].wr_id, requests[1].status), (0x1234, 0));
+        requests[0].status
+    };
+    assert_eq!(status(&plain, 0), 0);
+    for flags in [flags::PARTITIONED, flags::PARTITIONED | flags::ELEMENT_MASK] {
+        assert_eq!(status(&plain, flags), 2);
+        assert_eq!(status(&region, flags), 2);
+    }
 }
 
 #[test]

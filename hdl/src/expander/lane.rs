@@ -16,7 +16,7 @@ const STAGES: usize = 5;
 /// `write*` (a lane is written), `set_read`, `row`, `shift`.
 ///
 /// # Outputs
-/// `len` (its low 7 bits: a longer lane is cut), `addr`.
+/// `len` (its low 7 bits: a longer lane is cut), `step` (its low 8 bits), `addr`.
 #[derive(LogicBlock)]
 pub struct Lane {
     /// Clock.
@@ -39,6 +39,8 @@ pub struct Lane {
     pub shift: Signal<In, Bits<64>>,
     /// The lane's bytes, 2 cycles later.
     pub len: Signal<Out, Bits<7>>,
+    /// Bytes from a row to the next, 2 cycles later.
+    pub step: Signal<Out, Bits<8>>,
     /// The address, 8 cycles later.
     pub addr: Signal<Out, Bits<64>>,
 
@@ -46,7 +48,7 @@ pub struct Lane {
     steps: Ram<64, 1, 11>,
     lens: Ram<7, 1, 11>,
     base: DFF<Bits<64>>,
-    step: DFF<Bits<64>>,
+    stride: DFF<Bits<64>>,
     bytes: DFF<Bits<7>>,
     multiplier: LowProduct<64, 32>,
     starts: [DFF<Bits<64>>; STAGES],
@@ -66,12 +68,13 @@ impl Default for Lane {
             row: Signal::default(),
             shift: Signal::default(),
             len: Signal::default(),
+            step: Signal::default(),
             addr: Signal::default(),
             bases: Ram::default(),
             steps: Ram::default(),
             lens: Ram::default(),
             base: DFF::default(),
-            step: DFF::default(),
+            stride: DFF::default(),
             bytes: DFF::default(),
             multiplier: LowProduct::new(STAGES),
             starts: Default::default(),
@@ -83,7 +86,7 @@ impl Default for Lane {
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, base, step, bytes, sum);
+        dff_setup!(self, clk, base, stride, bytes, sum);
         for k in 0..5 {
             self.starts[k].clock.next = self.clk.val();
         }
@@ -108,12 +111,13 @@ impl Logic for Lane {
         self.lens.read_address.next = self.set_read.val();
 
         self.base.d.next = self.bases.read_data.val();
-        self.step.d.next = self.steps.read_data.val();
+        self.stride.d.next = self.steps.read_data.val();
         self.bytes.d.next = self.lens.read_data.val();
         self.len.next = self.bytes.q.val();
+        self.step.next = bit_cast::<8, 64>(self.stride.q.val());
 
         self.multiplier.clk.next = self.clk.val();
-        self.multiplier.a.next = self.step.q.val();
+        self.multiplier.a.next = self.stride.q.val();
         self.multiplier.b.next = self.row.val();
         self.starts[0].d.next = self.base.q.val() + self.shift.val();
         for k in 1..5 {

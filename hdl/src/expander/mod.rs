@@ -4,6 +4,9 @@
 //! {base, step, len} from the decoder; lane `j` of row `i` lies at `base + i * step + pointer`,
 //! a piece of a cut lane `offset` further.
 //!
+//! A header token (`column`) has no bytes, and becomes a beat that says of each of its lanes where it
+//! lies in the token's row, its length, and how far it goes with every row.
+//!
 //! Throughput: one token a cycle. Latency: 10 cycles. The pipeline never stops: a token is
 //! taken when the FIFO at its end, 32 beats deep, has room for everything on the way, so that
 //! `token_ready` comes from a register. A lane write is seen by tokens that come a cycle later.
@@ -50,10 +53,14 @@ pub struct Side {
     pub status: Bits<8>,
     /// The destination that failed.
     pub bad_dest: Bits<7>,
+    /// A header.
+    pub column: Bit,
+    /// Header: rows of its chunk.
+    pub rows: Bits<13>,
 }
 
 /// Bits of a [`Side`].
-const SIDE_BITS: usize = 86;
+const SIDE_BITS: usize = 100;
 
 /// The block: see the module's head.
 ///
@@ -61,7 +68,7 @@ const SIDE_BITS: usize = 86;
 /// `token` stream, `lane_write`, `beat_ready`.
 ///
 /// # Outputs
-/// `token_ready`; `beat` stream: the token's side band, `addr`, `len` and `pos` of 16 lanes.
+/// `token_ready`; `beat` stream: the token's side band, `addr`, `len`, `pos` and `step` of 16 lanes.
 #[derive(LogicBlock)]
 pub struct Expander {
     // Clock and reset.
@@ -127,6 +134,10 @@ pub struct Expander {
     pub token_status: Signal<In, Bits<8>>,
     /// The destination that failed.
     pub token_bad_dest: Signal<In, Bits<7>>,
+    /// A header: no bytes, but all of its lanes are given.
+    pub token_column: Signal<In, Bit>,
+    /// Header: rows of its chunk.
+    pub token_rows: Signal<In, Bits<13>>,
     // Beats.
     /// A beat is offered.
     pub beat_valid: Signal<Out, Bit>,
@@ -158,12 +169,18 @@ pub struct Expander {
     pub beat_status: Signal<Out, Bits<8>>,
     /// The destination that failed.
     pub beat_bad_dest: Signal<Out, Bits<7>>,
+    /// A header.
+    pub beat_column: Signal<Out, Bit>,
+    /// Header: rows of its chunk.
+    pub beat_rows: Signal<Out, Bits<13>>,
     /// Addresses of 16 fragments.
     pub beat_addr: Signal<Out, Bits<1024>>,
     /// Their bytes; 0: the lane is not used.
     pub beat_len: Signal<Out, Bits<112>>,
     /// Their places in the beat's payload.
     pub beat_pos: Signal<Out, Bits<96>>,
+    /// Header: how far each lane goes with every row, below 256.
+    pub beat_step: Signal<Out, Bits<128>>,
     on_way: DFF<Bits<6>>,
     has_room: DFF<Bit>,
     take: Signal<Local, Bit>,
@@ -180,6 +197,8 @@ pub struct Expander {
     last_2: DFF<Bits<4>>,
     piece_2: DFF<Bit>,
     bytes_2: DFF<Bits<7>>,
+    column: DFF<Bit>,
+    column_2: DFF<Bit>,
     row_2: DFF<Bits<32>>,
     // Pointer and offset.
     shift: DFF<Bits<64>>,
@@ -202,14 +221,17 @@ pub struct Expander {
     sums: [Signal<Local, Bits<6>>; 15],
     len_pack: Pack<16, 7, 112>,
     pos_pack: Pack<16, 6, 96>,
+    step_pack: Pack<16, 8, 128>,
     addr_pack: Pack<16, 64, 1024>,
     lens: [DFF<Bits<112>>; 5],
     poss: [DFF<Bits<96>>; 4],
+    steps: [DFF<Bits<128>>; 6],
     // Beats that wait for the placer.
     side_fifo: Fifo<SIDE_BITS, 5, 6>,
     addr_fifo: Fifo<1024, 5, 6>,
     len_fifo: Fifo<112, 5, 6>,
     pos_fifo: Fifo<96, 5, 6>,
+    step_fifo: Fifo<128, 5, 6>,
     side_out: Restore<Side, SIDE_BITS>,
 }
 
@@ -246,6 +268,8 @@ impl Default for Expander {
             token_dest_end: Signal::default(),
             token_status: Signal::default(),
             token_bad_dest: Signal::default(),
+            token_column: Signal::default(),
+            token_rows: Signal::default(),
             beat_valid: Signal::default(),
             beat_ready: Signal::default(),
             beat_bytes: Signal::default(),
@@ -261,9 +285,12 @@ impl Default for Expander {
             beat_dest_end: Signal::default(),
             beat_status: Signal::default(),
             beat_bad_dest: Signal::default(),
+            beat_column: Signal::default(),
+            beat_rows: Signal::default(),
             beat_addr: Signal::default(),
             beat_len: Signal::default(),
             beat_pos: Signal::default(),
+            beat_step: Signal::default(),
             on_way: Default::default(),
             has_room: Default::default(),
             take: Default::default(),
@@ -279,6 +306,8 @@ impl Default for Expander {
             last_2: Default::default(),
             piece_2: Default::default(),
             bytes_2: Default::default(),
+            column: Default::default(),
+            column_2: Default::default(),
             row_2: Default::default(),
             shift: Default::default(),
             unused: Default::default(),
@@ -296,13 +325,16 @@ impl Default for Expander {
             sums: array_init(|_| Default::default()),
             len_pack: Default::default(),
             pos_pack: Default::default(),
+            step_pack: Default::default(),
             addr_pack: Default::default(),
             lens: array_init(|_| Default::default()),
             poss: array_init(|_| Default::default()),
+            steps: array_init(|_| Default::default()),
             side_fifo: Default::default(),
             addr_fifo: Default::default(),
             len_fifo: Default::default(),
             pos_fifo: Default::default(),
+            step_fifo: Default::default(),
             side_out: Default::default(),
         }
     }
@@ -313,7 +345,7 @@ impl Logic for Expander {
     fn update(&mut self) {
         dff_setup!(
             self, clk, on_way, has_room, first, last, piece, bytes, row, pointer, offset, first_2,
-            last_2, piece_2, bytes_2, row_2, shift
+            last_2, piece_2, bytes_2, column, column_2, row_2, shift
         );
         for k in 0..8 {
             self.valid[k].clock.next = self.clk.val();
@@ -327,6 +359,9 @@ impl Logic for Expander {
         }
         for k in 0..4 {
             self.poss[k].clock.next = self.clk.val();
+        }
+        for k in 0..6 {
+            self.steps[k].clock.next = self.clk.val();
         }
 
         for k in 0..15 {
@@ -358,6 +393,8 @@ impl Logic for Expander {
         self.side.next.dest_end = self.token_dest_end.val();
         self.side.next.status = self.token_status.val();
         self.side.next.bad_dest = self.token_bad_dest.val();
+        self.side.next.column = self.token_column.val();
+        self.side.next.rows = self.token_rows.val();
         self.side_in.record.next = self.side.val();
         self.valid[0].d.next = self.take.val();
         self.sides[0].d.next = self.side_in.bits.val();
@@ -371,6 +408,7 @@ impl Logic for Expander {
         self.last.d.next = self.token_last.val();
         self.piece.d.next = self.token_piece.val();
         self.bytes.d.next = self.token_bytes.val();
+        self.column.d.next = self.token_column.val();
         self.row.d.next = self.token_row.val();
         self.pointer.d.next = self.token_pointer.val();
         self.offset.d.next = 0.into();
@@ -381,13 +419,14 @@ impl Logic for Expander {
         self.last_2.d.next = self.last.q.val();
         self.piece_2.d.next = self.piece.q.val();
         self.bytes_2.d.next = self.bytes.q.val();
+        self.column_2.d.next = self.column.q.val();
         self.row_2.d.next = self.row.q.val();
         self.shift.d.next = self.pointer.q.val() + bit_cast::<64, 32>(self.offset.q.val());
 
         // Lanes.
         self.used.next = self.ones.val() << self.first_2.q.val();
         self.used.next = self.used.val() & (self.ones.val() >> (self.last_2.q.val() ^ 15));
-        if self.bytes_2.q.val() == 0 {
+        if (self.bytes_2.q.val() == 0) && !self.column_2.q.val() {
             self.used.next = 0.into();
         }
         self.unused.next = self.lane_write_len.val().get_bits::<25>(7);
@@ -442,6 +481,7 @@ impl Logic for Expander {
         for k in 0..16 {
             self.len_pack.parts[k].next = self.len[k].q.val();
             self.addr_pack.parts[k].next = self.lanes[k].addr.val();
+            self.step_pack.parts[k].next = self.lanes[k].step.val();
         }
         self.lens[0].d.next = self.len_pack.whole.val();
         for k in 1..5 {
@@ -452,7 +492,12 @@ impl Logic for Expander {
             self.poss[k].d.next = self.poss[k - 1].q.val();
         }
 
-        // The end: four FIFOs that move as one.
+        self.steps[0].d.next = self.step_pack.whole.val();
+        for k in 1..6 {
+            self.steps[k].d.next = self.steps[k - 1].q.val();
+        }
+
+        // The end: five FIFOs that move as one.
         self.side_fifo.clk.next = self.clk.val();
         self.side_fifo.rst.next = self.rst.val();
         self.side_fifo.in_valid.next = self.valid[7].q.val();
@@ -469,10 +514,15 @@ impl Logic for Expander {
         self.pos_fifo.rst.next = self.rst.val();
         self.pos_fifo.in_valid.next = self.valid[7].q.val();
         self.pos_fifo.out_ready.next = self.beat_ready.val();
+        self.step_fifo.clk.next = self.clk.val();
+        self.step_fifo.rst.next = self.rst.val();
+        self.step_fifo.in_valid.next = self.valid[7].q.val();
+        self.step_fifo.out_ready.next = self.beat_ready.val();
         self.side_fifo.in_data.next = self.sides[7].q.val();
         self.addr_fifo.in_data.next = self.addr_pack.whole.val();
         self.len_fifo.in_data.next = self.lens[4].q.val();
         self.pos_fifo.in_data.next = self.poss[3].q.val();
+        self.step_fifo.in_data.next = self.steps[5].q.val();
         self.beat_valid.next = self.side_fifo.out_valid.val();
         self.side_out.bits.next = self.side_fifo.out_data.val();
         self.beat_bytes.next = self.side_out.record.val().bytes;
@@ -488,9 +538,12 @@ impl Logic for Expander {
         self.beat_dest_end.next = self.side_out.record.val().dest_end;
         self.beat_status.next = self.side_out.record.val().status;
         self.beat_bad_dest.next = self.side_out.record.val().bad_dest;
+        self.beat_column.next = self.side_out.record.val().column;
+        self.beat_rows.next = self.side_out.record.val().rows;
         self.beat_addr.next = self.addr_fifo.out_data.val();
         self.beat_len.next = self.len_fifo.out_data.val();
         self.beat_pos.next = self.pos_fifo.out_data.val();
+        self.beat_step.next = self.step_fifo.out_data.val();
 
         if self.rst.val() {
             self.on_way.d.next = 0.into();

@@ -3,7 +3,7 @@ use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
 
-const SIDE: [(&str, usize); 13] = [
+const SIDE: [(&str, usize); 14] = [
     ("dest", 10),
     ("slot", 8),
     ("bytes", 7),
@@ -17,6 +17,7 @@ const SIDE: [(&str, usize); 13] = [
     ("dest_end", 1),
     ("status", 8),
     ("bad_dest", 7),
+    ("rows", 13),
 ];
 
 type Lanes = [(u64, u64, u32); 16];
@@ -33,22 +34,34 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
         token.set(field, random.word(width));
     }
     let mut beat = token.clone();
-    let first = random.below(16) as usize;
-    let piece = lanes[first].2 > 64;
+    let header = random.chance(0.2);
+    let first = if header { 0 } else { random.below(16) as usize };
+    let piece = !header && lanes[first].2 > 64;
     let mut last = first;
     let mut sum = u64::from(lanes[first].2);
-    while !piece && last < 15 && sum + u64::from(lanes[last + 1].2) <= 64 && random.chance(0.9) {
+    if header {
+        last = random.below(16) as usize;
+    }
+    while !header
+        && !piece
+        && last < 15
+        && sum + u64::from(lanes[last + 1].2) <= 64
+        && random.chance(0.9)
+    {
         last += 1;
         sum += u64::from(lanes[last].2);
     }
-    let empty = random.chance(0.1);
+    let empty = header || random.chance(0.1);
     let offset = random.u64() as u32;
     let bytes = match (empty, piece) {
         (true, _) => 0,
         (_, true) => 1 + random.below(64),
         _ => sum,
     };
-    let (row, pointer) = (random.u64() as u32, random.u64());
+    let (row, mut pointer) = (random.u64() as u32, random.u64());
+    if header {
+        pointer = 0;
+    }
     token.set("set", *set);
     token.set("first", first);
     token.set("last", last);
@@ -57,17 +70,22 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
     token.set("bytes", bytes);
     token.set("row", row);
     token.set("pointer", pointer);
+    token.set("column", header);
+    beat.set("column", header);
     beat.set("bytes", bytes);
     let (mut addr, mut len, mut pos) = (Word::zero(), Word::zero(), Word::zero());
+    let mut steps = Word::zero();
     let mut at = 0;
-    for lane in (first..=last).filter(|_| !empty) {
+    for lane in (first..=last).filter(|_| header || !empty) {
         let (base, step, bytes_of_lane) = lanes[lane];
         let shift = if piece { u64::from(offset) } else { 0 };
         let here = base
             .wrapping_add(step.wrapping_mul(u64::from(row)))
             .wrapping_add(pointer)
             .wrapping_add(shift);
-        let bytes = if piece { bytes } else { u64::from(bytes_of_lane) };
+        // A header is only given of lanes that fit a beat.
+        let bytes = if piece { bytes } else { u64::from(bytes_of_lane & 0x7f) };
+        steps.set_bits(8 * lane, 8, &(step & 0xff).into());
         addr.set_bits(64 * lane, 64, &here.into());
         len.set_bits(7 * lane, 7, &bytes.into());
         pos.set_bits(6 * lane, 6, &u64::from(at as u8).into());
@@ -76,19 +94,32 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
     beat.set("addr", addr);
     beat.set("len", len);
     beat.set("pos", pos);
+    beat.set("step", steps);
     (token, beat)
 }
 
-/// Clears what means nothing: address and position of lanes that are not used.
+/// Clears what means nothing: address, position and step of lanes that are not used, positions in a
+/// header, and steps elsewhere.
 fn used_lanes(mut beat: Beat) -> Beat {
     let len = beat.get("len").clone();
     let (mut addr, mut pos) = (beat.get("addr").clone(), beat.get("pos").clone());
-    for lane in (0..16).filter(|lane| len.bits(7 * lane, 7) == Word::zero()) {
-        addr.set_bits(64 * lane, 64, &Word::zero());
-        pos.set_bits(6 * lane, 6, &Word::zero());
+    let mut step = beat.get("step").clone();
+    let header = beat.u64("column") == 1;
+    for lane in 0..16 {
+        let used = len.bits(7 * lane, 7) != Word::zero();
+        if !used {
+            addr.set_bits(64 * lane, 64, &Word::zero());
+        }
+        if header || !used {
+            pos.set_bits(6 * lane, 6, &Word::zero());
+        }
+        if !header || !used {
+            step.set_bits(8 * lane, 8, &Word::zero());
+        }
     }
     beat.set("addr", addr);
     beat.set("pos", pos);
+    beat.set("step", step);
     beat
 }
 
@@ -134,7 +165,7 @@ fn fragments_are_where_their_lanes_lie() {
         bench.send_all(tokens, sent);
         bench.run_until_received(beats, expected.len());
         for (i, (found, expected)) in bench.take(beats).into_iter().zip(expected).enumerate() {
-            assert_eq!(used_lanes(found), expected, "beat {i}");
+            assert_eq!(used_lanes(found), used_lanes(expected), "beat {i}");
         }
         if stalls == (0.0, 0.0) {
             let (sent, received) = (bench.sent_at(tokens), bench.received_at(beats));

@@ -1,7 +1,8 @@
 //! Failed reads: which parts of a window could not be read, and whether a beat needs any of them.
 //!
-//! Contract: a range is taken in any cycle. The beat at hand is compared with one range of its window in
-//! each cycle with `step`; `all` tells that none is left, `failed` what came out. 255 ranges of a
+//! Contract: a range is taken in any cycle. The beat at hand is compared with the ranges of its
+//! window, one in each cycle with `step`; `all` tells that the last comparison is done, two cycles
+//! after the last range, and at once if there is none; `failed` what came out. 255 ranges of a
 //! window are kept; with more, every beat of the window that reads anything has failed.
 
 use array_init::array_init;
@@ -13,7 +14,7 @@ use crate::primitive::lutram::Lutram;
 /// The block; see the module.
 ///
 /// # Inputs
-/// `clk`, `rst`; `error_*`; `window`, `ram`, `len`; `restart`, `step`, `forget`.
+/// `clk`, `rst`; `error_*`; `window`, `valid`, `ram`; `restart`, `step`, `forget`.
 ///
 /// # Outputs
 /// `all`, `failed`.
@@ -33,10 +34,10 @@ pub struct Failures {
     pub error_len: Signal<In, Bits<13>>,
     /// The window of the beat at hand.
     pub window: Signal<In, Bits<2>>,
-    /// Its fragments' places.
-    pub ram: Signal<In, Bits<272>>,
-    /// Their lengths.
-    pub len: Signal<In, Bits<112>>,
+    /// Its bytes.
+    pub valid: Signal<In, Bits<64>>,
+    /// Their places.
+    pub ram: Signal<In, Bits<1088>>,
     /// Another beat comes.
     pub restart: Signal<In, Bit>,
     /// The beat is compared with one more range, if one is left.
@@ -55,14 +56,15 @@ pub struct Failures {
     count: Signal<Local, Bits<8>>,
     index: Signal<Local, Bits<8>>,
     checked: DFF<Bits<8>>,
+    range_valid: DFF<Bit>,
+    start: DFF<Bits<18>>,
+    behind: DFF<Bits<18>>,
+    range_start: Signal<Local, Bits<18>>,
+    hits_valid: DFF<Bit>,
+    hits: DFF<Bits<64>>,
     hit: DFF<Bit>,
-    hits: Signal<Local, Bit>,
-    start: Signal<Local, Bits<18>>,
-    behind: Signal<Local, Bits<18>>,
-    rams: Signal<Local, Bits<273>>,
-    lens: Signal<Local, Bits<123>>,
-    fragment_start: [Signal<Local, Bits<18>>; 16],
-    fragment_end: [Signal<Local, Bits<18>>; 16],
+    place: [Signal<Local, Bits<18>>; 64],
+    bit: [Constant<Bits<64>>; 64],
 }
 
 impl Default for Failures {
@@ -75,8 +77,8 @@ impl Default for Failures {
             error_ram: Signal::default(),
             error_len: Signal::default(),
             window: Signal::default(),
+            valid: Signal::default(),
             ram: Signal::default(),
-            len: Signal::default(),
             restart: Signal::default(),
             step: Signal::default(),
             forget: Signal::default(),
@@ -88,14 +90,15 @@ impl Default for Failures {
             count: Signal::default(),
             index: Signal::default(),
             checked: DFF::default(),
+            range_valid: DFF::default(),
+            start: DFF::default(),
+            behind: DFF::default(),
+            range_start: Signal::default(),
+            hits_valid: DFF::default(),
+            hits: DFF::default(),
             hit: DFF::default(),
-            hits: Signal::default(),
-            start: Signal::default(),
-            behind: Signal::default(),
-            rams: Signal::default(),
-            lens: Signal::default(),
-            fragment_start: array_init(|_| Signal::default()),
-            fragment_end: array_init(|_| Signal::default()),
+            place: array_init(|_| Signal::default()),
+            bit: array_init(|k| Constant::new((1_u64 << k).to_bits())),
         }
     }
 }
@@ -103,7 +106,7 @@ impl Default for Failures {
 impl Logic for Failures {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, flooded, checked, hit);
+        dff_setup!(self, clk, flooded, checked, range_valid, start, behind, hits_valid, hits, hit);
         self.count.next = 0.into();
         self.index.next = 0.into();
         for w in 0..4 {
@@ -137,35 +140,47 @@ impl Logic for Failures {
         self.ranges.write_data.next = (bit_cast::<30, 17>(self.error_ram.val()) << 13)
             | bit_cast::<30, 13>(self.error_len.val());
 
-        // The next range, and the fragments that meet it.
+        // The next range.
         self.ranges.read_address[0].next =
             (bit_cast::<10, 2>(self.window.val()) << 8) | bit_cast::<10, 8>(self.checked.q.val());
-        self.start.next = bit_cast::<18, 17>(self.ranges.read_data[0].val().get_bits::<17>(13));
-        self.behind.next =
-            self.start.val() + bit_cast::<18, 13>(self.ranges.read_data[0].val().get_bits::<13>(0));
-        self.hits.next = false;
-        self.rams.next = bit_cast::<273, 272>(self.ram.val());
-        self.lens.next = bit_cast::<123, 112>(self.len.val());
-        for l in 0..16 {
-            self.fragment_start[l].next = self.rams.val().get_bits::<18>(l * 17) & 0x1ffff;
-            self.fragment_end[l].next =
-                self.fragment_start[l].val() + (self.lens.val().get_bits::<18>(l * 7) & 0x7f);
-            if self.len.val().get_bits::<7>(l * 7).any()
-                && (self.fragment_start[l].val() < self.behind.val())
-                && (self.fragment_end[l].val() > self.start.val())
-            {
-                self.hits.next = true;
+        self.range_start.next =
+            bit_cast::<18, 17>(self.ranges.read_data[0].val().get_bits::<17>(13));
+        self.start.d.next = self.range_start.val();
+        self.behind.d.next = self.range_start.val()
+            + bit_cast::<18, 13>(self.ranges.read_data[0].val().get_bits::<13>(0));
+        self.range_valid.d.next = false;
+        if self.step.val() && (self.checked.q.val() != self.count.val()) {
+            self.checked.d.next = self.checked.q.val() + 1;
+            self.range_valid.d.next = true;
+        }
+
+        // The bytes in it.
+        self.hits_valid.d.next = self.range_valid.q.val();
+        for k in 0..64 {
+            self.place[k].next = self.ram.val().get_bits::<17>(k * 17).get_bits::<18>(0);
+        }
+        if self.range_valid.q.val() {
+            self.hits.d.next = 0.into();
+            for k in 0..64 {
+                if (self.place[k].val() >= self.start.q.val())
+                    && (self.place[k].val() < self.behind.q.val())
+                {
+                    self.hits.d.next = self.hits.d.val() | self.bit[k].val();
+                }
             }
         }
-        self.all.next = self.checked.q.val() == self.count.val();
-        self.failed.next = self.hit.q.val()
-            || (self.flooded.q.val().get_bit(self.window.val().index()) && self.len.val().any());
-        if self.step.val() && !self.all.val() {
-            self.checked.d.next = self.checked.q.val() + 1;
-            self.hit.d.next = self.hit.q.val() || self.hits.val();
+        if self.hits_valid.q.val() && (self.hits.q.val() & self.valid.val()).any() {
+            self.hit.d.next = true;
         }
+        self.all.next = (self.checked.q.val() == self.count.val())
+            && !self.range_valid.q.val()
+            && !self.hits_valid.q.val();
+        self.failed.next = self.hit.q.val()
+            || (self.flooded.q.val().get_bit(self.window.val().index()) && self.valid.val().any());
         if self.restart.val() {
             self.checked.d.next = 0.into();
+            self.range_valid.d.next = false;
+            self.hits_valid.d.next = false;
             self.hit.d.next = false;
         }
 

@@ -1,4 +1,4 @@
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
@@ -7,9 +7,11 @@ use drdma_verilated::{Library, Word};
 use super::Gather;
 use crate::testing;
 
+mod rates;
+
 /// Bytes of the segmented memory.
 const MEMORY: usize = 128 * 1024;
-const FLAGS: [&str; 5] = ["unit_end", "message_start", "message_end", "request_end", "dest_end"];
+const FLAGS: [&str; 4] = ["message_start", "message_end", "request_end", "dest_end"];
 const FIELDS: [(&str, usize); 6] = [
     ("dest", 10),
     ("slot", 8),
@@ -23,142 +25,202 @@ fn library() -> Library {
     testing::library("gather", Gather::default)
 }
 
-/// One fragment: place, length, position.
-type Fragment = (usize, usize, usize);
+/// Place of each byte of a beat, by position.
+type Places = [Option<usize>; 64];
 
-/// A beat as it should come out.
-struct Expected {
+/// Failed reads of a window: place, length.
+type Failures = Vec<(usize, usize)>;
+
+/// A beat, or a part of one.
+#[derive(Clone)]
+struct Part {
+    window: usize,
+    window_end: bool,
+    beat_end: bool,
+    places: Places,
     side: Beat,
-    /// Payload bytes by position.
-    payload: Vec<Option<u8>>,
-    failed: bool,
 }
 
-/// What a run is fed with.
-#[derive(Default)]
-struct Script {
-    placed: Vec<Beat>,
-    expected: Vec<Expected>,
-    /// Per window, in order: failed reads {place, length}.
-    windows: Vec<Vec<(usize, usize)>>,
+impl Part {
+    /// A whole beat of a window, with a sideband of zeros but for its bytes.
+    fn new(window: usize, places: Places) -> Self {
+        let mut side = Beat::new();
+        FIELDS.iter().for_each(|(name, _)| side.set(*name, 0_u64));
+        FLAGS.iter().for_each(|name| side.set(*name, 0_u64));
+        side.set("bytes", places.iter().flatten().count() as u64);
+        Self { window, window_end: false, beat_end: true, places, side }
+    }
+
+    /// As it goes in; places of positions without a byte are anything.
+    fn beat(&self, random: &mut Random) -> Beat {
+        let mut ram = random.word(1088);
+        let mut mask = 0_u64;
+        for (p, place) in self.places.iter().enumerate() {
+            if let Some(place) = *place {
+                ram.set_bits(p * 17, 17, &Word::from(place as u64));
+                mask |= 1 << p;
+            }
+        }
+        let mut beat = self.side.clone().with("mask", mask).with("ram", ram);
+        beat.set("window", self.window as u64 % 4);
+        beat.set("window_end", self.window_end);
+        beat.set("beat_end", self.beat_end);
+        beat
+    }
+
+    /// It carries nothing but the end of its window.
+    fn is_void(&self) -> bool {
+        let ends = FLAGS[1..].iter().any(|name| self.side.u64(name) == 1);
+        self.places.iter().all(Option::is_none) && self.side.u64("bytes") == 0 && !ends
+    }
 }
 
-/// Makes fragments of one beat, 64 B in total.
-fn fragments(random: &mut Random, kind: u64) -> Vec<Fragment> {
-    let mut fragments = vec![];
+/// What should come out: payload by position, failed, part.
+fn expected(parts: &[Part], windows: &[Failures], memory: &[u8]) -> Vec<(Word, bool, Part)> {
+    let mut carry = false;
+    let mut expected = vec![];
+    for part in parts {
+        let failures = &windows[part.window];
+        let hit = |at: usize| failures.iter().any(|&(from, len)| from <= at && at < from + len);
+        let reads = part.places.iter().any(Option::is_some);
+        let flooded = failures.len() > 255 && reads;
+        let failed = carry || flooded || part.places.iter().flatten().any(|&at| hit(at));
+        carry = failed && !part.beat_end;
+        let mut data = Word::zero();
+        for (p, place) in part.places.iter().enumerate() {
+            if let Some(at) = *place {
+                data.set_bits(8 * p, 8, &Word::from(u64::from(memory[at])));
+            }
+        }
+        if !part.is_void() {
+            expected.push((data, failed, part.clone()));
+        }
+    }
+    expected
+}
+
+/// The places of a beat: runs of bytes, of a kind.
+fn places(random: &mut Random, kind: u64) -> Places {
+    let mut places = [None; 64];
+    let runs = 1 + random.below(16) as usize;
     let mut pos = 0;
-    let wanted = 1 + random.below(16) as usize;
-    while pos < 64 && fragments.len() < wanted {
+    for _ in 0..runs {
         let room = 64 - pos;
+        if room == 0 {
+            break;
+        }
         let len = match kind {
             0 => room,
             1 => 4.min(room),
-            _ => 1 + random.below(room.min(1 + 64 / wanted) as u64) as usize,
+            _ => 1 + random.below(room.min(1 + 64 / runs) as u64) as usize,
         };
         let ram = match kind {
             // All in few banks, so that they clash.
             2 => (random.below(900) as usize) * 128 + random.below(8) as usize,
+            // The same few words again and again.
+            3 => random.below(300) as usize,
             _ => random.below((MEMORY - 64) as u64) as usize,
         };
-        fragments.push((ram, len, pos));
+        (0..len).for_each(|k| places[pos + k] = Some(ram + k));
         pos += len;
     }
-    fragments
+    places
 }
 
-fn placed(random: &mut Random, fragments: &[Fragment]) -> Beat {
-    let (mut ram, mut len, mut pos) = (Word::zero(), Word::zero(), Word::zero());
-    // Lanes are used in order, but some stay empty.
-    let mut lane = 0;
-    for (left, fragment) in (0..fragments.len()).rev().zip(fragments) {
-        lane += random.below((16 - lane - left) as u64) as usize;
-        ram.set_bits(lane * 17, 17, &Word::from(fragment.0 as u64));
-        len.set_bits(lane * 7, 7, &Word::from(fragment.1 as u64));
-        pos.set_bits(lane * 6, 6, &Word::from(fragment.2 as u64));
-        lane += 1;
-    }
-    Beat::new().with("ram", ram).with("len", len).with("pos", pos)
-}
-
-fn script(random: &mut Random, memory: &[u8], windows: usize, failing: bool) -> Script {
-    let mut script = Script::default();
+/// Windows of beats, some of them in two parts, some without a byte.
+fn parts(random: &mut Random, windows: usize) -> Vec<Part> {
+    let mut parts = vec![];
     for window in 0..windows {
-        let beats = 1 + random.below(12) as usize;
-        let mut errors = vec![];
-        if failing && random.chance(0.5) {
-            for _ in 0..=random.below(3) {
-                errors
-                    .push(((random.below(400) * 256) as usize, 4 + 4 * random.below(800) as usize));
-            }
-        }
-        let hit = |f: &Fragment| errors.iter().any(|e| f.0 < e.0 + e.1 && f.0 + f.1 > e.0);
-        for index in 0..beats {
-            let kind = random.below(4);
-            let all = if random.chance(0.1) { vec![] } else { fragments(random, kind) };
-            let mut side = Beat::new();
+        for _ in 0..1 + random.below(12) {
+            let kind = random.below(5);
+            let all = if random.chance(0.1) { [None; 64] } else { places(random, kind) };
+            let mut part = Part::new(window, all);
             for (name, width) in FIELDS {
-                side.set(name, random.word(width));
+                part.side.set(name, random.word(width));
             }
             for name in FLAGS {
-                side.set(name, random.chance(0.3));
+                part.side.set(name, random.chance(0.3));
             }
-            let mut payload = vec![None; 64];
-            for &(ram, len, pos) in &all {
-                for k in 0..len {
-                    payload[pos + k] = Some(memory[ram + k]);
-                }
+            if random.chance(0.3) {
+                let cut = random.below(65) as usize;
+                let mut first = Part { beat_end: false, ..part.clone() };
+                first.places[cut..].fill(None);
+                part.places[..cut].fill(None);
+                parts.push(first);
             }
-            let failed = all.iter().any(hit);
-            let last = index + 1 == beats;
-            // Some beats come in two placed beats.
-            let cut = if all.len() > 1 && random.chance(0.3) { all.len() / 2 } else { all.len() };
-            let pieces: Vec<&[Fragment]> =
-                if cut < all.len() { vec![&all[..cut], &all[cut..]] } else { vec![&all] };
-            for (k, piece) in pieces.iter().enumerate() {
-                let end = k + 1 == pieces.len();
-                let mut beat = placed(random, piece)
-                    .with("window", window as u64 % 4)
-                    .with("window_end", last && end)
-                    .with("beat_end", end);
-                side.fields().for_each(|(name, value)| beat.set(name, value.clone()));
-                script.placed.push(beat);
-            }
-            script.expected.push(Expected { side, payload, failed });
+            parts.push(part);
         }
-        script.windows.push(errors);
+        // As for a window whose last beat went without one.
+        if random.chance(0.3) {
+            parts.push(Part::new(window, [None; 64]));
+        }
+        parts.last_mut().expect("windows have beats").window_end = true;
     }
-    script
+    parts
+}
+
+fn failures(random: &mut Random, windows: usize) -> Vec<Failures> {
+    let range = |random: &mut Random| {
+        ((random.below(400) * 256) as usize, 4 + 4 * random.below(800) as usize)
+    };
+    (0..windows)
+        .map(|_| match random.chance(0.5) {
+            true => (0..=random.below(3)).map(|_| range(random)).collect(),
+            false => vec![],
+        })
+        .collect()
 }
 
 /// State of the memory, the windows and what they owe.
 #[derive(Default)]
 struct Around {
-    reads: VecDeque<Word>,
+    reads: VecDeque<Vec<Word>>,
     opened: usize,
     freed: usize,
     errors: VecDeque<(usize, usize)>,
     announced: bool,
+    conflicts: u64,
 }
 
-fn run(library: &Library, seed: u64, stalls: (f64, f64), script: &Script, memory: &[u8]) -> u64 {
+/// What a run took.
+struct Run {
+    /// From the first beat in to the last one out.
+    cycles: u64,
+    /// Cycles in which a byte waited for its bank.
+    conflicts: u64,
+}
+
+/// Sends all parts and checks all that comes out. Four windows are open at most, each is ready some
+/// time after its failures were told, and its memory turns to something else when it is freed.
+fn run(
+    library: &Library,
+    seed: u64,
+    stalls: (f64, f64),
+    parts: &[Part],
+    windows: &[Failures],
+    memory: &[u8],
+) -> Run {
     let around = RefCell::new(Around::default());
-    let mut hold = Random::new(seed + 1);
+    let mut random = Random::new(seed + 1);
+    let mut hold = Random::new(seed + 2);
     let mut bench = Bench::new(library.instance(seed), seed);
-    let (input, output) = (bench.driver("placed"), bench.monitor("payload"));
+    let (input, output) = (bench.driver("bytes"), bench.monitor("payload"));
     bench.stall(stalls);
     bench.limit(400_000);
     bench.before(|model, _| {
         let mut around = around.borrow_mut();
         if around.reads.len() == 2 {
-            let word = around.reads.pop_front().unwrap();
-            model.set_word("read_data", &word);
+            let words = around.reads.pop_front().expect("two are there");
+            for (group, words) in words.iter().enumerate() {
+                model.set_word(format!("read_data_{group}"), words);
+            }
         }
         model.set("window_ready_valid", 0);
         model.set("read_error_valid", 0);
-        if around.opened < script.windows.len() && around.opened < around.freed + 4 {
+        if around.opened < windows.len() && around.opened < around.freed + 4 {
             let window = around.opened;
             if !around.announced {
-                around.errors = script.windows[window].iter().copied().collect();
+                around.errors = windows[window].iter().copied().collect();
                 around.announced = true;
             }
             if let Some((ram, len)) = around.errors.pop_front() {
@@ -176,47 +238,53 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), script: &Script, memory
     });
     bench.observe(|model, _| {
         let mut around = around.borrow_mut();
-        let (rows, enables) = (model.get_word("read_row"), model.get("read_enable"));
-        let mut words = Word::zero();
-        for bank in 0..32 {
-            // A bank that is not read holds something else.
-            let at = match enables >> bank & 1 {
-                1 => rows.bits(bank * 10, 10).to_u64() as usize * 128 + bank * 4,
-                _ => 64 * bank,
-            };
-            words.set_bits(bank * 32, 32, &Word::from_bytes(&memory[at..at + 4]));
-        }
+        let words = (0..4).map(|group| read(model, group, memory)).collect();
         around.reads.push_back(words);
         around.freed += model.get("window_free") as usize;
+        around.conflicts += model.get("count_conflict");
     });
-    bench.send_all(input, script.placed.clone());
-    let ends = |beats: &[Beat]| beats.iter().filter(|beat| beat.u64("part_end") == 1).count();
-    bench.run_until(|bench| ends(bench.received(output)) == script.expected.len());
+    bench.send_all(input, parts.iter().map(|part| part.beat(&mut random)).collect::<Vec<_>>());
+    let expected = expected(parts, windows, memory);
+    bench.run_until_received(output, expected.len());
     bench.run(20);
-    let parts = bench.take(output);
-    let mut expected = script.expected.iter();
-    let mut payload = vec![None; 64];
-    let mut failed = false;
-    for part in &parts {
-        let (mask, data) = (part.u64("mask"), part.get("data"));
-        for (k, byte) in payload.iter_mut().enumerate().filter(|(k, _)| mask >> k & 1 == 1) {
-            assert!(byte.is_none(), "byte {k} came twice");
-            *byte = Some(data.bits(k * 8, 8).to_u64() as u8);
+    let received = bench.take(output);
+    assert_eq!(received.len(), expected.len(), "seed {seed}: nothing comes behind the last");
+    for (index, (beat, (data, failed, part))) in received.iter().zip(&expected).enumerate() {
+        for (p, place) in part.places.iter().enumerate() {
+            let there = beat.u64("mask") >> p & 1 == 1;
+            assert_eq!(there, place.is_some(), "seed {seed}: beat {index}, byte {p}");
+            let bytes = (beat.get("data").bits(8 * p, 8), data.bits(8 * p, 8));
+            assert!(!there || bytes.0 == bytes.1, "seed {seed}: beat {index}, byte {p}: {bytes:?}");
         }
-        failed |= part.u64("error") == 1;
-        if part.u64("part_end") == 0 {
-            continue;
-        }
-        let beat = expected.next().expect("no more beats than were placed");
-        assert_eq!(payload, beat.payload);
-        assert_eq!(failed, beat.failed);
-        beat.side.fields().for_each(|(name, value)| assert_eq!(part.get(name), value, "{name}"));
-        payload.fill(None);
-        failed = false;
+        assert_eq!(beat.u64("error") == 1, *failed, "seed {seed}: beat {index}");
+        assert_eq!(beat.u64("part_end") == 1, part.beat_end, "seed {seed}: beat {index}");
+        part.side.fields().for_each(|(name, value)| {
+            assert_eq!(beat.get(name), value, "seed {seed}: beat {index}, {name}");
+        });
     }
-    assert!(expected.next().is_none());
-    assert_eq!(around.borrow().freed, script.windows.len(), "every window was freed");
-    bench.received_at(output).last().copied().unwrap_or(0)
+    let around = around.borrow();
+    assert_eq!(around.freed, windows.len(), "seed {seed}: every window was freed");
+    let last = bench.received_at(output).last().copied().unwrap_or(0);
+    Run {
+        cycles: last + 1 - bench.sent_at(input).first().copied().unwrap_or(0),
+        conflicts: around.conflicts,
+    }
+}
+
+/// What a copy of the memory delivers for what is asked of it now.
+fn read(model: &drdma_verilated::Model, group: usize, memory: &[u8]) -> Word {
+    let rows = model.get_word(format!("read_row_{group}"));
+    let enables = model.get(format!("read_enable_{group}"));
+    let mut words = Word::zero();
+    for bank in 0..32 {
+        // A bank that is not read holds something else.
+        let at = match enables >> bank & 1 {
+            1 => rows.bits(bank * 10, 10).to_u64() as usize * 128 + bank * 4,
+            _ => 64 * bank,
+        };
+        words.set_bits(bank * 32, 32, &Word::from_bytes(&memory[at..at + 4]));
+    }
+    words
 }
 
 #[test]
@@ -225,8 +293,9 @@ fn payload_comes_out_in_order_whatever_the_banks() {
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let memory = random.bytes(MEMORY);
-        let script = script(&mut random, &memory, 40, false);
-        run(&library, seed, stalls, &script, &memory);
+        let parts = parts(&mut random, 60);
+        let run = run(&library, seed, stalls, &parts, &vec![vec![]; 60], &memory);
+        assert!(run.conflicts > 50, "seed {seed}");
     }
 }
 
@@ -236,10 +305,34 @@ fn a_failed_read_marks_exactly_the_beats_that_need_it() {
     for (seed, stalls) in (11..).zip(STALLS) {
         let mut random = Random::new(seed);
         let memory = random.bytes(MEMORY);
-        let script = script(&mut random, &memory, 40, true);
-        assert!(script.expected.iter().any(|beat| beat.failed));
-        run(&library, seed, stalls, &script, &memory);
+        let parts = parts(&mut random, 60);
+        let windows = failures(&mut random, 60);
+        let failed = expected(&parts, &windows, &memory).iter().filter(|beat| beat.1).count();
+        assert!(failed > 5, "seed {seed}: {failed}");
+        run(&library, seed, stalls, &parts, &windows, &memory);
     }
+}
+
+#[test]
+fn the_bounds_of_a_failed_read_are_exact() {
+    let library = library();
+    let memory = Random::new(3).bytes(MEMORY);
+    // One byte a beat, around both ends of a range.
+    let around = [4095, 4096, 4200, 4599, 4600, 0, MEMORY - 1];
+    let mut parts: Vec<_> = around
+        .iter()
+        .enumerate()
+        .map(|(k, &at)| {
+            let mut places = [None; 64];
+            places[9 * k] = Some(at);
+            Part::new(0, places)
+        })
+        .collect();
+    parts.last_mut().expect("there are some").window_end = true;
+    let windows = [vec![(4096, 504), (MEMORY - 4, 4)]];
+    let failed: Vec<_> = expected(&parts, &windows, &memory).iter().map(|beat| beat.1).collect();
+    assert_eq!(failed, [false, true, true, true, false, false, true]);
+    run(&library, 3, (0.0, 0.0), &parts, &windows, &memory);
 }
 
 #[test]
@@ -248,59 +341,61 @@ fn a_window_with_more_failed_reads_than_are_kept_fails_as_a_whole() {
     let mut random = Random::new(5);
     let memory = random.bytes(MEMORY);
     for failures in [255, 256, 400] {
-        let mut script = script(&mut random, &memory, 3, false);
-        // Nothing is read from the memory's last bytes.
-        script.windows[1] = vec![(MEMORY - 1, 1); failures];
-        let ends: Vec<_> =
-            (0..script.placed.len()).filter(|&at| script.placed[at].u64("beat_end") == 1).collect();
-        for (beat, &at) in script.expected.iter_mut().zip(&ends) {
-            let reads = beat.payload.iter().any(Option::is_some);
-            beat.failed = failures > 255 && script.placed[at].u64("window") == 1 && reads;
+        let mut parts = parts(&mut random, 3);
+        // Nothing is read from the memory's last byte.
+        for place in parts.iter_mut().flat_map(|part| part.places.iter_mut()).flatten() {
+            *place = (*place).min(MEMORY - 2);
         }
-        run(&library, 5, (0.0, 0.0), &script, &memory);
+        let windows = [vec![], vec![(MEMORY - 1, 1); failures], vec![]];
+        let failed = expected(&parts, &windows, &memory).iter().filter(|beat| beat.1).count();
+        assert_eq!(failed > 0, failures > 255);
+        run(&library, 5, (0.0, 0.0), &parts, &windows, &memory);
     }
-}
-
-/// Cycles for `count` beats of the same fragments, each moved on by `step` bytes.
-fn cycles(library: &Library, first: &[Fragment], step: usize, count: usize) -> u64 {
-    let mut random = Random::new(5);
-    let memory = random.bytes(MEMORY);
-    let mut script = Script { windows: vec![vec![]], ..Script::default() };
-    for index in 0..count {
-        let moved: Vec<_> =
-            first.iter().map(|f| ((f.0 + index * step) % (MEMORY - 64), f.1, f.2)).collect();
-        let mut side = Beat::new();
-        FIELDS.iter().for_each(|(name, _)| side.set(*name, 0_u64));
-        FLAGS.iter().for_each(|name| side.set(*name, 0_u64));
-        let mut payload = vec![None; 64];
-        for &(ram, len, pos) in &moved {
-            (0..len).for_each(|k| payload[pos + k] = Some(memory[ram + k]));
-        }
-        let mut beat = placed(&mut random, &moved)
-            .with("window", 0_u64)
-            .with("window_end", index + 1 == count)
-            .with("beat_end", true);
-        side.fields().for_each(|(name, value)| beat.set(name, value.clone()));
-        script.placed.push(beat);
-        script.expected.push(Expected { side, payload, failed: false });
-    }
-    run(library, 5, (0.0, 0.0), &script, &memory)
 }
 
 #[test]
-fn one_beat_a_cycle_unless_banks_clash() {
+fn a_window_is_freed_when_its_last_byte_has_been_read() {
     let library = library();
-    let count = 1000;
-    // Contiguous, at an odd address.
-    assert!(cycles(&library, &[(3, 64, 0)], 64, count) < count as u64 + 40);
-    // Five columns of 4 B, nine banks apart.
-    let columns: Vec<_> = (0..5).map(|c| (c * 1024 + c * 36, 4, c * 4)).collect();
-    assert!(cycles(&library, &columns, 4, count) < count as u64 + 40);
-    // Sixteen single bytes of the same four words.
-    let narrow: Vec<_> = (0..16).map(|k| (k, 1, k)).collect();
-    assert!(cycles(&library, &narrow, 16, count) < count as u64 + 40);
-    // Five columns in the same bank take five cycles a beat.
-    let clash: Vec<_> = (0..5).map(|c| (c * 1024, 4, c * 4)).collect();
-    let taken = cycles(&library, &clash, 4, count);
-    assert!(taken > 5 * count as u64 && taken < 5 * count as u64 + 40, "{taken}");
+    for (seed, stalls) in (21..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let parts = parts(&mut random, 30);
+        let ends = parts.iter().filter(|part| part.window_end).count();
+        let last = RefCell::new((0, Vec::new()));
+        let opened = Cell::new(0);
+        let mut bench = Bench::new(library.instance(seed), seed);
+        let (input, output) = (bench.driver("bytes"), bench.monitor("payload"));
+        bench.stall(stalls);
+        bench.limit(400_000);
+        bench.before(|model, cycle| {
+            let (_, freed) = &*last.borrow();
+            model.set("read_error_valid", 0);
+            // One window is open at a time, so that all that is read belongs to it.
+            let open = opened.get() == freed.len() && freed.len() < ends && cycle % 4 == 0;
+            opened.set(opened.get() + usize::from(open));
+            model.set("window_ready_valid", open.into());
+            model.set("window_ready_window", freed.len() as u64 % 4);
+        });
+        bench.observe(|model, cycle| {
+            let (read, freed) = &mut *last.borrow_mut();
+            if (0..4).any(|group| model.get(format!("read_enable_{group}")) != 0) {
+                assert!(freed.len() < opened.get(), "seed {seed}: nothing is read once it is free");
+                *read = cycle;
+            }
+            if model.get("window_free") == 1 {
+                assert!(*read < cycle, "seed {seed}: read in cycle {cycle}, when it was freed");
+                freed.push(cycle);
+            }
+        });
+        bench.send_all(input, parts.iter().map(|part| part.beat(&mut random)).collect::<Vec<_>>());
+        let beats = parts.iter().filter(|part| !part.is_void()).count();
+        bench.run_until_received(output, beats);
+        bench.run(20);
+        let freed = &last.borrow().1;
+        assert_eq!(freed.len(), ends, "seed {seed}");
+        // No window is freed before its beats have entered.
+        let mut entered = bench.sent_at(input).iter();
+        for (part, at) in parts.iter().map(|part| (part, entered.next().expect("all went in"))) {
+            assert!(freed[part.window] > *at, "seed {seed}: window {}", part.window);
+        }
+    }
 }

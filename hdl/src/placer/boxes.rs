@@ -55,6 +55,8 @@ pub struct Boxes {
     pub window_ready: Signal<Out, Bit>,
     /// Its number.
     pub window: Signal<In, Bits<2>>,
+    /// Its parity, which its words and its list are kept under.
+    pub window_parity: Signal<In, Bit>,
     /// Its entries.
     pub window_entries: Signal<In, Bits<7>>,
     /// As from `Translator`.
@@ -91,6 +93,7 @@ pub struct Boxes {
     list: Ram<70, 1, 8>,
     busy: DFF<Bit>,
     number: DFF<Bits<2>>,
+    parity: DFF<Bit>,
     total: DFF<Bits<7>>,
 
     next_entry: DFF<Bits<7>>,
@@ -169,7 +172,7 @@ pub struct Boxes {
 impl Logic for Boxes {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, most, gap, size, rest, busy, number, total, next_entry);
+        dff_setup!(self, clk, most, gap, size, rest, busy, number, parity, total, next_entry);
         dff_setup!(self, clk, words_valid, words_bits);
         dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_window, gaps_entry);
         dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_entry);
@@ -319,10 +322,11 @@ impl Logic for Boxes {
         if !self.busy.q.val() {
             self.busy.d.next = self.window_valid.val();
             self.number.d.next = self.window.val();
+            self.parity.d.next = self.window_parity.val();
             self.total.d.next = self.window_entries.val();
             self.next_entry.d.next = 0.into();
         }
-        self.words_entry.next = (bit_cast::<8, 2>(self.number.q.val()) << 7)
+        self.words_entry.next = (bit_cast::<8, 1>(self.parity.q.val().into()) << 7)
             | bit_cast::<8, 7>(self.next_entry.q.val());
         self.list.read_address.next = self.words_entry.val();
         self.list.read_enable.next = self.words_free.val();
@@ -402,7 +406,7 @@ impl Logic for Boxes {
             self.busy.d.next = false;
             self.open.d.next = false;
             self.forget.next = 1.into();
-            if self.number.q.val().get_bit(0) {
+            if self.parity.q.val() {
                 self.forget.next = 2.into();
             }
         }

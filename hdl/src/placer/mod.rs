@@ -27,7 +27,7 @@
 //! (2,048 placed beats), because a window that filled the buffer would never close: the gather
 //! takes its beats only after its reads, which are made when it closes. So a window always fits
 //! behind the one that is being read, and if the buffer is full, then of beats of windows that are
-//! closed. Beats wait while four windows are not yet free, or while two are waiting for their
+//! closed. Beats wait while no window is granted, or while two are waiting for their
 //! boxes. Either output may stall for ever without harm to the other's beats.
 //!
 //! The two placed beats of a beat whose fragments cross blocks may lie in different windows.
@@ -79,8 +79,16 @@ pub struct Placer {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// The oldest window was assembled; its memory is free.
-    pub window_free: Signal<In, Bit>,
+    /// A window may be opened,
+    pub window_granted: Signal<In, Bit>,
+    /// and has this number.
+    pub window_number: Signal<In, Bits<2>>,
+    /// It is opened.
+    pub window_opened: Signal<Out, Bit>,
+    /// The open window is to be closed as soon as no beat has come for 8 cycles.
+    pub flush: Signal<In, Bit>,
+    /// A window is open, or a beat was taken that has none yet.
+    pub busy: Signal<Out, Bit>,
     /// A window was planned (one pulse each).
     pub count_windows: Signal<Out, Bit>,
 
@@ -189,8 +197,10 @@ pub struct Placer {
     rams: Pack<LANES, 17, 272>,
     /// Beats that the buffer can still take, less those on the way to it.
     room: DFF<Bits<13>>,
-    /// Windows that are not free.
-    windows: DFF<Bits<3>>,
+    /// Beats that were taken and have not passed the planner.
+    beats: DFF<Bits<8>>,
+    accepted: Signal<Local, Bit>,
+    passed: Signal<Local, Bit>,
     /// Closed windows whose boxes are not yet made.
     closing: DFF<Bits<2>>,
     counted: DFF<Bit>,
@@ -203,7 +213,7 @@ pub struct Placer {
 impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, room, windows, closing, counted);
+        dff_setup!(self, clk, go, room, beats, closing, counted);
 
         // Beats to pieces.
         self.splitter.clk.next = self.clk.val();
@@ -249,8 +259,12 @@ impl Logic for Placer {
             self.planner.piece_equal[i].next = self.splitter.piece_equal[i].val();
         }
         self.planner.room.next = self.room.q.val().any();
-        self.planner.may_open.next =
-            !self.windows.q.val().get_bit(2) && !self.closing.q.val().get_bit(1);
+        self.planner.may_open.next = self.window_granted.val() && !self.closing.q.val().get_bit(1);
+        self.planner.flush.next = self.flush.val();
+        self.window_opened.next = self.planner.opened.val();
+        self.busy.next = self.planner.is_open.val() || self.beats.q.val().any();
+        self.translator.opened.next = self.planner.opened.val();
+        self.translator.opened_number.next = self.window_number.val();
         self.counted.d.next = self.planner.closed.val();
         self.count_windows.next = self.counted.q.val();
 
@@ -316,6 +330,7 @@ impl Logic for Placer {
         self.boxes.window_valid.next = self.translator.window_valid.val();
         self.translator.window_ready.next = self.boxes.window_ready.val();
         self.boxes.window.next = self.translator.window.val();
+        self.boxes.window_parity.next = self.translator.window_parity.val();
         self.boxes.window_entries.next = self.translator.window_entries.val();
         self.translator.words_entry.next = self.boxes.words_entry.val();
         self.boxes.words.next = self.translator.words.val();
@@ -367,11 +382,13 @@ impl Logic for Placer {
         if self.taken.val() && !self.planner.pass.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
-        if self.planner.opened.val() && !self.window_free.val() {
-            self.windows.d.next = self.windows.q.val() + 1;
+        self.accepted.next = self.beat_valid.val() && self.splitter.beat_ready.val();
+        self.passed.next = self.planner.pass.val() && self.splitter.piece_end.val();
+        if self.accepted.val() && !self.passed.val() {
+            self.beats.d.next = self.beats.q.val() + 1;
         }
-        if self.window_free.val() && !self.planner.opened.val() {
-            self.windows.d.next = self.windows.q.val() - 1;
+        if self.passed.val() && !self.accepted.val() {
+            self.beats.d.next = self.beats.q.val() - 1;
         }
         self.done.next = self.boxes.forget.val().any();
         if self.planner.closed.val() && !self.done.val() {
@@ -384,7 +401,7 @@ impl Logic for Placer {
         if self.rst.val() {
             self.go.d.next = false;
             self.room.d.next = 4096.into();
-            self.windows.d.next = 0.into();
+            self.beats.d.next = 0.into();
             self.closing.d.next = 0.into();
             self.counted.d.next = false;
         }

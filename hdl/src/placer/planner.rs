@@ -56,10 +56,14 @@ pub struct Planner {
     pub room: Signal<In, Bit>,
     /// A window may be opened.
     pub may_open: Signal<In, Bit>,
+    /// The open window is to be closed as soon as nothing comes.
+    pub flush: Signal<In, Bit>,
     /// A window is opened.
     pub opened: Signal<Out, Bit>,
     /// A window is closed.
     pub closed: Signal<Out, Bit>,
+    /// A window is open.
+    pub is_open: Signal<Out, Bit>,
 
     /// A block is asked for.
     pub ask: Signal<Out, Bit>,
@@ -173,7 +177,7 @@ impl Logic for Planner {
             } else if self.probing.q.val() {
                 self.issue_close.next = false;
             } else if !self.piece_valid.val() {
-                self.issue_close.next = self.after_end.q.val()
+                self.issue_close.next = (self.after_end.q.val() || self.flush.val())
                     && self.idle.q.val().get_bit(3)
                     && !self.on_the_way.val();
             } else if self.fresh.q.val() && (self.beats.q.val().get_bit(11) || self.overflow.val())
@@ -191,6 +195,7 @@ impl Logic for Planner {
         self.piece_ready.next = self.issue_beat.val();
         self.opened.next = self.issue_open.val();
         self.closed.next = self.issue_close.val();
+        self.is_open.next = self.open.q.val();
 
         self.idle.d.next = 0.into();
         if !self.piece_valid.val() {

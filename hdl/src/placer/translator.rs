@@ -7,7 +7,7 @@
 
 use super::lane::Lane;
 use super::{FIELDS, LANES, PIECES, PLACED};
-use crate::primitive::{Concat, Lutram, Pack, Select};
+use crate::primitive::{Concat, Fifo, Lutram, Pack, Select};
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -37,6 +37,11 @@ pub struct Translator {
     /// As from `Directory`.
     pub in_entries: Signal<In, Bits<7>>,
 
+    /// A window is opened; at least two cycles before its first pieces.
+    pub opened: Signal<In, Bit>,
+    /// Its number.
+    pub opened_number: Signal<In, Bits<2>>,
+
     /// A placed beat, to be stored without condition.
     pub placed_valid: Signal<Out, Bit>,
     /// From the lowest bit: addresses in the window, lengths, positions, fields, window, end of
@@ -49,6 +54,8 @@ pub struct Translator {
     pub window_ready: Signal<In, Bit>,
     /// Its number.
     pub window: Signal<Out, Bits<2>>,
+    /// Its parity: windows that are planned one after another differ in it.
+    pub window_parity: Signal<Out, Bit>,
     /// Its entries.
     pub window_entries: Signal<Out, Bits<7>>,
     /// The words of this entry (under the window's parity)
@@ -89,9 +96,12 @@ pub struct Translator {
     // The window that waits to be complete.
     ended: DFF<Bit>,
     ended_window: DFF<Bits<2>>,
+    ended_parity: DFF<Bit>,
     ended_entries: DFF<Bits<7>>,
     draining: Pack<LANES, 1, LANES>,
-    now: DFF<Bits<2>>,
+    /// Numbers of the windows that were opened and not closed here.
+    windows: Fifo<2, 2, 3>,
+    parity: DFF<Bit>,
 
     rams: Pack<LANES, 15, 240>,
     held: DFF<Bit>,
@@ -117,11 +127,14 @@ impl Default for Translator {
             in_pieces: Signal::default(),
             in_close: Signal::default(),
             in_entries: Signal::default(),
+            opened: Signal::default(),
+            opened_number: Signal::default(),
             placed_valid: Signal::default(),
             placed: Signal::default(),
             window_valid: Signal::default(),
             window_ready: Signal::default(),
             window: Signal::default(),
+            window_parity: Signal::default(),
             window_entries: Signal::default(),
             words_entry: Signal::default(),
             words: Signal::default(),
@@ -150,9 +163,11 @@ impl Default for Translator {
             had: Signal::default(),
             ended: DFF::default(),
             ended_window: DFF::default(),
+            ended_parity: DFF::default(),
             ended_entries: DFF::default(),
             draining: Pack::default(),
-            now: DFF::default(),
+            windows: Fifo::default(),
+            parity: DFF::default(),
             rams: Pack::default(),
             held: DFF::default(),
             held_ram: DFF::default(),
@@ -170,7 +185,7 @@ impl Logic for Translator {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, flush, flush_entry, flush_lanes, merge, merge_entry, merge_words);
-        dff_setup!(self, clk, ended, ended_window, ended_entries, now);
+        dff_setup!(self, clk, ended, ended_window, ended_parity, ended_entries, parity);
         dff_setup!(self, clk, held, held_ram, held_len, held_pos, held_fields, held_end);
         for i in 0..2 {
             self.some[i].clock.next = self.clk.val();
@@ -215,8 +230,7 @@ impl Logic for Translator {
             .into();
             self.pick_words.values[i].next = self.lanes[i].waiting_words.val();
             self.draining.parts[i].next = (self.lanes[i].waiting.val()
-                && (self.lanes[i].waiting_entry.val().get_bit(7)
-                    == self.ended_window.q.val().get_bit(0)))
+                && (self.lanes[i].waiting_entry.val().get_bit(7) == self.ended_parity.q.val()))
             .into();
         }
         self.flush.d.next = self.first.val().any();
@@ -266,20 +280,27 @@ impl Logic for Translator {
         self.window_valid.next = self.ended.q.val()
             && !self.draining.whole.val().any()
             && !(self.flush.q.val()
-                && (self.flush_entry.q.val().get_bit(7) == self.ended_window.q.val().get_bit(0)))
+                && (self.flush_entry.q.val().get_bit(7) == self.ended_parity.q.val()))
             && !(self.merge.q.val()
-                && (self.merge_entry.q.val().get_bit(7) == self.ended_window.q.val().get_bit(0)));
+                && (self.merge_entry.q.val().get_bit(7) == self.ended_parity.q.val()));
         self.window.next = self.ended_window.q.val();
+        self.window_parity.next = self.ended_parity.q.val();
         self.window_entries.next = self.ended_entries.q.val();
         if self.window_valid.val() && self.window_ready.val() {
             self.ended.d.next = false;
         }
         if self.close.val() {
             self.ended.d.next = true;
-            self.ended_window.d.next = self.now.q.val();
+            self.ended_window.d.next = self.windows.out_data.val();
+            self.ended_parity.d.next = self.parity.q.val();
             self.ended_entries.d.next = self.in_entries.val();
-            self.now.d.next = self.now.q.val() + 1;
+            self.parity.d.next = !self.parity.q.val();
         }
+        self.windows.clk.next = self.clk.val();
+        self.windows.rst.next = self.rst.val();
+        self.windows.in_valid.next = self.opened.val();
+        self.windows.in_data.next = self.opened_number.val();
+        self.windows.out_ready.next = self.close.val();
 
         // The held beat goes on with the next one, or with the end of its window.
         self.numbers.a.next = self.held_ram.q.val();
@@ -287,7 +308,7 @@ impl Logic for Translator {
         self.numbers.c.next = self.held_pos.q.val();
         self.numbers.d.next = self.held_fields.q.val();
         self.joined.a.next = self.numbers.whole.val();
-        self.joined.b.next = self.now.q.val();
+        self.joined.b.next = self.windows.out_data.val();
         self.joined.c.next = self.held_end.q.val().into();
         self.joined.d.next = self.close.val().into();
         self.placed.next = self.joined.whole.val();
@@ -309,7 +330,7 @@ impl Logic for Translator {
             self.flush.d.next = false;
             self.merge.d.next = false;
             self.ended.d.next = false;
-            self.now.d.next = 0.into();
+            self.parity.d.next = false;
             self.held.d.next = false;
         }
     }

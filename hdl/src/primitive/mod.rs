@@ -5,10 +5,12 @@
 //! | [`app_block`] | the published module around the core |
 //! | [`byte_mux`] | crossbar: every output byte selects an input byte, two stages |
 //! | [`cam`] | content-addressable memory |
+//! | [`clashes`] | which of several requests for banks have to wait |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
 //! | [`join`] | concatenation of two fields |
+//! | [`lookups`] | many lookups in one table, many sums of a product |
 //! | [`low_product`] | pipelined multiplier, lower part of the product |
 //! | [`lutram`] | small memory with asynchronous reads |
 //! | [`multiplier`] | pipelined unsigned multiplier in DSP slices |
@@ -17,16 +19,19 @@
 //! | [`ram`] | memory with byte enables and registered reads |
 //! | [`record`] | records as plain bits, and back |
 //! | [`rotate`] | byte rotation, two stages |
+//! | [`scatter`] | values to the places that they name |
 //! | [`skid`] | register slice of a stream |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
 pub mod app_block;
 pub mod byte_mux;
 pub mod cam;
+pub mod clashes;
 pub mod crc32;
 pub mod fifo;
 pub mod header;
 pub mod join;
+pub mod lookups;
 pub mod low_product;
 pub mod lutram;
 pub mod multiplier;
@@ -35,14 +40,17 @@ pub mod priority;
 pub mod ram;
 pub mod record;
 pub mod rotate;
+pub mod scatter;
 pub mod skid;
 pub mod wide;
 
 pub use byte_mux::ByteMux;
 pub use cam::Cam;
+pub use clashes::Clashes;
 pub use crc32::Crc32;
 pub use fifo::Fifo;
 pub use join::Join;
+pub use lookups::{Lookups, ProductSums};
 pub use low_product::LowProduct;
 pub use lutram::Lutram;
 pub use multiplier::Multiplier;
@@ -51,5 +59,6 @@ pub use priority::{CountOnes, FirstSet};
 pub use ram::{Ram, RamStyle};
 pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
+pub use scatter::Scatter;
 pub use skid::Skid;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};

@@ -11,11 +11,11 @@ use rust_hdl_widgets::prelude::*;
 /// 2 cycles more a stretch.
 ///
 /// # Inputs
-/// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`},
+/// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`, `column`},
 /// `req_ready`.
 ///
 /// # Outputs
-/// `stretch_ready`, `req` stream {`addr`, `bytes`}.
+/// `stretch_ready`, `req` stream {`addr`, `bytes`, `column`}.
 #[derive(LogicBlock, Default)]
 pub struct Fetch {
     /// Clock.
@@ -34,6 +34,8 @@ pub struct Fetch {
     pub stretch_rows: Signal<In, Bits<32>>,
     /// Bits, not pointers.
     pub stretch_bitmap: Signal<In, Bit>,
+    /// The answer is for the column path.
+    pub stretch_column: Signal<In, Bit>,
     /// A read is offered.
     pub req_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -42,15 +44,19 @@ pub struct Fetch {
     pub req_addr: Signal<Out, Bits<64>>,
     /// Its bytes, 1 to 512.
     pub req_bytes: Signal<Out, Bits<13>>,
+    /// Its answer is for the column path.
+    pub req_column: Signal<Out, Bit>,
 
     // First and end byte relative to the array.
     taken: DFF<Bit>,
+    taken_column: DFF<Bit>,
     base: DFF<Bits<64>>,
     start: DFF<Bits<36>>,
     stop: DFF<Bits<36>>,
     end_row: Signal<Local, Bits<33>>,
     // What is left to be read.
     reading: DFF<Bit>,
+    column: DFF<Bit>,
     addr: DFF<Bits<64>>,
     left: DFF<Bits<36>>,
     more: Signal<Local, Bit>,
@@ -60,7 +66,7 @@ pub struct Fetch {
 impl Logic for Fetch {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, taken, base, start, stop, reading, addr, left);
+        dff_setup!(self, clk, taken, taken_column, base, start, stop, reading, column, addr, left);
 
         self.more.next = self.left.q.val() > 512;
         self.load.next = !self.reading.q.val() || (self.req_ready.val() && !self.more.val());
@@ -69,6 +75,7 @@ impl Logic for Fetch {
             + bit_cast::<33, 32>(self.stretch_rows.val());
         if !self.taken.q.val() || self.load.val() {
             self.taken.d.next = self.stretch_valid.val();
+            self.taken_column.d.next = self.stretch_column.val();
             self.base.d.next = self.stretch_addr.val();
             if self.stretch_bitmap.val() {
                 self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 3;
@@ -81,12 +88,14 @@ impl Logic for Fetch {
 
         self.req_valid.next = self.reading.q.val();
         self.req_addr.next = self.addr.q.val();
+        self.req_column.next = self.column.q.val();
         self.req_bytes.next = bit_cast::<13, 36>(self.left.q.val());
         if self.more.val() {
             self.req_bytes.next = 512.into();
         }
         if self.load.val() {
             self.reading.d.next = self.taken.q.val();
+            self.column.d.next = self.taken_column.q.val();
             self.addr.d.next = self.base.q.val() + bit_cast::<64, 36>(self.start.q.val());
             self.left.d.next = self.stop.q.val() - self.start.q.val();
         } else if self.req_ready.val() {

@@ -27,6 +27,8 @@ const STANDING_BITS: usize = 76;
 /// Turns rows into tokens with the boundaries of messages; the standing of each of a request's
 /// 64 destinations is kept while others have their turn.
 ///
+/// A chunk's header becomes a token that says nothing of messages and changes no standing.
+///
 /// One row a cycle, latency 1 cycle; may stall at any time. The end of a destination without
 /// units gives no token.
 ///
@@ -113,6 +115,7 @@ impl Logic for Messages {
             || (self.row.val().empty && self.row.val().last && self.open.val());
         self.emit.next = !self.row.val().empty
             || self.row.val().request_end
+            || self.row.val().column
             || (self.row.val().last && self.had.val());
 
         // What is after it.
@@ -165,9 +168,12 @@ impl Logic for Messages {
             self.out.d.next.dest_end = self.row.val().last;
             self.out.d.next.status = 0.into();
             self.out.d.next.bad_dest = 0.into();
-            self.out.d.next.chunk_start = self.chunk_now.val() && !self.row.val().request_end;
+            self.out.d.next.column = self.row.val().column;
+            self.out.d.next.rows = 0.into();
+            self.out.d.next.chunk_start =
+                self.chunk_now.val() && !self.row.val().request_end && !self.row.val().column;
             self.out.d.next.chunk_blocks = 0.into();
-            if self.chunk_now.val() && !self.row.val().request_end {
+            if self.chunk_now.val() && !self.row.val().request_end && !self.row.val().column {
                 self.out.d.next.chunk_blocks = self.row_context.val().chunk_blocks;
             }
             self.chunk.d.next = self.chunk_now.val() && !self.emit.val();
@@ -175,6 +181,10 @@ impl Logic for Messages {
                 self.out.d.next.bytes = 0.into();
                 self.out.d.next.first = 0.into();
                 self.out.d.next.last = 0.into();
+            }
+            if self.row.val().column {
+                self.out.d.next.last = bit_cast::<4, 5>(self.row_context.val().lanes - 1);
+                self.out.d.next.rows = self.row.val().rows;
             }
             if self.row_context.val().by_lane && !self.row.val().empty {
                 self.out.d.next.last = self.row.val().lane;

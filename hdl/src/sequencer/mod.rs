@@ -6,10 +6,11 @@
 //! ```text
 //!            tables <- lane_write, set_write, dest_write
 //!              |
-//! request -> plan -> items --------> rows -> messages -> beats -> token
-//!              |                      ^ |
-//!              +---> fetch -> read_req | +-> results of scans, to plan
-//!                       read_resp -----+
+//! request -> plan -> items -> route -> rows -> messages -> beats -> token
+//!              |               ^ |      |
+//!              +---> fetch ----+ |      +-> results of scans, to plan
+//!                        |     | +---> column_item, column_resp
+//!                    read_req read_resp
 //! ```
 //!
 //! - **plan** decides what must be known before the first token (set bits of bitmaps, pointers
@@ -17,6 +18,9 @@
 //!   stretches of rows; several destinations take turns, so that the same stretch of a table is
 //!   needed by all of them at about the same time.
 //! - **fetch** reads the stretches' bitmaps and pointers ahead.
+//! - **route** hands out items and what was read for them. The rows of a *column request* (short
+//!   rows, the same for all destinations) are not walked here: its items leave as `column_item`, its
+//!   bitmaps as `column_resp`, and of each of its chunks there is one token, a *header*.
 //! - **rows** gives one row a cycle, whatever the region's type.
 //! - **walker** takes the place of rows where a unit has an element of several regions (row mask
 //!   Element), or elements of one region differ in length and lengths are needed.
@@ -26,8 +30,8 @@
 //! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle; a stretch of rows
 //! costs 2 cycles more, and with several destinations takes at least 6. Up to 64 stretches are
 //! planned and read ahead. Latency: about 25 cycles from a request to its first token, and that of
-//! a read where there is something to read; a scan takes that of another read. All streams may
-//! stall at any time.
+//! a read where there is something to read; a scan takes that of another read. A column request's
+//! turns of a chunk take 6 cycles each. All streams may stall at any time.
 
 pub mod beats;
 pub mod fetch;
@@ -37,6 +41,7 @@ pub mod plan;
 pub mod record;
 #[cfg(test)]
 mod reference;
+pub mod route;
 pub mod rows;
 pub mod tables;
 #[cfg(test)]
@@ -49,6 +54,7 @@ use fetch::Fetch;
 use messages::Messages;
 use plan::Plan;
 use record::{CONTEXT_BITS, Context, ITEM_BITS, Item, TOKEN_BITS, Token};
+use route::Route;
 use rows::Rows;
 use rust_hdl_core::prelude::*;
 use tables::{DestInfo, SetInfo, Tables};
@@ -58,10 +64,12 @@ use walker::Walker;
 ///
 /// # Inputs
 /// `request` stream; `lane_write`, `set_write`, `dest_write` (no back-pressure; complete when
-/// their request comes); `read_resp` stream; `token_ready`.
+/// their request comes); `read_resp` stream; `token_ready`; `column_min_rows`; `column_item_ready`,
+/// `column_resp_ready`, `column_idle`, `column_failed`, `column_fail_index`.
 ///
 /// # Outputs
-/// `request_ready`, `read_req` stream, `read_resp_ready`, `token` stream.
+/// `request_ready`, `read_req` stream, `read_resp_ready`, `token` stream; `column_item` and
+/// `column_resp` streams, `column_clear`.
 #[derive(LogicBlock, Default)]
 pub struct Sequencer {
     // Clock and reset.
@@ -143,6 +151,10 @@ pub struct Sequencer {
     pub dest_write_element_mask: Signal<In, Bit>,
     /// Units of a message.
     pub dest_write_rows_per_message: Signal<In, Bits<32>>,
+    /// It has one set, with the lanes and the count of the request's first destination.
+    pub dest_write_alike: Signal<In, Bit>,
+    /// The fewest rows of a column request; 0: there are none.
+    pub column_min_rows: Signal<In, Bits<32>>,
     // Reads of bitmaps and pointer arrays.
     /// A read is offered.
     pub read_req_valid: Signal<Out, Bit>,
@@ -158,7 +170,7 @@ pub struct Sequencer {
     pub read_resp_ready: Signal<Out, Bit>,
     /// The bytes.
     pub read_resp_data: Signal<In, Bits<512>>,
-    /// Last of the read; not looked at.
+    /// Last of the read.
     pub read_resp_last: Signal<In, Bit>,
     /// The read failed.
     pub read_resp_error: Signal<In, Bit>,
@@ -207,6 +219,35 @@ pub struct Sequencer {
     pub token_status: Signal<Out, Bits<8>>,
     /// The destination that failed.
     pub token_bad_dest: Signal<Out, Bits<7>>,
+    /// A header: a chunk of a column request begins with `row`; no bytes, all lanes.
+    pub token_column: Signal<Out, Bit>,
+    /// Header: rows of the chunk.
+    pub token_rows: Signal<Out, Bits<13>>,
+    // The column path.
+    /// A stretch of a column request is offered.
+    pub column_item_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub column_item_ready: Signal<In, Bit>,
+    /// The stretch.
+    pub column_item_item: Signal<Out, Item>,
+    /// What its rows have in common.
+    pub column_item_context: Signal<Out, Context>,
+    /// 64 bytes of a bitmap are offered, in the order of the stretches.
+    pub column_resp_valid: Signal<Out, Bit>,
+    /// They are taken.
+    pub column_resp_ready: Signal<In, Bit>,
+    /// The bytes.
+    pub column_resp_data: Signal<Out, Bits<512>>,
+    /// The read failed.
+    pub column_resp_error: Signal<Out, Bit>,
+    /// All stretches that were taken are used up; low from the cycle after one is taken.
+    pub column_idle: Signal<In, Bit>,
+    /// A bitmap of the request could not be read; held until `column_clear`.
+    pub column_failed: Signal<In, Bit>,
+    /// The first destination of which.
+    pub column_fail_index: Signal<In, Bits<6>>,
+    /// The column request has ended.
+    pub column_clear: Signal<Out, Bit>,
 
     tables: Tables,
     set_info: Signal<Local, SetInfo>,
@@ -219,16 +260,17 @@ pub struct Sequencer {
     context_in: Flatten<Context, CONTEXT_BITS>,
     contexts: Fifo<CONTEXT_BITS, 6, 7>,
     context_out: Restore<Context, CONTEXT_BITS>,
+    route: Route,
+    answers: Skid<513>,
     rows: Rows,
     walker: Walker,
-    for_walker: Signal<Local, Bit>,
     messages: Messages,
     beats: Beats,
     token_in: Flatten<Token, TOKEN_BITS>,
     tokens: Skid<TOKEN_BITS>,
     tokens_out: Restore<Token, TOKEN_BITS>,
-    /// Whether an opcode has an immediate; a read's end, which its length tells.
-    unused: Signal<Local, Bits<2>>,
+    /// Whether an opcode has an immediate.
+    unused: Signal<Local, Bit>,
 }
 
 impl Logic for Sequencer {
@@ -276,13 +318,13 @@ impl Logic for Sequencer {
         self.dest_info.next.sets = self.dest_write_sets.val();
         self.dest_info.next.first_set = self.dest_write_first_set.val();
         self.dest_info.next.is_write = self.dest_write_opcode.val().get_bit(1);
-        self.unused.next = (bit_cast::<2, 1>(self.dest_write_opcode.val().get_bits::<1>(0)) << 1)
-            | bit_cast::<2, 1>(self.read_resp_last.val().into());
+        self.unused.next = self.dest_write_opcode.val().get_bit(0);
         self.dest_info.next.is_ud = self.dest_write_transport.val() == 2;
         self.dest_info.next.log_mtu = self.dest_write_log_mtu.val();
         self.dest_info.next.element_mask = self.dest_write_element_mask.val();
         self.dest_info.next.units = self.dest_write_rows_per_message.val();
         self.dest_info.next.qp = self.dest_write_qp.val();
+        self.dest_info.next.alike = self.dest_write_alike.val();
         self.tables.dest_write_valid.next = self.dest_write_valid.val();
         self.tables.dest_write_dest.next = self.dest_write_dest.val();
         self.tables.dest_write_info.next = self.dest_info.val();
@@ -303,6 +345,8 @@ impl Logic for Sequencer {
         self.plan.set_info.next = self.tables.set_info.val();
         self.plan.bounds.next = self.tables.bounds.val();
         self.plan.span.next = self.tables.span.val();
+        self.plan.steps.next = self.tables.steps.val();
+        self.plan.column_min_rows.next = self.column_min_rows.val();
         self.plan.result_valid.next = self.rows.result_valid.val();
         self.plan.result_set.next = self.rows.result_set.val();
         self.plan.result_count.next = self.rows.result_count.val();
@@ -314,6 +358,7 @@ impl Logic for Sequencer {
         self.fetch.stretch_first.next = self.plan.stretch_first.val();
         self.fetch.stretch_rows.next = self.plan.stretch_rows.val();
         self.fetch.stretch_bitmap.next = self.plan.stretch_bitmap.val();
+        self.fetch.stretch_column.next = self.plan.stretch_column.val();
         self.plan.stretch_ready.next = self.fetch.stretch_ready.val();
         self.walker.stretch_ready.next = self.fetch.stretch_ready.val();
         if self.walker.stretch_valid.val() {
@@ -323,12 +368,18 @@ impl Logic for Sequencer {
             self.fetch.stretch_first.next = self.walker.stretch_first.val();
             self.fetch.stretch_rows.next = self.walker.stretch_rows.val();
             self.fetch.stretch_bitmap.next = self.walker.stretch_bitmap.val();
+            self.fetch.stretch_column.next = false;
             self.plan.stretch_ready.next = false;
         }
-        self.read_req_valid.next = self.fetch.req_valid.val();
+        self.route.clk.next = self.clk.val();
+        self.route.rst.next = self.rst.val();
+        self.route.req_valid.next = self.fetch.req_valid.val();
+        self.route.req_column.next = self.fetch.req_column.val();
+        self.route.req_ready.next = self.read_req_ready.val();
+        self.fetch.req_ready.next = self.route.req_taken.val();
+        self.read_req_valid.next = self.route.req_offered.val();
         self.read_req_addr.next = self.fetch.req_addr.val();
         self.read_req_bytes.next = self.fetch.req_bytes.val();
-        self.fetch.req_ready.next = self.read_req_ready.val();
 
         // Items wait for what is read for them; both FIFOs move as one.
         self.item_in.record.next = self.plan.item.val();
@@ -340,25 +391,31 @@ impl Logic for Sequencer {
         self.plan.item_ready.next = self.items.in_ready.val();
         self.item_out.bits.next = self.items.out_data.val();
         self.context_out.bits.next = self.contexts.out_data.val();
-        self.for_walker.next = self.item_out.record.val().task > 2;
-        self.items.out_ready.next = self.rows.item_ready.val() && !self.walker.busy.val();
-        if self.for_walker.val() {
-            self.items.out_ready.next = self.walker.item_ready.val();
-        }
+        self.route.item_valid.next = self.items.out_valid.val();
+        self.route.item.next = self.item_out.record.val();
+        self.items.out_ready.next = self.route.item_ready.val();
         self.contexts.out_ready.next = self.items.out_ready.val();
 
         // Items to rows: by the row source, or by the walker, one after the other.
-        self.rows.item_valid.next =
-            self.items.out_valid.val() && !self.for_walker.val() && !self.walker.busy.val();
+        self.route.rows_ready.next = self.rows.item_ready.val();
+        self.route.walker_ready.next = self.walker.item_ready.val();
+        self.route.walker_busy.next = self.walker.busy.val();
+        self.rows.item_valid.next = self.route.rows_valid.val();
         self.rows.item.next = self.item_out.record.val();
         self.rows.item_context.next = self.context_out.record.val();
-        self.rows.resp_valid.next = self.read_resp_valid.val() && !self.walker.wants.val();
+        self.route.resp_valid.next = self.read_resp_valid.val();
+        self.route.resp_last.next = self.read_resp_last.val();
+        self.route.rows_resp_ready.next = self.rows.resp_ready.val() || self.walker.wants.val();
+        self.read_resp_ready.next = self.route.resp_ready.val();
+        self.rows.resp_valid.next = self.route.rows_resp_valid.val() && !self.walker.wants.val();
         self.rows.resp_data.next = self.read_resp_data.val();
         self.rows.resp_error.next = self.read_resp_error.val();
-        self.read_resp_ready.next = self.rows.resp_ready.val() || self.walker.wants.val();
-        self.rows.fail.next = self.walker.fail.val();
+        self.rows.fail.next = self.walker.fail.val() || self.route.fail.val();
         self.rows.fail_dest.next = self.walker.fail_dest.val();
-        self.walker.item_valid.next = self.items.out_valid.val() && self.for_walker.val();
+        if self.route.fail.val() {
+            self.rows.fail_dest.next = self.column_fail_index.val();
+        }
+        self.walker.item_valid.next = self.route.walker_valid.val();
         self.walker.item.next = self.item_out.record.val();
         self.walker.item_context.next = self.context_out.record.val();
         self.walker.may_start.next = self.rows.idle.val() && !self.rows.row_valid.val();
@@ -367,11 +424,30 @@ impl Logic for Sequencer {
         self.walker.lane_write_set.next = self.lane_write_set.val();
         self.walker.lane_write_lane.next = self.lane_write_lane.val();
         self.walker.lane_write_len.next = self.lane_write_len.val();
-        self.walker.resp_valid.next = self.read_resp_valid.val();
+        self.walker.resp_valid.next = self.route.rows_resp_valid.val();
         self.walker.resp_data.next = self.read_resp_data.val();
         self.walker.resp_error.next = self.read_resp_error.val();
         self.plan.walked_valid.next = self.walker.done.val();
         self.plan.walked_too_long.next = self.walker.too_long.val();
+
+        // Items to the column path.
+        self.column_item_valid.next = self.route.column_valid.val();
+        self.route.column_ready.next = self.column_item_ready.val();
+        self.column_item_item.next = self.item_out.record.val();
+        self.column_item_context.next = self.context_out.record.val();
+        self.route.column_idle.next = self.column_idle.val();
+        self.route.column_failed.next = self.column_failed.val();
+        self.column_clear.next = self.route.column_clear.val();
+        self.answers.clk.next = self.clk.val();
+        self.answers.rst.next = self.rst.val();
+        self.answers.in_valid.next = self.route.column_resp_valid.val();
+        self.answers.in_data.next = (bit_cast::<513, 1>(self.read_resp_error.val().into()) << 512)
+            | bit_cast::<513, 512>(self.read_resp_data.val());
+        self.route.column_resp_ready.next = self.answers.in_ready.val();
+        self.column_resp_valid.next = self.answers.out_valid.val();
+        self.column_resp_data.next = self.answers.out_data.val().get_bits::<512>(0);
+        self.column_resp_error.next = self.answers.out_data.val().get_bit(512);
+        self.answers.out_ready.next = self.column_resp_ready.val();
 
         // Rows to messages.
         self.messages.row_valid.next = self.rows.row_valid.val();
@@ -422,5 +498,7 @@ impl Logic for Sequencer {
         self.token_dest_end.next = self.tokens_out.record.val().dest_end;
         self.token_status.next = self.tokens_out.record.val().status;
         self.token_bad_dest.next = self.tokens_out.record.val().bad_dest;
+        self.token_column.next = self.tokens_out.record.val().column;
+        self.token_rows.next = self.tokens_out.record.val().rows;
     }
 }

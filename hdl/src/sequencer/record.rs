@@ -22,11 +22,13 @@ pub const UNITS: u64 = 5;
 /// [`Item::task`], to the walker: what the pointers of region `first` must keep to, before its
 /// [`LOAD`]: `low`, `high` and `never` as for [`SCAN`].
 pub const BOUNDS: u64 = 6;
+/// [`Item::task`]: a chunk of a column request begins, of `rows` rows from `first` on.
+pub const HEAD: u64 = 7;
 
 /// A piece of work: a stretch of rows of one region of one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Item {
-    /// [`WALK`], [`SCAN`], [`END`], [`LOAD`], [`CHECK`], [`UNITS`] or [`BOUNDS`].
+    /// [`WALK`], [`SCAN`], [`END`], [`LOAD`], [`CHECK`], [`UNITS`], [`BOUNDS`] or [`HEAD`].
     pub task: Bits<3>,
     /// The region's type.
     pub kind: Bits<2>,
@@ -44,10 +46,14 @@ pub struct Item {
     pub high: Bits<64>,
     /// Scan: no pointer is right.
     pub never: Bit,
+    /// Of a column request, and not a scan.
+    pub column: Bit,
+    /// The last stretch of a column request's chunk.
+    pub chunk_end: Bit,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 200;
+pub const ITEM_BITS: usize = 202;
 
 /// What an item's rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -116,6 +122,10 @@ pub struct Row {
     pub status: Bits<8>,
     /// The destination that failed.
     pub bad_dest: Bits<7>,
+    /// No row: a chunk of a column request begins with `row`.
+    pub column: Bit,
+    /// Rows of that chunk.
+    pub rows: Bits<13>,
 }
 
 /// A token as the expander takes it.
@@ -161,10 +171,14 @@ pub struct Token {
     pub status: Bits<8>,
     /// Destination that failed.
     pub bad_dest: Bits<7>,
+    /// A header: a chunk of a column request begins with `row`; all lanes of `set` are given.
+    pub column: Bit,
+    /// Header: rows of the chunk.
+    pub rows: Bits<13>,
 }
 
 /// Bits of a [`Token`].
-pub const TOKEN_BITS: usize = 234;
+pub const TOKEN_BITS: usize = 248;
 
 /// How a row is cut into beats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

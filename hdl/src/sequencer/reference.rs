@@ -63,6 +63,24 @@ impl Region {
     }
 }
 
+/// Rows of the chunks of a request whose rows the column path packs; `None`: the row path's.
+pub fn chunk_rows(dests: &[Dest], min_rows: u32) -> Option<u32> {
+    let first = &dests.first()?.regions.first()?;
+    let steps: u128 = first.lanes.iter().map(|lane| u128::from(lane.1)).sum();
+    let units = |dest: &Dest| {
+        !(dest.element_mask && dest.regions[0].kind == RegionType::Strided && first.lanes.len() > 1)
+    };
+    let columns = min_rows != 0
+        && first.count >= min_rows
+        && first.row_bytes() <= 64
+        && (1..=128).contains(&steps)
+        && dests.iter().all(|dest| dest.is_alike(&dests[0]) && units(dest));
+    columns.then(|| {
+        let fits = |rows: &u32| u128::from(*rows) * steps + 16 * 132 <= 32_768;
+        (1..=64).map(|k| 64 * k).filter(fits).max().expect("64 rows of 128 bytes fit")
+    })
+}
+
 /// What a unit takes of a region: region, row, pointer, first lane, end lane.
 type Part = (usize, u32, u64, usize, usize);
 
@@ -96,6 +114,14 @@ pub enum Event {
 }
 
 impl Dest {
+    /// It has one set, strided or bitmapped, whose lanes and count are those of the `first`.
+    pub fn is_alike(&self, first: &Self) -> bool {
+        let [own] = &self.regions[..] else { return false };
+        let [other] = &first.regions[..] else { return false };
+        let regular = |r: &Region| matches!(r.kind, RegionType::Strided | RegionType::Bitmapped);
+        regular(own) && regular(other) && own.lanes == other.lanes && own.count == other.count
+    }
+
     /// The units.
     fn units(&self) -> Vec<Vec<Part>> {
         if !self.element_mask {

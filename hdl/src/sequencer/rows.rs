@@ -24,6 +24,8 @@ pub enum RowsState {
 
 /// Walks the stretches that it is given and gives their rows; scans bitmaps and pointers.
 ///
+/// A chunk's header ([`HEAD`](super::record::HEAD)) is passed on as a row without bytes.
+///
 /// One row a cycle whatever the region's type; one 64-bit word of a bitmap without set bits a
 /// cycle; 2 cycles more an item. A scan takes a word of a bitmap or up to 8 pointers a cycle.
 /// Answers of reads come in the order of items. After a read that failed, no rows follow until
@@ -68,7 +70,7 @@ pub struct Rows {
     pub idle: Signal<Out, Bit>,
     /// The request has failed.
     pub has_failed: Signal<Out, Bit>,
-    /// The walker's read has failed.
+    /// A read of the walker or of the column path has failed.
     pub fail: Signal<In, Bit>,
     /// For this destination.
     pub fail_dest: Signal<In, Bits<6>>,
@@ -297,6 +299,8 @@ impl Logic for Rows {
         self.found_row.next.last = false;
         self.found_row.next.status = self.work.q.val().low.get_bits::<8>(0);
         self.found_row.next.bad_dest = self.work.q.val().low.get_bits::<7>(8);
+        self.found_row.next.column = false;
+        self.found_row.next.rows = bit_cast::<13, 32>(self.work.q.val().rows);
         self.last_lane.next = !self.shared.q.val().by_lane
             || (bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.shared.q.val().lanes);
         self.failing.next = false;
@@ -353,7 +357,10 @@ impl Logic for Rows {
                     if self.item.val().chunk_start {
                         self.chunk.d.next = true;
                     }
-                    if (self.item.val().task == 2) || (self.item.val().rows == 0) {
+                    if (self.item.val().task == 2)
+                        || (self.item.val().task == 7)
+                        || (self.item.val().rows == 0)
+                    {
                         self.state.d.next = RowsState::Close;
                     } else if self.item.val().kind == 2 {
                         self.left.d.next = bit_cast::<32, 27>(self.item_words.val());
@@ -460,8 +467,10 @@ impl Logic for Rows {
                 self.found_row.next.last = self.work.q.val().last
                     || ((self.work.q.val().task == 2)
                         && (self.work.q.val().low.get_bit(15) || self.failed.q.val()));
+                self.found_row.next.column = self.work.q.val().task == 7;
                 self.found.next = (self.work.q.val().last && !self.failed.q.val())
-                    || (self.work.q.val().task == 2);
+                    || (self.work.q.val().task == 2)
+                    || (self.work.q.val().task == 7);
                 if self.failed.q.val() {
                     self.found_row.next.status = self.protection.val();
                     self.found_row.next.bad_dest = self.bad_dest.q.val();

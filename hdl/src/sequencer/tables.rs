@@ -27,10 +27,13 @@ pub struct DestInfo {
     pub units: Bits<32>,
     /// Its queue pair.
     pub qp: Bits<8>,
+    /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
+    /// destination.
+    pub alike: Bit,
 }
 
 /// Bits of a [`DestInfo`].
-pub const DEST_BITS: usize = 63;
+pub const DEST_BITS: usize = 64;
 
 /// A lane set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -66,8 +69,8 @@ pub struct Bounds {
 /// Bits of [`Bounds`].
 pub const BOUNDS_BITS: usize = 129;
 
-/// Keeps destinations, sets, the bounds of pointers, the span of a row in host memory, and makes
-/// the lengths of beats.
+/// Keeps destinations, sets, the bounds of pointers, the span of a row in host memory and the sum
+/// of its lanes' steps, and makes the lengths of beats.
 ///
 /// Writes take effect 3 cycles later. Reads deliver in the next cycle.
 ///
@@ -75,7 +78,7 @@ pub const BOUNDS_BITS: usize = 129;
 /// `lane_write`, `set_write`, `dest_write` (the decoder's), `dest_read`, `set_read` (what to read).
 ///
 /// # Outputs
-/// `dest_info`, `set_info`, `bounds`, `span`; `length_*`, writes for the beat cutter.
+/// `dest_info`, `set_info`, `bounds`, `span`, `steps`; `length_*`, writes for the beat cutter.
 #[derive(LogicBlock, Default)]
 pub struct Tables {
     /// Clock.
@@ -122,6 +125,8 @@ pub struct Tables {
     pub bounds: Signal<Out, Bounds>,
     /// Bytes that a row spans in host memory, at most 256 a lane.
     pub span: Signal<Out, Bits<13>>,
+    /// The sum of the lanes' steps; 255 stands for more as well.
+    pub steps: Signal<Out, Bits<8>>,
     /// A length is written.
     pub length_write: Signal<Out, Bit>,
     /// Set and lane.
@@ -152,21 +157,27 @@ pub struct Tables {
     lane: DFF<Bits<4>>,
     lane_len: DFF<Bits<32>>,
     lane_extent: DFF<Bits<9>>,
+    lane_step: DFF<Bits<8>>,
     sum_span: DFF<Bits<13>>,
     new_span: Signal<Local, Bits<13>>,
+    sum_steps: DFF<Bits<8>>,
+    new_steps: Signal<Local, Bits<9>>,
     sum_beat: DFF<Bits<7>>,
     // Lanes that are written behind those of an earlier set: that set's sums.
     own_set: DFF<Bits<11>>,
     before_span: DFF<Bits<13>>,
+    before_steps: DFF<Bits<8>>,
     before_beat: DFF<Bits<7>>,
     behind_span: DFF<Bits<13>>,
+    behind_steps: DFF<Bits<8>>,
     behind_beat: DFF<Bits<7>>,
     behind: Signal<Local, Bit>,
     base_span: Signal<Local, Bits<13>>,
+    base_steps: Signal<Local, Bits<8>>,
     base_beat: Signal<Local, Bits<7>>,
     new_beat: Signal<Local, Bits<7>>,
     joined: Signal<Local, Bits<8>>,
-    spans: Ram<13, 1, 11>,
+    spans: Ram<21, 1, 11>,
     length: Signal<Local, Length>,
     length_in: Flatten<Length, LENGTH_BITS>,
 }
@@ -188,11 +199,15 @@ impl Logic for Tables {
             lane,
             lane_len,
             lane_extent,
+            lane_step,
             sum_span,
+            sum_steps,
             own_set,
             before_span,
+            before_steps,
             before_beat,
             behind_span,
+            behind_steps,
             behind_beat,
             sum_beat
         );
@@ -254,21 +269,36 @@ impl Logic for Tables {
         {
             self.lane_extent.d.next = 256.into();
         }
+        self.lane_step.d.next = bit_cast::<8, 64>(self.lane_write_step.val());
+        if self.lane_write_step.val().get_bits::<56>(8).any() {
+            self.lane_step.d.next = 255.into();
+        }
         // The lanes of a set come in order. Those of an earlier set that go on after others have come
         // start with its second lane, right after the first of the set behind it.
         self.behind.next =
             (self.lane.q.val() != 0) && (self.lane_set.q.val() != self.own_set.q.val());
         self.base_span.next = self.sum_span.q.val();
+        self.base_steps.next = self.sum_steps.q.val();
         self.base_beat.next = self.sum_beat.q.val();
         if self.behind.val() {
             self.base_span.next = self.behind_span.q.val();
+            self.base_steps.next = self.behind_steps.q.val();
             self.base_beat.next = self.behind_beat.q.val();
             if self.lane.q.val() == 1 {
                 self.base_span.next = self.before_span.q.val();
+                self.base_steps.next = self.before_steps.q.val();
                 self.base_beat.next = self.before_beat.q.val();
             }
         }
         self.new_span.next = self.base_span.val() + bit_cast::<13, 9>(self.lane_extent.q.val());
+        self.new_steps.next =
+            bit_cast::<9, 8>(self.base_steps.val()) + bit_cast::<9, 8>(self.lane_step.q.val());
+        if self.lane.q.val() == 0 {
+            self.new_steps.next = bit_cast::<9, 8>(self.lane_step.q.val());
+        }
+        if self.new_steps.val().get_bit(8) {
+            self.new_steps.next = 255.into();
+        }
         self.joined.next = bit_cast::<8, 7>(self.base_beat.val())
             + bit_cast::<8, 7>(bit_cast::<7, 32>(self.lane_len.q.val()));
         self.new_beat.next = bit_cast::<7, 8>(self.joined.val());
@@ -284,24 +314,29 @@ impl Logic for Tables {
         }
         if self.lane_valid.q.val() && self.behind.val() {
             self.behind_span.d.next = self.new_span.val();
+            self.behind_steps.d.next = self.new_steps.val().get_bits::<8>(0);
             self.behind_beat.d.next = self.new_beat.val();
         }
         if self.lane_valid.q.val() && !self.behind.val() {
             self.sum_span.d.next = self.new_span.val();
+            self.sum_steps.d.next = self.new_steps.val().get_bits::<8>(0);
             self.sum_beat.d.next = self.new_beat.val();
         }
         if self.lane_valid.q.val() && (self.lane.q.val() == 0) {
             self.own_set.d.next = self.lane_set.q.val();
             self.before_span.d.next = self.sum_span.q.val();
+            self.before_steps.d.next = self.sum_steps.q.val();
             self.before_beat.d.next = self.sum_beat.q.val();
         }
         self.spans.clk.next = self.clk.val();
         self.spans.write_lanes.next = bit_cast::<1, 1>(self.lane_valid.q.val().into());
         self.spans.write_address.next = self.lane_set.q.val();
-        self.spans.write_data.next = self.new_span.val();
+        self.spans.write_data.next = (bit_cast::<21, 9>(self.new_steps.val()) << 13)
+            | bit_cast::<21, 13>(self.new_span.val());
         self.spans.read_enable.next = true;
         self.spans.read_address.next = self.set_read.val();
-        self.span.next = self.spans.read_data.val();
+        self.span.next = self.spans.read_data.val().get_bits::<13>(0);
+        self.steps.next = self.spans.read_data.val().get_bits::<8>(13);
         self.length.next.lane = self.lane_len.q.val();
         self.length.next.beat = self.new_beat.val();
         self.length_in.record.next = self.length.val();

@@ -1,6 +1,9 @@
-use super::reference::{Dest, Event, Region, beat_starts};
+mod columns;
+
+use super::reference::{Dest, Event, Region, beat_starts, chunk_rows};
 use super::*;
 use crate::testing;
+use columns::ColumnPath;
 use drdma_abi::completion::Status;
 use drdma_abi::work_request::RegionType;
 use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random, STALLS};
@@ -39,6 +42,7 @@ struct Card<'a> {
     next_addr: u64,
     /// Requests that have ended and not left the segmenter.
     releases: u32,
+    columns: ColumnPath,
 }
 
 impl Card<'_> {
@@ -49,7 +53,9 @@ impl Card<'_> {
         let request = bench.driver("request");
         let (req, resp) = (bench.monitor("read_req"), bench.driver("read_resp"));
         let mut random = Random::new(seed);
+        let columns = ColumnPath::new(&mut bench, seed);
         Self {
+            columns,
             tokens,
             request,
             req,
@@ -86,6 +92,7 @@ impl Card<'_> {
                 self.answers.push_back((now + self.latency, beat));
             }
         }
+        self.columns.step(&mut self.bench);
         while self.answers.front().is_some_and(|(due, _)| *due <= now) {
             let (_, beat) = self.answers.pop_front().unwrap();
             self.bench.send(self.resp, beat);
@@ -105,8 +112,10 @@ impl Card<'_> {
     fn post(&mut self, request: &mut Request) -> (u8, u16) {
         let (slot, first_dest) = (self.next_slot, self.next_dest);
         self.next_slot = slot.wrapping_add(1);
+        let first = request.dests.first().cloned();
         for dest in &mut request.dests {
             let first_set = self.next_set;
+            let alike = first.as_ref().is_some_and(|first| dest.is_alike(first));
             for region in &mut dest.regions {
                 let set = self.next_set;
                 self.next_set = (set + 1) % 2048;
@@ -164,6 +173,7 @@ impl Card<'_> {
                     ("log_mtu", dest.log_mtu.into()),
                     ("element_mask", dest.element_mask.into()),
                     ("rows_per_message", dest.units.into()),
+                    ("alike", u64::from(alike).into()),
                 ],
             );
         }
@@ -269,7 +279,9 @@ fn check(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) {
             (status, bad_dest) = (failed as u8, i as u8);
         }
     }
-    let found = events(tokens, request, posted, card);
+    let rows = chunk_rows(&request.dests, card.columns.min_rows).filter(|_| status == 0);
+    let tokens = card.columns.check(tokens, request, posted, card, rows);
+    let found = events(&tokens, request, posted, card);
     let ended = (end.u64("status") as u8, end.u64("bad_dest") as u8);
     // A failure of a destination names it, so that its queue pair fails.
     let breaks = ended.0 != 0 && (request.status.0 == 0 || !request.dests.is_empty());
@@ -287,6 +299,10 @@ fn check(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) {
     match failing {
         Some(dest) => assert_eq!(ended, (Status::LocalProtectionError as u8, dest as u8)),
         None => assert_eq!(ended, (0, 0)),
+    }
+    if rows.is_some() {
+        assert!(found.iter().all(Vec::is_empty), "tokens of a column request's rows");
+        return;
     }
     for (i, dest) in request.dests.iter().enumerate() {
         let first_set = card.first_sets[&((posted.1 + i as u16) % 1024)];

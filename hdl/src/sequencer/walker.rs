@@ -196,6 +196,8 @@ pub struct Walker {
     out_valid: DFF<Bit>,
     out_row: DFF<Row>,
     out_context: DFF<Context>,
+    /// Items of the column path do not come here.
+    unused: Signal<Local, Bits<2>>,
 }
 
 impl Default for Walker {
@@ -287,6 +289,7 @@ impl Default for Walker {
             out_valid: Default::default(),
             out_row: Default::default(),
             out_context: Default::default(),
+            unused: Default::default(),
         }
     }
 }
@@ -321,6 +324,9 @@ impl Logic for Walker {
             out_row,
             out_context
         );
+
+        self.unused.next = (bit_cast::<2, 1>(self.item.val().column.into()) << 1)
+            | bit_cast::<2, 1>(self.item.val().chunk_end.into());
 
         // The region at hand.
         self.infos.clk.next = self.clk.val();
@@ -460,6 +466,8 @@ impl Logic for Walker {
             self.ends.q.val() && self.last_of_unit.val() && (self.left.q.val() == 1);
         self.next_row.next.status = 0.into();
         self.next_row.next.bad_dest = 0.into();
+        self.next_row.next.column = false;
+        self.next_row.next.rows = 0.into();
         self.next_row.next.unit_first = self.region.q.val() == 0;
         self.next_row.next.unit_last = self.last_of_unit.val();
         self.next_row.next.counted = self.announce.q.val();

@@ -7,11 +7,13 @@
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
+use crate::columns::Columns;
 use crate::completion::Completion;
 use crate::control::Control;
 use crate::decoder::Decoder;
 use crate::emit::{EmitError, Emitted, emit};
 use crate::expander::Expander;
+use crate::fragments::Fragments;
 use crate::gather::Gather;
 use crate::host_read::HostRead;
 use crate::host_write::HostWrite;
@@ -25,6 +27,7 @@ use crate::receiver::Receiver;
 use crate::segmented_memory::SegmentedMemory;
 use crate::segmenter::Segmenter;
 use crate::sequencer::Sequencer;
+use crate::windows::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox, Windows};
 
 #[cfg(test)]
 mod tests;
@@ -282,9 +285,19 @@ pub struct Card {
     decoder: Decoder,
     sequencer: Sequencer,
     expander: Expander,
+    windows: Windows,
+    columns: Columns,
+    placer_box: Signal<Local, ReadBox>,
+    column_box: Signal<Local, ReadBox>,
+    boxes: Merge<ReadBox, READ_BOX_BITS>,
+    row_bytes: Signal<Local, ByteBeat>,
+    column_bytes: Signal<Local, ByteBeat>,
+    bytes: Merge<ByteBeat, BYTE_BEAT_BITS>,
     placer: Placer,
     reader: Reader,
-    segmented_memory: SegmentedMemory,
+    /// Copies: all are written alike, each is read by a group of the gather.
+    segmented_memory: [SegmentedMemory; 4],
+    fragments: Fragments,
     gather: Gather,
     segmenter: Segmenter,
     packetizer: Packetizer,
@@ -497,6 +510,13 @@ impl Logic for Card {
         self.sequencer.dest_write_element_mask.next = self.decoder.dest_write_element_mask.val();
         self.sequencer.dest_write_rows_per_message.next =
             self.decoder.dest_write_rows_per_message.val();
+        self.sequencer.dest_write_alike.next = self.decoder.dest_write_alike.val();
+        self.sequencer.column_min_rows.next = self.control.column_min_rows.val();
+        self.sequencer.column_item_ready.next = self.columns.item_ready.val();
+        self.sequencer.column_resp_ready.next = self.columns.resp_ready.val();
+        self.sequencer.column_idle.next = self.columns.idle.val();
+        self.sequencer.column_failed.next = self.columns.failed.val();
+        self.sequencer.column_fail_index.next = self.columns.fail_index.val();
         self.sequencer.read_req_ready.next = self.host_read.b_req_ready.val();
         self.sequencer.read_resp_valid.next = self.host_read.b_resp_valid.val();
         self.sequencer.read_resp_data.next = self.host_read.b_resp_data.val();
@@ -534,15 +554,32 @@ impl Logic for Card {
         self.expander.token_dest_end.next = self.sequencer.token_dest_end.val();
         self.expander.token_status.next = self.sequencer.token_status.val();
         self.expander.token_bad_dest.next = self.sequencer.token_bad_dest.val();
-        self.expander.beat_ready.next = self.placer.beat_ready.val();
+        self.expander.token_column.next = self.sequencer.token_column.val();
+        self.expander.token_rows.next = self.sequencer.token_rows.val();
+        self.expander.beat_ready.next = self.windows.beat_ready.val();
+
+        // windows
+        self.windows.clk.next = self.clk.val();
+        self.windows.rst.next = self.reset.val();
+        self.windows.beat_valid.next = self.expander.beat_valid.val();
+        self.windows.beat_column.next = self.expander.beat_column.val();
+        self.windows.row_ready.next = self.placer.beat_ready.val();
+        self.windows.header_ready.next = self.columns.header_ready.val();
+        self.windows.opened.next = self.placer.window_opened.val();
+        self.windows.placer_busy.next = self.placer.busy.val();
+        self.windows.window_free.next = self.gather.window_free.val();
+        self.windows.box_end.next = self.boxes.done.val();
+        self.windows.bytes_end.next = self.bytes.done.val();
 
         // placer
         self.placer.clk.next = self.clk.val();
         self.placer.rst.next = self.reset.val();
         self.placer.max_read.next = self.control.max_read.val();
         self.placer.merge_threshold.next = self.control.merge_threshold.val();
-        self.placer.window_free.next = self.gather.window_free.val();
-        self.placer.beat_valid.next = self.expander.beat_valid.val();
+        self.placer.window_granted.next = self.windows.granted.val();
+        self.placer.window_number.next = self.windows.number.val();
+        self.placer.flush.next = self.windows.flush.val();
+        self.placer.beat_valid.next = self.windows.row_valid.val();
         self.placer.beat_addr.next = self.expander.beat_addr.val();
         self.placer.beat_len.next = self.expander.beat_len.val();
         self.placer.beat_pos.next = self.expander.beat_pos.val();
@@ -559,18 +596,62 @@ impl Logic for Card {
         self.placer.beat_dest_end.next = self.expander.beat_dest_end.val();
         self.placer.beat_status.next = self.expander.beat_status.val();
         self.placer.beat_bad_dest.next = self.expander.beat_bad_dest.val();
-        self.placer.placed_ready.next = self.gather.placed_ready.val();
-        self.placer.box_ready.next = self.reader.box_ready.val();
+        self.placer.placed_ready.next = self.fragments.placed_ready.val();
+        self.placer.box_ready.next = self.boxes.a_ready.val();
+
+        // columns
+        self.columns.clk.next = self.clk.val();
+        self.columns.rst.next = self.reset.val();
+        self.columns.max_read.next = self.control.max_read.val();
+        self.columns.merge_threshold.next = self.control.merge_threshold.val();
+        self.columns.item_valid.next = self.sequencer.column_item_valid.val();
+        self.columns.item.next = self.sequencer.column_item_item.val();
+        self.columns.item_context.next = self.sequencer.column_item_context.val();
+        self.columns.resp_valid.next = self.sequencer.column_resp_valid.val();
+        self.columns.resp_data.next = self.sequencer.column_resp_data.val();
+        self.columns.resp_error.next = self.sequencer.column_resp_error.val();
+        self.columns.clear.next = self.sequencer.column_clear.val();
+        self.columns.header_valid.next = self.windows.header_valid.val();
+        self.columns.header_addr.next = self.expander.beat_addr.val();
+        self.columns.header_len.next = self.expander.beat_len.val();
+        self.columns.header_step.next = self.expander.beat_step.val();
+        self.columns.header_rows.next = self.expander.beat_rows.val();
+        self.columns.header_window.next = self.windows.number.val();
+        self.columns.box_ready.next = self.boxes.b_ready.val();
+        self.columns.bytes_ready.next = self.bytes.b_ready.val();
+
+        // boxes of both paths
+        self.boxes.clk.next = self.clk.val();
+        self.boxes.rst.next = self.reset.val();
+        self.boxes.open.next = self.windows.box_open.val();
+        self.boxes.is_b.next = self.windows.box_column.val();
+        self.boxes.a_valid.next = self.placer.box_valid.val();
+        self.boxes.a_end.next = self.placer.box_window_end.val();
+        self.placer_box.next.addr = self.placer.box_addr.val();
+        self.placer_box.next.ram = self.placer.box_ram.val();
+        self.placer_box.next.len = self.placer.box_len.val();
+        self.placer_box.next.window = self.placer.box_window.val();
+        self.placer_box.next.window_end = self.placer.box_window_end.val();
+        self.boxes.a.next = self.placer_box.val();
+        self.boxes.b_valid.next = self.columns.box_valid.val();
+        self.boxes.b_end.next = self.columns.box_window_end.val();
+        self.column_box.next.addr = self.columns.box_addr.val();
+        self.column_box.next.ram = self.columns.box_ram.val();
+        self.column_box.next.len = self.columns.box_len.val();
+        self.column_box.next.window = self.columns.box_window.val();
+        self.column_box.next.window_end = self.columns.box_window_end.val();
+        self.boxes.b.next = self.column_box.val();
+        self.boxes.out_ready.next = self.reader.box_ready.val();
 
         // reader
         self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.reset.val();
-        self.reader.box_valid.next = self.placer.box_valid.val();
-        self.reader.box_addr.next = self.placer.box_addr.val();
-        self.reader.box_ram.next = self.placer.box_ram.val();
-        self.reader.box_len.next = self.placer.box_len.val();
-        self.reader.box_window.next = self.placer.box_window.val();
-        self.reader.box_window_end.next = self.placer.box_window_end.val();
+        self.reader.box_valid.next = self.boxes.out_valid.val();
+        self.reader.box_addr.next = self.boxes.out.val().addr;
+        self.reader.box_ram.next = self.boxes.out.val().ram;
+        self.reader.box_len.next = self.boxes.out.val().len;
+        self.reader.box_window.next = self.boxes.out.val().window;
+        self.reader.box_window_end.next = self.boxes.out.val().window_end;
         self.reader.m_axis_data_dma_read_desc_ready.next =
             self.m_axis_data_dma_read_desc_ready.val();
         self.reader.s_axis_data_dma_read_desc_status_tag.next =
@@ -593,45 +674,115 @@ impl Logic for Card {
             self.reader.m_axis_data_dma_read_desc_valid.val();
 
         // segmented_memory
-        self.segmented_memory.clk.next = self.clk.val();
-        self.segmented_memory.rst.next = self.rst.val();
-        self.segmented_memory.data_dma_ram_wr_cmd_be.next = self.data_dma_ram_wr_cmd_be.val();
-        self.segmented_memory.data_dma_ram_wr_cmd_addr.next = self.data_dma_ram_wr_cmd_addr.val();
-        self.segmented_memory.data_dma_ram_wr_cmd_data.next = self.data_dma_ram_wr_cmd_data.val();
-        self.segmented_memory.data_dma_ram_wr_cmd_valid.next = self.data_dma_ram_wr_cmd_valid.val();
-        self.segmented_memory.read_row.next = self.gather.read_row.val();
-        self.segmented_memory.read_enable.next = self.gather.read_enable.val();
-        self.data_dma_ram_wr_cmd_ready.next = self.segmented_memory.data_dma_ram_wr_cmd_ready.val();
-        self.data_dma_ram_wr_done.next = self.segmented_memory.data_dma_ram_wr_done.val();
+        for g in 0..4 {
+            self.segmented_memory[g].clk.next = self.clk.val();
+            self.segmented_memory[g].rst.next = self.rst.val();
+            self.segmented_memory[g].data_dma_ram_wr_cmd_be.next =
+                self.data_dma_ram_wr_cmd_be.val();
+            self.segmented_memory[g].data_dma_ram_wr_cmd_addr.next =
+                self.data_dma_ram_wr_cmd_addr.val();
+            self.segmented_memory[g].data_dma_ram_wr_cmd_data.next =
+                self.data_dma_ram_wr_cmd_data.val();
+            self.segmented_memory[g].data_dma_ram_wr_cmd_valid.next =
+                self.data_dma_ram_wr_cmd_valid.val();
+            self.segmented_memory[g].read_row.next = self.gather.read_row[g].val();
+            self.segmented_memory[g].read_enable.next = self.gather.read_enable[g].val();
+            self.gather.read_data[g].next = self.segmented_memory[g].read_data.val();
+        }
+        self.data_dma_ram_wr_cmd_ready.next =
+            self.segmented_memory[0].data_dma_ram_wr_cmd_ready.val();
+        self.data_dma_ram_wr_done.next = self.segmented_memory[0].data_dma_ram_wr_done.val();
+
+        // fragments
+        self.fragments.clk.next = self.clk.val();
+        self.fragments.rst.next = self.reset.val();
+        self.fragments.placed_valid.next = self.placer.placed_valid.val();
+        self.fragments.placed_ram.next = self.placer.placed_ram.val();
+        self.fragments.placed_len.next = self.placer.placed_len.val();
+        self.fragments.placed_pos.next = self.placer.placed_pos.val();
+        self.fragments.placed_window.next = self.placer.placed_window.val();
+        self.fragments.placed_window_end.next = self.placer.placed_window_end.val();
+        self.fragments.placed_beat_end.next = self.placer.placed_beat_end.val();
+        self.fragments.placed_dest.next = self.placer.placed_dest.val();
+        self.fragments.placed_slot.next = self.placer.placed_slot.val();
+        self.fragments.placed_bytes.next = self.placer.placed_bytes.val();
+        self.fragments.placed_message_start.next = self.placer.placed_message_start.val();
+        self.fragments.placed_message_end.next = self.placer.placed_message_end.val();
+        self.fragments.placed_message_bytes.next = self.placer.placed_message_bytes.val();
+        self.fragments.placed_request_end.next = self.placer.placed_request_end.val();
+        self.fragments.placed_dest_end.next = self.placer.placed_dest_end.val();
+        self.fragments.placed_status.next = self.placer.placed_status.val();
+        self.fragments.placed_bad_dest.next = self.placer.placed_bad_dest.val();
+        self.fragments.bytes_ready.next = self.bytes.a_ready.val();
+
+        // bytes of both paths
+        self.bytes.clk.next = self.clk.val();
+        self.bytes.rst.next = self.reset.val();
+        self.bytes.open.next = self.windows.bytes_open.val();
+        self.bytes.is_b.next = self.windows.bytes_column.val();
+        self.bytes.a_valid.next = self.fragments.bytes_valid.val();
+        self.bytes.a_end.next = self.fragments.bytes_window_end.val();
+        self.row_bytes.next.mask = self.fragments.bytes_mask.val();
+        self.row_bytes.next.ram = self.fragments.bytes_ram.val();
+        self.row_bytes.next.window = self.fragments.bytes_window.val();
+        self.row_bytes.next.window_end = self.fragments.bytes_window_end.val();
+        self.row_bytes.next.beat_end = self.fragments.bytes_beat_end.val();
+        self.row_bytes.next.dest = self.fragments.bytes_dest.val();
+        self.row_bytes.next.slot = self.fragments.bytes_slot.val();
+        self.row_bytes.next.bytes = self.fragments.bytes_bytes.val();
+        self.row_bytes.next.message_start = self.fragments.bytes_message_start.val();
+        self.row_bytes.next.message_end = self.fragments.bytes_message_end.val();
+        self.row_bytes.next.message_bytes = self.fragments.bytes_message_bytes.val();
+        self.row_bytes.next.request_end = self.fragments.bytes_request_end.val();
+        self.row_bytes.next.dest_end = self.fragments.bytes_dest_end.val();
+        self.row_bytes.next.status = self.fragments.bytes_status.val();
+        self.row_bytes.next.bad_dest = self.fragments.bytes_bad_dest.val();
+        self.bytes.a.next = self.row_bytes.val();
+        self.bytes.b_valid.next = self.columns.bytes_valid.val();
+        self.bytes.b_end.next = self.columns.bytes_window_end.val();
+        self.column_bytes.next.mask = self.columns.bytes_mask.val();
+        self.column_bytes.next.ram = self.columns.bytes_ram.val();
+        self.column_bytes.next.window = self.columns.bytes_window.val();
+        self.column_bytes.next.window_end = self.columns.bytes_window_end.val();
+        self.column_bytes.next.beat_end = self.columns.bytes_beat_end.val();
+        self.column_bytes.next.dest = self.columns.bytes_dest.val();
+        self.column_bytes.next.slot = self.columns.bytes_slot.val();
+        self.column_bytes.next.bytes = self.columns.bytes_bytes.val();
+        self.column_bytes.next.message_start = self.columns.bytes_message_start.val();
+        self.column_bytes.next.message_end = self.columns.bytes_message_end.val();
+        self.column_bytes.next.message_bytes = self.columns.bytes_message_bytes.val();
+        self.column_bytes.next.request_end = self.columns.bytes_request_end.val();
+        self.column_bytes.next.dest_end = self.columns.bytes_dest_end.val();
+        self.column_bytes.next.status = self.columns.bytes_status.val();
+        self.column_bytes.next.bad_dest = self.columns.bytes_bad_dest.val();
+        self.bytes.b.next = self.column_bytes.val();
+        self.bytes.out_ready.next = self.gather.bytes_ready.val();
 
         // gather
         self.gather.clk.next = self.clk.val();
         self.gather.rst.next = self.reset.val();
-        self.gather.placed_valid.next = self.placer.placed_valid.val();
-        self.gather.placed_ram.next = self.placer.placed_ram.val();
-        self.gather.placed_len.next = self.placer.placed_len.val();
-        self.gather.placed_pos.next = self.placer.placed_pos.val();
-        self.gather.placed_window.next = self.placer.placed_window.val();
-        self.gather.placed_window_end.next = self.placer.placed_window_end.val();
-        self.gather.placed_beat_end.next = self.placer.placed_beat_end.val();
-        self.gather.placed_dest.next = self.placer.placed_dest.val();
-        self.gather.placed_slot.next = self.placer.placed_slot.val();
-        self.gather.placed_bytes.next = self.placer.placed_bytes.val();
-        self.gather.placed_unit_end.next = self.placer.placed_unit_end.val();
-        self.gather.placed_message_start.next = self.placer.placed_message_start.val();
-        self.gather.placed_message_end.next = self.placer.placed_message_end.val();
-        self.gather.placed_message_bytes.next = self.placer.placed_message_bytes.val();
-        self.gather.placed_request_end.next = self.placer.placed_request_end.val();
-        self.gather.placed_dest_end.next = self.placer.placed_dest_end.val();
-        self.gather.placed_status.next = self.placer.placed_status.val();
-        self.gather.placed_bad_dest.next = self.placer.placed_bad_dest.val();
+        self.gather.bytes_valid.next = self.bytes.out_valid.val();
+        self.gather.bytes_mask.next = self.bytes.out.val().mask;
+        self.gather.bytes_ram.next = self.bytes.out.val().ram;
+        self.gather.bytes_window.next = self.bytes.out.val().window;
+        self.gather.bytes_window_end.next = self.bytes.out.val().window_end;
+        self.gather.bytes_beat_end.next = self.bytes.out.val().beat_end;
+        self.gather.bytes_dest.next = self.bytes.out.val().dest;
+        self.gather.bytes_slot.next = self.bytes.out.val().slot;
+        self.gather.bytes_bytes.next = self.bytes.out.val().bytes;
+        self.gather.bytes_message_start.next = self.bytes.out.val().message_start;
+        self.gather.bytes_message_end.next = self.bytes.out.val().message_end;
+        self.gather.bytes_message_bytes.next = self.bytes.out.val().message_bytes;
+        self.gather.bytes_request_end.next = self.bytes.out.val().request_end;
+        self.gather.bytes_dest_end.next = self.bytes.out.val().dest_end;
+        self.gather.bytes_status.next = self.bytes.out.val().status;
+        self.gather.bytes_bad_dest.next = self.bytes.out.val().bad_dest;
         self.gather.window_ready_valid.next = self.reader.window_ready_valid.val();
         self.gather.window_ready_window.next = self.reader.window_ready_window.val();
         self.gather.read_error_valid.next = self.reader.read_error_valid.val();
         self.gather.read_error_window.next = self.reader.read_error_window.val();
         self.gather.read_error_ram.next = self.reader.read_error_ram.val();
         self.gather.read_error_len.next = self.reader.read_error_len.val();
-        self.gather.read_data.next = self.segmented_memory.read_data.val();
         self.gather.payload_ready.next = self.segmenter.payload_ready.val();
 
         // segmenter

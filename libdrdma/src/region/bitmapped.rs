@@ -2,7 +2,7 @@
 
 use drdma_abi::work_request::RegionType;
 
-use super::{List, Part, Region, RegionError, outside, positive, word};
+use super::{Columns, List, Part, Region, RegionError, outside, word};
 use crate::MemoryRegion;
 
 pub(super) const NAME: &str = "bitmapped region";
@@ -45,7 +45,7 @@ pub struct Bitmapped<'m> {
     bitmap: &'m MemoryRegion,
     offset: u64,
     rows: u64,
-    columns: List<(&'m MemoryRegion, u64, u64)>,
+    columns: Columns<'m>,
 }
 
 impl<'m> Bitmapped<'m> {
@@ -94,18 +94,7 @@ impl<'m> Bitmapped<'m> {
         let addr = bitmap.addr().wrapping_add(offset);
         let mut region = Region::start(RegionType::Bitmapped, pd, addr, bits, bitmap.lkey());
         region.shape(0, 0, columns.given);
-        for (i, (memory, offset, width)) in columns.iter().enumerate() {
-            let part = Part::Column(i);
-            let value = positive(NAME, Part::ColumnWidth(i), width)?;
-            let end = u128::from(offset) + u128::from(rows) * u128::from(width);
-            if rows > 0 && end > memory.len() as u128 {
-                return Err(outside(NAME, offset.into(), memory, part));
-            }
-            if memory.pd() != pd {
-                return Err(RegionError::ProtectionDomain { region: NAME, what: part });
-            }
-            region.element(memory.addr().wrapping_add(offset), value, memory.lkey());
-        }
+        columns.describe(NAME, pd, rows, &mut region.words)?;
         Ok(region)
     }
 }

@@ -17,6 +17,7 @@ macro_rules! on_every_card {
 mod faults;
 mod malformed;
 pub mod matrix;
+mod partitioned;
 mod registers;
 mod requests;
 pub mod rig;

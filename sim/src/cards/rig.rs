@@ -339,7 +339,7 @@ pub fn bytes(offset: usize, len: usize) -> Vec<u8> {
 }
 
 pub fn to(qp: u32, regions: Vec<Region>) -> Destination {
-    Destination { qp, remote_addr: 0x1000, rkey: 7, regions }
+    Destination { qp, remote_addr: 0x1000, rkey: 7, partition: 0, regions }
 }
 
 /// A SEND with row mask `Period`, one row a message.
@@ -350,6 +350,7 @@ pub fn send(wr_id: u64, destinations: Vec<Destination>) -> Request {
         imm: 0,
         row_mask: RowMask::Period,
         rows_per_message: 1,
+        partitioned: None,
         destinations,
     }
 }

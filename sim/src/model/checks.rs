@@ -14,10 +14,13 @@ use drdma_abi::{
     },
 };
 
+pub use crate::model::failure::{Failure, Reason, Which};
 use crate::model::{
-    memory::{Fault, HostMemory},
-    messages::{Messages, UnequalElements},
-    request::{Destination, Region, Request, RowMask, ShapeError, decode_region},
+    failure::refuse,
+    memory::HostMemory,
+    messages::Messages,
+    partitioned::Partitioned,
+    request::{Column, Destination, Region, Request, RowMask, decode_region},
     rows::{POINTER, Units, selected},
 };
 
@@ -54,115 +57,21 @@ pub struct Posted {
     pub owner: Option<u32>,
 }
 
-/// Why a request was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Reason {
-    /// A field of the head.
-    #[error("the head's {field} is {value:#x}")]
-    Head {
-        /// The field.
-        field: &'static str,
-        /// What it holds.
-        value: u64,
-    },
-    /// The entry could not be read.
-    #[error("the entry: {0}")]
-    Ring(Fault),
-    /// The entry ends inside a destination, or goes on after its last one.
-    #[error("the entry of {granules} granules does not end with its last destination")]
-    Length {
-        /// What the head says.
-        granules: u32,
-    },
-    /// A field of a destination's head.
-    #[error("the destination's {field} is {value:#x}")]
-    Destination {
-        /// The field.
-        field: &'static str,
-        /// What it holds.
-        value: u64,
-    },
-    /// A queue pair that cannot do it.
-    #[error("queue pair {qp} {problem}")]
-    QueuePair {
-        /// The queue pair.
-        qp: u32,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// A region's shape.
-    #[error("region {region}: {error}")]
-    Shape {
-        /// The region's index.
-        region: usize,
-        /// What is wrong.
-        error: ShapeError,
-    },
-    /// A region's memory.
-    #[error("region {region}: bytes {start:#x}..{end:#x} are not in the memory of key {lkey:#x}")]
-    Memory {
-        /// The region's index.
-        region: usize,
-        /// The key.
-        lkey: u32,
-        /// The first byte.
-        start: u128,
-        /// The byte behind the last.
-        end: u128,
-    },
-    /// A bitmap or pointer array that could not be read.
-    #[error("region {region}: {fault}")]
-    Read {
-        /// The region's index.
-        region: usize,
-        /// What could not be read.
-        fault: Fault,
-    },
-    /// Row mask `Element` over regions that do not match.
-    #[error(transparent)]
-    UnequalElements(#[from] UnequalElements),
-    /// A message that is too long.
-    #[error("a message of {len} B is longer than {limit} B")]
-    MessageLength {
-        /// Its bytes.
-        len: u128,
-        /// Bytes allowed.
-        limit: u64,
-    },
-}
-
-/// A check that failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{status}, destination {destination}: {reason}")]
-pub struct Failure {
-    /// The request's status.
-    pub status: Status,
-    /// The destination's index; 0 if the head failed.
-    pub destination: u16,
-    /// The queue pair that goes to the error state, if any.
-    pub queue_pair: Option<u32>,
-    /// Why.
-    pub reason: Reason,
-}
-
-fn refuse<T>(reason: Reason) -> Result<T, Failure> {
-    let status = Status::LocalQpOperationError;
-    Err(Failure { status, destination: 0, queue_pair: None, reason })
-}
-
 /// Check 1: the head of an entry.
 ///
 /// # Errors
 /// `local_qp_operation_error` if anything in it is wrong.
 pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
     let head = WqeHeader::decode(bytes);
-    let max = if posted.owner.is_some() { 1 } else { MAX_DESTINATIONS as u16 };
+    let (max, known) = match posted.owner {
+        Some(_) => (1, flags::ELEMENT_MASK),
+        None => (MAX_DESTINATIONS as u16, flags::ELEMENT_MASK | flags::PARTITIONED),
+    };
     let granules = head.granules as usize;
     let tests = [
         ("magic", u64::from(head.magic), head.magic == WQE_MAGIC),
         ("opcode", u64::from(head.opcode), Opcode::from_code(head.opcode).is_some()),
-        ("flags", u64::from(head.flags), head.flags & !flags::ELEMENT_MASK == 0),
+        ("flags", u64::from(head.flags), head.flags & !known == 0),
         ("reserved", u64::from(head.reserved), head.reserved == 0),
         ("reserved2", u64::from(head.reserved2), head.reserved2 == 0),
         ("rows_per_message", u64::from(head.rows_per_message), head.rows_per_message != 0),
@@ -199,7 +108,13 @@ pub fn check_entry(
         return refuse(Reason::Length { granules: head.granules });
     };
     let opcode = Opcode::from_code(head.opcode).expect("checked");
-    let mut seen = HashSet::new();
+    let mut partitioned = None;
+    if head.flags & flags::PARTITIONED != 0 {
+        let (region, after) = check_partitioned(rest, directory)?;
+        partitioned = Some(region);
+        rest = after;
+    }
+    let mut seen = Seen::default();
     let mut destinations = Vec::with_capacity(usize::from(head.destinations));
     for index in 0..head.destinations {
         let at = |failure: Failure| Failure { destination: index, ..failure };
@@ -207,6 +122,7 @@ pub fn check_entry(
             return refuse(Reason::Length { granules: head.granules }).map_err(at);
         };
         let destination = DestinationHead::decode(bytes);
+        check_partition(&destination, partitioned.as_ref(), &mut seen).map_err(at)?;
         check_destination(&destination, opcode, posted, &mut seen, directory).map_err(at)?;
         rest = after;
         let mut regions = Vec::with_capacity(usize::from(destination.regions));
@@ -219,9 +135,12 @@ pub fn check_entry(
             };
             let (region, after) = decode_region(RegionType::of(destination.types, i), rest)
                 .map_err(|error| {
-                    fails(Status::LocalQpOperationError, Reason::Shape { region: i, error })
+                    fails(
+                        Status::LocalQpOperationError,
+                        Reason::Shape { region: Which::Own(i), error },
+                    )
                 })?;
-            check_memory(i, &region, directory)
+            check_memory(Which::Own(i), &region, directory)
                 .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
             rest = after;
             regions.push(region);
@@ -239,6 +158,7 @@ pub fn check_entry(
             qp: destination.qp,
             remote_addr: destination.remote_addr,
             rkey: destination.rkey,
+            partition: destination.partition,
             regions,
         });
     }
@@ -251,8 +171,54 @@ pub fn check_entry(
             _ => RowMask::Element,
         },
         rows_per_message: head.rows_per_message,
+        partitioned,
         destinations,
     })
+}
+
+/// What the destinations before have named.
+#[derive(Debug, Default)]
+struct Seen {
+    queue_pairs: HashSet<u32>,
+    partitions: HashSet<u16>,
+}
+
+/// Check 2, first: the partitioned region of a request, and what follows it. No queue pair is known
+/// yet that could be at fault.
+fn check_partitioned<'a>(
+    granules: &'a [u8],
+    directory: &dyn Directory,
+) -> Result<(Partitioned, &'a [u8]), Failure> {
+    let fails = |status, reason| Failure { status, destination: 0, queue_pair: None, reason };
+    let which = Which::Partitioned;
+    let (region, rest) = Partitioned::decode(granules).map_err(|error| {
+        fails(Status::LocalQpOperationError, Reason::Shape { region: which, error })
+    })?;
+    if region.rows > 0 {
+        covered(which, directory, region.lkey, region.ids.into(), region.size().into())
+            .and_then(|()| check_columns(which, &region.columns, region.rows, directory))
+            .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
+    }
+    Ok((region, rest))
+}
+
+/// Check 2a: the fields of a destination's head that a partitioned request uses in another way.
+fn check_partition(
+    head: &DestinationHead,
+    region: Option<&Partitioned>,
+    seen: &mut Seen,
+) -> Result<(), Failure> {
+    let partition = head.partition;
+    let (max_regions, max_partition) =
+        region.map_or((MAX_REGIONS as u16, 0), |region| (0, region.max_id()));
+    let tests = [("regions", head.regions, max_regions), ("partition", partition, max_partition)];
+    if let Some((field, value, _)) = tests.iter().find(|(_, value, max)| value > max) {
+        return refuse(Reason::Destination { field, value: u64::from(*value) });
+    }
+    if region.is_some() && !seen.partitions.insert(partition) {
+        return refuse(Reason::Partition { partition });
+    }
+    Ok(())
 }
 
 /// Check 2a: the head of a destination, and its queue pair.
@@ -260,15 +226,13 @@ fn check_destination(
     head: &DestinationHead,
     opcode: Opcode,
     posted: &Posted,
-    seen: &mut HashSet<u32>,
+    seen: &mut Seen,
     directory: &dyn Directory,
 ) -> Result<(), Failure> {
     let regions = usize::from(head.regions);
     let used = if regions >= 16 { u32::MAX } else { (1 << (2 * regions)) - 1 };
     let tests = [
-        ("reserved", u64::from(head.reserved), head.reserved == 0),
         ("reserved2", head.reserved2, head.reserved2 == 0),
-        ("regions", u64::from(head.regions), regions <= MAX_REGIONS),
         ("types", u64::from(head.types), head.types & !used == 0),
     ];
     if let Some((field, value, _)) = tests.iter().find(|(_, _, good)| !good) {
@@ -282,7 +246,7 @@ fn check_destination(
     if posted.owner.is_some_and(|owner| owner != qp) {
         return refuse(problem("is not the owner of the queue"));
     }
-    if !seen.insert(qp) {
+    if !seen.queue_pairs.insert(qp) {
         return refuse(problem("is named twice"));
     }
     if queue_pair.error {
@@ -307,16 +271,38 @@ fn addresses(entry: &MemoryRegionEntry) -> Range<u128> {
     u128::from(entry.addr)..u128::from(entry.addr) + u128::from(entry.len)
 }
 
+/// `Ok` if `len` bytes from `start` on are in the memory region of that key.
+fn covered(
+    region: Which,
+    directory: &dyn Directory,
+    lkey: u32,
+    start: u128,
+    len: u128,
+) -> Result<(), Reason> {
+    let end = start + len;
+    let allowed = directory.memory_region(lkey).map(|entry| addresses(&entry));
+    match allowed {
+        Some(allowed) if start >= allowed.start && end <= allowed.end => Ok(()),
+        _ => Err(Reason::Memory { region, lkey, start, end }),
+    }
+}
+
+/// All values of every column, sent or not, are in the memory regions of their keys.
+fn check_columns(
+    region: Which,
+    columns: &[Column],
+    rows: u32,
+    directory: &dyn Directory,
+) -> Result<(), Reason> {
+    columns.iter().try_for_each(|column| {
+        let len = u128::from(rows) * u128::from(column.width);
+        covered(region, directory, column.lkey, column.base.into(), len)
+    })
+}
+
 /// Check 2b, memory: every byte that the description covers is in the memory region of its key.
-fn check_memory(index: usize, region: &Region, directory: &dyn Directory) -> Result<(), Reason> {
-    let covered = |lkey: u32, start: u128, len: u128| {
-        let end = start + len;
-        let allowed = directory.memory_region(lkey).map(|entry| addresses(&entry));
-        match allowed {
-            Some(allowed) if start >= allowed.start && end <= allowed.end => Ok(()),
-            _ => Err(Reason::Memory { region: index, lkey, start, end }),
-        }
-    };
+fn check_memory(which: Which, region: &Region, directory: &dyn Directory) -> Result<(), Reason> {
+    let covered = |lkey, start, len| covered(which, directory, lkey, start, len);
     match region {
         Region::Contiguous { addr, len, lkey } => covered(*lkey, (*addr).into(), (*len).into()),
         Region::Strided { count: 0, .. }
@@ -331,10 +317,7 @@ fn check_memory(index: usize, region: &Region, directory: &dyn Directory) -> Res
         }
         Region::Bitmapped { bitmap, rows, lkey, columns } => {
             covered(*lkey, (*bitmap).into(), rows.div_ceil(8).into())?;
-            columns.iter().try_for_each(|column| {
-                let len = u128::from(*rows) * u128::from(column.width);
-                covered(column.lkey, column.base.into(), len)
-            })
+            check_columns(which, columns, *rows, directory)
         }
         Region::PointerMapped { pointers, count, lkey, .. } => {
             covered(*lkey, (*pointers).into(), u128::from(*count) * 8)
@@ -360,6 +343,15 @@ pub fn check_contents<M: HostMemory + ?Sized>(
     directory: &dyn Directory,
     memory: &M,
 ) -> Result<Vec<Admitted>, Failure> {
+    let counts = match &request.partitioned {
+        Some(region) => Some(region.count(memory).map_err(|fault| Failure {
+            status: Status::LocalProtectionError,
+            destination: 0,
+            queue_pair: request.destinations.first().map(|destination| destination.qp),
+            reason: Reason::Read { region: Which::Partitioned, fault },
+        })?),
+        None => None,
+    };
     let mut admitted = Vec::with_capacity(request.destinations.len());
     for (index, destination) in request.destinations.iter().enumerate() {
         let fails = |status, reason| Failure {
@@ -371,14 +363,20 @@ pub fn check_contents<M: HostMemory + ?Sized>(
         let mut rows = Vec::with_capacity(destination.regions.len());
         let mut limits = Vec::with_capacity(destination.regions.len());
         for (i, region) in destination.regions.iter().enumerate() {
-            let (count, limit) = count_rows(i, region, directory, memory)
+            let (count, limit) = count_rows(Which::Own(i), region, directory, memory)
                 .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
             rows.push(count);
             limits.push(limit);
         }
-        let messages =
-            Messages::new(&destination.regions, &rows, request.row_mask, request.rows_per_message)
-                .map_err(|error| fails(Status::LocalQpOperationError, error.into()))?;
+        let (row_mask, packed) = (request.row_mask, request.rows_per_message);
+        let messages = match (&request.partitioned, &counts) {
+            (Some(region), Some(counts)) => {
+                let rows = counts.get(usize::from(destination.partition)).copied().unwrap_or(0);
+                Messages::of_equal(rows, region.row_len(), packed)
+            }
+            _ => Messages::new(&destination.regions, &rows, row_mask, packed)
+                .map_err(|error| fails(Status::LocalQpOperationError, error.into()))?,
+        };
         let limit = match directory.queue_pair(destination.qp) {
             Some(QueuePair { transport: Transport::Ud, mtu, .. }) => u64::from(mtu),
             _ => MAX_MESSAGE,
@@ -394,12 +392,12 @@ pub fn check_contents<M: HostMemory + ?Sized>(
 
 /// The rows of a region, and where its records may be; every pointer is followed.
 fn count_rows<M: HostMemory + ?Sized>(
-    index: usize,
+    which: Which,
     region: &Region,
     directory: &dyn Directory,
     memory: &M,
 ) -> Result<(u64, Option<Range<u128>>), Reason> {
-    let read = |fault| Reason::Read { region: index, fault };
+    let read = |fault| Reason::Read { region: which, fault };
     match region {
         Region::Contiguous { .. } => Ok((1, None)),
         Region::Strided { count, .. } => Ok((u64::from(*count), None)),
@@ -423,7 +421,7 @@ fn count_rows<M: HostMemory + ?Sized>(
                     Err(fault) => {
                         let (lkey, start) = (*target_lkey, u128::from(fault.addr));
                         let end = start + fault.len as u128;
-                        return Err(Reason::Memory { region: index, lkey, start, end });
+                        return Err(Reason::Memory { region: which, lkey, start, end });
                     }
                 }
             }

@@ -114,6 +114,12 @@ impl Messages {
         Ok(Self { lengths, rows_per_message: u64::from(rows_per_message.max(1)) })
     }
 
+    /// The messages of so many `units` of `len` bytes each.
+    pub fn of_equal(units: u64, len: u64, rows_per_message: u32) -> Self {
+        let lengths = UnitLengths::Runs(vec![(units, len)]);
+        Self { lengths, rows_per_message: u64::from(rows_per_message.max(1)) }
+    }
+
     /// How many messages there are.
     pub fn count(&self) -> u64 {
         self.lengths.units().div_ceil(self.rows_per_message)

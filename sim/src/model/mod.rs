@@ -6,6 +6,7 @@
 //! | module | from | to |
 //! |---|---|---|
 //! | [`request`] | the bytes of a work queue entry | a [`Request`](request::Request): regions with names |
+//! | [`partitioned`] | the region that destinations share | how many rows each one gets |
 //! | [`checks`] | a request, memory regions, queue pairs | an admitted request, or a [`Status`](drdma_abi::completion::Status) |
 //! | [`rows`] | a region | its units, each a list of fragments of host memory |
 //! | [`messages`] | the units of a destination | messages and their lengths |
@@ -18,10 +19,12 @@
 
 pub mod boxes;
 pub mod checks;
+mod failure;
 pub mod frame;
 pub mod icrc;
 pub mod memory;
 pub mod messages;
 pub mod packets;
+pub mod partitioned;
 pub mod request;
 pub mod rows;

@@ -1,5 +1,7 @@
 //! Work queue entries with names instead of granules.
 
+use std::ops::Range;
+
 use drdma_abi::{
     Layout as _,
     work_request::{
@@ -7,6 +9,8 @@ use drdma_abi::{
         RegionHeader, RegionShape, RegionType, WqeHeader, flags,
     },
 };
+
+use crate::model::{partitioned::Partitioned, rows::Units};
 
 /// How the units of a destination are formed from its regions (D-RDMA section 3.1 and 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,8 +34,23 @@ pub struct Request {
     pub row_mask: RowMask,
     /// Units in a message, at least 1.
     pub rows_per_message: u32,
+    /// The region that all destinations share, each getting the rows of its partition; they have no
+    /// regions of their own then.
+    pub partitioned: Option<Partitioned>,
     /// Where to.
     pub destinations: Vec<Destination>,
+}
+
+impl Request {
+    /// The units of destination `index`, cut by `row_mask` (that of the request, or another), with
+    /// the addresses that each region's records may have.
+    pub fn units(&self, index: usize, row_mask: RowMask, limits: &[Option<Range<u128>>]) -> Units {
+        let destination = &self.destinations[index];
+        match &self.partitioned {
+            Some(region) => Units::of_partition(region, destination.partition),
+            None => Units::with_limits(&destination.regions, row_mask, limits),
+        }
+    }
 }
 
 /// One destination of a work request.
@@ -43,6 +62,8 @@ pub struct Destination {
     pub remote_addr: u64,
     /// The remote key of a WRITE.
     pub rkey: u32,
+    /// The id of the rows that it gets, in a partitioned request; 0 in others.
+    pub partition: u16,
     /// What to send.
     pub regions: Vec<Region>,
 }
@@ -56,7 +77,7 @@ pub struct Extent {
     pub len: u32,
 }
 
-/// A column of a bitmapped region.
+/// A column of a bitmapped or partitioned region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Column {
     /// The address of row 0's value.
@@ -65,6 +86,16 @@ pub struct Column {
     pub width: u32,
     /// The key of the column's memory.
     pub lkey: u32,
+}
+
+impl Column {
+    pub(super) fn element(&self) -> Element {
+        Element { offset: self.base, len: self.width, lkey: self.lkey }
+    }
+
+    pub(super) fn of(element: &Element) -> Self {
+        Self { base: element.offset, width: element.len, lkey: element.lkey }
+    }
 }
 
 /// A region: what it covers, row by row.
@@ -150,6 +181,11 @@ impl Region {
 /// Counts that do not fit their field are cut.
 pub fn encode(request: &Request, position: u32) -> Vec<u8> {
     let mut bytes = vec![0; WqeHeader::SIZE];
+    let mut flags = if request.row_mask == RowMask::Element { flags::ELEMENT_MASK } else { 0 };
+    if let Some(region) = &request.partitioned {
+        flags |= flags::PARTITIONED;
+        region.encode(&mut bytes);
+    }
     for destination in &request.destinations {
         let mut types = 0u32;
         for (i, region) in destination.regions.iter().enumerate().take(wire::MAX_REGIONS) {
@@ -158,6 +194,7 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
         let head = DestinationHead {
             qp: destination.qp,
             regions: destination.regions.len() as u16,
+            partition: destination.partition,
             remote_addr: destination.remote_addr,
             rkey: destination.rkey,
             types,
@@ -171,7 +208,7 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
     let head = WqeHeader {
         magic: wire::WQE_MAGIC,
         opcode: request.opcode as u8,
-        flags: if request.row_mask == RowMask::Element { flags::ELEMENT_MASK } else { 0 },
+        flags,
         destinations: request.destinations.len() as u16,
         granules: (bytes.len() / GRANULE) as u32,
         position,
@@ -200,10 +237,7 @@ fn encode_region(region: &Region, bytes: &mut Vec<u8>) {
         Region::Bitmapped { bitmap, rows, lkey, columns } => (
             RegionHeader { addr: *bitmap, count: *rows, lkey: *lkey },
             RegionShape::default(),
-            columns
-                .iter()
-                .map(|column| Element { offset: column.base, len: column.width, lkey: column.lkey })
-                .collect(),
+            columns.iter().map(Column::element).collect(),
         ),
         Region::PointerMapped { pointers, count, lkey, target_lkey, pattern } => (
             RegionHeader { addr: *pointers, count: *count, lkey: *lkey },
@@ -211,11 +245,19 @@ fn encode_region(region: &Region, bytes: &mut Vec<u8>) {
             pattern.iter().map(extent).collect(),
         ),
     };
+    encode_shaped(header, shape, &elements, bytes);
+}
+
+/// Appends the granules of a region that has elements.
+pub(super) fn encode_shaped(
+    header: RegionHeader,
+    shape: RegionShape,
+    elements: &[Element],
+    bytes: &mut Vec<u8>,
+) {
     bytes.extend(header.to_bytes());
     bytes.extend(RegionShape { elements: elements.len() as u16, ..shape }.to_bytes());
-    for element in elements {
-        bytes.extend(element.to_bytes());
-    }
+    elements.iter().for_each(|element| bytes.extend(element.to_bytes()));
 }
 
 /// Why granules are not a region.
@@ -237,9 +279,63 @@ pub enum ShapeError {
     /// A strided region that does not advance.
     #[error("a period of 0 bytes")]
     ZeroPeriod,
+    /// Ids of another size than 1 or 2 bytes.
+    #[error("ids of {0} bytes: they must have 1 or 2")]
+    IdWidth(u64),
     /// A field that the region's type does not have is not 0.
-    #[error("{0} must be 0 in a {1:?} region")]
-    NotZero(&'static str, RegionType),
+    #[error("{0} must be 0 in a {1} region")]
+    NotZero(&'static str, &'static str),
+}
+
+/// `Ok` if a field that a region's type does not have is 0.
+pub(super) fn zero(name: &'static str, kind: &'static str, value: u64) -> Result<(), ShapeError> {
+    if value == 0 { Ok(()) } else { Err(ShapeError::NotZero(name, kind)) }
+}
+
+/// The next granule; `bytes` goes on behind it.
+fn take(bytes: &mut &[u8]) -> Result<[u8; GRANULE], ShapeError> {
+    let (granule, rest) = bytes.split_first_chunk().ok_or(ShapeError::Truncated)?;
+    *bytes = rest;
+    Ok(*granule)
+}
+
+/// The first granule of a region; `bytes` goes on behind it.
+pub(super) fn take_header(bytes: &mut &[u8]) -> Result<RegionHeader, ShapeError> {
+    Ok(RegionHeader::decode(&take(bytes)?))
+}
+
+/// Shape and elements of a region that has some; `bytes` goes on behind them. `check` judges what
+/// only some types have.
+pub(super) fn take_elements(
+    bytes: &mut &[u8],
+    kind: &'static str,
+    check: impl Fn(&RegionShape) -> Result<(), ShapeError>,
+) -> Result<(RegionShape, Vec<Element>), ShapeError> {
+    let shape = RegionShape::decode(&take(bytes)?);
+    zero("reserved", kind, shape.reserved.into())?;
+    check(&shape)?;
+    if shape.elements == 0 || usize::from(shape.elements) > MAX_ELEMENTS {
+        return Err(ShapeError::Elements(shape.elements));
+    }
+    let mut elements = Vec::with_capacity(usize::from(shape.elements));
+    for i in 0..usize::from(shape.elements) {
+        let element = Element::decode(&take(bytes)?);
+        if element.len == 0 {
+            return Err(ShapeError::EmptyElement(i));
+        }
+        elements.push(element);
+    }
+    Ok((shape, elements))
+}
+
+/// A region type's name.
+fn name(kind: RegionType) -> &'static str {
+    match kind {
+        RegionType::Contiguous => "contiguous",
+        RegionType::Strided => "strided",
+        RegionType::Bitmapped => "bitmapped",
+        RegionType::PointerMapped => "pointer-mapped",
+    }
 }
 
 /// Reads a region of that type from the front of `granules`, and gives the bytes that follow it.
@@ -247,14 +343,8 @@ pub enum ShapeError {
 /// # Errors
 /// If its shape is not legal (docs/semantics.md, check 2b). Its memory is not looked at.
 pub fn decode_region(kind: RegionType, granules: &[u8]) -> Result<(Region, &[u8]), ShapeError> {
-    let take = |bytes: &mut &[u8]| -> Result<[u8; GRANULE], ShapeError> {
-        let (granule, rest) = bytes.split_first_chunk().ok_or(ShapeError::Truncated)?;
-        *bytes = rest;
-        Ok(*granule)
-    };
     let mut rest = granules;
-    let header = RegionHeader::decode(&take(&mut rest)?);
-    let RegionHeader { addr, count, lkey } = header;
+    let RegionHeader { addr, count, lkey } = take_header(&mut rest)?;
     if kind == RegionType::Contiguous {
         if count == 0 {
             return Err(ShapeError::Empty);
@@ -262,35 +352,21 @@ pub fn decode_region(kind: RegionType, granules: &[u8]) -> Result<(Region, &[u8]
         return Ok((Region::Contiguous { addr, len: count, lkey }, rest));
     }
 
-    let shape = RegionShape::decode(&take(&mut rest)?);
-    let zero = |name, value| match value {
-        0 => Ok(()),
-        _ => Err(ShapeError::NotZero(name, kind)),
-    };
-    zero("reserved", u64::from(shape.reserved))?;
-    if kind == RegionType::Strided {
-        if shape.period == 0 {
-            return Err(ShapeError::ZeroPeriod);
+    let (shape, elements) = take_elements(&mut rest, name(kind), |shape| {
+        if kind == RegionType::Strided {
+            if shape.period == 0 {
+                return Err(ShapeError::ZeroPeriod);
+            }
+        } else {
+            zero("period", name(kind), shape.period)?;
         }
-    } else {
-        zero("period", shape.period)?;
-    }
-    if kind != RegionType::PointerMapped {
-        zero("target_lkey", u64::from(shape.target_lkey))?;
-    }
-    if shape.elements == 0 || usize::from(shape.elements) > MAX_ELEMENTS {
-        return Err(ShapeError::Elements(shape.elements));
-    }
-    let mut elements = Vec::with_capacity(usize::from(shape.elements));
-    for i in 0..usize::from(shape.elements) {
-        let element = Element::decode(&take(&mut rest)?);
-        if element.len == 0 {
-            return Err(ShapeError::EmptyElement(i));
+        match kind {
+            RegionType::PointerMapped => Ok(()),
+            _ => zero("target_lkey", name(kind), shape.target_lkey.into()),
         }
-        if kind != RegionType::Bitmapped {
-            zero("an extent's lkey", u64::from(element.lkey))?;
-        }
-        elements.push(element);
+    })?;
+    if kind != RegionType::Bitmapped {
+        elements.iter().try_for_each(|e| zero("an extent's lkey", name(kind), e.lkey.into()))?;
     }
 
     let pattern = || elements.iter().map(|e| Extent { offset: e.offset, len: e.len }).collect();
@@ -303,10 +379,7 @@ pub fn decode_region(kind: RegionType, granules: &[u8]) -> Result<(Region, &[u8]
             bitmap: addr,
             rows: count,
             lkey,
-            columns: elements
-                .iter()
-                .map(|e| Column { base: e.offset, width: e.len, lkey: e.lkey })
-                .collect(),
+            columns: elements.iter().map(Column::of).collect(),
         },
         RegionType::PointerMapped => Region::PointerMapped {
             pointers: addr,

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use crate::model::{
     memory::{Fault, HostMemory},
-    request::{Region, RowMask},
+    partitioned::Partitioned,
+    request::{Column, Region, RowMask},
 };
 
-/// Bytes of a bitmap or pointer array that are read at once.
+/// Bytes of a bitmap or an array of pointers or ids that are read at once.
 pub const CHUNK: usize = 4096;
 /// Bytes of a pointer.
 pub const POINTER: u64 = 8;
@@ -21,10 +22,18 @@ pub struct Fragment {
     pub len: u32,
 }
 
-/// Walks one region, unit by unit.
+/// What a cursor walks.
+#[derive(Clone, Debug)]
+enum Source {
+    Region(Region),
+    /// The rows of a partitioned region that have that id.
+    Partition(Partitioned, u16),
+}
+
+/// Walks one region, or one partition of a region, unit by unit.
 #[derive(Clone, Debug)]
 pub struct Cursor {
-    region: Region,
+    source: Source,
     row_mask: RowMask,
     /// The next row, element or bit.
     next: u64,
@@ -33,7 +42,7 @@ pub struct Cursor {
     chunk: Chunk,
 }
 
-/// A piece of a bitmap or pointer array.
+/// A piece of a bitmap or an array of pointers or ids.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
     /// Where in the array the piece starts, in bytes.
@@ -67,7 +76,11 @@ impl Chunk {
 impl Cursor {
     /// At the first unit of `region`.
     pub fn new(region: &Region, row_mask: RowMask) -> Self {
-        Self { region: region.clone(), row_mask, next: 0, limit: None, chunk: Chunk::default() }
+        Self::at(Source::Region(region.clone()), row_mask)
+    }
+
+    fn at(source: Source, row_mask: RowMask) -> Self {
+        Self { source, row_mask, next: 0, limit: None, chunk: Chunk::default() }
     }
 
     /// Refuses records of a pointer-mapped region outside `limit`: the pointers may have changed
@@ -81,13 +94,33 @@ impl Cursor {
     /// Appends the fragments of the next unit to `out`; false when there is none.
     ///
     /// # Errors
-    /// If a bitmap or a pointer cannot be read, or a record is outside the limit.
+    /// If a bitmap, a pointer or an id cannot be read, or a record is outside the limit.
     pub fn next<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
         out: &mut Vec<Fragment>,
     ) -> Result<bool, Fault> {
-        match &self.region {
+        let region = match &self.source {
+            Source::Region(region) => region,
+            Source::Partition(region, partition) => {
+                let width = region.width;
+                let row = loop {
+                    if self.next >= u64::from(region.rows) {
+                        return Ok(false);
+                    }
+                    let bytes =
+                        self.chunk.at(memory, region.ids, region.size(), self.next * width)?;
+                    match region.decode_ids(bytes).position(|id| id == *partition) {
+                        Some(skip) => break self.next + skip as u64,
+                        None => self.next += bytes.len() as u64 / width,
+                    }
+                };
+                out.extend(region.columns.iter().map(|column| value(column, row)));
+                self.next = row + 1;
+                return Ok(true);
+            }
+        };
+        match region {
             Region::Contiguous { addr, len, .. } => {
                 if self.next > 0 {
                     return Ok(false);
@@ -133,10 +166,7 @@ impl Cursor {
                     return Ok(false);
                 }
                 self.next = row;
-                out.extend(columns.iter().map(|column| Fragment {
-                    addr: column.base.wrapping_add(row.wrapping_mul(u64::from(column.width))),
-                    len: column.width,
-                }));
+                out.extend(columns.iter().map(|column| value(column, row)));
             }
             Region::PointerMapped { pointers, count, pattern, .. } => {
                 let count = u64::from(*count);
@@ -159,6 +189,12 @@ impl Cursor {
         self.next += 1;
         Ok(true)
     }
+}
+
+/// A column's value in a row.
+fn value(column: &Column, row: u64) -> Fragment {
+    let offset = row.wrapping_mul(u64::from(column.width));
+    Fragment { addr: column.base.wrapping_add(offset), len: column.width }
 }
 
 /// Walks the units of a destination.
@@ -191,10 +227,17 @@ impl Units {
         Self { cursors, row_mask, at: 0 }
     }
 
+    /// At the first row of a partition. A row is an element, so that the row mask does not matter.
+    pub fn of_partition(region: &Partitioned, partition: u16) -> Self {
+        let row_mask = RowMask::Period;
+        let cursor = Cursor::at(Source::Partition(region.clone(), partition), row_mask);
+        Self { cursors: vec![cursor], row_mask, at: 0 }
+    }
+
     /// Replaces `out` by the fragments of the next unit; false when there is none.
     ///
     /// # Errors
-    /// If a bitmap or a pointer cannot be read, or a record is outside its limit.
+    /// If a bitmap, a pointer or an id cannot be read, or a record is outside its limit.
     pub fn next<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,

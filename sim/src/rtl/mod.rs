@@ -17,7 +17,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use drdma_abi::register::{COUNTER_CLEAR, DOORBELLS};
+use drdma_abi::register::{COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS};
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
 use drdma_verilated::{Library, Model, Options, PortHandle, Source};
@@ -46,6 +46,8 @@ pub struct Config {
     pub trace: Option<PathBuf>,
     /// Cycles in one call of `progress`.
     pub cycles_per_progress: u64,
+    /// What `COLUMN_MIN_ROWS` is from the start, if not its value after reset.
+    pub column_rows: Option<u32>,
 }
 
 impl Default for Config {
@@ -54,6 +56,7 @@ impl Default for Config {
             pcie: pcie::Config::default(),
             trace: None,
             cycles_per_progress: CYCLES_PER_PROGRESS,
+            column_rows: None,
         }
     }
 }
@@ -127,7 +130,7 @@ impl RtlCard {
     /// Builds the RTL (or finds it built), and resets it.
     ///
     /// # Errors
-    /// If Verilator or the C++ compiler is missing or fails.
+    /// If Verilator or the C++ compiler is missing or fails, or the card does not answer.
     pub fn new(config: Config, network: Network) -> Result<Self, CardError> {
         let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
         let library = library(config.trace.is_some())?;
@@ -157,6 +160,9 @@ impl RtlCard {
         (0..8).for_each(|_| card.model.cycle());
         card.model.set(card.rst, 0);
         (0..RESET_CYCLES).for_each(|_| card.step());
+        if let Some(rows) = config.column_rows {
+            card.write(COLUMN_MIN_ROWS.offset, rows)?;
+        }
         Ok(card)
     }
 

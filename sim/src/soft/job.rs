@@ -70,7 +70,7 @@ impl Payload {
             let Some(fragment) = self.unit.get(self.at) else {
                 self.at = 0;
                 if !self.units.next(memory, &mut self.unit)? {
-                    // A bitmap that lost bits since it was counted.
+                    // A bitmap or an array of ids that lost rows since they were counted.
                     return Err(Fault { addr: 0, len: out.len() - done });
                 }
                 continue;
@@ -116,9 +116,10 @@ impl Job {
     ) -> Self {
         let mut lanes = Vec::with_capacity(admitted.len());
         let mut plans = Vec::with_capacity(admitted.len());
-        for (destination, admitted) in request.destinations.iter().zip(admitted) {
-            let units =
-                Units::with_limits(&destination.regions, request.row_mask, &admitted.limits);
+        for (index, (destination, admitted)) in
+            request.destinations.iter().zip(admitted).enumerate()
+        {
+            let units = request.units(index, request.row_mask, &admitted.limits);
             plans.push(units.clone());
             let (generation, flow) = lane(destination.qp);
             lanes.push(Lane {

@@ -25,9 +25,9 @@ use std::collections::VecDeque;
 use drdma_abi::{
     Layout as _,
     register::{
-        Access, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, CompletionQueueEntry, DOORBELLS,
-        MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS, SEND_QUEUE_ERRORS, SEND_QUEUES, STATUS,
-        Table, counter,
+        Access, COLUMN_MIN_ROWS, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, CompletionQueueEntry,
+        DOORBELLS, MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS, SEND_QUEUE_ERRORS, SEND_QUEUES,
+        STATUS, Table, counter,
     },
 };
 use drdma_driver::{Card, CardError, DmaMemory};
@@ -94,7 +94,9 @@ impl SoftCard {
     }
 
     fn reset(&mut self) {
+        let column_min_rows = self.registers.get(&COLUMN_MIN_ROWS);
         self.registers = Registers::default();
+        self.registers.set(&COLUMN_MIN_ROWS, column_min_rows);
         self.counters = Counters::default();
         self.tables = Tables::default();
         self.doorbells.clear();

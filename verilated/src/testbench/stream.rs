@@ -4,15 +4,17 @@ use super::{Beat, Random};
 use crate::{Direction, Model, PortHandle, Word};
 use std::collections::VecDeque;
 
-/// Payload ports of stream `base`: field name, handle, width. Ports of a stream whose base name
-/// extends this one (`in_header` of `in`) are not among them.
+/// Payload ports of stream `base`: field name, handle, width. A port that is called `base` is its
+/// field `base`. Ports of a stream whose base name extends this one (`in_header` of `in`) are not
+/// among them.
 fn payload(model: &Model, base: &str, direction: Direction) -> Vec<(String, PortHandle, usize)> {
     let ports = model.library().ports();
     let bases = ports.iter().filter_map(|p| p.name.strip_suffix("_valid"));
     let deeper: Vec<_> = bases.filter(|b| b.starts_with(&format!("{base}_"))).collect();
     let mut fields = Vec::new();
     for port in ports.iter().filter(|p| p.direction == direction) {
-        let Some(field) = port.name.strip_prefix(&format!("{base}_")) else { continue };
+        let whole = (port.name == base).then_some(base);
+        let Some(field) = whole.or(port.name.strip_prefix(&format!("{base}_"))) else { continue };
         let of_other = deeper.iter().any(|b| port.name.starts_with(&format!("{b}_")));
         if field != "valid" && field != "ready" && !of_other {
             let handle = model.port(&port.name).expect("the port is listed");

@@ -125,6 +125,54 @@ impl Generator<'_> {
         bytes
     }
 
+    /// The header of a bitmap.
+    fn bitmap(&mut self, count: u32) -> RegionHeader {
+        let entry = self.memory();
+        let addr = self.place(&entry, count.div_ceil(8).into());
+        RegionHeader { addr, count, lkey: entry.lkey }
+    }
+
+    /// The granules of a bitmapped region of one column.
+    fn selected_column(&mut self, bitmap: RegionHeader) -> Vec<u8> {
+        let mut column = self.memory();
+        while column.len < u64::from(bitmap.count) {
+            column = self.memory();
+        }
+        let len = self.len(column.len / u64::from(bitmap.count).max(1));
+        let offset = self.place(&column, u64::from(bitmap.count) * u64::from(len));
+        let mut bytes = bitmap.to_bytes().to_vec();
+        bytes.extend(RegionShape { elements: 1, ..Default::default() }.to_bytes());
+        bytes.extend(Element { offset, len, lkey: column.lkey }.to_bytes());
+        bytes
+    }
+
+    /// Makes a destination's regions, the granules behind its head, differ a little.
+    fn vary(&mut self, types: u64, granules: &mut Vec<u8>) {
+        let kind = RegionType::of(types as u32, 0);
+        let elements = match kind {
+            RegionType::Contiguous => 0,
+            _ => RegionShape::decode(&granules[GRANULE..]).elements,
+        };
+        if elements > 1 && types < 4 && self.random.chance(0.4) {
+            // The only region has all lanes but the last.
+            granules.truncate(granules.len() - GRANULE);
+            let shape = RegionShape::decode(&granules[GRANULE..]);
+            let fewer = RegionShape { elements: elements - 1, ..shape };
+            granules[GRANULE..2 * GRANULE].copy_from_slice(&fewer.to_bytes());
+            return;
+        }
+        // The first region's count, or its first element's length: its keys cover fewer still.
+        let at = match kind {
+            RegionType::Contiguous => 8,
+            _ if self.random.chance(0.5) => 8,
+            _ => 2 * GRANULE + 8,
+        };
+        let value = granules[at..].first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b));
+        if value > 1 {
+            granules[at..at + 4].copy_from_slice(&(value - 1).to_le_bytes());
+        }
+    }
+
     /// The granules of a region.
     pub fn region(&mut self, kind: RegionType) -> Vec<u8> {
         let entry = self.memory();
@@ -203,23 +251,52 @@ impl Generator<'_> {
         };
         let mut free: Vec<u8> = (0..=255).filter(fits).collect();
         let mut bytes = vec![0; 32];
+        let mut first: Option<(u16, u64, Vec<u8>)> = None;
+        let repeats = self.random.chance(0.4);
         for _ in 0..dests {
             let any = self.random.below(free.len() as u64) as usize;
             let qp = if shared { free.swap_remove(any) } else { queue };
             let columns = self.random.chance(0.3);
-            let regions = match columns {
+            let mut regions = match columns {
                 true => 1 + self.random.below(16) as u16,
                 false => self.random.below(self.style.regions + 1) as u16,
             };
             let mut types = self.random.u64() & ((1 << (2 * regions)) - 1);
+            let kind = 1 + self.random.below(2);
             if columns {
-                // All strided; sometimes one is not.
-                types = 0x5555_5555 & ((1 << (2 * regions)) - 1);
+                // All strided or all bitmapped; sometimes one is not.
+                types = (0x5555_5555 * kind) & ((1 << (2 * regions)) - 1);
                 if self.random.chance(0.2) {
                     types &= !(3 << (2 * self.random.below(u64::from(regions))));
                 }
             }
             let count = self.random.below(4) as u32;
+            let bitmap = self.bitmap(count + 1);
+            let mut granules = Vec::new();
+            for index in 0..usize::from(regions) {
+                let kind = RegionType::of(types as u32, index);
+                let odd = u32::from(self.random.chance(0.02));
+                let region = match kind {
+                    RegionType::Strided if columns => self.column(count + odd),
+                    RegionType::Bitmapped if columns => {
+                        let other = self.bitmap(count + 1);
+                        let count = bitmap.count - odd;
+                        let differs = self.random.chance(0.02);
+                        let header = if differs { other } else { bitmap };
+                        self.selected_column(RegionHeader { count, ..header })
+                    }
+                    _ => self.region(kind),
+                };
+                granules.extend(region);
+            }
+            if let Some(first) = first.as_ref().filter(|_| repeats) {
+                // As the first destination, or nearly so.
+                (regions, types, granules) = first.clone();
+                if regions > 0 && self.random.chance(0.3) {
+                    let only = if regions == 1 { types } else { 4 | types };
+                    self.vary(only, &mut granules);
+                }
+            }
             let head = Destination {
                 qp: qp.into(),
                 regions,
@@ -229,15 +306,8 @@ impl Generator<'_> {
                 ..Default::default()
             };
             bytes.extend(head.to_bytes());
-            for index in 0..usize::from(regions) {
-                let kind = RegionType::of(types as u32, index);
-                let odd = u32::from(self.random.chance(0.02));
-                let region = match columns && kind == RegionType::Strided {
-                    true => self.column(count + odd),
-                    false => self.region(kind),
-                };
-                bytes.extend(region);
-            }
+            bytes.extend(&granules);
+            first.get_or_insert((regions, types, granules));
         }
         let head = WqeHeader {
             magic: WQE_MAGIC,

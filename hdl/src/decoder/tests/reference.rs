@@ -54,17 +54,30 @@ impl Set {
         }
     }
 
-    /// Several strided regions of one extent each and of equal counts, as one.
+    /// Several strided regions of one extent each and of equal counts, or bitmapped ones of one
+    /// column each with the same bitmap, as one.
     fn joined(sets: &[Self]) -> Option<Self> {
         let last = sets.last()?;
-        let alike = |set: &Self| set.kind == 1 && set.lanes.len() == 1 && set.count == last.count;
-        (sets.len() > 1 && sets.iter().all(alike)).then(|| {
+        let joins = |set: &Self| {
+            let addr = set.kind == 1 || set.addr == last.addr;
+            let kind = matches!(set.kind, 1 | 2) && set.kind == last.kind;
+            kind && addr && set.lanes.len() == 1 && set.count == last.count
+        };
+        (sets.len() > 1 && sets.iter().all(joins)).then(|| {
             let lanes = sets.iter().flat_map(|set| set.lanes.clone()).collect();
             let mut set = Self { lanes, ..last.clone() };
             set.cut();
             set
         })
     }
+}
+
+/// Whether a destination has one set, strided or bitmapped, with the lanes and the count of the
+/// `first` destination's.
+fn alike(sets: &[Set], first: &[Set]) -> bool {
+    let ([own], [other]) = (sets, first) else { return false };
+    let regular = |set: &Set| matches!(set.kind, 1 | 2);
+    regular(own) && regular(other) && own.lanes == other.lanes && own.count == other.count
 }
 
 /// A destination with its sets.
@@ -79,6 +92,7 @@ pub struct Dest {
     pub log_mtu: u8,
     pub element_mask: bool,
     pub rows_per_message: u32,
+    pub alike: bool,
     pub sets: Vec<Set>,
 }
 
@@ -172,7 +186,7 @@ impl Card {
         }
         let mut reader = Reader { batch, next: at * 4 + 2, end: at * 4 + granules };
         let mut seen = HashSet::new();
-        let mut dests = Vec::new();
+        let mut dests: Vec<Dest> = Vec::new();
         for dest in 0..usize::from(head.destinations) {
             let fail = |status| Failure { status, dest, qp: None };
             let mut bytes = [0; 32];
@@ -182,7 +196,7 @@ impl Card {
             let d = Destination::decode(&bytes);
             let unused = if d.regions < 16 { d.types >> (2 * d.regions) } else { 0 };
             let owner = (queue.shared != 1).then_some(queue.qp);
-            let good = (d.reserved, d.reserved2) == (0, 0)
+            let good = (d.partition, d.reserved2) == (0, 0)
                 && d.regions <= 16
                 && unused == 0
                 && d.qp < 256
@@ -216,7 +230,10 @@ impl Card {
             if let Some(joined) = Set::joined(&sets).filter(|_| element_mask) {
                 (sets, element_mask) = (vec![joined], false);
             }
+            let first = dests.first().map_or(&sets, |first| &first.sets);
+            let alike = alike(&sets, first);
             dests.push(Dest {
+                alike,
                 qp: d.qp as u8,
                 opcode: head.opcode,
                 imm: head.imm,

@@ -56,6 +56,7 @@ fn record(written: &mut Written, model: &Model) {
             log_mtu: get("dest_write_log_mtu") as u8,
             element_mask: get("dest_write_element_mask") == 1,
             rows_per_message: get("dest_write_rows_per_message") as u32,
+            alike: get("dest_write_alike") == 1,
             sets: Vec::new(),
         };
         let first_set = get("dest_write_first_set") as u16;

@@ -7,6 +7,8 @@ use crate::testing;
 use check::{Box, Input, Placed, Window, check};
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
+use std::cell::Cell;
+use std::rc::Rc;
 
 const FIELDS: [(&str, usize); 11] = [
     ("dest", 10),
@@ -110,6 +112,28 @@ struct Settings {
 const CALM: Settings =
     Settings { max_read: 512, threshold: 256, seed: 1, stalls: (0.0, 0.0), latency: 0 };
 
+/// Grants up to four windows, numbered round. The windows in use come back: whoever frees one
+/// takes it off.
+fn grant_windows(bench: &mut Bench) -> Rc<Cell<u64>> {
+    let (used, next) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    bench.before({
+        let (used, next) = (used.clone(), next.clone());
+        move |model, _| {
+            model.set("window_granted", u64::from(used.get() < 4));
+            model.set("window_number", next.get() % 4);
+        }
+    });
+    bench.observe({
+        let used = used.clone();
+        move |model, _| {
+            let opened = model.get("window_opened");
+            used.set(used.get() + opened);
+            next.set(next.get() + opened);
+        }
+    });
+    used
+}
+
 /// Sends `inputs`, with a reader and a gather around that take a window's beats only when its
 /// boxes were read.
 fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
@@ -118,6 +142,7 @@ fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
     bench.limit(400_000);
     bench.set("max_read", max_read);
     bench.set("merge_threshold", threshold);
+    let windows_used = grant_windows(&mut bench);
     let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
     let boxes = bench.monitor("box");
     bench.stall(stalls);
@@ -131,12 +156,11 @@ fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
         bench.step();
         planned += bench.get("count_windows");
         quiet = if bench.pending(beats) > 0 { 0 } else { quiet + 1 };
-        bench.set("window_free", 0);
         for beat in bench.take(out) {
             let beat = placed(&beat);
             if beat.window_end {
                 done += 1;
-                bench.set("window_free", 1);
+                windows_used.set(windows_used.get() - 1);
             }
             all_placed.push(beat);
             quiet = 0;
@@ -373,6 +397,7 @@ fn a_window_takes_2048_beats_and_idle_requests_do_not_wait() {
     // Lone requests: each gets its window soon.
     let mut bench = Bench::new(library.instance(1), 1);
     bench.set("max_read", 512);
+    grant_windows(&mut bench);
     let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
     let mut last = input(&mut random, &[(0x1234, 8)]);
     last.fields.insert("request_end", 1);
@@ -389,6 +414,7 @@ fn windows_wait_until_one_is_free() {
     let mut random = Random::new(9);
     let mut bench = Bench::new(library.instance(1), 1);
     bench.set("max_read", 512);
+    let used = grant_windows(&mut bench);
     let beats = bench.driver("beat");
     let (out, boxes) = (bench.monitor("placed"), bench.monitor("box"));
     let fragments = |k: u64| [(k * 4096, 8)];
@@ -398,9 +424,7 @@ fn windows_wait_until_one_is_free() {
     let ends =
         |bench: &Bench, m| bench.received(m).iter().filter(|b| b.u64("window_end") == 1).count();
     assert_eq!((ends(&bench, out), ends(&bench, boxes)), (4, 4), "four windows are in use");
-    bench.set("window_free", 1);
-    bench.step();
-    bench.set("window_free", 0);
+    used.set(3);
     bench.run(1000);
     assert_eq!((ends(&bench, out), ends(&bench, boxes)), (5, 5), "a fifth after the first");
 }
@@ -412,6 +436,7 @@ fn boxes_of_dense_blocks_come_every_other_cycle() {
     let inputs = columns(&mut random, 448, &[(0x10_0000, 64, 64)], 1.0);
     let mut bench = Bench::new(library.instance(1), 1);
     bench.set("max_read", 256);
+    grant_windows(&mut bench);
     bench.set("merge_threshold", 256);
     let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
     bench.send_all(beats, inputs.iter().map(beat));
@@ -424,9 +449,31 @@ fn boxes_of_dense_blocks_come_every_other_cycle() {
     let inputs = columns(&mut random, 100, &lanes, 1.0);
     let mut bench = Bench::new(library.instance(1), 1);
     bench.set("max_read", 256);
+    grant_windows(&mut bench);
     let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
     bench.send_all(beats, inputs.iter().map(beat));
     bench.run_until_received(boxes, 800);
     let at = bench.received_at(boxes);
     assert!(at[799] - at[0] <= 2 * 800 + 25, "{} cycles for 800 boxes", at[799] - at[0]);
+}
+
+#[test]
+fn a_window_is_flushed_when_asked() {
+    let library = library();
+    let mut random = Random::new(11);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    grant_windows(&mut bench);
+    let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
+    assert_eq!(bench.get("busy"), 0);
+    // The request goes on, so the window stays open.
+    let inputs: Vec<_> = (0..3).map(|_| input(&mut random, &[(0x4000, 4)])).collect();
+    bench.send_all(beats, inputs.iter().map(beat));
+    bench.run(200);
+    assert_eq!((bench.received(out).len(), bench.get("busy")), (2, 1), "the last beat is held");
+    bench.set("flush", 1);
+    bench.run(30);
+    let last = bench.received(out).last().expect("a beat");
+    assert_eq!((last.u64("window_end"), bench.get("busy")), (1, 0));
+    assert_eq!(bench.received(out).len(), 3);
 }

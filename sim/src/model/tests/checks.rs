@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::model::{
     memory::Segments,
-    request::{Column, Extent, encode},
+    request::{Column, Extent, ShapeError, encode},
 };
 use drdma_abi::work_request::{BLOCK, RegionHeader};
 
@@ -48,6 +48,9 @@ impl Directory for World {
     }
 }
 
+#[path = "checks_partitioned.rs"]
+mod partitioned;
+
 /// A field's name, and what breaks it.
 type Change<'a, L> = (&'a str, &'a dyn Fn(&mut L));
 
@@ -63,7 +66,7 @@ fn extents(extents: &[(u64, u32)]) -> Vec<Extent> {
 }
 
 fn destination(qp: u32, regions: Vec<Region>) -> Destination {
-    Destination { qp, remote_addr: 0, rkey: 0, regions }
+    Destination { qp, remote_addr: 0, rkey: 0, partition: 0, regions }
 }
 
 fn request(destinations: Vec<Destination>) -> Request {
@@ -73,6 +76,7 @@ fn request(destinations: Vec<Destination>) -> Request {
         imm: 0,
         row_mask: RowMask::Period,
         rows_per_message: 1,
+        partitioned: None,
         destinations,
     }
 }
@@ -150,7 +154,7 @@ fn each_field_of_the_head_is_checked() {
     let changes: [Change<'_, WqeHeader>; 13] = [
         ("magic", &|h| h.magic = 0),
         ("opcode", &|h| h.opcode = 4),
-        ("flags", &|h| h.flags = 2),
+        ("flags", &|h| h.flags = 4),
         ("reserved", &|h| h.reserved = 1),
         ("reserved2", &|h| h.reserved2 = 1),
         ("rows_per_message", &|h| h.rows_per_message = 0),
@@ -206,7 +210,7 @@ fn the_queue_pair_decides_the_status() {
 fn each_field_of_a_destination_is_checked() {
     let good = entry(&send(0, vec![contiguous(0x1000, 1, 1)]));
     let changes: [Change<'_, DestinationHead>; 4] = [
-        ("reserved", &|d| d.reserved = 1),
+        ("partition", &|d| d.partition = 1),
         ("reserved2", &|d| d.reserved2 = 1),
         ("regions", &|d| d.regions = 17),
         ("types", &|d| d.types = 4),

@@ -10,6 +10,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use drdma_abi::register::{COLUMN_MIN_ROWS, CONTROL};
+use drdma_driver::Card;
+
 use crate::{
     cards::rig::Rig,
     pcie,
@@ -26,6 +29,17 @@ fn rig(pcie: pcie::Config, cycles_per_progress: u64) -> Rig<RtlCard> {
 fn rig_on(network: Network, pcie: pcie::Config, cycles_per_progress: u64) -> Rig<RtlCard> {
     let config = Config { pcie, cycles_per_progress, ..Config::default() };
     Rig::around(RtlCard::new(config, network.clone()).expect("the card's RTL"), network)
+}
+
+#[test]
+fn the_option_column_rows_sets_its_register_until_the_card_is_gone() {
+    for (uri, rows) in [("rtl:?column_rows=1", 1), ("rtl:?column_rows=0", 0), ("rtl:", 256)] {
+        let mut card = crate::open(uri, Network::new()).expect("the card's RTL");
+        assert_eq!(card.read(COLUMN_MIN_ROWS.offset).unwrap(), rows, "{uri}");
+        // As whoever opens the card does.
+        card.write(CONTROL.offset, 2).unwrap();
+        assert_eq!(card.read(COLUMN_MIN_ROWS.offset).unwrap(), rows, "{uri}, after a soft reset");
+    }
 }
 
 /// An output that its writer gives away and the test still sees.

@@ -1,0 +1,38 @@
+//! What a post sends, as libdrdma takes it.
+
+use libdrdma::{PartitionedRegion, Region, RegionError};
+
+use super::memory::Memory;
+use crate::job::{IdWidth, Post};
+
+/// What a post sends.
+#[derive(Debug)]
+pub enum Payload {
+    /// The regions of each destination.
+    Regions(Vec<Vec<Region<'static>>>),
+    /// One region for all destinations, with ids of one byte.
+    Bytes(PartitionedRegion<'static, u8>),
+    /// One region for all destinations, with ids of two bytes.
+    Words(PartitionedRegion<'static, u16>),
+}
+
+impl Payload {
+    /// That of `post`, over the buffers in `memory`.
+    ///
+    /// # Errors
+    /// A shape that cannot be told; job files hold none.
+    pub fn of(post: &Post, memory: &mut Memory) -> Result<Self, RegionError> {
+        if let Some(region) = &post.partitioned {
+            return Ok(match region.width {
+                IdWidth::One => Self::Bytes(memory.partitioned(region)?),
+                IdWidth::Two => Self::Words(memory.partitioned(region)?),
+            });
+        }
+        let mut destinations = Vec::with_capacity(post.destinations.len());
+        for destination in &post.destinations {
+            let regions = destination.regions.iter().map(|region| memory.region(region));
+            destinations.push(regions.collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(Self::Regions(destinations))
+    }
+}

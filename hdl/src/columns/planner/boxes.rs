@@ -1,0 +1,561 @@
+//! Joins runs to boxes and cuts boxes at their limits.
+//!
+//! A run takes a cycle. A run that reaches over the limit of its box takes two more for each cut
+//! that falls on a needed byte, five where the cut falls into a gap, and two more still where
+//! rows overlap.
+
+use super::paces::{PACE_BITS, Pace};
+use crate::primitive::{BitRange, Fifo, FirstSet, LastSet, Multiplier, Restore};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// What *boxes* does.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum CutState {
+    /// Takes a run.
+    Run,
+    /// Is the byte at the limit needed?
+    Probe,
+    /// The last row before the limit, and the first behind it.
+    Split,
+    /// Overlapping rows: how far is the last row from the limit,
+    Far,
+    /// in bytes?
+    Reach,
+    /// The box ends.
+    Cut,
+    /// The next one starts: where is its 4 KiB?
+    Start,
+    /// The chunk ends.
+    End,
+}
+
+/// Bits of a box in rows.
+pub const SPAN_BITS: usize = 49;
+
+/// Runs in, boxes in rows and phases out; see the module.
+///
+/// A box: the chunk's end, whether there are bytes, the group, start (row, bytes behind its
+/// start), end (the same).
+#[derive(LogicBlock)]
+pub struct Boxes {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A run; fields as from `Runs`.
+    pub run_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub run_ready: Signal<Out, Bit>,
+    /// As from `Runs`.
+    pub run_any: Signal<In, Bit>,
+    /// As from `Runs`.
+    pub run_end: Signal<In, Bit>,
+    /// As from `Runs`.
+    pub run_index: Signal<In, Bits<5>>,
+    /// As from `Runs`.
+    pub run_block: Signal<In, Bits<6>>,
+    /// As from `Runs`.
+    pub run_bits: Signal<In, Bits<64>>,
+    /// As from `Runs`.
+    pub run_from: Signal<In, Bits<6>>,
+    /// As from `Runs`.
+    pub run_to: Signal<In, Bits<6>>,
+    /// As from `Runs`.
+    pub run_reach: Signal<In, Bits<14>>,
+    /// As from `Runs`.
+    pub run_limit_row: Signal<In, Bits<14>>,
+    /// As from `Runs`.
+    pub run_limit_phase: Signal<In, Bits<8>>,
+    /// As from `Runs`.
+    pub run_page_row: Signal<In, Bits<14>>,
+    /// As from `Runs`.
+    pub run_page_phase: Signal<In, Bits<8>>,
+    /// As from `Runs`.
+    pub run_cut: Signal<In, Bit>,
+    /// As from `Runs`.
+    pub run_pace: Signal<In, Bits<PACE_BITS>>,
+
+    /// A box.
+    pub span_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub span_ready: Signal<In, Bit>,
+    /// The box.
+    pub span: Signal<Out, Bits<SPAN_BITS>>,
+
+    state: DFF<CutState>,
+    valid: DFF<Bit>,
+    any: DFF<Bit>,
+    last: DFF<Bit>,
+    index: DFF<Bits<5>>,
+    block: DFF<Bits<6>>,
+    bits: DFF<Bits<64>>,
+    from: DFF<Bits<6>>,
+    to: DFF<Bits<6>>,
+    reach: DFF<Bits<14>>,
+    new_limit_row: DFF<Bits<14>>,
+    new_limit_phase: DFF<Bits<8>>,
+    new_page_row: DFF<Bits<14>>,
+    new_page_phase: DFF<Bits<8>>,
+    new_cut: DFF<Bit>,
+    pace_bits: DFF<Bits<PACE_BITS>>,
+    pace: Restore<Pace, PACE_BITS>,
+    /// The pace, of which not all is read here.
+    unused: Signal<Local, Pace>,
+    /// The open box goes on with this run.
+    resume: DFF<Bit>,
+
+    // The open box.
+    open: DFF<Bit>,
+    open_index: DFF<Bits<5>>,
+    open_row: DFF<Bits<13>>,
+    open_phase: DFF<Bits<8>>,
+    last_row: DFF<Bits<12>>,
+    open_len: DFF<Bits<7>>,
+    slack: DFF<Bits<14>>,
+    limit_row: DFF<Bits<14>>,
+    limit_phase: DFF<Bits<8>>,
+    page_row: DFF<Bits<14>>,
+    page_phase: DFF<Bits<8>>,
+
+    from_row: Signal<Local, Bits<14>>,
+    to_row: Signal<Local, Bits<14>>,
+    len: Signal<Local, Bits<8>>,
+    joins: Signal<Local, Bit>,
+    over_limit: Signal<Local, Bit>,
+    over_page: Signal<Local, Bit>,
+    cuts: Signal<Local, Bit>,
+    free: Signal<Local, Bit>,
+    done: Signal<Local, Bit>,
+
+    // The limit, and the one behind it.
+    here: Signal<Local, Bit>,
+    at_limit: Signal<Local, Bit>,
+    behind_limit: Signal<Local, Bit>,
+    place: Signal<Local, Bits<6>>,
+    sum: Signal<Local, Bits<9>>,
+    sum_row: Signal<Local, Bits<14>>,
+    page_sum: Signal<Local, Bits<9>>,
+    next_page_row: Signal<Local, Bits<14>>,
+    next_page_phase: Signal<Local, Bits<8>>,
+    at_page: Signal<Local, Bit>,
+
+    below: BitRange<64, 6>,
+    mask: Signal<Local, Bits<64>>,
+    low_bits: DFF<Bits<64>>,
+    high_bits: DFF<Bits<64>>,
+    find_last: LastSet<64, 6>,
+    find_next: FirstSet<64, 6>,
+    trim: DFF<Bits<6>>,
+    next: DFF<Bits<6>>,
+    more: DFF<Bit>,
+    distance: DFF<Bits<14>>,
+    far: Multiplier<6, 8, 14>,
+    covered: Signal<Local, Bits<15>>,
+    tail: Signal<Local, Bit>,
+    next_row: Signal<Local, Bits<14>>,
+    times: Signal<Local, Bits<2>>,
+    start: Signal<Local, Bits<2>>,
+
+    send: Signal<Local, Bit>,
+    cut_end: Signal<Local, Bit>,
+    end_row: Signal<Local, Bits<13>>,
+    end_phase: Signal<Local, Bits<8>>,
+    group: Signal<Local, Bits<5>>,
+    queue: Fifo<SPAN_BITS, 4, 5>,
+}
+
+impl Default for Boxes {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            run_valid: Signal::default(),
+            run_ready: Signal::default(),
+            run_any: Signal::default(),
+            run_end: Signal::default(),
+            run_index: Signal::default(),
+            run_block: Signal::default(),
+            run_bits: Signal::default(),
+            run_from: Signal::default(),
+            run_to: Signal::default(),
+            run_reach: Signal::default(),
+            run_limit_row: Signal::default(),
+            run_limit_phase: Signal::default(),
+            run_page_row: Signal::default(),
+            run_page_phase: Signal::default(),
+            run_cut: Signal::default(),
+            run_pace: Signal::default(),
+            span_valid: Signal::default(),
+            span_ready: Signal::default(),
+            span: Signal::default(),
+            state: DFF::default(),
+            valid: DFF::default(),
+            any: DFF::default(),
+            last: DFF::default(),
+            index: DFF::default(),
+            block: DFF::default(),
+            bits: DFF::default(),
+            from: DFF::default(),
+            to: DFF::default(),
+            reach: DFF::default(),
+            new_limit_row: DFF::default(),
+            new_limit_phase: DFF::default(),
+            new_page_row: DFF::default(),
+            new_page_phase: DFF::default(),
+            new_cut: DFF::default(),
+            pace_bits: DFF::default(),
+            pace: Restore::default(),
+            unused: Signal::default(),
+            resume: DFF::default(),
+            open: DFF::default(),
+            open_index: DFF::default(),
+            open_row: DFF::default(),
+            open_phase: DFF::default(),
+            last_row: DFF::default(),
+            open_len: DFF::default(),
+            slack: DFF::default(),
+            limit_row: DFF::default(),
+            limit_phase: DFF::default(),
+            page_row: DFF::default(),
+            page_phase: DFF::default(),
+            from_row: Signal::default(),
+            to_row: Signal::default(),
+            len: Signal::default(),
+            joins: Signal::default(),
+            over_limit: Signal::default(),
+            over_page: Signal::default(),
+            cuts: Signal::default(),
+            free: Signal::default(),
+            done: Signal::default(),
+            here: Signal::default(),
+            at_limit: Signal::default(),
+            behind_limit: Signal::default(),
+            place: Signal::default(),
+            sum: Signal::default(),
+            sum_row: Signal::default(),
+            page_sum: Signal::default(),
+            next_page_row: Signal::default(),
+            next_page_phase: Signal::default(),
+            at_page: Signal::default(),
+            below: BitRange::default(),
+            mask: Signal::default(),
+            low_bits: DFF::default(),
+            high_bits: DFF::default(),
+            find_last: LastSet::default(),
+            find_next: FirstSet::default(),
+            trim: DFF::default(),
+            next: DFF::default(),
+            more: DFF::default(),
+            distance: DFF::default(),
+            far: Multiplier::new(1),
+            covered: Signal::default(),
+            tail: Signal::default(),
+            next_row: Signal::default(),
+            times: Signal::default(),
+            start: Signal::default(),
+            send: Signal::default(),
+            cut_end: Signal::default(),
+            end_row: Signal::default(),
+            end_phase: Signal::default(),
+            group: Signal::default(),
+            queue: Fifo::default(),
+        }
+    }
+}
+
+impl Logic for Boxes {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, state, valid, any, last, index, block, bits, from, to, reach);
+        dff_setup!(self, clk, new_limit_row, new_limit_phase, new_page_row, new_page_phase);
+        dff_setup!(self, clk, new_cut, pace_bits, resume, open, open_index, open_row, open_phase);
+        dff_setup!(self, clk, last_row, open_len, slack, limit_row, limit_phase);
+        dff_setup!(self, clk, page_row, page_phase, low_bits, high_bits, trim, next, more);
+        dff_setup!(self, clk, distance);
+
+        self.pace.bits.next = self.pace_bits.q.val();
+        self.unused.next = self.pace.record.val();
+        self.len.next = bit_cast::<8, 7>(self.pace.record.val().len);
+        self.from_row.next =
+            (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.from.q.val());
+        self.to_row.next =
+            (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.to.q.val());
+
+        // The run against the open box.
+        self.joins.next = self.resume.q.val()
+            || (self.open.q.val()
+                && (self.open_index.q.val() == self.index.q.val())
+                && !(self.slack.q.val() < self.from_row.val())
+                && !(self.limit_row.q.val() < self.from_row.val())
+                && !(self.page_row.q.val() < self.from_row.val()));
+        self.over_limit.next = (self.limit_row.q.val() < self.reach.q.val())
+            || ((self.limit_row.q.val() == self.reach.q.val())
+                && (self.limit_phase.q.val() < self.len.val()));
+        self.over_page.next = (self.page_row.q.val() < self.reach.q.val())
+            || ((self.page_row.q.val() == self.reach.q.val())
+                && (self.page_phase.q.val() < self.len.val()));
+        self.cuts.next = self.new_cut.q.val();
+        if self.joins.val() {
+            self.cuts.next = self.over_limit.val() || self.over_page.val();
+        }
+
+        // The byte at the limit: of a needed row that goes on, or the first of the next one.
+        self.here.next =
+            self.limit_row.q.val().get_bits::<8>(6) == bit_cast::<8, 6>(self.block.q.val());
+        self.place.next = self.limit_row.q.val().get_bits::<6>(0);
+        self.at_limit.next = self.here.val() && self.bits.q.val().get_bit(self.place.val().index());
+        self.behind_limit.next = self.at_limit.val()
+            && !self.place.val().all()
+            && (self.limit_phase.q.val() == self.pace.record.val().step)
+            && (self.bits.q.val() >> 1).get_bit(self.place.val().index());
+
+        // The limit of a box that starts at this limit; the next 4 KiB.
+        self.sum.next = bit_cast::<9, 8>(self.limit_phase.q.val())
+            + bit_cast::<9, 8>(self.pace.record.val().phases.get_bits::<8>(0));
+        self.sum_row.next = self.limit_row.q.val()
+            + bit_cast::<14, 13>(self.pace.record.val().rows.get_bits::<13>(0));
+        self.page_sum.next = bit_cast::<9, 8>(self.page_phase.q.val())
+            + bit_cast::<9, 8>(self.pace.record.val().page_rest);
+        self.next_page_row.next =
+            self.page_row.q.val() + bit_cast::<14, 13>(self.pace.record.val().page_rows);
+        self.next_page_phase.next = self.page_sum.val().get_bits::<8>(0);
+        if bit_cast::<9, 8>(self.pace.record.val().step) < self.page_sum.val() {
+            self.next_page_row.next =
+                self.page_row.q.val() + bit_cast::<14, 13>(self.pace.record.val().page_rows) + 1;
+            self.next_page_phase.next = (self.page_sum.val()
+                - bit_cast::<9, 8>(self.pace.record.val().step))
+            .get_bits::<8>(0);
+        }
+        self.at_page.next = (self.limit_row.q.val() == self.page_row.q.val())
+            && (self.limit_phase.q.val() == self.page_phase.q.val());
+
+        // The rows before and behind the limit.
+        self.below.from.next = 0.into();
+        self.below.to.next = self.place.val();
+        self.mask.next = self.below.mask.val();
+        if !self.here.val() {
+            self.mask.next = (bits::<64>(0)) - 1;
+        }
+        self.find_last.bits.next = self.low_bits.q.val();
+        self.find_next.bits.next = self.high_bits.q.val();
+        self.far.clk.next = self.clk.val();
+        self.far.enable.next = true;
+        self.far.a.next = self.distance.q.val().get_bits::<6>(0);
+        self.far.b.next = self.pace.record.val().step;
+        self.covered.next = bit_cast::<15, 14>(self.far.product.val())
+            + bit_cast::<15, 8>(self.limit_phase.q.val());
+        self.tail.next = self.pace.record.val().overlap
+            && !self.distance.q.val().get_bits::<8>(6).any()
+            && (self.covered.val() < bit_cast::<15, 8>(self.len.val()));
+        self.next_row.next =
+            (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.next.q.val());
+        self.times.next = 0.into();
+        if self.pace.record.val().step.get_bit(0) {
+            self.times.next = self.next.q.val().get_bits::<2>(0);
+        }
+        if self.pace.record.val().step.get_bit(1) {
+            self.times.next = self.times.val() + (self.next.q.val().get_bits::<2>(0) << 1);
+        }
+        self.start.next = self.times.val() + self.pace.record.val().skew;
+
+        self.send.next = false;
+        self.cut_end.next = false;
+        self.done.next = false;
+        self.end_row.next = bit_cast::<13, 12>(self.last_row.q.val());
+        self.end_phase.next = bit_cast::<8, 7>(self.open_len.q.val());
+        match self.state.q.val() {
+            CutState::Run => {
+                // The nearer one of the two limits.
+                if (self.page_row.q.val() < self.limit_row.q.val())
+                    || ((self.page_row.q.val() == self.limit_row.q.val())
+                        && (self.page_phase.q.val() < self.limit_phase.q.val()))
+                {
+                    self.limit_row.d.next = self.page_row.q.val();
+                    self.limit_phase.d.next = self.page_phase.q.val();
+                }
+                if self.valid.q.val() {
+                    if !self.any.q.val() {
+                        self.state.d.next = CutState::End;
+                    } else if self.joins.val() || !self.open.q.val() || self.queue.in_ready.val() {
+                        if !self.joins.val() {
+                            self.send.next = self.open.q.val();
+                            self.open.d.next = true;
+                            self.open_index.d.next = self.index.q.val();
+                            self.open_row.d.next = self.from_row.val().get_bits::<13>(0);
+                            self.open_phase.d.next = 0.into();
+                            self.open_len.d.next = self.pace.record.val().len;
+                            self.limit_row.d.next = self.new_limit_row.q.val();
+                            self.limit_phase.d.next = self.new_limit_phase.q.val();
+                            self.page_row.d.next = self.new_page_row.q.val();
+                            self.page_phase.d.next = self.new_page_phase.q.val();
+                        }
+                        if self.cuts.val() {
+                            self.state.d.next = CutState::Probe;
+                        } else {
+                            self.done.next = true;
+                        }
+                    }
+                }
+            }
+            CutState::Probe => {
+                self.end_row.next = self.limit_row.q.val().get_bits::<13>(0);
+                self.end_phase.next = self.limit_phase.q.val();
+                if self.behind_limit.val() && !(self.limit_phase.q.val() < self.len.val()) {
+                    self.end_phase.next = self.len.val();
+                }
+                if self.at_limit.val()
+                    && ((self.limit_phase.q.val() < self.len.val()) || self.behind_limit.val())
+                {
+                    self.cut_end.next = self.queue.in_ready.val();
+                } else {
+                    self.low_bits.d.next = self.bits.q.val() & self.mask.val();
+                    self.high_bits.d.next = self.bits.q.val() & !self.mask.val();
+                    self.state.d.next = CutState::Split;
+                }
+            }
+            CutState::Split => {
+                self.trim.d.next = self.find_last.index.val();
+                self.next.d.next = self.find_next.index.val();
+                self.more.d.next = self.find_next.any.val();
+                self.state.d.next = CutState::Cut;
+                if self.pace.record.val().overlap {
+                    self.state.d.next = CutState::Far;
+                }
+            }
+            CutState::Far => {
+                self.distance.d.next = self.limit_row.q.val()
+                    - ((bit_cast::<14, 6>(self.block.q.val()) << 6)
+                        | bit_cast::<14, 6>(self.trim.q.val()));
+                self.state.d.next = CutState::Reach;
+            }
+            CutState::Reach => {
+                self.state.d.next = CutState::Cut;
+            }
+            CutState::Cut => {
+                self.end_row.next = (bit_cast::<13, 6>(self.block.q.val()) << 6)
+                    | bit_cast::<13, 6>(self.trim.q.val());
+                if self.tail.val() {
+                    // An earlier row goes on behind the limit.
+                    self.end_row.next = self.limit_row.q.val().get_bits::<13>(0);
+                    self.end_phase.next = self.limit_phase.q.val();
+                    self.cut_end.next = self.queue.in_ready.val();
+                } else if !self.more.q.val() {
+                    // Nothing to cut after all.
+                    self.done.next = true;
+                    self.state.d.next = CutState::Run;
+                } else if self.queue.in_ready.val() {
+                    self.send.next = true;
+                    self.from.d.next = self.next.q.val();
+                    self.open_row.d.next = self.next_row.val().get_bits::<13>(0);
+                    self.open_phase.d.next = 0.into();
+                    self.limit_row.d.next = self.next_row.val()
+                        + bit_cast::<14, 13>(
+                            self.pace
+                                .record
+                                .val()
+                                .rows
+                                .get_bits::<13>(self.start.val().index() * 13),
+                        );
+                    self.limit_phase.d.next =
+                        self.pace.record.val().phases.get_bits::<8>(self.start.val().index() * 8);
+                    self.state.d.next = CutState::Start;
+                }
+            }
+            CutState::Start => {
+                if self.page_row.q.val() < self.next_row.val() {
+                    self.page_row.d.next = self.next_page_row.val();
+                    self.page_phase.d.next = self.next_page_phase.val();
+                } else {
+                    self.resume.d.next = true;
+                    self.state.d.next = CutState::Run;
+                }
+            }
+            CutState::End => {
+                if self.queue.in_ready.val() {
+                    self.send.next = true;
+                    self.open.d.next = false;
+                    self.valid.d.next = false;
+                    self.state.d.next = CutState::Run;
+                }
+            }
+        }
+        if self.cut_end.val() {
+            // The box ends at its limit, and the next one starts there.
+            self.send.next = true;
+            self.open_row.d.next = self.limit_row.q.val().get_bits::<13>(0);
+            self.open_phase.d.next = self.limit_phase.q.val();
+            self.limit_row.d.next = self.sum_row.val();
+            self.limit_phase.d.next = self.sum.val().get_bits::<8>(0);
+            if bit_cast::<9, 8>(self.pace.record.val().step) < self.sum.val() {
+                self.limit_row.d.next = self.sum_row.val() + 1;
+                self.limit_phase.d.next = (self.sum.val()
+                    - bit_cast::<9, 8>(self.pace.record.val().step))
+                .get_bits::<8>(0);
+            }
+            if self.at_page.val() {
+                self.page_row.d.next = self.next_page_row.val();
+                self.page_phase.d.next = self.next_page_phase.val();
+            }
+            self.resume.d.next = true;
+            self.state.d.next = CutState::Run;
+        }
+        self.free.next = !self.valid.q.val();
+        if self.done.val() {
+            self.last_row.d.next = self.to_row.val().get_bits::<12>(0);
+            self.slack.d.next = self.to_row.val() + bit_cast::<14, 13>(self.pace.record.val().near);
+            self.resume.d.next = false;
+            if self.last.q.val() {
+                self.state.d.next = CutState::End;
+            } else {
+                self.valid.d.next = false;
+                self.free.next = true;
+            }
+        }
+
+        // The next run.
+        self.run_ready.next = self.free.val();
+        if self.free.val() && self.run_valid.val() {
+            self.valid.d.next = true;
+            self.any.d.next = self.run_any.val();
+            self.last.d.next = self.run_end.val();
+            self.index.d.next = self.run_index.val();
+            self.block.d.next = self.run_block.val();
+            self.bits.d.next = self.run_bits.val();
+            self.from.d.next = self.run_from.val();
+            self.to.d.next = self.run_to.val();
+            self.reach.d.next = self.run_reach.val();
+            self.new_limit_row.d.next = self.run_limit_row.val();
+            self.new_limit_phase.d.next = self.run_limit_phase.val();
+            self.new_page_row.d.next = self.run_page_row.val();
+            self.new_page_phase.d.next = self.run_page_phase.val();
+            self.new_cut.d.next = self.run_cut.val();
+            self.pace_bits.d.next = self.run_pace.val();
+        }
+
+        self.queue.clk.next = self.clk.val();
+        self.queue.rst.next = self.rst.val();
+        self.queue.in_valid.next = self.send.val();
+        self.group.next = self.index.q.val();
+        if self.open.q.val() {
+            self.group.next = self.open_index.q.val();
+        }
+        self.queue.in_data.next = bit_cast::<SPAN_BITS, 13>(self.open_row.q.val())
+            | (bit_cast::<SPAN_BITS, 8>(self.open_phase.q.val()) << 13)
+            | (bit_cast::<SPAN_BITS, 13>(self.end_row.val()) << 21)
+            | (bit_cast::<SPAN_BITS, 8>(self.end_phase.val()) << 34)
+            | (bit_cast::<SPAN_BITS, 5>(self.group.val()) << 42)
+            | (bit_cast::<SPAN_BITS, 1>(self.open.q.val().into()) << 47)
+            | (bit_cast::<SPAN_BITS, 1>((self.state.q.val() == CutState::End).into()) << 48);
+        self.queue.out_ready.next = self.span_ready.val();
+        self.span_valid.next = self.queue.out_valid.val();
+        self.span.next = self.queue.out_data.val();
+
+        if self.rst.val() {
+            self.state.d.next = CutState::Run;
+            self.valid.d.next = false;
+            self.open.d.next = false;
+            self.resume.d.next = false;
+        }
+    }
+}

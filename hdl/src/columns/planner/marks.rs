@@ -1,0 +1,120 @@
+//! Which rows of a chunk are needed.
+
+use crate::primitive::Lutram;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Keeps the marks of two chunks: one is being marked while the other is boxed.
+///
+/// One mark a cycle; a chunk's marks of all turns are OR-ed. `full` rises two cycles after the
+/// chunk's last mark was taken. Reads are combinational; words that no mark came for read as 0.
+#[derive(LogicBlock, Default)]
+pub struct Marks {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A mark.
+    pub mark_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub mark_ready: Signal<Out, Bit>,
+    /// 512 rows.
+    pub mark_bits: Signal<In, Bits<512>>,
+    /// Which of the chunk's.
+    pub mark_word: Signal<In, Bits<3>>,
+    /// The chunk's first mark.
+    pub mark_chunk_start: Signal<In, Bit>,
+    /// The chunk's last mark.
+    pub mark_chunk_end: Signal<In, Bit>,
+    /// Halves with a whole chunk.
+    pub full: Signal<Out, Bits<2>>,
+    /// Halves that are not needed any more.
+    pub forget: Signal<In, Bits<2>>,
+    /// 64 rows: half, then their place in the chunk.
+    pub read_address: Signal<In, Bits<7>>,
+    /// Their marks.
+    pub read_bits: Signal<Out, Bits<64>>,
+
+    side: DFF<Bit>,
+    filled: DFF<Bits<2>>,
+    /// Words that have marks of their chunk.
+    written: DFF<Bits<16>>,
+    held_valid: DFF<Bit>,
+    held_bits: DFF<Bits<512>>,
+    held_address: DFF<Bits<4>>,
+    held_start: DFF<Bit>,
+    held_end: DFF<Bit>,
+    kept: Signal<Local, Bits<16>>,
+    half: Signal<Local, Bits<2>>,
+    old: Signal<Local, Bits<512>>,
+    store: Lutram<512, 4, 2>,
+}
+
+impl Logic for Marks {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, side, filled, written);
+        dff_setup!(self, clk, held_valid, held_bits, held_address, held_start, held_end);
+
+        self.mark_ready.next = !self.filled.q.val().get_bit(0);
+        if self.side.q.val() {
+            self.mark_ready.next = !self.filled.q.val().get_bit(1);
+        }
+        self.held_valid.d.next = self.mark_valid.val() && self.mark_ready.val();
+        if self.mark_valid.val() && self.mark_ready.val() {
+            self.held_bits.d.next = self.mark_bits.val();
+            self.held_address.d.next = bit_cast::<4, 3>(self.mark_word.val())
+                | (bit_cast::<4, 1>(self.side.q.val().into()) << 3);
+            self.held_start.d.next = self.mark_chunk_start.val();
+            self.held_end.d.next = self.mark_chunk_end.val();
+            self.side.d.next = self.side.q.val() ^ self.mark_chunk_end.val();
+        }
+
+        // What the chunk's earlier turns marked stays.
+        self.half.next = 1.into();
+        self.kept.next = self.written.q.val();
+        if self.held_address.q.val().get_bit(3) {
+            self.half.next = 2.into();
+            if self.held_start.q.val() {
+                self.kept.next = self.written.q.val() & 0x00ff;
+            }
+        } else {
+            if self.held_start.q.val() {
+                self.kept.next = self.written.q.val() & 0xff00;
+            }
+        }
+        self.old.next = 0.into();
+        if self.kept.val().get_bit(self.held_address.q.val().index()) {
+            self.old.next = self.store.read_data[0].val();
+        }
+        self.filled.d.next = self.filled.q.val() & !self.forget.val();
+        if self.held_valid.q.val() {
+            self.written.d.next =
+                self.kept.val().replace_bit(self.held_address.q.val().index(), true);
+            if self.held_end.q.val() {
+                self.filled.d.next = (self.filled.q.val() & !self.forget.val()) | self.half.val();
+            }
+        }
+        self.full.next = self.filled.q.val();
+
+        self.store.clk.next = self.clk.val();
+        self.store.write_enable.next = self.held_valid.q.val();
+        self.store.write_address.next = self.held_address.q.val();
+        self.store.write_data.next = self.old.val() | self.held_bits.q.val();
+        self.store.read_address[0].next = self.held_address.q.val();
+        self.store.read_address[1].next = self.read_address.val().get_bits::<4>(3);
+        self.read_bits.next = 0.into();
+        if self.written.q.val().get_bit(self.read_address.val().get_bits::<4>(3).index()) {
+            self.read_bits.next = self.store.read_data[1]
+                .val()
+                .get_bits::<64>(self.read_address.val().get_bits::<3>(0).index() * 64);
+        }
+
+        if self.rst.val() {
+            self.side.d.next = false;
+            self.filled.d.next = 0.into();
+            self.written.d.next = 0.into();
+            self.held_valid.d.next = false;
+        }
+    }
+}

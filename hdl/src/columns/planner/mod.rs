@@ -1,0 +1,281 @@
+//! Plans the reads of column requests: a chunk of rows at a time, which of them any destination
+//! needs, as few reads as bring them.
+//!
+//! Takes a chunk's header from the expander and its masks of all destinations as they pass to the
+//! scanner; gives the boxes to the reader and each window's lanes to the addresser.
+//!
+//! ```text
+//! header -> places -> paces -> runs -> boxes -> spans -> box
+//!              |-> lanes        |
+//! mark --------------> marks ---|
+//! ```
+//!
+//! *Places* puts lanes that are read together into groups and gives each group its place; *paces*
+//! turns a group's byte distances into rows; *marks* collects the needed rows; *runs* finds
+//! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses.
+//!
+//! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
+//! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
+//! gap (7 where a lane's rows overlap). A header in 4 cycles a lane and 6 a group and 18 more, or
+//! 20 a group.
+//!
+//! **Latency.** `lanes` 26 cycles and the first box 49 cycles after the header of one lane, or 20
+//! after the chunk's last mark, whichever is later (64 rows).
+//!
+//! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are
+//! on the way: a third one's marks wait until the first one's rows are read, its header until the
+//! first one's last box is on its way. Headers and marks may come in any order.
+
+mod boxes;
+mod marks;
+mod paces;
+mod places;
+mod runs;
+mod spans;
+#[cfg(test)]
+mod tests;
+
+use crate::primitive::{Fifo, Flatten};
+use boxes::Boxes;
+use marks::Marks;
+use paces::{PACE_BITS, Pace, Paces};
+use places::Places;
+use runs::Runs;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+use spans::Spans;
+
+/// The block; see the module.
+///
+/// # Inputs
+/// `header`, `mark`; `max_read`, `merge_threshold`, which must not change while a chunk is at work.
+///
+/// # Outputs
+/// `lanes`, `box`.
+#[derive(LogicBlock, Default)]
+pub struct Planner {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Longest box in bytes; at least 64.
+    pub max_read: Signal<In, Bits<13>>,
+    /// Widest gap in bytes that is read through.
+    pub merge_threshold: Signal<In, Bits<13>>,
+
+    /// A chunk.
+    pub header_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub header_ready: Signal<Out, Bit>,
+    /// Where each lane's first row starts: 16 host addresses.
+    pub header_addr: Signal<In, Bits<1024>>,
+    /// Bytes of each lane; 0: not used. At least one is used.
+    pub header_len: Signal<In, Bits<112>>,
+    /// Bytes from row to row of each lane, at least 1 if it is used.
+    pub header_step: Signal<In, Bits<128>>,
+    /// Rows, 1 to 4,096.
+    pub header_rows: Signal<In, Bits<13>>,
+    /// Window.
+    pub header_window: Signal<In, Bits<2>>,
+
+    /// 512 rows of a chunk.
+    pub mark_valid: Signal<In, Bit>,
+    /// They are taken.
+    pub mark_ready: Signal<Out, Bit>,
+    /// Which ones are needed.
+    pub mark_bits: Signal<In, Bits<512>>,
+    /// Bit 0 is row 512 * `mark_word`.
+    pub mark_word: Signal<In, Bits<3>>,
+    /// The first mark of a chunk.
+    pub mark_chunk_start: Signal<In, Bit>,
+    /// The last mark of a chunk.
+    pub mark_chunk_end: Signal<In, Bit>,
+
+    /// A window's lanes.
+    pub lanes_valid: Signal<Out, Bit>,
+    /// They are taken.
+    pub lanes_ready: Signal<In, Bit>,
+    /// Where each lane's first row starts in the segmented memory (17 bits).
+    pub lanes_place: Signal<Out, Bits<272>>,
+    /// Bytes of the lanes before it (7 bits); of lanes that are not there: those of a row.
+    pub lanes_start: Signal<Out, Bits<112>>,
+    /// Bytes from row to row (8 bits).
+    pub lanes_step: Signal<Out, Bits<128>>,
+    /// How many lanes there are.
+    pub lanes_lanes: Signal<Out, Bits<5>>,
+    /// Bytes of a row of all of them.
+    pub lanes_row_bytes: Signal<Out, Bits<7>>,
+    /// Window.
+    pub lanes_window: Signal<Out, Bits<2>>,
+
+    /// A box.
+    pub box_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub box_ready: Signal<In, Bit>,
+    /// Host address.
+    pub box_addr: Signal<Out, Bits<64>>,
+    /// Address in the segmented memory.
+    pub box_ram: Signal<Out, Bits<17>>,
+    /// Bytes; 0: nothing to read.
+    pub box_len: Signal<Out, Bits<13>>,
+    /// Window.
+    pub box_window: Signal<Out, Bits<2>>,
+    /// No more boxes of this window.
+    pub box_window_end: Signal<Out, Bit>,
+
+    longest: DFF<Bits<13>>,
+    threshold: DFF<Bits<12>>,
+    places: Places,
+    /// Groups whose pace is not known yet; all of two chunks.
+    groups: Fifo<40, 5, 6>,
+    paces: Paces,
+    pace: Flatten<Pace, PACE_BITS>,
+    /// What follows the group at work in *paces*.
+    index: DFF<Bits<5>>,
+    last: DFF<Bit>,
+    blocks: DFF<Bits<7>>,
+    /// Groups that wait for their rows; all of two chunks.
+    paced: Fifo<13, 5, 6>,
+    marks: Marks,
+    runs: Runs,
+    boxes: Boxes,
+    spans: Spans,
+    /// The settings' bits that do not count.
+    unused: Signal<Local, Bits<2>>,
+}
+
+impl Logic for Planner {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, longest, threshold, index, last, blocks);
+
+        // Settings: at most 4 KiB, in words. A gap of 3 bytes has no word of its own.
+        self.unused.next = self.max_read.val().get_bits::<2>(0);
+        self.longest.d.next = self.max_read.val() & 0x1ffc;
+        if !self.max_read.val().get_bits::<7>(6).any() {
+            self.longest.d.next = 64.into();
+        }
+        if self.max_read.val().get_bit(12) {
+            self.longest.d.next = 4096.into();
+        }
+        self.threshold.d.next = self.merge_threshold.val().get_bits::<12>(0);
+        if self.merge_threshold.val().get_bit(12) {
+            self.threshold.d.next = 4095.into();
+        } else if !self.merge_threshold.val().get_bits::<10>(2).any() {
+            self.threshold.d.next = 3.into();
+        }
+
+        self.places.clk.next = self.clk.val();
+        self.places.rst.next = self.rst.val();
+        self.places.threshold.next = self.threshold.q.val();
+        self.places.header_valid.next = self.header_valid.val();
+        self.header_ready.next = self.places.header_ready.val();
+        self.places.header_addr.next = self.header_addr.val();
+        self.places.header_len.next = self.header_len.val();
+        self.places.header_step.next = self.header_step.val();
+        self.places.header_rows.next = self.header_rows.val();
+        self.places.header_window.next = self.header_window.val();
+        self.places.done.next = self.spans.done.val();
+        self.places.lanes_ready.next = self.lanes_ready.val();
+        self.lanes_valid.next = self.places.lanes_valid.val();
+        self.lanes_place.next = self.places.lanes_place.val();
+        self.lanes_start.next = self.places.lanes_start.val();
+        self.lanes_step.next = self.places.lanes_step.val();
+        self.lanes_lanes.next = self.places.lanes_lanes.val();
+        self.lanes_row_bytes.next = self.places.lanes_row_bytes.val();
+        self.lanes_window.next = self.places.lanes_window.val();
+
+        self.groups.clk.next = self.clk.val();
+        self.groups.rst.next = self.rst.val();
+        self.groups.in_valid.next = self.places.group_valid.val();
+        self.groups.in_data.next = bit_cast::<40, 12>(self.places.group_lo.val().get_bits::<12>(0))
+            | (bit_cast::<40, 7>(self.places.group_len.val()) << 12)
+            | (bit_cast::<40, 8>(self.places.group_step.val()) << 19)
+            | (bit_cast::<40, 5>(self.places.group_index.val()) << 27)
+            | (bit_cast::<40, 7>(self.places.group_blocks.val()) << 32)
+            | (bit_cast::<40, 1>(self.places.group_last.val().into()) << 39);
+        self.paces.clk.next = self.clk.val();
+        self.paces.rst.next = self.rst.val();
+        self.paces.max_read.next = self.longest.q.val();
+        self.paces.threshold.next = self.threshold.q.val();
+        self.paces.group_valid.next = self.groups.out_valid.val();
+        self.groups.out_ready.next = self.paces.group_ready.val();
+        self.paces.group_lo.next = self.groups.out_data.val().get_bits::<12>(0);
+        self.paces.group_len.next = self.groups.out_data.val().get_bits::<7>(12);
+        self.paces.group_step.next = self.groups.out_data.val().get_bits::<8>(19);
+        if self.paces.group_ready.val() {
+            self.index.d.next = self.groups.out_data.val().get_bits::<5>(27);
+            self.blocks.d.next = self.groups.out_data.val().get_bits::<7>(32);
+            self.last.d.next = self.groups.out_data.val().get_bit(39);
+        }
+        self.pace.record.next = self.paces.pace.val();
+        self.paced.clk.next = self.clk.val();
+        self.paced.rst.next = self.rst.val();
+        self.paced.in_valid.next = self.paces.pace_valid.val();
+        self.paced.in_data.next = bit_cast::<13, 5>(self.index.q.val())
+            | (bit_cast::<13, 7>(self.blocks.q.val()) << 5)
+            | (bit_cast::<13, 1>(self.last.q.val().into()) << 12);
+
+        self.marks.clk.next = self.clk.val();
+        self.marks.rst.next = self.rst.val();
+        self.marks.mark_valid.next = self.mark_valid.val();
+        self.mark_ready.next = self.marks.mark_ready.val();
+        self.marks.mark_bits.next = self.mark_bits.val();
+        self.marks.mark_word.next = self.mark_word.val();
+        self.marks.mark_chunk_start.next = self.mark_chunk_start.val();
+        self.marks.mark_chunk_end.next = self.mark_chunk_end.val();
+        self.marks.forget.next = self.runs.marks_forget.val();
+        self.marks.read_address.next = self.runs.marks_address.val();
+
+        self.runs.clk.next = self.clk.val();
+        self.runs.rst.next = self.rst.val();
+        self.runs.group_valid.next = self.paced.out_valid.val();
+        self.paced.out_ready.next = self.runs.group_ready.val();
+        self.runs.group_index.next = self.paced.out_data.val().get_bits::<5>(0);
+        self.runs.group_blocks.next = self.paced.out_data.val().get_bits::<7>(5);
+        self.runs.group_last.next = self.paced.out_data.val().get_bit(12);
+        self.runs.pace_write.next = self.paces.pace_valid.val();
+        self.runs.pace_index.next = self.index.q.val();
+        self.runs.pace_data.next = self.pace.bits.val();
+        self.runs.marks_full.next = self.marks.full.val();
+        self.runs.marks.next = self.marks.read_bits.val();
+        self.runs.run_ready.next = self.boxes.run_ready.val();
+
+        self.boxes.clk.next = self.clk.val();
+        self.boxes.rst.next = self.rst.val();
+        self.boxes.run_valid.next = self.runs.run_valid.val();
+        self.boxes.run_any.next = self.runs.run_any.val();
+        self.boxes.run_end.next = self.runs.run_end.val();
+        self.boxes.run_index.next = self.runs.run_index.val();
+        self.boxes.run_block.next = self.runs.run_block.val();
+        self.boxes.run_bits.next = self.runs.run_bits.val();
+        self.boxes.run_from.next = self.runs.run_from.val();
+        self.boxes.run_to.next = self.runs.run_to.val();
+        self.boxes.run_reach.next = self.runs.run_reach.val();
+        self.boxes.run_limit_row.next = self.runs.run_limit_row.val();
+        self.boxes.run_limit_phase.next = self.runs.run_limit_phase.val();
+        self.boxes.run_page_row.next = self.runs.run_page_row.val();
+        self.boxes.run_page_phase.next = self.runs.run_page_phase.val();
+        self.boxes.run_cut.next = self.runs.run_cut.val();
+        self.boxes.run_pace.next = self.runs.run_pace.val();
+        self.boxes.span_ready.next = self.spans.span_ready.val();
+
+        self.spans.clk.next = self.clk.val();
+        self.spans.rst.next = self.rst.val();
+        self.spans.group_write.next = self.places.group_valid.val();
+        self.spans.group_index.next = self.places.group_index.val();
+        self.spans.group_lo.next = self.places.group_lo.val();
+        self.spans.group_place.next = self.places.group_place.val();
+        self.spans.group_step.next = self.places.group_step.val();
+        self.spans.group_window.next = self.places.group_window.val();
+        self.spans.span_valid.next = self.boxes.span_valid.val();
+        self.spans.span.next = self.boxes.span.val();
+        self.spans.box_ready.next = self.box_ready.val();
+        self.box_valid.next = self.spans.box_valid.val();
+        self.box_addr.next = self.spans.box_addr.val();
+        self.box_ram.next = self.spans.box_ram.val();
+        self.box_len.next = self.spans.box_len.val();
+        self.box_window.next = self.spans.box_window.val();
+        self.box_window_end.next = self.spans.box_window_end.val();
+    }
+}

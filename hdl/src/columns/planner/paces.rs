@@ -1,0 +1,257 @@
+//! Distances in rows instead of bytes, so that boxes are cut without dividing.
+//!
+//! A byte of a group is named by a row and a *phase*: so many bytes behind the row's start, 1 up
+//! to the step. To go on by a number of bytes is then an addition of rows and phases.
+
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+use array_init::array_init;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// What the rows of a group have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Pace {
+    /// Rows of the longest box: four times 13 bits, for a box that starts 0 to 3 bytes before a
+    /// row.
+    pub rows: Bits<52>,
+    /// Their phases, four times 8 bits.
+    pub phases: Bits<32>,
+    /// The first 4 KiB of host addresses behind the group's start: row,
+    pub page_row: Bits<13>,
+    /// and phase.
+    pub page_phase: Bits<8>,
+    /// 4 KiB in rows,
+    pub page_rows: Bits<13>,
+    /// and the bytes that are left.
+    pub page_rest: Bits<8>,
+    /// Bytes from row to row.
+    pub step: Bits<8>,
+    /// Bytes of a row.
+    pub len: Bits<7>,
+    /// Rows overlap.
+    pub overlap: Bit,
+    /// Rows up to which a distance is read through.
+    pub near: Bits<13>,
+    /// As many as there are in 64: 2^`size` and `rest`; `size` 7: none.
+    pub size: Bits<3>,
+    /// The rest.
+    pub rest: Bits<6>,
+    /// The group's start within its word.
+    pub skew: Bits<2>,
+}
+
+/// Bits of a [`Pace`].
+pub const PACE_BITS: usize = 166;
+
+/// What *paces* does.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum PaceState {
+    /// Waits for a group.
+    Take,
+    /// Divides.
+    Divide,
+    /// The longest box's four starts.
+    Step,
+    /// The pace is known.
+    Done,
+}
+
+/// Groups in, their paces out: one in 20 cycles, so many cycles later.
+#[derive(LogicBlock)]
+pub struct Paces {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Longest box in bytes, 64 to 4096, a multiple of 4.
+    pub max_read: Signal<In, Bits<13>>,
+    /// Widest gap in bytes that is read through.
+    pub threshold: Signal<In, Bits<12>>,
+    /// A group.
+    pub group_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub group_ready: Signal<Out, Bit>,
+    /// Its start within 4 KiB.
+    pub group_lo: Signal<In, Bits<12>>,
+    /// Bytes of a row.
+    pub group_len: Signal<In, Bits<7>>,
+    /// Bytes from row to row, at least 1.
+    pub group_step: Signal<In, Bits<8>>,
+    /// The pace is known; for one cycle.
+    pub pace_valid: Signal<Out, Bit>,
+    /// It.
+    pub pace: Signal<Out, Pace>,
+
+    state: DFF<PaceState>,
+    count: DFF<Bits<4>>,
+    skew: DFF<Bits<2>>,
+    len: DFF<Bits<7>>,
+    step: DFF<Bits<8>>,
+    // Longest box, first 4 KiB, all 4 KiB, threshold.
+    quotient: [DFF<Bits<13>>; 4],
+    remainder: [DFF<Bits<8>>; 4],
+    trial: [Signal<Local, Bits<9>>; 4],
+    rest: [Signal<Local, Bits<8>>; 4],
+    rows: DFF<Bits<52>>,
+    phases: DFF<Bits<32>>,
+    phase: Signal<Local, Bits<8>>,
+    reach: Signal<Local, Bits<7>>,
+    size: Signal<Local, Bits<3>>,
+    tail: Signal<Local, Bits<6>>,
+}
+
+impl Default for Paces {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            max_read: Signal::default(),
+            threshold: Signal::default(),
+            group_valid: Signal::default(),
+            group_ready: Signal::default(),
+            group_lo: Signal::default(),
+            group_len: Signal::default(),
+            group_step: Signal::default(),
+            pace_valid: Signal::default(),
+            pace: Signal::default(),
+            state: DFF::default(),
+            count: DFF::default(),
+            skew: DFF::default(),
+            len: DFF::default(),
+            step: DFF::default(),
+            quotient: array_init(|_| DFF::default()),
+            remainder: array_init(|_| DFF::default()),
+            trial: array_init(|_| Signal::default()),
+            rest: array_init(|_| Signal::default()),
+            rows: DFF::default(),
+            phases: DFF::default(),
+            phase: Signal::default(),
+            reach: Signal::default(),
+            size: Signal::default(),
+            tail: Signal::default(),
+        }
+    }
+}
+
+impl Logic for Paces {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, state, count, skew, len, step, rows, phases);
+        for d in 0..4 {
+            self.quotient[d].clock.next = self.clk.val();
+            self.remainder[d].clock.next = self.clk.val();
+            self.quotient[d].d.next = self.quotient[d].q.val();
+            self.remainder[d].d.next = self.remainder[d].q.val();
+            self.trial[d].next = (self.remainder[d].q.val().get_bits::<9>(0) << 1)
+                | (self.quotient[d].q.val() >> 12).get_bits::<9>(0);
+            self.rest[d].next = self.trial[d].val().get_bits::<8>(0) - self.step.q.val();
+        }
+        self.phase.next = self.remainder[0].q.val() + 1;
+        self.group_ready.next = false;
+        self.pace_valid.next = false;
+        match self.state.q.val() {
+            PaceState::Take => {
+                self.group_ready.next = true;
+                self.count.d.next = 0.into();
+                self.skew.d.next = self.group_lo.val().get_bits::<2>(0);
+                self.len.d.next = self.group_len.val();
+                self.step.d.next = self.group_step.val();
+                for d in 0..4 {
+                    self.remainder[d].d.next = 0.into();
+                }
+                // A distance d is at phase 1 + (d - 1) mod step: one less is divided. A box that
+                // starts 3 bytes before its row first.
+                self.quotient[0].d.next = self.max_read.val() - 4;
+                self.quotient[1].d.next = bit_cast::<13, 12>(!self.group_lo.val());
+                self.quotient[2].d.next = 4096.into();
+                self.quotient[3].d.next = bit_cast::<13, 12>(self.threshold.val())
+                    + bit_cast::<13, 7>(self.group_len.val());
+                if self.group_valid.val() {
+                    self.state.d.next = PaceState::Divide;
+                }
+            }
+            PaceState::Divide => {
+                for d in 0..4 {
+                    self.quotient[d].d.next = self.quotient[d].q.val() << 1;
+                    self.remainder[d].d.next = self.trial[d].val().get_bits::<8>(0);
+                    if !(self.trial[d].val() < bit_cast::<9, 8>(self.step.q.val())) {
+                        self.quotient[d].d.next = (self.quotient[d].q.val() << 1) | 1;
+                        self.remainder[d].d.next = self.rest[d].val();
+                    }
+                }
+                self.count.d.next = self.count.q.val() + 1;
+                if self.count.q.val() == 12 {
+                    self.count.d.next = 0.into();
+                    self.state.d.next = PaceState::Step;
+                }
+            }
+            PaceState::Step => {
+                // Start 3 is pushed first and start 0 last, which is then lowest.
+                self.rows.d.next =
+                    (self.rows.q.val() << 13) | bit_cast::<52, 13>(self.quotient[0].q.val());
+                self.phases.d.next =
+                    (self.phases.q.val() << 8) | bit_cast::<32, 8>(self.phase.val());
+                self.remainder[0].d.next = self.phase.val();
+                if self.phase.val() == self.step.q.val() {
+                    self.remainder[0].d.next = 0.into();
+                    self.quotient[0].d.next = self.quotient[0].q.val() + 1;
+                }
+                self.count.d.next = self.count.q.val() + 1;
+                if self.count.q.val() == 3 {
+                    self.state.d.next = PaceState::Done;
+                }
+            }
+            PaceState::Done => {
+                self.pace_valid.next = true;
+                self.state.d.next = PaceState::Take;
+            }
+        }
+
+        // Within 64 rows: a window of `reach` rows is two of 2^`size`, the second `rest` further.
+        self.reach.next = self.quotient[3].q.val().get_bits::<7>(0);
+        if self.quotient[3].q.val().get_bits::<7>(6).any() {
+            self.reach.next = 64.into();
+        }
+        self.size.next = 7.into();
+        self.tail.next = 0.into();
+        if self.reach.val().get_bit(6) {
+            self.size.next = 6.into();
+        } else if self.reach.val().get_bit(5) {
+            self.size.next = 5.into();
+            self.tail.next = bit_cast::<6, 5>(self.reach.val().get_bits::<5>(0));
+        } else if self.reach.val().get_bit(4) {
+            self.size.next = 4.into();
+            self.tail.next = bit_cast::<6, 4>(self.reach.val().get_bits::<4>(0));
+        } else if self.reach.val().get_bit(3) {
+            self.size.next = 3.into();
+            self.tail.next = bit_cast::<6, 3>(self.reach.val().get_bits::<3>(0));
+        } else if self.reach.val().get_bit(2) {
+            self.size.next = 2.into();
+            self.tail.next = bit_cast::<6, 2>(self.reach.val().get_bits::<2>(0));
+        } else if self.reach.val().get_bit(1) {
+            self.size.next = 1.into();
+            self.tail.next = bit_cast::<6, 1>(self.reach.val().get_bits::<1>(0));
+        } else if self.reach.val().get_bit(0) {
+            self.size.next = 0.into();
+        }
+        self.pace.next.rows = self.rows.q.val();
+        self.pace.next.phases = self.phases.q.val();
+        self.pace.next.page_row = self.quotient[1].q.val();
+        self.pace.next.page_phase = self.remainder[1].q.val() + 1;
+        self.pace.next.page_rows = self.quotient[2].q.val();
+        self.pace.next.page_rest = self.remainder[2].q.val();
+        self.pace.next.step = self.step.q.val();
+        self.pace.next.len = self.len.q.val();
+        self.pace.next.overlap = self.step.q.val() < bit_cast::<8, 7>(self.len.q.val());
+        self.pace.next.near = self.quotient[3].q.val();
+        self.pace.next.size = self.size.val();
+        self.pace.next.rest = self.tail.val();
+        self.pace.next.skew = self.skew.q.val();
+
+        if self.rst.val() {
+            self.state.d.next = PaceState::Take;
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! Which lanes are fetched together, and where they lie in the segmented memory.
+
+use crate::primitive::{LastSet, Lutram, Multiplier};
+use array_init::array_init;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// What *places* does.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum PlaceState {
+    /// Waits for a header.
+    Wait,
+    /// The next lane is taken.
+    Pick,
+    /// How far is it from the group?
+    Differ,
+    /// Does it join?
+    Fit,
+    /// It joins, or begins a group.
+    Join,
+    /// A group ends: its size is being multiplied.
+    Size,
+    /// It is placed.
+    Place,
+    /// The lanes are placed in their groups.
+    Assign,
+    /// They are given.
+    Give,
+}
+
+/// Headers in; groups, the lanes of the addresser, and the table of groups out.
+///
+/// 4 cycles a lane and 6 a group, then 16; the first group is given 11 cycles after the header
+/// was taken. At most two chunks are on the way: the next waits until the one before the last is
+/// `done`.
+#[derive(LogicBlock)]
+pub struct Places {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Widest gap in bytes that is read through.
+    pub threshold: Signal<In, Bits<12>>,
+
+    /// A chunk.
+    pub header_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub header_ready: Signal<Out, Bit>,
+    /// Where each lane's first row starts.
+    pub header_addr: Signal<In, Bits<1024>>,
+    /// Bytes of each lane; 0: not used.
+    pub header_len: Signal<In, Bits<112>>,
+    /// Bytes from row to row.
+    pub header_step: Signal<In, Bits<128>>,
+    /// Rows.
+    pub header_rows: Signal<In, Bits<13>>,
+    /// Window.
+    pub header_window: Signal<In, Bits<2>>,
+    /// A chunk has no more boxes.
+    pub done: Signal<In, Bit>,
+
+    /// A group; no back-pressure.
+    pub group_valid: Signal<Out, Bit>,
+    /// Its number, under the parity of the chunk.
+    pub group_index: Signal<Out, Bits<5>>,
+    /// The chunk's last.
+    pub group_last: Signal<Out, Bit>,
+    /// Where it starts in the host's memory.
+    pub group_lo: Signal<Out, Bits<64>>,
+    /// Where it starts in the window.
+    pub group_place: Signal<Out, Bits<15>>,
+    /// Window.
+    pub group_window: Signal<Out, Bits<2>>,
+    /// Bytes of a row.
+    pub group_len: Signal<Out, Bits<7>>,
+    /// Bytes from row to row.
+    pub group_step: Signal<Out, Bits<8>>,
+    /// Blocks of 64 rows.
+    pub group_blocks: Signal<Out, Bits<7>>,
+
+    /// The lanes of a window.
+    pub lanes_valid: Signal<Out, Bit>,
+    /// They are taken.
+    pub lanes_ready: Signal<In, Bit>,
+    /// Where each starts in the segmented memory.
+    pub lanes_place: Signal<Out, Bits<272>>,
+    /// Bytes of the lanes before it.
+    pub lanes_start: Signal<Out, Bits<112>>,
+    /// Bytes from row to row.
+    pub lanes_step: Signal<Out, Bits<128>>,
+    /// How many there are.
+    pub lanes_lanes: Signal<Out, Bits<5>>,
+    /// Bytes of all.
+    pub lanes_row_bytes: Signal<Out, Bits<7>>,
+    /// Window.
+    pub lanes_window: Signal<Out, Bits<2>>,
+
+    state: DFF<PlaceState>,
+    parity: DFF<Bit>,
+    /// Chunks on the way.
+    chunks: DFF<Bits<2>>,
+    starts: Signal<Local, Bit>,
+    addr: DFF<Bits<1024>>,
+    len: DFF<Bits<112>>,
+    step: DFF<Bits<128>>,
+    rows: DFF<Bits<13>>,
+    window: DFF<Bits<2>>,
+
+    // The present lane.
+    lane: DFF<Bits<4>>,
+    used: [Signal<Local, Bit>; 16],
+    used_bits: Signal<Local, Bits<16>>,
+    find_last: LastSet<16, 4>,
+    last_lane: DFF<Bits<4>>,
+    lane_addr: DFF<Bits<64>>,
+    lane_len: DFF<Bits<7>>,
+    lane_step: DFF<Bits<8>>,
+    up: DFF<Bits<64>>,
+    down: DFF<Bits<64>>,
+    near_up: Signal<Local, Bit>,
+    near_down: Signal<Local, Bit>,
+    reach: Signal<Local, Bits<9>>,
+    other: Signal<Local, Bits<9>>,
+    gap: Signal<Local, Bits<9>>,
+    span: Signal<Local, Bits<9>>,
+    joins: DFF<Bit>,
+    lower: DFF<Bit>,
+    joint: DFF<Bits<9>>,
+
+    // The present group.
+    open: DFF<Bit>,
+    group: DFF<Bits<4>>,
+    lo: DFF<Bits<64>>,
+    len_of: DFF<Bits<9>>,
+    step_of: DFF<Bits<8>>,
+    closing: DFF<Bit>,
+    count: DFF<Bits<3>>,
+    multiply: Multiplier<12, 8, 20>,
+    free: DFF<Bits<13>>,
+    skew: Signal<Local, Bits<5>>,
+    word: DFF<Bits<13>>,
+    bytes: Signal<Local, Bits<15>>,
+
+    // The lanes' places.
+    groups: Lutram<22, 4, 1>,
+    group_of: Lutram<4, 4, 1>,
+    turn: DFF<Bits<5>>,
+    found: Signal<Local, Bits<22>>,
+    offset: Signal<Local, Bits<7>>,
+    place: Signal<Local, Bits<17>>,
+    sum: DFF<Bits<7>>,
+    given_place: DFF<Bits<272>>,
+    given_start: DFF<Bits<112>>,
+    pad: Signal<Local, Bits<272>>,
+    pad_start: Signal<Local, Bits<112>>,
+    unused: Signal<Local, Bits<7>>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            threshold: Signal::default(),
+            header_valid: Signal::default(),
+            header_ready: Signal::default(),
+            header_addr: Signal::default(),
+            header_len: Signal::default(),
+            header_step: Signal::default(),
+            header_rows: Signal::default(),
+            header_window: Signal::default(),
+            done: Signal::default(),
+            group_valid: Signal::default(),
+            group_index: Signal::default(),
+            group_last: Signal::default(),
+            group_lo: Signal::default(),
+            group_place: Signal::default(),
+            group_window: Signal::default(),
+            group_len: Signal::default(),
+            group_step: Signal::default(),
+            group_blocks: Signal::default(),
+            lanes_valid: Signal::default(),
+            lanes_ready: Signal::default(),
+            lanes_place: Signal::default(),
+            lanes_start: Signal::default(),
+            lanes_step: Signal::default(),
+            lanes_lanes: Signal::default(),
+            lanes_row_bytes: Signal::default(),
+            lanes_window: Signal::default(),
+            state: DFF::default(),
+            parity: DFF::default(),
+            chunks: DFF::default(),
+            starts: Signal::default(),
+            addr: DFF::default(),
+            len: DFF::default(),
+            step: DFF::default(),
+            rows: DFF::default(),
+            window: DFF::default(),
+            lane: DFF::default(),
+            used: array_init(|_| Signal::default()),
+            used_bits: Signal::default(),
+            find_last: LastSet::default(),
+            last_lane: DFF::default(),
+            lane_addr: DFF::default(),
+            lane_len: DFF::default(),
+            lane_step: DFF::default(),
+            up: DFF::default(),
+            down: DFF::default(),
+            near_up: Signal::default(),
+            near_down: Signal::default(),
+            reach: Signal::default(),
+            other: Signal::default(),
+            gap: Signal::default(),
+            span: Signal::default(),
+            joins: DFF::default(),
+            lower: DFF::default(),
+            joint: DFF::default(),
+            open: DFF::default(),
+            group: DFF::default(),
+            lo: DFF::default(),
+            len_of: DFF::default(),
+            step_of: DFF::default(),
+            closing: DFF::default(),
+            count: DFF::default(),
+            multiply: Multiplier::new(3),
+            free: DFF::default(),
+            skew: Signal::default(),
+            word: DFF::default(),
+            bytes: Signal::default(),
+            groups: Lutram::default(),
+            group_of: Lutram::default(),
+            turn: DFF::default(),
+            found: Signal::default(),
+            offset: Signal::default(),
+            place: Signal::default(),
+            sum: DFF::default(),
+            given_place: DFF::default(),
+            given_start: DFF::default(),
+            pad: Signal::default(),
+            pad_start: Signal::default(),
+            unused: Signal::default(),
+        }
+    }
+}
+
+impl Logic for Places {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, state, parity, chunks, addr, len, step, rows, window);
+        dff_setup!(self, clk, lane, last_lane, lane_addr, lane_len, lane_step, up, down);
+        dff_setup!(self, clk, joins, lower, joint, open, group, lo, len_of, step_of);
+        dff_setup!(self, clk, closing, count, free, word, turn, sum, given_place, given_start);
+
+        // The lane against the group: bytes of both together, and the gap between them.
+        self.near_up.next = !self.up.q.val().get_bits::<57>(7).any();
+        self.near_down.next = !self.down.q.val().get_bits::<57>(7).any();
+        self.other.next = self.len_of.q.val();
+        self.reach.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0))
+            + bit_cast::<9, 7>(self.lane_len.q.val());
+        self.gap.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0)) - self.other.val();
+        if !self.near_up.val() {
+            self.reach.next =
+                bit_cast::<9, 7>(self.down.q.val().get_bits::<7>(0)) + self.len_of.q.val();
+            self.other.next = bit_cast::<9, 7>(self.lane_len.q.val());
+            self.gap.next = bit_cast::<9, 7>(self.down.q.val().get_bits::<7>(0))
+                - bit_cast::<9, 7>(self.lane_len.q.val());
+        }
+        self.span.next = self.reach.val();
+        if self.reach.val() < self.other.val() {
+            self.span.next = self.other.val();
+        }
+
+        // The multiplication of a group's size; the skew of its first word.
+        self.multiply.clk.next = self.clk.val();
+        self.multiply.enable.next = true;
+        self.multiply.a.next = (self.rows.q.val() - 1).get_bits::<12>(0);
+        self.multiply.b.next = self.step_of.q.val();
+        self.skew.next = (bit_cast::<5, 4>(self.group.q.val()) << 3)
+            - bit_cast::<5, 4>(self.group.q.val())
+            - self.free.q.val().get_bits::<5>(0);
+        self.bytes.next = self.multiply.product.val().get_bits::<15>(0)
+            + bit_cast::<15, 9>(self.len_of.q.val())
+            + bit_cast::<15, 2>(self.lo.q.val().get_bits::<2>(0))
+            + 3;
+        self.unused.next = (bit_cast::<7, 5>(self.multiply.product.val().get_bits::<5>(15)) << 2)
+            | bit_cast::<7, 2>(self.bytes.val().get_bits::<2>(0));
+
+        self.used_bits.next = 0.into();
+        for l in 0..16 {
+            self.used[l].next = self.header_len.val().get_bits::<7>(l * 7).any();
+            self.used_bits.next = self.used_bits.val().replace_bit(l, self.used[l].val());
+        }
+        self.find_last.bits.next = self.used_bits.val();
+
+        // A lane's place is its group's and its distance from it.
+        self.group_of.clk.next = self.clk.val();
+        self.group_of.write_enable.next = false;
+        self.group_of.write_address.next = self.lane.q.val();
+        self.group_of.write_data.next = self.group.q.val();
+        self.group_of.read_address[0].next = self.turn.q.val().get_bits::<4>(0);
+        self.groups.clk.next = self.clk.val();
+        self.groups.write_enable.next = false;
+        self.groups.write_address.next = self.group.q.val();
+        self.groups.write_data.next = (bit_cast::<22, 7>(self.lo.q.val().get_bits::<7>(0)) << 15)
+            | (bit_cast::<22, 13>(self.word.q.val()) << 2)
+            | bit_cast::<22, 2>(self.lo.q.val().get_bits::<2>(0));
+        self.groups.read_address[0].next = self.group_of.read_data[0].val();
+        self.found.next = self.groups.read_data[0].val();
+        self.offset.next =
+            self.addr.q.val().get_bits::<7>(self.turn.q.val().get_bits::<4>(0).index() * 64)
+                - self.found.val().get_bits::<7>(15);
+        self.place.next = bit_cast::<17, 15>(
+            self.found.val().get_bits::<15>(0) + bit_cast::<15, 7>(self.offset.val()),
+        ) | (bit_cast::<17, 2>(self.window.q.val()) << 15);
+        self.pad.next = bit_cast::<272, 17>(self.place.val());
+        self.pad_start.next = bit_cast::<112, 7>(self.sum.q.val());
+
+        self.header_ready.next = false;
+        self.starts.next = false;
+        self.group_valid.next = false;
+        self.lanes_valid.next = false;
+        match self.state.q.val() {
+            PlaceState::Wait => {
+                self.header_ready.next = !self.chunks.q.val().get_bit(1);
+                self.lane.d.next = 0.into();
+                self.group.d.next = 0.into();
+                self.free.d.next = 0.into();
+                self.sum.d.next = 0.into();
+                self.open.d.next = false;
+                self.closing.d.next = false;
+                if self.header_valid.val() && self.header_ready.val() {
+                    self.starts.next = true;
+                    self.addr.d.next = self.header_addr.val();
+                    self.len.d.next = self.header_len.val();
+                    self.step.d.next = self.header_step.val();
+                    self.rows.d.next = self.header_rows.val();
+                    self.window.d.next = self.header_window.val();
+                    self.last_lane.d.next = self.find_last.index.val();
+                    self.state.d.next = PlaceState::Pick;
+                }
+            }
+            PlaceState::Pick => {
+                self.lane_addr.d.next =
+                    self.addr.q.val().get_bits::<64>(self.lane.q.val().index() * 64);
+                self.lane_len.d.next =
+                    self.len.q.val().get_bits::<7>(self.lane.q.val().index() * 7);
+                self.lane_step.d.next =
+                    self.step.q.val().get_bits::<8>(self.lane.q.val().index() * 8);
+                self.state.d.next = PlaceState::Differ;
+            }
+            PlaceState::Differ => {
+                self.up.d.next = self.lane_addr.q.val() - self.lo.q.val();
+                self.down.d.next = self.lo.q.val() - self.lane_addr.q.val();
+                self.state.d.next = PlaceState::Fit;
+                if !self.lane_len.q.val().any() {
+                    self.lane.d.next = self.lane.q.val() + 1;
+                    self.state.d.next = PlaceState::Pick;
+                }
+            }
+            PlaceState::Fit => {
+                self.lower.d.next = !self.near_up.val();
+                self.joint.d.next = self.span.val();
+                // A negative gap is none: the lane begins within the group, or the group in it.
+                self.joins.d.next = self.open.q.val()
+                    && (self.near_up.val() || self.near_down.val())
+                    && (self.lane_step.q.val() == self.step_of.q.val())
+                    && !(bit_cast::<9, 8>(self.step_of.q.val()) < self.span.val())
+                    && (self.gap.val().get_bit(8)
+                        || !(self.threshold.val() < bit_cast::<12, 9>(self.gap.val())));
+                self.state.d.next = PlaceState::Join;
+            }
+            PlaceState::Join => {
+                self.group_of.write_enable.next = true;
+                self.count.d.next = 0.into();
+                self.lane.d.next = self.lane.q.val() + 1;
+                self.state.d.next = PlaceState::Pick;
+                if self.lane.q.val() == self.last_lane.q.val() {
+                    self.closing.d.next = true;
+                    self.state.d.next = PlaceState::Size;
+                }
+                if self.joins.q.val() {
+                    self.len_of.d.next = self.joint.q.val();
+                    if self.lower.q.val() {
+                        self.lo.d.next = self.lane_addr.q.val();
+                    }
+                } else if !self.open.q.val() {
+                    self.open.d.next = true;
+                    self.lo.d.next = self.lane_addr.q.val();
+                    self.len_of.d.next = bit_cast::<9, 7>(self.lane_len.q.val());
+                    self.step_of.d.next = self.lane_step.q.val();
+                } else {
+                    // First the group before it is placed.
+                    self.lane.d.next = self.lane.q.val();
+                    self.closing.d.next = false;
+                    self.state.d.next = PlaceState::Size;
+                }
+            }
+            PlaceState::Size => {
+                self.word.d.next = self.free.q.val() + bit_cast::<13, 5>(self.skew.val());
+                self.count.d.next = self.count.q.val() + 1;
+                if self.count.q.val() == 3 {
+                    self.state.d.next = PlaceState::Place;
+                }
+            }
+            PlaceState::Place => {
+                self.group_valid.next = true;
+                self.groups.write_enable.next = true;
+                self.free.d.next = self.word.q.val() + self.bytes.val().get_bits::<13>(2);
+                self.group.d.next = self.group.q.val() + 1;
+                self.open.d.next = false;
+                self.turn.d.next = 0.into();
+                self.state.d.next = PlaceState::Join;
+                if self.closing.q.val() {
+                    self.state.d.next = PlaceState::Assign;
+                }
+            }
+            PlaceState::Assign => {
+                self.given_place.d.next =
+                    (self.given_place.q.val() >> 17) | (self.pad.val() << 255);
+                self.given_start.d.next =
+                    (self.given_start.q.val() >> 7) | (self.pad_start.val() << 105);
+                self.sum.d.next = self.sum.q.val()
+                    + self
+                        .len
+                        .q
+                        .val()
+                        .get_bits::<7>(self.turn.q.val().get_bits::<4>(0).index() * 7);
+                self.turn.d.next = self.turn.q.val() + 1;
+                if self.turn.q.val() == 15 {
+                    self.state.d.next = PlaceState::Give;
+                }
+            }
+            PlaceState::Give => {
+                self.lanes_valid.next = true;
+                if self.lanes_ready.val() {
+                    self.parity.d.next = !self.parity.q.val();
+                    self.state.d.next = PlaceState::Wait;
+                }
+            }
+        }
+        if self.starts.val() && !self.done.val() {
+            self.chunks.d.next = self.chunks.q.val() + 1;
+        }
+        if self.done.val() && !self.starts.val() {
+            self.chunks.d.next = self.chunks.q.val() - 1;
+        }
+
+        self.group_index.next = bit_cast::<5, 4>(self.group.q.val())
+            | (bit_cast::<5, 1>(self.parity.q.val().into()) << 4);
+        self.group_last.next = self.closing.q.val();
+        self.group_lo.next = self.lo.q.val();
+        self.group_place.next = (bit_cast::<15, 13>(self.word.q.val()) << 2)
+            | bit_cast::<15, 2>(self.lo.q.val().get_bits::<2>(0));
+        self.group_window.next = self.window.q.val();
+        self.group_len.next = self.len_of.q.val().get_bits::<7>(0);
+        self.group_step.next = self.step_of.q.val();
+        self.group_blocks.next = (self.rows.q.val() + 63).get_bits::<7>(6);
+        self.lanes_place.next = self.given_place.q.val();
+        self.lanes_start.next = self.given_start.q.val();
+        self.lanes_step.next = self.step.q.val();
+        self.lanes_lanes.next = bit_cast::<5, 4>(self.last_lane.q.val()) + 1;
+        self.lanes_row_bytes.next = self.sum.q.val();
+        self.lanes_window.next = self.window.q.val();
+
+        if self.rst.val() {
+            self.state.d.next = PlaceState::Wait;
+            self.parity.d.next = false;
+            self.chunks.d.next = 0.into();
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Turns marks into runs of rows that are read together.
+//!
+//! ```text
+//! fetch -> rows -> gaps -> ends -> runs -> first -> limit -> cut
+//! ```
+//!
+//! A *run* is a stretch of rows, within 64, without a distance above the pace's. With a run comes
+//! how far a box could go that starts with it: the *limit* is the last row that begins before the
+//! box's greatest end, and that end's phase in it.
+
+use super::paces::{PACE_BITS, Pace};
+use crate::primitive::{FirstSet, Lutram, Restore};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Groups in, runs out; see the module.
+///
+/// 64 rows a cycle, a run a cycle; a cycle more for each 4 KiB that a group's first row is
+/// behind its start or behind the run before.
+#[derive(LogicBlock, Default)]
+pub struct Runs {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A group, its pace written.
+    pub group_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub group_ready: Signal<Out, Bit>,
+    /// Its number.
+    pub group_index: Signal<In, Bits<5>>,
+    /// The chunk's last.
+    pub group_last: Signal<In, Bit>,
+    /// Blocks of 64 rows, at least one.
+    pub group_blocks: Signal<In, Bits<7>>,
+    /// A pace is written.
+    pub pace_write: Signal<In, Bit>,
+    /// The group's number.
+    pub pace_index: Signal<In, Bits<5>>,
+    /// The pace.
+    pub pace_data: Signal<In, Bits<PACE_BITS>>,
+    /// As from `Marks`.
+    pub marks_full: Signal<In, Bits<2>>,
+    /// As from `Marks`.
+    pub marks_forget: Signal<Out, Bits<2>>,
+    /// As from `Marks`.
+    pub marks_address: Signal<Out, Bits<7>>,
+    /// As from `Marks`.
+    pub marks: Signal<In, Bits<64>>,
+
+    /// A run, or the end of a chunk.
+    pub run_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub run_ready: Signal<In, Bit>,
+    /// There are rows.
+    pub run_any: Signal<Out, Bit>,
+    /// The chunk ends with it.
+    pub run_end: Signal<Out, Bit>,
+    /// The group.
+    pub run_index: Signal<Out, Bits<5>>,
+    /// The rows' block of 64.
+    pub run_block: Signal<Out, Bits<6>>,
+    /// The rows.
+    pub run_bits: Signal<Out, Bits<64>>,
+    /// The first one.
+    pub run_from: Signal<Out, Bits<6>>,
+    /// The last one.
+    pub run_to: Signal<Out, Bits<6>>,
+    /// A row that certainly has no bytes behind the run's end.
+    pub run_reach: Signal<Out, Bits<14>>,
+    /// The limit of a box that starts here: row,
+    pub run_limit_row: Signal<Out, Bits<14>>,
+    /// and phase.
+    pub run_limit_phase: Signal<Out, Bits<8>>,
+    /// The next 4 KiB: row,
+    pub run_page_row: Signal<Out, Bits<14>>,
+    /// and phase.
+    pub run_page_phase: Signal<Out, Bits<8>>,
+    /// The run may reach over that limit.
+    pub run_cut: Signal<Out, Bit>,
+    /// The group's pace.
+    pub run_pace: Signal<Out, Bits<PACE_BITS>>,
+
+    paces: Lutram<PACE_BITS, 5, 3>,
+    next_block: DFF<Bits<6>>,
+    fetching: Signal<Local, Bit>,
+    last_block: Signal<Local, Bit>,
+
+    rows_valid: DFF<Bit>,
+    rows_bits: DFF<Bits<64>>,
+    rows_index: DFF<Bits<5>>,
+    rows_block: DFF<Bits<6>>,
+    rows_end: DFF<Bit>,
+    rows_free: Signal<Local, Bit>,
+    rows_pace: Restore<Pace, PACE_BITS>,
+    window_0: Signal<Local, Bits<64>>,
+    window_1: Signal<Local, Bits<64>>,
+    window_2: Signal<Local, Bits<64>>,
+    window_3: Signal<Local, Bits<64>>,
+    window_4: Signal<Local, Bits<64>>,
+    window_5: Signal<Local, Bits<64>>,
+    window_6: Signal<Local, Bits<64>>,
+
+    gaps_valid: DFF<Bit>,
+    gaps_bits: DFF<Bits<64>>,
+    gaps_index: DFF<Bits<5>>,
+    gaps_block: DFF<Bits<6>>,
+    gaps_end: DFF<Bit>,
+    gaps_window: DFF<Bits<64>>,
+    gaps_rest: DFF<Bits<6>>,
+    gaps_free: Signal<Local, Bit>,
+
+    ends_valid: DFF<Bit>,
+    ends_bits: DFF<Bits<64>>,
+    ends_ends: DFF<Bits<64>>,
+    ends_index: DFF<Bits<5>>,
+    ends_block: DFF<Bits<6>>,
+    ends_end: DFF<Bit>,
+    ends_free: Signal<Local, Bit>,
+    find_from: FirstSet<64, 6>,
+    find_to: FirstSet<64, 6>,
+    other_ends: Signal<Local, Bits<64>>,
+    to_end: Signal<Local, Bits<64>>,
+
+    first_valid: DFF<Bit>,
+    first_any: DFF<Bit>,
+    first_end: DFF<Bit>,
+    first_bits: DFF<Bits<64>>,
+    first_index: DFF<Bits<5>>,
+    first_block: DFF<Bits<6>>,
+    first_from: DFF<Bits<6>>,
+    first_to: DFF<Bits<6>>,
+    first_free: Signal<Local, Bit>,
+    first_pace: Restore<Pace, PACE_BITS>,
+    row: Signal<Local, Bits<14>>,
+    times: Signal<Local, Bits<2>>,
+    start: Signal<Local, Bits<2>>,
+    /// The next 4 KiB of the group that the last run was of.
+    page_known: DFF<Bit>,
+    page_index: DFF<Bits<5>>,
+    page_row: DFF<Bits<14>>,
+    page_phase: DFF<Bits<8>>,
+    page: Signal<Local, Bits<14>>,
+    phase: Signal<Local, Bits<8>>,
+    further: Signal<Local, Bits<9>>,
+    behind: Signal<Local, Bit>,
+
+    limit_valid: DFF<Bit>,
+    limit_any: DFF<Bit>,
+    limit_end: DFF<Bit>,
+    limit_bits: DFF<Bits<64>>,
+    limit_index: DFF<Bits<5>>,
+    limit_block: DFF<Bits<6>>,
+    limit_from: DFF<Bits<6>>,
+    limit_to: DFF<Bits<6>>,
+    limit_reach: DFF<Bits<14>>,
+    limit_row: DFF<Bits<14>>,
+    limit_phase: DFF<Bits<8>>,
+    limit_page_row: DFF<Bits<14>>,
+    limit_page_phase: DFF<Bits<8>>,
+    limit_free: Signal<Local, Bit>,
+
+    cut_valid: DFF<Bit>,
+    cut_any: DFF<Bit>,
+    cut_end: DFF<Bit>,
+    cut_bits: DFF<Bits<64>>,
+    cut_index: DFF<Bits<5>>,
+    cut_block: DFF<Bits<6>>,
+    cut_from: DFF<Bits<6>>,
+    cut_to: DFF<Bits<6>>,
+    cut_reach: DFF<Bits<14>>,
+    cut_row: DFF<Bits<14>>,
+    cut_phase: DFF<Bits<8>>,
+    cut_page_row: DFF<Bits<14>>,
+    cut_page_phase: DFF<Bits<8>>,
+    cut_pace: DFF<Bits<PACE_BITS>>,
+    cut_free: Signal<Local, Bit>,
+    cut_record: Restore<Pace, PACE_BITS>,
+    unused_0: Signal<Local, Pace>,
+    unused_1: Signal<Local, Pace>,
+    unused_2: Signal<Local, Pace>,
+}
+
+impl Logic for Runs {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, next_block);
+        dff_setup!(self, clk, rows_valid, rows_bits, rows_index, rows_block, rows_end);
+        dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_index, gaps_block, gaps_end);
+        dff_setup!(self, clk, gaps_window, gaps_rest);
+        dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_index, ends_block, ends_end);
+        dff_setup!(self, clk, first_valid, first_any, first_end, first_bits, first_index);
+        dff_setup!(self, clk, first_block, first_from, first_to);
+        dff_setup!(self, clk, page_known, page_index, page_row, page_phase);
+        dff_setup!(self, clk, limit_valid, limit_any, limit_end, limit_bits, limit_index);
+        dff_setup!(self, clk, limit_block, limit_from, limit_to, limit_reach, limit_row);
+        dff_setup!(self, clk, limit_phase, limit_page_row, limit_page_phase);
+        dff_setup!(self, clk, cut_valid, cut_any, cut_end, cut_bits, cut_index, cut_block);
+        dff_setup!(self, clk, cut_from, cut_to, cut_reach, cut_row, cut_phase);
+        dff_setup!(self, clk, cut_page_row, cut_page_phase, cut_pace);
+
+        self.paces.clk.next = self.clk.val();
+        self.paces.write_enable.next = self.pace_write.val();
+        self.paces.write_address.next = self.pace_index.val();
+        self.paces.write_data.next = self.pace_data.val();
+        self.paces.read_address[0].next = self.rows_index.q.val();
+        self.paces.read_address[1].next = self.first_index.q.val();
+        self.paces.read_address[2].next = self.limit_index.q.val();
+        self.rows_pace.bits.next = self.paces.read_data[0].val();
+        self.first_pace.bits.next = self.paces.read_data[1].val();
+
+        // The limits: a box that starts with the run starts with its word. The next 4 KiB lies
+        // behind the run's start.
+        self.row.next = (bit_cast::<14, 6>(self.first_block.q.val()) << 6)
+            | bit_cast::<14, 6>(self.first_from.q.val());
+        self.times.next = 0.into();
+        if self.first_pace.record.val().step.get_bit(0) {
+            self.times.next = self.first_from.q.val().get_bits::<2>(0);
+        }
+        if self.first_pace.record.val().step.get_bit(1) {
+            self.times.next = self.times.val() + (self.first_from.q.val().get_bits::<2>(0) << 1);
+        }
+        self.start.next = self.times.val() + self.first_pace.record.val().skew;
+        self.page.next = self.page_row.q.val();
+        self.phase.next = self.page_phase.q.val();
+        if !self.page_known.q.val() || (self.page_index.q.val() != self.first_index.q.val()) {
+            self.page.next = bit_cast::<14, 13>(self.first_pace.record.val().page_row);
+            self.phase.next = self.first_pace.record.val().page_phase;
+        }
+        self.behind.next = self.first_any.q.val() && (self.page.val() < self.row.val());
+        self.further.next = bit_cast::<9, 8>(self.phase.val())
+            + bit_cast::<9, 8>(self.first_pace.record.val().page_rest);
+
+        // What moves.
+        self.cut_free.next = !self.cut_valid.q.val() || self.run_ready.val();
+        self.limit_free.next = !self.limit_valid.q.val() || self.cut_free.val();
+        self.first_free.next =
+            !self.first_valid.q.val() || (self.limit_free.val() && !self.behind.val());
+        self.other_ends.next = self.ends_ends.q.val() & (self.ends_ends.q.val() - 1);
+        self.ends_free.next =
+            !self.ends_valid.q.val() || (self.first_free.val() && !self.other_ends.val().any());
+        self.gaps_free.next = !self.gaps_valid.q.val() || self.ends_free.val();
+        self.rows_free.next = !self.rows_valid.q.val() || self.gaps_free.val();
+
+        // Fetch.
+        self.fetching.next = self.group_valid.val()
+            && self.marks_full.val().get_bit(self.group_index.val().get_bits::<1>(4).index());
+        self.last_block.next =
+            bit_cast::<7, 6>(self.next_block.q.val()) + 1 == self.group_blocks.val();
+        self.marks_address.next = bit_cast::<7, 6>(self.next_block.q.val())
+            | (bit_cast::<7, 1>(self.group_index.val().get_bits::<1>(4)) << 6);
+        self.group_ready.next = false;
+        self.marks_forget.next = 0.into();
+        if self.rows_free.val() {
+            self.rows_valid.d.next = self.fetching.val()
+                && (self.marks.val().any() || (self.last_block.val() && self.group_last.val()));
+            self.rows_bits.d.next = self.marks.val();
+            self.rows_index.d.next = self.group_index.val();
+            self.rows_block.d.next = self.next_block.q.val();
+            self.rows_end.d.next = self.last_block.val() && self.group_last.val();
+            if self.fetching.val() {
+                self.next_block.d.next = self.next_block.q.val() + 1;
+                if self.last_block.val() {
+                    self.next_block.d.next = 0.into();
+                    self.group_ready.next = true;
+                    if self.group_last.val() {
+                        self.marks_forget.next = 1.into();
+                        if self.group_index.val().get_bit(4) {
+                            self.marks_forget.next = 2.into();
+                        }
+                    }
+                }
+            }
+        }
+
+        // Gaps: window k, bit i: is one of the 2^k rows behind row i needed?
+        self.window_0.next = self.rows_bits.q.val() >> 1;
+        self.window_1.next = self.window_0.val() | (self.window_0.val() >> 1);
+        self.window_2.next = self.window_1.val() | (self.window_1.val() >> 2);
+        self.window_3.next = self.window_2.val() | (self.window_2.val() >> 4);
+        self.window_4.next = self.window_3.val() | (self.window_3.val() >> 8);
+        self.window_5.next = self.window_4.val() | (self.window_4.val() >> 16);
+        self.window_6.next = self.window_5.val() | (self.window_5.val() >> 32);
+        if self.gaps_free.val() {
+            self.gaps_valid.d.next = self.rows_valid.q.val();
+            self.gaps_bits.d.next = self.rows_bits.q.val();
+            self.gaps_index.d.next = self.rows_index.q.val();
+            self.gaps_block.d.next = self.rows_block.q.val();
+            self.gaps_end.d.next = self.rows_end.q.val();
+            self.gaps_rest.d.next = self.rows_pace.record.val().rest;
+            self.gaps_window.d.next = 0.into();
+            if self.rows_pace.record.val().size == 0 {
+                self.gaps_window.d.next = self.window_0.val();
+            }
+            if self.rows_pace.record.val().size == 1 {
+                self.gaps_window.d.next = self.window_1.val();
+            }
+            if self.rows_pace.record.val().size == 2 {
+                self.gaps_window.d.next = self.window_2.val();
+            }
+            if self.rows_pace.record.val().size == 3 {
+                self.gaps_window.d.next = self.window_3.val();
+            }
+            if self.rows_pace.record.val().size == 4 {
+                self.gaps_window.d.next = self.window_4.val();
+            }
+            if self.rows_pace.record.val().size == 5 {
+                self.gaps_window.d.next = self.window_5.val();
+            }
+            if self.rows_pace.record.val().size == 6 {
+                self.gaps_window.d.next = self.window_6.val();
+            }
+        }
+
+        // Ends of runs; then one run after the other.
+        self.find_from.bits.next = self.ends_bits.q.val();
+        self.find_to.bits.next = self.ends_ends.q.val();
+        self.to_end.next = self.ends_ends.q.val() ^ (self.ends_ends.q.val() - 1);
+        if self.first_free.val() {
+            self.first_valid.d.next = self.ends_valid.q.val();
+            self.first_any.d.next = self.ends_bits.q.val().any();
+            self.first_end.d.next = self.ends_end.q.val() && !self.other_ends.val().any();
+            self.first_bits.d.next = self.ends_bits.q.val() & self.to_end.val();
+            self.first_index.d.next = self.ends_index.q.val();
+            self.first_block.d.next = self.ends_block.q.val();
+            self.first_from.d.next = self.find_from.index.val();
+            self.first_to.d.next = self.find_to.index.val();
+            self.ends_ends.d.next = self.other_ends.val();
+            self.ends_bits.d.next = self.ends_bits.q.val() & !self.to_end.val();
+        }
+        if self.ends_free.val() {
+            self.ends_valid.d.next = self.gaps_valid.q.val();
+            self.ends_bits.d.next = self.gaps_bits.q.val();
+            self.ends_index.d.next = self.gaps_index.q.val();
+            self.ends_block.d.next = self.gaps_block.q.val();
+            self.ends_end.d.next = self.gaps_end.q.val();
+            self.ends_ends.d.next = self.gaps_bits.q.val()
+                & !(self.gaps_window.q.val()
+                    | (self.gaps_window.q.val() >> self.gaps_rest.q.val()));
+        }
+
+        // Limits.
+        if self.first_valid.q.val() && self.limit_free.val() {
+            self.page_index.d.next = self.first_index.q.val();
+            self.page_known.d.next = true;
+            self.page_row.d.next = self.page.val();
+            self.page_phase.d.next = self.phase.val();
+            if self.behind.val() {
+                self.page_row.d.next =
+                    self.page.val() + bit_cast::<14, 13>(self.first_pace.record.val().page_rows);
+                self.page_phase.d.next = self.further.val().get_bits::<8>(0);
+                if bit_cast::<9, 8>(self.first_pace.record.val().step) < self.further.val() {
+                    self.page_row.d.next = self.page.val()
+                        + bit_cast::<14, 13>(self.first_pace.record.val().page_rows)
+                        + 1;
+                    self.page_phase.d.next = (self.further.val()
+                        - bit_cast::<9, 8>(self.first_pace.record.val().step))
+                    .get_bits::<8>(0);
+                }
+            } else if self.first_end.q.val() {
+                self.page_known.d.next = false;
+            }
+        }
+        if self.limit_free.val() {
+            self.limit_valid.d.next = self.first_valid.q.val() && !self.behind.val();
+            self.limit_any.d.next = self.first_any.q.val();
+            self.limit_end.d.next = self.first_end.q.val();
+            self.limit_bits.d.next = self.first_bits.q.val();
+            self.limit_index.d.next = self.first_index.q.val();
+            self.limit_block.d.next = self.first_block.q.val();
+            self.limit_from.d.next = self.first_from.q.val();
+            self.limit_to.d.next = self.first_to.q.val();
+            // Where rows overlap, those up to 63 back may have bytes behind a row's start.
+            self.limit_reach.d.next = (bit_cast::<14, 6>(self.first_block.q.val()) << 6)
+                + (bit_cast::<14, 1>(self.first_pace.record.val().overlap.into()) << 6)
+                + bit_cast::<14, 6>(self.first_to.q.val());
+            self.limit_row.d.next = self.row.val()
+                + bit_cast::<14, 13>(
+                    self.first_pace.record.val().rows.get_bits::<13>(self.start.val().index() * 13),
+                );
+            self.limit_phase.d.next =
+                self.first_pace.record.val().phases.get_bits::<8>(self.start.val().index() * 8);
+            self.limit_page_row.d.next = self.page.val();
+            self.limit_page_phase.d.next = self.phase.val();
+        }
+        if self.cut_free.val() {
+            self.cut_valid.d.next = self.limit_valid.q.val();
+            self.cut_any.d.next = self.limit_any.q.val();
+            self.cut_end.d.next = self.limit_end.q.val();
+            self.cut_bits.d.next = self.limit_bits.q.val();
+            self.cut_index.d.next = self.limit_index.q.val();
+            self.cut_block.d.next = self.limit_block.q.val();
+            self.cut_from.d.next = self.limit_from.q.val();
+            self.cut_to.d.next = self.limit_to.q.val();
+            self.cut_reach.d.next = self.limit_reach.q.val();
+            self.cut_page_row.d.next = self.limit_page_row.q.val();
+            self.cut_page_phase.d.next = self.limit_page_phase.q.val();
+            self.cut_pace.d.next = self.paces.read_data[2].val();
+            self.cut_row.d.next = self.limit_row.q.val();
+            self.cut_phase.d.next = self.limit_phase.q.val();
+            if (self.limit_page_row.q.val() < self.limit_row.q.val())
+                || ((self.limit_page_row.q.val() == self.limit_row.q.val())
+                    && (self.limit_page_phase.q.val() < self.limit_phase.q.val()))
+            {
+                self.cut_row.d.next = self.limit_page_row.q.val();
+                self.cut_phase.d.next = self.limit_page_phase.q.val();
+            }
+        }
+
+        self.cut_record.bits.next = self.cut_pace.q.val();
+        // Each stage reads some of the pace.
+        self.unused_0.next = self.rows_pace.record.val();
+        self.unused_1.next = self.first_pace.record.val();
+        self.unused_2.next = self.cut_record.record.val();
+        self.run_valid.next = self.cut_valid.q.val();
+        self.run_any.next = self.cut_any.q.val();
+        self.run_end.next = self.cut_end.q.val();
+        self.run_index.next = self.cut_index.q.val();
+        self.run_block.next = self.cut_block.q.val();
+        self.run_bits.next = self.cut_bits.q.val();
+        self.run_from.next = self.cut_from.q.val();
+        self.run_to.next = self.cut_to.q.val();
+        self.run_reach.next = self.cut_reach.q.val();
+        self.run_limit_row.next = self.cut_row.q.val();
+        self.run_limit_phase.next = self.cut_phase.q.val();
+        self.run_page_row.next = self.cut_page_row.q.val();
+        self.run_page_phase.next = self.cut_page_phase.q.val();
+        self.run_pace.next = self.cut_pace.q.val();
+        self.run_cut.next = (self.cut_row.q.val() < self.cut_reach.q.val())
+            || ((self.cut_row.q.val() == self.cut_reach.q.val())
+                && (self.cut_phase.q.val() < bit_cast::<8, 7>(self.cut_record.record.val().len)));
+
+        if self.rst.val() {
+            self.next_block.d.next = 0.into();
+            self.rows_valid.d.next = false;
+            self.gaps_valid.d.next = false;
+            self.ends_valid.d.next = false;
+            self.first_valid.d.next = false;
+            self.limit_valid.d.next = false;
+            self.cut_valid.d.next = false;
+            self.page_known.d.next = false;
+        }
+    }
+}

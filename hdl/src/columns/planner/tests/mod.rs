@@ -1,0 +1,291 @@
+//! The planner against a plan made byte by byte.
+
+mod reference;
+
+use super::Planner;
+use crate::testing;
+use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
+use drdma_verilated::{Library, Word};
+use reference::{Box, Chunk, Lane, check, groups, plan};
+
+fn library() -> Library {
+    testing::library("columns_planner", Planner::default)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    max_read: u64,
+    threshold: u64,
+    seed: u64,
+    stalls: (f64, f64),
+}
+
+const CALM: Settings = Settings { max_read: 512, threshold: 256, seed: 1, stalls: (0.0, 0.0) };
+
+struct Run {
+    boxes: Vec<Box>,
+    /// Cycles of the boxes.
+    at: Vec<u64>,
+    header_at: Vec<u64>,
+    mark_at: Vec<u64>,
+    lanes_at: Vec<u64>,
+}
+
+fn header(chunk: &Chunk, random: &mut Random) -> Beat {
+    let (mut addr, mut len, mut step) = (random.word(1024), Word::zero(), random.word(128));
+    for (j, lane) in chunk.lanes.iter().enumerate() {
+        addr.set_bits(64 * j, 64, &Word::from(lane.addr));
+        len.set_bits(7 * j, 7, &Word::from(lane.len));
+        step.set_bits(8 * j, 8, &Word::from(lane.step));
+    }
+    Beat::new()
+        .with("addr", addr)
+        .with("len", len)
+        .with("step", step)
+        .with("rows", chunk.rows)
+        .with("window", chunk.window)
+}
+
+fn marks(chunk: &Chunk) -> Vec<Beat> {
+    let words = chunk.rows.div_ceil(512);
+    let mut beats = Vec::new();
+    for (t, turn) in chunk.turns.iter().enumerate() {
+        for word in 0..words {
+            let mut bits = Word::zero();
+            for (i, _) in turn.iter().skip(512 * word as usize).take(512).enumerate() {
+                let needed = turn[512 * word as usize + i];
+                bits.set_bits(i, 1, &Word::from(u64::from(needed)));
+            }
+            beats.push(
+                Beat::new()
+                    .with("bits", bits)
+                    .with("word", word)
+                    .with("chunk_start", t == 0 && word == 0)
+                    .with("chunk_end", t + 1 == chunk.turns.len() && word + 1 == words),
+            );
+        }
+    }
+    beats
+}
+
+/// Checks the lanes of a window against the groups.
+fn check_lanes(chunk: &Chunk, beat: &Beat, threshold: u64) {
+    let field = |name: &str, width: usize, j: usize| beat.get(name).bits(width * j, width).to_u64();
+    let last = chunk.lanes.iter().rposition(|lane| lane.len > 0).expect("a lane");
+    assert_eq!(beat.u64("lanes"), last as u64 + 1);
+    assert_eq!(beat.u64("window"), chunk.window);
+    assert_eq!(beat.u64("row_bytes"), chunk.lanes.iter().map(|l| l.len).sum::<u64>());
+    for group in groups(chunk, threshold) {
+        for j in group.lanes {
+            let lane = chunk.lanes[j];
+            let start: u64 = chunk.lanes[..j].iter().map(|l| l.len).sum();
+            assert_eq!(field("place", 17, j), group.ram + (lane.addr - group.lo), "{chunk:x?}");
+            assert_eq!(field("start", 7, j), start);
+            assert_eq!(field("step", 8, j), lane.step);
+        }
+    }
+}
+
+/// Sends the chunks and checks everything that comes.
+fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
+    let Settings { max_read, threshold, seed, stalls } = settings;
+    let mut random = Random::new(seed);
+    let mut bench = Bench::new(library.instance(seed), seed);
+    bench.limit(1_000_000);
+    bench.set("max_read", max_read);
+    bench.set("merge_threshold", threshold);
+    let (headers, mark) = (bench.driver("header"), bench.driver("mark"));
+    let (lanes, out) = (bench.monitor("lanes"), bench.monitor("box"));
+    bench.stall(stalls);
+    let beats: Vec<_> = chunks.iter().map(|c| header(c, &mut random)).collect();
+    bench.send_all(headers, beats);
+    bench.send_all(mark, chunks.iter().flat_map(marks));
+    let ends =
+        |bench: &Bench| bench.received(out).iter().filter(|b| b.u64("window_end") == 1).count();
+    bench.run_until(|bench| ends(bench) == chunks.len());
+    bench.run_until_received(lanes, chunks.len());
+    bench.run(100);
+
+    let boxes: Vec<Box> = bench
+        .received(out)
+        .iter()
+        .map(|beat| Box {
+            addr: beat.u64("addr"),
+            ram: beat.u64("ram"),
+            len: beat.u64("len"),
+            window: beat.u64("window"),
+            window_end: beat.u64("window_end") == 1,
+        })
+        .collect();
+    let given: Vec<_> = boxes.split_inclusive(|b| b.window_end).collect();
+    assert_eq!(given.len(), chunks.len(), "windows: {settings:?}");
+    assert_eq!(bench.received(lanes).len(), chunks.len());
+    for ((chunk, given), lanes) in chunks.iter().zip(given).zip(bench.received(lanes)) {
+        check_lanes(chunk, lanes, threshold);
+        check(chunk, given, max_read, threshold);
+        let expected = plan(chunk, max_read, threshold);
+        if expected[0].len == 0 {
+            assert_eq!((given.len(), given[0].len, given[0].window), (1, 0, chunk.window));
+        } else {
+            let first = given.iter().zip(&expected).position(|(a, b)| a != b);
+            assert_eq!(
+                (given.len(), first),
+                (expected.len(), None),
+                "{settings:?} {:x?} {:x?} {:x?}",
+                chunk.lanes,
+                first.map(|i| given[i]),
+                first.map(|i| expected[i])
+            );
+        }
+    }
+    Run {
+        boxes,
+        at: bench.received_at(out).to_vec(),
+        header_at: bench.sent_at(headers).to_vec(),
+        mark_at: bench.sent_at(mark).to_vec(),
+        lanes_at: bench.received_at(lanes).to_vec(),
+    }
+}
+
+/// Any lanes that a column request may have: 64 B a row at most, steps of 128 B together.
+fn lanes(random: &mut Random) -> Vec<Lane> {
+    let base = [0x7f00_0000_0000, 0xffff_ffff_0000_0000, 77, 0x1234_5678_9ff0]
+        [random.below(4) as usize]
+        + random.below(5000);
+    let (mut bytes, mut steps) = (64, 128);
+    let mut lanes: Vec<Lane> = Vec::new();
+    for _ in 0..1 + random.below(16) {
+        if bytes == 0 || steps == 0 {
+            break;
+        }
+        if !lanes.is_empty() && random.chance(0.05) {
+            lanes.push(Lane { addr: 0, len: 0, step: 0 });
+            continue;
+        }
+        let longest = if random.chance(0.7) { 8 } else { 64 };
+        let len = 1 + random.below(bytes.min(longest));
+        let step = match lanes.last() {
+            Some(lane) if lane.len > 0 && lane.step <= steps && random.chance(0.6) => lane.step,
+            _ if random.chance(0.1) => 1 + random.below(steps),
+            _ => (len + random.below(30)).min(steps),
+        };
+        let addr = match lanes.iter().rfind(|lane| lane.len > 0) {
+            // Near the lane before, on either side, over it or apart.
+            Some(lane) if random.chance(0.6) => {
+                (lane.addr + random.below(40)).saturating_sub(random.below(30)).max(1)
+            }
+            _ => base + random.below(200_000),
+        };
+        lanes.push(Lane { addr, len, step });
+        (bytes, steps) = (bytes - len, steps - step);
+    }
+    lanes
+}
+
+/// A chunk of these lanes with any rows that fit a window.
+fn chunk(random: &mut Random, lanes: Vec<Lane>, window: u64) -> Chunk {
+    let steps: u64 = lanes.iter().map(|lane| lane.step).sum();
+    let most = ((32768 - 16 * 132) / steps / 64 * 64).min(4096);
+    let rows = if random.chance(0.5) { most } else { 1 + random.below(most) };
+    let turns = (0..1 + random.below(3))
+        .map(|_| {
+            let p = [0.0, 0.004, 0.016, 0.06, 0.25, 0.9, 1.0][random.below(7) as usize];
+            let burst = 1 + random.below(200);
+            let mut on = false;
+            (0..rows)
+                .map(|row| {
+                    if burst < 100 || row % burst == 0 {
+                        on = random.chance(p);
+                    }
+                    on
+                })
+                .collect()
+        })
+        .collect();
+    Chunk { lanes, rows, window, turns }
+}
+
+#[test]
+fn any_lanes_and_rows_are_planned_right_under_stalls() {
+    let library = library();
+    for (seed, stalls) in (1..).zip((0..8).flat_map(|_| STALLS)) {
+        let mut random = Random::new(seed);
+        let thresholds = [0, 1, 3, 4, 7, 12, 31, 64, 100, 256, 1000, 4096, 8191];
+        let settings = Settings {
+            max_read: 64 << random.below(7),
+            threshold: thresholds[random.below(thresholds.len() as u64) as usize],
+            seed,
+            stalls,
+        };
+        println!("{settings:?}");
+        let mut chunks = Vec::new();
+        for window in 0..6 {
+            let lanes = lanes(&mut random);
+            chunks.push(chunk(&mut random, lanes, window % 4));
+        }
+        run(&library, &chunks, settings);
+    }
+}
+
+fn column(base: u64, len: u64, step: u64, rows: u64) -> Chunk {
+    let lanes = vec![Lane { addr: base, len, step }];
+    Chunk { lanes, rows, window: 2, turns: vec![vec![true; rows as usize]] }
+}
+
+#[test]
+fn a_dense_column_takes_no_more_reads_than_its_bytes() {
+    let library = library();
+    for (len, max_read) in [(1, 512), (2, 512), (4, 512), (5, 512), (8, 64), (7, 4096), (64, 256)] {
+        let rows = (30_000 / len).min(4096);
+        let chunk = column(0x5_0000_0000, len, len, rows);
+        let run = run(&library, &[chunk], Settings { max_read, ..CALM });
+        assert_eq!(run.boxes.len() as u64, (len * rows).div_ceil(max_read), "{len} B");
+    }
+}
+
+#[test]
+fn a_dense_chunk_of_five_columns_takes_less_than_350_cycles() {
+    let library = library();
+    let chunks: Vec<_> = (0..8)
+        .map(|k| {
+            let lanes = (0..5)
+                .map(|j| Lane { addr: 0x100_0000 * j + 6400 * k + 36 * j, len: 4, step: 4 })
+                .collect();
+            Chunk { lanes, rows: 1600, window: k % 4, turns: vec![vec![true; 1600]] }
+        })
+        .collect();
+    let run = run(&library, &chunks, CALM);
+    let ends: Vec<_> =
+        run.boxes.iter().zip(&run.at).filter(|(b, _)| b.window_end).map(|(_, &at)| at).collect();
+    let cycles = (ends[7] - ends[2]) / 5;
+    println!("{cycles} cycles a chunk");
+    assert!(cycles < 350, "{cycles} cycles");
+}
+
+#[test]
+fn single_rows_take_a_cycle_a_box() {
+    let library = library();
+    let mut random = Random::new(5);
+    let rows = 1472;
+    let turn: Vec<_> = (0..rows).map(|_| random.chance(0.25)).collect();
+    let lanes = vec![Lane { addr: 0x1_0000, len: 4, step: 20 }];
+    let chunks = vec![Chunk { lanes, rows, window: 1, turns: vec![turn] }];
+    let run = run(&library, &chunks, Settings { threshold: 12, ..CALM });
+    let cycles = (run.at.last().unwrap() - run.at[0]) as f64 / run.boxes.len() as f64;
+    println!("{cycles} cycles a box of {}", run.boxes.len());
+    assert!(run.boxes.len() > 250 && cycles < 1.1, "{cycles} cycles a box");
+}
+
+#[test]
+fn the_first_box_and_the_lanes_come_soon() {
+    let library = library();
+    let run = run(&library, &[column(0x1_0000, 4, 4, 64)], CALM);
+    let latency = (run.lanes_at[0] - run.header_at[0], run.at[0] - run.header_at[0]);
+    assert!(run.mark_at[0] <= run.header_at[0] + 1);
+    assert_eq!(latency, (26, 49));
+    // A chunk of so many turns that the marks are last.
+    let mut chunk = column(0x1_0000, 4, 4, 64);
+    chunk.turns = vec![vec![true; 64]; 100];
+    let run = self::run(&library, &[chunk], CALM);
+    assert_eq!(run.at[0] - run.mark_at[99], 20);
+}

@@ -1,0 +1,186 @@
+//! The plan of a chunk, byte by byte.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lane {
+    pub addr: u64,
+    pub len: u64,
+    pub step: u64,
+}
+
+/// A chunk: its lanes, its rows, and which rows each turn needs.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    pub lanes: Vec<Lane>,
+    pub rows: u64,
+    pub window: u64,
+    pub turns: Vec<Vec<bool>>,
+}
+
+impl Chunk {
+    pub fn needed(&self) -> Vec<u64> {
+        (0..self.rows).filter(|&r| self.turns.iter().any(|t| t[r as usize])).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Box {
+    pub addr: u64,
+    pub ram: u64,
+    pub len: u64,
+    pub window: u64,
+    pub window_end: bool,
+}
+
+/// Lanes that are read as one.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub lo: u64,
+    pub len: u64,
+    pub step: u64,
+    pub lanes: Vec<usize>,
+    pub ram: u64,
+    pub end: u64,
+}
+
+fn near(threshold: u64) -> u64 {
+    threshold.clamp(3, 4095)
+}
+
+pub fn groups(chunk: &Chunk, threshold: u64) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (j, lane) in chunk.lanes.iter().enumerate().filter(|(_, lane)| lane.len > 0) {
+        if let Some(group) = groups.last_mut() {
+            let (lo, hi) = (group.lo.min(lane.addr), end_of(group).max(lane.addr + lane.len));
+            let gap = lane.addr.max(group.lo) as i128
+                - i128::from((lane.addr + lane.len).min(end_of(group)));
+            if group.step == lane.step && hi - lo <= lane.step && gap <= i128::from(near(threshold))
+            {
+                (group.lo, group.len) = (lo, hi - lo);
+                group.lanes.push(j);
+                continue;
+            }
+        }
+        let Lane { addr, len, step } = *lane;
+        groups.push(Group { lo: addr, len, step, lanes: vec![j], ram: 0, end: 0 });
+    }
+    let mut free = 0;
+    for (g, group) in (0..).zip(&mut groups) {
+        while free % 32 != 7 * g % 32 {
+            free += 1;
+        }
+        group.ram = chunk.window * 32768 + 4 * free + group.lo % 4;
+        group.end = group.ram + (chunk.rows - 1) * group.step + group.len;
+        free = (group.end % 32768).div_ceil(4);
+        assert!(group.end.next_multiple_of(4) <= (chunk.window + 1) * 32768, "{chunk:x?}");
+    }
+    groups
+}
+
+fn end_of(group: &Group) -> u64 {
+    group.lo + group.len
+}
+
+/// The boxes of a chunk, in order.
+pub fn plan(chunk: &Chunk, max_read: u64, threshold: u64) -> Vec<Box> {
+    let mut boxes = Vec::new();
+    for group in groups(chunk, threshold) {
+        let mut add = |from: u64, to: u64| {
+            let ram = group.ram - group.lo % 4 + (from - (group.lo - group.lo % 4));
+            let window = chunk.window;
+            boxes.push(Box { addr: from, ram, len: to - from, window, window_end: false });
+        };
+        let limit = |from: u64| (from + max_read).min((from / 4096 + 1) * 4096);
+        // The open box, and the end of its last row.
+        let mut open: Option<(u64, u64)> = None;
+        for row in chunk.needed() {
+            let start = group.lo + row * group.step;
+            let end = start + group.len;
+            let mut from = start - start % 4;
+            if let Some((begun, before)) = open {
+                if start <= before + near(threshold) && start < limit(begun) {
+                    from = begun;
+                } else {
+                    add(begun, before.next_multiple_of(4));
+                }
+            }
+            while end > limit(from) {
+                let cut = limit(from);
+                add(from, cut);
+                from = cut;
+            }
+            open = Some((from, end));
+        }
+        if let Some((from, end)) = open {
+            add(from, end.next_multiple_of(4));
+        }
+    }
+    match boxes.last_mut() {
+        Some(last) => last.window_end = true,
+        None => boxes.push(Box { addr: 0, ram: 0, len: 0, window: chunk.window, window_end: true }),
+    }
+    boxes
+}
+
+/// What any plan must keep, whatever the order of its boxes.
+pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
+    let rows = chunk.needed();
+    let mut used: BTreeSet<u64> = BTreeSet::new();
+    for group in groups(chunk, threshold) {
+        let base = group.ram - group.lo % 4;
+        let of_group: Vec<_> = boxes
+            .iter()
+            .filter(|b| b.len > 0 && (base..group.end).contains(&b.ram))
+            .copied()
+            .collect();
+        // Needed words by the rows that need them: the first and the last.
+        let mut needed: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for &row in &rows {
+            let start = group.lo + row * group.step;
+            for word in start / 4..=(start + group.len - 1) / 4 {
+                needed.entry(word).or_insert((row, row)).1 = row;
+            }
+        }
+        let gap = |r1: u64, r2: u64| ((r2 - r1) * group.step).saturating_sub(group.len);
+        let mut brought = BTreeSet::new();
+        for read in &of_group {
+            assert!(read.len <= max_read && read.len % 4 == 0, "{read:x?}");
+            assert_eq!(read.addr / 4096, (read.addr + read.len - 1) / 4096, "4 KiB: {read:x?}");
+            assert_eq!(
+                read.addr - (group.lo - group.lo % 4),
+                read.ram - base,
+                "{read:x?} {group:x?}"
+            );
+            let words = read.addr / 4..(read.addr + read.len) / 4;
+            for word in words.clone() {
+                assert!(brought.insert(word), "read twice: {read:x?}");
+            }
+            for ram in read.ram..read.ram + read.len {
+                assert!(used.insert(ram), "written twice: {read:x?}");
+            }
+            let inside: Vec<_> = needed.range(words.clone()).collect();
+            assert_eq!(*inside.first().unwrap().0, words.start, "starts in a gap: {read:x?}");
+            assert_eq!(*inside.last().unwrap().0, words.end - 1, "ends in a gap: {read:x?}");
+            for pair in inside.windows(2) {
+                assert!(
+                    gap(pair[0].1.1, pair[1].1.0.max(pair[0].1.1)) <= near(threshold),
+                    "a gap too wide: {read:x?} {pair:x?}"
+                );
+            }
+        }
+        for (word, rows) in &needed {
+            assert!(brought.contains(word), "word {word:#x} of {rows:?} is missing: {group:x?}");
+        }
+        for pair in of_group.windows(2) {
+            let (a, b) = (pair[0], pair[1]);
+            let last = needed[&((a.addr + a.len) / 4 - 1)].1;
+            let first = needed[&(b.addr / 4)].0;
+            let near = first <= last || gap(last, first) <= near(threshold);
+            let fits = b.addr + 4 - a.addr <= max_read && a.addr / 4096 == b.addr / 4096;
+            assert!(!(near && fits), "not merged: {a:x?} {b:x?}");
+        }
+    }
+    let bytes: u64 = boxes.iter().map(|b| b.len).sum();
+    assert_eq!(bytes, used.len() as u64, "boxes of no group");
+}

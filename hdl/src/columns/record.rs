@@ -1,0 +1,141 @@
+//! What the blocks of the column path hand to each other.
+
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+use rust_hdl_core::prelude::*;
+
+/// Which of 512 rows of a turn are selected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Mask {
+    /// A bit a row.
+    pub bits: Bits<512>,
+    /// Bit 0 is the row with offset 512 * `word` in its chunk.
+    pub word: Bits<3>,
+    /// The first mask of a chunk.
+    pub chunk_start: Bit,
+    /// The last mask of a turn.
+    pub turn_end: Bit,
+    /// The last mask of a chunk.
+    pub chunk_end: Bit,
+    /// The last mask of a destination.
+    pub last: Bit,
+}
+
+/// Bits of a [`Mask`].
+pub const MASK_BITS: usize = 519;
+
+/// Up to 16 selected rows of a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct RowGroup {
+    /// Rows, 0 to 16.
+    pub count: Bits<5>,
+    /// Their offsets in the chunk, 12 bits each, ascending.
+    pub offset: Bits<192>,
+    /// The last rows of a turn.
+    pub turn_end: Bit,
+    /// The last rows of a chunk.
+    pub chunk_end: Bit,
+    /// The last rows of a destination.
+    pub last: Bit,
+}
+
+/// Bits of a [`RowGroup`].
+pub const ROW_GROUP_BITS: usize = 200;
+
+/// What is known of a piece of a mask beside its bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Tag {
+    /// As in [`Mask`].
+    pub word: Bits<3>,
+    /// The last piece of a turn.
+    pub turn_end: Bit,
+    /// The last piece of a chunk.
+    pub chunk_end: Bit,
+    /// The last piece of a destination.
+    pub last: Bit,
+}
+
+/// Rows on their way to the packer's loop: their number, and all that the loop needs to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Entry {
+    /// Rows, 0 to 16.
+    pub count: Bits<5>,
+    /// The last rows of a turn.
+    pub turn_end: Bit,
+    /// The last rows of a chunk.
+    pub chunk_end: Bit,
+    /// The last rows of a destination.
+    pub last: Bit,
+    /// Bytes of a row.
+    pub row_bytes: Bits<7>,
+    /// Bytes of a beat that nothing cuts short.
+    pub target: Bits<7>,
+    /// The destination's place in its ring.
+    pub dest: Bits<10>,
+    /// The destination's place in the request.
+    pub index: Bits<6>,
+    /// The request.
+    pub slot: Bits<8>,
+    /// The lane set.
+    pub set: Bits<11>,
+    /// Rows of a message are `unit_near` + 32 * `unit_far`; `unit_near` is at least 32 if
+    /// `unit_far` is not 0.
+    pub unit_near: Bits<7>,
+    /// See `unit_near`.
+    pub unit_far: Bits<27>,
+    /// Messages need their length.
+    pub measured: Bit,
+    /// As in the sequencer's `Context`.
+    pub full_count: Bits<32>,
+    /// As in the sequencer's `Context`.
+    pub full_bytes: Bits<32>,
+    /// As in the sequencer's `Context`.
+    pub tail_bytes: Bits<32>,
+}
+
+/// Where a destination stands between its turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct ColumnStanding {
+    /// A message has begun and is not complete.
+    pub open: Bit,
+    /// Rows that it still needs: `near` + 32 * `far`, as [`Entry::unit_near`].
+    pub near: Bits<7>,
+    /// See `near`.
+    pub far: Bits<27>,
+    /// The region that `fulls` belongs to.
+    pub set: Bits<11>,
+    /// Messages of full length that are still to begin in the region.
+    pub fulls: Bits<32>,
+}
+
+/// Bits of a [`ColumnStanding`].
+pub const COLUMN_STANDING_BITS: usize = 78;
+
+/// A beat but for its offsets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct BeatInfo {
+    /// Byte of the first row where the beat starts.
+    pub start: Bits<6>,
+    /// Bytes, 0 to 64.
+    pub bytes: Bits<7>,
+    /// Bytes of a row.
+    pub row_bytes: Bits<7>,
+    /// The destination's place in its ring.
+    pub dest: Bits<10>,
+    /// The request.
+    pub slot: Bits<8>,
+    /// First beat of a message.
+    pub message_start: Bit,
+    /// Last beat of a message.
+    pub message_end: Bit,
+    /// Bytes of the message that starts, where they are needed.
+    pub message_bytes: Bits<32>,
+    /// Last beat of the destination.
+    pub dest_end: Bit,
+    /// Last beat of the chunk.
+    pub window_end: Bit,
+}
+
+/// Bits of a [`BeatInfo`].
+pub const BEAT_INFO_BITS: usize = 74;

@@ -1,0 +1,167 @@
+//! What the column path must do, in plain Rust, from its contract.
+
+use drdma_verilated::Word;
+use drdma_verilated::testbench::Beat;
+use std::collections::BTreeMap;
+
+/// A destination's turn in a chunk.
+#[derive(Clone, Debug, Default)]
+pub struct Turn {
+    pub strided: bool,
+    /// Which rows are selected.
+    pub bits: Vec<bool>,
+    /// Beats of the bitmap whose reads fail.
+    pub fails: Vec<usize>,
+    pub chunk_start: bool,
+    pub chunk_end: bool,
+    pub last: bool,
+    pub row_bytes: usize,
+    pub set: u64,
+    pub dest: u64,
+    pub index: u64,
+    pub slot: u64,
+    pub units: u64,
+    pub measured: bool,
+    /// Rows that the destination's bitmaps select in all chunks.
+    pub total: u64,
+}
+
+impl Turn {
+    pub fn rows(&self) -> Vec<u64> {
+        (0..).zip(&self.bits).filter(|(_, bit)| **bit).map(|(row, _)| row).collect()
+    }
+}
+
+/// What is left of a request's turns after a read has failed: no more rows, no destination's
+/// end. And the place of the destination whose read failed.
+pub fn survivors(turns: &[Turn]) -> (Vec<Turn>, Option<u64>) {
+    let mut failed = None;
+    let turns = turns.iter().map(|turn| {
+        let mut turn = turn.clone();
+        let first = turn.fails.iter().min().filter(|_| !turn.strided);
+        let from = if failed.is_some() { Some(0) } else { first.map(|beat| beat * 512) };
+        if let Some(from) = from {
+            turn.bits[from..].fill(false);
+            turn.last = false;
+            failed = failed.or(Some(turn.index));
+        }
+        turn
+    });
+    (turns.collect(), failed)
+}
+
+/// The masks of a turn.
+pub fn masks(turn: &Turn) -> Vec<Beat> {
+    let count = turn.bits.len().div_ceil(512);
+    let mask = |(word, rows): (usize, &[bool])| {
+        let bytes: Vec<u8> = rows
+            .chunks(8)
+            .map(|c| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit)))
+            .collect();
+        let end = word + 1 == count;
+        Beat::from([("bits", Word::from_bytes(&bytes))])
+            .with("word", word)
+            .with("chunk_start", turn.chunk_start && word == 0)
+            .with("turn_end", end)
+            .with("chunk_end", turn.chunk_end && end)
+            .with("last", turn.last && end)
+    };
+    turn.bits.chunks(512).enumerate().map(mask).collect()
+}
+
+/// What beats tell, in the smallest pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A turn begins: its place.
+    Turn(usize),
+    /// A message begins: its bytes, if they are to be told.
+    Start(u64),
+    /// Row offset, byte of the row.
+    Byte(u64, usize),
+    /// A message ends; because it has all its rows.
+    MessageEnd(bool),
+    DestEnd,
+    WindowEnd,
+}
+
+/// All that the beats of a request must tell.
+pub fn story(turns: &[Turn]) -> Vec<Event> {
+    // By destination: rows told, rows in the open message.
+    let mut standing: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut events = Vec::new();
+    for (place, turn) in turns.iter().enumerate() {
+        events.push(Event::Turn(place));
+        for row in turn.rows() {
+            let (told, open) = standing.entry(turn.index).or_default();
+            if *open == 0 {
+                let rows = turn.units.min(turn.total - *told);
+                let bytes = if turn.measured { rows * turn.row_bytes as u64 } else { 0 };
+                events.push(Event::Start(bytes));
+            }
+            events.extend((0..turn.row_bytes).map(|byte| Event::Byte(row, byte)));
+            (*told, *open) = (*told + 1, *open + 1);
+            if *open == turn.units {
+                events.push(Event::MessageEnd(true));
+                *open = 0;
+            }
+        }
+        if let Some((_, open)) = standing.get(&turn.index).filter(|_| turn.last) {
+            if *open > 0 {
+                events.push(Event::MessageEnd(false));
+            }
+            events.push(Event::DestEnd);
+        }
+        if turn.chunk_end {
+            events.push(Event::WindowEnd);
+        }
+    }
+    events
+}
+
+/// Checks that the beats tell the story, each as much as it can.
+pub fn check(turns: &[Turn], beats: &[Beat]) {
+    let events = story(turns);
+    let (mut next, mut turn) = (0, &turns[0]);
+    for beat in beats {
+        while let Some(Event::Turn(place)) = events.get(next) {
+            (next, turn) = (next + 1, &turns[*place]);
+        }
+        let mut expect = |event: Event| {
+            assert_eq!(events.get(next), Some(&event), "event {next}: {beat:?} of {turn:?}");
+            next += 1;
+        };
+        let (bytes, start) = (beat.u64("bytes") as usize, beat.u64("start") as usize);
+        let flag = |name: &str| beat.u64(name) == 1;
+        assert_eq!(beat.u64("row_bytes"), turn.row_bytes as u64);
+        assert_eq!((beat.u64("dest"), beat.u64("slot")), (turn.dest, turn.slot));
+        assert!(bytes > 0 || flag("dest_end") || flag("window_end"), "a beat for nothing");
+        if flag("message_start") {
+            expect(Event::Start(beat.u64("message_bytes")));
+        } else {
+            assert_eq!(beat.u64("message_bytes"), 0);
+        }
+        for byte in start..start + bytes {
+            let row = byte / turn.row_bytes;
+            assert!(row < 16, "a beat of more than 16 rows");
+            let offset = beat.get("offset").bits(12 * row, 12).to_u64();
+            expect(Event::Byte(offset, byte % turn.row_bytes));
+        }
+        let whole = bytes == 64 || turn.row_bytes < 4 && bytes == 16 * turn.row_bytes;
+        let goes_on = matches!(events.get(next), Some(Event::Byte(..) | Event::Start(_)));
+        assert!(whole || !goes_on, "a short beat: {beat:?}");
+        if flag("message_end") {
+            let counted = events.get(next) == Some(&Event::MessageEnd(true)) && bytes > 0;
+            assert_eq!(events.get(next), Some(&Event::MessageEnd(counted)), "{beat:?}");
+            next += 1;
+        }
+        for (name, event) in [("dest_end", Event::DestEnd), ("window_end", Event::WindowEnd)] {
+            if flag(name) {
+                assert_eq!(events.get(next), Some(&event), "{beat:?}");
+                next += 1;
+            }
+        }
+    }
+    let rest: Vec<_> =
+        events[next..].iter().filter(|event| !matches!(event, Event::Turn(_))).collect();
+    assert!(rest.is_empty(), "not told: {rest:?}");
+}

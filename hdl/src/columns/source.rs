@@ -1,0 +1,319 @@
+//! The masks of the column path: which rows of a turn are selected.
+
+use super::record::{MASK_BITS, Mask};
+use crate::primitive::{Flatten, Pack, Restore, Skid};
+use crate::sequencer::record::{CONTEXT_BITS, Context, Item};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Gives the rows of each item as masks of 512 bits: the item's bitmap, or ones where it is
+/// strided. Bits beyond the item's rows are 0.
+///
+/// One mask a cycle, also from item to item; a mask 2 cycles after its bits or, strided, 3 after
+/// its item. May stall at any time.
+/// Answers of reads come in the order of items, a stretch starts with a full beat. After a read
+/// that failed, up to `clear`, every mask is 0 and none is `last`; turns and chunks still end.
+///
+/// # Inputs
+/// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, 1 to 4,096
+/// rows. `resp` stream {`data`, `error`}. `mask_ready`. `clear`: the request ends; only while
+/// `idle`.
+///
+/// # Outputs
+/// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] and `context`. `failed`, and
+/// the place of the destination whose read was the first to fail, `fail_index`. `idle`: no item is
+/// at work, and no mask waits.
+#[derive(LogicBlock)]
+pub struct Source {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// An item is offered.
+    pub item_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub item_ready: Signal<Out, Bit>,
+    /// The item.
+    pub item: Signal<In, Item>,
+    /// What its rows have in common.
+    pub item_context: Signal<In, Context>,
+    /// 64 bytes that were read are offered.
+    pub resp_valid: Signal<In, Bit>,
+    /// They are taken.
+    pub resp_ready: Signal<Out, Bit>,
+    /// The bytes.
+    pub resp_data: Signal<In, Bits<512>>,
+    /// The read failed.
+    pub resp_error: Signal<In, Bit>,
+    /// A mask is offered.
+    pub mask_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub mask_ready: Signal<In, Bit>,
+    /// The rows that are selected.
+    pub mask_bits: Signal<Out, Bits<512>>,
+    /// Bit 0 is the row with offset 512 * `mask_word` in its chunk.
+    pub mask_word: Signal<Out, Bits<3>>,
+    /// The first mask of a chunk.
+    pub mask_chunk_start: Signal<Out, Bit>,
+    /// The last mask of a turn.
+    pub mask_turn_end: Signal<Out, Bit>,
+    /// The last mask of a chunk.
+    pub mask_chunk_end: Signal<Out, Bit>,
+    /// The last mask of a destination.
+    pub mask_last: Signal<Out, Bit>,
+    /// What the rows have in common.
+    pub mask_context: Signal<Out, Context>,
+    /// The request ends.
+    pub clear: Signal<In, Bit>,
+    /// A read has failed.
+    pub failed: Signal<Out, Bit>,
+    /// Its destination.
+    pub fail_index: Signal<Out, Bits<6>>,
+    /// Nothing is at work.
+    pub idle: Signal<Out, Bit>,
+
+    // The item.
+    busy: DFF<Bit>,
+    bitmapped: DFF<Bit>,
+    left: DFF<Bits<13>>,
+    word: DFF<Bits<3>>,
+    chunk_start: DFF<Bit>,
+    chunk_end: DFF<Bit>,
+    last: DFF<Bit>,
+    context: DFF<Context>,
+    final_word: Signal<Local, Bit>,
+    step: Signal<Local, Bit>,
+    advance: Signal<Local, Bit>,
+    take_item: Signal<Local, Bit>,
+    has_failed: DFF<Bit>,
+    failed_index: DFF<Bits<6>>,
+    failing: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<183>>,
+    // 512 bits, and how many of them count: 64-bit words that do as a whole or in part, and the
+    // bits of a part.
+    raw_valid: DFF<Bit>,
+    raw: DFF<Bits<512>>,
+    whole: DFF<Bits<8>>,
+    part: DFF<Bits<8>>,
+    part_bits: DFF<Bits<64>>,
+    tag: DFF<Mask>,
+    raw_context: DFF<Context>,
+    ones: Constant<Bits<512>>,
+    short_ones: Constant<Bits<64>>,
+    cut: Pack<8, 64, 512>,
+    mask: Signal<Local, Mask>,
+    mask_in: Flatten<Mask, MASK_BITS>,
+    context_in: Flatten<Context, CONTEXT_BITS>,
+    masks: Skid<MASK_BITS>,
+    contexts: Skid<CONTEXT_BITS>,
+    mask_out: Restore<Mask, MASK_BITS>,
+    context_out: Restore<Context, CONTEXT_BITS>,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        let ones = (num_bigint::BigUint::from(1_u8) << 512_u32) - 1_u8;
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            item_valid: Default::default(),
+            item_ready: Default::default(),
+            item: Default::default(),
+            item_context: Default::default(),
+            resp_valid: Default::default(),
+            resp_ready: Default::default(),
+            resp_data: Default::default(),
+            resp_error: Default::default(),
+            mask_valid: Default::default(),
+            mask_ready: Default::default(),
+            mask_bits: Default::default(),
+            mask_word: Default::default(),
+            mask_chunk_start: Default::default(),
+            mask_turn_end: Default::default(),
+            mask_chunk_end: Default::default(),
+            mask_last: Default::default(),
+            mask_context: Default::default(),
+            clear: Default::default(),
+            failed: Default::default(),
+            fail_index: Default::default(),
+            idle: Default::default(),
+            busy: Default::default(),
+            bitmapped: Default::default(),
+            left: Default::default(),
+            word: Default::default(),
+            chunk_start: Default::default(),
+            chunk_end: Default::default(),
+            last: Default::default(),
+            context: Default::default(),
+            final_word: Default::default(),
+            step: Default::default(),
+            advance: Default::default(),
+            take_item: Default::default(),
+            has_failed: Default::default(),
+            failed_index: Default::default(),
+            failing: Default::default(),
+            unused: Default::default(),
+            raw_valid: Default::default(),
+            raw: Default::default(),
+            whole: Default::default(),
+            part: Default::default(),
+            part_bits: Default::default(),
+            tag: Default::default(),
+            raw_context: Default::default(),
+            cut: Default::default(),
+            mask: Default::default(),
+            mask_in: Default::default(),
+            context_in: Default::default(),
+            masks: Default::default(),
+            contexts: Default::default(),
+            mask_out: Default::default(),
+            context_out: Default::default(),
+            ones: Constant::new(ones.into()),
+            short_ones: Constant::new(u64::MAX.to_bits()),
+        }
+    }
+}
+
+impl Logic for Source {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            busy,
+            bitmapped,
+            left,
+            word,
+            chunk_start,
+            chunk_end,
+            last,
+            context,
+            has_failed,
+            failed_index,
+            raw_valid,
+            raw,
+            whole,
+            part,
+            part_bits,
+            tag,
+            raw_context
+        );
+        self.masks.clk.next = self.clk.val();
+        self.masks.rst.next = self.rst.val();
+        self.contexts.clk.next = self.clk.val();
+        self.contexts.rst.next = self.rst.val();
+
+        // A step takes 512 rows of the item.
+        self.advance.next = !self.raw_valid.q.val() || self.masks.in_ready.val();
+        self.final_word.next = self.left.q.val() <= 512;
+        self.resp_ready.next = self.busy.q.val() && self.bitmapped.q.val() && self.advance.val();
+        self.step.next = self.busy.q.val()
+            && self.advance.val()
+            && (!self.bitmapped.q.val() || self.resp_valid.val());
+        self.failing.next =
+            self.has_failed.q.val() || (self.bitmapped.q.val() && self.resp_error.val());
+        if self.step.val() {
+            self.left.d.next = self.left.q.val() - 512;
+            self.word.d.next = self.word.q.val() + 1;
+            self.chunk_start.d.next = false;
+            if self.final_word.val() {
+                self.busy.d.next = false;
+            }
+            if self.failing.val() && !self.has_failed.q.val() {
+                self.has_failed.d.next = true;
+                self.failed_index.d.next = self.context.q.val().index;
+            }
+        }
+        self.take_item.next = !self.busy.q.val() || (self.step.val() && self.final_word.val());
+        self.item_ready.next = self.take_item.val();
+        if self.take_item.val() {
+            self.busy.d.next = self.item_valid.val();
+            self.bitmapped.d.next = self.item.val().kind == 2;
+            self.left.d.next = self.item.val().rows.get_bits::<13>(0);
+            self.word.d.next = 0.into();
+            self.chunk_start.d.next = self.item.val().chunk_start;
+            self.chunk_end.d.next = self.item.val().chunk_end;
+            self.last.d.next = self.item.val().last;
+            self.context.d.next = self.item_context.val();
+        }
+        // The rest of the item does not matter to masks.
+        self.unused.next = bit_cast::<183, 3>(self.item.val().task)
+            | (bit_cast::<183, 32>(self.item.val().first) << 3)
+            | (bit_cast::<183, 19>(self.item.val().rows.get_bits::<19>(13)) << 35)
+            | (bit_cast::<183, 64>(self.item.val().low) << 54)
+            | (bit_cast::<183, 64>(self.item.val().high) << 118);
+        self.unused.next = self.unused.val().replace_bit(182, self.item.val().never);
+
+        if self.advance.val() {
+            self.raw_valid.d.next = self.step.val();
+            self.raw.d.next = self.ones.val();
+            if self.bitmapped.q.val() {
+                self.raw.d.next = self.resp_data.val();
+            }
+            for k in 0..8 {
+                self.whole.d.next = self.whole.d.val().replace_bit(
+                    k,
+                    !self.failing.val() && (self.left.q.val().get_bits::<7>(6) > k.to_bits()),
+                );
+                self.part.d.next = self.part.d.val().replace_bit(
+                    k,
+                    !self.failing.val() && (self.left.q.val().get_bits::<7>(6) == k.to_bits()),
+                );
+            }
+            self.part_bits.d.next = self.short_ones.val()
+                ^ (self.short_ones.val() << self.left.q.val().get_bits::<6>(0));
+            self.tag.d.next.bits = 0.into();
+            self.tag.d.next.word = self.word.q.val();
+            self.tag.d.next.chunk_start = self.chunk_start.q.val();
+            self.tag.d.next.turn_end = self.final_word.val();
+            self.tag.d.next.chunk_end = self.final_word.val() && self.chunk_end.q.val();
+            self.tag.d.next.last =
+                self.final_word.val() && self.last.q.val() && !self.failing.val();
+            self.raw_context.d.next = self.context.q.val();
+        }
+
+        // Rows beyond the item's do not count.
+        for k in 0..8 {
+            self.cut.parts[k].next = 0.into();
+            if self.whole.q.val().get_bit(k) {
+                self.cut.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64);
+            } else if self.part.q.val().get_bit(k) {
+                self.cut.parts[k].next =
+                    self.raw.q.val().get_bits::<64>(k * 64) & self.part_bits.q.val();
+            }
+        }
+        self.mask.next = self.tag.q.val();
+        self.mask.next.bits = self.cut.whole.val();
+        self.mask_in.record.next = self.mask.val();
+        self.context_in.record.next = self.raw_context.q.val();
+        self.masks.in_valid.next = self.raw_valid.q.val();
+        self.masks.in_data.next = self.mask_in.bits.val();
+        self.contexts.in_valid.next = self.raw_valid.q.val();
+        self.contexts.in_data.next = self.context_in.bits.val();
+        self.masks.out_ready.next = self.mask_ready.val();
+        self.contexts.out_ready.next = self.mask_ready.val();
+        self.mask_out.bits.next = self.masks.out_data.val();
+        self.context_out.bits.next = self.contexts.out_data.val();
+        self.mask_valid.next = self.masks.out_valid.val();
+        self.mask_bits.next = self.mask_out.record.val().bits;
+        self.mask_word.next = self.mask_out.record.val().word;
+        self.mask_chunk_start.next = self.mask_out.record.val().chunk_start;
+        self.mask_turn_end.next = self.mask_out.record.val().turn_end;
+        self.mask_chunk_end.next = self.mask_out.record.val().chunk_end;
+        self.mask_last.next = self.mask_out.record.val().last;
+        self.mask_context.next = self.context_out.record.val();
+
+        self.failed.next = self.has_failed.q.val();
+        self.fail_index.next = self.failed_index.q.val();
+        self.idle.next =
+            !self.busy.q.val() && !self.raw_valid.q.val() && !self.masks.out_valid.val();
+        if self.clear.val() {
+            self.has_failed.d.next = false;
+        }
+        if self.rst.val() {
+            self.busy.d.next = false;
+            self.raw_valid.d.next = false;
+            self.has_failed.d.next = false;
+        }
+    }
+}

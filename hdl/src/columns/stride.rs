@@ -1,0 +1,97 @@
+//! Where the next beat of a row of beats starts.
+
+use crate::primitive::Select;
+use rust_hdl_core::prelude::*;
+
+/// Of a beat of `target` bytes that starts at byte `start` of a row: the rows that it completes,
+/// the rows that it touches, and the byte of a row where it ends.
+///
+/// Combinational: a comparison with each multiple of the row's length, then a choice.
+///
+/// # Inputs
+/// `start`, less than the row's length. `target`: 64, or 16 rows if they are shorter; then `start`
+/// is 0. `multiple[k]`: `k` + 1 times the row's length (1 to 64), at most 255.
+///
+/// # Outputs
+/// `rows` (0 to 16), `touched` (`rows`, one more if the beat ends within a row), `ends_at`, `exact`
+/// (`ends_at` is 0).
+#[derive(LogicBlock)]
+pub struct Stride {
+    /// Where the beat starts in its first row.
+    pub start: Signal<In, Bits<6>>,
+    /// Bytes of the beat.
+    pub target: Signal<In, Bits<7>>,
+    /// Multiples of the row's length.
+    pub multiple: [Signal<In, Bits<8>>; 16],
+    /// Rows that it completes.
+    pub rows: Signal<Out, Bits<5>>,
+    /// Rows that it touches.
+    pub touched: Signal<Out, Bits<5>>,
+    /// Where it ends in its last row.
+    pub ends_at: Signal<Out, Bits<6>>,
+    /// It ends with a row.
+    pub exact: Signal<Out, Bit>,
+
+    reach: Signal<Local, Bits<8>>,
+    // Bit k: the beat reaches k rows.
+    reaches: Signal<Local, Bits<18>>,
+    one: Signal<Local, Bits<17>>,
+    past: Select<17, 6>,
+    count: Select<17, 5>,
+    counts: [Constant<Bits<5>>; 17],
+}
+
+impl Default for Stride {
+    fn default() -> Self {
+        Self {
+            start: Default::default(),
+            target: Default::default(),
+            multiple: Default::default(),
+            rows: Default::default(),
+            touched: Default::default(),
+            ends_at: Default::default(),
+            exact: Default::default(),
+            reach: Default::default(),
+            reaches: Default::default(),
+            one: Default::default(),
+            past: Default::default(),
+            count: Default::default(),
+            counts: array_init::array_init(|k| Constant::new(k.to_bits())),
+        }
+    }
+}
+
+impl Logic for Stride {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // No sum: where the target is not 64, the start is 0.
+        self.reach.next = bit_cast::<8, 6>(self.start.val()) | bit_cast::<8, 7>(self.target.val());
+        self.reaches.next = 1.into();
+        for k in 0..16 {
+            self.reaches.next =
+                self.reaches.val().replace_bit(k + 1, self.reach.val() >= self.multiple[k].val());
+        }
+        self.one.next = 0.into();
+        for k in 0..17 {
+            self.one.next = self.one.val().replace_bit(
+                k,
+                self.reaches.val().get_bit(k) && !self.reaches.val().get_bit(k + 1),
+            );
+            self.count.values[k].next = self.counts[k].val();
+        }
+        self.past.choice.next = self.one.val();
+        self.count.choice.next = self.one.val();
+        self.past.values[0].next = self.reach.val().get_bits::<6>(0);
+        for k in 0..16 {
+            self.past.values[k + 1].next =
+                (self.reach.val() - self.multiple[k].val()).get_bits::<6>(0);
+        }
+        self.ends_at.next = self.past.value.val();
+        self.exact.next = self.past.value.val() == 0;
+        self.rows.next = self.count.value.val();
+        self.touched.next = self.count.value.val();
+        if self.past.value.val() != 0 {
+            self.touched.next = self.count.value.val() + 1;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Requests as the column path gets them.
+
+mod packer;
+mod parts;
+mod path;
+mod scanner;
+mod source;
+
+use super::reference::Turn;
+use crate::sequencer::record::ITEM_BITS;
+use drdma_verilated::Word;
+use drdma_verilated::testbench::{Beat, Random};
+
+/// The fields, lowest first, as one word.
+fn record(fields: &[(Word, usize)]) -> Word {
+    let mut word = Word::zero();
+    let mut place = 0;
+    for (value, width) in fields {
+        word.set_bits(place, *width, value);
+        place += width;
+    }
+    word
+}
+
+/// A turn's `Context`; what the column path does not use is random.
+fn context(turn: &Turn, random: &mut Random) -> Word {
+    let bytes = turn.row_bytes as u64;
+    let [count, full, tail] = if turn.measured {
+        [turn.total / turn.units, turn.units * bytes, turn.total % turn.units * bytes]
+    } else {
+        [(); 3].map(|()| random.below(1 << 32))
+    };
+    record(&[
+        (turn.set.into(), 11),
+        (random.word(22), 22),
+        (bytes.into(), 7),
+        (random.word(1), 1),
+        (turn.dest.into(), 10),
+        (turn.index.into(), 6),
+        (turn.slot.into(), 8),
+        (turn.units.into(), 32),
+        (random.word(8), 8),
+        (turn.measured.into(), 1),
+        (count.into(), 32),
+        (full.into(), 32),
+        (tail.into(), 32),
+    ])
+}
+
+/// A turn as an item.
+fn item(turn: &Turn, random: &mut Random) -> Beat {
+    let item = record(&[
+        (crate::sequencer::record::WALK.into(), 3),
+        (if turn.strided { 1 } else { 2 }.into(), 2),
+        ((random.below(1 << 20) * 64).into(), 32),
+        (turn.bits.len().into(), 32),
+        (turn.last.into(), 1),
+        (turn.chunk_start.into(), 1),
+        (random.word(129), 129),
+        (turn.chunk_end.into(), 1),
+        (random.word(ITEM_BITS), ITEM_BITS - 200),
+    ]);
+    let item = item.bits(0, ITEM_BITS);
+    Beat::from([("item", item), ("context", context(turn, random))])
+}
+
+/// The answers of the reads of a turn's bitmap: behind its rows anything.
+fn answers(turn: &Turn, random: &mut Random) -> Vec<Beat> {
+    if turn.strided {
+        return Vec::new();
+    }
+    let beat = |(k, rows): (usize, &[bool])| {
+        let mut data = random.word(512);
+        for (i, &bit) in rows.iter().enumerate() {
+            data.set_bits(i, 1, &bit.into());
+        }
+        Beat::from([("data", data)]).with("error", turn.fails.contains(&k))
+    };
+    turn.bits.chunks(512).enumerate().map(beat).collect()
+}
+
+/// Bits that are set with this probability.
+fn selection(count: usize, probability: f64, random: &mut Random) -> Vec<bool> {
+    (0..count).map(|_| random.chance(probability)).collect()
+}
+
+/// The turns of a random request: several destinations, chunk after chunk.
+fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
+    let row_bytes = match random.below(4) {
+        0 => 1 + random.below(4) as usize,
+        1 => [5, 8, 20, 32, 40, 60, 63, 64][random.below(8) as usize],
+        _ => 1 + random.below(64) as usize,
+    };
+    let most = if random.chance(0.1) { 64 } else { 5 };
+    let dests = 1 + random.below(most);
+    let chunks = 1 + random.below(3);
+    let most = if random.chance(0.2) { 64 } else { 12 };
+    let chunk_rows = 64 * (1 + random.below(most)) as usize;
+    let rows = (chunk_rows as u64 * (chunks - 1) + 1 + random.below(chunk_rows as u64)) as usize;
+    let (first_dest, slot) = (random.below(1024), random.below(256));
+    let measured = random.chance(0.5);
+    let common = |index: u64, random: &mut Random| {
+        let density = [0.0, 0.01, 0.06, 0.3, 0.5, 0.95, 1.0][random.below(7) as usize];
+        let strided = random.chance(0.2);
+        let selected = if strided { vec![true; rows] } else { selection(rows, density, random) };
+        let turn = Turn {
+            strided,
+            row_bytes,
+            set: random.below(2048),
+            dest: (first_dest + index) % 1024,
+            index,
+            slot,
+            units: match random.below(4) {
+                0 => 1 + random.below(4),
+                1 => 1 + random.below(40),
+                2 => 1 + random.below(1000),
+                _ => 1 + random.below(u64::from(u32::MAX)),
+            },
+            measured,
+            total: selected.iter().filter(|bit| **bit).count() as u64,
+            ..Default::default()
+        };
+        (turn, selected)
+    };
+    let all: Vec<_> = (0..dests).map(|index| common(index, random)).collect();
+    let mut turns = Vec::new();
+    for chunk in 0..chunks as usize {
+        for (k, (turn, selected)) in all.iter().enumerate() {
+            let range = chunk * chunk_rows..((chunk + 1) * chunk_rows).min(rows);
+            turns.push(Turn {
+                bits: selected[range].to_vec(),
+                chunk_start: k == 0,
+                chunk_end: k + 1 == all.len(),
+                last: chunk + 1 == chunks as usize,
+                ..turn.clone()
+            });
+        }
+    }
+    if fails {
+        let place = random.below(turns.len() as u64) as usize;
+        for turn in &mut turns[place..] {
+            if !turn.strided && random.chance(0.5) {
+                let beats = turn.bits.len().div_ceil(512) as u64;
+                turn.fails.push(random.below(beats) as usize);
+            }
+        }
+    }
+    turns
+}

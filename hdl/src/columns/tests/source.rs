@@ -1,0 +1,109 @@
+use super::*;
+use crate::columns::reference::{masks, survivors};
+use crate::columns::source::Source;
+use crate::testing;
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Bench, DriverId, MonitorId, STALLS};
+
+fn library() -> Library {
+    testing::library("column_source", Source::default)
+}
+
+struct Card<'a> {
+    bench: Bench<'a>,
+    item: DriverId,
+    resp: DriverId,
+    mask: MonitorId,
+}
+
+impl Card<'_> {
+    fn new(library: &Library, seed: u64) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(1_000_000);
+        let (item, resp) = (bench.driver("item"), bench.driver("resp"));
+        Self { item, resp, mask: bench.monitor("mask"), bench }
+    }
+
+    /// Sends the turns and checks their masks.
+    fn run(&mut self, turns: &[Turn], random: &mut Random) {
+        let (rest, failed) = survivors(turns);
+        let mut expected = Vec::new();
+        for (turn, left) in turns.iter().zip(&rest) {
+            let item = item(turn, random);
+            let context = item.get("context").clone();
+            self.bench.send(self.item, item);
+            self.bench.send_all(self.resp, answers(turn, random));
+            expected.extend(masks(left).into_iter().map(|m| m.with("context", context.clone())));
+        }
+        self.bench.run_until_received(self.mask, expected.len());
+        assert!(self.bench.take(self.mask) == expected, "{turns:?}");
+        assert_eq!(self.bench.pending(self.resp), 0, "every answer is taken");
+        assert_eq!(self.bench.get("failed"), u64::from(failed.is_some()));
+        if let Some(index) = failed {
+            assert_eq!(self.bench.get("fail_index"), index);
+        }
+        assert_eq!(self.bench.get("idle"), 1);
+    }
+}
+
+#[test]
+fn masks_are_the_selected_rows_under_stalls() {
+    let library = library();
+    let mut failures = 0;
+    for (seed, stalls) in (1..).zip(STALLS) {
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut card = Card::new(&library, seed);
+        card.bench.stall(stalls);
+        for _ in 0..20 {
+            let fails = random.chance(0.4);
+            let turns = request(&mut random, fails);
+            failures += u32::from(survivors(&turns).1.is_some());
+            card.run(&turns, &mut random);
+            card.bench.set("clear", 1);
+            card.bench.step();
+            card.bench.set("clear", 0);
+        }
+    }
+    assert!(failures > 10, "{failures} requests failed");
+}
+
+#[test]
+fn idle_says_that_nothing_is_at_work() {
+    let library = library();
+    let mut random = Random::new(1);
+    let mut card = Card::new(&library, 1);
+    let turn = Turn { strided: true, bits: vec![true; 10], ..Default::default() };
+    card.bench.stall_monitor(card.mask, 1.0);
+    card.bench.send(card.item, item(&turn, &mut random));
+    card.bench.step();
+    for _ in 0..10 {
+        card.bench.step();
+        assert_eq!(card.bench.get("idle"), 0);
+    }
+    card.bench.stall_monitor(card.mask, 0.0);
+    card.bench.run_until_received(card.mask, 1);
+    assert_eq!(card.bench.get("idle"), 1);
+}
+
+#[test]
+fn a_mask_a_cycle_from_item_to_item() {
+    let library = library();
+    for (strided, latency) in [(true, 3), (false, 2)] {
+        let mut random = Random::new(1);
+        let mut card = Card::new(&library, 1);
+        let turn = |k: usize| Turn {
+            strided,
+            bits: vec![true; 1 + (k * 397) % 4096],
+            row_bytes: 20,
+            ..Default::default()
+        };
+        let turns: Vec<_> = (0..40).map(turn).collect();
+        card.run(&turns, &mut random);
+        let times = card.bench.received_at(card.mask);
+        let first = times[0];
+        assert_eq!(times, (first..first + times.len() as u64).collect::<Vec<_>>());
+        let from = if strided { card.item } else { card.resp };
+        assert_eq!(first - card.bench.sent_at(from)[0], latency);
+    }
+}

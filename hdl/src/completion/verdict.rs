@@ -1,0 +1,64 @@
+//! What the syndrome of an acknowledgement means for the request.
+
+use drdma_abi::completion::Status;
+use rust_hdl_core::prelude::*;
+
+/// Turns the syndrome of an AETH (InfiniBand Architecture Specification, volume 1, 9.7.5.1) into a
+/// status. Without registers.
+///
+/// # Inputs
+/// `syndrome`.
+///
+/// # Outputs
+/// `refuses`: it is a NAK. `status`: with that, what the oldest request that it concerns ends with.
+#[derive(LogicBlock)]
+pub struct Verdict {
+    /// The syndrome.
+    pub syndrome: Signal<In, Bits<8>>,
+    /// It is a NAK.
+    pub refuses: Signal<Out, Bit>,
+    /// The request's status.
+    pub status: Signal<Out, Bits<8>>,
+
+    operation: Constant<Bits<8>>,
+    rnr: Constant<Bits<8>>,
+    retry: Constant<Bits<8>>,
+    invalid: Constant<Bits<8>>,
+    access: Constant<Bits<8>>,
+}
+
+impl Default for Verdict {
+    fn default() -> Self {
+        let status = |status: Status| Constant::new((status as u8).to_bits());
+        Self {
+            syndrome: Signal::default(),
+            refuses: Signal::default(),
+            status: Signal::default(),
+            operation: status(Status::RemoteOperationError),
+            rnr: status(Status::RnrRetryExceeded),
+            retry: status(Status::RetryExceeded),
+            invalid: status(Status::RemoteInvalidRequestError),
+            access: status(Status::RemoteAccessError),
+        }
+    }
+}
+
+impl Logic for Verdict {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.refuses.next = (self.syndrome.val() & 0xe0) != 0;
+        self.status.next = self.operation.val();
+        if (self.syndrome.val() & 0xe0) == 0x20 {
+            self.status.next = self.rnr.val();
+        }
+        if self.syndrome.val() == 0x60 {
+            self.status.next = self.retry.val();
+        }
+        if self.syndrome.val() == 0x61 {
+            self.status.next = self.invalid.val();
+        }
+        if self.syndrome.val() == 0x62 {
+            self.status.next = self.access.val();
+        }
+    }
+}

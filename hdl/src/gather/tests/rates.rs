@@ -1,0 +1,84 @@
+//! How many words a cycle come out, by pattern.
+
+use super::*;
+
+/// Cycles for beats in one window.
+fn cycles(library: &Library, beats: Vec<Places>) -> Run {
+    let memory = Random::new(5).bytes(MEMORY);
+    let mut parts: Vec<_> = beats.into_iter().map(|places| Part::new(0, places)).collect();
+    parts.last_mut().expect("there are some").window_end = true;
+    run(library, 5, (0.0, 0.0), &parts, &[vec![]], &memory)
+}
+
+/// Beats of the same pieces {place, length}, each moved on by `step` bytes.
+fn moved(pieces: &[(usize, usize)], step: usize, count: usize) -> Vec<Places> {
+    let beat = |index: usize| {
+        let mut places = [None; 64];
+        let bytes = pieces.iter().flat_map(|&(ram, len)| {
+            (0..len).map(move |k| (ram + index * step) % (MEMORY - 64) + k)
+        });
+        places.iter_mut().zip(bytes).for_each(|(place, at)| *place = Some(at));
+        places
+    };
+    (0..count).map(beat).collect()
+}
+
+/// Full beats of rows of five columns of 4 B, each row with a probability of 1 in `rarity`; column `c`
+/// starts `skew * c` banks further.
+fn columns(rarity: u64, skew: usize, count: usize) -> Vec<Places> {
+    let mut random = Random::new(7);
+    let mut row = 0;
+    let mut words = vec![];
+    while words.len() < 16 * count {
+        if random.below(rarity) == 0 {
+            // 1,280 rows a column, over and over.
+            let start = |c: usize| c * (MEMORY / 6) / 128 * 128 + c * skew * 4;
+            words.extend((0..5).map(|c| start(c) + row % 1280 * 4));
+        }
+        row += 1;
+    }
+    let beat = |words: &[usize]| std::array::from_fn(|p| Some(words[p / 4] + p % 4));
+    words.chunks_exact(16).take(count).map(beat).collect()
+}
+
+#[test]
+fn one_beat_a_cycle_unless_banks_clash() {
+    let library = library();
+    let count = 1000;
+    // Contiguous, at an odd address.
+    assert_eq!(cycles(&library, moved(&[(3, 64)], 64, count)).cycles, 1011);
+    // Five columns of 4 B, nine banks apart.
+    let pieces: Vec<_> = (0..5).map(|c| (c * 1024 + c * 36, 4)).collect();
+    assert_eq!(cycles(&library, moved(&pieces, 4, count)).cycles, 1011);
+    // Sixteen single bytes of the same four words.
+    let pieces: Vec<_> = (0..16).map(|k| (k, 1)).collect();
+    assert_eq!(cycles(&library, moved(&pieces, 16, count)).cycles, 1011);
+    // Four columns in the same bank: they slip, so that each row finds four banks.
+    let pieces: Vec<_> = (0..4).map(|c| (c * 1024, 4)).collect();
+    let run = cycles(&library, moved(&pieces, 4, count));
+    assert!(run.cycles < 1030 && run.conflicts > 0, "{} cycles", run.cycles);
+    // Four bytes that never find more than one bank.
+    let taken = cycles(&library, moved(&pieces, 128, count)).cycles;
+    assert!((4000..4030).contains(&taken), "{taken}");
+}
+
+#[test]
+fn bitmapped_columns_come_at_the_rates_that_the_contract_tells() {
+    let library = library();
+    let count = 2000;
+    for (rarity, skew, least) in [
+        (1, 7, 15.8),
+        (2, 7, 15.8),
+        (4, 7, 15.5),
+        (16, 7, 14.5),
+        (1, 0, 15.7),
+        (2, 0, 12.5),
+        (4, 0, 12.5),
+        (16, 0, 12.5),
+    ] {
+        let run = cycles(&library, columns(rarity, skew, count));
+        let words = 16.0 * count as f64 / run.cycles as f64;
+        println!("p = 1/{rarity}, skew {skew}: {words:.2} words a cycle, {} cycles", run.cycles);
+        assert!(words >= least, "p = 1/{rarity}, skew {skew}: {words:.2} words a cycle");
+    }
+}

@@ -1,0 +1,191 @@
+//! How many rows are a chunk, and whether a request goes the column path.
+
+use num_bigint::BigUint;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Bytes of a window that a column request's lanes may take: all but what 16 groups of lanes lose
+/// to alignment and to different first banks.
+const COLUMN_BYTES: usize = 32_768 - 16 * 132;
+
+/// Rows of a column request's chunk whose lanes go `steps` bytes a row: a multiple of 64, at most
+/// 4096; 0 if not even 64 rows fit a window.
+pub fn column_rows(steps: usize) -> usize {
+    (COLUMN_BYTES / 64).checked_div(steps).map_or(0, |stretches| 64 * stretches.min(64))
+}
+
+/// Looks at a request's destinations and sets as they are inspected.
+///
+/// Rows of which several fit a cycle make a *column request*: every destination is alike to the
+/// first (the decoder says so), every row a unit of at most 64 bytes, its lanes go at most 128
+/// bytes a row together, and there are at least `min_rows` rows. Its chunks are as long as a window
+/// takes; those of other requests span about 12 KiB of host memory.
+///
+/// Outputs follow the last input after 3 cycles.
+///
+/// # Inputs
+/// `start` (a request begins), `dest` (`alike`), `set` (`lanes`,
+/// `row_bytes`, `count`, `span`, `steps`, `by_lane`),
+/// `min_rows` (0: no column requests).
+///
+/// # Outputs
+/// `column`, `rows`, `blocks`.
+#[derive(LogicBlock)]
+pub struct Chunks {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// A request begins.
+    pub start: Signal<In, Bit>,
+    /// A destination is inspected.
+    pub dest_valid: Signal<In, Bit>,
+    /// It is alike to the first.
+    pub dest_alike: Signal<In, Bit>,
+    /// One of its sets is inspected.
+    pub set_valid: Signal<In, Bit>,
+    /// Its lanes.
+    pub set_lanes: Signal<In, Bits<5>>,
+    /// Bytes of its row.
+    pub set_row_bytes: Signal<In, Bits<36>>,
+    /// Its rows, or the bits of its bitmap.
+    pub set_count: Signal<In, Bits<32>>,
+    /// Bytes that its row spans in host memory.
+    pub set_span: Signal<In, Bits<14>>,
+    /// The sum of its lanes' steps, at most 255.
+    pub set_steps: Signal<In, Bits<8>>,
+    /// Its lanes are units of their own.
+    pub set_by_lane: Signal<In, Bit>,
+    /// The fewest rows of a column request.
+    pub min_rows: Signal<In, Bits<32>>,
+    /// It is a column request.
+    pub column: Signal<Out, Bit>,
+    /// Rows of a chunk.
+    pub rows: Signal<Out, Bits<13>>,
+    /// Estimate of the blocks that a chunk needs.
+    pub blocks: Signal<Out, Bits<8>>,
+
+    widest: DFF<Bits<14>>,
+    most_lanes: DFF<Bits<5>>,
+    fits: DFF<Bit>,
+    steps: DFF<Bits<8>>,
+    // Rows, and what they span.
+    units: Constant<Bits<2048>>,
+    narrow: DFF<Bits<13>>,
+    spanned: DFF<Bits<16>>,
+    wide: DFF<Bits<13>>,
+    needed: DFF<Bits<8>>,
+    log: Signal<Local, Bits<4>>,
+    one: Constant<Bits<13>>,
+    limits: [Constant<Bits<14>>; 11],
+}
+
+impl Default for Chunks {
+    fn default() -> Self {
+        let mut units = BigUint::default();
+        for steps in 0..256_usize {
+            units |= BigUint::from(column_rows(steps) / 64) << (8 * steps);
+        }
+        // Up to so many bytes, a chunk has 2^(k + 1) rows.
+        let limits = std::array::from_fn(|k| Constant::new((12_288_u64 >> (k + 1)).into()));
+        Self {
+            clk: Signal::default(),
+            start: Signal::default(),
+            dest_valid: Signal::default(),
+            dest_alike: Signal::default(),
+            set_valid: Signal::default(),
+            set_lanes: Signal::default(),
+            set_row_bytes: Signal::default(),
+            set_count: Signal::default(),
+            set_span: Signal::default(),
+            set_steps: Signal::default(),
+            set_by_lane: Signal::default(),
+            min_rows: Signal::default(),
+            column: Signal::default(),
+            rows: Signal::default(),
+            blocks: Signal::default(),
+            widest: DFF::default(),
+            most_lanes: DFF::default(),
+            fits: DFF::default(),
+            steps: DFF::default(),
+            units: Constant::new(units.into()),
+            narrow: DFF::default(),
+            spanned: DFF::default(),
+            wide: DFF::default(),
+            needed: DFF::default(),
+            log: Signal::default(),
+            one: Constant::new(1.into()),
+            limits,
+        }
+    }
+}
+
+impl Logic for Chunks {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, widest, most_lanes, fits, steps, narrow, spanned, wide, needed);
+
+        // What the sets have in common.
+        if self.set_valid.val() {
+            self.steps.d.next = self.set_steps.val();
+            if self.set_span.val() > self.widest.q.val() {
+                self.widest.d.next = self.set_span.val();
+            }
+            if self.set_lanes.val() > self.most_lanes.q.val() {
+                self.most_lanes.d.next = self.set_lanes.val();
+            }
+            if self.set_by_lane.val()
+                || (self.set_row_bytes.val() > 64)
+                || (self.set_row_bytes.val() == 0)
+                || (self.set_steps.val() > 128)
+                || (self.set_steps.val() == 0)
+                || (self.set_count.val() < self.min_rows.val())
+            {
+                self.fits.d.next = false;
+            }
+        }
+        if self.dest_valid.val() && !self.dest_alike.val() {
+            self.fits.d.next = false;
+        }
+        if self.start.val() {
+            self.widest.d.next = 1.into();
+            self.most_lanes.d.next = 0.into();
+            self.fits.d.next = self.min_rows.val() != 0;
+        }
+
+        // As many rows as span about 12 KiB of host memory, a power of two.
+        self.log.next = 0.into();
+        for k in 0..11 {
+            if self.widest.q.val() <= self.limits[k].val() {
+                self.log.next = (k + 1).to_bits();
+            }
+        }
+        self.narrow.d.next = self.one.val() << self.log.val();
+        self.spanned.d.next = bit_cast::<16, 14>(self.widest.q.val()) << self.log.val();
+        self.needed.d.next =
+            self.spanned.q.val().get_bits::<8>(8) + bit_cast::<8, 5>(self.most_lanes.q.val());
+        // As many as fit a window, in words of a bitmap.
+        self.wide.d.next =
+            bit_cast::<13, 7>(self.units.val().get_bits::<7>(self.steps.q.val().index() * 8)) << 6;
+
+        self.column.next = self.fits.q.val();
+        self.rows.next = self.narrow.q.val();
+        if self.fits.q.val() {
+            self.rows.next = self.wide.q.val();
+        }
+        self.blocks.next = self.needed.q.val();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_chunk_is_the_largest_that_fits_a_window() {
+        for steps in 1..=128 {
+            let rows = column_rows(steps);
+            let fits = |rows: usize| rows <= 4096 && rows * steps + 16 * 132 <= 32_768;
+            assert!(rows >= 64 && rows.is_multiple_of(64) && fits(rows), "{steps}: {rows}");
+            assert!(!fits(rows + 64), "{steps}: {rows}");
+        }
+    }
+}

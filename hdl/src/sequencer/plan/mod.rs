@@ -1,0 +1,352 @@
+//! Requests become items of work: what must be read first, then the rows, destination by
+//! destination in turns.
+
+mod chunks;
+mod kernel;
+pub mod state;
+
+use super::measure::Measure;
+use super::record::{Context, Item};
+use super::tables::{Bounds, DestInfo, SetInfo};
+use crate::primitive::{Flatten, Lutram, Multiplier, Ram, Restore};
+use chunks::Chunks;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+use state::{Findings, Measured, PlanState, Scanned, Turn};
+
+const STAGES: usize = 4;
+
+/// Reads a request's destinations and sets, asks for scans where something must be known before
+/// the first token, judges their results in the order of destinations, and then gives the
+/// stretches of rows to walk.
+///
+/// A request of one destination and one region takes about 16 cycles, 5 of them for its
+/// stretch; scans take the time of their reads. A request of several destinations gives a
+/// stretch every 6 cycles.
+///
+/// A column request (see [`Chunks`]) gives its stretches chunk by chunk, a [`HEAD`](super::record::HEAD)
+/// item before each chunk; all items but its scans are marked with `column`.
+///
+/// # Inputs
+/// `request` stream, what [`Tables`](super::tables::Tables) reads, `result_*` (scans), `column_min_rows`,
+/// `item_ready`, `stretch_ready`.
+///
+/// # Outputs
+/// `request_ready`, `dest_read`, `set_read`, `item` stream {`item`, `context`}, `stretch` stream
+/// (what must be read for an item).
+#[derive(LogicBlock)]
+pub struct Plan {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A request is offered.
+    pub request_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub request_ready: Signal<Out, Bit>,
+    /// Its slot.
+    pub request_slot: Signal<In, Bits<8>>,
+    /// Destinations.
+    pub request_dests: Signal<In, Bits<7>>,
+    /// The first one's place.
+    pub request_first_dest: Signal<In, Bits<10>>,
+    /// Its status, if it is not to be executed.
+    pub request_status: Signal<In, Bits<8>>,
+    /// The destination that failed.
+    pub request_bad_dest: Signal<In, Bits<7>>,
+    /// A request has left the segmenter.
+    pub release_valid: Signal<In, Bit>,
+    /// Queue pairs in error.
+    pub qp_error: Signal<In, Bits<256>>,
+    /// The destination to read.
+    pub dest_read: Signal<Out, Bits<10>>,
+    /// It, a cycle later.
+    pub dest_info: Signal<In, DestInfo>,
+    /// The set to read.
+    pub set_read: Signal<Out, Bits<11>>,
+    /// It, a cycle later.
+    pub set_info: Signal<In, SetInfo>,
+    /// Where its pointers may point.
+    pub bounds: Signal<In, Bounds>,
+    /// Bytes that its row spans in host memory.
+    pub span: Signal<In, Bits<13>>,
+    /// The sum of its lanes' steps, at most 255.
+    pub steps: Signal<In, Bits<8>>,
+    /// The fewest rows of a column request; 0: there are none.
+    pub column_min_rows: Signal<In, Bits<32>>,
+    /// A scan has ended.
+    pub result_valid: Signal<In, Bit>,
+    /// The set.
+    pub result_set: Signal<In, Bits<11>>,
+    /// Set bits.
+    pub result_count: Signal<In, Bits<32>>,
+    /// A pointer is wrong, or a read failed.
+    pub result_bad: Signal<In, Bit>,
+    /// The walker is done.
+    pub walked_valid: Signal<In, Bit>,
+    /// It found a message that is too long.
+    pub walked_too_long: Signal<In, Bit>,
+    /// An item is offered.
+    pub item_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub item_ready: Signal<In, Bit>,
+    /// The item.
+    pub item: Signal<Out, Item>,
+    /// What its rows have in common.
+    pub item_context: Signal<Out, Context>,
+    /// Something must be read.
+    pub stretch_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub stretch_ready: Signal<In, Bit>,
+    /// The bitmap or the pointer array.
+    pub stretch_addr: Signal<Out, Bits<64>>,
+    /// First bit or pointer.
+    pub stretch_first: Signal<Out, Bits<32>>,
+    /// Bits or pointers.
+    pub stretch_rows: Signal<Out, Bits<32>>,
+    /// Bits, not pointers.
+    pub stretch_bitmap: Signal<Out, Bit>,
+    /// The answer is for the column path.
+    pub stretch_column: Signal<Out, Bit>,
+    state: DFF<PlanState>,
+    // The request.
+    slot: DFF<Bits<8>>,
+    dests: DFF<Bits<7>>,
+    first_dest: DFF<Bits<10>>,
+    status: DFF<Bits<8>>,
+    bad_dest: DFF<Bits<7>>,
+    // The failure is the queue pair's too.
+    breaks: DFF<Bit>,
+    // The walker knows the bounds of the pointers that it is to load.
+    bounds_given: DFF<Bit>,
+    // Requests that have not left the segmenter.
+    under_way: DFF<Bits<9>>,
+    finished: Signal<Local, Bit>,
+    head_qp: Signal<Local, Bits<8>>,
+    flush: Constant<Bits<8>>,
+    single: DFF<Bit>,
+    // The destination and the set at hand.
+    index: DFF<Bits<7>>,
+    head: DFF<DestInfo>,
+    set: DFF<Bits<11>>,
+    sets_left: DFF<Bits<5>>,
+    last_set: Signal<Local, Bit>,
+    last_dest: Signal<Local, Bit>,
+    is_contiguous: Signal<Local, Bit>,
+    is_bitmap: Signal<Local, Bit>,
+    is_pointers: Signal<Local, Bit>,
+    rows: Signal<Local, Bits<32>>,
+    elements: Signal<Local, Bits<36>>,
+    times: DFF<Bits<36>>,
+    terms: [Signal<Local, Bits<36>>; 5],
+    shuffle: Signal<Local, Bit>,
+    larger: Signal<Local, Bits<37>>,
+    saturated: Constant<Bits<37>>,
+    uneven_set: Signal<Local, Bit>,
+    uneven: DFF<Bit>,
+    loading_check: DFF<Bit>,
+    loaded: DFF<Bits<4>>,
+    row_span: Signal<Local, Bits<14>>,
+    // Inspection.
+    largest: DFF<Bits<36>>,
+    bitmaps: DFF<Bit>,
+    pointers: DFF<Bit>,
+    counts: DFF<Bit>,
+    judge: DFF<Bit>,
+    multiplier: Multiplier<32, 36, 68>,
+    latency: Constant<Bits<3>>,
+    wait: DFF<Bits<3>>,
+    mtu: Signal<Local, Bits<13>>,
+    beyond_mtu: Signal<Local, Bit>,
+    beyond_any: Signal<Local, Bit>,
+    max_message: Constant<Bits<32>>,
+    finding: Signal<Local, Findings>,
+    findings: Lutram<6, 6, 1>,
+    findings_in: Flatten<Findings, 6>,
+    findings_out: Restore<Findings, 6>,
+    asks: Signal<Local, Bit>,
+    outstanding: DFF<Bits<11>>,
+    // Judgement.
+    scanned: Ram<33, 1, 11>,
+    scanned_new: Signal<Local, Scanned>,
+    scanned_in: Flatten<Scanned, 33>,
+    scanned_out: Restore<Scanned, 33>,
+    scan_bad: Signal<Local, Bit>,
+    bad: DFF<Bit>,
+    unequal: DFF<Bit>,
+    first_of_dest: DFF<Bit>,
+    elements_before: DFF<Bits<36>>,
+    measure: Measure,
+    measured: Ram<96, 1, 11>,
+    measured_new: Signal<Local, Measured>,
+    measured_in: Flatten<Measured, 96>,
+    measured_out: Restore<Measured, 96>,
+    protection: Constant<Bits<8>>,
+    operation: Constant<Bits<8>>,
+    length: Constant<Bits<8>>,
+    // Turns.
+    chunks: Chunks,
+    column: DFF<Bit>,
+    headed: DFF<Bit>,
+    first_turn: DFF<Bit>,
+    turn_begins: DFF<Bit>,
+    unfinished: DFF<Bit>,
+    done: DFF<Bits<64>>,
+    turns: Lutram<37, 6, 1>,
+    turn_in: Flatten<Turn, 37>,
+    turn_out: Restore<Turn, 37>,
+    turn: DFF<Turn>,
+    turn_new: Signal<Local, Turn>,
+    rows_left: Signal<Local, Bits<32>>,
+    whole: Signal<Local, Bit>,
+    stretch: Signal<Local, Bits<32>>,
+    last_region: Signal<Local, Bit>,
+    // What goes out.
+    next_item: Signal<Local, Item>,
+    shared: Signal<Local, Context>,
+    push: Signal<Local, Bit>,
+    free: Signal<Local, Bit>,
+    has_item: DFF<Bit>,
+    item_out: DFF<Item>,
+    context_out: DFF<Context>,
+    has_stretch: DFF<Bit>,
+    stretch_from: DFF<Bits<64>>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        use drdma_abi::completion::Status;
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            request_valid: Default::default(),
+            request_ready: Default::default(),
+            request_slot: Default::default(),
+            request_dests: Default::default(),
+            request_first_dest: Default::default(),
+            request_status: Default::default(),
+            request_bad_dest: Default::default(),
+            release_valid: Default::default(),
+            qp_error: Default::default(),
+            dest_read: Default::default(),
+            dest_info: Default::default(),
+            set_read: Default::default(),
+            set_info: Default::default(),
+            bounds: Default::default(),
+            span: Default::default(),
+            steps: Default::default(),
+            column_min_rows: Default::default(),
+            result_valid: Default::default(),
+            result_set: Default::default(),
+            result_count: Default::default(),
+            result_bad: Default::default(),
+            walked_valid: Default::default(),
+            walked_too_long: Default::default(),
+            item_valid: Default::default(),
+            item_ready: Default::default(),
+            item: Default::default(),
+            item_context: Default::default(),
+            stretch_valid: Default::default(),
+            stretch_ready: Default::default(),
+            stretch_addr: Default::default(),
+            stretch_first: Default::default(),
+            stretch_rows: Default::default(),
+            stretch_bitmap: Default::default(),
+            stretch_column: Default::default(),
+            state: Default::default(),
+            slot: Default::default(),
+            dests: Default::default(),
+            first_dest: Default::default(),
+            status: Default::default(),
+            bad_dest: Default::default(),
+            breaks: Default::default(),
+            bounds_given: Default::default(),
+            under_way: Default::default(),
+            finished: Default::default(),
+            head_qp: Default::default(),
+            flush: Constant::new((Status::WrFlushError as u8).to_bits()),
+            single: Default::default(),
+            index: Default::default(),
+            head: Default::default(),
+            set: Default::default(),
+            sets_left: Default::default(),
+            last_set: Default::default(),
+            last_dest: Default::default(),
+            is_contiguous: Default::default(),
+            is_bitmap: Default::default(),
+            is_pointers: Default::default(),
+            rows: Default::default(),
+            elements: Default::default(),
+            times: Default::default(),
+            terms: Default::default(),
+            shuffle: Default::default(),
+            larger: Default::default(),
+            saturated: Constant::new(((1_u64 << 36) - 1).to_bits()),
+            uneven_set: Default::default(),
+            uneven: Default::default(),
+            loading_check: Default::default(),
+            loaded: Default::default(),
+            row_span: Default::default(),
+            largest: Default::default(),
+            bitmaps: Default::default(),
+            pointers: Default::default(),
+            counts: Default::default(),
+            judge: Default::default(),
+            multiplier: Multiplier::new(STAGES),
+            latency: Constant::new(STAGES.to_bits()),
+            wait: Default::default(),
+            mtu: Default::default(),
+            beyond_mtu: Default::default(),
+            beyond_any: Default::default(),
+            max_message: Constant::new(drdma_abi::work_request::MAX_MESSAGE.to_bits()),
+            finding: Default::default(),
+            findings: Default::default(),
+            findings_in: Default::default(),
+            findings_out: Default::default(),
+            asks: Default::default(),
+            outstanding: Default::default(),
+            scanned: Default::default(),
+            scanned_new: Default::default(),
+            scanned_in: Default::default(),
+            scanned_out: Default::default(),
+            scan_bad: Default::default(),
+            bad: Default::default(),
+            unequal: Default::default(),
+            first_of_dest: Default::default(),
+            elements_before: Default::default(),
+            measure: Default::default(),
+            measured: Default::default(),
+            measured_new: Default::default(),
+            measured_in: Default::default(),
+            measured_out: Default::default(),
+            protection: Constant::new((Status::LocalProtectionError as u64).to_bits()),
+            operation: Constant::new((Status::LocalQpOperationError as u64).to_bits()),
+            length: Constant::new((Status::LocalLengthError as u64).to_bits()),
+            chunks: Default::default(),
+            column: Default::default(),
+            headed: Default::default(),
+            first_turn: Default::default(),
+            turn_begins: Default::default(),
+            unfinished: Default::default(),
+            done: Default::default(),
+            turns: Default::default(),
+            turn_in: Default::default(),
+            turn_out: Default::default(),
+            turn: Default::default(),
+            turn_new: Default::default(),
+            rows_left: Default::default(),
+            whole: Default::default(),
+            stretch: Default::default(),
+            last_region: Default::default(),
+            next_item: Default::default(),
+            shared: Default::default(),
+            push: Default::default(),
+            free: Default::default(),
+            has_item: Default::default(),
+            item_out: Default::default(),
+            context_out: Default::default(),
+            has_stretch: Default::default(),
+            stretch_from: Default::default(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The four windows of the segmented memory: who gets the next one, and in which order what they
+//! need and what they hold goes on.
+//!
+//! Beats of the expander take one of two paths. Rows go to the placer, which opens a window when it
+//! needs one. The *header* of a chunk of columns goes to the columns block and opens a window by
+//! itself. Windows are numbered round and opened in the order of the beats, so a header waits until the
+//! placer has closed its window, and asks it to. Boxes and bytes of the two paths are merged in the
+//! order of windows, so that all that comes after sees one sequence.
+//!
+//! ```text
+//! beat --+--> row (placer) ----> row_box, row_bytes -------+--> box, bytes
+//!        +--> header (columns) -> column_box, column_bytes +
+//! ```
+//!
+//! **Throughput.** A beat, a box and a beat of bytes a cycle. A header waits for a change of path about
+//! 10 cycles, besides for a free window.
+//!
+//! **Latency.** 0 for beats, 1 cycle for boxes, 1 for bytes.
+//!
+//! **Back-pressure.** All streams may stall. Beats pass without a register: `beat_ready` follows
+//! `row_ready` and `header_ready`, which have to come from registers.
+
+mod merge;
+#[cfg(test)]
+mod tests;
+
+pub use merge::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox};
+
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// The block; see the module.
+#[derive(LogicBlock, Default)]
+pub struct Windows {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    /// A beat; its fields go beside this block.
+    pub beat_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub beat_ready: Signal<Out, Bit>,
+    /// It is the header of a chunk of columns.
+    pub beat_column: Signal<In, Bit>,
+    /// It is offered to the placer.
+    pub row_valid: Signal<Out, Bit>,
+    /// It is taken there.
+    pub row_ready: Signal<In, Bit>,
+    /// It is offered to the columns.
+    pub header_valid: Signal<Out, Bit>,
+    /// It is taken there.
+    pub header_ready: Signal<In, Bit>,
+
+    /// The placer may open a window; so does the next header.
+    pub granted: Signal<Out, Bit>,
+    /// The number of that window.
+    pub number: Signal<Out, Bits<2>>,
+    /// The placer opens it.
+    pub opened: Signal<In, Bit>,
+    /// The placer has an open window, or beats without one.
+    pub placer_busy: Signal<In, Bit>,
+    /// A header waits for the placer's window to be closed.
+    pub flush: Signal<Out, Bit>,
+    /// The oldest window was assembled; its memory is free.
+    pub window_free: Signal<In, Bit>,
+
+    /// The window whose boxes come next is one of columns,
+    pub box_column: Signal<Out, Bit>,
+    /// and it was opened.
+    pub box_open: Signal<Out, Bit>,
+    /// All its boxes have passed.
+    pub box_end: Signal<In, Bit>,
+    /// The window whose bytes come next is one of columns,
+    pub bytes_column: Signal<Out, Bit>,
+    /// and it was opened.
+    pub bytes_open: Signal<Out, Bit>,
+    /// All its bytes have passed.
+    pub bytes_end: Signal<In, Bit>,
+
+    /// Which windows are of columns.
+    column: DFF<Bits<4>>,
+    next: DFF<Bits<2>>,
+    /// Windows in use.
+    used: DFF<Bits<3>>,
+    boxed: DFF<Bits<2>>,
+    /// Windows whose boxes have not all passed.
+    to_box: DFF<Bits<3>>,
+    gathered: DFF<Bits<2>>,
+    /// Windows whose bytes have not all passed.
+    to_gather: DFF<Bits<3>>,
+    free: Signal<Local, Bit>,
+    header: Signal<Local, Bit>,
+    opens: Signal<Local, Bit>,
+}
+
+impl Logic for Windows {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, column, next, used, boxed, to_box, gathered, to_gather);
+
+        self.free.next = !self.used.q.val().get_bit(2);
+        self.granted.next = self.free.val();
+        self.number.next = self.next.q.val();
+        self.flush.next = self.beat_valid.val() && self.beat_column.val();
+        self.row_valid.next = self.beat_valid.val() && !self.beat_column.val();
+        self.header_valid.next = self.beat_valid.val()
+            && self.beat_column.val()
+            && self.free.val()
+            && !self.placer_busy.val();
+        self.header.next = self.header_valid.val() && self.header_ready.val();
+        self.beat_ready.next = self.row_ready.val();
+        if self.beat_column.val() {
+            self.beat_ready.next =
+                self.header_ready.val() && self.free.val() && !self.placer_busy.val();
+        }
+
+        self.opens.next = self.header.val() || self.opened.val();
+        if self.opens.val() {
+            self.next.d.next = self.next.q.val() + 1;
+            self.column.d.next =
+                self.column.q.val().replace_bit(self.next.q.val().index(), self.header.val());
+        }
+        if self.opens.val() && !self.window_free.val() {
+            self.used.d.next = self.used.q.val() + 1;
+        }
+        if self.window_free.val() && !self.opens.val() {
+            self.used.d.next = self.used.q.val() - 1;
+        }
+
+        self.box_column.next = self.column.q.val().get_bit(self.boxed.q.val().index());
+        self.box_open.next = self.to_box.q.val().any();
+        if self.box_end.val() {
+            self.boxed.d.next = self.boxed.q.val() + 1;
+        }
+        if self.opens.val() && !self.box_end.val() {
+            self.to_box.d.next = self.to_box.q.val() + 1;
+        }
+        if self.box_end.val() && !self.opens.val() {
+            self.to_box.d.next = self.to_box.q.val() - 1;
+        }
+
+        self.bytes_column.next = self.column.q.val().get_bit(self.gathered.q.val().index());
+        self.bytes_open.next = self.to_gather.q.val().any();
+        if self.bytes_end.val() {
+            self.gathered.d.next = self.gathered.q.val() + 1;
+        }
+        if self.opens.val() && !self.bytes_end.val() {
+            self.to_gather.d.next = self.to_gather.q.val() + 1;
+        }
+        if self.bytes_end.val() && !self.opens.val() {
+            self.to_gather.d.next = self.to_gather.q.val() - 1;
+        }
+
+        if self.rst.val() {
+            self.next.d.next = 0.into();
+            self.used.d.next = 0.into();
+            self.boxed.d.next = 0.into();
+            self.to_box.d.next = 0.into();
+            self.gathered.d.next = 0.into();
+            self.to_gather.d.next = 0.into();
+        }
+    }
+}

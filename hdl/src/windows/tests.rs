@@ -1,0 +1,166 @@
+//! The windows between a placer and columns that the bench plays.
+
+use super::{Merge, READ_BOX_BITS, ReadBox, Windows};
+use crate::testing;
+use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What the bench knows of the world: the placer's part, and the windows in the order of opening.
+#[derive(Default)]
+struct World {
+    /// Row beats that have no window yet; whether the placer's window is open.
+    waiting: u64,
+    placer_open: bool,
+    opens_now: bool,
+    /// Opened windows {number, of columns} whose boxes, bytes and memory are still due.
+    to_box: VecDeque<bool>,
+    to_gather: VecDeque<bool>,
+    used: u64,
+    frees: bool,
+    opened: u64,
+    rows: u64,
+    headers: u64,
+    /// Row beats since the last header: none of them may be overtaken.
+    flushed: u64,
+}
+
+#[test]
+fn windows_are_opened_in_the_order_of_beats() {
+    let library = testing::library("windows", Windows::default);
+    for seed in 1..=12 {
+        let mut random = Random::new(seed);
+        let columns = [0.0, 0.1, 0.5, 0.9][random.below(4) as usize];
+        let beats: Vec<bool> = (0..400).map(|_| random.chance(columns)).collect();
+        let world = Rc::new(RefCell::new(World::default()));
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(100_000);
+        let driver = bench.driver("beat");
+        let stalls = STALLS[seed as usize % STALLS.len()];
+        bench.stall(stalls);
+        bench.send_all(driver, beats.iter().map(|&c| Beat::from([("column", u64::from(c))])));
+        bench.before({
+            let (world, mut random) = (world.clone(), Random::new(seed ^ 77));
+            move |model, _| {
+                let mut w = world.borrow_mut();
+                model.set("row_ready", u64::from(random.chance(0.7)));
+                model.set("header_ready", u64::from(random.chance(0.7)));
+                w.opens_now = !w.placer_open && w.waiting > 0 && w.used < 4 && random.chance(0.5);
+                model.set("opened", u64::from(w.opens_now));
+                model.set("placer_busy", u64::from(w.placer_open || w.waiting > 0));
+                model.set("box_end", u64::from(!w.to_box.is_empty() && random.chance(0.1)));
+                // Bytes of a window leave after its boxes.
+                let ready = w.to_gather.len() > w.to_box.len();
+                let gathers = ready && random.chance(0.1);
+                model.set("bytes_end", u64::from(gathers));
+                w.frees = w.used > w.to_gather.len() as u64 && random.chance(0.1);
+                model.set("window_free", u64::from(w.frees));
+            }
+        });
+        bench.observe({
+            let (world, mut random) = (world.clone(), Random::new(seed ^ 99));
+            move |model, _| {
+                let w = &mut *world.borrow_mut();
+                let on = |port: &str| model.get(port) == 1;
+                assert_eq!(on("granted"), w.used < 4, "granted with {} windows in use", w.used);
+                assert_eq!(model.get("number"), w.opened % 4, "numbers go round");
+                assert_eq!(on("box_open"), !w.to_box.is_empty());
+                assert_eq!(on("bytes_open"), !w.to_gather.is_empty());
+                if let Some(&column) = w.to_box.front() {
+                    assert_eq!(on("box_column"), column, "boxes come from the other path");
+                }
+                if let Some(&column) = w.to_gather.front() {
+                    assert_eq!(on("bytes_column"), column, "bytes come from the other path");
+                }
+                if on("box_end") {
+                    w.to_box.pop_front();
+                }
+                if on("bytes_end") {
+                    w.to_gather.pop_front();
+                }
+                let header = on("header_valid") && on("header_ready");
+                let row = on("row_valid") && on("row_ready");
+                assert!(!(header && row));
+                assert_eq!(header || row, on("beat_valid") && on("beat_ready"));
+                if header {
+                    assert!(!w.placer_open && w.waiting == 0, "a header overtakes rows");
+                    assert!(w.used < 4, "a header without a free window");
+                    w.headers += 1;
+                }
+                if header || w.opens_now {
+                    w.to_box.push_back(header);
+                    w.to_gather.push_back(header);
+                    w.opened += 1;
+                    w.used += 1;
+                }
+                if w.frees {
+                    w.used -= 1;
+                }
+                if w.opens_now {
+                    w.placer_open = true;
+                    w.waiting = 0;
+                }
+                if row {
+                    w.rows += 1;
+                    w.waiting += u64::from(!w.placer_open);
+                }
+                // The placer closes by itself now and then, and at last when it is asked to.
+                if w.placer_open && !row && w.waiting == 0 {
+                    let asked = on("flush") && random.chance(0.3);
+                    w.flushed += u64::from(asked);
+                    w.placer_open = !(asked || random.chance(0.02));
+                }
+            }
+        });
+        bench.run_until(|bench| bench.pending(driver) == 0);
+        bench.run(10);
+        let w = world.borrow();
+        let headers = beats.iter().filter(|&&column| column).count() as u64;
+        assert_eq!((w.headers, w.rows), (headers, 400 - headers), "seed {seed}");
+        assert!(headers == 0 || headers > 300 || w.flushed > 0, "the placer was never asked");
+    }
+}
+
+#[test]
+fn two_streams_become_one_window_by_window() {
+    let library = testing::library("merge", Merge::<ReadBox, READ_BOX_BITS>::default);
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        // Windows of the two streams in random order; each beat tells window, place and end.
+        let windows: Vec<(bool, u64)> =
+            (0..60).map(|_| (random.chance(0.5), 1 + random.below(6))).collect();
+        let mut bench = Bench::new(library.instance(seed), seed);
+        let (a, b) = (bench.driver("a"), bench.driver("b"));
+        let out = bench.monitor("out");
+        bench.stall(stalls);
+        let mut expected = Vec::new();
+        for (index, &(is_b, beats)) in windows.iter().enumerate() {
+            for beat in 0..beats {
+                let data = (index as u64) << 8 | beat;
+                let end = u64::from(beat + 1 == beats);
+                let (driver, name) = if is_b { (b, "b") } else { (a, "a") };
+                bench.send(driver, Beat::from([(name, data), ("end", end)]));
+                expected.push(data);
+            }
+        }
+        let done = Rc::new(RefCell::new(0_usize));
+        bench.before({
+            let (done, windows) = (done.clone(), windows.clone());
+            move |model, cycle| {
+                // A window is opened some cycles after the one before has ended.
+                let present = windows.get(*done.borrow());
+                model.set("open", u64::from(present.is_some() && cycle % 3 != 0));
+                model.set("is_b", u64::from(present.is_some_and(|w| w.0)));
+            }
+        });
+        bench.observe({
+            let done = done.clone();
+            move |model, _| *done.borrow_mut() += model.get("done") as usize
+        });
+        bench.run_until_received(out, expected.len());
+        let got: Vec<_> = bench.received(out).iter().map(|beat| beat.u64("out")).collect();
+        assert_eq!(got, expected, "seed {seed}");
+        assert_eq!(*done.borrow(), windows.len(), "seed {seed}");
+    }
+}

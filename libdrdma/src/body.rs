@@ -1,0 +1,146 @@
+//! What stands behind the head of a work queue entry.
+
+use drdma_abi::work_request::{Destination as DestinationLayout, GRANULE, MAX_REGIONS, flags};
+use drdma_driver::DmaMemory;
+
+use crate::{Destination, PartitionId, PartitionedWorkRequest, PostError, encode::words};
+
+/// What stands behind the head: destinations, and what is sent to them.
+pub(crate) trait Body {
+    /// Bits of the head's flags that announce it.
+    const FLAGS: u8;
+
+    /// How many destinations there are.
+    fn destinations(&self) -> usize;
+
+    /// Checks what the card's layouts cannot express, for a queue of that protection domain;
+    /// returns the granules.
+    fn check(&self, pd: u32) -> Result<usize, PostError>;
+
+    /// Writes the granules.
+    fn write(&self, writer: &mut Writer);
+}
+
+impl Body for [Destination<'_, '_>] {
+    const FLAGS: u8 = 0;
+
+    #[inline]
+    fn destinations(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn check(&self, pd: u32) -> Result<usize, PostError> {
+        let mut granules = 0;
+        for (index, destination) in self.iter().enumerate() {
+            let regions = destination.regions;
+            if regions.len() > MAX_REGIONS {
+                return Err(PostError::TooManyRegions {
+                    destination: index,
+                    regions: regions.len(),
+                    limit: MAX_REGIONS,
+                });
+            }
+            if destination.pd != pd {
+                return Err(PostError::QueuePairDomain { destination: index });
+            }
+            granules += DestinationLayout::SIZE / GRANULE;
+            for (region, description) in regions.iter().enumerate() {
+                if !description.belongs_to(pd) {
+                    return Err(PostError::ProtectionDomain { destination: index, region });
+                }
+                granules += description.descriptor_len() / GRANULE;
+            }
+        }
+        Ok(granules)
+    }
+
+    #[inline]
+    fn write(&self, writer: &mut Writer) {
+        for destination in self {
+            let regions = destination.regions;
+            let types = regions
+                .iter()
+                .rev()
+                .fold(0, |types: u32, region| types << 2 | region.region_type() as u32);
+            writer.put(&words!(DestinationLayout {
+                qp: destination.qp,
+                regions: regions.len() as u16,
+                remote_addr: destination.remote_addr,
+                rkey: destination.rkey,
+                types: types,
+            }));
+            for region in regions {
+                writer.put(region.words());
+            }
+        }
+    }
+}
+
+impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
+    const FLAGS: u8 = flags::PARTITIONED;
+
+    #[inline]
+    fn destinations(&self) -> usize {
+        self.destinations.len()
+    }
+
+    #[inline]
+    fn check(&self, pd: u32) -> Result<usize, PostError> {
+        if !self.region.belongs_to(pd) {
+            return Err(PostError::PartitionedRegionDomain);
+        }
+        for (index, destination) in self.destinations.iter().enumerate() {
+            if destination.pd != pd {
+                return Err(PostError::QueuePairDomain { destination: index });
+            }
+            let partition = destination.partition;
+            let earlier = &self.destinations[..index];
+            if let Some(other) = earlier.iter().position(|d| d.partition == partition) {
+                let partition = partition.into();
+                return Err(PostError::PartitionTwice { destination: index, partition, other });
+            }
+        }
+        let destinations = self.destinations.len() * DestinationLayout::SIZE / GRANULE;
+        Ok(self.region.descriptor_len() / GRANULE + destinations)
+    }
+
+    #[inline]
+    fn write(&self, writer: &mut Writer) {
+        writer.put(self.region.words());
+        for destination in self.destinations {
+            let partition: u16 = destination.partition.into();
+            writer.put(&words!(DestinationLayout {
+                qp: destination.qp,
+                partition: partition,
+                remote_addr: destination.remote_addr,
+                rkey: destination.rkey,
+            }));
+        }
+    }
+}
+
+/// Writes words one behind the other, around the end of a ring.
+pub(crate) struct Writer<'a> {
+    pub ring: &'a DmaMemory,
+    /// The next byte.
+    pub at: usize,
+    /// Bytes of the ring.
+    pub size: usize,
+}
+
+impl Writer<'_> {
+    #[inline]
+    pub fn put(&mut self, words: &[u64]) {
+        let room = (self.size - self.at) / 8;
+        if words.len() < room {
+            self.ring.write_words(self.at, words);
+            self.at += 8 * words.len();
+        } else {
+            let (before, behind) = words.split_at(room);
+            self.ring.write_words(self.at, before);
+            self.ring.write_words(0, behind);
+            self.at = 8 * behind.len();
+        }
+    }
+}

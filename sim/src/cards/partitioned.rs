@@ -1,0 +1,247 @@
+//! Partitioned requests: one array of ids and the columns, once for all destinations.
+
+use drdma_abi::{completion::Status, register::counter, roce::Transport, work_request::Opcode};
+use proptest::prelude::*;
+
+use super::rig::{Rig, bytes, contiguous, send, to};
+use crate::{
+    model::{
+        partitioned::Partitioned,
+        request::{Column, Destination, Request, RowMask},
+    },
+    rtl::RtlCard,
+    soft::SoftCard,
+    testing::{self, BASE, CONTROL, LKEY, SIZE},
+    wire::MessageKind,
+};
+
+/// Ids of one byte at [`CONTROL`] and two columns of 4 and 1 bytes at the start of the memory.
+fn region(rows: u32) -> Partitioned {
+    let column = |offset, width| Column { base: BASE + offset, width, lkey: LKEY };
+    let columns = vec![column(0, 4), column(600, 1)];
+    Partitioned { ids: CONTROL, width: 1, rows, lkey: LKEY, columns }
+}
+
+fn row(i: usize) -> Vec<u8> {
+    [bytes(4 * i, 4), bytes(600 + i, 1)].concat()
+}
+
+fn part(qp: u32, partition: u16) -> Destination {
+    Destination { partition, ..to(qp, vec![]) }
+}
+
+fn partitioned(region: Partitioned, destinations: Vec<Destination>) -> Request {
+    Request { partitioned: Some(region), ..send(7, destinations) }
+}
+
+#[test]
+fn every_row_goes_to_the_destination_of_its_id_and_unknown_ids_are_not_sent() {
+    let mut rig = Rig::<SoftCard>::new();
+    let (red, blue, idle) = (
+        rig.add_queue_pair(1, Transport::Rc, 0xff_ffff),
+        rig.add_queue_pair(2, Transport::Ud, 5),
+        rig.add_queue_pair(3, Transport::Uc, 9),
+    );
+    rig.add_queue(0, None);
+    // 3 to red, 200 to blue, 77 to nobody, nothing to idle.
+    let ids: Vec<u8> = (0..150).map(|i| [3, 200, 77][i * i % 7 % 3]).collect();
+    rig.data.write((CONTROL - BASE) as usize, &ids);
+    let request = Request {
+        opcode: Opcode::SendImm,
+        imm: 0xfeed,
+        rows_per_message: 4,
+        ..partitioned(region(150), vec![part(1, 3), part(2, 200), part(3, 0)])
+    };
+    rig.post(0, &request);
+    assert_eq!(rig.finish(), [(7, Status::Success)]);
+    for (peer, id) in [(red, 3), (blue, 200), (idle, 0)] {
+        let rows: Vec<_> = (0..150).filter(|i| ids[*i] == id).map(row).collect();
+        assert_eq!(rows.is_empty(), id == 0);
+        assert_eq!(rig.sent(peer), testing::messages(&rows, 4));
+    }
+    let messages = rig.network.messages(red);
+    assert!(messages.iter().all(|m| (m.kind, m.imm) == (MessageKind::Send, Some(0xfeed))));
+    assert_eq!(rig.network.errors(), []);
+    assert_eq!(rig.count(&counter::DATA_READ_BYTES), 5 * 150, "each byte is read once");
+}
+
+/// Refusals: what fails, how, at which destination, and whether its queue pair goes to error.
+fn failing() -> Vec<(Request, Status, u16, bool)> {
+    let two = |region| partitioned(region, vec![part(1, 0), part(2, 1)]);
+    let end = BASE + SIZE;
+    let (malformed, protection) = (Status::LocalQpOperationError, Status::LocalProtectionError);
+    let column = |base, width, lkey| vec![Column { base, width, lkey }];
+    vec![
+        (two(Partitioned { width: 0, ..region(9) }), malformed, 0, false),
+        (two(Partitioned { width: 4, ..region(9) }), malformed, 0, false),
+        (two(Partitioned { columns: vec![], ..region(9) }), malformed, 0, false),
+        (two(Partitioned { columns: column(BASE, 0, LKEY), ..region(9) }), malformed, 0, false),
+        (two(Partitioned { ids: end - 8, ..region(9) }), protection, 0, false),
+        (two(Partitioned { ids: end - 17, width: 2, ..region(9) }), protection, 0, false),
+        (two(Partitioned { lkey: LKEY + 1, ..region(9) }), protection, 0, false),
+        (
+            two(Partitioned { columns: column(end - 35, 4, LKEY), ..region(9) }),
+            protection,
+            0,
+            false,
+        ),
+        (
+            two(Partitioned { columns: column(BASE, 4, LKEY + 1), ..region(9) }),
+            protection,
+            0,
+            false,
+        ),
+        (partitioned(region(9), vec![part(1, 5), part(2, 5)]), malformed, 1, false),
+        (partitioned(region(9), vec![part(1, 5), part(2, 256)]), malformed, 1, false),
+        (
+            partitioned(
+                region(9),
+                vec![Destination { partition: 5, ..to(1, vec![contiguous(0, 1)]) }],
+            ),
+            malformed,
+            0,
+            false,
+        ),
+        (send(7, vec![part(1, 1)]), malformed, 0, false),
+        // 60 rows of 5 B in a message to the datagram queue pair 3.
+        (
+            Request {
+                rows_per_message: 60,
+                ..partitioned(Partitioned { ids: CONTROL - 64, ..region(60) }, vec![part(3, 0xaa)])
+            },
+            Status::LocalLengthError,
+            0,
+            true,
+        ),
+    ]
+}
+
+#[test]
+fn what_fails_its_checks_sends_nothing_and_halts_its_queue() {
+    let mut rig = Rig::<SoftCard>::new();
+    rig.data.write((CONTROL - 64 - BASE) as usize, &[0xaa; 64]);
+    for (request, status, destination, qp_fails) in failing() {
+        for (qp, transport) in [(1, Transport::Rc), (2, Transport::Uc), (3, Transport::Ud)] {
+            rig.add_queue_pair(qp, transport, 0);
+        }
+        rig.add_queue(4, None);
+        let before = rig.network.traffic().frames;
+        rig.post(4, &request);
+        let completion = rig.run_until_completed(1)[0];
+        assert_eq!(
+            (completion.wr_id, completion.status, completion.bytes, completion.destination),
+            (7, status as u8, 0, destination),
+            "{request:?}"
+        );
+        rig.settle();
+        assert!(rig.queue_halted(4), "{request:?}");
+        let first = request.destinations[0].qp;
+        let errors = (1..=3).filter(|qp| rig.queue_pair_error(*qp)).collect::<Vec<_>>();
+        assert_eq!(errors, if qp_fails { vec![first] } else { vec![] }, "{request:?}");
+        assert_eq!(rig.network.traffic().frames, before, "{request:?}");
+    }
+    assert_eq!(rig.network.errors(), []);
+}
+
+#[test]
+fn a_queue_pairs_own_queue_refuses_partitioned_requests() {
+    let mut rig = Rig::<SoftCard>::new();
+    rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue(1, Some(1));
+    rig.post(1, &partitioned(region(9), vec![part(1, 0)]));
+    assert_eq!(rig.finish(), [(7, Status::LocalQpOperationError)]);
+    assert!(!rig.queue_pair_error(1));
+}
+
+#[test]
+fn ids_that_cannot_be_read_are_the_first_destinations_failure() {
+    let mut rig = Rig::<SoftCard>::new();
+    rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue_pair(2, Transport::Rc, 0);
+    rig.add_queue(4, None);
+    // A memory region that reaches beyond what is mapped.
+    rig.add_region(0x55, BASE, 1 << 40);
+    let unmapped = Partitioned { ids: BASE + SIZE, lkey: 0x55, ..region(9) };
+    rig.post(4, &partitioned(unmapped, vec![part(2, 0), part(1, 1)]));
+    assert_eq!(rig.finish(), [(7, Status::LocalProtectionError)]);
+    assert_eq!((rig.queue_pair_error(1), rig.queue_pair_error(2)), (false, true));
+    assert_eq!(rig.network.traffic().frames, 0);
+}
+
+#[test]
+fn ids_that_change_after_they_were_counted_end_the_request_between_whole_packets() {
+    let mut rig = Rig::<SoftCard>::new();
+    let peer = rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue(4, None);
+    let rows = 0x2000;
+    let write_ids = |rig: &mut Rig<SoftCard>, id| rig.data.write(0x2000, &vec![id; rows as usize]);
+    write_ids(&mut rig, 3);
+    let columns = vec![Column { base: BASE, width: 1, lkey: LKEY }];
+    let region = Partitioned { ids: BASE + 0x2000, columns, ..region(rows) };
+    rig.post(4, &partitioned(region, vec![part(1, 3)]));
+    while rig.network.traffic().frames == 0 {
+        rig.progress(1);
+    }
+    write_ids(&mut rig, 4);
+    assert_eq!(rig.finish(), [(7, Status::LocalProtectionError)]);
+    let sent = rig.sent(peer);
+    assert!((1..rows as usize).contains(&sent.len()), "{} messages", sent.len());
+    assert_eq!(sent, (0..sent.len()).map(|row| bytes(row, 1)).collect::<Vec<_>>());
+    assert_eq!(rig.network.errors(), []);
+}
+
+/// The hardware does not know partitioned requests yet: it refuses the head, whatever follows, and
+/// other queues go on.
+#[test]
+fn the_hardware_refuses_partitioned_requests_by_their_head() {
+    let mut rig = Rig::<RtlCard>::new();
+    let peer = rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue(4, None);
+    rig.add_queue(1, Some(1));
+    rig.post(4, &partitioned(region(9), vec![part(1, 0)]));
+    assert_eq!(rig.finish(), [(7, Status::LocalQpOperationError)]);
+    assert!(rig.queue_halted(4));
+    assert!(!rig.queue_pair_error(1));
+    rig.post(1, &send(8, vec![to(1, vec![contiguous(0, 700)])]));
+    assert_eq!(rig.finish(), [(8, Status::Success)]);
+    assert_eq!(rig.sent(peer), [bytes(0, 700)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn partitions_arrive_as_the_semantics_say(
+        region in testing::partitioned(),
+        picks in proptest::collection::hash_set(0usize..200, 1..20),
+        transport in prop::sample::select(vec![Transport::Rc, Transport::Uc]),
+        element in any::<bool>(),
+        rows_per_message in prop_oneof![Just(1u32), 1..100u32, Just(u32::MAX)],
+        opcode in prop::sample::select(&Opcode::ALL[..]),
+    ) {
+        let memory = testing::memory();
+        let mut rig = Rig::<SoftCard>::new();
+        rig.add_queue(0, None);
+        // Partitions of some rows, and one that no row may have.
+        let ids = testing::ids(&region, &memory);
+        let mut partitions: Vec<u16> = picks.iter().filter_map(|row| ids.get(*row).copied()).collect();
+        partitions.push(9);
+        partitions.sort_unstable();
+        partitions.dedup();
+        let (mut peers, mut list) = (Vec::new(), Vec::new());
+        for (i, partition) in partitions.iter().enumerate() {
+            peers.push(rig.add_queue_pair(i as u32, transport, 0xff_fff0 + i as u32));
+            list.push(part(i as u32, *partition));
+        }
+        let row_mask = if element { RowMask::Element } else { RowMask::Period };
+        let request = partitioned(region.clone(), list);
+        let request = Request { opcode, row_mask, rows_per_message, imm: 77, ..request };
+        rig.post(0, &request);
+        prop_assert_eq!(rig.finish(), [(7, Status::Success)]);
+        for (partition, peer) in partitions.iter().zip(peers) {
+            let rows = testing::partition(&region, *partition, &memory);
+            prop_assert_eq!(rig.sent(peer), testing::messages(&rows, rows_per_message));
+        }
+        prop_assert_eq!(rig.network.errors(), []);
+    }
+}
