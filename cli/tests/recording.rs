@@ -4,6 +4,10 @@ mod support;
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
+use drdma_abi::{
+    completion::{Completion, Status},
+    register::COMPLETION_QUEUES,
+};
 use drdma_cli::{
     device,
     job::Job,
@@ -71,11 +75,26 @@ fn until_quiet(card: &mut dyn Card, network: &Network) {
     }
 }
 
+/// Names of the requests whose success stands in the ring of completion queue 0.
+fn completed(tables: &BTreeMap<u32, u32>, memory: &BTreeMap<u64, DmaMemory>) -> Vec<u64> {
+    let word = |i: u32| tables[&(COMPLETION_QUEUES.entry(0) + 4 * i)];
+    let addr = u64::from(word(0)) | u64::from(word(1)) << 32;
+    let (start, mapped) = memory.range(..=addr).next_back().unwrap();
+    let entries = (0..1_usize << (word(2) & 0xff)).map(|i| {
+        let mut entry = [0; Completion::SIZE];
+        mapped.read((addr - start) as usize + i * Completion::SIZE, &mut entry);
+        entry
+    });
+    let done = entries.filter(|entry| entry[22] == Status::Success as u8);
+    done.map(|entry| u64::from_le_bytes(entry[..8].try_into().unwrap())).collect()
+}
+
 /// Does to a fresh card what the lines say.
 fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
     let network = network(job);
     let mut card: Box<dyn Card> = device::open(uri, &network).unwrap();
     let mut memory: BTreeMap<u64, DmaMemory> = BTreeMap::new();
+    let mut tables: BTreeMap<u32, u32> = BTreeMap::new();
     for line in lines {
         let (kind, what) = line.as_object().unwrap().iter().next().unwrap();
         let number = |field: &str| what[field].as_u64().unwrap();
@@ -92,7 +111,9 @@ fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
             }
             "write" => {
                 assert_eq!((number("bar"), number("size")), (2, 4));
-                card.write(number("offset") as u32, number("value") as u32).unwrap();
+                let (offset, value) = (number("offset") as u32, number("value") as u32);
+                card.write(offset, value).unwrap();
+                tables.insert(offset, value);
             }
             "read" => {
                 card.read(number("offset") as u32).unwrap();
@@ -100,12 +121,30 @@ fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
             "completion" => {
                 assert!(what["wr_id"].is_u64() && what["status"].is_string());
                 until_quiet(card.as_mut(), &network);
+                if what["status"] == "success" {
+                    assert!(completed(&tables, &memory).contains(&number("wr_id")), "{line}");
+                }
             }
             other => panic!("{other} is no line of a recording"),
         }
     }
     until_quiet(card.as_mut(), &network);
     frames(&network)
+}
+
+/// A card that were told of room that it has not used yet would have no room.
+fn completions_stand_before_their_room_is_given_back(lines: &[Value]) {
+    let consumer = u64::from(COMPLETION_QUEUES.entry(0)) + 20;
+    let (mut seen, mut given) = (0, 0);
+    for line in lines {
+        seen += u64::from(line.get("completion").is_some());
+        // 0 is what a ring starts with.
+        if line["write"]["offset"] == consumer && line["write"]["value"] != 0 {
+            given = line["write"]["value"].as_u64().unwrap();
+            assert!(given <= seen, "{given} of {seen}");
+        }
+    }
+    assert!(given > 0);
 }
 
 #[test]
@@ -118,6 +157,7 @@ fn a_replayed_recording_sends_the_same_packets() {
         let kinds = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
         assert_eq!(kinds("completion"), job.posts.len(), "seed {seed}");
         assert!(kinds("map") > 0 && kinds("write") > 0, "seed {seed}");
+        completions_stand_before_their_room_is_given_back(&lines);
         let mut sorted = [sent, replay("soft:", &job, &lines)];
         // Between queue pairs there is no order.
         sorted.iter_mut().for_each(|frames| frames.sort());
