@@ -12,6 +12,8 @@ pub struct Turn {
     pub bits: Vec<bool>,
     /// Beats of the bitmap whose reads fail.
     pub fails: Vec<usize>,
+    /// The first turn of the destination in its request.
+    pub first: bool,
     pub chunk_start: bool,
     pub chunk_end: bool,
     pub last: bool,

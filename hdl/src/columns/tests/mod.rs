@@ -44,6 +44,7 @@ fn context(turn: &Turn, random: &mut Random) -> Word {
         (count.into(), 32),
         (full.into(), 32),
         (tail.into(), 32),
+        (turn.first.into(), 1),
     ])
 }
 
@@ -129,6 +130,7 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
             let range = chunk * chunk_rows..((chunk + 1) * chunk_rows).min(rows);
             turns.push(Turn {
                 bits: selected[range].to_vec(),
+                first: chunk == 0,
                 chunk_start: k == 0,
                 chunk_end: k + 1 == all.len(),
                 last: chunk + 1 == chunks as usize,
