@@ -27,6 +27,7 @@
 //! first one's last box is on its way. Headers and marks may come in any order.
 
 mod boxes;
+mod lines;
 mod marks;
 mod paces;
 mod places;
@@ -141,7 +142,7 @@ pub struct Planner {
     boxes: Boxes,
     spans: Spans,
     /// The settings' bits that do not count.
-    unused: Signal<Local, Bits<2>>,
+    unused: Signal<Local, Bits<6>>,
 }
 
 impl Logic for Planner {
@@ -149,9 +150,9 @@ impl Logic for Planner {
     fn update(&mut self) {
         dff_setup!(self, clk, longest, threshold, index, last, blocks);
 
-        // Settings: at most 4 KiB, in words. A gap of 3 bytes has no word of its own.
-        self.unused.next = self.max_read.val().get_bits::<2>(0);
-        self.longest.d.next = self.max_read.val() & 0x1ffc;
+        // Settings: at most 4 KiB, in cache lines. A gap of 3 bytes has no word of its own.
+        self.unused.next = self.max_read.val().get_bits::<6>(0);
+        self.longest.d.next = self.max_read.val() & 0x1fc0;
         if !self.max_read.val().get_bits::<7>(6).any() {
             self.longest.d.next = 64.into();
         }
@@ -262,6 +263,7 @@ impl Logic for Planner {
 
         self.spans.clk.next = self.clk.val();
         self.spans.rst.next = self.rst.val();
+        self.spans.max_read.next = self.longest.q.val();
         self.spans.group_write.next = self.places.group_valid.val();
         self.spans.group_index.next = self.places.group_index.val();
         self.spans.group_lo.next = self.places.group_lo.val();
