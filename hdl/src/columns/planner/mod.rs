@@ -12,14 +12,15 @@
 //!
 //! *Places* puts lanes that are read together into groups and gives each group its place; *paces*
 //! turns a group's byte distances into rows; *marks* collects the needed rows; *runs* finds
-//! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses.
+//! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses. *Lines*,
+//! in runs and boxes, knows where a box is cut: at a cache line.
 //!
 //! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
 //! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
 //! gap (7 where a lane's rows overlap). A header in 4 cycles a lane and 6 a group and 18 more, or
-//! 20 a group.
+//! 15 a group.
 //!
-//! **Latency.** `lanes` 26 cycles and the first box 49 cycles after the header of one lane, or 20
+//! **Latency.** `lanes` 26 cycles and the first box 47 cycles after the header of one lane, or 22
 //! after the chunk's last mark, whichever is later (64 rows).
 //!
 //! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are
