@@ -3,6 +3,7 @@
 mod faults;
 mod host_traffic;
 mod links;
+mod queue_pairs;
 mod throughput;
 
 use std::{
