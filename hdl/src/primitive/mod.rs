@@ -42,6 +42,7 @@ pub mod record;
 pub mod rotate;
 pub mod scatter;
 pub mod skid;
+pub mod stamps;
 pub mod wide;
 
 pub use byte_mux::ByteMux;
@@ -61,4 +62,5 @@ pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
 pub use scatter::Scatter;
 pub use skid::Skid;
+pub use stamps::Stamps;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};
