@@ -4,6 +4,7 @@ mod faults;
 mod host_traffic;
 mod links;
 mod queue_pairs;
+mod resets;
 mod throughput;
 
 use std::{
