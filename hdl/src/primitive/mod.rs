@@ -44,6 +44,7 @@ pub mod rotate;
 pub mod scatter;
 pub mod skid;
 pub mod small_division;
+pub mod stamps;
 pub mod wide;
 
 pub use byte_mux::ByteMux;
@@ -64,4 +65,5 @@ pub use rotate::Rotate;
 pub use scatter::Scatter;
 pub use skid::Skid;
 pub use small_division::SmallDivision;
+pub use stamps::Stamps;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};
