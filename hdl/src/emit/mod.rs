@@ -15,6 +15,7 @@
 //! - Modules with the same text are printed once.
 
 mod expression;
+mod initial;
 mod kernel;
 mod module;
 mod names;
@@ -28,6 +29,8 @@ mod tests;
 
 use drdma_verilated::{Port, Source};
 use rust_hdl_core::prelude::*;
+
+pub use initial::with_initial_values;
 
 /// Why a block cannot be emitted.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
