@@ -10,7 +10,8 @@
 //! - An unknown name (a const generic or a `const` item used as a value) is an error.
 //! - The last arm of a `match` becomes the `default`.
 //! - A [`DFF`](rust_hdl_widgets::prelude::DFF) becomes a register of its parent, without an
-//!   initial value: what needs a reset must write it.
+//!   initial value: what needs a reset must write it. The published file gives them some, for
+//!   simulators with unknown values alone ([`with_initial_values`]).
 //! - Kernel statements that share no signal become separate `assign`s and `always` blocks.
 //! - Modules with the same text are printed once.
 
