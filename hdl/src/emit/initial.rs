@@ -89,6 +89,11 @@ fn memory(line: &str) -> Option<(String, usize)> {
 /// The register or memory to which a line assigns at the clock's edge.
 fn target(line: &str) -> Option<&str> {
     let statement = line.trim_start();
+    // Behind the label of a case.
+    let statement = match statement.split_once(": ") {
+        Some((label, rest)) if !label.contains(' ') => rest,
+        _ => statement,
+    };
     let statement = statement.strip_prefix("else ").unwrap_or(statement);
     let statement = match statement.strip_prefix("if (") {
         Some(condition) => behind_parenthesis(condition)?.trim_start(),
@@ -121,6 +126,7 @@ module sample(
 );
     (* ram_style = \"block\" *) reg [3:0] memory [0:15];
     reg state$q;
+    reg [3:0] shifted;
     wire small = data <= 4'd3;
     always @(posedge clk) begin
         state$q <= small;
@@ -129,6 +135,10 @@ module sample(
         if (data <= 4'd3) begin
             data[1:0] <= 2'd0;
         end
+        case (data)
+            4'd1: shifted <= data;
+            default: shifted <= 4'd0;
+        endcase
     end
 endmodule
 ";
@@ -145,6 +155,7 @@ endmodule
         for (initial_index = 0; initial_index <= 15; initial_index = initial_index + 1)
             memory[initial_index] <= 0;
         data <= 0;
+        shifted <= 0;
     end
 `endif
 `endif
