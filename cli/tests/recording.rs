@@ -2,68 +2,24 @@
 
 mod support;
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use drdma_abi::{
     completion::{Completion, Status},
     register::COMPLETION_QUEUES,
 };
-use drdma_cli::{
-    device,
-    job::Job,
-    record::{Recorder, Recording},
-    run::{self, Observer, RunError},
-};
+use drdma_cli::{device, job::Job};
 use drdma_driver::{Card, DmaMemory};
 use drdma_sim::wire::Network;
 use drdma_tests::{
     expect::unhex,
     random_job::{Limits, generate},
 };
-use libdrdma::WorkCompletion;
 use serde_json::Value;
-use support::Folder;
-
-/// A network with a job's peers, that keeps the frames of the card.
-fn network(job: &Job) -> Network {
-    let network = Network::new();
-    network.keep_frames();
-    device::add_peers(job, &network);
-    network
-}
-
-fn frames(network: &Network) -> Vec<Vec<u8>> {
-    network.frames().into_iter().map(|frame| frame.bytes).collect()
-}
-
-/// Notes completions where the host sees them.
-struct Noting(Recording);
-
-impl Observer for Noting {
-    fn seen(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
-        Ok(self.0.completion(completion.wr_id, completion.status.name())?)
-    }
-
-    fn completed(&mut self, _: &WorkCompletion) -> Result<(), RunError> {
-        Ok(())
-    }
-}
-
-/// Runs a job on the reference model; gives the frames and the recording's lines.
-fn record(job: &Job, path: &Path) -> (Vec<Vec<u8>>, Vec<Value>) {
-    let network = network(job);
-    let recording = Recording::create(path).unwrap();
-    let card = device::open("soft:", &network).unwrap();
-    let card = Box::new(Recorder::new(card, recording.clone()));
-    let context = device::set_up(card, job.local).unwrap();
-    let mut observer = Noting(recording.clone());
-    run::run(job, &context, Duration::from_secs(30), &mut observer).unwrap();
-    drop(context);
-    recording.flush().unwrap();
-    let lines = fs::read_to_string(path).unwrap();
-    let _ = fs::remove_file(path);
-    (frames(&network), lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
-}
+use support::{
+    Folder,
+    recorded::{frames, network, record},
+};
 
 /// Lets a card work until no frame has left it for longer than it ever takes to begin.
 fn until_quiet(card: &mut dyn Card, network: &Network) {
@@ -153,7 +109,7 @@ fn a_replayed_recording_sends_the_same_packets() {
         let json = generate(seed, Limits::RTL);
         let job = Job::parse(&json.to_string(), Path::new(".")).unwrap();
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("record-{seed}.jsonl"));
-        let (sent, lines) = record(&job, &path);
+        let (sent, lines) = record("soft:", &job, &path);
         let kinds = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
         assert_eq!(kinds("completion"), job.posts.len(), "seed {seed}");
         assert!(kinds("map") > 0 && kinds("write") > 0, "seed {seed}");
@@ -190,7 +146,7 @@ fn a_recording_of_the_simulated_hardware_does_the_same_on_a_fresh_card() {
 fn what_is_mapped_stands_first() {
     let job = Job::parse(&generate(3, Limits::RTL).to_string(), Path::new(".")).unwrap();
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record-maps.jsonl");
-    let (_, lines) = record(&job, &path);
+    let (_, lines) = record("soft:", &job, &path);
     let is_map = |line: &Value| line.get("map").is_some();
     let maps = lines.iter().take_while(|line| is_map(line)).count();
     assert!(maps > 0 && !lines[maps..].iter().any(is_map));
@@ -207,7 +163,7 @@ fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
                    [{"type": "contiguous", "buffer": "t", "offset": 1, "len": 15}]}]}"#;
     let job = Job::parse(job, Path::new(".")).unwrap();
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record-one.jsonl");
-    let (_, lines) = record(&job, &path);
+    let (_, lines) = record("soft:", &job, &path);
     let is_doorbell = |line: &Value| {
         let offset = line["write"]["offset"].as_u64().unwrap_or(0);
         (0x50000..0x60000).contains(&offset)

@@ -17,7 +17,8 @@ The developer's commands.
 
 Usage: cargo xtask <command>
 
-  setup               install Verilator, a C++ compiler and zlib's headers if they are missing
+  setup               install Verilator, a C++ compiler, zlib's headers and Icarus Verilog if they
+                      are missing
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test of the workspace; ARGS go to the test runner
   check               formatting and lints
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
     let mut args: Vec<String> = env::args().skip(1).collect();
     let verb = if args.is_empty() { "help".to_owned() } else { args.remove(0) };
     let result = match verb.as_str() {
-        "setup" => none_left(&args).and_then(|()| setup::run()),
+        "setup" => none_left(&args).and_then(|()| setup::for_tests()),
         "demo" => demo(&args),
         "test" => test(&args),
         "check" => none_left(&args).and_then(|()| check()),
@@ -132,7 +133,7 @@ fn demo(args: &[String]) -> Result<(), Error> {
 }
 
 fn test(args: &[String]) -> Result<(), Error> {
-    setup::run()?;
+    setup::for_tests()?;
     if cargo().args(["nextest", "--version"]).succeeds() {
         cargo().args(["nextest", "run", "--workspace", "--no-fail-fast"]).args(args).run()?;
         cargo().args(["test", "--workspace", "--doc"]).run()
