@@ -50,7 +50,7 @@ impl Stretch {
 /// Takes stretches and their answers, as `columns` does.
 pub struct ColumnPath {
     pub min_rows: u32,
-    items: MonitorId,
+    pub items: MonitorId,
     resp: MonitorId,
     random: Random,
     /// Answers whose stretch has not been used up; they may come before it.
