@@ -12,7 +12,7 @@
 //! ```
 //!
 //! *Throughput*: one granule a cycle; besides, one cycle a destination, three a pointer-mapped
-//! region, and up to two an entry. An entry with one contiguous region takes 8 cycles: its request
+//! region, and up to two an entry, three a partitioned one. An entry with one contiguous region takes 8 cycles: its request
 //! leaves 6 cycles after its last granule, and the next one's first region is parsed then.
 //!
 //! *Latency*: `open` comes 7 cycles after an entry's first block, `request` 7 cycles after the
@@ -30,6 +30,9 @@
 //! pair enters the error state behind the requests before this one, in the segmenter. The rest of the batch is dropped, and so is all that comes of this queue until its
 //! `enable` word is written anew or, if `queue_halted` has been set for it, until that is cleared.
 //! What was written of the request stays part of the rings until its release.
+//!
+//! *Partitioned requests* are opened before their region, which becomes the one set of all
+//! destinations; its failure is nobody's.
 //!
 //! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
