@@ -195,7 +195,7 @@ fn long_requests_arrive_row_by_row<C: Simulated>() {
     rig.add_queue(0, None);
     // More than a chunk of the column path; in the second request ids of two bytes, at an odd address.
     let rows = 5000;
-    for (width, partitions) in [(1, [3, 200, 9]), (2, [0x103, 0x203, 3])] {
+    for (width, partitions) in [(1, [3_u16, 200, 9]), (2, [0x103, 0x203, 3])] {
         let before: Vec<_> = peers.iter().map(|peer| rig.sent(*peer).len()).collect();
         // 3 to the first, and so on, a fourth id to nobody.
         let of = |i: usize| [0, 1, 3, 2, 0, 3, 1][i * i % 11 % 7];
