@@ -21,7 +21,7 @@ use rust_hdl_widgets::prelude::*;
 /// # Outputs
 /// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
 /// first row; bits behind its rows mean nothing. `error` is that of any of the chunk's ids.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct Ids {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -100,67 +100,6 @@ pub struct Ids {
     single: [Pack<2, 64, 128>; 2],
     both: Signal<Local, Bits<128>>,
     joined: Pack<4, 128, 512>,
-}
-
-impl Default for Ids {
-    fn default() -> Self {
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            turn_valid: Default::default(),
-            turn_ready: Default::default(),
-            turn_partition: Default::default(),
-            turn_wide: Default::default(),
-            turn_rows: Default::default(),
-            turn_chunk_end: Default::default(),
-            resp_valid: Default::default(),
-            resp_ready: Default::default(),
-            resp_data: Default::default(),
-            resp_error: Default::default(),
-            resp_last: Default::default(),
-            out_valid: Default::default(),
-            out_ready: Default::default(),
-            out_data: Default::default(),
-            out_error: Default::default(),
-            quarters: Default::default(),
-            store_bank: Default::default(),
-            store: Default::default(),
-            bad: Default::default(),
-            stored: Default::default(),
-            failed: Default::default(),
-            storing: Default::default(),
-            stored_new: Default::default(),
-            turns: Default::default(),
-            partition: Default::default(),
-            wide: Default::default(),
-            rows: Default::default(),
-            words: Default::default(),
-            bank: Default::default(),
-            word: Default::default(),
-            last_word: Default::default(),
-            issues: Default::default(),
-            moves: Default::default(),
-            read_valid: Default::default(),
-            read_wide: Default::default(),
-            read_even: Default::default(),
-            read_odd: Default::default(),
-            read_place: Default::default(),
-            read_end: Default::default(),
-            read_error: Default::default(),
-            equal_valid: Default::default(),
-            equal_wide: Default::default(),
-            equal: Default::default(),
-            equal_place: Default::default(),
-            equal_end: Default::default(),
-            equal_error: Default::default(),
-            complete: Default::default(),
-            error: Default::default(),
-            beat: Default::default(),
-            single: Default::default(),
-            both: Default::default(),
-            joined: Default::default(),
-        }
-    }
 }
 
 impl Logic for Ids {

@@ -13,12 +13,13 @@ use rust_hdl_widgets::prelude::*;
 /// One mask a cycle, also from item to item, but 256 ids of one byte or 128 of two a cycle; a mask 2
 /// cycles after its bits or, strided, 5 after its item. 4 items may wait. May stall at any time.
 /// Answers of reads come in the order of items, a stretch starts with a full beat. Ids are read once
-/// a chunk, for the item that starts it. After a read that failed, up to `clear`, every mask is 0 and none is `last`; turns and chunks still end.
+/// a chunk, for the item that starts it. After a read that failed, up to `clear`, every mask is 0
+/// and none is `last`; turns and chunks still end.
 ///
 /// # Inputs
 /// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, 1 to 4,096
-/// rows. `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a chunk)}. `mask_ready`. `clear`: the request ends; only while
-/// `idle`.
+/// rows. `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a
+/// chunk)}. `mask_ready`. `clear`: the request ends; only while `idle`.
 ///
 /// # Outputs
 /// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] and `context`. `failed`, and

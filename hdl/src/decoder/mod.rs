@@ -12,8 +12,9 @@
 //! ```
 //!
 //! *Throughput*: one granule a cycle; besides, one cycle a destination, three a pointer-mapped
-//! region, and up to two an entry, three a partitioned one. An entry with one contiguous region takes 8 cycles: its request
-//! leaves 6 cycles after its last granule, and the next one's first region is parsed then.
+//! region, and up to two an entry, three a partitioned one. An entry with one contiguous region
+//! takes 8 cycles: its request leaves 6 cycles after its last granule, and the next one's first
+//! region is parsed then.
 //!
 //! *Latency*: `open` comes 7 cycles after an entry's first block, `request` 7 cycles after the
 //! granule of a last contiguous region and 10 after the last element of another. Lanes, sets and
@@ -27,9 +28,10 @@
 //! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and
 //! `bad_dest`; the request is then not executed. Its `dests` is 1 if the queue pair of that
 //! destination fails with it, as for a region that failed, and 0 if only the queue does. The queue
-//! pair enters the error state behind the requests before this one, in the segmenter. The rest of the batch is dropped, and so is all that comes of this queue until its
-//! `enable` word is written anew or, if `queue_halted` has been set for it, until that is cleared.
-//! What was written of the request stays part of the rings until its release.
+//! pair enters the error state behind the requests before this one, in the segmenter. The rest of
+//! the batch is dropped, and so is all that comes of this queue until its `enable` word is written
+//! anew or, if `queue_halted` has been set for it, until that is cleared. What was written of the
+//! request stays part of the rings until its release.
 //!
 //! *Partitioned requests* are opened before their region, which becomes the one set of all
 //! destinations; its failure is nobody's.

@@ -7,9 +7,9 @@ use rust_hdl_widgets::prelude::*;
 /// Turns stretches of a bitmap, of ids or of a pointer array into reads of up to 512 bytes.
 ///
 /// A stretch of a bitmap is read from the 64-bit word that holds its first bit to the byte that
-/// holds its last one; a stretch of ids likewise from the row that such a word would begin with. Every read but a stretch's last is 512 bytes long, so that the stretch
-/// arrives as full beats, the last one excepted. One read a cycle, 3 cycles after its stretch;
-/// 2 cycles more a stretch.
+/// holds its last one; a stretch of ids likewise from the row that such a word would begin with.
+/// Every read but a stretch's last is 512 bytes long, so that the stretch arrives as full beats,
+/// the last one excepted. One read a cycle, 3 cycles after its stretch; 2 cycles more a stretch.
 ///
 /// # Inputs
 /// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`, `ids`

@@ -21,7 +21,7 @@ use rust_hdl_widgets::prelude::*;
 ///
 /// # Outputs
 /// `in_ready`, `out` stream {`data`, `error`}.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct Selector {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -67,42 +67,6 @@ pub struct Selector {
     made: Skid<513>,
     /// Who the answer is for.
     unused: Signal<Local, Bit>,
-}
-
-impl Default for Selector {
-    fn default() -> Self {
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            in_valid: Default::default(),
-            in_ready: Default::default(),
-            in_data: Default::default(),
-            in_error: Default::default(),
-            in_purpose: Default::default(),
-            out_valid: Default::default(),
-            out_ready: Default::default(),
-            out_data: Default::default(),
-            out_error: Default::default(),
-            taken: Default::default(),
-            data: Default::default(),
-            error: Default::default(),
-            ids: Default::default(),
-            ends: Default::default(),
-            equal: Default::default(),
-            odd: Default::default(),
-            parts: array_init::array_init(|_| DFF::default()),
-            place: Default::default(),
-            failed: Default::default(),
-            begun: Default::default(),
-            complete: Default::default(),
-            both: Default::default(),
-            full: Default::default(),
-            moves: Default::default(),
-            joined: Default::default(),
-            made: Default::default(),
-            unused: Default::default(),
-        }
-    }
 }
 
 impl Logic for Selector {

@@ -39,9 +39,9 @@ pub enum DecoderState {
 /// Walks the granules of work queue entries.
 ///
 /// Every granule takes one cycle; a destination takes one more, a pointer-mapped region three more,
-/// an entry up to two more, a partitioned one three. It stops while there is no room for a destination or a set, and before
-/// a request's first destination, or the region that a partitioned request shares, until the request
-/// before has left the bounds check.
+/// an entry up to two more, a partitioned one three. It stops while there is no room for a
+/// destination or a set, and before a request's first destination, or the region that a partitioned
+/// request shares, until the request before has left the bounds check.
 ///
 /// # Inputs
 /// `clk`, `rst`; `granule_*` of the unpacker; `queue_*` and `qp_*`, what the tables say of `queue`

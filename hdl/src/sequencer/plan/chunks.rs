@@ -11,7 +11,7 @@ const COLUMN_BYTES: usize = 32_768 - 16 * 132;
 /// Rows of a column request's chunk whose lanes go `steps` bytes a row: a multiple of 64, at most
 /// 4096; 0 if not even 64 rows fit a window.
 pub fn column_rows(steps: usize) -> usize {
-    if steps == 0 { 0 } else { 64 * (COLUMN_BYTES / 64 / steps).min(64) }
+    (COLUMN_BYTES / 64).checked_div(steps).map_or(0, |words| 64 * words.min(64))
 }
 
 /// Looks at a request's destinations and sets as they are inspected.
