@@ -21,6 +21,7 @@
 
 pub mod addresser;
 pub mod compact;
+pub mod ids;
 pub mod packer;
 pub mod planner;
 pub mod record;
@@ -68,7 +69,7 @@ pub struct Columns {
     pub item: Signal<In, Item>,
     /// What its rows have in common.
     pub item_context: Signal<In, Context>,
-    /// 64 bytes of a bitmap are offered.
+    /// 64 bytes of a bitmap or of ids are offered.
     pub resp_valid: Signal<In, Bit>,
     /// They are taken.
     pub resp_ready: Signal<Out, Bit>,
@@ -76,6 +77,10 @@ pub struct Columns {
     pub resp_data: Signal<In, Bits<512>>,
     /// The read failed.
     pub resp_error: Signal<In, Bit>,
+    /// Bytes of an id; 0: they are of a bitmap.
+    pub resp_ids: Signal<In, Bits<2>>,
+    /// The last ids of a chunk.
+    pub resp_last: Signal<In, Bit>,
     /// All turns that were taken are used up.
     pub idle: Signal<Out, Bit>,
     /// A bitmap could not be read.
@@ -192,6 +197,8 @@ impl Logic for Columns {
         self.source.resp_valid.next = self.resp_valid.val();
         self.source.resp_data.next = self.resp_data.val();
         self.source.resp_error.next = self.resp_error.val();
+        self.source.resp_ids.next = self.resp_ids.val();
+        self.source.resp_last.next = self.resp_last.val();
         self.source.clear.next = self.clear.val();
         self.item_ready.next = self.source.item_ready.val();
         self.resp_ready.next = self.source.resp_ready.val();

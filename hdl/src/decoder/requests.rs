@@ -61,6 +61,8 @@ pub struct Requests {
     pub failed_qp: Signal<In, Bit>,
     /// The destination that failed.
     pub dest_index: Signal<In, Bits<6>>,
+    /// Its one region belongs to no destination.
+    pub partitioned: Signal<In, Bit>,
     /// Sets that the request has, and the region that failed.
     pub region: Signal<In, Bits<11>>,
     /// Destinations that the request has.
@@ -160,6 +162,7 @@ pub struct Requests {
     waiting_failed: DFF<Bit>,
     waiting_flush: DFF<Bit>,
     waiting_qp_fails: DFF<Bit>,
+    waiting_partitioned: DFF<Bit>,
     waiting_dest: DFF<Bits<6>>,
 
     ready: DFF<Bit>,
@@ -214,6 +217,7 @@ impl Logic for Requests {
             waiting_failed,
             waiting_flush,
             waiting_qp_fails,
+            waiting_partitioned,
             waiting_dest,
             ready,
             ready_slot,
@@ -266,6 +270,7 @@ impl Logic for Requests {
             self.waiting_failed.d.next = self.failed.val();
             self.waiting_flush.d.next = self.failed_flush.val();
             self.waiting_qp_fails.d.next = self.failed_qp.val();
+            self.waiting_partitioned.d.next = self.partitioned.val();
             self.waiting_dest.d.next = self.dest_index.val();
         }
 
@@ -294,7 +299,9 @@ impl Logic for Requests {
             if self.protection.val() {
                 self.ready_status.d.next = 4.into();
                 self.ready_bad_dest.d.next = bit_cast::<7, 6>(self.fail_dest.val());
-                self.ready_dests.d.next = 1.into();
+                if !self.waiting_partitioned.q.val() {
+                    self.ready_dests.d.next = 1.into();
+                }
             } else if self.waiting_failed.q.val() {
                 self.ready_status.d.next = 2.into();
                 if self.waiting_flush.q.val() {

@@ -491,6 +491,7 @@ impl Logic for Card {
         self.sequencer.set_write_valid.next = self.decoder.set_write_valid.val();
         self.sequencer.set_write_set.next = self.decoder.set_write_set.val();
         self.sequencer.set_write_kind.next = self.decoder.set_write_kind.val();
+        self.sequencer.set_write_ids.next = self.decoder.set_write_ids.val();
         self.sequencer.set_write_addr.next = self.decoder.set_write_addr.val();
         self.sequencer.set_write_count.next = self.decoder.set_write_count.val();
         self.sequencer.set_write_lanes.next = self.decoder.set_write_lanes.val();
@@ -510,6 +511,7 @@ impl Logic for Card {
         self.sequencer.dest_write_element_mask.next = self.decoder.dest_write_element_mask.val();
         self.sequencer.dest_write_rows_per_message.next =
             self.decoder.dest_write_rows_per_message.val();
+        self.sequencer.dest_write_partition.next = self.decoder.dest_write_partition.val();
         self.sequencer.dest_write_alike.next = self.decoder.dest_write_alike.val();
         self.sequencer.column_min_rows.next = self.control.column_min_rows.val();
         self.sequencer.column_item_ready.next = self.columns.item_ready.val();
@@ -610,6 +612,8 @@ impl Logic for Card {
         self.columns.resp_valid.next = self.sequencer.column_resp_valid.val();
         self.columns.resp_data.next = self.sequencer.column_resp_data.val();
         self.columns.resp_error.next = self.sequencer.column_resp_error.val();
+        self.columns.resp_ids.next = self.sequencer.column_resp_ids.val();
+        self.columns.resp_last.next = self.sequencer.column_resp_last.val();
         self.columns.clear.next = self.sequencer.column_clear.val();
         self.columns.header_valid.next = self.windows.header_valid.val();
         self.columns.header_addr.next = self.expander.beat_addr.val();

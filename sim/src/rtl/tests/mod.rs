@@ -13,7 +13,6 @@ use std::{
 };
 
 use drdma_abi::register::{COLUMN_MIN_ROWS, CONTROL};
-use drdma_driver::Card;
 
 use crate::{
     cards::rig::Rig,
