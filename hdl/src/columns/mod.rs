@@ -167,6 +167,8 @@ pub struct Columns {
     beat: Join<192, BEAT_INFO_BITS, BEAT_BITS>,
     beats: Fifo<BEAT_BITS, 9, 10>,
     info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
+    /// The bytes of a row come with the lanes.
+    unused: Signal<Local, BeatInfo>,
     planner: Planner,
     addresser: Addresser,
     moves: Signal<Local, Bit>,
@@ -266,6 +268,7 @@ impl Logic for Columns {
 
         // Beats to bytes.
         self.info_out.bits.next = self.beats.out_data.val().get_bits::<BEAT_INFO_BITS>(192);
+        self.unused.next = self.info_out.record.val();
         self.addresser.beat_valid.next = self.beats.out_valid.val();
         self.beats.out_ready.next = self.addresser.beat_ready.val();
         self.addresser.beat_offset.next = self.beats.out_data.val().get_bits::<192>(0);

@@ -82,7 +82,7 @@ pub struct Source {
     has_ids: Signal<Local, Bit>,
     item_fields: Signal<Local, Bits<18>>,
     item_in: Flatten<Context, CONTEXT_BITS>,
-    items: Fifo<220, 2, 3>,
+    items: Fifo<221, 2, 3>,
     next: Signal<Local, Bits<18>>,
     next_context: Restore<Context, CONTEXT_BITS>,
     ids: Ids,
@@ -287,8 +287,8 @@ impl Logic for Source {
         self.item_in.record.next = self.item_context.val();
         self.items.in_valid.next =
             self.item_valid.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
-        self.items.in_data.next = (bit_cast::<220, 18>(self.item_fields.val()) << 202)
-            | bit_cast::<220, 202>(self.item_in.bits.val());
+        self.items.in_data.next = (bit_cast::<221, 18>(self.item_fields.val()) << 203)
+            | bit_cast::<221, 203>(self.item_in.bits.val());
         self.ids.turn_valid.next =
             self.item_valid.val() && self.has_ids.val() && self.items.in_ready.val();
         self.ids.turn_partition.next = self.item.val().partition;
@@ -297,7 +297,7 @@ impl Logic for Source {
         self.ids.turn_chunk_end.next = self.item.val().chunk_end;
         self.item_ready.next =
             self.items.in_ready.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
-        self.next.next = self.items.out_data.val().get_bits::<18>(202);
+        self.next.next = self.items.out_data.val().get_bits::<18>(203);
         self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(0);
         self.items.out_ready.next = self.take_item.val();
         if self.take_item.val() {
