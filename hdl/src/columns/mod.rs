@@ -170,6 +170,8 @@ pub struct Columns {
     planner: Planner,
     addresser: Addresser,
     moves: Signal<Local, Bit>,
+    /// The addresser knows the length of a row from the window's lanes.
+    unused: Signal<Local, Bits<7>>,
 }
 
 impl Logic for Columns {
@@ -273,6 +275,7 @@ impl Logic for Columns {
         self.addresser.beat_valid.next = self.beats.out_valid.val();
         self.beats.out_ready.next = self.addresser.beat_ready.val();
         self.addresser.beat_offset.next = self.beats.out_data.val().get_bits::<192>(0);
+        self.unused.next = self.info_out.record.val().row_bytes;
         self.addresser.beat_start.next = self.info_out.record.val().start;
         self.addresser.beat_bytes.next = self.info_out.record.val().bytes;
         self.addresser.beat_dest.next = self.info_out.record.val().dest;
