@@ -1,5 +1,7 @@
-//! The `drdma` command as a library: job files, running them on a device, explaining them.
+//! The `drdma` command as a library: job files, running them on a device, explaining them; what DMA
+//! reads cost, and what a card does meanwhile.
 
+pub mod calibrate;
 pub mod demo;
 pub mod device;
 pub mod explain;
@@ -8,3 +10,4 @@ pub mod placement;
 pub mod record;
 pub mod run;
 pub mod stats;
+pub mod top;

@@ -17,15 +17,19 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(command::run::Arguments),
+    Calibrate(command::calibrate::Arguments),
     Explain(command::explain::Arguments),
     Demo(command::demo::Arguments),
+    Top(command::top::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(arguments) => command::run::run(&arguments),
+        Command::Calibrate(arguments) => command::calibrate::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Demo(arguments) => command::demo::run(&arguments),
+        Command::Top(arguments) => command::top::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,7 +9,24 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("zlib1g-dev", &["g++", "-E", "-include", "zlib.h", "-x", "c++", "/dev/null"]),
 ];
 
-/// Installs what is missing.
+/// What a test needs that is skipped without it.
+const ICARUS: (&str, &[&str]) = ("iverilog", &["iverilog", "-V"]);
+
+/// Installs what is missing for the tests: all that the simulated card needs, and if it can be
+/// had, Icarus Verilog.
+pub fn for_tests() -> Result<(), Error> {
+    run()?;
+    let (package, command) = ICARUS;
+    if succeeds(command) {
+        return Ok(());
+    }
+    if install(&[package]).is_err() {
+        eprintln!("warning: there is no {package}: the test of the card in Icarus is SKIPPED");
+    }
+    Ok(())
+}
+
+/// Installs what is missing for the simulated card.
 pub fn run() -> Result<(), Error> {
     let missing = PACKAGES.iter().filter(|(_, command)| !succeeds(command));
     let packages: Vec<_> = missing.map(|(package, _)| *package).collect();
@@ -25,8 +42,12 @@ pub fn run() -> Result<(), Error> {
         )));
     }
     eprintln!("Installing what the simulated card needs: {list}");
+    install(&packages)
+}
+
+fn install(packages: &[&str]) -> Result<(), Error> {
     apt_get(&["update"])?;
-    apt_get(&[&["install", "--yes", "--no-install-recommends"], packages.as_slice()].concat())
+    apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
 }
 
 fn succeeds(command: &[&str]) -> bool {

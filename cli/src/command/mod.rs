@@ -1,8 +1,11 @@
 //! The commands, and how they end.
 
+pub mod calibrate;
 pub mod demo;
 pub mod explain;
 pub mod run;
+pub mod top;
+pub mod tuning;
 
 use std::{
     fmt,

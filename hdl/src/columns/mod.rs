@@ -248,11 +248,7 @@ impl Logic for Columns {
         self.packer.rows_chunk_end.next = self.scanner.rows_chunk_end.val();
         self.packer.rows_last.next = self.scanner.rows_last.val();
         self.packer.rows_context.next = self.scanner.rows_context.val();
-        self.packer.clear.next = self.clear.val();
-        self.idle.next = self.source.idle.val()
-            && !self.masks.count.val().any()
-            && self.scanner.idle.val()
-            && self.packer.idle.val();
+        self.idle.next = self.source.idle.val();
         self.info.next.start = self.packer.beat_start.val();
         self.info.next.bytes = self.packer.beat_bytes.val();
         self.info.next.row_bytes = self.packer.beat_row_bytes.val();

@@ -18,6 +18,8 @@ pub struct Turn {
     pub chunk_ids: Vec<u16>,
     /// Beats of the bitmap, or of the chunk's ids, whose reads fail.
     pub fails: Vec<usize>,
+    /// The first turn of the destination in its request.
+    pub first: bool,
     pub chunk_start: bool,
     pub chunk_end: bool,
     pub last: bool,

@@ -183,6 +183,8 @@ pub struct Decoder {
     pub dest_write_transport: Signal<Out, Bits<2>>,
     /// Of the queue pair.
     pub dest_write_log_mtu: Signal<Out, Bits<4>>,
+    /// The context of the queue pair that it was checked with; see `Stamps`.
+    pub dest_write_stamp: Signal<Out, Bits<32>>,
     /// The row mask is `Element`.
     pub dest_write_element_mask: Signal<Out, Bit>,
     /// Units of a message.
@@ -245,6 +247,7 @@ pub struct Decoder {
     dest_index: DFF<Bits<6>>,
     dest_transport: DFF<Bits<2>>,
     dest_log_mtu: DFF<Bits<4>>,
+    dest_stamp: DFF<Bits<32>>,
     dest_element_mask: DFF<Bit>,
     dest_rows_per_message: DFF<Bits<32>>,
     dest_alike: DFF<Bit>,
@@ -276,6 +279,7 @@ impl Logic for Decoder {
             dest_index,
             dest_transport,
             dest_log_mtu,
+            dest_stamp,
             dest_element_mask,
             dest_rows_per_message,
             dest_alike,
@@ -487,6 +491,7 @@ impl Logic for Decoder {
             self.dest_index.d.next = self.parser.dest.val();
             self.dest_transport.d.next = self.parser.transport.val();
             self.dest_log_mtu.d.next = self.parser.log_mtu.val();
+            self.dest_stamp.d.next = self.contexts.stamp.val();
             self.dest_element_mask.d.next = self.parser.element_mask.val();
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
             self.dest_partition.d.next = self.parser.partition.val();
@@ -522,6 +527,7 @@ impl Logic for Decoder {
         self.dest_write_index.next = bit_cast::<7, 6>(self.dest_index.q.val());
         self.dest_write_transport.next = self.dest_transport.q.val();
         self.dest_write_log_mtu.next = self.dest_log_mtu.q.val();
+        self.dest_write_stamp.next = self.dest_stamp.q.val();
         self.dest_write_element_mask.next = self.dest_element_mask.q.val();
         self.dest_write_rows_per_message.next = self.dest_rows_per_message.q.val();
         self.dest_write_partition.next = self.dest_partition.q.val();

@@ -15,8 +15,8 @@ const _: () = assert!(
 /// Opens requests, settles them when their last check is through, and accounts for the rings.
 ///
 /// One request is being parsed and one is being settled; a request is settled in the cycle in which
-/// its last check is, if the streams are taken. After one that failed, nothing is settled for 8
-/// cycles, until the errors that it caused have come back from `control`.
+/// its last check is, if the streams are taken. After one that failed, no request is begun for 2
+/// cycles, until its queue is known to be stopped.
 ///
 /// # Inputs
 /// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `finish` with what
@@ -79,7 +79,7 @@ pub struct Requests {
     /// The failure is taken note of.
     pub clear: Signal<Out, Bit>,
 
-    /// The request before is settled, and the errors that it caused are visible.
+    /// The request before is settled, and its queue stopped if it has failed.
     pub settled: Signal<Out, Bit>,
     /// A request may be opened.
     pub may_open: Signal<Out, Bit>,
@@ -174,8 +174,8 @@ pub struct Requests {
     ready_status: DFF<Bits<8>>,
     ready_bad_dest: DFF<Bits<7>>,
     queue_fails: DFF<Bit>,
-    /// Cycles until errors are visible.
-    wait: DFF<Bits<4>>,
+    /// Cycles until the queue is seen to be stopped.
+    wait: DFF<Bits<2>>,
 
     settling: Signal<Local, Bit>,
     /// The failure is one of bounds.
@@ -318,7 +318,7 @@ impl Logic for Requests {
             }
             if self.protection.val() || self.waiting_failed.q.val() {
                 self.queue_fails.d.next = true;
-                self.wait.d.next = 8.into();
+                self.wait.d.next = 2.into();
             }
         }
         self.settled.next = !self.waiting.q.val() && (self.wait.q.val() == 0);

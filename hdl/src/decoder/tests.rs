@@ -501,6 +501,47 @@ fn a_partition_of_64_is_told_from_all_others() {
 }
 
 #[test]
+fn an_entry_is_valid_from_its_last_word_to_the_next_that_is_written() {
+    let mut random = Random::new(12);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 12, &card);
+    let good = all_kinds(&card);
+    let status = |world: &mut World, card: &mut Card| {
+        let status = compare(world, card, &[batch(3, good.clone())])[0].status;
+        recover(world, card);
+        status
+    };
+    // What the queue pairs' table has had of words so far: 16 an entry.
+    let mut words = 16 * 256;
+    assert_eq!(status(&mut world, &mut card), 0);
+    assert_eq!(world.bench.get("dest_write_stamp"), 16 * 3 + 15);
+    let queue_pair = card.queue_pairs[3];
+    for word in 0..15 {
+        let bytes = queue_pair.to_bytes();
+        let data = u32::from_le_bytes(bytes[4 * word..][..4].try_into().expect("a word"));
+        world.configure(0, 3, word as u64, data);
+        card.queue_pairs[3].state = 0;
+        assert_eq!(status(&mut world, &mut card), 2, "word {word}");
+        card.queue_pairs[3] = queue_pair;
+        world.configure(0, 3, 15, 1);
+        words += 2;
+        assert_eq!(status(&mut world, &mut card), 0, "word {word}");
+        assert_eq!(world.bench.get("dest_write_stamp"), words - 1);
+    }
+    let region = card.regions[13];
+    for word in 0..7 {
+        let bytes = region.to_bytes();
+        let data = u32::from_le_bytes(bytes[4 * word..][..4].try_into().expect("a word"));
+        world.configure(1, 13, word as u64, data);
+        card.regions[13].valid = 0;
+        assert_eq!(status(&mut world, &mut card), 4, "word {word}");
+        card.regions[13] = region;
+        world.configure(1, 13, 7, 1);
+        assert_eq!(status(&mut world, &mut card), 0, "word {word}");
+    }
+}
+
+#[test]
 fn the_largest_requests_fill_the_rings() {
     let mut random = Random::new(3);
     let mut card = card(&mut random);

@@ -108,10 +108,12 @@ pub struct Context {
     pub full_bytes: Bits<32>,
     /// Bytes of the last message that begins in this region, if it is not such a one.
     pub tail_bytes: Bits<32>,
+    /// The first stretch of the destination.
+    pub first_stretch: Bit,
 }
 
 /// Bits of a [`Context`].
-pub const CONTEXT_BITS: usize = 202;
+pub const CONTEXT_BITS: usize = 203;
 
 /// A row, or what follows the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

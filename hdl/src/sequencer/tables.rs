@@ -8,6 +8,9 @@ use crate::primitive::{Flatten, Ram, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
+#[cfg(test)]
+mod tests;
+
 /// A destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct DestInfo {

@@ -817,6 +817,7 @@ impl Logic for Card {
         self.segmenter.dest_write_rkey.next = self.decoder.dest_write_rkey.val();
         self.segmenter.dest_write_transport.next = self.decoder.dest_write_transport.val();
         self.segmenter.dest_write_log_mtu.next = self.decoder.dest_write_log_mtu.val();
+        self.segmenter.dest_write_stamp.next = self.decoder.dest_write_stamp.val();
         self.segmenter.cfg_valid.next = self.control.cfg_valid.val();
         self.segmenter.cfg_table.next = self.control.cfg_table.val();
         self.segmenter.cfg_index.next = self.control.cfg_index.val();
@@ -944,11 +945,10 @@ impl Logic for Card {
         self.completion.sent_status.next = self.packetizer.sent_status.val();
         self.completion.sent_bad_dest.next = self.packetizer.sent_bad_dest.val();
         self.completion.sent_total.next = self.packetizer.sent_total.val();
-        self.completion.sending_valid.next = self.segmenter.packet_valid.val()
-            && self.packetizer.packet_ready.val()
-            && !self.segmenter.packet_marker.val();
-        self.completion.sending_qp.next = self.segmenter.packet_qp.val();
-        self.completion.sending_psn.next = self.segmenter.packet_psn.val();
+        self.completion.gone.next = self.packetizer.gone.val();
+        self.completion.sending_valid.next = self.packetizer.sending_valid.val();
+        self.completion.sending_qp.next = self.packetizer.sending_qp.val();
+        self.completion.sending_psn.next = self.packetizer.sending_psn.val();
         self.completion.ack_valid.next = self.receiver.ack_valid.val();
         self.completion.ack_qp.next = self.receiver.ack_qp.val();
         self.completion.ack_psn.next = self.receiver.ack_psn.val();

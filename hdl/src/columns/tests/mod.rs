@@ -45,6 +45,7 @@ fn context(turn: &Turn, random: &mut Random) -> Word {
         (count.into(), 32),
         (full.into(), 32),
         (tail.into(), 32),
+        (turn.first.into(), 1),
     ])
 }
 
@@ -165,6 +166,7 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
             turns.push(Turn {
                 bits: selected[range.clone()].to_vec(),
                 chunk_ids: if ids > 0 && k == 0 { row_ids[range].to_vec() } else { Vec::new() },
+                first: chunk == 0,
                 chunk_start: k == 0,
                 chunk_end: k + 1 == all.len(),
                 last: chunk + 1 == chunks as usize,

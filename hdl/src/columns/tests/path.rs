@@ -89,7 +89,6 @@ impl Logic for Path {
         self.packer.rows_chunk_end.next = self.scanner.rows_chunk_end.val();
         self.packer.rows_last.next = self.scanner.rows_last.val();
         self.packer.rows_context.next = self.scanner.rows_context.val();
-        self.packer.clear.next = self.clear.val();
 
         self.beat_valid.next = self.packer.beat_valid.val();
         self.packer.beat_ready.next = self.beat_ready.val();
@@ -189,6 +188,7 @@ fn a_beat_a_cycle_of_dense_and_of_sparse_rows() {
             units: 1 << 20,
             total: 1 << 20,
             index: k as u64 % 4,
+            first: k < 4,
             chunk_start: k.is_multiple_of(4),
             chunk_end: k % 4 == 3,
             ..Default::default()

@@ -100,7 +100,7 @@ pub struct Parser {
     /// Its MTU.
     pub qp_log_mtu: Signal<In, Bits<4>>,
 
-    /// The request before is settled, and the errors that it caused are visible.
+    /// The request before is settled, and its queue stopped if it has failed.
     pub settled: Signal<In, Bit>,
     /// A request may be opened.
     pub may_open: Signal<In, Bit>,

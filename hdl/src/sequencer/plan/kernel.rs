@@ -275,6 +275,7 @@ impl Logic for Plan {
         self.shared.next.full_count = self.measured_out.record.val().full_count;
         self.shared.next.full_bytes = self.measured_out.record.val().full_bytes;
         self.shared.next.tail_bytes = self.measured_out.record.val().tail_bytes;
+        self.shared.next.first_stretch = self.turn.q.val().row == 0;
 
         // Scans that have not ended.
         self.asks.next = false;

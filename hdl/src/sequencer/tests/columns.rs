@@ -286,7 +286,7 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
         _ => {}
     }
     let steps: u64 = lanes.iter().map(|lane| lane.1).sum();
-    let chunk = (30_656 / steps / 64 * 64) as u32;
+    let chunk = (30_656 / steps / 128 * 128) as u32;
     let count = match random.below(6) {
         0 => min_rows - 1 + random.below(2) as u32,
         1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),

@@ -3,6 +3,8 @@
 mod faults;
 mod host_traffic;
 mod links;
+mod queue_pairs;
+mod resets;
 mod throughput;
 
 use std::{
