@@ -167,11 +167,11 @@ pub struct Columns {
     beat: Join<192, BEAT_INFO_BITS, BEAT_BITS>,
     beats: Fifo<BEAT_BITS, 9, 10>,
     info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
-    /// The bytes of a row come with the lanes.
-    unused: Signal<Local, BeatInfo>,
     planner: Planner,
     addresser: Addresser,
     moves: Signal<Local, Bit>,
+    /// The addresser knows the length of a row from the window's lanes.
+    unused: Signal<Local, Bits<7>>,
 }
 
 impl Logic for Columns {
@@ -268,10 +268,10 @@ impl Logic for Columns {
 
         // Beats to bytes.
         self.info_out.bits.next = self.beats.out_data.val().get_bits::<BEAT_INFO_BITS>(192);
-        self.unused.next = self.info_out.record.val();
         self.addresser.beat_valid.next = self.beats.out_valid.val();
         self.beats.out_ready.next = self.addresser.beat_ready.val();
         self.addresser.beat_offset.next = self.beats.out_data.val().get_bits::<192>(0);
+        self.unused.next = self.info_out.record.val().row_bytes;
         self.addresser.beat_start.next = self.info_out.record.val().start;
         self.addresser.beat_bytes.next = self.info_out.record.val().bytes;
         self.addresser.beat_dest.next = self.info_out.record.val().dest;

@@ -7,6 +7,9 @@ use crate::sequencer::record::{CONTEXT_BITS, Context, Item};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
+/// Bits of an item that waits: what masks need of it, and its context.
+const WAITING_BITS: usize = 18 + CONTEXT_BITS;
+
 /// Gives the rows of each item as masks of 512 bits: the item's bitmap, ones where it is strided, or,
 /// where its rows have ids, those with the item's one. Bits beyond the item's rows are 0.
 ///
@@ -82,7 +85,7 @@ pub struct Source {
     has_ids: Signal<Local, Bit>,
     item_fields: Signal<Local, Bits<18>>,
     item_in: Flatten<Context, CONTEXT_BITS>,
-    items: Fifo<221, 2, 3>,
+    items: Fifo<WAITING_BITS, 2, 3>,
     next: Signal<Local, Bits<18>>,
     next_context: Restore<Context, CONTEXT_BITS>,
     ids: Ids,
@@ -287,8 +290,8 @@ impl Logic for Source {
         self.item_in.record.next = self.item_context.val();
         self.items.in_valid.next =
             self.item_valid.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
-        self.items.in_data.next = (bit_cast::<221, 18>(self.item_fields.val()) << 203)
-            | bit_cast::<221, 203>(self.item_in.bits.val());
+        self.items.in_data.next = bit_cast::<WAITING_BITS, 18>(self.item_fields.val())
+            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 18);
         self.ids.turn_valid.next =
             self.item_valid.val() && self.has_ids.val() && self.items.in_ready.val();
         self.ids.turn_partition.next = self.item.val().partition;
@@ -297,8 +300,8 @@ impl Logic for Source {
         self.ids.turn_chunk_end.next = self.item.val().chunk_end;
         self.item_ready.next =
             self.items.in_ready.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
-        self.next.next = self.items.out_data.val().get_bits::<18>(203);
-        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(0);
+        self.next.next = self.items.out_data.val().get_bits::<18>(0);
+        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(18);
         self.items.out_ready.next = self.take_item.val();
         if self.take_item.val() {
             self.busy.d.next = self.items.out_valid.val();

@@ -165,8 +165,8 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
             let range = chunk * chunk_rows..((chunk + 1) * chunk_rows).min(rows);
             turns.push(Turn {
                 bits: selected[range.clone()].to_vec(),
-                first: chunk == 0,
                 chunk_ids: if ids > 0 && k == 0 { row_ids[range].to_vec() } else { Vec::new() },
+                first: chunk == 0,
                 chunk_start: k == 0,
                 chunk_end: k + 1 == all.len(),
                 last: chunk + 1 == chunks as usize,
