@@ -5,7 +5,7 @@ use drdma_verilated::testbench::Random;
 
 use crate::{
     experiment::{Experiment, Target},
-    layout::{Piece, Place, Region, Requests},
+    layout::{Partitioned, Piece, Place, Region, Requests},
 };
 
 /// Seed of everything random: the same experiments in every run.
@@ -120,6 +120,26 @@ impl Table {
         }
     }
 
+    /// Every row to one of so many destinations, at random, by ids of one byte.
+    fn partitioned(
+        mut self,
+        id: &str,
+        title: &str,
+        target: Target,
+        destinations: usize,
+    ) -> Experiment {
+        let mut random = Random::new(SEED + 1);
+        let ids = (0..self.rows).map(|_| random.below(destinations as u64) as u8).collect();
+        self.buffers.push(ids);
+        let ids = Piece { at: at(self.buffers.len() - 1, 0), len: self.rows };
+        let list = Partitioned { ids, destinations, columns: self.columns.clone() };
+        Experiment {
+            requests: Requests::Partitioned(list),
+            buffers: self.buffers.clone(),
+            ..self.shuffled(id, title, target, 1)
+        }
+    }
+
     /// Every row to one of two destinations, as a list of its values and a message of its own.
     fn listed(self, id: &str, title: &str, target: Target) -> Experiment {
         let mut random = Random::new(SEED + 1);
@@ -162,6 +182,12 @@ fn shuffles() -> Vec<Experiment> {
         let id = format!("shuffle-{destinations}");
         all.push(table(4).shuffled(&id, &title, bound, destinations));
     }
+    all.push(table(4).partitioned(
+        "shuffle-64-partitioned",
+        "shuffle, 5 x 4 B, 64 Ki rows, 64 destinations by a partitioned region",
+        Target::Gbps(88.0),
+        64,
+    ));
     for (width, rows) in [(1, 4 * ROWS), (2, 2 * ROWS), (8, ROWS)] {
         let title =
             format!("shuffle, 5 x {width} B, {} Ki rows, 2 destinations by bitmaps", rows >> 10);
@@ -358,8 +384,10 @@ mod tests {
 
     #[test]
     fn a_shuffled_row_goes_to_exactly_one_destination() {
-        let shuffle = Table::new(100, 4, 0).shuffled("", "", Target::Gbps(0.0), 3);
-        let messages = shuffle.messages();
+        let (table, target) = (|| Table::new(100, 4, 0), Target::Gbps(0.0));
+        let (by_bitmaps, by_ids) =
+            (table().shuffled("", "", target, 3), table().partitioned("", "", target, 3));
+        let messages = by_bitmaps.messages();
         let mut rows: Vec<u64> = messages
             .iter()
             .flatten()
@@ -369,5 +397,7 @@ mod tests {
             .collect();
         rows.sort_unstable();
         assert_eq!(rows, (0..100).collect::<Vec<_>>());
+        // The same rows to the same destinations, so that their figures can be compared.
+        assert_eq!(messages, by_ids.messages());
     }
 }

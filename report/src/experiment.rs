@@ -75,8 +75,9 @@ pub struct Figure {
     pub reads: (u64, u64),
     /// Those of the plan that the bound is computed from.
     pub best: Fetch,
-    /// What the assembler did, in percent of all cycles: it moved payload, resolved a bank conflict,
-    /// waited for data from the host, was stopped by the packetizer.
+    /// What the assembler did, in percent of all cycles: it read payload, at least a byte; it did
+    /// while another byte waited for its bank; its next beat waited for data from the host; its next
+    /// beat found no room because the packetizer took none. A cycle may count several times.
     pub assembler: [f64; 4],
     /// What the simulation did.
     pub simulated: Simulated,
@@ -156,7 +157,7 @@ impl Experiment {
         messages.iter().flatten().map(one).sum()
     }
 
-    /// Every byte of host memory that the card must see: data, bitmaps and pointers, requests; those
+    /// Every byte of host memory that the card must see: data, bitmaps, ids and pointers, requests; those
     /// that can be in the card at the same time in a group.
     fn needed(&self, messages: &[Vec<Vec<Piece>>], outcome: &Outcome) -> Vec<Vec<Run>> {
         let regions = self.requests.regions();
@@ -164,8 +165,7 @@ impl Experiment {
             |Piece { at, len }: Piece| Run { addr: outcome.addresses[at.buffer] + at.offset, len };
         // The ring lies apart from everything else.
         let ring = Run { addr: 1 << 60, len: outcome.ring_bytes };
-        let around: Vec<_> =
-            regions.iter().filter_map(|region| region.index()).map(run).chain([ring]).collect();
+        let around: Vec<_> = self.requests.indexes().into_iter().map(run).chain([ring]).collect();
         let data: Vec<_> = pieces(messages).copied().map(run).collect();
         // Destinations take their rows in the order of addresses, records come in any order.
         let any_order = |region: &&Region| matches!(region, Region::PointerMapped { .. });

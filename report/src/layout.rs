@@ -94,7 +94,7 @@ impl Region {
     }
 
     /// What the card reads to know where the data are.
-    pub fn index(&self) -> Option<Piece> {
+    fn index(&self) -> Option<Piece> {
         match self {
             Self::Bitmapped { bitmap, rows, .. } => {
                 Some(Piece { at: *bitmap, len: rows.div_ceil(8) })
@@ -108,11 +108,43 @@ impl Region {
     }
 }
 
+/// Rows that go to the destination whose index is their id.
+#[derive(Clone, Debug)]
+pub struct Partitioned {
+    /// The ids, one byte a row.
+    pub ids: Piece,
+    /// Destinations; rows with further ids are not sent.
+    pub destinations: usize,
+    /// Columns {row 0, bytes of a value}.
+    pub columns: Vec<(Place, u64)>,
+}
+
+impl Partitioned {
+    /// The pieces of every row of a destination, in order.
+    fn rows(&self, destination: usize, buffers: &[Vec<u8>]) -> Vec<Vec<Piece>> {
+        let Piece { at, len } = self.ids;
+        (0..len)
+            .filter(|row| {
+                usize::from(buffers[at.buffer][(at.offset + row) as usize]) == destination
+            })
+            .map(|row| {
+                let value = |(base, width): &(Place, u64)| Piece {
+                    at: Place { offset: base.offset + row * width, ..*base },
+                    len: *width,
+                };
+                self.columns.iter().map(value).collect()
+            })
+            .collect()
+    }
+}
+
 /// The work requests of an experiment; each destination is a queue pair of its own.
 #[derive(Clone, Debug)]
 pub enum Requests {
     /// One `post_ssq_send`: the regions of every destination.
     Shared(Vec<Vec<Region>>),
+    /// One `post_ssq_send` of a partitioned region.
+    Partitioned(Partitioned),
     /// One `post_send` to destination 0 with these regions.
     Own(Vec<Region>),
     /// `post_send`s with scatter-gather lists: destination and pieces; each is one message.
@@ -124,28 +156,42 @@ impl Requests {
     pub fn destinations(&self) -> usize {
         match self {
             Self::Shared(destinations) => destinations.len(),
+            Self::Partitioned(list) => list.destinations,
             Self::Own(_) => 1,
             Self::Lists(lists) => lists.iter().map(|(to, _)| to + 1).max().unwrap_or(0),
         }
     }
 
-    /// Every region that is not a list.
+    /// Every region that is neither a list nor partitioned.
     pub fn regions(&self) -> Vec<&Region> {
         match self {
             Self::Shared(destinations) => destinations.iter().flatten().collect(),
             Self::Own(regions) => regions.iter().collect(),
-            Self::Lists(_) => Vec::new(),
+            Self::Partitioned(_) | Self::Lists(_) => Vec::new(),
+        }
+    }
+
+    /// What the card reads to know where the data are.
+    pub fn indexes(&self) -> Vec<Piece> {
+        match self {
+            Self::Partitioned(list) => vec![list.ids],
+            _ => self.regions().into_iter().filter_map(Region::index).collect(),
         }
     }
 
     /// The messages of each destination, as pieces.
     pub fn messages(&self, buffers: &[Vec<u8>], rows_per_message: usize) -> Vec<Vec<Vec<Piece>>> {
-        let cut = |regions: &[Region]| -> Vec<Vec<Piece>> {
-            let rows: Vec<_> = regions.iter().flat_map(|region| region.rows(buffers)).collect();
+        let packed = |rows: Vec<Vec<Piece>>| -> Vec<Vec<Piece>> {
             rows.chunks(rows_per_message).map(<[_]>::concat).collect()
+        };
+        let cut = |regions: &[Region]| {
+            packed(regions.iter().flat_map(|region| region.rows(buffers)).collect())
         };
         match self {
             Self::Shared(destinations) => destinations.iter().map(|list| cut(list)).collect(),
+            Self::Partitioned(list) => {
+                (0..list.destinations).map(|to| packed(list.rows(to, buffers))).collect()
+            }
             Self::Own(regions) => vec![cut(regions)],
             Self::Lists(lists) => {
                 let mut messages = vec![Vec::new(); self.destinations()];
@@ -203,6 +249,25 @@ mod tests {
         };
         let found = sent(&Requests::Shared(vec![vec![region]]), 9);
         assert_eq!(found, [[[0, 1, 101, 8, 9, 105, 10, 11, 106]]]);
+    }
+
+    #[test]
+    fn rows_go_where_their_ids_say_and_nowhere_with_another() {
+        // Row 2 has an id that no destination has.
+        let buffers = [(0..32).collect(), (100..132).collect(), vec![], vec![1, 0, 2, 1, 1]];
+        let list = Partitioned {
+            ids: Piece { at: at(3, 0), len: 5 },
+            destinations: 2,
+            columns: vec![(at(1, 3), 2), (at(0, 1), 1)],
+        };
+        let requests = Requests::Partitioned(list);
+        assert_eq!(requests.indexes(), [Piece { at: at(3, 0), len: 5 }]);
+        let messages = requests.messages(&buffers, 2);
+        let text = |message: &Vec<Piece>| bytes(message, &buffers);
+        let found: Vec<Vec<_>> =
+            messages.iter().map(|list| list.iter().map(text).collect()).collect();
+        let first = vec![vec![105, 106, 2]];
+        assert_eq!(found, [first, vec![vec![103, 104, 1, 109, 110, 4], vec![111, 112, 5]]]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! | module | |
 //! |---|---|
-//! | [`catalogue`] | every experiment; [`missing`]: those that cannot be run yet |
+//! | [`catalogue`] | every experiment |
 //! | [`layout`] | what an experiment sends, and which bytes that is |
 //! | [`rig`] | a card with peers: runs an experiment and checks every message |
 //! | [`goodput`] | rates from the frames' time stamps |
@@ -20,7 +20,6 @@ mod catalogue;
 mod experiment;
 mod goodput;
 mod layout;
-mod missing;
 mod page;
 mod posting;
 mod reasons;

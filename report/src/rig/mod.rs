@@ -1,5 +1,7 @@
 //! A simulated card with peers, on which an experiment is run, timed and checked.
 
+mod post;
+
 use std::{
     fs,
     sync::{Arc, Mutex, PoisonError},
@@ -16,16 +18,14 @@ use drdma_sim::{
     wire::{CapturedFrame, Message, MessageKind, Network, PeerConfig, PeerId},
 };
 use libdrdma::{
-    Bitmapped, CompletionQueue, Context, Contiguous, Counters, Destination, MacAddress,
-    MemoryRegion, Operation, Options, PointerMapped, ProtectionDomain, QueuePair,
-    QueuePairAttributes, RegionError, RowMask, SharedOperation, SharedWorkRequest, Status, Strided,
-    WorkRequest,
+    CompletionQueue, Context, Counters, MacAddress, MemoryRegion, Options, ProtectionDomain,
+    QueuePair, QueuePairAttributes, RegionError, Status,
 };
 
 use crate::{
     experiment::Experiment,
     goodput::Stamp,
-    layout::{self, Piece, Region, Requests},
+    layout::{self, Region, Requests},
 };
 
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
@@ -184,7 +184,7 @@ fn run_on(
 
     let requests = match &experiment.requests {
         Requests::Lists(lists) => lists.len(),
-        Requests::Shared(_) | Requests::Own(_) => 1,
+        Requests::Shared(_) | Requests::Partitioned(_) | Requests::Own(_) => 1,
     };
     let cq = context.completion_queue().entries(requests as u32).build()?;
     let blocks = (requests * LIST_BLOCKS).max(256) as u32;
@@ -197,7 +197,7 @@ fn run_on(
     }
     context.clear_counters()?;
     let before = context.statistics().ring_bytes;
-    post(experiment, &pd, &cq, &mut qps, &memory, || {
+    post::post(experiment, &pd, &cq, &mut qps, &memory, || {
         let started = (Instant::now(), processor_time());
         simulated.lock().unwrap_or_else(PoisonError::into_inner).cycles = 0;
         wait(&context, network, &cq, &simulated, requests)?;
@@ -278,102 +278,6 @@ fn add_peer(experiment: &Experiment, network: &Network, index: u32, qpn: u32) ->
         qkey: if experiment.transport == Transport::Ud { QKEY } else { 0 },
         ..PeerConfig::new(experiment.transport, mac, ip, PEER_QPN + index, qpn)
     })
-}
-
-/// Posts what the experiment says and waits, while everything is still alive.
-fn post<'m>(
-    experiment: &Experiment,
-    pd: &ProtectionDomain,
-    cq: &CompletionQueue,
-    qps: &mut [QueuePair<'m>],
-    memory: &'m [MemoryRegion],
-    wait: impl FnOnce() -> Result<(), RunError>,
-) -> Result<(), RunError> {
-    let tell = |list: &[Region]| {
-        list.iter().map(|region| told(region, memory)).collect::<Result<Vec<_>, _>>()
-    };
-    let rows = experiment.rows_per_message;
-    let operation = match experiment.write {
-        true => Operation::Write { remote_addr: REMOTE, rkey: RKEY },
-        false => Operation::Send,
-    };
-    match &experiment.requests {
-        Requests::Shared(list) => {
-            let mut ssq = pd.shared_send_queue(cq).build()?;
-            let regions = list.iter().map(|list| tell(list)).collect::<Result<Vec<_>, _>>()?;
-            let destinations: Vec<_> = qps
-                .iter()
-                .zip(&regions)
-                .map(|(qp, regions)| Destination::new(qp).remote(REMOTE, RKEY).regions(regions))
-                .collect();
-            let operation =
-                if experiment.write { SharedOperation::Write } else { SharedOperation::Send };
-            let request = SharedWorkRequest::new(1)
-                .operation(operation)
-                .rows_per_message(rows)
-                .destinations(&destinations);
-            ssq.post_ssq_send(&request)?;
-            wait()
-        }
-        Requests::Own(list) => {
-            let regions = tell(list)?;
-            let request =
-                WorkRequest::new(1).operation(operation).rows_per_message(rows).regions(&regions);
-            qps[0].post_send(&request)?;
-            wait()
-        }
-        Requests::Lists(lists) => {
-            let mut batches: Vec<_> = qps.iter_mut().map(QueuePair::batch).collect();
-            for (id, (to, pieces)) in lists.iter().enumerate() {
-                let regions = pieces
-                    .iter()
-                    .map(|piece| told(&Region::Contiguous(*piece), memory))
-                    .collect::<Result<Vec<_>, _>>()?;
-                let request = WorkRequest::new(id as u64)
-                    .operation(operation)
-                    .row_mask(RowMask::Element)
-                    .regions(&regions);
-                batches[*to].post_send(&request)?;
-            }
-            batches.into_iter().try_for_each(libdrdma::PostGuard::submit)?;
-            wait()
-        }
-    }
-}
-
-/// A region in the library's words.
-fn told<'m>(
-    region: &Region,
-    memory: &'m [MemoryRegion],
-) -> Result<libdrdma::Region<'m>, RegionError> {
-    match region {
-        Region::Contiguous(Piece { at, len }) => {
-            Contiguous::new(&memory[at.buffer]).offset(at.offset).len(*len).build()
-        }
-        Region::Strided { base, period, count, pattern } => {
-            let region = Strided::new(&memory[base.buffer]).offset(base.offset);
-            let region = region.period(*period).count(*count);
-            pattern
-                .iter()
-                .fold(region, |region, (offset, len)| region.extent(*offset, *len))
-                .build()
-        }
-        Region::Bitmapped { bitmap, rows, columns } => {
-            let region = Bitmapped::new(&memory[bitmap.buffer]).offset(bitmap.offset).rows(*rows);
-            columns
-                .iter()
-                .fold(region, |region, (base, width)| {
-                    region.column(&memory[base.buffer], base.offset, *width)
-                })
-                .build()
-        }
-        Region::PointerMapped { pointers, target, offsets, len } => {
-            PointerMapped::new(&memory[*pointers], &memory[*target])
-                .count(offsets.len() as u64)
-                .extent(0, *len)
-                .build()
-        }
-    }
 }
 
 /// Waits for so many completions, all of which must be successes.
