@@ -8,6 +8,7 @@ pub mod card;
 pub mod device;
 pub mod iova;
 pub mod memory;
+pub mod pci;
 
 pub use card::{Card, CardError};
 pub use device::{Device, OpenError};
