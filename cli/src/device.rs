@@ -2,7 +2,10 @@
 
 use std::env;
 
-use drdma_driver::Card;
+use drdma_driver::{
+    Card,
+    vfio::{self, VfioError},
+};
 use drdma_sim::{
     OpenError,
     wire::{Network, PeerConfig, WireError},
@@ -18,6 +21,8 @@ pub enum Kind {
     Soft,
     /// The Verilated RTL.
     Rtl,
+    /// A board behind VFIO: its network is a real one.
+    Vfio,
 }
 
 /// Why a device was not opened.
@@ -47,27 +52,41 @@ pub enum DeviceError {
         /// Why.
         source: OpenError,
     },
+    /// The board cannot be opened.
+    #[error(transparent)]
+    Vfio(#[from] VfioError),
 }
 
 impl DeviceError {
     /// True if the command line is wrong and not the machine.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Uri(_))
+        match self {
+            Self::Uri(_) => true,
+            Self::Vfio(error) => error.is_usage(),
+            Self::Missing { .. } | Self::Open { .. } => false,
+        }
     }
 }
 
 impl Kind {
-    /// The kind of device that a URI names; what is not `rtl:` is soft, or nothing.
+    /// The kind of device that a URI names; what is neither `rtl:` nor `vfio:` is soft, or nothing.
     pub fn of(uri: &str) -> Self {
-        if uri.starts_with("rtl:") { Self::Rtl } else { Self::Soft }
+        match uri.split_once(':') {
+            Some(("rtl", _)) => Self::Rtl,
+            Some(("vfio", _)) => Self::Vfio,
+            _ => Self::Soft,
+        }
     }
 }
 
-/// Opens the card that a URI names, plugged into `network`.
+/// Opens the card that a URI names. A simulated one is plugged into `network`.
 ///
 /// # Errors
 /// See [`DeviceError`].
 pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> {
+    if Kind::of(uri) == Kind::Vfio {
+        return Ok(Box::new(vfio::open(uri)?));
+    }
     drdma_sim::open(uri, network.clone()).map_err(|source| match source {
         OpenError::Failed(ref text) => {
             let packages = missing_packages(text);

@@ -1,7 +1,9 @@
-//! The `drdma` command as a library: job files, running them on a device, explaining them.
+//! The `drdma` command as a library: job files, running them on a device, explaining them; the
+//! cards of this machine.
 
 pub mod demo;
 pub mod device;
+pub mod devices;
 pub mod explain;
 pub mod job;
 pub mod placement;

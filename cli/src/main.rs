@@ -19,6 +19,9 @@ enum Command {
     Run(command::run::Arguments),
     Explain(command::explain::Arguments),
     Demo(command::demo::Arguments),
+    Devices(command::devices::Arguments),
+    Bind(command::bind::BindArguments),
+    Unbind(command::bind::UnbindArguments),
 }
 
 fn main() -> ExitCode {
@@ -26,6 +29,9 @@ fn main() -> ExitCode {
         Command::Run(arguments) => command::run::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Demo(arguments) => command::demo::run(&arguments),
+        Command::Devices(arguments) => command::devices::run(&arguments),
+        Command::Bind(arguments) => command::bind::bind(&arguments),
+        Command::Unbind(arguments) => command::bind::unbind(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

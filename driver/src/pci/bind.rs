@@ -124,9 +124,9 @@ impl<A: Attributes> Binder<A> {
         }
         // The kernel answers EINVAL and the like if the driver does not take the function; whether
         // it did is what counts.
-        match self.store(self.sysfs.bus().join("drivers_probe"), &text) {
-            Err(error @ PciError::Permission(_)) => return Err(error),
-            Ok(()) | Err(_) => {}
+        let probed = self.store(self.sysfs.bus().join("drivers_probe"), &text);
+        if let Err(error @ PciError::Permission(_)) = probed {
+            return Err(error);
         }
         Ok(self.sysfs.device(address)?.driver)
     }
