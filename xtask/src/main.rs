@@ -3,6 +3,7 @@
 mod command;
 mod registers;
 mod setup;
+mod vm;
 
 use std::{
     env, io,
@@ -20,6 +21,7 @@ Usage: cargo xtask <command>
   setup               install Verilator, a C++ compiler and zlib's headers if they are missing
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test of the workspace; ARGS go to the test runner
+  vm                  the driver in a guest of QEMU with an IOMMU (fetches 700 MB once)
   check               formatting and lints
   verilog --out DIR   write the card's Verilog to DIR
   registers           write docs/register-map.md anew
@@ -37,6 +39,8 @@ enum Error {
     Failed { line: String, code: Option<i32> },
     /// A tool is missing and cannot be installed from here.
     Tools(String),
+    /// A guest did not do what it should.
+    Guest(String),
     /// A file cannot be read or written.
     File { path: PathBuf, source: io::Error },
 }
@@ -51,6 +55,7 @@ impl std::fmt::Display for Error {
             }
             Self::Failed { line, code: None } => write!(f, "`{line}` was killed by a signal"),
             Self::Tools(text) => f.write_str(text),
+            Self::Guest(text) => write!(f, "the guest: {text}"),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
         }
     }
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         "setup" => none_left(&args).and_then(|()| setup::run()),
         "demo" => demo(&args),
         "test" => test(&args),
+        "vm" => none_left(&args).and_then(|()| vm::run()),
         "check" => none_left(&args).and_then(|()| check()),
         "verilog" => verilog(&args),
         "registers" => none_left(&args).and_then(|()| registers::write(root())),

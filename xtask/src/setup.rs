@@ -24,9 +24,20 @@ pub fn run() -> Result<(), Error> {
              model, which needs none of them: `cargo xtask demo --device soft:`"
         )));
     }
-    eprintln!("Installing what the simulated card needs: {list}");
+    install(&packages, "the simulated card")
+}
+
+/// Installs packages for `what` by apt-get, which does nothing about those that are there.
+pub fn install(packages: &[&str], what: &str) -> Result<(), Error> {
+    let list = packages.join(", ");
+    if !succeeds(&["apt-get", "--version"]) {
+        let text =
+            format!("{what} needs {list}, and there is no apt-get here to install them with");
+        return Err(Error::Tools(text));
+    }
+    eprintln!("Installing what {what} needs: {list}");
     apt_get(&["update"])?;
-    apt_get(&[&["install", "--yes", "--no-install-recommends"], packages.as_slice()].concat())
+    apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
 }
 
 fn succeeds(command: &[&str]) -> bool {
@@ -43,7 +54,8 @@ fn apt_get(args: &[&str]) -> Result<(), Error> {
     command.args(env).args(args).run()
 }
 
-fn is_root() -> bool {
+/// True if this runs as root.
+pub fn is_root() -> bool {
     let id = std::process::Command::new("id").arg("-u").output();
     id.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

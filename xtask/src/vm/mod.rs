@@ -1,0 +1,235 @@
+//! `cargo xtask vm`: the driver in a guest of QEMU, whose kernel, IOMMU and `vfio-pci` are the real
+//! ones, and which needs neither KVM nor modules of this machine.
+//!
+//! What it takes from Debian (QEMU, busybox, a kernel) goes to `target/vm`, once: about 700 MB.
+
+mod cpio;
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{self, Stdio},
+};
+
+use cpio::Archive;
+
+use crate::{Error, cargo, command::Command, root, setup};
+
+const MIRROR: &str = "http://deb.debian.org/debian";
+const SUITE: &str = "trixie";
+/// Where QEMU is new enough (10.1) to connect to devices outside of it.
+const BACKPORTS: &str = "trixie-backports";
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// The modules of the guest's kernel, in the order in which they are loaded; what a kernel does not
+/// have as a module is built into it.
+const MODULES: [&str; 6] =
+    ["irqbypass", "iommufd", "vfio", "vfio_iommu_type1", "vfio-pci-core", "vfio-pci"];
+/// Seconds after which a guest has hung.
+const PATIENCE: &str = "300";
+/// What the guest prints when its program has ended well.
+const PASSED: &str = "guest: exit code 0";
+
+/// The guest's first program: loads the modules and runs the test.
+const INIT: &str = "#!/bin/busybox sh
+/bin/busybox mount -t proc none /proc
+/bin/busybox mount -t sysfs none /sys
+/bin/busybox mount -t devtmpfs none /dev
+for module in /modules/*; do /bin/busybox insmod $module || echo \"guest: $module failed\"; done
+/bin/test
+echo \"guest: exit code $?\"
+/bin/busybox poweroff -f
+";
+
+/// Runs the driver's test of VFIO in a guest.
+pub fn run() -> Result<(), Error> {
+    let vm = Vm { folder: root().join("target/vm") };
+    vm.prepare()?;
+    let program = static_program("edu")?;
+    let initramfs = vm.folder.join("edu.cpio");
+    fs::write(&initramfs, vm.archive(&program)?).map_err(file(&initramfs))?;
+    vm.boot(&initramfs, &["-device", "edu"])
+}
+
+fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    move |source| Error::File { path: path.to_owned(), source }
+}
+
+/// Builds an example of the driver that needs no libraries, and reads it.
+fn static_program(example: &str) -> Result<Vec<u8>, Error> {
+    let flag = "target.x86_64-unknown-linux-gnu.rustflags=[\"-C\", \"target-feature=+crt-static\"]";
+    cargo()
+        .args(["build", "--package", "drdma-driver", "--example", example])
+        .args(["--target", TARGET, "--config", flag])
+        .run()?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    let path = target.join(TARGET).join("debug/examples").join(example);
+    fs::read(&path).map_err(file(&path))
+}
+
+/// What a guest is made of.
+struct Vm {
+    folder: PathBuf,
+}
+
+impl Vm {
+    /// A tree of Debian's with QEMU and busybox.
+    fn debian(&self) -> PathBuf {
+        self.folder.join("debian")
+    }
+
+    /// The kernel's package, unpacked.
+    fn kernel(&self) -> PathBuf {
+        self.folder.join("kernel")
+    }
+
+    /// Fetches what is not there yet.
+    fn prepare(&self) -> Result<(), Error> {
+        // The last file that is made; what was left half done is made again.
+        let done = self.folder.join("done");
+        if done.exists() {
+            return Ok(());
+        }
+        if !setup::is_root() {
+            let text = "the guest's parts are put into a tree of Debian's, which needs root: run \
+                        `sudo cargo xtask vm` once";
+            return Err(Error::Tools(text.to_owned()));
+        }
+        setup::install(&["debootstrap", "xz-utils"], "a guest")?;
+        for path in [self.debian(), self.kernel()] {
+            if path.exists() {
+                fs::remove_dir_all(&path).map_err(file(&path))?;
+            }
+            fs::create_dir_all(&path).map_err(file(&path))?;
+        }
+        let debian = self.debian().display().to_string();
+        Command::new("debootstrap").args(["--variant=minbase", SUITE, &debian, MIRROR]).run()?;
+        let list = self.debian().join("etc/apt/sources.list.d/backports.list");
+        fs::write(&list, format!("deb {MIRROR} {BACKPORTS} main\n")).map_err(file(&list))?;
+        let tree = |args: &[&str]| Command::new("chroot").arg(&debian).args(args).run();
+        let install = ["apt-get", "install", "--yes", "--no-install-recommends"];
+        tree(&["apt-get", "update"])?;
+        tree(&[&install[..], &["-t", BACKPORTS, "qemu-system-x86"]].concat())?;
+        tree(&[&install[..], &["busybox-static"]].concat())?;
+        // The package is unpacked and not installed: no boot loader, no initramfs.
+        tree(&[
+            "sh",
+            "-c",
+            "cd /root && apt-get download $(apt-cache depends linux-image-amd64 | \
+             sed -n 's/.*Depends: \\(linux-image-[0-9]\\)/\\1/p' | head -n 1)",
+        ])?;
+        for package in entries(&self.debian().join("root"))? {
+            if package.extension().is_some_and(|extension| extension == "deb") {
+                let (package, kernel) = (package.display().to_string(), self.kernel());
+                let kernel = kernel.display().to_string();
+                Command::new("dpkg-deb").args(["--extract", &package, &kernel]).run()?;
+            }
+        }
+        fs::write(&done, "").map_err(file(&done))
+    }
+
+    /// What the guest has instead of a disk: busybox, modules, and a program to run.
+    fn archive(&self, program: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut archive = Archive::default();
+        for folder in ["bin", "dev", "modules", "proc", "sys"] {
+            archive.folder(folder);
+        }
+        let busybox = self.debian().join("bin/busybox");
+        archive.file("bin/busybox", &fs::read(&busybox).map_err(file(&busybox))?);
+        archive.file("bin/test", program);
+        archive.file("init", INIT.as_bytes());
+        let mut files = Vec::new();
+        find(&self.kernel(), &mut files)?;
+        for (number, module) in MODULES.iter().enumerate() {
+            let name = format!("{module}.ko.xz");
+            if let Some(path) = files.iter().find(|path| path.ends_with(&name)) {
+                // The shell loads them in the order of their names.
+                archive.file(&format!("modules/{number}-{module}.ko"), &unpack(path)?);
+            }
+        }
+        Ok(archive.finish())
+    }
+
+    /// Boots a guest and waits until its program has ended.
+    fn boot(&self, initramfs: &Path, devices: &[&str]) -> Result<(), Error> {
+        let debian = self.debian();
+        let kernel = entries(&self.kernel().join("boot"))?;
+        let is_kernel = |path: &&PathBuf| {
+            path.file_name().is_some_and(|n| n.display().to_string().starts_with("vmlinuz"))
+        };
+        let kernel = kernel.iter().find(is_kernel);
+        let kernel = kernel.ok_or_else(|| Error::Guest("its kernel is not there".to_owned()))?;
+        let mut qemu = process::Command::new("timeout");
+        qemu.arg(PATIENCE)
+            // From its tree, with the libraries of that tree.
+            .arg(debian.join("lib64/ld-linux-x86-64.so.2"))
+            .arg("--library-path")
+            .arg(debian.join("usr/lib/x86_64-linux-gnu"))
+            .arg(debian.join("usr/bin/qemu-system-x86_64"))
+            .arg("-L")
+            .arg(debian.join("usr/share/qemu"))
+            .arg("-L")
+            .arg(debian.join("usr/share/seabios"))
+            .args(["-accel", "tcg", "-m", "512M"])
+            .args(["-M", "q35,kernel-irqchip=split,memory-backend=m"])
+            .args(["-object", "memory-backend-memfd,id=m,size=512M,share=on"])
+            .args(["-device", "intel-iommu,intremap=on,caching-mode=on"])
+            .args(["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"])
+            .args(devices)
+            .arg("-kernel")
+            .arg(kernel)
+            .arg("-initrd")
+            .arg(initramfs)
+            .args(["-append", "console=ttyS0 intel_iommu=on panic=-1 quiet"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        watch(&mut qemu)
+    }
+}
+
+/// Shows what a guest prints, and finds out how it ended.
+fn watch(qemu: &mut process::Command) -> Result<(), Error> {
+    let start = |source| Error::Start { program: "timeout".to_owned(), source };
+    let mut guest = qemu.spawn().map_err(start)?;
+    let output = guest.stdout.take().expect("its output is a pipe");
+    let mut passed = false;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line.map_err(start)?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{}", line.trim_end());
+        passed |= line.contains(PASSED);
+    }
+    let status = guest.wait().map_err(start)?;
+    match passed && status.success() {
+        true => Ok(()),
+        false => Err(Error::Guest(format!("its test failed ({status})"))),
+    }
+}
+
+fn unpack(path: &Path) -> Result<Vec<u8>, Error> {
+    let start = |source| Error::Start { program: "xz".to_owned(), source };
+    let unpacked = process::Command::new("xz").args(["-dc"]).arg(path).output().map_err(start)?;
+    match unpacked.status.success() {
+        true => Ok(unpacked.stdout),
+        false => Err(Error::Guest(format!("{} cannot be unpacked", path.display()))),
+    }
+}
+
+/// What is in a folder, by name.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let read = fs::read_dir(folder).map_err(file(folder))?;
+    let mut paths: Vec<_> = read.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// Every file below a folder.
+fn find(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
+    for path in entries(folder)? {
+        match path.is_dir() && !path.is_symlink() {
+            true => find(&path, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
+}
