@@ -4,12 +4,13 @@
 
 use std::{
     error::Error,
-    thread,
+    fs, thread,
     time::{Duration, Instant},
 };
 
 use drdma_driver::{
     DmaMemory,
+    memory::LARGE_PAGE,
     pci::{Bar, Binder, PciAddress, PciError, Sysfs},
     vfio::{self, Command, Interrupt, PciFunction, VfioError},
 };
@@ -156,5 +157,37 @@ fn dma(function: &mut PciFunction, registers: &Bar) -> Result<()> {
     check("addresses beyond the IOMMU's are refused", function.map(1 << bits, &memory).is_err())?;
     function.limit_addresses(28);
     check("addresses beyond the device's are refused", function.map(1 << 28, &memory).is_err())?;
-    check("8192 B are mapped", function.mapped_bytes() == 8192)
+    check("8192 B are mapped", function.mapped_bytes() == 8192)?;
+    function.set_bus_master(true)?;
+    large_pages(function, registers)
+}
+
+/// Pages in the kernel's pool of large pages that nobody has.
+fn free_large_pages() -> Result<usize> {
+    let text = fs::read_to_string("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("HugePages_Free:"));
+    Ok(line.ok_or("this kernel has no large pages")?.trim().parse()?)
+}
+
+/// Memory from the pool of large pages, which has some, and then not enough.
+fn large_pages(function: &mut PciFunction, registers: &Bar) -> Result<()> {
+    let before = free_large_pages()?;
+    check("there are large pages", before >= 2)?;
+    let memory = DmaMemory::new(2 * LARGE_PAGE - 4096)?;
+    let end = memory.mapped_len() - 4096;
+    memory.write(end, &[7; 4096]);
+    function.map(LARGE_PAGE as u64, &memory)?;
+    check("large memory is made of them", free_large_pages()? == before - 2)?;
+    copy(registers, (LARGE_PAGE + end) as u32, BUFFER, 4096, 0)?;
+    copy(registers, BUFFER, LARGE_PAGE as u32, 4096, TO_MEMORY)?;
+    let mut back = vec![0; 4096];
+    memory.read(0, &mut back);
+    check("DMA reaches both of its ends", back == [7; 4096])?;
+
+    let more = DmaMemory::new((before - 1) * LARGE_PAGE)?;
+    more.write(more.len() - 1, &[1]);
+    check("without them, memory has other pages", free_large_pages()? == before - 2)?;
+    function.unmap(LARGE_PAGE as u64)?;
+    drop(memory);
+    check("they are given back", free_large_pages()? == before)
 }

@@ -36,6 +36,7 @@ const INIT: &str = "#!/bin/busybox sh
 /bin/busybox mount -t sysfs none /sys
 /bin/busybox mount -t devtmpfs none /dev
 for module in /modules/*; do /bin/busybox insmod $module || echo \"guest: $module failed\"; done
+echo 4 > /proc/sys/vm/nr_hugepages
 /bin/test
 echo \"guest: exit code $?\"
 /bin/busybox poweroff -f
@@ -96,6 +97,11 @@ impl Vm {
             return Err(Error::Tools(text.to_owned()));
         }
         setup::install(&["debootstrap", "xz-utils"], "a guest")?;
+        // What debootstrap mounts, and leaves mounted if it is interrupted.
+        for mount in ["proc", "sys"] {
+            let path = self.debian().join(mount).display().to_string();
+            let _ = Command::new("umount").arg(path).succeeds();
+        }
         for path in [self.debian(), self.kernel()] {
             if path.exists() {
                 fs::remove_dir_all(&path).map_err(file(&path))?;
