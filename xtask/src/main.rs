@@ -21,7 +21,7 @@ Usage: cargo xtask <command>
   setup               install Verilator, a C++ compiler and zlib's headers if they are missing
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test of the workspace; ARGS go to the test runner
-  vm                  the driver in a guest of QEMU with an IOMMU (fetches 700 MB once)
+  vm                  the driver in a guest of QEMU with an IOMMU (fetches 600 MB once)
   check               formatting and lints
   verilog --out DIR   write the card's Verilog to DIR
   registers           write docs/register-map.md anew

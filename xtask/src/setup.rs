@@ -44,18 +44,20 @@ fn succeeds(command: &[&str]) -> bool {
     Command::new(command[0]).args(&command[1..]).succeeds()
 }
 
-/// Runs apt-get, through sudo for anyone but root.
 fn apt_get(args: &[&str]) -> Result<(), Error> {
-    let env = ["DEBIAN_FRONTEND=noninteractive", "apt-get"];
+    as_root().arg("apt-get").args(args).run()
+}
+
+/// A command line for root, through sudo for anyone else, in which Debian's tools ask nothing.
+pub fn as_root() -> Command {
     let command = match is_root() {
         true => Command::new("env"),
         false => Command::new("sudo").arg("env"),
     };
-    command.args(env).args(args).run()
+    command.arg("DEBIAN_FRONTEND=noninteractive")
 }
 
-/// True if this runs as root.
-pub fn is_root() -> bool {
+fn is_root() -> bool {
     let id = std::process::Command::new("id").arg("-u").output();
     id.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

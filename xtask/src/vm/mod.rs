@@ -1,7 +1,7 @@
 //! `cargo xtask vm`: the driver in a guest of QEMU, whose kernel, IOMMU and `vfio-pci` are the real
 //! ones, and which needs neither KVM nor modules of this machine.
 //!
-//! What it takes from Debian (QEMU, busybox, a kernel) goes to `target/vm`, once: about 700 MB.
+//! What it takes from Debian (QEMU, busybox, a kernel) goes to `target/vm`, once: about 600 MB.
 
 mod cpio;
 
@@ -16,10 +16,27 @@ use cpio::Archive;
 
 use crate::{Error, cargo, command::Command, root, setup};
 
-const MIRROR: &str = "http://deb.debian.org/debian";
-const SUITE: &str = "trixie";
-/// Where QEMU is new enough (10.1) to connect to devices outside of it.
-const BACKPORTS: &str = "trixie-backports";
+/// Fetches a guest's parts into the folder `$1`, as root. QEMU is from the backports, where it is new
+/// enough (10.1) to connect to devices outside of it. The kernel's package is unpacked and not
+/// installed: no boot loader, no initramfs.
+const FETCH: &str = r#"
+cd "$1"
+# What debootstrap mounts, and leaves mounted if it is interrupted.
+umount debian/proc debian/sys 2>/dev/null || true
+rm -rf --one-file-system debian kernel
+mirror=http://deb.debian.org/debian
+debootstrap --variant=minbase trixie debian $mirror
+echo "deb $mirror trixie-backports main" > debian/etc/apt/sources.list.d/backports.list
+chroot debian apt-get update
+install="apt-get install --yes --no-install-recommends"
+chroot debian $install --target-release trixie-backports qemu-system-x86
+chroot debian $install busybox-static
+kernel=$(chroot debian apt-cache depends linux-image-amd64 |
+    sed -n 's/.*Depends: \(linux-image-[0-9]\)/\1/p' | head -n 1)
+chroot debian sh -c "cd /root && apt-get download $kernel"
+dpkg-deb --extract debian/root/linux-image-*.deb kernel
+"#;
+/// What the guest's program is built for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The modules of the guest's kernel, in the order in which they are loaded; what a kernel does not
 /// have as a module is built into it.
@@ -91,46 +108,10 @@ impl Vm {
         if done.exists() {
             return Ok(());
         }
-        if !setup::is_root() {
-            let text = "the guest's parts are put into a tree of Debian's, which needs root: run \
-                        `sudo cargo xtask vm` once";
-            return Err(Error::Tools(text.to_owned()));
-        }
-        setup::install(&["debootstrap", "xz-utils"], "a guest")?;
-        // What debootstrap mounts, and leaves mounted if it is interrupted.
-        for mount in ["proc", "sys"] {
-            let path = self.debian().join(mount).display().to_string();
-            let _ = Command::new("umount").arg(path).succeeds();
-        }
-        for path in [self.debian(), self.kernel()] {
-            if path.exists() {
-                fs::remove_dir_all(&path).map_err(file(&path))?;
-            }
-            fs::create_dir_all(&path).map_err(file(&path))?;
-        }
-        let debian = self.debian().display().to_string();
-        Command::new("debootstrap").args(["--variant=minbase", SUITE, &debian, MIRROR]).run()?;
-        let list = self.debian().join("etc/apt/sources.list.d/backports.list");
-        fs::write(&list, format!("deb {MIRROR} {BACKPORTS} main\n")).map_err(file(&list))?;
-        let tree = |args: &[&str]| Command::new("chroot").arg(&debian).args(args).run();
-        let install = ["apt-get", "install", "--yes", "--no-install-recommends"];
-        tree(&["apt-get", "update"])?;
-        tree(&[&install[..], &["-t", BACKPORTS, "qemu-system-x86"]].concat())?;
-        tree(&[&install[..], &["busybox-static"]].concat())?;
-        // The package is unpacked and not installed: no boot loader, no initramfs.
-        tree(&[
-            "sh",
-            "-c",
-            "cd /root && apt-get download $(apt-cache depends linux-image-amd64 | \
-             sed -n 's/.*Depends: \\(linux-image-[0-9]\\)/\\1/p' | head -n 1)",
-        ])?;
-        for package in entries(&self.debian().join("root"))? {
-            if package.extension().is_some_and(|extension| extension == "deb") {
-                let (package, kernel) = (package.display().to_string(), self.kernel());
-                let kernel = kernel.display().to_string();
-                Command::new("dpkg-deb").args(["--extract", &package, &kernel]).run()?;
-            }
-        }
+        setup::install(&["debootstrap", "xz-utils"], "the guest")?;
+        fs::create_dir_all(&self.folder).map_err(file(&self.folder))?;
+        let folder = self.folder.display().to_string();
+        setup::as_root().args(["sh", "-ec", FETCH, "sh", &folder]).run()?;
         fs::write(&done, "").map_err(file(&done))
     }
 
