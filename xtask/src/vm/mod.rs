@@ -14,7 +14,7 @@ use std::{
 
 use cpio::Archive;
 
-use crate::{Error, cargo, command::Command, root, setup};
+use crate::{Error, cargo, root, setup};
 
 /// Fetches a guest's parts into the folder `$1`, as root. QEMU is from the backports, where it is new
 /// enough (10.1) to connect to devices outside of it. The kernel's package is unpacked and not
@@ -219,4 +219,41 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guest(script: &str) -> Result<(), Error> {
+        watch(process::Command::new("sh").args(["-c", script]).stdout(Stdio::piped()))
+    }
+
+    #[test]
+    fn a_guest_has_passed_if_it_says_so_and_ends_well() {
+        assert!(guest("echo booted; echo 'guest: exit code 0'").is_ok());
+        for script in [
+            "true",
+            "echo 'guest: exit code 1'",
+            "echo 'guest: exit code 0'; exit 124",
+            "kill -9 $$",
+        ] {
+            let error = guest(script).unwrap_err().to_string();
+            assert!(error.starts_with("the guest: its test failed ("), "{error}");
+        }
+        let error = watch(process::Command::new("/nowhere/timeout").stdout(Stdio::piped()));
+        assert!(error.unwrap_err().to_string().starts_with("cannot start timeout: "));
+    }
+
+    #[test]
+    fn what_cannot_be_unpacked_or_read_is_named() {
+        let error = unpack(Path::new("/nowhere/vfio.ko.xz")).unwrap_err().to_string();
+        assert!(error.contains("xz"), "{error}");
+        let error = entries(Path::new("/nowhere")).unwrap_err().to_string();
+        assert!(error.starts_with("/nowhere: "), "{error}");
+        let vm = Vm { folder: "/nowhere".into() };
+        let error = vm.boot(Path::new("x.cpio"), &[]).unwrap_err().to_string();
+        assert!(error.starts_with("/nowhere/kernel/boot: "), "{error}");
+        assert!(vm.archive(b"").is_err());
+    }
 }
