@@ -45,8 +45,9 @@ fn check(what: &str, holds: bool) -> Result<()> {
 fn main() -> Result<()> {
     let sysfs = Sysfs::default();
     let devices = sysfs.devices()?;
-    let edu = devices.iter().find(|device| device.ids.to_string() == "1234:11e8");
-    let edu = edu.ok_or("this machine has no edu device")?;
+    let mut edus = devices.iter().filter(|device| device.ids.to_string() == "1234:11e8");
+    let mut next = || edus.next().ok_or("this machine has not two edu devices");
+    let (edu, behind_bridge) = (next()?, next()?);
     let address = edu.address;
     check("the device is in an IOMMU group and has no driver", {
         edu.iommu_group.is_some() && edu.driver.is_none()
@@ -69,7 +70,25 @@ fn main() -> Result<()> {
     check("a closed device is opened again", PciFunction::open(&sysfs, address).is_ok())?;
 
     check("it is given back", binder.unbind(address)?.driver.is_none())?;
-    check("and not given back twice", binder.unbind(address).is_err())
+    check("and not given back twice", binder.unbind(address).is_err())?;
+    shared_group(&sysfs, &binder, behind_bridge.address)
+}
+
+/// A device that shares its group with one that the host drives.
+fn shared_group(sysfs: &Sysfs, binder: &Binder, address: PciAddress) -> Result<()> {
+    binder.bind(address, true)?;
+    let Err(VfioError::Pci(error @ PciError::NotViable { .. })) = PciFunction::open(sysfs, address)
+    else {
+        return Err("a group that is not viable was opened".into());
+    };
+    println!("ok: {error}");
+    let PciError::NotViable { others, .. } = error else { return Ok(()) };
+    check("one other device is in the way", others.len() == 1)?;
+    let (other, driver) = &others[0];
+    binder.bind(*other, true)?;
+    check("with both bound, the group is opened", PciFunction::open(sysfs, address).is_ok())?;
+    let unbound = binder.unbind(*other)?;
+    check("the other one has its driver again", unbound.driver.as_ref() == Some(driver))
 }
 
 /// What is no card, or open already, is refused.

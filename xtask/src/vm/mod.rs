@@ -42,6 +42,18 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// have as a module is built into it.
 const MODULES: [&str; 6] =
     ["irqbypass", "iommufd", "vfio", "vfio_iommu_type1", "vfio-pci-core", "vfio-pci"];
+/// A device on its own; and behind a bridge, which makes them one IOMMU group, another one and a
+/// serial port that the guest's kernel drives.
+const DEVICES: [&str; 8] = [
+    "-device",
+    "edu,addr=1",
+    "-device",
+    "pcie-pci-bridge,id=bridge,addr=2",
+    "-device",
+    "edu,bus=bridge,addr=1",
+    "-device",
+    "pci-serial,bus=bridge,addr=2",
+];
 /// Seconds after which a guest has hung.
 const PATIENCE: &str = "300";
 /// What the guest prints when its program has ended well.
@@ -66,7 +78,7 @@ pub fn run() -> Result<(), Error> {
     let program = static_program("edu")?;
     let initramfs = vm.folder.join("edu.cpio");
     fs::write(&initramfs, vm.archive(&program)?).map_err(file(&initramfs))?;
-    vm.boot(&initramfs, &["-device", "edu"])
+    vm.boot(&initramfs, &DEVICES)
 }
 
 fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
