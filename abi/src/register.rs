@@ -146,13 +146,14 @@ counters! {
     ACKS = 9;
     /// Windows planned.
     WINDOWS = 10;
-    /// Cycles in which the assembler moved payload.
+    /// Cycles in which the assembler read payload, at least a byte.
     ASSEMBLE_BUSY = 11;
-    /// Cycles that the assembler spent on a bank conflict.
+    /// Those of them in which another byte waited for its bank.
     ASSEMBLE_CONFLICT = 12;
-    /// Cycles that the assembler waited for data from the host.
+    /// Cycles in which the assembler's next beat waited for data from the host; those before it may
+    /// still be read.
     ASSEMBLE_EMPTY = 13;
-    /// Cycles that the assembler was stopped by the packetizer.
+    /// Cycles in which the assembler's next beat found no room because the packetizer took none.
     ASSEMBLE_BLOCKED = 14;
     /// Received RoCE packets that matched no queue pair or had a wrong ICRC.
     RECEIVE_DROPPED = 15;

@@ -22,7 +22,7 @@ pub enum Kind {
     /// The Verilated RTL.
     Rtl,
     /// A board behind VFIO: its network is a real one.
-    Vfio,
+    Board,
 }
 
 /// Why a device was not opened.
@@ -71,11 +71,22 @@ impl DeviceError {
 impl Kind {
     /// The kind of device that a URI names; what is neither `rtl:` nor `vfio:` is soft, or nothing.
     pub fn of(uri: &str) -> Self {
-        match uri.split_once(':') {
-            Some(("rtl", _)) => Self::Rtl,
-            Some(("vfio", _)) => Self::Vfio,
+        match uri.split(':').next() {
+            Some("rtl") => Self::Rtl,
+            Some("vfio") => Self::Board,
             _ => Self::Soft,
         }
+    }
+}
+
+/// The URI with an option, unless it has it already.
+pub fn with_option(uri: &str, option: &str, value: u64) -> String {
+    let (_, options) = uri.split_once('?').unwrap_or((uri, ""));
+    let has = options.split('&').any(|o| o.split('=').next() == Some(option));
+    match (has, options) {
+        (true, _) => uri.to_owned(),
+        (false, "") => format!("{}?{option}={value}", uri.trim_end_matches('?')),
+        (false, _) => format!("{uri}&{option}={value}"),
     }
 }
 
@@ -84,7 +95,7 @@ impl Kind {
 /// # Errors
 /// See [`DeviceError`].
 pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> {
-    if Kind::of(uri) == Kind::Vfio {
+    if Kind::of(uri) == Kind::Board {
         return Ok(Box::new(vfio::open(uri)?));
     }
     drdma_sim::open(uri, network.clone()).map_err(|source| match source {
@@ -112,13 +123,37 @@ fn missing_packages(error: &str) -> Vec<&'static str> {
     missing
 }
 
+/// How a card's optimizer is set; `None` is the card's own value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Optimizer {
+    /// Longest DMA read in bytes.
+    pub max_read: Option<u32>,
+    /// The widest gap in bytes that is read through.
+    pub merge_threshold: Option<u32>,
+}
+
 /// Sets a card up with its own addresses.
 ///
 /// # Errors
 /// The card is of another type or version, or failed.
 pub fn set_up(card: Box<dyn Card>, local: Local) -> Result<Context, libdrdma::Error> {
+    set_up_with(card, local, Optimizer::default())
+}
+
+/// Sets a card up with its own addresses and its optimizer.
+///
+/// # Errors
+/// The card is of another type or version, or failed; a value outside its limits.
+pub fn set_up_with(
+    card: Box<dyn Card>,
+    local: Local,
+    optimizer: Optimizer,
+) -> Result<Context, libdrdma::Error> {
     let [_, _, mac @ ..] = local.mac.to_be_bytes();
-    Context::open(card, Options::new(MacAddress(mac), local.ip.into()))
+    let mut options = Options::new(MacAddress(mac), local.ip.into());
+    options.max_read = optimizer.max_read;
+    options.merge_threshold = optimizer.merge_threshold;
+    Context::open(card, options)
 }
 
 /// Gives every queue pair of a job its peer.
@@ -143,4 +178,34 @@ pub fn complaints(errors: &[WireError]) -> Option<String> {
         n => format!("; and {} more", n - 3),
     };
     Some(first.join("; ") + &more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_names_a_kind_of_device() {
+        for (uri, kind) in [
+            ("soft:", Kind::Soft),
+            ("rtl:?stall=0.1", Kind::Rtl),
+            ("vfio:0000:65:00.0", Kind::Board),
+            ("vfio", Kind::Board),
+            ("hard:", Kind::Soft),
+        ] {
+            assert_eq!(Kind::of(uri), kind, "{uri}");
+        }
+    }
+
+    #[test]
+    fn an_option_is_added_once() {
+        for (uri, expected) in [
+            ("rtl:", "rtl:?cycles=32"),
+            ("rtl:?", "rtl:?cycles=32"),
+            ("rtl:?stall=0.1", "rtl:?stall=0.1&cycles=32"),
+            ("rtl:?cycles=8&stall=0", "rtl:?cycles=8&stall=0"),
+        ] {
+            assert_eq!(with_option(uri, "cycles", 32), expected);
+        }
+    }
 }

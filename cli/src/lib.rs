@@ -1,6 +1,7 @@
-//! The `drdma` command as a library: job files, running them on a device, explaining them; the
-//! cards of this machine.
+//! The `drdma` command as a library: job files, running them on a device, explaining them; what DMA
+//! reads cost, and what a card does meanwhile; the cards of this machine.
 
+pub mod calibrate;
 pub mod demo;
 pub mod device;
 pub mod devices;
@@ -10,3 +11,4 @@ pub mod placement;
 pub mod record;
 pub mod run;
 pub mod stats;
+pub mod top;

@@ -17,8 +17,10 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(command::run::Arguments),
+    Calibrate(command::calibrate::Arguments),
     Explain(command::explain::Arguments),
     Demo(command::demo::Arguments),
+    Top(command::top::Arguments),
     Devices(command::devices::Arguments),
     Bind(command::bind::BindArguments),
     Unbind(command::bind::UnbindArguments),
@@ -27,8 +29,10 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(arguments) => command::run::run(&arguments),
+        Command::Calibrate(arguments) => command::calibrate::run(&arguments),
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Demo(arguments) => command::demo::run(&arguments),
+        Command::Top(arguments) => command::top::run(&arguments),
         Command::Devices(arguments) => command::devices::run(&arguments),
         Command::Bind(arguments) => command::bind::bind(&arguments),
         Command::Unbind(arguments) => command::bind::unbind(&arguments),

@@ -8,7 +8,9 @@
 //!   write that makes the card look at them.
 //! - `{"write": {"bar": 2, "offset": O, "size": 4, "value": V}}` and `read`, with the value that
 //!   came back.
-//! - `{"completion": {"wr_id": W, "status": "success"}}`: where the host saw one.
+//! - `{"completion": {"wr_id": W, "status": "success"}}`: where the host saw one. The write that
+//!   gives the ring's room back to the card stands behind it: who replays the file waits for the
+//!   completion first, as the host did.
 //!
 //! Rings of completion queues are the card's to write; what changes there is not the host's doing
 //! and is not recorded.
@@ -24,8 +26,9 @@ use std::{
 };
 
 use drdma_abi::{
+    Layout as _,
     completion::Completion,
-    register::{COMPLETION_QUEUES, CONTROL, DOORBELLS, Table},
+    register::{COMPLETION_QUEUES, CONTROL, CompletionQueueEntry, DOORBELLS, Table},
 };
 use drdma_driver::{Card, CardError, DmaMemory};
 
@@ -45,10 +48,21 @@ struct Output {
     file: BufWriter<File>,
     /// What stands behind the maps, until these are known to be all.
     held: Option<String>,
+    /// A write that stands behind the completions that the host sees next.
+    deferred: Option<String>,
 }
 
 impl Output {
     fn line(&mut self, line: &str) -> io::Result<()> {
+        self.release_deferred()?;
+        self.put(line)
+    }
+
+    fn release_deferred(&mut self) -> io::Result<()> {
+        self.deferred.take().map_or(Ok(()), |line| self.put(&line))
+    }
+
+    fn put(&mut self, line: &str) -> io::Result<()> {
         match &mut self.held {
             None => writeln!(self.file, "{line}"),
             Some(held) => {
@@ -74,8 +88,8 @@ impl Recording {
     /// # Errors
     /// The file cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let output =
-            Output { file: BufWriter::new(File::create(path)?), held: Some(String::new()) };
+        let file = BufWriter::new(File::create(path)?);
+        let output = Output { file, held: Some(String::new()), deferred: None };
         Ok(Self { output: Arc::new(Mutex::new(output)) })
     }
 
@@ -103,7 +117,16 @@ impl Recording {
     /// # Errors
     /// The file cannot be written.
     pub fn completion(&self, wr_id: u64, status: &str) -> Result<(), CardError> {
-        self.line(&format!(r#"{{"completion": {{"wr_id": {wr_id}, "status": "{status}"}}}}"#))
+        let line = format!(r#"{{"completion": {{"wr_id": {wr_id}, "status": "{status}"}}}}"#);
+        self.lock().put(&line).map_err(unwritable)
+    }
+
+    /// Records a line behind the completions that the host sees before it does anything else.
+    fn defer(&self, line: String) -> Result<(), CardError> {
+        let mut output = self.lock();
+        output.release_deferred().map_err(unwritable)?;
+        output.deferred = Some(line);
+        Ok(())
     }
 
     /// Writes what is still in memory to the file.
@@ -112,6 +135,7 @@ impl Recording {
     /// The file cannot be written.
     pub fn flush(&self) -> io::Result<()> {
         let mut output = self.lock();
+        output.release_deferred()?;
         output.release()?;
         output.file.flush()
     }
@@ -143,9 +167,13 @@ impl Recorder {
     }
 
     fn access(&self, kind: &str, offset: u32, value: u32) -> Result<(), CardError> {
-        self.recording.line(&format!(
+        let line = format!(
             r#"{{"{kind}": {{"bar": 2, "offset": {offset}, "size": 4, "value": {value}}}}}"#
-        ))
+        );
+        match kind {
+            "write" if is_consumer(offset) => self.recording.defer(line),
+            _ => self.recording.line(&line),
+        }
     }
 
     /// Records the bytes that changed since the last time.
@@ -210,6 +238,14 @@ fn changes(old: &[u8], new: &[u8]) -> Vec<Range<usize>> {
         }
     }
     runs
+}
+
+/// Whether `offset` is a completion queue's consumer position.
+fn is_consumer(offset: u32) -> bool {
+    contains(&COMPLETION_QUEUES, offset) && {
+        let bit = (offset - COMPLETION_QUEUES.offset) % COMPLETION_QUEUES.entry_size * 8;
+        CompletionQueueEntry::field("consumer").start as u32 == bit
+    }
 }
 
 fn contains(table: &Table, offset: u32) -> bool {

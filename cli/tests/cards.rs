@@ -232,8 +232,10 @@ fn boards_have_no_simulated_network() {
         assert!(stderr.starts_with(&format!("error: {text}")), "{stderr}");
     }
     // No machine has a bus of that domain.
-    let output = folder.drdma(&["run", "job.json", "--device", "vfio:dead:65:00.0"]);
-    assert_eq!(output.status.code(), Some(1));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.starts_with("error: there is no PCI device dead:65:00.0"), "{stderr}");
+    for args in [&["run", "job.json"][..], &["calibrate"], &["top", "--json"]] {
+        let output = folder.drdma(&[args, &["--device", "vfio:dead:65:00.0"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.starts_with("error: there is no PCI device dead:65:00.0"), "{stderr}");
+    }
 }

@@ -169,6 +169,13 @@ fn explain_counts_rows_packets_and_reads() {
     assert_eq!(apart["together"]["read_bytes"], 80);
     assert_eq!(apart["together"]["reads"], 10);
     assert_eq!(apart["boxes"].as_array().unwrap().len(), 3);
+    // A request costs 20.3125 ns and a byte 0.069565: the card's ten reads are dear, two would do.
+    let near = |found: &Value, ns: f64| (found.as_f64().unwrap() - ns).abs() < 1e-3;
+    assert!(near(&apart["cost_ns"], 10.0 * 20.3125 + 80.0 * 8.0 / 115.0), "{apart}");
+    assert_eq!(apart["cheapest"]["reads"], 2);
+    assert_eq!(apart["cheapest"]["read_bytes"], 508 + 308);
+    let cost = 2.0 * 20.3125 + 816.0 * 8.0 / 115.0;
+    assert!(near(&apart["cheapest"]["cost_ns"], cost), "{apart}");
     let all = &explain(&["--threshold", "91", "--all"])[0];
     assert_eq!(all["boxes"].as_array().unwrap().len(), 10);
 
@@ -216,6 +223,11 @@ fn explain_shows_partitioned_requests() {
     assert_eq!(counts.map(|name| red[name].as_u64().unwrap()), [5, 5, 10, 2, 2, 50]);
     assert_eq!(post["together"]["read_bytes"], 50);
     assert_eq!(post["boxes"][0], json!({"buffer": "t", "offset": 0, "len": 8}));
+    // Ten reads with gaps; to read through them costs less.
+    assert_eq!(post["together"]["reads"], 10);
+    assert_eq!(post["cheapest"]["reads"], 2);
+    let cost = |of: &Value| of["cost_ns"].as_f64().unwrap();
+    assert!(cost(&post["cheapest"]) < cost(post), "{post}");
 
     let mut job = partitioned();
     job["posts"][0]["partitioned"]["rows"] = json!(11);

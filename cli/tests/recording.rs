@@ -2,64 +2,24 @@
 
 mod support;
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path};
 
-use drdma_cli::{
-    device,
-    job::Job,
-    record::{Recorder, Recording},
-    run::{self, Observer, RunError},
+use drdma_abi::{
+    completion::{Completion, Status},
+    register::COMPLETION_QUEUES,
 };
+use drdma_cli::{device, job::Job};
 use drdma_driver::{Card, DmaMemory};
 use drdma_sim::wire::Network;
 use drdma_tests::{
     expect::unhex,
     random_job::{Limits, generate},
 };
-use libdrdma::WorkCompletion;
 use serde_json::Value;
-use support::Folder;
-
-/// A network with a job's peers, that keeps the frames of the card.
-fn network(job: &Job) -> Network {
-    let network = Network::new();
-    network.keep_frames();
-    device::add_peers(job, &network);
-    network
-}
-
-fn frames(network: &Network) -> Vec<Vec<u8>> {
-    network.frames().into_iter().map(|frame| frame.bytes).collect()
-}
-
-/// Notes completions where the host sees them.
-struct Noting(Recording);
-
-impl Observer for Noting {
-    fn seen(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
-        Ok(self.0.completion(completion.wr_id, completion.status.name())?)
-    }
-
-    fn completed(&mut self, _: &WorkCompletion) -> Result<(), RunError> {
-        Ok(())
-    }
-}
-
-/// Runs a job on the reference model; gives the frames and the recording's lines.
-fn record(job: &Job, path: &Path) -> (Vec<Vec<u8>>, Vec<Value>) {
-    let network = network(job);
-    let recording = Recording::create(path).unwrap();
-    let card = device::open("soft:", &network).unwrap();
-    let card = Box::new(Recorder::new(card, recording.clone()));
-    let context = device::set_up(card, job.local).unwrap();
-    let mut observer = Noting(recording.clone());
-    run::run(job, &context, Duration::from_secs(30), &mut observer).unwrap();
-    drop(context);
-    recording.flush().unwrap();
-    let lines = fs::read_to_string(path).unwrap();
-    let _ = fs::remove_file(path);
-    (frames(&network), lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
-}
+use support::{
+    Folder,
+    recorded::{frames, network, record},
+};
 
 /// Lets a card work until no frame has left it for longer than it ever takes to begin.
 fn until_quiet(card: &mut dyn Card, network: &Network) {
@@ -71,11 +31,26 @@ fn until_quiet(card: &mut dyn Card, network: &Network) {
     }
 }
 
+/// Names of the requests whose success stands in the ring of completion queue 0.
+fn completed(tables: &BTreeMap<u32, u32>, memory: &BTreeMap<u64, DmaMemory>) -> Vec<u64> {
+    let word = |i: u32| tables[&(COMPLETION_QUEUES.entry(0) + 4 * i)];
+    let addr = u64::from(word(0)) | u64::from(word(1)) << 32;
+    let (start, mapped) = memory.range(..=addr).next_back().unwrap();
+    let entries = (0..1_usize << (word(2) & 0xff)).map(|i| {
+        let mut entry = [0; Completion::SIZE];
+        mapped.read((addr - start) as usize + i * Completion::SIZE, &mut entry);
+        entry
+    });
+    let done = entries.filter(|entry| entry[22] == Status::Success as u8);
+    done.map(|entry| u64::from_le_bytes(entry[..8].try_into().unwrap())).collect()
+}
+
 /// Does to a fresh card what the lines say.
 fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
     let network = network(job);
     let mut card: Box<dyn Card> = device::open(uri, &network).unwrap();
     let mut memory: BTreeMap<u64, DmaMemory> = BTreeMap::new();
+    let mut tables: BTreeMap<u32, u32> = BTreeMap::new();
     for line in lines {
         let (kind, what) = line.as_object().unwrap().iter().next().unwrap();
         let number = |field: &str| what[field].as_u64().unwrap();
@@ -92,7 +67,9 @@ fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
             }
             "write" => {
                 assert_eq!((number("bar"), number("size")), (2, 4));
-                card.write(number("offset") as u32, number("value") as u32).unwrap();
+                let (offset, value) = (number("offset") as u32, number("value") as u32);
+                card.write(offset, value).unwrap();
+                tables.insert(offset, value);
             }
             "read" => {
                 card.read(number("offset") as u32).unwrap();
@@ -100,6 +77,9 @@ fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
             "completion" => {
                 assert!(what["wr_id"].is_u64() && what["status"].is_string());
                 until_quiet(card.as_mut(), &network);
+                if what["status"] == "success" {
+                    assert!(completed(&tables, &memory).contains(&number("wr_id")), "{line}");
+                }
             }
             other => panic!("{other} is no line of a recording"),
         }
@@ -108,16 +88,32 @@ fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
     frames(&network)
 }
 
+/// A card that were told of room that it has not used yet would have no room.
+fn completions_stand_before_their_room_is_given_back(lines: &[Value]) {
+    let consumer = u64::from(COMPLETION_QUEUES.entry(0)) + 20;
+    let (mut seen, mut given) = (0, 0);
+    for line in lines {
+        seen += u64::from(line.get("completion").is_some());
+        // 0 is what a ring starts with.
+        if line["write"]["offset"] == consumer && line["write"]["value"] != 0 {
+            given = line["write"]["value"].as_u64().unwrap();
+            assert!(given <= seen, "{given} of {seen}");
+        }
+    }
+    assert!(given > 0);
+}
+
 #[test]
 fn a_replayed_recording_sends_the_same_packets() {
     for seed in 0..40 {
         let json = generate(seed, Limits::RTL);
         let job = Job::parse(&json.to_string(), Path::new(".")).unwrap();
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("record-{seed}.jsonl"));
-        let (sent, lines) = record(&job, &path);
+        let (sent, lines) = record("soft:", &job, &path);
         let kinds = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
         assert_eq!(kinds("completion"), job.posts.len(), "seed {seed}");
         assert!(kinds("map") > 0 && kinds("write") > 0, "seed {seed}");
+        completions_stand_before_their_room_is_given_back(&lines);
         let mut sorted = [sent, replay("soft:", &job, &lines)];
         // Between queue pairs there is no order.
         sorted.iter_mut().for_each(|frames| frames.sort());
@@ -150,7 +146,7 @@ fn a_recording_of_the_simulated_hardware_does_the_same_on_a_fresh_card() {
 fn what_is_mapped_stands_first() {
     let job = Job::parse(&generate(3, Limits::RTL).to_string(), Path::new(".")).unwrap();
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record-maps.jsonl");
-    let (_, lines) = record(&job, &path);
+    let (_, lines) = record("soft:", &job, &path);
     let is_map = |line: &Value| line.get("map").is_some();
     let maps = lines.iter().take_while(|line| is_map(line)).count();
     assert!(maps > 0 && !lines[maps..].iter().any(is_map));
@@ -167,7 +163,7 @@ fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
                    [{"type": "contiguous", "buffer": "t", "offset": 1, "len": 15}]}]}"#;
     let job = Job::parse(job, Path::new(".")).unwrap();
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record-one.jsonl");
-    let (_, lines) = record(&job, &path);
+    let (_, lines) = record("soft:", &job, &path);
     let is_doorbell = |line: &Value| {
         let offset = line["write"]["offset"].as_u64().unwrap_or(0);
         (0x50000..0x60000).contains(&offset)

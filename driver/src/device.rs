@@ -119,9 +119,19 @@ impl Device {
     /// # Errors
     /// A card that does not fit is refused and left as it is; the message names both sides.
     pub fn open(card: Box<dyn Card>) -> Result<Self, OpenError> {
+        let mut device = Self::attach(card)?;
+        device.reset()?;
+        Ok(device)
+    }
+
+    /// Checks the card's type, major version and ABI, and leaves it as it is: for looking at a card
+    /// that somebody else uses.
+    ///
+    /// # Errors
+    /// A card that does not fit is refused; the message names both sides.
+    pub fn attach(card: Box<dyn Card>) -> Result<Self, OpenError> {
         let mut device = Self { card, iovas: IovaAllocator::new(), mapped: BTreeMap::new() };
         identify(device.card.as_mut())?;
-        device.reset()?;
         Ok(device)
     }
 
@@ -309,7 +319,7 @@ mod tests {
         sync::{Arc, Mutex},
     };
 
-    use drdma_abi::register::{MEMORY_REGIONS, MemoryRegionEntry, counter};
+    use drdma_abi::register::{MEMORY_REGIONS, MERGE_THRESHOLD, MemoryRegionEntry, counter};
 
     use super::*;
 
@@ -382,6 +392,17 @@ mod tests {
         fn progress(&mut self) -> Result<(), CardError> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn a_card_is_attached_to_without_a_write() {
+        let card = Registers::new();
+        card.set(MERGE_THRESHOLD, 77);
+        let mut device = Device::attach(Box::new(card.clone())).unwrap();
+        assert_eq!(device.read(MERGE_THRESHOLD).unwrap(), 77);
+        assert!(card.0.lock().unwrap().writes.is_empty());
+        card.set(TYPE, 0);
+        assert!(matches!(Device::attach(Box::new(card)), Err(OpenError::Type { found: 0 })));
     }
 
     fn refusal(register: Register, value: u32) -> String {

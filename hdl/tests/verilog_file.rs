@@ -69,6 +69,20 @@ fn yosys_accepts_the_file() {
     assert_eq!(latches, None);
 }
 
+/// Icarus runs a process only when something that it reads changes, from unknown values on.
+#[test]
+#[ignore = "needs iverilog"]
+fn iverilog_accepts_the_file_and_has_a_reason_to_run_every_process() {
+    let folder = written("iverilog");
+    let output = Command::new("iverilog")
+        .args(["-g2005", "-o", "card.vvp", "-s", "mqnic_app_block", "mqnic_app_block.v"])
+        .current_dir(&folder)
+        .output()
+        .expect("iverilog can be started");
+    let log = String::from_utf8([output.stdout, output.stderr].concat()).expect("a log is text");
+    assert!(output.status.success() && log.is_empty(), "{log}");
+}
+
 #[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let folder = folder("blocked");

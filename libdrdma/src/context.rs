@@ -40,7 +40,7 @@ pub struct Options {
     /// `None` leaves the card's own value.
     pub max_read: Option<u32>,
     /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
-    /// read (D-RDMA section 4.2); `None` leaves the card's own value.
+    /// read (D-RDMA section 4.1), 0 to 4096; `None` leaves the card's own value.
     pub merge_threshold: Option<u32>,
     /// Units of 1,024 cycles without progress after which an unacknowledged RC request completes
     /// with `retry_exceeded`; 0 waits for ever.
@@ -99,6 +99,22 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+}
+
+fn check_max_read(bytes: u32) -> Result<(), Error> {
+    if bytes.is_power_of_two() && (64..=4096).contains(&bytes) {
+        return Ok(());
+    }
+    let limits = "a power of two from 64 to 4096";
+    Err(Error::Limits { what: "max_read", value: bytes.into(), limits })
+}
+
+fn check_merge_threshold(bytes: u32) -> Result<(), Error> {
+    // A gap of a page is never inside a read; the register has 13 bits.
+    if bytes <= 4096 {
+        return Ok(());
+    }
+    Err(Error::Limits { what: "merge_threshold", value: bytes.into(), limits: "0 to 4096" })
 }
 
 /// What libdrdma itself counted, over all queues of a context.
@@ -230,12 +246,8 @@ impl Context {
     /// A card of another type, major version or ABI is refused, both sides being named; an option
     /// outside its limits; or the card failed.
     pub fn open(card: Box<dyn Card>, options: Options) -> Result<Self, Error> {
-        if let Some(value) = options.max_read
-            && !(value.is_power_of_two() && (64..=4096).contains(&value))
-        {
-            let limits = "a power of two from 64 to 4096";
-            return Err(Error::Limits { what: "max_read", value: value.into(), limits });
-        }
+        options.max_read.map_or(Ok(()), check_max_read)?;
+        options.merge_threshold.map_or(Ok(()), check_merge_threshold)?;
         let mut device = Device::open(card)?;
         let mac = options.mac.to_u64();
         device.write(MAC_LOW, mac as u32)?;
@@ -308,6 +320,26 @@ impl Context {
     /// The card failed.
     pub fn clear_counters(&self) -> Result<(), CardError> {
         self.inner.lock().device.write(COUNTER_CLEAR, 1)
+    }
+
+    /// Sets the longest DMA read in bytes that the optimizer forms: a power of two from 64 to 4096.
+    /// It holds for what the card plans from now on.
+    ///
+    /// # Errors
+    /// A value outside its limits, or the card failed.
+    pub fn set_max_read(&self, bytes: u32) -> Result<(), Error> {
+        check_max_read(bytes)?;
+        Ok(self.inner.lock().device.write(MAX_READ, bytes)?)
+    }
+
+    /// Sets the widest gap in bytes that the optimizer reads through: 0 to 4096. It holds for what
+    /// the card plans from now on.
+    ///
+    /// # Errors
+    /// A value outside its limits, or the card failed.
+    pub fn set_merge_threshold(&self, bytes: u32) -> Result<(), Error> {
+        check_merge_threshold(bytes)?;
+        Ok(self.inner.lock().device.write(MERGE_THRESHOLD, bytes)?)
     }
 
     /// What was posted so far: exact, and counted at each doorbell.

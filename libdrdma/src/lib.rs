@@ -136,6 +136,7 @@ mod context;
 mod encode;
 mod index_pool;
 mod memory_region;
+pub mod optimizer;
 mod post_error;
 mod protection_domain;
 mod queue_pair;

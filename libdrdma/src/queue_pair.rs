@@ -109,7 +109,14 @@ impl Drop for Slot {
     }
 }
 
-/// A queue pair and its own send queue. `'m` is the memory that posted work may read: it stays
+/// A queue pair and its own send queue.
+///
+/// Dropping it with work in progress takes the work back: what is posted gets no completion, packets
+/// that have no headers yet are not sent, and shared requests that still had some for it end with
+/// `wr_flush_error`. The peer may have got a part of a message. Packets on their way to the wire
+/// still leave; a queue pair that gets its place in the card later is not touched by any of this.
+///
+/// `'m` is the memory that posted work may read: it stays
 /// borrowed as long as the queue pair lives, or until [`release`](Self::release).
 ///
 /// Memory that work was posted from can be neither dropped

@@ -4,8 +4,8 @@ mod common;
 
 use common::{open, open_all, peer};
 use drdma_abi::register::{
-    CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, QUEUE_PAIRS, QueuePairEntry, SEND_QUEUES,
-    SendQueueEntry,
+    CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, MERGE_THRESHOLD, QUEUE_PAIRS, QueuePairEntry,
+    SEND_QUEUES, SendQueueEntry,
 };
 use libdrdma::{
     Context, MacAddress, Options, PostError, QueuePair, QueuePairAttributes,
@@ -262,11 +262,16 @@ fn a_card_is_set_up_when_opened_and_disabled_with_its_last_user() {
     let error = Context::open(Box::new(card.clone()), options).unwrap_err().to_string();
     assert_eq!(error, "max_read is 100: it must be a power of two from 64 to 4096");
     options.max_read = Some(1024);
+    options.merge_threshold = Some(4097);
+    let error = Context::open(Box::new(card.clone()), options).unwrap_err().to_string();
+    assert_eq!(error, "merge_threshold is 4097: it must be 0 to 4096");
+    options.merge_threshold = Some(4096);
     let context = Context::open(Box::new(card.clone()), options).unwrap();
     assert_eq!(card.word(MAC_LOW.offset), 0x2233_4455);
     assert_eq!(card.word(MAC_HIGH.offset), 0x0211);
     assert_eq!(card.word(IP.offset), 0x0a01_0203);
     assert_eq!(card.word(MAX_READ.offset), 1024);
+    assert_eq!(card.word(MERGE_THRESHOLD.offset), 4096);
     assert_eq!(card.word(CONTROL.offset), 1);
     let cq = context.completion_queue().build().unwrap();
     let qp = context.protection_domain().queue_pair(&cq).build().unwrap();
@@ -276,4 +281,25 @@ fn a_card_is_set_up_when_opened_and_disabled_with_its_last_user() {
     drop(qp);
     assert_eq!(card.word(CONTROL.offset), 0);
     assert!(card.state().maps.is_empty());
+}
+
+#[test]
+fn the_optimizer_is_set_while_the_card_is_open() {
+    let card = common::Fake::default();
+    let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
+    let context = Context::open(Box::new(card.clone()), options).unwrap();
+    context.set_max_read(2048).unwrap();
+    context.set_merge_threshold(0).unwrap();
+    for bytes in [0, 32, 100, 8192] {
+        let error = context.set_max_read(bytes).unwrap_err().to_string();
+        let expected = "it must be a power of two from 64 to 4096";
+        assert_eq!(error, format!("max_read is {bytes}: {expected}"));
+    }
+    let error = context.set_merge_threshold(5000).unwrap_err().to_string();
+    assert_eq!(error, "merge_threshold is 5000: it must be 0 to 4096");
+    assert_eq!(card.word(MAX_READ.offset), 2048);
+    assert_eq!(card.word(MERGE_THRESHOLD.offset), 0);
+    card.state().broken = true;
+    assert!(context.set_max_read(64).is_err());
+    assert!(context.set_merge_threshold(64).is_err());
 }

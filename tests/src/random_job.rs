@@ -23,7 +23,7 @@ pub struct Limits {
 }
 
 /// Whether the hardware takes partitioned requests; where it does not, no job for it has one.
-pub const HARDWARE_TAKES_PARTITIONED: bool = false;
+pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 
 impl Limits {
     /// For the reference model.

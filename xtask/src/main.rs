@@ -18,11 +18,16 @@ The developer's commands.
 
 Usage: cargo xtask <command>
 
-  setup               install Verilator, a C++ compiler and zlib's headers if they are missing
+  setup               install Verilator, a C++ compiler, zlib's headers and Icarus Verilog if they
+                      are missing
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test of the workspace; ARGS go to the test runner
   vm                  the driver in a guest of QEMU with an IOMMU (fetches 600 MB once)
   check               formatting and lints
+  report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
+                      of the experiments and writes nothing
+  resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
+                      fail if the card has grown, with --only BLOCK synthesise that one
   verilog --out DIR   write the card's Verilog to DIR
   registers           write docs/register-map.md anew
   help                this text
@@ -74,11 +79,13 @@ fn main() -> ExitCode {
     let mut args: Vec<String> = env::args().skip(1).collect();
     let verb = if args.is_empty() { "help".to_owned() } else { args.remove(0) };
     let result = match verb.as_str() {
-        "setup" => none_left(&args).and_then(|()| setup::run()),
+        "setup" => none_left(&args).and_then(|()| setup::for_tests()),
         "demo" => demo(&args),
         "test" => test(&args),
         "vm" => none_left(&args).and_then(|()| vm::run()),
         "check" => none_left(&args).and_then(|()| check()),
+        "report" => report(&args),
+        "resources" => resources(&args),
         "verilog" => verilog(&args),
         "registers" => none_left(&args).and_then(|()| registers::write(root())),
         "help" | "-h" | "--help" => {
@@ -107,6 +114,11 @@ fn none_left(args: &[String]) -> Result<(), Error> {
     }
 }
 
+/// Where cargo puts what it builds.
+fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from)
+}
+
 /// True if the demo's arguments name a device themselves.
 fn names_device(args: &[String]) -> bool {
     args.iter().any(|arg| arg == "--device" || arg.starts_with("--device="))
@@ -121,20 +133,43 @@ fn demo(args: &[String]) -> Result<(), Error> {
         }
     };
     cargo().args(["build", "--release", "--package", "drdma-cli", "--bin", "drdma"]).run()?;
-    let target = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    let drdma = target.join("release").join("drdma").display().to_string();
+    let drdma = target().join("release").join("drdma").display().to_string();
     // The demo runs in the caller's folder: that is where its capture is expected.
     Command::new(drdma).arg("demo").args(device).args(args).run()
 }
 
 fn test(args: &[String]) -> Result<(), Error> {
-    setup::run()?;
+    setup::for_tests()?;
     if cargo().args(["nextest", "--version"]).succeeds() {
         cargo().args(["nextest", "run", "--workspace", "--no-fail-fast"]).args(args).run()?;
         cargo().args(["test", "--workspace", "--doc"]).run()
     } else {
         cargo().args(["test", "--workspace", "--no-fail-fast"]).args(args).run()
     }
+}
+
+fn report(args: &[String]) -> Result<(), Error> {
+    setup::run()?;
+    if args.is_empty() {
+        cargo().args(["bench", "--package", "libdrdma", "--bench", "posting"]).run()?;
+    }
+    let criterion = target().join("criterion").display().to_string();
+    measuring("measure").args(["--criterion", &criterion]).args(args).run()
+}
+
+fn resources(args: &[String]) -> Result<(), Error> {
+    if !Command::new("yosys").arg("-V").succeeds() {
+        return Err(Error::Tools("yosys is missing: install Debian's package yosys".into()));
+    }
+    measuring("resources").args(args).run()
+}
+
+/// The program that measures, with one of its commands.
+fn measuring(command: &str) -> Command {
+    let docs = root().join("docs").display().to_string();
+    cargo()
+        .args(["run", "--release", "--package", "drdma-report", "--", command])
+        .args(["--docs", &docs])
 }
 
 fn check() -> Result<(), Error> {

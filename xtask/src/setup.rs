@@ -9,7 +9,24 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("zlib1g-dev", &["g++", "-E", "-include", "zlib.h", "-x", "c++", "/dev/null"]),
 ];
 
-/// Installs what is missing.
+/// What a test needs that is skipped without it.
+const ICARUS: (&str, &[&str]) = ("iverilog", &["iverilog", "-V"]);
+
+/// Installs what is missing for the tests: all that the simulated card needs, and if it can be
+/// had, Icarus Verilog.
+pub fn for_tests() -> Result<(), Error> {
+    run()?;
+    let (package, command) = ICARUS;
+    if succeeds(command) {
+        return Ok(());
+    }
+    if install(&[package], "the test of the card in Icarus").is_err() {
+        eprintln!("warning: there is no {package}: the test of the card in Icarus is SKIPPED");
+    }
+    Ok(())
+}
+
+/// Installs what is missing for the simulated card.
 pub fn run() -> Result<(), Error> {
     let missing = PACKAGES.iter().filter(|(_, command)| !succeeds(command));
     let packages: Vec<_> = missing.map(|(package, _)| *package).collect();

@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let network = Network::new();
     let kind = Kind::of(&arguments.device);
-    if kind == Kind::Vfio {
+    if kind == Kind::Board {
         let text = "the demonstration's peers are simulated: it needs the device rtl: or soft:";
         return Err(Failure::Usage(text.to_owned()));
     }

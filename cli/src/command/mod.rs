@@ -1,10 +1,13 @@
 //! The commands, and how they end.
 
 pub mod bind;
+pub mod calibrate;
 pub mod demo;
 pub mod devices;
 pub mod explain;
 pub mod run;
+pub mod top;
+pub mod tuning;
 
 use std::{
     fmt,

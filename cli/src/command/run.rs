@@ -19,7 +19,7 @@ use drdma_sim::wire::Network;
 use libdrdma::WorkCompletion;
 use serde_json::json;
 
-use super::{Failure, capture};
+use super::{Failure, capture, tuning::Tuning};
 
 /// Run a job file on a device; one JSON object per completion comes out.
 #[derive(Debug, Args)]
@@ -42,17 +42,20 @@ pub struct Arguments {
     /// Give up after so many seconds without a packet or a completion.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
+    #[command(flatten)]
+    tuning: Tuning,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let job = Job::read(&arguments.job)?;
+    let optimizer = arguments.tuning.optimizer()?;
     let kind = Kind::of(&arguments.device);
     if arguments.record.is_some() && kind != Kind::Rtl {
         let device = &arguments.device;
         return Err(Failure::Usage(format!("--record needs the device rtl:, not {device}")));
     }
-    if arguments.pcap.is_some() && kind == Kind::Vfio {
+    if arguments.pcap.is_some() && kind == Kind::Board {
         let text =
             "--pcap needs a simulated device: what a board sends, a switch or a peer captures";
         return Err(Failure::Usage(text.to_owned()));
@@ -71,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         card = Box::new(Recorder::new(card, recording.clone()));
     }
 
-    let context = device::set_up(card, job.local).map_err(Failure::failed)?;
+    let context = device::set_up_with(card, job.local, optimizer).map_err(Failure::failed)?;
     let mut observer = Printer { network: network.clone(), recording, stdout: io::stdout() };
     let patience = Duration::from_secs(arguments.timeout);
     let result = run::run(&job, &context, patience, &mut observer);

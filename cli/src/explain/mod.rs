@@ -1,27 +1,32 @@
 //! What a card would do with a job: rows, messages, packets, and the DMA reads that fetch them.
 
+mod cheapest;
 mod image;
 mod table;
 
 use drdma_abi::{completion::Status, work_request::BLOCK};
 use drdma_sim::model::{
-    boxes::{BoundingBox, Planner, Settings},
+    boxes::{Planner, Settings, Window},
     checks::{self, Admitted, Failure, Posted, Reason, Which},
     memory::Fault,
     request::{self, Request},
     rows::Units,
 };
+use libdrdma::optimizer::CostTable;
 use serde::Serialize;
 
 use crate::job::{Job, Post};
+pub use cheapest::link_costs;
 use image::Image;
 pub use table::render;
 
 /// How to explain.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How the card forms bounding boxes.
     pub settings: Settings,
+    /// What reads cost.
+    pub costs: CostTable,
     /// Bounding boxes that are listed for each post.
     pub boxes: usize,
 }
@@ -42,6 +47,10 @@ pub struct Explanation {
     pub destinations: Vec<Share>,
     /// Fetching for all destinations together, as the card does it.
     pub together: Fetch,
+    /// What that costs, in nanoseconds.
+    pub cost_ns: f64,
+    /// The reads that cost least, in the same windows.
+    pub cheapest: Cheap,
     /// Payload bytes sent to all destinations.
     pub sent_bytes: u64,
     /// The first bounding boxes, in the order in which they are read.
@@ -78,6 +87,17 @@ pub struct Fetch {
     pub reads: u64,
     /// Their bytes.
     pub read_bytes: u64,
+}
+
+/// The reads that a dynamic program finds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Cheap {
+    /// DMA reads.
+    pub reads: u64,
+    /// Their bytes.
+    pub read_bytes: u64,
+    /// What they cost, in nanoseconds.
+    pub cost_ns: f64,
 }
 
 /// One bounding box.
@@ -118,6 +138,8 @@ fn explain_post(
         request_bytes: entry.len(),
         destinations: Vec::new(),
         together: Fetch::default(),
+        cost_ns: 0.0,
+        cheapest: Cheap::default(),
         sent_bytes: 0,
         boxes: Vec::new(),
     };
@@ -180,21 +202,26 @@ fn plan(
             messages: messages.count(),
             packets,
             sent_bytes: messages.bytes() as u64,
-            alone: fetch(planner, image, |_| {})?,
+            alone: fetch(planner, image, |_| Ok(()))?,
         });
     }
-    let all = (0..admitted.len()).map(|index| units(index, request.row_mask)).collect();
+    let all = || (0..admitted.len()).map(|index| units(index, request.row_mask)).collect();
     let names = image.names();
-    let mut boxes = Vec::new();
-    explanation.together = fetch(Planner::new(options.settings, all), image, |read| {
-        if boxes.len() < options.boxes
-            && let Some(place) = image.place(read.addr)
-        {
-            let buffer = names[&place.buffer].to_owned();
-            boxes.push(Read { buffer, offset: place.offset, len: read.len });
+    let mut cheap = cheapest::Follower::new(options, all());
+    explanation.together = fetch(Planner::new(options.settings, all()), image, |window| {
+        for read in &window.boxes {
+            if explanation.boxes.len() < options.boxes
+                && let Some(place) = image.place(read.addr)
+            {
+                let buffer = names[&place.buffer].to_owned();
+                explanation.boxes.push(Read { buffer, offset: place.offset, len: read.len });
+            }
         }
+        let reads = window.boxes.iter().map(|read| (read.addr, read.len));
+        explanation.cost_ns += options.costs.sum(reads);
+        cheap.window(&window.units, image)
     })?;
-    explanation.boxes = boxes;
+    explanation.cheapest = cheap.found();
     explanation.sent_bytes = explanation.destinations.iter().map(|share| share.sent_bytes).sum();
     Ok(())
 }
@@ -212,14 +239,14 @@ fn walk(mut units: Units, image: &Image) -> Result<(u64, u64), Fault> {
 fn fetch(
     mut planner: Planner,
     image: &Image,
-    mut each: impl FnMut(&BoundingBox),
+    mut each: impl FnMut(&Window) -> Result<(), Fault>,
 ) -> Result<Fetch, Fault> {
     let mut fetch = Fetch::default();
     while let Some(window) = planner.next_window(image)? {
         fetch.windows += 1;
         fetch.reads += window.boxes.len() as u64;
         fetch.read_bytes += window.read_bytes();
-        window.boxes.iter().for_each(&mut each);
+        each(&window)?;
     }
     Ok(fetch)
 }

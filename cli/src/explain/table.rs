@@ -79,6 +79,16 @@ fn post(explanation: &Explanation) -> String {
             text += &format!(" and {more} more (--all lists them)");
         }
         text.push('\n');
+        let (card, cheapest) = (&explanation.together, &explanation.cheapest);
+        text += &format!(
+            "cost of the reads: the card's {}, {} B, {:.1} ns; the cheapest {}, {} B, {:.1} ns\n",
+            card.reads,
+            card.read_bytes,
+            explanation.cost_ns,
+            cheapest.reads,
+            cheapest.read_bytes,
+            cheapest.cost_ns
+        );
     }
     text
 }

@@ -4,10 +4,15 @@ mod memory;
 mod payload;
 mod queues;
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use drdma_driver::CardError;
-use libdrdma::{Context, MemoryRegionError, ModifyError, PostError, RegionError, WorkCompletion};
+use libdrdma::{
+    Context, MemoryRegionError, ModifyError, PostError, RegionError, Status, WorkCompletion,
+};
 
 use crate::job::Job;
 use payload::Payload;
@@ -74,6 +79,17 @@ pub enum RunError {
         /// How long nothing happened.
         waited: Duration,
     },
+    /// A request ended badly, and the observer does not go on then.
+    #[error("request {wr_id} completed with {status}")]
+    Status {
+        /// Its name.
+        wr_id: u64,
+        /// How it ended.
+        status: Status,
+    },
+    /// A peer complains.
+    #[error("the card sent wrong packets: {0}")]
+    Wire(String),
     /// What the caller does with completions failed.
     #[error("the completions cannot be written: {0}")]
     Output(#[from] std::io::Error),
@@ -95,6 +111,15 @@ pub trait Observer {
     /// # Errors
     /// What went wrong with it; the run ends.
     fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError>;
+
+    /// Called again and again while the job runs; false ends it at once.
+    ///
+    /// # Errors
+    /// What went wrong with that; the run ends.
+    fn turn(&mut self, context: &Context) -> Result<bool, RunError> {
+        let _ = context;
+        Ok(true)
+    }
 
     /// A number that changes as long as the card is at work, for instance the frames that left it.
     fn activity(&self) -> u64 {
@@ -120,47 +145,138 @@ pub fn run(
     patience: Duration,
     observer: &mut dyn Observer,
 ) -> Result<(), RunError> {
-    let pd = context.protection_domain();
-    let mut memory = memory::Memory::new(job, &pd)?;
-    let mut requests = Vec::with_capacity(job.posts.len());
-    for (index, post) in job.posts.iter().enumerate() {
-        let source = |source| RunError::Region { post: index, source };
-        requests.push(Payload::of(post, &mut memory).map_err(source)?);
-    }
-    let mut queues = Queues::new(job, &pd)?;
-    context.clear_counters()?;
+    Runner::new(job, context, Some(1))?.run(context, patience, observer)
+}
 
-    let mut done: Vec<Option<WorkCompletion>> = vec![None; job.posts.len()];
-    let mut reported = 0;
-    let mut next = 0;
-    let mut last = (Instant::now(), observer.activity());
-    while reported < job.posts.len() {
-        if next < job.posts.len() && queues.post(next, &job.posts[next], &requests[next])? {
-            next += 1;
-            continue;
+/// Posts everything again and again, until [`Observer::turn`] says that it is enough. What is on its
+/// way then is given up.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
+    job: &Job,
+    context: &Context,
+    patience: Duration,
+    observer: &mut dyn Observer,
+) -> Result<(), RunError> {
+    Runner::new(job, context, None)?.run(context, patience, observer)
+}
+
+/// Passes over a job's posts that are in the queues at once when they are repeated.
+const PASSES: usize = 4;
+
+/// A job with its memory and queues. Posts are numbered through all passes.
+struct Runner<'a> {
+    job: &'a Job,
+    // Dropped before the memory that they read.
+    queues: Queues,
+    requests: Vec<Payload>,
+    _memory: memory::Memory<'a>,
+    /// Posts to make; `None` is no end.
+    total: Option<u64>,
+    /// The next post to make.
+    next: u64,
+    /// The first post that the observer has not been told of.
+    reported: u64,
+    /// Completions of the posts from there on.
+    done: VecDeque<Option<WorkCompletion>>,
+}
+
+impl<'a> Runner<'a> {
+    fn new(job: &'a Job, context: &Context, passes: Option<u64>) -> Result<Self, RunError> {
+        let pd = context.protection_domain();
+        let mut memory = memory::Memory::new(job, &pd)?;
+        let mut requests = Vec::with_capacity(job.posts.len());
+        for (index, post) in job.posts.iter().enumerate() {
+            let source = |source| RunError::Region { post: index, source };
+            requests.push(Payload::of(post, &mut memory).map_err(source)?);
         }
-        // Everything is posted, or the queue is full: something must complete.
+        let at_once = if passes == Some(1) { 1 } else { PASSES };
+        let posts = job.posts.len() as u64;
+        Ok(Self {
+            job,
+            queues: Queues::new(job, &pd, at_once)?,
+            requests,
+            _memory: memory,
+            // A job without posts is over at once, however often it is repeated.
+            total: if posts == 0 { Some(0) } else { passes.map(|passes| passes * posts) },
+            next: 0,
+            reported: 0,
+            done: VecDeque::new(),
+        })
+    }
+
+    fn run(
+        mut self,
+        context: &Context,
+        patience: Duration,
+        observer: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        context.clear_counters()?;
+        let mut last = (Instant::now(), observer.activity());
+        while Some(self.reported) != self.total && observer.turn(context)? {
+            if self.post()? {
+                continue;
+            }
+            // Everything is posted, or the queue is full: something must complete.
+            let any = self.complete(observer)?;
+            let activity = observer.activity();
+            if any || activity != last.1 {
+                last = (Instant::now(), activity);
+            } else if last.0.elapsed() >= patience {
+                return Err(self.timed_out(patience));
+            }
+            if !any {
+                context.progress()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Index of a post in the job.
+    fn index(&self, post: u64) -> usize {
+        (post % self.job.posts.len() as u64) as usize
+    }
+
+    /// Makes the next post; false if there is none, or no room for it.
+    fn post(&mut self) -> Result<bool, RunError> {
+        if Some(self.next) == self.total {
+            return Ok(false);
+        }
+        let index = self.index(self.next);
+        let (post, payload) = (&self.job.posts[index], &self.requests[index]);
+        let posted = self
+            .queues
+            .post(self.next, post, payload)
+            .map_err(|source| RunError::Post { post: index, source })?;
+        if posted {
+            self.next += 1;
+            self.done.push_back(None);
+        }
+        Ok(posted)
+    }
+
+    /// Takes completions and tells of them; true if there were any.
+    fn complete(&mut self, observer: &mut dyn Observer) -> Result<bool, RunError> {
         let mut any = false;
-        while let Some((post, completion)) = queues.poll()? {
+        while let Some((post, completion)) = self.queues.poll()? {
             any = true;
             observer.seen(&completion)?;
-            done[post] = Some(completion);
+            self.done[(post - self.reported) as usize] = Some(completion);
         }
-        while let Some(completion) = done.get(reported).copied().flatten() {
+        while let Some(completion) = self.done.front().copied().flatten() {
             observer.completed(&completion)?;
-            reported += 1;
+            self.done.pop_front();
+            self.reported += 1;
         }
-        let activity = observer.activity();
-        if any || activity != last.1 {
-            last = (Instant::now(), activity);
-        } else if last.0.elapsed() >= patience {
-            let others = done[reported..].iter().filter(|d| d.is_none()).count() - 1;
-            let wr_id = job.posts[reported].wr_id;
-            return Err(RunError::TimedOut { post: reported, wr_id, others, waited: patience });
-        }
-        if !any {
-            context.progress()?;
-        }
+        Ok(any)
     }
-    Ok(())
+
+    fn timed_out(&self, waited: Duration) -> RunError {
+        let complete = self.done.iter().flatten().count() as u64;
+        let others = self.total.unwrap_or(self.next) - self.reported - complete - 1;
+        let post = self.index(self.reported);
+        let wr_id = self.job.posts[post].wr_id;
+        RunError::TimedOut { post, wr_id, others: others as usize, waited }
+    }
 }

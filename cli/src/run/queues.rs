@@ -25,14 +25,14 @@ pub struct Queues {
     qps: Vec<QueuePair<'static>>,
     shared: HashMap<Vec<usize>, SharedSendQueue<'static>>,
     cq: CompletionQueue,
-    /// Posts that are not complete, by the number of their queue, oldest first.
-    posted: HashMap<u16, VecDeque<usize>>,
+    /// Numbers of the posts that are not complete, by the number of their queue, oldest first.
+    posted: HashMap<u16, VecDeque<u64>>,
 }
 
 impl Queues {
-    /// Makes and connects every queue that the job needs.
-    pub fn new(job: &Job, pd: &ProtectionDomain) -> Result<Self, RunError> {
-        let entries = job.posts.len().clamp(1, MAX_COMPLETIONS) as u32;
+    /// Makes and connects every queue that the job needs, with room for so many passes over it.
+    pub fn new(job: &Job, pd: &ProtectionDomain, passes: usize) -> Result<Self, RunError> {
+        let entries = (passes * job.posts.len()).clamp(1, MAX_COMPLETIONS) as u32;
         let cq = pd.context().completion_queue().entries(entries).build()?;
         let mut needed: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
         for post in &job.posts {
@@ -40,7 +40,7 @@ impl Queues {
         }
         let ring = |shared, set| {
             let blocks = needed.get(&(shared, set)).copied().unwrap_or(1);
-            blocks.clamp(1, MAX_BLOCKS) as u32
+            (passes * blocks).clamp(1, MAX_BLOCKS) as u32
         };
 
         let mut qps = Vec::with_capacity(job.qps.len());
@@ -74,8 +74,9 @@ impl Queues {
         Ok(Self { qps, shared, cq, posted: HashMap::new() })
     }
 
-    /// Posts a request; false if there is no room for it until something completes.
-    pub fn post(&mut self, index: usize, post: &Post, payload: &Payload) -> Result<bool, RunError> {
+    /// Posts a request, which is the post of that number; false if there is no room for it until
+    /// something completes.
+    pub fn post(&mut self, number: u64, post: &Post, payload: &Payload) -> Result<bool, PostError> {
         let (result, queue) = match payload {
             Payload::Bytes(region) => self.post_partitioned(post, region, |id| id as u8),
             Payload::Words(region) => self.post_partitioned(post, region, |id| id),
@@ -84,11 +85,11 @@ impl Queues {
         };
         match result {
             Ok(()) => {
-                self.posted.entry(queue).or_default().push_back(index);
+                self.posted.entry(queue).or_default().push_back(number);
                 Ok(true)
             }
             Err(PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. }) => Ok(false),
-            Err(source) => Err(RunError::Post { post: index, source }),
+            Err(error) => Err(error),
         }
     }
 
@@ -164,8 +165,8 @@ impl Queues {
         (queue.post_ssq_send(&request), queue.queue())
     }
 
-    /// The next completion, if there is one, and the post that it is of.
-    pub fn poll(&mut self) -> Result<Option<(usize, WorkCompletion)>, RunError> {
+    /// The next completion, if there is one, and the number of the post that it is of.
+    pub fn poll(&mut self) -> Result<Option<(u64, WorkCompletion)>, RunError> {
         let Some(completion) = self.cq.poll().next() else { return Ok(None) };
         let (wr_id, queue) = (completion.wr_id, completion.queue);
         let oldest = self.posted.get_mut(&queue).and_then(VecDeque::pop_front);

@@ -1,6 +1,8 @@
 //! Runs the `drdma` command in a folder of its own.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
+pub mod recorded;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -104,7 +104,7 @@ impl Card for VfioCard {
 mod tests {
     use drdma_abi::{
         ABI_HASH,
-        register::{ABI_HASH_LOW, CONTROL, IP, TYPE, TYPE_ID, VERSION},
+        register::{ABI_HASH_LOW, CONTROL, IP, TYPE, TYPE_ID, VERSION, counter::PACKETS},
     };
 
     use super::*;
@@ -235,6 +235,17 @@ mod tests {
         drop(device);
         assert!(fake.mapped().is_empty());
         assert_eq!(fake.command() & 4, 0, "and the card is no bus master any more");
+    }
+
+    #[test]
+    fn a_card_is_attached_to_as_it_is() {
+        let fake = FakeVfio::card();
+        let card = open(&fake).unwrap();
+        fake.set_register(CONTROL.offset, 1);
+        fake.set_register(PACKETS.offset, 77);
+        let mut device = Device::attach(Box::new(card)).unwrap();
+        assert_eq!(device.counter(PACKETS).unwrap(), 77);
+        assert_eq!(fake.register(CONTROL.offset), 1);
     }
 
     #[test]

@@ -21,6 +21,7 @@
 
 pub mod addresser;
 pub mod compact;
+pub mod ids;
 pub mod packer;
 pub mod planner;
 pub mod record;
@@ -68,7 +69,7 @@ pub struct Columns {
     pub item: Signal<In, Item>,
     /// What its rows have in common.
     pub item_context: Signal<In, Context>,
-    /// 64 bytes of a bitmap are offered.
+    /// 64 bytes of a bitmap or of ids are offered.
     pub resp_valid: Signal<In, Bit>,
     /// They are taken.
     pub resp_ready: Signal<Out, Bit>,
@@ -76,6 +77,10 @@ pub struct Columns {
     pub resp_data: Signal<In, Bits<512>>,
     /// The read failed.
     pub resp_error: Signal<In, Bit>,
+    /// Bytes of an id; 0: they are of a bitmap.
+    pub resp_ids: Signal<In, Bits<2>>,
+    /// The last ids of a chunk.
+    pub resp_last: Signal<In, Bit>,
     /// All turns that were taken are used up.
     pub idle: Signal<Out, Bit>,
     /// A bitmap could not be read.
@@ -162,6 +167,8 @@ pub struct Columns {
     beat: Join<192, BEAT_INFO_BITS, BEAT_BITS>,
     beats: Fifo<BEAT_BITS, 9, 10>,
     info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
+    /// The bytes of a row come with the lanes.
+    unused: Signal<Local, BeatInfo>,
     planner: Planner,
     addresser: Addresser,
     moves: Signal<Local, Bit>,
@@ -192,6 +199,8 @@ impl Logic for Columns {
         self.source.resp_valid.next = self.resp_valid.val();
         self.source.resp_data.next = self.resp_data.val();
         self.source.resp_error.next = self.resp_error.val();
+        self.source.resp_ids.next = self.resp_ids.val();
+        self.source.resp_last.next = self.resp_last.val();
         self.source.clear.next = self.clear.val();
         self.item_ready.next = self.source.item_ready.val();
         self.resp_ready.next = self.source.resp_ready.val();
@@ -239,11 +248,7 @@ impl Logic for Columns {
         self.packer.rows_chunk_end.next = self.scanner.rows_chunk_end.val();
         self.packer.rows_last.next = self.scanner.rows_last.val();
         self.packer.rows_context.next = self.scanner.rows_context.val();
-        self.packer.clear.next = self.clear.val();
-        self.idle.next = self.source.idle.val()
-            && !self.masks.count.val().any()
-            && self.scanner.idle.val()
-            && self.packer.idle.val();
+        self.idle.next = self.source.idle.val();
         self.info.next.start = self.packer.beat_start.val();
         self.info.next.bytes = self.packer.beat_bytes.val();
         self.info.next.row_bytes = self.packer.beat_row_bytes.val();
@@ -263,6 +268,7 @@ impl Logic for Columns {
 
         // Beats to bytes.
         self.info_out.bits.next = self.beats.out_data.val().get_bits::<BEAT_INFO_BITS>(192);
+        self.unused.next = self.info_out.record.val();
         self.addresser.beat_valid.next = self.beats.out_valid.val();
         self.beats.out_ready.next = self.addresser.beat_ready.val();
         self.addresser.beat_offset.next = self.beats.out_data.val().get_bits::<192>(0);

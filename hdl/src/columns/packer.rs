@@ -24,7 +24,7 @@ use rust_hdl_widgets::prelude::*;
 ///
 /// # Inputs
 /// `rows` stream: the fields of [`RowGroup`] and `context` (rows have 1 to 64 bytes, messages at
-/// least a row); `beat_ready`. `clear`: the request ends; only while `idle`.
+/// least a row); `beat_ready`.
 ///
 /// # Outputs
 /// `rows_ready`; `beat` stream: `offset` (the rows that the beat touches, 12 bits each; others mean
@@ -77,8 +77,6 @@ pub struct Packer {
     pub beat_dest_end: Signal<Out, Bit>,
     /// Last beat of the chunk.
     pub beat_window_end: Signal<Out, Bit>,
-    /// The request ends.
-    pub clear: Signal<In, Bit>,
     /// Nothing is at work.
     pub idle: Signal<Out, Bit>,
 
@@ -207,7 +205,6 @@ impl Default for Packer {
             beat_message_bytes: Default::default(),
             beat_dest_end: Default::default(),
             beat_window_end: Default::default(),
-            clear: Default::default(),
             idle: Default::default(),
             group: Default::default(),
             group_in: Default::default(),
@@ -483,10 +480,11 @@ impl Logic for Packer {
         self.standings.read_address[0].next = self.entry.q.val().index;
         self.stored.bits.next = self.standings.read_data[0].val();
         self.earlier.next = self.stored.record.val();
-        self.earlier_had.next = self.seen.q.val().get_bit(self.entry.q.val().index.index());
+        self.earlier_had.next = !self.entry.q.val().first_turn
+            && self.seen.q.val().get_bit(self.entry.q.val().index.index());
         if self.finish.val() && (self.entry.q.val().index == self.turn.q.val().index) {
             self.earlier.next = self.after.val();
-            self.earlier_had.next = self.had.q.val();
+            self.earlier_had.next = !self.entry.q.val().first_turn && self.had.q.val();
         }
         self.queue.write.next = self.admit.val();
         if self.admit.val() {
@@ -496,6 +494,9 @@ impl Logic for Packer {
                 self.turn_had.d.next = true;
                 self.seen.d.next =
                     self.seen.q.val().replace_bit(self.entry.q.val().index.index(), true);
+            } else if self.fresh.val() && self.entry.q.val().first_turn {
+                self.seen.d.next =
+                    self.seen.q.val().replace_bit(self.entry.q.val().index.index(), false);
             }
             self.turn.d.next = self.entry.q.val();
             if self.fresh.val() {
@@ -592,6 +593,7 @@ impl Logic for Packer {
             self.early.d.next.index = self.context_out.record.val().index;
             self.early.d.next.slot = self.context_out.record.val().slot;
             self.early.d.next.set = self.context_out.record.val().set;
+            self.early.d.next.first_turn = self.context_out.record.val().first_stretch;
             self.early.d.next.measured = self.context_out.record.val().measured;
             self.early.d.next.full_count = self.context_out.record.val().full_count;
             self.early.d.next.full_bytes = self.context_out.record.val().full_bytes;
@@ -691,9 +693,6 @@ impl Logic for Packer {
             && !self.sum_valid.q.val()
             && !self.done_valid.q.val()
             && (self.infos.count.val() == 0);
-        if self.clear.val() {
-            self.seen.d.next = 0.into();
-        }
         if self.rst.val() {
             self.early_valid.d.next = false;
             self.entry_valid.d.next = false;

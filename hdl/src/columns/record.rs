@@ -84,6 +84,8 @@ pub struct Entry {
     pub unit_near: Bits<7>,
     /// See `unit_near`.
     pub unit_far: Bits<27>,
+    /// The first turn of the destination.
+    pub first_turn: Bit,
     /// Messages need their length.
     pub measured: Bit,
     /// As in the sequencer's `Context`.

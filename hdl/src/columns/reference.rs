@@ -10,8 +10,16 @@ pub struct Turn {
     pub strided: bool,
     /// Which rows are selected.
     pub bits: Vec<bool>,
-    /// Beats of the bitmap whose reads fail.
+    /// Bytes of an id of a row; 0: rows have bits.
+    pub ids: u8,
+    /// The id whose rows are selected.
+    pub partition: u16,
+    /// The ids of the chunk's rows, where the turn starts it.
+    pub chunk_ids: Vec<u16>,
+    /// Beats of the bitmap, or of the chunk's ids, whose reads fail.
     pub fails: Vec<usize>,
+    /// The first turn of the destination in its request.
+    pub first: bool,
     pub chunk_start: bool,
     pub chunk_end: bool,
     pub last: bool,
@@ -39,7 +47,8 @@ pub fn survivors(turns: &[Turn]) -> (Vec<Turn>, Option<u64>) {
     let turns = turns.iter().map(|turn| {
         let mut turn = turn.clone();
         let first = turn.fails.iter().min().filter(|_| !turn.strided);
-        let from = if failed.is_some() { Some(0) } else { first.map(|beat| beat * 512) };
+        let of_beat = |beat: &usize| if turn.ids > 0 { 0 } else { beat * 512 };
+        let from = if failed.is_some() { Some(0) } else { first.map(of_beat) };
         if let Some(from) = from {
             turn.bits[from..].fill(false);
             turn.last = false;

@@ -1,23 +1,25 @@
 //! The masks of the column path: which rows of a turn are selected.
 
+use super::ids::Ids;
 use super::record::{MASK_BITS, Mask};
-use crate::primitive::{Flatten, Pack, Restore, Skid};
+use crate::primitive::{Fifo, Flatten, Pack, Restore, Skid};
 use crate::sequencer::record::{CONTEXT_BITS, Context, Item};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Gives the rows of each item as masks of 512 bits: the item's bitmap, or ones where it is
-/// strided. Bits beyond the item's rows are 0.
+/// Gives the rows of each item as masks of 512 bits: the item's bitmap, ones where it is strided, or,
+/// where its rows have ids, those with the item's one. Bits beyond the item's rows are 0.
 ///
-/// One mask a cycle, also from item to item; a mask 2 cycles after its bits or, strided, 3 after
-/// its item. May stall at any time.
-/// Answers of reads come in the order of items, a stretch starts with a full beat. After a read
-/// that failed, up to `clear`, every mask is 0 and none is `last`; turns and chunks still end.
+/// One mask a cycle, also from item to item, but 256 ids of one byte or 128 of two a cycle; a mask 2
+/// cycles after its bits or, strided, 5 after its item. 4 items may wait. May stall at any time.
+/// Answers of reads come in the order of items, a stretch starts with a full beat. Ids are read once
+/// a chunk, for the item that starts it. After a read that failed, up to `clear`, every mask is 0
+/// and none is `last`; turns and chunks still end.
 ///
 /// # Inputs
 /// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, 1 to 4,096
-/// rows. `resp` stream {`data`, `error`}. `mask_ready`. `clear`: the request ends; only while
-/// `idle`.
+/// rows. `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a
+/// chunk)}. `mask_ready`. `clear`: the request ends; only while `idle`.
 ///
 /// # Outputs
 /// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] and `context`. `failed`, and
@@ -45,6 +47,10 @@ pub struct Source {
     pub resp_data: Signal<In, Bits<512>>,
     /// The read failed.
     pub resp_error: Signal<In, Bit>,
+    /// Bytes of an id; 0: they are of a bitmap.
+    pub resp_ids: Signal<In, Bits<2>>,
+    /// The last ids of a chunk.
+    pub resp_last: Signal<In, Bit>,
     /// A mask is offered.
     pub mask_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -72,8 +78,17 @@ pub struct Source {
     /// Nothing is at work.
     pub idle: Signal<Out, Bit>,
 
+    // Items that wait; those with ids are being compared meanwhile.
+    has_ids: Signal<Local, Bit>,
+    item_fields: Signal<Local, Bits<18>>,
+    item_in: Flatten<Context, CONTEXT_BITS>,
+    items: Fifo<221, 2, 3>,
+    next: Signal<Local, Bits<18>>,
+    next_context: Restore<Context, CONTEXT_BITS>,
+    ids: Ids,
     // The item.
     busy: DFF<Bit>,
+    by_ids: DFF<Bit>,
     bitmapped: DFF<Bit>,
     left: DFF<Bits<13>>,
     word: DFF<Bits<3>>,
@@ -85,10 +100,12 @@ pub struct Source {
     step: Signal<Local, Bit>,
     advance: Signal<Local, Bit>,
     take_item: Signal<Local, Bit>,
+    given: Signal<Local, Bit>,
+    error: Signal<Local, Bit>,
     has_failed: DFF<Bit>,
     failed_index: DFF<Bits<6>>,
     failing: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<183>>,
+    unused: Signal<Local, Bits<184>>,
     // 512 bits, and how many of them count: 64-bit words that do as a whole or in part, and the
     // bits of a part.
     raw_valid: DFF<Bit>,
@@ -137,6 +154,18 @@ impl Default for Source {
             failed: Default::default(),
             fail_index: Default::default(),
             idle: Default::default(),
+            has_ids: Default::default(),
+            item_fields: Default::default(),
+            item_in: Default::default(),
+            items: Default::default(),
+            next: Default::default(),
+            next_context: Default::default(),
+            ids: Default::default(),
+            by_ids: Default::default(),
+            given: Default::default(),
+            error: Default::default(),
+            resp_ids: Default::default(),
+            resp_last: Default::default(),
             busy: Default::default(),
             bitmapped: Default::default(),
             left: Default::default(),
@@ -181,6 +210,7 @@ impl Logic for Source {
             self,
             clk,
             busy,
+            by_ids,
             bitmapped,
             left,
             word,
@@ -206,12 +236,30 @@ impl Logic for Source {
         // A step takes 512 rows of the item.
         self.advance.next = !self.raw_valid.q.val() || self.masks.in_ready.val();
         self.final_word.next = self.left.q.val() <= 512;
-        self.resp_ready.next = self.busy.q.val() && self.bitmapped.q.val() && self.advance.val();
+        self.resp_ready.next = self.busy.q.val()
+            && self.bitmapped.q.val()
+            && !self.by_ids.q.val()
+            && self.advance.val();
+        self.given.next = self.resp_valid.val() && !self.resp_ids.val().any();
+        self.error.next = self.bitmapped.q.val() && self.resp_error.val();
+        if self.by_ids.q.val() {
+            self.given.next = self.ids.out_valid.val();
+            self.error.next = self.ids.out_error.val();
+        }
         self.step.next = self.busy.q.val()
             && self.advance.val()
-            && (!self.bitmapped.q.val() || self.resp_valid.val());
-        self.failing.next =
-            self.has_failed.q.val() || (self.bitmapped.q.val() && self.resp_error.val());
+            && (!self.bitmapped.q.val() || self.given.val());
+        self.failing.next = self.has_failed.q.val() || self.error.val();
+        self.ids.out_ready.next = self.busy.q.val() && self.by_ids.q.val() && self.advance.val();
+        self.ids.clk.next = self.clk.val();
+        self.ids.rst.next = self.rst.val();
+        self.ids.resp_valid.next = self.resp_valid.val() && self.resp_ids.val().any();
+        self.ids.resp_data.next = self.resp_data.val();
+        self.ids.resp_error.next = self.resp_error.val();
+        self.ids.resp_last.next = self.resp_last.val();
+        if self.resp_ids.val().any() {
+            self.resp_ready.next = self.ids.resp_ready.val();
+        }
         if self.step.val() {
             self.left.d.next = self.left.q.val() - 512;
             self.word.d.next = self.word.q.val() + 1;
@@ -225,29 +273,59 @@ impl Logic for Source {
             }
         }
         self.take_item.next = !self.busy.q.val() || (self.step.val() && self.final_word.val());
-        self.item_ready.next = self.take_item.val();
+        self.items.clk.next = self.clk.val();
+        self.items.rst.next = self.rst.val();
+        self.has_ids.next = self.item.val().ids.any();
+        self.item_fields.next = 0.into();
+        self.item_fields.next = self.item_fields.val().replace_bit(0, self.item.val().chunk_start);
+        self.item_fields.next = self.item_fields.val().replace_bit(1, self.item.val().chunk_end);
+        self.item_fields.next = self.item_fields.val().replace_bit(2, self.item.val().last);
+        self.item_fields.next = self.item_fields.val().replace_bit(3, self.item.val().kind == 2);
+        self.item_fields.next = self.item_fields.val().replace_bit(4, self.has_ids.val());
+        self.item_fields.next = self.item_fields.val()
+            | (bit_cast::<18, 13>(self.item.val().rows.get_bits::<13>(0)) << 5);
+        self.item_in.record.next = self.item_context.val();
+        self.items.in_valid.next =
+            self.item_valid.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
+        self.items.in_data.next = (bit_cast::<221, 18>(self.item_fields.val()) << 203)
+            | bit_cast::<221, 203>(self.item_in.bits.val());
+        self.ids.turn_valid.next =
+            self.item_valid.val() && self.has_ids.val() && self.items.in_ready.val();
+        self.ids.turn_partition.next = self.item.val().partition;
+        self.ids.turn_wide.next = self.item.val().ids.get_bit(1);
+        self.ids.turn_rows.next = self.item.val().rows.get_bits::<13>(0);
+        self.ids.turn_chunk_end.next = self.item.val().chunk_end;
+        self.item_ready.next =
+            self.items.in_ready.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
+        self.next.next = self.items.out_data.val().get_bits::<18>(203);
+        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(0);
+        self.items.out_ready.next = self.take_item.val();
         if self.take_item.val() {
-            self.busy.d.next = self.item_valid.val();
-            self.bitmapped.d.next = self.item.val().kind == 2;
-            self.left.d.next = self.item.val().rows.get_bits::<13>(0);
+            self.busy.d.next = self.items.out_valid.val();
+            self.chunk_start.d.next = self.next.val().get_bit(0);
+            self.chunk_end.d.next = self.next.val().get_bit(1);
+            self.last.d.next = self.next.val().get_bit(2);
+            self.bitmapped.d.next = self.next.val().get_bit(3);
+            self.by_ids.d.next = self.next.val().get_bit(4);
+            self.left.d.next = self.next.val().get_bits::<13>(5);
             self.word.d.next = 0.into();
-            self.chunk_start.d.next = self.item.val().chunk_start;
-            self.chunk_end.d.next = self.item.val().chunk_end;
-            self.last.d.next = self.item.val().last;
-            self.context.d.next = self.item_context.val();
+            self.context.d.next = self.next_context.record.val();
         }
         // The rest of the item does not matter to masks.
-        self.unused.next = bit_cast::<183, 3>(self.item.val().task)
-            | (bit_cast::<183, 32>(self.item.val().first) << 3)
-            | (bit_cast::<183, 19>(self.item.val().rows.get_bits::<19>(13)) << 35)
-            | (bit_cast::<183, 64>(self.item.val().low) << 54)
-            | (bit_cast::<183, 64>(self.item.val().high) << 118);
+        self.unused.next = bit_cast::<184, 3>(self.item.val().task)
+            | (bit_cast::<184, 32>(self.item.val().first) << 3)
+            | (bit_cast::<184, 19>(self.item.val().rows.get_bits::<19>(13)) << 35)
+            | (bit_cast::<184, 64>(self.item.val().low) << 54)
+            | (bit_cast::<184, 64>(self.item.val().high) << 118);
         self.unused.next = self.unused.val().replace_bit(182, self.item.val().never);
+        self.unused.next = self.unused.val().replace_bit(183, self.item.val().column);
 
         if self.advance.val() {
             self.raw_valid.d.next = self.step.val();
             self.raw.d.next = self.ones.val();
-            if self.bitmapped.q.val() {
+            if self.by_ids.q.val() {
+                self.raw.d.next = self.ids.out_data.val();
+            } else if self.bitmapped.q.val() {
                 self.raw.d.next = self.resp_data.val();
             }
             for k in 0..8 {
@@ -305,8 +383,10 @@ impl Logic for Source {
 
         self.failed.next = self.has_failed.q.val();
         self.fail_index.next = self.failed_index.q.val();
-        self.idle.next =
-            !self.busy.q.val() && !self.raw_valid.q.val() && !self.masks.out_valid.val();
+        self.idle.next = !self.busy.q.val()
+            && !self.raw_valid.q.val()
+            && !self.masks.out_valid.val()
+            && !self.items.count.val().any();
         if self.clear.val() {
             self.has_failed.d.next = false;
         }

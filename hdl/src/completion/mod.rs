@@ -107,6 +107,8 @@ pub struct Completion {
     pub sent_bad_dest: Signal<In, Bits<7>>,
     /// Payload bytes of the request.
     pub sent_total: Signal<In, Bits<40>>,
+    /// The queue pair of that packet was written by the host since: nobody will acknowledge it.
+    pub gone: Signal<In, Bit>,
 
     // Packets, as they are given to the packetizer.
     /// A packet is on its way.
@@ -271,6 +273,7 @@ impl Default for Completion {
             sent_status: Signal::default(),
             sent_bad_dest: Signal::default(),
             sent_total: Signal::default(),
+            gone: Signal::default(),
             sending_valid: Signal::default(),
             sending_qp: Signal::default(),
             sending_psn: Signal::default(),
@@ -464,6 +467,7 @@ impl Logic for Completion {
         self.sent_go.next = self.sent_valid.val()
             && ((self.sent_kind.val() != 0)
                 || self.packets.room.val()
+                || self.gone.val()
                 || self.refused_pairs.q.val().get_bit(self.sent_qp.val().index()));
         self.at_pair.next = self.qp.q.val();
         if self.state.q.val() == CompletionState::Wait {
@@ -657,7 +661,14 @@ impl Logic for Completion {
                     }
                 } else if self.sent_go.val() {
                     self.sent_ready.next = true;
-                    if self.progress.early.val() {
+                    if self.gone.val() {
+                        if !self.result.val().get_bits::<8>(47).any() {
+                            self.results.write_enable.next = true;
+                            self.results.write_data.next = self.result.val()
+                                | (bit_cast::<58, 8>(self.flush.val()) << 47)
+                                | (bit_cast::<58, 7>(self.sent_bad_dest.val()) << 40);
+                        }
+                    } else if self.progress.early.val() {
                         // Acknowledged already.
                     } else if self.refused_pairs.q.val().get_bit(self.sent_qp.val().index()) {
                         // Nobody will acknowledge it any more.

@@ -1,21 +1,23 @@
 //! The decoder's copies of the queue pairs' and send queues' tables.
 
 use super::slice::{in_word, word_of};
-use crate::primitive::Lutram;
+use crate::primitive::{Lutram, Stamps};
 use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// What the tables and the error flags say of one queue and one queue pair.
 ///
-/// The tables' answers come in the same cycle, `halted`, `ready` and `error` one cycle later.
+/// The tables' answers come in the same cycle, `halted`, `ready`, `error` and `stamp` one cycle later.
+///
+/// A queue pair is ready once its entry's last word says so, until any word of it is written again.
 ///
 /// # Inputs
 /// `clk`, `rst`, `cfg_*`, `qp_error`, `queue_halted`; `queue`, `qp`.
 ///
 /// # Outputs
-/// `shared`, `owned`, `owner`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `error` of
-/// the queue pair.
+/// `shared`, `owned`, `owner`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `error`,
+/// `stamp` of the queue pair.
 #[derive(LogicBlock)]
 pub struct Contexts {
     /// Clock.
@@ -61,6 +63,8 @@ pub struct Contexts {
     pub log_mtu: Signal<Out, Bits<4>>,
     /// It is in the error state.
     pub error: Signal<Out, Bit>,
+    /// Tells this context from later ones; see [`Stamps`].
+    pub stamp: Signal<Out, Bits<32>>,
 
     shared_bits: Lutram<1, 8, 1>,
     owners: Lutram<8, 8, 1>,
@@ -74,6 +78,8 @@ pub struct Contexts {
     halted_bit: DFF<Bit>,
     error_bit: DFF<Bit>,
     ready_bit: DFF<Bit>,
+    stamps: Stamps<1>,
+    stamp_held: DFF<Bits<32>>,
 
     shared_word: Constant<Bits<4>>,
     shared_at: Constant<Bits<5>>,
@@ -109,6 +115,7 @@ impl Default for Contexts {
             transport: Signal::default(),
             log_mtu: Signal::default(),
             error: Signal::default(),
+            stamp: Signal::default(),
             shared_bits: Lutram::default(),
             owners: Lutram::default(),
             owned_bits: Lutram::default(),
@@ -121,6 +128,8 @@ impl Default for Contexts {
             halted_bit: DFF::default(),
             error_bit: DFF::default(),
             ready_bit: DFF::default(),
+            stamps: Stamps::default(),
+            stamp_held: DFF::default(),
             shared_word: word_of::<SendQueueEntry>("shared"),
             shared_at: in_word::<SendQueueEntry>("shared", 8),
             owner_word: word_of::<SendQueueEntry>("qp"),
@@ -141,7 +150,7 @@ impl Default for Contexts {
 impl Logic for Contexts {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, ready_bits, stopped, halted_bit, error_bit, ready_bit);
+        dff_setup!(self, clk, ready_bits, stopped, halted_bit, error_bit, ready_bit, stamp_held);
         self.shared_bits.clk.next = self.clk.val();
         self.shared_bits.write_enable.next =
             self.cfg_queue.val() && (self.cfg_word.val() == self.shared_word.val());
@@ -200,13 +209,20 @@ impl Logic for Contexts {
         }
         self.legal_bits.read_address[0].next = self.qp.val();
 
-        if self.cfg_qp.val() && (self.cfg_word.val() == self.state_word.val()) {
-            self.ready_bits.d.next = self
-                .ready_bits
-                .q
-                .val()
-                .replace_bit(self.cfg_index.val().index(), self.cfg_data.val() == 1);
+        if self.cfg_qp.val() {
+            self.ready_bits.d.next = self.ready_bits.q.val().replace_bit(
+                self.cfg_index.val().index(),
+                (self.cfg_word.val() == self.state_word.val()) && (self.cfg_data.val() == 1),
+            );
         }
+        self.stamps.clk.next = self.clk.val();
+        self.stamps.rst.next = self.rst.val();
+        self.stamps.cfg_valid.next = self.cfg_qp.val();
+        self.stamps.cfg_table.next = 0.into();
+        self.stamps.cfg_index.next = bit_cast::<10, 8>(self.cfg_index.val());
+        self.stamps.qp[0].next = self.qp.val();
+        self.stamp_held.d.next = self.stamps.stamp[0].val();
+        self.stamp.next = self.stamp_held.q.val();
         self.stops.next = self.stopped.q.val();
         if self.stop_valid.val() {
             self.stops.next = self.stops.val().replace_bit(self.stop_queue.val().index(), true);

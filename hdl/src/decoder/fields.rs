@@ -31,7 +31,7 @@ pub struct Fields {
 
     pub dest_qp: Signal<Out, Bits<32>>,
     pub dest_regions: Signal<Out, Bits<16>>,
-    pub dest_reserved: Signal<Out, Bits<16>>,
+    pub dest_partition: Signal<Out, Bits<16>>,
     pub dest_remote_addr: Signal<Out, Bits<64>>,
     pub dest_rkey: Signal<Out, Bits<32>>,
     pub dest_types: Signal<Out, Bits<32>>,
@@ -63,7 +63,7 @@ pub struct Fields {
     head_imm_at: At,
     dest_qp_at: At,
     dest_regions_at: At,
-    dest_reserved_at: At,
+    dest_partition_at: At,
     dest_remote_addr_at: At,
     dest_rkey_at: At,
     dest_types_at: At,
@@ -97,7 +97,7 @@ impl Default for Fields {
             head_imm: Signal::default(),
             dest_qp: Signal::default(),
             dest_regions: Signal::default(),
-            dest_reserved: Signal::default(),
+            dest_partition: Signal::default(),
             dest_remote_addr: Signal::default(),
             dest_rkey: Signal::default(),
             dest_types: Signal::default(),
@@ -125,8 +125,7 @@ impl Default for Fields {
             head_imm_at: in_granule::<WqeHeader>("imm", 32),
             dest_qp_at: in_granule::<Destination>("qp", 32),
             dest_regions_at: in_granule::<Destination>("regions", 16),
-            // No request is partitioned yet: this field must be 0 in all of them.
-            dest_reserved_at: in_granule::<Destination>("partition", 16),
+            dest_partition_at: in_granule::<Destination>("partition", 16),
             dest_remote_addr_at: in_granule::<Destination>("remote_addr", 64),
             dest_rkey_at: in_granule::<Destination>("rkey", 32),
             dest_types_at: in_granule::<Destination>("types", 32),
@@ -167,8 +166,8 @@ impl Logic for Fields {
         self.head_imm.next = self.data.val().get_bits::<32>(self.head_imm_at.val().index());
         self.dest_qp.next = self.data.val().get_bits::<32>(self.dest_qp_at.val().index());
         self.dest_regions.next = self.data.val().get_bits::<16>(self.dest_regions_at.val().index());
-        self.dest_reserved.next =
-            self.data.val().get_bits::<16>(self.dest_reserved_at.val().index());
+        self.dest_partition.next =
+            self.data.val().get_bits::<16>(self.dest_partition_at.val().index());
         self.dest_remote_addr.next =
             self.data.val().get_bits::<64>(self.dest_remote_addr_at.val().index());
         self.dest_rkey.next = self.data.val().get_bits::<32>(self.dest_rkey_at.val().index());

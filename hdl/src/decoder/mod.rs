@@ -12,8 +12,9 @@
 //! ```
 //!
 //! *Throughput*: one granule a cycle; besides, one cycle a destination, three a pointer-mapped
-//! region, and up to two an entry. An entry with one contiguous region takes 8 cycles: its request
-//! leaves 6 cycles after its last granule, and the next one's first region is parsed then.
+//! region, and up to two an entry, three a partitioned one. An entry with one contiguous region
+//! takes 8 cycles: its request leaves 6 cycles after its last granule, and the next one's first
+//! region is parsed then.
 //!
 //! *Latency*: `open` comes 7 cycles after an entry's first block, `request` 7 cycles after the
 //! granule of a last contiguous region and 10 after the last element of another. Lanes, sets and
@@ -27,9 +28,13 @@
 //! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and
 //! `bad_dest`; the request is then not executed. Its `dests` is 1 if the queue pair of that
 //! destination fails with it, as for a region that failed, and 0 if only the queue does. The queue
-//! pair enters the error state behind the requests before this one, in the segmenter. The rest of the batch is dropped, and so is all that comes of this queue until its
-//! `enable` word is written anew or, if `queue_halted` has been set for it, until that is cleared.
-//! What was written of the request stays part of the rings until its release.
+//! pair enters the error state behind the requests before this one, in the segmenter. The rest of
+//! the batch is dropped, and so is all that comes of this queue until its `enable` word is written
+//! anew or, if `queue_halted` has been set for it, until that is cleared. What was written of the
+//! request stays part of the rings until its release.
+//!
+//! *Partitioned requests* are opened before their region, which becomes the one set of all
+//! destinations; its failure is nobody's.
 //!
 //! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
@@ -131,7 +136,9 @@ pub struct Decoder {
     pub set_write_set: Signal<Out, Bits<11>>,
     /// Its region type.
     pub set_write_kind: Signal<Out, Bits<2>>,
-    /// The region's address: the bitmap or the pointer array.
+    /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
+    pub set_write_ids: Signal<Out, Bits<2>>,
+    /// The region's address: the bitmap, the ids or the pointer array.
     pub set_write_addr: Signal<Out, Bits<64>>,
     /// Rows, bits, pointers; 1 if contiguous.
     pub set_write_count: Signal<Out, Bits<32>>,
@@ -176,12 +183,16 @@ pub struct Decoder {
     pub dest_write_transport: Signal<Out, Bits<2>>,
     /// Of the queue pair.
     pub dest_write_log_mtu: Signal<Out, Bits<4>>,
+    /// The context of the queue pair that it was checked with; see `Stamps`.
+    pub dest_write_stamp: Signal<Out, Bits<32>>,
     /// The row mask is `Element`.
     pub dest_write_element_mask: Signal<Out, Bit>,
     /// Units of a message.
     pub dest_write_rows_per_message: Signal<Out, Bits<32>>,
+    /// The id of its rows, where its set has ids.
+    pub dest_write_partition: Signal<Out, Bits<16>>,
     /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
-    /// destination.
+    /// destination; or the one set of all.
     pub dest_write_alike: Signal<Out, Bit>,
 
     /// A request was opened.
@@ -236,9 +247,15 @@ pub struct Decoder {
     dest_index: DFF<Bits<6>>,
     dest_transport: DFF<Bits<2>>,
     dest_log_mtu: DFF<Bits<4>>,
+    dest_stamp: DFF<Bits<32>>,
     dest_element_mask: DFF<Bit>,
     dest_rows_per_message: DFF<Bits<32>>,
     dest_alike: DFF<Bit>,
+    dest_partition: DFF<Bits<16>>,
+    /// The set of a partitioned request.
+    shared_set: DFF<Bits<11>>,
+    /// An element of a destination's own region.
+    own_element: Signal<Local, Bit>,
     /// The destination is one set.
     dest_joined: DFF<Bit>,
 }
@@ -262,9 +279,12 @@ impl Logic for Decoder {
             dest_index,
             dest_transport,
             dest_log_mtu,
+            dest_stamp,
             dest_element_mask,
             dest_rows_per_message,
             dest_alike,
+            dest_partition,
+            shared_set,
             dest_joined
         );
         // Blocks to granules.
@@ -352,16 +372,18 @@ impl Logic for Decoder {
         self.shaper.element_step.next = self.parser.element_step.val();
         self.shaper.element_len.next = self.parser.element_len.val();
         self.shaper.element_kind.next = self.parser.element_kind.val();
+        self.shaper.element_ids.next = self.parser.element_ids.val();
         self.shaper.element_addr.next = self.parser.element_addr.val();
         self.shaper.element_count.next = self.parser.element_count.val();
         self.shaper.target_addr.next = self.bounds.target_addr.val();
         self.shaper.target_len.next = self.bounds.target_len.val();
+        self.own_element.next = self.parser.element_valid.val() && !self.parser.partitioned.val();
         self.joiner.clk.next = self.clk.val();
         self.joiner.rst.next = self.rst.val();
         self.joiner.dest_accept.next = self.parser.dest_accept.val();
         self.joiner.element_mask.next = self.parser.element_mask.val();
         self.joiner.sets.next = self.dest_sets.q.val();
-        self.joiner.element_valid.next = self.parser.element_valid.val();
+        self.joiner.element_valid.next = self.own_element.val();
         self.joiner.element_lane.next = self.parser.element_lane.val();
         self.joiner.element_last.next = self.parser.element_last.val();
         self.joiner.element_kind.next = self.parser.element_kind.val();
@@ -381,7 +403,7 @@ impl Logic for Decoder {
         self.alike.dest_accept.next = self.parser.dest_accept.val();
         self.alike.first.next = self.parser.dest.val() == 0;
         self.alike.sets.next = self.dest_sets.q.val();
-        self.alike.element_valid.next = self.parser.element_valid.val();
+        self.alike.element_valid.next = self.own_element.val();
         self.alike.element_last.next = self.parser.element_last.val();
         self.alike.lane_base.next = self.shaper.lane_write_base.val();
         self.alike.lane_step.next = self.shaper.lane_write_step.val();
@@ -397,6 +419,7 @@ impl Logic for Decoder {
         self.set_write_valid.next = self.shaper.set_write_valid.val();
         self.set_write_set.next = self.shaper.set_write_set.val();
         self.set_write_kind.next = self.shaper.set_write_kind.val();
+        self.set_write_ids.next = self.shaper.set_write_ids.val();
         self.set_write_addr.next = self.shaper.set_write_addr.val();
         self.set_write_count.next = self.shaper.set_write_count.val();
         self.set_write_lanes.next = self.shaper.set_write_lanes.val();
@@ -423,6 +446,7 @@ impl Logic for Decoder {
         self.requests.failed_flush.next = self.parser.failed_flush.val();
         self.requests.failed_qp.next = self.parser.failed_qp.val();
         self.requests.dest_index.next = self.parser.dest.val();
+        self.requests.partitioned.next = self.parser.partitioned.val();
         self.requests.region.next = self.parser.region.val();
         self.requests.dests.next = self.parser.dests.val();
         self.requests.busy.next = self.bounds.busy.val();
@@ -447,12 +471,18 @@ impl Logic for Decoder {
         self.request_bad_dest.next = self.requests.request_bad_dest.val();
 
         // Destinations.
+        if self.parser.open.val() {
+            self.shared_set.d.next = self.shaper.set.val();
+        }
         self.dest_valid.d.next = self.parser.dest_accept.val();
         if self.parser.dest_accept.val() {
             self.dest_dest.d.next = self.requests.dest.val();
             self.dest_qp.d.next = self.parser.qp.val();
             self.dest_sets.d.next = self.parser.dest_sets.val();
             self.dest_first_set.d.next = self.shaper.set.val();
+            if self.parser.partitioned.val() {
+                self.dest_first_set.d.next = self.shared_set.q.val();
+            }
             self.dest_opcode.d.next = self.parser.opcode.val();
             self.dest_imm.d.next = self.parser.imm.val();
             self.dest_remote_addr.d.next = self.parser.remote_addr.val();
@@ -461,9 +491,11 @@ impl Logic for Decoder {
             self.dest_index.d.next = self.parser.dest.val();
             self.dest_transport.d.next = self.parser.transport.val();
             self.dest_log_mtu.d.next = self.parser.log_mtu.val();
+            self.dest_stamp.d.next = self.contexts.stamp.val();
             self.dest_element_mask.d.next = self.parser.element_mask.val();
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
-            self.dest_alike.d.next = false;
+            self.dest_partition.d.next = self.parser.partition.val();
+            self.dest_alike.d.next = self.parser.partitioned.val();
         }
         self.dest_joined.d.next = self.joiner.joined.val();
         if self.joiner.joined.val() {
@@ -495,8 +527,10 @@ impl Logic for Decoder {
         self.dest_write_index.next = bit_cast::<7, 6>(self.dest_index.q.val());
         self.dest_write_transport.next = self.dest_transport.q.val();
         self.dest_write_log_mtu.next = self.dest_log_mtu.q.val();
+        self.dest_write_stamp.next = self.dest_stamp.q.val();
         self.dest_write_element_mask.next = self.dest_element_mask.q.val();
         self.dest_write_rows_per_message.next = self.dest_rows_per_message.q.val();
+        self.dest_write_partition.next = self.dest_partition.q.val();
         self.dest_write_alike.next = self.dest_alike.q.val();
     }
 }

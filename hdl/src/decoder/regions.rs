@@ -8,7 +8,8 @@ use rust_hdl_widgets::prelude::*;
 
 /// Keeps 1,024 memory regions and looks local keys up.
 ///
-/// One look-up a cycle; its result comes in the next cycle. After a reset no key is known.
+/// One look-up a cycle; its result comes in the next cycle. After a reset no key is known. An entry is
+/// valid once its last word says so, until any word of it is written again.
 ///
 /// # Inputs
 /// `clk`, `rst`, `cfg_*`, `key`.
@@ -104,12 +105,11 @@ impl Logic for MemoryRegions {
             self.words[k].read_enable.next = self.key_valid.val();
             self.words[k].read_address.next = self.index.val();
         }
-        if self.cfg_valid.val() && (self.cfg_word.val() == self.valid_word.val()) {
-            self.valid.d.next = self
-                .valid
-                .q
-                .val()
-                .replace_bit(self.cfg_index.val().index(), self.cfg_data.val() == 1);
+        if self.cfg_valid.val() {
+            self.valid.d.next = self.valid.q.val().replace_bit(
+                self.cfg_index.val().index(),
+                (self.cfg_word.val() == self.valid_word.val()) && (self.cfg_data.val() == 1),
+            );
         }
         if self.key_valid.val() {
             self.asked.d.next = self.key.val();

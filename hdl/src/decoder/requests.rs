@@ -15,8 +15,8 @@ const _: () = assert!(
 /// Opens requests, settles them when their last check is through, and accounts for the rings.
 ///
 /// One request is being parsed and one is being settled; a request is settled in the cycle in which
-/// its last check is, if the streams are taken. After one that failed, nothing is settled for 8
-/// cycles, until the errors that it caused have come back from `control`.
+/// its last check is, if the streams are taken. After one that failed, no request is begun for 2
+/// cycles, until its queue is known to be stopped.
 ///
 /// # Inputs
 /// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `finish` with what
@@ -61,6 +61,8 @@ pub struct Requests {
     pub failed_qp: Signal<In, Bit>,
     /// The destination that failed.
     pub dest_index: Signal<In, Bits<6>>,
+    /// Its one region belongs to no destination.
+    pub partitioned: Signal<In, Bit>,
     /// Sets that the request has, and the region that failed.
     pub region: Signal<In, Bits<11>>,
     /// Destinations that the request has.
@@ -77,7 +79,7 @@ pub struct Requests {
     /// The failure is taken note of.
     pub clear: Signal<Out, Bit>,
 
-    /// The request before is settled, and the errors that it caused are visible.
+    /// The request before is settled, and its queue stopped if it has failed.
     pub settled: Signal<Out, Bit>,
     /// A request may be opened.
     pub may_open: Signal<Out, Bit>,
@@ -160,6 +162,7 @@ pub struct Requests {
     waiting_failed: DFF<Bit>,
     waiting_flush: DFF<Bit>,
     waiting_qp_fails: DFF<Bit>,
+    waiting_partitioned: DFF<Bit>,
     waiting_dest: DFF<Bits<6>>,
 
     ready: DFF<Bit>,
@@ -171,8 +174,8 @@ pub struct Requests {
     ready_status: DFF<Bits<8>>,
     ready_bad_dest: DFF<Bits<7>>,
     queue_fails: DFF<Bit>,
-    /// Cycles until errors are visible.
-    wait: DFF<Bits<4>>,
+    /// Cycles until the queue is seen to be stopped.
+    wait: DFF<Bits<2>>,
 
     settling: Signal<Local, Bit>,
     /// The failure is one of bounds.
@@ -214,6 +217,7 @@ impl Logic for Requests {
             waiting_failed,
             waiting_flush,
             waiting_qp_fails,
+            waiting_partitioned,
             waiting_dest,
             ready,
             ready_slot,
@@ -266,6 +270,7 @@ impl Logic for Requests {
             self.waiting_failed.d.next = self.failed.val();
             self.waiting_flush.d.next = self.failed_flush.val();
             self.waiting_qp_fails.d.next = self.failed_qp.val();
+            self.waiting_partitioned.d.next = self.partitioned.val();
             self.waiting_dest.d.next = self.dest_index.val();
         }
 
@@ -294,7 +299,9 @@ impl Logic for Requests {
             if self.protection.val() {
                 self.ready_status.d.next = 4.into();
                 self.ready_bad_dest.d.next = bit_cast::<7, 6>(self.fail_dest.val());
-                self.ready_dests.d.next = 1.into();
+                if !self.waiting_partitioned.q.val() {
+                    self.ready_dests.d.next = 1.into();
+                }
             } else if self.waiting_failed.q.val() {
                 self.ready_status.d.next = 2.into();
                 if self.waiting_flush.q.val() {
@@ -311,7 +318,7 @@ impl Logic for Requests {
             }
             if self.protection.val() || self.waiting_failed.q.val() {
                 self.queue_fails.d.next = true;
-                self.wait.d.next = 8.into();
+                self.wait.d.next = 2.into();
             }
         }
         self.settled.next = !self.waiting.q.val() && (self.wait.q.val() == 0);

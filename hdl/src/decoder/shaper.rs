@@ -37,6 +37,8 @@ pub struct Shaper {
     pub element_len: Signal<In, Bits<32>>,
     /// The set's region type.
     pub element_kind: Signal<In, Bits<2>>,
+    /// Bytes of an id at that address; 0: there are none.
+    pub element_ids: Signal<In, Bits<2>>,
     /// The region's address.
     pub element_addr: Signal<In, Bits<64>>,
     /// The region's rows.
@@ -83,7 +85,9 @@ pub struct Shaper {
     pub set_write_set: Signal<Out, Bits<11>>,
     /// Its region type.
     pub set_write_kind: Signal<Out, Bits<2>>,
-    /// The region's address: the bitmap or the pointer array.
+    /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
+    pub set_write_ids: Signal<Out, Bits<2>>,
+    /// The region's address: the bitmap, the ids or the pointer array.
     pub set_write_addr: Signal<Out, Bits<64>>,
     /// Rows, bits, pointers; 1 if contiguous.
     pub set_write_count: Signal<Out, Bits<32>>,
@@ -115,6 +119,7 @@ pub struct Shaper {
     step: DFF<Bits<64>>,
     len: DFF<Bits<32>>,
     kind: DFF<Bits<2>>,
+    ids: DFF<Bits<2>>,
     addr: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
 
@@ -127,6 +132,7 @@ pub struct Shaper {
     step2: DFF<Bits<64>>,
     len2: DFF<Bits<32>>,
     kind2: DFF<Bits<2>>,
+    ids2: DFF<Bits<2>>,
     addr2: DFF<Bits<64>>,
     count2: DFF<Bits<32>>,
     lanes: DFF<Bits<5>>,
@@ -163,6 +169,7 @@ impl Logic for Shaper {
             step,
             len,
             kind,
+            ids,
             addr,
             count,
             lane_valid,
@@ -173,6 +180,7 @@ impl Logic for Shaper {
             step2,
             len2,
             kind2,
+            ids2,
             addr2,
             count2,
             lanes,
@@ -196,6 +204,7 @@ impl Logic for Shaper {
             self.step.d.next = self.element_step.val();
             self.len.d.next = self.element_len.val();
             self.kind.d.next = self.element_kind.val();
+            self.ids.d.next = self.element_ids.val();
             self.addr.d.next = self.element_addr.val();
             self.count.d.next = self.element_count.val();
             if self.element_last.val() {
@@ -221,6 +230,7 @@ impl Logic for Shaper {
             self.step2.d.next = self.step.q.val();
             self.len2.d.next = self.len.q.val();
             self.kind2.d.next = self.kind.q.val();
+            self.ids2.d.next = self.ids.q.val();
             self.addr2.d.next = self.addr.q.val();
             self.count2.d.next = self.count.q.val();
             self.target_addr2.d.next = self.target_addr.val();
@@ -266,6 +276,7 @@ impl Logic for Shaper {
         self.set_write_valid.next = self.set_valid.q.val();
         self.set_write_set.next = self.set2.q.val();
         self.set_write_kind.next = self.kind2.q.val();
+        self.set_write_ids.next = self.ids2.q.val();
         self.set_write_addr.next = self.addr2.q.val();
         self.set_write_count.next = self.count2.q.val();
         self.set_write_lanes.next = self.lanes.q.val();

@@ -95,6 +95,27 @@ impl Scope {
         })
     }
 
+    /// The result of a comparison of literals and loop variables. Branches that it rules out are
+    /// not printed: what is read there alone would not make `always @(*)` run.
+    pub fn decided(&self, e: &Expression) -> Option<bool> {
+        match e {
+            Expression::Paren(e) => self.decided(e),
+            Expression::Binary(l, op, r) => {
+                let (l, r) = (self.constant(l)?, self.constant(r)?);
+                Some(match op {
+                    Op::Eq => l == r,
+                    Op::Ne => l != r,
+                    Op::Lt => l < r,
+                    Op::Le => l <= r,
+                    Op::Gt => l > r,
+                    Op::Ge => l >= r,
+                    _ => return None,
+                })
+            }
+            _ => None,
+        }
+    }
+
     /// The width that an expression has by itself; none for integers.
     fn width(&self, e: &Expression) -> Result<Option<usize>> {
         if self.constant(e).is_some() {

@@ -122,7 +122,9 @@ fn collect(scope: &mut Scope, code: &VerilogBlock, into: &mut Vec<Piece>) -> Res
                 };
                 let reads = std::mem::replace(&mut *scope.reads.borrow_mut(), before);
                 scope.reads.borrow_mut().extend(reads.iter().cloned());
-                into.push(Piece { text, reads, writes, assignment });
+                if !text.is_empty() {
+                    into.push(Piece { text, reads, writes, assignment });
+                }
             }
         }
     }
@@ -183,10 +185,18 @@ fn print_statement(
             let _ = writeln!(out, "{pad}{name}{range} = {value};");
             writes.insert(name);
         }
-        Statement::If(conditional) => {
-            out.push_str(&pad);
-            print_if(scope, conditional, depth, out, writes)?;
-        }
+        Statement::If(conditional) => match scope.decided(&conditional.test) {
+            Some(true) => print_block(scope, &conditional.then, depth, out, writes)?,
+            Some(false) => match &conditional.otherwise {
+                Otherwise::None => {}
+                Otherwise::Block(code) => print_block(scope, code, depth, out, writes)?,
+                Otherwise::Conditional(next) => print_statement(scope, next, depth, out, writes)?,
+            },
+            None => {
+                out.push_str(&pad);
+                print_if(scope, conditional, depth, out, writes)?;
+            }
+        },
         Statement::Match(code) => {
             let test = scope.print(&code.test, None)?;
             let _ = writeln!(out, "{pad}case ({})", test.text);
@@ -261,6 +271,11 @@ fn print_if(
             let _ = writeln!(out, "{pad}end");
         }
         Otherwise::Conditional(statement) => match &**statement {
+            Statement::If(inner) if scope.decided(&inner.test).is_some() => {
+                let _ = writeln!(out, "{pad}end else begin");
+                print_statement(scope, statement, depth + 1, out, writes)?;
+                let _ = writeln!(out, "{pad}end");
+            }
             Statement::If(inner) => {
                 let _ = write!(out, "{pad}end else ");
                 print_if(scope, inner, depth, out, writes)?;

@@ -10,11 +10,13 @@
 //! - An unknown name (a const generic or a `const` item used as a value) is an error.
 //! - The last arm of a `match` becomes the `default`.
 //! - A [`DFF`](rust_hdl_widgets::prelude::DFF) becomes a register of its parent, without an
-//!   initial value: what needs a reset must write it.
+//!   initial value: what needs a reset must write it. The published file gives them some, for
+//!   simulators with unknown values alone ([`with_initial_values`]).
 //! - Kernel statements that share no signal become separate `assign`s and `always` blocks.
 //! - Modules with the same text are printed once.
 
 mod expression;
+mod initial;
 mod kernel;
 mod module;
 mod names;
@@ -28,6 +30,8 @@ mod tests;
 
 use drdma_verilated::{Port, Source};
 use rust_hdl_core::prelude::*;
+
+pub use initial::with_initial_values;
 
 /// Why a block cannot be emitted.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]

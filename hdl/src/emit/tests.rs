@@ -203,3 +203,62 @@ fn every_idiom_means_in_verilog_what_it_means_in_rust() {
         }
     }
 }
+
+/// Whether an earlier lane is set, and which lanes are last: branches that the loop decides.
+#[derive(LogicBlock, Default)]
+struct Decided {
+    lanes: Signal<In, Bits<4>>,
+    earlier: [Signal<Out, Bit>; 4],
+    shape: [Signal<Out, Bits<3>>; 4],
+}
+
+impl Logic for Decided {
+    #[hdl_gen]
+    fn update(&mut self) {
+        for k in 0..4 {
+            self.earlier[k].next = false;
+            for m in 0..4 {
+                if m < k {
+                    if self.lanes.val().get_bit(m) {
+                        self.earlier[k].next = true;
+                    }
+                }
+            }
+            self.shape[k].next = 0.into();
+            if k == 0 {
+                self.shape[k].next = 1.into();
+            } else if self.lanes.val().get_bit(k) {
+                self.shape[k].next = 2.into();
+            } else if k >= 3 {
+                self.shape[k].next = 3.into();
+            } else {
+                self.shape[k].next = 4.into();
+            }
+        }
+    }
+}
+
+#[test]
+fn branches_that_a_loop_decides_are_not_printed() {
+    let emitted = emit("decided", Decided::default).unwrap();
+    let conditions: Vec<_> = emitted.verilog.lines().filter(|line| line.contains("if (")).collect();
+    assert!(conditions.iter().all(|line| line.contains("lanes")), "{conditions:?}");
+    // A block that reads nothing is never run by a simulator that waits for changes.
+    assert!(emitted.verilog.contains("assign earlier$0 = 1'h0;"), "{}", emitted.verilog);
+    let mut model = emitted.source().build(&Options::default()).unwrap().instance(1);
+    for lanes in 0..16_u64 {
+        model.set("lanes", lanes);
+        model.settle();
+        for k in 0..4 {
+            let below = lanes & ((1 << k) - 1);
+            assert_eq!(model.get(format!("earlier_{k}")), u64::from(below != 0), "{lanes:#b} {k}");
+            let shape = match (k, lanes >> k & 1) {
+                (0, _) => 1,
+                (_, 1) => 2,
+                (3, _) => 3,
+                _ => 4,
+            };
+            assert_eq!(model.get(format!("shape_{k}")), shape, "{lanes:#b} {k}");
+        }
+    }
+}

@@ -1,23 +1,26 @@
 //! Headers of packets.
 
+use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 use drdma_abi::Layout;
+use drdma_abi::completion::Status;
 use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT};
 
 use crate::primitive::header::{
     BthHeader, DethHeader, EthernetHeader, ImmDtHeader, Ipv4Header, RethHeader, UdpHeader,
 };
-use crate::primitive::{Pack, Ram};
+use crate::primitive::{Pack, Ram, Stamps};
 
 /// Bits of the longest header: Ethernet, IPv4, UDP, BTH, RETH, ImmDt.
 pub const HEADER: usize = 592;
 /// Bits of what is known about a frame. From bit 0: `page` 7, `slots` 7 (beats), `long` (the header is
 /// longer than a beat), `rotate` 6 (bytes of the header beyond whole beats), `end` 13 (bytes of
-/// header and payload), `marker`, `payload` 13, `frame` 13 (bytes).
-pub const FRAME: usize = 61;
+/// header and payload), `marker`, `payload` 13, `frame` 13 (bytes), `dropped` (there is no header, and
+/// no frame: only the page is to be given back).
+pub const FRAME: usize = 62;
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `page` 7, `bytes` 13.
 const PACKET: usize = 213;
@@ -28,7 +31,13 @@ const ENTRY: usize = 224;
 /// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest` 7, `status` 8, `qp` 8, `psn` 24) in place of
 /// the header.
 ///
-/// One item a cycle; the result comes 6 cycles later and must be taken.
+/// A packet is dropped if the host has written to its queue pair's entry since the stamp that it
+/// brings (`total` 32), even in the cycle in which the entry is read: headers are of one context, and
+/// that is the one that the request was checked with. The end of its request, if it was to succeed,
+/// then tells `wr_flush_error`, with the destination (`bad_dest`) of its first packet that was dropped.
+///
+/// One item a cycle; the result comes 6 cycles later and must be taken. `sending_*` tells of a packet
+/// that is not dropped, a cycle after it was given.
 #[derive(LogicBlock)]
 pub struct Headers {
     /// Clock.
@@ -70,9 +79,9 @@ pub struct Headers {
     pub packet_kind: Signal<In, Bits<2>>,
     /// Status.
     pub packet_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
+    /// The destination that failed; of a packet, its own.
     pub packet_bad_dest: Signal<In, Bits<7>>,
-    /// Payload bytes of the request.
+    /// Payload bytes of the request; of a packet, the stamp of its queue pair's context.
     pub packet_total: Signal<In, Bits<40>>,
 
     /// A word is written.
@@ -89,6 +98,19 @@ pub struct Headers {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
+
+    /// The queue pair of a `sent` item that has left,
+    pub sent_qp: Signal<In, Bits<8>>,
+    /// and its stamp.
+    pub sent_stamp: Signal<In, Bits<32>>,
+    /// The host has written to that queue pair's entry since.
+    pub gone: Signal<Out, Bit>,
+    /// A packet is sent,
+    pub sending_valid: Signal<Out, Bit>,
+    /// of this queue pair,
+    pub sending_qp: Signal<Out, Bits<8>>,
+    /// with this PSN.
+    pub sending_psn: Signal<Out, Bits<24>>,
 
     /// There is a header.
     pub out_valid: Signal<Out, Bit>,
@@ -109,9 +131,21 @@ pub struct Headers {
     rkey: Signal<Local, Bits<32>>,
     a_valid: DFF<Bit>,
     a_packet: DFF<Bits<PACKET>>,
+    a_qp: DFF<Bits<8>>,
+    a_stamp: DFF<Bits<32>>,
+    a_dest: DFF<Bits<7>>,
+    stamps: Stamps<2>,
+    dropped: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    // The request has lost a packet, of this destination.
+    cut: DFF<Bit>,
+    cut_dest: DFF<Bits<7>>,
+    flushed: Constant<Bits<PACKET>>,
+    unflushed: Constant<Bits<PACKET>>,
 
     // Stage b: its queue pair.
     b_valid: DFF<Bit>,
+    b_dropped: DFF<Bit>,
     b_packet: DFF<Bits<PACKET>>,
     b_entry: DFF<Bits<ENTRY>>,
     b_extra: DFF<Bits<13>>,
@@ -124,6 +158,7 @@ pub struct Headers {
 
     // Stage c: lengths.
     c_valid: DFF<Bit>,
+    c_dropped: DFF<Bit>,
     c_packet: DFF<Bits<PACKET>>,
     c_entry: DFF<Bits<ENTRY>>,
     c_header: DFF<Bits<13>>,
@@ -135,6 +170,7 @@ pub struct Headers {
 
     // Stage d: the checksum's sum.
     d_valid: DFF<Bit>,
+    d_dropped: DFF<Bit>,
     d_packet: DFF<Bits<PACKET>>,
     d_entry: DFF<Bits<ENTRY>>,
     d_header: DFF<Bits<13>>,
@@ -143,6 +179,7 @@ pub struct Headers {
 
     // Stage e: folded once; the headers.
     e_valid: DFF<Bit>,
+    e_dropped: DFF<Bit>,
     e_packet: DFF<Bits<PACKET>>,
     e_entry: DFF<Bits<ENTRY>>,
     e_header: DFF<Bits<13>>,
@@ -164,6 +201,7 @@ pub struct Headers {
     port: Constant<Bits<16>>,
     zero: Constant<Bits<2>>,
     marker_frame: Constant<Bits<FRAME>>,
+    dropped_frame: Constant<Bits<FRAME>>,
     ethernet: EthernetHeader,
     ipv4: Ipv4Header,
     udp: UdpHeader,
@@ -224,6 +262,12 @@ impl Default for Headers {
             cfg_data: Signal::default(),
             mac: Signal::default(),
             ip: Signal::default(),
+            sent_qp: Signal::default(),
+            sent_stamp: Signal::default(),
+            gone: Signal::default(),
+            sending_valid: Signal::default(),
+            sending_qp: Signal::default(),
+            sending_psn: Signal::default(),
             out_valid: Signal::default(),
             out_header: Signal::default(),
             out_frame: Signal::default(),
@@ -235,7 +279,24 @@ impl Default for Headers {
             rkey: Signal::default(),
             a_valid: DFF::default(),
             a_packet: DFF::default(),
+            a_qp: DFF::default(),
+            a_stamp: DFF::default(),
+            a_dest: DFF::default(),
+            stamps: Stamps::default(),
+            dropped: Signal::default(),
+            ends: Signal::default(),
+            cut: DFF::default(),
+            cut_dest: DFF::default(),
+            flushed: Constant::new((BigUint::from(Status::WrFlushError as u8) << 94_u32).into()),
+            unflushed: {
+                // Where `total`, `bad_dest` and `status` of a `sent` item stand.
+                let field =
+                    |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
+                let all = field(0, PACKET as u32);
+                Constant::new((all ^ field(30, 40) ^ field(80, 7) ^ field(94, 8)).into())
+            },
             b_valid: DFF::default(),
+            b_dropped: DFF::default(),
             b_packet: DFF::default(),
             b_entry: DFF::default(),
             b_extra: DFF::default(),
@@ -246,18 +307,21 @@ impl Default for Headers {
             rounded: Signal::default(),
             destination: Signal::default(),
             c_valid: DFF::default(),
+            c_dropped: DFF::default(),
             c_packet: DFF::default(),
             c_entry: DFF::default(),
             c_header: DFF::default(),
             c_length: DFF::default(),
             c_sum: DFF::default(),
             d_valid: DFF::default(),
+            d_dropped: DFF::default(),
             d_packet: DFF::default(),
             d_entry: DFF::default(),
             d_header: DFF::default(),
             d_length: DFF::default(),
             d_sum: DFF::default(),
             e_valid: DFF::default(),
+            e_dropped: DFF::default(),
             e_packet: DFF::default(),
             e_entry: DFF::default(),
             e_header: DFF::default(),
@@ -297,6 +361,8 @@ impl Default for Headers {
             protocol: byte(IP_PROTOCOL_UDP),
             port: Constant::new(usize::from(UDP_PORT).to_bits()),
             zero: Constant::new(0.into()),
+            // One step, no bytes.
+            dropped_frame: Constant::new((1_usize << 7 | 1 << 61).to_bits()),
             // One beat, all of it header.
             marker_frame: Constant::new((1_usize << 7 | 64 << 21 | 1 << 34 | 64 << 48).to_bits()),
         }
@@ -307,7 +373,7 @@ impl Logic for Headers {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, a_valid, a_packet, b_valid, b_packet, b_entry, b_extra, b_padded, b_addresses, own_sum, c_valid, c_packet, c_entry, c_header, c_length, c_sum, d_valid, d_packet, d_entry, d_header, d_length, d_sum, e_valid, e_packet, e_entry, e_header, e_length, e_sum, e_end, e_frame, f_valid, f_header, f_frame);
+        dff_setup!(self, clk, a_valid, a_packet, a_qp, a_stamp, a_dest, cut, cut_dest, b_dropped, c_dropped, d_dropped, e_dropped, b_valid, b_packet, b_entry, b_extra, b_padded, b_addresses, own_sum, c_valid, c_packet, c_entry, c_header, c_length, c_sum, d_valid, d_packet, d_entry, d_header, d_length, d_sum, e_valid, e_packet, e_entry, e_header, e_length, e_sum, e_end, e_frame, f_valid, f_header, f_frame);
         self.entries.clk.next = self.clk.val();
 
         // The host's words of the queue pairs.
@@ -359,10 +425,52 @@ impl Logic for Headers {
         }
         self.a_valid.d.next = self.packet_valid.val();
         self.a_packet.d.next = self.packet.val();
+        self.a_qp.d.next = self.packet_qp.val();
+        self.a_stamp.d.next = self.packet_total.val().get_bits::<32>(0);
+        self.a_dest.d.next = self.packet_bad_dest.val();
+
+        // Whether its queue pair is still the one that it is for, now that the entry has been read.
+        self.stamps.clk.next = self.clk.val();
+        self.stamps.rst.next = self.rst.val();
+        self.stamps.cfg_valid.next = self.cfg_valid.val();
+        self.stamps.cfg_table.next = self.cfg_table.val();
+        self.stamps.cfg_index.next = self.cfg_index.val();
+        self.stamps.qp[0].next = self.a_qp.q.val();
+        self.stamps.qp[1].next = self.sent_qp.val();
+        self.gone.next = self.stamps.stamp[1].val() != self.sent_stamp.val();
+        self.dropped.next = !self.a_packet.q.val().get_bit(192)
+            && (self.stamps.stamp[0].val() != self.a_stamp.q.val());
+        self.sending_valid.next = self.a_valid.q.val()
+            && !self.a_packet.q.val().get_bit(192)
+            && !self.dropped.val();
+        self.sending_qp.next = self.a_qp.q.val();
+        self.sending_psn.next = self.a_packet.q.val().get_bits::<24>(6);
+        self.b_dropped.d.next = self.dropped.val();
+        self.c_dropped.d.next = self.b_dropped.q.val();
+        self.d_dropped.d.next = self.c_dropped.q.val();
+        self.e_dropped.d.next = self.d_dropped.q.val();
+        // The end of a request.
+        self.ends.next = self.a_packet.q.val().get_bit(192) && self.a_packet.q.val().get_bits::<2>(78).any();
+        if self.a_valid.q.val() {
+            if self.dropped.val() {
+                self.cut.d.next = true;
+                if !self.cut.q.val() {
+                    self.cut_dest.d.next = self.a_dest.q.val();
+                }
+            }
+            if self.ends.val() {
+                self.cut.d.next = false;
+            }
+        }
 
         // Stage b: how long the extension headers and the padded payload are.
         self.b_valid.d.next = self.a_valid.q.val();
         self.b_packet.d.next = self.a_packet.q.val();
+        if self.ends.val() && self.cut.q.val() && !self.a_packet.q.val().get_bits::<8>(94).any() {
+            self.b_packet.d.next = (self.a_packet.q.val() & self.unflushed.val())
+                | self.flushed.val()
+                | (bit_cast::<PACKET, 7>(self.cut_dest.q.val()) << 80);
+        }
         self.b_entry.d.next = self.entries.read_data.val();
         self.extra.next = 0.into();
         if self.a_packet.q.val().get_bit(190) {
@@ -487,6 +595,10 @@ impl Logic for Headers {
                 | (bit_cast::<FRAME, 13>(self.e_end.q.val()) << 21)
                 | (bit_cast::<FRAME, 13>(self.e_packet.q.val().get_bits::<13>(200)) << 35)
                 | (bit_cast::<FRAME, 13>(self.e_frame.q.val()) << 48);
+            if self.e_dropped.q.val() {
+                self.f_frame.d.next = bit_cast::<FRAME, 7>(self.e_packet.q.val().get_bits::<7>(193))
+                    | self.dropped_frame.val();
+            }
         }
         self.out_valid.next = self.f_valid.q.val();
         self.out_header.next = self.f_header.q.val();
@@ -494,6 +606,7 @@ impl Logic for Headers {
 
         if self.rst.val() {
             self.a_valid.d.next = false;
+            self.cut.d.next = false;
             self.b_valid.d.next = false;
             self.c_valid.d.next = false;
             self.d_valid.d.next = false;

@@ -94,9 +94,10 @@ pub struct Packetizer {
     pub packet_kind: Signal<In, Bits<2>>,
     /// The request's status.
     pub packet_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
+    /// The destination that failed; of a packet, its own.
     pub packet_bad_dest: Signal<In, Bits<7>>,
-    /// Payload bytes of the request.
+    /// Payload bytes of the request; of a packet and an item of kind 0, the stamp of its queue pair's
+    /// context.
     pub packet_total: Signal<In, Bits<40>>,
 
     // Payload pages.
@@ -158,6 +159,18 @@ pub struct Packetizer {
     pub sent_bad_dest: Signal<Out, Bits<7>>,
     /// Payload bytes of the request.
     pub sent_total: Signal<Out, Bits<40>>,
+    /// The host has written to the entry of the item's queue pair since its stamp: not a field of
+    /// the stream, but true from the cycle after the write on, also while the item waits. Without
+    /// meaning for items of kind 1.
+    pub gone: Signal<Out, Bit>,
+
+    // Packets that are sent, told a cycle after they were taken.
+    /// One is sent,
+    pub sending_valid: Signal<Out, Bit>,
+    /// of this queue pair,
+    pub sending_qp: Signal<Out, Bits<8>>,
+    /// with this PSN.
+    pub sending_psn: Signal<Out, Bits<24>>,
 
     // Counters: what left in a cycle.
     /// Frames.
@@ -184,6 +197,8 @@ pub struct Packetizer {
     row: Signal<Local, Bits<6>>,
     beyond: Signal<Local, Bits<7>>,
     marker: Signal<Local, Bit>,
+    dropped: Signal<Local, Bit>,
+    sends: Signal<Local, Bit>,
     first: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
     issue: Signal<Local, Bit>,
@@ -341,6 +356,10 @@ impl Default for Packetizer {
             sent_status: Signal::default(),
             sent_bad_dest: Signal::default(),
             sent_total: Signal::default(),
+            gone: Signal::default(),
+            sending_valid: Signal::default(),
+            sending_qp: Signal::default(),
+            sending_psn: Signal::default(),
             count_packets: Signal::default(),
             count_payload_bytes: Signal::default(),
             count_frame_bytes: Signal::default(),
@@ -358,6 +377,8 @@ impl Default for Packetizer {
             row: Signal::default(),
             beyond: Signal::default(),
             marker: Signal::default(),
+            dropped: Signal::default(),
+            sends: Signal::default(),
             first: Signal::default(),
             last: Signal::default(),
             issue: Signal::default(),
@@ -481,19 +502,28 @@ impl Logic for Packetizer {
         self.headers.cfg_data.next = self.cfg_data.val();
         self.headers.mac.next = self.mac.val();
         self.headers.ip.next = self.ip.val();
-        self.header_fifo.in_valid.next = self.headers.out_valid.val();
+        self.headers.sent_qp.next = self.sent.out_data.val().get_bits::<8>(65);
+        self.headers.sent_stamp.next = self.sent.out_data.val().get_bits::<32>(0);
+        self.gone.next = self.headers.gone.val();
+        self.sending_valid.next = self.headers.sending_valid.val();
+        self.sending_qp.next = self.headers.sending_qp.val();
+        self.sending_psn.next = self.headers.sending_psn.val();
+        // What is dropped has no header.
+        self.header_fifo.in_valid.next = self.headers.out_valid.val() && !self.headers.out_frame.val().get_bit(61);
         self.header_fifo.in_data.next = self.headers.out_header.val();
         self.frame_fifo.in_valid.next = self.headers.out_valid.val();
         self.frame_fifo.in_data.next = self.headers.out_frame.val();
 
         // Issue: the next beat of the frame, or the first one of the next.
         self.marker.next = self.frame_fifo.out_data.val().get_bit(34);
+        self.dropped.next = self.frame_fifo.out_data.val().get_bit(61);
         self.slots.next = self.frame_fifo.out_data.val().get_bits::<7>(7);
         self.beyond.next = bit_cast::<7, 1>(self.frame_fifo.out_data.val().get_bits::<1>(14));
         self.first.next = !self.slot.q.val().any();
         self.next_slot.next = self.slot.q.val() + 1;
         self.last.next = self.next_slot.val() == self.slots.val();
         self.issue.next = self.frame_fifo.out_valid.val() && (!self.first.val() || self.roomy.q.val());
+        self.sends.next = self.issue.val() && !self.dropped.val();
         self.frame_fifo.out_ready.next = self.issue.val() && self.last.val();
         self.payload_now.next = self.payload_left.q.val();
         self.frame_now.next = self.frame_left.q.val();
@@ -522,7 +552,7 @@ impl Logic for Packetizer {
         }
         // Its row: the payload starts in the header's last beat.
         self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
-        self.read.d.next = self.issue.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
+        self.read.d.next = self.sends.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
         self.address.d.next = (bit_cast::<13, 7>(self.frame_fifo.out_data.val().get_bits::<7>(0)) << 6)
             | bit_cast::<13, 6>(self.row.val());
         self.page_read_enable.next = self.read.q.val();
@@ -565,7 +595,7 @@ impl Logic for Packetizer {
                 self.flags.next = self.flags.val() | 128;
             }
         }
-        self.valids[0].d.next = self.issue.val();
+        self.valids[0].d.next = self.sends.val();
         self.sides[0].d.next = bit_cast::<SIDE, 7>(self.low.val())
             | (bit_cast::<SIDE, 7>(self.filled.val()) << 7)
             | (bit_cast::<SIDE, 8>(self.flags.val()) << 14)
@@ -675,10 +705,10 @@ impl Logic for Packetizer {
             self.buffer.out_ready.next = self.sent.in_ready.val();
         }
         self.pop.next = self.buffer.out_valid.val() && self.buffer.out_ready.val();
-        if self.issue.val() && !self.pop.val() {
+        if self.sends.val() && !self.pop.val() {
             self.room.d.next = self.room.q.val() - 1;
         }
-        if !self.issue.val() && self.pop.val() {
+        if !self.sends.val() && self.pop.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
         self.roomy.d.next = self.room.q.val() >= self.frame_room.val();

@@ -14,12 +14,15 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+mod changes;
 mod pair;
 
 /// Cycles from a beat to the first beat of the frame that it completes.
 const LATENCY: u64 = 32;
 const MAC: u64 = 0x02de_adbe_ef01;
 const IP: u32 = 0x0aff_fe01;
+/// Words of a queue pair's entry that [`configure`] writes.
+const ENTRY_WORDS: u64 = 7;
 
 /// The frame of a packet.
 fn frame(packet: &Packet, qp: &QueuePairEntry) -> Vec<u8> {
@@ -112,7 +115,7 @@ fn configure(bench: &mut Bench, cfg: DriverId, queue_pairs: &[QueuePairEntry]) {
     bench.set("ip", IP);
     for (index, entry) in queue_pairs.iter().enumerate() {
         let bytes = entry.to_bytes();
-        for (word, data) in bytes.chunks(4).enumerate().take(7) {
+        for (word, data) in bytes.chunks(4).enumerate().take(ENTRY_WORDS as usize) {
             let data = u32::from_le_bytes(data.try_into().expect("4 bytes"));
             let fields = [("table", 0), ("index", index as u64), ("word", word as u64)];
             bench.send(cfg, Beat::from(fields).with("data", data));
@@ -175,7 +178,7 @@ fn offer(packet: &Packet, page: usize) -> Beat {
         .with("kind", 3)
         .with("status", 0xff)
         .with("bad_dest", 0x7f)
-        .with("total", (1_u64 << 40) - 1)
+        .with("total", 0xff << 32 | (ENTRY_WORDS * packet.qp as u64 + ENTRY_WORDS - 1))
 }
 
 fn library() -> Library {
@@ -406,7 +409,7 @@ fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), traffic: &Traffic)
     let cfg = bench.driver("cfg");
     configure(&mut bench, cfg, &queue_pairs);
     let (tx, sent) = (bench.monitor("tx"), bench.monitor("sent"));
-    let payload = traffic.start(&mut bench, 0.0);
+    let payload = traffic.start(&mut bench, 256 * ENTRY_WORDS, 0.0);
     bench.stall(stalls);
     let beats: usize = expected.iter().map(|frame: &Vec<u8>| frame.len().div_ceil(64)).sum();
     bench.run_until_received(tx, beats);
@@ -436,7 +439,7 @@ fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), traffic: &Traffic)
 #[test]
 fn payload_becomes_frames_under_stalls() {
     let library = pair::library();
-    let chances = Chances { dests: 8, error: 0.1, status: 0.1, qp_error: 0.1 };
+    let chances = Chances { dests: 8, error: 0.1, status: 0.1, qp_error: 0.1, gone: 0.1 };
     for (seed, stalls) in (1..).zip(STALLS) {
         let traffic = Traffic::random(&mut Random::new(seed), 30, chances);
         run_pair(&library, seed, stalls, &traffic);

@@ -10,6 +10,10 @@
 //! same block 2 cycles later, and 3 more cycles where a box reaches its greatest length inside a
 //! run; it lengthens the open box or sends it and opens the next. A box that is cut ends with its
 //! last needed word, and the next one starts with a needed word.
+//!
+//! Boxes are cut at cache lines, so that no two reads wait for the same one. What is behind the
+//! cut may be so short that both would have been a single read after all: a box that is full waits
+//! for the next one, and both leave as one if that is not longer than the longest box.
 
 use crate::primitive::{BitRange, Concat, Fifo, FirstSet, LastSet, Ram};
 use rust_hdl_core::prelude::*;
@@ -33,7 +37,7 @@ pub struct Boxes {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Longest box in bytes.
+    /// Longest box in bytes, of which whole cache lines count.
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
@@ -156,17 +160,40 @@ pub struct Boxes {
     joins: Signal<Local, Bit>,
     limit: Signal<Local, Bits<12>>,
     cuts: Signal<Local, Bit>,
+    near: Signal<Local, Bit>,
+    /// It was cut within the run.
+    full: DFF<Bit>,
     base: Signal<Local, Bits<11>>,
     to_send: Signal<Local, Bit>,
     fresh_room: Signal<Local, Bits<12>>,
     finish: Signal<Local, Bit>,
 
+    // A box on its way: first word, places of the first word and of the end, how far it may be
+    // lengthened, whether the next one goes on with it, window and its end.
+    sent_valid: DFF<Bit>,
+    sent_word: DFF<Bits<62>>,
+    sent_place: DFF<Bits<13>>,
+    sent_to: DFF<Bits<14>>,
+    sent_reach: DFF<Bits<14>>,
+    sent_full: DFF<Bit>,
+    sent_tag: DFF<Bits<3>>,
+    // The one before, until it is known whether the next one lengthens it.
+    held_valid: DFF<Bit>,
+    held_word: DFF<Bits<62>>,
+    held_place: DFF<Bits<13>>,
+    held_to: DFF<Bits<14>>,
+    held_reach: DFF<Bits<14>>,
+    held_full: DFF<Bit>,
+    held_tag: DFF<Bits<3>>,
+    lengthens: Signal<Local, Bit>,
+    held_words: Signal<Local, Bits<14>>,
+
     queue: Fifo<97, 3, 4>,
-    sent: Concat<64, 17, 13, 3, 97>,
-    place_bytes: Signal<Local, Bits<15>>,
-    tag: Signal<Local, Bits<3>>,
-    /// The settings' bytes within a word.
-    unused: Signal<Local, Bits<4>>,
+    /// The queue takes what is on its way to it, and another one.
+    vacant: Signal<Local, Bit>,
+    fields: Concat<64, 17, 13, 3, 97>,
+    /// The settings' bytes that do not count, and the upper bits of a length.
+    unused: Signal<Local, Bits<11>>,
 }
 
 impl Logic for Boxes {
@@ -179,10 +206,13 @@ impl Logic for Boxes {
         dff_setup!(self, clk, state, run_valid, run_bits, run_ends, run_from, run_to);
         dff_setup!(self, clk, run_block, run_place, run_follows, run_is_first, cut_bits);
         dff_setup!(self, clk, open, open_block, open_from, open_place, open_words);
-        dff_setup!(self, clk, before, room, slack);
+        dff_setup!(self, clk, before, room, slack, full);
+        dff_setup!(self, clk, sent_valid, sent_word, sent_place, sent_to, sent_reach, sent_full);
+        dff_setup!(self, clk, sent_tag, held_valid, held_word, held_place, held_to, held_reach);
+        dff_setup!(self, clk, held_full, held_tag);
 
         // Settings: at least 16 words a box; gaps above 126 words are never read through.
-        self.most.d.next = self.max_read.val().get_bits::<11>(2);
+        self.most.d.next = self.max_read.val().get_bits::<11>(2) & 0x7f0;
         if !self.max_read.val().get_bits::<7>(6).any() {
             self.most.d.next = 16.into();
         }
@@ -190,8 +220,9 @@ impl Logic for Boxes {
         if self.merge_threshold.val().get_bits::<4>(9).any() {
             self.gap.d.next = 127.into();
         }
-        self.unused.next = (bit_cast::<4, 2>(self.max_read.val().get_bits::<2>(0)) << 2)
-            | bit_cast::<4, 2>(self.merge_threshold.val().get_bits::<2>(0));
+        self.unused.next = (bit_cast::<11, 6>(self.max_read.val().get_bits::<6>(0)) << 5)
+            | (bit_cast::<11, 2>(self.merge_threshold.val().get_bits::<2>(0)) << 3)
+            | bit_cast::<11, 3>(self.held_words.val().get_bits::<3>(11));
         // A window of `reach` words is two of 2^`size`, the second `rest` words further.
         self.reach.next = self.gap.q.val() + 1;
         if self.gap.q.val().get_bit(6) {
@@ -227,14 +258,16 @@ impl Logic for Boxes {
             | (bit_cast::<70, 1>(self.list_follows.val().into()) << 69);
 
         // The present run and the open box.
-        self.joins.next = self.open.q.val()
+        self.vacant.next = self.queue.free.val() > 3;
+        self.near.next = self.open.q.val()
             && self.run_is_first.q.val()
             && self.run_follows.q.val()
             && self.run_block.q.val().get_bits::<4>(0).any()
-            && (bit_cast::<11, 6>(self.run_from.q.val()) < self.room.q.val())
             && (bit_cast::<8, 6>(self.run_from.q.val()) + 63 < self.slack.q.val());
+        self.joins.next =
+            self.near.val() && (bit_cast::<11, 6>(self.run_from.q.val()) < self.room.q.val());
         self.limit.next =
-            bit_cast::<12, 6>(self.run_from.q.val()) + bit_cast::<12, 11>(self.most.q.val());
+            bit_cast::<12, 6>(self.run_from.q.val() & 0x30) + bit_cast::<12, 11>(self.most.q.val());
         self.fresh_room.next = self.limit.val() - 64;
         self.base.next = bits::<11>(0) - bit_cast::<11, 6>(self.run_from.q.val());
         if self.joins.val() {
@@ -257,7 +290,7 @@ impl Logic for Boxes {
         match self.state.q.val() {
             RunState::Use => {
                 if self.run_valid.q.val()
-                    && (self.joins.val() || !self.open.q.val() || self.queue.in_ready.val())
+                    && (self.joins.val() || !self.open.q.val() || self.vacant.val())
                 {
                     self.open.d.next = true;
                     self.before.d.next = self.base.val() + 64;
@@ -281,6 +314,7 @@ impl Logic for Boxes {
                             self.room.d.next = self.fresh_room.val().get_bits::<11>(0);
                         }
                     }
+                    self.full.d.next = self.cuts.val();
                     self.run_is_first.d.next = false;
                     self.run_bits.d.next = self.run_bits.q.val() & !self.below.mask.val();
                     if self.cuts.val() {
@@ -400,7 +434,7 @@ impl Logic for Boxes {
             && !self.gaps_valid.q.val()
             && !self.ends_valid.q.val()
             && !self.run_valid.q.val()
-            && self.queue.in_ready.val();
+            && self.vacant.val();
         self.forget.next = 0.into();
         if self.finish.val() {
             self.busy.d.next = false;
@@ -412,24 +446,50 @@ impl Logic for Boxes {
         }
 
         // Boxes leave.
-        self.place_bytes.next = bit_cast::<15, 13>(self.open_place.q.val()) << 2;
-        self.sent.a.next = (bit_cast::<64, 56>(self.open_block.q.val()) << 8)
-            | (bit_cast::<64, 6>(self.open_from.q.val()) << 2);
-        self.sent.b.next = (bit_cast::<17, 2>(self.number.q.val()) << 15)
-            | bit_cast::<17, 15>(self.place_bytes.val());
-        self.sent.c.next = bit_cast::<13, 11>(self.open_words.q.val()) << 2;
-        if !self.open.q.val() {
-            self.sent.c.next = 0.into();
+        self.sent_valid.d.next = self.to_send.val() || self.finish.val();
+        self.sent_word.d.next = (bit_cast::<62, 56>(self.open_block.q.val()) << 6)
+            | bit_cast::<62, 6>(self.open_from.q.val());
+        self.sent_place.d.next = self.open_place.q.val();
+        self.sent_to.d.next = bit_cast::<14, 13>(self.open_place.q.val());
+        if self.open.q.val() {
+            self.sent_to.d.next = bit_cast::<14, 13>(self.open_place.q.val())
+                + bit_cast::<14, 11>(self.open_words.q.val());
         }
-        self.tag.next = bit_cast::<3, 2>(self.number.q.val());
-        if self.finish.val() {
-            self.tag.next = bit_cast::<3, 2>(self.number.q.val()) | 4;
+        self.sent_reach.d.next =
+            bit_cast::<14, 13>(self.open_place.q.val()) + bit_cast::<14, 11>(self.most.q.val());
+        self.sent_full.d.next = !self.finish.val() && (self.full.q.val() || self.near.val());
+        self.sent_tag.d.next = bit_cast::<3, 2>(self.number.q.val())
+            | (bit_cast::<3, 1>(self.finish.val().into()) << 2);
+
+        // Neighbours in the host's memory are neighbours in the window.
+        self.lengthens.next = self.held_valid.q.val()
+            && self.held_full.q.val()
+            && !(self.held_reach.q.val() < self.sent_to.q.val());
+        self.queue.in_valid.next = self.held_valid.q.val()
+            && (!self.held_full.q.val() || (self.sent_valid.q.val() && !self.lengthens.val()));
+        if self.queue.in_valid.val() {
+            self.held_valid.d.next = false;
         }
-        self.sent.d.next = self.tag.val();
+        if self.sent_valid.q.val() {
+            self.held_valid.d.next = true;
+            self.held_to.d.next = self.sent_to.q.val();
+            self.held_full.d.next = self.sent_full.q.val();
+            self.held_tag.d.next = self.sent_tag.q.val();
+            if !self.lengthens.val() {
+                self.held_word.d.next = self.sent_word.q.val();
+                self.held_place.d.next = self.sent_place.q.val();
+                self.held_reach.d.next = self.sent_reach.q.val();
+            }
+        }
+        self.held_words.next = self.held_to.q.val() - bit_cast::<14, 13>(self.held_place.q.val());
+        self.fields.a.next = bit_cast::<64, 62>(self.held_word.q.val()) << 2;
+        self.fields.b.next = (bit_cast::<17, 2>(self.held_tag.q.val().get_bits::<2>(0)) << 15)
+            | (bit_cast::<17, 13>(self.held_place.q.val()) << 2);
+        self.fields.c.next = bit_cast::<13, 11>(self.held_words.val().get_bits::<11>(0)) << 2;
+        self.fields.d.next = self.held_tag.q.val();
         self.queue.clk.next = self.clk.val();
         self.queue.rst.next = self.rst.val();
-        self.queue.in_valid.next = self.to_send.val() || self.finish.val();
-        self.queue.in_data.next = self.sent.whole.val();
+        self.queue.in_data.next = self.fields.whole.val();
         self.queue.out_ready.next = self.box_ready.val();
         self.box_valid.next = self.queue.out_valid.val();
         self.box_addr.next = self.queue.out_data.val().get_bits::<64>(0);
@@ -445,6 +505,8 @@ impl Logic for Boxes {
             self.ends_valid.d.next = false;
             self.run_valid.d.next = false;
             self.open.d.next = false;
+            self.sent_valid.d.next = false;
+            self.held_valid.d.next = false;
             self.state.d.next = RunState::Use;
         }
     }

@@ -21,6 +21,7 @@
 //! | [`rotate`] | byte rotation, two stages |
 //! | [`scatter`] | values to the places that they name |
 //! | [`skid`] | register slice of a stream |
+//! | [`small_division`] | quotients of numbers below 64, from a table |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
 pub mod app_block;
@@ -42,6 +43,8 @@ pub mod record;
 pub mod rotate;
 pub mod scatter;
 pub mod skid;
+pub mod small_division;
+pub mod stamps;
 pub mod wide;
 
 pub use byte_mux::ByteMux;
@@ -61,4 +64,6 @@ pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
 pub use scatter::Scatter;
 pub use skid::Skid;
+pub use small_division::SmallDivision;
+pub use stamps::Stamps;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};

@@ -9,7 +9,7 @@ use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{Transport, operation};
 use drdma_abi::work_request::Opcode;
 
-use crate::primitive::{Fifo, Lutram, Ram};
+use crate::primitive::{Fifo, Lutram, Ram, Stamps};
 
 /// Bits of an event. From bit 0: `dest` 10, `slot` 8, `message_bytes` 32, a full packet that is not
 /// the message's last: `valid`, `page` 7, `bytes` 13; a message's last packet: the same; `drop`
@@ -17,8 +17,8 @@ use crate::primitive::{Fifo, Lutram, Ram};
 /// `bad_dest` 7.
 pub const EVENT: usize = 111;
 /// Bits of what is known about a destination: `qp` 8, `opcode` 2, `imm` 32, `remote_addr` 64, `rkey`
-/// 32, `transport` 2, `index` 7.
-const INFO: usize = 147;
+/// 32, `transport` 2, `index` 7, `stamp` 32.
+const INFO: usize = 179;
 /// Bits of an item of the output.
 const ITEM: usize = 286;
 
@@ -140,6 +140,10 @@ pub struct Issuer {
     load_psn: DFF<Bits<24>>,
     psn_word: Constant<Bits<4>>,
     state_word: Constant<Bits<4>>,
+    // Whether the host has written to the queue pair since the request was checked.
+    stamps: Stamps<1>,
+    gone: Signal<Local, Bit>,
+    was_gone: DFF<Bit>,
 
     // The event, and what is known about its destination.
     state: DFF<IssuerState>,
@@ -262,6 +266,9 @@ impl Default for Issuer {
             load: DFF::default(),
             load_qp: DFF::default(),
             load_psn: DFF::default(),
+            stamps: Stamps::default(),
+            gone: Signal::default(),
+            was_gone: DFF::default(),
             state: DFF::default(),
             held: DFF::default(),
             dests: Ram::default(),
@@ -331,7 +338,7 @@ impl Logic for Issuer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, load, load_qp, load_psn, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
+        dff_setup!(self, clk, load, load_qp, load_psn, was_gone, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
         self.start_psns.clk.next = self.clk.val();
         self.psns.clk.next = self.clk.val();
         self.dests.clk.next = self.clk.val();
@@ -354,6 +361,12 @@ impl Logic for Issuer {
         self.load_qp.d.next = self.cfg_index.val().get_bits::<8>(0);
         self.load_psn.d.next = self.start_psns.read_data[0].val();
 
+        self.stamps.clk.next = self.clk.val();
+        self.stamps.rst.next = self.rst.val();
+        self.stamps.cfg_valid.next = self.cfg_valid.val();
+        self.stamps.cfg_table.next = self.cfg_table.val();
+        self.stamps.cfg_index.next = self.cfg_index.val();
+
         // Destinations.
         self.dests.write_lanes.next = 0.into();
         if self.dest_write_valid.val() {
@@ -371,14 +384,19 @@ impl Logic for Issuer {
         self.write.next = (self.dests.read_data.val().get_bits::<2>(8) == self.write_opcode.val())
             || (self.dests.read_data.val().get_bits::<2>(8) == self.write_imm_opcode.val());
         self.flush.next = false;
+        self.stamps.qp[0].next = self.qp.val();
+        self.gone.next = self.stamps.stamp[0].val() != self.dests.read_data.val().get_bits::<32>(147);
+        self.was_gone.d.next = self.gone.val();
         self.psns.read_address[0].next = self.qp.val();
         self.addresses.read_address[0].next = self.dest.val();
         // The end of a request whose destination failed before anything of it was sent.
         self.refused.next = self.held.q.val().get_bit(94)
             && self.held.q.val().get_bit(95)
             && self.held.q.val().get_bits::<8>(96).any();
+        // A context that was written since has no part in it.
         self.set_qp_error_valid.next = (self.state.q.val() == IssuerState::Loading)
-            && (self.held.q.val().get_bit(93) || self.refused.val());
+            && (self.held.q.val().get_bit(93) || self.refused.val())
+            && !self.gone.val();
         self.set_qp_error_index.next = self.qp.val();
         if self.state.q.val() == IssuerState::Loading {
             self.state.d.next = IssuerState::Giving;
@@ -394,11 +412,11 @@ impl Logic for Issuer {
             } else {
                 self.address.d.next = self.dests.read_data.val().get_bits::<64>(42);
                 self.within.d.next = false;
-                // The first packet of a destination.
-                self.flush.next = (self.held.q.val().get_bit(50) || self.held.q.val().get_bit(71))
-                    && !self.held.q.val().get_bit(92)
-                    && self.qp_error.val().get_bit(self.qp.val().index());
             }
+            // A packet of a queue pair that is in error, or is another one by now.
+            self.flush.next = (self.held.q.val().get_bit(50) || self.held.q.val().get_bit(71))
+                && !self.held.q.val().get_bit(92)
+                && (self.qp_error.val().get_bit(self.qp.val().index()) || self.gone.val());
             self.dropping.d.next = self.failed.q.val()
                 || self.held.q.val().get_bit(92)
                 || self.held.q.val().get_bit(93)
@@ -487,7 +505,9 @@ impl Logic for Issuer {
         self.addresses.write_enable.next = self.step.val() && !self.marker.val();
         self.addresses.write_address.next = self.dest.val();
         self.addresses.write_data.next = self.address.q.val() + bit_cast::<64, 13>(self.bytes.val());
-        self.psns.write_enable.next = self.load.q.val() || (self.step.val() && self.sends.val());
+        // What the host has loaded since is not for this request to count on.
+        self.psns.write_enable.next = self.load.q.val()
+            || (self.step.val() && self.sends.val() && !self.was_gone.q.val());
         if self.load.q.val() {
             self.psns.write_address.next = self.load_qp.q.val();
             self.psns.write_data.next = self.load_psn.q.val();
@@ -559,6 +579,10 @@ impl Logic for Issuer {
             if self.todo_dest_end.q.val() {
                 self.kind.next = 0.into();
             }
+        }
+        if !self.marker.val() || self.todo_dest_end.q.val() {
+            self.final_dest.next = self.index.val();
+            self.final_total.next = bit_cast::<40, 32>(self.dests.read_data.val().get_bits::<32>(147));
         }
 
         // The output.

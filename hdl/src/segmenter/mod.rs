@@ -95,6 +95,8 @@ pub struct Segmenter {
     pub dest_write_transport: Signal<In, Bits<2>>,
     /// Binary logarithm of the MTU.
     pub dest_write_log_mtu: Signal<In, Bits<4>>,
+    /// The queue pair's context that the request was checked with.
+    pub dest_write_stamp: Signal<In, Bits<32>>,
 
     // Configuration.
     /// A word is written.
@@ -151,9 +153,10 @@ pub struct Segmenter {
     pub packet_kind: Signal<Out, Bits<2>>,
     /// The request's status.
     pub packet_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
+    /// The destination that failed; of a packet and of an item of kind 0, its own.
     pub packet_bad_dest: Signal<Out, Bits<7>>,
-    /// Payload bytes of a request that succeeded.
+    /// Payload bytes of a request that succeeded; of a packet and of an item of kind 0, the stamp of
+    /// its queue pair's context.
     pub packet_total: Signal<Out, Bits<40>>,
 
     // Pages, for the packetizer.
@@ -278,6 +281,7 @@ impl Default for Segmenter {
             dest_write_rkey: Signal::default(),
             dest_write_transport: Signal::default(),
             dest_write_log_mtu: Signal::default(),
+            dest_write_stamp: Signal::default(),
             cfg_valid: Signal::default(),
             cfg_table: Signal::default(),
             cfg_index: Signal::default(),
@@ -599,13 +603,14 @@ impl Logic for Segmenter {
         self.events.out_ready.next = self.issuer.event_ready.val();
         self.issuer.dest_write_valid.next = self.dest_write_valid.val();
         self.issuer.dest_write_dest.next = self.dest_write_dest.val();
-        self.issuer.dest_write_data.next = bit_cast::<147, 8>(self.dest_write_qp.val())
-            | (bit_cast::<147, 2>(self.dest_write_opcode.val()) << 8)
-            | (bit_cast::<147, 32>(self.dest_write_imm.val()) << 10)
-            | (bit_cast::<147, 64>(self.dest_write_remote_addr.val()) << 42)
-            | (bit_cast::<147, 32>(self.dest_write_rkey.val()) << 106)
-            | (bit_cast::<147, 2>(self.dest_write_transport.val()) << 138)
-            | (bit_cast::<147, 7>(self.dest_write_index.val()) << 140);
+        self.issuer.dest_write_data.next = bit_cast::<179, 8>(self.dest_write_qp.val())
+            | (bit_cast::<179, 2>(self.dest_write_opcode.val()) << 8)
+            | (bit_cast::<179, 32>(self.dest_write_imm.val()) << 10)
+            | (bit_cast::<179, 64>(self.dest_write_remote_addr.val()) << 42)
+            | (bit_cast::<179, 32>(self.dest_write_rkey.val()) << 106)
+            | (bit_cast::<179, 2>(self.dest_write_transport.val()) << 138)
+            | (bit_cast::<179, 7>(self.dest_write_index.val()) << 140)
+            | (bit_cast::<179, 32>(self.dest_write_stamp.val()) << 147);
         self.issuer.cfg_valid.next = self.cfg_valid.val();
         self.issuer.cfg_table.next = self.cfg_table.val();
         self.issuer.cfg_index.next = self.cfg_index.val();

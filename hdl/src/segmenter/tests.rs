@@ -28,6 +28,8 @@ pub(crate) struct Dest {
     pub rkey: u32,
     pub transport: Transport,
     pub log_mtu: u32,
+    /// The queue pair has changed since the request was checked.
+    pub gone: bool,
 }
 
 /// A beat before it is split into parts.
@@ -108,7 +110,7 @@ impl Reference {
     fn packet(&mut self, number: u64, payload: Vec<u8>, message_bytes: u32, last: bool) {
         let dest = &self.dests[&number];
         let progress = self.progress.get_mut(&number).expect("it has an open message");
-        if !progress.started && self.qp_error[dest.qp] {
+        if !progress.flushed && (self.qp_error[dest.qp] || dest.gone) {
             progress.flushed = true;
             self.failure.get_or_insert((Status::WrFlushError, dest.index));
         }
@@ -146,7 +148,7 @@ impl Reference {
 
     pub fn take(&mut self, beat: &Whole) {
         if beat.request_end {
-            if beat.dest_end && beat.status != 0 {
+            if beat.dest_end && beat.status != 0 && !self.dests[&beat.dest].gone {
                 self.failing.push(self.dests[&beat.dest].qp);
             }
             let failure = match beat.status {
@@ -162,7 +164,9 @@ impl Reference {
         }
         let dest = self.dests[&beat.dest].clone();
         if beat.error {
-            self.failing.push(dest.qp);
+            if !dest.gone {
+                self.failing.push(dest.qp);
+            }
             self.failure.get_or_insert((Status::LocalProtectionError, dest.index));
             self.failed = true;
         }
@@ -210,6 +214,7 @@ pub(crate) struct Chances {
     pub error: f64,
     pub status: f64,
     pub qp_error: f64,
+    pub gone: f64,
 }
 
 /// A length: tiny, around a multiple of the MTU, or anything.
@@ -274,6 +279,7 @@ impl Traffic {
                     rkey: random.u64() as u32,
                     transport,
                     log_mtu: mtus[qp],
+                    gone: random.chance(chances.gone),
                 };
                 next_dest = (next_dest + 1) % 1024;
                 let dense = random.chance(0.5);
@@ -326,8 +332,8 @@ impl Traffic {
         reference
     }
 
-    /// Writes what is configured, then queues the payload.
-    pub fn start(&self, bench: &mut Bench, parts: f64) -> DriverId {
+    /// Writes what is configured, then queues the payload; `before` words of queue pairs were written.
+    pub fn start(&self, bench: &mut Bench, before: u64, parts: f64) -> DriverId {
         let errors = self.qp_error.iter().enumerate().filter(|(_, e)| **e);
         let mut bits = Word::zero();
         errors.for_each(|(qp, _)| bits.set_bits(qp, 1, &Word::from(1)));
@@ -346,6 +352,8 @@ impl Traffic {
             bench.send(cfg, write(word("start_psn"), *psn));
             bench.send(cfg, write(word("state"), 1));
         }
+        // Two words each; the second one counts.
+        let stamp = |qp: usize| before + 2 * qp as u64 + 1;
         let writes = bench.driver("dest_write");
         for dest in &self.dests {
             let beat = Beat::new()
@@ -357,7 +365,8 @@ impl Traffic {
                 .with("remote_addr", dest.remote_addr)
                 .with("rkey", dest.rkey)
                 .with("transport", dest.transport as u8)
-                .with("log_mtu", dest.log_mtu);
+                .with("log_mtu", dest.log_mtu)
+                .with("stamp", stamp(dest.qp) - u64::from(dest.gone));
             bench.send(writes, beat);
         }
         bench.run_until(|b| b.pending(cfg) == 0 && b.pending(writes) == 0);
@@ -429,6 +438,7 @@ pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) 
         rkey: 5,
         transport: Transport::Rc,
         log_mtu,
+        gone: false,
     };
     let mut beats = Vec::new();
     for _ in 0..messages {
@@ -457,7 +467,7 @@ fn timed(traffic: &Traffic) -> (Vec<u64>, Vec<u64>) {
     let mut bench = Bench::new(library().instance(1), 1);
     let reader = attach(&mut bench);
     let packet = bench.monitor("packet");
-    let payload = traffic.start(&mut bench, 0.0);
+    let payload = traffic.start(&mut bench, 0, 0.0);
     let expected = traffic.reference().items;
     bench.run_until_received(packet, expected.len());
     bench.run(100);
@@ -591,7 +601,7 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances:
     bench.observe(move |model, _| *count.borrow_mut() += model.get("release_valid"));
     let reader = attach(&mut bench);
     let (packet, errors) = (bench.monitor("packet"), bench.monitor("set_qp_error"));
-    traffic.start(&mut bench, 0.2);
+    traffic.start(&mut bench, 0, 0.2);
     bench.stall(stalls);
     bench.run_until_received(packet, expected.len());
     bench.run(100_u64);
@@ -603,7 +613,7 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances:
     assert_eq!(*released.borrow(), requests, "requests released");
 }
 
-const QUIET: Chances = Chances { dests: 4, error: 0.0, status: 0.0, qp_error: 0.0 };
+const QUIET: Chances = Chances { dests: 4, error: 0.0, status: 0.0, qp_error: 0.0, gone: 0.0 };
 
 #[test]
 fn packets_are_those_of_the_reference_under_stalls() {
@@ -625,10 +635,10 @@ fn many_destinations_have_open_messages() {
 fn failures_end_a_request_and_lose_no_page() {
     let library = library();
     for seed in 1..5 {
-        let chances = Chances { dests: 16, error: 0.3, status: 0.3, qp_error: 0.2 };
+        let chances = Chances { dests: 16, error: 0.3, status: 0.3, qp_error: 0.2, gone: 0.1 };
         run(&library, seed, (0.1, 0.1), 60, chances);
     }
     // A page lost with every failure would stop this one.
-    let chances = Chances { dests: 4, error: 0.3, status: 0.7, qp_error: 0.2 };
+    let chances = Chances { dests: 4, error: 0.3, status: 0.7, qp_error: 0.2, gone: 0.1 };
     run(&library, 5, (0.0, 0.0), 250, chances);
 }

@@ -1,21 +1,23 @@
-//! Reads bitmaps and pointer arrays ahead of the row source.
+//! Reads bitmaps, ids and pointer arrays ahead of the row source.
 
+use super::record::Purpose;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Turns stretches of a bitmap or a pointer array into reads of up to 512 bytes.
+/// Turns stretches of a bitmap, of ids or of a pointer array into reads of up to 512 bytes.
 ///
 /// A stretch of a bitmap is read from the 64-bit word that holds its first bit to the byte that
-/// holds its last one. Every read but a stretch's last is 512 bytes long, so that the stretch
-/// arrives as full beats, the last one excepted. One read a cycle, 3 cycles after its stretch;
-/// 2 cycles more a stretch.
+/// holds its last one; a stretch of ids likewise from the row that such a word would begin with.
+/// Every read but a stretch's last is 512 bytes long, so that the stretch arrives as full beats,
+/// the last one excepted. One read a cycle, 3 cycles after its stretch; 2 cycles more a stretch.
 ///
 /// # Inputs
-/// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`, `column`},
+/// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`, `ids`
+/// (bytes of an id; 0: none), `partition`, `column`},
 /// `req_ready`.
 ///
 /// # Outputs
-/// `stretch_ready`, `req` stream {`addr`, `bytes`, `column`}.
+/// `stretch_ready`, `req` stream {`addr`, `bytes`, `purpose`}.
 #[derive(LogicBlock, Default)]
 pub struct Fetch {
     /// Clock.
@@ -32,8 +34,12 @@ pub struct Fetch {
     pub stretch_first: Signal<In, Bits<32>>,
     /// Bits or pointers.
     pub stretch_rows: Signal<In, Bits<32>>,
-    /// Bits, not pointers.
+    /// Bits or ids, not pointers.
     pub stretch_bitmap: Signal<In, Bit>,
+    /// Bytes of an id; 0: bits.
+    pub stretch_ids: Signal<In, Bits<2>>,
+    /// The id that is wanted.
+    pub stretch_partition: Signal<In, Bits<16>>,
     /// The answer is for the column path.
     pub stretch_column: Signal<In, Bit>,
     /// A read is offered.
@@ -44,19 +50,19 @@ pub struct Fetch {
     pub req_addr: Signal<Out, Bits<64>>,
     /// Its bytes, 1 to 512.
     pub req_bytes: Signal<Out, Bits<13>>,
-    /// Its answer is for the column path.
-    pub req_column: Signal<Out, Bit>,
+    /// What it is for.
+    pub req_purpose: Signal<Out, Purpose>,
 
     // First and end byte relative to the array.
     taken: DFF<Bit>,
-    taken_column: DFF<Bit>,
+    taken_purpose: DFF<Purpose>,
     base: DFF<Bits<64>>,
     start: DFF<Bits<36>>,
     stop: DFF<Bits<36>>,
     end_row: Signal<Local, Bits<33>>,
     // What is left to be read.
     reading: DFF<Bit>,
-    column: DFF<Bit>,
+    purpose: DFF<Purpose>,
     addr: DFF<Bits<64>>,
     left: DFF<Bits<36>>,
     more: Signal<Local, Bit>,
@@ -66,7 +72,19 @@ pub struct Fetch {
 impl Logic for Fetch {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, taken, taken_column, base, start, stop, reading, column, addr, left);
+        dff_setup!(
+            self,
+            clk,
+            taken,
+            taken_purpose,
+            base,
+            start,
+            stop,
+            reading,
+            purpose,
+            addr,
+            left
+        );
 
         self.more.next = self.left.q.val() > 512;
         self.load.next = !self.reading.q.val() || (self.req_ready.val() && !self.more.val());
@@ -75,9 +93,18 @@ impl Logic for Fetch {
             + bit_cast::<33, 32>(self.stretch_rows.val());
         if !self.taken.q.val() || self.load.val() {
             self.taken.d.next = self.stretch_valid.val();
-            self.taken_column.d.next = self.stretch_column.val();
+            self.taken_purpose.d.next.column = self.stretch_column.val();
+            self.taken_purpose.d.next.ids = self.stretch_ids.val();
+            self.taken_purpose.d.next.partition = self.stretch_partition.val();
+            self.taken_purpose.d.next.last = false;
             self.base.d.next = self.stretch_addr.val();
-            if self.stretch_bitmap.val() {
+            if self.stretch_ids.val() == 1 {
+                self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 6;
+                self.stop.d.next = bit_cast::<36, 33>(self.end_row.val());
+            } else if self.stretch_ids.val() == 2 {
+                self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 7;
+                self.stop.d.next = bit_cast::<36, 33>(self.end_row.val()) << 1;
+            } else if self.stretch_bitmap.val() {
                 self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 3;
                 self.stop.d.next = (bit_cast::<36, 33>(self.end_row.val()) + 7) >> 3;
             } else {
@@ -88,14 +115,15 @@ impl Logic for Fetch {
 
         self.req_valid.next = self.reading.q.val();
         self.req_addr.next = self.addr.q.val();
-        self.req_column.next = self.column.q.val();
+        self.req_purpose.next = self.purpose.q.val();
+        self.req_purpose.next.last = !self.more.val();
         self.req_bytes.next = bit_cast::<13, 36>(self.left.q.val());
         if self.more.val() {
             self.req_bytes.next = 512.into();
         }
         if self.load.val() {
             self.reading.d.next = self.taken.q.val();
-            self.column.d.next = self.taken_column.q.val();
+            self.purpose.d.next = self.taken_purpose.q.val();
             self.addr.d.next = self.base.q.val() + bit_cast::<64, 36>(self.start.q.val());
             self.left.d.next = self.stop.q.val() - self.start.q.val();
         } else if self.req_ready.val() {

@@ -61,6 +61,8 @@ pub struct Messages {
     pub token_cut: Signal<Out, Cut>,
 
     standings: Lutram<STANDING_BITS, 6, 1>,
+    /// What the context says beside.
+    unused: Signal<Local, Context>,
     now: Restore<Standing, STANDING_BITS>,
     then: Flatten<Standing, STANDING_BITS>,
     standing: Signal<Local, Standing>,
@@ -88,6 +90,7 @@ impl Logic for Messages {
     fn update(&mut self) {
         dff_setup!(self, clk, seen, chunk, valid, out, cut);
         self.standings.clk.next = self.clk.val();
+        self.unused.next = self.row_context.val();
 
         self.row_ready.next = !self.valid.q.val() || self.token_ready.val();
         self.take.next = self.row_valid.val() && (!self.valid.q.val() || self.token_ready.val());

@@ -10,7 +10,7 @@
 //!              |               ^ |      |
 //!              +---> fetch ----+ |      +-> results of scans, to plan
 //!                        |     | +---> column_item, column_resp
-//!                    read_req read_resp
+//!                    read_req read_resp (selector: bitmaps from ids)
 //! ```
 //!
 //! - **plan** decides what must be known before the first token (set bits of bitmaps, pointers
@@ -21,6 +21,8 @@
 //! - **route** hands out items and what was read for them. The rows of a *column request* (short
 //!   rows, the same for all destinations) are not walked here: its items leave as `column_item`, its
 //!   bitmaps as `column_resp`, and of each of its chunks there is one token, a *header*.
+//! - **selector** makes bitmaps of what was read of a partitioned region's ids, for each
+//!   destination anew; the column path gets the ids of a chunk themselves, once for all.
 //! - **rows** gives one row a cycle, whatever the region's type.
 //! - **walker** takes the place of rows where a unit has an element of several regions (row mask
 //!   Element), or elements of one region differ in length and lengths are needed.
@@ -43,6 +45,7 @@ pub mod record;
 mod reference;
 pub mod route;
 pub mod rows;
+pub mod selector;
 pub mod tables;
 #[cfg(test)]
 mod tests;
@@ -57,6 +60,7 @@ use record::{CONTEXT_BITS, Context, ITEM_BITS, Item, TOKEN_BITS, Token};
 use route::Route;
 use rows::Rows;
 use rust_hdl_core::prelude::*;
+use selector::Selector;
 use tables::{DestInfo, SetInfo, Tables};
 use walker::Walker;
 
@@ -113,7 +117,9 @@ pub struct Sequencer {
     pub set_write_set: Signal<In, Bits<11>>,
     /// The region's type.
     pub set_write_kind: Signal<In, Bits<2>>,
-    /// Bitmap or pointer array.
+    /// Bytes of an id at `set_write_addr`; 0: there are none.
+    pub set_write_ids: Signal<In, Bits<2>>,
+    /// Bitmap, ids or pointer array.
     pub set_write_addr: Signal<In, Bits<64>>,
     /// Periods, bits or pointers; not looked at for a contiguous region.
     pub set_write_count: Signal<In, Bits<32>>,
@@ -151,6 +157,8 @@ pub struct Sequencer {
     pub dest_write_element_mask: Signal<In, Bit>,
     /// Units of a message.
     pub dest_write_rows_per_message: Signal<In, Bits<32>>,
+    /// The id of its rows, where its set has ids.
+    pub dest_write_partition: Signal<In, Bits<16>>,
     /// It has one set, with the lanes and the count of the request's first destination.
     pub dest_write_alike: Signal<In, Bit>,
     /// The fewest rows of a column request; 0: there are none.
@@ -232,7 +240,7 @@ pub struct Sequencer {
     pub column_item_item: Signal<Out, Item>,
     /// What its rows have in common.
     pub column_item_context: Signal<Out, Context>,
-    /// 64 bytes of a bitmap are offered, in the order of the stretches.
+    /// 64 bytes of a bitmap or of ids are offered, in the order of the stretches.
     pub column_resp_valid: Signal<Out, Bit>,
     /// They are taken.
     pub column_resp_ready: Signal<In, Bit>,
@@ -240,6 +248,10 @@ pub struct Sequencer {
     pub column_resp_data: Signal<Out, Bits<512>>,
     /// The read failed.
     pub column_resp_error: Signal<Out, Bit>,
+    /// Bytes of an id; 0: they are of a bitmap.
+    pub column_resp_ids: Signal<Out, Bits<2>>,
+    /// The last ones of their stretch.
+    pub column_resp_last: Signal<Out, Bit>,
     /// All stretches that were taken are used up; low from the cycle after one is taken.
     pub column_idle: Signal<In, Bit>,
     /// A bitmap of the request could not be read; held until `column_clear`.
@@ -261,7 +273,8 @@ pub struct Sequencer {
     contexts: Fifo<CONTEXT_BITS, 6, 7>,
     context_out: Restore<Context, CONTEXT_BITS>,
     route: Route,
-    answers: Skid<513>,
+    answers: Skid<516>,
+    selector: Selector,
     rows: Rows,
     walker: Walker,
     messages: Messages,
@@ -307,6 +320,7 @@ impl Logic for Sequencer {
         self.set_info.next.count = self.set_write_count.val();
         self.set_info.next.lanes = self.set_write_lanes.val();
         self.set_info.next.row_bytes = self.set_write_row_bytes.val();
+        self.set_info.next.ids = self.set_write_ids.val();
         self.set_info.next.starts = self.set_write_beat_start.val();
         self.tables.set_write_valid.next = self.set_write_valid.val();
         self.tables.set_write_set.next = self.set_write_set.val();
@@ -325,6 +339,7 @@ impl Logic for Sequencer {
         self.dest_info.next.units = self.dest_write_rows_per_message.val();
         self.dest_info.next.qp = self.dest_write_qp.val();
         self.dest_info.next.alike = self.dest_write_alike.val();
+        self.dest_info.next.partition = self.dest_write_partition.val();
         self.tables.dest_write_valid.next = self.dest_write_valid.val();
         self.tables.dest_write_dest.next = self.dest_write_dest.val();
         self.tables.dest_write_info.next = self.dest_info.val();
@@ -358,6 +373,8 @@ impl Logic for Sequencer {
         self.fetch.stretch_first.next = self.plan.stretch_first.val();
         self.fetch.stretch_rows.next = self.plan.stretch_rows.val();
         self.fetch.stretch_bitmap.next = self.plan.stretch_bitmap.val();
+        self.fetch.stretch_ids.next = self.plan.stretch_ids.val();
+        self.fetch.stretch_partition.next = self.plan.stretch_partition.val();
         self.fetch.stretch_column.next = self.plan.stretch_column.val();
         self.plan.stretch_ready.next = self.fetch.stretch_ready.val();
         self.walker.stretch_ready.next = self.fetch.stretch_ready.val();
@@ -368,13 +385,15 @@ impl Logic for Sequencer {
             self.fetch.stretch_first.next = self.walker.stretch_first.val();
             self.fetch.stretch_rows.next = self.walker.stretch_rows.val();
             self.fetch.stretch_bitmap.next = self.walker.stretch_bitmap.val();
+            self.fetch.stretch_ids.next = 0.into();
+            self.fetch.stretch_partition.next = 0.into();
             self.fetch.stretch_column.next = false;
             self.plan.stretch_ready.next = false;
         }
         self.route.clk.next = self.clk.val();
         self.route.rst.next = self.rst.val();
         self.route.req_valid.next = self.fetch.req_valid.val();
-        self.route.req_column.next = self.fetch.req_column.val();
+        self.route.req_purpose.next = self.fetch.req_purpose.val();
         self.route.req_ready.next = self.read_req_ready.val();
         self.fetch.req_ready.next = self.route.req_taken.val();
         self.read_req_valid.next = self.route.req_offered.val();
@@ -405,11 +424,18 @@ impl Logic for Sequencer {
         self.rows.item_context.next = self.context_out.record.val();
         self.route.resp_valid.next = self.read_resp_valid.val();
         self.route.resp_last.next = self.read_resp_last.val();
-        self.route.rows_resp_ready.next = self.rows.resp_ready.val() || self.walker.wants.val();
         self.read_resp_ready.next = self.route.resp_ready.val();
-        self.rows.resp_valid.next = self.route.rows_resp_valid.val() && !self.walker.wants.val();
-        self.rows.resp_data.next = self.read_resp_data.val();
-        self.rows.resp_error.next = self.read_resp_error.val();
+        self.selector.clk.next = self.clk.val();
+        self.selector.rst.next = self.rst.val();
+        self.selector.in_valid.next = self.route.rows_resp_valid.val();
+        self.selector.in_data.next = self.read_resp_data.val();
+        self.selector.in_error.next = self.read_resp_error.val();
+        self.selector.in_purpose.next = self.route.resp_purpose.val();
+        self.route.rows_resp_ready.next = self.selector.in_ready.val();
+        self.selector.out_ready.next = self.rows.resp_ready.val() || self.walker.wants.val();
+        self.rows.resp_valid.next = self.selector.out_valid.val() && !self.walker.wants.val();
+        self.rows.resp_data.next = self.selector.out_data.val();
+        self.rows.resp_error.next = self.selector.out_error.val();
         self.rows.fail.next = self.walker.fail.val() || self.route.fail.val();
         self.rows.fail_dest.next = self.walker.fail_dest.val();
         if self.route.fail.val() {
@@ -424,9 +450,9 @@ impl Logic for Sequencer {
         self.walker.lane_write_set.next = self.lane_write_set.val();
         self.walker.lane_write_lane.next = self.lane_write_lane.val();
         self.walker.lane_write_len.next = self.lane_write_len.val();
-        self.walker.resp_valid.next = self.route.rows_resp_valid.val();
-        self.walker.resp_data.next = self.read_resp_data.val();
-        self.walker.resp_error.next = self.read_resp_error.val();
+        self.walker.resp_valid.next = self.selector.out_valid.val();
+        self.walker.resp_data.next = self.selector.out_data.val();
+        self.walker.resp_error.next = self.selector.out_error.val();
         self.plan.walked_valid.next = self.walker.done.val();
         self.plan.walked_too_long.next = self.walker.too_long.val();
 
@@ -441,12 +467,16 @@ impl Logic for Sequencer {
         self.answers.clk.next = self.clk.val();
         self.answers.rst.next = self.rst.val();
         self.answers.in_valid.next = self.route.column_resp_valid.val();
-        self.answers.in_data.next = (bit_cast::<513, 1>(self.read_resp_error.val().into()) << 512)
-            | bit_cast::<513, 512>(self.read_resp_data.val());
+        self.answers.in_data.next = (bit_cast::<516, 1>(self.read_resp_error.val().into()) << 512)
+            | (bit_cast::<516, 2>(self.route.resp_purpose.val().ids) << 513)
+            | (bit_cast::<516, 1>(self.route.resp_purpose.val().last.into()) << 515)
+            | bit_cast::<516, 512>(self.read_resp_data.val());
         self.route.column_resp_ready.next = self.answers.in_ready.val();
         self.column_resp_valid.next = self.answers.out_valid.val();
         self.column_resp_data.next = self.answers.out_data.val().get_bits::<512>(0);
         self.column_resp_error.next = self.answers.out_data.val().get_bit(512);
+        self.column_resp_ids.next = self.answers.out_data.val().get_bits::<2>(513);
+        self.column_resp_last.next = self.answers.out_data.val().get_bit(515);
         self.answers.out_ready.next = self.column_resp_ready.val();
 
         // Rows to messages.

@@ -50,15 +50,35 @@ pub struct Item {
     pub column: Bit,
     /// The last stretch of a column request's chunk.
     pub chunk_end: Bit,
+    /// Bitmapped: bytes of an id of a row; 0: the rows have bits.
+    pub ids: Bits<2>,
+    /// With `ids`: the rows that have this id.
+    pub partition: Bits<16>,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 202;
+pub const ITEM_BITS: usize = 220;
+
+/// What a read is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Purpose {
+    /// Its answer is for the column path.
+    pub column: Bit,
+    /// Bytes of an id, if ids are read; else 0.
+    pub ids: Bits<2>,
+    /// The id whose rows are wanted.
+    pub partition: Bits<16>,
+    /// The last read of its stretch.
+    pub last: Bit,
+}
+
+/// Bits of a [`Purpose`].
+pub const PURPOSE_BITS: usize = 20;
 
 /// What an item's rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Context {
-    /// The region's lane set.
+    /// The region's lane set; of a scan, the place of its result.
     pub set: Bits<11>,
     /// Its lanes, 1 to 16.
     pub lanes: Bits<5>,
@@ -88,10 +108,12 @@ pub struct Context {
     pub full_bytes: Bits<32>,
     /// Bytes of the last message that begins in this region, if it is not such a one.
     pub tail_bytes: Bits<32>,
+    /// The first stretch of the destination.
+    pub first_stretch: Bit,
 }
 
 /// Bits of a [`Context`].
-pub const CONTEXT_BITS: usize = 202;
+pub const CONTEXT_BITS: usize = 203;
 
 /// A row, or what follows the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -77,7 +77,7 @@ pub fn chunk_rows(dests: &[Dest], min_rows: u32) -> Option<u32> {
         && dests.iter().all(|dest| dest.is_alike(&dests[0]) && units(dest));
     columns.then(|| {
         let fits = |rows: &u32| u128::from(*rows) * steps + 16 * 132 <= 32_768;
-        (1..=64).map(|k| 64 * k).filter(fits).max().expect("64 rows of 128 bytes fit")
+        (1..=32).map(|k| 128 * k).filter(fits).max().expect("128 rows of 128 bytes fit")
     })
 }
 

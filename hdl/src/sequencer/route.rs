@@ -1,7 +1,7 @@
 //! Which path an item takes, and which the answers of reads.
 
-use super::record::Item;
-use crate::primitive::Fifo;
+use super::record::{Item, PURPOSE_BITS, Purpose};
+use crate::primitive::{Fifo, Flatten, Restore};
 use rust_hdl_core::prelude::*;
 
 /// Gives each item to the row source, to the walker, or to the column path, and each answer of
@@ -14,12 +14,12 @@ use rust_hdl_core::prelude::*;
 ///
 /// # Inputs
 /// `item` (`valid`, the record), `rows_ready`, `walker_ready`, `walker_busy`, `column_ready`,
-/// `column_idle`, `column_failed`; `req` (`valid`, `column`), `req_ready` of `host_read`; `resp`
+/// `column_idle`, `column_failed`; `req` (`valid`, `purpose`), `req_ready` of `host_read`; `resp`
 /// (`valid`, `last`), the paths' `*_resp_ready`.
 ///
 /// # Outputs
 /// `item_ready`, `rows_valid`, `walker_valid`, `column_valid`, `fail`, `column_clear`; `req_taken`,
-/// `req_offered`; `resp_ready`, `rows_resp_valid`, `column_resp_valid`.
+/// `req_offered`; `resp_ready`, `resp_purpose`, `rows_resp_valid`, `column_resp_valid`.
 #[derive(LogicBlock, Default)]
 pub struct Route {
     /// Clock.
@@ -58,8 +58,8 @@ pub struct Route {
     // Reads.
     /// A read is to be made.
     pub req_valid: Signal<In, Bit>,
-    /// For the column path.
-    pub req_column: Signal<In, Bit>,
+    /// What it is for.
+    pub req_purpose: Signal<In, Purpose>,
     /// It is offered to `host_read`.
     pub req_offered: Signal<Out, Bit>,
     /// `host_read` would take it.
@@ -73,6 +73,8 @@ pub struct Route {
     pub resp_last: Signal<In, Bit>,
     /// They are taken.
     pub resp_ready: Signal<Out, Bit>,
+    /// What they are for; `last` with the last ones of a stretch.
+    pub resp_purpose: Signal<Out, Purpose>,
     /// They are offered to the row source and the walker.
     pub rows_resp_valid: Signal<Out, Bit>,
     /// One of them takes them.
@@ -86,7 +88,9 @@ pub struct Route {
     for_columns: Signal<Local, Bit>,
     held: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    owners: Fifo<1, 6, 7>,
+    purpose_in: Flatten<Purpose, PURPOSE_BITS>,
+    owners: Fifo<PURPOSE_BITS, 6, 7>,
+    purpose_out: Restore<Purpose, PURPOSE_BITS>,
     owner: Signal<Local, Bit>,
     /// What the item says of its rows.
     unused: Signal<Local, Item>,
@@ -124,10 +128,14 @@ impl Logic for Route {
         self.req_offered.next = self.req_valid.val() && self.owners.in_ready.val();
         self.req_taken.next = self.req_ready.val() && self.owners.in_ready.val();
         self.owners.in_valid.next = self.req_valid.val() && self.req_ready.val();
-        self.owners.in_data.next = bit_cast::<1, 1>(self.req_column.val().into());
+        self.purpose_in.record.next = self.req_purpose.val();
+        self.owners.in_data.next = self.purpose_in.bits.val();
 
         // Answers.
-        self.owner.next = self.owners.out_data.val().get_bit(0);
+        self.purpose_out.bits.next = self.owners.out_data.val();
+        self.resp_purpose.next = self.purpose_out.record.val();
+        self.resp_purpose.next.last = self.purpose_out.record.val().last && self.resp_last.val();
+        self.owner.next = self.purpose_out.record.val().column;
         self.rows_resp_valid.next =
             self.resp_valid.val() && self.owners.out_valid.val() && !self.owner.val();
         self.column_resp_valid.next =

@@ -8,6 +8,9 @@ use crate::primitive::{Flatten, Ram, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
+#[cfg(test)]
+mod tests;
+
 /// A destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct DestInfo {
@@ -30,17 +33,19 @@ pub struct DestInfo {
     /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
     /// destination.
     pub alike: Bit,
+    /// The id of its rows, where its set has ids.
+    pub partition: Bits<16>,
 }
 
 /// Bits of a [`DestInfo`].
-pub const DEST_BITS: usize = 64;
+pub const DEST_BITS: usize = 80;
 
 /// A lane set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct SetInfo {
     /// The region's type.
     pub kind: Bits<2>,
-    /// Bitmap or pointer array.
+    /// Bitmap, ids or pointer array.
     pub addr: Bits<64>,
     /// Periods, bits or pointers.
     pub count: Bits<32>,
@@ -50,10 +55,12 @@ pub struct SetInfo {
     pub row_bytes: Bits<36>,
     /// Lanes that start a beat.
     pub starts: Bits<16>,
+    /// Bytes of an id; 0: it has none.
+    pub ids: Bits<2>,
 }
 
 /// Bits of a [`SetInfo`].
-pub const SET_BITS: usize = 155;
+pub const SET_BITS: usize = 157;
 
 /// Where a region's pointers may point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -1,4 +1,6 @@
 mod columns;
+mod partitioned;
+mod selector;
 
 use super::reference::{Dest, Event, Region, beat_starts, chunk_rows};
 use super::*;
@@ -8,6 +10,7 @@ use drdma_abi::completion::Status;
 use drdma_abi::work_request::RegionType;
 use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random, STALLS};
 use drdma_verilated::{Library, Word};
+use partitioned::{Shared, partition};
 use std::collections::BTreeMap;
 
 fn library() -> Library {
@@ -20,6 +23,9 @@ struct Request {
     dests: Vec<Dest>,
     /// The decoder's status and destination that failed.
     status: (u8, u8),
+    /// The ids of a partitioned request, whose destinations have bitmaps as they would be made of
+    /// them.
+    shared: Option<Shared>,
 }
 
 /// A sequencer with a decoder before it and memory beside it.
@@ -43,6 +49,8 @@ struct Card<'a> {
     /// Requests that have ended and not left the segmenter.
     releases: u32,
     columns: ColumnPath,
+    /// Bytes that were read.
+    read: u64,
 }
 
 impl Card<'_> {
@@ -70,6 +78,7 @@ impl Card<'_> {
             first_sets: BTreeMap::new(),
             next_addr: 0x7000_0000_0000,
             releases: 0,
+            read: 0,
             random,
         }
     }
@@ -80,6 +89,7 @@ impl Card<'_> {
         for read in self.bench.take(self.req) {
             let (addr, bytes) = (read.u64("addr"), read.u64("bytes") as usize);
             assert!((1..=4096).contains(&bytes));
+            self.read += bytes as u64;
             let (start, (data, fails)) = self.memory.range(..=addr).next_back().unwrap();
             let from = (addr - start) as usize;
             assert!(from + bytes <= data.len(), "a read beyond the array");
@@ -113,13 +123,19 @@ impl Card<'_> {
         let (slot, first_dest) = (self.next_slot, self.next_dest);
         self.next_slot = slot.wrapping_add(1);
         let first = request.dests.first().cloned();
-        for dest in &mut request.dests {
-            let first_set = self.next_set;
+        let shared_set = self.next_set;
+        for (index, dest) in request.dests.iter_mut().enumerate() {
+            let first_set = if request.shared.is_some() { shared_set } else { self.next_set };
             let alike = first.as_ref().is_some_and(|first| dest.is_alike(first));
-            for region in &mut dest.regions {
+            // One region for all.
+            let own = if request.shared.is_some() && index > 0 { 0 } else { dest.regions.len() };
+            for region in &mut dest.regions[..own] {
                 let set = self.next_set;
                 self.next_set = (set + 1) % 2048;
                 let data = match region.kind {
+                    _ if request.shared.is_some() => {
+                        request.shared.as_ref().map_or(Vec::new(), Shared::bytes)
+                    }
                     RegionType::Bitmapped => region
                         .bits
                         .chunks(8)
@@ -149,6 +165,7 @@ impl Card<'_> {
                         ("kind", (region.kind as u8).into()),
                         ("addr", region.addr.into()),
                         ("count", region.count.into()),
+                        ("ids", request.shared.as_ref().map_or(0, |s| s.width).into()),
                         ("lanes", region.lanes.len().into()),
                         ("row_bytes", region.row_bytes().into()),
                         ("beat_start", beat_starts(&region.lanes).into()),
@@ -159,6 +176,7 @@ impl Card<'_> {
                     ],
                 );
             }
+            let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
             let place = self.next_dest;
             self.next_dest = (place + 1) % 1024;
             self.first_sets.insert(place, first_set);
@@ -174,6 +192,7 @@ impl Card<'_> {
                     ("element_mask", dest.element_mask.into()),
                     ("rows_per_message", dest.units.into()),
                     ("alike", u64::from(alike).into()),
+                    ("partition", partition.into()),
                 ],
             );
         }
@@ -277,6 +296,10 @@ fn check(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) {
         let first = request.dests.iter().enumerate().find_map(|(i, d)| Some((i, d.check()?)));
         if let Some((i, failed)) = first {
             (status, bad_dest) = (failed as u8, i as u8);
+            if request.shared.is_some() && failed == Status::LocalProtectionError {
+                // Ids that cannot be read are the first destination's failure.
+                bad_dest = 0;
+            }
         }
     }
     let rows = chunk_rows(&request.dests, card.columns.min_rows).filter(|_| status == 0);
@@ -445,7 +468,8 @@ fn random_dest(random: &mut Random, element_mask: bool, several: bool, units: u3
 
 fn random_request(random: &mut Random) -> Request {
     if random.chance(0.05) {
-        return Request { dests: Vec::new(), status: (2, random.below(64) as u8) };
+        let status = (2, random.below(64) as u8);
+        return Request { dests: Vec::new(), status, shared: None };
     }
     let dests = match random.below(8) {
         0..=4 => 1,
@@ -461,13 +485,21 @@ fn random_request(random: &mut Random) -> Request {
         _ => u32::MAX,
     };
     let dests = (0..dests).map(|_| random_dest(random, element_mask, dests > 1, units)).collect();
-    Request { dests, status: (0, 0) }
+    let mut request = Request { dests, status: (0, 0), shared: None };
+    if random.chance(0.3) {
+        partition(random, &mut request);
+    }
+    request
 }
 
 /// Spoils a request in one way, perhaps.
 fn spoil(random: &mut Random, request: &mut Request) {
     let n = request.dests.len() as u64;
     if n == 0 || random.chance(0.6) {
+        return;
+    }
+    if request.shared.is_some() {
+        request.dests.iter_mut().for_each(|dest| dest.regions[0].fails = true);
         return;
     }
     let dest = random.below(n) as usize;
@@ -495,6 +527,7 @@ fn spoil(random: &mut Random, request: &mut Request) {
 #[test]
 fn tokens_are_the_rows_of_the_request() {
     let library = library();
+    let mut by_ids = 0;
     for seed in (1..=18).chain([223]) {
         let mut card = Card::new(&library, seed);
         let mut random = Random::new(seed + 1000);
@@ -503,6 +536,7 @@ fn tokens_are_the_rows_of_the_request() {
         card.latency = [325, 1, 40][seed as usize % 3];
         let mut requests: Vec<_> = (0..12).map(|_| random_request(&mut random)).collect();
         requests.iter_mut().for_each(|r| spoil(&mut random, r));
+        by_ids += requests.iter().filter(|r| r.shared.is_some()).count();
         let mut sets = 0;
         requests.retain(|r| {
             sets += r.dests.iter().map(|d| d.regions.len()).sum::<usize>();
@@ -515,6 +549,7 @@ fn tokens_are_the_rows_of_the_request() {
             check(&tokens[i], request, posted[i], &card);
         }
     }
+    assert!(by_ids > 20, "{by_ids} partitioned requests");
 }
 
 fn region(kind: RegionType, lanes: Vec<(u64, u64, u32)>, count: u32) -> Region {
@@ -549,7 +584,7 @@ fn cycles(library: &Library, mut request: Request) -> (u64, u64) {
 }
 
 fn one(dest: Dest) -> Request {
-    Request { dests: vec![dest], status: (0, 0) }
+    Request { dests: vec![dest], status: (0, 0), shared: None }
 }
 
 #[test]
@@ -611,7 +646,7 @@ fn an_element_a_cycle_of_several_regions() {
 #[test]
 fn destinations_take_turns_and_their_bitmaps_are_read_ahead() {
     let library = library();
-    let mut request = Request { dests: Vec::new(), status: (0, 0) };
+    let mut request = Request { dests: Vec::new(), status: (0, 0), shared: None };
     let mut rows = 0;
     for i in 0..64_u64 {
         let columns = vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
@@ -636,7 +671,7 @@ fn chunks_begin_at_the_first_destination_and_fit_a_window() {
     let columns = || vec![(0, 8, 8), (1 << 24, 8, 8), (1 << 25, 4, 4)];
     let regions = || vec![region(RegionType::Strided, columns(), 2000)];
     let dests = (0..3).map(|_| dest(regions(), false)).collect();
-    let mut request = Request { dests, status: (0, 0) };
+    let mut request = Request { dests, status: (0, 0), shared: None };
     let posted = card.post(&mut request);
     let tokens = card.finish(1);
     check(&tokens[0], &request, posted, &card);

@@ -197,7 +197,7 @@ pub struct Walker {
     out_row: DFF<Row>,
     out_context: DFF<Context>,
     /// Items of the column path do not come here.
-    unused: Signal<Local, Bits<2>>,
+    unused: Signal<Local, Bits<20>>,
 }
 
 impl Default for Walker {
@@ -325,8 +325,10 @@ impl Logic for Walker {
             out_context
         );
 
-        self.unused.next = (bit_cast::<2, 1>(self.item.val().column.into()) << 1)
-            | bit_cast::<2, 1>(self.item.val().chunk_end.into());
+        self.unused.next = bit_cast::<20, 1>(self.item.val().chunk_end.into())
+            | (bit_cast::<20, 1>(self.item.val().column.into()) << 1)
+            | (bit_cast::<20, 2>(self.item.val().ids) << 2)
+            | (bit_cast::<20, 16>(self.item.val().partition) << 4);
 
         // The region at hand.
         self.infos.clk.next = self.clk.val();

@@ -491,6 +491,7 @@ impl Logic for Card {
         self.sequencer.set_write_valid.next = self.decoder.set_write_valid.val();
         self.sequencer.set_write_set.next = self.decoder.set_write_set.val();
         self.sequencer.set_write_kind.next = self.decoder.set_write_kind.val();
+        self.sequencer.set_write_ids.next = self.decoder.set_write_ids.val();
         self.sequencer.set_write_addr.next = self.decoder.set_write_addr.val();
         self.sequencer.set_write_count.next = self.decoder.set_write_count.val();
         self.sequencer.set_write_lanes.next = self.decoder.set_write_lanes.val();
@@ -510,6 +511,7 @@ impl Logic for Card {
         self.sequencer.dest_write_element_mask.next = self.decoder.dest_write_element_mask.val();
         self.sequencer.dest_write_rows_per_message.next =
             self.decoder.dest_write_rows_per_message.val();
+        self.sequencer.dest_write_partition.next = self.decoder.dest_write_partition.val();
         self.sequencer.dest_write_alike.next = self.decoder.dest_write_alike.val();
         self.sequencer.column_min_rows.next = self.control.column_min_rows.val();
         self.sequencer.column_item_ready.next = self.columns.item_ready.val();
@@ -610,6 +612,8 @@ impl Logic for Card {
         self.columns.resp_valid.next = self.sequencer.column_resp_valid.val();
         self.columns.resp_data.next = self.sequencer.column_resp_data.val();
         self.columns.resp_error.next = self.sequencer.column_resp_error.val();
+        self.columns.resp_ids.next = self.sequencer.column_resp_ids.val();
+        self.columns.resp_last.next = self.sequencer.column_resp_last.val();
         self.columns.clear.next = self.sequencer.column_clear.val();
         self.columns.header_valid.next = self.windows.header_valid.val();
         self.columns.header_addr.next = self.expander.beat_addr.val();
@@ -813,6 +817,7 @@ impl Logic for Card {
         self.segmenter.dest_write_rkey.next = self.decoder.dest_write_rkey.val();
         self.segmenter.dest_write_transport.next = self.decoder.dest_write_transport.val();
         self.segmenter.dest_write_log_mtu.next = self.decoder.dest_write_log_mtu.val();
+        self.segmenter.dest_write_stamp.next = self.decoder.dest_write_stamp.val();
         self.segmenter.cfg_valid.next = self.control.cfg_valid.val();
         self.segmenter.cfg_table.next = self.control.cfg_table.val();
         self.segmenter.cfg_index.next = self.control.cfg_index.val();
@@ -940,11 +945,10 @@ impl Logic for Card {
         self.completion.sent_status.next = self.packetizer.sent_status.val();
         self.completion.sent_bad_dest.next = self.packetizer.sent_bad_dest.val();
         self.completion.sent_total.next = self.packetizer.sent_total.val();
-        self.completion.sending_valid.next = self.segmenter.packet_valid.val()
-            && self.packetizer.packet_ready.val()
-            && !self.segmenter.packet_marker.val();
-        self.completion.sending_qp.next = self.segmenter.packet_qp.val();
-        self.completion.sending_psn.next = self.segmenter.packet_psn.val();
+        self.completion.gone.next = self.packetizer.gone.val();
+        self.completion.sending_valid.next = self.packetizer.sending_valid.val();
+        self.completion.sending_qp.next = self.packetizer.sending_qp.val();
+        self.completion.sending_psn.next = self.packetizer.sending_psn.val();
         self.completion.ack_valid.next = self.receiver.ack_valid.val();
         self.completion.ack_qp.next = self.receiver.ack_qp.val();
         self.completion.ack_psn.next = self.receiver.ack_psn.val();

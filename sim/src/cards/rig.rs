@@ -164,6 +164,31 @@ impl<C: Card> Rig<C> {
         )
     }
 
+    /// The same with a peer that there was not before: its number and the card's rise with `round`.
+    pub fn add_queue_pair_of_round(
+        &mut self,
+        index: u32,
+        transport: Transport,
+        round: u32,
+    ) -> PeerId {
+        let psn = 0x10_0000 * round;
+        let number = index + 0x400 * round;
+        let peer = PeerConfig {
+            mtu: 256,
+            start_psn: Some(psn),
+            card_mac: Some(MAC),
+            card_ip: Some(CARD_IP),
+            ..PeerConfig::new(
+                transport,
+                0x0200_0000_0002,
+                0x0a00_0002,
+                number + 0x200,
+                number + 0x100,
+            )
+        };
+        self.add_queue_pair_to(index, psn, peer)
+    }
+
     /// Makes queue pair `index` ready, with this peer.
     pub fn add_queue_pair_to(&mut self, index: u32, psn: u32, peer: PeerConfig) -> PeerId {
         let entry = QueuePairEntry {
@@ -257,6 +282,11 @@ impl<C: Card> Rig<C> {
         self.completions.read(at as usize, &mut bytes);
         let completion = Completion::decode(&bytes);
         (u32::from(completion.phase) == (consumer >> log & 1 ^ 1)).then_some(completion)
+    }
+
+    /// Wipes the completions' memory, as a host that opens the card anew does.
+    pub fn clear_completions(&mut self) {
+        self.completions.write(0, &vec![0; (QUEUES * PAGE) as usize]);
     }
 
     pub fn poll_queue(&mut self, index: u32) -> Vec<Completion> {

@@ -4,6 +4,7 @@
 //! that falls on a needed byte, five where the cut falls into a gap, and two more still where
 //! rows overlap.
 
+use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
 use crate::primitive::{BitRange, Fifo, FirstSet, LastSet, Multiplier, Restore};
 use rust_hdl_core::prelude::*;
@@ -24,19 +25,19 @@ pub enum CutState {
     Reach,
     /// The box ends.
     Cut,
-    /// The next one starts: where is its 4 KiB?
+    /// The next one starts: where are its limits?
     Start,
     /// The chunk ends.
     End,
 }
 
 /// Bits of a box in rows.
-pub const SPAN_BITS: usize = 49;
+pub const SPAN_BITS: usize = 50;
 
 /// Runs in, boxes in rows and phases out; see the module.
 ///
-/// A box: the chunk's end, whether there are bytes, the group, start (row, bytes behind its
-/// start), end (the same).
+/// A box: whether the next one goes on with the same stretch before the next 4 KiB, the chunk's
+/// end, whether there are bytes, the group, start (row, bytes behind its start), end (the same).
 #[derive(LogicBlock)]
 pub struct Boxes {
     /// Clock.
@@ -121,6 +122,7 @@ pub struct Boxes {
     from_row: Signal<Local, Bits<14>>,
     to_row: Signal<Local, Bits<14>>,
     len: Signal<Local, Bits<8>>,
+    follows: Signal<Local, Bit>,
     joins: Signal<Local, Bit>,
     over_limit: Signal<Local, Bit>,
     over_page: Signal<Local, Bit>,
@@ -154,10 +156,10 @@ pub struct Boxes {
     covered: Signal<Local, Bits<15>>,
     tail: Signal<Local, Bit>,
     next_row: Signal<Local, Bits<14>>,
-    times: Signal<Local, Bits<2>>,
-    start: Signal<Local, Bits<2>>,
+    lines: Lines,
 
     send: Signal<Local, Bit>,
+    goes_on: Signal<Local, Bit>,
     cut_end: Signal<Local, Bit>,
     end_row: Signal<Local, Bits<13>>,
     end_phase: Signal<Local, Bits<8>>,
@@ -222,6 +224,7 @@ impl Default for Boxes {
             from_row: Signal::default(),
             to_row: Signal::default(),
             len: Signal::default(),
+            follows: Signal::default(),
             joins: Signal::default(),
             over_limit: Signal::default(),
             over_page: Signal::default(),
@@ -252,9 +255,9 @@ impl Default for Boxes {
             covered: Signal::default(),
             tail: Signal::default(),
             next_row: Signal::default(),
-            times: Signal::default(),
-            start: Signal::default(),
+            lines: Lines::default(),
             send: Signal::default(),
+            goes_on: Signal::default(),
             cut_end: Signal::default(),
             end_row: Signal::default(),
             end_phase: Signal::default(),
@@ -283,12 +286,12 @@ impl Logic for Boxes {
             (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.to.q.val());
 
         // The run against the open box.
+        self.follows.next = self.open.q.val()
+            && (self.open_index.q.val() == self.index.q.val())
+            && !(self.slack.q.val() < self.from_row.val())
+            && !(self.page_row.q.val() < self.from_row.val());
         self.joins.next = self.resume.q.val()
-            || (self.open.q.val()
-                && (self.open_index.q.val() == self.index.q.val())
-                && !(self.slack.q.val() < self.from_row.val())
-                && !(self.limit_row.q.val() < self.from_row.val())
-                && !(self.page_row.q.val() < self.from_row.val()));
+            || (self.follows.val() && !(self.limit_row.q.val() < self.from_row.val()));
         self.over_limit.next = (self.limit_row.q.val() < self.reach.q.val())
             || ((self.limit_row.q.val() == self.reach.q.val())
                 && (self.limit_phase.q.val() < self.len.val()));
@@ -312,9 +315,9 @@ impl Logic for Boxes {
 
         // The limit of a box that starts at this limit; the next 4 KiB.
         self.sum.next = bit_cast::<9, 8>(self.limit_phase.q.val())
-            + bit_cast::<9, 8>(self.pace.record.val().phases.get_bits::<8>(0));
-        self.sum_row.next = self.limit_row.q.val()
-            + bit_cast::<14, 13>(self.pace.record.val().rows.get_bits::<13>(0));
+            + bit_cast::<9, 8>(self.pace.record.val().phase);
+        self.sum_row.next =
+            self.limit_row.q.val() + bit_cast::<14, 13>(self.pace.record.val().rows);
         self.page_sum.next = bit_cast::<9, 8>(self.page_phase.q.val())
             + bit_cast::<9, 8>(self.pace.record.val().page_rest);
         self.next_page_row.next =
@@ -350,16 +353,18 @@ impl Logic for Boxes {
             && (self.covered.val() < bit_cast::<15, 8>(self.len.val()));
         self.next_row.next =
             (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.next.q.val());
-        self.times.next = 0.into();
-        if self.pace.record.val().step.get_bit(0) {
-            self.times.next = self.next.q.val().get_bits::<2>(0);
-        }
-        if self.pace.record.val().step.get_bit(1) {
-            self.times.next = self.times.val() + (self.next.q.val().get_bits::<2>(0) << 1);
-        }
-        self.start.next = self.times.val() + self.pace.record.val().skew;
+        self.lines.clk.next = self.clk.val();
+        self.lines.enable.next = true;
+        self.lines.row.next = self.next.q.val();
+        self.lines.lo.next = self.pace.record.val().skew;
+        self.lines.step.next = self.pace.record.val().step;
+        self.lines.triple.next = self.pace.record.val().triple;
+        self.lines.end_row.next = self.limit_row.q.val();
+        self.lines.end_phase.next = self.limit_phase.q.val();
+        self.lines.end_step.next = self.pace.record.val().step;
 
         self.send.next = false;
+        self.goes_on.next = false;
         self.cut_end.next = false;
         self.done.next = false;
         self.end_row.next = bit_cast::<13, 12>(self.last_row.q.val());
@@ -380,6 +385,7 @@ impl Logic for Boxes {
                     } else if self.joins.val() || !self.open.q.val() || self.queue.in_ready.val() {
                         if !self.joins.val() {
                             self.send.next = self.open.q.val();
+                            self.goes_on.next = self.follows.val();
                             self.open.d.next = true;
                             self.open_index.d.next = self.index.q.val();
                             self.open_row.d.next = self.from_row.val().get_bits::<13>(0);
@@ -446,19 +452,13 @@ impl Logic for Boxes {
                     self.state.d.next = CutState::Run;
                 } else if self.queue.in_ready.val() {
                     self.send.next = true;
+                    self.goes_on.next = !(self.page_row.q.val() < self.next_row.val());
                     self.from.d.next = self.next.q.val();
                     self.open_row.d.next = self.next_row.val().get_bits::<13>(0);
                     self.open_phase.d.next = 0.into();
-                    self.limit_row.d.next = self.next_row.val()
-                        + bit_cast::<14, 13>(
-                            self.pace
-                                .record
-                                .val()
-                                .rows
-                                .get_bits::<13>(self.start.val().index() * 13),
-                        );
-                    self.limit_phase.d.next =
-                        self.pace.record.val().phases.get_bits::<8>(self.start.val().index() * 8);
+                    self.limit_row.d.next =
+                        self.next_row.val() + bit_cast::<14, 13>(self.pace.record.val().rows);
+                    self.limit_phase.d.next = self.pace.record.val().phase;
                     self.state.d.next = CutState::Start;
                 }
             }
@@ -467,6 +467,8 @@ impl Logic for Boxes {
                     self.page_row.d.next = self.next_page_row.val();
                     self.page_phase.d.next = self.next_page_phase.val();
                 } else {
+                    self.limit_row.d.next = self.lines.limit_row.val();
+                    self.limit_phase.d.next = self.lines.limit_phase.val();
                     self.resume.d.next = true;
                     self.state.d.next = CutState::Run;
                 }
@@ -481,8 +483,9 @@ impl Logic for Boxes {
             }
         }
         if self.cut_end.val() {
-            // The box ends at its limit, and the next one starts there.
+            // The box ends at its limit, and the next one starts there, with a line.
             self.send.next = true;
+            self.goes_on.next = !self.at_page.val();
             self.open_row.d.next = self.limit_row.q.val().get_bits::<13>(0);
             self.open_phase.d.next = self.limit_phase.q.val();
             self.limit_row.d.next = self.sum_row.val();
@@ -546,7 +549,8 @@ impl Logic for Boxes {
             | (bit_cast::<SPAN_BITS, 8>(self.end_phase.val()) << 34)
             | (bit_cast::<SPAN_BITS, 5>(self.group.val()) << 42)
             | (bit_cast::<SPAN_BITS, 1>(self.open.q.val().into()) << 47)
-            | (bit_cast::<SPAN_BITS, 1>((self.state.q.val() == CutState::End).into()) << 48);
+            | (bit_cast::<SPAN_BITS, 1>((self.state.q.val() == CutState::End).into()) << 48)
+            | (bit_cast::<SPAN_BITS, 1>(self.goes_on.val().into()) << 49);
         self.queue.out_ready.next = self.span_ready.val();
         self.span_valid.next = self.queue.out_valid.val();
         self.span.next = self.queue.out_data.val();

@@ -12,14 +12,15 @@
 //!
 //! *Places* puts lanes that are read together into groups and gives each group its place; *paces*
 //! turns a group's byte distances into rows; *marks* collects the needed rows; *runs* finds
-//! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses.
+//! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses. *Lines*,
+//! in runs and boxes, knows where a box is cut: at a cache line.
 //!
 //! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
 //! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
 //! gap (7 where a lane's rows overlap). A header in 4 cycles a lane and 6 a group and 18 more, or
-//! 20 a group.
+//! 15 a group.
 //!
-//! **Latency.** `lanes` 26 cycles and the first box 49 cycles after the header of one lane, or 20
+//! **Latency.** `lanes` 26 cycles and the first box 47 cycles after the header of one lane, or 22
 //! after the chunk's last mark, whichever is later (64 rows).
 //!
 //! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are
@@ -27,6 +28,7 @@
 //! first one's last box is on its way. Headers and marks may come in any order.
 
 mod boxes;
+mod lines;
 mod marks;
 mod paces;
 mod places;
@@ -141,7 +143,7 @@ pub struct Planner {
     boxes: Boxes,
     spans: Spans,
     /// The settings' bits that do not count.
-    unused: Signal<Local, Bits<2>>,
+    unused: Signal<Local, Bits<6>>,
 }
 
 impl Logic for Planner {
@@ -149,9 +151,9 @@ impl Logic for Planner {
     fn update(&mut self) {
         dff_setup!(self, clk, longest, threshold, index, last, blocks);
 
-        // Settings: at most 4 KiB, in words. A gap of 3 bytes has no word of its own.
-        self.unused.next = self.max_read.val().get_bits::<2>(0);
-        self.longest.d.next = self.max_read.val() & 0x1ffc;
+        // Settings: at most 4 KiB, in cache lines. A gap of 3 bytes has no word of its own.
+        self.unused.next = self.max_read.val().get_bits::<6>(0);
+        self.longest.d.next = self.max_read.val() & 0x1fc0;
         if !self.max_read.val().get_bits::<7>(6).any() {
             self.longest.d.next = 64.into();
         }
@@ -262,6 +264,7 @@ impl Logic for Planner {
 
         self.spans.clk.next = self.clk.val();
         self.spans.rst.next = self.rst.val();
+        self.spans.max_read.next = self.longest.q.val();
         self.spans.group_write.next = self.places.group_valid.val();
         self.spans.group_index.next = self.places.group_index.val();
         self.spans.group_lo.next = self.places.group_lo.val();

@@ -13,11 +13,10 @@ use rust_hdl_widgets::prelude::*;
 /// What the rows of a group have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Pace {
-    /// Rows of the longest box: four times 13 bits, for a box that starts 0 to 3 bytes before a
-    /// row.
-    pub rows: Bits<52>,
-    /// Their phases, four times 8 bits.
-    pub phases: Bits<32>,
+    /// The longest box from a row's start: row,
+    pub rows: Bits<13>,
+    /// and phase.
+    pub phase: Bits<8>,
     /// The first 4 KiB of host addresses behind the group's start: row,
     pub page_row: Bits<13>,
     /// and phase.
@@ -38,12 +37,14 @@ pub struct Pace {
     pub size: Bits<3>,
     /// The rest.
     pub rest: Bits<6>,
-    /// The group's start within its word.
-    pub skew: Bits<2>,
+    /// Three steps, mod 64.
+    pub triple: Bits<6>,
+    /// The group's start within its cache line.
+    pub skew: Bits<6>,
 }
 
 /// Bits of a [`Pace`].
-pub const PACE_BITS: usize = 166;
+pub const PACE_BITS: usize = 113;
 
 /// What *paces* does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -52,20 +53,18 @@ pub enum PaceState {
     Take,
     /// Divides.
     Divide,
-    /// The longest box's four starts.
-    Step,
     /// The pace is known.
     Done,
 }
 
-/// Groups in, their paces out: one in 20 cycles, so many cycles later.
+/// Groups in, their paces out: one in 15 cycles, so many cycles later.
 #[derive(LogicBlock)]
 pub struct Paces {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Longest box in bytes, 64 to 4096, a multiple of 4.
+    /// Longest box in bytes, 64 to 4096, a multiple of 64.
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub threshold: Signal<In, Bits<12>>,
@@ -86,7 +85,7 @@ pub struct Paces {
 
     state: DFF<PaceState>,
     count: DFF<Bits<4>>,
-    skew: DFF<Bits<2>>,
+    skew: DFF<Bits<6>>,
     len: DFF<Bits<7>>,
     step: DFF<Bits<8>>,
     // Longest box, first 4 KiB, all 4 KiB, threshold.
@@ -94,9 +93,7 @@ pub struct Paces {
     remainder: [DFF<Bits<8>>; 4],
     trial: [Signal<Local, Bits<9>>; 4],
     rest: [Signal<Local, Bits<8>>; 4],
-    rows: DFF<Bits<52>>,
-    phases: DFF<Bits<32>>,
-    phase: Signal<Local, Bits<8>>,
+    step_low: Signal<Local, Bits<6>>,
     reach: Signal<Local, Bits<7>>,
     size: Signal<Local, Bits<3>>,
     tail: Signal<Local, Bits<6>>,
@@ -125,9 +122,7 @@ impl Default for Paces {
             remainder: array_init(|_| DFF::default()),
             trial: array_init(|_| Signal::default()),
             rest: array_init(|_| Signal::default()),
-            rows: DFF::default(),
-            phases: DFF::default(),
-            phase: Signal::default(),
+            step_low: Signal::default(),
             reach: Signal::default(),
             size: Signal::default(),
             tail: Signal::default(),
@@ -138,7 +133,7 @@ impl Default for Paces {
 impl Logic for Paces {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, count, skew, len, step, rows, phases);
+        dff_setup!(self, clk, state, count, skew, len, step);
         for d in 0..4 {
             self.quotient[d].clock.next = self.clk.val();
             self.remainder[d].clock.next = self.clk.val();
@@ -148,22 +143,20 @@ impl Logic for Paces {
                 | (self.quotient[d].q.val() >> 12).get_bits::<9>(0);
             self.rest[d].next = self.trial[d].val().get_bits::<8>(0) - self.step.q.val();
         }
-        self.phase.next = self.remainder[0].q.val() + 1;
         self.group_ready.next = false;
         self.pace_valid.next = false;
         match self.state.q.val() {
             PaceState::Take => {
                 self.group_ready.next = true;
                 self.count.d.next = 0.into();
-                self.skew.d.next = self.group_lo.val().get_bits::<2>(0);
+                self.skew.d.next = self.group_lo.val().get_bits::<6>(0);
                 self.len.d.next = self.group_len.val();
                 self.step.d.next = self.group_step.val();
                 for d in 0..4 {
                     self.remainder[d].d.next = 0.into();
                 }
-                // A distance d is at phase 1 + (d - 1) mod step: one less is divided. A box that
-                // starts 3 bytes before its row first.
-                self.quotient[0].d.next = self.max_read.val() - 4;
+                // A distance d is at phase 1 + (d - 1) mod step: one less is divided.
+                self.quotient[0].d.next = self.max_read.val() - 1;
                 self.quotient[1].d.next = bit_cast::<13, 12>(!self.group_lo.val());
                 self.quotient[2].d.next = 4096.into();
                 self.quotient[3].d.next = bit_cast::<13, 12>(self.threshold.val())
@@ -183,23 +176,6 @@ impl Logic for Paces {
                 }
                 self.count.d.next = self.count.q.val() + 1;
                 if self.count.q.val() == 12 {
-                    self.count.d.next = 0.into();
-                    self.state.d.next = PaceState::Step;
-                }
-            }
-            PaceState::Step => {
-                // Start 3 is pushed first and start 0 last, which is then lowest.
-                self.rows.d.next =
-                    (self.rows.q.val() << 13) | bit_cast::<52, 13>(self.quotient[0].q.val());
-                self.phases.d.next =
-                    (self.phases.q.val() << 8) | bit_cast::<32, 8>(self.phase.val());
-                self.remainder[0].d.next = self.phase.val();
-                if self.phase.val() == self.step.q.val() {
-                    self.remainder[0].d.next = 0.into();
-                    self.quotient[0].d.next = self.quotient[0].q.val() + 1;
-                }
-                self.count.d.next = self.count.q.val() + 1;
-                if self.count.q.val() == 3 {
                     self.state.d.next = PaceState::Done;
                 }
             }
@@ -236,8 +212,8 @@ impl Logic for Paces {
         } else if self.reach.val().get_bit(0) {
             self.size.next = 0.into();
         }
-        self.pace.next.rows = self.rows.q.val();
-        self.pace.next.phases = self.phases.q.val();
+        self.pace.next.rows = self.quotient[0].q.val();
+        self.pace.next.phase = self.remainder[0].q.val() + 1;
         self.pace.next.page_row = self.quotient[1].q.val();
         self.pace.next.page_phase = self.remainder[1].q.val() + 1;
         self.pace.next.page_rows = self.quotient[2].q.val();
@@ -248,6 +224,8 @@ impl Logic for Paces {
         self.pace.next.near = self.quotient[3].q.val();
         self.pace.next.size = self.size.val();
         self.pace.next.rest = self.tail.val();
+        self.step_low.next = self.step.q.val().get_bits::<6>(0);
+        self.pace.next.triple = self.step_low.val() + (self.step_low.val() << 1);
         self.pace.next.skew = self.skew.q.val();
 
         if self.rst.val() {

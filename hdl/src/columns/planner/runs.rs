@@ -1,13 +1,14 @@
 //! Turns marks into runs of rows that are read together.
 //!
 //! ```text
-//! fetch -> rows -> gaps -> ends -> runs -> first -> limit -> cut
+//! fetch -> rows -> gaps -> ends -> first -> line -> limit -> cut
 //! ```
 //!
 //! A *run* is a stretch of rows, within 64, without a distance above the pace's. With a run comes
 //! how far a box could go that starts with it: the *limit* is the last row that begins before the
-//! box's greatest end, and that end's phase in it.
+//! box's greatest end, and that end's phase in it. Limits are whole cache lines.
 
+use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
 use crate::primitive::{FirstSet, Lutram, Restore};
 use rust_hdl_core::prelude::*;
@@ -133,8 +134,6 @@ pub struct Runs {
     first_free: Signal<Local, Bit>,
     first_pace: Restore<Pace, PACE_BITS>,
     row: Signal<Local, Bits<14>>,
-    times: Signal<Local, Bits<2>>,
-    start: Signal<Local, Bits<2>>,
     /// The next 4 KiB of the group that the last run was of.
     page_known: DFF<Bit>,
     page_index: DFF<Bits<5>>,
@@ -144,6 +143,23 @@ pub struct Runs {
     phase: Signal<Local, Bits<8>>,
     further: Signal<Local, Bits<9>>,
     behind: Signal<Local, Bit>,
+
+    line_valid: DFF<Bit>,
+    line_any: DFF<Bit>,
+    line_end: DFF<Bit>,
+    line_bits: DFF<Bits<64>>,
+    line_index: DFF<Bits<5>>,
+    line_block: DFF<Bits<6>>,
+    line_from: DFF<Bits<6>>,
+    line_to: DFF<Bits<6>>,
+    line_reach: DFF<Bits<14>>,
+    line_row: DFF<Bits<14>>,
+    line_phase: DFF<Bits<8>>,
+    line_step: DFF<Bits<8>>,
+    line_page_row: DFF<Bits<14>>,
+    line_page_phase: DFF<Bits<8>>,
+    line_free: Signal<Local, Bit>,
+    lines: Lines,
 
     limit_valid: DFF<Bit>,
     limit_any: DFF<Bit>,
@@ -192,6 +208,9 @@ impl Logic for Runs {
         dff_setup!(self, clk, first_valid, first_any, first_end, first_bits, first_index);
         dff_setup!(self, clk, first_block, first_from, first_to);
         dff_setup!(self, clk, page_known, page_index, page_row, page_phase);
+        dff_setup!(self, clk, line_valid, line_any, line_end, line_bits, line_index, line_block);
+        dff_setup!(self, clk, line_from, line_to, line_reach, line_row, line_phase, line_step);
+        dff_setup!(self, clk, line_page_row, line_page_phase);
         dff_setup!(self, clk, limit_valid, limit_any, limit_end, limit_bits, limit_index);
         dff_setup!(self, clk, limit_block, limit_from, limit_to, limit_reach, limit_row);
         dff_setup!(self, clk, limit_phase, limit_page_row, limit_page_phase);
@@ -209,18 +228,9 @@ impl Logic for Runs {
         self.rows_pace.bits.next = self.paces.read_data[0].val();
         self.first_pace.bits.next = self.paces.read_data[1].val();
 
-        // The limits: a box that starts with the run starts with its word. The next 4 KiB lies
-        // behind the run's start.
+        // The next 4 KiB lies behind the run's start.
         self.row.next = (bit_cast::<14, 6>(self.first_block.q.val()) << 6)
             | bit_cast::<14, 6>(self.first_from.q.val());
-        self.times.next = 0.into();
-        if self.first_pace.record.val().step.get_bit(0) {
-            self.times.next = self.first_from.q.val().get_bits::<2>(0);
-        }
-        if self.first_pace.record.val().step.get_bit(1) {
-            self.times.next = self.times.val() + (self.first_from.q.val().get_bits::<2>(0) << 1);
-        }
-        self.start.next = self.times.val() + self.first_pace.record.val().skew;
         self.page.next = self.page_row.q.val();
         self.phase.next = self.page_phase.q.val();
         if !self.page_known.q.val() || (self.page_index.q.val() != self.first_index.q.val()) {
@@ -234,8 +244,9 @@ impl Logic for Runs {
         // What moves.
         self.cut_free.next = !self.cut_valid.q.val() || self.run_ready.val();
         self.limit_free.next = !self.limit_valid.q.val() || self.cut_free.val();
+        self.line_free.next = !self.line_valid.q.val() || self.limit_free.val();
         self.first_free.next =
-            !self.first_valid.q.val() || (self.limit_free.val() && !self.behind.val());
+            !self.first_valid.q.val() || (self.line_free.val() && !self.behind.val());
         self.other_ends.next = self.ends_ends.q.val() & (self.ends_ends.q.val() - 1);
         self.ends_free.next =
             !self.ends_valid.q.val() || (self.first_free.val() && !self.other_ends.val().any());
@@ -339,8 +350,8 @@ impl Logic for Runs {
                     | (self.gaps_window.q.val() >> self.gaps_rest.q.val()));
         }
 
-        // Limits.
-        if self.first_valid.q.val() && self.limit_free.val() {
+        // The next 4 KiB; the longest box from the run's first row.
+        if self.first_valid.q.val() && self.line_free.val() {
             self.page_index.d.next = self.first_index.q.val();
             self.page_known.d.next = true;
             self.page_row.d.next = self.page.val();
@@ -361,27 +372,51 @@ impl Logic for Runs {
                 self.page_known.d.next = false;
             }
         }
-        if self.limit_free.val() {
-            self.limit_valid.d.next = self.first_valid.q.val() && !self.behind.val();
-            self.limit_any.d.next = self.first_any.q.val();
-            self.limit_end.d.next = self.first_end.q.val();
-            self.limit_bits.d.next = self.first_bits.q.val();
-            self.limit_index.d.next = self.first_index.q.val();
-            self.limit_block.d.next = self.first_block.q.val();
-            self.limit_from.d.next = self.first_from.q.val();
-            self.limit_to.d.next = self.first_to.q.val();
+        if self.line_free.val() {
+            self.line_valid.d.next = self.first_valid.q.val() && !self.behind.val();
+            self.line_any.d.next = self.first_any.q.val();
+            self.line_end.d.next = self.first_end.q.val();
+            self.line_bits.d.next = self.first_bits.q.val();
+            self.line_index.d.next = self.first_index.q.val();
+            self.line_block.d.next = self.first_block.q.val();
+            self.line_from.d.next = self.first_from.q.val();
+            self.line_to.d.next = self.first_to.q.val();
             // Where rows overlap, those up to 63 back may have bytes behind a row's start.
-            self.limit_reach.d.next = (bit_cast::<14, 6>(self.first_block.q.val()) << 6)
+            self.line_reach.d.next = (bit_cast::<14, 6>(self.first_block.q.val()) << 6)
                 + (bit_cast::<14, 1>(self.first_pace.record.val().overlap.into()) << 6)
                 + bit_cast::<14, 6>(self.first_to.q.val());
-            self.limit_row.d.next = self.row.val()
-                + bit_cast::<14, 13>(
-                    self.first_pace.record.val().rows.get_bits::<13>(self.start.val().index() * 13),
-                );
-            self.limit_phase.d.next =
-                self.first_pace.record.val().phases.get_bits::<8>(self.start.val().index() * 8);
-            self.limit_page_row.d.next = self.page.val();
-            self.limit_page_phase.d.next = self.phase.val();
+            self.line_row.d.next =
+                self.row.val() + bit_cast::<14, 13>(self.first_pace.record.val().rows);
+            self.line_phase.d.next = self.first_pace.record.val().phase;
+            self.line_step.d.next = self.first_pace.record.val().step;
+            self.line_page_row.d.next = self.page.val();
+            self.line_page_phase.d.next = self.phase.val();
+        }
+
+        // Limits.
+        self.lines.clk.next = self.clk.val();
+        self.lines.enable.next = self.line_free.val();
+        self.lines.row.next = self.first_from.q.val();
+        self.lines.lo.next = self.first_pace.record.val().skew;
+        self.lines.step.next = self.first_pace.record.val().step;
+        self.lines.triple.next = self.first_pace.record.val().triple;
+        self.lines.end_row.next = self.line_row.q.val();
+        self.lines.end_phase.next = self.line_phase.q.val();
+        self.lines.end_step.next = self.line_step.q.val();
+        if self.limit_free.val() {
+            self.limit_valid.d.next = self.line_valid.q.val();
+            self.limit_any.d.next = self.line_any.q.val();
+            self.limit_end.d.next = self.line_end.q.val();
+            self.limit_bits.d.next = self.line_bits.q.val();
+            self.limit_index.d.next = self.line_index.q.val();
+            self.limit_block.d.next = self.line_block.q.val();
+            self.limit_from.d.next = self.line_from.q.val();
+            self.limit_to.d.next = self.line_to.q.val();
+            self.limit_reach.d.next = self.line_reach.q.val();
+            self.limit_page_row.d.next = self.line_page_row.q.val();
+            self.limit_page_phase.d.next = self.line_page_phase.q.val();
+            self.limit_row.d.next = self.lines.limit_row.val();
+            self.limit_phase.d.next = self.lines.limit_phase.val();
         }
         if self.cut_free.val() {
             self.cut_valid.d.next = self.limit_valid.q.val();
@@ -436,6 +471,7 @@ impl Logic for Runs {
             self.gaps_valid.d.next = false;
             self.ends_valid.d.next = false;
             self.first_valid.d.next = false;
+            self.line_valid.d.next = false;
             self.limit_valid.d.next = false;
             self.cut_valid.d.next = false;
             self.page_known.d.next = false;

@@ -1,4 +1,8 @@
 //! Turns boxes in rows into addresses.
+//!
+//! Boxes come cut at cache lines, so that no two reads wait for the same one. What is behind the
+//! cut may be so short that both would have been a single read after all: such neighbours are put
+//! together again here, where their lengths are known.
 
 use super::boxes::SPAN_BITS;
 use crate::primitive::{Concat, Fifo, Lutram, Multiplier};
@@ -6,13 +10,16 @@ use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// Boxes in rows and phases in, boxes out, a box a cycle. The pipeline never stops: a box is taken
-/// when the FIFO at the end has room for all that are on the way.
+/// when the FIFO at the end has room for all that are on the way. A box that the next one goes on
+/// with waits for it: both leave as one if that is not longer than the longest box.
 #[derive(LogicBlock)]
 pub struct Spans {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
+    /// Longest box in bytes, a multiple of 64.
+    pub max_read: Signal<In, Bits<13>>,
     /// A group is placed; fields as from `Places`.
     pub group_write: Signal<In, Bit>,
     /// As from `Places`.
@@ -58,23 +65,40 @@ pub struct Spans {
     from: Multiplier<13, 8, 21>,
     to: Multiplier<13, 8, 21>,
     // Beside the multipliers: phases, place in host and window, flags.
-    side: Signal<Local, Bits<99>>,
-    side_1: DFF<Bits<99>>,
-    side_2: DFF<Bits<99>>,
-    side_3: DFF<Bits<99>>,
+    side: Signal<Local, Bits<100>>,
+    side_1: DFF<Bits<100>>,
+    side_2: DFF<Bits<100>>,
+    side_3: DFF<Bits<100>>,
     skew: Signal<Local, Bits<16>>,
     start: Signal<Local, Bits<16>>,
     stop: Signal<Local, Bits<16>>,
     start_word: DFF<Bits<14>>,
-    end_word: DFF<Bits<11>>,
-    side_4: DFF<Bits<81>>,
-    words: Signal<Local, Bits<11>>,
+    end_word: DFF<Bits<14>>,
+    side_4: DFF<Bits<82>>,
     addr: Signal<Local, Bits<62>>,
     ram: Signal<Local, Bits<13>>,
-    sent: DFF<Bits<97>>,
+    // The box: host address, place and window, flags; first word and end from the group's start,
+    // and how far it may be lengthened.
+    sent_addr: DFF<Bits<62>>,
+    sent_place: DFF<Bits<15>>,
+    sent_tag: DFF<Bits<3>>,
+    sent_from: DFF<Bits<14>>,
+    sent_to: DFF<Bits<14>>,
+    sent_reach: DFF<Bits<14>>,
+    sent_valid: Signal<Local, Bit>,
+    // The one before, until it is known whether the next one lengthens it.
+    held_valid: DFF<Bit>,
+    held_addr: DFF<Bits<62>>,
+    held_place: DFF<Bits<15>>,
+    held_tag: DFF<Bits<3>>,
+    held_from: DFF<Bits<14>>,
+    held_to: DFF<Bits<14>>,
+    held_reach: DFF<Bits<14>>,
+    lengthens: Signal<Local, Bit>,
+    words: Signal<Local, Bits<14>>,
     fields: Concat<64, 17, 13, 3, 97>,
     queue: Fifo<97, 4, 5>,
-    unused: Signal<Local, Bits<19>>,
+    unused: Signal<Local, Bits<25>>,
 }
 
 impl Default for Spans {
@@ -82,6 +106,7 @@ impl Default for Spans {
         Self {
             clk: Signal::default(),
             rst: Signal::default(),
+            max_read: Signal::default(),
             group_write: Signal::default(),
             group_index: Signal::default(),
             group_lo: Signal::default(),
@@ -117,10 +142,24 @@ impl Default for Spans {
             start_word: DFF::default(),
             end_word: DFF::default(),
             side_4: DFF::default(),
-            words: Signal::default(),
             addr: Signal::default(),
             ram: Signal::default(),
-            sent: DFF::default(),
+            sent_addr: DFF::default(),
+            sent_place: DFF::default(),
+            sent_tag: DFF::default(),
+            sent_from: DFF::default(),
+            sent_to: DFF::default(),
+            sent_reach: DFF::default(),
+            sent_valid: Signal::default(),
+            held_valid: DFF::default(),
+            held_addr: DFF::default(),
+            held_place: DFF::default(),
+            held_tag: DFF::default(),
+            held_from: DFF::default(),
+            held_to: DFF::default(),
+            held_reach: DFF::default(),
+            lengthens: Signal::default(),
+            words: Signal::default(),
             fields: Concat::default(),
             queue: Fifo::default(),
             unused: Signal::default(),
@@ -132,7 +171,10 @@ impl Logic for Spans {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, stages, group_0, span_0, ended, side_1, side_2, side_3);
-        dff_setup!(self, clk, start_word, end_word, side_4, sent);
+        dff_setup!(self, clk, start_word, end_word, side_4);
+        dff_setup!(self, clk, sent_addr, sent_place, sent_tag, sent_from, sent_to, sent_reach);
+        dff_setup!(self, clk, held_valid, held_addr, held_place, held_tag, held_from, held_to);
+        dff_setup!(self, clk, held_reach);
 
         self.groups.clk.next = self.clk.val();
         self.groups.write_enable.next = self.group_write.val();
@@ -143,8 +185,8 @@ impl Logic for Spans {
             | (bit_cast::<89, 8>(self.group_step.val()) << 81);
         self.groups.read_address[0].next = self.span.val().get_bits::<5>(42);
 
-        // Room for this one, the six stages, and one that the FIFO has just taken.
-        self.span_ready.next = self.queue.free.val() > 8;
+        // Room for this one, the seven stages, and one that the FIFO has just taken.
+        self.span_ready.next = self.queue.free.val() > 9;
         self.take.next = self.span_valid.val() && self.span_ready.val();
         self.stages.d.next = (self.stages.q.val() << 1) | bit_cast::<6, 1>(self.take.val().into());
         self.ended.d.next = self.take.val() && self.span.val().get_bit(48);
@@ -163,10 +205,10 @@ impl Logic for Spans {
         self.to.enable.next = true;
         self.to.a.next = self.span_0.q.val().get_bits::<13>(21);
         self.to.b.next = self.group_0.q.val().get_bits::<8>(81);
-        self.side.next = bit_cast::<99, 81>(self.group_0.q.val().get_bits::<81>(0))
-            | (bit_cast::<99, 8>(self.span_0.q.val().get_bits::<8>(13)) << 81)
-            | (bit_cast::<99, 8>(self.span_0.q.val().get_bits::<8>(34)) << 89)
-            | (bit_cast::<99, 2>(self.span_0.q.val().get_bits::<2>(47)) << 97);
+        self.side.next = bit_cast::<100, 81>(self.group_0.q.val().get_bits::<81>(0))
+            | (bit_cast::<100, 8>(self.span_0.q.val().get_bits::<8>(13)) << 81)
+            | (bit_cast::<100, 8>(self.span_0.q.val().get_bits::<8>(34)) << 89)
+            | (bit_cast::<100, 3>(self.span_0.q.val().get_bits::<3>(47)) << 97);
         self.side_1.d.next = self.side.val();
         self.side_2.d.next = self.side_1.q.val();
         self.side_3.d.next = self.side_2.q.val();
@@ -180,38 +222,68 @@ impl Logic for Spans {
             + bit_cast::<16, 8>(self.side_3.q.val().get_bits::<8>(89))
             + self.skew.val()
             + 3;
-        self.unused.next = bit_cast::<19, 5>(self.from.product.val().get_bits::<5>(16))
-            | (bit_cast::<19, 5>(self.to.product.val().get_bits::<5>(16)) << 5)
-            | (bit_cast::<19, 2>(self.start.val().get_bits::<2>(0)) << 10)
-            | (bit_cast::<19, 2>(self.stop.val().get_bits::<2>(0)) << 12)
-            | (bit_cast::<19, 2>(self.side_4.q.val().get_bits::<2>(62)) << 14)
-            | (bit_cast::<19, 3>(self.stop.val().get_bits::<3>(13)) << 16);
+        self.unused.next = bit_cast::<25, 5>(self.from.product.val().get_bits::<5>(16))
+            | (bit_cast::<25, 5>(self.to.product.val().get_bits::<5>(16)) << 5)
+            | (bit_cast::<25, 2>(self.start.val().get_bits::<2>(0)) << 10)
+            | (bit_cast::<25, 2>(self.stop.val().get_bits::<2>(0)) << 12)
+            | (bit_cast::<25, 2>(self.side_4.q.val().get_bits::<2>(62)) << 14)
+            | (bit_cast::<25, 3>(self.words.val().get_bits::<3>(11)) << 16)
+            | (bit_cast::<25, 6>(self.max_read.val().get_bits::<6>(0)) << 19);
         self.start_word.d.next = self.start.val().get_bits::<14>(2);
-        self.end_word.d.next = self.stop.val().get_bits::<11>(2);
-        self.side_4.d.next = bit_cast::<81, 62>(self.side_3.q.val().get_bits::<62>(2))
-            | (bit_cast::<81, 17>(self.side_3.q.val().get_bits::<17>(64)) << 62)
-            | (bit_cast::<81, 2>(self.side_3.q.val().get_bits::<2>(97)) << 79);
+        self.end_word.d.next = self.stop.val().get_bits::<14>(2);
+        self.side_4.d.next = bit_cast::<82, 62>(self.side_3.q.val().get_bits::<62>(2))
+            | (bit_cast::<82, 17>(self.side_3.q.val().get_bits::<17>(64)) << 62)
+            | (bit_cast::<82, 3>(self.side_3.q.val().get_bits::<3>(97)) << 79);
 
-        self.words.next = self.end_word.q.val() - self.start_word.q.val().get_bits::<11>(0);
         self.addr.next =
             self.side_4.q.val().get_bits::<62>(0) + bit_cast::<62, 14>(self.start_word.q.val());
         self.ram.next =
             self.side_4.q.val().get_bits::<13>(64) + self.start_word.q.val().get_bits::<13>(0);
-        self.fields.a.next = bit_cast::<64, 62>(self.addr.val()) << 2;
-        self.fields.b.next = (bit_cast::<17, 13>(self.ram.val()) << 2)
-            | (bit_cast::<17, 2>(self.side_4.q.val().get_bits::<2>(77)) << 15);
-        self.fields.c.next = 0.into();
-        if self.side_4.q.val().get_bit(79) {
-            self.fields.c.next = bit_cast::<13, 11>(self.words.val()) << 2;
+        self.sent_addr.d.next = self.addr.val();
+        self.sent_place.d.next = bit_cast::<15, 13>(self.ram.val())
+            | (bit_cast::<15, 2>(self.side_4.q.val().get_bits::<2>(77)) << 13);
+        self.sent_tag.d.next = self.side_4.q.val().get_bits::<3>(79);
+        self.sent_from.d.next = self.start_word.q.val();
+        self.sent_to.d.next = self.end_word.q.val();
+        self.sent_reach.d.next = self.start_word.q.val()
+            + (bit_cast::<14, 7>(self.max_read.val().get_bits::<7>(6)) << 4);
+        self.sent_valid.next = self.stages.q.val().get_bit(5);
+
+        // A box of one stretch and one 4 KiB with the one before.
+        self.lengthens.next = self.held_valid.q.val()
+            && self.held_tag.q.val().get_bit(2)
+            && !(self.held_reach.q.val() < self.sent_to.q.val());
+        self.queue.in_valid.next = self.held_valid.q.val()
+            && (!self.held_tag.q.val().get_bit(2)
+                || (self.sent_valid.val() && !self.lengthens.val()));
+        if self.queue.in_valid.val() {
+            self.held_valid.d.next = false;
         }
-        self.fields.d.next = bit_cast::<3, 2>(self.side_4.q.val().get_bits::<2>(77))
-            | (bit_cast::<3, 1>(self.side_4.q.val().get_bits::<1>(80)) << 2);
-        self.sent.d.next = self.fields.whole.val();
+        if self.sent_valid.val() {
+            self.held_valid.d.next = true;
+            self.held_tag.d.next = self.sent_tag.q.val();
+            self.held_to.d.next = self.sent_to.q.val();
+            if !self.lengthens.val() {
+                self.held_addr.d.next = self.sent_addr.q.val();
+                self.held_place.d.next = self.sent_place.q.val();
+                self.held_from.d.next = self.sent_from.q.val();
+                self.held_reach.d.next = self.sent_reach.q.val();
+            }
+        }
+        self.words.next = self.held_to.q.val() - self.held_from.q.val();
+        self.fields.a.next = bit_cast::<64, 62>(self.held_addr.q.val()) << 2;
+        self.fields.b.next = (bit_cast::<17, 13>(self.held_place.q.val().get_bits::<13>(0)) << 2)
+            | (bit_cast::<17, 2>(self.held_place.q.val().get_bits::<2>(13)) << 15);
+        self.fields.c.next = 0.into();
+        if self.held_tag.q.val().get_bit(0) {
+            self.fields.c.next = bit_cast::<13, 11>(self.words.val().get_bits::<11>(0)) << 2;
+        }
+        self.fields.d.next = bit_cast::<3, 2>(self.held_place.q.val().get_bits::<2>(13))
+            | (bit_cast::<3, 1>(self.held_tag.q.val().get_bits::<1>(1)) << 2);
 
         self.queue.clk.next = self.clk.val();
         self.queue.rst.next = self.rst.val();
-        self.queue.in_valid.next = self.stages.q.val().get_bit(5);
-        self.queue.in_data.next = self.sent.q.val();
+        self.queue.in_data.next = self.fields.whole.val();
         self.queue.out_ready.next = self.box_ready.val();
         self.box_valid.next = self.queue.out_valid.val();
         self.box_addr.next = self.queue.out_data.val().get_bits::<64>(0);
@@ -223,6 +295,7 @@ impl Logic for Spans {
         if self.rst.val() {
             self.stages.d.next = 0.into();
             self.ended.d.next = false;
+            self.held_valid.d.next = false;
         }
     }
 }

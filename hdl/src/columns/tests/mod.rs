@@ -1,5 +1,6 @@
 //! Requests as the column path gets them.
 
+mod ids;
 mod packer;
 mod parts;
 mod path;
@@ -44,6 +45,7 @@ fn context(turn: &Turn, random: &mut Random) -> Word {
         (count.into(), 32),
         (full.into(), 32),
         (tail.into(), 32),
+        (turn.first.into(), 1),
     ])
 }
 
@@ -57,24 +59,45 @@ fn item(turn: &Turn, random: &mut Random) -> Beat {
         (turn.last.into(), 1),
         (turn.chunk_start.into(), 1),
         (random.word(129), 129),
+        (random.word(1), 1),
         (turn.chunk_end.into(), 1),
-        (random.word(ITEM_BITS), ITEM_BITS - 200),
+        (turn.ids.into(), 2),
+        (turn.partition.into(), 16),
     ]);
     let item = item.bits(0, ITEM_BITS);
     Beat::from([("item", item), ("context", context(turn, random))])
 }
 
-/// The answers of the reads of a turn's bitmap: behind its rows anything.
+/// The answers of the reads of a turn's bitmap, or of the ids of its chunk: behind its rows anything.
 fn answers(turn: &Turn, random: &mut Random) -> Vec<Beat> {
     if turn.strided {
         return Vec::new();
+    }
+    if turn.ids > 0 {
+        let width = usize::from(turn.ids);
+        let count = turn.chunk_ids.len().div_ceil(64 / width);
+        let beat = |(k, ids): (usize, &[u16])| {
+            let mut data = random.word(512);
+            for (i, &id) in ids.iter().enumerate() {
+                data.set_bits(8 * width * i, 8 * width, &id.into());
+            }
+            Beat::from([("data", data)])
+                .with("error", turn.fails.contains(&k))
+                .with("ids", turn.ids)
+                .with("last", k + 1 == count)
+        };
+        return turn.chunk_ids.chunks(64 / width).enumerate().map(beat).collect();
     }
     let beat = |(k, rows): (usize, &[bool])| {
         let mut data = random.word(512);
         for (i, &bit) in rows.iter().enumerate() {
             data.set_bits(i, 1, &bit.into());
         }
-        Beat::from([("data", data)]).with("error", turn.fails.contains(&k))
+        let last = random.below(2);
+        Beat::from([("data", data)])
+            .with("error", turn.fails.contains(&k))
+            .with("ids", 0)
+            .with("last", last)
     };
     turn.bits.chunks(512).enumerate().map(beat).collect()
 }
@@ -99,12 +122,25 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
     let rows = (chunk_rows as u64 * (chunks - 1) + 1 + random.below(chunk_rows as u64)) as usize;
     let (first_dest, slot) = (random.below(1024), random.below(256));
     let measured = random.chance(0.5);
+    // Partitioned: ids of all rows, some of which no destination wants.
+    let ids = if random.chance(0.4) { 1 + random.below(2) as u8 } else { 0 };
+    let base = random.below(if ids == 1 { 1 << 8 } else { 1 << 16 });
+    let id = |index: u64| (base + index * 0x61) as u16 & if ids == 1 { 0xff } else { 0xffff };
+    let spare = random.below(3);
+    let row_ids: Vec<_> = (0..rows).map(|_| id(random.below(dests + spare))).collect();
     let common = |index: u64, random: &mut Random| {
         let density = [0.0, 0.01, 0.06, 0.3, 0.5, 0.95, 1.0][random.below(7) as usize];
-        let strided = random.chance(0.2);
-        let selected = if strided { vec![true; rows] } else { selection(rows, density, random) };
+        let strided = ids == 0 && random.chance(0.2);
+        let mut selected =
+            if strided { vec![true; rows] } else { selection(rows, density, random) };
+        let partition = if ids == 0 { random.below(1 << 16) as u16 } else { id(index) };
+        if ids > 0 {
+            selected = row_ids.iter().map(|&id| id == partition).collect();
+        }
         let turn = Turn {
             strided,
+            ids,
+            partition,
             row_bytes,
             set: random.below(2048),
             dest: (first_dest + index) % 1024,
@@ -128,7 +164,9 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
         for (k, (turn, selected)) in all.iter().enumerate() {
             let range = chunk * chunk_rows..((chunk + 1) * chunk_rows).min(rows);
             turns.push(Turn {
-                bits: selected[range].to_vec(),
+                bits: selected[range.clone()].to_vec(),
+                first: chunk == 0,
+                chunk_ids: if ids > 0 && k == 0 { row_ids[range].to_vec() } else { Vec::new() },
                 chunk_start: k == 0,
                 chunk_end: k + 1 == all.len(),
                 last: chunk + 1 == chunks as usize,
@@ -139,8 +177,9 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
     if fails {
         let place = random.below(turns.len() as u64) as usize;
         for turn in &mut turns[place..] {
-            if !turn.strided && random.chance(0.5) {
-                let beats = turn.bits.len().div_ceil(512) as u64;
+            if !turn.strided && (ids == 0 || turn.chunk_start) && random.chance(0.5) {
+                let rows = 512 / (8 * usize::from(ids)).max(1);
+                let beats = turn.bits.len().div_ceil(rows) as u64;
                 turn.fails.push(random.below(beats) as usize);
             }
         }

@@ -24,6 +24,8 @@ struct Path {
     resp_ready: Signal<Out, Bit>,
     resp_data: Signal<In, Bits<512>>,
     resp_error: Signal<In, Bit>,
+    resp_ids: Signal<In, Bits<2>>,
+    resp_last: Signal<In, Bit>,
     beat_valid: Signal<Out, Bit>,
     beat_ready: Signal<In, Bit>,
     beat_offset: Signal<Out, Bits<192>>,
@@ -63,6 +65,8 @@ impl Logic for Path {
         self.resp_ready.next = self.source.resp_ready.val();
         self.source.resp_data.next = self.resp_data.val();
         self.source.resp_error.next = self.resp_error.val();
+        self.source.resp_ids.next = self.resp_ids.val();
+        self.source.resp_last.next = self.resp_last.val();
         self.source.clear.next = self.clear.val();
         self.failed.next = self.source.failed.val();
         self.fail_index.next = self.source.fail_index.val();
@@ -85,7 +89,6 @@ impl Logic for Path {
         self.packer.rows_chunk_end.next = self.scanner.rows_chunk_end.val();
         self.packer.rows_last.next = self.scanner.rows_last.val();
         self.packer.rows_context.next = self.scanner.rows_context.val();
-        self.packer.clear.next = self.clear.val();
 
         self.beat_valid.next = self.packer.beat_valid.val();
         self.packer.beat_ready.next = self.beat_ready.val();
@@ -185,6 +188,7 @@ fn a_beat_a_cycle_of_dense_and_of_sparse_rows() {
             units: 1 << 20,
             total: 1 << 20,
             index: k as u64 % 4,
+            first: k < 4,
             chunk_start: k.is_multiple_of(4),
             chunk_end: k % 4 == 3,
             ..Default::default()

@@ -49,7 +49,7 @@ impl Card<'_> {
 #[test]
 fn masks_are_the_selected_rows_under_stalls() {
     let library = library();
-    let mut failures = 0;
+    let (mut failures, mut by_ids) = (0, [0; 3]);
     for (seed, stalls) in (1..).zip(STALLS) {
         println!("seed {seed}");
         let mut random = Random::new(seed);
@@ -59,6 +59,7 @@ fn masks_are_the_selected_rows_under_stalls() {
             let fails = random.chance(0.4);
             let turns = request(&mut random, fails);
             failures += u32::from(survivors(&turns).1.is_some());
+            by_ids[usize::from(turns[0].ids)] += 1;
             card.run(&turns, &mut random);
             card.bench.set("clear", 1);
             card.bench.step();
@@ -66,6 +67,7 @@ fn masks_are_the_selected_rows_under_stalls() {
         }
     }
     assert!(failures > 10, "{failures} requests failed");
+    assert!(by_ids[1] > 5 && by_ids[2] > 5, "requests with ids: {by_ids:?}");
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn idle_says_that_nothing_is_at_work() {
 #[test]
 fn a_mask_a_cycle_from_item_to_item() {
     let library = library();
-    for (strided, latency) in [(true, 3), (false, 2)] {
+    for (strided, latency) in [(true, 5), (false, 2)] {
         let mut random = Random::new(1);
         let mut card = Card::new(&library, 1);
         let turn = |k: usize| Turn {
@@ -105,5 +107,37 @@ fn a_mask_a_cycle_from_item_to_item() {
         assert_eq!(times, (first..first + times.len() as u64).collect::<Vec<_>>());
         let from = if strided { card.item } else { card.resp };
         assert_eq!(first - card.bench.sent_at(from)[0], latency);
+    }
+}
+
+#[test]
+fn turns_by_ids_follow_each_other_without_gaps() {
+    let library = library();
+    // 3 masks of 1,472 rows: 256 ids of one byte a cycle, or 128 of two.
+    for (ids, cycles) in [(1, 6), (2, 12)] {
+        let mut random = Random::new(1);
+        let mut card = Card::new(&library, 1);
+        let mut turns = Vec::new();
+        for chunk in 0..5 {
+            let row_ids: Vec<_> = (0..1472).map(|_| random.below(64) as u16).collect();
+            for index in 0..64_u16 {
+                turns.push(Turn {
+                    ids,
+                    partition: index,
+                    bits: row_ids.iter().map(|&id| id == index).collect(),
+                    chunk_ids: if index == 0 { row_ids.clone() } else { Vec::new() },
+                    chunk_start: index == 0,
+                    chunk_end: index == 63,
+                    last: chunk == 4,
+                    index: index.into(),
+                    ..Default::default()
+                });
+            }
+        }
+        card.run(&turns, &mut random);
+        let times = card.bench.received_at(card.mask);
+        let took = times[times.len() - 1] - times[0];
+        println!("ids of {ids} B: 320 turns in {took} cycles");
+        assert!(took <= 320 * cycles, "{took} cycles for 320 turns");
     }
 }

@@ -13,6 +13,7 @@ use rust_hdl_widgets::prelude::*;
 const _: () = assert!(
     WQE_MAGIC == 0xd7
         && flags::ELEMENT_MASK == 1
+        && flags::PARTITIONED == 2
         && MAX_DESTINATIONS == 64
         && MAX_REGIONS == 16
         && MAX_ELEMENTS == 16
@@ -45,6 +46,7 @@ impl Logic for Parser {
             head_length_bad,
             head_opcode,
             head_element_mask,
+            head_partitioned,
             head_destinations,
             head_granules,
             head_remaining,
@@ -57,6 +59,7 @@ impl Logic for Parser {
             dest_rest_bad,
             dest_no_qp,
             dest_qp,
+            dest_partition,
             dest_regions,
             dest_remote_addr,
             dest_rkey,
@@ -66,6 +69,10 @@ impl Logic for Parser {
             accepted,
             dests_left,
             named,
+            partitions_named,
+            partition_named,
+            sharing,
+            ids,
             region_index,
             regions_left,
             kind,
@@ -80,6 +87,10 @@ impl Logic for Parser {
             fail_flush,
             fail_qp
         );
+        for k in 0..64 {
+            self.partitions[k].clock.next = self.clk.val();
+            self.partitions[k].d.next = self.partitions[k].q.val();
+        }
         self.fields.data.next = self.granule_data.val();
 
         // What the granule would be good for.
@@ -89,6 +100,10 @@ impl Logic for Parser {
         self.broken.next =
             self.none_left.val() || (self.granule_valid.val() && self.granule_error.val());
         self.granule_kind.next = self.dest_types.q.val().get_bits::<2>(0);
+        if self.sharing.q.val() {
+            // Columns, of which ids select the rows.
+            self.granule_kind.next = 2.into();
+        }
 
         // The head: flags of what was taken, one cycle later.
         self.blocks.next = bit_cast::<31, 30>(self.head_granules.q.val().get_bits::<30>(2))
@@ -106,15 +121,26 @@ impl Logic for Parser {
         self.head_bad.next = self.head_fixed_bad.q.val()
             || self.head_rows_bad.q.val()
             || self.head_count_bad.q.val()
+            || (self.head_partitioned.q.val() && !self.queue_shared.val())
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
         self.dest_named.d.next = self.named.q.val().get_bit(self.dest_qp.q.val().index());
+        self.same_partition.next = 0.into();
+        for k in 0..64 {
+            self.same_partition.next = self
+                .same_partition
+                .val()
+                .replace_bit(k, self.partitions[k].q.val() == self.dest_partition.q.val());
+        }
+        self.partition_named.d.next =
+            (self.same_partition.val() & self.partitions_named.q.val()).any();
         self.dest_bad.next = self.dest_cut.q.val()
             || self.dest_fixed_bad.q.val()
             || self.dest_rest_bad.q.val()
             || self.dest_no_qp.q.val()
             || self.dest_named.q.val()
+            || (self.head_partitioned.q.val() && self.partition_named.q.val())
             || (!self.queue_shared.val()
                 && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
         self.dest_unfit.next = !self.qp_ready.val()
@@ -124,7 +150,11 @@ impl Logic for Parser {
         self.shape_bad.next = (self.fields.shape_elements.val() == 0)
             || (self.fields.shape_elements.val() > 16)
             || (self.fields.shape_reserved.val() != 0)
-            || ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == 1))
+            || (!self.sharing.q.val()
+                && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == 1)))
+            || (self.sharing.q.val()
+                && (self.fields.shape_period.val() != 1)
+                && (self.fields.shape_period.val() != 2))
             || ((self.fields.shape_target_lkey.val() != 0) && (self.kind.q.val() != 3));
         self.element_bad.next = (self.fields.element_len.val() == 0)
             || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != 2));
@@ -165,6 +195,10 @@ impl Logic for Parser {
         self.element_kind.next = self.kind.q.val();
         self.element_addr.next = self.addr.q.val();
         self.element_count.next = self.count.q.val();
+        self.element_ids.next = 0.into();
+        if self.sharing.q.val() {
+            self.element_ids.next = self.ids.q.val();
+        }
 
         match self.state.q.val() {
             DecoderState::Head => {
@@ -174,13 +208,14 @@ impl Logic for Parser {
                     self.head_remaining.d.next = self.granule_remaining.val();
                     self.head_fixed_bad.d.next = (self.fields.head_magic.val() != 0xd7)
                         || (self.fields.head_opcode.val() > 3)
-                        || (self.fields.head_flags.val() > 1)
+                        || (self.fields.head_flags.val() > 3)
                         || (self.fields.head_reserved.val() != 0)
                         || (self.fields.head_reserved2.val() != 0)
                         || (self.fields.head_position.val() != self.granule_position.val())
                         || self.granule_error.val();
                     self.head_opcode.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
                     self.head_element_mask.d.next = self.fields.head_flags.val().get_bit(0);
+                    self.head_partitioned.d.next = self.fields.head_flags.val().get_bit(1);
                     self.head_destinations.d.next = self.fields.head_destinations.val();
                     self.head_granules.d.next = self.fields.head_granules.val();
                     self.state.d.next = DecoderState::HeadRest;
@@ -190,6 +225,8 @@ impl Logic for Parser {
                 self.accepted.d.next = 0.into();
                 self.region_index.d.next = 0.into();
                 self.named.d.next = 0.into();
+                self.partitions_named.d.next = 0.into();
+                self.sharing.d.next = false;
                 self.dest_cut.d.next = false;
                 self.fail.d.next = false;
                 self.fail_flush.d.next = false;
@@ -208,6 +245,23 @@ impl Logic for Parser {
                     self.left.d.next = self.head_granules.q.val().get_bits::<15>(0) - 2;
                     self.dests_left.d.next = self.head_destinations.q.val().get_bits::<7>(0);
                     self.state.d.next = DecoderState::Destination;
+                    if self.head_partitioned.q.val() {
+                        self.state.d.next = DecoderState::JudgeHead;
+                    }
+                }
+            }
+            DecoderState::JudgeHead => {
+                if self.settled.val() && self.queue_halted.val() {
+                    self.state.d.next = DecoderState::Drop;
+                } else if self.settled.val() && self.may_open.val() {
+                    self.open.next = true;
+                    self.first.d.next = false;
+                    self.sharing.d.next = true;
+                    self.state.d.next = DecoderState::Region;
+                    if self.head_bad.val() {
+                        self.fail.d.next = true;
+                        self.state.d.next = DecoderState::End;
+                    }
                 }
             }
             DecoderState::Destination => {
@@ -218,8 +272,14 @@ impl Logic for Parser {
                     self.taking.next = true;
                     self.dest_no_qp.d.next = self.fields.dest_qp.val().get_bits::<24>(8) != 0;
                     self.dest_qp.d.next = self.fields.dest_qp.val().get_bits::<8>(0);
+                    self.dest_partition.d.next = self.fields.dest_partition.val();
                     self.dest_fixed_bad.d.next = (self.fields.dest_regions.val() > 16)
-                        || (self.fields.dest_reserved.val() != 0);
+                        || (self.fields.dest_partition.val() != 0);
+                    if self.head_partitioned.q.val() {
+                        self.dest_fixed_bad.d.next = (self.fields.dest_regions.val() != 0)
+                            || ((self.ids.q.val() == 1)
+                                && self.fields.dest_partition.val().get_bits::<8>(8).any());
+                    }
                     self.dest_regions.d.next = self.fields.dest_regions.val().get_bits::<5>(0);
                     self.dest_remote_addr.d.next = self.fields.dest_remote_addr.val();
                     self.state.d.next = DecoderState::DestinationRest;
@@ -261,6 +321,11 @@ impl Logic for Parser {
                         self.accepted.d.next = self.accepted.q.val() + 1;
                         self.named.d.next =
                             self.named.q.val().replace_bit(self.dest_qp.q.val().index(), true);
+                        for k in 1..64 {
+                            self.partitions[k].d.next = self.partitions[k - 1].q.val();
+                        }
+                        self.partitions[0].d.next = self.dest_partition.q.val();
+                        self.partitions_named.d.next = (self.partitions_named.q.val() << 1) | 1;
                         self.dest_done.next = self.dest_regions.q.val() == 0;
                         self.state.d.next = DecoderState::Region;
                     }
@@ -293,17 +358,18 @@ impl Logic for Parser {
                 self.lane.d.next = 0.into();
                 if self.broken.val() {
                     self.fail.d.next = true;
-                    self.fail_qp.d.next = self.none_left.val();
+                    self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
                     self.state.d.next = DecoderState::End;
                 } else if self.good.val() && self.set_space.val() {
                     self.taking.next = true;
-                    self.check_valid.next =
-                        (self.granule_kind.val() != 1) && (self.fields.region_count.val() != 0);
+                    self.check_valid.next = (self.granule_kind.val() != 1)
+                        && (self.fields.region_count.val() != 0)
+                        && !self.sharing.q.val();
                     if self.granule_kind.val() != 0 {
                         self.state.d.next = DecoderState::Shape;
                     } else if self.fields.region_count.val() == 0 {
                         self.fail.d.next = true;
-                        self.fail_qp.d.next = true;
+                        self.fail_qp.d.next = !self.sharing.q.val();
                         self.state.d.next = DecoderState::End;
                     } else {
                         self.element_valid.next = true;
@@ -316,6 +382,17 @@ impl Logic for Parser {
                 self.check_target.next = true;
                 self.check_key.next = self.fields.shape_target_lkey.val();
                 self.period.d.next = self.fields.shape_period.val();
+                self.ids.d.next = self.fields.shape_period.val().get_bits::<2>(0);
+                if self.sharing.q.val() {
+                    // The array of ids: its length is known only here.
+                    self.check_target.next = false;
+                    self.check_key.next = self.lkey.q.val();
+                    self.check_offset.next = 0.into();
+                    self.check_span.next = bit_cast::<35, 32>(self.count.q.val());
+                    if self.fields.shape_period.val().get_bit(1) {
+                        self.check_span.next = bit_cast::<35, 32>(self.count.q.val()) << 1;
+                    }
+                }
                 self.elements_left.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
                 self.factor.d.next = self.count.q.val();
                 if self.kind.q.val() == 1 {
@@ -323,18 +400,19 @@ impl Logic for Parser {
                 }
                 if self.broken.val() {
                     self.fail.d.next = true;
-                    self.fail_qp.d.next = self.none_left.val();
+                    self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
                     self.state.d.next = DecoderState::End;
                 } else if self.good.val() {
                     self.taking.next = true;
                     if self.shape_bad.val() {
                         self.fail.d.next = true;
-                        self.fail_qp.d.next = true;
+                        self.fail_qp.d.next = !self.sharing.q.val();
                         self.state.d.next = DecoderState::End;
                     } else if self.kind.q.val() == 3 {
                         self.check_valid.next = true;
                         self.state.d.next = DecoderState::Target;
                     } else {
+                        self.check_valid.next = self.sharing.q.val() && (self.count.q.val() != 0);
                         self.state.d.next = DecoderState::Element;
                     }
                 }
@@ -360,13 +438,13 @@ impl Logic for Parser {
                 }
                 if self.broken.val() {
                     self.fail.d.next = true;
-                    self.fail_qp.d.next = self.none_left.val();
+                    self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
                     self.state.d.next = DecoderState::End;
                 } else if self.good.val() {
                     self.taking.next = true;
                     if self.element_bad.val() {
                         self.fail.d.next = true;
-                        self.fail_qp.d.next = true;
+                        self.fail_qp.d.next = !self.sharing.q.val();
                         self.state.d.next = DecoderState::End;
                     } else {
                         self.check_valid.next =
@@ -404,7 +482,12 @@ impl Logic for Parser {
             self.dest_types.d.next = self.dest_types.q.val() >> 2;
             self.state.d.next = DecoderState::Region;
         }
-        if self.dest_done.val() || (self.region_done.val() && (self.regions_left.q.val() == 1)) {
+        if self.region_done.val() && self.sharing.q.val() {
+            self.sharing.d.next = false;
+            self.state.d.next = DecoderState::Destination;
+        } else if self.dest_done.val()
+            || (self.region_done.val() && (self.regions_left.q.val() == 1))
+        {
             self.dests_left.d.next = self.dests_left.q.val() - 1;
             if self.dests_left.q.val() == 1 {
                 self.state.d.next = DecoderState::End;
@@ -433,6 +516,11 @@ impl Logic for Parser {
         self.qp.next = self.dest_qp.q.val();
         self.wr_id.next = self.head_wr_id.q.val();
         self.dest_sets.next = self.dest_regions.q.val();
+        if self.head_partitioned.q.val() {
+            self.dest_sets.next = 1.into();
+        }
+        self.partition.next = self.dest_partition.q.val();
+        self.partitioned.next = self.head_partitioned.q.val();
         self.opcode.next = self.head_opcode.q.val();
         self.imm.next = self.head_imm.q.val();
         self.remote_addr.next = self.dest_remote_addr.q.val();

@@ -20,6 +20,8 @@ pub enum DecoderState {
     /// Both heads are known: judge them. The first destination waits here until the request
     /// before is settled.
     Judge,
+    /// A partitioned request's head is known: likewise, before its region.
+    JudgeHead,
     /// The head of a region.
     Region,
     /// The shape of a region.
@@ -37,8 +39,9 @@ pub enum DecoderState {
 /// Walks the granules of work queue entries.
 ///
 /// Every granule takes one cycle; a destination takes one more, a pointer-mapped region three more,
-/// an entry up to two more. It stops while there is no room for a destination or a set, and before
-/// a request's first destination until the request before has left the bounds check.
+/// an entry up to two more, a partitioned one three. It stops while there is no room for a
+/// destination or a set, and before a request's first destination, or the region that a partitioned
+/// request shares, until the request before has left the bounds check.
 ///
 /// # Inputs
 /// `clk`, `rst`; `granule_*` of the unpacker; `queue_*` and `qp_*`, what the tables say of `queue`
@@ -48,7 +51,7 @@ pub enum DecoderState {
 /// # Outputs
 /// `take`, `skip`; `open` pulse with `wr_id`; `dest_accept` pulse with what a destination has;
 /// `check_*`, one bounds check; `element_*`, one lane; `finish` pulse with the request's failure.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock)]
 pub struct Parser {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -97,7 +100,7 @@ pub struct Parser {
     /// Its MTU.
     pub qp_log_mtu: Signal<In, Bits<4>>,
 
-    /// The request before is settled, and the errors that it caused are visible.
+    /// The request before is settled, and its queue stopped if it has failed.
     pub settled: Signal<In, Bit>,
     /// A request may be opened.
     pub may_open: Signal<In, Bit>,
@@ -112,8 +115,12 @@ pub struct Parser {
     pub wr_id: Signal<Out, Bits<64>>,
     /// A destination is accepted.
     pub dest_accept: Signal<Out, Bit>,
-    /// Its number of regions.
+    /// Its sets.
     pub dest_sets: Signal<Out, Bits<5>>,
+    /// The ids of its rows, in a partitioned request.
+    pub partition: Signal<Out, Bits<16>>,
+    /// The request is partitioned: elements are those of its one set.
+    pub partitioned: Signal<Out, Bit>,
     /// Of the request.
     pub opcode: Signal<Out, Bits<2>>,
     /// Of the request.
@@ -174,6 +181,8 @@ pub struct Parser {
     pub element_len: Signal<Out, Bits<32>>,
     /// The set's region type.
     pub element_kind: Signal<Out, Bits<2>>,
+    /// Bytes of an id at `element_addr`; 0: there are none.
+    pub element_ids: Signal<Out, Bits<2>>,
     /// The region's address.
     pub element_addr: Signal<Out, Bits<64>>,
     /// The region's rows.
@@ -204,6 +213,7 @@ pub struct Parser {
     head_length_bad: DFF<Bit>,
     head_opcode: DFF<Bits<2>>,
     head_element_mask: DFF<Bit>,
+    head_partitioned: DFF<Bit>,
     head_destinations: DFF<Bits<16>>,
     head_granules: DFF<Bits<32>>,
     head_remaining: DFF<Bits<17>>,
@@ -218,6 +228,7 @@ pub struct Parser {
     dest_rest_bad: DFF<Bit>,
     dest_no_qp: DFF<Bit>,
     dest_qp: DFF<Bits<8>>,
+    dest_partition: DFF<Bits<16>>,
     dest_regions: DFF<Bits<5>>,
     dest_remote_addr: DFF<Bits<64>>,
     dest_rkey: DFF<Bits<32>>,
@@ -231,6 +242,16 @@ pub struct Parser {
     dests_left: DFF<Bits<7>>,
     /// Queue pairs that the request has named.
     named: DFF<Bits<256>>,
+    /// Partitions that it has named, the last one first, and how many.
+    partitions: [DFF<Bits<16>>; 64],
+    partitions_named: DFF<Bits<64>>,
+    same_partition: Signal<Local, Bits<64>>,
+    /// The destination's partition was named before.
+    partition_named: DFF<Bit>,
+    /// The region at hand is the one that all destinations share.
+    sharing: DFF<Bit>,
+    /// Bytes of its ids.
+    ids: DFF<Bits<2>>,
 
     /// Regions of the request before this one.
     region_index: DFF<Bits<11>>,
@@ -269,4 +290,148 @@ pub struct Parser {
     dest_done: Signal<Local, Bit>,
     /// Bytes of a bitmap.
     bitmap_bytes: Signal<Local, Bits<35>>,
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            granule_valid: Default::default(),
+            granule_data: Default::default(),
+            granule_first: Default::default(),
+            granule_last: Default::default(),
+            granule_queue: Default::default(),
+            granule_position: Default::default(),
+            granule_remaining: Default::default(),
+            granule_error: Default::default(),
+            take: Default::default(),
+            skip: Default::default(),
+            queue: Default::default(),
+            queue_shared: Default::default(),
+            queue_owned: Default::default(),
+            queue_owner: Default::default(),
+            queue_halted: Default::default(),
+            qp: Default::default(),
+            qp_ready: Default::default(),
+            qp_error: Default::default(),
+            qp_transport: Default::default(),
+            qp_log_mtu: Default::default(),
+            settled: Default::default(),
+            may_open: Default::default(),
+            set_space: Default::default(),
+            dest_space: Default::default(),
+            open: Default::default(),
+            wr_id: Default::default(),
+            dest_accept: Default::default(),
+            dest_sets: Default::default(),
+            partition: Default::default(),
+            partitioned: Default::default(),
+            opcode: Default::default(),
+            imm: Default::default(),
+            remote_addr: Default::default(),
+            rkey: Default::default(),
+            transport: Default::default(),
+            log_mtu: Default::default(),
+            element_mask: Default::default(),
+            rows_per_message: Default::default(),
+            check_valid: Default::default(),
+            check_long: Default::default(),
+            check_target: Default::default(),
+            check_key: Default::default(),
+            check_base: Default::default(),
+            check_offset: Default::default(),
+            check_span: Default::default(),
+            check_factor: Default::default(),
+            check_step: Default::default(),
+            check_len: Default::default(),
+            region: Default::default(),
+            dest: Default::default(),
+            target_done: Default::default(),
+            element_valid: Default::default(),
+            element_lane: Default::default(),
+            element_last: Default::default(),
+            element_base: Default::default(),
+            element_offset: Default::default(),
+            element_step: Default::default(),
+            element_len: Default::default(),
+            element_kind: Default::default(),
+            element_ids: Default::default(),
+            element_addr: Default::default(),
+            element_count: Default::default(),
+            finish: Default::default(),
+            failed: Default::default(),
+            failed_flush: Default::default(),
+            failed_qp: Default::default(),
+            dests: Default::default(),
+            fields: Default::default(),
+            state: Default::default(),
+            left: Default::default(),
+            batch_over: Default::default(),
+            head_queue: Default::default(),
+            head_fixed_bad: Default::default(),
+            head_rows_bad: Default::default(),
+            head_count_bad: Default::default(),
+            head_length_bad: Default::default(),
+            head_opcode: Default::default(),
+            head_element_mask: Default::default(),
+            head_partitioned: Default::default(),
+            head_destinations: Default::default(),
+            head_granules: Default::default(),
+            head_remaining: Default::default(),
+            head_wr_id: Default::default(),
+            head_rows: Default::default(),
+            head_imm: Default::default(),
+            first: Default::default(),
+            dest_cut: Default::default(),
+            dest_fixed_bad: Default::default(),
+            dest_rest_bad: Default::default(),
+            dest_no_qp: Default::default(),
+            dest_qp: Default::default(),
+            dest_partition: Default::default(),
+            dest_regions: Default::default(),
+            dest_remote_addr: Default::default(),
+            dest_rkey: Default::default(),
+            dest_types: Default::default(),
+            dest_named: Default::default(),
+            dest_index: Default::default(),
+            accepted: Default::default(),
+            dests_left: Default::default(),
+            named: Default::default(),
+            partitions: array_init::array_init(|_| DFF::default()),
+            partitions_named: Default::default(),
+            same_partition: Default::default(),
+            partition_named: Default::default(),
+            sharing: Default::default(),
+            ids: Default::default(),
+            region_index: Default::default(),
+            regions_left: Default::default(),
+            kind: Default::default(),
+            addr: Default::default(),
+            count: Default::default(),
+            lkey: Default::default(),
+            period: Default::default(),
+            factor: Default::default(),
+            elements_left: Default::default(),
+            lane: Default::default(),
+            fail: Default::default(),
+            fail_flush: Default::default(),
+            fail_qp: Default::default(),
+            none_left: Default::default(),
+            good: Default::default(),
+            broken: Default::default(),
+            granule_kind: Default::default(),
+            blocks: Default::default(),
+            head_bad: Default::default(),
+            dest_bad: Default::default(),
+            dest_unfit: Default::default(),
+            shape_bad: Default::default(),
+            element_bad: Default::default(),
+            taking: Default::default(),
+            skipping: Default::default(),
+            region_done: Default::default(),
+            dest_done: Default::default(),
+            bitmap_bytes: Default::default(),
+        }
+    }
 }

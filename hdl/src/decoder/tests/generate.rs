@@ -5,7 +5,7 @@ use drdma_abi::Layout;
 use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry, SendQueueEntry};
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
-    WqeHeader,
+    WqeHeader, flags,
 };
 use drdma_verilated::testbench::Random;
 use std::collections::HashSet;
@@ -239,6 +239,28 @@ impl Generator<'_> {
         bytes
     }
 
+    /// The granules of a partitioned request's region, whose ids have so many bytes.
+    fn partitioned(&mut self, width: u64) -> Vec<u8> {
+        let entry = self.memory();
+        let rows = entry.len / width;
+        let count =
+            if rows == 0 || self.random.chance(0.1) { 0 } else { self.len(rows.min(1 << 20)) };
+        let addr = self.place(&entry, u64::from(count) * width);
+        let elements = self.elements();
+        let mut bytes = RegionHeader { addr, count, lkey: entry.lkey }.to_bytes().to_vec();
+        bytes.extend(RegionShape { period: width, elements, ..Default::default() }.to_bytes());
+        for _ in 0..elements {
+            let mut column = self.memory();
+            while column.len < u64::from(count) {
+                column = self.memory();
+            }
+            let len = self.len(column.len / u64::from(count).max(1));
+            let offset = self.place(&column, u64::from(count) * u64::from(len));
+            bytes.extend(Element { offset, len, lkey: column.lkey }.to_bytes());
+        }
+        bytes
+    }
+
     /// An entry of a queue, made of whole blocks.
     pub fn entry(&mut self, queue: u8, position: u32) -> Vec<u8> {
         let shared = queue >= SHARED;
@@ -253,7 +275,13 @@ impl Generator<'_> {
         let mut bytes = vec![0; 32];
         let mut first: Option<(u16, u64, Vec<u8>)> = None;
         let repeats = self.random.chance(0.4);
-        for _ in 0..dests {
+        let partitioned = shared && self.random.chance(0.25);
+        let width = 1 + self.random.below(2);
+        let first_partition = self.random.below(if width == 1 { 1 << 8 } else { 1 << 16 });
+        if partitioned {
+            bytes.extend(self.partitioned(width));
+        }
+        for number in 0..dests {
             let any = self.random.below(free.len() as u64) as usize;
             let qp = if shared { free.swap_remove(any) } else { queue };
             let columns = self.random.chance(0.3);
@@ -297,7 +325,14 @@ impl Generator<'_> {
                     self.vary(only, &mut granules);
                 }
             }
+            let mut partition = 0;
+            if partitioned {
+                (regions, types) = (0, 0);
+                granules.clear();
+                partition = (first_partition + number) % if width == 1 { 1 << 8 } else { 1 << 16 };
+            }
             let head = Destination {
+                partition: partition as u16,
                 qp: qp.into(),
                 regions,
                 remote_addr: self.random.u64(),
@@ -312,7 +347,7 @@ impl Generator<'_> {
         let head = WqeHeader {
             magic: WQE_MAGIC,
             opcode,
-            flags: self.random.below(2) as u8,
+            flags: self.random.below(2) as u8 | if partitioned { flags::PARTITIONED } else { 0 },
             destinations: dests as u16,
             granules: (bytes.len() / GRANULE) as u32,
             position,

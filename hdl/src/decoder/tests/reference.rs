@@ -31,6 +31,8 @@ pub struct Records {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Set {
     pub kind: u8,
+    /// Bytes of an id at `addr`; 0: there are none.
+    pub ids: u8,
     pub addr: u64,
     pub count: u32,
     pub row_bytes: u64,
@@ -93,6 +95,7 @@ pub struct Dest {
     pub element_mask: bool,
     pub rows_per_message: u32,
     pub alike: bool,
+    pub partition: u16,
     pub sets: Vec<Set>,
 }
 
@@ -171,10 +174,12 @@ impl Card {
         let queue = &self.queues[usize::from(batch.queue)];
         let most = if queue.shared == 1 { 64 } else { 1 };
         let granules = head.granules as usize;
+        let partitioned = head.flags & flags::PARTITIONED != 0;
         let good = !batch.unread.contains(&at)
             && head.magic == WQE_MAGIC
             && Opcode::from_code(head.opcode).is_some()
-            && head.flags & !flags::ELEMENT_MASK == 0
+            && head.flags & !(flags::ELEMENT_MASK | flags::PARTITIONED) == 0
+            && (!partitioned || queue.shared == 1)
             && (head.reserved, head.reserved2) == (0, 0)
             && head.rows_per_message >= 1
             && (1..=most).contains(&head.destinations)
@@ -185,7 +190,8 @@ impl Card {
             return Err(Failure { status: OPERATION, dest: 0, qp: None });
         }
         let mut reader = Reader { batch, next: at * 4 + 2, end: at * 4 + granules };
-        let mut seen = HashSet::new();
+        let shared = partitioned.then(|| self.partitioned(&mut reader)).transpose()?;
+        let (mut seen, mut partitions) = (HashSet::new(), HashSet::new());
         let mut dests: Vec<Dest> = Vec::new();
         for dest in 0..usize::from(head.destinations) {
             let fail = |status| Failure { status, dest, qp: None };
@@ -196,7 +202,15 @@ impl Card {
             let d = Destination::decode(&bytes);
             let unused = if d.regions < 16 { d.types >> (2 * d.regions) } else { 0 };
             let owner = (queue.shared != 1).then_some(queue.qp);
-            let good = (d.partition, d.reserved2) == (0, 0)
+            let partition = match &shared {
+                Some(set) => {
+                    let fits = set.ids == 2 || d.partition < 256;
+                    fits && partitions.insert(d.partition) && d.regions == 0
+                }
+                None => d.partition == 0,
+            };
+            let good = partition
+                && d.reserved2 == 0
                 && d.regions <= 16
                 && unused == 0
                 && d.qp < 256
@@ -213,7 +227,7 @@ impl Card {
             if qp.state != 1 || (opcode.is_write() && qp.transport == Transport::Ud as u8) {
                 return Err(fail(OPERATION));
             }
-            let mut sets = Vec::new();
+            let mut sets: Vec<_> = shared.iter().cloned().collect();
             for index in 0..usize::from(d.regions) {
                 let kind = RegionType::of(d.types, index);
                 let (set, ranges) = self
@@ -226,7 +240,7 @@ impl Card {
                 sets.push(set);
             }
             // Elements of several regions that are rows of one.
-            let mut element_mask = head.flags == flags::ELEMENT_MASK;
+            let mut element_mask = head.flags & flags::ELEMENT_MASK != 0;
             if let Some(joined) = Set::joined(&sets).filter(|_| element_mask) {
                 (sets, element_mask) = (vec![joined], false);
             }
@@ -234,6 +248,7 @@ impl Card {
             let alike = alike(&sets, first);
             dests.push(Dest {
                 alike,
+                partition: d.partition,
                 qp: d.qp as u8,
                 opcode: head.opcode,
                 imm: head.imm,
@@ -250,6 +265,37 @@ impl Card {
             }
         }
         Ok(dests)
+    }
+
+    /// The region that the destinations of a partitioned request share.
+    fn partitioned(&self, reader: &mut Reader) -> Result<Set, Failure> {
+        let stop = |stop: Stop| stop.failure(0, None);
+        let header = RegionHeader::decode(&reader.take().map_err(stop)?);
+        let shape = RegionShape::decode(&reader.take().map_err(stop)?);
+        let good = (1..=16).contains(&shape.elements)
+            && (1..=2).contains(&shape.period)
+            && (shape.reserved, shape.target_lkey) == (0, 0);
+        if !good {
+            return Err(stop(Stop::Shape));
+        }
+        let rows = u128::from(header.count);
+        let len = rows * u128::from(shape.period);
+        let mut ranges = vec![Range { lkey: header.lkey, start: header.addr.into(), len }];
+        let (ids, addr, count) = (shape.period as u8, header.addr, header.count);
+        let mut set = Set { kind: 2, ids, addr, count, ..Set::default() };
+        for _ in 0..shape.elements {
+            let Element { offset, len, lkey } = Element::decode(&reader.take().map_err(stop)?);
+            if len == 0 {
+                return Err(stop(Stop::Shape));
+            }
+            set.lanes.push(Lane { base: offset, step: len.into(), len });
+            ranges.push(Range { lkey, start: offset.into(), len: rows * u128::from(len) });
+        }
+        set.cut();
+        if rows > 0 && !ranges.iter().all(|range| self.covers(range)) {
+            return Err(Failure { status: Status::LocalProtectionError, dest: 0, qp: None });
+        }
+        Ok(set)
     }
 
     fn region(&self, reader: &mut Reader, kind: RegionType) -> Result<(Set, Vec<Range>), Stop> {

@@ -36,6 +36,7 @@ fn record(written: &mut Written, model: &Model) {
         };
         let set = Set {
             kind,
+            ids: get("set_write_ids") as u8,
             addr: get("set_write_addr"),
             count: get("set_write_count") as u32,
             row_bytes: get("set_write_row_bytes"),
@@ -57,6 +58,7 @@ fn record(written: &mut Written, model: &Model) {
             element_mask: get("dest_write_element_mask") == 1,
             rows_per_message: get("dest_write_rows_per_message") as u32,
             alike: get("dest_write_alike") == 1,
+            partition: get("dest_write_partition") as u16,
             sets: Vec::new(),
         };
         let first_set = get("dest_write_first_set") as u16;

@@ -37,6 +37,7 @@ pub struct Pair {
     pub dest_write_rkey: Signal<In, Bits<32>>,
     pub dest_write_transport: Signal<In, Bits<2>>,
     pub dest_write_log_mtu: Signal<In, Bits<4>>,
+    pub dest_write_stamp: Signal<In, Bits<32>>,
     pub cfg_valid: Signal<In, Bit>,
     pub cfg_table: Signal<In, Bits<3>>,
     pub cfg_index: Signal<In, Bits<10>>,
@@ -62,6 +63,7 @@ pub struct Pair {
     pub sent_status: Signal<Out, Bits<8>>,
     pub sent_bad_dest: Signal<Out, Bits<7>>,
     pub sent_total: Signal<Out, Bits<40>>,
+    pub gone: Signal<Out, Bit>,
     pub count_packets: Signal<Out, Bits<16>>,
     pub count_payload_bytes: Signal<Out, Bits<16>>,
     pub count_frame_bytes: Signal<Out, Bits<16>>,
@@ -100,6 +102,7 @@ impl Logic for Pair {
         self.segmenter.dest_write_rkey.next = self.dest_write_rkey.val();
         self.segmenter.dest_write_transport.next = self.dest_write_transport.val();
         self.segmenter.dest_write_log_mtu.next = self.dest_write_log_mtu.val();
+        self.segmenter.dest_write_stamp.next = self.dest_write_stamp.val();
         self.segmenter.cfg_valid.next = self.cfg_valid.val();
         self.segmenter.cfg_table.next = self.cfg_table.val();
         self.segmenter.cfg_index.next = self.cfg_index.val();
@@ -157,6 +160,7 @@ impl Logic for Pair {
         self.sent_status.next = self.packetizer.sent_status.val();
         self.sent_bad_dest.next = self.packetizer.sent_bad_dest.val();
         self.sent_total.next = self.packetizer.sent_total.val();
+        self.gone.next = self.packetizer.gone.val();
         self.count_packets.next = self.packetizer.count_packets.val();
         self.count_payload_bytes.next = self.packetizer.count_payload_bytes.val();
         self.count_frame_bytes.next = self.packetizer.count_frame_bytes.val();

@@ -168,7 +168,8 @@ fn gaps(window: &Window, needed: &BTreeSet<u64>, threshold: u64) {
     }
 }
 
-/// No box could have gone on to the first word of the next one.
+/// A box that could have gone on to the next one is as long as can be, up to a cache line, and both
+/// together are too long.
 fn merged(window: &Window, max_read: u64, threshold: u64) {
     let mut boxes = window.boxes.clone();
     boxes.sort_by_key(|b| b.ram);
@@ -176,8 +177,12 @@ fn merged(window: &Window, max_read: u64, threshold: u64) {
         let (a, b) = (pair[0], pair[1]);
         let joint = b.addr.wrapping_sub(a.addr);
         let behind = joint == b.ram - a.ram && joint >= a.len && joint - a.len <= threshold;
-        let fits = joint.saturating_add(4) <= max_read && a.addr / 4096 == b.addr / 4096;
-        assert!(!(behind && fits), "not merged: {a:x?} {b:x?}");
+        if behind && a.addr / 4096 == b.addr / 4096 {
+            assert!(joint + b.len > max_read, "not merged: {a:x?} {b:x?}");
+            let line = (a.addr % 4096 + max_read) / 64 * 64;
+            assert!(a.addr % 4096 + joint >= line, "cut too early: {a:x?} {b:x?}");
+            assert!((a.addr + (a.len - 1)) / 64 != b.addr / 64, "one line: {a:x?} {b:x?}");
+        }
     }
 }
 

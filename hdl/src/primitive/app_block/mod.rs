@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use drdma_verilated::{Direction, Port};
 
-use crate::emit::Emitted;
+use crate::emit::{Emitted, with_initial_values};
 
 /// The port table: name, direction, width as an expression over the parameters.
 const PORTS: &str = include_str!("ports.csv");
@@ -112,14 +112,16 @@ pub fn ports(values: &[(&str, u64)]) -> Vec<Port> {
 }
 
 /// The file `mqnic_app_block.v`: a comment that says what it is, the published module around `core`,
-/// whose ports are `clk`, `rst` and any of Corundum's port names, and the core's modules.
+/// whose ports are `clk`, `rst` and any of Corundum's port names, and the core's modules, with
+/// initial values for simulators with unknown values.
 ///
 /// # Panics
 /// If the core has a port that the shell does not know.
 pub fn file(core: &Emitted) -> String {
     let head = "`resetall\n`timescale 1ns / 1ps\n`default_nettype none\n";
     let module = module(&core.name, &core.ports);
-    format!("{}\n{head}\n{module}\n{}\n`resetall\n", comment(), core.verilog)
+    let modules = with_initial_values(&core.verilog);
+    format!("{}\n{head}\n{module}\n{modules}\n`resetall\n", comment())
 }
 
 /// What the file is, for whoever finds it in a Corundum build.

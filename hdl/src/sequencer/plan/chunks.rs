@@ -8,10 +8,10 @@ use rust_hdl_widgets::prelude::*;
 /// to alignment and to different first banks.
 const COLUMN_BYTES: usize = 32_768 - 16 * 132;
 
-/// Rows of a column request's chunk whose lanes go `steps` bytes a row: a multiple of 64, at most
-/// 4096; 0 if not even 64 rows fit a window.
+/// Rows of a column request's chunk whose lanes go `steps` bytes a row: a multiple of 128, so that
+/// columns of 4 B end with a read of 512 B, at most 4096; 0 if not even 128 rows fit a window.
 pub fn column_rows(steps: usize) -> usize {
-    if steps == 0 { 0 } else { 64 * (COLUMN_BYTES / 64 / steps).min(64) }
+    (COLUMN_BYTES / 128).checked_div(steps).map_or(0, |stretches| 128 * stretches.min(32))
 }
 
 /// Looks at a request's destinations and sets as they are inspected.
@@ -184,8 +184,8 @@ mod tests {
         for steps in 1..=128 {
             let rows = column_rows(steps);
             let fits = |rows: usize| rows <= 4096 && rows * steps + 16 * 132 <= 32_768;
-            assert!(rows >= 64 && rows.is_multiple_of(64) && fits(rows), "{steps}: {rows}");
-            assert!(!fits(rows + 64), "{steps}: {rows}");
+            assert!(rows >= 128 && rows.is_multiple_of(128) && fits(rows), "{steps}: {rows}");
+            assert!(!fits(rows + 128), "{steps}: {rows}");
         }
     }
 }

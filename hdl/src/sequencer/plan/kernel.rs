@@ -20,6 +20,7 @@ impl Logic for Plan {
             bounds_given,
             under_way,
             single,
+            partitioned,
             index,
             head,
             set,
@@ -98,6 +99,10 @@ impl Logic for Plan {
         self.last_dest.next = self.index.q.val() + 1 == self.dests.q.val();
 
         // What is known about destinations and sets.
+        self.key.next = self.set.q.val();
+        if self.partitioned.q.val() {
+            self.key.next = bit_cast::<11, 7>(self.index.q.val());
+        }
         self.findings.clk.next = self.clk.val();
         self.findings.read_address[0].next = bit_cast::<6, 7>(self.index.q.val());
         self.findings.write_address.next = bit_cast::<6, 7>(self.index.q.val());
@@ -112,7 +117,7 @@ impl Logic for Plan {
         self.scanned_in.record.next = self.scanned_new.val();
         self.scanned.write_data.next = self.scanned_in.bits.val();
         self.scanned.read_enable.next = true;
-        self.scanned.read_address.next = self.set.q.val();
+        self.scanned.read_address.next = self.key.val();
         self.scanned_out.bits.next = self.scanned.read_data.val();
         self.elements.next = bit_cast::<36, 32>(self.rows.val());
         if self.is_bitmap.val() {
@@ -139,7 +144,7 @@ impl Logic for Plan {
             self.measure.limit.next = bit_cast::<32, 13>(self.mtu.val());
         }
         self.measure.region_valid.next = false;
-        self.measure.region_set.next = self.set.q.val();
+        self.measure.region_set.next = self.key.val();
         self.measure.region_rows.next = self.elements.val().get_bits::<32>(0);
         self.measure.region_bytes.next = self.set_info.val().row_bytes;
         if self.shuffle.val() {
@@ -157,7 +162,7 @@ impl Logic for Plan {
         self.measured.write_address.next = self.measure.write_set.val();
         self.measured.write_data.next = self.measured_in.bits.val();
         self.measured.read_enable.next = true;
-        self.measured.read_address.next = self.set.q.val();
+        self.measured.read_address.next = self.key.val();
         self.measured_out.bits.next = self.measured.read_data.val();
 
         // The longest that a message could be.
@@ -204,6 +209,8 @@ impl Logic for Plan {
         self.stretch_first.next = self.item_out.q.val().first;
         self.stretch_rows.next = self.item_out.q.val().rows;
         self.stretch_bitmap.next = self.item_out.q.val().kind == 2;
+        self.stretch_ids.next = self.item_out.q.val().ids;
+        self.stretch_partition.next = self.item_out.q.val().partition;
         self.stretch_column.next = self.item_out.q.val().column;
         if self.item_ready.val() {
             self.has_item.d.next = false;
@@ -248,6 +255,8 @@ impl Logic for Plan {
         self.next_item.next.never = self.bounds.val().never;
         self.next_item.next.column = self.column.q.val();
         self.next_item.next.chunk_end = self.column.q.val() && self.last_dest.val();
+        self.next_item.next.ids = self.set_info.val().ids;
+        self.next_item.next.partition = self.head.q.val().partition;
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -266,6 +275,7 @@ impl Logic for Plan {
         self.shared.next.full_count = self.measured_out.record.val().full_count;
         self.shared.next.full_bytes = self.measured_out.record.val().full_bytes;
         self.shared.next.tail_bytes = self.measured_out.record.val().tail_bytes;
+        self.shared.next.first_stretch = self.turn.q.val().row == 0;
 
         // Scans that have not ended.
         self.asks.next = false;
@@ -285,6 +295,7 @@ impl Logic for Plan {
                 self.index.d.next = 0.into();
                 self.single.d.next = self.request_dests.val() == 1;
                 self.judge.d.next = false;
+                self.partitioned.d.next = false;
                 self.chunks.start.next = true;
                 self.column.d.next = false;
                 self.first_turn.d.next = true;
@@ -350,6 +361,7 @@ impl Logic for Plan {
                     self.uneven.d.next = true;
                 }
                 self.chunks.set_valid.next = true;
+                self.partitioned.d.next = self.set_info.val().ids.any();
                 if self.is_bitmap.val() {
                     self.bitmaps.d.next = true;
                 }
@@ -388,6 +400,7 @@ impl Logic for Plan {
             }
             PlanState::Scan => {
                 self.next_item.next.task = 1.into();
+                self.shared.next.set = self.key.val();
                 self.next_item.next.rows = self.rows.val();
                 self.next_item.next.first = 0.into();
                 self.next_item.next.last = false;
@@ -469,6 +482,10 @@ impl Logic for Plan {
                 self.sets_left.d.next = self.head.q.val().sets;
                 self.bad_dest.d.next = self.index.q.val();
                 if self.bad.q.val() {
+                    if self.partitioned.q.val() {
+                        // All have the same ids, and the first one needs them, too.
+                        self.bad_dest.d.next = 0.into();
+                    }
                     self.status.d.next = self.protection.val();
                     self.state.d.next = PlanState::Finish;
                 } else if self.unequal.q.val() && self.head.q.val().element_mask {
@@ -741,7 +758,11 @@ impl Logic for Plan {
             self.stretch_from.d.next = self.set_info.val().addr;
             self.has_stretch.d.next = (self.next_item.val().rows != 0)
                 && (self.is_bitmap.val() || self.is_pointers.val())
-                && ((self.next_item.val().task == 0) || (self.next_item.val().task == 1));
+                && ((self.next_item.val().task == 0) || (self.next_item.val().task == 1))
+                // The column path keeps a chunk's ids for all turns.
+                && (!self.next_item.val().column
+                    || !self.next_item.val().ids.any()
+                    || self.next_item.val().chunk_start);
         }
         if self.asks.val() && !self.result_valid.val() {
             self.outstanding.d.next = self.outstanding.q.val() + 1;

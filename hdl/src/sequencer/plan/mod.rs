@@ -104,8 +104,12 @@ pub struct Plan {
     pub stretch_first: Signal<Out, Bits<32>>,
     /// Bits or pointers.
     pub stretch_rows: Signal<Out, Bits<32>>,
-    /// Bits, not pointers.
+    /// Bits or ids, not pointers.
     pub stretch_bitmap: Signal<Out, Bit>,
+    /// Bytes of an id; 0: bits.
+    pub stretch_ids: Signal<Out, Bits<2>>,
+    /// The id that is wanted.
+    pub stretch_partition: Signal<Out, Bits<16>>,
     /// The answer is for the column path.
     pub stretch_column: Signal<Out, Bit>,
     state: DFF<PlanState>,
@@ -125,6 +129,10 @@ pub struct Plan {
     head_qp: Signal<Local, Bits<8>>,
     flush: Constant<Bits<8>>,
     single: DFF<Bit>,
+    /// All destinations have the same set, and the ids of its rows.
+    partitioned: DFF<Bit>,
+    /// Where what is found out about the set is kept: those of a partitioned request have one set.
+    key: Signal<Local, Bits<11>>,
     // The destination and the set at hand.
     index: DFF<Bits<7>>,
     head: DFF<DestInfo>,
@@ -252,6 +260,8 @@ impl Default for Plan {
             stretch_first: Default::default(),
             stretch_rows: Default::default(),
             stretch_bitmap: Default::default(),
+            stretch_ids: Default::default(),
+            stretch_partition: Default::default(),
             stretch_column: Default::default(),
             state: Default::default(),
             slot: Default::default(),
@@ -266,6 +276,8 @@ impl Default for Plan {
             head_qp: Default::default(),
             flush: Constant::new((Status::WrFlushError as u8).to_bits()),
             single: Default::default(),
+            partitioned: Default::default(),
+            key: Default::default(),
             index: Default::default(),
             head: Default::default(),
             set: Default::default(),

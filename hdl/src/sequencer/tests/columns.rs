@@ -36,6 +36,12 @@ impl Stretch {
 
     /// Beats that its bitmap fills.
     fn beats(&self) -> usize {
+        let ids = self.item(202, 2) as usize;
+        if ids > 0 {
+            // Those of the chunk's rows come with its first stretch.
+            let starts = self.item(70, 1) == 1;
+            return if starts { (self.rows() as usize * ids).div_ceil(64) } else { 0 };
+        }
         let bitmapped = self.item(3, 2) == RegionType::Bitmapped as u64;
         if bitmapped { (self.rows() as usize).div_ceil(512) } else { 0 }
     }
@@ -44,7 +50,7 @@ impl Stretch {
 /// Takes stretches and their answers, as `columns` does.
 pub struct ColumnPath {
     pub min_rows: u32,
-    items: MonitorId,
+    pub items: MonitorId,
     resp: MonitorId,
     random: Random,
     /// Answers whose stretch has not been used up; they may come before it.
@@ -151,7 +157,9 @@ impl ColumnPath {
                 let stretch = stretches.next().expect("a stretch of every destination");
                 assert_eq!((stretch.first(), stretch.rows()), (first.into(), length.into()));
                 let ends = [first + length == count, index == 0, index + 1 == request.dests.len()];
-                check_stretch(stretch, dest, ends);
+                check_stretch(stretch, dest, ends, request.shared.as_ref());
+                let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
+                assert_eq!(stretch.item(204, 16), u64::from(partition));
                 assert_eq!(stretch.context(51, 6), index as u64);
                 let place = (posted.1 + index as u16) % 1024;
                 assert_eq!(stretch.context(41, 10), u64::from(place));
@@ -205,7 +213,12 @@ fn check_header(
     }
 }
 
-fn check_stretch(stretch: &Stretch, dest: &Dest, [last, starts, ends]: [bool; 3]) {
+fn check_stretch(
+    stretch: &Stretch,
+    dest: &Dest,
+    [last, starts, ends]: [bool; 3],
+    shared: Option<&Shared>,
+) {
     let region = &dest.regions[0];
     assert_eq!(stretch.item(0, 3), record::WALK);
     assert_eq!(stretch.item(3, 2), region.kind as u64);
@@ -218,7 +231,21 @@ fn check_stretch(stretch: &Stretch, dest: &Dest, [last, starts, ends]: [bool; 3]
     assert_eq!(stretch.answers.len(), stretch.beats());
     let fails = stretch.answers.iter().any(|beat| beat.u64("error") == 1);
     assert_eq!(fails, stretch.beats() > 0 && region.fails);
-    for row in 0..if stretch.beats() > 0 { rows } else { 0 } {
+    let width = shared.map_or(0, |s| s.width);
+    assert_eq!(stretch.item(202, 2), u64::from(width));
+    for (k, beat) in stretch.answers.iter().enumerate() {
+        let ends = k + 1 == stretch.beats();
+        assert_eq!((beat.u64("ids"), beat.u64("last") == 1), (width.into(), ends));
+    }
+    if let Some(shared) = shared.filter(|_| stretch.beats() > 0) {
+        let width = usize::from(width);
+        for row in 0..rows {
+            let (beat, at) = (row * width / 64, row * width % 64);
+            let id = stretch.answers[beat].get("data").bits(8 * at, 8 * width).to_u64();
+            assert_eq!(id, u64::from(shared.ids[first + row]), "row {}", first + row);
+        }
+    }
+    for row in 0..if stretch.beats() > 0 && shared.is_none() { rows } else { 0 } {
         let bit = stretch.answers[row / 512].get("data").bits(row % 512, 1).to_u64();
         assert_eq!(bit == 1, region.bits[first + row], "row {}", first + row);
     }
@@ -259,7 +286,7 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
         _ => {}
     }
     let steps: u64 = lanes.iter().map(|lane| lane.1).sum();
-    let chunk = (30_656 / steps / 64 * 64) as u32;
+    let chunk = (30_656 / steps / 128 * 128) as u32;
     let count = match random.below(6) {
         0 => min_rows - 1 + random.below(2) as u32,
         1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),
@@ -287,8 +314,10 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
             }
         })
         .collect();
-    let mut request = Request { dests, status: (0, 0) };
-    if random.chance(0.2) {
+    let mut request = Request { dests, status: (0, 0), shared: None };
+    if random.chance(0.4) {
+        partition(random, &mut request);
+    } else if random.chance(0.2) {
         differ(random, request.dests.last_mut().expect("at least one"));
     }
     request
@@ -312,7 +341,7 @@ fn differ(random: &mut Random, dest: &mut Dest) {
 #[test]
 fn column_requests_leave_as_headers_and_stretches() {
     let library = library();
-    let (mut columns, mut failed) = (0, 0);
+    let (mut columns, mut failed, mut by_ids) = (0, 0, 0);
     for seed in 1..=12 {
         println!("seed {seed}");
         let mut card = Card::new(&library, seed);
@@ -341,11 +370,13 @@ fn column_requests_leave_as_headers_and_stretches() {
             let runs = request.status.0 == 0 && request.dests.iter().all(|d| d.check().is_none());
             let is_column = runs && chunk_rows(&request.dests, min_rows).is_some();
             ended += u32::from(is_column);
+            by_ids += u32::from(is_column && request.shared.is_some());
             failed += u32::from(is_column && tokens[i].last().unwrap().u64("status") != 0);
         }
         assert_eq!(card.columns.clears.get(), ended, "each column request is cleared once");
         columns += ended;
     }
+    assert!(by_ids > 10, "{by_ids} column requests with ids");
     assert!(columns > 40 && failed > 3, "{columns} column requests, {failed} that failed");
 }
 
@@ -363,7 +394,7 @@ fn a_turn_of_a_column_request_takes_six_cycles() {
             dest(vec![region], false)
         })
         .collect();
-    let mut request = Request { dests, status: (0, 0) };
+    let mut request = Request { dests, status: (0, 0), shared: None };
     assert_eq!(chunk_rows(&request.dests, 256), Some(1472));
     let posted = card.post(&mut request);
     let tokens = card.finish(1);

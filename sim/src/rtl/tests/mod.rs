@@ -3,6 +3,8 @@
 mod faults;
 mod host_traffic;
 mod links;
+mod queue_pairs;
+mod resets;
 mod throughput;
 
 use std::{
@@ -11,7 +13,6 @@ use std::{
 };
 
 use drdma_abi::register::{COLUMN_MIN_ROWS, CONTROL};
-use drdma_driver::Card;
 
 use crate::{
     cards::rig::Rig,

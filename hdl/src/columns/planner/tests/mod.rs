@@ -1,5 +1,6 @@
 //! The planner against a plan made byte by byte.
 
+mod lines;
 mod reference;
 
 use super::Planner;
@@ -244,6 +245,29 @@ fn a_dense_column_takes_no_more_reads_than_its_bytes() {
 }
 
 #[test]
+fn a_column_that_starts_within_a_line_is_cut_at_lines() {
+    let library = library();
+    for (base, len, step) in [(0x5_0000_0007_u64, 4, 4), (0x5_0000_0ff9, 5, 7), (0x4d, 64, 64)] {
+        let chunk = column(base, len, step, 400);
+        let run = run(&library, &[chunk], CALM);
+        let last = run.boxes.len() - 1;
+        for (i, read) in run.boxes.iter().enumerate() {
+            assert!(i == 0 || read.addr % 64 == 0, "{read:x?}");
+            assert!(i == 0 || i == last || read.len == 512 || (read.addr + read.len) % 4096 == 0);
+        }
+    }
+}
+
+#[test]
+fn a_stretch_that_fits_a_box_is_not_cut_at_a_line() {
+    let library = library();
+    for (base, rows, boxes) in [(0x1_003c, 128, 1), (0x1_003c, 129, 2), (0x1_0004, 128, 1)] {
+        let run = run(&library, &[column(base, 4, 4, rows)], CALM);
+        assert_eq!(run.boxes.len(), boxes, "{rows} rows at {base:#x}");
+    }
+}
+
+#[test]
 fn a_dense_chunk_of_five_columns_takes_less_than_350_cycles() {
     let library = library();
     let chunks: Vec<_> = (0..8)
@@ -282,10 +306,10 @@ fn the_first_box_and_the_lanes_come_soon() {
     let run = run(&library, &[column(0x1_0000, 4, 4, 64)], CALM);
     let latency = (run.lanes_at[0] - run.header_at[0], run.at[0] - run.header_at[0]);
     assert!(run.mark_at[0] <= run.header_at[0] + 1);
-    assert_eq!(latency, (26, 49));
+    assert_eq!(latency, (26, 47));
     // A chunk of so many turns that the marks are last.
     let mut chunk = column(0x1_0000, 4, 4, 64);
     chunk.turns = vec![vec![true; 64]; 100];
     let run = self::run(&library, &[chunk], CALM);
-    assert_eq!(run.at[0] - run.mark_at[99], 20);
+    assert_eq!(run.at[0] - run.mark_at[99], 22);
 }

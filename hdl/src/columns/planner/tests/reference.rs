@@ -82,38 +82,73 @@ fn end_of(group: &Group) -> u64 {
     group.lo + group.len
 }
 
+/// A part of a group to read: its start and end, and whether what is read next belongs to the same
+/// stretch.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    from: u64,
+    to: u64,
+    goes_on: bool,
+}
+
+/// A group's stretches of rows without a wider gap, cut at 4 KiB and so that none is too long: at
+/// the last cache line that is near enough.
+fn parts(group: &Group, rows: &[u64], max_read: u64, threshold: u64) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let limit = |from: u64| ((from + max_read) / 64 * 64).min((from / 4096 + 1) * 4096);
+    // The open part, and the end of its last row.
+    let mut open: Option<(u64, u64)> = None;
+    for &row in rows {
+        let start = group.lo + row * group.step;
+        let end = start + group.len;
+        let mut from = start - start % 4;
+        if let Some((begun, before)) = open {
+            let goes_on = start <= before + near(threshold);
+            if goes_on && start < limit(begun) {
+                from = begun;
+            } else {
+                parts.push(Part { from: begun, to: before.next_multiple_of(4), goes_on });
+            }
+        }
+        while end > limit(from) {
+            let to = limit(from);
+            parts.push(Part { from, to, goes_on: true });
+            from = to;
+        }
+        open = Some((from, end));
+    }
+    if let Some((from, end)) = open {
+        parts.push(Part { from, to: end.next_multiple_of(4), goes_on: false });
+    }
+    parts
+}
+
+/// Puts neighbours of a stretch together that are not too long in one.
+fn joined(parts: &[Part], max_read: u64) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::new();
+    for &part in parts {
+        match joined.last_mut() {
+            Some(last)
+                if last.goes_on
+                    && part.to - last.from <= max_read
+                    && last.from / 4096 == part.from / 4096 =>
+            {
+                (last.to, last.goes_on) = (part.to, part.goes_on);
+            }
+            _ => joined.push(part),
+        }
+    }
+    joined
+}
+
 /// The boxes of a chunk, in order.
 pub fn plan(chunk: &Chunk, max_read: u64, threshold: u64) -> Vec<Box> {
-    let mut boxes = Vec::new();
+    let (mut boxes, rows) = (Vec::new(), chunk.needed());
     for group in groups(chunk, threshold) {
-        let mut add = |from: u64, to: u64| {
-            let ram = group.ram - group.lo % 4 + (from - (group.lo - group.lo % 4));
-            let window = chunk.window;
-            boxes.push(Box { addr: from, ram, len: to - from, window, window_end: false });
-        };
-        let limit = |from: u64| (from + max_read).min((from / 4096 + 1) * 4096);
-        // The open box, and the end of its last row.
-        let mut open: Option<(u64, u64)> = None;
-        for row in chunk.needed() {
-            let start = group.lo + row * group.step;
-            let end = start + group.len;
-            let mut from = start - start % 4;
-            if let Some((begun, before)) = open {
-                if start <= before + near(threshold) && start < limit(begun) {
-                    from = begun;
-                } else {
-                    add(begun, before.next_multiple_of(4));
-                }
-            }
-            while end > limit(from) {
-                let cut = limit(from);
-                add(from, cut);
-                from = cut;
-            }
-            open = Some((from, end));
-        }
-        if let Some((from, end)) = open {
-            add(from, end.next_multiple_of(4));
+        for part in joined(&parts(&group, &rows, max_read, threshold), max_read) {
+            let ram = group.ram - group.lo % 4 + (part.from - (group.lo - group.lo % 4));
+            let (addr, len, window) = (part.from, part.to - part.from, chunk.window);
+            boxes.push(Box { addr, ram, len, window, window_end: false });
         }
     }
     match boxes.last_mut() {
@@ -177,8 +212,12 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
             let last = needed[&((a.addr + a.len) / 4 - 1)].1;
             let first = needed[&(b.addr / 4)].0;
             let near = first <= last || gap(last, first) <= near(threshold);
-            let fits = b.addr + 4 - a.addr <= max_read && a.addr / 4096 == b.addr / 4096;
-            assert!(!(near && fits), "not merged: {a:x?} {b:x?}");
+            if near && a.addr / 4096 == b.addr / 4096 {
+                assert!(b.addr + b.len - a.addr > max_read, "not merged: {a:x?} {b:x?}");
+                let line = (a.addr + max_read) / 64 * 64;
+                assert!(b.addr >= line, "cut too early: {a:x?} {b:x?}");
+                assert!((a.addr + a.len - 1) / 64 < b.addr / 64, "one line: {a:x?} {b:x?}");
+            }
         }
     }
     let bytes: u64 = boxes.iter().map(|b| b.len).sum();

@@ -1,0 +1,244 @@
+//! Measuring what DMA reads cost on a device, and the merge threshold that follows.
+//!
+//! For each read size and each distance from one read to the next, a strided region is sent in which
+//! every row is one read. Longer reads hold gaps, so that the wire, which carries only payload, does
+//! not limit them. The same region is sent short and long; the difference in cycles by the
+//! difference in reads is the cost of a read when many are in flight.
+
+mod rig;
+mod table;
+
+use std::{fs, io, path::Path, time::Duration};
+
+use libdrdma::{
+    Context, MemoryRegionError, ModifyError, PostError, RegionError, Status,
+    optimizer::{CostError, CostTable, LINE, ReadCost},
+};
+use serde::{Deserialize, Serialize};
+
+pub use rig::{LOCAL, peer};
+use rig::{Rig, Run};
+pub use table::render;
+
+/// Bytes of a read that are tried.
+pub const SIZES: [u32; 10] = [1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096];
+/// Bytes from one read to the next that are tried.
+pub const STRIDES: [u32; 10] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CalibrateError {
+    /// The card failed, or has no queue left.
+    #[error(transparent)]
+    Setup(#[from] libdrdma::Error),
+    /// No memory to read.
+    #[error(transparent)]
+    Memory(#[from] MemoryRegionError),
+    /// The queue pair was not connected.
+    #[error(transparent)]
+    Connect(#[from] ModifyError),
+    /// A region that cannot be.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// A request was not posted.
+    #[error(transparent)]
+    Post(#[from] PostError),
+    /// A request ended badly.
+    #[error("reads of {size} B every {stride} B ended with {status}")]
+    Status {
+        /// Bytes of a read.
+        size: u32,
+        /// Bytes from one to the next.
+        stride: u32,
+        /// How.
+        status: Status,
+    },
+    /// A request did not end.
+    #[error("reads of {size} B every {stride} B did not end within {} s", waited.as_secs_f64())]
+    TimedOut {
+        /// Bytes of a read.
+        size: u32,
+        /// Bytes from one to the next.
+        stride: u32,
+        /// How long.
+        waited: Duration,
+    },
+    /// Counters that do not tell what a read costs.
+    #[error(
+        "reads of {size} B every {stride} B cannot be told: {reads} more reads took {cycles} more \
+         cycles"
+    )]
+    Counters {
+        /// Bytes of a read.
+        size: u32,
+        /// Bytes from one to the next.
+        stride: u32,
+        /// Reads of the long run without those of the short one.
+        reads: i128,
+        /// The same in cycles.
+        cycles: i128,
+    },
+    /// Measurements that make no table.
+    #[error("the measurements make no cost table: {0}")]
+    Costs(#[from] CostError),
+}
+
+/// The cost of one kind of read.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Bytes that a row spans.
+    pub size: u32,
+    /// Bytes from the start of a row to that of the next.
+    pub stride: u32,
+    /// Bytes of a read as the card counted them: whole words.
+    pub read_bytes: f64,
+    /// Clock cycles from one read to the next.
+    pub cycles: f64,
+    /// The same in nanoseconds.
+    pub ns: f64,
+}
+
+impl Point {
+    fn of(
+        size: u32,
+        stride: u32,
+        [short, long]: [Run; 2],
+        ns_per_cycle: f64,
+    ) -> Result<Self, CalibrateError> {
+        let more = |get: fn(&Run) -> u64| i128::from(get(&long)) - i128::from(get(&short));
+        let (reads, cycles) = (more(|run| run.reads), more(|run| run.cycles));
+        if reads <= 0 || cycles <= 0 {
+            return Err(CalibrateError::Counters { size, stride, reads, cycles });
+        }
+        let per_read = cycles as f64 / reads as f64;
+        Ok(Self {
+            size,
+            stride,
+            read_bytes: more(|run| run.read_bytes) as f64 / reads as f64,
+            cycles: per_read,
+            ns: per_read * ns_per_cycle,
+        })
+    }
+}
+
+/// What was measured on a device, and what follows. This is the file that `drdma run --costs` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The device's URI.
+    pub device: String,
+    /// Nanoseconds of a clock cycle of the card.
+    pub ns_per_cycle: f64,
+    /// The gap in bytes that costs as much as a request.
+    pub merge_threshold: u32,
+    /// What reads cost.
+    pub costs: CostTable,
+    /// Every measurement.
+    pub points: Vec<Point>,
+}
+
+/// Why a file is no calibration.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It holds something else.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A threshold that the card cannot have.
+    #[error("merge_threshold is {0}: it must be 0 to 4096")]
+    Threshold(u32),
+}
+
+impl Calibration {
+    /// What follows from measurements.
+    ///
+    /// # Errors
+    /// They make no table of costs.
+    pub fn of(device: &str, ns_per_cycle: f64, points: Vec<Point>) -> Result<Self, CostError> {
+        let costs = costs(&points)?;
+        let merge_threshold = costs.merge_threshold();
+        Ok(Self { device: device.to_owned(), ns_per_cycle, merge_threshold, costs, points })
+    }
+
+    /// Reads what `drdma calibrate` wrote.
+    ///
+    /// # Errors
+    /// There is no such file, or it holds something else.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let calibration: Self = serde_json::from_str(&fs::read_to_string(path)?)?;
+        match calibration.merge_threshold {
+            0..=4096 => Ok(calibration),
+            bytes => Err(FileError::Threshold(bytes)),
+        }
+    }
+}
+
+/// The cost by size: the mean over distances of a cache line and more. What the shortest reads cost
+/// more when they share a line goes to those that do.
+fn costs(points: &[Point]) -> Result<CostTable, CostError> {
+    let line = LINE as u32;
+    let mut reads: Vec<(u32, f64, u32)> = Vec::new();
+    for point in points.iter().filter(|point| point.stride >= line) {
+        // Different sizes may be reads of the same words.
+        let bytes = point.read_bytes.round() as u32;
+        match reads.iter_mut().find(|read| read.0 == bytes) {
+            Some((_, ns, count)) => (*ns, *count) = (*ns + point.ns, *count + 1),
+            None => reads.push((bytes, point.ns, 1)),
+        }
+    }
+    reads.sort_by_key(|read| read.0);
+    let reads: Vec<ReadCost> = reads
+        .into_iter()
+        .map(|(bytes, ns, count)| ReadCost { bytes, ns: ns / f64::from(count) })
+        .collect();
+    let mut waits = Vec::new();
+    if let Some(apart) = reads.first() {
+        let shortest = |point: &&Point| point.read_bytes.round() as u32 == apart.bytes;
+        for point in points.iter().filter(shortest).filter(|point| point.stride < line) {
+            // Of the reads of a line, all but the first wait for the one before.
+            let waiting = 1.0 - f64::from(point.stride) / f64::from(line);
+            waits.push(((point.ns - apart.ns) / waiting).max(0.0));
+        }
+    }
+    let same_line_ns = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
+    CostTable::new(reads, same_line_ns)
+}
+
+/// Sizes and distances that can be measured: a read that the card makes of one row and no more.
+pub fn grid() -> impl Iterator<Item = (u32, u32)> {
+    SIZES.into_iter().flat_map(|size| {
+        // Rows that touch are cut at the longest read, which is at least 64 B.
+        STRIDES
+            .map(|stride| (size, stride))
+            .into_iter()
+            .filter(move |(_, stride)| *stride > size || *stride == size && size >= LINE as u32)
+    })
+}
+
+/// Measures every point of the [`grid`] on an idle card, calling `each` before each one.
+///
+/// The card's longest read and merge threshold are changed while it measures.
+///
+/// # Errors
+/// See [`CalibrateError`].
+pub fn measure(
+    context: &Context,
+    ns_per_cycle: f64,
+    patience: Duration,
+    mut each: impl FnMut(usize),
+) -> Result<Vec<Point>, CalibrateError> {
+    let mut rig = Rig::new(context, patience)?;
+    let mut points = Vec::new();
+    for (done, (size, stride)) in grid().enumerate() {
+        each(done);
+        let runs = rig.measure(size, stride)?;
+        points.push(Point::of(size, stride, runs, ns_per_cycle)?);
+    }
+    Ok(points)
+}
+
+#[cfg(test)]
+mod tests;

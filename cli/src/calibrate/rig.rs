@@ -1,0 +1,176 @@
+//! Regions whose rows are one DMA read each, and how long they take.
+
+use std::time::Duration;
+
+use drdma_driver::memory::PAGE;
+use drdma_sim::wire::PeerConfig;
+use libdrdma::{
+    CompletionQueue, Context, MacAddress, MemoryRegion, ProtectionDomain, QueuePair,
+    QueuePairAttributes, Region, Status, Transport, WorkRequest, counter,
+};
+
+use super::CalibrateError;
+use crate::job::Local;
+
+/// The card's own addresses.
+pub const LOCAL: Local = Local { mac: 0x0200_0000_0001, ip: 0x0a00_0001 };
+/// Where the payload goes: nobody answers it, so nobody need be there.
+const SINK: Local = Local { mac: 0x0200_0000_0002, ip: 0x0a00_0002 };
+const SINK_QPN: u32 = 2;
+const QPN: u32 = 17;
+const MTU: u32 = 4096;
+/// Memory that is read; larger than what a measurement touches, so that the next one finds other
+/// lines.
+const AREA: usize = 32 << 20;
+/// Extents of a pattern.
+const EXTENTS: u32 = 16;
+/// Bytes of an extent of a row that is longer than they are together.
+const WORD: u32 = 4;
+
+/// The peer that swallows the payload, for a simulated network.
+pub fn peer() -> PeerConfig {
+    PeerConfig {
+        mtu: MTU,
+        keep_messages: false,
+        ..PeerConfig::new(Transport::Uc, SINK.mac, SINK.ip, SINK_QPN, QPN)
+    }
+}
+
+/// What one request took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Clock cycles from the doorbell to the completion.
+    pub cycles: u64,
+    /// DMA reads of payload.
+    pub reads: u64,
+    /// Bytes of those reads.
+    pub read_bytes: u64,
+}
+
+/// What stands in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes of an extent.
+    extent: u32,
+    /// How many there are, the first at the row's start, the last at its end.
+    extents: u32,
+    /// The widest gap between them.
+    pub gap: u32,
+    size: u32,
+}
+
+impl Shape {
+    /// A row of `size` bytes: all of them, or words with gaps if there are many.
+    pub fn of(size: u32) -> Self {
+        if size <= EXTENTS * WORD {
+            return Self { extent: size, extents: 1, gap: 0, size };
+        }
+        let mut shape = Self { extent: WORD, extents: EXTENTS, gap: 0, size };
+        let offsets: Vec<u32> = shape.offsets().collect();
+        let gaps = offsets.windows(2).map(|pair| pair[1] - pair[0] - WORD);
+        shape.gap = gaps.max().unwrap_or(0);
+        shape
+    }
+
+    /// Where the extents are in the row.
+    pub fn offsets(self) -> impl Iterator<Item = u32> {
+        let Self { extent, extents, size, .. } = self;
+        let step = size / extents;
+        (0..extents).map(move |i| if i + 1 == extents { size - extent } else { i * step })
+    }
+
+    fn pattern(self) -> Vec<libdrdma::Extent> {
+        let extent = |offset: u32| libdrdma::Extent { offset: offset.into(), len: self.extent };
+        self.offsets().map(extent).collect()
+    }
+
+    /// Rows that fill a packet.
+    fn rows_per_message(self) -> u32 {
+        MTU / (self.extent * self.extents)
+    }
+}
+
+/// A queue pair to nobody and memory to read.
+pub struct Rig {
+    context: Context,
+    // Dropped before the completion queue that it completes to.
+    qp: QueuePair<'static>,
+    cq: CompletionQueue,
+    area: MemoryRegion,
+    next: usize,
+    patience: Duration,
+}
+
+impl Rig {
+    /// Sets up a card that has nothing else to do.
+    pub fn new(context: &Context, patience: Duration) -> Result<Self, CalibrateError> {
+        let pd: ProtectionDomain = context.protection_domain();
+        let area = pd.allocate(AREA)?;
+        let cq = context.completion_queue().entries(16).build()?;
+        let mut qp =
+            pd.queue_pair(&cq).transport(Transport::Uc).qpn(QPN).send_blocks(16).build()?;
+        let [_, _, mac @ ..] = SINK.mac.to_be_bytes();
+        qp.connect(
+            &QueuePairAttributes::new()
+                .path_mtu(MTU)
+                .dest_mac(MacAddress(mac))
+                .dest_ip(SINK.ip.into())
+                .dest_qpn(SINK_QPN)
+                .start_psn(0),
+        )?;
+        Ok(Self { context: context.clone(), qp, cq, area, next: 0, patience })
+    }
+
+    /// A short and a long run of reads of `size` bytes, `stride` from one to the next.
+    pub fn measure(&mut self, size: u32, stride: u32) -> Result<[Run; 2], CalibrateError> {
+        let shape = Shape::of(size);
+        // Rows that touch are kept apart by the longest read, others by the threshold.
+        self.context.set_max_read(if stride == size { size } else { 4096 })?;
+        self.context.set_merge_threshold(shape.gap)?;
+        let rows = if size < 1024 { 256 } else { 64 };
+        let short = self.run(size, stride, rows)?;
+        let long = self.run(size, stride, 4 * rows)?;
+        Ok([short, long])
+    }
+
+    fn run(&mut self, size: u32, stride: u32, rows: u32) -> Result<Run, CalibrateError> {
+        let len = stride as usize * rows as usize;
+        if self.next + len > AREA {
+            self.next = 0;
+        }
+        let addr = self.area.addr() + self.next as u64;
+        // Rows that are aligned to their size cross no page.
+        self.next += len.next_multiple_of(PAGE);
+        self.run_at(addr, self.area.lkey(), size, stride, rows)
+    }
+
+    /// Sends so many rows from memory at `addr`.
+    pub fn run_at(
+        &mut self,
+        addr: u64,
+        lkey: u32,
+        size: u32,
+        stride: u32,
+        rows: u32,
+    ) -> Result<Run, CalibrateError> {
+        let shape = Shape::of(size);
+        let region = Region::unchecked_strided(addr, lkey, stride.into(), rows, &shape.pattern())?;
+        let request = WorkRequest::new(1).rows_per_message(shape.rows_per_message());
+        self.context.clear_counters().map_err(libdrdma::Error::from)?;
+        self.qp.post_send(&request.regions(&[region]))?;
+        let waited = self.patience;
+        match self.cq.poll_timeout(waited).map_err(libdrdma::Error::from)? {
+            None => return Err(CalibrateError::TimedOut { size, stride, waited }),
+            Some(completion) if completion.status != Status::Success => {
+                return Err(CalibrateError::Status { size, stride, status: completion.status });
+            }
+            Some(_) => {}
+        }
+        let counters = self.context.counters().map_err(libdrdma::Error::from)?;
+        Ok(Run {
+            cycles: counters.get(counter::CYCLES),
+            reads: counters.get(counter::DATA_READS),
+            read_bytes: counters.get(counter::DATA_READ_BYTES),
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! `drdma calibrate`: what DMA reads cost on a device.
+
+use std::{
+    fs::File,
+    io::{IsTerminal, Write, stderr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use clap::Args;
+use drdma_cli::{
+    calibrate::{self, Calibration},
+    device::{self, Kind},
+};
+use drdma_sim::{clock::NS_PER_CYCLE, wire::Network};
+use indicatif::ProgressBar;
+use serde_json::json;
+
+use super::Failure;
+
+/// Cycles of the simulated hardware between two looks at its completions.
+const CYCLES: u64 = 32;
+
+/// Measure what DMA reads of various sizes and distances cost on a device, and propose the merge
+/// threshold that its optimizer should use.
+///
+/// Sends regions of zeros as UC packets to 02:00:00:00:00:02, 10.0.0.2, which nobody need answer, and
+/// reads the card's cycle counter. `soft:` has no clock that means anything and cannot be measured.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The device: `rtl:` is the simulated hardware, `vfio:0000:65:00.0` a board.
+    #[arg(long, value_name = "URI")]
+    device: String,
+    /// Write the costs to this file as JSON, for `drdma run --costs FILE`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Give up after so many seconds without the completion of a measurement.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let network = Network::new();
+    let kind = Kind::of(&arguments.device);
+    let uri = match kind {
+        Kind::Rtl => device::with_option(&arguments.device, "cycles", CYCLES),
+        Kind::Soft | Kind::Board => arguments.device.clone(),
+    };
+    let card = device::open(&uri, &network)?;
+    if kind == Kind::Soft {
+        return Err(Failure::Usage(format!(
+            "{uri} cannot be measured: the reference model has no clock that means anything; \
+             use --device rtl:"
+        )));
+    }
+    // Before the minutes that measuring may take.
+    let mut out = match &arguments.out {
+        Some(path) => Some(File::create(path).map_err(|error| Failure::file(path, &error))?),
+        None => None,
+    };
+    network.add_peer(calibrate::peer());
+    let context = device::set_up(card, calibrate::LOCAL).map_err(Failure::failed)?;
+    let bar = match stderr().is_terminal() {
+        true => ProgressBar::new(calibrate::grid().count() as u64),
+        false => ProgressBar::hidden(),
+    };
+    let patience = Duration::from_secs(arguments.timeout);
+    let each = |done| bar.set_position(done as u64);
+    let points = calibrate::measure(&context, NS_PER_CYCLE, patience, each);
+    bar.finish_and_clear();
+    let calibration =
+        Calibration::of(&arguments.device, NS_PER_CYCLE, points.map_err(Failure::failed)?)
+            .map_err(Failure::failed)?;
+    if let (Some(file), Some(path)) = (&mut out, &arguments.out) {
+        writeln!(file, "{:#}", json!(calibration)).map_err(|error| Failure::file(path, &error))?;
+    }
+    print!("{}", calibrate::render(&calibration));
+    if let Some(path) = &arguments.out {
+        println!("The costs are in {0}: drdma run --costs {0}", path.display());
+    }
+    Ok(())
+}

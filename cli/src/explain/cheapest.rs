@@ -1,0 +1,66 @@
+//! The reads that would cost least, beside those that the card makes.
+
+use drdma_sim::{
+    model::{memory::Fault, rows::Units},
+    pcie,
+};
+use libdrdma::optimizer::{Cheapest, CostTable, Fragment, Limits, Optimizer};
+
+use super::{Cheap, Options, image::Image};
+
+/// What reads cost if nothing was measured: a tag is taken for a round trip, and a byte takes its
+/// time on the link.
+pub fn link_costs() -> CostTable {
+    let pcie::Config { tags, latency_ns, link_gbps, .. } = pcie::Config::default();
+    CostTable::affine(latency_ns as f64 / tags as f64, 8.0 / link_gbps)
+        .expect("a link's times are positive")
+}
+
+/// Walks the units of a request's destinations as the card plans them, and plans each window anew.
+pub struct Follower<'a> {
+    options: &'a Options,
+    destinations: Vec<Units>,
+    found: Cheap,
+}
+
+impl<'a> Follower<'a> {
+    /// At the first unit of every destination.
+    pub fn new(options: &'a Options, destinations: Vec<Units>) -> Self {
+        Self { options, destinations, found: Cheap::default() }
+    }
+
+    /// Plans so many units of each destination. A unit that the card spread over several windows
+    /// counts where it ended.
+    ///
+    /// # Errors
+    /// If a bitmap or a pointer cannot be read.
+    pub fn window(&mut self, counts: &[u64], image: &Image) -> Result<(), Fault> {
+        let (mut unit, mut fragments) = (Vec::new(), Vec::new());
+        for (units, count) in self.destinations.iter_mut().zip(counts) {
+            for _ in 0..*count {
+                if !units.next(image, &mut unit)? {
+                    break;
+                }
+                let fragment = |f: &drdma_sim::model::rows::Fragment| Fragment {
+                    addr: f.addr,
+                    len: f.len.into(),
+                };
+                fragments.extend(unit.iter().map(fragment));
+            }
+        }
+        let settings = &self.options.settings;
+        let limits = Limits { max_read: settings.max_read, window: settings.window };
+        let plan = Cheapest(&self.options.costs)
+            .plan(&fragments, &limits)
+            .expect("fragments that were checked, and limits of a card");
+        self.found.reads += plan.reads() as u64;
+        self.found.read_bytes += plan.bytes();
+        self.found.cost_ns += self.options.costs.plan(&plan);
+        Ok(())
+    }
+
+    /// What all windows so far take.
+    pub fn found(&self) -> Cheap {
+        self.found
+    }
+}

@@ -1,0 +1,162 @@
+//! What a card does, interval by interval: from its counters.
+
+mod json;
+mod load;
+mod rates;
+mod view;
+
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+use drdma_abi::register::COUNTERS;
+use drdma_driver::{CardError, Device};
+use drdma_sim::wire::Network;
+use libdrdma::{Context, Status, WorkCompletion};
+
+use crate::{
+    device,
+    run::{Observer, RunError},
+};
+pub use json::Json;
+pub use load::{demo, row_bytes};
+pub use rates::{Clock, Lost, Rates, Sample};
+pub use view::{Screen, View};
+
+/// How long the keyboard may wait.
+const KEYS: Duration = Duration::from_millis(50);
+
+/// Who is shown the intervals.
+pub trait Show {
+    /// An interval is over; false if nobody looks any longer.
+    ///
+    /// # Errors
+    /// It cannot be shown.
+    fn show(&mut self, rates: &Rates) -> io::Result<bool>;
+
+    /// Called between intervals; false if nobody wants to go on.
+    ///
+    /// # Errors
+    /// The user cannot be asked.
+    fn go_on(&mut self) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// How to watch.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// From one look to the next.
+    pub interval: Duration,
+    /// Intervals after which it is enough; `None` is no end.
+    pub count: Option<u64>,
+    /// What the rates are by.
+    pub clock: Clock,
+    /// Bytes of a row, if they are known.
+    pub row_bytes: Option<u64>,
+}
+
+/// Looks at a card's counters at every interval and shows what changed.
+pub struct Watch<'a> {
+    options: Options,
+    show: &'a mut dyn Show,
+    network: Option<Network>,
+    started: Instant,
+    before: Option<Sample>,
+    shown: u64,
+    keys: Instant,
+}
+
+impl<'a> Watch<'a> {
+    /// Starts watching at the first turn.
+    pub fn new(options: Options, show: &'a mut dyn Show) -> Self {
+        let now = Instant::now();
+        Self { options, show, network: None, started: now, before: None, shown: 0, keys: now }
+    }
+
+    /// Ends with an error when something is found wrong in this network.
+    #[must_use]
+    pub fn on(mut self, network: &Network) -> Self {
+        self.network = Some(network.clone());
+        self
+    }
+
+    /// Shows an interval if one is over; false if that is enough.
+    ///
+    /// # Errors
+    /// The counters cannot be read, or not be shown.
+    fn look(
+        &mut self,
+        sample: impl FnOnce(Duration) -> Result<Sample, CardError>,
+    ) -> Result<bool, RunError> {
+        let now = Instant::now();
+        if now - self.keys >= KEYS {
+            self.keys = now;
+            if !self.show.go_on()? {
+                return Ok(false);
+            }
+        }
+        let at = now - self.started;
+        let Some(before) = &self.before else {
+            self.before = Some(sample(at)?);
+            return Ok(true);
+        };
+        if at < before.at + self.options.interval {
+            return Ok(true);
+        }
+        if let Some(network) = &self.network
+            && let Some(complaints) = device::complaints(&network.errors())
+        {
+            return Err(RunError::Wire(complaints));
+        }
+        let after = sample(at)?;
+        let rates = Rates::between(before, &after, &self.options);
+        self.before = Some(after);
+        self.shown += 1;
+        Ok(self.show.show(&rates)? && Some(self.shown) != self.options.count)
+    }
+}
+
+/// While a job runs.
+impl Observer for Watch<'_> {
+    fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
+        match completion.status {
+            Status::Success => Ok(()),
+            status => Err(RunError::Status { wr_id: completion.wr_id, status }),
+        }
+    }
+
+    fn turn(&mut self, context: &Context) -> Result<bool, RunError> {
+        self.look(|at| Ok(Sample { at, counters: context.counters()?.iter().collect() }))
+    }
+
+    fn activity(&self) -> u64 {
+        // How many frames there were is what the card is asked anyway.
+        self.before.as_ref().map_or(0, |sample| sample.get("PACKETS"))
+    }
+}
+
+/// Watches a card that this process does not use: it is only read.
+///
+/// # Errors
+/// The card fails, or what it does cannot be shown.
+pub fn watch(device: &mut Device, options: Options, show: &mut dyn Show) -> Result<(), RunError> {
+    let mut watch = Watch::new(options, show);
+    loop {
+        let go_on = watch.look(|at| {
+            let read = |counter: &drdma_abi::register::Counter| {
+                Ok((counter.name, device.counter(*counter)?))
+            };
+            Ok(Sample { at, counters: COUNTERS.iter().map(read).collect::<Result<_, _>>()? })
+        })?;
+        if !go_on {
+            return Ok(());
+        }
+        device.progress()?;
+        std::thread::sleep(options.interval.min(Duration::from_millis(10)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! The ids of a partitioned request's rows: kept for a chunk, and compared for every turn.
+
+use crate::primitive::{Fifo, Pack, Ram};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Keeps the ids of a chunk's rows, and gives for each of its turns which rows have the turn's id,
+/// as if that had been read from a bitmap.
+///
+/// The ids of two chunks are kept: while one's turns are compared, the next one's are stored. 256 ids
+/// of one byte or 128 of two are compared a cycle, without a gap between turns or chunks whose ids
+/// are there; 512 rows make a beat, and so do the last ones of a turn. A beat of ids is stored a cycle.
+/// 6 cycles from a turn, or from the last ids of its chunk, to the first beat's last comparison; 4 turns
+/// may wait. Both sides are registered, and all streams may stall.
+///
+/// # Inputs
+/// `turn` stream {`partition`, `wide` (ids of two bytes), `rows` (1 to 4,096), `chunk_end` (the last
+/// turn of its chunk)}; `resp` stream {`data`, `error`, `last` (the last ones of a chunk)}, the ids of
+/// each chunk's rows once, from a full beat on; `out_ready`.
+///
+/// # Outputs
+/// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
+/// first row; bits behind its rows mean nothing. `error` is that of any of the chunk's ids.
+#[derive(LogicBlock, Default)]
+pub struct Ids {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A turn is offered.
+    pub turn_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub turn_ready: Signal<Out, Bit>,
+    /// The id that is wanted.
+    pub turn_partition: Signal<In, Bits<16>>,
+    /// Ids have two bytes, not one.
+    pub turn_wide: Signal<In, Bit>,
+    /// Rows.
+    pub turn_rows: Signal<In, Bits<13>>,
+    /// The last turn of its chunk.
+    pub turn_chunk_end: Signal<In, Bit>,
+    /// 64 bytes of ids are offered.
+    pub resp_valid: Signal<In, Bit>,
+    /// They are taken.
+    pub resp_ready: Signal<Out, Bit>,
+    /// The bytes.
+    pub resp_data: Signal<In, Bits<512>>,
+    /// The read failed.
+    pub resp_error: Signal<In, Bit>,
+    /// The last ones of a chunk.
+    pub resp_last: Signal<In, Bit>,
+    /// A beat is offered.
+    pub out_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub out_ready: Signal<In, Bit>,
+    /// Rows that have the id.
+    pub out_data: Signal<Out, Bits<512>>,
+    /// Ids of the chunk could not be read.
+    pub out_error: Signal<Out, Bit>,
+
+    // Ids, by quarters of 2,048 bits.
+    quarters: [Ram<512, 1, 6>; 4],
+    store_bank: DFF<Bits<1>>,
+    store: DFF<Bits<7>>,
+    bad: DFF<Bit>,
+    stored: DFF<Bits<2>>,
+    failed: DFF<Bits<2>>,
+    storing: Signal<Local, Bit>,
+    stored_new: Signal<Local, Bits<2>>,
+    // Turns.
+    turns: Fifo<31, 2, 3>,
+    partition: Signal<Local, Bits<16>>,
+    wide: Signal<Local, Bit>,
+    rows: Signal<Local, Bits<13>>,
+    words: Signal<Local, Bits<6>>,
+    bank: DFF<Bits<1>>,
+    word: DFF<Bits<5>>,
+    last_word: Signal<Local, Bit>,
+    issues: Signal<Local, Bit>,
+    moves: Signal<Local, Bit>,
+    // Stage 1: the ids come.
+    read_valid: DFF<Bit>,
+    read_wide: DFF<Bit>,
+    read_even: DFF<Bits<8>>,
+    read_odd: DFF<Bits<8>>,
+    read_place: DFF<Bits<2>>,
+    read_end: DFF<Bit>,
+    read_error: DFF<Bit>,
+    // Stage 2: bytes that are those of the id.
+    equal_valid: DFF<Bit>,
+    equal_wide: DFF<Bit>,
+    equal: [DFF<Bits<64>>; 4],
+    equal_place: DFF<Bits<2>>,
+    equal_end: DFF<Bit>,
+    equal_error: DFF<Bit>,
+    // Stage 3: the beat, by 128 rows.
+    complete: DFF<Bit>,
+    error: DFF<Bit>,
+    beat: [DFF<Bits<128>>; 4],
+    single: [Pack<2, 64, 128>; 2],
+    both: Signal<Local, Bits<128>>,
+    joined: Pack<4, 128, 512>,
+}
+
+impl Logic for Ids {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            store_bank,
+            store,
+            bad,
+            stored,
+            failed,
+            bank,
+            word,
+            read_valid,
+            read_wide,
+            read_even,
+            read_odd,
+            read_place,
+            read_end,
+            read_error,
+            equal_valid,
+            equal_wide,
+            equal_place,
+            equal_end,
+            equal_error,
+            complete,
+            error
+        );
+        for k in 0..4 {
+            self.equal[k].clock.next = self.clk.val();
+            self.equal[k].d.next = self.equal[k].q.val();
+            self.beat[k].clock.next = self.clk.val();
+            self.beat[k].d.next = self.beat[k].q.val();
+        }
+
+        // Ids are stored while a bank is free.
+        self.resp_ready.next = !self.stored.q.val().get_bit(self.store_bank.q.val().index());
+        self.storing.next = self.resp_valid.val() && self.resp_ready.val();
+        self.stored_new.next = self.stored.q.val();
+        if self.storing.val() {
+            self.store.d.next = self.store.q.val() + 1;
+            self.bad.d.next = self.bad.q.val() || self.resp_error.val();
+            if self.resp_last.val() {
+                self.store.d.next = 0.into();
+                self.bad.d.next = false;
+                self.store_bank.d.next = self.store_bank.q.val() + 1;
+                self.stored_new.next =
+                    self.stored_new.val().replace_bit(self.store_bank.q.val().index(), true);
+                self.failed.d.next = self.failed.q.val().replace_bit(
+                    self.store_bank.q.val().index(),
+                    self.bad.q.val() || self.resp_error.val(),
+                );
+            }
+        }
+
+        // The turn, and how many words of 2,048 bits its ids fill.
+        self.turns.clk.next = self.clk.val();
+        self.turns.rst.next = self.rst.val();
+        self.turns.in_valid.next = self.turn_valid.val();
+        self.turns.in_data.next = bit_cast::<31, 16>(self.turn_partition.val())
+            | (bit_cast::<31, 13>(self.turn_rows.val()) << 16)
+            | (bit_cast::<31, 1>(self.turn_wide.val().into()) << 29)
+            | (bit_cast::<31, 1>(self.turn_chunk_end.val().into()) << 30);
+        self.turn_ready.next = self.turns.in_ready.val();
+        self.partition.next = self.turns.out_data.val().get_bits::<16>(0);
+        self.rows.next = self.turns.out_data.val().get_bits::<13>(16);
+        self.wide.next = self.turns.out_data.val().get_bit(29);
+        self.words.next = (self.rows.val() + 255).get_bits::<5>(8).get_bits::<6>(0);
+        if self.wide.val() {
+            self.words.next = (self.rows.val() + 127).get_bits::<6>(7);
+        }
+        self.last_word.next = bit_cast::<6, 5>(self.word.q.val()) + 1 == self.words.val();
+
+        // A word is read.
+        self.moves.next = !self.complete.q.val() || self.out_ready.val();
+        self.issues.next = self.moves.val()
+            && self.turns.out_valid.val()
+            && self.stored.q.val().get_bit(self.bank.q.val().index());
+        self.turns.out_ready.next = self.issues.val() && self.last_word.val();
+        if self.issues.val() {
+            self.word.d.next = self.word.q.val() + 1;
+            if self.last_word.val() {
+                self.word.d.next = 0.into();
+                if self.turns.out_data.val().get_bit(30) {
+                    self.bank.d.next = self.bank.q.val() + 1;
+                    self.stored_new.next =
+                        self.stored_new.val().replace_bit(self.bank.q.val().index(), false);
+                }
+            }
+        }
+        self.stored.d.next = self.stored_new.val();
+        for k in 0..4 {
+            self.quarters[k].clk.next = self.clk.val();
+            self.quarters[k].write_lanes.next = 0.into();
+            if self.storing.val() && (self.store.q.val().get_bits::<2>(0) == k.to_bits()) {
+                self.quarters[k].write_lanes.next = 1.into();
+            }
+            self.quarters[k].write_address.next = (bit_cast::<6, 1>(self.store_bank.q.val()) << 5)
+                | bit_cast::<6, 5>(self.store.q.val().get_bits::<5>(2));
+            self.quarters[k].write_data.next = self.resp_data.val();
+            self.quarters[k].read_enable.next = self.moves.val();
+            self.quarters[k].read_address.next =
+                (bit_cast::<6, 1>(self.bank.q.val()) << 5) | bit_cast::<6, 5>(self.word.q.val());
+        }
+        if self.moves.val() {
+            self.read_valid.d.next = self.issues.val();
+            self.read_wide.d.next = self.wide.val();
+            self.read_even.d.next = self.partition.val().get_bits::<8>(0);
+            self.read_odd.d.next = self.partition.val().get_bits::<8>(0);
+            self.read_place.d.next = self.word.q.val().get_bits::<1>(0).get_bits::<2>(0) << 1;
+            self.read_end.d.next = self.last_word.val() || self.word.q.val().get_bit(0);
+            if self.wide.val() {
+                self.read_odd.d.next = self.partition.val().get_bits::<8>(8);
+                self.read_place.d.next = self.word.q.val().get_bits::<2>(0);
+                self.read_end.d.next =
+                    self.last_word.val() || (self.word.q.val().get_bits::<2>(0) == 3);
+            }
+            self.read_error.d.next = self.failed.q.val().get_bit(self.bank.q.val().index());
+        }
+
+        // Bytes are compared.
+        if self.moves.val() {
+            self.equal_valid.d.next = self.read_valid.q.val();
+            self.equal_wide.d.next = self.read_wide.q.val();
+            self.equal_place.d.next = self.read_place.q.val();
+            self.equal_end.d.next = self.read_end.q.val();
+            self.equal_error.d.next = self.read_error.q.val();
+            for k in 0..4 {
+                for j in 0..32 {
+                    self.equal[k].d.next = self.equal[k].d.val().replace_bit(
+                        j * 2,
+                        self.quarters[k].read_data.val().get_bits::<8>(j * 16)
+                            == self.read_even.q.val(),
+                    );
+                    self.equal[k].d.next = self.equal[k].d.val().replace_bit(
+                        j * 2 + 1,
+                        self.quarters[k].read_data.val().get_bits::<8>(j * 16 + 8)
+                            == self.read_odd.q.val(),
+                    );
+                }
+            }
+        }
+
+        // Rows are put together.
+        for k in 0..2 {
+            self.single[k].parts[0].next = self.equal[k * 2].q.val();
+            self.single[k].parts[1].next = self.equal[k * 2 + 1].q.val();
+        }
+        self.both.next = 0.into();
+        for k in 0..4 {
+            for j in 0..32 {
+                self.both.next = self.both.val().replace_bit(
+                    k * 32 + j,
+                    self.equal[k].q.val().get_bit(j * 2)
+                        && self.equal[k].q.val().get_bit(j * 2 + 1),
+                );
+            }
+        }
+        if self.moves.val() {
+            self.complete.d.next = self.equal_valid.q.val() && self.equal_end.q.val();
+            if self.equal_valid.q.val() {
+                self.error.d.next = self.equal_error.q.val();
+                for k in 0..4 {
+                    if self.equal_wide.q.val() && (self.equal_place.q.val() == k.to_bits()) {
+                        self.beat[k].d.next = self.both.val();
+                    }
+                }
+                for half in 0..2 {
+                    if !self.equal_wide.q.val()
+                        && (self.equal_place.q.val().get_bits::<1>(1) == half.to_bits())
+                    {
+                        self.beat[half * 2].d.next = self.single[0].whole.val();
+                        self.beat[half * 2 + 1].d.next = self.single[1].whole.val();
+                    }
+                }
+            }
+        }
+        for k in 0..4 {
+            self.joined.parts[k].next = self.beat[k].q.val();
+        }
+        self.out_valid.next = self.complete.q.val();
+        self.out_data.next = self.joined.whole.val();
+        self.out_error.next = self.error.q.val();
+
+        if self.rst.val() {
+            self.store_bank.d.next = 0.into();
+            self.store.d.next = 0.into();
+            self.bad.d.next = false;
+            self.stored.d.next = 0.into();
+            self.bank.d.next = 0.into();
+            self.word.d.next = 0.into();
+            self.read_valid.d.next = false;
+            self.equal_valid.d.next = false;
+            self.complete.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Quotients of small numbers, from a table.
+
+use rust_hdl_core::prelude::*;
+
+/// Divides a number below 64 by a divisor of 8 bits, at least 1.
+///
+/// Quotient and remainder follow after an enabled cycle and hold while `enable` is low; a division
+/// a cycle. The table is a block RAM of 4,096 x 12 bits: divisors from 64 on share an entry.
+///
+/// # Inputs
+/// `clk`, `enable`, `number`, `divisor`.
+///
+/// # Outputs
+/// `quotient`, `remainder`.
+#[derive(LogicBlock, Default)]
+pub struct SmallDivision {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Whether to divide.
+    pub enable: Signal<In, Bit>,
+    /// What to divide.
+    pub number: Signal<In, Bits<6>>,
+    /// By what.
+    pub divisor: Signal<In, Bits<8>>,
+    /// How often it goes into the number.
+    pub quotient: Signal<Out, Bits<6>>,
+    /// What is left.
+    pub remainder: Signal<Out, Bits<6>>,
+}
+
+impl Logic for SmallDivision {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.quotient.connect();
+        self.remainder.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom(
+            "    (* rom_style = \"block\" *) reg [11:0] quotients [0:4095];
+    reg [5:0] row;
+    integer d;
+    integer n;
+    integer q;
+    integer r;
+    initial begin
+        for (d = 0; d < 64; d = d + 1) begin
+            // Entry 0 is that of divisors from 64 on.
+            q = 0;
+            r = 0;
+            for (n = 0; n < 64; n = n + 1) begin
+                quotients[(d * 64) + n] = {q[5:0], r[5:0]};
+                r = r + 1;
+                if (r == d) begin
+                    q = q + 1;
+                    r = 0;
+                end
+            end
+        end
+    end
+    always @(*) begin
+        row = divisor[5:0];
+        if (divisor[7:6] != 2'd0) row = 6'd0;
+    end
+    always @(posedge clk) begin
+        if (enable) {quotient, remainder} <= quotients[{row, number}];
+    end"
+            .to_owned(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_verilated::testbench::Random;
+
+    #[test]
+    fn every_quotient_follows_after_a_cycle_and_holds() {
+        let library = testing::library("small_division", SmallDivision::default);
+        let (mut model, mut random) = (library.instance(1), Random::new(1));
+        for divisor in 1..256 {
+            for number in 0..64 {
+                model.set("enable", 1);
+                model.set("number", number);
+                model.set("divisor", divisor);
+                model.cycle();
+                if random.chance(0.3) {
+                    model.set("enable", 0);
+                    model.set("number", random.below(64));
+                    model.set("divisor", 1 + random.below(255));
+                    model.cycle();
+                }
+                let given = (model.get("quotient"), model.get("remainder"));
+                assert_eq!(given, (number / divisor, number % divisor), "{number} / {divisor}");
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Planning DMA reads in software: gap analysis and bounding boxes (D-RDMA section 4.1, figure 9).
+//!
+//! An [`Optimizer`] is given the [`Fragment`]s that must be fetched and forms the reads that cover
+//! them, under the [`Limits`] of the device. There are two:
+//!
+//! | optimizer | what it does |
+//! |---|---|
+//! | [`Threshold`] | the card's rule: a gap is read through if it is at most so many bytes |
+//! | [`Cheapest`] | the least cost under a measured [`CostTable`], by a dynamic program |
+//!
+//! For a cost that is affine in a read's length the rule is as good as the program but for where
+//! long runs are cut; `drdma calibrate` measures the table and derives the rule's threshold.
+//!
+//! ```
+//! use libdrdma::optimizer::{Cheapest, CostTable, Fragment, Limits, Optimizer, Threshold};
+//!
+//! // A row of 16 B with a gap of 4 B, twice (the paper's figure 9).
+//! let fragments: Vec<_> = [(0, 8), (12, 12), (28, 4)]
+//!     .into_iter()
+//!     .map(|(addr, len)| Fragment { addr, len })
+//!     .collect();
+//! // 20 ns a request and 0.07 ns a byte: any of these gaps is cheaper than a request.
+//! let costs = CostTable::affine(20.0, 0.07)?;
+//! let plan = Cheapest(&costs).plan(&fragments, &Limits::default())?;
+//! assert_eq!((plan.reads(), plan.bytes()), (1, 32));
+//! assert_eq!(plan, Threshold(costs.merge_threshold()).plan(&fragments, &Limits::default())?);
+//! // A card that reads no gaps makes three reads of 24 B.
+//! let apart = Threshold(0).plan(&fragments, &Limits::default())?;
+//! assert_eq!((apart.reads(), apart.bytes()), (3, 24));
+//! assert!(costs.plan(&apart) > costs.plan(&plan));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cheapest;
+mod cost;
+mod fragments;
+mod threshold;
+
+pub use cheapest::Cheapest;
+pub use cost::{CostError, CostTable, LINE, ReadCost};
+use fragments::Pages;
+pub use threshold::Threshold;
+
+/// No DMA read crosses a multiple of this address (PCIe base specification, section 2.2.7).
+pub const READ_BOUNDARY: u64 = 4096;
+/// Bytes of boxes that a window of the card's segmented memory holds.
+pub const WINDOW: u64 = 32 * 1024;
+
+/// A run of bytes in host memory that must be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fragment {
+    /// First byte.
+    pub addr: u64,
+    /// Bytes, at least 1.
+    pub len: u64,
+}
+
+/// A DMA read. Its first and its last byte are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BoundingBox {
+    /// First byte.
+    pub addr: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// What the device's reads must keep to, besides [`READ_BOUNDARY`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest read in bytes, 1 to 4096.
+    pub max_read: u32,
+    /// Bytes of a window of the segmented memory, at least 1; no read is longer, and the reads of a
+    /// window fill at most so many.
+    pub window: u64,
+}
+
+impl Default for Limits {
+    /// The card's values after reset.
+    fn default() -> Self {
+        Self { max_read: drdma_abi::register::MAX_READ.reset, window: WINDOW }
+    }
+}
+
+impl Limits {
+    /// The longest read that these limits leave.
+    fn longest(&self) -> Result<u64, PlanError> {
+        let &Self { max_read, window } = self;
+        match u64::from(max_read).min(window) {
+            1..=READ_BOUNDARY => Ok(u64::from(max_read).min(window)),
+            _ => Err(PlanError::Limits { max_read, window }),
+        }
+    }
+}
+
+/// Why nothing was planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Limits that leave no read.
+    #[error(
+        "reads of at most {max_read} B in windows of {window} B: a read has 1 to 4096 B and a \
+         window at least 1 B"
+    )]
+    Limits {
+        /// The longest read.
+        max_read: u32,
+        /// Bytes of a window.
+        window: u64,
+    },
+    /// A fragment without bytes, or one that goes beyond the last address.
+    #[error("a fragment of {len} B at {addr:#x} is empty or goes beyond the last address")]
+    Fragment {
+        /// Its address.
+        addr: u64,
+        /// Its bytes.
+        len: u64,
+    },
+}
+
+/// Reads that cover some fragments, by address, in windows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    boxes: Vec<BoundingBox>,
+    /// Where each window ends in `boxes`.
+    ends: Vec<usize>,
+}
+
+impl Plan {
+    /// Fills windows with boxes, in order.
+    fn new(boxes: Vec<BoundingBox>, window: u64) -> Self {
+        let (mut ends, mut filled) = (Vec::new(), 0);
+        for (index, read) in boxes.iter().enumerate() {
+            if filled + u64::from(read.len) > window {
+                ends.push(index);
+                filled = 0;
+            }
+            filled += u64::from(read.len);
+        }
+        if !boxes.is_empty() {
+            ends.push(boxes.len());
+        }
+        Self { boxes, ends }
+    }
+
+    /// The reads, by address.
+    pub fn boxes(&self) -> &[BoundingBox] {
+        &self.boxes
+    }
+
+    /// The reads of each window.
+    pub fn windows(&self) -> impl Iterator<Item = &[BoundingBox]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.boxes[start..end])
+    }
+
+    /// How many reads there are.
+    pub fn reads(&self) -> usize {
+        self.boxes.len()
+    }
+
+    /// Their bytes, gaps included.
+    pub fn bytes(&self) -> u64 {
+        self.boxes.iter().map(|read| u64::from(read.len)).sum()
+    }
+}
+
+/// Forms the reads that fetch fragments.
+pub trait Optimizer {
+    /// Covers every byte of `fragments`, which may come in any order and overlap, by reads within
+    /// `limits`. A byte is read once, whoever wants it.
+    ///
+    /// # Errors
+    /// Limits that leave no read, an empty fragment, or one beyond the last address.
+    fn plan(&self, fragments: &[Fragment], limits: &Limits) -> Result<Plan, PlanError>;
+}

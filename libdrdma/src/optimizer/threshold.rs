@@ -1,0 +1,50 @@
+//! The card's rule.
+
+use super::{BoundingBox, Fragment, Limits, Optimizer, Pages, Plan, PlanError, fragments::Run};
+
+/// Reads through gaps of at most so many bytes, as the card does with its register
+/// [`MERGE_THRESHOLD`](drdma_abi::register::MERGE_THRESHOLD). What is longer than a read may be is
+/// cut as late as possible.
+///
+/// The card keeps track of words of 4 bytes in blocks of 256: it rounds its reads to words, and
+/// reads through no gap that holds a whole block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threshold(
+    /// The widest gap in bytes that is read through.
+    pub u32,
+);
+
+impl Optimizer for Threshold {
+    fn plan(&self, fragments: &[Fragment], limits: &Limits) -> Result<Plan, PlanError> {
+        let longest = limits.longest()? as usize;
+        let mut boxes = Vec::new();
+        for (page, runs) in Pages::of(fragments)?.iter() {
+            for (start, end) in self.page(runs, longest) {
+                boxes.push(BoundingBox { addr: page + start as u64, len: (end - start) as u32 });
+            }
+        }
+        Ok(Plan::new(boxes, limits.window))
+    }
+}
+
+impl Threshold {
+    /// The reads of a page.
+    fn page(&self, runs: &[Run], longest: usize) -> Vec<Run> {
+        let mut reads: Vec<Run> = Vec::new();
+        for &(mut start, end) in runs {
+            if let Some(read) = reads.last_mut()
+                && start - read.1 <= self.0 as usize
+                && start - read.0 < longest
+            {
+                read.1 = end.min(read.0 + longest);
+                start = read.1;
+            }
+            while start < end {
+                let cut = end.min(start + longest);
+                reads.push((start, cut));
+                start = cut;
+            }
+        }
+        reads
+    }
+}

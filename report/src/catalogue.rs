@@ -1,0 +1,373 @@
+//! Every experiment.
+
+use drdma_abi::roce::Transport;
+use drdma_verilated::testbench::Random;
+
+use crate::{
+    experiment::{Experiment, Target},
+    layout::{Piece, Place, Region, Requests},
+};
+
+/// Seed of everything random: the same experiments in every run.
+const SEED: u64 = 2022;
+/// Rows of the shuffled table.
+const ROWS: u64 = 64 << 10;
+/// Rows of the table that is sent as lists: a simulation of 1.5 Gb/s takes its time.
+const LISTED_ROWS: u64 = 8 << 10;
+/// Columns of the shuffled table.
+const COLUMNS: usize = 5;
+/// Bytes of one message, at most: a packet.
+const MTU: u64 = 4096;
+
+/// Every experiment, in the order of the report.
+pub fn all() -> Vec<Experiment> {
+    let mut all = vec![contiguous()];
+    all.extend(shuffles());
+    all.extend(projections());
+    all.extend(bitmaps());
+    all.extend(records());
+    all.extend(small_packets());
+    all
+}
+
+fn at(buffer: usize, offset: u64) -> Place {
+    Place { buffer, offset }
+}
+
+/// One region to one queue pair by RC WRITE, its rows packed into packets.
+fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Region) -> Experiment {
+    let row = region.rows(&buffers).first().map_or(1, |row| row.iter().map(|p| p.len).sum());
+    Experiment {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        target,
+        paper: "",
+        buffers,
+        transport: Transport::Rc,
+        mtu: MTU as u32,
+        write: true,
+        rows_per_message: MTU.div_euclid(row).max(1) as u32,
+        requests: Requests::Own(vec![region]),
+    }
+}
+
+fn contiguous() -> Experiment {
+    let len = 4 << 20;
+    let buffers = vec![Random::new(SEED).bytes(len)];
+    let region = Region::Contiguous(Piece { at: at(0, 0), len: len as u64 });
+    let paper = "98 (reads of 256 B)";
+    let title = "contiguous, 4 MiB";
+    Experiment { paper, ..one("contiguous", title, Target::Gbps(96.0), buffers, region) }
+}
+
+/// A table of equal columns, column `c` beginning `c * skew` bytes behind an aligned address.
+struct Table {
+    buffers: Vec<Vec<u8>>,
+    columns: Vec<(Place, u64)>,
+    rows: u64,
+}
+
+impl Table {
+    fn new(rows: u64, width: u64, skew: u64) -> Self {
+        let mut random = Random::new(SEED);
+        let mut buffers = Vec::new();
+        let mut columns = Vec::new();
+        for column in 0..COLUMNS {
+            let offset = skew * column as u64 + skew % 2;
+            columns.push((at(column, offset), width));
+            buffers.push(random.bytes((offset + rows * width) as usize));
+        }
+        Self { buffers, columns, rows }
+    }
+
+    fn row_bytes(&self) -> u64 {
+        self.columns.iter().map(|(_, width)| width).sum()
+    }
+
+    /// Adds a bitmap: the region of its rows.
+    fn selected(&mut self, bits: Vec<u8>) -> Region {
+        self.buffers.push(bits);
+        let bitmap = at(self.buffers.len() - 1, 0);
+        Region::Bitmapped { bitmap, rows: self.rows, columns: self.columns.clone() }
+    }
+
+    /// Every row to one of so many destinations, at random.
+    fn shuffled(
+        mut self,
+        id: &str,
+        title: &str,
+        target: Target,
+        destinations: usize,
+    ) -> Experiment {
+        let mut random = Random::new(SEED + 1);
+        let mut bitmaps = vec![vec![0; self.rows.div_ceil(8) as usize]; destinations];
+        for row in 0..self.rows as usize {
+            bitmaps[random.below(destinations as u64) as usize][row / 8] |= 1 << (row % 8);
+        }
+        let row = self.row_bytes();
+        let regions = bitmaps.into_iter().map(|bits| vec![self.selected(bits)]).collect();
+        Experiment {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            target,
+            paper: "",
+            buffers: self.buffers,
+            transport: Transport::Rc,
+            mtu: MTU as u32,
+            write: true,
+            rows_per_message: (MTU / row) as u32,
+            requests: Requests::Shared(regions),
+        }
+    }
+
+    /// Every row to one of two destinations, as a list of its values and a message of its own.
+    fn listed(self, id: &str, title: &str, target: Target) -> Experiment {
+        let mut random = Random::new(SEED + 1);
+        let value = |row: u64, (base, width): &(Place, u64)| Piece {
+            at: Place { offset: base.offset + row * width, ..*base },
+            len: *width,
+        };
+        let list = |row| self.columns.iter().map(|column| value(row, column)).collect();
+        let lists = (0..self.rows).map(|row| (random.below(2) as usize, list(row))).collect();
+        let title = title.to_owned();
+        Experiment {
+            title,
+            write: false,
+            rows_per_message: 1,
+            requests: Requests::Lists(lists),
+            buffers: self.buffers.clone(),
+            ..Self::new(8, 4, 0).shuffled(id, "", target, 1)
+        }
+    }
+}
+
+fn shuffles() -> Vec<Experiment> {
+    let bound = Target::Bound(0.92);
+    let table = |width| Table::new(ROWS, width, 0);
+    let paper = "98 (from the sizes of its reads)";
+    let two = "shuffle, 5 x 4 B, 64 Ki rows, 2 destinations by bitmaps";
+    let mut all = vec![
+        Experiment { paper, ..table(4).shuffled("shuffle-2", two, Target::Gbps(94.0), 2) },
+        Experiment {
+            paper: "1.5 (ConnectX-5)",
+            ..Table::new(LISTED_ROWS, 4, 0).listed(
+                "lists-2",
+                "shuffle, 5 x 4 B, 8 Ki rows, 2 destinations by SGE lists, a row each",
+                Target::About { gbps: 1.5, factor: 2.0 },
+            )
+        },
+    ];
+    for destinations in [16, 64] {
+        let title = format!("shuffle, 5 x 4 B, 64 Ki rows, {destinations} destinations by bitmaps");
+        let id = format!("shuffle-{destinations}");
+        all.push(table(4).shuffled(&id, &title, bound, destinations));
+    }
+    for (width, rows) in [(1, 4 * ROWS), (2, 2 * ROWS), (8, ROWS)] {
+        let title =
+            format!("shuffle, 5 x {width} B, {} Ki rows, 2 destinations by bitmaps", rows >> 10);
+        let id = format!("shuffle-2-width-{width}");
+        all.push(Table::new(rows, width, 0).shuffled(&id, &title, bound, 2));
+    }
+    let title = "shuffle, 5 x 4 B at odd base addresses, 2 destinations by bitmaps";
+    all.push(Table::new(ROWS, 4, 9).shuffled("shuffle-2-odd", title, bound, 2));
+    all
+}
+
+fn strided(
+    id: &str,
+    title: &str,
+    target: Target,
+    period: u64,
+    pattern: &[(u64, u64)],
+) -> Experiment {
+    // Enough periods for a steady state.
+    let count = ((2 << 20) / period).max(8 << 10);
+    let buffers = vec![Random::new(SEED).bytes((count * period) as usize)];
+    let pattern = pattern.to_vec();
+    one(id, title, target, buffers, Region::Strided { base: at(0, 0), period, count, pattern })
+}
+
+fn projections() -> Vec<Experiment> {
+    let pattern = [(0, 4), (4, 4), (12, 4)];
+    let title = "OLTP projection, 3 of 4 columns x 4 B, packed";
+    let paper = "74 (from the sizes of its reads)";
+    let mut all =
+        vec![Experiment { paper, ..strided("oltp", title, Target::Gbps(71.0), 16, &pattern) }];
+    for period in [64, 1024] {
+        for part in [2, 4, 8, 16] {
+            let title = format!("projection, 1/{part} of a row of {period} B");
+            let id = format!("projection-{period}-{part}");
+            all.push(strided(&id, &title, Target::Bound(0.92), period, &[(0, period / part)]));
+        }
+    }
+    all
+}
+
+/// A bitmap of so many percent of ones, each at random.
+fn random_bits(rows: u64, percent: u64) -> Vec<u8> {
+    let mut random = Random::new(SEED + percent);
+    let mut bits = vec![0; rows as usize / 8];
+    for row in 0..rows as usize {
+        bits[row / 8] |= u8::from(random.below(100) < percent) << (row % 8);
+    }
+    bits
+}
+
+/// A bitmap of so many percent of ones, in runs of 1 to 127 with gaps to match.
+fn runs_of_bits(rows: u64, percent: u64) -> Vec<u8> {
+    let mut random = Random::new(SEED + percent);
+    let mut bits = vec![0; rows as usize / 8];
+    let mut row = 0;
+    while row < rows {
+        let ones = 1 + random.below(127);
+        (row..rows.min(row + ones)).for_each(|row| bits[row as usize / 8] |= 1 << (row % 8));
+        // 64 ones on average.
+        row += ones + 1 + random.below((128 * (100 - percent) / percent).max(2) - 1);
+    }
+    bits
+}
+
+fn bitmaps() -> Vec<Experiment> {
+    let mut all = Vec::new();
+    for (kind, bits) in [("random", random_bits as fn(u64, u64) -> Vec<u8>), ("runs", runs_of_bits)]
+    {
+        for percent in [1, 10, 50, 90] {
+            // Enough rows for a steady state.
+            let rows = ROWS
+                * match (kind, percent) {
+                    ("random", 1) => 4,
+                    ("runs", 1) => 64,
+                    ("runs", 10) => 8,
+                    _ => 1,
+                };
+            let mut table = Table::new(rows, 4, 0);
+            let region = table.selected(bits(rows, percent));
+            let title = match kind {
+                "random" => format!("bitmap, {percent} % of the bits, 5 x 4 B"),
+                _ => format!("bitmap, {percent} % of the bits in runs, 5 x 4 B"),
+            };
+            let id = format!("bitmap-{kind}-{percent}");
+            all.push(one(&id, &title, Target::Bound(0.90), table.buffers, region));
+        }
+    }
+    all
+}
+
+fn records() -> Vec<Experiment> {
+    let experiment = |len: u64| {
+        let bytes = 16 << 20;
+        let mut random = Random::new(SEED + len);
+        // A slot for each record, so that none overlap; anywhere in it, in any order.
+        let slots = bytes / (2 * len);
+        let count = ((2 << 20) / len).min(6144);
+        let mut order: Vec<u64> = (0..slots).collect();
+        for k in 0..count {
+            order.swap(k as usize, (k + random.below(slots - k)) as usize);
+        }
+        let offsets: Vec<u64> = order[..count as usize]
+            .iter()
+            .map(|slot| slot * 2 * len + 8 * random.below(len / 8))
+            .collect();
+        let buffers = vec![random.bytes(bytes as usize), vec![0; 8 * count as usize]];
+        let region = Region::PointerMapped { pointers: 1, target: 0, offsets, len };
+        let title = format!("records of {len} B at random addresses, by pointers");
+        one(&format!("pointers-{len}"), &title, Target::Bound(0.90), buffers, region)
+    };
+    [64, 256, 1024].map(experiment).into()
+}
+
+fn small_packets() -> Vec<Experiment> {
+    let target = Target::Wire(0.99);
+    // Two rows of 16 values of 4 B, with a byte between one and the next: every alignment.
+    let values: Vec<_> = (0..16).map(|value| (5 * value, 4)).collect();
+    let row: Vec<_> = (0..5).map(|value| (6 * value, 4)).collect();
+    let title = "one row of 20 B a UD message, 5 x 4 B of 32 B";
+    let paper = "line rate from 8 segments a cycle on";
+    vec![
+        Experiment {
+            rows_per_message: 1,
+            ..strided("packets-128", "messages of 128 B, contiguous", target, 128, &[(0, 128)])
+        },
+        Experiment {
+            paper,
+            rows_per_message: 2,
+            ..strided(
+                "packets-128-values",
+                "messages of 128 B, 32 values of 4 B",
+                target,
+                80,
+                &values,
+            )
+        },
+        Experiment {
+            transport: Transport::Ud,
+            write: false,
+            rows_per_message: 1,
+            ..short(strided("packets-ud", title, Target::MegaPackets(90.0), 32, &row))
+        },
+        one(
+            "latency",
+            "one SEND of 64 B on an idle card: doorbell to first byte on the wire",
+            Target::Latency { round_trips: 2, cycles: 100 },
+            vec![Random::new(SEED).bytes(64)],
+            Region::Contiguous(Piece { at: at(0, 0), len: 64 }),
+        ),
+    ]
+    .into_iter()
+    .map(|experiment| match experiment.id.as_str() {
+        "latency" => Experiment { write: false, ..experiment },
+        _ => experiment,
+    })
+    .collect()
+}
+
+/// The first 16 Ki periods of a strided experiment.
+fn short(mut experiment: Experiment) -> Experiment {
+    if let Requests::Own(regions) = &mut experiment.requests
+        && let [Region::Strided { count, .. }] = &mut regions[..]
+    {
+        *count = (*count).min(16 << 10);
+    }
+    experiment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut ids: Vec<_> = all().into_iter().map(|experiment| experiment.id).collect();
+        let count = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+
+    #[test]
+    fn bitmaps_are_as_dense_as_they_say() {
+        for percent in [1, 10, 50, 90] {
+            let rows = 64 * ROWS;
+            for bits in [random_bits(rows, percent), runs_of_bits(rows, percent)] {
+                let ones: u32 = bits.iter().map(|byte| byte.count_ones()).sum();
+                let found = f64::from(ones) / rows as f64 * 100.0;
+                assert!((found / percent as f64 - 1.0).abs() < 0.1, "{found} % for {percent} %");
+            }
+        }
+    }
+
+    #[test]
+    fn a_shuffled_row_goes_to_exactly_one_destination() {
+        let shuffle = Table::new(100, 4, 0).shuffled("", "", Target::Gbps(0.0), 3);
+        let messages = shuffle.messages();
+        let mut rows: Vec<u64> = messages
+            .iter()
+            .flatten()
+            .flatten()
+            .filter(|piece| piece.at.buffer == 0)
+            .map(|piece| piece.at.offset / 4)
+            .collect();
+        rows.sort_unstable();
+        assert_eq!(rows, (0..100).collect::<Vec<_>>());
+    }
+}

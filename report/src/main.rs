@@ -1,0 +1,204 @@
+//! Measures the simulated card and writes docs/results.md and docs/resources.md; run by
+//! `cargo xtask report` and `cargo xtask resources`.
+//!
+//! | module | |
+//! |---|---|
+//! | [`catalogue`] | every experiment; [`missing`]: those that cannot be run yet |
+//! | [`layout`] | what an experiment sends, and which bytes that is |
+//! | [`rig`] | a card with peers: runs an experiment and checks every message |
+//! | [`goodput`] | rates from the frames' time stamps |
+//! | [`bound`] | how fast any card could be |
+//! | [`experiment`] | an experiment's figure beside its target |
+//! | [`reasons`] | why figures are missed |
+//! | [`posting`] | criterion's figures |
+//! | [`resources`] | yosys' figures, block by block |
+//! | [`page`] | docs/results.md |
+#![deny(unsafe_code)]
+
+mod bound;
+mod catalogue;
+mod experiment;
+mod goodput;
+mod layout;
+mod missing;
+mod page;
+mod posting;
+mod reasons;
+mod resources;
+mod rig;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+use clap::{Parser, Subcommand};
+use experiment::{Experiment, Figure};
+use page::Results;
+use posting::Posting;
+use resources::Resources;
+
+/// Measures the simulated card.
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the experiments and writes results.md.
+    Measure {
+        /// The folder of results.md and resources.json.
+        #[arg(long)]
+        docs: PathBuf,
+        /// The folder in which criterion leaves its figures.
+        #[arg(long)]
+        criterion: PathBuf,
+        /// Runs only experiments whose names contain this, and writes nothing.
+        #[arg(long)]
+        only: Option<String>,
+    },
+    /// Synthesises every block and writes resources.md and resources.json.
+    Resources {
+        /// Their folder.
+        #[arg(long)]
+        docs: PathBuf,
+        /// Writes nothing, and fails if the card has grown.
+        #[arg(long)]
+        check: bool,
+        /// Synthesises this block only; what is recorded of the others stays.
+        #[arg(long, value_name = "BLOCK")]
+        only: Option<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Measure { docs, criterion, only } => measure(&docs, &criterion, only.as_deref()),
+        Command::Resources { docs, check, only } => synthesise(&docs, check, only.as_deref()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+type Ran = (Experiment, Result<Figure, String>);
+
+fn measure(docs: &Path, criterion: &Path, only: Option<&str>) -> Result<(), String> {
+    let mut experiments = catalogue::all();
+    experiments.retain(|experiment| only.is_none_or(|part| experiment.id.contains(part)));
+    // The first one, contiguous data, runs alone: its simulation's speed is a figure, too.
+    let rest = experiments.split_off(1.min(experiments.len()));
+    let mut ran = run_all(experiments, 1);
+    let speed = match ran.first() {
+        Some((_, Ok(figure))) => Some(figure.simulated),
+        _ => None,
+    };
+    ran.extend(run_all(rest, thread::available_parallelism().map_or(1, usize::from)));
+
+    if only.is_none() {
+        let results = Results {
+            figures: &ran,
+            posting: Posting::read(criterion),
+            speed,
+            resources: Resources::read(&docs.join("resources.json")),
+            processor: processor(),
+        };
+        let file = docs.join("results.md");
+        write(&file, &results.page())?;
+        eprintln!("{} is written", file.display());
+    }
+    let failed: Vec<&str> =
+        ran.iter().filter(|(_, r)| r.is_err()).map(|(e, _)| e.id.as_str()).collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("the card did wrong in {}", failed.join(", "))),
+    }
+}
+
+/// Runs experiments, so many at a time; the answers are in the same order.
+fn run_all(experiments: Vec<Experiment>, threads: usize) -> Vec<Ran> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<Figure, String>>>> =
+        experiments.iter().map(|_| Mutex::default()).collect();
+    let work = || {
+        while let index = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(experiment) = experiments.get(index)
+        {
+            let result = run_one(experiment);
+            *results[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        }
+    };
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let taken = results.into_iter().map(|result| {
+        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.expect("every experiment was run")
+    });
+    experiments.iter().cloned().zip(taken).collect()
+}
+
+fn run_one(experiment: &Experiment) -> Result<Figure, String> {
+    let started = Instant::now();
+    let result = experiment.run().map_err(|error| error.to_string());
+    let text = match &result {
+        Ok(figure) => {
+            let verdict = if figure.met { "met" } else { "missed" };
+            format!("{verdict}, {} ({})", figure.measured, figure.target)
+        }
+        Err(error) => format!("FAILED, {error}"),
+    };
+    eprintln!("{}: {text} ({:.1} s)", experiment.id, started.elapsed().as_secs_f64());
+    result
+}
+
+/// Synthesises; `check` compares with what is recorded, otherwise it is recorded block by block.
+fn synthesise(docs: &Path, check: bool, only: Option<&str>) -> Result<(), String> {
+    let file = docs.join("resources.json");
+    let recorded = Resources::read(&file);
+    let mut found = match (only, &recorded) {
+        (Some(_), Ok(recorded)) => recorded.clone(),
+        _ => Resources::default(),
+    };
+    let mut started = Instant::now();
+    found.measure(only, |found, name| {
+        eprintln!("{name}: {} ({:.0} s)", found.blocks[name], started.elapsed().as_secs_f64());
+        started = Instant::now();
+        if check {
+            return Ok(());
+        }
+        found.write(&file)?;
+        write(&docs.join("resources.md"), &found.page())
+    })?;
+    if !check {
+        return Ok(());
+    }
+    let grown = found.grown(&recorded?);
+    match grown.is_empty() {
+        true => Ok(()),
+        false => Err(format!("the card has grown:\n  {}", grown.join("\n  "))),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(())
+}
+
+/// The name of this machine's processor.
+fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or("an unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
+}

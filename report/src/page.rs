@@ -1,0 +1,305 @@
+//! docs/results.md.
+
+use std::{fmt::Write as _, time::Duration};
+
+use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
+
+use crate::{
+    experiment::{Experiment, Figure, Target},
+    missing,
+    posting::{Cost, Posting},
+    reasons,
+    resources::Resources,
+    rig::Simulated,
+};
+
+/// Cycles a second that the simulation is to reach.
+const SPEED: f64 = 50_000.0;
+
+/// Everything that was measured.
+pub struct Results<'a> {
+    /// Every experiment that was run, and what it gave; text if it failed.
+    pub figures: &'a [(Experiment, Result<Figure, String>)],
+    /// Posting, if criterion's figures are there.
+    pub posting: Result<Posting, String>,
+    /// The simulation of the whole card under load, no other beside it.
+    pub speed: Option<Simulated>,
+    /// What the card takes of a U50, as last recorded.
+    pub resources: Result<Resources, String>,
+    /// The machine's processor.
+    pub processor: String,
+}
+
+const HEAD: &str = "\
+# Results
+
+Written by `cargo xtask report`, which runs every experiment below on the simulated card and compares
+every message that arrives at the peers with what should arrive, byte for byte. A card that sends
+anything else fails the report, however fast it is.
+
+- The card is `rtl:` at 250 MHz, with a host of 64 PCIe tags, reads of up to 512 B, payloads of 256 B,
+  a round trip of 1,300 ns and 115 Gb/s of completion data; 16 KiB of reads are in flight at most.
+- *Goodput* is payload per time in steady state: from the frame with which 10 % of the bytes were sent
+  to the one with which 90 % were, by their time stamps on a wire of 100 Gb/s. Preamble, gap and FCS
+  take their time on it. *Whole* is the same from the doorbell to the last byte.
+- *Bound* is the smaller of what the wire carries and what PCIe can fetch: tags, bytes in flight and
+  link, for every byte that an optimal plan fetches: data, gaps worth reading through, bitmaps,
+  pointers and requests. It leaves out jitter and waiting, so no card reaches all of it.
+- *Paper* is what the D-RDMA paper reports, in Gb/s where it is a number.
+- Where nothing else is said, messages are RC WRITEs, packets hold up to 4,096 B, and as many rows are
+  packed into a message as fit one packet.
+";
+
+impl Results<'_> {
+    /// The page.
+    pub fn page(&self) -> String {
+        let mut page = HEAD.to_owned();
+        page += "\n## Goodput, packets and latency\n\n";
+        page += &self.figures_table();
+        let reasons = self.reasons();
+        if !reasons.is_empty() {
+            page += "\n## What is missed, and why\n\n";
+            page += &reasons;
+        }
+        page += DETAILS;
+        page += &self.details_table();
+        page += POSTING;
+        page += &self.posting_text();
+        page += "\n## Simulation\n\n";
+        page += &self.speed_text();
+        page += "\n## Resources\n\n";
+        page += &match &self.resources {
+            Ok(resources) => resources.summary(),
+            Err(error) => format!("Not recorded: {error}.\n"),
+        };
+        page
+    }
+
+    fn figures_table(&self) -> String {
+        let mut table = markdown(&["", "measured", "target", "verdict", "bound, Gb/s", "paper"]);
+        for (experiment, result) in self.figures {
+            let Experiment { title, paper, .. } = experiment;
+            let row = match result {
+                Ok(figure) => {
+                    let bound = match experiment.target {
+                        Target::Latency { .. } => "-".to_owned(),
+                        _ => format!("{:.1}", figure.bound),
+                    };
+                    [&figure.measured, &figure.target, verdict(figure.met), &bound]
+                        .map(str::to_owned)
+                }
+                Err(_) => ["-", "-", "**failed**", "-"].map(str::to_owned),
+            };
+            let mut cells = vec![title.clone()];
+            cells.extend(row);
+            cells.push(if paper.is_empty() { "-" } else { paper }.to_owned());
+            table.add_row(cells);
+            for row in missing::ALL.iter().filter(|row| row.behind == experiment.id) {
+                table.add_row([row.title, "-", row.target, "not yet", "-", "-"]);
+            }
+        }
+        finished(table, 4)
+    }
+
+    /// The reasons, each with what it is the reason for.
+    fn reasons(&self) -> String {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut add = |reason, title| match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, titles)) => titles.push(title),
+            None => reasons.push((reason, vec![title])),
+        };
+        for (experiment, result) in self.figures {
+            match result {
+                Ok(figure) if figure.met => {}
+                Ok(_) => add(reasons::of(&experiment.id), &experiment.title),
+                Err(error) => add(error, &experiment.title),
+            }
+            for row in missing::ALL.iter().filter(|row| row.behind == experiment.id) {
+                add(reasons::of(row.id), row.title);
+            }
+        }
+        let mut text = String::new();
+        for (reason, titles) in reasons {
+            writeln!(text, "- {reason}").expect("a string");
+            titles.iter().for_each(|title| writeln!(text, "  - {title}").expect("a string"));
+        }
+        text
+    }
+
+    fn details_table(&self) -> String {
+        let header = [
+            "", "whole", "wire", "reads", "best", "KiB read", "best", "moved", "conflict",
+            "waited", "stopped",
+        ];
+        let mut table = markdown(&header);
+        for (experiment, result) in self.figures {
+            let Ok(figure) = result else { continue };
+            let kib = |bytes: u64| format!("{:.0}", bytes as f64 / 1024.0);
+            let mut cells = vec![
+                experiment.id.clone(),
+                format!("{:.1}", figure.whole),
+                format!("{:.1}", figure.wire),
+                figure.reads.0.to_string(),
+                figure.best.reads.to_string(),
+                kib(figure.reads.1),
+                kib(figure.best.bytes),
+            ];
+            cells.extend(figure.assembler.map(|percent| format!("{percent:.0} %")));
+            table.add_row(cells);
+        }
+        finished(table, 1)
+    }
+
+    fn posting_text(&self) -> String {
+        let posting = match &self.posting {
+            Ok(posting) => posting,
+            Err(error) => return format!("Not measured: {error}.\n"),
+        };
+        let mut table = markdown(&["", "ns a row", "95 % confidence", "times"]);
+        let mut row = |name: &str, cost: Cost| {
+            // Three digits, however small.
+            let number = |ns: f64| match ns {
+                ns if ns < 0.1 => format!("{ns:.4}"),
+                ns if ns < 10.0 => format!("{ns:.2}"),
+                ns => format!("{ns:.0}"),
+            };
+            table.add_row([
+                name.to_owned(),
+                number(cost.mean),
+                format!("{} to {}", number(cost.low), number(cost.high)),
+                format!("{:.0}", cost.mean / posting.described.mean),
+            ]);
+        };
+        row("described: two bitmapped regions, one request", posting.described);
+        row("a list of five values and a request a row", posting.lists);
+        row("copied into a buffer of 4 MB, one request a destination", posting.copied);
+        let (target, met) = posting.target();
+        format!(
+            "{}\nTarget: {target}; {}. On {}.\n",
+            finished(table, 1),
+            verdict(met),
+            self.processor
+        )
+    }
+
+    fn speed_text(&self) -> String {
+        match self.speed {
+            Some(Simulated { cycles, time, processor }) => {
+                let rate = |time: Duration| cycles as f64 / time.as_secs_f64();
+                format!(
+                    "The whole card under load (contiguous data at the wire's rate, peers that check \
+                     every packet):\n{:.0} cycles/s on {} cores; target: >= {SPEED:.0} cycles/s, {}. \
+                     {:.0} cycles in a second of\nprocessor time, which is the same if nothing \
+                     else runs.\n",
+                    rate(time),
+                    std::thread::available_parallelism().map_or(1, usize::from),
+                    verdict(rate(time) >= SPEED),
+                    rate(processor)
+                )
+            }
+            None => "Not measured.\n".to_owned(),
+        }
+    }
+}
+
+const DETAILS: &str = "
+## In detail
+
+Gb/s from the doorbell to the last byte, and what the wire could carry; DMA reads of the card, all of
+them, beside those of the plan that the bound is computed from; and what the assembler did, in percent
+of the cycles: moved payload, resolved a bank conflict, waited for data from the host, was stopped by
+the packetizer (the rest: it had no rows).
+
+";
+
+const POSTING: &str = "
+## Posting
+
+What posting the shuffle of 64 Ki rows of 5 x 4 B to 2 destinations costs the application, which
+has the destinations' rows as bitmaps: describing, gathering, encoding, doorbells. Measured in one run
+of criterion (`cargo bench --package libdrdma --bench posting`) on a card that takes register writes
+and does nothing.
+
+";
+
+fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { "**missed**" }
+}
+
+/// A table in Markdown.
+pub fn markdown(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN).set_header(header.to_vec());
+    table
+}
+
+/// Its text, the columns from that one on aligned to the right.
+pub fn finished(mut table: Table, right: usize) -> String {
+    for column in table.column_iter_mut().skip(right) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bound::Fetch, catalogue};
+
+    fn figure(met: bool) -> Figure {
+        Figure {
+            measured: "12.3 Gb/s".to_owned(),
+            target: ">= 45.6 Gb/s".to_owned(),
+            met,
+            bound: 98.0,
+            wire: 99.0,
+            whole: 11.0,
+            reads: (7, 2048),
+            best: Fetch { ns: 1.0, reads: 5, bytes: 1024 },
+            assembler: [50.0, 0.0, 25.0, 0.0],
+            simulated: Simulated::default(),
+        }
+    }
+
+    fn page(result: impl Fn(usize) -> Result<Figure, String>) -> String {
+        let ran = |(index, experiment)| (experiment, result(index));
+        let figures: Vec<_> = catalogue::all().into_iter().enumerate().map(ran).collect();
+        let cost = |mean| Cost { mean, low: mean, high: mean };
+        let posting = Posting { described: cost(0.01), lists: cost(600.0), copied: cost(6.0) };
+        let time = Duration::from_secs(2);
+        Results {
+            figures: &figures,
+            posting: Ok(posting),
+            speed: Some(Simulated { cycles: 90_000, time, processor: time / 2 }),
+            resources: Err("no file".to_owned()),
+            processor: "a processor".to_owned(),
+        }
+        .page()
+    }
+
+    #[test]
+    fn what_is_missed_has_a_reason_and_what_failed_says_why() {
+        let page = page(|index| match index {
+            0 => Ok(figure(false)),
+            1 => Err("destination 0, message 1: 3 B for 4 B".to_owned()),
+            _ => Ok(figure(true)),
+        });
+        assert!(page.contains("| >= 45.6 Gb/s | **missed** |"), "{page}");
+        assert!(page.contains("| **failed** |"));
+        assert!(
+            page.contains(&format!("- {}\n  - contiguous, 4 MiB\n", reasons::of("contiguous")))
+        );
+        assert!(page.contains("- destination 0, message 1: 3 B for 4 B\n  - shuffle, 5 x 4 B"));
+        for row in missing::ALL {
+            assert!(page.contains(row.title) && page.contains("not yet"));
+        }
+    }
+
+    #[test]
+    fn speed_and_posting_are_judged() {
+        let page = page(|_| Ok(figure(true)));
+        assert!(page.contains("45000 cycles/s"));
+        assert!(page.contains("target: >= 50000 cycles/s, **missed**. 90000 cycles in a second"));
+        assert!(page.contains(">= 100 times cheaper than either; met. On a processor."));
+    }
+}

@@ -1,0 +1,306 @@
+//! What the card takes of an FPGA, block by block, by yosys.
+//!
+//! Every block is synthesised for UltraScale+ with its hierarchy kept, so that a module that stands in
+//! it sixteen times is synthesised once; what could be optimised across modules' borders stays. Then it
+//! is flattened, its cells are counted, and its longest path is found ([`netlist`]). Between the blocks
+//! there are wires and a few gates, which are counted as the block `card`.
+
+mod netlist;
+mod yosys;
+
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write as _},
+    fs,
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::page::{finished, markdown};
+use netlist::{Cells, Netlist};
+
+/// A block may grow by so much beyond what is recorded.
+const GROWTH: f64 = 1.10;
+/// ... and by so many cells, so that small blocks may change at all.
+const SLACK: f64 = 200.0;
+/// LUT levels that the longest path may have.
+const MAX_LEVELS: u32 = 8;
+/// A kind of cells.
+struct Kind {
+    name: &'static str,
+    /// How many of them.
+    of: fn(&Cells) -> f64,
+    /// How many a U50 has.
+    has: f64,
+    /// How many of these the card may take, in percent.
+    percent: f64,
+}
+
+/// The kinds that a U50 has.
+const KINDS: [Kind; 5] = [
+    Kind { name: "LUTs", of: |cells| cells.luts as f64, has: 872e3, percent: 10.0 },
+    Kind { name: "registers", of: |cells| cells.registers as f64, has: 1_743e3, percent: 10.0 },
+    Kind { name: "BRAM36", of: |cells| cells.bram18 as f64 / 2.0, has: 1_344.0, percent: 20.0 },
+    Kind { name: "URAM", of: |cells| cells.uram as f64, has: 640.0, percent: 20.0 },
+    Kind { name: "DSP", of: |cells| cells.dsp as f64, has: 5_952.0, percent: 20.0 },
+];
+
+/// One block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Block {
+    /// Its cells.
+    pub cells: Cells,
+    /// LUT levels of its longest path.
+    pub levels: u32,
+    /// The cells' output nets on that path, first to last.
+    pub path: Vec<String>,
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Kind { name, of, .. } in KINDS {
+            write!(f, "{} {name}, ", of(&self.cells))?;
+        }
+        write!(f, "{} levels", self.levels)
+    }
+}
+
+/// The blocks by name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resources {
+    /// The blocks.
+    pub blocks: BTreeMap<String, Block>,
+    /// Blocks of the card that are not among them yet.
+    #[serde(default)]
+    pub missing: Vec<String>,
+}
+
+impl Resources {
+    /// Synthesises the blocks of the card that is in this tree, all or one, into `self`, and calls
+    /// `then` after each with its name.
+    ///
+    /// # Errors
+    /// There is no such block, yosys is missing or fails, or what `then` says.
+    pub fn measure(
+        &mut self,
+        only: Option<&str>,
+        mut then: impl FnMut(&Self, &str) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let file = drdma_hdl::top::file().map_err(|error| error.to_string())?;
+        let folder = yosys::Folder::new(&file)?;
+        let all = yosys::blocks(&file)?;
+        self.blocks.retain(|name, _| all.contains(name));
+        let chosen = |name: &&String| only.is_none_or(|only| only == name.as_str());
+        if let (Some(only), 0) = (only, all.iter().filter(chosen).count()) {
+            return Err(format!("there is no block {only}; there are {}", all.join(", ")));
+        }
+        for name in all.iter().filter(chosen) {
+            let netlist: Netlist = folder.synthesise(name)?;
+            let (levels, path) = netlist.longest_path()?;
+            let block = Block { cells: netlist.cells()?, levels, path };
+            self.blocks.insert(name.clone(), block);
+            self.missing = all.iter().filter(|n| !self.blocks.contains_key(*n)).cloned().collect();
+            then(self, name)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what was recorded.
+    ///
+    /// # Errors
+    /// No file, or not such a file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| named(&error))?;
+        serde_json::from_str(&text).map_err(|error| named(&error))
+    }
+
+    /// Records it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), String> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
+        fs::write(path, text + "\n").map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn total(&self) -> Cells {
+        self.blocks.values().fold(Cells::default(), |sum, block| sum + block.cells)
+    }
+
+    fn levels(&self) -> u32 {
+        self.blocks.values().map(|block| block.levels).max().unwrap_or(0)
+    }
+
+    /// What has grown beyond what is recorded, or is more than a U50 can spare.
+    pub fn grown(&self, recorded: &Self) -> Vec<String> {
+        let mut grown = Vec::new();
+        for (name, block) in &self.blocks {
+            let Some(before) = recorded.blocks.get(name) else {
+                grown.push(format!("{name} is not recorded"));
+                continue;
+            };
+            for Kind { name: what, of, .. } in KINDS {
+                let (now, then) = (of(&block.cells), of(&before.cells));
+                // A memory is worth many cells.
+                let slack = if matches!(what, "LUTs" | "registers") { SLACK } else { 1.0 };
+                if now > then * GROWTH + slack {
+                    grown.push(format!("{name}: {now} {what}, {then} are recorded"));
+                }
+            }
+            if block.levels > before.levels.max(MAX_LEVELS) {
+                let (now, then) = (block.levels, before.levels);
+                grown.push(format!("{name}: {now} LUT levels, {then} are recorded"));
+            }
+        }
+        let total = self.total();
+        for Kind { name: what, of, has, percent } in KINDS {
+            if of(&total) >= has * percent / 100.0 {
+                grown.push(format!("{} {what}, {percent} % of a U50 are allowed", of(&total)));
+            }
+        }
+        grown
+    }
+
+    /// The targets and whether they are reached.
+    pub fn summary(&self) -> String {
+        let total = self.total();
+        let mut table = markdown(&["", "card", "U50", "share", "target", ""]);
+        // A part of the card can miss a target, but not meet it.
+        let verdict = |met| match met {
+            true if self.missing.is_empty() => "met",
+            true => "not yet",
+            false => "**missed**",
+        };
+        for Kind { name: what, of, has, percent } in KINDS {
+            let share = 100.0 * of(&total) / has;
+            table.add_row([
+                what.to_owned(),
+                of(&total).to_string(),
+                has.to_string(),
+                format!("{share:.2} %"),
+                format!("< {percent} %"),
+                verdict(share < percent).to_owned(),
+            ]);
+        }
+        let levels = self.levels();
+        table.add_row([
+            "LUT levels between registers".to_owned(),
+            levels.to_string(),
+            "-".to_owned(),
+            "-".to_owned(),
+            format!("<= {MAX_LEVELS}"),
+            verdict(levels <= MAX_LEVELS).to_owned(),
+        ]);
+        let deep: Vec<_> = self
+            .blocks
+            .iter()
+            .filter(|(_, block)| block.levels > MAX_LEVELS)
+            .map(|(name, block)| format!("{name} ({})", block.levels))
+            .collect();
+        let deep = match deep.is_empty() {
+            true => String::new(),
+            false => format!("Deeper than that: {}.\n", deep.join(", ")),
+        } + &self.without();
+        format!(
+            "{}\n{deep}As last recorded by `cargo xtask resources` (yosys `synth_xilinx -family xcup`); block by \
+             block in [resources.md](resources.md).\n",
+            finished(table, 1)
+        )
+    }
+
+    /// docs/resources.md.
+    pub fn page(&self) -> String {
+        let mut table = markdown(&["", "LUTs", "registers", "BRAM36", "URAM", "DSP", "levels"]);
+        let row = |name: &str, cells: &Cells, levels| {
+            let mut row = vec![name.to_owned()];
+            row.extend(KINDS.map(|kind| (kind.of)(cells).to_string()));
+            row.push(format!("{levels}"));
+            row
+        };
+        for (name, block) in &self.blocks {
+            table.add_row(row(name, &block.cells, block.levels));
+        }
+        table.add_row(row("together", &self.total(), self.levels()));
+        let table = finished(table, 1);
+        let mut page = format!("{HEAD}{table}\n{}{}", self.without(), self.summary_head());
+        for (name, Block { levels, path, .. }) in &self.blocks {
+            let (first, last) = (path.first(), path.last());
+            if let (true, Some(first), Some(last)) = (*levels > MAX_LEVELS, first, last) {
+                writeln!(page, "- {name}, {levels} levels: `{first}` to `{last}`")
+                    .expect("a string");
+            }
+        }
+        page
+    }
+
+    /// What the figures are without.
+    fn without(&self) -> String {
+        match self.missing.is_empty() {
+            true => String::new(),
+            false => format!(
+                "**Not recorded yet, and not in these figures:** {}.\n\n",
+                self.missing.join(", ")
+            ),
+        }
+    }
+
+    fn summary_head(&self) -> &'static str {
+        match self.levels() > MAX_LEVELS {
+            true => "The paths of more than eight levels:\n\n",
+            false => "",
+        }
+    }
+}
+
+const HEAD: &str = "\
+# Resources
+
+Written by `cargo xtask resources`: what yosys (`synth_xilinx -family xcup`) makes of each block, its
+hierarchy kept. `cargo xtask resources --check` fails if a block has grown by more than a tenth beyond
+docs/resources.json, if a path has become deeper than eight levels or than it was, or if the card takes
+more than its share of a U50 (results.md).
+
+*LUTs* include those used as memory and shift registers; a BRAM18 is half a BRAM36. *Levels* are LUTs
+on the longest path between registers, memories and the block's ports: a carry chain is one, inverters
+and the multiplexers of a slice (MUXF7 to MUXF9) are none.
+
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resources(luts: u64, levels: u32) -> Resources {
+        let cells = Cells { luts, registers: 10, ..Cells::default() };
+        let block = Block { cells, levels, path: vec!["a".into(), "b".into()] };
+        Resources { blocks: [("gather".to_owned(), block)].into(), missing: Vec::new() }
+    }
+
+    #[test]
+    fn a_block_that_grows_is_named() {
+        let recorded = resources(10_000, 7);
+        assert_eq!(resources(11_200, 8).grown(&recorded), [""; 0]);
+        let grown = resources(11_201, 9).grown(&recorded);
+        assert_eq!(
+            grown,
+            ["gather: 11201 LUTs, 10000 are recorded", "gather: 9 LUT levels, 7 are recorded"]
+        );
+        assert_eq!(resources(1, 1).grown(&Resources::default()), ["gather is not recorded"]);
+        let all = resources(90_000, 1);
+        assert_eq!(all.grown(&all), ["90000 LUTs, 10 % of a U50 are allowed"]);
+    }
+
+    #[test]
+    fn the_page_names_deep_paths() {
+        assert!(!resources(1, 8).page().contains("`a` to `b`"));
+        assert!(resources(1, 9).page().contains("- gather, 9 levels: `a` to `b`"));
+        assert!(resources(1, 9).summary().contains("Deeper than that: gather (9)."));
+        let part = Resources { missing: vec!["mac".to_owned()], ..resources(1, 1) };
+        assert!(part.page().contains("not in these figures:** mac."));
+        assert!(part.summary().contains("not in these figures:** mac."));
+        assert!(part.summary().contains("not yet") && !part.summary().contains(" met "));
+        assert!(resources(1, 9).summary().contains(" met "));
+    }
+}

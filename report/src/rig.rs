@@ -1,0 +1,503 @@
+//! A simulated card with peers, on which an experiment is run, timed and checked.
+
+use std::{
+    fs,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use drdma_abi::roce::Transport;
+use drdma_driver::{Card, CardError, DmaMemory};
+use drdma_sim::{
+    clock::Span,
+    model::frame::Frame,
+    pcie,
+    rtl::{self, RtlCard},
+    wire::{CapturedFrame, Message, MessageKind, Network, PeerConfig, PeerId},
+};
+use libdrdma::{
+    Bitmapped, CompletionQueue, Context, Contiguous, Counters, Destination, MacAddress,
+    MemoryRegion, Operation, Options, PointerMapped, ProtectionDomain, QueuePair,
+    QueuePairAttributes, RegionError, RowMask, SharedOperation, SharedWorkRequest, Status, Strided,
+    WorkRequest,
+};
+
+use crate::{
+    experiment::Experiment,
+    goodput::Stamp,
+    layout::{self, Piece, Region, Requests},
+};
+
+const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+const IP: u32 = 0x0a00_0001;
+/// The first peer's addresses; the others' follow.
+const PEER_MAC: u64 = 0x0200_0000_1000;
+const PEER_IP: u32 = 0x0a00_1000;
+const PEER_QPN: u32 = 0x1000;
+const QKEY: u32 = 0x1122;
+/// Where WRITEs go, and under which key.
+const REMOTE: u64 = 0x7000_0000_0000;
+const RKEY: u32 = 0x4321;
+/// Blocks of ring that a list of up to six pieces takes.
+const LIST_BLOCKS: usize = 3;
+/// Simulated time without a frame after which a run has failed: 4 ms.
+const PATIENCE_CYCLES: u64 = 1_000_000;
+
+/// The host of every experiment: 64 tags, reads of 512 B, payloads of 256 B.
+pub fn host() -> pcie::Config {
+    pcie::Config { tags: 64, max_read_request: 512, max_payload: 256, ..pcie::Config::default() }
+}
+
+/// Why an experiment gave no figure.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The library or the card refused something.
+    #[error("{0}")]
+    Refused(String),
+    /// A request ended badly.
+    #[error("request {wr_id} completed with {status}")]
+    Status { wr_id: u64, status: Status },
+    /// The card stopped.
+    #[error("no frame and no completion for {PATIENCE_CYCLES} cycles")]
+    Stuck,
+    /// A peer got packets that are wrong.
+    #[error("wrong packets: {0}")]
+    Wire(String),
+    /// A peer got other messages than it should have.
+    #[error("destination {destination}, message {message}: {what}")]
+    Payload { destination: usize, message: usize, what: String },
+}
+
+macro_rules! refused {
+    ($($error:ty),*) => { $(impl From<$error> for RunError {
+        fn from(error: $error) -> Self { Self::Refused(error.to_string()) }
+    })* };
+}
+refused!(
+    libdrdma::Error,
+    libdrdma::MemoryRegionError,
+    libdrdma::ModifyError,
+    libdrdma::PostError,
+    RegionError,
+    CardError
+);
+
+/// What the simulation itself did, while the host waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulated {
+    /// Cycles.
+    pub cycles: u64,
+    /// The time that they took.
+    pub time: Duration,
+    /// The processor's time of it.
+    pub processor: Duration,
+}
+
+/// The time for which this thread has had a processor; 0 where the system does not tell.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or(0))
+}
+
+/// A card that counts the cycles of its simulation.
+struct Probe<C> {
+    card: C,
+    /// Cycles in a call of `progress`.
+    cycles: u64,
+    simulated: Arc<Mutex<Simulated>>,
+}
+
+impl<C: Card> Card for Probe<C> {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        self.card.read(offset)
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.card.write(offset, value)
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.card.map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.card.unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        self.simulated.lock().unwrap_or_else(PoisonError::into_inner).cycles += self.cycles;
+        self.card.progress()
+    }
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every frame that left.
+    pub stamps: Vec<Stamp>,
+    /// The bytes of those frames, without FCS.
+    pub frame_bytes: u64,
+    /// From the first doorbell to the last byte on the wire.
+    pub span: Span,
+    /// The card's counters.
+    pub counters: Counters,
+    /// Bytes of send queue ring that the requests took.
+    pub ring_bytes: u64,
+    /// Address of every buffer, as the card sees it.
+    pub addresses: Vec<u64>,
+    /// What arrived at each destination.
+    pub messages: Vec<Vec<Message>>,
+    /// What the simulation did.
+    pub simulated: Simulated,
+}
+
+/// Runs an experiment on the simulated hardware and checks every message that arrives.
+///
+/// # Errors
+/// Anything that is not exactly as it should be.
+pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
+    let network = Network::new();
+    let config = rtl::Config { pcie: host(), ..rtl::Config::default() };
+    let cycles = config.cycles_per_progress;
+    let card = RtlCard::new(config, network.clone())?;
+    let outcome = run_on(experiment, card, cycles, &network)?;
+    check(experiment, &outcome.messages)?;
+    Ok(outcome)
+}
+
+/// Runs an experiment on a card that is plugged into `network`; `cycles` pass in a call of its
+/// `progress`.
+fn run_on(
+    experiment: &Experiment,
+    card: impl Card + 'static,
+    cycles: u64,
+    network: &Network,
+) -> Result<Outcome, RunError> {
+    network.keep_frames();
+    let simulated = Arc::new(Mutex::new(Simulated::default()));
+    let card = Probe { card, cycles, simulated: Arc::clone(&simulated) };
+    let context = Context::open(Box::new(card), Options::new(MAC, IP.into()))?;
+    let pd = context.protection_domain();
+    let memory = load(experiment, &pd)?;
+    let addresses: Vec<u64> = memory.iter().map(MemoryRegion::addr).collect();
+
+    let requests = match &experiment.requests {
+        Requests::Lists(lists) => lists.len(),
+        Requests::Shared(_) | Requests::Own(_) => 1,
+    };
+    let cq = context.completion_queue().entries(requests as u32).build()?;
+    let blocks = (requests * LIST_BLOCKS).max(256) as u32;
+    let mut qps = Vec::new();
+    let mut peers = Vec::new();
+    for index in 0..experiment.requests.destinations() as u32 {
+        let qp = connect(experiment, &pd, &cq, index, blocks)?;
+        peers.push(add_peer(experiment, network, index, qp.qpn()));
+        qps.push(qp);
+    }
+    context.clear_counters()?;
+    let before = context.statistics().ring_bytes;
+    post(experiment, &pd, &cq, &mut qps, &memory, || {
+        let started = (Instant::now(), processor_time());
+        simulated.lock().unwrap_or_else(PoisonError::into_inner).cycles = 0;
+        wait(&context, network, &cq, &simulated, requests)?;
+        let mut simulated = simulated.lock().unwrap_or_else(PoisonError::into_inner);
+        simulated.time = started.0.elapsed();
+        simulated.processor = processor_time() - started.1;
+        Ok(())
+    })?;
+
+    let frames = network.frames();
+    let stamp = |frame: &CapturedFrame| {
+        let payload = Frame::parse(&frame.bytes).map_or(0, |parsed| parsed.payload.len() as u64);
+        Stamp { ns: frame.time_ns, payload }
+    };
+    if let Some(error) = network.errors().first() {
+        return Err(RunError::Wire(error.to_string()));
+    }
+    let simulated = *simulated.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Outcome {
+        stamps: frames.iter().map(stamp).collect(),
+        frame_bytes: network.traffic().frame_bytes,
+        span: network.clock().span().unwrap_or_default(),
+        counters: context.counters()?,
+        ring_bytes: context.statistics().ring_bytes - before,
+        addresses,
+        messages: peers.iter().map(|peer| network.messages(*peer)).collect(),
+        simulated,
+    })
+}
+
+/// Puts an experiment's buffers into memory that the card can read, and writes the pointers.
+fn load(experiment: &Experiment, pd: &ProtectionDomain) -> Result<Vec<MemoryRegion>, RunError> {
+    let mut memory = Vec::new();
+    for bytes in &experiment.buffers {
+        let region = pd.allocate(bytes.len())?;
+        region.write_at(0, bytes);
+        memory.push(region);
+    }
+    for region in experiment.requests.regions() {
+        if let Region::PointerMapped { pointers, target, offsets, .. } = region {
+            let base = memory[*target].addr();
+            let words: Vec<u8> = offsets.iter().flat_map(|at| (base + at).to_le_bytes()).collect();
+            memory[*pointers].write_at(0, &words);
+        }
+    }
+    Ok(memory)
+}
+
+fn connect<'m>(
+    experiment: &Experiment,
+    pd: &ProtectionDomain,
+    cq: &CompletionQueue,
+    index: u32,
+    blocks: u32,
+) -> Result<QueuePair<'m>, RunError> {
+    let transport = experiment.transport;
+    let mut qp = pd.queue_pair(cq).transport(transport).send_blocks(blocks).build()?;
+    let [_, _, mac @ ..] = (PEER_MAC + u64::from(index)).to_be_bytes();
+    let mut attributes = QueuePairAttributes::new()
+        .path_mtu(experiment.mtu)
+        .dest_mac(MacAddress(mac))
+        .dest_ip((PEER_IP + index).into())
+        .dest_qpn(PEER_QPN + index)
+        .start_psn(0);
+    if transport == Transport::Ud {
+        attributes = attributes.qkey(QKEY);
+    }
+    qp.connect(&attributes)?;
+    Ok(qp)
+}
+
+fn add_peer(experiment: &Experiment, network: &Network, index: u32, qpn: u32) -> PeerId {
+    let (mac, ip) = (PEER_MAC + u64::from(index), PEER_IP + index);
+    network.add_peer(PeerConfig {
+        card_ip: Some(IP),
+        mtu: experiment.mtu,
+        start_psn: Some(0),
+        qkey: if experiment.transport == Transport::Ud { QKEY } else { 0 },
+        ..PeerConfig::new(experiment.transport, mac, ip, PEER_QPN + index, qpn)
+    })
+}
+
+/// Posts what the experiment says and waits, while everything is still alive.
+fn post<'m>(
+    experiment: &Experiment,
+    pd: &ProtectionDomain,
+    cq: &CompletionQueue,
+    qps: &mut [QueuePair<'m>],
+    memory: &'m [MemoryRegion],
+    wait: impl FnOnce() -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    let tell = |list: &[Region]| {
+        list.iter().map(|region| told(region, memory)).collect::<Result<Vec<_>, _>>()
+    };
+    let rows = experiment.rows_per_message;
+    let operation = match experiment.write {
+        true => Operation::Write { remote_addr: REMOTE, rkey: RKEY },
+        false => Operation::Send,
+    };
+    match &experiment.requests {
+        Requests::Shared(list) => {
+            let mut ssq = pd.shared_send_queue(cq).build()?;
+            let regions = list.iter().map(|list| tell(list)).collect::<Result<Vec<_>, _>>()?;
+            let destinations: Vec<_> = qps
+                .iter()
+                .zip(&regions)
+                .map(|(qp, regions)| Destination::new(qp).remote(REMOTE, RKEY).regions(regions))
+                .collect();
+            let operation =
+                if experiment.write { SharedOperation::Write } else { SharedOperation::Send };
+            let request = SharedWorkRequest::new(1)
+                .operation(operation)
+                .rows_per_message(rows)
+                .destinations(&destinations);
+            ssq.post_ssq_send(&request)?;
+            wait()
+        }
+        Requests::Own(list) => {
+            let regions = tell(list)?;
+            let request =
+                WorkRequest::new(1).operation(operation).rows_per_message(rows).regions(&regions);
+            qps[0].post_send(&request)?;
+            wait()
+        }
+        Requests::Lists(lists) => {
+            let mut batches: Vec<_> = qps.iter_mut().map(QueuePair::batch).collect();
+            for (id, (to, pieces)) in lists.iter().enumerate() {
+                let regions = pieces
+                    .iter()
+                    .map(|piece| told(&Region::Contiguous(*piece), memory))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let request = WorkRequest::new(id as u64)
+                    .operation(operation)
+                    .row_mask(RowMask::Element)
+                    .regions(&regions);
+                batches[*to].post_send(&request)?;
+            }
+            batches.into_iter().try_for_each(libdrdma::PostGuard::submit)?;
+            wait()
+        }
+    }
+}
+
+/// A region in the library's words.
+fn told<'m>(
+    region: &Region,
+    memory: &'m [MemoryRegion],
+) -> Result<libdrdma::Region<'m>, RegionError> {
+    match region {
+        Region::Contiguous(Piece { at, len }) => {
+            Contiguous::new(&memory[at.buffer]).offset(at.offset).len(*len).build()
+        }
+        Region::Strided { base, period, count, pattern } => {
+            let region = Strided::new(&memory[base.buffer]).offset(base.offset);
+            let region = region.period(*period).count(*count);
+            pattern
+                .iter()
+                .fold(region, |region, (offset, len)| region.extent(*offset, *len))
+                .build()
+        }
+        Region::Bitmapped { bitmap, rows, columns } => {
+            let region = Bitmapped::new(&memory[bitmap.buffer]).offset(bitmap.offset).rows(*rows);
+            columns
+                .iter()
+                .fold(region, |region, (base, width)| {
+                    region.column(&memory[base.buffer], base.offset, *width)
+                })
+                .build()
+        }
+        Region::PointerMapped { pointers, target, offsets, len } => {
+            PointerMapped::new(&memory[*pointers], &memory[*target])
+                .count(offsets.len() as u64)
+                .extent(0, *len)
+                .build()
+        }
+    }
+}
+
+/// Waits for so many completions, all of which must be successes.
+fn wait(
+    context: &Context,
+    network: &Network,
+    cq: &CompletionQueue,
+    simulated: &Mutex<Simulated>,
+    count: usize,
+) -> Result<(), RunError> {
+    let cycles = || simulated.lock().unwrap_or_else(PoisonError::into_inner).cycles;
+    let mut seen = 0;
+    let mut last = (0, cycles());
+    while seen < count {
+        for completion in cq.poll() {
+            let (wr_id, status) = (completion.wr_id, completion.status);
+            if status != Status::Success {
+                return Err(RunError::Status { wr_id, status });
+            }
+            seen += 1;
+        }
+        let done = seen as u64 + network.traffic().frames;
+        if done != last.0 {
+            last = (done, cycles());
+        } else if cycles() - last.1 > PATIENCE_CYCLES {
+            return Err(RunError::Stuck);
+        }
+        context.progress()?;
+    }
+    Ok(())
+}
+
+/// Compares what arrived at each destination, message by message and byte by byte, with what should
+/// have.
+fn check(experiment: &Experiment, arrived: &[Vec<Message>]) -> Result<(), RunError> {
+    for (destination, (found, expected)) in arrived.iter().zip(experiment.messages()).enumerate() {
+        let wrong = |message, what| Err(RunError::Payload { destination, message, what });
+        let mut remote_addr = REMOTE;
+        for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let expected = layout::bytes(expected, &experiment.buffers);
+            if found.bytes != expected {
+                let at = found.bytes.iter().zip(&expected).position(|(a, b)| a != b);
+                let at = at.unwrap_or(found.bytes.len().min(expected.len()));
+                let lengths = format!("{} B for {} B", found.bytes.len(), expected.len());
+                return wrong(index, format!("{lengths}, different from byte {at} on"));
+            }
+            let kind = match experiment.write {
+                true => MessageKind::Write { remote_addr, rkey: RKEY },
+                false => MessageKind::Send,
+            };
+            if found.kind != kind {
+                return wrong(index, format!("{:?} instead of {kind:?}", found.kind));
+            }
+            // Every list is a request of its own, which begins anew.
+            if !matches!(experiment.requests, Requests::Lists(_)) {
+                remote_addr += found.bytes.len() as u64;
+            }
+        }
+        if found.len() != expected.len() {
+            return wrong(found.len(), format!("{} messages for {}", found.len(), expected.len()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use drdma_sim::soft::{CYCLES_PER_PROGRESS, SoftCard};
+
+    use super::*;
+    use crate::catalogue;
+
+    /// On the reference model, which needs no time.
+    fn model(experiment: &Experiment) -> Outcome {
+        let network = Network::new();
+        let card = SoftCard::new(network.clone());
+        run_on(experiment, card, CYCLES_PER_PROGRESS, &network).expect("a run")
+    }
+
+    fn named(id: &str) -> Experiment {
+        catalogue::all().into_iter().find(|experiment| experiment.id == id).expect("an experiment")
+    }
+
+    #[test]
+    fn every_experiment_passes_on_the_reference_model() {
+        for experiment in catalogue::all() {
+            let outcome = model(&experiment);
+            if let Err(error) = check(&experiment, &outcome.messages) {
+                panic!("{}: {error}", experiment.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_a_wrong_address_and_a_lost_message_are_found() {
+        let experiment = named("shuffle-2");
+        let right = model(&experiment).messages;
+        check(&experiment, &right).expect("right messages");
+        let refused = |change: fn(&mut Vec<Vec<Message>>)| {
+            let mut messages = right.clone();
+            change(&mut messages);
+            check(&experiment, &messages).expect_err("a wrong message").to_string()
+        };
+        assert_eq!(
+            refused(|messages| messages[1][3].bytes[77] ^= 1),
+            "destination 1, message 3: 4080 B for 4080 B, different from byte 77 on"
+        );
+        assert_eq!(
+            refused(|messages| messages[0][5].bytes.truncate(4079)),
+            "destination 0, message 5: 4079 B for 4080 B, different from byte 4079 on"
+        );
+        let moved = refused(|messages| {
+            messages[1][1].kind = MessageKind::Write { remote_addr: REMOTE, rkey: RKEY };
+        });
+        assert!(moved.starts_with("destination 1, message 1: Write"), "{moved}");
+        let lost = refused(|messages| drop(messages[1].pop()));
+        assert!(lost.contains("messages for"), "{lost}");
+    }
+
+    #[test]
+    fn frames_are_counted_with_their_payload() {
+        let outcome = model(&named("packets-ud"));
+        assert_eq!(outcome.stamps.len(), 16 << 10);
+        assert!(outcome.stamps.iter().all(|stamp| stamp.payload == 20));
+        assert_eq!(outcome.frame_bytes, (110 - 24) * (16 << 10));
+    }
+}
