@@ -2,7 +2,10 @@
 
 use std::env;
 
-use drdma_driver::Card;
+use drdma_driver::{
+    Card,
+    vfio::{self, VfioError},
+};
 use drdma_sim::{
     OpenError,
     wire::{Network, PeerConfig, WireError},
@@ -18,7 +21,7 @@ pub enum Kind {
     Soft,
     /// The Verilated RTL.
     Rtl,
-    /// A card, which others may be using.
+    /// A board behind VFIO: its network is a real one.
     Board,
 }
 
@@ -49,12 +52,19 @@ pub enum DeviceError {
         /// Why.
         source: OpenError,
     },
+    /// The board cannot be opened.
+    #[error(transparent)]
+    Vfio(#[from] VfioError),
 }
 
 impl DeviceError {
     /// True if the command line is wrong and not the machine.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Uri(_))
+        match self {
+            Self::Uri(_) => true,
+            Self::Vfio(error) => error.is_usage(),
+            Self::Missing { .. } | Self::Open { .. } => false,
+        }
     }
 }
 
@@ -80,11 +90,14 @@ pub fn with_option(uri: &str, option: &str, value: u64) -> String {
     }
 }
 
-/// Opens the card that a URI names, plugged into `network`.
+/// Opens the card that a URI names. A simulated one is plugged into `network`.
 ///
 /// # Errors
 /// See [`DeviceError`].
 pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> {
+    if Kind::of(uri) == Kind::Board {
+        return Ok(Box::new(vfio::open(uri)?));
+    }
     drdma_sim::open(uri, network.clone()).map_err(|source| match source {
         OpenError::Failed(ref text) => {
             let packages = missing_packages(text);
@@ -170,6 +183,19 @@ pub fn complaints(errors: &[WireError]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_uri_names_a_kind_of_device() {
+        for (uri, kind) in [
+            ("soft:", Kind::Soft),
+            ("rtl:?stall=0.1", Kind::Rtl),
+            ("vfio:0000:65:00.0", Kind::Board),
+            ("vfio", Kind::Board),
+            ("hard:", Kind::Soft),
+        ] {
+            assert_eq!(Kind::of(uri), kind, "{uri}");
+        }
+    }
 
     #[test]
     fn an_option_is_added_once() {

@@ -1,9 +1,10 @@
 //! The `drdma` command as a library: job files, running them on a device, explaining them; what DMA
-//! reads cost, and what a card does meanwhile.
+//! reads cost, and what a card does meanwhile; the cards of this machine.
 
 pub mod calibrate;
 pub mod demo;
 pub mod device;
+pub mod devices;
 pub mod explain;
 pub mod job;
 pub mod placement;

@@ -21,6 +21,9 @@ enum Command {
     Explain(command::explain::Arguments),
     Demo(command::demo::Arguments),
     Top(command::top::Arguments),
+    Devices(command::devices::Arguments),
+    Bind(command::bind::BindArguments),
+    Unbind(command::bind::UnbindArguments),
 }
 
 fn main() -> ExitCode {
@@ -30,6 +33,9 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => command::explain::run(&arguments),
         Command::Demo(arguments) => command::demo::run(&arguments),
         Command::Top(arguments) => command::top::run(&arguments),
+        Command::Devices(arguments) => command::devices::run(&arguments),
+        Command::Bind(arguments) => command::bind::bind(&arguments),
+        Command::Unbind(arguments) => command::bind::unbind(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,10 +13,17 @@ use drdma_abi::{
 
 use crate::{Card, CardError, DmaMemory, IovaAllocator};
 
-/// Bit of [`CONTROL`]: the card takes doorbells and sends.
-const CONTROL_ENABLE: u32 = 1 << 0;
-/// Bit of [`CONTROL`]: reset everything; clears itself.
-const CONTROL_RESET: u32 = 1 << 1;
+bitflags::bitflags! {
+    /// Bits of [`CONTROL`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Control: u32 {
+        /// The card takes doorbells and sends.
+        const ENABLE = 1 << 0;
+        /// Reset everything; clears itself.
+        const RESET = 1 << 1;
+    }
+}
+
 /// How often a card is asked whether its reset is over before it counts as failed.
 const RESET_POLLS: u32 = 100_000;
 
@@ -54,6 +61,27 @@ pub enum OpenError {
 fn version(id: u32) -> String {
     let [major, minor, patch, _] = id.to_be_bytes();
     format!("{major}.{minor}.{patch}")
+}
+
+/// Checks the type, major version and ABI that a card shows.
+///
+/// # Errors
+/// The card does not fit this software; the message names both sides.
+pub fn identify(card: &mut dyn Card) -> Result<(), OpenError> {
+    let found = card.read(TYPE.offset)?;
+    if found != TYPE_ID {
+        return Err(OpenError::Type { found });
+    }
+    let found = card.read(VERSION.offset)?;
+    if found >> 24 != VERSION_ID >> 24 {
+        return Err(OpenError::Version { found });
+    }
+    let [low, high] = [ABI_HASH_LOW, ABI_HASH_HIGH].map(|register| card.read(register.offset));
+    let found = u64::from(low?) | u64::from(high?) << 32;
+    if found != ABI_HASH {
+        return Err(OpenError::Abi { found });
+    }
+    Ok(())
 }
 
 /// A card that has been identified, reset, and not yet enabled.
@@ -103,19 +131,7 @@ impl Device {
     /// A card that does not fit is refused; the message names both sides.
     pub fn attach(card: Box<dyn Card>) -> Result<Self, OpenError> {
         let mut device = Self { card, iovas: IovaAllocator::new(), mapped: BTreeMap::new() };
-        let found = device.read(TYPE)?;
-        if found != TYPE_ID {
-            return Err(OpenError::Type { found });
-        }
-        let found = device.read(VERSION)?;
-        if found >> 24 != VERSION_ID >> 24 {
-            return Err(OpenError::Version { found });
-        }
-        let found =
-            u64::from(device.read(ABI_HASH_LOW)?) | u64::from(device.read(ABI_HASH_HIGH)?) << 32;
-        if found != ABI_HASH {
-            return Err(OpenError::Abi { found });
-        }
+        identify(device.card.as_mut())?;
         Ok(device)
     }
 
@@ -125,9 +141,9 @@ impl Device {
     /// # Errors
     /// The card failed, or its reset does not end.
     pub fn reset(&mut self) -> Result<(), CardError> {
-        self.write(CONTROL, CONTROL_RESET)?;
+        self.write(CONTROL, Control::RESET.bits())?;
         for _ in 0..RESET_POLLS {
-            if self.read(CONTROL)? & CONTROL_RESET == 0 {
+            if !Control::from_bits_truncate(self.read(CONTROL)?).contains(Control::RESET) {
                 return self.write(CONTROL, 0);
             }
             self.progress()?;
@@ -140,7 +156,7 @@ impl Device {
     /// # Errors
     /// The card failed.
     pub fn enable(&mut self) -> Result<(), CardError> {
-        self.write(CONTROL, CONTROL_ENABLE)
+        self.write(CONTROL, Control::ENABLE.bits())
     }
 
     /// Stops the card from taking doorbells and sending.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::memory::PAGE;
+use crate::memory::{LARGE_PAGE, PAGE};
 
 /// The first I/O virtual address that is given out: above everything that fits 32 bits, so that a
 /// cut-off address never falls on memory.
 pub const FIRST_IOVA: u64 = 0x1_0000_0000;
 
 /// Gives out I/O virtual addresses: whole pages, lowest first, an unmapped page behind each range.
+/// Ranges of at least [`LARGE_PAGE`] bytes start at multiples of it.
 /// The same calls in the same order give the same addresses.
 #[derive(Clone, Debug, Default)]
 pub struct IovaAllocator {
@@ -25,13 +26,14 @@ impl IovaAllocator {
     /// translates are used up.
     pub fn allocate(&mut self, size: u64) -> Option<u64> {
         let page = PAGE as u64;
+        let align = if size >= LARGE_PAGE as u64 { LARGE_PAGE as u64 } else { page };
         let size = size.max(1).checked_next_multiple_of(page)?.checked_add(page)?;
         let mut at = FIRST_IOVA;
         for (&start, &taken) in &self.used {
-            if start - at >= size {
+            if start.saturating_sub(at) >= size {
                 break;
             }
-            at = start + taken;
+            at = at.max((start + taken).next_multiple_of(align));
         }
         if at.checked_add(size)? > 1 << 48 {
             return None;
@@ -71,6 +73,19 @@ mod tests {
         assert_eq!(iovas.allocate(4096), Some(second + 0x2000), "the rest of the hole");
         assert!(iovas.free(first));
         assert_eq!(iovas.allocate(8), Some(first));
+    }
+
+    #[test]
+    fn large_ranges_are_on_large_pages() {
+        let mut iovas = IovaAllocator::new();
+        let large = LARGE_PAGE as u64;
+        assert_eq!(iovas.allocate(4096), Some(FIRST_IOVA));
+        assert_eq!(iovas.allocate(large), Some(FIRST_IOVA + large));
+        assert_eq!(iovas.allocate(large + 1), Some(FIRST_IOVA + 3 * large), "a guard page between");
+        assert_eq!(iovas.allocate(8192), Some(FIRST_IOVA + 8192), "small ones fill the holes");
+        assert_eq!(iovas.allocate(large - 8192), Some(FIRST_IOVA + 2 * large + 4096));
+        assert!(iovas.free(FIRST_IOVA + large));
+        assert_eq!(iovas.allocate(large), Some(FIRST_IOVA + large), "the hole is used again");
     }
 
     #[test]

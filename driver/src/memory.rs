@@ -1,14 +1,22 @@
 //! Memory that software and a card share.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
+    },
 };
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapMut, MmapOptions, MmapRaw};
 
 /// Bytes of a page: the unit in which memory is mapped for a card.
 pub const PAGE: usize = 4096;
+
+/// Bytes of a large page, of which an IOMMU keeps one entry instead of 512. Memory of at least so
+/// many bytes is made of them where the host has some, and gets an I/O virtual address on them.
+pub const LARGE_PAGE: usize = 1 << LARGE_PAGE_BITS;
+const LARGE_PAGE_BITS: u8 = 21;
 
 /// Page-aligned, zeroed memory that a card can be given. Clones share the same bytes.
 ///
@@ -19,6 +27,24 @@ pub const PAGE: usize = 4096;
 pub struct DmaMemory {
     mapping: Arc<MmapRaw>,
     len: usize,
+    size: usize,
+}
+
+/// Zeroed memory of at least `size` bytes: from the host's pool of large pages if it has enough of
+/// them (`vm.nr_hugepages`), or else of pages that the kernel may put together.
+fn allocate(size: usize) -> io::Result<MmapMut> {
+    if size < LARGE_PAGE {
+        return MmapOptions::new().len(size).map_anon();
+    }
+    if let Some(whole) = size.checked_next_multiple_of(LARGE_PAGE)
+        && let Ok(mapping) = MmapOptions::new().len(whole).huge(Some(LARGE_PAGE_BITS)).map_anon()
+    {
+        return Ok(mapping);
+    }
+    let mapping = MmapOptions::new().len(size).map_anon()?;
+    // A wish: a kernel that cannot has small pages.
+    let _ = mapping.advise(Advice::HugePage);
+    Ok(mapping)
 }
 
 impl DmaMemory {
@@ -26,10 +52,9 @@ impl DmaMemory {
     ///
     /// # Errors
     /// What the operating system says when it has no memory.
-    pub fn new(len: usize) -> std::io::Result<Self> {
-        let size = len.max(1).next_multiple_of(PAGE);
-        let mapping = MmapOptions::new().len(size).map_anon()?;
-        Ok(Self { mapping: Arc::new(MmapRaw::from(mapping)), len })
+    pub fn new(len: usize) -> io::Result<Self> {
+        let size = len.max(1).checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { mapping: Arc::new(MmapRaw::from(allocate(size)?)), len, size })
     }
 
     /// Bytes that were asked for.
@@ -42,10 +67,10 @@ impl DmaMemory {
         self.len == 0
     }
 
-    /// Bytes that are mapped: whole pages.
+    /// Bytes that are mapped for a card: whole pages of [`PAGE`] bytes.
     #[inline]
     pub fn mapped_len(&self) -> usize {
-        self.mapping.len()
+        self.size
     }
 
     /// The address at which this process sees the memory.
@@ -196,6 +221,23 @@ mod tests {
         assert_eq!(bytes, [8, 7, 6, 5, 4, 3, 2, 1, 9]);
         assert_eq!(memory.load_u64(8), 0x0102_0304_0506_0708);
         assert_eq!(memory.load_u32(12), 0x0102_0304);
+    }
+
+    #[test]
+    fn large_memory_has_as_many_bytes_as_asked_for_whatever_its_pages() {
+        let len = 2 * LARGE_PAGE + 5000;
+        let memory = DmaMemory::new(len).unwrap();
+        assert_eq!((memory.len(), memory.mapped_len()), (len, 2 * LARGE_PAGE + 8192));
+        memory.write(len - 3, &[1, 2, 3]);
+        let mut end = [9; 4];
+        memory.read(len - 3, &mut end);
+        assert_eq!(end, [1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn more_than_there_is_is_refused() {
+        assert!(DmaMemory::new(usize::MAX).is_err());
+        assert!(DmaMemory::new(usize::MAX >> 1).is_err());
     }
 
     #[test]

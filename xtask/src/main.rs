@@ -3,6 +3,7 @@
 mod command;
 mod registers;
 mod setup;
+mod vm;
 
 use std::{
     env, io,
@@ -21,6 +22,7 @@ Usage: cargo xtask <command>
                       are missing
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test of the workspace; ARGS go to the test runner
+  vm                  the driver in a guest of QEMU with an IOMMU (fetches 600 MB once)
   check               formatting and lints
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
                       of the experiments and writes nothing
@@ -42,6 +44,8 @@ enum Error {
     Failed { line: String, code: Option<i32> },
     /// A tool is missing and cannot be installed from here.
     Tools(String),
+    /// A guest did not do what it should.
+    Guest(String),
     /// A file cannot be read or written.
     File { path: PathBuf, source: io::Error },
 }
@@ -56,6 +60,7 @@ impl std::fmt::Display for Error {
             }
             Self::Failed { line, code: None } => write!(f, "`{line}` was killed by a signal"),
             Self::Tools(text) => f.write_str(text),
+            Self::Guest(text) => write!(f, "the guest: {text}"),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
         }
     }
@@ -77,6 +82,7 @@ fn main() -> ExitCode {
         "setup" => none_left(&args).and_then(|()| setup::for_tests()),
         "demo" => demo(&args),
         "test" => test(&args),
+        "vm" => none_left(&args).and_then(|()| vm::run()),
         "check" => none_left(&args).and_then(|()| check()),
         "report" => report(&args),
         "resources" => resources(&args),

@@ -20,7 +20,7 @@ pub fn for_tests() -> Result<(), Error> {
     if succeeds(command) {
         return Ok(());
     }
-    if install(&[package]).is_err() {
+    if install(&[package], "the test of the card in Icarus").is_err() {
         eprintln!("warning: there is no {package}: the test of the card in Icarus is SKIPPED");
     }
     Ok(())
@@ -41,11 +41,18 @@ pub fn run() -> Result<(), Error> {
              model, which needs none of them: `cargo xtask demo --device soft:`"
         )));
     }
-    eprintln!("Installing what the simulated card needs: {list}");
-    install(&packages)
+    install(&packages, "the simulated card")
 }
 
-fn install(packages: &[&str]) -> Result<(), Error> {
+/// Installs packages for `what` by apt-get, which does nothing about those that are there.
+pub fn install(packages: &[&str], what: &str) -> Result<(), Error> {
+    let list = packages.join(", ");
+    if !succeeds(&["apt-get", "--version"]) {
+        let text =
+            format!("{what} needs {list}, and there is no apt-get here to install them with");
+        return Err(Error::Tools(text));
+    }
+    eprintln!("Installing what {what} needs: {list}");
     apt_get(&["update"])?;
     apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
 }
@@ -54,14 +61,17 @@ fn succeeds(command: &[&str]) -> bool {
     Command::new(command[0]).args(&command[1..]).succeeds()
 }
 
-/// Runs apt-get, through sudo for anyone but root.
 fn apt_get(args: &[&str]) -> Result<(), Error> {
-    let env = ["DEBIAN_FRONTEND=noninteractive", "apt-get"];
+    as_root().arg("apt-get").args(args).run()
+}
+
+/// A command line for root, through sudo for anyone else, in which Debian's tools ask nothing.
+pub fn as_root() -> Command {
     let command = match is_root() {
         true => Command::new("env"),
         false => Command::new("sudo").arg("env"),
     };
-    command.args(env).args(args).run()
+    command.arg("DEBIAN_FRONTEND=noninteractive")
 }
 
 fn is_root() -> bool {

@@ -28,7 +28,7 @@ const CYCLES: u64 = 32;
 /// reads the card's cycle counter. `soft:` has no clock that means anything and cannot be measured.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The device: `rtl:` is the simulated hardware.
+    /// The device: `rtl:` is the simulated hardware, `vfio:0000:65:00.0` a board.
     #[arg(long, value_name = "URI")]
     device: String,
     /// Write the costs to this file as JSON, for `drdma run --costs FILE`.

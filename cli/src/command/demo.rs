@@ -79,6 +79,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let network = Network::new();
     let kind = Kind::of(&arguments.device);
+    if kind == Kind::Board {
+        let text = "the demonstration's peers are simulated: it needs the device rtl: or soft:";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     if kind == Kind::Rtl {
         eprintln!(
             "Building the simulated hardware (minutes, but once: later runs find it built) ..."

@@ -1,7 +1,9 @@
 //! The commands, and how they end.
 
+pub mod bind;
 pub mod calibrate;
 pub mod demo;
+pub mod devices;
 pub mod explain;
 pub mod run;
 pub mod top;
@@ -11,10 +13,12 @@ use std::{
     fmt,
     fs::File,
     io::{self, BufWriter},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
+use clap::Args;
 use drdma_cli::{device::DeviceError, job::JobError};
+use drdma_driver::pci::{PciError, Sysfs};
 use drdma_sim::wire::Network;
 
 /// Why a command did not do what it was asked.
@@ -66,6 +70,30 @@ impl From<DeviceError> for Failure {
             true => Self::Usage(error.to_string()),
             false => Self::Failed(error.to_string()),
         }
+    }
+}
+
+impl From<PciError> for Failure {
+    fn from(error: PciError) -> Self {
+        match error {
+            PciError::Address(_) => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Where the machine's PCI devices are looked for.
+#[derive(Debug, Args)]
+pub struct SysfsArguments {
+    /// Where sysfs is mounted.
+    #[arg(long, value_name = "DIR", default_value = "/sys")]
+    sysfs: PathBuf,
+}
+
+impl SysfsArguments {
+    /// The tree.
+    pub fn tree(&self) -> Sysfs {
+        Sysfs::at(&self.sysfs)
     }
 }
 

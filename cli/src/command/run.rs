@@ -26,7 +26,8 @@ use super::{Failure, capture, tuning::Tuning};
 pub struct Arguments {
     /// The job file.
     job: PathBuf,
-    /// The device: `rtl:` is the simulated hardware, `soft:` the reference model.
+    /// The device: `rtl:` is the simulated hardware, `soft:` the reference model,
+    /// `vfio:0000:65:00.0` a board.
     #[arg(long, value_name = "URI")]
     device: String,
     /// Write every frame that leaves the card to this file.
@@ -53,6 +54,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.record.is_some() && kind != Kind::Rtl {
         let device = &arguments.device;
         return Err(Failure::Usage(format!("--record needs the device rtl:, not {device}")));
+    }
+    if arguments.pcap.is_some() && kind == Kind::Board {
+        let text =
+            "--pcap needs a simulated device: what a board sends, a switch or a peer captures";
+        return Err(Failure::Usage(text.to_owned()));
     }
     let network = Network::new();
     let mut card = device::open(&arguments.device, &network)?;

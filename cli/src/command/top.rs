@@ -20,13 +20,15 @@ use super::{Failure, tuning::Tuning};
 
 /// Show what a card does: rates, DMA reads, and where its cycles go.
 ///
-/// A card is only read, whoever uses it. The simulated devices live in this process: they do a job,
-/// again and again, while they are watched; without --job, that of the demonstration. Rates are by
-/// the card's own clock (a simulated second is many on the wall); those of soft:, whose clock
+/// The simulated devices live in this process: they do a job, again and again, while they are
+/// watched; without --job, that of the demonstration. A board is only read. VFIO gives it to one
+/// process at a time and resets it on the way: one that is in use is refused, not watched. Rates are
+/// by the card's own clock (a simulated second is many on the wall); those of soft:, whose clock
 /// means nothing, are by the wall. q quits.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The device: `rtl:` is the simulated hardware, `soft:` the reference model.
+    /// The device: `rtl:` is the simulated hardware, `soft:` the reference model,
+    /// `vfio:0000:65:00.0` a board.
     #[arg(long, value_name = "URI")]
     device: String,
     /// Print one JSON object an interval instead of the view.
@@ -55,16 +57,41 @@ fn interval(text: &str) -> Result<f64, String> {
     }
 }
 
+impl Arguments {
+    /// An option that would change what a card does.
+    fn changes(&self) -> Option<&'static str> {
+        let Tuning { threshold, max_read, costs } = &self.tuning;
+        let given = [
+            ("--job", self.job.is_some()),
+            ("--threshold", threshold.is_some()),
+            ("--max-read", max_read.is_some()),
+            ("--costs", costs.is_some()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+
+    fn options(&self, clock: Clock, row_bytes: Option<u64>) -> Options {
+        let interval = Duration::from_secs_f64(self.interval);
+        Options { interval, count: self.count, clock, row_bytes }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let kind = Kind::of(&arguments.device);
     let uri = &arguments.device;
-    if kind == Kind::Board && arguments.job.is_some() {
-        return Err(Failure::Usage(format!("--job is for simulated devices: {uri} is only read")));
+    if kind == Kind::Board
+        && let Some(option) = arguments.changes()
+    {
+        let text = format!("{option} is for simulated devices: {uri} is only read");
+        return Err(Failure::Usage(text));
     }
     if !arguments.json && !stdout().is_terminal() {
         let reason = "standard output is no terminal that a view could fill: use --json";
         return Err(Failure::Usage(reason.to_owned()));
+    }
+    if kind == Kind::Board {
+        return watch_board(arguments);
     }
     let job = match &arguments.job {
         Some(path) => Job::read(path)?,
@@ -74,24 +101,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage("posts: there is none to run".to_owned()));
     }
     let optimizer = arguments.tuning.optimizer()?;
-    let options = Options {
-        interval: Duration::from_secs_f64(arguments.interval),
-        count: arguments.count,
-        clock: if kind == Kind::Soft { Clock::Wall } else { Clock::Card(NS_PER_CYCLE) },
-        row_bytes: if kind == Kind::Board { None } else { top::row_bytes(&job) },
-    };
+    let clock = if kind == Kind::Soft { Clock::Wall } else { Clock::Card(NS_PER_CYCLE) };
+    let options = arguments.options(clock, top::row_bytes(&job));
     let network = Network::new();
     let card = device::open(uri, &network)?;
-    if kind == Kind::Board {
-        let mut device = Device::attach(card).map_err(Failure::failed)?;
-        return with_show(arguments, |show| top::watch(&mut device, options, show));
-    }
     device::add_peers(&job, &network);
     let context = device::set_up_with(card, job.local, optimizer).map_err(Failure::failed)?;
     let patience = Duration::from_secs(arguments.timeout);
     with_show(arguments, |show| {
         run::run_on(&job, &context, patience, &mut Watch::new(options, show).on(&network))
     })
+}
+
+/// Watches a board, of whose rows nothing is known.
+fn watch_board(arguments: &Arguments) -> Result<(), Failure> {
+    let card = device::open(&arguments.device, &Network::new())?;
+    let mut device = Device::attach(card).map_err(Failure::failed)?;
+    let options = arguments.options(Clock::Card(NS_PER_CYCLE), None);
+    with_show(arguments, |show| top::watch(&mut device, options, show))
 }
 
 /// Watches on the terminal or line by line.

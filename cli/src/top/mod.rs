@@ -137,7 +137,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Watches a card that somebody else uses: it is only read.
+/// Watches a card that this process does not use: it is only read.
 ///
 /// # Errors
 /// The card fails, or what it does cannot be shown.

@@ -1,0 +1,276 @@
+//! A D-RDMA card behind VFIO.
+
+use drdma_abi::register::BAR2_SIZE;
+
+use super::{MapError, PciFunction, VfioError};
+use crate::{
+    Card, CardError, DmaMemory, identify,
+    pci::{Bar, Firmware, PciAddress, Sysfs},
+};
+
+/// BAR of Corundum's registers.
+const CORUNDUM: u32 = 0;
+/// Bytes of it in front of the MSI-X table, which older kernels do not map.
+const CORUNDUM_LEN: usize = 0x1_0000;
+/// BAR of the card's registers.
+const REGISTERS: u32 = 2;
+
+/// Opens the card that a URI names: `vfio:0000:65:00.0`.
+///
+/// # Errors
+/// See [`VfioError`].
+pub fn open(uri: &str) -> Result<VfioCard, VfioError> {
+    open_in(&Sysfs::default(), uri)
+}
+
+fn open_in(sysfs: &Sysfs, uri: &str) -> Result<VfioCard, VfioError> {
+    let address = uri.strip_prefix("vfio:").and_then(|text| text.parse::<PciAddress>().ok());
+    let address = address.ok_or_else(|| VfioError::Uri(uri.to_owned()))?;
+    VfioCard::new(PciFunction::open(sysfs, address)?)
+}
+
+/// A board: registers are mapped from BAR2, memory is mapped by the IOMMU.
+#[derive(Debug)]
+pub struct VfioCard {
+    // The mapping goes before the function is closed.
+    registers: Bar,
+    function: PciFunction,
+}
+
+impl VfioCard {
+    /// Checks that a function is a D-RDMA card that fits this software; then resets it and lets it
+    /// access memory.
+    ///
+    /// # Errors
+    /// It does not fit, and was left as it is; or it failed.
+    pub fn new(function: PciFunction) -> Result<Self, VfioError> {
+        let registers = function.bar(REGISTERS, BAR2_SIZE as usize)?;
+        let mut card = Self { registers, function };
+        identify(&mut card)?;
+        // A card without a reset of its own still has the one in its register `CONTROL`, which
+        // `Device::open` uses in any case.
+        card.function.reset()?;
+        card.function.set_bus_master(true)?;
+        Ok(card)
+    }
+
+    /// What Corundum says of the card, if it does.
+    pub fn firmware(&self) -> Option<Firmware> {
+        Firmware::read(&self.function.bar(CORUNDUM, CORUNDUM_LEN).ok()?)
+    }
+
+    /// The function, for what is not the card's alone.
+    pub fn function(&mut self) -> &mut PciFunction {
+        &mut self.function
+    }
+}
+
+fn map_error(iova: u64, size: usize) -> impl FnOnce(MapError) -> CardError {
+    move |error| CardError::Map { iova, size: size as u64, reason: error.to_string() }
+}
+
+impl Card for VfioCard {
+    #[inline]
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        let value = self.registers.read(offset).map_err(|_| CardError::Register { offset })?;
+        // A card that is not there any more reads as ones; so may a register.
+        if value == u32::MAX && !self.function.is_present() {
+            return Err(CardError::Failed(
+                "it does not answer any more: its PCIe link is down, or it was reprogrammed".into(),
+            ));
+        }
+        Ok(value)
+    }
+
+    #[inline]
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.registers.write(offset, value).map_err(|_| CardError::Register { offset })
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.function.map(iova, memory).map_err(map_error(iova, memory.mapped_len()))
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.function.unmap(iova).map_err(map_error(iova, 0))
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drdma_abi::{
+        ABI_HASH,
+        register::{ABI_HASH_LOW, CONTROL, IP, TYPE, TYPE_ID, VERSION, counter::PACKETS},
+    };
+
+    use super::*;
+    use crate::{Device, pci::fake::FakeSysfs, vfio::fake::FakeVfio};
+
+    fn open(fake: &FakeVfio) -> Result<VfioCard, VfioError> {
+        VfioCard::new(PciFunction::with(Box::new(fake.clone())).unwrap())
+    }
+
+    /// A card that ends its reset by itself, which plain memory does not.
+    struct Resetting {
+        card: VfioCard,
+        fake: FakeVfio,
+    }
+
+    impl Card for Resetting {
+        fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+            self.card.read(offset)
+        }
+
+        fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+            self.card.write(offset, value)?;
+            if offset == CONTROL.offset {
+                self.fake.set_register(offset, value & !2);
+            }
+            Ok(())
+        }
+
+        fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+            self.card.map(iova, memory)
+        }
+
+        fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+            self.card.unmap(iova)
+        }
+
+        fn progress(&mut self) -> Result<(), CardError> {
+            self.card.progress()
+        }
+    }
+
+    #[test]
+    fn a_card_is_identified_then_reset_then_a_bus_master() {
+        let fake = FakeVfio::card();
+        let mut card = open(&fake).unwrap();
+        assert_eq!(fake.calls(), ["bar 2", "reset", "command 0x6"]);
+        assert_eq!(card.read(TYPE.offset).unwrap(), TYPE_ID);
+        card.write(IP.offset, 0x0a00_0001).unwrap();
+        assert_eq!(fake.register(IP.offset), 0x0a00_0001);
+        assert_eq!(card.firmware(), None, "this one is no Corundum");
+        card.progress().unwrap();
+    }
+
+    #[test]
+    fn a_card_that_does_not_fit_is_refused_with_both_sides_and_never_a_bus_master() {
+        for (register, value, text) in [
+            (TYPE, 7, "not a D-RDMA card: its type is 0x00000007, not 0x4452444d".to_owned()),
+            (VERSION, 0x0901_0000, "the card has version 9.1.0, this software is for".to_owned()),
+            (
+                ABI_HASH_LOW,
+                ABI_HASH as u32 ^ 1,
+                format!(
+                    "the card has ABI {:#018x}, this software has ABI {ABI_HASH:#018x}",
+                    ABI_HASH ^ 1
+                ),
+            ),
+        ] {
+            let fake = FakeVfio::card();
+            fake.set_register(register.offset, value);
+            let error = open(&fake).unwrap_err().to_string();
+            assert!(error.starts_with(&text), "{error}");
+            assert_eq!(fake.command() & 4, 0);
+            assert!(!fake.calls().contains(&"command 0x6".to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_small_bar_and_a_reset_that_fails_are_errors() {
+        let fake = FakeVfio::card();
+        fake.set_bar_size(1 << 20);
+        let error = open(&fake).unwrap_err().to_string();
+        assert_eq!(error, "BAR2 has 1048576 B, and 16777216 B are needed");
+        let fake = FakeVfio::card();
+        fake.fail_reset(libc::EIO);
+        assert!(open(&fake).unwrap_err().to_string().starts_with("cannot reset the device: "));
+        let fake = FakeVfio::card();
+        fake.no_reset();
+        assert!(open(&fake).is_ok(), "there is another reset in its registers");
+    }
+
+    #[test]
+    fn registers_that_do_not_exist_are_refused() {
+        let mut card = open(&FakeVfio::card()).unwrap();
+        for offset in [BAR2_SIZE, 2] {
+            let text = format!("no register at offset {offset:#x}");
+            assert_eq!(card.read(offset).unwrap_err().to_string(), text);
+            assert_eq!(card.write(offset, 0).unwrap_err().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_register_may_be_all_ones_and_a_card_that_is_gone_is_noticed() {
+        let fake = FakeVfio::card();
+        let mut card = open(&fake).unwrap();
+        fake.set_register(IP.offset, u32::MAX);
+        assert_eq!(card.read(IP.offset).unwrap(), u32::MAX);
+        fake.pull();
+        let error = card.read(IP.offset).unwrap_err().to_string();
+        assert!(error.starts_with("the card failed: it does not answer any more"), "{error}");
+    }
+
+    #[test]
+    fn a_device_maps_through_the_iommu_and_all_goes_with_it() {
+        let fake = FakeVfio::card();
+        let card = Resetting { card: open(&fake).unwrap(), fake: fake.clone() };
+        let mut device = Device::open(Box::new(card)).unwrap();
+        let memory = DmaMemory::new(5000).unwrap();
+        let iova = device.map(&memory).unwrap();
+        assert_eq!(fake.mapped(), [(iova, (memory.as_ptr() as usize, 8192))]);
+        device.unmap(iova).unwrap();
+        assert!(fake.mapped().is_empty());
+        fake.fail_map(Some(libc::ENOMEM));
+        let error = device.map(&memory).unwrap_err().to_string();
+        let text = "cannot map 8192 B at 0x100000000: no more memory may be locked, 0 B are mapped";
+        assert!(error.starts_with(text), "{error}");
+        fake.fail_map(None);
+        device.map(&memory).unwrap();
+        drop(device);
+        assert!(fake.mapped().is_empty());
+        assert_eq!(fake.command() & 4, 0, "and the card is no bus master any more");
+    }
+
+    #[test]
+    fn a_card_is_attached_to_as_it_is() {
+        let fake = FakeVfio::card();
+        let card = open(&fake).unwrap();
+        fake.set_register(CONTROL.offset, 1);
+        fake.set_register(PACKETS.offset, 77);
+        let mut device = Device::attach(Box::new(card)).unwrap();
+        assert_eq!(device.counter(PACKETS).unwrap(), 77);
+        assert_eq!(fake.register(CONTROL.offset), 1);
+    }
+
+    #[test]
+    fn unmapping_what_is_not_mapped_is_refused() {
+        let mut card = open(&FakeVfio::card()).unwrap();
+        let error = card.unmap(0x1000).unwrap_err().to_string();
+        assert_eq!(error, "cannot map 0 B at 0x1000: nothing is mapped there");
+    }
+
+    #[test]
+    fn a_uri_names_an_address() {
+        let fake = FakeSysfs::new();
+        fake.card("0000:65:00.0", Some(14), Some("mqnic"));
+        let fails = |uri| open_in(&fake.sysfs(), uri).unwrap_err();
+        for uri in ["vfio:", "vfio:eth0", "vfio", "soft:", "vfio:0000:65:00.0?x=1"] {
+            let error = fails(uri);
+            assert!(error.is_usage());
+            let text = format!("`{uri}` names no card: it must look like vfio:0000:65:00.0");
+            assert_eq!(error.to_string(), text);
+        }
+        let error = fails("vfio:65:00.0");
+        assert!(!error.is_usage());
+        assert!(
+            error.to_string().starts_with("0000:65:00.0 is bound to mqnic; bind it"),
+            "{error}"
+        );
+    }
+}

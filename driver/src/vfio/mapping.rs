@@ -1,0 +1,284 @@
+//! Memory that is mapped for a function's DMA.
+
+use std::{collections::BTreeMap, io, ops::RangeInclusive};
+
+use super::Vfio;
+use crate::DmaMemory;
+
+/// What an IOMMU can map for a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Iommu {
+    /// Bytes of its smallest page: addresses and sizes are multiples of it.
+    pub page: u64,
+    /// I/O virtual addresses that it translates: not those of interrupts, for example.
+    pub ranges: Vec<RangeInclusive<u64>>,
+    /// Mappings that a process may have, if that is limited.
+    pub mappings: Option<u32>,
+}
+
+impl Iommu {
+    /// Bits of the addresses that it translates.
+    pub fn bits(&self) -> u32 {
+        let last = self.ranges.iter().map(|range| *range.end()).max().unwrap_or(0);
+        u64::BITS - last.leading_zeros()
+    }
+}
+
+/// Why memory was not mapped or unmapped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MapError {
+    /// Not on the IOMMU's pages.
+    #[error("the IOMMU has pages of {0} B")]
+    Page(u64),
+    /// Beyond what the IOMMU or the function can address.
+    #[error("addresses here have {bits} bits")]
+    Width {
+        /// The bits of the narrower of both.
+        bits: u32,
+    },
+    /// The IOMMU keeps these addresses for something else.
+    #[error("the IOMMU does not translate these addresses")]
+    Reserved,
+    /// Something is mapped there.
+    #[error("{size} B are mapped at {iova:#x} already")]
+    Overlap {
+        /// Where.
+        iova: u64,
+        /// How much.
+        size: u64,
+    },
+    /// As many mappings as there may be.
+    #[error(
+        "this process has {0} mappings, and may have no more (parameter dma_entry_limit of the \
+         module vfio_iommu_type1)"
+    )]
+    Mappings(usize),
+    /// As much memory as may be locked.
+    #[error(
+        "no more memory may be locked, {0} B are mapped; raise the limit (`ulimit -l unlimited` as \
+         root, or `memlock` in /etc/security/limits.conf)"
+    )]
+    Locked(u64),
+    /// Nothing is mapped there.
+    #[error("nothing is mapped there")]
+    Nothing,
+    /// Anything else.
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+/// What is mapped, by I/O virtual address. It keeps the memory alive.
+#[derive(Debug)]
+pub(crate) struct Mappings {
+    iommu: Iommu,
+    bits: u32,
+    mapped: BTreeMap<u64, DmaMemory>,
+}
+
+impl Mappings {
+    /// Nothing is mapped.
+    pub(crate) fn new(iommu: Iommu) -> Self {
+        let bits = iommu.bits();
+        Self { iommu, bits, mapped: BTreeMap::new() }
+    }
+
+    /// The function can only address so many bits.
+    pub(crate) fn limit(&mut self, bits: u32) {
+        self.bits = self.bits.min(bits);
+    }
+
+    /// Bits of the addresses that can be mapped.
+    pub(crate) fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Bytes that are mapped.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.mapped.values().map(|memory| memory.mapped_len() as u64).sum()
+    }
+
+    fn check(&self, iova: u64, size: u64) -> Result<(), MapError> {
+        let page = self.iommu.page;
+        if !iova.is_multiple_of(page) || !size.is_multiple_of(page) {
+            return Err(MapError::Page(page));
+        }
+        let too_wide = MapError::Width { bits: self.bits };
+        // Memory has at least one page, so that there is a last byte.
+        let Some(last) = iova.checked_add(size - 1) else { return Err(too_wide) };
+        if u64::BITS - last.leading_zeros() > self.bits {
+            return Err(too_wide);
+        }
+        let covers = |range: &RangeInclusive<u64>| range.contains(&iova) && range.contains(&last);
+        if !self.iommu.ranges.iter().any(covers) {
+            return Err(MapError::Reserved);
+        }
+        let before = self.mapped.range(..=last).next_back();
+        if let Some((&start, memory)) = before
+            && start + memory.mapped_len() as u64 > iova
+        {
+            return Err(MapError::Overlap { iova: start, size: memory.mapped_len() as u64 });
+        }
+        let count = self.mapped.len();
+        match self.iommu.mappings {
+            Some(limit) if count >= limit as usize => Err(MapError::Mappings(count)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Maps memory.
+    pub(crate) fn map(
+        &mut self,
+        vfio: &dyn Vfio,
+        iova: u64,
+        memory: &DmaMemory,
+    ) -> Result<(), MapError> {
+        self.check(iova, memory.mapped_len() as u64)?;
+        // SAFETY: `mapped` keeps the memory alive until it is unmapped, and nobody holds a
+        // reference to its bytes: it lends none.
+        let result = unsafe { vfio.map(iova, memory.as_ptr(), memory.mapped_len()) };
+        result.map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOMEM) => MapError::Locked(self.bytes()),
+            Some(libc::ENOSPC) => MapError::Mappings(self.mapped.len()),
+            _ => MapError::Io(error),
+        })?;
+        self.mapped.insert(iova, memory.clone());
+        Ok(())
+    }
+
+    /// Takes back what was mapped at `iova`. If that fails, the memory stays alive.
+    pub(crate) fn unmap(&mut self, vfio: &dyn Vfio, iova: u64) -> Result<(), MapError> {
+        let memory = self.mapped.get(&iova).ok_or(MapError::Nothing)?;
+        vfio.unmap(iova, memory.mapped_len()).map_err(MapError::Io)?;
+        self.mapped.remove(&iova);
+        Ok(())
+    }
+
+    /// Takes everything back. Memory that cannot be unmapped is never freed.
+    pub(crate) fn unmap_all(&mut self, vfio: &dyn Vfio) {
+        for (iova, memory) in std::mem::take(&mut self.mapped) {
+            if vfio.unmap(iova, memory.mapped_len()).is_err() {
+                std::mem::forget(memory);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vfio::fake::FakeVfio;
+
+    fn iommu() -> Iommu {
+        // An Intel IOMMU of 39 bits with the window of interrupts.
+        let ranges = vec![0..=0xfedf_ffff, 0xfef0_0000..=0x7f_ffff_ffff];
+        Iommu { page: 4096, ranges, mappings: Some(3) }
+    }
+
+    fn memory(pages: usize) -> DmaMemory {
+        DmaMemory::new(4096 * pages).unwrap()
+    }
+
+    #[test]
+    fn what_is_mapped_reaches_the_iommu_and_is_accounted_for() {
+        let fake = FakeVfio::new();
+        let mut mappings = Mappings::new(iommu());
+        assert_eq!(mappings.bits(), 39);
+        let (one, two) = (memory(1), memory(2));
+        mappings.map(&fake, 0x1_0000_0000, &one).unwrap();
+        mappings.map(&fake, 0x1_0000_1000, &two).unwrap();
+        assert_eq!(mappings.bytes(), 3 * 4096);
+        let at = |memory: &DmaMemory| memory.as_ptr() as usize;
+        let expected = [(0x1_0000_0000, (at(&one), 4096)), (0x1_0000_1000, (at(&two), 8192))];
+        assert_eq!(fake.mapped(), expected);
+        mappings.unmap(&fake, 0x1_0000_0000).unwrap();
+        assert_eq!(fake.mapped(), expected[1..]);
+        assert_eq!(mappings.bytes(), 2 * 4096);
+        assert!(matches!(mappings.unmap(&fake, 0x1_0000_0000), Err(MapError::Nothing)));
+        mappings.unmap_all(&fake);
+        assert!(fake.mapped().is_empty());
+        assert_eq!(mappings.bytes(), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_refused_before_the_kernel_is_asked() {
+        let fake = FakeVfio::new();
+        let mut mappings = Mappings::new(iommu());
+        mappings.map(&fake, 0x2000, &memory(2)).unwrap();
+        let mut fails =
+            |iova, pages| mappings.map(&fake, iova, &memory(pages)).unwrap_err().to_string();
+        assert_eq!(fails(0x1800, 1), "the IOMMU has pages of 4096 B");
+        assert_eq!(fails(0x80_0000_0000, 1), "addresses here have 39 bits");
+        assert_eq!(fails(0x7f_ffff_f000, 2), "addresses here have 39 bits");
+        assert_eq!(fails(u64::MAX - 4095, 2), "addresses here have 39 bits");
+        assert_eq!(fails(0xfedf_f000, 2), "the IOMMU does not translate these addresses");
+        assert_eq!(fails(0xfee0_0000, 1), "the IOMMU does not translate these addresses");
+        for (iova, pages) in [(0x2000, 1), (0x3000, 1), (0x1000, 2), (0, 16)] {
+            assert_eq!(fails(iova, pages), "8192 B are mapped at 0x2000 already");
+        }
+        assert_eq!(fake.mapped().len(), 1);
+        mappings.map(&fake, 0x4000, &memory(1)).unwrap();
+        mappings.map(&fake, 0x7f_ffff_f000, &memory(1)).unwrap();
+        let error = mappings.map(&fake, 0x5000, &memory(1)).unwrap_err().to_string();
+        assert!(error.starts_with("this process has 3 mappings, and may have no more"), "{error}");
+    }
+
+    #[test]
+    fn a_function_may_be_narrower_than_the_iommu() {
+        let fake = FakeVfio::new();
+        let mut mappings = Mappings::new(iommu());
+        mappings.limit(28);
+        mappings.map(&fake, 0x0fff_f000, &memory(1)).unwrap();
+        let error = mappings.map(&fake, 0x1000_0000, &memory(1)).unwrap_err().to_string();
+        assert_eq!(error, "addresses here have 28 bits");
+        mappings.limit(48);
+        assert_eq!(mappings.bits(), 28);
+    }
+
+    #[test]
+    fn larger_pages_of_an_iommu_count() {
+        let fake = FakeVfio::new();
+        let mut mappings = Mappings::new(Iommu { page: 65536, ..iommu() });
+        for (iova, pages) in [(0x2000, 16), (0x10000, 1)] {
+            let error = mappings.map(&fake, iova, &memory(pages)).unwrap_err().to_string();
+            assert_eq!(error, "the IOMMU has pages of 65536 B");
+        }
+        mappings.map(&fake, 0x10000, &memory(16)).unwrap();
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_explained_and_not_accounted_for() {
+        let fake = FakeVfio::new();
+        let mut mappings = Mappings::new(iommu());
+        mappings.map(&fake, 0x1000, &memory(1)).unwrap();
+        for (code, text) in [
+            (libc::ENOMEM, "no more memory may be locked, 4096 B are mapped; raise the limit"),
+            (libc::ENOSPC, "this process has 1 mappings, and may have no more"),
+            (libc::EFAULT, "Bad address"),
+        ] {
+            fake.fail_map(Some(code));
+            let error = mappings.map(&fake, 0x2000, &memory(1)).unwrap_err().to_string();
+            assert!(error.starts_with(text), "{error}");
+        }
+        assert_eq!(mappings.bytes(), 4096);
+        fake.fail_map(None);
+        mappings.map(&fake, 0x2000, &memory(1)).unwrap();
+    }
+
+    #[test]
+    fn memory_that_cannot_be_unmapped_stays() {
+        let fake = FakeVfio::new();
+        let mut mappings = Mappings::new(iommu());
+        mappings.map(&fake, 0x1000, &memory(1)).unwrap();
+        fake.fail_unmap(Some(libc::EINVAL));
+        let error = mappings.unmap(&fake, 0x1000).unwrap_err().to_string();
+        assert_eq!(error, "Invalid argument (os error 22)");
+        assert_eq!(mappings.bytes(), 4096, "it is still mapped, so it is still there");
+        mappings.unmap_all(&fake);
+        assert_eq!(mappings.bytes(), 0);
+        fake.fail_unmap(None);
+        let mut mappings = Mappings::new(iommu());
+        let error = mappings.map(&fake, 0x1000, &memory(1)).unwrap_err().to_string();
+        assert!(error.contains("exists"), "{error}");
+    }
+}
