@@ -40,6 +40,7 @@ impl Logic for SmallDivision {
         Verilog::Custom(
             "    (* rom_style = \"block\" *) reg [11:0] quotients [0:4095];
     reg [5:0] row;
+    reg [11:0] found;
     integer d;
     integer n;
     integer q;
@@ -64,7 +65,11 @@ impl Logic for SmallDivision {
         if (divisor[7:6] != 2'd0) row = 6'd0;
     end
     always @(posedge clk) begin
-        if (enable) {quotient, remainder} <= quotients[{row, number}];
+        if (enable) found <= quotients[{row, number}];
+    end
+    always @(*) begin
+        quotient = found[11:6];
+        remainder = found[5:0];
     end"
             .to_owned(),
         )

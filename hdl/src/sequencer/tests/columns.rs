@@ -385,17 +385,17 @@ fn a_turn_of_a_column_request_takes_six_cycles() {
     let library = library();
     let mut card = Card::new(&library, 3);
     card.columns.enable(&mut card.bench, 256);
-    // 20 bytes a row: 1,472 rows a chunk, 10 of them.
+    // 20 bytes a row: 1,408 rows a chunk, 10 of them.
     let lanes = || (0..5).map(|i| (i << 20, 4, 4)).collect();
     let dests: Vec<_> = (0..64)
         .map(|i| {
-            let mut region = region(RegionType::Bitmapped, lanes(), 14_720);
+            let mut region = region(RegionType::Bitmapped, lanes(), 14_080);
             region.bits.iter_mut().enumerate().for_each(|(row, bit)| *bit = row as u64 % 64 == i);
             dest(vec![region], false)
         })
         .collect();
     let mut request = Request { dests, status: (0, 0), shared: None };
-    assert_eq!(chunk_rows(&request.dests, 256), Some(1472));
+    assert_eq!(chunk_rows(&request.dests, 256), Some(1408));
     let posted = card.post(&mut request);
     let tokens = card.finish(1);
     check(&tokens[0], &request, posted, &card);
