@@ -68,8 +68,11 @@ fn open(rig: &mut Rig<RtlCard>, round: u32) -> Vec<PeerId> {
         .collect()
 }
 
+/// Requests with the queue that each is posted to, and what the two peers must get.
+type Posts = (Vec<(u32, Request)>, [Vec<Vec<u8>>; 2]);
+
 /// Requests and the messages that they make, each for the peer of queue pair 1, then 2.
-fn requests(random: &mut Random) -> (Vec<(u32, Request)>, [Vec<Vec<u8>>; 2]) {
+fn requests(random: &mut Random) -> Posts {
     let memory = testing::memory();
     let mut expected = [Vec::new(), Vec::new()];
     let mut all = Vec::new();
