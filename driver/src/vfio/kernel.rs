@@ -201,6 +201,7 @@ impl Vfio for KernelVfio {
         parse_iommu(&bytes).ok_or_else(|| io::Error::other("the kernel's answer makes no sense"))
     }
 
+    // SAFETY: the caller keeps the memory as the trait asks, which is what the kernel needs.
     unsafe fn map(&self, iova: u64, pointer: *mut u8, len: usize) -> io::Result<()> {
         // SAFETY: what this trait asks for is what the container asks for.
         unsafe { self.container.vfio_dma_map(iova, len, pointer) }.map_err(os_error)
