@@ -147,20 +147,20 @@ fn columns(rows: u32) -> Vec<Region> {
 }
 
 #[test]
-fn short_rows_take_one_cycle_each_and_long_runs_32_bytes_a_cycle() {
+fn short_rows_take_a_cycle_or_less_and_long_runs_62_bytes_a_cycle() {
     let mut bench = bench(fast(), 200.0, 1);
     let strided = bench.slope("strided, 5 x 4 B", 4096, strided_20);
-    assert!(strided <= 1.05, "{strided}");
+    assert!(strided <= 1.01, "{strided}");
     let wide = bench.slope("strided, 64 B", 4096, strided_64);
-    assert!(wide <= 1.05, "{wide}");
+    assert!(wide <= 1.02, "{wide}");
     let bitmapped = bench.slope("bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));
-    // Every 64 rows, five further blocks are placed.
-    assert!(bitmapped <= 1.1, "{bitmapped}");
+    // Columns: three rows and a fifth in 64 B.
+    assert!(bitmapped <= 0.35, "{bitmapped}");
     let shuffled = bench.slope("row mask Element, 5 regions of 4 B", 2048, columns);
-    // Every 32 rows, five further blocks are placed.
-    assert!(shuffled <= 1.2, "{shuffled}");
+    // Gaps of 4 B are read through: 40 B are fetched for a row of 20.
+    assert!(shuffled <= 0.65, "{shuffled}");
     let kib = bench.slope("contiguous, 1 KiB", 128, contiguous);
-    assert!(kib <= 1024.0 / 32.0, "{kib}");
+    assert!(kib <= 1024.0 / 62.0, "{kib}");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn with_the_links_of_a_u50_short_rows_keep_pace_too() {
     let wide = bench.slope("U50: strided, 64 B", 4096, strided_64);
     let bitmapped = bench.slope("U50: bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));
     let kib = bench.slope("U50: contiguous, 1 KiB", 128, contiguous);
-    for (found, bound) in [(strided, 2.0), (wide, 2.0), (bitmapped, 2.0), (kib, 32.0)] {
+    for (found, bound) in [(strided, 1.01), (wide, 1.4), (bitmapped, 0.45), (kib, 22.0)] {
         assert!(found <= bound, "{found} > {bound}");
     }
 }
@@ -178,7 +178,7 @@ fn with_the_links_of_a_u50_short_rows_keep_pace_too() {
 #[test]
 fn a_shuffle_fetches_each_byte_once_for_all_destinations() {
     let rows = 16_384_u32;
-    for destinations in [4, 16] {
+    for (destinations, cycles_a_row) in [(4, 0.55), (16, 0.85)] {
         let mut bench = bench(fast(), 100.0, destinations);
         // Every row to one destination, at random.
         let mut random = Random::new(destinations.into());
@@ -194,12 +194,12 @@ fn a_shuffle_fetches_each_byte_once_for_all_destinations() {
             .collect();
         let cost = bench.run(list);
         let table = u64::from(rows) * 20;
+        let cycles = cost.cycles as f64 / f64::from(rows);
         println!(
-            "shuffle to {destinations}: {} B read of {table} B, {:.2} cycles a row",
-            cost.read,
-            cost.cycles as f64 / f64::from(rows)
+            "shuffle to {destinations}: {} B read of {table} B, {cycles:.2} cycles a row",
+            cost.read
         );
-        assert_eq!(cost.payload, table);
-        assert!(cost.read <= table + table / 10, "{cost:?}");
+        assert_eq!((cost.payload, cost.read), (table, table), "{cost:?}");
+        assert!(cycles <= cycles_a_row, "{cycles} cycles a row");
     }
 }
