@@ -107,6 +107,8 @@ pub struct Sequencer {
     pub lane_write_set: Signal<In, Bits<11>>,
     /// The lane; lanes of a set are written in order.
     pub lane_write_lane: Signal<In, Bits<4>>,
+    /// Where it lies in row 0.
+    pub lane_write_base: Signal<In, Bits<64>>,
     /// Bytes from a row to the next.
     pub lane_write_step: Signal<In, Bits<64>>,
     /// Bytes.
@@ -313,6 +315,7 @@ impl Logic for Sequencer {
         self.tables.lane_write_valid.next = self.lane_write_valid.val();
         self.tables.lane_write_set.next = self.lane_write_set.val();
         self.tables.lane_write_lane.next = self.lane_write_lane.val();
+        self.tables.lane_write_base.next = self.lane_write_base.val();
         self.tables.lane_write_step.next = self.lane_write_step.val();
         self.tables.lane_write_len.next = self.lane_write_len.val();
         self.set_info.next.kind = self.set_write_kind.val();

@@ -63,10 +63,34 @@ impl Region {
     }
 }
 
+/// The steps of a set's groups: lanes of one step, one after another, that lie within it.
+pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
+    // The group at hand: where it starts, where it ends, its step.
+    let mut group: Option<(i128, i128, u64)> = None;
+    let mut sum = 0;
+    for &(base, step, len) in lanes {
+        // Addresses are numbers modulo 2^64: near the group they are above or below it.
+        let lo = group.map_or(base.into(), |(start, ..)| {
+            start + i128::from(base.wrapping_sub(start as u64) as i64)
+        });
+        let hi = lo + i128::from(len);
+        group = match group {
+            Some((start, end, of)) if of == step && end.max(hi) - start.min(lo) <= step.into() => {
+                Some((start.min(lo), end.max(hi), of))
+            }
+            _ => {
+                sum += u128::from(step);
+                Some((lo, hi, step))
+            }
+        };
+    }
+    sum
+}
+
 /// Rows of the chunks of a request whose rows the column path packs; `None`: the row path's.
 pub fn chunk_rows(dests: &[Dest], min_rows: u32) -> Option<u32> {
     let first = &dests.first()?.regions.first()?;
-    let steps: u128 = first.lanes.iter().map(|lane| u128::from(lane.1)).sum();
+    let steps = group_steps(&first.lanes);
     let units = |dest: &Dest| {
         !(dest.element_mask && dest.regions[0].kind == RegionType::Strided && first.lanes.len() > 1)
     };

@@ -8,8 +8,11 @@ use crate::primitive::{Flatten, Ram, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
+mod groups;
 #[cfg(test)]
 mod tests;
+
+use groups::Groups;
 
 /// A destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -77,9 +80,9 @@ pub struct Bounds {
 pub const BOUNDS_BITS: usize = 129;
 
 /// Keeps destinations, sets, the bounds of pointers, the span of a row in host memory and the sum
-/// of its lanes' steps, and makes the lengths of beats.
+/// of its groups' steps, and makes the lengths of beats.
 ///
-/// Writes take effect 3 cycles later. Reads deliver in the next cycle.
+/// Writes take effect 3 cycles later, on `steps` 6. Reads deliver in the next cycle.
 ///
 /// # Inputs
 /// `lane_write`, `set_write`, `dest_write` (the decoder's), `dest_read`, `set_read` (what to read).
@@ -96,6 +99,8 @@ pub struct Tables {
     pub lane_write_set: Signal<In, Bits<11>>,
     /// The lane.
     pub lane_write_lane: Signal<In, Bits<4>>,
+    /// Where it lies in row 0.
+    pub lane_write_base: Signal<In, Bits<64>>,
     /// Bytes from a row to the next.
     pub lane_write_step: Signal<In, Bits<64>>,
     /// Bytes.
@@ -132,7 +137,7 @@ pub struct Tables {
     pub bounds: Signal<Out, Bounds>,
     /// Bytes that a row spans in host memory, at most 256 a lane.
     pub span: Signal<Out, Bits<13>>,
-    /// The sum of the lanes' steps; 255 stands for more as well.
+    /// The sum of its groups' steps; 255 stands for more as well.
     pub steps: Signal<Out, Bits<8>>,
     /// A length is written.
     pub length_write: Signal<Out, Bit>,
@@ -164,27 +169,22 @@ pub struct Tables {
     lane: DFF<Bits<4>>,
     lane_len: DFF<Bits<32>>,
     lane_extent: DFF<Bits<9>>,
-    lane_step: DFF<Bits<8>>,
     sum_span: DFF<Bits<13>>,
     new_span: Signal<Local, Bits<13>>,
-    sum_steps: DFF<Bits<8>>,
-    new_steps: Signal<Local, Bits<9>>,
     sum_beat: DFF<Bits<7>>,
     // Lanes that are written behind those of an earlier set: that set's sums.
     own_set: DFF<Bits<11>>,
     before_span: DFF<Bits<13>>,
-    before_steps: DFF<Bits<8>>,
     before_beat: DFF<Bits<7>>,
     behind_span: DFF<Bits<13>>,
-    behind_steps: DFF<Bits<8>>,
     behind_beat: DFF<Bits<7>>,
     behind: Signal<Local, Bit>,
     base_span: Signal<Local, Bits<13>>,
-    base_steps: Signal<Local, Bits<8>>,
     base_beat: Signal<Local, Bits<7>>,
     new_beat: Signal<Local, Bits<7>>,
     joined: Signal<Local, Bits<8>>,
-    spans: Ram<21, 1, 11>,
+    spans: Ram<13, 1, 11>,
+    groups: Groups,
     length: Signal<Local, Length>,
     length_in: Flatten<Length, LENGTH_BITS>,
 }
@@ -206,15 +206,11 @@ impl Logic for Tables {
             lane,
             lane_len,
             lane_extent,
-            lane_step,
             sum_span,
-            sum_steps,
             own_set,
             before_span,
-            before_steps,
             before_beat,
             behind_span,
-            behind_steps,
             behind_beat,
             sum_beat
         );
@@ -276,36 +272,21 @@ impl Logic for Tables {
         {
             self.lane_extent.d.next = 256.into();
         }
-        self.lane_step.d.next = bit_cast::<8, 64>(self.lane_write_step.val());
-        if self.lane_write_step.val().get_bits::<56>(8).any() {
-            self.lane_step.d.next = 255.into();
-        }
         // The lanes of a set come in order. Those of an earlier set that go on after others have come
         // start with its second lane, right after the first of the set behind it.
         self.behind.next =
             (self.lane.q.val() != 0) && (self.lane_set.q.val() != self.own_set.q.val());
         self.base_span.next = self.sum_span.q.val();
-        self.base_steps.next = self.sum_steps.q.val();
         self.base_beat.next = self.sum_beat.q.val();
         if self.behind.val() {
             self.base_span.next = self.behind_span.q.val();
-            self.base_steps.next = self.behind_steps.q.val();
             self.base_beat.next = self.behind_beat.q.val();
             if self.lane.q.val() == 1 {
                 self.base_span.next = self.before_span.q.val();
-                self.base_steps.next = self.before_steps.q.val();
                 self.base_beat.next = self.before_beat.q.val();
             }
         }
         self.new_span.next = self.base_span.val() + bit_cast::<13, 9>(self.lane_extent.q.val());
-        self.new_steps.next =
-            bit_cast::<9, 8>(self.base_steps.val()) + bit_cast::<9, 8>(self.lane_step.q.val());
-        if self.lane.q.val() == 0 {
-            self.new_steps.next = bit_cast::<9, 8>(self.lane_step.q.val());
-        }
-        if self.new_steps.val().get_bit(8) {
-            self.new_steps.next = 255.into();
-        }
         self.joined.next = bit_cast::<8, 7>(self.base_beat.val())
             + bit_cast::<8, 7>(bit_cast::<7, 32>(self.lane_len.q.val()));
         self.new_beat.next = bit_cast::<7, 8>(self.joined.val());
@@ -321,29 +302,33 @@ impl Logic for Tables {
         }
         if self.lane_valid.q.val() && self.behind.val() {
             self.behind_span.d.next = self.new_span.val();
-            self.behind_steps.d.next = self.new_steps.val().get_bits::<8>(0);
             self.behind_beat.d.next = self.new_beat.val();
         }
         if self.lane_valid.q.val() && !self.behind.val() {
             self.sum_span.d.next = self.new_span.val();
-            self.sum_steps.d.next = self.new_steps.val().get_bits::<8>(0);
             self.sum_beat.d.next = self.new_beat.val();
         }
         if self.lane_valid.q.val() && (self.lane.q.val() == 0) {
             self.own_set.d.next = self.lane_set.q.val();
             self.before_span.d.next = self.sum_span.q.val();
-            self.before_steps.d.next = self.sum_steps.q.val();
             self.before_beat.d.next = self.sum_beat.q.val();
         }
+        self.groups.clk.next = self.clk.val();
         self.spans.clk.next = self.clk.val();
         self.spans.write_lanes.next = bit_cast::<1, 1>(self.lane_valid.q.val().into());
         self.spans.write_address.next = self.lane_set.q.val();
-        self.spans.write_data.next = (bit_cast::<21, 9>(self.new_steps.val()) << 13)
-            | bit_cast::<21, 13>(self.new_span.val());
+        self.spans.write_data.next = self.new_span.val();
         self.spans.read_enable.next = true;
         self.spans.read_address.next = self.set_read.val();
-        self.span.next = self.spans.read_data.val().get_bits::<13>(0);
-        self.steps.next = self.spans.read_data.val().get_bits::<8>(13);
+        self.span.next = self.spans.read_data.val();
+        self.groups.lane_valid.next = self.lane_write_valid.val();
+        self.groups.lane_set.next = self.lane_write_set.val();
+        self.groups.lane_lane.next = self.lane_write_lane.val();
+        self.groups.lane_base.next = self.lane_write_base.val();
+        self.groups.lane_step.next = self.lane_write_step.val();
+        self.groups.lane_len.next = self.lane_write_len.val();
+        self.groups.set_read.next = self.set_read.val();
+        self.steps.next = self.groups.steps.val();
         self.length.next.lane = self.lane_len.q.val();
         self.length.next.beat = self.new_beat.val();
         self.length_in.record.next = self.length.val();

@@ -147,12 +147,12 @@ impl Card<'_> {
                 self.next_addr = region.addr + data.len() as u64 + 64;
                 self.memory.insert(region.addr, (data, region.fails));
                 for (lane, &(base, step, len)) in region.lanes.iter().enumerate() {
-                    let _ = base;
                     self.pulse(
                         "lane_write",
                         &[
                             ("set", set.into()),
                             ("lane", lane.into()),
+                            ("base", base.into()),
                             ("step", step.into()),
                             ("len", len.into()),
                         ],

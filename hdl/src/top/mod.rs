@@ -486,6 +486,7 @@ impl Logic for Card {
         self.sequencer.lane_write_valid.next = self.decoder.lane_write_valid.val();
         self.sequencer.lane_write_set.next = self.decoder.lane_write_set.val();
         self.sequencer.lane_write_lane.next = self.decoder.lane_write_lane.val();
+        self.sequencer.lane_write_base.next = self.decoder.lane_write_base.val();
         self.sequencer.lane_write_step.next = self.decoder.lane_write_step.val();
         self.sequencer.lane_write_len.next = self.decoder.lane_write_len.val();
         self.sequencer.set_write_valid.next = self.decoder.set_write_valid.val();

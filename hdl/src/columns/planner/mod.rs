@@ -10,15 +10,15 @@
 //! mark --------------> marks ---|
 //! ```
 //!
-//! *Places* puts lanes that are read together into groups and gives each group its place; *paces*
-//! turns a group's byte distances into rows; *marks* collects the needed rows; *runs* finds
+//! *Places* puts lanes that lie side by side into groups, gives each group its place, and cuts it into
+//! the parts that are read through; *paces* turns a part's byte distances into rows; *marks* collects the needed rows; *runs* finds
 //! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses. *Lines*,
 //! in runs and boxes, knows where a box is cut: at a cache line.
 //!
 //! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
 //! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
-//! gap (7 where a lane's rows overlap). A header in 4 cycles a lane and 6 a group and 18 more, or
-//! 15 a group.
+//! gap (7 where a lane's rows overlap). A header in 4 cycles a lane, 6 a group, 1 a further part of it
+//! and 18 more, or 15 a part.
 //!
 //! **Latency.** `lanes` 26 cycles and the first box 47 cycles after the header of one lane, or 22
 //! after the chunk's last mark, whichever is later (64 rows).
@@ -27,6 +27,7 @@
 //! on the way: a third one's marks wait until the first one's rows are read, its header until the
 //! first one's last box is on its way. Headers and marks may come in any order.
 
+mod apart;
 mod boxes;
 mod lines;
 mod marks;

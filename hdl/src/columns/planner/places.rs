@@ -1,5 +1,6 @@
 //! Which lanes are fetched together, and where they lie in the segmented memory.
 
+use super::apart::Apart;
 use crate::primitive::{LastSet, Lutram, Multiplier};
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
@@ -12,7 +13,7 @@ pub enum PlaceState {
     Wait,
     /// The next lane is taken.
     Pick,
-    /// How far is it from the group?
+    /// How far is it from the group, and from the group's part at hand?
     Differ,
     /// Does it join?
     Fit,
@@ -20,7 +21,7 @@ pub enum PlaceState {
     Join,
     /// A group ends: its size is being multiplied.
     Size,
-    /// It is placed.
+    /// It is placed, and its parts are given.
     Place,
     /// The lanes are placed in their groups.
     Assign,
@@ -28,10 +29,15 @@ pub enum PlaceState {
     Give,
 }
 
-/// Headers in; groups, the lanes of the addresser, and the table of groups out.
+/// Headers in; parts of groups, the lanes of the addresser, and the table of groups out.
 ///
-/// 4 cycles a lane and 6 a group, then 16; the first group is given 11 cycles after the header
-/// was taken. At most two chunks are on the way: the next waits until the one before the last is
+/// Lanes of one step that lie within it are a *group*: it has one place in the window, in which its
+/// bytes lie as in host memory. Lanes of a group are a *part* of it, one after another, as long as
+/// the gap between them may be read through. Which lanes are a group does not depend on the
+/// threshold, so that the sequencer knows beforehand what a chunk takes.
+///
+/// 4 cycles a lane, 6 a group and 1 a further part of it, then 16; the first part is given 11
+/// cycles after the header was taken. At most two chunks are on the way: the next waits until the one before the last is
 /// `done`.
 #[derive(LogicBlock)]
 pub struct Places {
@@ -59,7 +65,7 @@ pub struct Places {
     /// A chunk has no more boxes.
     pub done: Signal<In, Bit>,
 
-    /// A group; no back-pressure.
+    /// A part of a group; no back-pressure.
     pub group_valid: Signal<Out, Bit>,
     /// Its number, under the parity of the chunk.
     pub group_index: Signal<Out, Bits<5>>,
@@ -115,17 +121,14 @@ pub struct Places {
     lane_addr: DFF<Bits<64>>,
     lane_len: DFF<Bits<7>>,
     lane_step: DFF<Bits<8>>,
-    up: DFF<Bits<64>>,
-    down: DFF<Bits<64>>,
-    near_up: Signal<Local, Bit>,
-    near_down: Signal<Local, Bit>,
-    reach: Signal<Local, Bits<9>>,
-    other: Signal<Local, Bits<9>>,
-    gap: Signal<Local, Bits<9>>,
-    span: Signal<Local, Bits<9>>,
+    from_group: Apart,
+    from_part: Apart,
     joins: DFF<Bit>,
+    joins_part: DFF<Bit>,
     lower: DFF<Bit>,
+    lower_part: DFF<Bit>,
     joint: DFF<Bits<9>>,
+    joint_part: DFF<Bits<9>>,
 
     // The present group.
     open: DFF<Bit>,
@@ -134,6 +137,14 @@ pub struct Places {
     len_of: DFF<Bits<9>>,
     step_of: DFF<Bits<8>>,
     closing: DFF<Bit>,
+    // Its part at hand, the parts before it, and the one that is given.
+    part_lo: DFF<Bits<64>>,
+    part_len: DFF<Bits<9>>,
+    parts: Lutram<71, 4, 1>,
+    held: DFF<Bits<4>>,
+    given: DFF<Bits<4>>,
+    part: DFF<Bits<4>>,
+    part_at: Signal<Local, Bits<7>>,
     count: DFF<Bits<3>>,
     multiply: Multiplier<12, 8, 20>,
     free: DFF<Bits<13>>,
@@ -204,23 +215,27 @@ impl Default for Places {
             lane_addr: DFF::default(),
             lane_len: DFF::default(),
             lane_step: DFF::default(),
-            up: DFF::default(),
-            down: DFF::default(),
-            near_up: Signal::default(),
-            near_down: Signal::default(),
-            reach: Signal::default(),
-            other: Signal::default(),
-            gap: Signal::default(),
-            span: Signal::default(),
+            from_group: Apart::default(),
+            from_part: Apart::default(),
             joins: DFF::default(),
+            joins_part: DFF::default(),
             lower: DFF::default(),
+            lower_part: DFF::default(),
             joint: DFF::default(),
+            joint_part: DFF::default(),
             open: DFF::default(),
             group: DFF::default(),
             lo: DFF::default(),
             len_of: DFF::default(),
             step_of: DFF::default(),
             closing: DFF::default(),
+            part_lo: DFF::default(),
+            part_len: DFF::default(),
+            parts: Lutram::default(),
+            held: DFF::default(),
+            given: DFF::default(),
+            part: DFF::default(),
+            part_at: Signal::default(),
             count: DFF::default(),
             multiply: Multiplier::new(3),
             free: DFF::default(),
@@ -247,28 +262,22 @@ impl Logic for Places {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, state, parity, chunks, addr, len, step, rows, window);
-        dff_setup!(self, clk, lane, last_lane, lane_addr, lane_len, lane_step, up, down);
-        dff_setup!(self, clk, joins, lower, joint, open, group, lo, len_of, step_of);
-        dff_setup!(self, clk, closing, count, free, word, turn, sum, given_place, given_start);
+        dff_setup!(self, clk, lane, last_lane, lane_addr, lane_len, lane_step);
+        dff_setup!(self, clk, joins, joins_part, lower, lower_part, joint, joint_part);
+        dff_setup!(self, clk, open, group, lo, len_of, step_of, part_lo, part_len, held, given);
+        dff_setup!(self, clk, part, closing, count, free, word, turn, sum);
+        dff_setup!(self, clk, given_place, given_start);
 
-        // The lane against the group: bytes of both together, and the gap between them.
-        self.near_up.next = !self.up.q.val().get_bits::<57>(7).any();
-        self.near_down.next = !self.down.q.val().get_bits::<57>(7).any();
-        self.other.next = self.len_of.q.val();
-        self.reach.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0))
-            + bit_cast::<9, 7>(self.lane_len.q.val());
-        self.gap.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0)) - self.other.val();
-        if !self.near_up.val() {
-            self.reach.next =
-                bit_cast::<9, 7>(self.down.q.val().get_bits::<7>(0)) + self.len_of.q.val();
-            self.other.next = bit_cast::<9, 7>(self.lane_len.q.val());
-            self.gap.next = bit_cast::<9, 7>(self.down.q.val().get_bits::<7>(0))
-                - bit_cast::<9, 7>(self.lane_len.q.val());
-        }
-        self.span.next = self.reach.val();
-        if self.reach.val() < self.other.val() {
-            self.span.next = self.other.val();
-        }
+        self.from_group.clk.next = self.clk.val();
+        self.from_group.lo.next = self.lo.q.val();
+        self.from_group.len.next = self.len_of.q.val();
+        self.from_group.lane_addr.next = self.lane_addr.q.val();
+        self.from_group.lane_len.next = self.lane_len.q.val();
+        self.from_part.clk.next = self.clk.val();
+        self.from_part.lo.next = self.part_lo.q.val();
+        self.from_part.len.next = self.part_len.q.val();
+        self.from_part.lane_addr.next = self.lane_addr.q.val();
+        self.from_part.lane_len.next = self.lane_len.q.val();
 
         // The multiplication of a group's size; the skew of its first word.
         self.multiply.clk.next = self.clk.val();
@@ -315,6 +324,16 @@ impl Logic for Places {
         self.pad.next = bit_cast::<272, 17>(self.place.val());
         self.pad_start.next = bit_cast::<112, 7>(self.sum.q.val());
 
+        // The parts of the present group.
+        self.parts.clk.next = self.clk.val();
+        self.parts.write_enable.next = false;
+        self.parts.write_address.next = self.held.q.val();
+        self.parts.write_data.next = (bit_cast::<71, 64>(self.part_lo.q.val()) << 7)
+            | bit_cast::<71, 7>(self.part_len.q.val().get_bits::<7>(0));
+        self.parts.read_address[0].next = self.given.q.val();
+        self.part_at.next =
+            self.parts.read_data[0].val().get_bits::<7>(7) - self.lo.q.val().get_bits::<7>(0);
+
         self.header_ready.next = false;
         self.starts.next = false;
         self.group_valid.next = false;
@@ -324,6 +343,8 @@ impl Logic for Places {
                 self.header_ready.next = !self.chunks.q.val().get_bit(1);
                 self.lane.d.next = 0.into();
                 self.group.d.next = 0.into();
+                self.part.d.next = 0.into();
+                self.held.d.next = 0.into();
                 self.free.d.next = 0.into();
                 self.sum.d.next = 0.into();
                 self.open.d.next = false;
@@ -349,8 +370,6 @@ impl Logic for Places {
                 self.state.d.next = PlaceState::Differ;
             }
             PlaceState::Differ => {
-                self.up.d.next = self.lane_addr.q.val() - self.lo.q.val();
-                self.down.d.next = self.lo.q.val() - self.lane_addr.q.val();
                 self.state.d.next = PlaceState::Fit;
                 if !self.lane_len.q.val().any() {
                     self.lane.d.next = self.lane.q.val() + 1;
@@ -358,15 +377,18 @@ impl Logic for Places {
                 }
             }
             PlaceState::Fit => {
-                self.lower.d.next = !self.near_up.val();
-                self.joint.d.next = self.span.val();
-                // A negative gap is none: the lane begins within the group, or the group in it.
+                self.lower.d.next = self.from_group.lower.val();
+                self.lower_part.d.next = self.from_part.lower.val();
+                self.joint.d.next = self.from_group.span.val();
+                self.joint_part.d.next = self.from_part.span.val();
                 self.joins.d.next = self.open.q.val()
-                    && (self.near_up.val() || self.near_down.val())
+                    && self.from_group.near.val()
                     && (self.lane_step.q.val() == self.step_of.q.val())
-                    && !(bit_cast::<9, 8>(self.step_of.q.val()) < self.span.val())
-                    && (self.gap.val().get_bit(8)
-                        || !(self.threshold.val() < bit_cast::<12, 9>(self.gap.val())));
+                    && !(bit_cast::<9, 8>(self.step_of.q.val()) < self.from_group.span.val());
+                // A negative gap is none: the lane begins within the part, or the part in it.
+                self.joins_part.d.next = self.from_part.near.val()
+                    && (self.from_part.gap.val().get_bit(8)
+                        || !(self.threshold.val() < bit_cast::<12, 9>(self.from_part.gap.val())));
                 self.state.d.next = PlaceState::Join;
             }
             PlaceState::Join => {
@@ -383,11 +405,24 @@ impl Logic for Places {
                     if self.lower.q.val() {
                         self.lo.d.next = self.lane_addr.q.val();
                     }
+                    if self.joins_part.q.val() {
+                        self.part_len.d.next = self.joint_part.q.val();
+                        if self.lower_part.q.val() {
+                            self.part_lo.d.next = self.lane_addr.q.val();
+                        }
+                    } else {
+                        self.parts.write_enable.next = true;
+                        self.held.d.next = self.held.q.val() + 1;
+                        self.part_lo.d.next = self.lane_addr.q.val();
+                        self.part_len.d.next = bit_cast::<9, 7>(self.lane_len.q.val());
+                    }
                 } else if !self.open.q.val() {
                     self.open.d.next = true;
                     self.lo.d.next = self.lane_addr.q.val();
                     self.len_of.d.next = bit_cast::<9, 7>(self.lane_len.q.val());
                     self.step_of.d.next = self.lane_step.q.val();
+                    self.part_lo.d.next = self.lane_addr.q.val();
+                    self.part_len.d.next = bit_cast::<9, 7>(self.lane_len.q.val());
                 } else {
                     // First the group before it is placed.
                     self.lane.d.next = self.lane.q.val();
@@ -398,6 +433,8 @@ impl Logic for Places {
             PlaceState::Size => {
                 self.word.d.next = self.free.q.val() + bit_cast::<13, 5>(self.skew.val());
                 self.count.d.next = self.count.q.val() + 1;
+                self.parts.write_enable.next = true;
+                self.given.d.next = 0.into();
                 if self.count.q.val() == 3 {
                     self.state.d.next = PlaceState::Place;
                 }
@@ -406,12 +443,17 @@ impl Logic for Places {
                 self.group_valid.next = true;
                 self.groups.write_enable.next = true;
                 self.free.d.next = self.word.q.val() + self.bytes.val().get_bits::<13>(2);
-                self.group.d.next = self.group.q.val() + 1;
-                self.open.d.next = false;
-                self.turn.d.next = 0.into();
-                self.state.d.next = PlaceState::Join;
-                if self.closing.q.val() {
-                    self.state.d.next = PlaceState::Assign;
+                self.part.d.next = self.part.q.val() + 1;
+                self.given.d.next = self.given.q.val() + 1;
+                if self.given.q.val() == self.held.q.val() {
+                    self.group.d.next = self.group.q.val() + 1;
+                    self.open.d.next = false;
+                    self.held.d.next = 0.into();
+                    self.turn.d.next = 0.into();
+                    self.state.d.next = PlaceState::Join;
+                    if self.closing.q.val() {
+                        self.state.d.next = PlaceState::Assign;
+                    }
                 }
             }
             PlaceState::Assign => {
@@ -445,14 +487,15 @@ impl Logic for Places {
             self.chunks.d.next = self.chunks.q.val() - 1;
         }
 
-        self.group_index.next = bit_cast::<5, 4>(self.group.q.val())
+        self.group_index.next = bit_cast::<5, 4>(self.part.q.val())
             | (bit_cast::<5, 1>(self.parity.q.val().into()) << 4);
-        self.group_last.next = self.closing.q.val();
-        self.group_lo.next = self.lo.q.val();
-        self.group_place.next = (bit_cast::<15, 13>(self.word.q.val()) << 2)
-            | bit_cast::<15, 2>(self.lo.q.val().get_bits::<2>(0));
+        self.group_last.next = self.closing.q.val() && (self.given.q.val() == self.held.q.val());
+        self.group_lo.next = self.parts.read_data[0].val().get_bits::<64>(7);
+        self.group_place.next = ((bit_cast::<15, 13>(self.word.q.val()) << 2)
+            | bit_cast::<15, 2>(self.lo.q.val().get_bits::<2>(0)))
+            + bit_cast::<15, 7>(self.part_at.val());
         self.group_window.next = self.window.q.val();
-        self.group_len.next = self.len_of.q.val().get_bits::<7>(0);
+        self.group_len.next = self.parts.read_data[0].val().get_bits::<7>(0);
         self.group_step.next = self.step_of.q.val();
         self.group_blocks.next = (self.rows.q.val() + 63).get_bits::<7>(6);
         self.lanes_place.next = self.given_place.q.val();

@@ -1,21 +1,22 @@
 //! Sums over the lanes of sets, whose lanes may come behind those of others.
 
 use super::*;
+use crate::sequencer::reference::group_steps;
 use crate::testing;
 use drdma_verilated::Model;
 use drdma_verilated::testbench::Random;
 use std::collections::HashMap;
 
-/// A lane's step and length.
-type Lane = (u64, u32);
+/// A lane's base, step and length.
+type Lane = (u64, u64, u32);
 
 /// The span and the steps of a row, and of each lane the bytes of its beat so far.
 fn sums(lanes: &[Lane]) -> (u64, u64, Vec<u64>) {
-    // A lane of more than 255 bytes counts as 256, and the sum of the steps ends at 255.
-    let span = lanes.iter().map(|&(step, len)| step.max(len.into()).min(256)).sum();
-    let steps = lanes.iter().map(|lane| lane.0).sum::<u64>().min(255);
+    // A lane of more than 255 bytes counts as 256; sums of more than 128 only have to be more.
+    let span = lanes.iter().map(|&(_, step, len)| step.max(len.into()).min(256)).sum();
+    let steps = group_steps(lanes).min(129) as u64;
     let mut beat = 0;
-    let add = |&(_, len): &Lane| {
+    let add = |&(_, _, len): &Lane| {
         let len = u64::from(len);
         beat = match beat + len {
             _ if len > 64 => 64,
@@ -27,7 +28,8 @@ fn sums(lanes: &[Lane]) -> (u64, u64, Vec<u64>) {
     (span, steps, lanes.iter().map(add).collect())
 }
 
-fn random_lane(random: &mut Random) -> Lane {
+/// A lane, perhaps near another one.
+fn random_lane(random: &mut Random, other: Option<&Lane>) -> Lane {
     let len = match random.below(4) {
         0 => 1 + random.below(200),
         1 => 1 + random.below(64),
@@ -38,7 +40,22 @@ fn random_lane(random: &mut Random) -> Lane {
         1 => 0,
         _ => random.below(60),
     };
-    (step, len as u32)
+    match other {
+        Some(&(base, step, _)) if random.chance(0.7) => {
+            let far = [step.min(300), 20][random.below(2) as usize];
+            let base = base.wrapping_add(random.below(1 + far)).wrapping_sub(random.below(1 + far));
+            (base, if random.chance(0.9) { step } else { step + 1 }, 1 + random.below(20) as u32)
+        }
+        _ => (random.u64(), step, len as u32),
+    }
+}
+
+fn random_lanes(random: &mut Random, count: usize) -> Vec<Lane> {
+    let mut lanes: Vec<Lane> = Vec::new();
+    for _ in 0..count {
+        lanes.push(random_lane(random, lanes.last()));
+    }
+    lanes
 }
 
 /// What was written for the beat cutter, by set and lane: the bytes of the lane and of its beat.
@@ -50,15 +67,17 @@ fn write(
     random: &mut Random,
     lengths: &mut Lengths,
     (set, lane): (u64, usize),
-    (step, len): Lane,
+    (base, step, len): Lane,
 ) {
     model.set("lane_write_valid", 1);
     model.set("lane_write_set", set);
     model.set("lane_write_lane", lane as u64);
+    model.set("lane_write_base", base);
     model.set("lane_write_step", step);
     model.set("lane_write_len", len.into());
     model.cycle();
     model.set("lane_write_valid", 0);
+    model.set("lane_write_base", random.u64());
     model.set("lane_write_step", random.u64());
     model.settle();
     assert_eq!(model.get("length_write"), 1);
@@ -70,11 +89,11 @@ fn write(
 
 /// Reads a set's sums.
 fn read(model: &mut Model, set: u64) -> (u64, u64) {
-    (0..3).for_each(|_| model.cycle());
+    (0..6).for_each(|_| model.cycle());
     model.set("set_read", set);
     model.cycle();
     model.settle();
-    (model.get("span"), model.get("steps"))
+    (model.get("span"), model.get("steps").min(129))
 }
 
 #[test]
@@ -91,7 +110,7 @@ fn sums_of_lanes_that_come_behind_other_sets_are_those_of_their_own_set() {
             // each region's own lanes comes what it adds to the first set.
             let first = (20 * round) % 2048;
             let regions = 1 + random.below(16) as usize;
-            let own: Vec<Lane> = (0..regions).map(|_| random_lane(&mut random)).collect();
+            let own = random_lanes(&mut random, regions);
             for (index, lane) in own.iter().enumerate() {
                 let set = (first + index as u64) % 2048;
                 write(&mut model, &mut random, &mut lengths, (set, 0), *lane);
@@ -100,8 +119,8 @@ fn sums_of_lanes_that_come_behind_other_sets_are_those_of_their_own_set() {
                 }
             }
             // An ordinary set of several lanes comes after it.
-            let plain: Vec<Lane> =
-                (0..1 + random.below(16)).map(|_| random_lane(&mut random)).collect();
+            let count = 1 + random.below(16) as usize;
+            let plain = random_lanes(&mut random, count);
             let last = (first + 19) % 2048;
             for (lane, value) in plain.iter().enumerate() {
                 write(&mut model, &mut random, &mut lengths, (last, lane), *value);
@@ -112,7 +131,7 @@ fn sums_of_lanes_that_come_behind_other_sets_are_those_of_their_own_set() {
                 let (span, steps, beats) = sums(lanes);
                 assert_eq!(read(&mut model, set), (span, steps), "seed {seed}: set {set}");
                 for (lane, beat) in beats.into_iter().enumerate() {
-                    let expected = (lanes[lane].1.into(), beat);
+                    let expected = (lanes[lane].2.into(), beat);
                     assert_eq!(lengths[&(set, lane)], expected, "seed {seed}: {set}, {lane}");
                 }
             }

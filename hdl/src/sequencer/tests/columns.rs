@@ -1,6 +1,7 @@
 //! Column requests: a column path beside the sequencer, and what it must be given.
 
 use super::*;
+use crate::sequencer::reference::group_steps;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -283,10 +284,19 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
         // Too wide; the low bits of the sum of steps are not.
         0 => lanes[0].1 += 256 << random.below(40),
         1 => lanes = (0..16).map(|_| (random.u64(), 17, 4)).collect(),
+        // Lanes of one period, or nearly so.
+        2..=4 => {
+            let (base, step) = (random.u64(), 16 + random.below(113));
+            for lane in &mut lanes {
+                let len = 1 + random.below(4);
+                let beyond = random.below(2);
+                let at = random.below(step - len + 1 + beyond);
+                *lane = (base.wrapping_add(at), step, len as u32);
+            }
+        }
         _ => {}
     }
-    let steps: u64 = lanes.iter().map(|lane| lane.1).sum();
-    let chunk = (30_656 / steps / 128 * 128) as u32;
+    let chunk = (30_656 / group_steps(&lanes) / 128 * 128) as u32;
     let count = match random.below(6) {
         0 => min_rows - 1 + random.below(2) as u32,
         1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),
@@ -302,7 +312,7 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
             let kind = if random.chance(0.5) { RegionType::Strided } else { RegionType::Bitmapped };
             let mut region = region(kind, lanes.clone(), count);
             region.bits.iter_mut().for_each(|bit| *bit = random.chance(density));
-            region.fails = kind == RegionType::Bitmapped && random.chance(0.08);
+            region.fails = kind == RegionType::Bitmapped && random.chance(0.2);
             let is_write = random.chance(0.4);
             Dest {
                 regions: vec![region],

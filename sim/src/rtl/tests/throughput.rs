@@ -150,9 +150,11 @@ fn columns(rows: u32) -> Vec<Region> {
 fn short_rows_take_a_cycle_or_less_and_long_runs_62_bytes_a_cycle() {
     let mut bench = bench(fast(), 200.0, 1);
     let strided = bench.slope("strided, 5 x 4 B", 4096, strided_20);
-    assert!(strided <= 1.01, "{strided}");
+    // 32 B are fetched for a row of 20, and a column of 32 B a row is packed two rows a cycle.
+    assert!(strided <= 0.55, "{strided}");
     let wide = bench.slope("strided, 64 B", 4096, strided_64);
-    assert!(wide <= 1.02, "{wide}");
+    // 64 rows a packet, whose 4,154 B take 65 cycles to the MAC's 64 B a cycle.
+    assert!(wide <= 65.0 / 64.0 + 0.001, "{wide}");
     let bitmapped = bench.slope("bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));
     // Columns: three rows and a fifth in 64 B.
     assert!(bitmapped <= 0.35, "{bitmapped}");
@@ -170,7 +172,7 @@ fn with_the_links_of_a_u50_short_rows_keep_pace_too() {
     let wide = bench.slope("U50: strided, 64 B", 4096, strided_64);
     let bitmapped = bench.slope("U50: bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));
     let kib = bench.slope("U50: contiguous, 1 KiB", 128, contiguous);
-    for (found, bound) in [(strided, 1.01), (wide, 1.4), (bitmapped, 0.45), (kib, 22.0)] {
+    for (found, bound) in [(strided, 0.7), (wide, 1.4), (bitmapped, 0.45), (kib, 22.0)] {
         assert!(found <= bound, "{found} > {bound}");
     }
 }

@@ -148,15 +148,21 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
     }
 }
 
-/// Any lanes that a column request may have: 64 B a row at most, steps of 128 B together.
+/// Bytes a row of all groups.
+fn steps(lanes: &[Lane]) -> u64 {
+    let chunk = Chunk { lanes: lanes.to_vec(), rows: 1, window: 0, turns: vec![] };
+    groups(&chunk, 0).iter().map(|group| group.step).sum()
+}
+
+/// Any lanes that a column request may have: 64 B a row at most, groups of 128 B together.
 fn lanes(random: &mut Random) -> Vec<Lane> {
     let base = [0x7f00_0000_0000, 0xffff_ffff_0000_0000, 77, 0x1234_5678_9ff0]
         [random.below(4) as usize]
         + random.below(5000);
-    let (mut bytes, mut steps) = (64, 128);
+    let mut bytes = 64;
     let mut lanes: Vec<Lane> = Vec::new();
     for _ in 0..1 + random.below(16) {
-        if bytes == 0 || steps == 0 {
+        if bytes == 0 {
             break;
         }
         if !lanes.is_empty() && random.chance(0.05) {
@@ -166,27 +172,31 @@ fn lanes(random: &mut Random) -> Vec<Lane> {
         let longest = if random.chance(0.7) { 8 } else { 64 };
         let len = 1 + random.below(bytes.min(longest));
         let step = match lanes.last() {
-            Some(lane) if lane.len > 0 && lane.step <= steps && random.chance(0.6) => lane.step,
-            _ if random.chance(0.1) => 1 + random.below(steps),
-            _ => (len + random.below(30)).min(steps),
+            Some(lane) if lane.len > 0 && random.chance(0.6) => lane.step,
+            _ if random.chance(0.2) => 1 + random.below(128),
+            _ => len + random.below(30),
         };
         let addr = match lanes.iter().rfind(|lane| lane.len > 0) {
             // Near the lane before, on either side, over it or apart.
             Some(lane) if random.chance(0.6) => {
-                (lane.addr + random.below(40)).saturating_sub(random.below(30)).max(1)
+                let reach = if random.chance(0.3) { step } else { 40.min(step) };
+                (lane.addr + random.below(1 + reach)).saturating_sub(random.below(30)).max(1)
             }
             _ => base + random.below(200_000),
         };
         lanes.push(Lane { addr, len, step });
-        (bytes, steps) = (bytes - len, steps - step);
+        bytes -= len;
+        if self::steps(&lanes) > 128 {
+            lanes.pop();
+            break;
+        }
     }
-    lanes
+    if lanes.is_empty() { vec![Lane { addr: base, len: 3, step: 128 }] } else { lanes }
 }
 
 /// A chunk of these lanes with any rows that fit a window.
 fn chunk(random: &mut Random, lanes: Vec<Lane>, window: u64) -> Chunk {
-    let steps: u64 = lanes.iter().map(|lane| lane.step).sum();
-    let most = ((32768 - 16 * 132) / steps / 64 * 64).min(4096);
+    let most = ((32768 - 16 * 132) / steps(&lanes) / 64 * 64).min(4096);
     let rows = if random.chance(0.5) { most } else { 1 + random.below(most) };
     let turns = (0..1 + random.below(3))
         .map(|_| {

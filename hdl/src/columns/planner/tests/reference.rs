@@ -33,37 +33,62 @@ pub struct Box {
     pub window_end: bool,
 }
 
-/// Lanes that are read as one.
+/// Lanes that lie side by side, in the window as in host memory; or some of them, read as one.
 #[derive(Clone, Debug)]
 pub struct Group {
     pub lo: u64,
     pub len: u64,
     pub step: u64,
     pub lanes: Vec<usize>,
+    /// Start and bytes of what is read as one.
+    pub parts: Vec<(u64, u64)>,
     pub ram: u64,
     pub end: u64,
+}
+
+impl Group {
+    /// The parts, as groups of their own.
+    fn split(&self, rows: u64) -> impl Iterator<Item = Group> + '_ {
+        self.parts.iter().map(move |&(lo, len)| {
+            let ram = self.ram + lo - self.lo;
+            let end = ram + (rows - 1) * self.step + len;
+            Group { lo, len, step: self.step, lanes: vec![], parts: vec![], ram, end }
+        })
+    }
 }
 
 fn near(threshold: u64) -> u64 {
     threshold.clamp(3, 4095)
 }
 
+/// The stretch of two, and the gap between them.
+fn joint(a: (u64, u64), b: (u64, u64)) -> ((u64, u64), i128) {
+    let (a_end, b_end) = (a.0 + a.1, b.0 + b.1);
+    let lo = a.0.min(b.0);
+    let gap = i128::from(a.0.max(b.0)) - i128::from(a_end.min(b_end));
+    ((lo, a_end.max(b_end) - lo), gap)
+}
+
 pub fn groups(chunk: &Chunk, threshold: u64) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (j, lane) in chunk.lanes.iter().enumerate().filter(|(_, lane)| lane.len > 0) {
+        let own = (lane.addr, lane.len);
         if let Some(group) = groups.last_mut() {
-            let (lo, hi) = (group.lo.min(lane.addr), end_of(group).max(lane.addr + lane.len));
-            let gap = lane.addr.max(group.lo) as i128
-                - i128::from((lane.addr + lane.len).min(end_of(group)));
-            if group.step == lane.step && hi - lo <= lane.step && gap <= i128::from(near(threshold))
-            {
-                (group.lo, group.len) = (lo, hi - lo);
+            let ((lo, len), _) = joint((group.lo, group.len), own);
+            if group.step == lane.step && len <= lane.step {
+                (group.lo, group.len) = (lo, len);
                 group.lanes.push(j);
+                let part = group.parts.last_mut().expect("a group has a part");
+                match joint(*part, own) {
+                    (both, gap) if gap <= i128::from(near(threshold)) => *part = both,
+                    _ => group.parts.push(own),
+                }
                 continue;
             }
         }
         let Lane { addr, len, step } = *lane;
-        groups.push(Group { lo: addr, len, step, lanes: vec![j], ram: 0, end: 0 });
+        let (lanes, parts) = (vec![j], vec![own]);
+        groups.push(Group { lo: addr, len, step, lanes, parts, ram: 0, end: 0 });
     }
     let mut free = 0;
     for (g, group) in (0..).zip(&mut groups) {
@@ -78,11 +103,7 @@ pub fn groups(chunk: &Chunk, threshold: u64) -> Vec<Group> {
     groups
 }
 
-fn end_of(group: &Group) -> u64 {
-    group.lo + group.len
-}
-
-/// A part of a group to read: its start and end, and whether what is read next belongs to the same
+/// A stretch to read: its start and end, and whether what is read next belongs to the same
 /// stretch.
 #[derive(Clone, Copy, Debug)]
 struct Part {
@@ -144,7 +165,8 @@ fn joined(parts: &[Part], max_read: u64) -> Vec<Part> {
 /// The boxes of a chunk, in order.
 pub fn plan(chunk: &Chunk, max_read: u64, threshold: u64) -> Vec<Box> {
     let (mut boxes, rows) = (Vec::new(), chunk.needed());
-    for group in groups(chunk, threshold) {
+    let groups = groups(chunk, threshold);
+    for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
         for part in joined(&parts(&group, &rows, max_read, threshold), max_read) {
             let ram = group.ram - group.lo % 4 + (part.from - (group.lo - group.lo % 4));
             let (addr, len, window) = (part.from, part.to - part.from, chunk.window);
@@ -161,14 +183,12 @@ pub fn plan(chunk: &Chunk, max_read: u64, threshold: u64) -> Vec<Box> {
 /// What any plan must keep, whatever the order of its boxes.
 pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
     let rows = chunk.needed();
-    let mut used: BTreeSet<u64> = BTreeSet::new();
-    for group in groups(chunk, threshold) {
+    // Where each byte of the window comes from: lanes that overlap may have it in two parts.
+    let mut used: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut left = boxes.iter().filter(|b| b.len > 0).copied().peekable();
+    let groups = groups(chunk, threshold);
+    for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
         let base = group.ram - group.lo % 4;
-        let of_group: Vec<_> = boxes
-            .iter()
-            .filter(|b| b.len > 0 && (base..group.end).contains(&b.ram))
-            .copied()
-            .collect();
         // Needed words by the rows that need them: the first and the last.
         let mut needed: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         for &row in &rows {
@@ -177,6 +197,9 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
                 needed.entry(word).or_insert((row, row)).1 = row;
             }
         }
+        let own =
+            |b: &Box| (base..group.end).contains(&b.ram) && needed.contains_key(&(b.addr / 4));
+        let of_group: Vec<_> = std::iter::from_fn(|| left.next_if(own)).collect();
         let gap = |r1: u64, r2: u64| ((r2 - r1) * group.step).saturating_sub(group.len);
         let mut brought = BTreeSet::new();
         for read in &of_group {
@@ -191,8 +214,9 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
             for word in words.clone() {
                 assert!(brought.insert(word), "read twice: {read:x?}");
             }
-            for ram in read.ram..read.ram + read.len {
-                assert!(used.insert(ram), "written twice: {read:x?}");
+            for byte in 0..read.len {
+                let old = used.insert(read.ram + byte, read.addr + byte);
+                assert!(old.is_none_or(|old| old == read.addr + byte), "overwritten: {read:x?}");
             }
             let inside: Vec<_> = needed.range(words.clone()).collect();
             assert_eq!(*inside.first().unwrap().0, words.start, "starts in a gap: {read:x?}");
@@ -220,6 +244,5 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
             }
         }
     }
-    let bytes: u64 = boxes.iter().map(|b| b.len).sum();
-    assert_eq!(bytes, used.len() as u64, "boxes of no group");
+    assert_eq!(left.next(), None, "a box of no group");
 }

@@ -1,0 +1,246 @@
+//! What a row of a set takes in a window of the column path.
+
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+use crate::primitive::Ram;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Where the group at hand of one chain of lanes lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Standing {
+    /// The last lane's first byte, from the group's.
+    pub at: Bits<8>,
+    /// Bytes of the group; 255 stands for more as well.
+    pub len: Bits<8>,
+    /// Its step; 255 stands for more as well.
+    pub step: Bits<8>,
+    /// The steps of the groups, with this one; 255 stands for more as well.
+    pub sum: Bits<8>,
+}
+
+/// Sums up the steps of a set's groups, as the column path's planner makes them: a lane of the step
+/// of the lane before it joins its group if the group spans no more than that step then.
+///
+/// The lanes of a set come in order. Those of an earlier set that go on after others have come start
+/// with its second lane, right after the first of the set behind it. A lane a cycle; it takes effect
+/// 6 cycles later. Reads deliver in the next cycle. Sums are exact up to 128.
+///
+/// # Inputs
+/// `lane` (the decoder's writes), `set_read`.
+///
+/// # Outputs
+/// `steps`.
+#[derive(LogicBlock, Default)]
+pub struct Groups {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// A lane is written.
+    pub lane_valid: Signal<In, Bit>,
+    /// Its set.
+    pub lane_set: Signal<In, Bits<11>>,
+    /// Its number.
+    pub lane_lane: Signal<In, Bits<4>>,
+    /// Where it lies in row 0.
+    pub lane_base: Signal<In, Bits<64>>,
+    /// Bytes from a row to the next.
+    pub lane_step: Signal<In, Bits<64>>,
+    /// Bytes.
+    pub lane_len: Signal<In, Bits<32>>,
+    /// The set to read.
+    pub set_read: Signal<In, Bits<11>>,
+    /// The sum of its groups' steps; 255 stands for more as well.
+    pub steps: Signal<Out, Bits<8>>,
+
+    // Stage 1: the lane, and the lane before it in its set.
+    valid_1: DFF<Bit>,
+    set_1: DFF<Bits<11>>,
+    lane_1: DFF<Bits<4>>,
+    base_1: DFF<Bits<64>>,
+    step_1: DFF<Bits<8>>,
+    len_1: DFF<Bits<8>>,
+    own_set: DFF<Bits<11>>,
+    own_base: DFF<Bits<64>>,
+    before_base: DFF<Bits<64>>,
+    behind_base: DFF<Bits<64>>,
+    is_behind: Signal<Local, Bit>,
+    // Stage 2: the distance between them.
+    valid_2: DFF<Bit>,
+    set_2: DFF<Bits<11>>,
+    first_2: DFF<Bit>,
+    second_2: DFF<Bit>,
+    behind_2: DFF<Bit>,
+    step_2: DFF<Bits<8>>,
+    len_2: DFF<Bits<8>>,
+    base_2: DFF<Bits<64>>,
+    other_2: DFF<Bits<64>>,
+    delta: Signal<Local, Bits<64>>,
+    // Stage 3: is it less than 128 bytes, up or down?
+    valid_3: DFF<Bit>,
+    set_3: DFF<Bits<11>>,
+    first_3: DFF<Bit>,
+    second_3: DFF<Bit>,
+    behind_3: DFF<Bit>,
+    step_3: DFF<Bits<8>>,
+    len_3: DFF<Bits<8>>,
+    delta_3: DFF<Bits<9>>,
+    near_3: DFF<Bit>,
+    // The group so far: of the set at hand, of the one before it, of an earlier one that goes on.
+    own: DFF<Standing>,
+    before: DFF<Standing>,
+    behind: DFF<Standing>,
+    held: Signal<Local, Standing>,
+    at: Signal<Local, Bits<9>>,
+    up: Signal<Local, Bits<9>>,
+    down: Signal<Local, Bits<9>>,
+    span: Signal<Local, Bits<9>>,
+    joins: Signal<Local, Bit>,
+    added: Signal<Local, Bits<9>>,
+    from: Signal<Local, Bits<8>>,
+    start: Signal<Local, Bits<8>>,
+    len: Signal<Local, Bits<8>>,
+    sum: Signal<Local, Bits<8>>,
+    after: Signal<Local, Standing>,
+    // Stage 4: the sum.
+    valid_4: DFF<Bit>,
+    set_4: DFF<Bits<11>>,
+    sum_4: DFF<Bits<8>>,
+    sums: Ram<8, 1, 11>,
+}
+
+impl Logic for Groups {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, valid_1, set_1, lane_1, base_1, step_1, len_1);
+        dff_setup!(self, clk, own_set, own_base, before_base, behind_base);
+        dff_setup!(self, clk, valid_2, set_2, first_2, second_2, behind_2, step_2, len_2);
+        dff_setup!(self, clk, base_2, other_2);
+        dff_setup!(self, clk, valid_3, set_3, first_3, second_3, behind_3, step_3, len_3);
+        dff_setup!(self, clk, delta_3, near_3, own, before, behind, valid_4, set_4, sum_4);
+
+        self.valid_1.d.next = self.lane_valid.val();
+        self.set_1.d.next = self.lane_set.val();
+        self.lane_1.d.next = self.lane_lane.val();
+        self.base_1.d.next = self.lane_base.val();
+        self.step_1.d.next = bit_cast::<8, 64>(self.lane_step.val());
+        if self.lane_step.val().get_bits::<56>(8).any() {
+            self.step_1.d.next = 255.into();
+        }
+        self.len_1.d.next = bit_cast::<8, 32>(self.lane_len.val());
+        if self.lane_len.val().get_bits::<24>(8).any() {
+            self.len_1.d.next = 255.into();
+        }
+
+        // The lane before it.
+        self.is_behind.next =
+            (self.lane_1.q.val() != 0) && (self.set_1.q.val() != self.own_set.q.val());
+        self.other_2.d.next = self.own_base.q.val();
+        if self.is_behind.val() {
+            self.other_2.d.next = self.behind_base.q.val();
+            if self.lane_1.q.val() == 1 {
+                self.other_2.d.next = self.before_base.q.val();
+            }
+        }
+        if self.valid_1.q.val() {
+            if self.is_behind.val() {
+                self.behind_base.d.next = self.base_1.q.val();
+            } else {
+                self.own_base.d.next = self.base_1.q.val();
+            }
+            if self.lane_1.q.val() == 0 {
+                self.own_set.d.next = self.set_1.q.val();
+                self.before_base.d.next = self.own_base.q.val();
+            }
+        }
+        self.valid_2.d.next = self.valid_1.q.val();
+        self.set_2.d.next = self.set_1.q.val();
+        self.first_2.d.next = self.lane_1.q.val() == 0;
+        self.second_2.d.next = self.lane_1.q.val() == 1;
+        self.behind_2.d.next = self.is_behind.val();
+        self.step_2.d.next = self.step_1.q.val();
+        self.len_2.d.next = self.len_1.q.val();
+        self.base_2.d.next = self.base_1.q.val();
+
+        self.delta.next = self.base_2.q.val() - self.other_2.q.val();
+        self.valid_3.d.next = self.valid_2.q.val();
+        self.set_3.d.next = self.set_2.q.val();
+        self.first_3.d.next = self.first_2.q.val();
+        self.second_3.d.next = self.second_2.q.val();
+        self.behind_3.d.next = self.behind_2.q.val();
+        self.step_3.d.next = self.step_2.q.val();
+        self.len_3.d.next = self.len_2.q.val();
+        self.delta_3.d.next = self.delta.val().get_bits::<9>(0);
+        self.near_3.d.next =
+            !self.delta.val().get_bits::<57>(7).any() || self.delta.val().get_bits::<57>(7).all();
+
+        // The group with this lane: from its start up to the lane's end, or from the lane's start up
+        // to its own end.
+        self.held.next = self.own.q.val();
+        if self.behind_3.q.val() {
+            self.held.next = self.behind.q.val();
+            if self.second_3.q.val() {
+                self.held.next = self.before.q.val();
+            }
+        }
+        self.at.next = bit_cast::<9, 8>(self.held.val().at) + self.delta_3.q.val();
+        self.up.next = self.at.val() + bit_cast::<9, 8>(self.len_3.q.val());
+        self.down.next = bit_cast::<9, 8>(self.held.val().len) - self.at.val();
+        self.span.next = bit_cast::<9, 8>(self.held.val().len);
+        self.from.next = self.at.val().get_bits::<8>(0);
+        if self.at.val().get_bit(8) {
+            self.from.next = 0.into();
+            self.span.next = self.down.val();
+            if self.down.val() < bit_cast::<9, 8>(self.len_3.q.val()) {
+                self.span.next = bit_cast::<9, 8>(self.len_3.q.val());
+            }
+        } else if bit_cast::<9, 8>(self.held.val().len) < self.up.val() {
+            self.span.next = self.up.val();
+        }
+        self.joins.next = !self.first_3.q.val()
+            && self.near_3.q.val()
+            && (self.step_3.q.val() == self.held.val().step)
+            && !(bit_cast::<9, 8>(self.step_3.q.val()) < self.span.val());
+        self.added.next =
+            bit_cast::<9, 8>(self.held.val().sum) + bit_cast::<9, 8>(self.step_3.q.val());
+        self.sum.next = self.held.val().sum;
+        self.len.next = self.span.val().get_bits::<8>(0);
+        self.start.next = self.from.val();
+        if !self.joins.val() {
+            self.start.next = 0.into();
+            self.len.next = self.len_3.q.val();
+            self.sum.next = self.added.val().get_bits::<8>(0);
+            if self.added.val().get_bit(8) {
+                self.sum.next = 255.into();
+            }
+        }
+        if self.first_3.q.val() {
+            self.sum.next = self.step_3.q.val();
+        }
+        self.after.next.at = self.start.val();
+        self.after.next.len = self.len.val();
+        self.after.next.step = self.step_3.q.val();
+        self.after.next.sum = self.sum.val();
+        if self.valid_3.q.val() {
+            if self.behind_3.q.val() {
+                self.behind.d.next = self.after.val();
+            } else {
+                self.own.d.next = self.after.val();
+            }
+            if self.first_3.q.val() {
+                self.before.d.next = self.own.q.val();
+            }
+        }
+        self.valid_4.d.next = self.valid_3.q.val();
+        self.set_4.d.next = self.set_3.q.val();
+        self.sum_4.d.next = self.sum.val();
+
+        self.sums.clk.next = self.clk.val();
+        self.sums.write_lanes.next = bit_cast::<1, 1>(self.valid_4.q.val().into());
+        self.sums.write_address.next = self.set_4.q.val();
+        self.sums.write_data.next = self.sum_4.q.val();
+        self.sums.read_enable.next = true;
+        self.sums.read_address.next = self.set_read.val();
+        self.steps.next = self.sums.read_data.val();
+    }
+}
