@@ -109,7 +109,10 @@ mod tests {
         ]);
         assert!(BitFile::is(&file));
         let bit = BitFile::parse(&file).unwrap();
-        assert_eq!((bit.design.as_str(), bit.part.as_str()), ("fpga;Version=2023.2", "xcu50-fsvh2104-2-e"));
+        assert_eq!(
+            (bit.design.as_str(), bit.part.as_str()),
+            ("fpga;Version=2023.2", "xcu50-fsvh2104-2-e")
+        );
         assert_eq!((bit.date.as_str(), bit.stream), ("2026/01/31 12:00:00", &b"stream"[..]));
         let error = BitFile::parse(&file[..file.len() - 2]).unwrap_err().to_string();
         assert_eq!(error, "the file is cut off: field `e` has 6 B, and 4 B are left");

@@ -42,7 +42,7 @@ static BOARDS: LazyLock<[Board; 2]> = LazyLock::new(|| {
 
 /// There is no board of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no board `{0}`; there are {}", names().join(" and "))]
+#[error("there is no board `{0}`; there are {list}", list = names().join(" and "))]
 pub struct UnknownBoard(pub String);
 
 fn names() -> Vec<&'static str> {
@@ -57,7 +57,7 @@ impl Board {
 
     /// The board for which a bitstream for `part` is. Vivado leaves the prefix `xc` out at times.
     pub fn of_part(part: &str) -> Option<&'static Self> {
-        let bare = |part: &str| part.strip_prefix("xc").unwrap_or(part).to_lowercase();
+        let bare = |part: &str| part.to_lowercase().trim_start_matches("xc").to_owned();
         Self::all().iter().find(|board| bare(&board.part) == bare(part))
     }
 

@@ -68,9 +68,10 @@ pub fn instance(text: &str, module: &str) -> Option<Instance> {
 
 /// The items of the two lists in parentheses behind `start`, of which the first follows a `#`.
 fn lists(text: &str, start: &str) -> Option<(Vec<String>, Vec<String>)> {
-    let at = text.match_indices(start).map(|(at, _)| at + start.len()).find(|at| {
-        text[*at..].trim_start().starts_with('#')
-    })?;
+    let at = text
+        .match_indices(start)
+        .map(|(at, _)| at + start.len())
+        .find(|at| text[*at..].trim_start().starts_with('#'))?;
     let (parameters, rest) = list(text[at..].split_once('(')?.1)?;
     let (ports, _) = list(rest.split_once('(')?.1)?;
     Some((parameters, ports))
