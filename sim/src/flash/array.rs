@@ -27,7 +27,12 @@ impl Array {
 
     /// Everything from address 0 to the last sector that is not blank.
     pub fn dump(&self) -> Vec<u8> {
-        self.bytes(0..self.end())
+        let mut dump = vec![0xff; self.end() as usize];
+        for (sector, bytes) in &self.sectors {
+            let start = (sector * SECTOR) as usize;
+            dump[start..start + bytes.len()].copy_from_slice(bytes);
+        }
+        dump
     }
 
     /// The end of the last sector that is not blank.
