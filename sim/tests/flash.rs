@@ -88,14 +88,13 @@ fn what_is_right_is_kept_and_a_shorter_image_leaves_nothing_of_a_longer_one() {
     assert_eq!(booted(array), main_of(&short));
     let rest = array.bytes(MAIN + short.len() as u32..MAIN + long.len() as u32);
     assert!(rest.iter().all(|byte| *byte == 0xff));
-    // One word in the last sector but the first differs: only the first sectors' boot words and that
-    // one are written.
+    // One bit differs: its sector is written, and those that have words to disarm.
     let mut other = long.clone();
     write(&mut shell, &long).unwrap();
     let at = other.len() - 70_000;
     other[at] ^= 0x10;
     let outcome = write(&mut shell, &other).unwrap();
-    assert!(outcome.written < outcome.kept, "{outcome:?}");
+    assert!(outcome.kept > 100_000, "{outcome:?}");
     assert_eq!(booted(&shell.chip.array), main_of(&other));
 }
 

@@ -36,10 +36,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "verify")]
     read: Option<PathBuf>,
     /// Read the golden segment instead.
-    #[arg(long, requires = "read")]
+    #[arg(long, requires = "read", conflicts_with = "image")]
     golden: bool,
     /// Read so many bytes instead of the whole segment.
-    #[arg(long, value_name = "BYTES", requires = "read")]
+    #[arg(long, value_name = "BYTES", requires = "read", conflicts_with = "image")]
     length: Option<u32>,
     #[command(flatten)]
     sysfs: SysfsArguments,

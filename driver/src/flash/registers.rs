@@ -156,6 +156,30 @@ mod tests {
     const SIZE: u32 = 1 << 27;
 
     #[test]
+    fn the_block_is_found_behind_a_mapped_bar() {
+        let mapping = memmap2::MmapOptions::new().len(0x1_0000).map_anon().unwrap();
+        let mut shell = BarShell(Bar::new(mapping.into()));
+        for (offset, value) in [
+            (0, u32::MAX),
+            (4, 0x100),
+            (8, 0x1020),
+            (0x1020, SPI_TYPE),
+            (0x1024, SPI_VERSION),
+            (0x102c, 0x0100_2012),
+        ] {
+            shell.write(offset, value).unwrap();
+        }
+        let block = FlashBlock::find(&mut shell).unwrap();
+        assert_eq!(block, FlashBlock { control: 0x1030, format: 0x0100_2012 });
+        // The block's last registers are not mapped.
+        shell.write(8, 0xfff8).unwrap();
+        shell.write(0xfff8, SPI_TYPE).unwrap();
+        shell.write(0xfffc, SPI_VERSION).unwrap();
+        let error = FlashBlock::find(&mut shell).unwrap_err().to_string();
+        assert!(error.starts_with("cannot access the register at 0x10004 of BAR0: "), "{error}");
+    }
+
+    #[test]
     fn the_main_segment_follows_the_golden_one() {
         let layout = Layout::new(0x0100_2012, SIZE).unwrap();
         assert_eq!(layout, Layout { golden: 0..0x0100_2000, main: 0x0100_2000..SIZE });

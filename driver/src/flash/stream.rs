@@ -24,7 +24,9 @@ enum Header {
     Register { register: u32, words: usize },
     /// More words for the register named before.
     More { words: usize },
-    /// Neither.
+    /// A dummy word, which is skipped.
+    Pad,
+    /// None of these.
     Unknown,
 }
 
@@ -33,6 +35,7 @@ impl Header {
         let write = word >> 27 & 3 == 2;
         let words = |mask| if write { (word & mask) as usize } else { 0 };
         match word >> 29 {
+            _ if word == 0 || word == u32::MAX => Self::Pad,
             1 => Self::Register { register: word >> 13 & 0x1f, words: words(0x7ff) },
             2 => Self::More { words: words(0x07ff_ffff) },
             _ => Self::Unknown,
@@ -75,6 +78,7 @@ fn idcode(bytes: &[u8], mut at: usize) -> Option<(usize, u32)> {
             Header::Register { register: IDCODE, words: 1 } => return Some((at, word(bytes, at)?)),
             Header::Register { register: FDRI, .. } | Header::Unknown => return None,
             Header::Register { words, .. } | Header::More { words } => at += 4 * words,
+            Header::Pad => {}
         }
     }
 }
@@ -98,10 +102,10 @@ mod tests {
     #[test]
     fn the_idcode_follows_the_first_sync_word_behind_other_packets() {
         // Two words to the register CMD among no-operations.
-        let words = [!0, SYNC_WORD, NOP, 0x3000_8002, 7, WRITE_IDCODE, WRITE_IDCODE, 0x14b7_7093];
-        let found = BootWords::find(&stream(&words));
+        let packets = [NOP, 0x3000_8002, 7, WRITE_IDCODE, 0, !0, WRITE_IDCODE, 0x14b7_7093];
+        let found = BootWords::find(&stream(&[&[!0, SYNC_WORD], &packets[..]].concat()));
         assert_eq!(found.syncs, [4]);
-        assert_eq!(found.idcode, Some((28, 0x14b7_7093)));
+        assert_eq!(found.idcode, Some((36, 0x14b7_7093)));
         assert_eq!(found.device(), Some(0x04b7_7093));
     }
 
@@ -124,7 +128,7 @@ mod tests {
             vec![SYNC_WORD, 0x3000_4001, 0, WRITE_IDCODE, 5],
             vec![SYNC_WORD, WRITE_IDCODE],
             vec![SYNC_WORD, 0x57ff_ffff, WRITE_IDCODE, 5],
-            vec![SYNC_WORD, 0, WRITE_IDCODE, 5],
+            vec![SYNC_WORD, 0xe000_0000, WRITE_IDCODE, 5],
             // Read, not written.
             vec![SYNC_WORD, 0x2801_8001, 5],
         ] {

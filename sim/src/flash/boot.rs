@@ -17,8 +17,8 @@ pub enum Booted {
 
 /// Boots from the main segment, or else from the golden one, an FPGA with `idcode`.
 ///
-/// This FPGA believes more than a real one: a stream needs no checksum, and nothing but a wrong IDCODE
-/// or packets that make no sense keep it from configuring itself with what it finds.
+/// This FPGA believes more than a real one: from a sync word and its own IDCODE on, it configures itself
+/// with whatever follows, without a checksum, and even if the stream has no end.
 pub fn boot(array: &Array, golden: Range<u32>, main: Range<u32>, idcode: u32) -> Booted {
     if let Some(stream) = configure(array, main, idcode) {
         return Booted::Main(stream);
@@ -36,9 +36,11 @@ fn configure(array: &Array, segment: Range<u32>, idcode: u32) -> Option<Vec<u8>>
     let starts = |at: &u32| array.byte(*at) == 0xaa && word(*at) == Some(0xaa99_5566);
     let start = (segment.start..end).find(starts)?;
     let (mut at, mut register, mut identified) = (start + 4, 0, false);
-    loop {
-        let header = word(at)?;
+    while let Some(header) = word(at) {
         at += 4;
+        if header == 0 || header == u32::MAX {
+            continue;
+        }
         let words = match (header >> 29, header >> 27 & 3) {
             (1, 2) => {
                 register = header >> 13 & 0x1f;
@@ -46,10 +48,10 @@ fn configure(array: &Array, segment: Range<u32>, idcode: u32) -> Option<Vec<u8>>
             }
             (1, _) => 0,
             (2, 2) => header & 0x07ff_ffff,
-            _ => return None,
+            _ => break,
         };
         for _ in 0..words {
-            let value = word(at)?;
+            let Some(value) = word(at) else { break };
             at += 4;
             match register {
                 12 if value & 0x0fff_ffff != idcode => return None,
@@ -62,4 +64,5 @@ fn configure(array: &Array, segment: Range<u32>, idcode: u32) -> Option<Vec<u8>>
             }
         }
     }
+    identified.then(|| array.bytes(start..at))
 }

@@ -5,14 +5,14 @@ use drdma_verilated::testbench::Random;
 const SYNC: u32 = 0xaa99_5566;
 const NOP: u32 = 0x2000_0000;
 
-/// A stream for an FPGA of two dies: a pad, the sync word at 0x50, `idcode`, a stream for the other
-/// die with random frames, random frames, the end.
+/// A stream for an FPGA of two dies: a pad, the sync word at 0x50, `idcode`, random frames, a stream for
+/// the other die with random frames of its own, the end.
 pub fn stream(idcode: u32, words: usize, seed: u64) -> Vec<u8> {
     let nested = die(idcode, &frames(words / 2, seed ^ 1), 4);
-    let mut packets = vec![0x3003_c000, 0x5000_0000 | nested.len() as u32];
-    packets.extend(nested);
-    packets.extend([0x3000_4000, 0x5000_0000 | (words - words / 2) as u32]);
+    let mut packets = vec![0x3000_4000, 0x5000_0000 | (words - words / 2) as u32];
     packets.extend(frames(words - words / 2, seed));
+    packets.extend([0x3003_c000, 0x5000_0000 | nested.len() as u32]);
+    packets.extend(nested);
     let words = wrap(idcode, &packets, 20);
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
