@@ -87,7 +87,9 @@ fn take(field: char, bytes: &[u8], width: usize) -> Result<(&[u8], &[u8]), BitFi
 mod tests {
     use super::*;
 
-    fn file(fields: &[(u8, &[u8])]) -> Vec<u8> {
+    type Field<'a> = (u8, &'a [u8]);
+
+    fn file(fields: &[Field]) -> Vec<u8> {
         let mut file = MAGIC.to_vec();
         for (key, value) in fields {
             file.push(*key);
@@ -120,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_head_that_ends_early_or_has_other_fields_is_refused() {
-        let part: (u8, &[u8]) = (b'b', b"xcu50\0");
-        let cases: [(&[(u8, &[u8])], &str); 4] = [
+        let part: Field = (b'b', b"xcu50\0");
+        let cases: [(&[Field], &str); 4] = [
             (&[], "the file has no field `e`"),
             (&[part], "the file has no field `e`"),
             (&[(b'e', b"stream")], "the file has no field `b`"),

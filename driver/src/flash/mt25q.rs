@@ -55,7 +55,7 @@ pub enum Erase {
 
 impl Erase {
     /// Its bytes.
-    pub fn len(self) -> u32 {
+    pub fn bytes(self) -> u32 {
         match self {
             Self::Subsector => 1 << 12,
             Self::Sector => 1 << 16,
@@ -196,7 +196,7 @@ impl<S: Shell> Chip<S> {
     /// # Panics
     /// No such sector starts at `address`.
     pub fn erase(&mut self, address: u32, erase: Erase) -> Result<(), FlashError> {
-        assert!(address.is_multiple_of(erase.len()), "{address:#x} is in the middle of a sector");
+        assert!(address.is_multiple_of(erase.bytes()), "{address:#x} is in the middle of a sector");
         self.enable(address)?;
         self.command(&with_address(erase.command(), address))?;
         self.wait("erase", address, LONGEST_ERASE, erase.pause())

@@ -71,13 +71,13 @@ struct Block {
 impl Block {
     /// The block at `start`.
     fn at(start: u32, segment: &Range<u32>) -> Self {
-        let whole = Erase::Sector.len();
+        let whole = Erase::Sector.bytes();
         let fits = start.is_multiple_of(whole) && segment.end - start >= whole;
         Self { start, erase: if fits { Erase::Sector } else { Erase::Subsector } }
     }
 
     fn end(self) -> u32 {
-        self.start + self.erase.len()
+        self.start + self.erase.bytes()
     }
 
     /// Where it is in bytes that start with the segment.
@@ -127,7 +127,7 @@ impl<S: Shell> Flash<S> {
     ) -> Result<(), FlashError> {
         let total = bytes.len();
         let mut done = 0;
-        for chunk in bytes.chunks_mut(Erase::Sector.len() as usize) {
+        for chunk in bytes.chunks_mut(Erase::Sector.bytes() as usize) {
             self.chip.read(address + done as u32, chunk)?;
             done += chunk.len();
             progress(Progress { stage: Stage::Read, done, total });
@@ -340,7 +340,7 @@ mod tests {
         let (mut at, mut small) = (segment.start, 0);
         while at < segment.end {
             let block = Block::at(at, &segment);
-            assert!(block.start.is_multiple_of(block.erase.len()), "{block:x?}");
+            assert!(block.start.is_multiple_of(block.erase.bytes()), "{block:x?}");
             small += u32::from(block.erase == Erase::Subsector);
             at = block.end();
         }
