@@ -188,3 +188,50 @@ impl std::fmt::Debug for FlashDevice {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board(name: &str) -> &'static Board {
+        name.parse().unwrap()
+    }
+
+    fn card(board_id: u32, fpga_id: u32) -> FlashDevice {
+        let shell = Box::new(FlashShell::new(Array::default(), board_id, fpga_id, 1));
+        FlashDevice::Model { shell, path: "flash.bin".into() }
+    }
+
+    #[test]
+    fn a_card_must_be_the_images_board() {
+        assert!(card(0x10ee_9032, 0x14b7_7093).check(board("au50"), false).is_ok());
+        let error = card(0x10ee_9032, 0x14b7_7093).check(board("au55c"), true).unwrap_err();
+        assert!(error.is_usage());
+        assert!(error.to_string().ends_with("with FPGA 0x14b77093 (Alveo U50)"), "{error}");
+        let error = card(0x10ee_0001, 5).check(board("au50"), true).unwrap_err().to_string();
+        assert!(error.ends_with("have board 0x10ee0001 with FPGA 0x00000005"), "{error}");
+    }
+
+    #[test]
+    fn a_person_may_know_better_which_fpga_the_right_board_has() {
+        let mut card = card(0x10ee_9037, 0x04b7_7093);
+        let error = card.check(board("au55c"), false).unwrap_err().to_string();
+        assert!(
+            error.ends_with("was built with a wrong `fpga_id`, say `--board au55c`)"),
+            "{error}"
+        );
+        card.check(board("au55c"), true).unwrap();
+    }
+
+    #[test]
+    fn a_card_without_corundum_does_not_say_what_it_is() {
+        let mut card = card(0x10ee_9032, 0x04b7_7093);
+        let FlashDevice::Model { shell, .. } = &mut card else { unreachable!() };
+        shell.set(4, 0);
+        let error = card.check(board("au50"), true).unwrap_err();
+        assert!(
+            !error.is_usage() && error.to_string().contains("does not run Corundum"),
+            "{error}"
+        );
+    }
+}
