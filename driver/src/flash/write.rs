@@ -251,7 +251,7 @@ impl<S: Shell> Flash<S> {
     }
 
     fn write_block(&mut self, block: Block, found: &[u8], wanted: &[u8]) -> Result<(), FlashError> {
-        self.guard(block.start)?;
+        guard(&self.layout.main, block.start)?;
         let clears = found.iter().zip(wanted).all(|(found, wanted)| found & wanted == *wanted);
         let mut found = found.to_vec();
         if !clears {
@@ -286,7 +286,7 @@ impl<S: Shell> Flash<S> {
         let mut address = self.layout.main.start + offset as u32;
         let mut bytes = bytes;
         while !bytes.is_empty() {
-            self.guard(address)?;
+            guard(&self.layout.main, address)?;
             let room = (PAGE - address % PAGE) as usize;
             let (now, later) = bytes.split_at(room.min(bytes.len()));
             self.chip.program(address, now)?;
@@ -295,14 +295,14 @@ impl<S: Shell> Flash<S> {
         }
         Ok(())
     }
+}
 
-    /// Nothing outside of the main segment is ever changed.
-    fn guard(&self, address: u32) -> Result<(), FlashError> {
-        if self.layout.main.contains(&address) {
-            return Ok(());
-        }
-        Err(FlashError::OutsideMain { address })
+/// Nothing outside of the main segment is ever changed.
+fn guard(main: &Range<u32>, address: u32) -> Result<(), FlashError> {
+    if main.contains(&address) {
+        return Ok(());
     }
+    Err(FlashError::OutsideMain { address })
 }
 
 impl Plan {
@@ -333,6 +333,17 @@ const _: () = assert!(SYNC[0] != SYNC[1] && SYNC[0] != SYNC[2] && SYNC[0] != SYN
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_outside_of_the_main_segment_is_changed() {
+        let main = 0x0100_2000..0x0800_0000;
+        assert!(guard(&main, 0x0100_2000).is_ok() && guard(&main, 0x07ff_ffff).is_ok());
+        for address in [0, 0x0100_1fff, 0x0800_0000] {
+            let error = guard(&main, address).unwrap_err().to_string();
+            let text = format!("{address:#010x} is outside of the main segment, and was left");
+            assert!(error.starts_with(&text), "{error}");
+        }
+    }
 
     #[test]
     fn blocks_never_reach_into_the_golden_segment() {
