@@ -1,11 +1,12 @@
 //! The `drdma` command as a library: job files, running them on a device, explaining them; what DMA
-//! reads cost, and what a card does meanwhile; the cards of this machine.
+//! reads cost, and what a card does meanwhile; the cards of this machine, and what they boot.
 
 pub mod calibrate;
 pub mod demo;
 pub mod device;
 pub mod devices;
 pub mod explain;
+pub mod flash;
 pub mod job;
 pub mod placement;
 pub mod record;

@@ -24,6 +24,7 @@ enum Command {
     Devices(command::devices::Arguments),
     Bind(command::bind::BindArguments),
     Unbind(command::bind::UnbindArguments),
+    Flash(command::flash::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Devices(arguments) => command::devices::run(&arguments),
         Command::Bind(arguments) => command::bind::bind(&arguments),
         Command::Unbind(arguments) => command::bind::unbind(&arguments),
+        Command::Flash(arguments) => command::flash::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,6 +9,7 @@
 //! | [`soft`] | the model behind the card's registers: a [`Card`] without RTL |
 //! | [`wire`] | the network that a simulated card is plugged into: switch, peers, capture |
 //! | [`uri`] | device URIs |
+//! | [`flash`] | the flash that a board boots from |
 //!
 //! A program opens a card by its URI and drives it through the same trait as a board:
 //!
@@ -25,6 +26,7 @@
 #[cfg(test)]
 mod cards;
 pub mod clock;
+pub mod flash;
 pub mod model;
 pub mod pcie;
 pub mod rtl;

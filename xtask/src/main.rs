@@ -1,5 +1,6 @@
 //! The developer's commands: `cargo xtask <verb>`.
 
+mod bitstream;
 mod command;
 mod registers;
 mod setup;
@@ -29,6 +30,10 @@ Usage: cargo xtask <command>
   resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
                       fail if the card has grown, with --only BLOCK synthesise that one
   verilog --out DIR   write the card's Verilog to DIR
+  bitstream --board au50|au55c --corundum DIR --out DIR
+                      check the card against a Corundum tree, and write what a build in it needs
+  seal --board au50|au55c --corundum DIR IMAGE
+                      write the manifest of a bitstream that was built in that tree beside it
   registers           write docs/register-map.md anew
   help                this text
 ";
@@ -48,6 +53,8 @@ enum Error {
     Guest(String),
     /// A file cannot be read or written.
     File { path: PathBuf, source: io::Error },
+    /// A bitstream's sources do not fit together.
+    Bitstream(String),
 }
 
 impl std::fmt::Display for Error {
@@ -59,7 +66,7 @@ impl std::fmt::Display for Error {
                 write!(f, "`{line}` failed with code {code}")
             }
             Self::Failed { line, code: None } => write!(f, "`{line}` was killed by a signal"),
-            Self::Tools(text) => f.write_str(text),
+            Self::Tools(text) | Self::Bitstream(text) => f.write_str(text),
             Self::Guest(text) => write!(f, "the guest: {text}"),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
         }
@@ -87,6 +94,8 @@ fn main() -> ExitCode {
         "report" => report(&args),
         "resources" => resources(&args),
         "verilog" => verilog(&args),
+        "bitstream" => bitstream::package(&args),
+        "seal" => bitstream::seal(&args),
         "registers" => none_left(&args).and_then(|()| registers::write(root())),
         "help" | "-h" | "--help" => {
             print!("{HELP}");
@@ -184,13 +193,14 @@ fn verilog(args: &[String]) -> Result<(), Error> {
         [arg] if arg.starts_with("--out=") => arg["--out=".len()..].to_owned(),
         _ => return Err(Error::Usage("`verilog` needs `--out DIR`".to_owned())),
     };
-    let out = env::current_dir()
-        .map_err(|source| Error::File { path: ".".into(), source })?
-        .join(out)
-        .display()
-        .to_string();
+    let folder = env::current_dir().map_err(|source| Error::File { path: ".".into(), source })?;
+    write_verilog(&folder.join(out))
+}
+
+/// Writes the card's Verilog to a folder.
+fn write_verilog(folder: &Path) -> Result<(), Error> {
     cargo()
         .args(["run", "--release", "--package", "drdma-hdl", "--bin", "drdma-verilog", "--"])
-        .args(["--out", &out])
+        .args(["--out", &folder.display().to_string()])
         .run()
 }

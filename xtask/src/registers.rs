@@ -29,7 +29,7 @@ pub fn write(root: &Path) -> Result<(), Error> {
 }
 
 /// The whole document.
-fn document() -> String {
+pub fn document() -> String {
     let mut text = HEAD.to_owned();
     let _ = writeln!(text, "\nABI hash: `{ABI_HASH:#018x}`");
     text +=

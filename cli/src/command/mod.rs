@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod demo;
 pub mod devices;
 pub mod explain;
+pub mod flash;
 pub mod run;
 pub mod top;
 pub mod tuning;

@@ -38,9 +38,12 @@ pub struct Firmware {
 impl Firmware {
     /// Reads what the card says, or `None` if it does not answer as a Corundum card does.
     pub fn read(bar: &Bar) -> Option<Self> {
-        let word = |offset: u32| bar.read(offset).ok();
-        // A function that does not answer reads as all ones, which is the type of this block.
-        if word(0)? != FIRMWARE || word(4)? != FIRMWARE_VERSION {
+        Self::read_with(|offset| bar.read(offset).ok())
+    }
+
+    /// The same through a function that reads a register of BAR0, if there is one.
+    pub fn read_with(mut word: impl FnMut(u32) -> Option<u32>) -> Option<Self> {
+        if !is_start(word(0)?, word(4)?) {
             return None;
         }
         Some(Self {
@@ -51,20 +54,33 @@ impl Firmware {
             board_version: word(0x1c)?,
             build_time: word(0x20)?,
             commit: word(0x24)?,
-            application: application(bar),
+            application: application(&mut word),
         })
     }
 }
 
-fn application(bar: &Bar) -> Option<u32> {
+/// True if these are the first two words of the list. A function that does not answer reads as all
+/// ones, which is the type of the first block, but not its version.
+pub(crate) fn is_start(kind: u32, version: u32) -> bool {
+    kind == FIRMWARE && version == FIRMWARE_VERSION
+}
+
+/// The offset of the first block of type `kind`, looked for with a function that reads a register,
+/// if there is one.
+pub(crate) fn find(kind: u32, mut word: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
     let mut at = 0;
     for _ in 0..BLOCKS {
-        if bar.read(at).ok()? == APPLICATION {
-            return bar.read(at.checked_add(0x0c)?).ok();
+        if word(at)? == kind {
+            return Some(at);
         }
-        at = bar.read(at.checked_add(8)?).ok().filter(|next| *next != 0)?;
+        at = word(at.checked_add(8)?).filter(|next| *next != 0)?;
     }
     None
+}
+
+fn application(mut word: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
+    let at = find(APPLICATION, &mut word)?;
+    word(at.checked_add(0x0c)?)
 }
 
 #[cfg(test)]
