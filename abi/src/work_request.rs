@@ -31,6 +31,11 @@ pub const MAX_ELEMENTS: usize = 16;
 pub const MAX_DESTINATIONS: usize = 64;
 /// Bytes of one message, at most (IBTA 1.4 section 9.7.7.1.2: 2^31).
 pub const MAX_MESSAGE: u64 = 1 << 31;
+/// The longest DMA read that a request may ask for, as a binary logarithm of bytes; at least and
+/// at most.
+pub const LOG_MAX_READ: core::ops::RangeInclusive<u8> = 6..=12;
+/// The widest gap in bytes that a request may have read through.
+pub const MAX_MERGE_THRESHOLD: u16 = 4095;
 /// The first byte of a WQE.
 pub const WQE_MAGIC: u8 = 0xd7;
 /// Granules of one WQE, at most.
@@ -45,12 +50,14 @@ layout! {
         opcode: u8 = 8,
         /// [`flags`]; the others are 0.
         flags: u8 = 8,
-        /// 0.
-        reserved: u8 = 8,
+        /// With [`flags::FETCH_PLAN`]: the binary logarithm of the longest DMA read of data in
+        /// bytes, 6 to 12. Else 0.
+        fetch_log_max_read: u8 = 8,
         /// Destinations that follow: 1 for a queue pair's own queue, 1 to 64 for a shared one.
         destinations: u16 = 16,
-        /// 0.
-        reserved2: u16 = 16,
+        /// With [`flags::FETCH_PLAN`]: gaps of at most so many bytes are read through, 0 to 4095.
+        /// Else 0.
+        fetch_merge_threshold: u16 = 16,
         /// Granules of the whole entry, this head included, padding not.
         granules: u32 = 32,
         /// The ring position of the entry's first block, counted in blocks since the queue was
@@ -72,6 +79,12 @@ pub mod flags {
     /// One partitioned region stands in front of the destinations, which have none. Only on a
     /// shared send queue.
     pub const PARTITIONED: u8 = 1 << 1;
+    /// The request says how its data is fetched ([`WqeHeader::fetch_log_max_read`],
+    /// [`WqeHeader::fetch_merge_threshold`]); without it the card's registers do.
+    ///
+    /// [`WqeHeader::fetch_log_max_read`]: super::WqeHeader::fetch_log_max_read
+    /// [`WqeHeader::fetch_merge_threshold`]: super::WqeHeader::fetch_merge_threshold
+    pub const FETCH_PLAN: u8 = 1 << 2;
 }
 
 layout! {

@@ -20,9 +20,9 @@ pub struct Fields {
     pub head_magic: Signal<Out, Bits<8>>,
     pub head_opcode: Signal<Out, Bits<8>>,
     pub head_flags: Signal<Out, Bits<8>>,
-    pub head_reserved: Signal<Out, Bits<8>>,
+    pub head_log_max_read: Signal<Out, Bits<8>>,
     pub head_destinations: Signal<Out, Bits<16>>,
-    pub head_reserved2: Signal<Out, Bits<16>>,
+    pub head_merge_threshold: Signal<Out, Bits<16>>,
     pub head_granules: Signal<Out, Bits<32>>,
     pub head_position: Signal<Out, Bits<32>>,
     pub head_wr_id: Signal<Out, Bits<64>>,
@@ -53,9 +53,9 @@ pub struct Fields {
     head_magic_at: At,
     head_opcode_at: At,
     head_flags_at: At,
-    head_reserved_at: At,
+    head_log_max_read_at: At,
     head_destinations_at: At,
-    head_reserved2_at: At,
+    head_merge_threshold_at: At,
     head_granules_at: At,
     head_position_at: At,
     head_wr_id_at: At,
@@ -87,9 +87,9 @@ impl Default for Fields {
             head_magic: Signal::default(),
             head_opcode: Signal::default(),
             head_flags: Signal::default(),
-            head_reserved: Signal::default(),
+            head_log_max_read: Signal::default(),
             head_destinations: Signal::default(),
-            head_reserved2: Signal::default(),
+            head_merge_threshold: Signal::default(),
             head_granules: Signal::default(),
             head_position: Signal::default(),
             head_wr_id: Signal::default(),
@@ -115,9 +115,9 @@ impl Default for Fields {
             head_magic_at: in_granule::<WqeHeader>("magic", 8),
             head_opcode_at: in_granule::<WqeHeader>("opcode", 8),
             head_flags_at: in_granule::<WqeHeader>("flags", 8),
-            head_reserved_at: in_granule::<WqeHeader>("reserved", 8),
+            head_log_max_read_at: in_granule::<WqeHeader>("fetch_log_max_read", 8),
             head_destinations_at: in_granule::<WqeHeader>("destinations", 16),
-            head_reserved2_at: in_granule::<WqeHeader>("reserved2", 16),
+            head_merge_threshold_at: in_granule::<WqeHeader>("fetch_merge_threshold", 16),
             head_granules_at: in_granule::<WqeHeader>("granules", 32),
             head_position_at: in_granule::<WqeHeader>("position", 32),
             head_wr_id_at: in_granule::<WqeHeader>("wr_id", 64),
@@ -150,12 +150,12 @@ impl Logic for Fields {
         self.head_magic.next = self.data.val().get_bits::<8>(self.head_magic_at.val().index());
         self.head_opcode.next = self.data.val().get_bits::<8>(self.head_opcode_at.val().index());
         self.head_flags.next = self.data.val().get_bits::<8>(self.head_flags_at.val().index());
-        self.head_reserved.next =
-            self.data.val().get_bits::<8>(self.head_reserved_at.val().index());
+        self.head_log_max_read.next =
+            self.data.val().get_bits::<8>(self.head_log_max_read_at.val().index());
         self.head_destinations.next =
             self.data.val().get_bits::<16>(self.head_destinations_at.val().index());
-        self.head_reserved2.next =
-            self.data.val().get_bits::<16>(self.head_reserved2_at.val().index());
+        self.head_merge_threshold.next =
+            self.data.val().get_bits::<16>(self.head_merge_threshold_at.val().index());
         self.head_granules.next =
             self.data.val().get_bits::<32>(self.head_granules_at.val().index());
         self.head_position.next =

@@ -52,6 +52,7 @@ mod slice;
 mod tests;
 mod unpacker;
 
+use crate::windows::FETCH_BITS;
 use alike::Alike;
 use bounds::Bounds;
 use contexts::Contexts;
@@ -195,6 +196,13 @@ pub struct Decoder {
     /// destination; or the one set of all.
     pub dest_write_alike: Signal<Out, Bit>,
 
+    /// A request says how its data is fetched, or that it does not; 25 cycles or more before its
+    /// `request`.
+    pub fetch_write_valid: Signal<Out, Bit>,
+    /// Its slot.
+    pub fetch_write_slot: Signal<Out, Bits<8>>,
+    /// What it says.
+    pub fetch_write_plan: Signal<Out, Bits<FETCH_BITS>>,
     /// A request was opened.
     pub open_valid: Signal<Out, Bit>,
     /// It is taken note of.
@@ -244,6 +252,9 @@ pub struct Decoder {
     dest_remote_addr: DFF<Bits<64>>,
     dest_rkey: DFF<Bits<32>>,
     dest_slot: DFF<Bits<8>>,
+    fetch_valid: DFF<Bit>,
+    fetch_slot: DFF<Bits<8>>,
+    fetch_plan: DFF<Bits<FETCH_BITS>>,
     dest_index: DFF<Bits<6>>,
     dest_transport: DFF<Bits<2>>,
     dest_log_mtu: DFF<Bits<4>>,
@@ -276,6 +287,9 @@ impl Logic for Decoder {
             dest_remote_addr,
             dest_rkey,
             dest_slot,
+            fetch_valid,
+            fetch_slot,
+            fetch_plan,
             dest_index,
             dest_transport,
             dest_log_mtu,
@@ -455,6 +469,12 @@ impl Logic for Decoder {
         self.requests.fail_dest.next = self.bounds.fail_dest.val();
         self.requests.set_done.next =
             self.parser.element_valid.val() && self.parser.element_last.val();
+        self.fetch_valid.d.next = self.parser.open.val();
+        self.fetch_slot.d.next = self.requests.slot.val();
+        self.fetch_plan.d.next = self.parser.fetch.val();
+        self.fetch_write_valid.next = self.fetch_valid.q.val();
+        self.fetch_write_slot.next = self.fetch_slot.q.val();
+        self.fetch_write_plan.next = self.fetch_plan.q.val();
         self.open_valid.next = self.requests.open_valid.val();
         self.requests.open_ready.next = self.open_ready.val();
         self.open_slot.next = self.requests.open_slot.val();
@@ -511,6 +531,7 @@ impl Logic for Decoder {
             self.dest_alike.d.next = true;
         }
         if self.rst.val() {
+            self.fetch_valid.d.next = false;
             self.dest_valid.d.next = false;
             self.dest_joined.d.next = false;
         }

@@ -4,6 +4,9 @@
 //! asked for per cycle, for all lanes that need it; pieces go along with their last question, so
 //! that the directory's answers arrive with them and nothing needs to wait.
 //!
+//! A window whose last request has ended is closed 2 cycles later, so that it does not wait, but not
+//! while no other window is free: small requests that come meanwhile share it, and its reads.
+//!
 //! A question is only asked if there is an entry left even if every question on the way gets a
 //! new one. When the directory is full, a *probe* asks without that right; its failure closes the
 //! window, and the pieces are placed anew in the next one.
@@ -177,8 +180,12 @@ impl Logic for Planner {
             } else if self.probing.q.val() {
                 self.issue_close.next = false;
             } else if !self.piece_valid.val() {
-                self.issue_close.next = (self.after_end.q.val() || self.flush.val())
-                    && self.idle.q.val().get_bit(3)
+                // The last window stays open for further requests: closed or not, they would wait for
+                // another one.
+                self.issue_close.next = ((self.after_end.q.val()
+                    && self.may_open.val()
+                    && self.idle.q.val().get_bits::<3>(1).any())
+                    || (self.flush.val() && self.idle.q.val().get_bit(3)))
                     && !self.on_the_way.val();
             } else if self.fresh.q.val() && (self.beats.q.val().get_bit(11) || self.overflow.val())
             {

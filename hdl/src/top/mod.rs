@@ -566,6 +566,12 @@ impl Logic for Card {
         self.windows.rst.next = self.reset.val();
         self.windows.beat_valid.next = self.expander.beat_valid.val();
         self.windows.beat_column.next = self.expander.beat_column.val();
+        self.windows.beat_slot.next = self.expander.beat_slot.val();
+        self.windows.fetch_write_valid.next = self.decoder.fetch_write_valid.val();
+        self.windows.fetch_write_slot.next = self.decoder.fetch_write_slot.val();
+        self.windows.fetch_write_plan.next = self.decoder.fetch_write_plan.val();
+        self.windows.max_read.next = self.control.max_read.val();
+        self.windows.merge_threshold.next = self.control.merge_threshold.val();
         self.windows.row_ready.next = self.placer.beat_ready.val();
         self.windows.header_ready.next = self.columns.header_ready.val();
         self.windows.opened.next = self.placer.window_opened.val();
@@ -577,8 +583,8 @@ impl Logic for Card {
         // placer
         self.placer.clk.next = self.clk.val();
         self.placer.rst.next = self.reset.val();
-        self.placer.max_read.next = self.control.max_read.val();
-        self.placer.merge_threshold.next = self.control.merge_threshold.val();
+        self.placer.max_read.next = self.windows.plan_max_read.val();
+        self.placer.merge_threshold.next = self.windows.plan_merge_threshold.val();
         self.placer.window_granted.next = self.windows.granted.val();
         self.placer.window_number.next = self.windows.number.val();
         self.placer.flush.next = self.windows.flush.val();
@@ -605,8 +611,8 @@ impl Logic for Card {
         // columns
         self.columns.clk.next = self.clk.val();
         self.columns.rst.next = self.reset.val();
-        self.columns.max_read.next = self.control.max_read.val();
-        self.columns.merge_threshold.next = self.control.merge_threshold.val();
+        self.columns.max_read.next = self.windows.plan_max_read.val();
+        self.columns.merge_threshold.next = self.windows.plan_merge_threshold.val();
         self.columns.item_valid.next = self.sequencer.column_item_valid.val();
         self.columns.item.next = self.sequencer.column_item_item.val();
         self.columns.item_context.next = self.sequencer.column_item_context.val();

@@ -1,5 +1,5 @@
 //! The four windows of the segmented memory: who gets the next one, and in which order what they
-//! need and what they hold goes on.
+//! need and what they hold goes on. And the settings by which their reads are planned.
 //!
 //! Beats of the expander take one of two paths. Rows go to the placer, which opens a window when it
 //! needs one. The *header* of a chunk of columns goes to the columns block and opens a window by
@@ -7,23 +7,29 @@
 //! placer has closed its window, and asks it to. Boxes and bytes of the two paths are merged in the
 //! order of windows, so that all that comes after sees one sequence.
 //!
+//! A request may say how its data is fetched; else the registers do. *Fetch* changes the settings of both
+//! paths in between: a beat that needs others waits until no window's boxes are due.
+//!
 //! ```text
 //! beat --+--> row (placer) ----> row_box, row_bytes -------+--> box, bytes
 //!        +--> header (columns) -> column_box, column_bytes +
 //! ```
 //!
 //! **Throughput.** A beat, a box and a beat of bytes a cycle. A header waits for a change of path about
-//! 10 cycles, besides for a free window.
+//! 10 cycles, besides for a free window; a request's first beat a cycle, and where the settings change
+//! until all boxes before have left.
 //!
 //! **Latency.** 0 for beats, 1 cycle for boxes, 1 for bytes.
 //!
 //! **Back-pressure.** All streams may stall. Beats pass without a register: `beat_ready` follows
 //! `row_ready` and `header_ready`, which have to come from registers.
 
+mod fetch;
 mod merge;
 #[cfg(test)]
 mod tests;
 
+pub use fetch::{FETCH_BITS, Fetch};
 pub use merge::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox};
 
 use rust_hdl_core::prelude::*;
@@ -43,6 +49,8 @@ pub struct Windows {
     pub beat_ready: Signal<Out, Bit>,
     /// It is the header of a chunk of columns.
     pub beat_column: Signal<In, Bit>,
+    /// Its request.
+    pub beat_slot: Signal<In, Bits<8>>,
     /// It is offered to the placer.
     pub row_valid: Signal<Out, Bit>,
     /// It is taken there.
@@ -52,6 +60,21 @@ pub struct Windows {
     /// It is taken there.
     pub header_ready: Signal<In, Bit>,
 
+    /// What a request says of how it is fetched; before its first beat.
+    pub fetch_write_valid: Signal<In, Bit>,
+    /// Its slot.
+    pub fetch_write_slot: Signal<In, Bits<8>>,
+    /// It; see `Fetch`.
+    pub fetch_write_plan: Signal<In, Bits<FETCH_BITS>>,
+    /// The register: longest read in bytes.
+    pub max_read: Signal<In, Bits<13>>,
+    /// The register: widest gap in bytes that is read through.
+    pub merge_threshold: Signal<In, Bits<13>>,
+    /// The longest read of the windows that are being planned.
+    pub plan_max_read: Signal<Out, Bits<13>>,
+    /// The widest gap in bytes that is read through in them.
+    pub plan_merge_threshold: Signal<Out, Bits<13>>,
+
     /// The placer may open a window; so does the next header.
     pub granted: Signal<Out, Bit>,
     /// The number of that window.
@@ -60,7 +83,7 @@ pub struct Windows {
     pub opened: Signal<In, Bit>,
     /// The placer has an open window, or beats without one.
     pub placer_busy: Signal<In, Bit>,
-    /// A header waits for the placer's window to be closed.
+    /// A header, or other settings, wait for the placer's window to be closed.
     pub flush: Signal<Out, Bit>,
     /// The oldest window was assembled; its memory is free.
     pub window_free: Signal<In, Bit>,
@@ -89,6 +112,8 @@ pub struct Windows {
     gathered: DFF<Bits<2>>,
     /// Windows whose bytes have not all passed.
     to_gather: DFF<Bits<3>>,
+    fetch: Fetch,
+    beat: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
     header: Signal<Local, Bit>,
     opens: Signal<Local, Bit>,
@@ -102,17 +127,31 @@ impl Logic for Windows {
         self.free.next = !self.used.q.val().get_bit(2);
         self.granted.next = self.free.val();
         self.number.next = self.next.q.val();
-        self.flush.next = self.beat_valid.val() && self.beat_column.val();
-        self.row_valid.next = self.beat_valid.val() && !self.beat_column.val();
-        self.header_valid.next = self.beat_valid.val()
-            && self.beat_column.val()
-            && self.free.val()
-            && !self.placer_busy.val();
+        self.fetch.clk.next = self.clk.val();
+        self.fetch.rst.next = self.rst.val();
+        self.fetch.write_valid.next = self.fetch_write_valid.val();
+        self.fetch.write_slot.next = self.fetch_write_slot.val();
+        self.fetch.write_plan.next = self.fetch_write_plan.val();
+        self.fetch.beat_valid.next = self.beat_valid.val();
+        self.fetch.beat_slot.next = self.beat_slot.val();
+        self.fetch.max_read.next = self.max_read.val();
+        self.fetch.merge_threshold.next = self.merge_threshold.val();
+        self.fetch.drained.next = !self.placer_busy.val() && !self.to_box.q.val().any();
+        self.plan_max_read.next = self.fetch.most.val();
+        self.plan_merge_threshold.next = self.fetch.gap.val();
+        self.beat.next = self.beat_valid.val() && self.fetch.settled.val();
+        self.flush.next =
+            (self.beat_valid.val() && self.beat_column.val()) || self.fetch.changes.val();
+        self.row_valid.next = self.beat.val() && !self.beat_column.val();
+        self.header_valid.next =
+            self.beat.val() && self.beat_column.val() && self.free.val() && !self.placer_busy.val();
         self.header.next = self.header_valid.val() && self.header_ready.val();
-        self.beat_ready.next = self.row_ready.val();
+        self.beat_ready.next = self.fetch.settled.val() && self.row_ready.val();
         if self.beat_column.val() {
-            self.beat_ready.next =
-                self.header_ready.val() && self.free.val() && !self.placer_busy.val();
+            self.beat_ready.next = self.fetch.settled.val()
+                && self.header_ready.val()
+                && self.free.val()
+                && !self.placer_busy.val();
         }
 
         self.opens.next = self.header.val() || self.opened.val();

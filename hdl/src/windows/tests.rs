@@ -24,6 +24,32 @@ struct World {
     headers: u64,
     /// Row beats since the last header: none of them may be overtaken.
     flushed: u64,
+    /// The registers, and the settings of the cycle before.
+    registers: Settings,
+    settings: Settings,
+    changes: u64,
+    /// Nothing was being planned in the cycle before.
+    drained: bool,
+    /// Requests whose last beat has passed, and those whose plans are still to be written.
+    passed: usize,
+    written: usize,
+}
+
+/// Longest read, widest gap.
+type Settings = (u64, u64);
+
+/// Requests share so many slots.
+const SLOTS: usize = 8;
+
+/// What a request says of how it is fetched.
+fn random_plan(random: &mut Random) -> Option<Settings> {
+    let log = 6 + random.below(7);
+    let gap = [0, 256, random.below(4096)][random.below(3) as usize];
+    random.chance(0.5).then_some((1 << log, gap))
+}
+
+fn encode(plan: Option<Settings>) -> u64 {
+    plan.map_or(0, |(most, gap)| gap << 5 | u64::from(most.ilog2()) << 1 | 1)
 }
 
 #[test]
@@ -32,18 +58,53 @@ fn windows_are_opened_in_the_order_of_beats() {
     for seed in 1..=12 {
         let mut random = Random::new(seed);
         let columns = [0.0, 0.1, 0.5, 0.9][random.below(4) as usize];
-        let beats: Vec<bool> = (0..400).map(|_| random.chance(columns)).collect();
+        // Beats by request; a request has a plan or none.
+        let longest = [1, 4, 60][seed as usize % 3];
+        let (mut beats, mut plans) = (Vec::new(), Vec::new());
+        while beats.len() < 400 {
+            for _ in 0..1 + random.below(longest) {
+                beats.push((plans.len(), random.chance(columns)));
+            }
+            plans.push(match plans.last() {
+                Some(&plan) if random.chance(0.4) => plan,
+                _ => random_plan(&mut random),
+            });
+        }
         let world = Rc::new(RefCell::new(World::default()));
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(100_000);
+        for (slot, plan) in plans.iter().take(SLOTS).enumerate() {
+            bench.set("fetch_write_valid", 1);
+            bench.set("fetch_write_slot", slot as u64);
+            bench.set("fetch_write_plan", encode(*plan));
+            bench.step();
+        }
         let driver = bench.driver("beat");
         let stalls = STALLS[seed as usize % STALLS.len()];
         bench.stall(stalls);
-        bench.send_all(driver, beats.iter().map(|&c| Beat::from([("column", u64::from(c))])));
+        let beat = |&(request, column): &(usize, bool)| {
+            Beat::from([("column", u64::from(column)), ("slot", (request % SLOTS) as u64)])
+        };
+        bench.send_all(driver, beats.iter().map(beat));
         bench.before({
             let (world, mut random) = (world.clone(), Random::new(seed ^ 77));
+            let plans = plans.clone();
             move |model, _| {
                 let mut w = world.borrow_mut();
+                // A slot is used again when its last request has passed.
+                let next = w.written + SLOTS;
+                let write = w.written < w.passed && next < plans.len();
+                model.set("fetch_write_valid", u64::from(write));
+                if write {
+                    model.set("fetch_write_slot", (next % SLOTS) as u64);
+                    model.set("fetch_write_plan", encode(plans[next]));
+                    w.written += 1;
+                }
+                if w.registers == (0, 0) || random.chance(0.01) {
+                    w.registers = (64 << random.below(7), random.below(4097));
+                }
+                model.set("max_read", w.registers.0);
+                model.set("merge_threshold", w.registers.1);
                 model.set("row_ready", u64::from(random.chance(0.7)));
                 model.set("header_ready", u64::from(random.chance(0.7)));
                 w.opens_now = !w.placer_open && w.waiting > 0 && w.used < 4 && random.chance(0.5);
@@ -60,9 +121,16 @@ fn windows_are_opened_in_the_order_of_beats() {
         });
         bench.observe({
             let (world, mut random) = (world.clone(), Random::new(seed ^ 99));
+            let (beats, plans) = (beats.clone(), plans.clone());
             move |model, _| {
                 let w = &mut *world.borrow_mut();
                 let on = |port: &str| model.get(port) == 1;
+                let settings = (model.get("plan_max_read"), model.get("plan_merge_threshold"));
+                if settings != w.settings {
+                    assert!(w.drained, "{settings:?} instead of {:?} in use", w.settings);
+                    (w.settings, w.changes) = (settings, w.changes + 1);
+                }
+                w.drained = w.to_box.is_empty() && !w.placer_open && w.waiting == 0;
                 assert_eq!(on("granted"), w.used < 4, "granted with {} windows in use", w.used);
                 assert_eq!(model.get("number"), w.opened % 4, "numbers go round");
                 assert_eq!(on("box_open"), !w.to_box.is_empty());
@@ -82,6 +150,14 @@ fn windows_are_opened_in_the_order_of_beats() {
                 let header = on("header_valid") && on("header_ready");
                 let row = on("row_valid") && on("row_ready");
                 assert!(!(header && row));
+                if header || row {
+                    let passed = (w.headers + w.rows) as usize;
+                    let request = beats[passed].0;
+                    let wanted = plans[request].unwrap_or(w.registers);
+                    assert_eq!(settings, wanted, "beat {passed} of request {request}");
+                    let last = beats.get(passed + 1).is_none_or(|next| next.0 != request);
+                    w.passed += usize::from(last);
+                }
                 assert_eq!(header || row, on("beat_valid") && on("beat_ready"));
                 if header {
                     assert!(!w.placer_open && w.waiting == 0, "a header overtakes rows");
@@ -116,9 +192,37 @@ fn windows_are_opened_in_the_order_of_beats() {
         bench.run_until(|bench| bench.pending(driver) == 0);
         bench.run(10);
         let w = world.borrow();
-        let headers = beats.iter().filter(|&&column| column).count() as u64;
-        assert_eq!((w.headers, w.rows), (headers, 400 - headers), "seed {seed}");
+        let headers = beats.iter().filter(|(_, column)| *column).count() as u64;
+        assert_eq!((w.headers, w.rows), (headers, beats.len() as u64 - headers), "seed {seed}");
         assert!(headers == 0 || headers > 300 || w.flushed > 0, "the placer was never asked");
+        assert!(w.changes > 2, "{} changes of the settings", w.changes);
+    }
+}
+
+#[test]
+fn a_requests_first_beat_waits_a_cycle_and_a_slots_next_request_is_another_one() {
+    let mut bench = Bench::new(testing::library("windows", Windows::default).instance(1), 1);
+    for (port, value) in [("row_ready", 1), ("max_read", 512), ("merge_threshold", 256)] {
+        bench.set(port, value);
+    }
+    let driver = bench.driver("beat");
+    let write = |bench: &mut Bench<'_>, plan| {
+        bench.set("fetch_write_valid", 1);
+        bench.set("fetch_write_slot", 5);
+        bench.set("fetch_write_plan", encode(plan));
+        bench.step();
+        bench.set("fetch_write_valid", 0);
+    };
+    for plan in [None, None, Some((64, 4)), Some((64, 4)), Some((4096, 4095)), None] {
+        write(&mut bench, plan);
+        let before = (bench.get("plan_max_read"), bench.get("plan_merge_threshold"));
+        let start = bench.cycles();
+        bench.send_all(driver, [5, 5].map(|slot| Beat::from([("column", 0), ("slot", slot)])));
+        bench.run_until(|bench| bench.pending(driver) == 0);
+        let now = (bench.get("plan_max_read"), bench.get("plan_merge_threshold"));
+        assert_eq!(now, plan.unwrap_or((512, 256)));
+        // The table is read; the settings change; two beats.
+        assert_eq!(bench.cycles() - start, if now == before { 3 } else { 4 }, "{plan:?}");
     }
 }
 

@@ -9,8 +9,9 @@ use drdma_abi::{
     register::MemoryRegionEntry,
     roce::Transport,
     work_request::{
-        Destination as DestinationHead, GRANULE, MAX_DESTINATIONS, MAX_MESSAGE, MAX_REGIONS,
-        MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
+        Destination as DestinationHead, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS,
+        MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType,
+        WQE_MAGIC, WqeHeader, blocks, flags,
     },
 };
 
@@ -64,16 +65,28 @@ pub struct Posted {
 pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
     let head = WqeHeader::decode(bytes);
     let (max, known) = match posted.owner {
-        Some(_) => (1, flags::ELEMENT_MASK),
-        None => (MAX_DESTINATIONS as u16, flags::ELEMENT_MASK | flags::PARTITIONED),
+        Some(_) => (1, flags::ELEMENT_MASK | flags::FETCH_PLAN),
+        None => {
+            (MAX_DESTINATIONS as u16, flags::ELEMENT_MASK | flags::PARTITIONED | flags::FETCH_PLAN)
+        }
     };
+    let (log_max_read, threshold) = (head.fetch_log_max_read, head.fetch_merge_threshold);
+    let plan = head.flags & flags::FETCH_PLAN != 0;
     let granules = head.granules as usize;
     let tests = [
         ("magic", u64::from(head.magic), head.magic == WQE_MAGIC),
         ("opcode", u64::from(head.opcode), Opcode::from_code(head.opcode).is_some()),
         ("flags", u64::from(head.flags), head.flags & !known == 0),
-        ("reserved", u64::from(head.reserved), head.reserved == 0),
-        ("reserved2", u64::from(head.reserved2), head.reserved2 == 0),
+        (
+            "fetch_log_max_read",
+            log_max_read.into(),
+            if plan { LOG_MAX_READ.contains(&log_max_read) } else { log_max_read == 0 },
+        ),
+        (
+            "fetch_merge_threshold",
+            threshold.into(),
+            if plan { threshold <= MAX_MERGE_THRESHOLD } else { threshold == 0 },
+        ),
         ("rows_per_message", u64::from(head.rows_per_message), head.rows_per_message != 0),
         ("destinations", u64::from(head.destinations), (1..=max).contains(&head.destinations)),
         ("position", u64::from(head.position), head.position == posted.position),

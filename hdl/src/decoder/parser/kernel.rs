@@ -1,10 +1,11 @@
 //! What the state machine does.
 
 use super::{DecoderState, Parser};
+use crate::windows::FETCH_BITS;
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
-    MAX_DESTINATIONS, MAX_ELEMENTS, MAX_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC,
-    flags,
+    LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
+    MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags,
 };
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -14,6 +15,10 @@ const _: () = assert!(
     WQE_MAGIC == 0xd7
         && flags::ELEMENT_MASK == 1
         && flags::PARTITIONED == 2
+        && flags::FETCH_PLAN == 4
+        && *LOG_MAX_READ.start() == 6
+        && *LOG_MAX_READ.end() == 12
+        && MAX_MERGE_THRESHOLD == 4095
         && MAX_DESTINATIONS == 64
         && MAX_REGIONS == 16
         && MAX_ELEMENTS == 16
@@ -47,6 +52,7 @@ impl Logic for Parser {
             head_opcode,
             head_element_mask,
             head_partitioned,
+            head_fetch,
             head_destinations,
             head_granules,
             head_remaining,
@@ -92,6 +98,15 @@ impl Logic for Parser {
             self.partitions[k].d.next = self.partitions[k].q.val();
         }
         self.fields.data.next = self.granule_data.val();
+
+        // How it wants to be fetched.
+        self.fetch_bad.next = self.fields.head_log_max_read.val().any()
+            || self.fields.head_merge_threshold.val().any();
+        if self.fields.head_flags.val().get_bit(2) {
+            self.fetch_bad.next = (self.fields.head_log_max_read.val() < 6)
+                || (self.fields.head_log_max_read.val() > 12)
+                || self.fields.head_merge_threshold.val().get_bits::<4>(12).any();
+        }
 
         // What the granule would be good for.
         self.none_left.next = self.left.q.val() == 0;
@@ -208,14 +223,21 @@ impl Logic for Parser {
                     self.head_remaining.d.next = self.granule_remaining.val();
                     self.head_fixed_bad.d.next = (self.fields.head_magic.val() != 0xd7)
                         || (self.fields.head_opcode.val() > 3)
-                        || (self.fields.head_flags.val() > 3)
-                        || (self.fields.head_reserved.val() != 0)
-                        || (self.fields.head_reserved2.val() != 0)
+                        || (self.fields.head_flags.val() > 7)
+                        || self.fetch_bad.val()
                         || (self.fields.head_position.val() != self.granule_position.val())
                         || self.granule_error.val();
                     self.head_opcode.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
                     self.head_element_mask.d.next = self.fields.head_flags.val().get_bit(0);
                     self.head_partitioned.d.next = self.fields.head_flags.val().get_bit(1);
+                    self.head_fetch.d.next =
+                        bit_cast::<FETCH_BITS, 1>(self.fields.head_flags.val().get_bits::<1>(2))
+                            | (bit_cast::<FETCH_BITS, 4>(
+                                self.fields.head_log_max_read.val().get_bits::<4>(0),
+                            ) << 1)
+                            | (bit_cast::<FETCH_BITS, 12>(
+                                self.fields.head_merge_threshold.val().get_bits::<12>(0),
+                            ) << 5);
                     self.head_destinations.d.next = self.fields.head_destinations.val();
                     self.head_granules.d.next = self.fields.head_granules.val();
                     self.state.d.next = DecoderState::HeadRest;
@@ -521,6 +543,7 @@ impl Logic for Parser {
         }
         self.partition.next = self.dest_partition.q.val();
         self.partitioned.next = self.head_partitioned.q.val();
+        self.fetch.next = self.head_fetch.q.val();
         self.opcode.next = self.head_opcode.q.val();
         self.imm.next = self.head_imm.q.val();
         self.remote_addr.next = self.dest_remote_addr.q.val();

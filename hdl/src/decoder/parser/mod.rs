@@ -3,6 +3,7 @@
 mod kernel;
 
 use super::fields::Fields;
+use crate::windows::FETCH_BITS;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -121,6 +122,8 @@ pub struct Parser {
     pub partition: Signal<Out, Bits<16>>,
     /// The request is partitioned: elements are those of its one set.
     pub partitioned: Signal<Out, Bit>,
+    /// How its data is to be fetched; means nothing if the request fails.
+    pub fetch: Signal<Out, Bits<FETCH_BITS>>,
     /// Of the request.
     pub opcode: Signal<Out, Bits<2>>,
     /// Of the request.
@@ -214,6 +217,8 @@ pub struct Parser {
     head_opcode: DFF<Bits<2>>,
     head_element_mask: DFF<Bit>,
     head_partitioned: DFF<Bit>,
+    head_fetch: DFF<Bits<FETCH_BITS>>,
+    fetch_bad: Signal<Local, Bit>,
     head_destinations: DFF<Bits<16>>,
     head_granules: DFF<Bits<32>>,
     head_remaining: DFF<Bits<17>>,
@@ -327,6 +332,7 @@ impl Default for Parser {
             dest_sets: Default::default(),
             partition: Default::default(),
             partitioned: Default::default(),
+            fetch: Default::default(),
             opcode: Default::default(),
             imm: Default::default(),
             remote_addr: Default::default(),
@@ -376,6 +382,8 @@ impl Default for Parser {
             head_opcode: Default::default(),
             head_element_mask: Default::default(),
             head_partitioned: Default::default(),
+            head_fetch: Default::default(),
+            fetch_bad: Default::default(),
             head_destinations: Default::default(),
             head_granules: Default::default(),
             head_remaining: Default::default(),

@@ -108,6 +108,8 @@ pub struct Request {
     pub bad_dest: u8,
     /// The queue pair that is put in error.
     pub qp_error: Option<u8>,
+    /// How it says that it is fetched: longest read, widest gap. Of one that runs.
+    pub fetch: Option<(u64, u64)>,
     pub dests: Vec<Dest>,
 }
 
@@ -152,10 +154,15 @@ impl Card {
                 status: 0,
                 bad_dest: 0,
                 qp_error: None,
+                fetch: None,
                 dests: Vec::new(),
             };
             match self.entry(batch, at, &head) {
-                Ok(dests) => request.dests = dests,
+                Ok(dests) => {
+                    request.fetch = (head.flags & flags::FETCH_PLAN != 0)
+                        .then(|| (1 << head.fetch_log_max_read, head.fetch_merge_threshold.into()));
+                    request.dests = dests;
+                }
                 Err(failure) => {
                     request.status = failure.status as u8;
                     request.bad_dest = failure.dest as u8;
@@ -178,9 +185,14 @@ impl Card {
         let good = !batch.unread.contains(&at)
             && head.magic == WQE_MAGIC
             && Opcode::from_code(head.opcode).is_some()
-            && head.flags & !(flags::ELEMENT_MASK | flags::PARTITIONED) == 0
+            && head.flags & !(flags::ELEMENT_MASK | flags::PARTITIONED | flags::FETCH_PLAN) == 0
             && (!partitioned || queue.shared == 1)
-            && (head.reserved, head.reserved2) == (0, 0)
+            && match (head.fetch_log_max_read, head.fetch_merge_threshold) {
+                (log, gap) if head.flags & flags::FETCH_PLAN != 0 => {
+                    (6..=12).contains(&log) && gap < 4096
+                }
+                other => other == (0, 0),
+            }
             && head.rows_per_message >= 1
             && (1..=most).contains(&head.destinations)
             && head.position == batch.position.wrapping_add(at as u32)

@@ -17,10 +17,14 @@ struct Written {
     sets: Vec<(Set, u8)>,
     dests: Vec<(Dest, u8, u16, u8)>,
     qp_error: [u32; 8],
+    fetches: [u64; 256],
 }
 
 fn record(written: &mut Written, model: &Model) {
     let get = |port: &str| model.get(port);
+    if get("fetch_write_valid") == 1 {
+        written.fetches[get("fetch_write_slot") as usize] = get("fetch_write_plan");
+    }
     if get("lane_write_valid") == 1 {
         let (base, step) = (get("lane_write_base"), get("lane_write_step"));
         let lane = Lane { base, step, len: get("lane_write_len") as u32 };
@@ -115,6 +119,7 @@ impl World {
             sets: vec![Default::default(); 2048],
             dests: vec![Default::default(); 1024],
             qp_error: [0; 8],
+            fetches: [0; 256],
         }));
         let (seen, shown) = (Rc::clone(&written), Rc::clone(&written));
         bench.observe(move |model, _| record(&mut seen.borrow_mut(), model));
@@ -236,6 +241,9 @@ impl World {
             wr_id: beat.u64("wr_id"),
             status: beat.u64("status") as u8,
             bad_dest: beat.u64("bad_dest") as u8,
+            fetch: Some(written.fetches[usize::from(slot)])
+                .filter(|fetch| status == 0 && fetch & 1 == 1)
+                .map(|fetch| (1 << (fetch >> 1 & 15), fetch >> 5)),
             qp_error: (status != 0 && dests == 1)
                 .then(|| written.dest(first + beat.u64("bad_dest") as usize, slot).qp),
             dests: match status {

@@ -405,7 +405,36 @@ fn a_window_takes_2048_beats_and_idle_requests_do_not_wait() {
     bench.run_until_received(boxes, 1);
     let latency = bench.received_at(boxes)[0] - bench.sent_at(beats)[0];
     println!("a lone request: {latency} cycles to its box");
-    assert!(latency <= 36, "{latency} cycles");
+    assert!(latency <= 30, "{latency} cycles");
+}
+
+#[test]
+fn requests_share_the_last_window_while_no_other_is_free() {
+    let library = library();
+    let mut random = Random::new(12);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    let used = grant_windows(&mut bench);
+    let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
+    let boxes = bench.monitor("box");
+    // Twelve requests of a beat each, whose bytes are neighbours.
+    for k in 0..12 {
+        let mut last = input(&mut random, &[(0x4000 + 16 * k, 16)]);
+        last.fields.insert("request_end", 1);
+        bench.send(beats, beat(&last));
+        bench.run(60);
+    }
+    let windows = |bench: &Bench<'_>| -> Vec<usize> {
+        let ends = |beat: &Beat| beat.u64("window_end") == 1;
+        bench.received(out).split_inclusive(ends).map(<[_]>::len).collect()
+    };
+    assert_eq!(windows(&bench), [1, 1, 1, 8], "the last one is open: its last beat is held");
+    assert_eq!(bench.received(boxes).len(), 3);
+    used.set(3);
+    bench.run(60);
+    assert_eq!(windows(&bench), [1, 1, 1, 9]);
+    let lens: Vec<_> = bench.received(boxes).iter().map(|read| read.u64("len")).collect();
+    assert_eq!(lens, [16, 16, 16, 144], "one read for nine requests");
 }
 
 #[test]

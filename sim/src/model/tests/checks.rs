@@ -5,7 +5,7 @@ use crate::model::{
     memory::Segments,
     request::{Column, Extent, ShapeError, encode},
 };
-use drdma_abi::work_request::{BLOCK, RegionHeader};
+use drdma_abi::work_request::{BLOCK, RegionHeader, flags};
 
 /// Queue pairs 0 (RC), 1 (UD, MTU 256), 2 (in error), 3 (never made ready), 4 (RC); memory regions
 /// under key 1 (0x1000..0x2000), key 2 (0x2000..0x3000) and key 3 (0..2^64 - 1).
@@ -151,12 +151,19 @@ fn a_request_of_every_region_type_is_read_back_as_it_was_written() {
 #[test]
 fn each_field_of_the_head_is_checked() {
     let good = entry(&send(0, vec![contiguous(0x1000, 1, 1)]));
-    let changes: [Change<'_, WqeHeader>; 13] = [
+    let plan = |h: &mut WqeHeader, log_max_read, threshold| {
+        h.flags |= flags::FETCH_PLAN;
+        (h.fetch_log_max_read, h.fetch_merge_threshold) = (log_max_read, threshold);
+    };
+    let changes: [Change<'_, WqeHeader>; 16] = [
         ("magic", &|h| h.magic = 0),
         ("opcode", &|h| h.opcode = 4),
-        ("flags", &|h| h.flags = 4),
-        ("reserved", &|h| h.reserved = 1),
-        ("reserved2", &|h| h.reserved2 = 1),
+        ("flags", &|h| h.flags = 8),
+        ("fetch_log_max_read", &|h| h.fetch_log_max_read = 9),
+        ("fetch_merge_threshold", &|h| h.fetch_merge_threshold = 1),
+        ("fetch_log_max_read", &|h| plan(h, 5, 0)),
+        ("fetch_log_max_read", &|h| plan(h, 13, 0)),
+        ("fetch_merge_threshold", &|h| plan(h, 9, 4096)),
         ("rows_per_message", &|h| h.rows_per_message = 0),
         ("destinations", &|h| h.destinations = 0),
         ("destinations", &|h| h.destinations = 65),
@@ -174,6 +181,13 @@ fn each_field_of_the_head_is_checked() {
         let failure = check(&bytes, &SHARED).unwrap_err();
         assert_eq!((failure.status, failure.queue_pair), (Status::LocalQpOperationError, None));
         assert!(matches!(failure.reason, Reason::Head { field, .. } if field == name), "{name}");
+    }
+    for (log_max_read, threshold) in [(6, 0), (12, 4095)] {
+        let mut bytes = good.clone();
+        let mut head = WqeHeader::decode(&bytes);
+        plan(&mut head, log_max_read, threshold);
+        head.encode(&mut bytes);
+        assert!(check(&bytes, &SHARED).is_ok());
     }
     let two = entry(&request(vec![destination(0, vec![]), destination(4, vec![])]));
     assert!(check(&two, &SHARED).is_ok());

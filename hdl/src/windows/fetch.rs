@@ -1,0 +1,115 @@
+//! How the data of a request is fetched: what it says itself, or else the card's registers.
+
+use crate::primitive::Lutram;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Bits of what a request says: it does (1), the binary logarithm of the longest read (4), the widest
+/// gap that is read through (12).
+pub const FETCH_BITS: usize = 17;
+
+/// Keeps what requests say, and changes the settings of the optimizer between two requests that differ:
+/// only when nothing is being planned, so that those who plan see one setting at a time.
+///
+/// A beat of another request than the one before waits a cycle, and longer where the settings change:
+/// until what was planned is `drained`. A write takes effect in the next cycle.
+///
+/// # Inputs
+/// `write` (what the request of a slot says, before its first beat), `beat_valid`, `beat_slot`,
+/// `max_read`, `merge_threshold` (the registers), `drained` (nothing is being planned).
+///
+/// # Outputs
+/// `settled` (the settings are those of the beat), `changes` (they will be, once all is drained),
+/// `most`, `gap` (the settings).
+#[derive(LogicBlock, Default)]
+pub struct Fetch {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// What a request says.
+    pub write_valid: Signal<In, Bit>,
+    /// Its slot.
+    pub write_slot: Signal<In, Bits<8>>,
+    /// It.
+    pub write_plan: Signal<In, Bits<FETCH_BITS>>,
+    /// A beat is offered.
+    pub beat_valid: Signal<In, Bit>,
+    /// Its request's slot.
+    pub beat_slot: Signal<In, Bits<8>>,
+    /// The register: longest read in bytes.
+    pub max_read: Signal<In, Bits<13>>,
+    /// The register: widest gap in bytes that is read through.
+    pub merge_threshold: Signal<In, Bits<13>>,
+    /// Nothing is being planned.
+    pub drained: Signal<In, Bit>,
+    /// The beat may pass.
+    pub settled: Signal<Out, Bit>,
+    /// The beat waits for other settings.
+    pub changes: Signal<Out, Bit>,
+    /// Longest read in bytes.
+    pub most: Signal<Out, Bits<13>>,
+    /// Widest gap in bytes that is read through.
+    pub gap: Signal<Out, Bits<13>>,
+
+    plans: Lutram<FETCH_BITS, 8, 1>,
+    /// The slot whose plan is known.
+    known: DFF<Bit>,
+    slot: DFF<Bits<8>>,
+    plan: DFF<Bits<FETCH_BITS>>,
+    is_known: Signal<Local, Bit>,
+    none: Signal<Local, Bits<13>>,
+    wanted_most: Signal<Local, Bits<13>>,
+    wanted_gap: Signal<Local, Bits<13>>,
+    same: Signal<Local, Bit>,
+    most_held: DFF<Bits<13>>,
+    gap_held: DFF<Bits<13>>,
+}
+
+impl Logic for Fetch {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, known, slot, plan, most_held, gap_held);
+
+        self.plans.clk.next = self.clk.val();
+        self.plans.write_enable.next = self.write_valid.val();
+        self.plans.write_address.next = self.write_slot.val();
+        self.plans.write_data.next = self.write_plan.val();
+        self.plans.read_address[0].next = self.beat_slot.val();
+        self.is_known.next = self.known.q.val() && (self.slot.q.val() == self.beat_slot.val());
+        if self.beat_valid.val() && !self.is_known.val() {
+            self.known.d.next = true;
+            self.slot.d.next = self.beat_slot.val();
+            self.plan.d.next = self.plans.read_data[0].val();
+        }
+        // The slot has another request.
+        if self.write_valid.val() && (self.write_slot.val() == self.slot.q.val()) {
+            self.known.d.next = false;
+        }
+
+        self.none.next = 0.into();
+        self.wanted_most.next = self.max_read.val();
+        self.wanted_gap.next = self.merge_threshold.val();
+        if self.plan.q.val().get_bit(0) {
+            self.wanted_most.next =
+                self.none.val().replace_bit(self.plan.q.val().get_bits::<4>(1).index(), true);
+            self.wanted_gap.next = bit_cast::<13, 12>(self.plan.q.val().get_bits::<12>(5));
+        }
+        self.same.next = (self.wanted_most.val() == self.most_held.q.val())
+            && (self.wanted_gap.val() == self.gap_held.q.val());
+        self.settled.next = self.is_known.val() && self.same.val();
+        self.changes.next = self.beat_valid.val() && self.is_known.val() && !self.same.val();
+        if self.changes.val() && self.drained.val() {
+            self.most_held.d.next = self.wanted_most.val();
+            self.gap_held.d.next = self.wanted_gap.val();
+        }
+        self.most.next = self.most_held.q.val();
+        self.gap.next = self.gap_held.q.val();
+
+        if self.rst.val() {
+            self.known.d.next = false;
+            self.most_held.d.next = 0.into();
+            self.gap_held.d.next = 0.into();
+        }
+    }
+}
