@@ -19,7 +19,7 @@ use std::{
 use clap::Args;
 use drdma_cli::{device::DeviceError, job::JobError};
 use drdma_driver::pci::{PciError, Sysfs};
-use drdma_sim::wire::Network;
+use drdma_sim::wire::{Link, LinkAddress, Network};
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -101,4 +101,13 @@ impl SysfsArguments {
 pub fn capture(network: &Network, path: &Path) -> Result<(), Failure> {
     let file = File::create(path).map_err(|error| Failure::file(path, &error))?;
     network.capture_to(BufWriter::new(file)).map_err(|error| Failure::file(path, &error))
+}
+
+/// Connects the card's wire to a socket.
+pub fn connect(network: &Network, address: &LinkAddress) -> Result<(), Failure> {
+    let failed = |error| {
+        Failure::Failed(format!("the wire {} cannot be opened: {error}", address.local.display()))
+    };
+    network.connect(Link::open(address.clone()).map_err(failed)?);
+    Ok(())
 }

@@ -15,11 +15,11 @@ use drdma_cli::{
     run::{self, Observer, RunError},
     stats::Stats,
 };
-use drdma_sim::wire::Network;
+use drdma_sim::wire::{LinkAddress, Network};
 use libdrdma::WorkCompletion;
 use serde_json::json;
 
-use super::{Failure, capture, tuning::Tuning};
+use super::{Failure, capture, connect, tuning::Tuning};
 
 /// Run a job file on a device; one JSON object per completion comes out.
 #[derive(Debug, Args)]
@@ -39,6 +39,11 @@ pub struct Arguments {
     /// Write what the host did to the card to this file, one JSON object a line (`rtl:` only).
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Let the card's frames leave by a socket, to a peer outside of this program, instead of to
+    /// simulated peers: `dgram:LOCAL,REMOTE`, the paths of two Unix datagram sockets, as of QEMU's
+    /// `-netdev dgram` (`soft:` and `rtl:` only).
+    #[arg(long, value_name = "WIRE")]
+    wire: Option<LinkAddress>,
     /// Give up after so many seconds without a packet or a completion.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
@@ -60,9 +65,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "--pcap needs a simulated device: what a board sends, a switch or a peer captures";
         return Err(Failure::Usage(text.to_owned()));
     }
+    if arguments.wire.is_some() && kind == Kind::Board {
+        let text = "--wire needs a simulated device: a board has a wire of its own";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let network = Network::new();
     let mut card = device::open(&arguments.device, &network)?;
-    device::add_peers(&job, &network);
+    match &arguments.wire {
+        Some(address) => connect(&network, address)?,
+        None => device::add_peers(&job, &network),
+    }
     if let Some(path) = &arguments.pcap {
         capture(&network, path)?;
     }

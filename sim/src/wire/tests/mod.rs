@@ -127,3 +127,54 @@ fn a_broken_capture_is_an_error_not_a_panic() {
     let good = include_bytes!("../../../../tests/data/rxe-good.pcap");
     assert!(capture::read(&good[..100]).is_err());
 }
+
+/// Two ends of a link in a folder: the network's, and the other one.
+fn link(folder: &std::path::Path) -> (Link, Link) {
+    let (a, b) = (folder.join("a"), folder.join("b"));
+    let open = |local: &std::path::Path, remote: &std::path::Path| {
+        Link::open(LinkAddress { local: local.into(), remote: remote.into() }).unwrap()
+    };
+    (open(&a, &b), open(&b, &a))
+}
+
+#[test]
+fn a_link_carries_every_frame_and_peers_get_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, other) = link(folder.path());
+    let network = Network::new();
+    let peer = network.add_peer(PeerConfig::new(Transport::Rc, 2, 4, 33, 17));
+    network.connect(own);
+    network.transmit(&frame(17, 33, 5), 1000);
+    // To an address where nobody is: the other end's business.
+    network.transmit(&frame(17, 99, 6), 1100);
+    assert_eq!(other.receive().unwrap(), Some(frame(17, 33, 5)));
+    assert_eq!(other.receive().unwrap(), Some(frame(17, 99, 6)));
+    assert_eq!(other.receive().unwrap(), None);
+    assert_eq!(network.messages(peer).len(), 0);
+    assert_eq!((network.traffic().frames, network.errors()), (2, Vec::new()));
+
+    assert_eq!(network.receive(1200), None);
+    other.send(b"one").unwrap();
+    other.send(b"two").unwrap();
+    assert_eq!(network.receive(1201), None, "not looked at in every cycle");
+    assert_eq!(network.receive(1200 + LINK_PERIOD_NS), Some(b"one".to_vec()));
+    assert_eq!(network.receive(1200 + 2 * LINK_PERIOD_NS), Some(b"two".to_vec()));
+}
+
+#[test]
+fn frames_that_a_link_loses_are_complained_about_once_in_a_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, other) = link(folder.path());
+    let remote = folder.path().join("b");
+    let network = Network::new();
+    network.connect(own);
+    network.transmit(&frame(17, 33, 5), 1000);
+    drop(other);
+    network.transmit(&frame(17, 33, 6), 1000);
+    network.transmit(&frame(17, 33, 7), 1000);
+    let errors = network.errors();
+    assert!(
+        matches!(&errors[..], [WireError::Lost { frame: 1, remote: r, .. }] if *r == remote),
+        "{errors:?}"
+    );
+}

@@ -1,0 +1,195 @@
+//! A card whose wire ends at a real RDMA endpoint: the soft-RoCE of a Linux guest.
+//!
+//! `cargo xtask vm` boots the guest, says in the environment where its sockets are, and runs the
+//! tests that use this.
+//!
+//! ```text
+//! card ---- relay ---- guest's network card, rdma_rxe, peer
+//! ```
+//!
+//! | module | |
+//! |---|---|
+//! | [`peer`] | what the program in the guest is told, and what it says |
+//! | [`relay`] | the cable: it records, loses and damages frames |
+
+pub mod peer;
+pub mod relay;
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use drdma_cli::{device, job::Job, run};
+use drdma_sim::wire::{Link, LinkAddress, Network};
+use libdrdma::WorkCompletion;
+use serde_json::{Value, json};
+
+use crate::expect::Completion;
+use peer::Peer;
+use relay::Relay;
+
+/// The environment's name for the folder of the lab's sockets.
+pub const FOLDER: &str = "DRDMA_LAB";
+/// The environment's name for the device that is opened in this process.
+pub const DEVICE: &str = "DRDMA_LAB_DEVICE";
+/// Nothing in the lab takes that long.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The card's end of its cable.
+const CARD: &str = "card";
+/// The relay's end of the card's cable.
+const CARD_REMOTE: &str = "card-remote";
+/// The guest's end of its cable.
+const GUEST: &str = "guest";
+/// The relay's end of the guest's cable.
+const GUEST_REMOTE: &str = "guest-remote";
+/// Where the peer takes commands.
+const PEER: &str = "peer";
+/// Where a guest takes jobs that has the card, if there is one.
+const HOST: &str = "host";
+
+/// The card's addresses.
+pub fn local() -> Value {
+    json!({"mac": "02:00:00:00:00:01", "ip": "10.0.0.1"})
+}
+
+/// A queue pair of a job that leads to the peer's queue pair `dest_qpn`.
+pub fn queue_pair(name: &str, transport: &str, qpn: u32, dest_qpn: u32, psn: u32) -> Value {
+    json!({
+        "name": name, "transport": transport, "qpn": qpn, "dest_qpn": dest_qpn, "start_psn": psn,
+        "mtu": MTU, "dest_mac": "02:00:00:00:00:02", "dest_ip": "10.0.0.2", "qkey": QKEY,
+    })
+}
+
+/// Path MTU of all queue pairs.
+pub const MTU: u32 = 1024;
+/// Queue key of all UD queue pairs.
+pub const QKEY: u32 = 0x1111_1111;
+
+/// What is connected.
+#[derive(Debug)]
+pub struct Lab {
+    /// The endpoint.
+    pub peer: Peer,
+    /// The cable.
+    pub relay: Relay,
+    card: LinkAddress,
+    /// The machine that has the card, if it is not this one.
+    host: Option<BufReader<UnixStream>>,
+    next_qpn: u32,
+}
+
+/// The lab of this process, in which nothing is left of the test before.
+///
+/// # Panics
+/// If there is none.
+pub fn lab() -> MutexGuard<'static, Lab> {
+    static LAB: Mutex<()> = Mutex::new(());
+    static OPEN: OnceLock<Mutex<Lab>> = OnceLock::new();
+    static TRIED: AtomicBool = AtomicBool::new(false);
+    let _one_at_a_time = LAB.lock();
+    if OPEN.get().is_none() {
+        assert!(!TRIED.swap(true, Ordering::Relaxed), "the lab could not be opened");
+    }
+    let lab = OPEN.get_or_init(|| {
+        let folder = env::var(FOLDER).unwrap_or_else(|_| panic!("no {FOLDER}: `cargo xtask vm`"));
+        Mutex::new(Lab::open(&PathBuf::from(folder)))
+    });
+    // A test that has failed leaves it to the next one.
+    let mut lab = lab.lock().unwrap_or_else(PoisonError::into_inner);
+    lab.peer.reset();
+    lab.relay.repair();
+    lab
+}
+
+/// Connects to one of the lab's sockets.
+fn connect(path: &Path) -> UnixStream {
+    let stream = UnixStream::connect(path);
+    let stream = stream.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out is possible");
+    stream
+}
+
+impl Lab {
+    fn open(folder: &Path) -> Self {
+        let file = |name| folder.join(name);
+        let relay = Relay::start(
+            LinkAddress { local: file(CARD_REMOTE), remote: file(CARD) },
+            LinkAddress { local: file(GUEST_REMOTE), remote: file(GUEST) },
+        );
+        let host = file(HOST).exists().then(|| BufReader::new(connect(&file(HOST))));
+        let peer = Peer::new(connect(&file(PEER)));
+        let card = LinkAddress { local: file(CARD), remote: file(CARD_REMOTE) };
+        Self { peer, relay, card, host, next_qpn: 0x100 }
+    }
+
+    /// A number that no queue pair of the card had yet: packets to it are not of an earlier test.
+    pub fn new_qpn(&mut self) -> u32 {
+        self.next_qpn += 1;
+        self.next_qpn
+    }
+
+    /// Runs a job on the card, with a relay that knows of no frame yet, and waits for its end.
+    ///
+    /// # Panics
+    /// If it cannot be run. Posts that fail are none of that.
+    pub fn run(&mut self, job: &Value) -> Vec<Completion> {
+        self.relay.forget();
+        match &mut self.host {
+            Some(host) => run_on(host, job),
+            None => self.run_here(job),
+        }
+    }
+
+    fn run_here(&self, job: &Value) -> Vec<Completion> {
+        let job = Job::parse(&job.to_string(), Path::new(".")).expect("the job is right");
+        let device = env::var(DEVICE).unwrap_or_else(|_| "rtl:".to_owned());
+        let network = Network::new();
+        let card = device::open(&device, &network).expect("the card can be opened");
+        network.connect(Link::open(self.card.clone()).expect("the wire can be opened"));
+        let context = device::set_up(card, job.local).expect("the card can be set up");
+        let mut completions: Vec<WorkCompletion> = Vec::new();
+        run::run(&job, &context, PATIENCE, &mut completions).expect("the job runs to its end");
+        assert_eq!(network.errors(), [], "on the wire");
+        completions
+            .iter()
+            .map(|c| Completion {
+                wr_id: c.wr_id,
+                status: c.status.name().to_owned(),
+                bytes: c.bytes,
+            })
+            .collect()
+    }
+}
+
+/// Has another machine run a job: the length of the job's text in bytes goes there as a line, then
+/// the text; what `drdma run` prints comes back, then a line `exit` with its code.
+fn run_on(host: &mut BufReader<UnixStream>, job: &Value) -> Vec<Completion> {
+    let text = job.to_string();
+    let stream = host.get_mut();
+    stream.write_all(format!("{}\n{text}", text.len()).as_bytes()).expect("the guest listens");
+    let mut completions = Vec::new();
+    loop {
+        let mut line = String::new();
+        host.by_ref().read_line(&mut line).expect("the guest answers");
+        let line = line.trim();
+        if let Some(code) = line.strip_prefix("exit ") {
+            assert_eq!(code, "0", "the job did not run to its end in the guest");
+            return completions;
+        }
+        let value: Value =
+            serde_json::from_str(line).unwrap_or_else(|_| panic!("the guest says: {line}"));
+        completions.push(Completion {
+            wr_id: value["wr_id"].as_u64().expect("a wr_id"),
+            status: value["status"].as_str().expect("a status").to_owned(),
+            bytes: value["bytes"].as_u64().expect("bytes"),
+        });
+    }
+}

@@ -1,0 +1,149 @@
+//! The cable between the card and the guest, cut in two: what goes over it is recorded, and single
+//! frames of the card can be lost or damaged on the way.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use drdma_sim::wire::{Link, LinkAddress};
+
+/// How often both ends are looked at while nothing comes.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// What happens to a frame of the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mishap {
+    Lost,
+    Damaged,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    from_card: Vec<Vec<u8>>,
+    from_guest: Vec<Vec<u8>>,
+    /// By the frame's number, from 0.
+    mishaps: Vec<(usize, Mishap)>,
+}
+
+/// The cable. It works as long as the process lives.
+#[derive(Clone, Debug)]
+pub struct Relay {
+    state: Arc<Mutex<State>>,
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// The queue pair of the card that it is for.
+    pub qpn: u32,
+    /// Packet sequence number.
+    pub psn: u32,
+    /// ACK, RNR NAK or NAK and its code.
+    pub syndrome: u8,
+}
+
+/// Byte of a frame at which the base transport header starts.
+const BTH: usize = 14 + 20 + 8;
+/// Opcode of an RC acknowledgement.
+const ACKNOWLEDGE: u8 = 0x11;
+
+impl Relay {
+    /// Starts with its end of the card's cable and its end of the guest's.
+    ///
+    /// # Panics
+    /// If the sockets cannot be made.
+    pub(super) fn start(card: LinkAddress, guest: LinkAddress) -> Self {
+        let open = |address| Link::open(address).expect("a socket can be made");
+        let (card, guest) = (open(card), open(guest));
+        let relay = Self { state: Arc::default() };
+        let copy = relay.clone();
+        thread::spawn(move || {
+            loop {
+                if !copy.pass(&card, &guest) {
+                    thread::sleep(PAUSE);
+                }
+            }
+        });
+        relay
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a frame each way; false if there was none.
+    fn pass(&self, card: &Link, guest: &Link) -> bool {
+        let there = card.receive().expect("the card's socket works");
+        if let Some(mut frame) = there.clone() {
+            let mishap = {
+                let mut state = self.state();
+                let number = state.from_card.len();
+                state.from_card.push(frame.clone());
+                state.mishaps.iter().find(|(at, _)| *at == number).map(|(_, mishap)| *mishap)
+            };
+            if mishap == Some(Mishap::Damaged) {
+                // The last byte of the payload: the ICRC is behind it.
+                let at = frame.len() - 5;
+                frame[at] ^= 1;
+            }
+            if mishap != Some(Mishap::Lost) {
+                guest.send(&frame).expect("the guest is there");
+            }
+        }
+        let back = guest.receive().expect("the guest's socket works");
+        if let Some(frame) = &back {
+            self.state().from_guest.push(frame.clone());
+            // Between jobs there is no card.
+            let _ = card.send(frame);
+        }
+        there.is_some() || back.is_some()
+    }
+
+    /// Forgets what passed, but not what will happen.
+    pub(super) fn forget(&self) {
+        let mut state = self.state();
+        state.from_card.clear();
+        state.from_guest.clear();
+    }
+
+    /// Loses the next job's frame of that number, from 0.
+    pub fn lose(&self, number: usize) {
+        self.state().mishaps.push((number, Mishap::Lost));
+    }
+
+    /// Flips a bit of the payload of the next job's frame of that number, from 0.
+    pub fn damage(&self, number: usize) {
+        self.state().mishaps.push((number, Mishap::Damaged));
+    }
+
+    /// Nothing happens to frames from now on.
+    pub fn repair(&self) {
+        self.state().mishaps.clear();
+    }
+
+    /// The frames of the card in this job.
+    pub fn from_card(&self) -> Vec<Vec<u8>> {
+        self.state().from_card.clone()
+    }
+
+    /// The acknowledgements of the guest in this job.
+    pub fn acknowledgements(&self) -> Vec<Acknowledgement> {
+        let word = |frame: &[u8], at: usize| {
+            u32::from_be_bytes([0, frame[at + 1], frame[at + 2], frame[at + 3]])
+        };
+        let is_roce =
+            |frame: &&Vec<u8>| frame.len() >= BTH + 16 && frame[36..38] == 4791_u16.to_be_bytes();
+        let state = self.state();
+        let frames = state.from_guest.iter().filter(is_roce);
+        frames
+            .filter(|frame| frame[BTH] == ACKNOWLEDGE)
+            .map(|frame| Acknowledgement {
+                qpn: word(frame, BTH + 4),
+                psn: word(frame, BTH + 8),
+                syndrome: frame[BTH + 12],
+            })
+            .collect()
+    }
+}
