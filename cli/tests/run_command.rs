@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::{fs, os::unix::net::UnixDatagram, time::Duration};
+
 use drdma_tests::{
     expect::{hex, unhex},
     frame::{self, Endpoint, Transport},
@@ -432,4 +434,56 @@ fn regions_with_different_numbers_of_elements_are_an_error_with_the_element_mask
         &[(1, "local_qp_operation_error", 0)],
         &[],
     );
+}
+
+/// Two posts to `mail`, whose peer is at the other end of a wire.
+fn mail(folder: &Folder) {
+    let posts: Vec<Value> = [0, 8]
+        .iter()
+        .map(|offset| {
+            json!({"verb": "post_send", "qp": "mail", "wr_id": offset, "op": "send", "regions": [
+                {"type": "contiguous", "buffer": "t", "offset": offset, "len": 8}]})
+        })
+        .collect();
+    fs::write(folder.file("job.json"), job(json!(posts)).to_string()).unwrap();
+}
+
+#[test]
+fn frames_leave_by_the_wire_and_are_those_of_the_capture() {
+    let folder = Folder::new();
+    mail(&folder);
+    let other_end = UnixDatagram::bind(folder.file("b")).unwrap();
+    other_end.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let args =
+        ["run", "job.json", "--device", "soft:", "--pcap", "out.pcap", "--wire", "dgram:a,b"];
+    let output = folder.drdma(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let captured = drdma_tests::capture::frames(&fs::read(folder.file("out.pcap")).unwrap());
+    assert_eq!(captured.len(), 2);
+    for frame in captured {
+        let mut buffer = vec![0; 9000];
+        let bytes = other_end.recv(&mut buffer).unwrap();
+        assert_eq!(hex(&buffer[..bytes]), hex(&frame));
+    }
+    assert!(!folder.file("a").exists(), "the socket goes with the program");
+}
+
+#[test]
+fn a_wire_that_leads_nowhere_or_is_none_is_an_error() {
+    let folder = Folder::new();
+    mail(&folder);
+    for (wire, code, text) in [
+        ("dgram:a,b", 1, "error: the card sent wrong packets: frame 0: lost on the way to b: "),
+        ("dgram:no/where,b", 1, "error: the wire no/where cannot be opened: "),
+        (
+            "dgram:a",
+            2,
+            "error: invalid value 'dgram:a' for '--wire <WIRE>': `dgram:a` names no wire",
+        ),
+    ] {
+        let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--wire", wire]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{wire}: {stderr}");
+        assert!(stderr.starts_with(text), "{wire}: {stderr}");
+    }
 }

@@ -124,7 +124,7 @@ impl Lab {
             LinkAddress { local: file(CARD_REMOTE), remote: file(CARD) },
             LinkAddress { local: file(GUEST_REMOTE), remote: file(GUEST) },
         );
-        let host = file(HOST).exists().then(|| BufReader::new(connect(&file(HOST))));
+        let host = file(HOST).exists().then(|| host(connect(&file(HOST))));
         let peer = Peer::new(connect(&file(PEER)));
         let card = LinkAddress { local: file(CARD), remote: file(CARD_REMOTE) };
         Self { peer, relay, card, host, next_qpn: 0x100 }
@@ -167,6 +167,15 @@ impl Lab {
             })
             .collect()
     }
+}
+
+/// A machine that takes jobs. It says so at its start.
+fn host(stream: UnixStream) -> BufReader<UnixStream> {
+    let mut host = BufReader::new(stream);
+    let mut line = String::new();
+    host.read_line(&mut line).expect("the guest starts");
+    assert_eq!(line.trim(), "ready", "what the guest says at its start");
+    host
 }
 
 /// Has another machine run a job: the length of the job's text in bytes goes there as a line, then

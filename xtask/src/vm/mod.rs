@@ -18,21 +18,58 @@ mod parts;
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
-pub use parts::Parts;
+use parts::Parts;
 
-use crate::{Error, target};
+use crate::{Error, setup, target};
 
 /// Fetches what guests are made of, and runs all that is tested in them.
 pub fn run() -> Result<(), Error> {
-    run_with(&Parts::fetch()?)
+    setup::run()?;
+    run_in(&Parts::fetch()?)
 }
 
-/// Runs all that is tested in guests.
-pub fn run_with(parts: &Parts) -> Result<(), Error> {
-    edu::run(parts)?;
-    lab::run(parts)
+/// As [`run`]; without what guests are made of it only says, loudly, what is not tested.
+pub fn run_if_possible() -> Result<(), Error> {
+    unless_missing(Parts::fetch(), run_in)
+}
+
+fn unless_missing(
+    parts: Result<Parts, Error>,
+    run: impl FnOnce(&Parts) -> Result<(), Error>,
+) -> Result<(), Error> {
+    match parts {
+        Ok(parts) => run(&parts),
+        Err(error) => {
+            eprintln!("warning: {error}");
+            eprintln!("warning: without that there are no guests. SKIPPED, and NOT TESTED here:");
+            TESTS.iter().for_each(|(what, _)| eprintln!("warning:   {what}"));
+            Ok(())
+        }
+    }
+}
+
+/// What is tested in guests.
+type Test = (&'static str, fn(&Parts) -> Result<(), Error>);
+const TESTS: [Test; 3] = [
+    ("the driver's VFIO part against QEMU's edu device", edu::run),
+    ("the simulated card against soft-RoCE", lab::run),
+    (
+        "the simulated card behind vfio-pci, driven as a board is, against soft-RoCE",
+        lab::run_served,
+    ),
+];
+
+fn run_in(parts: &Parts) -> Result<(), Error> {
+    for (what, test) in TESTS {
+        eprintln!("In guests: {what}");
+        let started = Instant::now();
+        test(parts)?;
+        eprintln!("  ({:.1} s: {what}: passed)", started.elapsed().as_secs_f64());
+    }
+    Ok(())
 }
 
 fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
@@ -44,4 +81,19 @@ fn images() -> Result<PathBuf, Error> {
     let folder = target().join("vm");
     fs::create_dir_all(&folder).map_err(file(&folder))?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_cannot_be_had_skips_the_tests() {
+        let missing = || Err(Error::Tools("no apt-get".to_owned()));
+        assert!(unless_missing(missing(), |_| panic!("without parts")).is_ok());
+        let failed = |_: &Parts| Err(Error::Guest("its test failed".to_owned()));
+        let parts = || Ok(Parts::at("/nowhere"));
+        assert!(unless_missing(parts(), failed).is_err());
+        assert!(unless_missing(parts(), |_| Ok(())).is_ok());
+    }
 }
