@@ -24,7 +24,7 @@ Usage: cargo xtask <command>
   test [ARGS]         every test, those of `vm` at last; with ARGS, which go to the test runner,
                       only those of the workspace
   vm                  the driver and the card in and against guests of QEMU: vfio-pci, soft-RoCE
-                      (fetches 700 MB once, to ~/.cache/drdma/vm or $DRDMA_VM_CACHE)
+                      (fetches 420 MB once, to ~/.cache/drdma/vm or $DRDMA_VM_CACHE)
   check               formatting and lints
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
                       of the experiments and writes nothing
