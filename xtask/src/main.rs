@@ -23,7 +23,7 @@ Usage: cargo xtask <command>
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test, those of `vm` at last; with ARGS, which go to the test runner,
                       only those of the workspace
-  vm                  the driver and the card in and against guests of QEMU: vfio-pci, soft-RoCE
+  vm [TEST]           guests of QEMU: `driver` on vfio-pci, `card` against soft-RoCE, and `both`
                       (fetches 420 MB once, to ~/.cache/drdma/vm or $DRDMA_VM_CACHE)
   check               formatting and lints
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         "setup" => none_left(&args).and_then(|()| setup::for_tests()),
         "demo" => demo(&args),
         "test" => test(&args),
-        "vm" => none_left(&args).and_then(|()| vm::run()),
+        "vm" => vm::run(&args),
         "check" => none_left(&args).and_then(|()| check()),
         "report" => report(&args),
         "resources" => resources(&args),

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod devices;
 pub mod explain;
 pub mod run;
+pub mod serve;
 pub mod top;
 pub mod tuning;
 

@@ -1,5 +1,5 @@
-//! The identification that a Corundum card carries at the start of BAR0: a list of register blocks,
-//! each with a type, a version and the offset of the next one.
+//! What a Corundum card has in BAR0: lists of register blocks, each with a type, a version and the
+//! offset of the next one. The first list identifies the card; others open its ports.
 
 use serde::Serialize;
 
@@ -11,6 +11,18 @@ const FIRMWARE: u32 = 0xffff_ffff;
 const FIRMWARE_VERSION: u32 = 0x0000_0100;
 /// Type of the block that tells which application the card carries.
 const APPLICATION: u32 = 0x0000_c005;
+/// Type of the block that tells where the interfaces are.
+const INTERFACES: u32 = 0x0000_c000;
+/// Type of the block that tells where a port's own list is.
+const PORT: u32 = 0x0000_c002;
+/// Type of the block that controls a port.
+const PORT_CONTROL: u32 = 0x0000_c003;
+/// Its first version in which a port can be opened.
+const PORT_CONTROL_VERSION: u32 = 0x0000_0300;
+/// Offsets in it: transmitting, receiving.
+const PORT_DIRECTIONS: [u32; 2] = [0x10, 0x14];
+/// Interfaces that are looked at.
+const MAX_INTERFACES: u32 = 16;
 /// Blocks that are looked at: lists are far shorter, unless they go in a circle.
 const BLOCKS: usize = 64;
 
@@ -56,15 +68,50 @@ impl Firmware {
     }
 }
 
+/// A list of blocks: the offset of each one and its type, until the list ends, turns, or leaves the
+/// BAR. Offsets of next blocks count from `base`.
+fn blocks(bar: &Bar, base: u32, first: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    let mut next = base.checked_add(first);
+    let block = move || {
+        let at = next?;
+        let kind = bar.read(at).ok()?;
+        let after = at.checked_add(8).and_then(|at| bar.read(at).ok());
+        next = after.filter(|after| *after != 0).and_then(|after| base.checked_add(after));
+        Some((at, kind))
+    };
+    std::iter::from_fn(block).take(BLOCKS)
+}
+
 fn application(bar: &Bar) -> Option<u32> {
-    let mut at = 0;
-    for _ in 0..BLOCKS {
-        if bar.read(at).ok()? == APPLICATION {
-            return bar.read(at.checked_add(0x0c)?).ok();
+    let (at, _) = blocks(bar, 0, 0).find(|(_, kind)| *kind == APPLICATION)?;
+    bar.read(at.checked_add(0x0c)?).ok()
+}
+
+/// Opens every port of the card in both directions, and tells how many those are. A port is closed
+/// after reset: what the card sends waits, and nothing arrives.
+pub fn open_ports(bar: &Bar) -> usize {
+    let word = |at: u32, field: u32| bar.read(at.checked_add(field)?).ok();
+    let interfaces = || {
+        let (at, _) = blocks(bar, 0, 0).find(|(_, kind)| *kind == INTERFACES)?;
+        let [offset, count, stride, list] = [0x0c, 0x10, 0x14, 0x18].map(|field| word(at, field));
+        Some((offset?, count?.min(MAX_INTERFACES), stride?, list?))
+    };
+    let Some((offset, count, stride, list)) = interfaces() else { return 0 };
+    let mut opened = 0;
+    for index in 0..count {
+        let base = stride.checked_mul(index).and_then(|skip| skip.checked_add(offset));
+        let Some(base) = base else { break };
+        for (port, _) in blocks(bar, base, list).filter(|(_, kind)| *kind == PORT) {
+            let Some(first) = word(port, 0x0c) else { continue };
+            let control = blocks(bar, base, first).find(|(at, kind)| {
+                *kind == PORT_CONTROL && word(*at, 4).is_some_and(|v| v >= PORT_CONTROL_VERSION)
+            });
+            let Some((control, _)) = control else { continue };
+            let open = |at: u32| bar.write(control.checked_add(at).unwrap_or(u32::MAX), 1).is_ok();
+            opened += usize::from(PORT_DIRECTIONS.into_iter().all(open));
         }
-        at = bar.read(at.checked_add(8)?).ok().filter(|next| *next != 0)?;
     }
-    None
+    opened
 }
 
 #[cfg(test)]
@@ -123,6 +170,46 @@ mod tests {
         let mut words = IDS.to_vec();
         words.extend([(0x08, 0x100), (0x108, 0x200), (0x208, 0x100)]);
         assert_eq!(Firmware::read(&bar(&words)).unwrap().application, None);
+    }
+
+    /// Two interfaces of 0x400 bytes, the second one with two ports, of which one is too old.
+    fn with_ports() -> Vec<(u32, u32)> {
+        let mut words = IDS.to_vec();
+        words.extend([(0x08, 0x40), (0x40, INTERFACES)]);
+        words.extend([(0x4c, 0x400), (0x50, 2), (0x54, 0x400), (0x58, 0x20)]);
+        for base in [0x400, 0x800] {
+            words.extend([(base + 0x20, 0xc001), (base + 0x28, 0x40)]);
+            words.extend([(base + 0x40, PORT), (base + 0x4c, 0x100)]);
+            words.extend([(base + 0x100, 0xc004), (base + 0x108, 0x140)]);
+            words.extend([(base + 0x140, PORT_CONTROL), (base + 0x144, 0x300)]);
+        }
+        words.extend([(0x848, 0x80), (0x880, PORT), (0x88c, 0x200)]);
+        words.extend([(0xa00, PORT_CONTROL), (0xa04, 0x200)]);
+        words
+    }
+
+    #[test]
+    fn every_port_that_can_be_is_opened_both_ways() {
+        let bar = bar(&with_ports());
+        assert_eq!(open_ports(&bar), 2);
+        for control in [0x540, 0x940] {
+            let words = [0x0c, 0x10, 0x14, 0x18].map(|at| bar.read(control + at).unwrap());
+            assert_eq!(words, [0, 1, 1, 0], "{control:#x}");
+        }
+        assert_eq!(bar.read(0xa10).unwrap(), 0);
+    }
+
+    #[test]
+    fn lists_of_ports_that_turn_or_leave_the_bar_end() {
+        for (at, value) in
+            [(0x448, 0x20), (0x4c, u32::MAX), (0x54, u32::MAX), (0x58, 0xffff_fff0), (0x44c, 0xe00)]
+        {
+            let mut words = with_ports();
+            words.push((at, value));
+            assert!(open_ports(&bar(&words)) <= 2, "{at:#x}");
+        }
+        assert_eq!(open_ports(&bar(&[])), 0);
+        assert_eq!(open_ports(&bar(&IDS)), 0);
     }
 
     #[test]

@@ -25,15 +25,24 @@ use parts::Parts;
 
 use crate::{Error, setup, target};
 
-/// Fetches what guests are made of, and runs all that is tested in them.
-pub fn run() -> Result<(), Error> {
+/// Fetches what guests are made of, and runs all that is tested in them, or the test of that name.
+pub fn run(args: &[String]) -> Result<(), Error> {
+    let tests = match args {
+        [] => &TESTS[..],
+        [name] => TESTS
+            .iter()
+            .position(|test| test.name == name)
+            .map(|at| &TESTS[at..=at])
+            .ok_or_else(|| Error::Usage(format!("`vm` has no test `{name}`")))?,
+        [_, arg, ..] => return Err(Error::Usage(format!("`{arg}` is not expected here"))),
+    };
     setup::run()?;
-    run_in(&Parts::fetch()?)
+    run_in(&Parts::fetch()?, tests)
 }
 
 /// As [`run`]; without what guests are made of it only says, loudly, what is not tested.
 pub fn run_if_possible() -> Result<(), Error> {
-    unless_missing(Parts::fetch(), run_in)
+    unless_missing(Parts::fetch(), |parts| run_in(parts, &TESTS))
 }
 
 fn unless_missing(
@@ -45,29 +54,39 @@ fn unless_missing(
         Err(error) => {
             eprintln!("warning: {error}");
             eprintln!("warning: without that there are no guests. SKIPPED, and NOT TESTED here:");
-            TESTS.iter().for_each(|(what, _)| eprintln!("warning:   {what}"));
+            TESTS.iter().for_each(|test| eprintln!("warning:   {}", test.what));
             Ok(())
         }
     }
 }
 
-/// What is tested in guests.
-type Test = (&'static str, fn(&Parts) -> Result<(), Error>);
+/// Something that is tested in guests.
+struct Test {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Parts) -> Result<(), Error>,
+}
+
 const TESTS: [Test; 3] = [
-    ("the driver's VFIO part against QEMU's edu device", edu::run),
-    ("the simulated card against soft-RoCE", lab::run),
-    (
-        "the simulated card behind vfio-pci, driven as a board is, against soft-RoCE",
-        lab::run_served,
-    ),
+    Test {
+        name: "driver",
+        what: "the driver's VFIO part against QEMU's edu device",
+        run: edu::run,
+    },
+    Test { name: "card", what: "the simulated card against soft-RoCE", run: lab::run },
+    Test {
+        name: "both",
+        what: "the simulated card behind vfio-pci, driven as a board is, against soft-RoCE",
+        run: lab::run_served,
+    },
 ];
 
-fn run_in(parts: &Parts) -> Result<(), Error> {
-    for (what, test) in TESTS {
-        eprintln!("In guests: {what}");
+fn run_in(parts: &Parts, tests: &[Test]) -> Result<(), Error> {
+    for test in tests {
+        eprintln!("In guests: {}", test.what);
         let started = Instant::now();
-        test(parts)?;
-        eprintln!("  ({:.1} s: {what}: passed)", started.elapsed().as_secs_f64());
+        (test.run)(parts)?;
+        eprintln!("  ({:.1} s: {}: passed)", started.elapsed().as_secs_f64(), test.what);
     }
     Ok(())
 }
