@@ -40,6 +40,7 @@ enum {
 	MAX_QUEUE_PAIRS = 64,
 	MAX_RECEIVES = 4096,
 	RECEIVES_PER_QUEUE_PAIR = 512,
+	COUNTER_LIFESPAN_US = 20000,
 };
 
 struct memory {
@@ -366,6 +367,9 @@ static void print_counters(void)
 	const char *separator = "";
 	struct dirent *entry;
 	DIR *files;
+
+	/* The kernel shows counters that are up to "lifespan" old: 12 ms. */
+	usleep(COUNTER_LIFESPAN_US);
 
 	snprintf(folder, sizeof folder, "/sys/class/infiniband/%s/ports/%d/hw_counters",
 		 ibv_get_device_name(context->device), PORT);

@@ -4,10 +4,12 @@
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use drdma_sim::wire::{Link, LinkAddress};
+
+use super::PATIENCE;
 
 /// How often both ends are looked at while nothing comes.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -123,9 +125,21 @@ impl Relay {
         self.state().mishaps.clear();
     }
 
-    /// The frames of the card in this job.
-    pub fn from_card(&self) -> Vec<Vec<u8>> {
-        self.state().from_card.clone()
+    /// The frames of the card in this job, once there are so many.
+    ///
+    /// # Panics
+    /// If they do not come: datagrams may be on their way when their request is complete.
+    pub fn from_card(&self, at_least: usize) -> Vec<Vec<u8>> {
+        let started = Instant::now();
+        loop {
+            let frames = self.state().from_card.clone();
+            if frames.len() >= at_least {
+                return frames;
+            }
+            let found = frames.len();
+            assert!(started.elapsed() < PATIENCE, "{at_least} frames expected, {found} came");
+            thread::sleep(PAUSE);
+        }
     }
 
     /// The acknowledgements of the guest in this job.
