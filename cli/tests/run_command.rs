@@ -473,17 +473,36 @@ fn a_wire_that_leads_nowhere_or_is_none_is_an_error() {
     let folder = Folder::new();
     mail(&folder);
     for (wire, code, text) in [
-        ("dgram:a,b", 1, "error: the card sent wrong packets: frame 0: lost on the way to b: "),
-        ("dgram:no/where,b", 1, "error: the wire no/where cannot be opened: "),
-        (
-            "dgram:a",
-            2,
-            "error: invalid value 'dgram:a' for '--wire <WIRE>': `dgram:a` names no wire",
-        ),
+        ("dgram:a,b", 1, "error: 2 frames of the card were lost: nobody is at the other end"),
+        ("dgram:no/where,b", 1, "error: the wire cannot be plugged in: "),
+        ("dgram:a", 2, "error: invalid value 'dgram:a' for '--wire <WIRE>': `dgram:a` is no wire"),
+        ("none", 2, "error: --wire takes dgram:LOCAL,REMOTE or tap:NAME here"),
+        ("pcap:x", 2, "error: --wire takes dgram:LOCAL,REMOTE or tap:NAME here"),
     ] {
         let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--wire", wire]);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{wire}: {stderr}");
         assert!(stderr.starts_with(text), "{wire}: {stderr}");
     }
+}
+
+#[test]
+fn a_wire_whose_other_end_takes_no_frames_fails_in_the_end() {
+    let folder = Folder::new();
+    let region = json!({"type": "contiguous", "buffer": "t", "offset": 0, "len": 8});
+    let posts: Vec<Value> = (0..1000)
+        .map(|i| {
+            json!({"verb": "post_send", "qp": "mail", "wr_id": i, "op": "send",
+                   "regions": [region]})
+        })
+        .collect();
+    fs::write(folder.file("job.json"), job(json!(posts)).to_string()).unwrap();
+    let _full_some_day = UnixDatagram::bind(folder.file("b")).unwrap();
+    let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--wire", "dgram:a,b"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.starts_with("error: the wire failed: the other end of the wire takes no"),
+        "{stderr}"
+    );
 }

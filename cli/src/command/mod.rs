@@ -20,7 +20,7 @@ use std::{
 use clap::Args;
 use drdma_cli::{device::DeviceError, job::JobError};
 use drdma_driver::pci::{PciError, Sysfs};
-use drdma_sim::wire::{Link, LinkAddress, Network};
+use drdma_sim::wire::Network;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -102,13 +102,4 @@ impl SysfsArguments {
 pub fn capture(network: &Network, path: &Path) -> Result<(), Failure> {
     let file = File::create(path).map_err(|error| Failure::file(path, &error))?;
     network.capture_to(BufWriter::new(file)).map_err(|error| Failure::file(path, &error))
-}
-
-/// Connects the card's wire to a socket.
-pub fn connect(network: &Network, address: &LinkAddress) -> Result<(), Failure> {
-    let failed = |error| {
-        Failure::Failed(format!("the wire {} cannot be opened: {error}", address.local.display()))
-    };
-    network.connect(Link::open(address.clone()).map_err(failed)?);
-    Ok(())
 }

@@ -9,17 +9,19 @@ use std::{
 
 use clap::Args;
 use drdma_cli::{
+    cable::Cable,
     device::{self, Kind},
     job::Job,
     record::{Recorder, Recording},
     run::{self, Observer, RunError},
     stats::Stats,
 };
-use drdma_sim::wire::{LinkAddress, Network};
-use libdrdma::WorkCompletion;
+use drdma_serve::WireSpec;
+use drdma_sim::wire::Network;
+use libdrdma::{Context, WorkCompletion};
 use serde_json::json;
 
-use super::{Failure, capture, connect, tuning::Tuning};
+use super::{Failure, capture, tuning::Tuning};
 
 /// Run a job file on a device; one JSON object per completion comes out.
 #[derive(Debug, Args)]
@@ -39,11 +41,11 @@ pub struct Arguments {
     /// Write what the host did to the card to this file, one JSON object a line (`rtl:` only).
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Let the card's frames leave by a socket, to a peer outside of this program, instead of to
-    /// simulated peers: `dgram:LOCAL,REMOTE`, the paths of two Unix datagram sockets, as of QEMU's
-    /// `-netdev dgram` (`soft:` and `rtl:` only).
+    /// Plug the card's port into something outside of this program instead of simulated peers:
+    /// `dgram:LOCAL,REMOTE`, a pair of unix datagram sockets (QEMU's `-netdev dgram`), or `tap:NAME`,
+    /// an interface (`soft:` and `rtl:` only).
     #[arg(long, value_name = "WIRE")]
-    wire: Option<LinkAddress>,
+    wire: Option<WireSpec>,
     /// Give up after so many seconds without a packet or a completion.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
@@ -71,9 +73,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let network = Network::new();
     let mut card = device::open(&arguments.device, &network)?;
-    match &arguments.wire {
-        Some(address) => connect(&network, address)?,
-        None => device::add_peers(&job, &network),
+    let cable = arguments.wire.as_ref().map(|wire| plug(&network, wire)).transpose()?;
+    if cable.is_none() {
+        device::add_peers(&job, &network);
     }
     if let Some(path) = &arguments.pcap {
         capture(&network, path)?;
@@ -87,11 +89,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 
     let context = device::set_up_with(card, job.local, optimizer).map_err(Failure::failed)?;
-    let mut observer = Printer { network: network.clone(), recording, stdout: io::stdout() };
+    let mut observer = Printer { network: network.clone(), recording, cable, stdout: io::stdout() };
     let patience = Duration::from_secs(arguments.timeout);
     let result = run::run(&job, &context, patience, &mut observer);
     let counters = context.counters();
     drop(context);
+    // What is on its way after a failure may stay there.
+    let cable = observer.cable.as_mut().filter(|_| result.is_ok());
+    let traffic = cable.map(Cable::finish).transpose();
 
     // The files tell most when something went wrong, so they are written in any case.
     if let (Some(recording), Some(path)) = (&observer.recording, &arguments.record) {
@@ -106,6 +111,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let text = format!("{stats:#}\n");
         fs::write(path, text).map_err(|error| Failure::file(path, &error))?;
     }
+    let lost = traffic.map_err(Failure::failed)?.map_or(0, |traffic| traffic.lost);
+    if lost > 0 {
+        let text = "frames of the card were lost: nobody is at the other end of the wire";
+        return Err(Failure::Failed(format!("{lost} {text}")));
+    }
     match device::complaints(&network.errors()) {
         Some(complaints) => {
             Err(Failure::Failed(format!("the card sent wrong packets: {complaints}")))
@@ -114,10 +124,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// Plugs a wire into the card's port.
+fn plug(network: &Network, spec: &WireSpec) -> Result<Cable, Failure> {
+    let wire = spec
+        .open()
+        .map_err(|error| Failure::Failed(format!("the wire cannot be plugged in: {error}")))?;
+    // What is captured goes to the simulated peers as well.
+    let none = "--wire takes dgram:LOCAL,REMOTE or tap:NAME here; --pcap captures";
+    wire.map(|wire| Cable::plug(network, wire)).ok_or_else(|| Failure::Usage(none.to_owned()))
+}
+
 /// Prints completions, and notes in the recording where they were seen.
 struct Printer {
     network: Network,
     recording: Option<Recording>,
+    cable: Option<Cable>,
     stdout: Stdout,
 }
 
@@ -134,6 +155,13 @@ impl Observer for Printer {
         let line = json!({"wr_id": wr_id, "status": status, "bytes": completion.bytes});
         writeln!(self.stdout, "{line}")?;
         Ok(())
+    }
+
+    fn turn(&mut self, _context: &Context) -> Result<bool, RunError> {
+        if let Some(cable) = &mut self.cable {
+            cable.serve().map_err(RunError::Cable)?;
+        }
+        Ok(true)
     }
 
     fn activity(&self) -> u64 {

@@ -2,19 +2,16 @@
 //!
 //! A card holds a [`Network`] handle, gives it every frame that leaves ([`Network::transmit`]) and
 //! takes from it every frame that arrives ([`Network::receive`]). Tests and tools hold another
-//! handle of the same network, through which they add peers and see what arrived there. Instead of
-//! peers there can be a [`Link`] to another process ([`Network::connect`]).
+//! handle of the same network, through which they add peers and see what arrived there.
 
 pub mod capture;
 pub mod config;
-pub mod link;
 pub mod peer;
 pub mod sparse;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     io::{self, Write},
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -26,7 +23,6 @@ use crate::{
 };
 pub use capture::{Capture, CapturedFrame};
 pub use config::{Behaviour, PeerConfig, Writable};
-pub use link::{Link, LinkAddress, LinkAddressError};
 pub use peer::{Message, MessageKind, Peer, PeerError};
 
 /// A peer of a [`Network`].
@@ -76,23 +72,7 @@ pub enum WireError {
     /// The capture could not be written.
     #[error("the capture: {0}")]
     Capture(String),
-    /// Frames that a link lost, from this one on.
-    #[error("frame {frame}: lost on the way to {}: {error}", remote.display())]
-    Lost {
-        /// The frame's number, from 0.
-        frame: u64,
-        /// Where it should have gone.
-        remote: PathBuf,
-        /// Why.
-        error: String,
-    },
-    /// Nothing can be received from a link any more.
-    #[error("the wire: {0}")]
-    Link(String),
 }
-
-/// How often a link is looked at, in the card's time: it takes a system call.
-const LINK_PERIOD_NS: u64 = 256;
 
 /// What went over the wire from the card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,19 +102,8 @@ struct State {
     lost: Vec<u64>,
     traffic: Traffic,
     errors: Vec<WireError>,
-    uplink: Option<Uplink>,
     port: Port,
     cable: Option<Cable>,
-}
-
-/// A link, and how it does.
-#[derive(Debug)]
-struct Uplink {
-    link: Link,
-    /// The last frame was lost.
-    losing: bool,
-    /// When to look for frames again.
-    next_look_ns: u64,
 }
 
 /// Which ways the port of the card is open.
@@ -194,12 +163,6 @@ impl Network {
         same_address.push(peers.len());
         peers.push(Peer::new(config));
         PeerId(peers.len() - 1)
-    }
-
-    /// Sends every frame that leaves the card to `link` from now on, and none to peers; what arrives
-    /// there goes to the card at once.
-    pub fn connect(&self, link: Link) {
-        self.state().uplink = Some(Uplink { link, losing: false, next_look_ns: 0 });
     }
 
     /// Every peer, in the order in which they were added.
@@ -288,7 +251,6 @@ impl Network {
     /// The next frame, without FCS, that has arrived at the card by `time_ns`.
     pub fn receive(&self, time_ns: u64) -> Option<Vec<u8>> {
         let mut state = self.state();
-        state.look(time_ns);
         let entry = state.to_card.first_entry()?;
         (entry.key().0 <= time_ns).then(|| entry.remove())
     }
@@ -352,36 +314,6 @@ impl Network {
 }
 
 impl State {
-    /// Takes what has arrived from the link.
-    fn look(&mut self, time_ns: u64) {
-        let Some(uplink) = &mut self.uplink else { return };
-        if time_ns < uplink.next_look_ns {
-            return;
-        }
-        uplink.next_look_ns = time_ns + LINK_PERIOD_NS;
-        match uplink.link.receive() {
-            Ok(Some(frame)) => self.deliver(frame, time_ns),
-            Ok(None) => {}
-            Err(error) => {
-                self.errors.push(WireError::Link(error.to_string()));
-                uplink.next_look_ns = u64::MAX;
-            }
-        }
-    }
-
-    /// Sends a frame to the link; false if there is none.
-    fn send(&mut self, number: u64, bytes: &[u8]) -> bool {
-        let Some(uplink) = &mut self.uplink else { return false };
-        let sent = uplink.link.send(bytes);
-        // One complaint for all that are lost in a row.
-        let was_losing = std::mem::replace(&mut uplink.losing, sent.is_err());
-        if let (Err(error), false) = (sent, was_losing) {
-            let remote = uplink.link.address().remote.clone();
-            self.errors.push(WireError::Lost { frame: number, remote, error: error.to_string() });
-        }
-        true
-    }
-
     fn deliver(&mut self, frame: Vec<u8>, time_ns: u64) {
         self.sequence += 1;
         self.to_card.insert((time_ns, self.sequence), frame);
@@ -432,9 +364,6 @@ impl State {
         let trailing = bytes.len() - Ethernet::SIZE - usize::from(frame.ip.total_length);
         if trailing > 0 {
             self.errors.push(WireError::Trailing { frame: number, bytes: trailing });
-        }
-        if self.send(number, bytes) {
-            return;
         }
         let address = (frame.ethernet.destination, frame.ip.destination, frame.bth.dest_qp);
         let ids = self.by_address.get(&address).map_or(&[][..], |ids| &ids[..]);

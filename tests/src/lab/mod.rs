@@ -24,12 +24,19 @@ use std::{
         Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
-use drdma_cli::{device, job::Job, run};
-use drdma_sim::wire::{Link, LinkAddress, Network};
-use libdrdma::WorkCompletion;
+use drdma_cli::{
+    cable::Cable,
+    device::{self, Kind},
+    job::Job,
+    run::{self, Observer, RunError},
+};
+use drdma_serve::wire::dgram::Datagrams;
+use drdma_sim::wire::Network;
+use libdrdma::{Context, WorkCompletion};
 use serde_json::{Value, json};
 
 use crate::expect::Completion;
@@ -38,7 +45,8 @@ use relay::Relay;
 
 /// The environment's name for the folder of the lab's sockets.
 pub const FOLDER: &str = "DRDMA_LAB";
-/// The environment's name for the device that is opened in this process.
+/// The environment's name for the device: `rtl:`, unless told, or `soft:`; or a board's URI, which is
+/// then one of the guest that takes jobs.
 pub const DEVICE: &str = "DRDMA_LAB_DEVICE";
 /// Nothing in the lab takes that long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -80,7 +88,9 @@ pub struct Lab {
     pub peer: Peer,
     /// The cable.
     pub relay: Relay,
-    card: LinkAddress,
+    device: String,
+    /// The card's end of its cable, and the other one.
+    card: [PathBuf; 2],
     /// The machine that has the card, if it is not this one.
     host: Option<BufReader<UnixStream>>,
     next_qpn: u32,
@@ -109,10 +119,16 @@ pub fn lab() -> MutexGuard<'static, Lab> {
     lab
 }
 
-/// Connects to one of the lab's sockets.
+/// Connects to one of the lab's sockets, which a guest makes when it starts.
 fn connect(path: &Path) -> UnixStream {
-    let stream = UnixStream::connect(path);
-    let stream = stream.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let started = Instant::now();
+    let stream = loop {
+        match UnixStream::connect(path) {
+            Ok(stream) => break stream,
+            Err(_) if started.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
+            Err(error) => panic!("{}: {error}", path.display()),
+        }
+    };
     stream.set_read_timeout(Some(PATIENCE)).expect("a time-out is possible");
     stream
 }
@@ -121,13 +137,14 @@ impl Lab {
     fn open(folder: &Path) -> Self {
         let file = |name| folder.join(name);
         let relay = Relay::start(
-            LinkAddress { local: file(CARD_REMOTE), remote: file(CARD) },
-            LinkAddress { local: file(GUEST_REMOTE), remote: file(GUEST) },
+            datagrams(&file(CARD_REMOTE), &file(CARD)),
+            datagrams(&file(GUEST_REMOTE), &file(GUEST)),
         );
-        let host = file(HOST).exists().then(|| host(connect(&file(HOST))));
+        let device = env::var(DEVICE).unwrap_or_else(|_| "rtl:".to_owned());
+        let host = (Kind::of(&device) == Kind::Board).then(|| host(connect(&file(HOST))));
         let peer = Peer::new(connect(&file(PEER)));
-        let card = LinkAddress { local: file(CARD), remote: file(CARD_REMOTE) };
-        Self { peer, relay, card, host, next_qpn: 0x100 }
+        let card = [file(CARD), file(CARD_REMOTE)];
+        Self { peer, relay, device, card, host, next_qpn: 0x100 }
     }
 
     /// A number that no queue pair of the card had yet: packets to it are not of an earlier test.
@@ -150,15 +167,17 @@ impl Lab {
 
     fn run_here(&self, job: &Value) -> Vec<Completion> {
         let job = Job::parse(&job.to_string(), Path::new(".")).expect("the job is right");
-        let device = env::var(DEVICE).unwrap_or_else(|_| "rtl:".to_owned());
         let network = Network::new();
-        let card = device::open(&device, &network).expect("the card can be opened");
-        network.connect(Link::open(self.card.clone()).expect("the wire can be opened"));
+        let card = device::open(&self.device, &network).expect("the card can be opened");
+        let [local, remote] = &self.card;
+        let cable = Cable::plug(&network, Box::new(datagrams(local, remote)));
         let context = device::set_up(card, job.local).expect("the card can be set up");
-        let mut completions: Vec<WorkCompletion> = Vec::new();
-        run::run(&job, &context, PATIENCE, &mut completions).expect("the job runs to its end");
-        assert_eq!(network.errors(), [], "on the wire");
-        completions
+        let mut sender = Sender { completions: Vec::new(), cable };
+        run::run(&job, &context, PATIENCE, &mut sender).expect("the job runs to its end");
+        let traffic = sender.cable.finish().expect("the wire works");
+        assert_eq!(traffic.lost, 0, "frames that the relay did not take");
+        sender
+            .completions
             .iter()
             .map(|c| Completion {
                 wr_id: c.wr_id,
@@ -167,6 +186,29 @@ impl Lab {
             })
             .collect()
     }
+}
+
+/// Collects completions, and lets frames leave and arrive meanwhile.
+struct Sender {
+    completions: Vec<WorkCompletion>,
+    cable: Cable,
+}
+
+impl Observer for Sender {
+    fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
+        self.completions.push(*completion);
+        Ok(())
+    }
+
+    fn turn(&mut self, _context: &Context) -> Result<bool, RunError> {
+        self.cable.serve().map(|()| true).map_err(RunError::Cable)
+    }
+}
+
+/// One end of a cable.
+fn datagrams(local: &Path, remote: &Path) -> Datagrams {
+    Datagrams::open(local, remote)
+        .unwrap_or_else(|error| panic!("{} cannot be made: {error}", local.display()))
 }
 
 /// A machine that takes jobs. It says so at its start.

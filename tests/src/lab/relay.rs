@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use drdma_sim::wire::{Link, LinkAddress};
+use drdma_serve::wire::{MAX_FRAME, Sent, Wire, dgram::Datagrams};
 
 use super::PATIENCE;
 
@@ -19,6 +19,13 @@ const PAUSE: Duration = Duration::from_micros(200);
 enum Mishap {
     Lost,
     Damaged,
+}
+
+fn receive(wire: &mut Datagrams) -> Option<Vec<u8>> {
+    let mut frame = vec![0; MAX_FRAME];
+    let bytes = wire.receive(&mut frame).expect("the socket works")?;
+    frame.truncate(bytes);
+    Some(frame)
 }
 
 #[derive(Debug, Default)]
@@ -53,17 +60,12 @@ const ACKNOWLEDGE: u8 = 0x11;
 
 impl Relay {
     /// Starts with its end of the card's cable and its end of the guest's.
-    ///
-    /// # Panics
-    /// If the sockets cannot be made.
-    pub(super) fn start(card: LinkAddress, guest: LinkAddress) -> Self {
-        let open = |address| Link::open(address).expect("a socket can be made");
-        let (card, guest) = (open(card), open(guest));
+    pub(super) fn start(mut card: Datagrams, mut guest: Datagrams) -> Self {
         let relay = Self { state: Arc::default() };
         let copy = relay.clone();
         thread::spawn(move || {
             loop {
-                if !copy.pass(&card, &guest) {
+                if !copy.pass(&mut card, &mut guest) {
                     thread::sleep(PAUSE);
                 }
             }
@@ -76,31 +78,37 @@ impl Relay {
     }
 
     /// Passes a frame each way; false if there was none.
-    fn pass(&self, card: &Link, guest: &Link) -> bool {
-        let there = card.receive().expect("the card's socket works");
-        if let Some(mut frame) = there.clone() {
-            let mishap = {
-                let mut state = self.state();
-                let number = state.from_card.len();
-                state.from_card.push(frame.clone());
-                state.mishaps.iter().find(|(at, _)| *at == number).map(|(_, mishap)| *mishap)
-            };
-            if mishap == Some(Mishap::Damaged) {
-                // The last byte of the payload: the ICRC is behind it.
-                let at = frame.len() - 5;
-                frame[at] ^= 1;
-            }
-            if mishap != Some(Mishap::Lost) {
-                guest.send(&frame).expect("the guest is there");
+    fn pass(&self, card: &mut Datagrams, guest: &mut Datagrams) -> bool {
+        let there = receive(card);
+        if let Some(frame) = there.clone().and_then(|frame| self.handle(frame)) {
+            while guest.send(&frame).expect("the guest's socket works") == Sent::Full {
+                thread::sleep(PAUSE);
             }
         }
-        let back = guest.receive().expect("the guest's socket works");
+        let back = receive(guest);
         if let Some(frame) = &back {
             self.state().from_guest.push(frame.clone());
             // Between jobs there is no card.
             let _ = card.send(frame);
         }
         there.is_some() || back.is_some()
+    }
+
+    /// Records a frame of the card; gives what is left of it.
+    fn handle(&self, mut frame: Vec<u8>) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        let number = state.from_card.len();
+        state.from_card.push(frame.clone());
+        match state.mishaps.iter().find(|(at, _)| *at == number) {
+            Some((_, Mishap::Lost)) => return None,
+            Some((_, Mishap::Damaged)) => {
+                // The last byte of the payload: the ICRC is behind it.
+                let at = frame.len() - 5;
+                frame[at] ^= 1;
+            }
+            None => {}
+        }
+        Some(frame)
     }
 
     /// Forgets what passed, but not what will happen.

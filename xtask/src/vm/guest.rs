@@ -20,8 +20,8 @@ const PASSED: &str = "guest: exit code 0";
 pub struct Guest {
     name: &'static str,
     qemu: Child,
-    /// Shows what it prints; gives true if it said that all went well.
-    console: JoinHandle<bool>,
+    /// Shows what it prints; gives true if it said that all went well. Taken when it has ended.
+    console: Option<JoinHandle<bool>>,
 }
 
 /// Boots a guest of one processor, with an IOMMU, `devices` and an initramfs.
@@ -32,7 +32,8 @@ pub fn boot(
     devices: &[String],
 ) -> Result<Guest, Error> {
     let mut qemu = process::Command::new("timeout");
-    qemu.arg(PATIENCE)
+    // In the foreground: what ends this program from a terminal ends the guest.
+    qemu.args(["--foreground", PATIENCE])
         .args(parts.program("usr/bin/qemu-system-x86_64"))
         .arg("-L")
         .arg(parts.debian().join("usr/share/qemu"))
@@ -68,7 +69,7 @@ fn start(name: &'static str, qemu: &mut process::Command) -> Result<Guest, Error
         }
         passed
     });
-    Ok(Guest { name, qemu, console })
+    Ok(Guest { name, qemu, console: Some(console) })
 }
 
 impl Guest {
@@ -76,10 +77,20 @@ impl Guest {
     pub fn wait(mut self) -> Result<(), Error> {
         let failed = |source| Error::Start { program: "timeout".to_owned(), source };
         let status = self.qemu.wait().map_err(failed)?;
-        let passed = self.console.join().unwrap_or(false);
+        let passed = self.console.take().is_some_and(|console| console.join().unwrap_or(false));
         match passed && status.success() {
             true => Ok(()),
             false => Err(Error::Guest(format!("{} failed ({status})", self.name))),
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if self.console.is_some() {
+            // Nobody waited for it. `timeout` hands the signal on; it may have ended already.
+            let _ = process::Command::new("kill").arg(self.qemu.id().to_string()).status();
+            let _ = self.qemu.wait();
         }
     }
 }
@@ -104,6 +115,12 @@ mod tests {
             let error = guest(script).unwrap_err().to_string();
             assert!(error.starts_with("the guest: sh failed ("), "{error}");
         }
+        // One that is given up does not live on.
+        let started = std::time::Instant::now();
+        let mut hung = process::Command::new("timeout");
+        hung.args(["--foreground", "60", "sleep", "60"]);
+        drop(start("hung", &mut hung).unwrap());
+        assert!(started.elapsed().as_secs() < 30);
         let error = start("x", &mut process::Command::new("/nowhere/timeout"));
         assert!(error.unwrap_err().to_string().starts_with("cannot start timeout: "));
         let error = boot(&Parts::at("/nowhere"), "x", "x.cpio".as_ref(), &[]);

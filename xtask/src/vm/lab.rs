@@ -16,7 +16,7 @@ use super::{
     images,
     parts::{Parts, System},
 };
-use crate::{Error, cargo, root, target};
+use crate::{Error, cargo, command::Command, root, target};
 
 /// How cargo is asked for the tests.
 const TESTS: [&str; 5] = ["test", "--package", "drdma-tests", "--test", "soft_roce"];
@@ -87,7 +87,7 @@ pub fn run(parts: &Parts) -> Result<(), Error> {
     let sockets = sockets()?;
     let peer = boot_peer(parts, sockets.path())?;
     // The peer ends when nobody is connected to it any more.
-    test(sockets.path()).and(peer.wait())
+    test(cargo(), sockets.path()).and(peer.wait())
 }
 
 /// Runs the tests with the card in a guest: there, it is behind PCI, an IOMMU and vfio-pci, and the
@@ -99,7 +99,8 @@ pub fn run_served(parts: &Parts) -> Result<(), Error> {
     let _server = serve(sockets.path())?;
     let peer = boot_peer(parts, sockets.path())?;
     let host = boot_host(parts, sockets.path())?;
-    test(sockets.path()).and(host.wait()).and(peer.wait())
+    let cargo = cargo().env("DRDMA_LAB_DEVICE", &format!("vfio:{ADDRESS}"));
+    test(cargo, sockets.path()).and(host.wait()).and(peer.wait())
 }
 
 /// Compiles the tests before a guest runs: it waits for them and not for the compiler.
@@ -108,10 +109,10 @@ fn compile_tests() -> Result<(), Error> {
 }
 
 /// Runs the tests in the lab of that folder.
-fn test(folder: &Path) -> Result<(), Error> {
+fn test(cargo: Command, folder: &Path) -> Result<(), Error> {
     let folder = folder.display().to_string();
     let options = ["--", "--ignored", "--test-threads=1", "--nocapture"];
-    cargo().env("DRDMA_LAB", &folder).args(TESTS).args(options).run()
+    cargo.env("DRDMA_LAB", &folder).args(TESTS).args(options).run()
 }
 
 /// A folder for sockets, whose paths must be short.
