@@ -49,7 +49,7 @@ pub const FOLDER: &str = "DRDMA_LAB";
 /// then one of the guest that takes jobs.
 pub const DEVICE: &str = "DRDMA_LAB_DEVICE";
 /// Nothing in the lab takes that long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// The card's end of its cable.
 const CARD: &str = "card";
 /// The relay's end of the card's cable.
