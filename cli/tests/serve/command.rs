@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use drdma_cli::run::{Observer, RunError};
+use libdrdma::{Context, WorkCompletion};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -108,6 +110,39 @@ fn a_card_that_has_nothing_to_do_takes_no_time() {
     let ticks = process.ticks() - before;
     assert!(ticks <= 5, "{ticks} ticks in a second");
     drop(context);
+}
+
+#[test]
+fn a_card_that_waits_for_an_answer_takes_little_time() {
+    let process = Process::start(&["--device", "rtl:", "--wire", "dgram:near,far"]);
+    let mut job = crate::rig::job();
+    job.posts.truncate(1);
+    let card = ServedCard::open(&process.socket());
+    let context = drdma_cli::device::set_up(Box::new(card), job.local).unwrap();
+    let (start, mut before) = (Instant::now(), None);
+    let mut observer = Until(|| {
+        // By then it has found out that it waits: nobody is at the other end of the wire.
+        if start.elapsed() > Duration::from_secs(4) {
+            before.get_or_insert_with(|| process.ticks());
+        }
+        start.elapsed() < Duration::from_secs(5)
+    });
+    drdma_cli::run::run(&job, &context, PATIENCE, &mut observer).unwrap();
+    let ticks = process.ticks() - before.expect("it ran for a while");
+    assert!(ticks <= 40, "{ticks} ticks in a second");
+}
+
+/// Watches a run until it has seen enough.
+struct Until<F>(F);
+
+impl<F: FnMut() -> bool> Observer for Until<F> {
+    fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
+        panic!("nobody acknowledges, and there is {completion:?}");
+    }
+
+    fn turn(&mut self, _context: &Context) -> Result<bool, RunError> {
+        Ok((self.0)())
+    }
 }
 
 #[test]

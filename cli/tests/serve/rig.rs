@@ -45,12 +45,7 @@ impl Served {
     }
 
     /// The same with everything chosen.
-    pub fn at(
-        folder: TempDir,
-        uri: &str,
-        socket: &Path,
-        wire: Option<(PathBuf, PathBuf)>,
-    ) -> Self {
+    pub fn at(folder: TempDir, uri: &str, socket: &Path, wire: Option<(PathBuf, PathBuf)>) -> Self {
         let network = Network::new();
         let card = drdma_sim::open_slot(uri, network.clone()).unwrap();
         let wire = wire.map(|(near, far)| {
