@@ -232,11 +232,11 @@ impl Server {
     }
 
     /// Stops serving the client, if there is one: the card loses its memory, and is as after power-on.
+    /// Frames that have left it still go out.
     fn disconnect(&mut self, reason: String) -> Result<(), CardError> {
         let Some(session) = self.session.take() else { return Ok(()) };
         session.release(&mut self.function);
         self.function.reset()?;
-        self.port.forget();
         self.work = Work::None;
         (self.report)(Event::Disconnected { reason });
         Ok(())

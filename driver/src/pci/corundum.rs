@@ -87,17 +87,17 @@ fn application(bar: &Bar) -> Option<u32> {
     bar.read(at.checked_add(0x0c)?).ok()
 }
 
-/// Opens every port of the card in both directions, and tells how many those are. A port is closed
+/// Opens every port of the card in both directions, and tells whether there is one. A port is closed
 /// after reset: what the card sends waits, and nothing arrives.
-pub fn open_ports(bar: &Bar) -> usize {
+pub fn open_ports(bar: &Bar) -> bool {
     let word = |at: u32, field: u32| bar.read(at.checked_add(field)?).ok();
     let interfaces = || {
         let (at, _) = blocks(bar, 0, 0).find(|(_, kind)| *kind == INTERFACES)?;
         let [offset, count, stride, list] = [0x0c, 0x10, 0x14, 0x18].map(|field| word(at, field));
         Some((offset?, count?.min(MAX_INTERFACES), stride?, list?))
     };
-    let Some((offset, count, stride, list)) = interfaces() else { return 0 };
-    let mut opened = 0;
+    let Some((offset, count, stride, list)) = interfaces() else { return false };
+    let mut opened = false;
     for index in 0..count {
         let base = stride.checked_mul(index).and_then(|skip| skip.checked_add(offset));
         let Some(base) = base else { break };
@@ -108,7 +108,7 @@ pub fn open_ports(bar: &Bar) -> usize {
             });
             let Some((control, _)) = control else { continue };
             let open = |at: u32| bar.write(control.checked_add(at).unwrap_or(u32::MAX), 1).is_ok();
-            opened += usize::from(PORT_DIRECTIONS.into_iter().all(open));
+            opened |= PORT_DIRECTIONS.into_iter().all(open);
         }
     }
     opened
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn every_port_that_can_be_is_opened_both_ways() {
         let bar = bar(&with_ports());
-        assert_eq!(open_ports(&bar), 2);
+        assert!(open_ports(&bar));
         for control in [0x540, 0x940] {
             let words = [0x0c, 0x10, 0x14, 0x18].map(|at| bar.read(control + at).unwrap());
             assert_eq!(words, [0, 1, 1, 0], "{control:#x}");
@@ -206,10 +206,10 @@ mod tests {
         {
             let mut words = with_ports();
             words.push((at, value));
-            assert!(open_ports(&bar(&words)) <= 2, "{at:#x}");
+            open_ports(&bar(&words));
         }
-        assert_eq!(open_ports(&bar(&[])), 0);
-        assert_eq!(open_ports(&bar(&IDS)), 0);
+        assert!(!open_ports(&bar(&[])));
+        assert!(!open_ports(&bar(&IDS)));
     }
 
     #[test]

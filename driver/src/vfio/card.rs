@@ -63,7 +63,7 @@ impl VfioCard {
         let whole = self.function.bar(CORUNDUM, CORUNDUM_SIZE);
         match (self.firmware(), &whole) {
             (None, _) => Ok(()),
-            (Some(_), Ok(bar)) if open_ports(bar) > 0 => Ok(()),
+            (Some(_), Ok(bar)) if open_ports(bar) => Ok(()),
             (Some(_), _) => Err(VfioError::Port { mapped: whole.is_ok() }),
         }
     }
