@@ -169,3 +169,49 @@ impl Relay {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_pass_both_ways_but_for_mishaps() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| folder.path().join(name));
+        let open = |local, remote| Datagrams::open(local, remote).unwrap();
+        let (mut card, mut guest) = (open(&a, &b), open(&d, &c));
+        let relay = Relay::start(open(&b, &a), open(&c, &d));
+        relay.lose(1);
+        relay.damage(2);
+        let frame = |i: u8| vec![i; 60];
+        let next = |wire: &mut Datagrams| {
+            let started = Instant::now();
+            loop {
+                match receive(wire) {
+                    Some(frame) => return frame,
+                    None => assert!(started.elapsed() < PATIENCE, "nothing came"),
+                }
+            }
+        };
+        (0..4).for_each(|i| assert_eq!(card.send(&frame(i)).unwrap(), Sent::Out));
+        assert_eq!(next(&mut guest), frame(0));
+        let damaged = next(&mut guest);
+        assert_eq!((damaged[54], damaged[55], damaged[56]), (2, 3, 2));
+        assert_eq!(next(&mut guest), frame(3));
+        assert_eq!(relay.from_card(4), [0, 1, 2, 3].map(frame), "as they were sent");
+
+        let mut nak = vec![0; BTH + 16];
+        nak[36..38].copy_from_slice(&4791_u16.to_be_bytes());
+        nak[BTH] = ACKNOWLEDGE;
+        nak[BTH + 5..BTH + 8].copy_from_slice(&[0, 1, 2]);
+        nak[BTH + 9..BTH + 12].copy_from_slice(&[3, 4, 5]);
+        nak[BTH + 12] = 0x62;
+        assert_eq!(guest.send(&frame(9)).unwrap(), Sent::Out);
+        assert_eq!(guest.send(&nak).unwrap(), Sent::Out);
+        assert_eq!((next(&mut card), next(&mut card)), (frame(9), nak));
+        let expected = Acknowledgement { qpn: 0x102, psn: 0x30405, syndrome: 0x62 };
+        assert_eq!(relay.acknowledgements(), [expected], "what is no RoCE is none");
+        relay.forget();
+        assert!(relay.from_card(0).is_empty() && relay.acknowledgements().is_empty());
+    }
+}

@@ -107,6 +107,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_test_has_a_name() {
+        for (args, text) in [
+            (&["eth0"][..], "`vm` has no test `eth0`"),
+            (&["card", "x"], "`x` is not expected here"),
+        ] {
+            let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let error = run(&args).unwrap_err();
+            assert!(matches!(error, Error::Usage(found) if found == text), "{text}");
+        }
+    }
+
+    #[test]
     fn only_what_cannot_be_had_skips_the_tests() {
         let missing = || Err(Error::Tools("no apt-get".to_owned()));
         assert!(unless_missing(missing(), |_| panic!("without parts")).is_ok());
