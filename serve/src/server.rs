@@ -30,7 +30,7 @@ const MESSAGES_A_TURN: usize = 64;
 /// down: nothing in it takes so long. In nanoseconds of its time.
 const PATIENCE_NS: u64 = 65_536 * 4;
 /// What passes between two turns of a slow clock.
-const SLOW: Duration = Duration::from_millis(10);
+const SLOW: Duration = Duration::from_millis(50);
 /// What passes before a full wire is tried again.
 const RETRY: Duration = Duration::from_millis(1);
 /// The longest sleep.

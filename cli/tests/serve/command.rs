@@ -119,17 +119,19 @@ fn a_card_that_waits_for_an_answer_takes_little_time() {
     job.posts.truncate(1);
     let card = ServedCard::open(&process.socket());
     let context = drdma_cli::device::set_up(Box::new(card), job.local).unwrap();
-    let (start, mut before) = (Instant::now(), None);
+    // It has to find out that it waits: nobody is at the other end of the wire.
+    let window = Duration::from_millis(500);
+    let (start, mut since, mut ticks) = (Instant::now(), Instant::now(), process.ticks());
     let mut observer = Until(|| {
-        // By then it has found out that it waits: nobody is at the other end of the wire.
-        if start.elapsed() > Duration::from_secs(4) {
-            before.get_or_insert_with(|| process.ticks());
+        assert!(start.elapsed() < PATIENCE, "it goes on and on");
+        if since.elapsed() < window {
+            return true;
         }
-        start.elapsed() < Duration::from_secs(5)
+        let before = std::mem::replace(&mut ticks, process.ticks());
+        since = Instant::now();
+        ticks - before > 15
     });
-    drdma_cli::run::run(&job, &context, PATIENCE, &mut observer).unwrap();
-    let ticks = process.ticks() - before.expect("it ran for a while");
-    assert!(ticks <= 40, "{ticks} ticks in a second");
+    drdma_cli::run::run(&job, &context, 2 * PATIENCE, &mut observer).unwrap();
 }
 
 /// Watches a run until it has seen enough.

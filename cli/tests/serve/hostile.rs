@@ -167,7 +167,7 @@ fn garbage(served: &Served, seed: u64, accesses: u64) {
         };
         let len = [4, 4, 4, 4, 8, 1, 2, 64][random.below(8) as usize];
         let offset = if random.chance(0.95) { offset & !3 } else { offset };
-        let data = vec![(value as u32).to_le_bytes(); 16].concat();
+        let data = [(value as u32).to_le_bytes(); 16].concat();
         let region =
             if random.chance(0.95) { BAR2 } else { [BAR0, CONFIG][random.below(2) as usize] };
         let done = match random.chance(0.8) {

@@ -195,8 +195,13 @@ pub fn job() -> Job {
     Job::parse(&job.to_string(), Path::new(".")).unwrap()
 }
 
+/// The frames of queue pairs 1 and 2.
+pub type Frames = [Vec<Vec<u8>>; 2];
+/// A completion's request, status and bytes.
+pub type Summary = (u64, String, u64);
+
 /// What the reference model sends for a job, by queue pair, and how its posts complete.
-pub fn model(job: &Job) -> ([Vec<Vec<u8>>; 2], Vec<(u64, String, u64)>) {
+pub fn model(job: &Job) -> (Frames, Vec<Summary>) {
     let network = Network::new();
     network.keep_frames();
     device::add_peers(job, &network);
@@ -209,12 +214,12 @@ pub fn model(job: &Job) -> ([Vec<Vec<u8>>; 2], Vec<(u64, String, u64)>) {
     (by_queue_pair(frames), completions.iter().map(summary).collect())
 }
 
-pub fn summary(completion: &WorkCompletion) -> (u64, String, u64) {
+pub fn summary(completion: &WorkCompletion) -> Summary {
     (completion.wr_id, completion.status.name().to_owned(), completion.bytes)
 }
 
 /// Frames by the card's queue pair, 1 or 2, as its UDP source port tells.
-pub fn by_queue_pair(frames: impl IntoIterator<Item = Vec<u8>>) -> [Vec<Vec<u8>>; 2] {
+pub fn by_queue_pair(frames: impl IntoIterator<Item = Vec<u8>>) -> Frames {
     let mut sorted = [Vec::new(), Vec::new()];
     for frame in frames {
         let port = u16::from_be_bytes([frame[34], frame[35]]);

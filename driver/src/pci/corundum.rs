@@ -107,7 +107,7 @@ pub fn open_ports(bar: &Bar) -> bool {
                 *kind == PORT_CONTROL && word(*at, 4).is_some_and(|v| v >= PORT_CONTROL_VERSION)
             });
             let Some((control, _)) = control else { continue };
-            let open = |at: u32| bar.write(control.checked_add(at).unwrap_or(u32::MAX), 1).is_ok();
+            let open = |at: u32| bar.write(control.saturating_add(at), 1).is_ok();
             opened |= PORT_DIRECTIONS.into_iter().all(open);
         }
     }
