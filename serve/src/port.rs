@@ -179,6 +179,38 @@ mod tests {
         assert_eq!(network.receive(2).unwrap().len(), 60);
     }
 
+    /// A wire that was pulled out of this machine.
+    struct Broken(UnixDatagram);
+
+    impl Wire for Broken {
+        fn fd(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+
+        fn send(&mut self, _frame: &[u8]) -> io::Result<Sent> {
+            Err(io::ErrorKind::NetworkDown.into())
+        }
+
+        fn receive(&mut self, _buffer: &mut [u8]) -> io::Result<Option<usize>> {
+            Err(io::ErrorKind::NetworkDown.into())
+        }
+    }
+
+    #[test]
+    fn a_wire_that_fails_is_told_and_one_that_cannot_be_received_from_is_unplugged() {
+        let network = Network::new();
+        network.plug_cable();
+        let wire = Broken(UnixDatagram::unbound().unwrap());
+        let mut end = PortEnd::new(network.clone(), Some(Box::new(wire)));
+        (0..2).for_each(|_| network.transmit(&[0; 60], 1));
+        assert!(end.send().is_err());
+        assert!(end.send().is_err(), "the other frame");
+        assert!(end.send().is_ok());
+        assert_eq!(end.traffic().lost, 2);
+        assert!(end.fd().is_some() && end.receive(1).is_err());
+        assert!(end.fd().is_none() && !end.receive(1).unwrap());
+    }
+
     #[test]
     fn without_a_wire_frames_are_lost() {
         let network = Network::new();

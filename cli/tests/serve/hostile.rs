@@ -6,7 +6,7 @@ use std::{
     net::Shutdown,
 };
 
-use drdma_abi::register::{CONTROL, TABLES, TYPE, TYPE_ID};
+use drdma_abi::register::{CONTROL, IP, TABLES, TYPE, TYPE_ID};
 use drdma_serve::Event;
 use drdma_verilated::testbench::Random;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -33,9 +33,14 @@ fn a_client_that_vanishes_under_traffic_leaves_a_card_for_the_next_one() {
         assert!(far.run_patiently(&job(), card, patience).is_err(), "round {round}");
         let gone = |event: &&Event| matches!(event, Event::Disconnected { .. });
         let start = std::time::Instant::now();
-        while served.events().iter().filter(gone).count() <= round {
+        while served.events().iter().filter(gone).count() <= 2 * round {
             assert!(start.elapsed() < crate::rig::PATIENCE);
         }
+        // The next one finds the card as after power-on, whether it resets it or not.
+        let mut client = Client::connect(&served.path());
+        assert_eq!(client.read32(CONFIG, 4).unwrap() & 6, 0);
+        client.set_command(2);
+        assert_eq!(client.read32(BAR2, IP.offset.into()), Ok(0));
     }
     let mut far = served.far();
     let job = job();

@@ -187,7 +187,7 @@ fn check_bar(region: u32, offset: u64, len: usize) -> Result<u32, AccessError> {
 #[cfg(test)]
 mod tests {
     use drdma_abi::register::{IP, TYPE, TYPE_ID};
-    use drdma_driver::DmaMemory;
+    use drdma_driver::{Card, DmaMemory};
 
     use super::*;
 
@@ -233,6 +233,77 @@ mod tests {
             assert!(function.write(2, 0, &[0; 2]).is_err());
         }
         assert_eq!((0..12).filter(|index| Function::region(*index).is_some()).count(), 9);
+    }
+
+    /// A card that does not answer any more.
+    #[derive(Default)]
+    struct Dead(Host);
+
+    fn dead<T>() -> Result<T, CardError> {
+        Err(CardError::Failed("it is dead".to_owned()))
+    }
+
+    impl Card for Dead {
+        fn read(&mut self, _offset: u32) -> Result<u32, CardError> {
+            dead()
+        }
+
+        fn write(&mut self, _offset: u32, _value: u32) -> Result<(), CardError> {
+            dead()
+        }
+
+        fn map(&mut self, _iova: u64, _memory: &DmaMemory) -> Result<(), CardError> {
+            dead()
+        }
+
+        fn unmap(&mut self, _iova: u64) -> Result<(), CardError> {
+            dead()
+        }
+
+        fn progress(&mut self) -> Result<(), CardError> {
+            dead()
+        }
+    }
+
+    impl Slot for Dead {
+        fn host(&mut self) -> &mut Host {
+            &mut self.0
+        }
+
+        fn reset_function(&mut self) -> Result<(), CardError> {
+            dead()
+        }
+
+        fn is_quiet(&mut self) -> Result<bool, CardError> {
+            dead()
+        }
+
+        fn activity(&self) -> u64 {
+            0
+        }
+
+        fn now_ns(&self) -> u64 {
+            0
+        }
+
+        fn take_host_frames(&mut self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_card_that_fails_is_an_error_and_its_shell_still_answers() {
+        let card = Box::new(Dead::default());
+        let mut function = Function::new(card, Network::new(), Link::default(), true);
+        function.write(7, 4, &[2, 0]).unwrap();
+        let error = function.read(2, 0, &mut [0; 4]).unwrap_err();
+        assert_eq!(
+            (error.errno(), error.to_string()),
+            (Errno::IO, "the card failed: it is dead".into())
+        );
+        assert!(matches!(function.write(2, 0, &[0; 4]), Err(AccessError::Card(_))));
+        assert_eq!(read(&mut function, 0, 0), u32::MAX);
+        assert!(function.write(7, 0x79, &[0x80]).is_err(), "it cannot be reset");
     }
 
     #[test]
