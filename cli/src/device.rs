@@ -7,7 +7,7 @@ use drdma_driver::{
     vfio::{self, VfioError},
 };
 use drdma_sim::{
-    OpenError,
+    OpenError, Slot,
     wire::{Network, PeerConfig, WireError},
 };
 use libdrdma::{Context, MacAddress, Options};
@@ -98,7 +98,15 @@ pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> 
     if Kind::of(uri) == Kind::Board {
         return Ok(Box::new(vfio::open(uri)?));
     }
-    drdma_sim::open(uri, network.clone()).map_err(|source| match source {
+    Ok(open_slot(uri, network)?)
+}
+
+/// Opens the simulated card that a URI names, plugged into `network`, with what belongs to its slot.
+///
+/// # Errors
+/// See [`DeviceError`].
+pub fn open_slot(uri: &str, network: &Network) -> Result<Box<dyn Slot>, DeviceError> {
+    drdma_sim::open_slot(uri, network.clone()).map_err(|source| match source {
         OpenError::Failed(ref text) => {
             let packages = missing_packages(text);
             match Kind::of(uri) == Kind::Rtl && !packages.is_empty() {

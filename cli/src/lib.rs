@@ -1,6 +1,7 @@
 //! The `drdma` command as a library: job files, running them on a device, explaining them; what DMA
 //! reads cost, and what a card does meanwhile; the cards of this machine, and what they boot.
 
+pub mod cable;
 pub mod calibrate;
 pub mod demo;
 pub mod device;

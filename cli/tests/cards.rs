@@ -222,6 +222,7 @@ fn boards_have_no_simulated_network() {
     let device = "vfio:0000:65:00.0";
     for (args, text) in [
         (&["run", "job.json", "--device", device, "--pcap", "out.pcap"][..], "--pcap needs a"),
+        (&["run", "job.json", "--device", device, "--wire", "dgram:a,b"], "--wire needs a"),
         (&["run", "job.json", "--device", device, "--record", "r"], "--record needs the device"),
         (&["demo", "--device", device], "the demonstration's peers are simulated"),
         (&["run", "job.json", "--device", "vfio:eth0"], "`vfio:eth0` names no card"),

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::{fs, os::unix::net::UnixDatagram, time::Duration};
+
 use drdma_tests::{
     expect::{hex, unhex},
     frame::{self, Endpoint, Transport},
@@ -431,5 +433,76 @@ fn regions_with_different_numbers_of_elements_are_an_error_with_the_element_mask
              "pattern": [{"offset": 0, "len": 3}]}]}]),
         &[(1, "local_qp_operation_error", 0)],
         &[],
+    );
+}
+
+/// Two posts to `mail`, whose peer is at the other end of a wire.
+fn mail(folder: &Folder) {
+    let posts: Vec<Value> = [0, 8]
+        .iter()
+        .map(|offset| {
+            json!({"verb": "post_send", "qp": "mail", "wr_id": offset, "op": "send", "regions": [
+                {"type": "contiguous", "buffer": "t", "offset": offset, "len": 8}]})
+        })
+        .collect();
+    fs::write(folder.file("job.json"), job(json!(posts)).to_string()).unwrap();
+}
+
+#[test]
+fn frames_leave_by_the_wire_and_are_those_of_the_capture() {
+    let folder = Folder::new();
+    mail(&folder);
+    let other_end = UnixDatagram::bind(folder.file("b")).unwrap();
+    other_end.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let args =
+        ["run", "job.json", "--device", "soft:", "--pcap", "out.pcap", "--wire", "dgram:a,b"];
+    let output = folder.drdma(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let captured = drdma_tests::capture::frames(&fs::read(folder.file("out.pcap")).unwrap());
+    assert_eq!(captured.len(), 2);
+    for frame in captured {
+        let mut buffer = vec![0; 9000];
+        let bytes = other_end.recv(&mut buffer).unwrap();
+        assert_eq!(hex(&buffer[..bytes]), hex(&frame));
+    }
+    assert!(!folder.file("a").exists(), "the socket goes with the program");
+}
+
+#[test]
+fn a_wire_that_leads_nowhere_or_is_none_is_an_error() {
+    let folder = Folder::new();
+    mail(&folder);
+    for (wire, code, text) in [
+        ("dgram:a,b", 1, "error: 2 frames of the card were lost: nobody is at the other end"),
+        ("dgram:no/where,b", 1, "error: the wire cannot be plugged in: "),
+        ("dgram:a", 2, "error: invalid value 'dgram:a' for '--wire <WIRE>': `dgram:a` is no wire"),
+        ("none", 2, "error: --wire takes dgram:LOCAL,REMOTE or tap:NAME here"),
+        ("pcap:x", 2, "error: --wire takes dgram:LOCAL,REMOTE or tap:NAME here"),
+    ] {
+        let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--wire", wire]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{wire}: {stderr}");
+        assert!(stderr.starts_with(text), "{wire}: {stderr}");
+    }
+}
+
+#[test]
+fn a_wire_whose_other_end_takes_no_frames_fails_in_the_end() {
+    let folder = Folder::new();
+    let region = json!({"type": "contiguous", "buffer": "t", "offset": 0, "len": 8});
+    let posts: Vec<Value> = (0..1000)
+        .map(|i| {
+            json!({"verb": "post_send", "qp": "mail", "wr_id": i, "op": "send",
+                   "regions": [region]})
+        })
+        .collect();
+    fs::write(folder.file("job.json"), job(json!(posts)).to_string()).unwrap();
+    let _full_some_day = UnixDatagram::bind(folder.file("b")).unwrap();
+    let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--wire", "dgram:a,b"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.starts_with("error: the wire failed: the other end of the wire takes no"),
+        "{stderr}"
     );
 }

@@ -1,6 +1,7 @@
 //! Memory that software and a card share.
 
 use std::{
+    fs::File,
     io,
     sync::{
         Arc,
@@ -26,6 +27,8 @@ const LARGE_PAGE_BITS: u8 = 21;
 #[derive(Clone, Debug)]
 pub struct DmaMemory {
     mapping: Arc<MmapRaw>,
+    /// Where it starts in the mapping: a multiple of [`PAGE`].
+    start: usize,
     len: usize,
     size: usize,
 }
@@ -54,7 +57,43 @@ impl DmaMemory {
     /// What the operating system says when it has no memory.
     pub fn new(len: usize) -> io::Result<Self> {
         let size = len.max(1).checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { mapping: Arc::new(MmapRaw::from(allocate(size)?)), len, size })
+        Ok(Self { mapping: Arc::new(MmapRaw::from(allocate(size)?)), start: 0, len, size })
+    }
+
+    /// The whole pages of a file that others map as well, another process's memory say. Whoever has
+    /// the file must not make it shorter as long as this is there: touching pages that it lost ends
+    /// the process.
+    ///
+    /// # Errors
+    /// What the operating system says: the file is not open for reading and writing, or cannot be
+    /// mapped; or it has not a whole page.
+    pub fn shared(file: &File) -> io::Result<Self> {
+        let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+        let size = bytes / PAGE * PAGE;
+        if size == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mapping = MmapOptions::new().len(size).map_raw(file)?;
+        Ok(Self { mapping: Arc::new(mapping), start: 0, len: size, size })
+    }
+
+    /// A part of it, which shares its bytes: `len` bytes, a multiple of [`PAGE`], from `offset`,
+    /// one as well. `None` if it is not that, or not in the mapped pages.
+    #[must_use]
+    pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        let end = offset.checked_add(len)?;
+        let whole = offset.is_multiple_of(PAGE) && len.is_multiple_of(PAGE) && len > 0;
+        (whole && end <= self.size).then(|| Self {
+            mapping: Arc::clone(&self.mapping),
+            start: self.start + offset,
+            len,
+            size: len,
+        })
+    }
+
+    /// True if somebody else has the same memory, or a part of it.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.mapping) > 1
     }
 
     /// Bytes that were asked for.
@@ -76,7 +115,7 @@ impl DmaMemory {
     /// The address at which this process sees the memory.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
-        self.mapping.as_mut_ptr()
+        self.mapping.as_mut_ptr().wrapping_add(self.start)
     }
 
     #[inline]
@@ -232,6 +271,28 @@ mod tests {
         let mut end = [9; 4];
         memory.read(len - 3, &mut end);
         assert_eq!(end, [1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn memory_of_a_file_is_seen_by_whoever_else_maps_it_and_has_parts() {
+        let file = tempfile::tempfile().unwrap();
+        assert!(DmaMemory::shared(&file).is_err(), "an empty file has no page");
+        file.set_len(3 * PAGE as u64 + 5).unwrap();
+        let one = DmaMemory::shared(&file).unwrap();
+        let other = DmaMemory::shared(&file).unwrap();
+        assert_eq!(one.mapped_len(), 3 * PAGE, "the last page is not whole");
+        let part = one.part(PAGE, 2 * PAGE).unwrap();
+        part.write(PAGE - 1, &[7, 8]);
+        let mut bytes = [0; 2];
+        other.read(2 * PAGE - 1, &mut bytes);
+        assert_eq!(bytes, [7, 8]);
+        let inner = part.part(PAGE, PAGE).unwrap();
+        assert!(one.is_shared() && !other.is_shared());
+        drop((one, part));
+        assert_eq!(inner.load_u32(0), 8, "a part keeps the mapping alive");
+        for (offset, len) in [(0, 0), (8, PAGE), (0, 8), (PAGE, PAGE), (usize::MAX & !4095, 8192)] {
+            assert!(inner.part(offset, len).is_none(), "{offset} {len}");
+        }
     }
 
     #[test]

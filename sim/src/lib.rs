@@ -6,6 +6,7 @@
 //! | [`clock`] | how long a card worked |
 //! | [`rtl`] | the Verilated card at Corundum's ports |
 //! | [`pcie`] | the host behind these ports: DMA engine, timing |
+//! | [`slot`] | what holds a simulated card: mapped memory, reset, whether it is at work |
 //! | [`soft`] | the model behind the card's registers: a [`Card`] without RTL |
 //! | [`wire`] | the network that a simulated card is plugged into: switch, peers, capture |
 //! | [`uri`] | device URIs |
@@ -30,6 +31,7 @@ pub mod flash;
 pub mod model;
 pub mod pcie;
 pub mod rtl;
+pub mod slot;
 pub mod soft;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -39,6 +41,7 @@ pub mod wire;
 use drdma_driver::Card;
 
 pub use clock::SimClock;
+pub use slot::Slot;
 pub use uri::OpenError;
 use uri::{DeviceUri, Options};
 use wire::Network;
@@ -56,6 +59,14 @@ const SCHEMES: &str = "soft: and rtl:";
 /// # Errors
 /// If the scheme or an option is unknown, or an option's value does not fit.
 pub fn open(uri: &str, network: Network) -> Result<Box<dyn Card>, OpenError> {
+    Ok(open_slot(uri, network)?)
+}
+
+/// The same, with what belongs to the slot that holds the card.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_slot(uri: &str, network: Network) -> Result<Box<dyn Slot>, OpenError> {
     let uri: DeviceUri = uri.parse()?;
     match uri.scheme() {
         "soft" => open_soft(uri.into_options(), network),
@@ -64,13 +75,13 @@ pub fn open(uri: &str, network: Network) -> Result<Box<dyn Card>, OpenError> {
     }
 }
 
-fn open_soft(mut options: Options, network: Network) -> Result<Box<dyn Card>, OpenError> {
+fn open_soft(mut options: Options, network: Network) -> Result<Box<dyn Slot>, OpenError> {
     let cycles = options.take("cycles")?.unwrap_or(soft::CYCLES_PER_PROGRESS);
     options.finish()?;
     Ok(Box::new(soft::SoftCard::new(network).with_cycles_per_progress(cycles)))
 }
 
-fn open_rtl(mut options: Options, network: Network) -> Result<Box<dyn Card>, OpenError> {
+fn open_rtl(mut options: Options, network: Network) -> Result<Box<dyn Slot>, OpenError> {
     let mut config = rtl::Config::default();
     let pcie = &mut config.pcie;
     pcie.tags = options.take("pcie_tags")?.unwrap_or(pcie.tags);
@@ -85,7 +96,7 @@ fn open_rtl(mut options: Options, network: Network) -> Result<Box<dyn Card>, Ope
     options.finish()?;
     config.check()?;
     rtl::RtlCard::new(config, network)
-        .map(|card| Box::new(card) as Box<dyn Card>)
+        .map(|card| Box::new(card) as Box<dyn Slot>)
         .map_err(|error| OpenError::Failed(error.to_string()))
 }
 

@@ -4,5 +4,6 @@ pub mod capture;
 pub mod device;
 pub mod expect;
 pub mod frame;
+pub mod lab;
 pub mod random;
 pub mod random_job;

@@ -13,18 +13,25 @@ use crate::Error;
 pub struct Command {
     program: String,
     args: Vec<String>,
+    env: Vec<(String, String)>,
     folder: Option<&'static Path>,
 }
 
 impl Command {
     /// That program, in the current folder.
     pub fn new(program: impl Into<String>) -> Self {
-        Self { program: program.into(), args: Vec::new(), folder: None }
+        Self { program: program.into(), args: Vec::new(), env: Vec::new(), folder: None }
     }
 
     /// Runs in `folder`.
     pub fn folder(mut self, folder: &'static Path) -> Self {
         self.folder = Some(folder);
+        self
+    }
+
+    /// Runs with a variable of the environment.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -51,7 +58,7 @@ impl Command {
 
     fn process(&self) -> process::Command {
         let mut process = process::Command::new(&self.program);
-        process.args(&self.args);
+        process.args(&self.args).envs(self.env.iter().cloned());
         if let Some(folder) = self.folder {
             process.current_dir(folder);
         }

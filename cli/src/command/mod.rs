@@ -7,6 +7,7 @@ pub mod devices;
 pub mod explain;
 pub mod flash;
 pub mod run;
+pub mod serve;
 pub mod top;
 pub mod tuning;
 

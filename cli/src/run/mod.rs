@@ -90,6 +90,9 @@ pub enum RunError {
     /// A peer complains.
     #[error("the card sent wrong packets: {0}")]
     Wire(String),
+    /// The wire out of the simulation failed.
+    #[error("the wire failed: {0}")]
+    Cable(std::io::Error),
     /// What the caller does with completions failed.
     #[error("the completions cannot be written: {0}")]
     Output(#[from] std::io::Error),

@@ -1,5 +1,5 @@
-//! The identification that a Corundum card carries at the start of BAR0: a list of register blocks,
-//! each with a type, a version and the offset of the next one.
+//! What a Corundum card has in BAR0: lists of register blocks, each with a type, a version and the
+//! offset of the next one. The first list identifies the card; others open its ports.
 
 use serde::Serialize;
 
@@ -11,6 +11,18 @@ const FIRMWARE: u32 = 0xffff_ffff;
 const FIRMWARE_VERSION: u32 = 0x0000_0100;
 /// Type of the block that tells which application the card carries.
 const APPLICATION: u32 = 0x0000_c005;
+/// Type of the block that tells where the interfaces are.
+const INTERFACES: u32 = 0x0000_c000;
+/// Type of the block that tells where a port's own list is.
+const PORT: u32 = 0x0000_c002;
+/// Type of the block that controls a port.
+const PORT_CONTROL: u32 = 0x0000_c003;
+/// Its first version in which a port can be opened.
+const PORT_CONTROL_VERSION: u32 = 0x0000_0300;
+/// Offsets in it: transmitting, receiving.
+const PORT_DIRECTIONS: [u32; 2] = [0x10, 0x14];
+/// Interfaces that are looked at.
+const MAX_INTERFACES: u32 = 16;
 /// Blocks that are looked at: lists are far shorter, unless they go in a circle.
 const BLOCKS: usize = 64;
 
@@ -65,22 +77,60 @@ pub(crate) fn is_start(kind: u32, version: u32) -> bool {
     kind == FIRMWARE && version == FIRMWARE_VERSION
 }
 
-/// The offset of the first block of type `kind`, looked for with a function that reads a register,
-/// if there is one.
-pub(crate) fn find(kind: u32, mut word: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
-    let mut at = 0;
-    for _ in 0..BLOCKS {
-        if word(at)? == kind {
-            return Some(at);
-        }
-        at = word(at.checked_add(8)?).filter(|next| *next != 0)?;
-    }
-    None
+/// A list of blocks, read with a function that reads a register: the offset of each one and its type,
+/// until the list ends, turns, or leaves the BAR. Offsets of next blocks count from `base`.
+fn blocks(
+    mut word: impl FnMut(u32) -> Option<u32>,
+    base: u32,
+    first: u32,
+) -> impl Iterator<Item = (u32, u32)> {
+    let mut next = base.checked_add(first);
+    let block = move || {
+        let at = next?;
+        let kind = word(at)?;
+        let after = at.checked_add(8).and_then(&mut word);
+        next = after.filter(|after| *after != 0).and_then(|after| base.checked_add(after));
+        Some((at, kind))
+    };
+    std::iter::from_fn(block).take(BLOCKS)
+}
+
+/// The offset of the first block of type `kind` of the first list, if there is one.
+pub(crate) fn find(kind: u32, word: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
+    blocks(word, 0, 0).find(|(_, found)| *found == kind).map(|(at, _)| at)
 }
 
 fn application(mut word: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
     let at = find(APPLICATION, &mut word)?;
     word(at.checked_add(0x0c)?)
+}
+
+/// Opens every port of the card in both directions, and tells whether there is one. A port is closed
+/// after reset: what the card sends waits, and nothing arrives.
+pub fn open_ports(bar: &Bar) -> bool {
+    let read = |at: u32| bar.read(at).ok();
+    let word = |at: u32, field: u32| read(at.checked_add(field)?);
+    let interfaces = || {
+        let at = find(INTERFACES, read)?;
+        let [offset, count, stride, list] = [0x0c, 0x10, 0x14, 0x18].map(|field| word(at, field));
+        Some((offset?, count?.min(MAX_INTERFACES), stride?, list?))
+    };
+    let Some((offset, count, stride, list)) = interfaces() else { return false };
+    let mut opened = false;
+    for index in 0..count {
+        let base = stride.checked_mul(index).and_then(|skip| skip.checked_add(offset));
+        let Some(base) = base else { break };
+        for (port, _) in blocks(read, base, list).filter(|(_, kind)| *kind == PORT) {
+            let Some(first) = word(port, 0x0c) else { continue };
+            let control = blocks(read, base, first).find(|(at, kind)| {
+                *kind == PORT_CONTROL && word(*at, 4).is_some_and(|v| v >= PORT_CONTROL_VERSION)
+            });
+            let Some((control, _)) = control else { continue };
+            let open = |at: u32| bar.write(control.saturating_add(at), 1).is_ok();
+            opened |= PORT_DIRECTIONS.into_iter().all(open);
+        }
+    }
+    opened
 }
 
 #[cfg(test)]
@@ -139,6 +189,46 @@ mod tests {
         let mut words = IDS.to_vec();
         words.extend([(0x08, 0x100), (0x108, 0x200), (0x208, 0x100)]);
         assert_eq!(Firmware::read(&bar(&words)).unwrap().application, None);
+    }
+
+    /// Two interfaces of 0x400 bytes, the second one with two ports, of which one is too old.
+    fn with_ports() -> Vec<(u32, u32)> {
+        let mut words = IDS.to_vec();
+        words.extend([(0x08, 0x40), (0x40, INTERFACES)]);
+        words.extend([(0x4c, 0x400), (0x50, 2), (0x54, 0x400), (0x58, 0x20)]);
+        for base in [0x400, 0x800] {
+            words.extend([(base + 0x20, 0xc001), (base + 0x28, 0x40)]);
+            words.extend([(base + 0x40, PORT), (base + 0x4c, 0x100)]);
+            words.extend([(base + 0x100, 0xc004), (base + 0x108, 0x140)]);
+            words.extend([(base + 0x140, PORT_CONTROL), (base + 0x144, 0x300)]);
+        }
+        words.extend([(0x848, 0x80), (0x880, PORT), (0x88c, 0x200)]);
+        words.extend([(0xa00, PORT_CONTROL), (0xa04, 0x200)]);
+        words
+    }
+
+    #[test]
+    fn every_port_that_can_be_is_opened_both_ways() {
+        let bar = bar(&with_ports());
+        assert!(open_ports(&bar));
+        for control in [0x540, 0x940] {
+            let words = [0x0c, 0x10, 0x14, 0x18].map(|at| bar.read(control + at).unwrap());
+            assert_eq!(words, [0, 1, 1, 0], "{control:#x}");
+        }
+        assert_eq!(bar.read(0xa10).unwrap(), 0);
+    }
+
+    #[test]
+    fn lists_of_ports_that_turn_or_leave_the_bar_end() {
+        for (at, value) in
+            [(0x448, 0x20), (0x4c, u32::MAX), (0x54, u32::MAX), (0x58, 0xffff_fff0), (0x44c, 0xe00)]
+        {
+            let mut words = with_ports();
+            words.push((at, value));
+            open_ports(&bar(&words));
+        }
+        assert!(!open_ports(&bar(&[])));
+        assert!(!open_ports(&bar(&IDS)));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | [`sysfs`] | what sysfs tells of a function and of its IOMMU group |
 //! | [`mod@bind`] | giving a function to `vfio-pci`, and back |
 //! | [`bar`] | a mapped BAR |
-//! | [`corundum`] | the identification that a Corundum card carries in BAR0 |
+//! | [`corundum`] | what a Corundum card has in BAR0: its identification, its ports |
 
 pub mod address;
 pub mod bar;

@@ -5,11 +5,13 @@ use drdma_abi::register::BAR2_SIZE;
 use super::{MapError, PciFunction, VfioError};
 use crate::{
     Card, CardError, DmaMemory, identify,
-    pci::{Bar, Firmware, PciAddress, Sysfs},
+    pci::{Bar, Firmware, PciAddress, Sysfs, corundum::open_ports},
 };
 
 /// BAR of Corundum's registers.
 const CORUNDUM: u32 = 0;
+/// Bytes of it.
+const CORUNDUM_SIZE: usize = 1 << 24;
 /// Bytes of it in front of the MSI-X table, which older kernels do not map.
 const CORUNDUM_LEN: usize = 0x1_0000;
 /// BAR of the card's registers.
@@ -38,11 +40,12 @@ pub struct VfioCard {
 }
 
 impl VfioCard {
-    /// Checks that a function is a D-RDMA card that fits this software; then resets it and lets it
-    /// access memory.
+    /// Checks that a function is a D-RDMA card that fits this software; then resets it, lets it
+    /// access memory, and opens its Ethernet port.
     ///
     /// # Errors
-    /// It does not fit, and was left as it is; or it failed.
+    /// It does not fit, and was left as it is; or it failed; or it is in a Corundum shell whose port
+    /// cannot be opened.
     pub fn new(function: PciFunction) -> Result<Self, VfioError> {
         let registers = function.bar(REGISTERS, BAR2_SIZE as usize)?;
         let mut card = Self { registers, function };
@@ -51,7 +54,18 @@ impl VfioCard {
         // `Device::open` uses in any case.
         card.function.reset()?;
         card.function.set_bus_master(true)?;
+        card.open_ports()?;
         Ok(card)
+    }
+
+    /// Opens the port of a Corundum shell; another shell has none, as far as is known here.
+    fn open_ports(&self) -> Result<(), VfioError> {
+        let whole = self.function.bar(CORUNDUM, CORUNDUM_SIZE);
+        match (self.firmware(), &whole) {
+            (None, _) => Ok(()),
+            (Some(_), Ok(bar)) if open_ports(bar) => Ok(()),
+            (Some(_), _) => Err(VfioError::Port { mapped: whole.is_ok() }),
+        }
     }
 
     /// What Corundum says of the card, if it does.
@@ -235,6 +249,35 @@ mod tests {
         drop(device);
         assert!(fake.mapped().is_empty());
         assert_eq!(fake.command() & 4, 0, "and the card is no bus master any more");
+    }
+
+    #[test]
+    fn the_port_of_a_corundum_shell_is_opened_or_that_is_an_error() {
+        let shell = [
+            (0, u32::MAX),
+            (4, 0x100),
+            (8, 0x40),
+            (0x40, 0xc000),
+            (0x50, 1),
+            (0x58, 0x8_0000),
+            (0x8_0000, 0xc002),
+            (0x8_000c, 0x8_1000),
+            (0x8_1000, 0xc003),
+            (0x8_1004, 0x300),
+        ];
+        let fake = FakeVfio::card();
+        fake.add_shell(CORUNDUM_SIZE, &shell);
+        let card = open(&fake).unwrap();
+        assert!(card.firmware().is_some());
+        assert_eq!([0x8_1010, 0x8_1014].map(|at| fake.shell_register(at)), [1, 1]);
+        let fake = FakeVfio::card();
+        fake.add_shell(CORUNDUM_SIZE, &shell[..6]);
+        let error = open(&fake).unwrap_err().to_string();
+        assert!(error.ends_with("its registers are not found in BAR0"), "{error}");
+        let fake = FakeVfio::card();
+        fake.add_shell(CORUNDUM_LEN, &shell[..6]);
+        let error = open(&fake).unwrap_err().to_string();
+        assert!(error.contains("BAR0 cannot be mapped as a whole"), "{error}");
     }
 
     #[test]

@@ -83,6 +83,18 @@ pub enum VfioError {
         /// How many it should have.
         needed: u32,
     },
+    /// The card is in a shell whose port stays closed: nothing would leave it or arrive.
+    #[error(
+        "the card's Ethernet port cannot be opened: {}",
+        match mapped {
+            true => "its registers are not found in BAR0",
+            false => "BAR0 cannot be mapped as a whole, for which Linux 4.16 or newer is needed",
+        }
+    )]
+    Port {
+        /// All of BAR0 could be mapped.
+        mapped: bool,
+    },
     /// The function answers, and is no card for this software.
     #[error(transparent)]
     Card(#[from] OpenError),

@@ -24,6 +24,8 @@ struct State {
     file: std::fs::File,
     bar: Bar,
     bar_size: u64,
+    /// What BAR0 is mapped from, and its bytes that can be; none unless it was added.
+    shell: Option<(std::fs::File, usize)>,
     config: [u8; 8],
     /// Size and address by I/O virtual address.
     mapped: BTreeMap<u64, (usize, usize)>,
@@ -53,6 +55,7 @@ impl FakeVfio {
             file,
             bar,
             bar_size: BAR2_SIZE.into(),
+            shell: None,
             config: [0x34, 0x12, 0x01, 0x10, 0x02, 0, 0, 0],
             mapped: BTreeMap::new(),
             events: None,
@@ -92,6 +95,21 @@ impl FakeVfio {
 
     pub(crate) fn set_register(&self, offset: u32, value: u32) {
         self.state().bar.write(offset, value).unwrap();
+    }
+
+    /// Gives the function a BAR0, of which so many bytes can be mapped.
+    pub(crate) fn add_shell(&self, size: usize, words: &[(u32, u32)]) {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 24).unwrap();
+        let bar = Bar::new(MmapOptions::new().map_raw(&file).unwrap());
+        words.iter().for_each(|(offset, value)| bar.write(*offset, *value).unwrap());
+        self.state().shell = Some((file, size));
+    }
+
+    pub(crate) fn shell_register(&self, offset: u32) -> u32 {
+        let state = self.state();
+        let (file, _) = state.shell.as_ref().unwrap();
+        Bar::new(MmapOptions::new().map_raw(file).unwrap()).read(offset).unwrap()
     }
 
     /// What is mapped: I/O virtual address, then address and bytes.
@@ -213,14 +231,23 @@ impl Vfio for FakeVfio {
     }
 
     fn bar_size(&self, index: u32) -> u64 {
-        if index == 2 { self.state().bar_size } else { 0 }
+        let state = self.state();
+        match index {
+            0 => state.shell.as_ref().map_or(0, |(_, size)| *size as u64),
+            2 => state.bar_size,
+            _ => 0,
+        }
     }
 
     fn map_bar(&self, index: u32, len: usize) -> io::Result<MmapRaw> {
         let mut state = self.state();
         check(state.fail_bar)?;
         state.calls.push(format!("bar {index}"));
-        MmapOptions::new().len(len).map_raw(&state.file)
+        let file = match index {
+            0 => &state.shell.as_ref().unwrap().0,
+            _ => &state.file,
+        };
+        MmapOptions::new().len(len).map_raw(file)
     }
 
     fn reset(&self) -> io::Result<bool> {

@@ -228,6 +228,30 @@ impl Mac {
         std::mem::take(&mut self.completed)
     }
 
+    /// Forgets every frame that is under way, as the shell's reset does.
+    pub fn reset(&mut self) {
+        self.network.forget_frames();
+        for source in [&mut self.from_wire, &mut self.host_out] {
+            source.frames.clear();
+            (source.at, source.offered) = (0, false);
+        }
+        for sink in [&mut self.to_wire, &mut self.host_in] {
+            sink.bytes.clear();
+        }
+        self.completions.clear();
+        self.backlog = 0.0;
+    }
+
+    /// True if no frame is under way at the card.
+    pub fn is_idle(&self) -> bool {
+        let sources = [&self.from_wire, &self.host_out];
+        let sinks = [&self.to_wire, &self.host_in];
+        sources.iter().all(|source| source.frames.is_empty())
+            && sinks.iter().all(|sink| sink.bytes.is_empty())
+            && self.completions.is_empty()
+            && !self.network.is_receiving()
+    }
+
     /// When the last byte left on the wire, in nanoseconds since reset.
     pub fn last_byte_ns(&self) -> f64 {
         self.last_byte_ns
@@ -253,7 +277,10 @@ impl Mac {
 
     /// Looks at the design's outputs, before the clock rises.
     pub fn sample(&mut self, model: &Model, cycle: u64) {
-        self.backlog = (self.backlog - self.rate).max(0.0);
+        // A closed port drains nothing, so that the card stalls when its FIFO is full.
+        if self.network.is_transmitting() {
+            self.backlog = (self.backlog - self.rate).max(0.0);
+        }
         let (moved, frame) = self.to_wire.sample(model);
         self.backlog += moved as f64;
         if let Some((bytes, user)) = frame {

@@ -17,7 +17,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use drdma_abi::register::{COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS};
+use drdma_abi::register::{COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS, STATUS};
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
 use drdma_verilated::{Library, Model, Options, PortHandle, Source};
@@ -25,6 +25,7 @@ use drdma_verilated::{Library, Model, Options, PortHandle, Source};
 use crate::{
     clock::{NS_PER_CYCLE, SimClock},
     pcie::{self, engine::Engine},
+    slot::Slot,
     soft::host::Host,
     uri::OpenError,
     wire::Network,
@@ -123,7 +124,7 @@ pub struct RtlCard {
     host: Host,
     clock: SimClock,
     cycle: u64,
-    cycles_per_progress: u64,
+    config: Config,
 }
 
 impl RtlCard {
@@ -154,16 +155,40 @@ impl RtlCard {
             host: Host::default(),
             clock,
             cycle: 0,
-            cycles_per_progress: config.cycles_per_progress.max(1),
+            config,
         };
-        card.model.set(card.rst, 1);
-        (0..8).for_each(|_| card.model.cycle());
-        card.model.set(card.rst, 0);
-        (0..RESET_CYCLES).for_each(|_| card.step());
-        if let Some(rows) = config.column_rows {
-            card.write(COLUMN_MIN_ROWS.offset, rows)?;
-        }
+        card.leave_reset()?;
         Ok(card)
+    }
+
+    /// Resets the shell and the card in it. Whatever was under way is lost; memory stays mapped.
+    ///
+    /// # Errors
+    /// The card does not answer afterwards.
+    pub fn reset_shell(&mut self) -> Result<(), CardError> {
+        let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
+        let library = self.model.library().clone();
+        self.engine = Engine::new(&library, self.config.pcie.clone()).map_err(failed)?;
+        self.axil = Axil::new(&library).map_err(failed)?;
+        self.mac.reset();
+        for port in library.ports() {
+            if port.direction == drdma_verilated::Direction::Input && port.name != "clk" {
+                self.model.set(&port.name, 0);
+            }
+        }
+        self.leave_reset()
+    }
+
+    /// Resets the card, while nothing happens at its ports.
+    fn leave_reset(&mut self) -> Result<(), CardError> {
+        self.model.set(self.rst, 1);
+        (0..8).for_each(|_| self.model.cycle());
+        self.model.set(self.rst, 0);
+        (0..RESET_CYCLES).for_each(|_| self.step());
+        match self.config.column_rows {
+            Some(rows) => self.write(COLUMN_MIN_ROWS.offset, rows),
+            None => Ok(()),
+        }
     }
 
     /// Cycles since reset.
@@ -239,11 +264,41 @@ impl Card for RtlCard {
     }
 
     fn progress(&mut self) -> Result<(), CardError> {
-        (0..self.cycles_per_progress).for_each(|_| self.step());
+        (0..self.config.cycles_per_progress.max(1)).for_each(|_| self.step());
         if self.model.finished() {
             return Err(CardError::Failed("the design executed $finish".into()));
         }
         Ok(())
+    }
+}
+
+impl Slot for RtlCard {
+    fn host(&mut self) -> &mut Host {
+        &mut self.host
+    }
+
+    fn reset_function(&mut self) -> Result<(), CardError> {
+        self.reset_shell()
+    }
+
+    fn is_quiet(&mut self) -> Result<bool, CardError> {
+        Ok(self.engine.is_idle() && self.mac.is_idle() && self.read(STATUS.offset)? == 0)
+    }
+
+    fn activity(&self) -> u64 {
+        let dma = self.engine.statistics();
+        dma.reads + dma.writes
+    }
+
+    fn now_ns(&self) -> u64 {
+        (self.cycle as f64 * NS_PER_CYCLE) as u64
+    }
+
+    fn take_host_frames(&mut self) -> u64 {
+        // The NIC's own driver would get these.
+        self.mac.completed_to_host();
+        self.mac.sent_by_host();
+        self.mac.received_by_host().len() as u64
     }
 }
 

@@ -25,14 +25,14 @@ use std::collections::VecDeque;
 use drdma_abi::{
     Layout as _,
     register::{
-        Access, COLUMN_MIN_ROWS, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, CompletionQueueEntry,
-        DOORBELLS, MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS, SEND_QUEUE_ERRORS, SEND_QUEUES,
-        STATUS, Table, counter,
+        Access, COLUMN_MIN_ROWS, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, COUNTERS,
+        CompletionQueueEntry, DOORBELLS, MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS,
+        SEND_QUEUE_ERRORS, SEND_QUEUES, STATUS, Table, counter,
     },
 };
 use drdma_driver::{Card, CardError, DmaMemory};
 
-use crate::wire::Network;
+use crate::{slot::Slot, wire::Network};
 use host::Host;
 use job::Job;
 use registers::{Counters, Registers, Target};
@@ -144,6 +144,36 @@ impl SoftCard {
         } else {
             0
         }
+    }
+}
+
+impl Slot for SoftCard {
+    fn host(&mut self) -> &mut Host {
+        &mut self.host
+    }
+
+    fn reset_function(&mut self) -> Result<(), CardError> {
+        self.reset();
+        self.registers = Registers::default();
+        self.network.forget_frames();
+        Ok(())
+    }
+
+    fn is_quiet(&mut self) -> Result<bool, CardError> {
+        Ok(!self.is_busy() && !self.network.is_receiving())
+    }
+
+    fn activity(&self) -> u64 {
+        // All but the cycles, which are the first.
+        (1..COUNTERS.len()).map(|index| u64::from(self.counters.word(index, false))).sum()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.cycles * NS_PER_CYCLE
+    }
+
+    fn take_host_frames(&mut self) -> u64 {
+        0
     }
 }
 

@@ -10,7 +10,7 @@ pub mod peer;
 pub mod sparse;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     io::{self, Write},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -102,6 +102,36 @@ struct State {
     lost: Vec<u64>,
     traffic: Traffic,
     errors: Vec<WireError>,
+    port: Port,
+    cable: Option<Cable>,
+}
+
+/// Which ways the port of the card is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Frames leave; those of a closed port wait in its FIFO of [`PORT_FIFO`] bytes.
+    pub transmit: bool,
+    /// Frames arrive; those for a closed port are lost.
+    pub receive: bool,
+}
+
+impl Default for Port {
+    fn default() -> Self {
+        Self { transmit: true, receive: true }
+    }
+}
+
+/// Bytes of the transmit FIFO.
+pub const PORT_FIFO: usize = 32 * 1024;
+
+/// The way out of the simulation: who is at the other end is somebody else's business.
+#[derive(Debug, Default)]
+struct Cable {
+    /// Frames of the card, which wait to be taken.
+    sent: VecDeque<CapturedFrame>,
+    /// Those that wait for the port to be opened.
+    held: VecDeque<CapturedFrame>,
+    lost: u64,
 }
 
 /// A handle of a simulated network. Clones are handles of the same one.
@@ -232,7 +262,54 @@ impl Network {
 
     /// Sends a frame, right or wrong, to the card; it arrives at `time_ns`.
     pub fn inject(&self, frame: Vec<u8>, time_ns: u64) {
-        self.state().deliver(frame, time_ns);
+        let mut state = self.state();
+        if state.port.receive {
+            state.deliver(frame, time_ns);
+        } else if let Some(cable) = &mut state.cable {
+            cable.lost += 1;
+        }
+    }
+
+    /// Plugs in a cable that leads out of the simulation: from now on, frames of the card go to
+    /// [`Network::take_sent`] instead of peers, and nobody looks whether they are right.
+    pub fn plug_cable(&self) {
+        self.state().cable.get_or_insert_default();
+    }
+
+    /// The next frame of the card that goes out through the cable.
+    pub fn take_sent(&self) -> Option<CapturedFrame> {
+        self.state().cable.as_mut()?.sent.pop_front()
+    }
+
+    /// Opens or closes the card's port. Only a port with a cable closes its transmitting side.
+    pub fn set_port(&self, port: Port) {
+        let mut state = self.state();
+        state.port = port;
+        if port.transmit
+            && let Some(held) = state.cable.as_mut().map(|cable| std::mem::take(&mut cable.held))
+        {
+            held.iter().for_each(|frame| state.transmit(&frame.bytes, frame.time_ns));
+        }
+    }
+
+    /// True if frames leave through the port.
+    pub fn is_transmitting(&self) -> bool {
+        let state = self.state();
+        state.port.transmit || state.cable.is_none()
+    }
+
+    /// Forgets the frames that wait at the port, in both directions, as a reset does.
+    pub fn forget_frames(&self) {
+        let mut state = self.state();
+        state.to_card.clear();
+        if let Some(cable) = &mut state.cable {
+            cable.held.clear();
+        }
+    }
+
+    /// Frames that were lost because the port was closed.
+    pub fn lost_at_port(&self) -> u64 {
+        self.state().cable.as_ref().map_or(0, |cable| cable.lost)
     }
 }
 
@@ -243,6 +320,16 @@ impl State {
     }
 
     fn transmit(&mut self, bytes: &[u8], time_ns: u64) {
+        if let Some(cable) = &mut self.cable
+            && !self.port.transmit
+        {
+            let held: usize = cable.held.iter().map(|frame| frame.bytes.len()).sum();
+            match held + bytes.len() <= PORT_FIFO {
+                true => cable.held.push_back(CapturedFrame { time_ns, bytes: bytes.to_vec() }),
+                false => cable.lost += 1,
+            }
+            return;
+        }
         let number = self.traffic.frames;
         if number == 0 {
             self.traffic.first_ns = time_ns;
@@ -261,6 +348,10 @@ impl State {
             kept.push(CapturedFrame { time_ns, bytes: bytes.to_vec() });
         }
         if self.lost.contains(&number) {
+            return;
+        }
+        if let Some(cable) = &mut self.cable {
+            cable.sent.push_back(CapturedFrame { time_ns, bytes: bytes.to_vec() });
             return;
         }
         let frame = match Frame::parse(bytes) {

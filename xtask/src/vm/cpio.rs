@@ -1,10 +1,13 @@
 //! Archives of the kind that a kernel unpacks at its start ("newc").
 
+use std::collections::HashSet;
+
 /// An archive.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
     files: u32,
+    paths: HashSet<String>,
 }
 
 /// Mode of a folder.
@@ -15,18 +18,32 @@ const PROGRAM: u32 = 0o100_755;
 const END: &str = "TRAILER!!!";
 
 impl Archive {
-    /// Adds a folder; those that it lies in come before it.
+    /// Adds a folder, and before it those that it lies in.
     pub fn folder(&mut self, path: &str) {
-        self.entry(path, FOLDER, &[]);
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            self.folder(parent);
+        }
+        if !self.contains(path) {
+            self.entry(path, FOLDER, &[]);
+        }
     }
 
-    /// Adds a file that may be run.
+    /// Adds a file that may be run, and before it the folders that it lies in.
     pub fn file(&mut self, path: &str, contents: &[u8]) {
+        if let Some((folder, _)) = path.rsplit_once('/') {
+            self.folder(folder);
+        }
         self.entry(path, PROGRAM, contents);
+    }
+
+    /// True if there is an entry of that path.
+    pub fn contains(&self, path: &str) -> bool {
+        self.paths.contains(path)
     }
 
     fn entry(&mut self, path: &str, mode: u32, contents: &[u8]) {
         self.files += 1;
+        self.paths.insert(path.to_owned());
         // The name's length counts the zero after it.
         let (size, name) = (contents.len() as u32, path.len() as u32 + 1);
         // Number, mode, user, group, links, time, size, device and its parts, name, checksum.
@@ -60,8 +77,9 @@ mod tests {
     #[test]
     fn entries_are_aligned_and_end_with_the_trailer() {
         let mut archive = Archive::default();
-        archive.folder("bin");
         archive.file("bin/sh", b"hello");
+        archive.folder("bin");
+        assert!(archive.contains("bin") && archive.contains("bin/sh"));
         let bytes = archive.finish();
         // 6 + 13 * 8 bytes of header and the name: 114 and 117, aligned 116 and 120.
         let second = &bytes[116..];

@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     cards::rig::{CARD_IP, MAC, bytes, contiguous, send, to},
     model::request::{Column, Extent, Region, Request},
+    slot::Slot as _,
     testing::{self, BASE, CONTROL as TABLES, LKEY, SIZE},
     wire::PeerId,
 };
@@ -101,7 +102,29 @@ fn requests(random: &mut Random) -> Posts {
     (all, expected)
 }
 
-fn run(seed: u64, column_rows: u32) {
+/// Whose reset it is.
+#[derive(Clone, Copy)]
+enum Reset {
+    /// The card's own, by its register.
+    Card,
+    /// The shell's, which is the card's as well: a function-level reset.
+    Shell,
+}
+
+impl Reset {
+    fn apply(self, rig: &mut Rig<RtlCard>) {
+        match self {
+            Self::Card => rig.set(&CONTROL, RESET),
+            Self::Shell => {
+                rig.card.reset_function().expect("it answers");
+                assert!(rig.card.is_quiet().expect("it answers"));
+                assert_eq!((rig.get(&CONTROL), rig.get(&IP)), (0, 0));
+            }
+        }
+    }
+}
+
+fn run(seed: u64, column_rows: u32, reset: Reset) {
     let mut random = Random::new(seed);
     let network = Network::new();
     let stall = [0.0, 0.2][random.below(2) as usize];
@@ -127,10 +150,10 @@ fn run(seed: u64, column_rows: u32) {
         // Half of the rounds end in their first steps.
         let cycles = if random.chance(0.5) { 2_500 } else { 12_000 };
         rig.progress(random.below(cycles) as usize);
-        rig.set(&CONTROL, RESET);
+        reset.apply(&mut rig);
         if random.chance(0.2) {
             rig.progress(random.below(300) as usize);
-            rig.set(&CONTROL, RESET);
+            reset.apply(&mut rig);
         }
         assert_eq!(rig.get(&STATUS), 0, "seed {seed}, round {round}: nothing is in progress");
         let so_far: usize = peers.iter().map(|peer| rig.sent(*peer).len()).sum();
@@ -167,10 +190,15 @@ fn run(seed: u64, column_rows: u32) {
 
 #[test]
 fn resets_at_any_moment_send_nothing_wrong_and_leave_nothing_behind() {
-    (1..=2).for_each(|seed| run(seed, 0));
+    (1..=2).for_each(|seed| run(seed, 0, Reset::Card));
 }
 
 #[test]
 fn resets_at_any_moment_of_column_requests_leave_nothing_behind() {
-    (11..=14).for_each(|seed| run(seed, 1));
+    (11..=14).for_each(|seed| run(seed, 1, Reset::Card));
+}
+
+#[test]
+fn resets_of_the_shell_at_any_moment_leave_nothing_behind() {
+    run(21, 1, Reset::Shell);
 }

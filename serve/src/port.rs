@@ -1,0 +1,225 @@
+//! The card's port with the wire that is plugged in: frames that leave, frames that arrive, and
+//! those that neither do.
+
+use std::{collections::VecDeque, io, os::fd::BorrowedFd};
+
+use drdma_sim::wire::{CapturedFrame, Network};
+
+use crate::wire::{MAX_FRAME, Sent, Traffic, Wire, frame};
+
+/// Frames that wait for room at the other end before the card's clock waits as well, as it would for
+/// pause frames.
+const WAITING: usize = 64;
+/// Frames that are taken from the wire in a turn.
+const RECEIVED_A_TURN: usize = 64;
+
+/// Both ends of the wire.
+pub struct PortEnd {
+    network: Network,
+    wire: Option<Box<dyn Wire>>,
+    /// Frames that the other end had no room for, and those behind them.
+    waiting: VecDeque<CapturedFrame>,
+    traffic: Traffic,
+}
+
+impl PortEnd {
+    /// The port of the card of that network, with a wire or without.
+    pub fn new(network: Network, wire: Option<Box<dyn Wire>>) -> Self {
+        Self { network, wire, waiting: VecDeque::new(), traffic: Traffic::default() }
+    }
+
+    /// What becomes readable when a frame arrives.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.wire.as_ref().map(|wire| wire.fd())
+    }
+
+    /// What went over the wire so far.
+    pub fn traffic(&self) -> Traffic {
+        let mut traffic = self.traffic;
+        traffic.lost += self.network.lost_at_port();
+        traffic
+    }
+
+    /// True if frames wait for room at the other end.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// True if so many frames wait that the card must not send more.
+    pub fn is_congested(&self) -> bool {
+        self.waiting.len() >= WAITING
+    }
+
+    /// Sends what the card has sent, as far as the other end has room.
+    ///
+    /// # Errors
+    /// The wire failed; the frame is lost.
+    pub fn send(&mut self) -> io::Result<()> {
+        self.waiting.extend(std::iter::from_fn(|| self.network.take_sent()));
+        while let Some(frame) = self.waiting.front() {
+            let sent = match &mut self.wire {
+                Some(wire) => wire.send(&frame.bytes),
+                None => Ok(Sent::Lost),
+            };
+            match sent {
+                Ok(Sent::Full) => break,
+                Ok(Sent::Out) => self.traffic.sent += 1,
+                Ok(Sent::Lost) | Err(_) => self.traffic.lost += 1,
+            }
+            self.waiting.pop_front();
+            sent?;
+        }
+        Ok(())
+    }
+
+    /// Hands the card what arrived; true if anything did.
+    ///
+    /// # Errors
+    /// The wire failed; it is unplugged, as what cannot be received from cannot be waited for.
+    pub fn receive(&mut self, now_ns: u64) -> io::Result<bool> {
+        let received = self.receive_frames(now_ns);
+        if received.is_err() {
+            self.wire = None;
+        }
+        received
+    }
+
+    fn receive_frames(&mut self, now_ns: u64) -> io::Result<bool> {
+        let Some(wire) = &mut self.wire else { return Ok(false) };
+        let mut any = false;
+        // One byte more than any frame has, so that a longer one is told.
+        let mut buffer = [0; MAX_FRAME + 1];
+        for _ in 0..RECEIVED_A_TURN {
+            let Some(len) = wire.receive(&mut buffer)? else { break };
+            match frame(&buffer[..len]) {
+                Some(frame) => {
+                    self.traffic.received += 1;
+                    self.network.inject(frame, now_ns);
+                    any = true;
+                }
+                None => self.traffic.refused += 1,
+            }
+        }
+        Ok(any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::{fd::AsFd, unix::net::UnixDatagram};
+
+    use drdma_sim::wire::Port;
+
+    use super::*;
+
+    /// A wire to an end with room for so many frames.
+    struct Narrow {
+        room: usize,
+        socket: UnixDatagram,
+    }
+
+    impl Wire for Narrow {
+        fn fd(&self) -> BorrowedFd<'_> {
+            self.socket.as_fd()
+        }
+
+        fn send(&mut self, _frame: &[u8]) -> io::Result<Sent> {
+            self.room = match self.room.checked_sub(1) {
+                Some(room) => room,
+                None => return Ok(Sent::Full),
+            };
+            Ok(Sent::Out)
+        }
+
+        fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+            self.socket.recv(buffer).map(Some).or(Ok(None))
+        }
+    }
+
+    fn end(room: usize) -> (Network, UnixDatagram, PortEnd) {
+        let (socket, far) = UnixDatagram::pair().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let network = Network::new();
+        network.plug_cable();
+        (network.clone(), far, PortEnd::new(network, Some(Box::new(Narrow { room, socket }))))
+    }
+
+    #[test]
+    fn frames_wait_for_room_and_a_card_with_too_many_waits_too() {
+        let (network, _far, mut end) = end(10);
+        (0..WAITING + 9).for_each(|_| network.transmit(&[0; 60], 1));
+        end.send().unwrap();
+        assert_eq!(end.traffic().sent, 10);
+        assert!(end.is_waiting() && !end.is_congested());
+        network.transmit(&[0; 60], 1);
+        end.send().unwrap();
+        assert!(end.is_congested());
+        assert_eq!(end.traffic(), Traffic { sent: 10, ..Traffic::default() });
+    }
+
+    #[test]
+    fn a_closed_port_keeps_what_fits_its_fifo_and_takes_nothing() {
+        let (network, far, mut end) = end(100);
+        network.set_port(Port { transmit: false, receive: false });
+        (0..9).for_each(|_| network.transmit(&[0; 4096], 1));
+        far.send(&[0; 60]).unwrap();
+        end.send().unwrap();
+        end.receive(1).unwrap();
+        assert!(!network.is_receiving());
+        let traffic = Traffic { sent: 0, lost: 2, received: 1, refused: 0 };
+        assert_eq!(end.traffic(), traffic, "one of 9 does not fit, and one came in");
+        network.set_port(Port { transmit: true, receive: true });
+        end.send().unwrap();
+        assert_eq!(end.traffic().sent, 8);
+        for len in [10, 60, MAX_FRAME + 1, MAX_FRAME] {
+            far.send(&vec![1; len]).unwrap();
+        }
+        assert!(end.receive(2).unwrap());
+        assert_eq!((end.traffic().received, end.traffic().refused), (3, 2));
+        assert_eq!(network.receive(2).unwrap().len(), 60);
+    }
+
+    /// A wire that was pulled out of this machine.
+    struct Broken(UnixDatagram);
+
+    impl Wire for Broken {
+        fn fd(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+
+        fn send(&mut self, _frame: &[u8]) -> io::Result<Sent> {
+            Err(io::ErrorKind::NetworkDown.into())
+        }
+
+        fn receive(&mut self, _buffer: &mut [u8]) -> io::Result<Option<usize>> {
+            Err(io::ErrorKind::NetworkDown.into())
+        }
+    }
+
+    #[test]
+    fn a_wire_that_fails_is_told_and_one_that_cannot_be_received_from_is_unplugged() {
+        let network = Network::new();
+        network.plug_cable();
+        let wire = Broken(UnixDatagram::unbound().unwrap());
+        let mut end = PortEnd::new(network.clone(), Some(Box::new(wire)));
+        (0..2).for_each(|_| network.transmit(&[0; 60], 1));
+        assert!(end.send().is_err());
+        assert!(end.send().is_err(), "the other frame");
+        assert!(end.send().is_ok());
+        assert_eq!(end.traffic().lost, 2);
+        assert!(end.fd().is_some() && end.receive(1).is_err());
+        assert!(end.fd().is_none() && !end.receive(1).unwrap());
+    }
+
+    #[test]
+    fn without_a_wire_frames_are_lost() {
+        let network = Network::new();
+        network.plug_cable();
+        let mut end = PortEnd::new(network.clone(), None);
+        network.transmit(&[0; 60], 1);
+        end.send().unwrap();
+        assert!(!end.receive(1).unwrap());
+        assert_eq!(end.traffic().lost, 1);
+        assert!(end.fd().is_none());
+    }
+}

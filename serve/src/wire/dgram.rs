@@ -1,0 +1,102 @@
+//! A wire of two unix datagram sockets: each end receives at its own path and sends to the other's.
+
+use std::{
+    fs, io,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::{fs::FileTypeExt as _, net::UnixDatagram},
+    },
+    path::{Path, PathBuf},
+};
+
+use super::{Sent, Wire};
+
+/// This end. Its path is removed with it.
+#[derive(Debug)]
+pub struct Datagrams {
+    socket: UnixDatagram,
+    local: PathBuf,
+    remote: PathBuf,
+}
+
+impl Datagrams {
+    /// Receives at `local` from now on; the other end, at `remote`, may come and go. A socket that
+    /// another process left behind at `local` is replaced.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn open(local: &Path, remote: &Path) -> io::Result<Self> {
+        if fs::symlink_metadata(local).is_ok_and(|found| found.file_type().is_socket()) {
+            fs::remove_file(local)?;
+        }
+        let socket = UnixDatagram::bind(local)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, local: local.to_owned(), remote: remote.to_owned() })
+    }
+}
+
+impl Wire for Datagrams {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn send(&mut self, frame: &[u8]) -> io::Result<Sent> {
+        use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound, WouldBlock};
+        match self.socket.send_to(frame, &self.remote) {
+            Ok(_) => Ok(Sent::Out),
+            Err(error) => match error.kind() {
+                NotFound | ConnectionRefused | ConnectionReset => Ok(Sent::Lost),
+                WouldBlock => Ok(Sent::Full),
+                _ if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(Sent::Full),
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match self.socket.recv(buffer) {
+            Ok(len) => Ok(Some(len)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Datagrams {
+    fn drop(&mut self) {
+        // Somebody else may have removed it.
+        let _ = fs::remove_file(&self.local);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_go_both_ways_and_nowhere_without_the_other_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+        let mut buffer = [0; 100];
+        let mut one = Datagrams::open(&a, &b).unwrap();
+        assert_eq!(one.send(&[1; 60]).unwrap(), Sent::Lost);
+        let mut other = Datagrams::open(&b, &a).unwrap();
+        assert_eq!(one.send(&[2; 60]).unwrap(), Sent::Out);
+        assert_eq!(other.send(&[3; 61]).unwrap(), Sent::Out);
+        assert_eq!(other.receive(&mut buffer).unwrap(), Some(60));
+        assert_eq!(one.receive(&mut buffer).unwrap(), Some(61));
+        assert_eq!(one.receive(&mut buffer).unwrap(), None);
+        let fill = (0..100_000).find(|_| one.send(&[4; 60]).unwrap() == Sent::Full);
+        assert!(fill.is_some(), "an end that does not receive is full some day");
+        drop(other);
+        assert!(!b.exists());
+        assert_eq!(one.send(&[1; 60]).unwrap(), Sent::Lost);
+        // What a process that was killed left behind.
+        std::mem::forget(Datagrams::open(&b, &a).unwrap());
+        let mut other = Datagrams::open(&b, &a).unwrap();
+        assert_eq!(one.send(&[5; 60]).unwrap(), Sent::Out);
+        assert_eq!(other.receive(&mut buffer).unwrap(), Some(60));
+        fs::write(folder.path().join("file"), "kept").unwrap();
+        assert!(Datagrams::open(&folder.path().join("file"), &a).is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! What the card's port is plugged into, outside of the simulation.
+//!
+//! | module | |
+//! |---|---|
+//! | [`dgram`] | a pair of unix datagram sockets, a frame a datagram: another card, or QEMU's `-netdev dgram` |
+//! | [`tap`] | a network interface of this machine |
+
+pub mod dgram;
+pub mod tap;
+
+use std::{fmt, io, os::fd::BorrowedFd, path::PathBuf, str::FromStr};
+
+use dgram::Datagrams;
+use tap::Tap;
+
+/// Bytes of the shortest frame, without FCS: shorter ones are padded.
+pub const MIN_FRAME: usize = 60;
+/// Bytes of the longest frame, without FCS.
+pub const MAX_FRAME: usize = 9_214;
+/// Bytes of an Ethernet header: less is no frame.
+const ETHERNET: usize = 14;
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It went out.
+    Out,
+    /// Nobody is there: it is lost, as on a link that is down.
+    Lost,
+    /// The other end has no room now. It is to be sent again later.
+    Full,
+}
+
+/// An end of a wire.
+pub trait Wire: Send {
+    /// What becomes readable when a frame arrives.
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Sends a frame, without FCS.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn send(&mut self, frame: &[u8]) -> io::Result<Sent>;
+
+    /// Receives a frame into `buffer`, if there is one: its bytes, or [`None`]. One that is longer
+    /// than the buffer is cut off.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+}
+
+/// What a wire is, as it is written on a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WireSpec {
+    /// `none`: nothing is plugged in.
+    None,
+    /// `dgram:LOCAL,REMOTE`: two paths.
+    Datagrams {
+        /// Where this end receives.
+        local: PathBuf,
+        /// Where the other end receives.
+        remote: PathBuf,
+    },
+    /// `tap:NAME`: an interface.
+    Tap(String),
+    /// `pcap:FILE`: frames of the card are written there.
+    Pcap(PathBuf),
+}
+
+/// A text that names no wire.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no wire; there are dgram:LOCAL,REMOTE, tap:NAME, pcap:FILE and none")]
+pub struct WireSpecError(String);
+
+impl FromStr for WireSpec {
+    type Err = WireSpecError;
+
+    fn from_str(text: &str) -> Result<Self, WireSpecError> {
+        let wrong = || WireSpecError(text.to_owned());
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
+        match (kind, rest.split_once(',')) {
+            ("dgram", Some((local, remote))) if !local.is_empty() && !remote.is_empty() => {
+                Ok(Self::Datagrams { local: local.into(), remote: remote.into() })
+            }
+            ("tap", _) if !rest.is_empty() => Ok(Self::Tap(rest.to_owned())),
+            ("pcap", _) if !rest.is_empty() => Ok(Self::Pcap(rest.into())),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl WireSpec {
+    /// Opens this end; a capture and nothing have none.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn open(&self) -> io::Result<Option<Box<dyn Wire>>> {
+        Ok(match self {
+            Self::None | Self::Pcap(_) => None,
+            Self::Datagrams { local, remote } => Some(Box::new(Datagrams::open(local, remote)?)),
+            Self::Tap(name) => Some(Box::new(Tap::open(name)?)),
+        })
+    }
+}
+
+/// What went over a wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Frames that went out.
+    pub sent: u64,
+    /// Frames that went nowhere.
+    pub lost: u64,
+    /// Frames that came in.
+    pub received: u64,
+    /// What came in and was no frame: too short or too long.
+    pub refused: u64,
+}
+
+impl fmt::Display for Traffic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sent, lost, received, refused } = self;
+        write!(f, "{sent} frames out, {lost} lost, {received} in, {refused} refused")
+    }
+}
+
+/// A frame as it arrives at a MAC, padded; `None` if those bytes are none.
+pub fn frame(bytes: &[u8]) -> Option<Vec<u8>> {
+    (ETHERNET..=MAX_FRAME).contains(&bytes.len()).then(|| {
+        let mut frame = bytes.to_vec();
+        frame.resize(bytes.len().max(MIN_FRAME), 0);
+        frame
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wires_are_named() {
+        let datagrams = WireSpec::Datagrams { local: "/a".into(), remote: "/b".into() };
+        for (text, spec) in [
+            ("dgram:/a,/b", datagrams),
+            ("tap:tap0", WireSpec::Tap("tap0".into())),
+            ("pcap:x:y", WireSpec::Pcap("x:y".into())),
+            ("none", WireSpec::None),
+        ] {
+            assert_eq!(text.parse(), Ok(spec));
+        }
+        for text in ["", "dgram:", "dgram:a", "dgram:,b", "dgram:a,", "tap:", "pcap:", "udp:1"] {
+            let error = text.parse::<WireSpec>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{text}` is no wire; ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn frames_are_padded_and_what_is_none_is_refused() {
+        assert_eq!(frame(&[7; 13]), None);
+        assert_eq!(frame(&vec![7; MAX_FRAME + 1]), None);
+        assert_eq!(frame(&vec![7; MAX_FRAME]).unwrap().len(), MAX_FRAME);
+        let padded = frame(&[7; 14]).unwrap();
+        assert_eq!((padded.len(), padded[13], padded[14]), (60, 7, 0));
+    }
+}

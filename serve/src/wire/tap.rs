@@ -1,0 +1,97 @@
+//! A wire to a network interface of this machine.
+
+use std::{
+    ffi::c_char,
+    fs::{File, OpenOptions},
+    io::{self, Read, Write},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd},
+        unix::fs::OpenOptionsExt as _,
+    },
+};
+
+use super::{Sent, Wire};
+
+const DEVICE: &str = "/dev/net/tun";
+
+/// The interface's other side.
+#[derive(Debug)]
+pub struct Tap {
+    file: File,
+}
+
+impl Tap {
+    /// Plugs into the interface of that name, which is made if it is not there.
+    ///
+    /// # Errors
+    /// A name that is too long, or what the operating system says: this needs `CAP_NET_ADMIN`.
+    pub fn open(name: &str) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        let file = options.open(DEVICE)?;
+        // SAFETY: all zeros is a valid `ifreq`.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        if name.len() >= request.ifr_name.len() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name is too long"));
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as c_char;
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as _;
+        // SAFETY: this request reads and writes an `ifreq`, which outlives the call.
+        match unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } {
+            0 => Ok(Self { file }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Wire for Tap {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    fn send(&mut self, frame: &[u8]) -> io::Result<Sent> {
+        match self.file.write(frame) {
+            Ok(_) => Ok(Sent::Out),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Sent::Full),
+            // The interface is not up.
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(Sent::Lost),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match self.file.read(buffer) {
+            Ok(len) => Ok(Some(len)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            // The interface was taken down.
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_is_down_loses_frames_and_a_bad_name_is_refused() {
+        if OpenOptions::new().read(true).write(true).open(DEVICE).is_err() {
+            // Not here, or not for this user; that is all there is to test then.
+            assert!(Tap::open("drdma-test").is_err());
+            return;
+        }
+        let error = Tap::open("a-name-of-16-byt").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        match Tap::open("drdma-test") {
+            Ok(mut tap) => {
+                assert_eq!(tap.send(&[0; 60]).unwrap(), Sent::Lost);
+                assert_eq!(tap.receive(&mut [0; 100]).unwrap(), None);
+                assert_eq!(Tap::open("drdma-test").unwrap_err().raw_os_error(), Some(libc::EBUSY));
+            }
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! A card whose wire ends at a real RDMA endpoint: the soft-RoCE of a Linux guest.
+//!
+//! `cargo xtask vm` boots the guest, says in the environment where its sockets are, and runs the
+//! tests that use this.
+//!
+//! ```text
+//! card ---- relay ---- guest's network card, rdma_rxe, peer
+//! ```
+//!
+//! | module | |
+//! |---|---|
+//! | [`peer`] | what the program in the guest is told, and what it says |
+//! | [`relay`] | the cable: it records, loses and damages frames |
+
+pub mod peer;
+pub mod relay;
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use drdma_cli::{
+    cable::Cable,
+    device::{self, Kind},
+    job::Job,
+    run::{self, Observer, RunError},
+};
+use drdma_serve::wire::dgram::Datagrams;
+use drdma_sim::wire::Network;
+use libdrdma::{Context, WorkCompletion};
+use serde_json::{Value, json};
+
+use crate::expect::Completion;
+use peer::Peer;
+use relay::Relay;
+
+/// The environment's name for the folder of the lab's sockets.
+pub const FOLDER: &str = "DRDMA_LAB";
+/// The environment's name for the device: `rtl:`, unless told, or `soft:`; or a board's URI, which is
+/// then one of the guest that takes jobs.
+pub const DEVICE: &str = "DRDMA_LAB_DEVICE";
+/// Nothing in the lab takes that long.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The card's end of its cable.
+const CARD: &str = "card";
+/// The relay's end of the card's cable.
+const CARD_REMOTE: &str = "card-remote";
+/// The guest's end of its cable.
+const GUEST: &str = "guest";
+/// The relay's end of the guest's cable.
+const GUEST_REMOTE: &str = "guest-remote";
+/// Where the peer takes commands.
+const PEER: &str = "peer";
+/// Where a guest takes jobs that has the card, if there is one.
+const HOST: &str = "host";
+
+/// The card's addresses.
+pub fn local() -> Value {
+    json!({"mac": "02:00:00:00:00:01", "ip": "10.0.0.1"})
+}
+
+/// A queue pair of a job that leads to the peer's queue pair `dest_qpn`.
+pub fn queue_pair(name: &str, transport: &str, qpn: u32, dest_qpn: u32, psn: u32) -> Value {
+    json!({
+        "name": name, "transport": transport, "qpn": qpn, "dest_qpn": dest_qpn, "start_psn": psn,
+        "mtu": MTU, "dest_mac": "02:00:00:00:00:02", "dest_ip": "10.0.0.2", "qkey": QKEY,
+    })
+}
+
+/// Path MTU of all queue pairs.
+pub const MTU: u32 = 1024;
+/// Queue key of all UD queue pairs.
+pub const QKEY: u32 = 0x1111_1111;
+
+/// What is connected.
+#[derive(Debug)]
+pub struct Lab {
+    /// The endpoint.
+    pub peer: Peer,
+    /// The cable.
+    pub relay: Relay,
+    device: String,
+    /// The card's end of its cable, and the other one.
+    card: [PathBuf; 2],
+    /// The machine that has the card, if it is not this one.
+    host: Option<BufReader<UnixStream>>,
+    next_qpn: u32,
+}
+
+/// The lab of this process, in which nothing is left of the test before.
+///
+/// # Panics
+/// If there is none.
+pub fn lab() -> MutexGuard<'static, Lab> {
+    static LAB: Mutex<()> = Mutex::new(());
+    static OPEN: OnceLock<Mutex<Lab>> = OnceLock::new();
+    static TRIED: AtomicBool = AtomicBool::new(false);
+    let _one_at_a_time = LAB.lock();
+    if OPEN.get().is_none() {
+        assert!(!TRIED.swap(true, Ordering::Relaxed), "the lab could not be opened");
+    }
+    let lab = OPEN.get_or_init(|| {
+        let folder = env::var(FOLDER).unwrap_or_else(|_| panic!("no {FOLDER}: `cargo xtask vm`"));
+        Mutex::new(Lab::open(&PathBuf::from(folder)))
+    });
+    // A test that has failed leaves it to the next one.
+    let mut lab = lab.lock().unwrap_or_else(PoisonError::into_inner);
+    lab.peer.reset();
+    lab.relay.repair();
+    lab
+}
+
+/// Connects to one of the lab's sockets, which a guest makes when it starts.
+fn connect(path: &Path) -> UnixStream {
+    let started = Instant::now();
+    let stream = loop {
+        match UnixStream::connect(path) {
+            Ok(stream) => break stream,
+            Err(_) if started.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
+            Err(error) => panic!("{}: {error}", path.display()),
+        }
+    };
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out is possible");
+    stream
+}
+
+impl Lab {
+    fn open(folder: &Path) -> Self {
+        let file = |name| folder.join(name);
+        let relay = Relay::start(
+            datagrams(&file(CARD_REMOTE), &file(CARD)),
+            datagrams(&file(GUEST_REMOTE), &file(GUEST)),
+        );
+        let device = env::var(DEVICE).unwrap_or_else(|_| "rtl:".to_owned());
+        let host = (Kind::of(&device) == Kind::Board).then(|| host(connect(&file(HOST))));
+        let peer = Peer::new(connect(&file(PEER)));
+        let card = [file(CARD), file(CARD_REMOTE)];
+        Self { peer, relay, device, card, host, next_qpn: 0x100 }
+    }
+
+    /// A number that no queue pair of the card had yet: packets to it are not of an earlier test.
+    pub fn new_qpn(&mut self) -> u32 {
+        self.next_qpn += 1;
+        self.next_qpn
+    }
+
+    /// Runs a job on the card, with a relay that knows of no frame yet, and waits for its end.
+    ///
+    /// # Panics
+    /// If it cannot be run. Posts that fail are none of that.
+    pub fn run(&mut self, job: &Value) -> Vec<Completion> {
+        self.relay.forget();
+        match &mut self.host {
+            Some(host) => run_on(host, job),
+            None => self.run_here(job),
+        }
+    }
+
+    fn run_here(&self, job: &Value) -> Vec<Completion> {
+        let job = Job::parse(&job.to_string(), Path::new(".")).expect("the job is right");
+        let network = Network::new();
+        let card = device::open(&self.device, &network).expect("the card can be opened");
+        let [local, remote] = &self.card;
+        let cable = Cable::plug(&network, Box::new(datagrams(local, remote)));
+        let context = device::set_up(card, job.local).expect("the card can be set up");
+        let mut sender = Sender { completions: Vec::new(), cable };
+        run::run(&job, &context, PATIENCE, &mut sender).expect("the job runs to its end");
+        let traffic = sender.cable.finish().expect("the wire works");
+        assert_eq!(traffic.lost, 0, "frames that the relay did not take");
+        sender
+            .completions
+            .iter()
+            .map(|c| Completion {
+                wr_id: c.wr_id,
+                status: c.status.name().to_owned(),
+                bytes: c.bytes,
+            })
+            .collect()
+    }
+}
+
+/// Collects completions, and lets frames leave and arrive meanwhile.
+struct Sender {
+    completions: Vec<WorkCompletion>,
+    cable: Cable,
+}
+
+impl Observer for Sender {
+    fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
+        self.completions.push(*completion);
+        Ok(())
+    }
+
+    fn turn(&mut self, _context: &Context) -> Result<bool, RunError> {
+        self.cable.serve().map(|()| true).map_err(RunError::Cable)
+    }
+}
+
+/// One end of a cable.
+fn datagrams(local: &Path, remote: &Path) -> Datagrams {
+    Datagrams::open(local, remote)
+        .unwrap_or_else(|error| panic!("{} cannot be made: {error}", local.display()))
+}
+
+/// A machine that takes jobs. It says so at its start.
+fn host(stream: UnixStream) -> BufReader<UnixStream> {
+    let mut host = BufReader::new(stream);
+    let mut line = String::new();
+    host.read_line(&mut line).expect("the guest starts");
+    assert_eq!(line.trim(), "ready", "what the guest says at its start");
+    host
+}
+
+/// Has another machine run a job: the length of the job's text in bytes goes there as a line, then
+/// the text; what `drdma run` prints comes back, then a line `exit` with its code.
+fn run_on(host: &mut BufReader<UnixStream>, job: &Value) -> Vec<Completion> {
+    let text = job.to_string();
+    let stream = host.get_mut();
+    stream.write_all(format!("{}\n{text}", text.len()).as_bytes()).expect("the guest listens");
+    let mut completions = Vec::new();
+    loop {
+        let mut line = String::new();
+        host.by_ref().read_line(&mut line).expect("the guest answers");
+        let line = line.trim();
+        if let Some(code) = line.strip_prefix("exit ") {
+            assert_eq!(code, "0", "the job did not run to its end in the guest");
+            return completions;
+        }
+        let value: Value =
+            serde_json::from_str(line).unwrap_or_else(|_| panic!("the guest says: {line}"));
+        completions.push(Completion {
+            wr_id: value["wr_id"].as_u64().expect("a wr_id"),
+            status: value["status"].as_str().expect("a status").to_owned(),
+            bytes: value["bytes"].as_u64().expect("bytes"),
+        });
+    }
+}

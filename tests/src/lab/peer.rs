@@ -1,0 +1,170 @@
+//! Talking to `tests/peer/peer.c`: a line is a command, an answer is a line of JSON.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::expect::unhex;
+
+/// How long the peer waits for what must come.
+const SOON: Duration = Duration::from_secs(20);
+
+/// The program in the guest.
+#[derive(Debug)]
+pub struct Peer {
+    stream: BufReader<UnixStream>,
+    /// What it said at its start: the verbs device and the GID.
+    pub hello: Value,
+}
+
+/// A queue pair of the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerQueuePair {
+    /// Its place in the peer's list.
+    pub index: u64,
+    /// Its number.
+    pub qpn: u32,
+}
+
+/// Memory of the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerMemory {
+    /// Its place in the peer's list.
+    pub index: u64,
+    /// Where it starts.
+    pub addr: u64,
+    /// Its remote key.
+    pub rkey: u32,
+    /// Bytes.
+    pub size: usize,
+}
+
+/// A receive that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The queue pair's place in the peer's list.
+    pub qp: u64,
+    /// The verbs' words for how it ended.
+    pub status: String,
+    /// "send" or "write" (with immediate data); empty if it failed.
+    pub opcode: String,
+    /// Immediate data.
+    pub imm: Option<u32>,
+    /// The sender's queue pair (UD).
+    pub source_qp: Option<u32>,
+    /// Bytes of the message.
+    pub bytes: u64,
+    /// The message; a WRITE's is in memory.
+    pub data: Vec<u8>,
+}
+
+impl Peer {
+    /// The program at the other end of `stream`.
+    pub(super) fn new(stream: UnixStream) -> Self {
+        let mut peer = Self { stream: BufReader::new(stream), hello: Value::Null };
+        peer.hello = peer.answer("its start");
+        println!("peer: {}", peer.hello);
+        peer
+    }
+
+    fn answer(&mut self, command: &str) -> Value {
+        let mut line = String::new();
+        let read = self.stream.read_line(&mut line);
+        read.unwrap_or_else(|error| panic!("the peer does not answer `{command}`: {error}"));
+        let answer: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("`{command}`: the peer says {line:?}: {error}"));
+        assert!(answer.get("error").is_none(), "`{command}`: {answer}");
+        answer
+    }
+
+    fn ask(&mut self, command: &str) -> Value {
+        let stream = self.stream.get_mut();
+        stream.write_all(format!("{command}\n").as_bytes()).expect("the peer listens");
+        self.answer(command)
+    }
+
+    /// Destroys all queue pairs, memories and receives.
+    pub(super) fn reset(&mut self) {
+        self.ask("reset");
+    }
+
+    /// New memory of zeros.
+    pub fn memory(&mut self, size: usize) -> PeerMemory {
+        let answer = self.ask(&format!("memory {size}"));
+        let (index, rkey) = (number(&answer["memory"]), number(&answer["rkey"]) as u32);
+        PeerMemory { index, addr: number(&answer["addr"]), rkey, size }
+    }
+
+    /// Sets every byte of a memory.
+    pub fn fill(&mut self, memory: &PeerMemory, byte: u8) {
+        self.ask(&format!("fill {} {byte}", memory.index));
+    }
+
+    /// All bytes of a memory.
+    pub fn read(&mut self, memory: &PeerMemory) -> Vec<u8> {
+        let answer = self.ask(&format!("read {} 0 {}", memory.index, memory.size));
+        unhex(answer["data"].as_str().expect("hexadecimal"))
+    }
+
+    /// A UD queue pair that waits for datagrams.
+    pub fn ud(&mut self, qkey: u32) -> PeerQueuePair {
+        let answer = self.ask(&format!("ud {qkey}"));
+        queue_pair(&answer)
+    }
+
+    /// An RC queue pair for the card's queue pair `qpn` whose first packet is `psn`; it takes
+    /// WRITEs if it is `writable`.
+    pub fn rc(&mut self, qpn: u32, psn: u32, mtu: u32, writable: bool) -> PeerQueuePair {
+        let writable = u8::from(writable);
+        let answer = self.ask(&format!("rc {qpn} 10.0.0.1 {psn} {mtu} {writable}"));
+        queue_pair(&answer)
+    }
+
+    /// Posts receives.
+    pub fn receive(&mut self, qp: &PeerQueuePair, count: usize, bytes: usize) {
+        self.ask(&format!("receive {} {count} {bytes}", qp.index));
+    }
+
+    /// Waits for so many receives to be over, and gives all that are.
+    pub fn received(&mut self, count: usize) -> Vec<Received> {
+        self.received_within(count, SOON)
+    }
+
+    /// The same, for so long at most.
+    pub fn received_within(&mut self, count: usize, time: Duration) -> Vec<Received> {
+        let answer = self.ask(&format!("completions {count} {}", time.as_millis()));
+        let list = answer["completions"].as_array().expect("a list");
+        list.iter().map(received).collect()
+    }
+
+    /// The device's own counters.
+    pub fn counters(&mut self) -> Value {
+        self.ask("counters")["counters"].take()
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("not a number: {value}"))
+}
+
+fn queue_pair(answer: &Value) -> PeerQueuePair {
+    PeerQueuePair { index: number(&answer["qp"]), qpn: number(&answer["qpn"]) as u32 }
+}
+
+fn received(value: &Value) -> Received {
+    let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let number32 = |field: &str| value[field].as_u64().map(|number| number as u32);
+    Received {
+        qp: number(&value["qp"]),
+        status: text("status"),
+        opcode: text("opcode"),
+        imm: number32("imm"),
+        source_qp: number32("source_qp"),
+        bytes: value["bytes"].as_u64().unwrap_or(0),
+        data: unhex(&text("data")),
+    }
+}
