@@ -130,13 +130,13 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
             "    (* ram_style = \"{style}\" *) reg [{word}:0] memory [0:{last}];
     reg [{pointer}:0] write;
     reg [{pointer}:0] read;
-    // Beats in the memory that are not being fetched.
+    // Beats in the memory that are not being fetched; none.
     reg [{counter}:0] stored;
+    reg empty;
     wire push = in_valid && in_ready;
     wire pop = out_valid && out_ready;
     wire out_free = !out_valid || out_ready;
-    wire empty = stored == {C}'d0;
-    wire [{counter}:0] next_count = count + {{{{{A}{{1'b0}}}}, push}} - {{{{{A}{{1'b0}}}}, pop}};
+    // What comes after a push or a pop is known before: these come late.
     always @(posedge clk) begin
         if (push) memory[write] <= in_data;
     end
@@ -144,14 +144,29 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
     always @(posedge clk) begin
         if (push) write <= write + {A}'d1;
         if (fetch) read <= read + {A}'d1;
-        stored <= stored + {{{{{A}{{1'b0}}}}, push}} - {{{{{A}{{1'b0}}}}, fetch}};
-        count <= next_count;
-        free <= {C}'d{depth} - next_count;
-        in_ready <= next_count != {C}'d{depth};
+        if (push && !fetch) begin
+            stored <= stored + {C}'d1;
+            empty <= 1'b0;
+        end
+        if (fetch && !push) begin
+            stored <= stored - {C}'d1;
+            empty <= stored == {C}'d1;
+        end
+        if (push && !pop) begin
+            count <= count + {C}'d1;
+            free <= free - {C}'d1;
+            in_ready <= free != {C}'d1;
+        end
+        if (pop && !push) begin
+            count <= count - {C}'d1;
+            free <= free + {C}'d1;
+            in_ready <= 1'b1;
+        end
         if (rst) begin
             write <= {A}'d0;
             read <= {A}'d0;
             stored <= {C}'d0;
+            empty <= 1'b1;
             count <= {C}'d0;
             free <= {C}'d{depth};
             in_ready <= 1'b1;
