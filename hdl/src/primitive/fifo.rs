@@ -136,7 +136,14 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
     wire push = in_valid && in_ready;
     wire pop = out_valid && out_ready;
     wire out_free = !out_valid || out_ready;
-    // What comes after a push or a pop is known before: these come late.
+    // What comes after a push or a pop is known before: these come late. Without adders, which a
+    // synthesis would share, behind a choice of operands.
+    wire [{counter}:0] stored_up = {stored_up};
+    wire [{counter}:0] stored_down = {stored_down};
+    wire [{counter}:0] count_up = {count_up};
+    wire [{counter}:0] count_down = {count_down};
+    wire [{counter}:0] free_up = {free_up};
+    wire [{counter}:0] free_down = {free_down};
     always @(posedge clk) begin
         if (push) memory[write] <= in_data;
     end
@@ -145,21 +152,21 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
         if (push) write <= write + {A}'d1;
         if (fetch) read <= read + {A}'d1;
         if (push && !fetch) begin
-            stored <= stored + {C}'d1;
+            stored <= stored_up;
             empty <= 1'b0;
         end
         if (fetch && !push) begin
-            stored <= stored - {C}'d1;
+            stored <= stored_down;
             empty <= stored == {C}'d1;
         end
         if (push && !pop) begin
-            count <= count + {C}'d1;
-            free <= free - {C}'d1;
+            count <= count_up;
+            free <= free_down;
             in_ready <= free != {C}'d1;
         end
         if (pop && !push) begin
-            count <= count - {C}'d1;
-            free <= free + {C}'d1;
+            count <= count_down;
+            free <= free_up;
             in_ready <= 1'b1;
         end
         if (rst) begin
@@ -172,9 +179,27 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
             in_ready <= 1'b1;
         end
     end",
-            last = depth - 1
+            last = depth - 1,
+            stored_up = counted("stored", C, '&'),
+            stored_down = counted("stored", C, '|'),
+            count_up = counted("count", C, '&'),
+            count_down = counted("count", C, '|'),
+            free_up = counted("free", C, '&'),
+            free_down = counted("free", C, '|'),
         ))
     }
+}
+
+/// Verilog for `name`, a number of `bits` bits, plus one if `all` is `&`, and less one if it is `|`: a bit
+/// turns if all below it are ones, or zeros.
+fn counted(name: &str, bits: usize, all: char) -> String {
+    let turned = |bit: usize| match (bit, all) {
+        (0, _) => format!("!{name}[0]"),
+        (_, '&') => format!("{name}[{bit}] ^ (&{name}[{}:0])", bit - 1),
+        _ => format!("{name}[{bit}] ^ !(|{name}[{}:0])", bit - 1),
+    };
+    let bits: Vec<_> = (0..bits).rev().map(turned).collect();
+    format!("{{{}}}", bits.join(", "))
 }
 
 #[cfg(test)]
