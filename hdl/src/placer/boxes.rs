@@ -146,6 +146,9 @@ pub struct Boxes {
     below: Signal<Local, Bits<64>>,
     last: LastSet<64, 6>,
     cut_bits: DFF<Bits<64>>,
+    // The last word that was left of the open box; its words are not counted yet.
+    trimmed: DFF<Bits<6>>,
+    trims: DFF<Bit>,
 
     // The open box.
     open: DFF<Bit>,
@@ -209,6 +212,7 @@ impl Logic for Boxes {
         dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_entry);
         dff_setup!(self, clk, state, run_valid, run_bits, run_ends, run_from, run_to);
         dff_setup!(self, clk, run_block, run_place, run_follows, run_is_first, cut_bits);
+        dff_setup!(self, clk, trimmed, trims);
         dff_setup!(self, clk, open, open_block, open_from, open_place, open_words);
         dff_setup!(self, clk, before, room, slack, full);
         dff_setup!(self, clk, sent_valid, sent_word, sent_place, sent_to, sent_reach, sent_full);
@@ -348,12 +352,16 @@ impl Logic for Boxes {
                 }
             }
             RunState::Trim => {
-                // before + index + 1 in one addition.
-                self.open_words.d.next =
-                    self.before.q.val() - !bit_cast::<11, 6>(self.last.index.val());
+                self.trims.d.next = true;
+                self.trimmed.d.next = self.last.index.val();
                 self.state.d.next = RunState::Find;
             }
             RunState::Find => {
+                if self.trims.q.val() {
+                    self.open_words.d.next =
+                        self.before.q.val() + bit_cast::<11, 6>(self.trimmed.q.val()) + 1;
+                    self.trims.d.next = false;
+                }
                 self.run_from.d.next = self.find_first.index.val();
                 self.run_to.d.next = self.find_end.index.val();
                 self.state.d.next = RunState::Use;
@@ -520,6 +528,7 @@ impl Logic for Boxes {
             self.ends_valid.d.next = false;
             self.run_valid.d.next = false;
             self.open.d.next = false;
+            self.trims.d.next = false;
             self.sent_valid.d.next = false;
             self.held_valid.d.next = false;
             self.state.d.next = RunState::Use;
