@@ -35,7 +35,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use clap::{Parser, Subcommand};
@@ -76,13 +76,18 @@ enum Command {
         /// Synthesises this block only; what is recorded of the others stays.
         #[arg(long, value_name = "BLOCK")]
         only: Option<String>,
+        /// Seconds that yosys may take for a block.
+        #[arg(long, default_value_t = 1800)]
+        limit: u64,
     },
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Measure { docs, criterion, only } => measure(&docs, &criterion, only.as_deref()),
-        Command::Resources { docs, check, only } => synthesise(&docs, check, only.as_deref()),
+        Command::Resources { docs, check, only, limit } => {
+            synthesise(&docs, check, only.as_deref(), Duration::from_secs(limit))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -163,15 +168,12 @@ fn run_one(experiment: &Experiment) -> Result<Figure, String> {
 }
 
 /// Synthesises; `check` compares with what is recorded, otherwise it is recorded block by block.
-fn synthesise(docs: &Path, check: bool, only: Option<&str>) -> Result<(), String> {
+fn synthesise(docs: &Path, check: bool, only: Option<&str>, limit: Duration) -> Result<(), String> {
     let file = docs.join("resources.json");
     let recorded = Resources::read(&file);
-    let mut found = match (only, &recorded) {
-        (Some(_), Ok(recorded)) => recorded.clone(),
-        _ => Resources::default(),
-    };
+    let mut found = recorded.clone().unwrap_or_default();
     let mut started = Instant::now();
-    found.measure(only, |found, name| {
+    found.measure(only, limit, |found, name| {
         eprintln!("{name}: {} ({:.0} s)", found.blocks[name], started.elapsed().as_secs_f64());
         started = Instant::now();
         if check {

@@ -1,10 +1,12 @@
 //! Packets that wait for their acknowledgement: a list for each queue pair, oldest first.
 //!
-//! Contract: what the outputs say of the list of `qp` follows in the same cycle. At most one of `push`,
-//! `pop`, `tick` and `clear` is given in a cycle, and counts from the next one on. After a reset,
-//! `clear` with all 1,024 indices makes every list empty.
+//! Contract: the outputs tell of the list of `qp` of the cycle before, as it was then; `push`, `pop` and
+//! `tick` are given when they tell of the list as it is, and `qp` is the same. At most one of these and
+//! `clear` is given in a cycle, and counts from the next one on. After a reset, `clear` with all 1,024
+//! indices makes every list empty.
 
 use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
 
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
@@ -16,7 +18,7 @@ use crate::primitive::lutram::Lutram;
 /// `clear_index`.
 ///
 /// # Outputs
-/// `room`; `used`, `age`; `psn`, `slot`, `dest` of the oldest packet.
+/// `room`; `used`, `lone`, `age`; `psn`, `slot`, `dest` of the oldest packet.
 #[derive(LogicBlock, Default)]
 pub struct Outstanding {
     /// Clock.
@@ -29,6 +31,8 @@ pub struct Outstanding {
     pub room: Signal<Out, Bit>,
     /// The list is not empty.
     pub used: Signal<Out, Bit>,
+    /// If it is not empty, it has one packet.
+    pub lone: Signal<Out, Bit>,
     /// Ticks since a packet left the list, or came to an empty one.
     pub age: Signal<Out, Bits<16>>,
     /// Sequence number of the oldest packet.
@@ -60,6 +64,11 @@ pub struct Outstanding {
     followers: Lutram<10, 10, 1>,
     // Lists: tail 10, head 10, used, age 16.
     lists: Lutram<37, 8, 1>,
+    list: DFF<Bits<37>>,
+    entry: DFF<Bits<39>>,
+    follower: DFF<Bits<10>>,
+    has_one: DFF<Bit>,
+    found: Signal<Local, Bits<37>>,
     tail: Signal<Local, Bits<10>>,
     head: Signal<Local, Bits<10>>,
     fresh: Signal<Local, Bits<10>>,
@@ -74,19 +83,27 @@ impl Logic for Outstanding {
     #[hdl_gen]
     fn update(&mut self) {
         // The list of the queue pair at hand, and its oldest packet.
+        dff_setup!(self, clk, list, entry, follower, has_one);
         self.lists.clk.next = self.clk.val();
         self.lists.read_address[0].next = self.qp.val();
-        self.tail.next = self.lists.read_data[0].val().get_bits::<10>(0);
-        self.head.next = self.lists.read_data[0].val().get_bits::<10>(10);
-        self.used.next = self.lists.read_data[0].val().get_bit(20);
-        self.age.next = self.lists.read_data[0].val().get_bits::<16>(21);
+        self.found.next = self.lists.read_data[0].val();
         self.entries.clk.next = self.clk.val();
-        self.entries.read_address[0].next = self.head.val();
-        self.psn.next = self.entries.read_data[0].val().get_bits::<24>(0);
-        self.slot.next = self.entries.read_data[0].val().get_bits::<8>(24);
-        self.dest.next = self.entries.read_data[0].val().get_bits::<7>(32);
+        self.entries.read_address[0].next = self.found.val().get_bits::<10>(10);
         self.followers.clk.next = self.clk.val();
-        self.followers.read_address[0].next = self.head.val();
+        self.followers.read_address[0].next = self.found.val().get_bits::<10>(10);
+        self.list.d.next = self.found.val();
+        self.has_one.d.next =
+            self.found.val().get_bits::<10>(0) == self.found.val().get_bits::<10>(10);
+        self.entry.d.next = self.entries.read_data[0].val();
+        self.follower.d.next = self.followers.read_data[0].val();
+        self.tail.next = self.list.q.val().get_bits::<10>(0);
+        self.head.next = self.list.q.val().get_bits::<10>(10);
+        self.used.next = self.list.q.val().get_bit(20);
+        self.lone.next = self.has_one.q.val();
+        self.age.next = self.list.q.val().get_bits::<16>(21);
+        self.psn.next = self.entry.q.val().get_bits::<24>(0);
+        self.slot.next = self.entry.q.val().get_bits::<8>(24);
+        self.dest.next = self.entry.q.val().get_bits::<7>(32);
 
         // Places that are free.
         self.places.clk.next = self.clk.val();
@@ -120,9 +137,9 @@ impl Logic for Outstanding {
         self.new_age.next = self.older.val();
         self.stays.next = self.used.val();
         if self.pop.val() {
-            self.new_head.next = self.followers.read_data[0].val();
+            self.new_head.next = self.follower.q.val();
             self.new_age.next = 0.into();
-            self.stays.next = self.head.val() != self.tail.val();
+            self.stays.next = !self.has_one.q.val();
         }
         if self.push.val() {
             self.new_tail.next = self.fresh.val();

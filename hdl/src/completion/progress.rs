@@ -4,18 +4,20 @@ use crate::primitive::Lutram;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Tells whether an acknowledgement is of a packet that was sent, and whether a packet was
-/// acknowledged already. PSNs are compared as numbers of 24 bits, half of them ahead.
+/// Tells of a queue pair whether an acknowledgement is of a packet that was sent, and whether a packet
+/// was acknowledged already. PSNs are compared as numbers of 24 bits, half of them ahead.
 ///
-/// Answers in the same cycle; what is told in a cycle counts from the next.
+/// Contract: the outputs are of `qp` of the cycle before and of `psn` now; `acknowledge` is given with
+/// such a `qp`. What is told in a cycle counts from the next: for the outputs from the one after that.
+/// After a reset `forget` of every queue pair is given.
 ///
 /// # Inputs
-/// `sending_*`: a packet goes to the packetizer. `ack_*`: an acknowledgement, taken with `acknowledge`.
-/// `sent_*`: a packet that somebody asks about. `forget_*`: a queue pair begins anew.
+/// `sending_*`: a packet goes to the packetizer. `qp`, `psn`: a packet that somebody asks about. `forget`:
+/// `qp` begins anew. `acknowledge`: it is acknowledged, or with `refuses` those before it, if `genuine`.
 ///
 /// # Outputs
-/// `genuine`: the acknowledged packet was sent. `early`: the packet asked about was acknowledged.
-#[derive(LogicBlock, Default)]
+/// `genuine`: the packet was sent. `early`: it was acknowledged.
+#[derive(LogicBlock)]
 pub struct Progress {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -27,78 +29,98 @@ pub struct Progress {
     pub sending_qp: Signal<In, Bits<8>>,
     /// with this PSN.
     pub sending_psn: Signal<In, Bits<24>>,
-    /// The queue pair of an acknowledgement.
-    pub ack_qp: Signal<In, Bits<8>>,
-    /// Its PSN.
-    pub ack_psn: Signal<In, Bits<24>>,
-    /// It refuses that packet, and acknowledges those before it.
-    pub ack_refuses: Signal<In, Bit>,
-    /// It counts.
-    pub acknowledge: Signal<In, Bit>,
-    /// Its packet was sent.
-    pub genuine: Signal<Out, Bit>,
     /// A queue pair,
-    pub sent_qp: Signal<In, Bits<8>>,
-    /// and a packet of it
-    pub sent_psn: Signal<In, Bits<24>>,
-    /// that was acknowledged already.
+    pub qp: Signal<In, Bits<8>>,
+    /// and a packet of it.
+    pub psn: Signal<In, Bits<24>>,
+    /// It is acknowledged.
+    pub acknowledge: Signal<In, Bit>,
+    /// It is refused, and those before it are acknowledged.
+    pub refuses: Signal<In, Bit>,
+    /// It was sent.
+    pub genuine: Signal<Out, Bit>,
+    /// It was acknowledged.
     pub early: Signal<Out, Bit>,
-    /// This queue pair
-    pub forget_qp: Signal<In, Bits<8>>,
-    /// begins anew.
+    /// The queue pair begins anew.
     pub forget: Signal<In, Bit>,
 
     sent: Lutram<24, 8, 1>,
     has_sent: DFF<Bits<256>>,
-    acked: Lutram<24, 8, 2>,
-    has_acked: DFF<Bits<256>>,
-    is_genuine: Signal<Local, Bit>,
+    // PSN, and whether there is one.
+    acked: Lutram<25, 8, 1>,
+    last_sent: DFF<Bits<24>>,
+    is_sent: DFF<Bit>,
+    last_acked: DFF<Bits<25>>,
     newest: Signal<Local, Bits<24>>,
     ahead: Signal<Local, Bit>,
     behind: Signal<Local, Bit>,
     late: Signal<Local, Bit>,
+    valid: Constant<Bits<25>>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            sending_valid: Signal::default(),
+            sending_qp: Signal::default(),
+            sending_psn: Signal::default(),
+            qp: Signal::default(),
+            psn: Signal::default(),
+            acknowledge: Signal::default(),
+            refuses: Signal::default(),
+            genuine: Signal::default(),
+            early: Signal::default(),
+            forget: Signal::default(),
+            sent: Lutram::default(),
+            has_sent: DFF::default(),
+            acked: Lutram::default(),
+            last_sent: DFF::default(),
+            is_sent: DFF::default(),
+            last_acked: DFF::default(),
+            newest: Signal::default(),
+            ahead: Signal::default(),
+            behind: Signal::default(),
+            late: Signal::default(),
+            valid: Constant::new((1_usize << 24).to_bits()),
+        }
+    }
 }
 
 impl Logic for Progress {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, has_sent, has_acked);
+        dff_setup!(self, clk, has_sent, last_sent, is_sent, last_acked);
         self.sent.clk.next = self.clk.val();
         self.sent.write_enable.next = self.sending_valid.val();
         self.sent.write_address.next = self.sending_qp.val();
         self.sent.write_data.next = self.sending_psn.val();
-        self.sent.read_address[0].next = self.ack_qp.val();
-        self.ahead.next = (self.sent.read_data[0].val() - self.ack_psn.val()).get_bit(23);
-        self.is_genuine.next =
-            self.has_sent.q.val().get_bit(self.ack_qp.val().index()) && !self.ahead.val();
-        self.genuine.next = self.is_genuine.val();
+        self.sent.read_address[0].next = self.qp.val();
+        self.last_sent.d.next = self.sent.read_data[0].val();
+        self.is_sent.d.next = self.has_sent.q.val().get_bit(self.qp.val().index());
+        self.ahead.next = (self.last_sent.q.val() - self.psn.val()).get_bit(23);
+        self.genuine.next = self.is_sent.q.val() && !self.ahead.val();
 
-        self.newest.next = self.ack_psn.val();
-        if self.ack_refuses.val() {
-            self.newest.next = self.ack_psn.val() - 1;
-        }
         self.acked.clk.next = self.clk.val();
-        self.acked.read_address[0].next = self.ack_qp.val();
-        self.behind.next = (self.newest.val() - self.acked.read_data[0].val()).get_bit(23);
-        self.acked.write_address.next = self.ack_qp.val();
-        self.acked.write_data.next = self.newest.val();
-        self.acked.write_enable.next = self.acknowledge.val()
-            && self.is_genuine.val()
-            && (!self.has_acked.q.val().get_bit(self.ack_qp.val().index()) || !self.behind.val());
-        self.acked.read_address[1].next = self.sent_qp.val();
-        self.late.next = (self.acked.read_data[1].val() - self.sent_psn.val()).get_bit(23);
-        self.early.next =
-            self.has_acked.q.val().get_bit(self.sent_qp.val().index()) && !self.late.val();
-
-        if self.acknowledge.val() && self.is_genuine.val() {
-            self.has_acked.d.next =
-                self.has_acked.q.val().replace_bit(self.ack_qp.val().index(), true);
+        self.acked.read_address[0].next = self.qp.val();
+        self.last_acked.d.next = self.acked.read_data[0].val();
+        self.late.next = (self.last_acked.q.val().get_bits::<24>(0) - self.psn.val()).get_bit(23);
+        self.early.next = self.last_acked.q.val().get_bit(24) && !self.late.val();
+        self.newest.next = self.psn.val();
+        if self.refuses.val() {
+            self.newest.next = self.psn.val() - 1;
         }
+        self.behind.next =
+            (self.newest.val() - self.last_acked.q.val().get_bits::<24>(0)).get_bit(23);
+        self.acked.write_address.next = self.qp.val();
+        self.acked.write_data.next = bit_cast::<25, 24>(self.newest.val()) | self.valid.val();
+        self.acked.write_enable.next =
+            self.acknowledge.val() && (!self.last_acked.q.val().get_bit(24) || !self.behind.val());
         if self.forget.val() {
-            self.has_acked.d.next =
-                self.has_acked.q.val().replace_bit(self.forget_qp.val().index(), false);
-            self.has_sent.d.next =
-                self.has_sent.q.val().replace_bit(self.forget_qp.val().index(), false);
+            self.acked.write_enable.next = true;
+            self.acked.write_data.next = 0.into();
+            self.has_sent.d.next = self.has_sent.q.val().replace_bit(self.qp.val().index(), false);
         }
         if self.sending_valid.val() {
             self.has_sent.d.next =
@@ -106,7 +128,6 @@ impl Logic for Progress {
         }
         if self.rst.val() {
             self.has_sent.d.next = 0.into();
-            self.has_acked.d.next = 0.into();
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The completion rings: where a queue's next entry goes, and whether there is room for it.
 //!
-//! Contract: `addr`, `lap` and `full` follow `queue` in the same cycle; a step or a restart counts from
-//! the next cycle on.
+//! Contract: `addr`, `lap` and `full` follow `queue` after 2 cycles; a step counts from the third cycle
+//! behind it on, and is of the ring of `queue` of the cycle before it.
 
 use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
 
 use crate::primitive::lutram::Lutram;
 
@@ -49,7 +50,17 @@ pub struct Rings {
     log: Lutram<5, 6, 1>,
     consumer: Lutram<32, 6, 1>,
     producer: Lutram<32, 6, 1>,
-    cq: Signal<Local, Bits<6>>,
+    // The ring of the queue a cycle before: its number, base, log of its size, and how far it is.
+    cq: DFF<Bits<6>>,
+    base: DFF<Bits<64>>,
+    log_size: DFF<Bits<5>>,
+    taken: DFF<Bits<32>>,
+    given: DFF<Bits<32>>,
+    // What follows from that.
+    next_addr: DFF<Bits<64>>,
+    next_lap: DFF<Bit>,
+    next_full: DFF<Bit>,
+    ring: Signal<Local, Bits<6>>,
     written: Signal<Local, Bits<6>>,
     one: Signal<Local, Bits<32>>,
     size: Signal<Local, Bits<32>>,
@@ -60,6 +71,7 @@ impl Logic for Rings {
     #[hdl_gen]
     fn update(&mut self) {
         // What the host wrote.
+        dff_setup!(self, clk, cq, base, log_size, taken, given, next_addr, next_lap, next_full);
         self.cqs.clk.next = self.clk.val();
         self.cqs.write_enable.next =
             self.cfg_valid.val() && (self.cfg_table.val() == 2) && (self.cfg_word.val() == 2);
@@ -89,27 +101,33 @@ impl Logic for Rings {
 
         // The ring of the queue at hand.
         self.cqs.read_address[0].next = self.queue.val();
-        self.cq.next = self.cqs.read_data[0].val();
-        self.low.read_address[0].next = self.cq.val();
-        self.high.read_address[0].next = self.cq.val();
-        self.log.read_address[0].next = self.cq.val();
-        self.consumer.read_address[0].next = self.cq.val();
-        self.producer.read_address[0].next = self.cq.val();
+        self.ring.next = self.cqs.read_data[0].val();
+        self.low.read_address[0].next = self.ring.val();
+        self.high.read_address[0].next = self.ring.val();
+        self.log.read_address[0].next = self.ring.val();
+        self.consumer.read_address[0].next = self.ring.val();
+        self.producer.read_address[0].next = self.ring.val();
+        self.cq.d.next = self.ring.val();
+        self.base.d.next = (bit_cast::<64, 32>(self.high.read_data[0].val()) << 32)
+            | bit_cast::<64, 32>(self.low.read_data[0].val());
+        self.log_size.d.next = self.log.read_data[0].val();
+        self.taken.d.next = self.consumer.read_data[0].val();
+        self.given.d.next = self.producer.read_data[0].val();
+
         self.one.next = 1.into();
-        self.size.next = self.one.val() << self.log.read_data[0].val();
-        self.place.next = self.producer.read_data[0].val() & (self.size.val() - 1);
-        self.lap.next =
-            self.producer.read_data[0].val().get_bit(self.log.read_data[0].val().index());
-        self.addr.next = ((bit_cast::<64, 32>(self.high.read_data[0].val()) << 32)
-            | bit_cast::<64, 32>(self.low.read_data[0].val()))
-            + (bit_cast::<64, 32>(self.place.val()) << 5);
-        self.full.next = (self.producer.read_data[0].val() - self.consumer.read_data[0].val())
-            >= self.size.val();
+        self.size.next = self.one.val() << self.log_size.q.val();
+        self.place.next = self.given.q.val() & (self.size.val() - 1);
+        self.next_lap.d.next = self.given.q.val().get_bit(self.log_size.q.val().index());
+        self.next_addr.d.next = self.base.q.val() + (bit_cast::<64, 32>(self.place.val()) << 5);
+        self.next_full.d.next = (self.given.q.val() - self.taken.q.val()) >= self.size.val();
+        self.lap.next = self.next_lap.q.val();
+        self.addr.next = self.next_addr.q.val();
+        self.full.next = self.next_full.q.val();
 
         self.producer.clk.next = self.clk.val();
         self.producer.write_enable.next = self.advance.val() || self.restart_valid.val();
-        self.producer.write_address.next = self.cq.val();
-        self.producer.write_data.next = self.producer.read_data[0].val() + 1;
+        self.producer.write_address.next = self.cq.q.val();
+        self.producer.write_data.next = self.given.q.val() + 1;
         if self.restart_valid.val() {
             self.producer.write_address.next = self.restart_index.val();
             self.producer.write_data.next = 0.into();

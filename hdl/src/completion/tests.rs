@@ -407,3 +407,51 @@ fn a_refusal_that_comes_before_the_destinations_end_fails_that_request() {
     let status = Status::RemoteAccessError as u8;
     assert_eq!(card.statuses(), [(0, status), (1, FLUSH)]);
 }
+
+#[test]
+fn a_packet_that_finds_no_room_waits_and_acknowledgements_pass_it() {
+    let mut card = Card::new(&library(), 9, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 6);
+    card.queue(0, 0);
+    // 16 requests of 64 destinations.
+    let slots: Vec<_> = (0..17).map(|wr_id| card.open(0, wr_id)).collect();
+    for psn in 0..1024 {
+        card.packet(slots[psn as usize / 64], psn % 4, psn / 4, psn % 64);
+    }
+    card.sending(5, 7);
+    card.bench.send(card.sent, sent(slots[16], 5, 0, 7, 0, 0, 0));
+    card.bench.run(100);
+    assert_eq!(card.bench.pending(card.sent), 1, "1,024 packets wait already");
+    card.ack(0, 0, 0);
+    assert_eq!(card.bench.pending(card.sent), 0, "one of them does not any more");
+    slots.iter().for_each(|slot| card.end(*slot, 0, 8));
+    (0..4).for_each(|qp| card.ack(qp, 255, 0));
+    card.bench.run(5000);
+    assert_eq!(card.statuses(), (0..16).map(|wr_id| (wr_id, OK)).collect::<Vec<_>>());
+    card.ack(5, 7, 0);
+    assert_eq!(card.statuses(), [(16, OK)]);
+}
+
+#[test]
+fn an_event_takes_three_cycles_and_an_acknowledged_packet_five() {
+    let mut card = Card::new(&library(), 10, (0.0, 0.0));
+    card.completion_queue(0, 0x1000, 6);
+    card.queue(0, 0);
+    let slots: Vec<_> = (0..2).map(|wr_id| card.open(0, wr_id)).collect();
+    card.sending(1, 5);
+    card.sending(2, 5);
+    let before = card.bench.sent_at(card.sent).len();
+    for qp in [1, 2] {
+        card.bench.send(card.sent, sent(slots[0], qp, 0, 5, 0, 0, 0));
+    }
+    card.drain();
+    let at = card.bench.sent_at(card.sent)[before..].to_vec();
+    assert_eq!(at[1] - at[0], 3);
+    for qp in [1, 2] {
+        let beat = Beat::from([("qp", qp), ("psn", 5), ("syndrome", 0)]);
+        card.bench.send(card.ack, beat);
+    }
+    card.drain();
+    let at = card.bench.sent_at(card.ack).to_vec();
+    assert_eq!(at[1] - at[0], 5);
+}

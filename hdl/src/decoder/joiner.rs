@@ -91,6 +91,7 @@ pub struct Joiner {
     writes: DFF<Bit>,
     completed: DFF<Bit>,
     completes: DFF<Bit>,
+    is_long: Signal<Local, Bit>,
     cut_len: Signal<Local, Bits<7>>,
     filled: Signal<Local, Bits<8>>,
     more: Signal<Local, Bits<5>>,
@@ -125,12 +126,14 @@ impl Logic for Joiner {
         }
 
         // The joined set is cut into beats as any other: 65 stands for more than 64 bytes.
-        self.cut_len.next = 65.into();
-        if self.len.q.val() <= 64 {
-            self.cut_len.next = self.len.q.val().get_bits::<7>(0);
+        self.is_long.next = self.len.q.val().get_bits::<25>(7).any()
+            || (self.len.q.val().get_bit(6) && self.len.q.val().get_bits::<6>(0).any());
+        self.cut_len.next = self.len.q.val().get_bits::<7>(0);
+        if self.is_long.val() {
+            self.cut_len.next = 65.into();
         }
-        self.filled.next =
-            bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut_len.val());
+        self.filled.next = bit_cast::<8, 7>(self.fill.q.val())
+            + self.len.q.val().get_bits::<7>(0).get_bits::<8>(0);
         self.more.next = self.lanes.q.val() + 1;
         self.as_first.next = (self.count.q.val() == self.rows.q.val())
             && (self.is_bitmap.q.val() == self.bitmaps.q.val())
@@ -154,7 +157,10 @@ impl Logic for Joiner {
                 self.row_bytes.d.next =
                     self.row_bytes.q.val() + bit_cast::<36, 32>(self.len.q.val());
                 self.fill.d.next = self.cut_len.val();
-                if self.filled.val() > 64 {
+                if self.is_long.val()
+                    || self.filled.val().get_bit(7)
+                    || (self.filled.val().get_bit(6) && self.filled.val().get_bits::<6>(0).any())
+                {
                     self.beat_start.d.next = self
                         .beat_start
                         .q

@@ -1,6 +1,6 @@
 //! One of the sixteen lanes.
 
-use crate::primitive::{LowProduct, Ram};
+use crate::primitive::{LowProduct, Ram, RamStyle};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -44,9 +44,9 @@ pub struct Lane {
     /// The address, 8 cycles later.
     pub addr: Signal<Out, Bits<64>>,
 
-    bases: Ram<64, 1, 11>,
+    // Base 64, length 7. An UltraRAM is 72 bits wide: two hold what 8.5 block RAMs would.
+    bases: Ram<71, 1, 11>,
     steps: Ram<64, 1, 11>,
-    lens: Ram<7, 1, 11>,
     base: DFF<Bits<64>>,
     stride: DFF<Bits<64>>,
     bytes: DFF<Bits<7>>,
@@ -70,9 +70,8 @@ impl Default for Lane {
             len: Signal::default(),
             step: Signal::default(),
             addr: Signal::default(),
-            bases: Ram::default(),
-            steps: Ram::default(),
-            lens: Ram::default(),
+            bases: Ram::new(RamStyle::Ultra),
+            steps: Ram::new(RamStyle::Ultra),
             base: DFF::default(),
             stride: DFF::default(),
             bytes: DFF::default(),
@@ -94,7 +93,8 @@ impl Logic for Lane {
         self.bases.clk.next = self.clk.val();
         self.bases.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
         self.bases.write_address.next = self.write_set.val();
-        self.bases.write_data.next = self.write_base.val();
+        self.bases.write_data.next = bit_cast::<71, 64>(self.write_base.val())
+            | (bit_cast::<71, 7>(self.write_len.val()) << 64);
         self.bases.read_enable.next = true;
         self.bases.read_address.next = self.set_read.val();
         self.steps.clk.next = self.clk.val();
@@ -103,16 +103,10 @@ impl Logic for Lane {
         self.steps.write_data.next = self.write_step.val();
         self.steps.read_enable.next = true;
         self.steps.read_address.next = self.set_read.val();
-        self.lens.clk.next = self.clk.val();
-        self.lens.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
-        self.lens.write_address.next = self.write_set.val();
-        self.lens.write_data.next = self.write_len.val();
-        self.lens.read_enable.next = true;
-        self.lens.read_address.next = self.set_read.val();
 
-        self.base.d.next = self.bases.read_data.val();
+        self.base.d.next = self.bases.read_data.val().get_bits::<64>(0);
         self.stride.d.next = self.steps.read_data.val();
-        self.bytes.d.next = self.lens.read_data.val();
+        self.bytes.d.next = self.bases.read_data.val().get_bits::<7>(64);
         self.len.next = self.bytes.q.val();
         self.step.next = bit_cast::<8, 64>(self.stride.q.val());
 

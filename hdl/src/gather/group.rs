@@ -71,6 +71,7 @@ pub struct Group {
 
     // What was granted: b to g are the cycles after the grant.
     b_grant: DFF<Bits<16>>,
+    b_lost: DFF<Bits<16>>,
     b_ram: [DFF<Bits<17>>; 16],
     slots: Pack<16, 5, 80>,
     selects: Pack<16, 7, 112>,
@@ -127,6 +128,7 @@ impl Default for Group {
             waiting: Signal::default(),
             bit: array_init(|k| Constant::new((1_u16 << k).to_bits())),
             b_grant: DFF::default(),
+            b_lost: DFF::default(),
             b_ram: array_init(|_| DFF::default()),
             slots: Pack::default(),
             selects: Pack::default(),
@@ -158,9 +160,9 @@ impl Logic for Group {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, head_valid, b_grant, b_slots, c_row, c_enable, c_grant, c_slots, c_selects,
-            d_grant, d_slots, d_selects, e_grant, e_slots, e_selects, f_grant, f_slots, g_grant,
-            g_slots
+            self, clk, head_valid, b_grant, b_lost, b_slots, c_row, c_enable, c_grant, c_slots,
+            c_selects, d_grant, d_slots, d_selects, e_grant, e_slots, e_selects, f_grant, f_slots,
+            g_grant, g_slots
         );
 
         // The heads of the queues ask for their banks.
@@ -171,8 +173,9 @@ impl Logic for Group {
         }
         self.grant.next = self.head_valid.q.val() & !self.clashes.lose.val();
         self.free.next = !self.head_valid.q.val() | self.grant.val();
-        self.busy.next = self.grant.val().any();
-        self.conflict.next = (self.head_valid.q.val() & self.clashes.lose.val()).any();
+        self.b_lost.d.next = self.head_valid.q.val() & self.clashes.lose.val();
+        self.busy.next = self.b_grant.q.val().any();
+        self.conflict.next = self.b_lost.q.val().any();
 
         // The next request follows where the head is done with. What has entered is in `requests`
         // in the cycle in which `newest` tells so.
@@ -264,6 +267,7 @@ impl Logic for Group {
         if self.rst.val() {
             self.head_valid.d.next = 0.into();
             self.b_grant.d.next = 0.into();
+            self.b_lost.d.next = 0.into();
             self.c_enable.d.next = 0.into();
             self.c_grant.d.next = 0.into();
             self.d_grant.d.next = 0.into();

@@ -141,9 +141,14 @@ pub struct Boxes {
     run_is_first: DFF<Bit>,
     run_free: Signal<Local, Bit>,
     other_ends: Signal<Local, Bits<64>>,
-    below: BitRange<64, 6>,
+    below_fresh: BitRange<64, 6>,
+    below_joined: BitRange<64, 6>,
+    below: Signal<Local, Bits<64>>,
     last: LastSet<64, 6>,
     cut_bits: DFF<Bits<64>>,
+    // The last word that was left of the open box; its words are not counted yet.
+    trimmed: DFF<Bits<6>>,
+    trims: DFF<Bit>,
 
     // The open box.
     open: DFF<Bit>,
@@ -159,6 +164,8 @@ pub struct Boxes {
     slack: DFF<Bits<8>>,
     joins: Signal<Local, Bit>,
     limit: Signal<Local, Bits<12>>,
+    fresh_cuts: Signal<Local, Bit>,
+    joined_cuts: Signal<Local, Bit>,
     cuts: Signal<Local, Bit>,
     near: Signal<Local, Bit>,
     /// It was cut within the run.
@@ -205,6 +212,7 @@ impl Logic for Boxes {
         dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_entry);
         dff_setup!(self, clk, state, run_valid, run_bits, run_ends, run_from, run_to);
         dff_setup!(self, clk, run_block, run_place, run_follows, run_is_first, cut_bits);
+        dff_setup!(self, clk, trimmed, trims);
         dff_setup!(self, clk, open, open_block, open_from, open_place, open_words);
         dff_setup!(self, clk, before, room, slack, full);
         dff_setup!(self, clk, sent_valid, sent_word, sent_place, sent_to, sent_reach, sent_full);
@@ -266,21 +274,31 @@ impl Logic for Boxes {
             && (bit_cast::<8, 6>(self.run_from.q.val()) + 63 < self.slack.q.val());
         self.joins.next =
             self.near.val() && (bit_cast::<11, 6>(self.run_from.q.val()) < self.room.q.val());
+        // What a box of its own and the open one can take of it: whether the run joins is known late.
         self.limit.next =
             bit_cast::<12, 6>(self.run_from.q.val() & 0x30) + bit_cast::<12, 11>(self.most.q.val());
         self.fresh_room.next = self.limit.val() - 64;
+        self.fresh_cuts.next = !(bit_cast::<12, 6>(self.run_to.q.val()) < self.limit.val());
+        self.joined_cuts.next = !(bit_cast::<11, 6>(self.run_to.q.val()) < self.room.q.val());
+        self.below_fresh.from.next = 0.into();
+        self.below_fresh.to.next = self.run_to.q.val();
+        if self.fresh_cuts.val() {
+            self.below_fresh.to.next = self.limit.val().get_bits::<6>(0) - 1;
+        }
+        self.below_joined.from.next = 0.into();
+        self.below_joined.to.next = self.run_to.q.val();
+        if self.joined_cuts.val() {
+            self.below_joined.to.next = self.room.q.val().get_bits::<6>(0) - 1;
+        }
         self.base.next = bits::<11>(0) - bit_cast::<11, 6>(self.run_from.q.val());
+        self.cuts.next = self.fresh_cuts.val();
+        self.below.next = self.below_fresh.mask.val();
         if self.joins.val() {
-            self.limit.next = bit_cast::<12, 11>(self.room.q.val());
             self.base.next = self.before.q.val();
+            self.cuts.next = self.joined_cuts.val();
+            self.below.next = self.below_joined.mask.val();
         }
-        self.cuts.next = !(bit_cast::<12, 6>(self.run_to.q.val()) < self.limit.val());
         self.other_ends.next = self.run_ends.q.val() & (self.run_ends.q.val() - 1);
-        self.below.from.next = 0.into();
-        self.below.to.next = self.run_to.q.val();
-        if self.cuts.val() {
-            self.below.to.next = self.limit.val().get_bits::<6>(0) - 1;
-        }
         self.last.bits.next = self.cut_bits.q.val();
 
         self.find_first.bits.next = self.run_bits.q.val();
@@ -316,10 +334,10 @@ impl Logic for Boxes {
                     }
                     self.full.d.next = self.cuts.val();
                     self.run_is_first.d.next = false;
-                    self.run_bits.d.next = self.run_bits.q.val() & !self.below.mask.val();
+                    self.run_bits.d.next = self.run_bits.q.val() & !self.below.val();
                     if self.cuts.val() {
                         self.state.d.next = RunState::Trim;
-                        self.cut_bits.d.next = self.run_bits.q.val() & self.below.mask.val();
+                        self.cut_bits.d.next = self.run_bits.q.val() & self.below.val();
                         self.before.d.next = self.base.val();
                         self.room.d.next = 0.into();
                     } else {
@@ -334,11 +352,16 @@ impl Logic for Boxes {
                 }
             }
             RunState::Trim => {
-                self.open_words.d.next =
-                    self.before.q.val() + bit_cast::<11, 6>(self.last.index.val()) + 1;
+                self.trims.d.next = true;
+                self.trimmed.d.next = self.last.index.val();
                 self.state.d.next = RunState::Find;
             }
             RunState::Find => {
+                if self.trims.q.val() {
+                    self.open_words.d.next =
+                        self.before.q.val() + bit_cast::<11, 6>(self.trimmed.q.val()) + 1;
+                    self.trims.d.next = false;
+                }
                 self.run_from.d.next = self.find_first.index.val();
                 self.run_to.d.next = self.find_end.index.val();
                 self.state.d.next = RunState::Use;
@@ -505,6 +528,7 @@ impl Logic for Boxes {
             self.ends_valid.d.next = false;
             self.run_valid.d.next = false;
             self.open.d.next = false;
+            self.trims.d.next = false;
             self.sent_valid.d.next = false;
             self.held_valid.d.next = false;
             self.state.d.next = RunState::Use;

@@ -1,7 +1,7 @@
 //! Cuts beats at blocks: first the pieces in the blocks where the fragments start, then, if any
 //! fragment crosses into the next block, the pieces there.
 //!
-//! Three stages behind a register slice: cut; add one to the block of second pieces; compare
+//! Three stages before a register slice: cut; add one to the block of second pieces; compare
 //! with the block before on the same lane and with those of the other lanes. A beat without a
 //! crossing takes 1 cycle, one with takes 2.
 
@@ -62,10 +62,6 @@ pub struct Splitter {
     /// The chunk's estimate.
     pub piece_chunk_blocks: Signal<Out, Bits<8>>,
 
-    addresses: Skid<1024>,
-    others: Skid<294>,
-    rest: Concat<112, 96, FIELDS, 9, 294>,
-
     // The beat that is being cut.
     cut_valid: DFF<Bit>,
     cut_second: DFF<Bit>,
@@ -118,6 +114,14 @@ pub struct Splitter {
     sames: Pack<LANES, 1, LANES>,
     pairs: EqualPairs<LANES, 56>,
     out_move: Signal<Local, Bit>,
+
+    // What is offered: whether it is taken is known late.
+    blocks: Pack<LANES, 56, 896>,
+    equals: Pack<LANES, LANES, 256>,
+    flags: Concat<LANES, LANES, 1, 9, 42>,
+    shape: Concat<128, 112, 96, FIELDS, 413>,
+    pieces: Concat<896, 256, 42, 413, 1607>,
+    offered: Skid<1607>,
 }
 
 impl Logic for Splitter {
@@ -147,56 +151,39 @@ impl Logic for Splitter {
             self.last[i].d.next = self.last[i].q.val();
         }
 
-        // The register slice: both halves move together.
-        self.addresses.clk.next = self.clk.val();
-        self.addresses.rst.next = self.rst.val();
-        self.others.clk.next = self.clk.val();
-        self.others.rst.next = self.rst.val();
-        self.addresses.in_valid.next = self.beat_valid.val();
-        self.addresses.in_data.next = self.beat_addr.val();
-        self.others.in_valid.next = self.beat_valid.val();
-        self.rest.a.next = self.beat_len.val();
-        self.rest.b.next = self.beat_pos.val();
-        self.rest.c.next = self.beat_fields.val();
-        self.rest.d.next = (bit_cast::<9, 8>(self.beat_chunk_blocks.val()) << 1)
-            | bit_cast::<9, 1>(self.beat_chunk_start.val().into());
-        self.others.in_data.next = self.rest.whole.val();
-        self.beat_ready.next = self.addresses.in_ready.val();
-
         // What moves at the end of this cycle.
-        self.out_move.next = !self.out_valid.q.val() || self.piece_ready.val();
+        self.out_move.next = !self.out_valid.q.val() || self.offered.in_ready.val();
         self.whole_move.next = !self.whole_valid.q.val() || self.out_move.val();
         self.cut_move.next = self.cut_valid.q.val() && self.whole_move.val();
         self.cut_last.next = self.cut_second.q.val() || !self.cut_cross.q.val().any();
         self.cut_free.next =
             !self.cut_valid.q.val() || (self.cut_move.val() && self.cut_last.val());
-        self.addresses.out_ready.next = self.cut_free.val();
-        self.others.out_ready.next = self.cut_free.val();
+        self.beat_ready.next = self.cut_free.val();
 
         // Cut: which fragments reach beyond the block of their first byte?
         for i in 0..16 {
-            self.ends[i].next =
-                self.addresses.out_data.val().get_bits::<8>(i * 64).get_bits::<9>(0)
-                    + self.others.out_data.val().get_bits::<7>(i * 7).get_bits::<9>(0);
+            self.ends[i].next = self.beat_addr.val().get_bits::<8>(i * 64).get_bits::<9>(0)
+                + self.beat_len.val().get_bits::<7>(i * 7).get_bits::<9>(0);
             self.crosses.parts[i].next =
                 (self.ends[i].val().get_bit(8) && self.ends[i].val().get_bits::<8>(0).any()).into();
-            self.uses.parts[i].next = self.others.out_data.val().get_bits::<7>(i * 7).any().into();
+            self.uses.parts[i].next = self.beat_len.val().get_bits::<7>(i * 7).any().into();
         }
         if self.cut_move.val() {
             self.cut_second.d.next = true;
         }
         if self.cut_free.val() {
-            self.cut_valid.d.next = self.addresses.out_valid.val();
+            self.cut_valid.d.next = self.beat_valid.val();
             self.cut_second.d.next = false;
             self.cut_used.d.next = self.uses.whole.val();
             self.cut_cross.d.next = self.crosses.whole.val();
-            self.cut_fields.d.next = self.others.out_data.val().get_bits::<FIELDS>(208);
-            self.cut_chunk.d.next = self.others.out_data.val().get_bits::<9>(285);
+            self.cut_fields.d.next = self.beat_fields.val();
+            self.cut_chunk.d.next = (bit_cast::<9, 8>(self.beat_chunk_blocks.val()) << 1)
+                | bit_cast::<9, 1>(self.beat_chunk_start.val().into());
             for i in 0..16 {
-                self.cut_block[i].d.next = self.addresses.out_data.val().get_bits::<56>(i * 64 + 8);
-                self.cut_offset[i].d.next = self.addresses.out_data.val().get_bits::<8>(i * 64);
-                self.cut_len[i].d.next = self.others.out_data.val().get_bits::<7>(i * 7);
-                self.cut_pos[i].d.next = self.others.out_data.val().get_bits::<6>(i * 6 + 112);
+                self.cut_block[i].d.next = self.beat_addr.val().get_bits::<56>(i * 64 + 8);
+                self.cut_offset[i].d.next = self.beat_addr.val().get_bits::<8>(i * 64);
+                self.cut_len[i].d.next = self.beat_len.val().get_bits::<7>(i * 7);
+                self.cut_pos[i].d.next = self.beat_pos.val().get_bits::<6>(i * 6);
             }
         }
 
@@ -262,20 +249,43 @@ impl Logic for Splitter {
             }
         }
 
-        self.piece_valid.next = self.out_valid.q.val();
-        self.piece_used.next = self.out_used.q.val();
-        self.piece_same.next = self.out_same.q.val();
-        self.piece_offset.next = self.out_offset.q.val();
-        self.piece_len.next = self.out_len.q.val();
-        self.piece_pos.next = self.out_pos.q.val();
-        self.piece_fields.next = self.out_fields.q.val();
-        self.piece_end.next = self.out_end.q.val();
-        self.piece_chunk_start.next = self.out_chunk.q.val().get_bit(0);
-        self.piece_chunk_blocks.next = self.out_chunk.q.val().get_bits::<8>(1);
+        // The register slice.
         for i in 0..16 {
-            self.piece_block[i].next = self.out_block[i].q.val();
-            self.piece_equal[i].next = self.out_equal[i].q.val();
+            self.blocks.parts[i].next = self.out_block[i].q.val();
+            self.equals.parts[i].next = self.out_equal[i].q.val();
         }
+        self.flags.a.next = self.out_used.q.val();
+        self.flags.b.next = self.out_same.q.val();
+        self.flags.c.next = self.out_end.q.val().into();
+        self.flags.d.next = self.out_chunk.q.val();
+        self.shape.a.next = self.out_offset.q.val();
+        self.shape.b.next = self.out_len.q.val();
+        self.shape.c.next = self.out_pos.q.val();
+        self.shape.d.next = self.out_fields.q.val();
+        self.pieces.a.next = self.blocks.whole.val();
+        self.pieces.b.next = self.equals.whole.val();
+        self.pieces.c.next = self.flags.whole.val();
+        self.pieces.d.next = self.shape.whole.val();
+        self.offered.clk.next = self.clk.val();
+        self.offered.rst.next = self.rst.val();
+        self.offered.in_valid.next = self.out_valid.q.val();
+        self.offered.in_data.next = self.pieces.whole.val();
+        self.offered.out_ready.next = self.piece_ready.val();
+        self.piece_valid.next = self.offered.out_valid.val();
+        for i in 0..16 {
+            self.piece_block[i].next = self.offered.out_data.val().get_bits::<56>(i * 56);
+            self.piece_equal[i].next =
+                self.offered.out_data.val().get_bits::<LANES>((i * 16) + 896);
+        }
+        self.piece_used.next = self.offered.out_data.val().get_bits::<LANES>(1152);
+        self.piece_same.next = self.offered.out_data.val().get_bits::<LANES>(1168);
+        self.piece_end.next = self.offered.out_data.val().get_bit(1184);
+        self.piece_chunk_start.next = self.offered.out_data.val().get_bit(1185);
+        self.piece_chunk_blocks.next = self.offered.out_data.val().get_bits::<8>(1186);
+        self.piece_offset.next = self.offered.out_data.val().get_bits::<128>(1194);
+        self.piece_len.next = self.offered.out_data.val().get_bits::<112>(1322);
+        self.piece_pos.next = self.offered.out_data.val().get_bits::<96>(1434);
+        self.piece_fields.next = self.offered.out_data.val().get_bits::<FIELDS>(1530);
 
         if self.rst.val() {
             self.cut_valid.d.next = false;

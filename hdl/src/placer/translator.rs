@@ -7,7 +7,7 @@
 
 use super::lane::Lane;
 use super::{FIELDS, LANES, PIECES, PLACED};
-use crate::primitive::{Concat, Fifo, Lutram, Pack, Select};
+use crate::primitive::{Concat, EqualPairs, Fifo, Lutram, Pack, Select};
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -75,7 +75,9 @@ pub struct Translator {
 
     // The entry to flush.
     pick_entry: Select<LANES, 8>,
-    shares: Pack<LANES, 1, LANES>,
+    pick_equal: Select<LANES, LANES>,
+    equal: EqualPairs<LANES, 8>,
+    shares: Signal<Local, Bits<LANES>>,
     // Lanes that wait or have one below that waits within 1, 3, 7 lanes.
     some_below: Signal<Local, Bits<LANES>>,
     more_below: Signal<Local, Bits<LANES>>,
@@ -146,7 +148,9 @@ impl Default for Translator {
             stalled: Signal::default(),
             go: Signal::default(),
             pick_entry: Select::default(),
-            shares: Pack::default(),
+            pick_equal: Select::default(),
+            equal: EqualPairs::default(),
+            shares: Signal::default(),
             some_below: Signal::default(),
             more_below: Signal::default(),
             most_below: Signal::default(),
@@ -215,27 +219,32 @@ impl Logic for Translator {
             self.lanes[i].offset.next = self.in_pieces.val().get_bits::<8>(i * 8);
             self.lanes[i].len.next = self.in_pieces.val().get_bits::<7>(i * 7 + 128);
             self.lanes[i].close.next = self.in_close.val();
-            self.lanes[i].taken.next = self.shares.whole.val().get_bit(i);
             self.waiting.parts[i].next = self.lanes[i].waiting.val().into();
             self.rams.parts[i].next = self.lanes[i].ram.val();
         }
 
         // Flush: the first waiting lane's entry, for all lanes that wait with it.
         self.pick_entry.choice.next = self.first.val();
+        self.pick_equal.choice.next = self.first.val();
         self.pick_words.choice.next = self.flush_lanes.q.val();
         for i in 0..16 {
+            self.equal.values[i].next = self.lanes[i].waiting_entry.val();
+        }
+        for i in 0..16 {
+            self.pick_equal.values[i].next = self.equal.equal[i].val();
             self.pick_entry.values[i].next = self.lanes[i].waiting_entry.val();
-            self.shares.parts[i].next = (self.lanes[i].waiting.val()
-                && (self.lanes[i].waiting_entry.val() == self.pick_entry.value.val()))
-            .into();
             self.pick_words.values[i].next = self.lanes[i].waiting_words.val();
             self.draining.parts[i].next = (self.lanes[i].waiting.val()
                 && (self.lanes[i].waiting_entry.val().get_bit(7) == self.ended_parity.q.val()))
             .into();
         }
+        self.shares.next = self.waiting.whole.val() & self.pick_equal.value.val();
+        for i in 0..16 {
+            self.lanes[i].taken.next = self.shares.val().get_bit(i);
+        }
         self.flush.d.next = self.first.val().any();
         self.flush_entry.d.next = self.pick_entry.value.val();
-        self.flush_lanes.d.next = self.shares.whole.val();
+        self.flush_lanes.d.next = self.shares.val();
         self.merge.d.next = self.flush.q.val();
         self.merge_entry.d.next = self.flush_entry.q.val();
         self.merge_words.d.next = self.pick_words.value.val();

@@ -130,13 +130,20 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
             "    (* ram_style = \"{style}\" *) reg [{word}:0] memory [0:{last}];
     reg [{pointer}:0] write;
     reg [{pointer}:0] read;
-    // Beats in the memory that are not being fetched.
+    // Beats in the memory that are not being fetched; none.
     reg [{counter}:0] stored;
+    reg empty;
     wire push = in_valid && in_ready;
     wire pop = out_valid && out_ready;
     wire out_free = !out_valid || out_ready;
-    wire empty = stored == {C}'d0;
-    wire [{counter}:0] next_count = count + {{{{{A}{{1'b0}}}}, push}} - {{{{{A}{{1'b0}}}}, pop}};
+    // What comes after a push or a pop is known before: these come late. Without adders, which a
+    // synthesis would share, behind a choice of operands.
+    wire [{counter}:0] stored_up = {stored_up};
+    wire [{counter}:0] stored_down = {stored_down};
+    wire [{counter}:0] count_up = {count_up};
+    wire [{counter}:0] count_down = {count_down};
+    wire [{counter}:0] free_up = {free_up};
+    wire [{counter}:0] free_down = {free_down};
     always @(posedge clk) begin
         if (push) memory[write] <= in_data;
     end
@@ -144,22 +151,55 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
     always @(posedge clk) begin
         if (push) write <= write + {A}'d1;
         if (fetch) read <= read + {A}'d1;
-        stored <= stored + {{{{{A}{{1'b0}}}}, push}} - {{{{{A}{{1'b0}}}}, fetch}};
-        count <= next_count;
-        free <= {C}'d{depth} - next_count;
-        in_ready <= next_count != {C}'d{depth};
+        if (push && !fetch) begin
+            stored <= stored_up;
+            empty <= 1'b0;
+        end
+        if (fetch && !push) begin
+            stored <= stored_down;
+            empty <= stored == {C}'d1;
+        end
+        if (push && !pop) begin
+            count <= count_up;
+            free <= free_down;
+            in_ready <= free != {C}'d1;
+        end
+        if (pop && !push) begin
+            count <= count_down;
+            free <= free_up;
+            in_ready <= 1'b1;
+        end
         if (rst) begin
             write <= {A}'d0;
             read <= {A}'d0;
             stored <= {C}'d0;
+            empty <= 1'b1;
             count <= {C}'d0;
             free <= {C}'d{depth};
             in_ready <= 1'b1;
         end
     end",
-            last = depth - 1
+            last = depth - 1,
+            stored_up = counted("stored", C, '&'),
+            stored_down = counted("stored", C, '|'),
+            count_up = counted("count", C, '&'),
+            count_down = counted("count", C, '|'),
+            free_up = counted("free", C, '&'),
+            free_down = counted("free", C, '|'),
         ))
     }
+}
+
+/// Verilog for `name`, a number of `bits` bits, plus one if `all` is `&`, and less one if it is `|`: a bit
+/// turns if all below it are ones, or zeros.
+fn counted(name: &str, bits: usize, all: char) -> String {
+    let turned = |bit: usize| match (bit, all) {
+        (0, _) => format!("!{name}[0]"),
+        (_, '&') => format!("{name}[{bit}] ^ (&{name}[{}:0])", bit - 1),
+        _ => format!("{name}[{bit}] ^ !(|{name}[{}:0])", bit - 1),
+    };
+    let bits: Vec<_> = (0..bits).rev().map(turned).collect();
+    format!("{{{}}}", bits.join(", "))
 }
 
 #[cfg(test)]

@@ -37,42 +37,39 @@ impl Logic for SmallDivision {
     }
 
     fn hdl(&self) -> Verilog {
-        Verilog::Custom(
+        // As numbers: loops that compute them are no memory to yosys. Row 0 is that of divisors from 64
+        // on.
+        let entry = |place: usize| {
+            let (divisor, number) = (place / 64, place % 64);
+            let (quotient, rest) = match divisor {
+                0 => (0, number),
+                _ => (number / divisor, number % divisor),
+            };
+            format!("quotients[{place}] = 12'd{};", quotient * 64 + rest)
+        };
+        let lines = (0..4096 / 8).map(|line| {
+            let entries: Vec<_> = (8 * line..8 * (line + 1)).map(entry).collect();
+            format!("        {}\n", entries.join(" "))
+        });
+        let table: String = lines.collect();
+        Verilog::Custom(format!(
             "    (* rom_style = \"block\" *) reg [11:0] quotients [0:4095];
     reg [5:0] row;
     reg [11:0] found;
-    integer d;
-    integer n;
-    integer q;
-    integer r;
     initial begin
-        for (d = 0; d < 64; d = d + 1) begin
-            // Entry 0 is that of divisors from 64 on.
-            q = 0;
-            r = 0;
-            for (n = 0; n < 64; n = n + 1) begin
-                quotients[(d * 64) + n] = {q[5:0], r[5:0]};
-                r = r + 1;
-                if (r == d) begin
-                    q = q + 1;
-                    r = 0;
-                end
-            end
-        end
-    end
+{table}    end
     always @(*) begin
         row = divisor[5:0];
         if (divisor[7:6] != 2'd0) row = 6'd0;
     end
     always @(posedge clk) begin
-        if (enable) found <= quotients[{row, number}];
+        if (enable) found <= quotients[{{row, number}}];
     end
     always @(*) begin
         quotient = found[11:6];
         remainder = found[5:0];
     end"
-            .to_owned(),
-        )
+        ))
     }
 }
 

@@ -6,7 +6,7 @@
 //! others are dropped and counted.
 //!
 //! Contract: one beat a cycle; a frame for the host comes out 2 cycles later; an acknowledgement
-//! follows after 12 to 28 cycles. It stops the stream only while 48 acknowledgements wait to be looked
+//! follows after 13 to 29 cycles. It stops the stream only while 48 acknowledgements wait to be looked
 //! up.
 
 use array_init::array_init;
@@ -126,6 +126,9 @@ pub struct Receiver {
     live: DFF<Bits<256>>,
     hit: Signal<Local, Bit>,
     column: Signal<Local, Bits<4>>,
+    looked: DFF<Bit>,
+    matched: DFF<Bit>,
+    matched_qp: DFF<Bits<8>>,
     found: DFF<Bit>,
     found_qp: DFF<Bits<8>>,
     unknown: Signal<Local, Bit>,
@@ -206,6 +209,9 @@ impl Default for Receiver {
             live: DFF::default(),
             hit: Signal::default(),
             column: Signal::default(),
+            looked: DFF::default(),
+            matched: DFF::default(),
+            matched_qp: DFF::default(),
             found: DFF::default(),
             found_qp: DFF::default(),
             unknown: Signal::default(),
@@ -225,8 +231,8 @@ impl Logic for Receiver {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, inside, taking, checked, wrong, found_crc, searching, row, live, found,
-            found_qp
+            self, clk, inside, taking, checked, wrong, found_crc, searching, row, live, looked,
+            matched, matched_qp, found, found_qp
         );
         self.arriving.clk.next = self.clk.val();
         self.arriving.rst.next = self.rst.val();
@@ -356,23 +362,27 @@ impl Logic for Receiver {
                 self.column.next = k.to_bits();
             }
         }
+        // Whether a row has it is known in the next cycle, when the row behind it is looked at.
+        self.looked.d.next = self.searching.q.val();
+        self.matched.d.next = self.hit.val();
+        self.matched_qp.d.next =
+            (bit_cast::<8, 4>(self.row.q.val()) << 4) | bit_cast::<8, 4>(self.column.val());
+        self.row.d.next = self.row.q.val() + 1;
         self.unknown.next = false;
         self.acks.out_ready.next = false;
         if !self.searching.q.val() {
             self.row.d.next = 0.into();
             self.searching.d.next = self.acks.out_valid.val() && !self.found.q.val();
-        } else if self.hit.val() {
+        } else if self.looked.q.val() && self.matched.q.val() {
             self.found.d.next = true;
-            self.found_qp.d.next =
-                (bit_cast::<8, 4>(self.row.q.val()) << 4) | bit_cast::<8, 4>(self.column.val());
+            self.found_qp.d.next = self.matched_qp.q.val();
             self.searching.d.next = false;
-        } else {
-            self.row.d.next = self.row.q.val() + 1;
-            if self.row.q.val() == 15 {
-                self.searching.d.next = false;
-                self.unknown.next = true;
-                self.acks.out_ready.next = true;
-            }
+            self.looked.d.next = false;
+        } else if self.looked.q.val() && (self.row.q.val() == 0) {
+            self.searching.d.next = false;
+            self.looked.d.next = false;
+            self.unknown.next = true;
+            self.acks.out_ready.next = true;
         }
         self.ack_valid.next = self.found.q.val();
         self.ack_qp.next = self.found_qp.q.val();
@@ -400,6 +410,7 @@ impl Logic for Receiver {
             self.checked.d.next = false;
             self.wrong.d.next = false;
             self.searching.d.next = false;
+            self.looked.d.next = false;
             self.found.d.next = false;
             self.live.d.next = 0.into();
         }

@@ -203,7 +203,7 @@ pub struct Segmenter {
     part_dest: Signal<Local, Bits<6>>,
 
     // All destinations' states.
-    mtus: Ram<4, 1, 10>,
+    mtus: Ram<13, 1, 10>,
     states: Lutram<STATE, 6, 1>,
     open_pages: Lutram<7, 6, 1>,
     open_dests: DFF<Bits<64>>,
@@ -405,7 +405,7 @@ impl Logic for Segmenter {
         self.part_dest.next = self.payload_dest.val().get_bits::<6>(0);
 
         // Where the part in the collector goes.
-        self.mtu.next = self.one.val() << self.mtus.read_data.val();
+        self.mtu.next = self.mtus.read_data.val();
         self.total.next = self.fill.q.val() + bit_cast::<13, 7>(self.bytes.q.val());
         self.crosses.next = self.total.val() > self.mtu.val();
         self.opens.next = self.valid.q.val() && !self.open.q.val() && self.bytes.q.val().any();
@@ -548,7 +548,7 @@ impl Logic for Segmenter {
             self.mtus.write_lanes.next = 1.into();
         }
         self.mtus.write_address.next = self.dest_write_dest.val();
-        self.mtus.write_data.next = self.dest_write_log_mtu.val();
+        self.mtus.write_data.next = self.one.val() << self.dest_write_log_mtu.val();
         self.mtus.read_enable.next = self.accept.val();
         self.mtus.read_address.next = self.payload_dest.val();
         self.states.read_address[0].next = self.part_dest.val();

@@ -13,6 +13,7 @@ use std::{
     fmt::{self, Write as _},
     fs,
     path::Path,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -49,12 +50,22 @@ const KINDS: [Kind; 5] = [
 /// One block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Block {
-    /// Its cells.
+    /// What the figures are of: a digest of its Verilog.
+    #[serde(default)]
+    pub verilog: String,
+    /// How often it stands in the card.
+    #[serde(default = "once")]
+    pub copies: u64,
+    /// The cells of one.
     pub cells: Cells,
     /// LUT levels of its longest path.
     pub levels: u32,
     /// The cells' output nets on that path, first to last.
     pub path: Vec<String>,
+}
+
+fn once() -> u64 {
+    1
 }
 
 impl fmt::Display for Block {
@@ -78,27 +89,35 @@ pub struct Resources {
 
 impl Resources {
     /// Synthesises the blocks of the card that is in this tree, all or one, into `self`, and calls
-    /// `then` after each with its name.
+    /// `then` after each with its name. A block whose Verilog is that of its figures is left out.
     ///
     /// # Errors
-    /// There is no such block, yosys is missing or fails, or what `then` says.
+    /// There is no such block, yosys is missing, fails or needs more than `limit` for a block, or what
+    /// `then` says.
     pub fn measure(
         &mut self,
         only: Option<&str>,
+        limit: Duration,
         mut then: impl FnMut(&Self, &str) -> Result<(), String>,
     ) -> Result<(), String> {
         let file = drdma_hdl::top::file().map_err(|error| error.to_string())?;
-        let folder = yosys::Folder::new(&file)?;
-        let all = yosys::blocks(&file)?;
+        let design = yosys::Design::new(&file)?;
+        let folder = yosys::Folder::new(limit)?;
+        let all = design.blocks();
         self.blocks.retain(|name, _| all.contains(name));
         let chosen = |name: &&String| only.is_none_or(|only| only == name.as_str());
         if let (Some(only), 0) = (only, all.iter().filter(chosen).count()) {
             return Err(format!("there is no block {only}; there are {}", all.join(", ")));
         }
         for name in all.iter().filter(chosen) {
-            let netlist: Netlist = folder.synthesise(name)?;
+            let verilog = design.digest(name);
+            if self.blocks.get(name).is_some_and(|block| block.verilog == verilog) {
+                continue;
+            }
+            let netlist: Netlist = folder.synthesise(&design, name)?;
             let (levels, path) = netlist.longest_path()?;
-            let block = Block { cells: netlist.cells()?, levels, path };
+            let (copies, cells) = (design.copies(name), netlist.cells()?);
+            let block = Block { verilog, copies, cells, levels, path };
             self.blocks.insert(name.clone(), block);
             self.missing = all.iter().filter(|n| !self.blocks.contains_key(*n)).cloned().collect();
             then(self, name)?;
@@ -126,7 +145,7 @@ impl Resources {
     }
 
     fn total(&self) -> Cells {
-        self.blocks.values().fold(Cells::default(), |sum, block| sum + block.cells)
+        self.blocks.values().fold(Cells::default(), |sum, block| sum + block.cells * block.copies)
     }
 
     fn levels(&self) -> u32 {
@@ -220,7 +239,11 @@ impl Resources {
             row
         };
         for (name, block) in &self.blocks {
-            table.add_row(row(name, &block.cells, block.levels));
+            let name = match block.copies {
+                1 => name.clone(),
+                copies => format!("{copies} x {name}"),
+            };
+            table.add_row(row(&name, &(block.cells * block.copies), block.levels));
         }
         table.add_row(row("together", &self.total(), self.levels()));
         let table = finished(table, 1);
@@ -258,7 +281,7 @@ const HEAD: &str = "\
 # Resources
 
 Written by `cargo xtask resources`: what yosys (`synth_xilinx -family xcup`) makes of each block, its
-hierarchy kept. `cargo xtask resources --check` fails if a block has grown by more than a tenth beyond
+hierarchy kept. Only blocks whose Verilog has changed are synthesised. `cargo xtask resources --check` fails if a block has grown by more than a tenth beyond
 docs/resources.json, if a path has become deeper than eight levels or than it was, or if the card takes
 more than its share of a U50 (results.md).
 
@@ -274,7 +297,13 @@ mod tests {
 
     fn resources(luts: u64, levels: u32) -> Resources {
         let cells = Cells { luts, registers: 10, ..Cells::default() };
-        let block = Block { cells, levels, path: vec!["a".into(), "b".into()] };
+        let block = Block {
+            verilog: String::new(),
+            copies: 1,
+            cells,
+            levels,
+            path: vec!["a".into(), "b".into()],
+        };
         Resources { blocks: [("gather".to_owned(), block)].into(), missing: Vec::new() }
     }
 
@@ -290,6 +319,10 @@ mod tests {
         assert_eq!(resources(1, 1).grown(&Resources::default()), ["gather is not recorded"]);
         let all = resources(90_000, 1);
         assert_eq!(all.grown(&all), ["90000 LUTs, 10 % of a U50 are allowed"]);
+        let mut twice = resources(45_000, 1);
+        twice.blocks.get_mut("gather").unwrap().copies = 2;
+        assert_eq!(twice.grown(&twice), ["90000 LUTs, 10 % of a U50 are allowed"]);
+        assert!(twice.page().contains("| 2 x gather | 90000 |"), "{}", twice.page());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     io::Read,
-    ops::Add,
+    ops::{Add, Mul},
 };
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,20 @@ impl Add for Cells {
             bram18: self.bram18 + other.bram18,
             uram: self.uram + other.uram,
             dsp: self.dsp + other.dsp,
+        }
+    }
+}
+
+impl Mul<u64> for Cells {
+    type Output = Self;
+
+    fn mul(self, copies: u64) -> Self {
+        Self {
+            luts: self.luts * copies,
+            registers: self.registers * copies,
+            bram18: self.bram18 * copies,
+            uram: self.uram * copies,
+            dsp: self.dsp * copies,
         }
     }
 }

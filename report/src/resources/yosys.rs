@@ -1,11 +1,17 @@
 //! Running yosys on one block after another.
 
 use std::{
-    env, fs,
+    collections::{BTreeMap, BTreeSet},
+    env,
+    fs::{self, File},
     io::BufReader,
     path::PathBuf,
-    process::{self, Command},
+    process::{self, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
+
+use sha2::{Digest, Sha256};
 
 use super::netlist::{self, Netlist};
 
@@ -13,82 +19,155 @@ use super::netlist::{self, Netlist};
 const CARD: &str = "drdma_card";
 /// What is called a block beside them: everything in the card that is in no block.
 const REST: &str = "card";
+/// What is done with a block's Verilog.
+const SYNTHESIS: &str = "synth_xilinx -family xcup -noiopad -noclkbuf; flatten; clean";
 
-/// A folder with the card's Verilog, deleted in the end.
-pub struct Folder {
-    path: PathBuf,
+/// The card's Verilog, module by module.
+pub struct Design {
+    modules: BTreeMap<String, String>,
     blocks: Vec<String>,
 }
 
-/// The names of the blocks: the modules that stand in the card's, and the rest of it.
-///
-/// # Errors
-/// The file has no such module.
-pub fn blocks(verilog: &str) -> Result<Vec<String>, String> {
-    let body = verilog
-        .split_once(&format!("module {CARD}("))
-        .and_then(|(_, rest)| rest.split_once("endmodule"))
-        .map(|(body, _)| body)
-        .ok_or_else(|| format!("the card's Verilog has no module {CARD}"))?;
-    let prefix = format!("{CARD}_");
-    let mut blocks: Vec<String> = body
-        .lines()
-        .filter_map(|line| line.trim_start().strip_prefix(&prefix)?.split_whitespace().next())
-        .map(|name| name.trim_end_matches('(').to_owned())
-        .collect();
-    blocks.sort();
-    blocks.dedup();
-    blocks.push(REST.to_owned());
-    Ok(blocks)
+impl Design {
+    /// Takes the card's Verilog apart.
+    ///
+    /// # Errors
+    /// It has no module of the card.
+    pub fn new(verilog: &str) -> Result<Self, String> {
+        let modules: BTreeMap<_, _> = verilog
+            .split("\nmodule ")
+            .skip(usize::from(!verilog.starts_with("module ")))
+            .filter_map(|text| {
+                let text = text.trim_start_matches("module ");
+                let end = text.find("\nendmodule")?;
+                let name = text.split(|c: char| c == '(' || c.is_whitespace()).next()?;
+                Some((name.to_owned(), format!("module {}\nendmodule\n", &text[..end])))
+            })
+            .collect();
+        let body =
+            modules.get(CARD).ok_or_else(|| format!("the card's Verilog has no module {CARD}"))?;
+        let prefix = format!("{CARD}_");
+        let blocks: BTreeSet<_> = instances(body)
+            .filter(|name| modules.contains_key(*name))
+            .filter_map(|name| name.strip_prefix(&prefix).map(str::to_owned))
+            .collect();
+        let blocks = blocks.into_iter().chain([REST.to_owned()]).collect();
+        Ok(Self { modules, blocks })
+    }
+
+    /// The names of the blocks: the modules that stand in the card's, and the rest of it.
+    pub fn blocks(&self) -> &[String] {
+        &self.blocks
+    }
+
+    /// How often a block stands in the card.
+    pub fn copies(&self, block: &str) -> u64 {
+        let name = format!("{CARD}_{block}");
+        match block {
+            REST => 1,
+            _ => instances(&self.modules[CARD]).filter(|word| *word == name).count() as u64,
+        }
+    }
+
+    /// A block's module, and its Verilog: every module in it; of the rest of the card the other
+    /// blocks' ports.
+    fn verilog(&self, block: &str) -> (String, String) {
+        let top = match block {
+            REST => CARD.to_owned(),
+            _ => format!("{CARD}_{block}"),
+        };
+        let others: BTreeSet<_> = match block {
+            REST => self.blocks.iter().map(|name| format!("{CARD}_{name}")).collect(),
+            _ => BTreeSet::new(),
+        };
+        let (mut found, mut open) = (BTreeMap::new(), vec![top.as_str()]);
+        while let Some(name) = open.pop() {
+            let Some(text) = self.modules.get(name).filter(|_| !found.contains_key(name)) else {
+                continue;
+            };
+            if others.contains(name) {
+                let ports = text.split_once(");").map_or(text.as_str(), |(ports, _)| ports);
+                found.insert(name, format!("(* blackbox *)\n{ports});\nendmodule\n"));
+            } else {
+                found.insert(name, text.clone());
+                open.extend(instances(text));
+            }
+        }
+        let text = found.into_values().collect();
+        (top, text)
+    }
+
+    /// What a block's figures depend on: of its Verilog and what is done with it.
+    pub fn digest(&self, block: &str) -> String {
+        let digest = Sha256::new().chain_update(SYNTHESIS).chain_update(self.verilog(block).1);
+        digest.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// What may be modules that stand in this one: the first words of its lines.
+fn instances(module: &str) -> impl Iterator<Item = &str> {
+    module.lines().skip(1).filter_map(|line| line.split_whitespace().next())
+}
+
+/// A folder for yosys, deleted in the end.
+pub struct Folder {
+    path: PathBuf,
+    limit: Duration,
 }
 
 impl Folder {
-    /// Writes the Verilog to a folder of its own.
+    /// Makes it. A block that takes longer than `limit` is an error.
     ///
     /// # Errors
-    /// It cannot be written.
-    pub fn new(verilog: &str) -> Result<Self, String> {
+    /// It cannot be made.
+    pub fn new(limit: Duration) -> Result<Self, String> {
         let path = env::temp_dir().join(format!("drdma-resources-{}", process::id()));
-        let file = path.join("card.v");
-        fs::create_dir_all(&path)
-            .and_then(|()| fs::write(&file, verilog))
-            .map_err(|error| format!("{}: {error}", file.display()))?;
-        let mut blocks = blocks(verilog)?;
-        blocks.pop();
-        Ok(Self { path, blocks })
+        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self { path, limit })
     }
 
     /// Synthesises a block and gives its flat netlist.
     ///
     /// # Errors
-    /// yosys is missing or fails.
-    pub fn synthesise(&self, block: &str) -> Result<Netlist, String> {
-        let (module, others) = match block {
-            // The rest of the card: without the blocks in it.
-            REST => {
-                let leave_out = |block: &String| format!("blackbox {CARD}_{block}; ");
-                (CARD.to_owned(), self.blocks.iter().map(leave_out).collect())
-            }
-            _ => (format!("{CARD}_{block}"), String::new()),
-        };
+    /// yosys is missing, fails, or takes too long.
+    pub fn synthesise(&self, design: &Design, block: &str) -> Result<Netlist, String> {
+        let (module, verilog) = design.verilog(block);
         let script = format!(
-            "read_verilog card.v; {others}hierarchy -top {module}; \
-             synth_xilinx -family xcup -noiopad -noclkbuf; flatten; clean; write_json {block}.json"
+            "read_verilog block.v; hierarchy -top {module}; {SYNTHESIS}; write_json block.json"
         );
-        let output = Command::new("yosys")
+        let (log, json) = (self.path.join("block.log"), self.path.join("block.json"));
+        fs::write(self.path.join("block.v"), verilog).map_err(|error| error.to_string())?;
+        let errors = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+        let mut child = Command::new("yosys")
             .args(["-q", "-p", &script])
             .current_dir(&self.path)
-            .output()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors)
+            .spawn()
             .map_err(|error| format!("cannot start yosys: {error}"))?;
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr);
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+                break status;
+            }
+            if started.elapsed() > self.limit {
+                // It may have ended meanwhile.
+                let _ = child.kill();
+                let _ = child.wait();
+                let limit = self.limit.as_secs();
+                return Err(format!("yosys has not done {block} in {limit} s: see --limit"));
+            }
+            thread::sleep(Duration::from_millis(50));
+        };
+        if !status.success() {
+            let text = fs::read_to_string(&log).unwrap_or_default();
             return Err(format!("yosys failed on {block}: {}", text.trim()));
         }
-        let file = self.path.join(format!("{block}.json"));
-        let opened = fs::File::open(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let opened = File::open(&json).map_err(|e| format!("{}: {e}", json.display()))?;
         let netlist = netlist::read(BufReader::new(opened), &module);
         // Tens of megabytes.
-        let _ = fs::remove_file(&file);
+        let _ = fs::remove_file(&json);
         netlist
     }
 }
@@ -103,12 +182,41 @@ impl Drop for Folder {
 mod tests {
     use super::*;
 
+    fn design(queue: &str) -> Design {
+        let verilog = format!(
+            "// The card.\nmodule drdma_card_queue_fifo(input clk);\n  reg {queue};\nendmodule\n\
+             module drdma_card_queue(input clk);\n    drdma_card_queue_fifo fifo(clk);\nendmodule\n\
+             module drdma_card_mac(\n    input wire a\n);\n  reg body;\nendmodule\n\
+             module drdma_card(a);\nwire x;\n    drdma_card_queue queue(\n.clk(x));\n  \
+             drdma_card_mac mac(a);\n  drdma_card_mac other(a);\nendmodule\n"
+        );
+        Design::new(&verilog).unwrap()
+    }
+
     #[test]
     fn blocks_are_the_modules_in_the_card() {
-        let verilog = "module drdma_card_queue(input clk);\nendmodule\nmodule drdma_card(a);\n\
-                       wire x;\n    drdma_card_queue queue(\n.clk(x));\n  drdma_card_mac mac(a);\n\
-                       endmodule\n";
-        assert_eq!(blocks(verilog).unwrap(), ["mac", "queue", "card"]);
-        assert!(blocks("module other(); endmodule").is_err());
+        assert_eq!(design("a").blocks(), ["mac", "queue", "card"]);
+        assert_eq!(["mac", "queue", "card"].map(|name| design("a").copies(name)), [2, 1, 1]);
+        assert!(Design::new("module other(); endmodule").is_err());
+    }
+
+    #[test]
+    fn a_block_is_the_modules_in_it_and_the_rest_of_the_card_knows_the_blocks_ports() {
+        let (top, text) = design("a").verilog("queue");
+        assert_eq!(top, "drdma_card_queue");
+        assert_eq!(text.matches("endmodule").count(), 2);
+        assert!(text.contains("module drdma_card_queue_fifo(") && !text.contains("_mac"));
+        let (top, text) = design("a").verilog("card");
+        assert_eq!(top, "drdma_card");
+        assert!(text.contains("module drdma_card_mac(\n    input wire a\n);\nendmodule"));
+        assert!(!text.contains("body") && !text.contains("fifo fifo"));
+    }
+
+    #[test]
+    fn a_digest_is_of_the_block_alone() {
+        let (one, other) = (design("a"), design("b"));
+        assert_ne!(one.digest("queue"), other.digest("queue"));
+        assert_eq!(one.digest("mac"), other.digest("mac"));
+        assert_eq!(one.digest("card"), other.digest("card"));
     }
 }
