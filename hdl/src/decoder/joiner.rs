@@ -5,7 +5,8 @@ use rust_hdl_widgets::prelude::*;
 
 /// Finds destinations whose rows are what a shuffle of columns describes: row mask Element, every
 /// region strided with one extent, all with the same count, or every region bitmapped with one
-/// column, all with the same bitmap. Element `i` of every region is then row
+/// column, all with the same bitmap; or a scatter-gather list: every region contiguous. Element `i` of
+/// every region is then row
 /// `i` of one region whose lanes are the regions', each with its own step; so the lanes are written
 /// again behind the first region's, and when all fit, the first region's set and the destination are
 /// written anew: one set, row mask Period. It then takes a cycle a row instead of a cycle an element.
@@ -72,7 +73,7 @@ pub struct Joiner {
     first: DFF<Bit>,
     fits: DFF<Bit>,
     count: DFF<Bits<32>>,
-    is_bitmap: DFF<Bit>,
+    kind: DFF<Bits<2>>,
     addr: DFF<Bits<64>>,
     len: DFF<Bits<32>>,
     number: DFF<Bits<11>>,
@@ -80,7 +81,7 @@ pub struct Joiner {
     going: DFF<Bit>,
     target: DFF<Bits<11>>,
     rows: DFF<Bits<32>>,
-    bitmaps: DFF<Bit>,
+    kinds: DFF<Bits<2>>,
     bitmap: DFF<Bits<64>>,
     as_first: Signal<Local, Bit>,
     lanes: DFF<Bits<5>>,
@@ -101,19 +102,19 @@ impl Logic for Joiner {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, begins, valid, first, fits, count, is_bitmap, addr, len, number, going,
-            target, rows, bitmaps, bitmap, lanes, row_bytes, beat_start, fill, written, writes,
-            completed, completes
+            self, clk, begins, valid, first, fits, count, kind, addr, len, number, going, target,
+            rows, kinds, bitmap, lanes, row_bytes, beat_start, fill, written, writes, completed,
+            completes
         );
         self.valid.d.next = self.element_valid.val();
         if self.element_valid.val() {
             self.first.d.next = self.begins.q.val();
             self.fits.d.next = self.element_mask.val()
-                && ((self.element_kind.val() == 1) || (self.element_kind.val() == 2))
+                && (self.element_kind.val() != 3)
                 && self.element_last.val()
                 && (self.element_lane.val() == 0);
             self.count.d.next = self.element_count.val();
-            self.is_bitmap.d.next = self.element_kind.val() == 2;
+            self.kind.d.next = self.element_kind.val();
             self.addr.d.next = self.element_addr.val();
             self.len.d.next = self.element_len.val();
             self.number.d.next = self.set.val();
@@ -136,8 +137,8 @@ impl Logic for Joiner {
             + self.len.q.val().get_bits::<7>(0).get_bits::<8>(0);
         self.more.next = self.lanes.q.val() + 1;
         self.as_first.next = (self.count.q.val() == self.rows.q.val())
-            && (self.is_bitmap.q.val() == self.bitmaps.q.val())
-            && (!self.is_bitmap.q.val() || (self.addr.q.val() == self.bitmap.q.val()));
+            && (self.kind.q.val() == self.kinds.q.val())
+            && ((self.kind.q.val() != 2) || (self.addr.q.val() == self.bitmap.q.val()));
         self.joined.next = false;
         self.written.d.next = false;
         self.writes.d.next = self.written.q.val();
@@ -146,7 +147,7 @@ impl Logic for Joiner {
                 self.going.d.next = self.fits.q.val();
                 self.target.d.next = self.number.q.val();
                 self.rows.d.next = self.count.q.val();
-                self.bitmaps.d.next = self.is_bitmap.q.val();
+                self.kinds.d.next = self.kind.q.val();
                 self.bitmap.d.next = self.addr.q.val();
                 self.lanes.d.next = 1.into();
                 self.row_bytes.d.next = bit_cast::<36, 32>(self.len.q.val());

@@ -293,6 +293,10 @@ impl Logic for Shaper {
             self.lane_write_lane.next = self.join_lane.val();
             self.set_write_valid.next = self.join_last.val();
             self.set_write_set.next = self.join_set.val();
+            if self.kind2.q.val() == 0 {
+                // A list of contiguous regions is a row of as many extents.
+                self.set_write_kind.next = 1.into();
+            }
             self.set_write_lanes.next = self.join_lanes.val();
             self.set_write_row_bytes.next = self.join_row_bytes.val();
             self.set_write_beat_start.next = self.join_beat_start.val();

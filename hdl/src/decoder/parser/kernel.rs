@@ -53,6 +53,7 @@ impl Logic for Parser {
             head_element_mask,
             head_partitioned,
             head_fetch,
+            joined_for,
             head_destinations,
             head_granules,
             head_remaining,
@@ -395,9 +396,18 @@ impl Logic for Parser {
                         self.state.d.next = DecoderState::End;
                     } else {
                         self.element_valid.next = true;
-                        self.region_done.next = true;
+                        self.joined_for.d.next = false;
+                        if self.head_element_mask.q.val() && (self.dest_regions.q.val() != 1) {
+                            self.state.d.next = DecoderState::Join;
+                        } else {
+                            self.region_done.next = true;
+                        }
                     }
                 }
+            }
+            DecoderState::Join => {
+                self.joined_for.d.next = true;
+                self.region_done.next = self.joined_for.q.val();
             }
             DecoderState::Shape => {
                 self.check_long.next = false;

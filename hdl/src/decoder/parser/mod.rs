@@ -31,6 +31,8 @@ pub enum DecoderState {
     Target,
     /// An extent or a column.
     Element,
+    /// A contiguous region of several with row mask Element: the joiner takes its lane.
+    Join,
     /// The entry has ended, or an error has ended it.
     End,
     /// The rest of the batch is dropped.
@@ -39,7 +41,8 @@ pub enum DecoderState {
 
 /// Walks the granules of work queue entries.
 ///
-/// Every granule takes one cycle; a destination takes one more, a pointer-mapped region three more,
+/// Every granule takes one cycle; a destination takes one more, a pointer-mapped region three more, a
+/// contiguous one two more where it is one of several under row mask Element,
 /// an entry up to two more, a partitioned one three. It stops while there is no room for a
 /// destination or a set, and before a request's first destination, or the region that a partitioned
 /// request shares, until the request before has left the bounds check.
@@ -218,6 +221,7 @@ pub struct Parser {
     head_element_mask: DFF<Bit>,
     head_partitioned: DFF<Bit>,
     head_fetch: DFF<Bits<FETCH_BITS>>,
+    joined_for: DFF<Bit>,
     fetch_bad: Signal<Local, Bit>,
     head_destinations: DFF<Bits<16>>,
     head_granules: DFF<Bits<32>>,
@@ -383,6 +387,7 @@ impl Default for Parser {
             head_element_mask: Default::default(),
             head_partitioned: Default::default(),
             head_fetch: Default::default(),
+            joined_for: Default::default(),
             fetch_bad: Default::default(),
             head_destinations: Default::default(),
             head_granules: Default::default(),

@@ -56,18 +56,18 @@ impl Set {
         }
     }
 
-    /// Several strided regions of one extent each and of equal counts, or bitmapped ones of one
-    /// column each with the same bitmap, as one.
+    /// Several strided regions of one extent each and of equal counts, bitmapped ones of one column
+    /// each with the same bitmap, or contiguous ones, as one.
     fn joined(sets: &[Self]) -> Option<Self> {
         let last = sets.last()?;
         let joins = |set: &Self| {
-            let addr = set.kind == 1 || set.addr == last.addr;
-            let kind = matches!(set.kind, 1 | 2) && set.kind == last.kind;
+            let addr = set.kind != 2 || set.addr == last.addr;
+            let kind = set.kind != 3 && set.kind == last.kind;
             kind && addr && set.lanes.len() == 1 && set.count == last.count
         };
         (sets.len() > 1 && sets.iter().all(joins)).then(|| {
             let lanes = sets.iter().flat_map(|set| set.lanes.clone()).collect();
-            let mut set = Self { lanes, ..last.clone() };
+            let mut set = Self { lanes, kind: last.kind.max(1), ..last.clone() };
             set.cut();
             set
         })
@@ -78,7 +78,8 @@ impl Set {
 /// `first` destination's.
 fn alike(sets: &[Set], first: &[Set]) -> bool {
     let ([own], [other]) = (sets, first) else { return false };
-    let regular = |set: &Set| matches!(set.kind, 1 | 2);
+    // Contiguous regions, also those that became one set, have no step.
+    let regular = |set: &Set| matches!(set.kind, 1 | 2) && set.lanes[0].step > 0;
     regular(own) && regular(other) && own.lanes == other.lanes && own.count == other.count
 }
 

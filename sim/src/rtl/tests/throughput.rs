@@ -205,3 +205,36 @@ fn a_shuffle_fetches_each_byte_once_for_all_destinations() {
         assert!(cycles <= cycles_a_row, "{cycles} cycles a row");
     }
 }
+
+/// Lists of five values, a request each: cycles a request behind fast links and behind those of a
+/// U50. Neighbours share cache lines, and gain where they share a read.
+#[test]
+fn a_list_of_five_values_takes_less_than_thirty_cycles() {
+    for (name, pcie) in [("fast links", fast()), ("U50", pcie::Config::default())] {
+        let mut bench = bench(pcie, 200.0, 1);
+        let mut cost = |requests: u64| {
+            let rig = &mut bench.rig;
+            for row in 0..requests {
+                let value = |c: u64| Region::Contiguous {
+                    addr: TABLE + 0x8000 * c + 4 * row,
+                    len: 4,
+                    lkey: KEY,
+                };
+                let to = vec![to(0, (0..5).map(value).collect())];
+                rig.write_request(0, &Request { row_mask: RowMask::Element, ..send(row, to) });
+            }
+            rig.set(&COUNTER_CLEAR, 1);
+            rig.ring(0);
+            let mut done = 0;
+            while done < requests {
+                rig.wait_for_completion();
+                done +=
+                    rig.poll().iter().filter(|completion| completion.status == 0).count() as u64;
+            }
+            rig.count(&counter::CYCLES) as f64
+        };
+        let each = (cost(20) - cost(4)) / 16.0;
+        println!("{name}: a list of five values in {each:.1} cycles");
+        assert!(each < 30.0, "{each}");
+    }
+}
