@@ -240,7 +240,6 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
         wr_id: request.wr_id,
         rows_per_message: request.rows_per_message,
         imm: request.imm,
-        ..WqeHeader::default()
     };
     head.encode(&mut bytes);
     bytes.resize(bytes.len().next_multiple_of(wire::BLOCK), 0);
