@@ -18,6 +18,13 @@ fn post(explanation: &Explanation) -> String {
         text += &format!("  {reason}\n");
         return text;
     }
+    let fetch = &explanation.fetch;
+    text += &format!(
+        "fetched in reads of at most {} B, through gaps of at most {} B, as {}\n",
+        fetch.max_read,
+        fetch.merge_threshold,
+        if fetch.own { "the post says" } else { "the card's registers say" }
+    );
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_header([
