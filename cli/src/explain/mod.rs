@@ -43,8 +43,9 @@ pub struct Explanation {
     pub reason: Option<String>,
     /// Bytes of the work request in its ring.
     pub request_bytes: usize,
-    /// How it is fetched: as the post says, or as the card's registers do.
-    pub fetch: Rule,
+    /// How it is fetched, if the post says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<Rule>,
     /// What each destination gets.
     pub destinations: Vec<Share>,
     /// Fetching for all destinations together, as the card does it.
@@ -59,15 +60,13 @@ pub struct Explanation {
     pub boxes: Vec<Read>,
 }
 
-/// How the card forms reads.
+/// How a post says that it is fetched.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Rule {
     /// The longest read in bytes.
     pub max_read: u32,
     /// The widest gap in bytes that is read through.
     pub merge_threshold: u32,
-    /// The post says so, not the card's registers.
-    pub own: bool,
 }
 
 /// What one destination gets.
@@ -144,17 +143,15 @@ fn explain_post(
     options: &Options,
 ) -> Explanation {
     let entry = request::encode(request, 0);
-    let settings = request.settings(options.settings);
     let mut explanation = Explanation {
         wr_id: post.wr_id,
         status: Status::Success.name(),
         reason: None,
         request_bytes: entry.len(),
-        fetch: Rule {
-            max_read: settings.max_read,
-            merge_threshold: settings.merge_threshold,
-            own: request.fetch.is_some(),
-        },
+        fetch: post.fetch.map(|plan| Rule {
+            max_read: plan.max_read(),
+            merge_threshold: plan.merge_threshold(),
+        }),
         destinations: Vec::new(),
         together: Fetch::default(),
         cost_ns: 0.0,

@@ -16,8 +16,8 @@ use drdma_abi::{
 };
 
 use super::{
-    Buffer, Column, Contents, Destination, Extent, FetchPlan, IdWidth, Job, JobError, Local, Partitioned,
-    Place, Post, Problem, Qp, Region, RowMask,
+    Buffer, Column, Contents, Destination, Extent, FetchPlan, IdWidth, Job, JobError, Local,
+    Partitioned, Place, Post, Problem, Qp, Region, RowMask,
     json::{At, Fields, Json},
     op_name,
 };
