@@ -172,7 +172,6 @@ fn check(logged: &Logged, case: &Case, qps: &[u32], a: &MemoryRegion, b: &Memory
         wr_id: case.wr_id,
         rows_per_message: case.rows_per_message,
         imm: if opcode.has_imm() { case.imm } else { 0 },
-        ..Default::default()
     };
     assert_eq!(logged.header, expected);
     let mut rest = &logged.bytes[32..];

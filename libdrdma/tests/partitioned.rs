@@ -216,7 +216,6 @@ fn check_ring<I: PartitionId>(
         wr_id: u64::MAX - 1,
         rows_per_message: 9,
         imm: if opcode.has_imm() { 5 } else { 0 },
-        ..Default::default()
     };
     assert_eq!(WqeHeader::decode(&take(2)), expected);
     let header = RegionHeader { addr: a.addr() + offset, count: rows as u32, lkey: a.lkey() };
