@@ -68,6 +68,9 @@ impl FetchPlan {
     /// [`CostTable::load`] says; of plans that take the same time it is one that leaves more of the
     /// other resource.
     ///
+    /// `limits.max_read` should be at most the host's maximum read request size: longer reads become
+    /// several requests, which a table of costs does not tell.
+    ///
     /// The card sees a window of a request at a time: `fragments` are taken in the order in which
     /// they are sent, and only those that fill a window of `limits` together are planned together.
     /// A few thousand fragments of a request are as good as all of them if the rest is alike.

@@ -104,7 +104,7 @@ fn short_reads_leave_bytes_for_gaps() {
     // A run that keeps all bytes in flight, and as many short reads as cost the same requests.
     let costs = host();
     let long = Fragment { addr: 0, len: 64 << 10 };
-    let short = (0..256).map(|i| Fragment { addr: 1 << 20 | 4 * PAGE * i, len: 4 });
+    let short = (0..256).map(|i| Fragment { addr: (256 + 4 * i) * PAGE, len: 4 });
     let fragments: Vec<_> = [long].into_iter().chain(short).collect();
     let reads = plan(512, 0).plan(&fragments, &WHOLE).unwrap();
     let load = costs.load(&reads);
