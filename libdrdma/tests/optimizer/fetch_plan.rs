@@ -100,17 +100,20 @@ fn a_long_run_is_read_by_the_length_whose_bytes_are_cheapest() {
 }
 
 #[test]
-fn short_reads_leave_bytes_for_gaps() {
-    // A run that keeps all bytes in flight, and as many short reads as cost the same requests.
+fn short_reads_leave_bytes_for_long_ones() {
+    // Reads of 512 B take the bytes in flight of two of 256 B, and one request: as many short reads
+    // cost nothing beside them.
     let costs = host();
     let long = Fragment { addr: 0, len: 64 << 10 };
-    let short = (0..256).map(|i| Fragment { addr: (256 + 4 * i) * PAGE, len: 4 });
+    let short = (0..128).map(|i| Fragment { addr: (256 + 4 * i) * PAGE, len: 4 });
     let fragments: Vec<_> = [long].into_iter().chain(short).collect();
+    let load = |fragments: &[Fragment]| costs.load(&plan(512, 0).plan(fragments, &WHOLE).unwrap());
+    let (mixed, alone) = (load(&fragments), load(&[long]));
+    assert!(mixed.ns() < 1.02 * alone.ns(), "{mixed:?}, {alone:?}");
+    assert!(mixed.requests_ns > 1.9 * alone.requests_ns, "{mixed:?}, {alone:?}");
+    // One after another they would take half as long again.
     let reads = plan(512, 0).plan(&fragments, &WHOLE).unwrap();
-    let load = costs.load(&reads);
-    assert!(load.ns() < 0.7 * costs.plan(&reads), "{load:?}");
-    // With reads of 512 B, the run leaves half the requests.
-    assert!(load.requests_ns < 1.01 * load.bytes_ns, "{load:?}");
+    assert!(costs.plan(&reads) > 1.4 * mixed.ns(), "{}", costs.plan(&reads));
 }
 
 #[test]
