@@ -185,6 +185,29 @@ fn explain_counts_rows_packets_and_reads() {
 }
 
 #[test]
+fn explain_plans_a_post_as_it_says() {
+    let mut job = job();
+    job["posts"][0]["fetch"] = json!({"max_read": 512, "merge_threshold": 92});
+    let folder = folder(&job);
+    let explain = |args: &[&str]| {
+        let output = folder.drdma(&[&["explain", "job.json"], args].concat());
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // Whatever the registers say.
+    let text = explain(&["--json", "--threshold", "0", "--max-read", "4096"]);
+    let explained: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(explained[0]["fetch"], json!({"max_read": 512, "merge_threshold": 92}));
+    assert_eq!(explained[0]["together"]["reads"], 2);
+    assert_eq!(explained[0]["together"]["read_bytes"], 908);
+    assert_eq!(explained[0]["boxes"][1], json!({"buffer": "t", "offset": 512, "len": 396}));
+    assert_eq!(explained[0]["cheapest"]["reads"], 2);
+    let text = explain(&[]);
+    let line = "fetched as it says: reads of at most 512 B, through gaps of at most 92 B\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn explain_says_why_a_request_would_fail() {
     let mut job = job();
     job["posts"][0]["regions"][0]["count"] = json!(11);

@@ -425,3 +425,36 @@ fn a_buffer_has_exactly_one_source() {
         "buffers[1].name: \"t\" is already used by buffers[0]"
     );
 }
+
+#[test]
+fn a_post_may_say_how_it_is_fetched() {
+    let with = |fetch: Value| {
+        let mut job = good();
+        job["posts"][1]["fetch"] = fetch;
+        job
+    };
+    let job = parse(&with(json!({"max_read": 4096, "merge_threshold": 4095}))).unwrap();
+    let plan = job.posts[1].fetch.expect("a plan");
+    assert_eq!((plan.max_read(), plan.merge_threshold()), (4096, 4095));
+    assert_eq!(job.posts[0].fetch, None);
+
+    let message = |fetch| parse(&with(fetch)).unwrap_err().to_string();
+    for max_read in [0, 32, 100, 8192, (1u64 << 32) + 64] {
+        assert_eq!(
+            message(json!({"max_read": max_read, "merge_threshold": 0})),
+            format!(
+                "posts[1].fetch.max_read: {max_read} is none of 64, 128, 256, 512, 1024, 2048 and \
+                 4096"
+            )
+        );
+    }
+    assert_eq!(
+        message(json!({"max_read": 64, "merge_threshold": 4096})),
+        "posts[1].fetch.merge_threshold: must be at most 4095, is 4096"
+    );
+    assert_eq!(message(json!({"merge_threshold": 0})), "posts[1].fetch.max_read: is missing");
+    assert_eq!(message(json!({"max_read": 64})), "posts[1].fetch.merge_threshold: is missing");
+    assert_eq!(message(json!(64)), "posts[1].fetch: must be an object, is 64");
+    let text = message(json!({"max_read": 64, "merge_threshold": 0, "max_gap": 1}));
+    assert!(text.starts_with("posts[1].fetch.max_gap: unknown field"), "{text}");
+}

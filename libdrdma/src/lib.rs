@@ -158,8 +158,8 @@ pub use protection_domain::ProtectionDomain;
 pub use queue_pair::{PostGuard, QueuePair, QueuePairBuilder};
 pub use queue_pair_state::{Attribute, ModifyError, QueuePairAttributes, QueuePairState};
 pub use region::{
-    Bitmapped, Column, Contiguous, Extent, Part, PartitionId, Partitioned, PartitionedRegion,
-    PointerMapped, Region, RegionError, Strided,
+    Bitmapped, Column, Contiguous, Extent, Fragments, Part, PartitionId, Partitioned,
+    PartitionedRegion, PointerMapped, Region, RegionError, Strided,
 };
 pub use shared_send_queue::{SharedPostGuard, SharedSendQueue, SharedSendQueueBuilder};
 pub use work_request::{

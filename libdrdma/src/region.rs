@@ -10,12 +10,14 @@ use crate::{MemoryRegion, encode::words};
 
 mod bitmapped;
 mod contiguous;
+mod fragments;
 mod partitioned;
 mod pointer_mapped;
 mod strided;
 
 pub use bitmapped::Bitmapped;
 pub use contiguous::Contiguous;
+pub use fragments::Fragments;
 pub use partitioned::{PartitionId, Partitioned, PartitionedRegion};
 pub use pointer_mapped::PointerMapped;
 pub use strided::Strided;
@@ -63,6 +65,16 @@ pub enum RegionError {
         what: Part,
         /// Its value.
         value: u64,
+    },
+    /// Memory that must be looked at, but was not given.
+    #[error("{region}: the memory of the {what} at {addr:#x} was not given")]
+    NotGiven {
+        /// The type of region.
+        region: &'static str,
+        /// What lies there.
+        what: Part,
+        /// Its address.
+        addr: u64,
     },
     /// Memory regions of different protection domains in one region.
     #[error("{region}: {what} is in another protection domain")]

@@ -19,6 +19,7 @@ use crate::{
     body::{Body, Writer},
     completion_queue::CompletionQueueInner,
     encode::{field, words},
+    optimizer::FetchPlan,
 };
 
 /// Blocks of a ring, at most.
@@ -31,6 +32,7 @@ pub(crate) struct Head {
     pub imm: u32,
     pub row_mask: RowMask,
     pub rows_per_message: u32,
+    pub fetch: Option<FetchPlan>,
 }
 
 /// The part of a send queue that its completion queue sees.
@@ -301,10 +303,14 @@ impl SendQueue {
             RowMask::Period => 0,
             RowMask::Element => flags::ELEMENT_MASK,
         };
+        let fetch_flag = if head.fetch.is_some() { flags::FETCH_PLAN } else { 0 };
+        let (log_max_read, threshold) = head.fetch.map_or((0, 0), FetchPlan::fields);
         writer.put(&words!(WqeHeader {
             magic: WQE_MAGIC,
             opcode: head.opcode as u8,
-            flags: mask | B::FLAGS,
+            flags: mask | B::FLAGS | fetch_flag,
+            fetch_log_max_read: log_max_read,
+            fetch_merge_threshold: threshold,
             destinations: body.destinations() as u16,
             granules: granules as u32,
             position: self.tail,

@@ -4,6 +4,7 @@ use drdma_abi::work_request::Opcode;
 
 use crate::{
     PartitionId, PartitionedRegion, PostError, QueuePair, Region,
+    optimizer::FetchPlan,
     send_queue::{Head, SendQueue},
 };
 
@@ -73,6 +74,7 @@ pub struct WorkRequest<'a, 'm> {
     pub(crate) operation: Operation,
     pub(crate) row_mask: RowMask,
     pub(crate) rows_per_message: u32,
+    pub(crate) fetch: Option<FetchPlan>,
     pub(crate) regions: &'a [Region<'m>],
 }
 
@@ -85,6 +87,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
             operation: Operation::Send,
             row_mask: RowMask::Period,
             rows_per_message: 1,
+            fetch: None,
             regions: &[],
         }
     }
@@ -113,6 +116,14 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
         self
     }
 
+    /// How its data are fetched (default: as the card's registers say).
+    #[must_use]
+    #[inline]
+    pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
+        self.fetch = Some(plan);
+        self
+    }
+
     /// What is sent: up to 16 regions.
     #[must_use]
     #[inline]
@@ -137,6 +148,7 @@ impl WorkRequest<'_, '_> {
             imm,
             row_mask: self.row_mask,
             rows_per_message: self.rows_per_message,
+            fetch: self.fetch,
         }
     }
 
@@ -195,6 +207,7 @@ pub struct SharedWorkRequest<'a, 'm> {
     pub(crate) operation: SharedOperation,
     pub(crate) row_mask: RowMask,
     pub(crate) rows_per_message: u32,
+    pub(crate) fetch: Option<FetchPlan>,
     pub(crate) destinations: &'a [Destination<'a, 'm>],
 }
 
@@ -207,6 +220,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
             operation: SharedOperation::Send,
             row_mask: RowMask::Period,
             rows_per_message: 1,
+            fetch: None,
             destinations: &[],
         }
     }
@@ -235,6 +249,14 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
+    /// How its data are fetched (default: as the card's registers say).
+    #[must_use]
+    #[inline]
+    pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
+        self.fetch = Some(plan);
+        self
+    }
+
     /// Where it goes: 1 to 64 destinations, no queue pair twice.
     #[must_use]
     #[inline]
@@ -254,6 +276,7 @@ impl SharedWorkRequest<'_, '_> {
             imm,
             row_mask: self.row_mask,
             rows_per_message: self.rows_per_message,
+            fetch: self.fetch,
         }
     }
 }
@@ -326,6 +349,7 @@ pub struct PartitionedWorkRequest<'a, 'm, I> {
     pub(crate) wr_id: u64,
     pub(crate) operation: SharedOperation,
     pub(crate) rows_per_message: u32,
+    pub(crate) fetch: Option<FetchPlan>,
     pub(crate) region: &'a PartitionedRegion<'m, I>,
     pub(crate) destinations: &'a [PartitionDestination<I>],
 }
@@ -335,7 +359,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
     #[inline]
     pub fn new(wr_id: u64, region: &'a PartitionedRegion<'m, I>) -> Self {
         let operation = SharedOperation::Send;
-        Self { wr_id, operation, rows_per_message: 1, region, destinations: &[] }
+        Self { wr_id, operation, rows_per_message: 1, fetch: None, region, destinations: &[] }
     }
 
     /// What it does (default SEND).
@@ -351,6 +375,14 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
     #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
         self.rows_per_message = rows;
+        self
+    }
+
+    /// How its data are fetched (default: as the card's registers say).
+    #[must_use]
+    #[inline]
+    pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
+        self.fetch = Some(plan);
         self
     }
 
@@ -403,6 +435,7 @@ impl<I: PartitionId> staged::Stage for PartitionedWorkRequest<'_, '_, I> {
             // A row is an element: the mask makes no difference.
             row_mask: RowMask::Period,
             rows_per_message: self.rows_per_message,
+            fetch: self.fetch,
         };
         queue.stage(&head, self)
     }

@@ -12,7 +12,7 @@ use drdma_abi::{
 };
 use libdrdma::{
     Bitmapped, Contiguous, Destination, MemoryRegion, Operation, PointerMapped, Region, RowMask,
-    SharedOperation, SharedWorkRequest, Strided, WorkRequest,
+    SharedOperation, SharedWorkRequest, Strided, WorkRequest, optimizer::FetchPlan,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -129,20 +129,32 @@ struct Case {
     imm: u32,
     element_mask: bool,
     rows_per_message: u32,
+    /// Longest read, as a binary logarithm, and threshold.
+    fetch: Option<(u8, u16)>,
     destinations: Vec<(u64, u32, Vec<Description>)>,
 }
 
 fn case(destinations: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Case> {
     let destination = (any::<u64>(), any::<u32>(), vec(description(), 0..=16));
-    (any::<u64>(), 0u8..4, any::<u32>(), any::<bool>(), 1u32.., vec(destination, destinations))
-        .prop_map(|(wr_id, operation, imm, element_mask, rows_per_message, destinations)| Case {
+    let how = (any::<bool>(), 1u32.., prop::option::of((6u8..=12, 0u16..=4095)));
+    (any::<u64>(), 0u8..4, any::<u32>(), how, vec(destination, destinations)).prop_map(
+        |(wr_id, operation, imm, (element_mask, rows_per_message, fetch), destinations)| Case {
             wr_id,
             operation,
             imm,
             element_mask,
             rows_per_message,
+            fetch,
             destinations,
-        })
+        },
+    )
+}
+
+impl Case {
+    fn plan(&self) -> Option<FetchPlan> {
+        let plan = |(log, threshold)| FetchPlan::new(1u32 << log, u32::from(threshold)).unwrap();
+        self.fetch.map(plan)
+    }
 }
 
 /// Decodes a request with the layouts alone and compares it.
@@ -151,14 +163,15 @@ fn check(logged: &Logged, case: &Case, qps: &[u32], a: &MemoryRegion, b: &Memory
     let expected = WqeHeader {
         magic: 0xd7,
         opcode: case.operation,
-        flags: case.element_mask.into(),
+        flags: u8::from(case.element_mask) | u8::from(case.fetch.is_some()) << 2,
+        fetch_log_max_read: case.fetch.map_or(0, |(log, _)| log),
+        fetch_merge_threshold: case.fetch.map_or(0, |(_, threshold)| threshold),
         destinations: case.destinations.len() as u16,
         granules: (logged.bytes.len() / GRANULE) as u32,
         position: logged.header.position,
         wr_id: case.wr_id,
         rows_per_message: case.rows_per_message,
         imm: if opcode.has_imm() { case.imm } else { 0 },
-        ..Default::default()
     };
     assert_eq!(logged.header, expected);
     let mut rest = &logged.bytes[32..];
@@ -208,7 +221,7 @@ proptest! {
             let (remote_addr, rkey, descriptions) = &case.destinations[0];
             let (remote_addr, rkey, imm) = (*remote_addr, *rkey, case.imm);
             let regions: Vec<_> = descriptions.iter().map(|r| r.build(&a, &b)).collect();
-            let request = WorkRequest::new(case.wr_id)
+            let mut request = WorkRequest::new(case.wr_id)
                 .operation(match case.operation {
                     0 => Operation::Send,
                     1 => Operation::SendImm(imm),
@@ -218,6 +231,9 @@ proptest! {
                 .row_mask(if case.element_mask { RowMask::Element } else { RowMask::Period })
                 .rows_per_message(case.rows_per_message)
                 .regions(&regions);
+            if let Some(plan) = case.plan() {
+                request = request.fetch_plan(plan);
+            }
             qp.post_send(&request).unwrap();
             context.progress().unwrap();
             prop_assert_eq!(cq.poll().count(), 1);
@@ -250,7 +266,7 @@ proptest! {
                     if write { destination.remote(*remote_addr, *rkey) } else { destination }
                 })
                 .collect();
-            let request = SharedWorkRequest::new(case.wr_id)
+            let mut request = SharedWorkRequest::new(case.wr_id)
                 .operation(match case.operation {
                     0 => SharedOperation::Send,
                     1 => SharedOperation::SendImm(case.imm),
@@ -260,6 +276,9 @@ proptest! {
                 .row_mask(if case.element_mask { RowMask::Element } else { RowMask::Period })
                 .rows_per_message(case.rows_per_message)
                 .destinations(&destinations);
+            if let Some(plan) = case.plan() {
+                request = request.fetch_plan(plan);
+            }
             ssq.post_ssq_send(&request).unwrap();
             context.progress().unwrap();
             prop_assert_eq!(cq.poll().count(), 1);
@@ -268,4 +287,20 @@ proptest! {
             check(&logged, case, &qps, &a, &b);
         }
     }
+}
+
+/// The first four words of an entry, byte by byte.
+#[test]
+fn a_fetch_plan_stands_in_the_head() {
+    let (context, card, pd, cq) = open_all();
+    let mut qp = pd.queue_pair(&cq).build().unwrap();
+    qp.connect(&peer()).unwrap();
+    let request = WorkRequest::new(0x1122_3344_5566_7788).rows_per_message(9);
+    qp.post_send(&request.fetch_plan(FetchPlan::new(4096, 0xabc).unwrap())).unwrap();
+    context.progress().unwrap();
+    let head = [
+        0xd7, 0, 4, 12, 1, 0, 0xbc, 0x0a, 4, 0, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44,
+        0x33, 0x22, 0x11, 9, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    assert_eq!(card.state().log.pop().unwrap().bytes[..32], head);
 }

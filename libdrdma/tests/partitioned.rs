@@ -18,7 +18,7 @@ use libdrdma::{
     Column, CompletionQueue, Context, Destination, MacAddress, MemoryRegion, Options,
     PartitionDestination, PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest,
     PostError, ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairState, RegionError,
-    SharedOperation, SharedSendQueue, SharedWorkRequest, Status, Transport,
+    SharedOperation, SharedSendQueue, SharedWorkRequest, Status, Transport, optimizer::FetchPlan,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -195,6 +195,7 @@ fn check_ring<I: PartitionId>(
     let request = PartitionedWorkRequest::new(u64::MAX - 1, &region)
         .operation(operations[usize::from(operation)])
         .rows_per_message(9)
+        .fetch_plan(FetchPlan::new(64, 4095).unwrap())
         .destinations(&list);
     ssq.post_ssq_send(&request).unwrap();
     context.progress().unwrap();
@@ -206,14 +207,15 @@ fn check_ring<I: PartitionId>(
     let expected = WqeHeader {
         magic: 0xd7,
         opcode: operation,
-        flags: flags::PARTITIONED,
+        flags: flags::PARTITIONED | flags::FETCH_PLAN,
+        fetch_log_max_read: 6,
+        fetch_merge_threshold: 4095,
         destinations: partitions.len() as u16,
         granules: (2 + 2 + columns.len() + 2 * partitions.len()) as u32,
         position: 0,
         wr_id: u64::MAX - 1,
         rows_per_message: 9,
         imm: if opcode.has_imm() { 5 } else { 0 },
-        ..Default::default()
     };
     assert_eq!(WqeHeader::decode(&take(2)), expected);
     let header = RegionHeader { addr: a.addr() + offset, count: rows as u32, lkey: a.lkey() };

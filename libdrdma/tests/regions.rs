@@ -5,7 +5,7 @@ mod common;
 use common::open_all;
 use libdrdma::{
     Bitmapped, Column, Contiguous, Extent, MemoryRegion, PointerMapped, Region, RegionError,
-    Strided,
+    Strided, optimizer::Fragment,
 };
 
 fn memory() -> (libdrdma::ProtectionDomain, MemoryRegion) {
@@ -222,4 +222,72 @@ fn unchecked_regions_are_only_limited_in_their_elements() {
     assert!(refused(Region::unchecked_bitmapped(1, 2, 3, &columns)).contains("17 columns"));
     let mapped = Region::unchecked_pointer_mapped(1, 2, 3, 4, &extents);
     assert!(refused(mapped).contains("17 extents"));
+}
+
+/// A region's fragments as addresses relative to the memory's start, and lengths.
+fn fragments(region: &Region, m: &MemoryRegion) -> Vec<(u64, u64)> {
+    let relative = |f: Fragment| (f.addr - m.addr(), f.len);
+    region.fragments(&[m]).unwrap().map(relative).collect()
+}
+
+#[test]
+fn the_fragments_of_a_region_are_what_its_rows_are_gathered_from() {
+    let (_, m) = memory();
+    let region = Contiguous::new(&m).offset(3).len(5000).build().unwrap();
+    assert_eq!(fragments(&region, &m), [(3, 5000)]);
+
+    let region = Strided::new(&m).offset(8).period(16).count(2).extent(12, 4).extent(0, 8);
+    let expected = [(20, 4), (8, 8), (36, 4), (24, 8)];
+    assert_eq!(fragments(&region.build().unwrap(), &m), expected);
+
+    m.write_at(7, &[0b0000_1010, 0b0000_0110]);
+    let region = Bitmapped::new(&m).offset(7).rows(10).column(&m, 100, 4).column(&m, 200, 1);
+    let expected = [(104, 4), (201, 1), (112, 4), (203, 1), (136, 4), (209, 1)];
+    assert_eq!(fragments(&region.build().unwrap(), &m), expected);
+
+    m.write_at(64, &[m.addr() + 900, m.addr() + 300].map(u64::to_le_bytes).concat());
+    let region = PointerMapped::new(&m, &m).offset(64).count(2).extent(0, 2).extent(10, 6);
+    let expected = [(900, 2), (910, 6), (300, 2), (310, 6)];
+    assert_eq!(fragments(&region.build().unwrap(), &m), expected);
+}
+
+#[test]
+fn a_region_without_rows_has_no_fragments() {
+    let (_, m) = memory();
+    m.write_at(0, &[0; 8]);
+    let strided = Strided::new(&m).period(1).count(0).extent(0, 1).build().unwrap();
+    let bitmapped = Bitmapped::new(&m).rows(60).column(&m, 0, 4).build().unwrap();
+    for region in [strided, bitmapped] {
+        assert_eq!(fragments(&region, &m), []);
+    }
+    // No memory is needed for what is not looked at.
+    let region = Bitmapped::new(&m).rows(0).column(&m, 0, 4).build().unwrap();
+    assert_eq!(region.fragments(&[]).unwrap().count(), 0);
+    let region = Region::unchecked_strided(0, 0, 1, u32::MAX, &[]).unwrap();
+    assert_eq!(region.fragments(&[]).unwrap().count(), 0);
+}
+
+#[test]
+fn fragments_need_the_memory_of_bitmap_and_pointers() {
+    let (pd, m) = memory();
+    let other = pd.allocate(65536).unwrap();
+    let region = Bitmapped::new(&m).offset(16).rows(8).column(&m, 0, 4).build().unwrap();
+    assert!(region.fragments(&[&other, &m]).is_ok());
+    assert_eq!(
+        region.fragments(&[&other]).unwrap_err().to_string(),
+        format!("bitmapped region: the memory of the bitmap at {:#x} was not given", m.addr() + 16)
+    );
+    let region = PointerMapped::new(&m, &m).count(1).extent(0, 4).build().unwrap();
+    assert_eq!(
+        region.fragments(&[]).unwrap_err().to_string(),
+        format!(
+            "pointer-mapped region: the memory of the pointers at {:#x} was not given",
+            m.addr()
+        )
+    );
+    // The last pointer is outside.
+    let end = m.addr() + 65536 - 8;
+    let region = |count| Region::unchecked_pointer_mapped(end, m.lkey(), count, 0, &[]).unwrap();
+    assert!(region(1).fragments(&[&m]).is_ok());
+    assert!(region(2).fragments(&[&m]).is_err());
 }

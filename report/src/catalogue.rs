@@ -21,7 +21,7 @@ const MTU: u64 = 4096;
 
 /// Every experiment, in the order of the report.
 pub fn all() -> Vec<Experiment> {
-    let mut all = vec![contiguous()];
+    let mut all: Vec<Experiment> = with_plan(contiguous()).into();
     all.extend(shuffles());
     all.extend(projections());
     all.extend(bitmaps());
@@ -47,8 +47,22 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
         mtu: MTU as u32,
         write: true,
         rows_per_message: MTU.div_euclid(row).max(1) as u32,
+        planned: false,
         requests: Requests::Own(vec![region]),
     }
+}
+
+/// The request with the fetch plan that the library finds best for it, and without one: as the card's
+/// registers say.
+fn with_plan(experiment: Experiment) -> [Experiment; 2] {
+    let Experiment { id, title, .. } = &experiment;
+    let planned = Experiment {
+        planned: true,
+        title: format!("{title}, with the plan that libdrdma finds"),
+        ..experiment.clone()
+    };
+    let (id, title) = (format!("{id}-registers"), format!("{title}, without a plan"));
+    [planned, Experiment { id, title, paper: "", ..experiment }]
 }
 
 fn contiguous() -> Experiment {
@@ -116,6 +130,7 @@ impl Table {
             mtu: MTU as u32,
             write: true,
             rows_per_message: (MTU / row) as u32,
+            planned: false,
             requests: Requests::Shared(regions),
         }
     }
@@ -273,7 +288,11 @@ fn bitmaps() -> Vec<Experiment> {
                 _ => format!("bitmap, {percent} % of the bits in runs, 5 x 4 B"),
             };
             let id = format!("bitmap-{kind}-{percent}");
-            all.push(one(&id, &title, Target::Bound(0.90), table.buffers, region));
+            let experiment = one(&id, &title, Target::Bound(0.90), table.buffers, region);
+            match (kind, percent) {
+                ("random", 1 | 10) => all.extend(with_plan(experiment)),
+                _ => all.push(experiment),
+            }
         }
     }
     all

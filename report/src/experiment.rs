@@ -52,6 +52,8 @@ pub struct Experiment {
     pub write: bool,
     /// Rows packed into a message.
     pub rows_per_message: u32,
+    /// True if the request is posted with the fetch plan that the library finds best for it.
+    pub planned: bool,
     /// What is posted.
     pub requests: Requests,
 }

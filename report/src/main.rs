@@ -17,6 +17,7 @@
 
 mod bound;
 mod catalogue;
+mod costs;
 mod experiment;
 mod goodput;
 mod layout;

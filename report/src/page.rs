@@ -275,15 +275,15 @@ mod tests {
     #[test]
     fn what_is_missed_has_a_reason_and_what_failed_says_why() {
         let page = page(|index| match index {
-            0 => Ok(figure(false)),
-            1 => Err("destination 0, message 1: 3 B for 4 B".to_owned()),
+            1 => Ok(figure(false)),
+            2 => Err("destination 0, message 1: 3 B for 4 B".to_owned()),
             _ => Ok(figure(true)),
         });
         assert!(page.contains("| >= 45.6 Gb/s | **missed** |"), "{page}");
         assert!(page.contains("| **failed** |"));
-        assert!(
-            page.contains(&format!("- {}\n  - contiguous, 4 MiB\n", reasons::of("contiguous")))
-        );
+        let reason = reasons::of("contiguous-registers");
+        let listed = format!("- {reason}\n  - contiguous, 4 MiB, without a plan\n");
+        assert!(page.contains(&listed), "{page}");
         assert!(page.contains("- destination 0, message 1: 3 B for 4 B\n  - shuffle, 5 x 4 B"));
     }
 

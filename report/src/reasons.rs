@@ -3,9 +3,11 @@
 
 /// Name of the experiment, reason.
 const REASONS: &[(&str, &str)] = &[
-    ("contiguous", LONG_READS),
+    ("contiguous-registers", LONG_READS),
     ("bitmap-random-1", GAPS),
+    ("bitmap-random-1-registers", GAPS),
     ("bitmap-random-10", GAPS),
+    ("bitmap-random-10-registers", GAPS),
     ("bitmap-runs-1", EMPTY_WINDOWS),
     ("bitmap-runs-10", EMPTY_WINDOWS),
     ("bitmap-runs-50", GAPS),

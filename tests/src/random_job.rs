@@ -176,6 +176,11 @@ impl Generator {
         if element || random.one_in(2) {
             post["row_mask"] = json!(if element { "element" } else { "period" });
         }
+        if random.one_in(4) {
+            let threshold = random.skewed(0..=4095);
+            post["fetch"] =
+                json!({"max_read": 64 << random.range(0..=6), "merge_threshold": threshold});
+        }
         if op.ends_with("_imm") {
             post["imm"] = json!(random.any() as u32);
         }
@@ -570,6 +575,7 @@ mod tests {
                 "\"element\"",
                 "\"period\"",
                 "partitioned",
+                "merge_threshold",
             ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
@@ -595,7 +601,7 @@ mod tests {
             "wr_flush_error",
         ];
         assert!(statuses.iter().all(|status| seen.contains(*status)), "{seen:?}");
-        assert_eq!(count, 16 + 5 + statuses.len(), "{seen:?}");
+        assert_eq!(count, 17 + 5 + statuses.len(), "{seen:?}");
         assert!(successes * 10 > posts * 7, "{successes} of {posts} posts succeed");
     }
 }

@@ -1,12 +1,12 @@
 //! The reads that would cost least, beside those that the card makes.
 
 use drdma_sim::{
-    model::{memory::Fault, rows::Units},
+    model::{boxes::Settings, memory::Fault, rows::Units},
     pcie,
 };
 use libdrdma::optimizer::{Cheapest, CostTable, Fragment, Limits, Optimizer};
 
-use super::{Cheap, Options, image::Image};
+use super::{Cheap, image::Image};
 
 /// What reads cost if nothing was measured: a tag is taken for a round trip, and a byte takes its
 /// time on the link.
@@ -18,15 +18,16 @@ pub fn link_costs() -> CostTable {
 
 /// Walks the units of a request's destinations as the card plans them, and plans each window anew.
 pub struct Follower<'a> {
-    options: &'a Options,
+    settings: Settings,
+    costs: &'a CostTable,
     destinations: Vec<Units>,
     found: Cheap,
 }
 
 impl<'a> Follower<'a> {
     /// At the first unit of every destination.
-    pub fn new(options: &'a Options, destinations: Vec<Units>) -> Self {
-        Self { options, destinations, found: Cheap::default() }
+    pub fn new(settings: Settings, costs: &'a CostTable, destinations: Vec<Units>) -> Self {
+        Self { settings, costs, destinations, found: Cheap::default() }
     }
 
     /// Plans so many units of each destination. A unit that the card spread over several windows
@@ -48,14 +49,14 @@ impl<'a> Follower<'a> {
                 fragments.extend(unit.iter().map(fragment));
             }
         }
-        let settings = &self.options.settings;
-        let limits = Limits { max_read: settings.max_read, window: settings.window };
-        let plan = Cheapest(&self.options.costs)
+        let Settings { max_read, window, .. } = self.settings;
+        let limits = Limits { max_read, window };
+        let plan = Cheapest(self.costs)
             .plan(&fragments, &limits)
             .expect("fragments that were checked, and limits of a card");
         self.found.reads += plan.reads() as u64;
         self.found.read_bytes += plan.bytes();
-        self.found.cost_ns += self.options.costs.plan(&plan);
+        self.found.cost_ns += self.costs.plan(&plan);
         Ok(())
     }
 

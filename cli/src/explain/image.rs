@@ -71,6 +71,10 @@ impl<'a> Image<'a> {
                 RowMask::Element => request::RowMask::Element,
             },
             rows_per_message: post.rows_per_message,
+            fetch: post.fetch.map(|plan| request::FetchPlan {
+                log_max_read: plan.max_read().ilog2() as u8,
+                merge_threshold: plan.merge_threshold() as u16,
+            }),
             partitioned: post.partitioned.as_ref().map(|region| Partitioned {
                 ids: self.addr(region.ids),
                 width: region.width as u64,

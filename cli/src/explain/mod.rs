@@ -23,7 +23,7 @@ pub use table::render;
 /// How to explain.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How the card forms bounding boxes.
+    /// How the card forms bounding boxes for posts that do not say it.
     pub settings: Settings,
     /// What reads cost.
     pub costs: CostTable,
@@ -43,6 +43,9 @@ pub struct Explanation {
     pub reason: Option<String>,
     /// Bytes of the work request in its ring.
     pub request_bytes: usize,
+    /// How it is fetched, if the post says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<Rule>,
     /// What each destination gets.
     pub destinations: Vec<Share>,
     /// Fetching for all destinations together, as the card does it.
@@ -55,6 +58,15 @@ pub struct Explanation {
     pub sent_bytes: u64,
     /// The first bounding boxes, in the order in which they are read.
     pub boxes: Vec<Read>,
+}
+
+/// How a post says that it is fetched.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Rule {
+    /// The longest read in bytes.
+    pub max_read: u32,
+    /// The widest gap in bytes that is read through.
+    pub merge_threshold: u32,
 }
 
 /// What one destination gets.
@@ -136,6 +148,10 @@ fn explain_post(
         status: Status::Success.name(),
         reason: None,
         request_bytes: entry.len(),
+        fetch: post.fetch.map(|plan| Rule {
+            max_read: plan.max_read(),
+            merge_threshold: plan.merge_threshold(),
+        }),
         destinations: Vec::new(),
         together: Fetch::default(),
         cost_ns: 0.0,
@@ -184,6 +200,7 @@ fn plan(
     options: &Options,
     explanation: &mut Explanation,
 ) -> Result<(), Fault> {
+    let settings = request.settings(options.settings);
     let units = |index: usize, mask| request.units(index, mask, &admitted[index].limits);
     for (index, (destination, admitted)) in post.destinations.iter().zip(admitted).enumerate() {
         let qp = &job.qps[destination.qp];
@@ -193,7 +210,7 @@ fn plan(
         let packets = (0..messages.count())
             .map(|i| messages.message(i).len.div_ceil(u128::from(qp.mtu)) as u64)
             .sum();
-        let planner = Planner::new(options.settings, vec![units(index, request.row_mask)]);
+        let planner = Planner::new(settings, vec![units(index, request.row_mask)]);
         explanation.destinations.push(Share {
             qp: qp.name.clone(),
             rows,
@@ -207,8 +224,8 @@ fn plan(
     }
     let all = || (0..admitted.len()).map(|index| units(index, request.row_mask)).collect();
     let names = image.names();
-    let mut cheap = cheapest::Follower::new(options, all());
-    explanation.together = fetch(Planner::new(options.settings, all()), image, |window| {
+    let mut cheap = cheapest::Follower::new(settings, &options.costs, all());
+    explanation.together = fetch(Planner::new(settings, all()), image, |window| {
         for read in &window.boxes {
             if explanation.boxes.len() < options.boxes
                 && let Some(place) = image.place(read.addr)

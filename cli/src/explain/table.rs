@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
-use super::{Explanation, Fetch};
+use super::{Explanation, Fetch, Rule};
 
 /// Explanations as tables.
 pub fn render(explanations: &[Explanation]) -> String {
@@ -17,6 +17,12 @@ fn post(explanation: &Explanation) -> String {
     if let Some(reason) = &explanation.reason {
         text += &format!("  {reason}\n");
         return text;
+    }
+    if let Some(Rule { max_read, merge_threshold }) = explanation.fetch {
+        text += &format!(
+            "fetched as it says: reads of at most {max_read} B, through gaps of at most \
+             {merge_threshold} B\n"
+        );
     }
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);

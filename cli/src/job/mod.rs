@@ -13,6 +13,7 @@ use std::{fs, path::Path};
 
 pub use drdma_abi::{roce::Transport, work_request::Opcode};
 pub use error::{JobError, Problem};
+pub use libdrdma::optimizer::FetchPlan;
 
 /// A whole job.
 #[derive(Clone, Debug)]
@@ -130,6 +131,8 @@ pub struct Post {
     pub row_mask: RowMask,
     /// Units in one message.
     pub rows_per_message: u32,
+    /// How it is fetched, if not as the card's registers say.
+    pub fetch: Option<FetchPlan>,
     /// The region that all destinations share; they have none of their own then.
     pub partitioned: Option<Partitioned>,
     /// One for `post_send`, 1 to 64 for `post_ssq_send`.

@@ -10,12 +10,14 @@ use std::{
 use drdma_abi::{
     register::{MEMORY_REGIONS, QUEUE_PAIRS, SEND_QUEUES},
     roce::{MTUS, Transport},
-    work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_REGIONS, Opcode},
+    work_request::{
+        LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS, Opcode,
+    },
 };
 
 use super::{
-    Buffer, Column, Contents, Destination, Extent, IdWidth, Job, JobError, Local, Partitioned,
-    Place, Post, Problem, Qp, Region, RowMask,
+    Buffer, Column, Contents, Destination, Extent, FetchPlan, IdWidth, Job, JobError, Local,
+    Partitioned, Place, Post, Problem, Qp, Region, RowMask,
     json::{At, Fields, Json},
     op_name,
 };
@@ -211,6 +213,7 @@ impl Context<'_> {
             Some(at) => at.u32(1)?,
             None => 1,
         };
+        let fetch = fields.optional("fetch").map(|at| fetch_plan(&at)).transpose()?;
         let mut partitioned = None;
         let destinations = if shared {
             if let Some(at) = fields.optional("partitioned") {
@@ -228,7 +231,17 @@ impl Context<'_> {
                 return Err(op_at.error(problem));
             }
         }
-        Ok(Post { shared, wr_id, op, imm, row_mask, rows_per_message, partitioned, destinations })
+        Ok(Post {
+            shared,
+            wr_id,
+            op,
+            imm,
+            row_mask,
+            rows_per_message,
+            fetch,
+            partitioned,
+            destinations,
+        })
     }
 
     fn destinations(
@@ -391,6 +404,20 @@ impl Context<'_> {
         };
         list.iter().map(pointer).collect()
     }
+}
+
+fn fetch_plan(at: &At) -> Result<FetchPlan, JobError> {
+    let mut fields = at.object()?;
+    let max_read_at = fields.required("max_read")?;
+    let max_read = max_read_at.u64(0)?;
+    let merge_threshold =
+        fields.required("merge_threshold")?.integer(0, MAX_MERGE_THRESHOLD.into())?;
+    fields.finish()?;
+    let plan = u32::try_from(max_read).ok().map(|max| FetchPlan::new(max, merge_threshold as u32));
+    plan.and_then(Result::ok).ok_or_else(|| {
+        let choices = LOG_MAX_READ.map(|log| 1 << log).collect();
+        max_read_at.error(Problem::NumberChoice { value: max_read, choices })
+    })
 }
 
 fn pattern(at: &At) -> Result<Vec<Extent>, JobError> {

@@ -101,7 +101,7 @@ impl Queues {
     ) -> (Result<(), PostError>, u16) {
         let destination = &post.destinations[0];
         let (remote_addr, rkey, imm) = (destination.remote_addr, destination.rkey, post.imm);
-        let request = WorkRequest::new(post.wr_id)
+        let mut request = WorkRequest::new(post.wr_id)
             .operation(match post.op {
                 Opcode::Send => Operation::Send,
                 Opcode::SendImm => Operation::SendImm(imm),
@@ -111,6 +111,9 @@ impl Queues {
             .row_mask(row_mask(post))
             .rows_per_message(post.rows_per_message)
             .regions(regions);
+        if let Some(plan) = post.fetch {
+            request = request.fetch_plan(plan);
+        }
         let qp = &mut self.qps[destination.qp];
         (qp.post_send(&request), qp.queue())
     }
@@ -131,11 +134,14 @@ impl Queues {
                     .regions(regions)
             })
             .collect();
-        let request = SharedWorkRequest::new(post.wr_id)
+        let mut request = SharedWorkRequest::new(post.wr_id)
             .operation(shared_operation(post))
             .row_mask(row_mask(post))
             .rows_per_message(post.rows_per_message)
             .destinations(&destinations);
+        if let Some(plan) = post.fetch {
+            request = request.fetch_plan(plan);
+        }
         let queue = self.shared.get_mut(&set(post)).expect("made for every set");
         (queue.post_ssq_send(&request), queue.queue())
     }
@@ -157,10 +163,13 @@ impl Queues {
                     .remote(destination.remote_addr, destination.rkey)
             })
             .collect();
-        let request = PartitionedWorkRequest::new(post.wr_id, region)
+        let mut request = PartitionedWorkRequest::new(post.wr_id, region)
             .operation(shared_operation(post))
             .rows_per_message(post.rows_per_message)
             .destinations(&destinations);
+        if let Some(plan) = post.fetch {
+            request = request.fetch_plan(plan);
+        }
         let queue = self.shared.get_mut(&set(post)).expect("made for every set");
         (queue.post_ssq_send(&request), queue.queue())
     }

@@ -146,14 +146,18 @@ impl CostTable {
     pub fn sum(&self, reads: impl IntoIterator<Item = (u64, u32)>) -> f64 {
         let (mut ns, mut last_line) = (0.0, None);
         for (addr, len) in reads {
-            let line = |addr: u64| addr / LINE as u64;
-            if last_line == Some(line(addr)) {
-                ns += self.same_line_ns;
-            }
-            last_line = Some(line(addr + u64::from(len.max(1) - 1)));
-            ns += self.read(len);
+            ns += self.wait(&mut last_line, addr, len) + self.read(len);
         }
         ns
+    }
+
+    /// Nanoseconds that a read waits for the one that ended in the cache line `last_line`, which
+    /// becomes its own.
+    pub(super) fn wait(&self, last_line: &mut Option<u64>, addr: u64, len: u32) -> f64 {
+        let line = |addr: u64| addr / LINE as u64;
+        let waits = *last_line == Some(line(addr));
+        *last_line = Some(line(addr + u64::from(len.max(1) - 1)));
+        if waits { self.same_line_ns } else { 0.0 }
     }
 
     /// Nanoseconds of a plan.

@@ -8,6 +8,10 @@
 //! | [`Threshold`] | the card's rule: a gap is read through if it is at most so many bytes |
 //! | [`Cheapest`] | the least cost under a measured [`CostTable`], by a dynamic program |
 //!
+//! The card carries the rule. Its registers hold the threshold and the longest read for all
+//! requests; a request can bring its own ([`FetchPlan`]), and [`FetchPlan::cheapest`] finds those
+//! that suit its fragments ([`Region::fragments`](crate::Region::fragments)) best.
+//!
 //! For a cost that is affine in a read's length the rule is as good as the program but for where
 //! long runs are cut; `drdma calibrate` measures the table and derives the rule's threshold.
 //!
@@ -33,12 +37,16 @@
 
 mod cheapest;
 mod cost;
+mod fetch_plan;
 mod fragments;
+mod load;
 mod threshold;
 
 pub use cheapest::Cheapest;
 pub use cost::{CostError, CostTable, LINE, ReadCost};
+pub use fetch_plan::{FetchPlan, FetchPlanError};
 use fragments::Pages;
+pub use load::Load;
 pub use threshold::Threshold;
 
 /// No DMA read crosses a multiple of this address (PCIe base specification, section 2.2.7).

@@ -17,9 +17,10 @@ pub struct Threshold(
 impl Optimizer for Threshold {
     fn plan(&self, fragments: &[Fragment], limits: &Limits) -> Result<Plan, PlanError> {
         let longest = limits.longest()? as usize;
-        let mut boxes = Vec::new();
+        let (mut boxes, mut reads) = (Vec::new(), Vec::new());
         for (page, runs) in Pages::of(fragments)?.iter() {
-            for (start, end) in self.page(runs, longest) {
+            self.page(runs, longest, &mut reads);
+            for &(start, end) in &reads {
                 boxes.push(BoundingBox { addr: page + start as u64, len: (end - start) as u32 });
             }
         }
@@ -28,9 +29,9 @@ impl Optimizer for Threshold {
 }
 
 impl Threshold {
-    /// The reads of a page.
-    fn page(&self, runs: &[Run], longest: usize) -> Vec<Run> {
-        let mut reads: Vec<Run> = Vec::new();
+    /// Forms the reads of a page.
+    pub(super) fn page(&self, runs: &[Run], longest: usize, reads: &mut Vec<Run>) {
+        reads.clear();
         for &(mut start, end) in runs {
             if let Some(read) = reads.last_mut()
                 && start - read.1 <= self.0 as usize
@@ -45,6 +46,5 @@ impl Threshold {
                 start = cut;
             }
         }
-        reads
     }
 }

@@ -1,6 +1,7 @@
 //! The software optimizer: exact where it says so, and never outside its limits.
 
 mod costs;
+mod fetch_plan;
 mod workloads;
 
 use libdrdma::optimizer::{

@@ -2,7 +2,9 @@
 //! is where long runs are cut, and nothing where a read may be as long as a page.
 
 use drdma_sim::pcie;
-use libdrdma::optimizer::{Cheapest, CostTable, Fragment, Limits, Optimizer, Threshold};
+use libdrdma::optimizer::{
+    Cheapest, CostTable, FetchPlan, Fragment, Limits, Optimizer, ReadCost, Threshold,
+};
 use proptest::prelude::*;
 
 /// The affine form of the simulated PCIe link's cost: a tag is taken for a round trip, a byte takes
@@ -74,6 +76,61 @@ fn projections() {
             let fragments: Vec<_> = (0..1 << 11).map(fragment).collect();
             claim(&format!("1/{share} of {row} B at {offset}"), &fragments).unwrap();
         }
+    }
+}
+
+/// What `drdma calibrate` measures on the simulated card, whose host takes 64 reads and 16 KiB at a time
+/// and cuts reads at 512 B.
+fn measured() -> CostTable {
+    let reads = [
+        (4, 20.95),
+        (16, 20.8),
+        (64, 20.95),
+        (128, 21.0),
+        (256, 21.3),
+        (512, 42.7),
+        (1024, 86.0),
+        (2048, 171.3),
+    ];
+    CostTable::new(reads.map(|(bytes, ns)| ReadCost { bytes, ns }).to_vec(), 6.9).unwrap()
+}
+
+/// The time under a request's best plan, as a share of that under the registers after reset and of
+/// that of the dynamic program's reads.
+fn shares(fragments: &[Fragment]) -> (f64, f64) {
+    let costs = measured();
+    let limits = Limits::default();
+    let plan = FetchPlan::cheapest(fragments, &costs, &limits).unwrap();
+    let ns =
+        |optimizer: &dyn Optimizer| costs.load(&optimizer.plan(fragments, &limits).unwrap()).ns();
+    let (found, registers) = (ns(&plan), ns(&FetchPlan::new(512, 256).unwrap()));
+    (found / registers, found / ns(&Cheapest(&costs)))
+}
+
+/// The rows of five columns of values that are chosen, column by column.
+fn columns(percent: u64) -> Vec<Fragment> {
+    let rows: Vec<u64> = chosen(7, 65_536, percent).collect();
+    let column = |c: u64| rows.iter().map(move |row| (c * 100_000 + row) * 4);
+    (0..5).flat_map(column).map(|addr| Fragment { addr, len: 4 }).collect()
+}
+
+#[test]
+fn a_request_with_its_own_plan_gains_on_the_registers() {
+    let contiguous = vec![Fragment { addr: 0, len: 4 << 20 }];
+    let every = |row: u64, len| (0..4096).map(move |i| Fragment { addr: i * row, len }).collect();
+    for (name, fragments, most) in [
+        ("contiguous", contiguous, 0.998),
+        ("1 % of the rows", columns(1), 0.84),
+        ("10 % of the rows", columns(10), 0.83),
+        ("50 % of the rows", columns(50), 0.97),
+        ("1/4 of 64 B", every(64, 16), 1.0),
+        ("1/2 of 1024 B", every(1024, 512), 0.998),
+        ("1/16 of 1024 B", every(1024, 64), 1.0),
+    ] {
+        let (of_registers, of_cheapest) = shares(&fragments);
+        assert!(of_registers <= most + 1e-9, "{name}: {of_registers} of the registers' time");
+        // The program's reads cost least one by one; mixed, the rule's may even take less time.
+        assert!(of_cheapest < 1.08, "{name}: {of_cheapest} of the dynamic program's time");
     }
 }
 

@@ -19,10 +19,11 @@ use drdma_sim::{
 };
 use libdrdma::{
     CompletionQueue, Context, Counters, MacAddress, MemoryRegion, Options, ProtectionDomain,
-    QueuePair, QueuePairAttributes, RegionError, Status,
+    QueuePair, QueuePairAttributes, RegionError, Status, optimizer::CostTable,
 };
 
 use crate::{
+    costs,
     experiment::Experiment,
     goodput::Stamp,
     layout::{self, Region, Requests},
@@ -161,18 +162,23 @@ pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
     let config = rtl::Config { pcie: host(), ..rtl::Config::default() };
     let cycles = config.cycles_per_progress;
     let card = RtlCard::new(config, network.clone())?;
-    let outcome = run_on(experiment, card, cycles, &network)?;
+    let costs = match experiment.planned {
+        true => Some(costs::measured().map_err(RunError::Refused)?),
+        false => None,
+    };
+    let outcome = run_on(experiment, card, cycles, &network, costs)?;
     check(experiment, &outcome.messages)?;
     Ok(outcome)
 }
 
 /// Runs an experiment on a card that is plugged into `network`; `cycles` pass in a call of its
-/// `progress`.
+/// `progress`. With `costs` the request is posted with the best fetch plan.
 fn run_on(
     experiment: &Experiment,
     card: impl Card + 'static,
     cycles: u64,
     network: &Network,
+    costs: Option<&CostTable>,
 ) -> Result<Outcome, RunError> {
     network.keep_frames();
     let simulated = Arc::new(Mutex::new(Simulated::default()));
@@ -197,7 +203,7 @@ fn run_on(
     }
     context.clear_counters()?;
     let before = context.statistics().ring_bytes;
-    post::post(experiment, &pd, &cq, &mut qps, &memory, || {
+    post::post(experiment, &pd, &cq, &mut qps, &memory, costs, || {
         let started = (Instant::now(), processor_time());
         simulated.lock().unwrap_or_else(PoisonError::into_inner).cycles = 0;
         wait(&context, network, &cq, &simulated, requests)?;
@@ -354,7 +360,9 @@ mod tests {
     fn model(experiment: &Experiment) -> Outcome {
         let network = Network::new();
         let card = SoftCard::new(network.clone());
-        run_on(experiment, card, CYCLES_PER_PROGRESS, &network).expect("a run")
+        let costs = CostTable::affine(20.3, 0.07).expect("costs");
+        let costs = experiment.planned.then_some(&costs);
+        run_on(experiment, card, CYCLES_PER_PROGRESS, &network, costs).expect("a run")
     }
 
     fn named(id: &str) -> Experiment {

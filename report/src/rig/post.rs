@@ -5,6 +5,7 @@ use libdrdma::{
     PartitionDestination, Partitioned, PartitionedRegion, PartitionedWorkRequest, PointerMapped,
     ProtectionDomain, QueuePair, RegionError, RowMask, SharedOperation, SharedWorkRequest, Strided,
     WorkRequest,
+    optimizer::{CostTable, FetchPlan, Limits},
 };
 
 use super::{REMOTE, RKEY, RunError};
@@ -13,7 +14,8 @@ use crate::{
     layout::{self, Piece, Region, Requests},
 };
 
-/// Posts what the experiment says and waits, while everything is still alive.
+/// Posts what the experiment says and waits, while everything is still alive. With `costs`, regions of
+/// one destination are posted with the fetch plan that suits them best.
 ///
 /// # Errors
 /// What the library refuses, or what `wait` says.
@@ -23,6 +25,7 @@ pub fn post<'m>(
     cq: &CompletionQueue,
     qps: &mut [QueuePair<'m>],
     memory: &'m [MemoryRegion],
+    costs: Option<&CostTable>,
     wait: impl FnOnce() -> Result<(), RunError>,
 ) -> Result<(), RunError> {
     let tell = |list: &[Region]| {
@@ -65,8 +68,11 @@ pub fn post<'m>(
         }
         Requests::Own(list) => {
             let regions = tell(list)?;
-            let request =
+            let mut request =
                 WorkRequest::new(1).operation(operation).rows_per_message(rows).regions(&regions);
+            if let Some(costs) = costs {
+                request = request.fetch_plan(plan(&regions, memory, costs)?);
+            }
             qps[0].post_send(&request)?;
             wait()
         }
@@ -87,6 +93,21 @@ pub fn post<'m>(
             wait()
         }
     }
+}
+
+/// The plan that an application would find.
+fn plan(
+    regions: &[libdrdma::Region<'_>],
+    memory: &[MemoryRegion],
+    costs: &CostTable,
+) -> Result<FetchPlan, RunError> {
+    let memory: Vec<&MemoryRegion> = memory.iter().collect();
+    let mut fragments = Vec::new();
+    for region in regions {
+        fragments.extend(region.fragments(&memory)?);
+    }
+    FetchPlan::cheapest(&fragments, costs, &Limits::default())
+        .map_err(|error| RunError::Refused(error.to_string()))
 }
 
 fn shared_operation(experiment: &Experiment) -> SharedOperation {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::rig::{BLOCKS, Rig, Simulated, bytes, contiguous, send, to};
 use crate::{
-    model::request::{Column, Destination, Extent, Region, Request, RowMask},
+    model::request::{Column, Destination, Extent, FetchPlan, Region, Request, RowMask},
     soft::SoftCard,
     testing::{self, BASE, LKEY},
     wire::MessageKind,
@@ -52,6 +52,34 @@ fn figure_6_shuffles_three_columns_to_two_servers_reading_each_byte_once<C: Simu
     assert_eq!(rig.count(&counter::DATA_READ_BYTES), 1200);
     let reads = rig.count(&counter::DATA_READS);
     assert!(reads == 3 || C::PIPELINED && reads <= 6, "{reads}");
+}
+
+fn a_request_is_fetched_as_it_says_and_the_next_as_the_registers_say<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    let peer = rig.add_queue_pair(1, Transport::Rc, 1);
+    rig.add_queue(0, Some(1));
+    // 4 B of every 20 B, then 700 B in one piece.
+    let regions = || vec![strided(0, 20, 20, &[(0, 4)]), contiguous(2048, 700)];
+    let gaps = 19 * 16;
+    let plan = |log_max_read, merge_threshold| Some(FetchPlan { log_max_read, merge_threshold });
+    for (fetch, reads, read_bytes) in [
+        (plan(12, 16), 1 + 1, 780 + gaps),
+        (plan(7, 15), 20 + 6, 780),
+        (plan(12, 0), 20 + 1, 780),
+        // What the card does after a reset.
+        (None, 1 + 2, 780 + gaps),
+    ] {
+        let before = [&counter::DATA_READS, &counter::DATA_READ_BYTES].map(|c| rig.count(c));
+        rig.post(0, &Request { fetch, rows_per_message: 20, ..send(1, vec![to(1, regions())]) });
+        assert_eq!(rig.finish(), [(1, Status::Success)]);
+        let after = [&counter::DATA_READS, &counter::DATA_READ_BYTES].map(|c| rig.count(c));
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [reads, read_bytes], "{fetch:?}");
+        let rows: Vec<_> = (0..20).flat_map(|row| bytes(20 * row, 4)).collect();
+        let sent = rig.network.with_peer(peer, |peer| peer.take_messages());
+        let sent: Vec<_> = sent.into_iter().map(|message| message.bytes).collect();
+        assert_eq!(sent, [rows, bytes(2048, 700)]);
+    }
+    assert_eq!(rig.network.errors(), []);
 }
 
 fn writes_go_one_behind_the_other<C: Simulated>() {
@@ -319,6 +347,7 @@ fn a_million_rows_are_shuffled() {
 }
 
 on_every_card! {
+    a_request_is_fetched_as_it_says_and_the_next_as_the_registers_say,
     figure_5_is_sent_as_two_messages,
     figure_6_shuffles_three_columns_to_two_servers_reading_each_byte_once,
     writes_go_one_behind_the_other,

@@ -21,7 +21,7 @@ use crate::model::{
     memory::HostMemory,
     messages::Messages,
     partitioned::Partitioned,
-    request::{Column, Destination, Region, Request, RowMask, decode_region},
+    request::{Column, Destination, FetchPlan, Region, Request, RowMask, decode_region},
     rows::{POINTER, Units, selected},
 };
 
@@ -184,6 +184,10 @@ pub fn check_entry(
             _ => RowMask::Element,
         },
         rows_per_message: head.rows_per_message,
+        fetch: (head.flags & flags::FETCH_PLAN != 0).then_some(FetchPlan {
+            log_max_read: head.fetch_log_max_read,
+            merge_threshold: head.fetch_merge_threshold,
+        }),
         partitioned,
         destinations,
     })

@@ -10,7 +10,7 @@ use drdma_abi::{
     },
 };
 
-use crate::model::{partitioned::Partitioned, rows::Units};
+use crate::model::{boxes::Settings, partitioned::Partitioned, rows::Units};
 
 /// How the units of a destination are formed from its regions (D-RDMA section 3.1 and 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,15 @@ pub enum RowMask {
     Period,
     /// Element `i` of every region, for each `i`.
     Element,
+}
+
+/// How a request says that it is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FetchPlan {
+    /// The binary logarithm of the longest DMA read of data in bytes, 6 to 12.
+    pub log_max_read: u8,
+    /// The widest gap in bytes that is read through, 0 to 4095.
+    pub merge_threshold: u16,
 }
 
 /// A work request.
@@ -34,6 +43,8 @@ pub struct Request {
     pub row_mask: RowMask,
     /// Units in a message, at least 1.
     pub rows_per_message: u32,
+    /// How it is fetched, if not as the card's registers say. No packet depends on it.
+    pub fetch: Option<FetchPlan>,
     /// The region that all destinations share, each getting the rows of its partition; they have no
     /// regions of their own then.
     pub partitioned: Option<Partitioned>,
@@ -42,6 +53,15 @@ pub struct Request {
 }
 
 impl Request {
+    /// How boxes are formed for this request on a card whose registers say `registers`.
+    pub fn settings(&self, registers: Settings) -> Settings {
+        self.fetch.map_or(registers, |plan| Settings {
+            max_read: 1 << plan.log_max_read,
+            merge_threshold: plan.merge_threshold.into(),
+            ..registers
+        })
+    }
+
     /// The units of destination `index`, cut by `row_mask` (that of the request, or another), with
     /// the addresses that each region's records may have.
     pub fn units(&self, index: usize, row_mask: RowMask, limits: &[Option<Range<u128>>]) -> Units {
@@ -186,6 +206,9 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
         flags |= flags::PARTITIONED;
         region.encode(&mut bytes);
     }
+    if request.fetch.is_some() {
+        flags |= flags::FETCH_PLAN;
+    }
     for destination in &request.destinations {
         let mut types = 0u32;
         for (i, region) in destination.regions.iter().enumerate().take(wire::MAX_REGIONS) {
@@ -209,13 +232,14 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
         magic: wire::WQE_MAGIC,
         opcode: request.opcode as u8,
         flags,
+        fetch_log_max_read: request.fetch.map_or(0, |plan| plan.log_max_read),
+        fetch_merge_threshold: request.fetch.map_or(0, |plan| plan.merge_threshold),
         destinations: request.destinations.len() as u16,
         granules: (bytes.len() / GRANULE) as u32,
         position,
         wr_id: request.wr_id,
         rows_per_message: request.rows_per_message,
         imm: request.imm,
-        ..WqeHeader::default()
     };
     head.encode(&mut bytes);
     bytes.resize(bytes.len().next_multiple_of(wire::BLOCK), 0);

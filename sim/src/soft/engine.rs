@@ -122,7 +122,7 @@ impl SoftCard {
             }
         };
 
-        let settings = Settings {
+        let registers = Settings {
             max_read: self.registers.get(&MAX_READ),
             merge_threshold: self.registers.get(&MERGE_THRESHOLD),
             ..Settings::default()
@@ -131,7 +131,7 @@ impl SoftCard {
         queue.position = position.wrapping_add(blocks(entry.len() / GRANULE) as u32);
         let serial = queue.start(request);
         let id = RequestId { queue: index, serial };
-        let job = Job::new(id, &checked, admitted, settings, |qp| {
+        let job = Job::new(id, &checked, admitted, checked.settings(registers), |qp| {
             (self.tables.queue_pairs[qp as usize].generation, self.flow(qp))
         });
         if let Some(request) = self.tables.send_queues[index as usize].get(serial) {

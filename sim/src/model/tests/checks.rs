@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::model::{
     memory::Segments,
-    request::{Column, Extent, ShapeError, encode},
+    request::{Column, Extent, FetchPlan, ShapeError, encode},
 };
 use drdma_abi::work_request::{BLOCK, RegionHeader, flags};
 
@@ -76,6 +76,7 @@ fn request(destinations: Vec<Destination>) -> Request {
         imm: 0,
         row_mask: RowMask::Period,
         rows_per_message: 1,
+        fetch: None,
         partitioned: None,
         destinations,
     }
@@ -136,6 +137,7 @@ fn a_request_of_every_region_type_is_read_back_as_it_was_written() {
         imm: 5,
         row_mask: RowMask::Period,
         rows_per_message: 3,
+        fetch: Some(FetchPlan { log_max_read: 12, merge_threshold: 4095 }),
         ..request(vec![
             Destination { remote_addr: 77, rkey: 8, ..destination(0, regions.clone()) },
             destination(4, vec![]),

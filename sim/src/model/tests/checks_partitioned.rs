@@ -27,6 +27,7 @@ fn a_partitioned_request_is_read_back_as_it_was_written() {
         opcode: Opcode::WriteImm,
         imm: 5,
         rows_per_message: 3,
+        fetch: Some(FetchPlan { log_max_read: 6, merge_threshold: 0 }),
         ..partitioned(region(), vec![to(0, 0xff), to(4, 0)])
     };
     for row_mask in [RowMask::Period, RowMask::Element] {

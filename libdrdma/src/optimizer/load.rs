@@ -1,0 +1,104 @@
+//! How long reads of different lengths take together.
+
+use std::ops::{Add, AddAssign, Sub};
+
+use super::{CostTable, Plan, READ_BOUNDARY};
+
+/// By how much the bytes of a read may cost more than those of the cheapest in a table and still
+/// count as equally cheap: what a measurement may be wrong by.
+const NOISE: f64 = 0.02;
+/// Loads that differ by less, relative to each other, are equal: sums of floating-point numbers.
+const ROUNDING: f64 = 1e-9;
+
+/// What reads take of the two things that a host has a limited number of: requests in flight and
+/// bytes. Each is in nanoseconds for which reads of that kind alone would keep it busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// What the requests take.
+    pub requests_ns: f64,
+    /// What their bytes take.
+    pub bytes_ns: f64,
+}
+
+impl Load {
+    /// Nanoseconds that the reads take, both things being used at the same time.
+    pub fn ns(&self) -> f64 {
+        self.requests_ns.max(self.bytes_ns)
+    }
+
+    /// True if these reads take less time, or the same and less of what is not used up.
+    pub(super) fn is_less_than(&self, other: &Self) -> bool {
+        let less = |a: f64, b: f64| a < b * (1.0 - ROUNDING);
+        let least = |load: &Self| load.requests_ns.min(load.bytes_ns);
+        less(self.ns(), other.ns())
+            || !less(other.ns(), self.ns()) && less(least(self), least(other))
+    }
+}
+
+impl Add for Load {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            requests_ns: self.requests_ns + other.requests_ns,
+            bytes_ns: self.bytes_ns + other.bytes_ns,
+        }
+    }
+}
+
+impl AddAssign for Load {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Load {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            requests_ns: self.requests_ns - other.requests_ns,
+            bytes_ns: self.bytes_ns - other.bytes_ns,
+        }
+    }
+}
+
+impl CostTable {
+    /// The length at which bytes are cheapest: the shortest measured one whose bytes cost hardly
+    /// more than the cheapest of the table.
+    fn cheapest_length(&self) -> u32 {
+        let last = READ_BOUNDARY as u32;
+        let lengths = || self.reads().iter().map(|read| read.bytes).chain([last]);
+        let byte = |len: u32| self.read(len) / f64::from(len);
+        let least = lengths().map(byte).fold(f64::INFINITY, f64::min);
+        lengths().find(|len| byte(*len) <= least * (1.0 + NOISE)).unwrap_or(last)
+    }
+
+    /// What a read of `bytes` takes of requests and bytes.
+    ///
+    /// A table says what reads of one length cost, which is the larger of the two. It is what the
+    /// request takes up to the length at which bytes are cheapest, and what its bytes take from
+    /// there on; shorter reads pay for their bytes what they cost there, longer ones for the request
+    /// what it costs there.
+    pub(super) fn read_load(&self, bytes: u32) -> Load {
+        let knee = self.cheapest_length();
+        let bytes_ns = match bytes > knee {
+            true => self.read(bytes),
+            false => self.read(knee) * f64::from(bytes) / f64::from(knee),
+        };
+        Load { requests_ns: self.read(bytes.min(knee)), bytes_ns }
+    }
+
+    /// What a plan takes of requests and bytes. The sum over its reads ([`CostTable::plan`]) is what
+    /// it takes if each read uses up one of them alone; short and long reads mixed take less, as the
+    /// ones leave what the others need. For a cost that is affine in a read's length both are the
+    /// same.
+    pub fn load(&self, plan: &Plan) -> Load {
+        let (mut load, mut last_line) = (Load::default(), None);
+        for read in plan.boxes() {
+            load += self.read_load(read.len);
+            load.requests_ns += self.wait(&mut last_line, read.addr, read.len);
+        }
+        load
+    }
+}

@@ -1,0 +1,138 @@
+//! The bytes that a region's rows are gathered from.
+
+use drdma_abi::work_request::{Element, RegionHeader, RegionShape, RegionType};
+
+use super::{Part, Region, RegionError, bitmapped, pointer_mapped};
+use crate::{MemoryRegion, encode::field, optimizer::Fragment};
+
+/// Bytes of a pointer.
+const POINTER: usize = 8;
+/// Words of a granule.
+const GRANULE_WORDS: usize = 2;
+
+impl Region<'_> {
+    /// The fragments that the card fetches for the region, row by row, in the order in which they
+    /// are sent: what an [`Optimizer`](crate::optimizer::Optimizer) plans.
+    ///
+    /// `memory` must hold the memory region of the bitmap or of the pointers. They are copied, a bit
+    /// a row or 8 B a row, so that the processor spends about as much time on each row as one that
+    /// lists its values. For a region that is large and alike everywhere, a few thousand of its
+    /// fragments tell as much as all of them.
+    ///
+    /// # Errors
+    /// Bitmap or pointers are in none of the memory regions of `memory`.
+    pub fn fragments(&self, memory: &[&MemoryRegion]) -> Result<Fragments, RegionError> {
+        let load = |at: usize| move |word: usize| self.words()[at + word];
+        let addr = field!(RegionHeader.addr in load(0));
+        let count = field!(RegionHeader.count in load(0)) as u32;
+        let lkey = field!(RegionHeader.lkey in load(0)) as u32;
+        if self.region_type() == RegionType::Contiguous {
+            let pattern = vec![(0, count)];
+            return Ok(Fragments::new(Rows::Spaced { addr, period: 0 }, 1, pattern));
+        }
+        let period = field!(RegionShape.period in load(GRANULE_WORDS));
+        let elements = field!(RegionShape.elements in load(GRANULE_WORDS)) as usize;
+        let element = |index: usize| {
+            let at = (2 + index) * GRANULE_WORDS;
+            (field!(Element.offset in load(at)), field!(Element.len in load(at)) as u32)
+        };
+        let pattern = (0..elements).map(element).collect();
+        let copied = |region, what, bytes| {
+            copy(memory, addr, lkey, bytes).ok_or(RegionError::NotGiven { region, what, addr })
+        };
+        let rows = match self.region_type() {
+            RegionType::Contiguous | RegionType::Strided => Rows::Spaced { addr, period },
+            RegionType::Bitmapped => {
+                Rows::Selected(copied(bitmapped::NAME, Part::Bitmap, count.div_ceil(8) as usize)?)
+            }
+            RegionType::PointerMapped => {
+                let bytes = count as usize * POINTER;
+                Rows::Pointers(copied(pointer_mapped::NAME, Part::Pointers, bytes)?)
+            }
+        };
+        Ok(Fragments::new(rows, count, pattern))
+    }
+}
+
+/// Bytes at an address under a key; `None` if no memory region given holds them.
+fn copy(memory: &[&MemoryRegion], addr: u64, lkey: u32, bytes: usize) -> Option<Vec<u8>> {
+    if bytes == 0 {
+        return Some(Vec::new());
+    }
+    let offset_in = |region: &MemoryRegion| {
+        let offset = usize::try_from(addr.checked_sub(region.addr())?).ok()?;
+        let holds = region.lkey() == lkey && region.len().checked_sub(offset)? >= bytes;
+        holds.then_some(offset)
+    };
+    let (region, offset) = memory.iter().find_map(|region| Some((region, offset_in(region)?)))?;
+    let mut copy = vec![0; bytes];
+    region.read_at(offset, &mut copy);
+    Some(copy)
+}
+
+/// Where rows are.
+#[derive(Clone, Debug)]
+enum Rows {
+    /// One behind the other.
+    Spaced { addr: u64, period: u64 },
+    /// Where the bitmap has a one.
+    Selected(Vec<u8>),
+    /// Where a pointer points to.
+    Pointers(Vec<u8>),
+}
+
+/// The fragments of a region, made by [`Region::fragments`].
+#[derive(Clone, Debug)]
+pub struct Fragments {
+    rows: Rows,
+    count: u64,
+    /// Offset and bytes of each fragment of a row.
+    pattern: Vec<(u64, u32)>,
+    /// The next one: row and index in the pattern.
+    next: (u64, usize),
+}
+
+impl Fragments {
+    fn new(rows: Rows, count: u32, pattern: Vec<(u64, u32)>) -> Self {
+        Self { rows, count: count.into(), pattern, next: (0, 0) }
+    }
+
+    /// Goes on to the next row that is sent, at `row` or behind.
+    fn seek(&self, row: u64) -> u64 {
+        match &self.rows {
+            Rows::Spaced { .. } | Rows::Pointers(_) => row,
+            Rows::Selected(bits) => (row..self.count)
+                .find(|row| bits[*row as usize / 8] >> (row % 8) & 1 == 1)
+                .unwrap_or(self.count),
+        }
+    }
+}
+
+impl Iterator for Fragments {
+    type Item = Fragment;
+
+    fn next(&mut self) -> Option<Fragment> {
+        let (mut row, mut index) = self.next;
+        if index == self.pattern.len() {
+            (row, index) = (row + 1, 0);
+        }
+        if index == 0 {
+            row = self.seek(row);
+        }
+        if row >= self.count {
+            self.next = (self.count, 0);
+            return None;
+        }
+        self.next = (row, index + 1);
+        let (offset, len) = *self.pattern.get(index)?;
+        let base = match &self.rows {
+            Rows::Spaced { addr, period } => addr.wrapping_add(period.wrapping_mul(row)),
+            Rows::Selected(_) => row.wrapping_mul(len.into()),
+            Rows::Pointers(bytes) => {
+                let at = row as usize * POINTER;
+                u64::from_le_bytes(bytes[at..at + POINTER].try_into().expect("eight bytes"))
+            }
+        };
+        Some(Fragment { addr: base.wrapping_add(offset), len: len.into() })
+    }
+}

@@ -1,0 +1,45 @@
+//! What DMA reads cost on the card that is reported on, measured as `drdma calibrate` does.
+
+use std::{sync::OnceLock, time::Duration};
+
+use drdma_cli::calibrate::{self, Calibration};
+use drdma_sim::{
+    clock::NS_PER_CYCLE,
+    rtl::{self, RtlCard},
+    wire::Network,
+};
+use libdrdma::{Context, MacAddress, Options, optimizer::CostTable};
+
+use crate::rig;
+
+/// Seconds without an end of a measurement after which there is none.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Cycles between two looks at the completions: how exactly the end of a request is known.
+const CYCLES: u64 = 32;
+
+/// The costs, measured once.
+///
+/// # Errors
+/// The card could not be measured.
+pub fn measured() -> Result<&'static CostTable, String> {
+    static COSTS: OnceLock<Result<CostTable, String>> = OnceLock::new();
+    COSTS.get_or_init(measure).as_ref().map_err(Clone::clone)
+}
+
+fn measure() -> Result<CostTable, String> {
+    let network = Network::new();
+    network.add_peer(calibrate::peer());
+    let pcie = rig::host();
+    let config = rtl::Config { pcie, cycles_per_progress: CYCLES, ..rtl::Config::default() };
+    let card = RtlCard::new(config, network).map_err(|error| error.to_string())?;
+    let [_, _, mac @ ..] = calibrate::LOCAL.mac.to_be_bytes();
+    let options = Options::new(MacAddress(mac), calibrate::LOCAL.ip.into());
+    let context = Context::open(Box::new(card), options).map_err(|error| error.to_string())?;
+    // Rows that touch cost what the others do.
+    let apart = calibrate::grid().filter(|(size, stride)| stride > size);
+    let points = calibrate::measure_points(&context, NS_PER_CYCLE, PATIENCE, apart, |_| ())
+        .map_err(|error| error.to_string())?;
+    let calibration =
+        Calibration::of("rtl:", NS_PER_CYCLE, points).map_err(|error| error.to_string())?;
+    Ok(calibration.costs)
+}
