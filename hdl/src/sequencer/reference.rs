@@ -63,7 +63,8 @@ impl Region {
     }
 }
 
-/// The steps of a set's groups: lanes of one step, one after another, that lie within it.
+/// The steps of a set's groups: lanes of one step, one after another, that lie within it and within
+/// 127 bytes.
 pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
     // The group at hand: where it starts, where it ends, its step.
     let mut group: Option<(i128, i128, u64)> = None;
@@ -75,7 +76,9 @@ pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
         });
         let hi = lo + i128::from(len);
         group = match group {
-            Some((start, end, of)) if of == step && end.max(hi) - start.min(lo) <= step.into() => {
+            Some((start, end, of))
+                if of == step && end.max(hi) - start.min(lo) <= i128::from(step.min(127)) =>
+            {
                 Some((start.min(lo), end.max(hi), of))
             }
             _ => {

@@ -31,7 +31,7 @@ pub enum PlaceState {
 
 /// Headers in; parts of groups, the lanes of the addresser, and the table of groups out.
 ///
-/// Lanes of one step that lie within it are a *group*: it has one place in the window, in which its
+/// Lanes of one step that lie within it, and within 127 bytes, are a *group*: it has one place in the window, in which its
 /// bytes lie as in host memory. Lanes of a group are a *part* of it, one after another, as long as
 /// the gap between them may be read through. Which lanes are a group does not depend on the
 /// threshold, so that the sequencer knows beforehand what a chunk takes.
@@ -384,7 +384,8 @@ impl Logic for Places {
                 self.joins.d.next = self.open.q.val()
                     && self.from_group.near.val()
                     && (self.lane_step.q.val() == self.step_of.q.val())
-                    && !(bit_cast::<9, 8>(self.step_of.q.val()) < self.from_group.span.val());
+                    && !(bit_cast::<9, 8>(self.step_of.q.val()) < self.from_group.span.val())
+                    && !self.from_group.span.val().get_bits::<2>(7).any();
                 // A negative gap is none: the lane begins within the part, or the part in it.
                 self.joins_part.d.next = self.from_part.near.val()
                     && (self.from_part.gap.val().get_bit(8)

@@ -21,7 +21,7 @@ pub struct Standing {
 }
 
 /// Sums up the steps of a set's groups, as the column path's planner makes them: a lane of the step
-/// of the lane before it joins its group if the group spans no more than that step then.
+/// of the lane before it joins its group if the group spans no more than that step, and 127 bytes, then.
 ///
 /// The lanes of a set come in order. Those of an earlier set that go on after others have come start
 /// with its second lane, right after the first of the set behind it. A lane a cycle; it takes effect
@@ -200,7 +200,8 @@ impl Logic for Groups {
         self.joins.next = !self.first_3.q.val()
             && self.near_3.q.val()
             && (self.step_3.q.val() == self.held.val().step)
-            && !(bit_cast::<9, 8>(self.step_3.q.val()) < self.span.val());
+            && !(bit_cast::<9, 8>(self.step_3.q.val()) < self.span.val())
+            && !self.span.val().get_bits::<2>(7).any();
         self.added.next =
             bit_cast::<9, 8>(self.held.val().sum) + bit_cast::<9, 8>(self.step_3.q.val());
         self.sum.next = self.held.val().sum;

@@ -238,6 +238,28 @@ fn any_lanes_and_rows_are_planned_right_under_stalls() {
     }
 }
 
+#[test]
+fn a_group_spans_up_to_127_bytes_and_no_more_than_its_step() {
+    let library = library();
+    for (step, far, together) in
+        [(128, 123, true), (128, 124, false), (127, 123, true), (126, 123, false), (64, 60, true)]
+    {
+        let lane = |at: u64| Lane { addr: 0x7_0000 + at, len: 4, step };
+        // Two groups of 128 bytes would not fit a window of as many rows.
+        let rows = if together { 128 } else { 64 };
+        let chunk = Chunk {
+            lanes: vec![lane(0), lane(far)],
+            rows,
+            window: 1,
+            turns: vec![vec![true; rows as usize]],
+        };
+        assert_eq!(groups(&chunk, 256).len() == 1, together, "{step}, {far}");
+        for threshold in [4, 256] {
+            run(&library, &[chunk.clone()], Settings { threshold, ..CALM });
+        }
+    }
+}
+
 fn column(base: u64, len: u64, step: u64, rows: u64) -> Chunk {
     let lanes = vec![Lane { addr: base, len, step }];
     Chunk { lanes, rows, window: 2, turns: vec![vec![true; rows as usize]] }

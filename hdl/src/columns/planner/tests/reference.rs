@@ -75,7 +75,7 @@ pub fn groups(chunk: &Chunk, threshold: u64) -> Vec<Group> {
         let own = (lane.addr, lane.len);
         if let Some(group) = groups.last_mut() {
             let ((lo, len), _) = joint((group.lo, group.len), own);
-            if group.step == lane.step && len <= lane.step {
+            if group.step == lane.step && len <= lane.step.min(127) {
                 (group.lo, group.len) = (lo, len);
                 group.lanes.push(j);
                 let part = group.parts.last_mut().expect("a group has a part");
