@@ -267,9 +267,15 @@ impl Generator {
     fn strided(&self, random: &mut Random, wanted: Wanted) -> Option<Value> {
         let (extents, count) = self.shape(random, wanted, true);
         let (name, size) = random.pick(&self.tables);
-        let pattern = pattern(random, extents, wanted.row, *size);
+        let record = random.pick(&[16, 32, 64, 127, 128, 129]);
+        let is_table = count > 1 && random.one_in(3) && count.checked_mul(*record)? <= *size;
+        let pattern = match is_table {
+            true => members(random, extents, *record),
+            false => pattern(random, extents, wanted.row, *size),
+        };
         let room = size - span(&pattern);
         let period = match count {
+            _ if is_table => *record,
             0 | 1 => random.skewed(1..=u64::MAX),
             _ if room / (count - 1) == 0 => return None,
             _ => random.skewed(1..=room / (count - 1)),
@@ -466,6 +472,18 @@ fn pattern(random: &mut Random, extents: u64, row: u64, size: u64) -> Vec<Value>
         .map(|_| {
             let len = random.skewed(1..=longest.min(span));
             json!({"offset": random.range(0..=span - len), "len": len})
+        })
+        .collect()
+}
+
+/// Members of a record of so many bytes, short ones, often its first and its last.
+fn members(random: &mut Random, extents: u64, record: u64) -> Vec<Value> {
+    (0..extents)
+        .map(|_| {
+            let len = random.skewed(1..=8);
+            let last = record - len;
+            let anywhere = random.range(0..=last);
+            json!({"offset": random.pick(&[0, last, anywhere, anywhere]), "len": len})
         })
         .collect()
 }
