@@ -17,7 +17,10 @@ pub const WIRE_GBPS: f64 = 100.0;
 /// Bytes that no read crosses.
 const PAGE: u64 = 4096;
 /// The widest gaps, in bytes, that plans read through.
-const THRESHOLDS: [u64; 15] = [0, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024];
+const THRESHOLDS: [u64; 22] = [
+    0, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448, 512,
+    1024,
+];
 /// The longest reads, in bytes, that plans form, as far as the host allows them.
 const LONGEST: [u64; 5] = [64, 128, 256, 512, 1024];
 

@@ -45,6 +45,9 @@ anything else fails the report, however fast it is.
   link, for every byte that an optimal plan fetches: data, gaps worth reading through, bitmaps, ids,
   pointers and requests. It leaves out jitter and waiting, so no card reaches all of it.
 - *Paper* is what the D-RDMA paper reports, in Gb/s where it is a number.
+- A figure that stands a second time, *without a plan*, is of a request that leaves its reads to the card's
+  registers; the first time the request carries the fetch plan that `FetchPlan::cheapest` finds for it by the
+  costs that `drdma calibrate` measures on this card.
 - Where nothing else is said, messages are RC WRITEs, packets hold up to 4,096 B, and as many rows are
   packed into a message as fit one packet.
 ";

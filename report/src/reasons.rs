@@ -9,9 +9,13 @@ const REASONS: &[(&str, &str)] = &[
     ("bitmap-random-10", GAPS),
     ("bitmap-random-10-registers", GAPS),
     ("bitmap-runs-1", EMPTY_WINDOWS),
+    ("bitmap-runs-1-registers", EMPTY_WINDOWS),
     ("bitmap-runs-10", EMPTY_WINDOWS),
+    ("bitmap-runs-10-registers", EMPTY_WINDOWS),
     ("bitmap-runs-50", GAPS),
+    ("bitmap-runs-50-registers", GAPS),
     ("bitmap-runs-90", GAPS),
+    ("bitmap-runs-90-registers", GAPS),
     ("lists-2", REQUEST_A_ROW),
     ("latency", BLOCKS),
 ];
@@ -30,7 +34,7 @@ const REQUEST_A_ROW: &str = "Every row is a request of its own, and its reads to
      its neighbours' reads, which the host serves one after another. The paper's figure is of another \
      card, whose lists are its strength.";
 const BLOCKS: &str = "Two round trips take 650 cycles; the rest are the latencies of the 15 blocks that \
-     a request passes, of which the placer has 34 (8 of them a wait for a further beat), the sequencer \
+     a request passes, of which the placer has 28 (2 of them a wait for a further beat), the sequencer \
      25 and the packetizer 25.";
 
 /// The reason recorded for an experiment.
