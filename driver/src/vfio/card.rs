@@ -1,6 +1,8 @@
 //! A D-RDMA card behind VFIO.
 
-use drdma_abi::register::BAR2_SIZE;
+use std::time::{Duration, Instant};
+
+use drdma_abi::register::{BAR2_SIZE, TYPE, TYPE_ID};
 
 use super::{MapError, PciFunction, VfioError};
 use crate::{
@@ -16,6 +18,8 @@ const CORUNDUM_SIZE: usize = 1 << 24;
 const CORUNDUM_LEN: usize = 0x1_0000;
 /// BAR of the card's registers.
 const REGISTERS: u32 = 2;
+/// How often polling looks whether the card is still there, which polled memory does not tell.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Opens the card that a URI names: `vfio:0000:65:00.0`.
 ///
@@ -37,6 +41,8 @@ pub struct VfioCard {
     // The mapping goes before the function is closed.
     registers: Bar,
     function: PciFunction,
+    /// When it was last there.
+    seen: Instant,
 }
 
 impl VfioCard {
@@ -48,7 +54,7 @@ impl VfioCard {
     /// cannot be opened.
     pub fn new(function: PciFunction) -> Result<Self, VfioError> {
         let registers = function.bar(REGISTERS, BAR2_SIZE as usize)?;
-        let mut card = Self { registers, function };
+        let mut card = Self { registers, function, seen: Instant::now() };
         identify(&mut card)?;
         // A card without a reset of its own still has the one in its register `CONTROL`, which
         // `Device::open` uses in any case.
@@ -73,10 +79,27 @@ impl VfioCard {
         Firmware::read(&self.function.bar(CORUNDUM, CORUNDUM_LEN).ok()?)
     }
 
+    /// Fails if the card is gone, or is to go.
+    fn check_present(&self) -> Result<(), CardError> {
+        if self.function.is_requested() {
+            let text = "it is to be unplugged or unbound, and the kernel waits for this program";
+            return Err(CardError::Failed(text.into()));
+        }
+        match self.registers.read(TYPE.offset) {
+            Ok(TYPE_ID) => Ok(()),
+            _ => Err(gone()),
+        }
+    }
+
     /// The function, for what is not the card's alone.
     pub fn function(&mut self) -> &mut PciFunction {
         &mut self.function
     }
+}
+
+fn gone() -> CardError {
+    let text = "it does not answer any more: its PCIe link is down, or it was reprogrammed";
+    CardError::Failed(text.into())
 }
 
 fn map_error(iova: u64, size: usize) -> impl FnOnce(MapError) -> CardError {
@@ -88,10 +111,11 @@ impl Card for VfioCard {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
         let value = self.registers.read(offset).map_err(|_| CardError::Register { offset })?;
         // A card that is not there any more reads as ones; so may a register.
-        if value == u32::MAX && !self.function.is_present() {
-            return Err(CardError::Failed(
-                "it does not answer any more: its PCIe link is down, or it was reprogrammed".into(),
-            ));
+        match (value, offset == TYPE.offset) {
+            (u32::MAX, false) => self.check_present()?,
+            // This may be another card altogether, which answers with ones here.
+            (u32::MAX, true) if !self.function.is_present() => return Err(gone()),
+            _ => {}
         }
         Ok(value)
     }
@@ -109,7 +133,12 @@ impl Card for VfioCard {
         self.function.unmap(iova).map_err(map_error(iova, 0))
     }
 
+    #[inline]
     fn progress(&mut self) -> Result<(), CardError> {
+        if self.seen.elapsed() >= LOOK {
+            self.check_present()?;
+            self.seen = Instant::now();
+        }
         Ok(())
     }
 }
@@ -228,6 +257,29 @@ mod tests {
         fake.pull();
         let error = card.read(IP.offset).unwrap_err().to_string();
         assert!(error.starts_with("the card failed: it does not answer any more"), "{error}");
+        assert!(card.read(TYPE.offset).is_err());
+        let error = polled(&mut card);
+        assert!(error.starts_with("the card failed: it does not answer any more"), "{error}");
+    }
+
+    /// What polling ends with.
+    fn polled(card: &mut VfioCard) -> String {
+        let start = Instant::now();
+        loop {
+            if let Err(error) = card.progress() {
+                return error.to_string();
+            }
+            assert!(start.elapsed() < 20 * LOOK, "polling goes on");
+        }
+    }
+
+    #[test]
+    fn a_card_that_is_wanted_back_ends_polling() {
+        let fake = FakeVfio::card();
+        let mut card = open(&fake).unwrap();
+        fake.request();
+        let error = polled(&mut card);
+        assert!(error.starts_with("the card failed: it is to be unplugged or unbound"), "{error}");
     }
 
     #[test]
