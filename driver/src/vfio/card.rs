@@ -29,6 +29,13 @@ pub fn open(uri: &str) -> Result<VfioCard, VfioError> {
     open_in(&Sysfs::default(), uri)
 }
 
+/// What Corundum says of a card that is bound to `vfio-pci`. The card is opened for it, and reset by
+/// that if it can be; `None` if somebody uses it, or this process may not, or it says nothing.
+pub fn firmware(sysfs: &Sysfs, address: PciAddress) -> Option<Firmware> {
+    let function = PciFunction::open(sysfs, address).ok()?;
+    Firmware::read(&function.bar(CORUNDUM, CORUNDUM_LEN).ok()?)
+}
+
 fn open_in(sysfs: &Sysfs, uri: &str) -> Result<VfioCard, VfioError> {
     let address = uri.strip_prefix("vfio:").and_then(|text| text.parse::<PciAddress>().ok());
     let address = address.ok_or_else(|| VfioError::Uri(uri.to_owned()))?;
