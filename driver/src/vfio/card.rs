@@ -87,8 +87,10 @@ impl VfioCard {
     }
 
     /// Fails if the card is gone, or is to go.
-    fn check_present(&self) -> Result<(), CardError> {
+    fn check_present(&mut self) -> Result<(), CardError> {
         if self.function.is_requested() {
+            // It is to stop before its memory goes, in whatever order that happens.
+            self.function.set_bus_master(false).map_err(|e| CardError::Failed(e.to_string()))?;
             let text = "it is to be unplugged or unbound, and the kernel waits for this program";
             return Err(CardError::Failed(text.into()));
         }
@@ -287,6 +289,7 @@ mod tests {
         fake.request();
         let error = polled(&mut card);
         assert!(error.starts_with("the card failed: it is to be unplugged or unbound"), "{error}");
+        assert_eq!(fake.command() & 4, 0, "it is no bus master any more");
     }
 
     #[test]

@@ -35,8 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A guest with cards in its slots.
 #[derive(Debug)]
 pub struct Board {
-    /// QEMU's control.
-    pub qmp: Qmp,
+    qmp: Qmp,
     /// The guest's shell.
     shell: BufReader<UnixStream>,
     folder: PathBuf,
@@ -116,9 +115,7 @@ impl Card {
 
 impl Board {
     fn open(folder: &Path) -> Self {
-        let mut qmp = Qmp::new(patient(&folder.join("qmp")));
-        // Otherwise a guest that starts again ends QEMU.
-        qmp.execute("set-action", json!({"reboot": "reset"}));
+        let qmp = Qmp::new(patient(&folder.join("qmp")));
         let shell = BufReader::new(patient(&folder.join(HOST)));
         let mut board = Self { qmp, shell, folder: folder.to_owned(), cards: Vec::new() };
         board.wait_for_guest();
@@ -134,8 +131,17 @@ impl Board {
     }
 
     /// Waits until the guest has started, again or for the first time.
-    pub fn wait_for_guest(&mut self) {
+    fn wait_for_guest(&mut self) {
         assert_eq!(self.line().trim(), "ready", "what the guest says at its start");
+    }
+
+    /// Resets the guest, and waits until it has started again.
+    pub fn reset(&mut self) {
+        // Otherwise a guest that starts again ends QEMU.
+        self.qmp.execute("set-action", json!({"reboot": "reset"}));
+        self.qmp.execute("system_reset", json!({}));
+        self.wait_for_guest();
+        self.qmp.execute("set-action", json!({"reboot": "shutdown"}));
     }
 
     /// Runs a script in the guest's shell; what runs in the background and variables stay.
@@ -234,6 +240,21 @@ impl Board {
         let output = self.shell("wait $pid; code=$?; cat /tmp/err; echo code $code");
         let (output, code) = output.rsplit_once("code ").expect("a code");
         Outcome { output: output.to_owned(), code: code.trim().parse().expect("a code") }
+    }
+
+    /// Waits for the job's error, but not for the end of its process; gives the error, and the code that
+    /// the process ends with.
+    pub fn failed(&mut self) -> Outcome {
+        self.shell("for i in $(seq 600); do test -s /tmp/err && break; usleep 50000; done");
+        // The last field is a process's code, once it is ending.
+        let stat = "for i in $(seq 100); do
+                code=$(cut -d ' ' -f 52 /proc/$pid/stat); test $code != 0 && break; usleep 50000
+            done
+            cat /tmp/err; echo code $code";
+        let output = self.shell(stat);
+        let (output, code) = output.rsplit_once("code ").expect("a code");
+        let code: i32 = code.trim().parse().expect("a code");
+        Outcome { output: output.to_owned(), code: code >> 8 }
     }
 
     /// Runs a job in the guest to its end: its completions, and the frames that left the card.

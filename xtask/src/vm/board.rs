@@ -40,7 +40,8 @@ port=$(echo /dev/vport*p1)
     done
 } <> $port >&0
 echo \"guest: exit code 0\"
-poweroff -f
+# Which ends QEMU. To switch the guest off would wait for a card that was torn out.
+echo b > /proc/sysrq-trigger
 ";
 
 /// Runs the tests.
