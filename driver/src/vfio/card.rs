@@ -18,6 +18,10 @@ const CORUNDUM_SIZE: usize = 1 << 24;
 const CORUNDUM_LEN: usize = 0x1_0000;
 /// BAR of the card's registers.
 const REGISTERS: u32 = 2;
+/// A card that reads as ones.
+const GONE: &str = "it does not answer any more: its PCIe link is down, or it was reprogrammed";
+/// A card that the kernel waits for.
+const WANTED: &str = "it is to be unplugged or unbound, and the kernel waits for this program";
 /// How often polling looks whether the card is still there, which polled memory does not tell.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -50,6 +54,8 @@ pub struct VfioCard {
     function: PciFunction,
     /// When it was last there.
     seen: Instant,
+    /// Why it is used no longer.
+    failure: Option<&'static str>,
 }
 
 impl VfioCard {
@@ -61,7 +67,7 @@ impl VfioCard {
     /// cannot be opened.
     pub fn new(function: PciFunction) -> Result<Self, VfioError> {
         let registers = function.bar(REGISTERS, BAR2_SIZE as usize)?;
-        let mut card = Self { registers, function, seen: Instant::now() };
+        let mut card = Self { registers, function, seen: Instant::now(), failure: None };
         identify(&mut card)?;
         // A card without a reset of its own still has the one in its register `CONTROL`, which
         // `Device::open` uses in any case.
@@ -86,29 +92,28 @@ impl VfioCard {
         Firmware::read(&self.function.bar(CORUNDUM, CORUNDUM_LEN).ok()?)
     }
 
-    /// Fails if the card is gone, or is to go.
+    /// Fails if the card is gone, or is to go; then it is used no longer.
     fn check_present(&mut self) -> Result<(), CardError> {
         if self.function.is_requested() {
-            // It is to stop before its memory goes, in whatever order that happens.
-            self.function.set_bus_master(false).map_err(|e| CardError::Failed(e.to_string()))?;
-            let text = "it is to be unplugged or unbound, and the kernel waits for this program";
-            return Err(CardError::Failed(text.into()));
+            // It is to stop before its memory goes. If it cannot be told, it is gone already.
+            let _ = self.function.set_bus_master(false);
+            self.failure = Some(WANTED);
+        } else if !matches!(self.registers.read(TYPE.offset), Ok(TYPE_ID)) {
+            self.failure = Some(GONE);
         }
-        match self.registers.read(TYPE.offset) {
-            Ok(TYPE_ID) => Ok(()),
-            _ => Err(gone()),
-        }
+        self.usable()
+    }
+
+    /// Fails once the card is used no longer.
+    #[inline]
+    fn usable(&self) -> Result<(), CardError> {
+        self.failure.map_or(Ok(()), |text| Err(CardError::Failed(text.into())))
     }
 
     /// The function, for what is not the card's alone.
     pub fn function(&mut self) -> &mut PciFunction {
         &mut self.function
     }
-}
-
-fn gone() -> CardError {
-    let text = "it does not answer any more: its PCIe link is down, or it was reprogrammed";
-    CardError::Failed(text.into())
 }
 
 fn map_error(iova: u64, size: usize) -> impl FnOnce(MapError) -> CardError {
@@ -118,19 +123,22 @@ fn map_error(iova: u64, size: usize) -> impl FnOnce(MapError) -> CardError {
 impl Card for VfioCard {
     #[inline]
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        self.usable()?;
         let value = self.registers.read(offset).map_err(|_| CardError::Register { offset })?;
         // A card that is not there any more reads as ones; so may a register.
         match (value, offset == TYPE.offset) {
             (u32::MAX, false) => self.check_present()?,
             // This may be another card altogether, which answers with ones here.
-            (u32::MAX, true) if !self.function.is_present() => return Err(gone()),
+            (u32::MAX, true) if !self.function.is_present() => self.failure = Some(GONE),
             _ => {}
         }
+        self.usable()?;
         Ok(value)
     }
 
     #[inline]
     fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.usable()?;
         self.registers.write(offset, value).map_err(|_| CardError::Register { offset })
     }
 
@@ -144,6 +152,7 @@ impl Card for VfioCard {
 
     #[inline]
     fn progress(&mut self) -> Result<(), CardError> {
+        self.usable()?;
         if self.seen.elapsed() >= LOOK {
             self.check_present()?;
             self.seen = Instant::now();
@@ -266,9 +275,16 @@ mod tests {
         fake.pull();
         let error = card.read(IP.offset).unwrap_err().to_string();
         assert!(error.starts_with("the card failed: it does not answer any more"), "{error}");
-        assert!(card.read(TYPE.offset).is_err());
-        let error = polled(&mut card);
-        assert!(error.starts_with("the card failed: it does not answer any more"), "{error}");
+        assert!(card.write(IP.offset, 1).is_err(), "it stays gone");
+        assert!(card.progress().is_err());
+        for first in [|card: &mut VfioCard| card.read(TYPE.offset).unwrap_err().to_string(), polled]
+        {
+            let fake = FakeVfio::card();
+            let mut card = open(&fake).unwrap();
+            fake.pull();
+            let error = first(&mut card);
+            assert!(error.starts_with("the card failed: it does not answer any more"), "{error}");
+        }
     }
 
     /// What polling ends with.
