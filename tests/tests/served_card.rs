@@ -153,6 +153,7 @@ fn a_program_that_is_killed_in_a_transfer_leaves_a_silent_card_for_the_next_one(
         let killed = board.shell("kill -9 $pid; wait $pid; echo $?");
         assert_eq!(killed.trim(), "137");
         wait_until_quiet(board.card(0));
+        println!("{}", board.card(0).log().trim());
         // Its memory is unmapped now: whatever the card would still have read or written is a fault.
         check_no_fault(board.card(0));
         check_next_program(&mut board, 0, seed);
@@ -194,7 +195,7 @@ fn torn_out_in_a_transfer_a_card_ends_its_program_and_nothing_else() {
     let mut board = board();
     let slot = board.plug();
     board.start(slot, &long_job(), UNDER_WAY);
-    board.card(slot).tear_out();
+    board.tear_out(slot);
     check_end(&mut board, Board::failed, "it does not answer any more");
     // The kernel still waits for that card to answer. Another one goes on.
     check_next_program(&mut board, 0, 4);

@@ -32,6 +32,9 @@ pub const PROGRAM: &str = "DRDMA_LAB_PROGRAM";
 /// Nothing takes that long, not even a guest's start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What QEMU takes to notice that a server is gone.
+const NOTICE: Duration = Duration::from_millis(300);
+
 /// A guest with cards in its slots.
 #[derive(Debug)]
 pub struct Board {
@@ -49,6 +52,8 @@ pub struct Card {
     pub relay: Relay,
     process: Child,
     log: PathBuf,
+    /// Bytes of the log that are of an earlier job.
+    old_log: usize,
 }
 
 /// What came of a script.
@@ -75,7 +80,9 @@ pub fn board() -> MutexGuard<'static, Board> {
         Mutex::new(Board::open(Path::new(&folder)))
     });
     // A test that has failed leaves it to the next one.
-    board.lock().unwrap_or_else(PoisonError::into_inner)
+    let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+    board.tidy_up();
+    board
 }
 
 /// Where the guest sees the card in a slot.
@@ -96,20 +103,18 @@ fn patient(path: &Path) -> UnixStream {
 }
 
 impl Card {
-    /// What the process that serves it has told.
-    pub fn log(&self) -> String {
+    fn whole_log(&self) -> String {
         fs::read_to_string(&self.log).expect("a log can be read")
+    }
+
+    /// What the process that serves it has told since the last job was started.
+    pub fn log(&self) -> String {
+        self.whole_log().split_off(self.old_log)
     }
 
     /// True if the process that serves it runs.
     pub fn is_served(&mut self) -> bool {
         self.process.try_wait().expect("a status").is_none()
-    }
-
-    /// Kills the process that serves it, as if it were torn out.
-    pub fn tear_out(&mut self) {
-        self.process.kill().expect("it can be killed");
-        self.process.wait().expect("a status");
     }
 }
 
@@ -142,6 +147,17 @@ impl Board {
         self.qmp.execute("system_reset", json!({}));
         self.wait_for_guest();
         self.qmp.execute("set-action", json!({"reboot": "shutdown"}));
+    }
+
+    /// Ends what a test has left running, and brings the card back that it has left away.
+    fn tidy_up(&mut self) {
+        let (card, end) =
+            (sysfs(0), "test -z \"$pid\" || { kill -9 $pid; wait $pid; } 2> /dev/null");
+        self.shell(&format!("{end}; pid=; test -e {card} || echo 1 > /sys/bus/pci/rescan"));
+        self.wait_for_card(0);
+        if self.try_shell(&format!("test -e {card}/driver")).code != 0 {
+            self.bind(0);
+        }
     }
 
     /// Runs a script in the guest's shell; what runs in the background and variables stay.
@@ -187,7 +203,7 @@ impl Board {
             .stdin(Stdio::null())
             .spawn()
             .expect("the card can be served");
-        let card = Card { relay, process, log };
+        let card = Card { relay, process, log, old_log: 0 };
         let start = Instant::now();
         while !card.log().starts_with("serving ") {
             assert!(start.elapsed() < PATIENCE, "the card is not served: {}", card.log());
@@ -213,6 +229,18 @@ impl Board {
         ));
     }
 
+    /// Kills the process that serves a card, as if it were torn out.
+    pub fn tear_out(&mut self, slot: usize) {
+        let card = &mut self.cards[slot];
+        // QEMU aborts now and then when it loses a server in the middle of a request of the guest's:
+        // there is none while the guest stands still.
+        self.qmp.execute("stop", json!({}));
+        card.process.kill().expect("it can be killed");
+        card.process.wait().expect("a status");
+        thread::sleep(NOTICE);
+        self.qmp.execute("cont", json!({}));
+    }
+
     /// Binds a card.
     pub fn bind(&mut self, slot: usize) {
         self.shell(&format!("drdma bind {} 2>&1", address(slot)));
@@ -225,7 +253,9 @@ impl Board {
 
     /// Starts a job in the guest, and waits until it is under way: so many frames have left the card.
     pub fn start(&mut self, slot: usize, job: &Value, frames: usize) {
-        self.cards[slot].relay.forget();
+        let card = &mut self.cards[slot];
+        card.relay.forget();
+        card.old_log = card.whole_log().len();
         let device = format!("vfio:{}", address(slot));
         self.shell(&format!(
             "echo '{job}' > /tmp/job.json
