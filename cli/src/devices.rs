@@ -1,7 +1,10 @@
 //! The cards of this machine.
 
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
-use drdma_driver::pci::{Firmware, Link, PciDevice, PciError, Sysfs};
+use drdma_driver::{
+    pci::{Firmware, Link, PciDevice, PciError, Sysfs},
+    vfio,
+};
 use serde::Serialize;
 
 /// A card, and what stands between it and its use.
@@ -14,7 +17,8 @@ pub struct Listed {
     pub ready: bool,
     /// What has to be done if not.
     pub problem: Option<String>,
-    /// What the card says of itself; only root sees it, and only while the card is switched on.
+    /// What the card says of itself: seen by root while the card is switched on and has no driver;
+    /// or, if it is ready and nobody uses it, by whoever may open it.
     pub firmware: Option<Firmware>,
 }
 
@@ -30,10 +34,18 @@ pub fn list(sysfs: &Sysfs, all: bool) -> Result<Vec<Listed>, PciError> {
             let problem = problem(sysfs, &device)?;
             // Registers of other devices are none of our business.
             let card = device.ids.is_corundum();
-            let firmware = card.then(|| sysfs.firmware(device.address)).flatten();
+            let firmware = card.then(|| firmware_of(sysfs, &device)).flatten();
             Ok(Listed { device, ready: problem.is_none(), problem, firmware })
         })
         .collect()
+}
+
+fn firmware_of(sysfs: &Sysfs, device: &PciDevice) -> Option<Firmware> {
+    match device.driver.as_deref() {
+        // Nobody but its owner reads its registers: this is one for a moment.
+        Some("vfio-pci") => vfio::firmware(sysfs, device.address),
+        _ => sysfs.firmware(device.address),
+    }
 }
 
 fn problem(sysfs: &Sysfs, device: &PciDevice) -> Result<Option<String>, PciError> {

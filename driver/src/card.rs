@@ -43,7 +43,8 @@ pub trait Card: Send {
     /// Takes back what [`Card::map`] gave. When this returns, the card no longer touches it.
     fn unmap(&mut self, iova: u64) -> Result<(), CardError>;
 
-    /// Lets a simulated card's time go on for a while (some hundred cycles); a real card's time
-    /// goes on by itself, and this does nothing. Call it in every polling loop.
+    /// Lets a simulated card's time go on for a while (some hundred cycles). A real card's time
+    /// goes on by itself, and this looks now and then whether the card is still there. Call it in
+    /// every polling loop.
     fn progress(&mut self) -> Result<(), CardError>;
 }

@@ -303,7 +303,7 @@ impl Device {
         self.mapped.iter().map(|(iova, size)| (*iova, *size))
     }
 
-    /// Lets a simulated card's time go on; see [`Card::progress`].
+    /// Lets a simulated card's time go on, and notices a board that was removed; see [`Card::progress`].
     ///
     /// # Errors
     /// The card failed.

@@ -288,7 +288,8 @@ impl Context {
         CompletionQueueBuilder::new(self)
     }
 
-    /// Lets a simulated card's time go on; call it in every polling loop.
+    /// Lets a simulated card's time go on, and notices a board that was removed; call it in every
+    /// polling loop.
     ///
     /// # Errors
     /// The card failed: now, or since the last call in a place that could not say so (a drop, or

@@ -88,6 +88,11 @@ pub enum Event {
         /// The last of them.
         text: String,
     },
+    /// The card would have accessed memory while it was no bus master. Told as faults are.
+    Stopped {
+        /// Accesses so far that were not made.
+        count: u64,
+    },
     /// A frame was lost because the wire failed.
     Wire(String),
 }
@@ -103,7 +108,8 @@ pub struct Server {
     work: Work,
     /// The card's activity, and when it last changed.
     activity: (u64, u64),
-    faults: u64,
+    /// Faults, and accesses that were not made, which were looked at.
+    faults: (u64, u64),
     host_frames: u64,
 }
 
@@ -139,7 +145,7 @@ impl Server {
             session: None,
             work: Work::None,
             activity: (0, 0),
-            faults: 0,
+            faults: (0, 0),
             host_frames: 0,
         })
     }
@@ -282,15 +288,15 @@ impl Server {
 
     fn tell_faults(&mut self) {
         let faults = self.function.host().faults();
-        let count = faults.reads + faults.writes;
-        if count > self.faults
-            && let Some(last) = faults.last
-        {
-            // Once in every doubling.
-            if (self.faults + 1).next_power_of_two() <= count {
-                (self.report)(Event::Fault { count, text: last.to_string() });
-            }
-            self.faults = count;
+        let (before, count) = (self.faults, faults.reads + faults.writes);
+        self.faults = (count, faults.stopped);
+        // Once in every doubling.
+        let is_news = |before: u64, count| (before + 1).next_power_of_two() <= count;
+        if let Some(last) = faults.last.filter(|_| is_news(before.0, count)) {
+            (self.report)(Event::Fault { count, text: last.to_string() });
+        }
+        if is_news(before.1, faults.stopped) {
+            (self.report)(Event::Stopped { count: faults.stopped });
         }
     }
 }

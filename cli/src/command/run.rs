@@ -93,7 +93,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let patience = Duration::from_secs(arguments.timeout);
     let result = run::run(&job, &context, patience, &mut observer);
     let counters = context.counters();
-    drop(context);
+    match (&result, kind) {
+        // Closing a card that does not answer takes the kernel a minute or two, which it has when this
+        // process ends; what happened is told before.
+        (Err(RunError::Card(_)), Kind::Board) => std::mem::forget(context),
+        _ => drop(context),
+    }
     // What is on its way after a failure may stay there.
     let cable = observer.cable.as_mut().filter(|_| result.is_ok());
     let traffic = cable.map(Cable::finish).transpose();

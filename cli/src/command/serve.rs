@@ -109,6 +109,7 @@ fn tell(event: Event) {
         Event::Disconnected { reason } => eprintln!("the client is gone: {reason}"),
         Event::Refused(text) => eprintln!("{text}"),
         Event::Fault { count, text } => eprintln!("DMA fault: {text}; {count} so far"),
+        Event::Stopped { count } => eprintln!("DMA without bus mastering: {count} not made so far"),
         Event::Wire(text) => eprintln!("the wire failed: {text}"),
         _ => {}
     }

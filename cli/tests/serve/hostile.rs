@@ -6,7 +6,7 @@ use std::{
     net::Shutdown,
 };
 
-use drdma_abi::register::{CONTROL, IP, TABLES, TYPE, TYPE_ID};
+use drdma_abi::register::{CONTROL, DOORBELLS, IP, TABLES, TYPE, TYPE_ID};
 use drdma_serve::Event;
 use drdma_verilated::testbench::Random;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -198,6 +198,40 @@ fn garbage_in_registers_and_rings_leaves_a_server_and_a_card_that_can_be_reset()
         }
         let mut far = served.far();
         let job = job();
+        far.run(&job, ServedCard::open(&served.path())).unwrap();
+        check(&mut far, &job);
+        served.stop();
+    }
+}
+
+#[test]
+fn a_storm_of_doorbells_for_more_than_was_posted_ends_in_errors_that_are_told() {
+    for uri in ["soft:", "rtl:"] {
+        let served = Served::new(uri);
+        let mut far = served.far();
+        let card = ServedCard::open(&served.path());
+        let own = card.clone();
+        let mut random = Random::new(77);
+        let mut turns = 0;
+        // Rings hold nothing behind what was posted: zeros, which are no requests.
+        far.turns = Box::new(move |_| {
+            turns += 1;
+            for _ in 0..if turns < 20 { 100 } else { 0 } {
+                let offset = u64::from(DOORBELLS.offset) + 4 * random.below(8);
+                let value = 1 + random.below(24) as u32;
+                own.client().post(10, &Client::access(BAR2, offset, &value.to_le_bytes()));
+            }
+            true
+        });
+        let start = std::time::Instant::now();
+        let result = far.run_patiently(&job(), card, std::time::Duration::from_secs(2));
+        let statuses: Vec<_> = far.completions.iter().map(|c| c.status.name()).collect();
+        println!("{uri} {result:?} {statuses:?}");
+        assert!(result.is_err() || statuses.iter().any(|status| *status != "success"), "{uri}");
+        assert!(start.elapsed() < crate::rig::PATIENCE);
+        drop(far);
+        served.wait_for("end", |event| matches!(event, Event::Disconnected { .. }));
+        let (mut far, job) = (served.far(), job());
         far.run(&job, ServedCard::open(&served.path())).unwrap();
         check(&mut far, &job);
         served.stop();

@@ -1,6 +1,8 @@
 //! A D-RDMA card behind VFIO.
 
-use drdma_abi::register::BAR2_SIZE;
+use std::time::{Duration, Instant};
+
+use drdma_abi::register::{BAR2_SIZE, TYPE, TYPE_ID};
 
 use super::{MapError, PciFunction, VfioError};
 use crate::{
@@ -16,6 +18,12 @@ const CORUNDUM_SIZE: usize = 1 << 24;
 const CORUNDUM_LEN: usize = 0x1_0000;
 /// BAR of the card's registers.
 const REGISTERS: u32 = 2;
+/// A card that reads as ones.
+const GONE: &str = "it does not answer any more: its PCIe link is down, or it was reprogrammed";
+/// A card that the kernel waits for.
+const WANTED: &str = "it is to be unplugged or unbound, and the kernel waits for this program";
+/// How often polling looks whether the card is still there, which polled memory does not tell.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Opens the card that a URI names: `vfio:0000:65:00.0`.
 ///
@@ -23,6 +31,13 @@ const REGISTERS: u32 = 2;
 /// See [`VfioError`].
 pub fn open(uri: &str) -> Result<VfioCard, VfioError> {
     open_in(&Sysfs::default(), uri)
+}
+
+/// What Corundum says of a card that is bound to `vfio-pci`. The card is opened for it, and reset by
+/// that if it can be; `None` if somebody uses it, or this process may not, or it says nothing.
+pub fn firmware(sysfs: &Sysfs, address: PciAddress) -> Option<Firmware> {
+    let function = PciFunction::open(sysfs, address).ok()?;
+    Firmware::read(&function.bar(CORUNDUM, CORUNDUM_LEN).ok()?)
 }
 
 fn open_in(sysfs: &Sysfs, uri: &str) -> Result<VfioCard, VfioError> {
@@ -37,6 +52,10 @@ pub struct VfioCard {
     // The mapping goes before the function is closed.
     registers: Bar,
     function: PciFunction,
+    /// When it was last there.
+    seen: Instant,
+    /// Why it is used no longer.
+    failure: Option<&'static str>,
 }
 
 impl VfioCard {
@@ -48,7 +67,7 @@ impl VfioCard {
     /// cannot be opened.
     pub fn new(function: PciFunction) -> Result<Self, VfioError> {
         let registers = function.bar(REGISTERS, BAR2_SIZE as usize)?;
-        let mut card = Self { registers, function };
+        let mut card = Self { registers, function, seen: Instant::now(), failure: None };
         identify(&mut card)?;
         // A card without a reset of its own still has the one in its register `CONTROL`, which
         // `Device::open` uses in any case.
@@ -73,6 +92,24 @@ impl VfioCard {
         Firmware::read(&self.function.bar(CORUNDUM, CORUNDUM_LEN).ok()?)
     }
 
+    /// Fails if the card is gone, or is to go; then it is used no longer.
+    fn check_present(&mut self) -> Result<(), CardError> {
+        if self.function.is_requested() {
+            // It is to stop before its memory goes. If it cannot be told, it is gone already.
+            let _ = self.function.set_bus_master(false);
+            self.failure = Some(WANTED);
+        } else if !matches!(self.registers.read(TYPE.offset), Ok(TYPE_ID)) {
+            self.failure = Some(GONE);
+        }
+        self.usable()
+    }
+
+    /// Fails once the card is used no longer.
+    #[inline]
+    fn usable(&self) -> Result<(), CardError> {
+        self.failure.map_or(Ok(()), |text| Err(CardError::Failed(text.into())))
+    }
+
     /// The function, for what is not the card's alone.
     pub fn function(&mut self) -> &mut PciFunction {
         &mut self.function
@@ -86,18 +123,22 @@ fn map_error(iova: u64, size: usize) -> impl FnOnce(MapError) -> CardError {
 impl Card for VfioCard {
     #[inline]
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        self.usable()?;
         let value = self.registers.read(offset).map_err(|_| CardError::Register { offset })?;
         // A card that is not there any more reads as ones; so may a register.
-        if value == u32::MAX && !self.function.is_present() {
-            return Err(CardError::Failed(
-                "it does not answer any more: its PCIe link is down, or it was reprogrammed".into(),
-            ));
+        match (value, offset == TYPE.offset) {
+            (u32::MAX, false) => self.check_present()?,
+            // This may be another card altogether, which answers with ones here.
+            (u32::MAX, true) if !self.function.is_present() => self.failure = Some(GONE),
+            _ => {}
         }
+        self.usable()?;
         Ok(value)
     }
 
     #[inline]
     fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.usable()?;
         self.registers.write(offset, value).map_err(|_| CardError::Register { offset })
     }
 
@@ -109,7 +150,13 @@ impl Card for VfioCard {
         self.function.unmap(iova).map_err(map_error(iova, 0))
     }
 
+    #[inline]
     fn progress(&mut self) -> Result<(), CardError> {
+        self.usable()?;
+        if self.seen.elapsed() >= LOOK {
+            self.check_present()?;
+            self.seen = Instant::now();
+        }
         Ok(())
     }
 }
@@ -228,6 +275,37 @@ mod tests {
         fake.pull();
         let error = card.read(IP.offset).unwrap_err().to_string();
         assert!(error.starts_with("the card failed: it does not answer any more"), "{error}");
+        assert!(card.write(IP.offset, 1).is_err(), "it stays gone");
+        assert!(card.progress().is_err());
+        for first in [|card: &mut VfioCard| card.read(TYPE.offset).unwrap_err().to_string(), polled]
+        {
+            let fake = FakeVfio::card();
+            let mut card = open(&fake).unwrap();
+            fake.pull();
+            let error = first(&mut card);
+            assert!(error.starts_with("the card failed: it does not answer any more"), "{error}");
+        }
+    }
+
+    /// What polling ends with.
+    fn polled(card: &mut VfioCard) -> String {
+        let start = Instant::now();
+        loop {
+            if let Err(error) = card.progress() {
+                return error.to_string();
+            }
+            assert!(start.elapsed() < 20 * LOOK, "polling goes on");
+        }
+    }
+
+    #[test]
+    fn a_card_that_is_wanted_back_ends_polling() {
+        let fake = FakeVfio::card();
+        let mut card = open(&fake).unwrap();
+        fake.request();
+        let error = polled(&mut card);
+        assert!(error.starts_with("the card failed: it is to be unplugged or unbound"), "{error}");
+        assert_eq!(fake.command() & 4, 0, "it is no bus master any more");
     }
 
     #[test]

@@ -26,10 +26,11 @@ struct State {
     bar_size: u64,
     /// What BAR0 is mapped from, and its bytes that can be; none unless it was added.
     shell: Option<(std::fs::File, usize)>,
-    config: [u8; 8],
+    config: [u8; 12],
     /// Size and address by I/O virtual address.
     mapped: BTreeMap<u64, (usize, usize)>,
     events: Option<Vec<EventFd>>,
+    requests: Option<EventFd>,
     calls: Vec<String>,
     can_reset: bool,
     fail_map: Option<i32>,
@@ -39,6 +40,7 @@ struct State {
     fail_interrupts: Option<i32>,
     fail_reset: Option<i32>,
     fail_iommu: Option<i32>,
+    fail_requests: Option<i32>,
 }
 
 fn check(failure: Option<i32>) -> io::Result<()> {
@@ -56,9 +58,10 @@ impl FakeVfio {
             bar,
             bar_size: BAR2_SIZE.into(),
             shell: None,
-            config: [0x34, 0x12, 0x01, 0x10, 0x02, 0, 0, 0],
+            config: [0x34, 0x12, 0x01, 0x10, 0x02, 0, 0, 0, 0, 0, 0, 2],
             mapped: BTreeMap::new(),
             events: None,
+            requests: None,
             calls: Vec::new(),
             can_reset: true,
             fail_map: None,
@@ -68,6 +71,7 @@ impl FakeVfio {
             fail_interrupts: None,
             fail_reset: None,
             fail_iommu: None,
+            fail_requests: None,
         })))
     }
 
@@ -134,9 +138,19 @@ impl FakeVfio {
         self.state().config[4..6].copy_from_slice(&command.to_le_bytes());
     }
 
-    /// The function is gone: it reads as ones.
+    /// The function is gone: it reads as ones, but for the ids, which the kernel knows by heart.
     pub(crate) fn pull(&self) {
-        self.state().config.fill(0xff);
+        self.state().config[4..].fill(0xff);
+        self.set_register(TYPE.offset, u32::MAX);
+    }
+
+    /// The kernel wants the function back.
+    pub(crate) fn request(&self) {
+        self.state().requests.as_ref().expect("requests are watched").write(1).unwrap();
+    }
+
+    pub(crate) fn fail_requests(&self, code: i32) {
+        self.state().fail_requests = Some(code);
     }
 
     pub(crate) fn interrupt(&self, vector: usize) {
@@ -274,6 +288,13 @@ impl Vfio for FakeVfio {
         let mut state = self.state();
         state.calls.push("interrupts off".into());
         state.events = None;
+        Ok(())
+    }
+
+    fn watch_requests(&self, event: &EventFd) -> io::Result<()> {
+        let mut state = self.state();
+        check(state.fail_requests)?;
+        state.requests = Some(event.try_clone().unwrap());
         Ok(())
     }
 }

@@ -10,10 +10,10 @@ use crate::{
     pci::{Bar, PciAddress, Sysfs},
 };
 
-/// Offset of the vendor in configuration space.
-const VENDOR: u64 = 0;
 /// Offset of the command register in configuration space.
 const COMMAND: u64 = 4;
+/// Offset of the revision and the class in configuration space.
+const CLASS: u64 = 8;
 
 bitflags::bitflags! {
     /// The command register in configuration space.
@@ -50,6 +50,8 @@ pub struct PciFunction {
     mappings: Mappings,
     iommu: Iommu,
     enabled: Option<Interrupt>,
+    /// Counts how often the kernel asked for the function.
+    requests: EventFd,
 }
 
 impl fmt::Debug for PciFunction {
@@ -72,10 +74,14 @@ impl PciFunction {
     /// A function behind other system calls.
     ///
     /// # Errors
-    /// The IOMMU cannot be asked.
+    /// The IOMMU cannot be asked, or the kernel does not tell when it wants the function back.
     pub fn with(vfio: Box<dyn Vfio>) -> Result<Self, VfioError> {
         let iommu = vfio.iommu().map_err(VfioError::io("ask what the IOMMU can map"))?;
-        Ok(Self { vfio, mappings: Mappings::new(iommu.clone()), iommu, enabled: None })
+        let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
+        let requests = EventFd::new(flags).map_err(VfioError::io("make an event"))?;
+        let watched = vfio.watch_requests(&requests);
+        watched.map_err(VfioError::io("watch for the device being wanted back"))?;
+        Ok(Self { vfio, mappings: Mappings::new(iommu.clone()), iommu, enabled: None, requests })
     }
 
     /// What the IOMMU can map.
@@ -95,8 +101,16 @@ impl PciFunction {
 
     /// True if the function answers at all; one that was pulled or lost its link reads as ones.
     pub fn is_present(&self) -> bool {
-        let mut vendor = [0; 2];
-        self.vfio.read_config(VENDOR, &mut vendor).is_ok() && vendor != [0xff; 2]
+        // The ids in front would not tell: `vfio-pci` answers them itself.
+        let mut class = [0; 4];
+        self.vfio.read_config(CLASS, &mut class).is_ok() && class != [0xff; 4]
+    }
+
+    /// True if the kernel asked for the function since this was called last: it is to be unplugged or
+    /// unbound, and the kernel waits until it is closed.
+    pub fn is_requested(&self) -> bool {
+        // Without a request there is nothing to be read.
+        self.requests.read().is_ok()
     }
 
     /// The command register.
@@ -208,7 +222,10 @@ impl Drop for PciFunction {
         // The function must be silent before its memory goes. Nothing is left to be done about
         // errors: the kernel does the same when the file is closed.
         let _ = self.set_bus_master(false);
-        let _ = self.reset();
+        // For one that is gone the kernel would wait a minute until it answers again.
+        if self.is_present() {
+            let _ = self.reset();
+        }
         self.mappings.unmap_all(&*self.vfio);
     }
 }
@@ -318,6 +335,30 @@ mod tests {
         fake.fail_reset(libc::EIO);
         drop(function);
         assert!(fake.mapped().is_empty());
+    }
+
+    #[test]
+    fn a_function_that_was_pulled_is_not_waited_for() {
+        let fake = FakeVfio::new();
+        let mut function = open(&fake);
+        function.map(0x1000, &DmaMemory::new(4096).unwrap()).unwrap();
+        fake.pull();
+        fake.forget_calls();
+        drop(function);
+        assert_eq!(fake.calls(), ["command 0xfffb", "unmap 0x1000"]);
+    }
+
+    #[test]
+    fn a_function_that_the_kernel_wants_back_is_noticed_once() {
+        let fake = FakeVfio::new();
+        let function = open(&fake);
+        assert!(!function.is_requested());
+        fake.request();
+        assert!(function.is_requested());
+        assert!(!function.is_requested());
+        fake.fail_requests(libc::ENOTTY);
+        let error = PciFunction::with(Box::new(fake)).unwrap_err().to_string();
+        assert!(error.starts_with("cannot watch for the device being wanted back: "), "{error}");
     }
 
     #[test]

@@ -19,7 +19,8 @@ use memmap2::{MmapOptions, MmapRaw};
 use vfio_bindings::bindings::vfio::{
     VFIO_BASE, VFIO_IOMMU_INFO_PGSIZES, VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE,
     VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,
-    VFIO_PCI_MSIX_IRQ_INDEX, VFIO_REGION_INFO_FLAG_MMAP, VFIO_TYPE, vfio_iommu_type1_info,
+    VFIO_PCI_MSIX_IRQ_INDEX, VFIO_PCI_REQ_IRQ_INDEX, VFIO_REGION_INFO_FLAG_MMAP, VFIO_TYPE,
+    vfio_iommu_type1_info,
 };
 use vfio_ioctls::{VfioContainer, VfioDevice};
 use vmm_sys_util::{
@@ -122,6 +123,12 @@ pub trait Vfio: Send {
     /// # Errors
     /// What the kernel says.
     fn disable_interrupts(&self, kind: Interrupt) -> io::Result<()>;
+
+    /// Counts up `event` when the function is wanted back: it is to be unplugged or unbound.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn watch_requests(&self, event: &EventFd) -> io::Result<()>;
 }
 
 /// `_IO(VFIO_TYPE, VFIO_BASE + number)`.
@@ -252,6 +259,10 @@ impl Vfio for KernelVfio {
 
     fn disable_interrupts(&self, kind: Interrupt) -> io::Result<()> {
         self.device.disable_irq(kind.index()).map_err(os_error)
+    }
+
+    fn watch_requests(&self, event: &EventFd) -> io::Result<()> {
+        self.device.enable_irq(VFIO_PCI_REQ_IRQ_INDEX, vec![event]).map_err(os_error)
     }
 }
 

@@ -27,7 +27,7 @@ pub mod function;
 pub mod kernel;
 pub mod mapping;
 
-pub use card::{VfioCard, open};
+pub use card::{VfioCard, firmware, open};
 pub use error::VfioError;
 pub use function::{Command, PciFunction};
 pub use kernel::{Interrupt, Vfio};

@@ -45,6 +45,9 @@ pub struct Faults {
     pub writes: u64,
     /// The last one of either.
     pub last: Option<Fault>,
+    /// Accesses while the card was no bus master: whatever they were for, a real one would not have
+    /// made them. None of the others.
+    pub stopped: u64,
 }
 
 /// Mapped memory by I/O virtual address. What is not mapped faults, and everything does as long as
@@ -180,8 +183,12 @@ impl Host {
     fn noted(&self, result: Result<(), Fault>, count: impl Fn(&mut Faults)) -> Result<(), Fault> {
         result.inspect_err(|fault| {
             let mut faults = self.faults.borrow_mut();
-            faults.last = Some(*fault);
-            count(&mut faults);
+            if self.bus_master {
+                faults.last = Some(*fault);
+                count(&mut faults);
+            } else {
+                faults.stopped += 1;
+            }
         })
     }
 
@@ -319,8 +326,8 @@ mod tests {
         host.set_bus_master(false);
         assert_eq!(byte(&host, 0x10000), None);
         assert!(host.write(0x10010, &[1, 2]).is_err());
-        let last = Some(Fault { addr: 0x10010, len: 2 });
-        assert_eq!(host.faults(), Faults { reads: 2, writes: 2, last });
+        let last = Some(Fault { addr: 0x30000, len: 1 });
+        assert_eq!(host.faults(), Faults { reads: 1, writes: 1, last, stopped: 2 });
         host.set_bus_master(true);
         assert_eq!(byte(&host, 0x10000), Some(8));
         assert!(host.map(0x13000, &memory).is_err(), "mapped already");

@@ -9,10 +9,14 @@
 //!
 //! | module | |
 //! |---|---|
+//! | [`board`] | a guest into which a card is plugged, in place of all that |
+//! | [`qmp`] | what QEMU is told, and what it says |
 //! | [`peer`] | what the program in the guest is told, and what it says |
 //! | [`relay`] | the cable: it records, loses and damages frames |
 
+pub mod board;
 pub mod peer;
+pub mod qmp;
 pub mod relay;
 
 use std::{

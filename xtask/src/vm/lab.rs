@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{Error, cargo, command::Command, root, target};
 
-/// How cargo is asked for the tests.
-const TESTS: [&str; 5] = ["test", "--package", "drdma-tests", "--test", "soft_roce"];
+/// The file of tests.
+const TESTS: &str = "soft_roce";
 /// Building the simulated hardware takes a minute or two.
 const BUILD_PATIENCE: Duration = Duration::from_secs(600);
 
@@ -81,13 +81,23 @@ echo \"guest: exit code $code\"
 poweroff -f
 ";
 
+/// How cargo is asked for a file of tests.
+pub(super) fn tests(name: &str) -> [&str; 5] {
+    ["test", "--package", "drdma-tests", "--test", name]
+}
+
+/// The command, once it is built.
+pub(super) fn drdma() -> PathBuf {
+    target().join("debug/drdma")
+}
+
 /// Runs the tests with the card in this machine: the peer alone is in a guest.
 pub fn run(parts: &Parts) -> Result<(), Error> {
     compile_tests()?;
     let sockets = sockets()?;
     let peer = boot_peer(parts, sockets.path())?;
     // The peer ends when nobody is connected to it any more.
-    test(cargo(), sockets.path()).and(peer.wait())
+    test(cargo(), TESTS, sockets.path()).and(peer.wait())
 }
 
 /// Runs the tests with the card in a guest: there, it is behind PCI, an IOMMU and vfio-pci, and the
@@ -100,23 +110,23 @@ pub fn run_served(parts: &Parts) -> Result<(), Error> {
     let peer = boot_peer(parts, sockets.path())?;
     let host = boot_host(parts, sockets.path())?;
     let cargo = cargo().env("DRDMA_LAB_DEVICE", &format!("vfio:{ADDRESS}"));
-    test(cargo, sockets.path()).and(host.wait()).and(peer.wait())
+    test(cargo, TESTS, sockets.path()).and(host.wait()).and(peer.wait())
 }
 
 /// Compiles the tests before a guest runs: it waits for them and not for the compiler.
 fn compile_tests() -> Result<(), Error> {
-    cargo().args(TESTS).arg("--no-run").run()
+    cargo().args(tests(TESTS)).arg("--no-run").run()
 }
 
-/// Runs the tests in the lab of that folder.
-fn test(cargo: Command, folder: &Path) -> Result<(), Error> {
+/// Runs a file of tests in the lab of that folder.
+pub(super) fn test(cargo: Command, name: &str, folder: &Path) -> Result<(), Error> {
     let folder = folder.display().to_string();
     let options = ["--", "--ignored", "--test-threads=1", "--nocapture"];
-    cargo.env("DRDMA_LAB", &folder).args(TESTS).args(options).run()
+    cargo.env("DRDMA_LAB", &folder).args(tests(name)).args(options).run()
 }
 
 /// A folder for sockets, whose paths must be short.
-fn sockets() -> Result<TempDir, Error> {
+pub(super) fn sockets() -> Result<TempDir, Error> {
     tempfile::tempdir().map_err(file(Path::new("a temporary folder")))
 }
 
@@ -135,7 +145,7 @@ impl Drop for Server {
 fn serve(folder: &Path) -> Result<Server, Error> {
     let socket = folder.join("pci");
     let (local, remote) = (folder.join("card"), folder.join("card-remote"));
-    let drdma = target().join("debug/drdma");
+    let drdma = drdma();
     let mut command = process::Command::new(&drdma);
     command
         .args(["serve", "--device", "rtl:", "--socket"])
@@ -161,7 +171,7 @@ fn serve(folder: &Path) -> Result<Server, Error> {
 fn boot_host(parts: &Parts, folder: &Path) -> Result<Guest, Error> {
     let init = HOST_INIT.replace("$ADDRESS", ADDRESS);
     let mut archive = parts.archive(&HOST_MODULES, &init)?;
-    parts.add_program(&mut archive, System::Host, &target().join("debug/drdma"), "bin/drdma")?;
+    parts.add_program(&mut archive, System::Host, &drdma(), "bin/drdma")?;
     let initramfs = images()?.join("host.cpio");
     fs::write(&initramfs, archive.finish()).map_err(file(&initramfs))?;
     let socket = folder.join("pci").display().to_string();
@@ -175,7 +185,7 @@ fn boot_host(parts: &Parts, folder: &Path) -> Result<Guest, Error> {
 }
 
 /// A virtual serial port that is a socket of this machine.
-fn serial_port(path: &Path) -> [String; 6] {
+pub(super) fn serial_port(path: &Path) -> [String; 6] {
     [
         "-chardev".to_owned(),
         format!("socket,id=c,path={},server=on,wait=off", path.display()),

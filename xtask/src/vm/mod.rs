@@ -7,8 +7,10 @@
 //! | [`cpio`] | what a guest has instead of a disk |
 //! | [`guest`] | booting one and waiting for its end |
 //! | [`edu`] | the driver's VFIO part against a device of QEMU's own |
+//! | [`board`] | a guest whose card is plugged in and out |
 //! | [`lab`] | the simulated card against the soft-RoCE of a guest's kernel |
 
+mod board;
 mod cpio;
 mod edu;
 mod guest;
@@ -67,13 +69,18 @@ struct Test {
     run: fn(&Parts) -> Result<(), Error>,
 }
 
-const TESTS: [Test; 3] = [
+const TESTS: [Test; 4] = [
     Test {
         name: "driver",
         what: "the driver's VFIO part against QEMU's edu device",
         run: edu::run,
     },
     Test { name: "card", what: "the simulated card against soft-RoCE", run: lab::run },
+    Test {
+        name: "board",
+        what: "the simulated card behind vfio-pci, when it, its program or its guest ends",
+        run: board::run,
+    },
     Test {
         name: "both",
         what: "the simulated card behind vfio-pci, driven as a board is, against soft-RoCE",
