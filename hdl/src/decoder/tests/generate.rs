@@ -359,7 +359,6 @@ impl Generator<'_> {
             wr_id: self.random.u64(),
             rows_per_message: 1 + (self.random.u64() >> 33) as u32,
             imm: self.random.u64() as u32,
-            ..Default::default()
         };
         head.encode(&mut bytes);
         // Padding means nothing.

@@ -255,7 +255,7 @@ fn a_group_spans_up_to_127_bytes_and_no_more_than_its_step() {
         };
         assert_eq!(groups(&chunk, 256).len() == 1, together, "{step}, {far}");
         for threshold in [4, 256] {
-            run(&library, &[chunk.clone()], Settings { threshold, ..CALM });
+            run(&library, std::slice::from_ref(&chunk), Settings { threshold, ..CALM });
         }
     }
 }
