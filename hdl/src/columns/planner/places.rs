@@ -273,11 +273,15 @@ impl Logic for Places {
         self.from_group.len.next = self.len_of.q.val();
         self.from_group.lane_addr.next = self.lane_addr.q.val();
         self.from_group.lane_len.next = self.lane_len.q.val();
+        self.from_group.step.next = self.step_of.q.val();
+        self.from_group.threshold.next = self.threshold.val();
         self.from_part.clk.next = self.clk.val();
         self.from_part.lo.next = self.part_lo.q.val();
         self.from_part.len.next = self.part_len.q.val();
         self.from_part.lane_addr.next = self.lane_addr.q.val();
         self.from_part.lane_len.next = self.lane_len.q.val();
+        self.from_part.step.next = self.step_of.q.val();
+        self.from_part.threshold.next = self.threshold.val();
 
         // The multiplication of a group's size; the skew of its first word.
         self.multiply.clk.next = self.clk.val();
@@ -384,11 +388,8 @@ impl Logic for Places {
                 self.joins.d.next = self.open.q.val()
                     && self.from_group.near.val()
                     && (self.lane_step.q.val() == self.step_of.q.val())
-                    && !(bit_cast::<9, 8>(self.step_of.q.val()) < self.from_group.span.val());
-                // A negative gap is none: the lane begins within the part, or the part in it.
-                self.joins_part.d.next = self.from_part.near.val()
-                    && (self.from_part.gap.val().get_bit(8)
-                        || !(self.threshold.val() < bit_cast::<12, 9>(self.from_part.gap.val())));
+                    && self.from_group.fits.val();
+                self.joins_part.d.next = self.from_part.near.val() && self.from_part.follows.val();
                 self.state.d.next = PlaceState::Join;
             }
             PlaceState::Join => {
