@@ -20,7 +20,11 @@ pub enum WalkerState {
     DryEnd,
     /// Gives an element a cycle.
     Give,
-    /// Asks for a line of a bitmap or of pointers.
+    /// Which line of a bitmap or of pointers is needed?
+    Miss,
+    /// How much of it is there?
+    Limit,
+    /// Asks for it.
     Ask,
     /// Until it comes.
     Answer,
@@ -162,13 +166,22 @@ pub struct Walker {
     place: Signal<Local, Place>,
     place_new: Signal<Local, Place>,
     fresh: DFF<Bits<16>>,
+    /// That of the region at hand.
+    fresh_here: DFF<Bit>,
+    fresh_after: Signal<Local, Bit>,
+    region_after: Signal<Local, Bits<4>>,
     lines: Lutram<512, 4, 1>,
     line: Signal<Local, Bits<512>>,
     line_ready: DFF<Bit>,
+    line_first: Signal<Local, Bits<32>>,
     line_rows: Signal<Local, Bits<10>>,
+    ask_first: DFF<Bits<32>>,
+    ask_rows: DFF<Bits<32>>,
+    fails: DFF<Bit>,
     in_line: Signal<Local, Bits<3>>,
     word: Signal<Local, Bits<64>>,
-    word_end: Signal<Local, Bits<33>>,
+    last_word: Signal<Local, Bits<27>>,
+    last_mask: Signal<Local, Bits<64>>,
     masked: Signal<Local, Bits<64>>,
     ones: Constant<Bits<64>>,
     first_one: FirstSet<64, 6>,
@@ -258,13 +271,21 @@ impl Default for Walker {
             place: Default::default(),
             place_new: Default::default(),
             fresh: Default::default(),
+            fresh_here: Default::default(),
+            fresh_after: Default::default(),
+            region_after: Default::default(),
             lines: Default::default(),
             line: Default::default(),
             line_ready: Default::default(),
+            line_first: Default::default(),
             line_rows: Default::default(),
+            ask_first: Default::default(),
+            ask_rows: Default::default(),
+            fails: Default::default(),
             in_line: Default::default(),
             word: Default::default(),
-            word_end: Default::default(),
+            last_word: Default::default(),
+            last_mask: Default::default(),
             masked: Default::default(),
             ones: Constant::new(u64::MAX.to_bits()),
             first_one: Default::default(),
@@ -308,6 +329,10 @@ impl Logic for Walker {
             last_region,
             region,
             fresh,
+            fresh_here,
+            ask_first,
+            ask_rows,
+            fails,
             line_ready,
             left,
             unit_left,
@@ -351,14 +376,20 @@ impl Logic for Walker {
         self.shared.bits.next = self.contexts.read_data[0].val();
         self.last_of_unit.next = self.region.q.val() == self.last_region.q.val();
 
-        // Where it stands, and its line.
+        // Where it stands, and its line. Whether the next region has begun is known before it is needed.
+        self.region_after.next = self.region.q.val() + 1;
+        if self.last_of_unit.val() {
+            self.region_after.next = 0.into();
+        }
+        self.fresh_after.next = (self.last_region.q.val() != 0)
+            && self.fresh.q.val().get_bit(self.region_after.val().index());
         self.places.clk.next = self.clk.val();
         self.places.read_address[0].next = self.region.q.val();
         self.places.write_address.next = self.region.q.val();
         self.places.write_enable.next = false;
         self.place_out.bits.next = self.places.read_data[0].val();
         self.place.next = self.place_out.record.val();
-        if self.fresh.q.val().get_bit(self.region.q.val().index()) {
+        if self.fresh_here.q.val() {
             self.place.next.row = 0.into();
             self.place.next.lane = 0.into();
             self.place.next.bits = 0.into();
@@ -376,13 +407,15 @@ impl Logic for Walker {
             self.in_line.next = self.place.val().word.get_bits::<3>(0);
         }
         self.word.next = self.line.val().get_bits::<64>(self.in_line.val().index() * 64);
-        self.word_end.next = bit_cast::<33, 27>(self.place.val().word + 1) << 6;
+        // The bitmap may end within its last word.
+        self.last_word.next = bit_cast::<27, 32>(self.info.record.val().count >> 6);
+        self.last_mask.next = !(self.ones.val() << self.info.record.val().count.get_bits::<6>(0));
         self.masked.next = self.word.val();
-        if self.word_end.val() > bit_cast::<33, 32>(self.info.record.val().count) {
-            self.masked.next = self.word.val()
-                & (self.ones.val()
-                    >> (self.word_end.val() - bit_cast::<33, 32>(self.info.record.val().count))
-                        .get_bits::<6>(0));
+        if self.place.val().word == self.last_word.val() {
+            self.masked.next = self.word.val() & self.last_mask.val();
+        }
+        if self.place.val().word > self.last_word.val() {
+            self.masked.next = 0.into();
         }
         self.first_one.bits.next = self.place.val().bits;
 
@@ -390,18 +423,17 @@ impl Logic for Walker {
         self.stretch_valid.next = false;
         self.stretch_addr.next = self.info.record.val().addr;
         self.stretch_bitmap.next = self.info.record.val().kind == 2;
-        self.stretch_first.next = self.place.val().row;
+        self.stretch_first.next = self.ask_first.q.val();
+        self.stretch_rows.next = self.ask_rows.q.val();
+        self.line_first.next = self.place.val().row;
         self.line_rows.next = 8.into();
         if self.info.record.val().kind == 2 {
-            self.stretch_first.next = bit_cast::<32, 27>(self.place.val().word) << 6;
+            self.line_first.next = bit_cast::<32, 27>(self.place.val().word) << 6;
             self.line_rows.next = 512.into();
         }
-        self.stretch_rows.next = self.info.record.val().count - self.stretch_first.val();
-        if self.stretch_rows.val() > bit_cast::<32, 10>(self.line_rows.val()) {
-            self.stretch_rows.next = bit_cast::<32, 10>(self.line_rows.val());
-        }
         self.wants.next = false;
-        self.fail.next = false;
+        self.fails.d.next = false;
+        self.fail.next = self.fails.q.val();
         self.fail_dest.next = self.shared.record.val().index;
 
         // Lengths: a lane is read, then added.
@@ -492,6 +524,7 @@ impl Logic for Walker {
                 self.sum.d.next = 0.into();
                 self.region.d.next = 0.into();
                 self.fresh.d.next = 0xffff.into();
+                self.fresh_here.d.next = true;
                 self.dry_fresh.d.next = 0xffff.into();
                 self.line_ready.d.next = false;
                 self.unit_left.d.next = self.shared.record.val().units;
@@ -550,10 +583,11 @@ impl Logic for Walker {
                     self.state.d.next = WalkerState::Done;
                 } else if (self.info.record.val().kind == 2) && (self.place.val().bits == 0) {
                     // The next word.
+                    self.fresh_here.d.next = false;
                     self.fresh.d.next =
                         self.fresh.q.val().replace_bit(self.region.q.val().index(), false);
                     if (self.place.val().word.get_bits::<3>(0) == 0) && !self.line_ready.q.val() {
-                        self.state.d.next = WalkerState::Ask;
+                        self.state.d.next = WalkerState::Miss;
                         self.places.write_enable.next = true;
                     } else {
                         self.place_new.next.bits = self.masked.val();
@@ -565,10 +599,10 @@ impl Logic for Walker {
                     && (self.place.val().row.get_bits::<3>(0) == 0)
                     && !self.line_ready.q.val()
                 {
-                    self.state.d.next = WalkerState::Ask;
+                    self.state.d.next = WalkerState::Miss;
                 } else if (self.info.record.val().kind == 3) && self.outside.val() {
                     // The pointer has changed since it was checked.
-                    self.fail.next = true;
+                    self.fails.d.next = true;
                     self.state.d.next = WalkerState::Done;
                 } else {
                     self.found.next = true;
@@ -594,13 +628,13 @@ impl Logic for Walker {
                     }
                     if self.advance.val() {
                         self.places.write_enable.next = true;
+                        self.fresh_here.d.next = self.fresh_after.val();
                         self.fresh.d.next =
                             self.fresh.q.val().replace_bit(self.region.q.val().index(), false);
                         self.line_ready.d.next = false;
                         self.chunk.d.next = false;
-                        self.region.d.next = self.region.q.val() + 1;
+                        self.region.d.next = self.region_after.val();
                         if self.last_of_unit.val() {
-                            self.region.d.next = 0.into();
                             self.left.d.next = self.left.q.val() - 1;
                             self.unit_left.d.next = self.unit_left.q.val() - 1;
                             if self.left.q.val() == 1 {
@@ -616,14 +650,25 @@ impl Logic for Walker {
                     }
                 }
             }
+            WalkerState::Miss => {
+                self.ask_first.d.next = self.line_first.val();
+                self.ask_rows.d.next = self.info.record.val().count - self.line_first.val();
+                self.state.d.next = WalkerState::Limit;
+                if self.line_first.val() >= self.info.record.val().count {
+                    // Fewer bits than were counted: the bitmap has changed since.
+                    self.fails.d.next = true;
+                    self.state.d.next = WalkerState::Done;
+                }
+            }
+            WalkerState::Limit => {
+                if self.ask_rows.q.val() > bit_cast::<32, 10>(self.line_rows.val()) {
+                    self.ask_rows.d.next = bit_cast::<32, 10>(self.line_rows.val());
+                }
+                self.state.d.next = WalkerState::Ask;
+            }
             WalkerState::Ask => {
                 self.stretch_valid.next = true;
-                if self.stretch_first.val() >= self.info.record.val().count {
-                    // Fewer bits than were counted: the bitmap has changed since.
-                    self.stretch_valid.next = false;
-                    self.fail.next = true;
-                    self.state.d.next = WalkerState::Done;
-                } else if self.stretch_ready.val() {
+                if self.stretch_ready.val() {
                     self.state.d.next = WalkerState::Answer;
                 }
             }
@@ -634,7 +679,7 @@ impl Logic for Walker {
                     self.line_ready.d.next = true;
                     self.state.d.next = WalkerState::Give;
                     if self.resp_error.val() {
-                        self.fail.next = true;
+                        self.fails.d.next = true;
                         self.state.d.next = WalkerState::Done;
                     }
                 }
@@ -659,6 +704,7 @@ impl Logic for Walker {
         if self.rst.val() {
             self.state.d.next = WalkerState::Idle;
             self.adds.d.next = false;
+            self.fails.d.next = false;
             self.out_valid.d.next = false;
         }
     }

@@ -47,6 +47,7 @@ impl Logic for Plan {
             unfinished,
             done,
             turn,
+            turn_end,
             has_item,
             item_out,
             context_out,
@@ -228,14 +229,16 @@ impl Logic for Plan {
         self.turns.write_enable.next = false;
         self.turn_out.bits.next = self.turns.read_data[0].val();
         self.rows_left.next = self.rows.val() - self.turn.q.val().row;
-        self.whole.next = self.single.q.val()
-            || (self.rows_left.val() <= bit_cast::<32, 13>(self.chunks.rows.val()));
+        self.turn_end.d.next =
+            bit_cast::<33, 32>(self.turn.q.val().row) + bit_cast::<33, 13>(self.chunks.rows.val());
+        self.whole.next =
+            self.single.q.val() || (bit_cast::<33, 32>(self.rows.val()) <= self.turn_end.q.val());
         self.stretch.next = self.rows_left.val();
         if !self.whole.val() {
             self.stretch.next = bit_cast::<32, 13>(self.chunks.rows.val());
         }
         self.turn_new.next.region = self.turn.q.val().region;
-        self.turn_new.next.row = self.turn.q.val().row + bit_cast::<32, 13>(self.chunks.rows.val());
+        self.turn_new.next.row = self.turn_end.q.val().get_bits::<32>(0);
         if self.whole.val() {
             self.turn_new.next.region = self.turn.q.val().region + 1;
             self.turn_new.next.row = 0.into();
@@ -277,8 +280,9 @@ impl Logic for Plan {
         self.shared.next.tail_bytes = self.measured_out.record.val().tail_bytes;
         self.shared.next.first_stretch = self.turn.q.val().row == 0;
 
-        // Scans that have not ended.
+        // Scans that have not ended; what must be read for the item.
         self.asks.next = false;
+        self.reads.next = false;
 
         self.finished.next = false;
         self.head_qp.next = self.dest_info.val().qp;
@@ -409,6 +413,7 @@ impl Logic for Plan {
                     && (self.is_pointers.val() || (self.is_bitmap.val() && self.counts.q.val()))
                     && self.free.val();
                 self.push.next = self.asks.val();
+                self.reads.next = true;
                 if self.free.val() {
                     self.set.d.next = self.set.q.val() + 1;
                     self.sets_left.d.next = self.sets_left.q.val() - 1;
@@ -599,12 +604,14 @@ impl Logic for Plan {
                 if self.free.val() {
                     self.push.next = true;
                 }
+                self.reads.next = !self.whole.val() || (self.rows.val() != self.turn.q.val().row);
                 if self.free.val()
                     && self.column.q.val()
                     && self.turn_begins.q.val()
                     && !self.headed.q.val()
                 {
                     // A chunk's header goes before its items, the row path's way.
+                    self.reads.next = false;
                     self.next_item.next.task = 7.into();
                     self.next_item.next.last = false;
                     self.next_item.next.chunk_start = false;
@@ -756,9 +763,8 @@ impl Logic for Plan {
             self.item_out.d.next = self.next_item.val();
             self.context_out.d.next = self.shared.val();
             self.stretch_from.d.next = self.set_info.val().addr;
-            self.has_stretch.d.next = (self.next_item.val().rows != 0)
+            self.has_stretch.d.next = self.reads.val()
                 && (self.is_bitmap.val() || self.is_pointers.val())
-                && ((self.next_item.val().task == 0) || (self.next_item.val().task == 1))
                 // The column path keeps a chunk's ids for all turns.
                 && (!self.next_item.val().column
                     || !self.next_item.val().ids.any()

@@ -173,6 +173,8 @@ pub struct Plan {
     findings_in: Flatten<Findings, 6>,
     findings_out: Restore<Findings, 6>,
     asks: Signal<Local, Bit>,
+    /// The item's bitmap or pointers must be read.
+    reads: Signal<Local, Bit>,
     outstanding: DFF<Bits<11>>,
     // Judgement.
     scanned: Ram<33, 1, 11>,
@@ -204,6 +206,8 @@ pub struct Plan {
     turn_in: Flatten<Turn, 37>,
     turn_out: Restore<Turn, 37>,
     turn: DFF<Turn>,
+    /// The first row behind its stretch, if that is not the region's last.
+    turn_end: DFF<Bits<33>>,
     turn_new: Signal<Local, Turn>,
     rows_left: Signal<Local, Bits<32>>,
     whole: Signal<Local, Bit>,
@@ -316,6 +320,7 @@ impl Default for Plan {
             findings_in: Default::default(),
             findings_out: Default::default(),
             asks: Default::default(),
+            reads: Default::default(),
             outstanding: Default::default(),
             scanned: Default::default(),
             scanned_new: Default::default(),
@@ -345,6 +350,7 @@ impl Default for Plan {
             turn_in: Default::default(),
             turn_out: Default::default(),
             turn: Default::default(),
+            turn_end: Default::default(),
             turn_new: Default::default(),
             rows_left: Default::default(),
             whole: Default::default(),
