@@ -66,7 +66,8 @@ const PLACE_BITS: usize = 127;
 
 /// Walks units that consist of one element of each of up to 16 regions.
 ///
-/// One element a cycle; bitmaps and pointers are read by lines of 64 bytes, when they are needed.
+/// One element a cycle; bitmaps and pointers are read by lines of 64 bytes, when they are needed: a
+/// line is asked for 3 cycles later.
 /// Where the lengths of messages must be known and elements differ, a message is first added up,
 /// an element a cycle. Items: a `LOAD` for each region, then a `CHECK` or `UNITS`.
 ///
@@ -207,6 +208,8 @@ pub struct Walker {
     advance: Signal<Local, Bit>,
     next_row: Signal<Local, Row>,
     out_valid: DFF<Bit>,
+    /// Its pointer is none of its region: it is not offered.
+    out_outside: DFF<Bit>,
     out_row: DFF<Row>,
     out_context: DFF<Context>,
     /// Items of the column path do not come here.
@@ -308,6 +311,7 @@ impl Default for Walker {
             advance: Default::default(),
             next_row: Default::default(),
             out_valid: Default::default(),
+            out_outside: Default::default(),
             out_row: Default::default(),
             out_context: Default::default(),
             unused: Default::default(),
@@ -346,6 +350,7 @@ impl Logic for Walker {
             limit,
             over,
             out_valid,
+            out_outside,
             out_row,
             out_context
         );
@@ -466,10 +471,10 @@ impl Logic for Walker {
         }
         if self.adds.q.val() {
             self.sum.d.next = self.sum_new.val();
-            if self.sum_new.val() > bit_cast::<37, 32>(self.limit.q.val()) {
-                self.over.d.next = true;
-                self.sum.d.next = 0.into();
-            }
+        }
+        if self.sum.q.val() > bit_cast::<37, 32>(self.limit.q.val()) {
+            self.over.d.next = true;
+            self.sum.d.next = 0.into();
         }
 
         // The row.
@@ -508,7 +513,9 @@ impl Logic for Walker {
         self.next_row.next.message_bytes = self.sum.q.val().get_bits::<32>(0);
 
         self.item_ready.next = false;
-        self.busy.next = (self.state.q.val() != WalkerState::Idle) || self.out_valid.q.val();
+        self.busy.next = (self.state.q.val() != WalkerState::Idle)
+            || self.out_valid.q.val()
+            || self.fails.q.val();
         self.done.next = false;
         self.too_long.next = self.over.q.val();
         match self.state.q.val() {
@@ -600,10 +607,6 @@ impl Logic for Walker {
                     && !self.line_ready.q.val()
                 {
                     self.state.d.next = WalkerState::Miss;
-                } else if (self.info.record.val().kind == 3) && self.outside.val() {
-                    // The pointer has changed since it was checked.
-                    self.fails.d.next = true;
-                    self.state.d.next = WalkerState::Done;
                 } else {
                     self.found.next = true;
                     if self.info.record.val().kind == 0 {
@@ -694,10 +697,19 @@ impl Logic for Walker {
 
         if self.advance.val() {
             self.out_valid.d.next = self.found.val();
+            self.out_outside.d.next = (self.info.record.val().kind == 3) && self.outside.val();
             self.out_row.d.next = self.next_row.val();
             self.out_context.d.next = self.shared.record.val();
         }
-        self.row_valid.next = self.out_valid.q.val();
+        if self.out_valid.q.val() && self.out_outside.q.val() {
+            // The pointer has changed since it was checked.
+            self.out_valid.d.next = false;
+            self.fails.d.next = true;
+            if self.state.q.val() != WalkerState::Done {
+                self.state.d.next = WalkerState::Done;
+            }
+        }
+        self.row_valid.next = self.out_valid.q.val() && !self.out_outside.q.val();
         self.row.next = self.out_row.q.val();
         self.row_context.next = self.out_context.q.val();
 

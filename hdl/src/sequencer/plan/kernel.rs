@@ -48,6 +48,10 @@ impl Logic for Plan {
             done,
             turn,
             turn_end,
+            mtu,
+            limit,
+            beyond_mtu,
+            beyond_any,
             has_item,
             item_out,
             context_out,
@@ -56,7 +60,7 @@ impl Logic for Plan {
         );
 
         // What the tables say.
-        self.mtu.next = bit_cast::<13, 1>(1.into()) << self.head.q.val().log_mtu;
+        self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.head.q.val().log_mtu;
         self.dest_read.next = self.first_dest.q.val() + bit_cast::<10, 7>(self.index.q.val());
         self.set_read.next = self.set.q.val();
         self.is_contiguous.next = self.set_info.val().kind == 0;
@@ -140,10 +144,11 @@ impl Logic for Plan {
         self.measure.rst.next = self.rst.val();
         self.measure.start.next = false;
         self.measure.units.next = self.head.q.val().units;
-        self.measure.limit.next = self.max_message.val();
+        self.limit.d.next = self.max_message.val();
         if self.head.q.val().is_ud {
-            self.measure.limit.next = bit_cast::<32, 13>(self.mtu.val());
+            self.limit.d.next = bit_cast::<32, 13>(self.mtu.q.val());
         }
+        self.measure.limit.next = self.limit.q.val();
         self.measure.region_valid.next = false;
         self.measure.region_set.next = self.key.val();
         self.measure.region_rows.next = self.elements.val().get_bits::<32>(0);
@@ -171,14 +176,15 @@ impl Logic for Plan {
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.head.q.val().units;
         self.multiplier.b.next = self.largest.q.val();
-        self.beyond_mtu.next = self.multiplier.product.val() > bit_cast::<68, 13>(self.mtu.val());
-        self.beyond_any.next =
+        self.beyond_mtu.d.next =
+            self.multiplier.product.val() > bit_cast::<68, 13>(self.mtu.q.val());
+        self.beyond_any.d.next =
             self.multiplier.product.val() > bit_cast::<68, 32>(self.max_message.val());
-        self.finding.next.measure = self.beyond_any.val()
-            || (self.beyond_mtu.val() && (self.head.q.val().is_ud || self.head.q.val().is_write));
-        self.finding.next.announce = self.beyond_mtu.val() && self.head.q.val().is_write;
+        self.finding.next.measure = self.beyond_any.q.val()
+            || (self.beyond_mtu.q.val() && (self.head.q.val().is_ud || self.head.q.val().is_write));
+        self.finding.next.announce = self.beyond_mtu.q.val() && self.head.q.val().is_write;
         self.finding.next.limited =
-            self.beyond_any.val() || (self.beyond_mtu.val() && self.head.q.val().is_ud);
+            self.beyond_any.q.val() || (self.beyond_mtu.q.val() && self.head.q.val().is_ud);
         self.finding.next.uneven = self.uneven.q.val();
         self.finding.next.walked =
             self.shuffle.val() || (self.uneven.q.val() && self.finding.val().measure);
@@ -692,7 +698,7 @@ impl Logic for Plan {
                     self.next_item.next.chunk_start = false;
                 }
                 self.next_item.next.low = bit_cast::<64, 36>(self.elements_before.q.val());
-                self.next_item.next.high = bit_cast::<64, 32>(self.measure.limit.val());
+                self.next_item.next.high = bit_cast::<64, 32>(self.limit.q.val());
                 self.next_item.next.never = self.findings_out.record.val().announce
                     && self.findings_out.record.val().uneven;
                 if self.free.val() {
