@@ -218,11 +218,6 @@ pub struct Segmenter {
     mtu: Signal<Local, Bits<13>>,
     total: Signal<Local, Bits<13>>,
     crosses: Signal<Local, Bit>,
-    below: Signal<Local, Bits<14>>,
-    odd: Signal<Local, Bits<14>>,
-    carries: Signal<Local, Bits<14>>,
-    over: Signal<Local, Bits<14>>,
-    unused: Signal<Local, Bits<13>>,
     opens: Signal<Local, Bit>,
     splits: Signal<Local, Bit>,
     split: DFF<Bit>,
@@ -356,11 +351,6 @@ impl Default for Segmenter {
             mtu: Signal::default(),
             total: Signal::default(),
             crosses: Signal::default(),
-            below: Signal::default(),
-            odd: Signal::default(),
-            carries: Signal::default(),
-            over: Signal::default(),
-            unused: Signal::default(),
             opens: Signal::default(),
             splits: Signal::default(),
             split: DFF::default(),
@@ -417,19 +407,7 @@ impl Logic for Segmenter {
         // Where the part in the collector goes.
         self.mtu.next = self.mtus.read_data.val();
         self.total.next = self.fill.q.val() + bit_cast::<13, 7>(self.bytes.q.val());
-        // fill + bytes - mtu - 1 is not negative: three numbers are two, carries and the rest, then one.
-        self.below.next = !bit_cast::<14, 13>(self.mtu.val());
-        self.odd.next = bit_cast::<14, 13>(self.fill.q.val())
-            ^ bit_cast::<14, 7>(self.bytes.q.val())
-            ^ self.below.val();
-        self.carries.next = ((bit_cast::<14, 13>(self.fill.q.val())
-            & bit_cast::<14, 7>(self.bytes.q.val()))
-            | ((bit_cast::<14, 13>(self.fill.q.val()) | bit_cast::<14, 7>(self.bytes.q.val()))
-                & self.below.val()))
-            << 1;
-        self.over.next = self.odd.val() + self.carries.val();
-        self.crosses.next = !self.over.val().get_bit(13);
-        self.unused.next = self.over.val().get_bits::<13>(0);
+        self.crosses.next = self.total.val() > self.mtu.val();
         self.opens.next = self.valid.q.val() && !self.open.q.val() && self.bytes.q.val().any();
         self.splits.next = self.valid.q.val() && self.crosses.val() && !self.split.q.val();
         self.pool.out_ready.next = self.opens.val() || self.splits.val();

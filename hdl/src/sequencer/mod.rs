@@ -31,7 +31,7 @@
 //!
 //! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle; a stretch of rows
 //! costs 2 cycles more, and with several destinations takes at least 6. Up to 64 stretches are
-//! planned and read ahead. Latency: about 25 cycles from a request to its first token, and that of
+//! planned and read ahead. Latency: about 27 cycles from a request to its first token, and that of
 //! a read where there is something to read; a scan takes that of another read. A column request's
 //! turns of a chunk take 6 cycles each. All streams may stall at any time.
 

@@ -237,8 +237,10 @@ impl Logic for Plan {
         self.rows_left.next = self.rows.val() - self.turn.q.val().row;
         self.turn_end.d.next =
             bit_cast::<33, 32>(self.turn.q.val().row) + bit_cast::<33, 13>(self.chunks.rows.val());
-        self.whole.next =
-            self.single.q.val() || (bit_cast::<33, 32>(self.rows.val()) <= self.turn_end.q.val());
+        // The one row of a contiguous region is no more than a chunk.
+        self.whole.next = self.single.q.val()
+            || self.is_contiguous.val()
+            || (bit_cast::<33, 32>(self.set_info.val().count) <= self.turn_end.q.val());
         self.stretch.next = self.rows_left.val();
         if !self.whole.val() {
             self.stretch.next = bit_cast::<32, 13>(self.chunks.rows.val());
