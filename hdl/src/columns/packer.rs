@@ -149,9 +149,14 @@ pub struct Packer {
     message_end: Signal<Local, Bit>,
     uses: Signal<Local, Bits<5>>,
     kept: Signal<Local, Bits<6>>,
+    filled: Signal<Local, Bits<6>>,
+    kept_filled: Signal<Local, Bits<6>>,
     // And how it leaves the message.
     after: Signal<Local, ColumnStanding>,
+    more: Signal<Local, Bit>,
     near_more: Signal<Local, Bits<7>>,
+    near_whole: Signal<Local, Bits<7>>,
+    near_flush: Signal<Local, Bits<7>>,
     standings: Lutram<COLUMN_STANDING_BITS, 6, 1>,
     stored: Restore<ColumnStanding, COLUMN_STANDING_BITS>,
     store: Flatten<ColumnStanding, COLUMN_STANDING_BITS>,
@@ -267,8 +272,13 @@ impl Default for Packer {
             message_end: Default::default(),
             uses: Default::default(),
             kept: Default::default(),
+            filled: Default::default(),
+            kept_filled: Default::default(),
             after: Default::default(),
+            more: Default::default(),
             near_more: Default::default(),
+            near_whole: Default::default(),
+            near_flush: Default::default(),
             standings: Default::default(),
             stored: Default::default(),
             store: Default::default(),
@@ -417,16 +427,29 @@ impl Logic for Packer {
             self.uses.next = self.waiting.q.val().get_bits::<5>(0);
         }
         self.kept.next = self.waiting.q.val() - bit_cast::<6, 5>(self.uses.val());
+        self.filled.next = self.waiting.q.val() + bit_cast::<6, 5>(self.entry.q.val().count);
+        self.kept_filled.next = self.filled.val() - bit_cast::<6, 5>(self.uses.val());
         self.place.d.next = self.place.q.val() + bit_cast::<6, 5>(self.uses.val());
 
         // How it leaves the message.
+        self.more.next = (self.near.q.val() < 48) && (self.far.q.val() != 0);
         self.near_more.next = self.near.q.val();
-        self.after.next.far = self.far.q.val();
-        if (self.near.q.val() < 48) && (self.far.q.val() != 0) {
+        if self.more.val() {
             self.near_more.next = self.near.q.val() + 32;
+        }
+        self.near_whole.next = self.near_more.val() - bit_cast::<7, 5>(self.whole_rows.q.val());
+        self.near_flush.next = self.near_more.val() - bit_cast::<7, 6>(self.waiting.q.val());
+        self.after.next.far = self.far.q.val();
+        if self.more.val() {
             self.after.next.far = self.far.q.val() - 1;
         }
-        self.after.next.near = self.near_more.val() - bit_cast::<7, 5>(self.uses.val());
+        // Where it is up to the message's end, the next message's come.
+        self.after.next.near = self.near_more.val();
+        if self.whole.val() {
+            self.after.next.near = self.near_whole.val();
+        } else if self.flush.val() {
+            self.after.next.near = self.near_flush.val();
+        }
         self.after.next.open = self.open.q.val();
         self.after.next.set = self.turn.q.val().set;
         self.after.next.fulls = self.fulls.q.val();
@@ -488,7 +511,7 @@ impl Logic for Packer {
         }
         self.queue.write.next = self.admit.val();
         if self.admit.val() {
-            self.waiting.d.next = self.kept.val() + bit_cast::<6, 5>(self.entry.q.val().count);
+            self.waiting.d.next = self.kept_filled.val();
             if self.entry.q.val().count != 0 {
                 self.had.d.next = true;
                 self.turn_had.d.next = true;

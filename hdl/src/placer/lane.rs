@@ -40,7 +40,7 @@ pub struct Lane {
     pub waiting_entry: Signal<Out, Bits<8>>,
     /// The words: valid for one cycle longer than `waiting`.
     pub waiting_words: Signal<Out, Bits<64>>,
-    /// They are taken at the end of this cycle.
+    /// If words wait, they are taken at the end of this cycle.
     pub taken: Signal<In, Bit>,
     active: DFF<Bit>,
     current_entry: DFF<Bits<8>>,

@@ -240,7 +240,7 @@ impl Logic for Translator {
         }
         self.shares.next = self.waiting.whole.val() & self.pick_equal.value.val();
         for i in 0..16 {
-            self.lanes[i].taken.next = self.shares.val().get_bit(i);
+            self.lanes[i].taken.next = self.pick_equal.value.val().get_bit(i);
         }
         self.flush.d.next = self.first.val().any();
         self.flush_entry.d.next = self.pick_entry.value.val();

@@ -31,7 +31,7 @@
 //!
 //! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle; a stretch of rows
 //! costs 2 cycles more, and with several destinations takes at least 6. Up to 64 stretches are
-//! planned and read ahead. Latency: about 25 cycles from a request to its first token, and that of
+//! planned and read ahead. Latency: about 27 cycles from a request to its first token, and that of
 //! a read where there is something to read; a scan takes that of another read. A column request's
 //! turns of a chunk take 6 cycles each. All streams may stall at any time.
 
@@ -51,18 +51,21 @@ pub mod tables;
 mod tests;
 pub mod walker;
 
-use crate::primitive::{Fifo, Flatten, Restore, Skid};
+use crate::primitive::{Fifo, Flatten, Join, Restore, Skid};
 use beats::Beats;
 use fetch::Fetch;
 use messages::Messages;
 use plan::Plan;
-use record::{CONTEXT_BITS, Context, ITEM_BITS, Item, TOKEN_BITS, Token};
+use record::{CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, TOKEN_BITS, Token};
 use route::Route;
 use rows::Rows;
 use rust_hdl_core::prelude::*;
 use selector::Selector;
 use tables::{DestInfo, SetInfo, Tables};
 use walker::Walker;
+
+/// A unit's token, and how to cut it.
+const UNIT_BITS: usize = TOKEN_BITS + CUT_BITS;
 
 /// The block: see the module's head.
 ///
@@ -280,6 +283,13 @@ pub struct Sequencer {
     rows: Rows,
     walker: Walker,
     messages: Messages,
+    unit_in: Flatten<Token, TOKEN_BITS>,
+    cut_in: Flatten<Cut, CUT_BITS>,
+    unit: Join<TOKEN_BITS, CUT_BITS, UNIT_BITS>,
+    /// So that rows need not wait for what beats becomes of them in the same cycle.
+    units: Skid<UNIT_BITS>,
+    unit_out: Restore<Token, TOKEN_BITS>,
+    cut_out: Restore<Cut, CUT_BITS>,
     beats: Beats,
     token_in: Flatten<Token, TOKEN_BITS>,
     tokens: Skid<TOKEN_BITS>,
@@ -498,10 +508,21 @@ impl Logic for Sequencer {
         self.beats.length_write.next = self.tables.length_write.val();
         self.beats.length_address.next = self.tables.length_address.val();
         self.beats.length_data.next = self.tables.length_data.val();
-        self.beats.in_valid.next = self.messages.token_valid.val();
-        self.beats.in_token.next = self.messages.token.val();
-        self.beats.in_cut.next = self.messages.token_cut.val();
-        self.messages.token_ready.next = self.beats.in_ready.val();
+        self.unit_in.record.next = self.messages.token.val();
+        self.cut_in.record.next = self.messages.token_cut.val();
+        self.unit.low.next = self.unit_in.bits.val();
+        self.unit.high.next = self.cut_in.bits.val();
+        self.units.clk.next = self.clk.val();
+        self.units.rst.next = self.rst.val();
+        self.units.in_valid.next = self.messages.token_valid.val();
+        self.units.in_data.next = self.unit.whole.val();
+        self.messages.token_ready.next = self.units.in_ready.val();
+        self.unit_out.bits.next = self.units.out_data.val().get_bits::<TOKEN_BITS>(0);
+        self.cut_out.bits.next = self.units.out_data.val().get_bits::<CUT_BITS>(248);
+        self.beats.in_valid.next = self.units.out_valid.val();
+        self.beats.in_token.next = self.unit_out.record.val();
+        self.beats.in_cut.next = self.cut_out.record.val();
+        self.units.out_ready.next = self.beats.in_ready.val();
 
         // Out, through a register slice.
         self.token_in.record.next = self.beats.token.val();

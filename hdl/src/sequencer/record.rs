@@ -213,6 +213,9 @@ pub struct Cut {
     pub one_lane: Bit,
 }
 
+/// Bits of a [`Cut`].
+pub const CUT_BITS: usize = 18;
+
 /// The length of a beat that ends with a certain lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Length {

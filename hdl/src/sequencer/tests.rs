@@ -1,5 +1,6 @@
 mod columns;
 mod partitioned;
+mod pointers;
 mod selector;
 
 use super::reference::{Dest, Event, Region, beat_starts, chunk_rows};

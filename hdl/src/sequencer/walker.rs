@@ -20,7 +20,11 @@ pub enum WalkerState {
     DryEnd,
     /// Gives an element a cycle.
     Give,
-    /// Asks for a line of a bitmap or of pointers.
+    /// Which line of a bitmap or of pointers is needed?
+    Miss,
+    /// How much of it is there?
+    Limit,
+    /// Asks for it.
     Ask,
     /// Until it comes.
     Answer,
@@ -62,7 +66,8 @@ const PLACE_BITS: usize = 127;
 
 /// Walks units that consist of one element of each of up to 16 regions.
 ///
-/// One element a cycle; bitmaps and pointers are read by lines of 64 bytes, when they are needed.
+/// One element a cycle; bitmaps and pointers are read by lines of 64 bytes, when they are needed: a
+/// line is asked for 3 cycles later.
 /// Where the lengths of messages must be known and elements differ, a message is first added up,
 /// an element a cycle. Items: a `LOAD` for each region, then a `CHECK` or `UNITS`.
 ///
@@ -162,13 +167,22 @@ pub struct Walker {
     place: Signal<Local, Place>,
     place_new: Signal<Local, Place>,
     fresh: DFF<Bits<16>>,
+    /// That of the region at hand.
+    fresh_here: DFF<Bit>,
+    fresh_after: Signal<Local, Bit>,
+    region_after: Signal<Local, Bits<4>>,
     lines: Lutram<512, 4, 1>,
     line: Signal<Local, Bits<512>>,
     line_ready: DFF<Bit>,
+    line_first: Signal<Local, Bits<32>>,
     line_rows: Signal<Local, Bits<10>>,
+    ask_first: DFF<Bits<32>>,
+    ask_rows: DFF<Bits<32>>,
+    fails: DFF<Bit>,
     in_line: Signal<Local, Bits<3>>,
     word: Signal<Local, Bits<64>>,
-    word_end: Signal<Local, Bits<33>>,
+    last_word: Signal<Local, Bits<27>>,
+    last_mask: Signal<Local, Bits<64>>,
     masked: Signal<Local, Bits<64>>,
     ones: Constant<Bits<64>>,
     first_one: FirstSet<64, 6>,
@@ -194,6 +208,8 @@ pub struct Walker {
     advance: Signal<Local, Bit>,
     next_row: Signal<Local, Row>,
     out_valid: DFF<Bit>,
+    /// Its pointer is none of its region: it is not offered.
+    out_outside: DFF<Bit>,
     out_row: DFF<Row>,
     out_context: DFF<Context>,
     /// Items of the column path do not come here.
@@ -258,13 +274,21 @@ impl Default for Walker {
             place: Default::default(),
             place_new: Default::default(),
             fresh: Default::default(),
+            fresh_here: Default::default(),
+            fresh_after: Default::default(),
+            region_after: Default::default(),
             lines: Default::default(),
             line: Default::default(),
             line_ready: Default::default(),
+            line_first: Default::default(),
             line_rows: Default::default(),
+            ask_first: Default::default(),
+            ask_rows: Default::default(),
+            fails: Default::default(),
             in_line: Default::default(),
             word: Default::default(),
-            word_end: Default::default(),
+            last_word: Default::default(),
+            last_mask: Default::default(),
             masked: Default::default(),
             ones: Constant::new(u64::MAX.to_bits()),
             first_one: Default::default(),
@@ -287,6 +311,7 @@ impl Default for Walker {
             advance: Default::default(),
             next_row: Default::default(),
             out_valid: Default::default(),
+            out_outside: Default::default(),
             out_row: Default::default(),
             out_context: Default::default(),
             unused: Default::default(),
@@ -308,6 +333,10 @@ impl Logic for Walker {
             last_region,
             region,
             fresh,
+            fresh_here,
+            ask_first,
+            ask_rows,
+            fails,
             line_ready,
             left,
             unit_left,
@@ -321,6 +350,7 @@ impl Logic for Walker {
             limit,
             over,
             out_valid,
+            out_outside,
             out_row,
             out_context
         );
@@ -351,14 +381,20 @@ impl Logic for Walker {
         self.shared.bits.next = self.contexts.read_data[0].val();
         self.last_of_unit.next = self.region.q.val() == self.last_region.q.val();
 
-        // Where it stands, and its line.
+        // Where it stands, and its line. Whether the next region has begun is known before it is needed.
+        self.region_after.next = self.region.q.val() + 1;
+        if self.last_of_unit.val() {
+            self.region_after.next = 0.into();
+        }
+        self.fresh_after.next = (self.last_region.q.val() != 0)
+            && self.fresh.q.val().get_bit(self.region_after.val().index());
         self.places.clk.next = self.clk.val();
         self.places.read_address[0].next = self.region.q.val();
         self.places.write_address.next = self.region.q.val();
         self.places.write_enable.next = false;
         self.place_out.bits.next = self.places.read_data[0].val();
         self.place.next = self.place_out.record.val();
-        if self.fresh.q.val().get_bit(self.region.q.val().index()) {
+        if self.fresh_here.q.val() {
             self.place.next.row = 0.into();
             self.place.next.lane = 0.into();
             self.place.next.bits = 0.into();
@@ -376,13 +412,15 @@ impl Logic for Walker {
             self.in_line.next = self.place.val().word.get_bits::<3>(0);
         }
         self.word.next = self.line.val().get_bits::<64>(self.in_line.val().index() * 64);
-        self.word_end.next = bit_cast::<33, 27>(self.place.val().word + 1) << 6;
+        // The bitmap may end within its last word.
+        self.last_word.next = bit_cast::<27, 32>(self.info.record.val().count >> 6);
+        self.last_mask.next = !(self.ones.val() << self.info.record.val().count.get_bits::<6>(0));
         self.masked.next = self.word.val();
-        if self.word_end.val() > bit_cast::<33, 32>(self.info.record.val().count) {
-            self.masked.next = self.word.val()
-                & (self.ones.val()
-                    >> (self.word_end.val() - bit_cast::<33, 32>(self.info.record.val().count))
-                        .get_bits::<6>(0));
+        if self.place.val().word == self.last_word.val() {
+            self.masked.next = self.word.val() & self.last_mask.val();
+        }
+        if self.place.val().word > self.last_word.val() {
+            self.masked.next = 0.into();
         }
         self.first_one.bits.next = self.place.val().bits;
 
@@ -390,18 +428,17 @@ impl Logic for Walker {
         self.stretch_valid.next = false;
         self.stretch_addr.next = self.info.record.val().addr;
         self.stretch_bitmap.next = self.info.record.val().kind == 2;
-        self.stretch_first.next = self.place.val().row;
+        self.stretch_first.next = self.ask_first.q.val();
+        self.stretch_rows.next = self.ask_rows.q.val();
+        self.line_first.next = self.place.val().row;
         self.line_rows.next = 8.into();
         if self.info.record.val().kind == 2 {
-            self.stretch_first.next = bit_cast::<32, 27>(self.place.val().word) << 6;
+            self.line_first.next = bit_cast::<32, 27>(self.place.val().word) << 6;
             self.line_rows.next = 512.into();
         }
-        self.stretch_rows.next = self.info.record.val().count - self.stretch_first.val();
-        if self.stretch_rows.val() > bit_cast::<32, 10>(self.line_rows.val()) {
-            self.stretch_rows.next = bit_cast::<32, 10>(self.line_rows.val());
-        }
         self.wants.next = false;
-        self.fail.next = false;
+        self.fails.d.next = false;
+        self.fail.next = self.fails.q.val();
         self.fail_dest.next = self.shared.record.val().index;
 
         // Lengths: a lane is read, then added.
@@ -434,10 +471,10 @@ impl Logic for Walker {
         }
         if self.adds.q.val() {
             self.sum.d.next = self.sum_new.val();
-            if self.sum_new.val() > bit_cast::<37, 32>(self.limit.q.val()) {
-                self.over.d.next = true;
-                self.sum.d.next = 0.into();
-            }
+        }
+        if self.sum.q.val() > bit_cast::<37, 32>(self.limit.q.val()) {
+            self.over.d.next = true;
+            self.sum.d.next = 0.into();
         }
 
         // The row.
@@ -476,7 +513,9 @@ impl Logic for Walker {
         self.next_row.next.message_bytes = self.sum.q.val().get_bits::<32>(0);
 
         self.item_ready.next = false;
-        self.busy.next = (self.state.q.val() != WalkerState::Idle) || self.out_valid.q.val();
+        self.busy.next = (self.state.q.val() != WalkerState::Idle)
+            || self.out_valid.q.val()
+            || self.fails.q.val();
         self.done.next = false;
         self.too_long.next = self.over.q.val();
         match self.state.q.val() {
@@ -492,6 +531,7 @@ impl Logic for Walker {
                 self.sum.d.next = 0.into();
                 self.region.d.next = 0.into();
                 self.fresh.d.next = 0xffff.into();
+                self.fresh_here.d.next = true;
                 self.dry_fresh.d.next = 0xffff.into();
                 self.line_ready.d.next = false;
                 self.unit_left.d.next = self.shared.record.val().units;
@@ -550,10 +590,11 @@ impl Logic for Walker {
                     self.state.d.next = WalkerState::Done;
                 } else if (self.info.record.val().kind == 2) && (self.place.val().bits == 0) {
                     // The next word.
+                    self.fresh_here.d.next = false;
                     self.fresh.d.next =
                         self.fresh.q.val().replace_bit(self.region.q.val().index(), false);
                     if (self.place.val().word.get_bits::<3>(0) == 0) && !self.line_ready.q.val() {
-                        self.state.d.next = WalkerState::Ask;
+                        self.state.d.next = WalkerState::Miss;
                         self.places.write_enable.next = true;
                     } else {
                         self.place_new.next.bits = self.masked.val();
@@ -565,11 +606,7 @@ impl Logic for Walker {
                     && (self.place.val().row.get_bits::<3>(0) == 0)
                     && !self.line_ready.q.val()
                 {
-                    self.state.d.next = WalkerState::Ask;
-                } else if (self.info.record.val().kind == 3) && self.outside.val() {
-                    // The pointer has changed since it was checked.
-                    self.fail.next = true;
-                    self.state.d.next = WalkerState::Done;
+                    self.state.d.next = WalkerState::Miss;
                 } else {
                     self.found.next = true;
                     if self.info.record.val().kind == 0 {
@@ -594,13 +631,13 @@ impl Logic for Walker {
                     }
                     if self.advance.val() {
                         self.places.write_enable.next = true;
+                        self.fresh_here.d.next = self.fresh_after.val();
                         self.fresh.d.next =
                             self.fresh.q.val().replace_bit(self.region.q.val().index(), false);
                         self.line_ready.d.next = false;
                         self.chunk.d.next = false;
-                        self.region.d.next = self.region.q.val() + 1;
+                        self.region.d.next = self.region_after.val();
                         if self.last_of_unit.val() {
-                            self.region.d.next = 0.into();
                             self.left.d.next = self.left.q.val() - 1;
                             self.unit_left.d.next = self.unit_left.q.val() - 1;
                             if self.left.q.val() == 1 {
@@ -616,14 +653,25 @@ impl Logic for Walker {
                     }
                 }
             }
+            WalkerState::Miss => {
+                self.ask_first.d.next = self.line_first.val();
+                self.ask_rows.d.next = self.info.record.val().count - self.line_first.val();
+                self.state.d.next = WalkerState::Limit;
+                if self.line_first.val() >= self.info.record.val().count {
+                    // Fewer bits than were counted: the bitmap has changed since.
+                    self.fails.d.next = true;
+                    self.state.d.next = WalkerState::Done;
+                }
+            }
+            WalkerState::Limit => {
+                if self.ask_rows.q.val() > bit_cast::<32, 10>(self.line_rows.val()) {
+                    self.ask_rows.d.next = bit_cast::<32, 10>(self.line_rows.val());
+                }
+                self.state.d.next = WalkerState::Ask;
+            }
             WalkerState::Ask => {
                 self.stretch_valid.next = true;
-                if self.stretch_first.val() >= self.info.record.val().count {
-                    // Fewer bits than were counted: the bitmap has changed since.
-                    self.stretch_valid.next = false;
-                    self.fail.next = true;
-                    self.state.d.next = WalkerState::Done;
-                } else if self.stretch_ready.val() {
+                if self.stretch_ready.val() {
                     self.state.d.next = WalkerState::Answer;
                 }
             }
@@ -634,7 +682,7 @@ impl Logic for Walker {
                     self.line_ready.d.next = true;
                     self.state.d.next = WalkerState::Give;
                     if self.resp_error.val() {
-                        self.fail.next = true;
+                        self.fails.d.next = true;
                         self.state.d.next = WalkerState::Done;
                     }
                 }
@@ -649,16 +697,26 @@ impl Logic for Walker {
 
         if self.advance.val() {
             self.out_valid.d.next = self.found.val();
+            self.out_outside.d.next = (self.info.record.val().kind == 3) && self.outside.val();
             self.out_row.d.next = self.next_row.val();
             self.out_context.d.next = self.shared.record.val();
         }
-        self.row_valid.next = self.out_valid.q.val();
+        if self.out_valid.q.val() && self.out_outside.q.val() {
+            // The pointer has changed since it was checked.
+            self.out_valid.d.next = false;
+            self.fails.d.next = true;
+            if self.state.q.val() != WalkerState::Done {
+                self.state.d.next = WalkerState::Done;
+            }
+        }
+        self.row_valid.next = self.out_valid.q.val() && !self.out_outside.q.val();
         self.row.next = self.out_row.q.val();
         self.row_context.next = self.out_context.q.val();
 
         if self.rst.val() {
             self.state.d.next = WalkerState::Idle;
             self.adds.d.next = false;
+            self.fails.d.next = false;
             self.out_valid.d.next = false;
         }
     }

@@ -17,21 +17,38 @@ pub struct Apart {
     pub lane_addr: Signal<In, Bits<64>>,
     /// Its bytes; as the outputs are needed.
     pub lane_len: Signal<In, Bits<7>>,
+    /// What both may span; as the outputs are needed.
+    pub step: Signal<In, Bits<8>>,
+    /// Widest gap that is read through; as the outputs are needed.
+    pub threshold: Signal<In, Bits<12>>,
     /// They start less than 128 bytes apart; the other outputs mean nothing if not.
     pub near: Signal<Out, Bit>,
     /// The lane starts below the stretch.
     pub lower: Signal<Out, Bit>,
     /// Bytes of both together.
     pub span: Signal<Out, Bits<9>>,
-    /// Bytes between them; negative where they overlap.
-    pub gap: Signal<Out, Bits<9>>,
+    /// They are not more than `step`.
+    pub fits: Signal<Out, Bit>,
+    /// The bytes between them are read through, or there are none.
+    pub follows: Signal<Out, Bit>,
 
     up: DFF<Bits<64>>,
     down: DFF<Bits<64>>,
     near_up: Signal<Local, Bit>,
     near_down: Signal<Local, Bit>,
-    reach: Signal<Local, Bits<9>>,
-    other: Signal<Local, Bits<9>>,
+    lane: Signal<Local, Bits<9>>,
+    limit: Signal<Local, Bits<9>>,
+    // The lane starts at or behind the stretch's start; or below it. Which of both is known last.
+    reach_up: Signal<Local, Bits<9>>,
+    span_up: Signal<Local, Bits<9>>,
+    gap_up: Signal<Local, Bits<9>>,
+    fits_up: Signal<Local, Bit>,
+    follows_up: Signal<Local, Bit>,
+    reach_down: Signal<Local, Bits<9>>,
+    span_down: Signal<Local, Bits<9>>,
+    gap_down: Signal<Local, Bits<9>>,
+    fits_down: Signal<Local, Bit>,
+    follows_down: Signal<Local, Bit>,
 }
 
 impl Logic for Apart {
@@ -45,19 +62,40 @@ impl Logic for Apart {
         self.near_down.next = !self.down.q.val().get_bits::<57>(7).any();
         self.near.next = self.near_up.val() || self.near_down.val();
         self.lower.next = !self.near_up.val();
-        self.other.next = self.len.val();
-        self.reach.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0))
-            + bit_cast::<9, 7>(self.lane_len.val());
-        self.gap.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0)) - self.len.val();
-        if !self.near_up.val() {
-            self.other.next = bit_cast::<9, 7>(self.lane_len.val());
-            self.reach.next = bit_cast::<9, 7>(self.down.q.val().get_bits::<7>(0)) + self.len.val();
-            self.gap.next = bit_cast::<9, 7>(self.down.q.val().get_bits::<7>(0))
-                - bit_cast::<9, 7>(self.lane_len.val());
+        self.lane.next = bit_cast::<9, 7>(self.lane_len.val());
+        self.limit.next = bit_cast::<9, 8>(self.step.val());
+
+        self.reach_up.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0)) + self.lane.val();
+        self.span_up.next = self.reach_up.val();
+        if self.reach_up.val() < self.len.val() {
+            self.span_up.next = self.len.val();
         }
-        self.span.next = self.reach.val();
-        if self.reach.val() < self.other.val() {
-            self.span.next = self.other.val();
+        self.fits_up.next =
+            !(self.limit.val() < self.reach_up.val()) && !(self.limit.val() < self.len.val());
+        self.reach_down.next =
+            bit_cast::<9, 7>(self.down.q.val().get_bits::<7>(0)) + self.len.val();
+        self.span_down.next = self.reach_down.val();
+        if self.reach_down.val() < self.lane.val() {
+            self.span_down.next = self.lane.val();
+        }
+        self.fits_down.next =
+            !(self.limit.val() < self.reach_down.val()) && !(self.limit.val() < self.lane.val());
+
+        // A negative gap is none: the lane begins within the stretch, or the stretch in it.
+        self.gap_up.next = bit_cast::<9, 7>(self.up.q.val().get_bits::<7>(0)) - self.len.val();
+        self.follows_up.next = self.gap_up.val().get_bit(8)
+            || !(self.threshold.val() < bit_cast::<12, 9>(self.gap_up.val()));
+        self.gap_down.next = bit_cast::<9, 7>(self.down.q.val().get_bits::<7>(0)) - self.lane.val();
+        self.follows_down.next = self.gap_down.val().get_bit(8)
+            || !(self.threshold.val() < bit_cast::<12, 9>(self.gap_down.val()));
+
+        self.span.next = self.span_down.val();
+        self.fits.next = self.fits_down.val();
+        self.follows.next = self.follows_down.val();
+        if self.near_up.val() {
+            self.span.next = self.span_up.val();
+            self.fits.next = self.fits_up.val();
+            self.follows.next = self.follows_up.val();
         }
     }
 }

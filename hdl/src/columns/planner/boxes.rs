@@ -6,6 +6,7 @@
 
 use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
+use super::runs::Run;
 use crate::primitive::{BitRange, Fifo, FirstSet, LastSet, Multiplier, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -44,38 +45,12 @@ pub struct Boxes {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A run; fields as from `Runs`.
+    /// A run is offered.
     pub run_valid: Signal<In, Bit>,
     /// It is taken.
     pub run_ready: Signal<Out, Bit>,
-    /// As from `Runs`.
-    pub run_any: Signal<In, Bit>,
-    /// As from `Runs`.
-    pub run_end: Signal<In, Bit>,
-    /// As from `Runs`.
-    pub run_index: Signal<In, Bits<5>>,
-    /// As from `Runs`.
-    pub run_block: Signal<In, Bits<6>>,
-    /// As from `Runs`.
-    pub run_bits: Signal<In, Bits<64>>,
-    /// As from `Runs`.
-    pub run_from: Signal<In, Bits<6>>,
-    /// As from `Runs`.
-    pub run_to: Signal<In, Bits<6>>,
-    /// As from `Runs`.
-    pub run_reach: Signal<In, Bits<14>>,
-    /// As from `Runs`.
-    pub run_limit_row: Signal<In, Bits<14>>,
-    /// As from `Runs`.
-    pub run_limit_phase: Signal<In, Bits<8>>,
-    /// As from `Runs`.
-    pub run_page_row: Signal<In, Bits<14>>,
-    /// As from `Runs`.
-    pub run_page_phase: Signal<In, Bits<8>>,
-    /// As from `Runs`.
-    pub run_cut: Signal<In, Bit>,
-    /// As from `Runs`.
-    pub run_pace: Signal<In, Bits<PACE_BITS>>,
+    /// The run.
+    pub run: Signal<In, Run>,
 
     /// A box.
     pub span_valid: Signal<Out, Bit>,
@@ -153,7 +128,9 @@ pub struct Boxes {
     more: DFF<Bit>,
     distance: DFF<Bits<14>>,
     far: Multiplier<6, 8, 14>,
-    covered: Signal<Local, Bits<15>>,
+    /// So many bytes before the limit's row, and more: a row from there ends before the limit.
+    room: DFF<Bits<8>>,
+    close: DFF<Bit>,
     tail: Signal<Local, Bit>,
     next_row: Signal<Local, Bits<14>>,
     lines: Lines,
@@ -174,20 +151,7 @@ impl Default for Boxes {
             rst: Signal::default(),
             run_valid: Signal::default(),
             run_ready: Signal::default(),
-            run_any: Signal::default(),
-            run_end: Signal::default(),
-            run_index: Signal::default(),
-            run_block: Signal::default(),
-            run_bits: Signal::default(),
-            run_from: Signal::default(),
-            run_to: Signal::default(),
-            run_reach: Signal::default(),
-            run_limit_row: Signal::default(),
-            run_limit_phase: Signal::default(),
-            run_page_row: Signal::default(),
-            run_page_phase: Signal::default(),
-            run_cut: Signal::default(),
-            run_pace: Signal::default(),
+            run: Signal::default(),
             span_valid: Signal::default(),
             span_ready: Signal::default(),
             span: Signal::default(),
@@ -252,7 +216,8 @@ impl Default for Boxes {
             more: DFF::default(),
             distance: DFF::default(),
             far: Multiplier::new(1),
-            covered: Signal::default(),
+            room: DFF::default(),
+            close: DFF::default(),
             tail: Signal::default(),
             next_row: Signal::default(),
             lines: Lines::default(),
@@ -275,7 +240,7 @@ impl Logic for Boxes {
         dff_setup!(self, clk, new_cut, pace_bits, resume, open, open_index, open_row, open_phase);
         dff_setup!(self, clk, last_row, open_len, slack, limit_row, limit_phase);
         dff_setup!(self, clk, page_row, page_phase, low_bits, high_bits, trim, next, more);
-        dff_setup!(self, clk, distance);
+        dff_setup!(self, clk, distance, room, close);
 
         self.pace.bits.next = self.pace_bits.q.val();
         self.unused.next = self.pace.record.val();
@@ -346,11 +311,8 @@ impl Logic for Boxes {
         self.far.enable.next = true;
         self.far.a.next = self.distance.q.val().get_bits::<6>(0);
         self.far.b.next = self.pace.record.val().step;
-        self.covered.next = bit_cast::<15, 14>(self.far.product.val())
-            + bit_cast::<15, 8>(self.limit_phase.q.val());
-        self.tail.next = self.pace.record.val().overlap
-            && !self.distance.q.val().get_bits::<8>(6).any()
-            && (self.covered.val() < bit_cast::<15, 8>(self.len.val()));
+        self.tail.next =
+            self.close.q.val() && (self.far.product.val() < bit_cast::<14, 8>(self.room.q.val()));
         self.next_row.next =
             (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.next.q.val());
         self.lines.clk.next = self.clk.val();
@@ -424,6 +386,7 @@ impl Logic for Boxes {
                 self.trim.d.next = self.find_last.index.val();
                 self.next.d.next = self.find_next.index.val();
                 self.more.d.next = self.find_next.any.val();
+                self.close.d.next = false;
                 self.state.d.next = CutState::Cut;
                 if self.pace.record.val().overlap {
                     self.state.d.next = CutState::Far;
@@ -433,9 +396,14 @@ impl Logic for Boxes {
                 self.distance.d.next = self.limit_row.q.val()
                     - ((bit_cast::<14, 6>(self.block.q.val()) << 6)
                         | bit_cast::<14, 6>(self.trim.q.val()));
+                self.room.d.next = 0.into();
+                if self.limit_phase.q.val() < self.len.val() {
+                    self.room.d.next = self.len.val() - self.limit_phase.q.val();
+                }
                 self.state.d.next = CutState::Reach;
             }
             CutState::Reach => {
+                self.close.d.next = !self.distance.q.val().get_bits::<8>(6).any();
                 self.state.d.next = CutState::Cut;
             }
             CutState::Cut => {
@@ -520,20 +488,20 @@ impl Logic for Boxes {
         self.run_ready.next = self.free.val();
         if self.free.val() && self.run_valid.val() {
             self.valid.d.next = true;
-            self.any.d.next = self.run_any.val();
-            self.last.d.next = self.run_end.val();
-            self.index.d.next = self.run_index.val();
-            self.block.d.next = self.run_block.val();
-            self.bits.d.next = self.run_bits.val();
-            self.from.d.next = self.run_from.val();
-            self.to.d.next = self.run_to.val();
-            self.reach.d.next = self.run_reach.val();
-            self.new_limit_row.d.next = self.run_limit_row.val();
-            self.new_limit_phase.d.next = self.run_limit_phase.val();
-            self.new_page_row.d.next = self.run_page_row.val();
-            self.new_page_phase.d.next = self.run_page_phase.val();
-            self.new_cut.d.next = self.run_cut.val();
-            self.pace_bits.d.next = self.run_pace.val();
+            self.any.d.next = self.run.val().any;
+            self.last.d.next = self.run.val().last;
+            self.index.d.next = self.run.val().index;
+            self.block.d.next = self.run.val().block;
+            self.bits.d.next = self.run.val().bits;
+            self.from.d.next = self.run.val().from;
+            self.to.d.next = self.run.val().to;
+            self.reach.d.next = self.run.val().reach;
+            self.new_limit_row.d.next = self.run.val().limit_row;
+            self.new_limit_phase.d.next = self.run.val().limit_phase;
+            self.new_page_row.d.next = self.run.val().page_row;
+            self.new_page_phase.d.next = self.run.val().page_phase;
+            self.new_cut.d.next = self.run.val().cut;
+            self.pace_bits.d.next = self.run.val().pace;
         }
 
         self.queue.clk.next = self.clk.val();

@@ -20,7 +20,7 @@
 //! gap (7 where a lane's rows overlap). A header in 4 cycles a lane, 6 a group, 1 a further part of it
 //! and 18 more, or 15 a part.
 //!
-//! **Latency.** `lanes` 26 cycles and the first box 47 cycles after the header of one lane, or 22
+//! **Latency.** `lanes` 26 cycles and the first box 48 cycles after the header of one lane, or 23
 //! after the chunk's last mark, whichever is later (64 rows).
 //!
 //! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are
@@ -38,12 +38,12 @@ mod spans;
 #[cfg(test)]
 mod tests;
 
-use crate::primitive::{Fifo, Flatten};
+use crate::primitive::{Fifo, Flatten, Restore, Skid};
 use boxes::Boxes;
 use marks::Marks;
 use paces::{PACE_BITS, Pace, Paces};
 use places::Places;
-use runs::Runs;
+use runs::{RUN_BITS, Run, Runs};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 use spans::Spans;
@@ -141,6 +141,9 @@ pub struct Planner {
     paced: Fifo<13, 5, 6>,
     marks: Marks,
     runs: Runs,
+    run_in: Flatten<Run, RUN_BITS>,
+    found: Skid<RUN_BITS>,
+    run_out: Restore<Run, RUN_BITS>,
     boxes: Boxes,
     spans: Spans,
     /// The settings' bits that do not count.
@@ -242,25 +245,19 @@ impl Logic for Planner {
         self.runs.pace_data.next = self.pace.bits.val();
         self.runs.marks_full.next = self.marks.full.val();
         self.runs.marks.next = self.marks.read_bits.val();
-        self.runs.run_ready.next = self.boxes.run_ready.val();
+        self.found.clk.next = self.clk.val();
+        self.found.rst.next = self.rst.val();
+        self.found.in_valid.next = self.runs.run_valid.val();
+        self.run_in.record.next = self.runs.run.val();
+        self.found.in_data.next = self.run_in.bits.val();
+        self.found.out_ready.next = self.boxes.run_ready.val();
+        self.runs.run_ready.next = self.found.in_ready.val();
 
         self.boxes.clk.next = self.clk.val();
         self.boxes.rst.next = self.rst.val();
-        self.boxes.run_valid.next = self.runs.run_valid.val();
-        self.boxes.run_any.next = self.runs.run_any.val();
-        self.boxes.run_end.next = self.runs.run_end.val();
-        self.boxes.run_index.next = self.runs.run_index.val();
-        self.boxes.run_block.next = self.runs.run_block.val();
-        self.boxes.run_bits.next = self.runs.run_bits.val();
-        self.boxes.run_from.next = self.runs.run_from.val();
-        self.boxes.run_to.next = self.runs.run_to.val();
-        self.boxes.run_reach.next = self.runs.run_reach.val();
-        self.boxes.run_limit_row.next = self.runs.run_limit_row.val();
-        self.boxes.run_limit_phase.next = self.runs.run_limit_phase.val();
-        self.boxes.run_page_row.next = self.runs.run_page_row.val();
-        self.boxes.run_page_phase.next = self.runs.run_page_phase.val();
-        self.boxes.run_cut.next = self.runs.run_cut.val();
-        self.boxes.run_pace.next = self.runs.run_pace.val();
+        self.boxes.run_valid.next = self.found.out_valid.val();
+        self.run_out.bits.next = self.found.out_data.val();
+        self.boxes.run.next = self.run_out.record.val();
         self.boxes.span_ready.next = self.spans.span_ready.val();
 
         self.spans.clk.next = self.clk.val();

@@ -121,6 +121,8 @@ pub struct Places {
     lane_addr: DFF<Bits<64>>,
     lane_len: DFF<Bits<7>>,
     lane_step: DFF<Bits<8>>,
+    /// The bytes that a group may span.
+    most: Signal<Local, Bits<8>>,
     from_group: Apart,
     from_part: Apart,
     joins: DFF<Bit>,
@@ -215,6 +217,7 @@ impl Default for Places {
             lane_addr: DFF::default(),
             lane_len: DFF::default(),
             lane_step: DFF::default(),
+            most: Signal::default(),
             from_group: Apart::default(),
             from_part: Apart::default(),
             joins: DFF::default(),
@@ -268,16 +271,24 @@ impl Logic for Places {
         dff_setup!(self, clk, part, closing, count, free, word, turn, sum);
         dff_setup!(self, clk, given_place, given_start);
 
+        self.most.next = self.step_of.q.val();
+        if self.step_of.q.val().get_bit(7) {
+            self.most.next = 127.into();
+        }
         self.from_group.clk.next = self.clk.val();
         self.from_group.lo.next = self.lo.q.val();
         self.from_group.len.next = self.len_of.q.val();
         self.from_group.lane_addr.next = self.lane_addr.q.val();
         self.from_group.lane_len.next = self.lane_len.q.val();
+        self.from_group.step.next = self.most.val();
+        self.from_group.threshold.next = self.threshold.val();
         self.from_part.clk.next = self.clk.val();
         self.from_part.lo.next = self.part_lo.q.val();
         self.from_part.len.next = self.part_len.q.val();
         self.from_part.lane_addr.next = self.lane_addr.q.val();
         self.from_part.lane_len.next = self.lane_len.q.val();
+        self.from_part.step.next = self.most.val();
+        self.from_part.threshold.next = self.threshold.val();
 
         // The multiplication of a group's size; the skew of its first word.
         self.multiply.clk.next = self.clk.val();
@@ -384,12 +395,8 @@ impl Logic for Places {
                 self.joins.d.next = self.open.q.val()
                     && self.from_group.near.val()
                     && (self.lane_step.q.val() == self.step_of.q.val())
-                    && !(bit_cast::<9, 8>(self.step_of.q.val()) < self.from_group.span.val())
-                    && !self.from_group.span.val().get_bits::<2>(7).any();
-                // A negative gap is none: the lane begins within the part, or the part in it.
-                self.joins_part.d.next = self.from_part.near.val()
-                    && (self.from_part.gap.val().get_bit(8)
-                        || !(self.threshold.val() < bit_cast::<12, 9>(self.from_part.gap.val())));
+                    && self.from_group.fits.val();
+                self.joins_part.d.next = self.from_part.near.val() && self.from_part.follows.val();
                 self.state.d.next = PlaceState::Join;
             }
             PlaceState::Join => {

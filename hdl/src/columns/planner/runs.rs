@@ -8,11 +8,50 @@
 //! how far a box could go that starts with it: the *limit* is the last row that begins before the
 //! box's greatest end, and that end's phase in it. Limits are whole cache lines.
 
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
 use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
 use crate::primitive::{FirstSet, Lutram, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
+
+/// A stretch of rows that are read together, or the end of a chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Run {
+    /// There are rows.
+    pub any: Bit,
+    /// The chunk ends with it.
+    pub last: Bit,
+    /// The group.
+    pub index: Bits<5>,
+    /// The rows' block of 64.
+    pub block: Bits<6>,
+    /// The rows.
+    pub bits: Bits<64>,
+    /// The first one.
+    pub from: Bits<6>,
+    /// The last one.
+    pub to: Bits<6>,
+    /// A row that certainly has no bytes behind the run's end.
+    pub reach: Bits<14>,
+    /// The limit of a box that starts here: row,
+    pub limit_row: Bits<14>,
+    /// and phase.
+    pub limit_phase: Bits<8>,
+    /// The next 4 KiB: row,
+    pub page_row: Bits<14>,
+    /// and phase.
+    pub page_phase: Bits<8>,
+    /// The run may reach over that limit.
+    pub cut: Bit,
+    /// The group's pace.
+    pub pace: Bits<PACE_BITS>,
+}
+
+/// Bits of a [`Run`].
+pub const RUN_BITS: usize = 261;
 
 /// Groups in, runs out; see the module.
 ///
@@ -53,34 +92,8 @@ pub struct Runs {
     pub run_valid: Signal<Out, Bit>,
     /// It is taken.
     pub run_ready: Signal<In, Bit>,
-    /// There are rows.
-    pub run_any: Signal<Out, Bit>,
-    /// The chunk ends with it.
-    pub run_end: Signal<Out, Bit>,
-    /// The group.
-    pub run_index: Signal<Out, Bits<5>>,
-    /// The rows' block of 64.
-    pub run_block: Signal<Out, Bits<6>>,
-    /// The rows.
-    pub run_bits: Signal<Out, Bits<64>>,
-    /// The first one.
-    pub run_from: Signal<Out, Bits<6>>,
-    /// The last one.
-    pub run_to: Signal<Out, Bits<6>>,
-    /// A row that certainly has no bytes behind the run's end.
-    pub run_reach: Signal<Out, Bits<14>>,
-    /// The limit of a box that starts here: row,
-    pub run_limit_row: Signal<Out, Bits<14>>,
-    /// and phase.
-    pub run_limit_phase: Signal<Out, Bits<8>>,
-    /// The next 4 KiB: row,
-    pub run_page_row: Signal<Out, Bits<14>>,
-    /// and phase.
-    pub run_page_phase: Signal<Out, Bits<8>>,
-    /// The run may reach over that limit.
-    pub run_cut: Signal<Out, Bit>,
-    /// The group's pace.
-    pub run_pace: Signal<Out, Bits<PACE_BITS>>,
+    /// The run.
+    pub run: Signal<Out, Run>,
 
     paces: Lutram<PACE_BITS, 5, 3>,
     next_block: DFF<Bits<6>>,
@@ -132,7 +145,10 @@ pub struct Runs {
     first_from: DFF<Bits<6>>,
     first_to: DFF<Bits<6>>,
     first_free: Signal<Local, Bit>,
+    first_pace_bits: DFF<Bits<PACE_BITS>>,
     first_pace: Restore<Pace, PACE_BITS>,
+    /// The next 4 KiB is that behind the last run, which was of the same group.
+    first_follows: DFF<Bit>,
     row: Signal<Local, Bits<14>>,
     /// The next 4 KiB of the group that the last run was of.
     page_known: DFF<Bit>,
@@ -206,7 +222,7 @@ impl Logic for Runs {
         dff_setup!(self, clk, gaps_window, gaps_rest);
         dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_index, ends_block, ends_end);
         dff_setup!(self, clk, first_valid, first_any, first_end, first_bits, first_index);
-        dff_setup!(self, clk, first_block, first_from, first_to);
+        dff_setup!(self, clk, first_block, first_from, first_to, first_pace_bits, first_follows);
         dff_setup!(self, clk, page_known, page_index, page_row, page_phase);
         dff_setup!(self, clk, line_valid, line_any, line_end, line_bits, line_index, line_block);
         dff_setup!(self, clk, line_from, line_to, line_reach, line_row, line_phase, line_step);
@@ -223,21 +239,26 @@ impl Logic for Runs {
         self.paces.write_address.next = self.pace_index.val();
         self.paces.write_data.next = self.pace_data.val();
         self.paces.read_address[0].next = self.rows_index.q.val();
-        self.paces.read_address[1].next = self.first_index.q.val();
+        self.paces.read_address[1].next = self.ends_index.q.val();
         self.paces.read_address[2].next = self.limit_index.q.val();
         self.rows_pace.bits.next = self.paces.read_data[0].val();
-        self.first_pace.bits.next = self.paces.read_data[1].val();
+        self.first_pace.bits.next = self.first_pace_bits.q.val();
 
         // The next 4 KiB lies behind the run's start.
         self.row.next = (bit_cast::<14, 6>(self.first_block.q.val()) << 6)
             | bit_cast::<14, 6>(self.first_from.q.val());
         self.page.next = self.page_row.q.val();
         self.phase.next = self.page_phase.q.val();
-        if !self.page_known.q.val() || (self.page_index.q.val() != self.first_index.q.val()) {
+        if !self.first_follows.q.val() {
             self.page.next = bit_cast::<14, 13>(self.first_pace.record.val().page_row);
             self.phase.next = self.first_pace.record.val().page_phase;
         }
-        self.behind.next = self.first_any.q.val() && (self.page.val() < self.row.val());
+        // Which page it is comes behind the comparisons: what is behind stops all stages before.
+        self.behind.next = self.first_any.q.val() && (self.page_row.q.val() < self.row.val());
+        if !self.first_follows.q.val() {
+            self.behind.next = self.first_any.q.val()
+                && (bit_cast::<14, 13>(self.first_pace.record.val().page_row) < self.row.val());
+        }
         self.further.next = bit_cast::<9, 8>(self.phase.val())
             + bit_cast::<9, 8>(self.first_pace.record.val().page_rest);
 
@@ -334,6 +355,13 @@ impl Logic for Runs {
             self.first_bits.d.next = self.ends_bits.q.val() & self.to_end.val();
             self.first_index.d.next = self.ends_index.q.val();
             self.first_block.d.next = self.ends_block.q.val();
+            self.first_pace_bits.d.next = self.paces.read_data[1].val();
+            self.first_follows.d.next =
+                self.page_known.q.val() && (self.page_index.q.val() == self.ends_index.q.val());
+            if self.first_valid.q.val() {
+                self.first_follows.d.next = !self.first_end.q.val()
+                    && (self.first_index.q.val() == self.ends_index.q.val());
+            }
             self.first_from.d.next = self.find_from.index.val();
             self.first_to.d.next = self.find_to.index.val();
             self.ends_ends.d.next = self.other_ends.val();
@@ -357,6 +385,7 @@ impl Logic for Runs {
             self.page_row.d.next = self.page.val();
             self.page_phase.d.next = self.phase.val();
             if self.behind.val() {
+                self.first_follows.d.next = true;
                 self.page_row.d.next =
                     self.page.val() + bit_cast::<14, 13>(self.first_pace.record.val().page_rows);
                 self.page_phase.d.next = self.further.val().get_bits::<8>(0);
@@ -448,20 +477,20 @@ impl Logic for Runs {
         self.unused_1.next = self.first_pace.record.val();
         self.unused_2.next = self.cut_record.record.val();
         self.run_valid.next = self.cut_valid.q.val();
-        self.run_any.next = self.cut_any.q.val();
-        self.run_end.next = self.cut_end.q.val();
-        self.run_index.next = self.cut_index.q.val();
-        self.run_block.next = self.cut_block.q.val();
-        self.run_bits.next = self.cut_bits.q.val();
-        self.run_from.next = self.cut_from.q.val();
-        self.run_to.next = self.cut_to.q.val();
-        self.run_reach.next = self.cut_reach.q.val();
-        self.run_limit_row.next = self.cut_row.q.val();
-        self.run_limit_phase.next = self.cut_phase.q.val();
-        self.run_page_row.next = self.cut_page_row.q.val();
-        self.run_page_phase.next = self.cut_page_phase.q.val();
-        self.run_pace.next = self.cut_pace.q.val();
-        self.run_cut.next = (self.cut_row.q.val() < self.cut_reach.q.val())
+        self.run.next.any = self.cut_any.q.val();
+        self.run.next.last = self.cut_end.q.val();
+        self.run.next.index = self.cut_index.q.val();
+        self.run.next.block = self.cut_block.q.val();
+        self.run.next.bits = self.cut_bits.q.val();
+        self.run.next.from = self.cut_from.q.val();
+        self.run.next.to = self.cut_to.q.val();
+        self.run.next.reach = self.cut_reach.q.val();
+        self.run.next.limit_row = self.cut_row.q.val();
+        self.run.next.limit_phase = self.cut_phase.q.val();
+        self.run.next.page_row = self.cut_page_row.q.val();
+        self.run.next.page_phase = self.cut_page_phase.q.val();
+        self.run.next.pace = self.cut_pace.q.val();
+        self.run.next.cut = (self.cut_row.q.val() < self.cut_reach.q.val())
             || ((self.cut_row.q.val() == self.cut_reach.q.val())
                 && (self.cut_phase.q.val() < bit_cast::<8, 7>(self.cut_record.record.val().len)));
 

@@ -47,6 +47,11 @@ impl Logic for Plan {
             unfinished,
             done,
             turn,
+            turn_end,
+            mtu,
+            limit,
+            beyond_mtu,
+            beyond_any,
             has_item,
             item_out,
             context_out,
@@ -55,7 +60,7 @@ impl Logic for Plan {
         );
 
         // What the tables say.
-        self.mtu.next = bit_cast::<13, 1>(1.into()) << self.head.q.val().log_mtu;
+        self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.head.q.val().log_mtu;
         self.dest_read.next = self.first_dest.q.val() + bit_cast::<10, 7>(self.index.q.val());
         self.set_read.next = self.set.q.val();
         self.is_contiguous.next = self.set_info.val().kind == 0;
@@ -139,10 +144,11 @@ impl Logic for Plan {
         self.measure.rst.next = self.rst.val();
         self.measure.start.next = false;
         self.measure.units.next = self.head.q.val().units;
-        self.measure.limit.next = self.max_message.val();
+        self.limit.d.next = self.max_message.val();
         if self.head.q.val().is_ud {
-            self.measure.limit.next = bit_cast::<32, 13>(self.mtu.val());
+            self.limit.d.next = bit_cast::<32, 13>(self.mtu.q.val());
         }
+        self.measure.limit.next = self.limit.q.val();
         self.measure.region_valid.next = false;
         self.measure.region_set.next = self.key.val();
         self.measure.region_rows.next = self.elements.val().get_bits::<32>(0);
@@ -170,14 +176,15 @@ impl Logic for Plan {
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.head.q.val().units;
         self.multiplier.b.next = self.largest.q.val();
-        self.beyond_mtu.next = self.multiplier.product.val() > bit_cast::<68, 13>(self.mtu.val());
-        self.beyond_any.next =
+        self.beyond_mtu.d.next =
+            self.multiplier.product.val() > bit_cast::<68, 13>(self.mtu.q.val());
+        self.beyond_any.d.next =
             self.multiplier.product.val() > bit_cast::<68, 32>(self.max_message.val());
-        self.finding.next.measure = self.beyond_any.val()
-            || (self.beyond_mtu.val() && (self.head.q.val().is_ud || self.head.q.val().is_write));
-        self.finding.next.announce = self.beyond_mtu.val() && self.head.q.val().is_write;
+        self.finding.next.measure = self.beyond_any.q.val()
+            || (self.beyond_mtu.q.val() && (self.head.q.val().is_ud || self.head.q.val().is_write));
+        self.finding.next.announce = self.beyond_mtu.q.val() && self.head.q.val().is_write;
         self.finding.next.limited =
-            self.beyond_any.val() || (self.beyond_mtu.val() && self.head.q.val().is_ud);
+            self.beyond_any.q.val() || (self.beyond_mtu.q.val() && self.head.q.val().is_ud);
         self.finding.next.uneven = self.uneven.q.val();
         self.finding.next.walked =
             self.shuffle.val() || (self.uneven.q.val() && self.finding.val().measure);
@@ -228,14 +235,18 @@ impl Logic for Plan {
         self.turns.write_enable.next = false;
         self.turn_out.bits.next = self.turns.read_data[0].val();
         self.rows_left.next = self.rows.val() - self.turn.q.val().row;
+        self.turn_end.d.next =
+            bit_cast::<33, 32>(self.turn.q.val().row) + bit_cast::<33, 13>(self.chunks.rows.val());
+        // The one row of a contiguous region is no more than a chunk.
         self.whole.next = self.single.q.val()
-            || (self.rows_left.val() <= bit_cast::<32, 13>(self.chunks.rows.val()));
+            || self.is_contiguous.val()
+            || (bit_cast::<33, 32>(self.set_info.val().count) <= self.turn_end.q.val());
         self.stretch.next = self.rows_left.val();
         if !self.whole.val() {
             self.stretch.next = bit_cast::<32, 13>(self.chunks.rows.val());
         }
         self.turn_new.next.region = self.turn.q.val().region;
-        self.turn_new.next.row = self.turn.q.val().row + bit_cast::<32, 13>(self.chunks.rows.val());
+        self.turn_new.next.row = self.turn_end.q.val().get_bits::<32>(0);
         if self.whole.val() {
             self.turn_new.next.region = self.turn.q.val().region + 1;
             self.turn_new.next.row = 0.into();
@@ -277,8 +288,9 @@ impl Logic for Plan {
         self.shared.next.tail_bytes = self.measured_out.record.val().tail_bytes;
         self.shared.next.first_stretch = self.turn.q.val().row == 0;
 
-        // Scans that have not ended.
+        // Scans that have not ended; what must be read for the item.
         self.asks.next = false;
+        self.reads.next = false;
 
         self.finished.next = false;
         self.head_qp.next = self.dest_info.val().qp;
@@ -409,6 +421,7 @@ impl Logic for Plan {
                     && (self.is_pointers.val() || (self.is_bitmap.val() && self.counts.q.val()))
                     && self.free.val();
                 self.push.next = self.asks.val();
+                self.reads.next = true;
                 if self.free.val() {
                     self.set.d.next = self.set.q.val() + 1;
                     self.sets_left.d.next = self.sets_left.q.val() - 1;
@@ -599,12 +612,14 @@ impl Logic for Plan {
                 if self.free.val() {
                     self.push.next = true;
                 }
+                self.reads.next = !self.whole.val() || (self.rows.val() != self.turn.q.val().row);
                 if self.free.val()
                     && self.column.q.val()
                     && self.turn_begins.q.val()
                     && !self.headed.q.val()
                 {
                     // A chunk's header goes before its items, the row path's way.
+                    self.reads.next = false;
                     self.next_item.next.task = 7.into();
                     self.next_item.next.last = false;
                     self.next_item.next.chunk_start = false;
@@ -685,7 +700,7 @@ impl Logic for Plan {
                     self.next_item.next.chunk_start = false;
                 }
                 self.next_item.next.low = bit_cast::<64, 36>(self.elements_before.q.val());
-                self.next_item.next.high = bit_cast::<64, 32>(self.measure.limit.val());
+                self.next_item.next.high = bit_cast::<64, 32>(self.limit.q.val());
                 self.next_item.next.never = self.findings_out.record.val().announce
                     && self.findings_out.record.val().uneven;
                 if self.free.val() {
@@ -756,9 +771,8 @@ impl Logic for Plan {
             self.item_out.d.next = self.next_item.val();
             self.context_out.d.next = self.shared.val();
             self.stretch_from.d.next = self.set_info.val().addr;
-            self.has_stretch.d.next = (self.next_item.val().rows != 0)
+            self.has_stretch.d.next = self.reads.val()
                 && (self.is_bitmap.val() || self.is_pointers.val())
-                && ((self.next_item.val().task == 0) || (self.next_item.val().task == 1))
                 // The column path keeps a chunk's ids for all turns.
                 && (!self.next_item.val().column
                     || !self.next_item.val().ids.any()

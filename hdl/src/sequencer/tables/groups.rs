@@ -12,8 +12,10 @@ use rust_hdl_widgets::prelude::*;
 pub struct Standing {
     /// The last lane's first byte, from the group's.
     pub at: Bits<8>,
-    /// Bytes of the group; 255 stands for more as well.
-    pub len: Bits<8>,
+    /// Bytes from there to the group's end; 255 stands for more as well.
+    pub rest: Bits<8>,
+    /// The group spans no more than its step.
+    pub fits: Bit,
     /// Its step; 255 stands for more as well.
     pub step: Bits<8>,
     /// The steps of the groups, with this one; 255 stands for more as well.
@@ -86,20 +88,28 @@ pub struct Groups {
     len_3: DFF<Bits<8>>,
     delta_3: DFF<Bits<9>>,
     near_3: DFF<Bit>,
+    /// The lane is no longer than its step.
+    short_3: DFF<Bit>,
+    // In a group of its step: how far from the group's start the lane before it may lie, if it ends
+    // the group; how far from the group's end, if it starts it.
+    most_up_3: DFF<Bits<10>>,
+    most_down_3: DFF<Bits<10>>,
+    excess: Signal<Local, Bits<10>>,
+    /// The bytes that a group may span.
+    most: Signal<Local, Bits<8>>,
+    distance: Signal<Local, Bits<10>>,
     // The group so far: of the set at hand, of the one before it, of an earlier one that goes on.
     own: DFF<Standing>,
     before: DFF<Standing>,
     behind: DFF<Standing>,
     held: Signal<Local, Standing>,
     at: Signal<Local, Bits<9>>,
-    up: Signal<Local, Bits<9>>,
-    down: Signal<Local, Bits<9>>,
-    span: Signal<Local, Bits<9>>,
+    rest: Signal<Local, Bits<10>>,
+    goes_on: Signal<Local, Bit>,
+    starts: Signal<Local, Bit>,
+    fits: Signal<Local, Bit>,
     joins: Signal<Local, Bit>,
     added: Signal<Local, Bits<9>>,
-    from: Signal<Local, Bits<8>>,
-    start: Signal<Local, Bits<8>>,
-    len: Signal<Local, Bits<8>>,
     sum: Signal<Local, Bits<8>>,
     after: Signal<Local, Standing>,
     // Stage 4: the sum.
@@ -117,7 +127,8 @@ impl Logic for Groups {
         dff_setup!(self, clk, valid_2, set_2, first_2, second_2, behind_2, step_2, len_2);
         dff_setup!(self, clk, base_2, other_2);
         dff_setup!(self, clk, valid_3, set_3, first_3, second_3, behind_3, step_3, len_3);
-        dff_setup!(self, clk, delta_3, near_3, own, before, behind, valid_4, set_4, sum_4);
+        dff_setup!(self, clk, delta_3, near_3, short_3, most_up_3, most_down_3);
+        dff_setup!(self, clk, own, before, behind, valid_4, set_4, sum_4);
 
         self.valid_1.d.next = self.lane_valid.val();
         self.set_1.d.next = self.lane_set.val();
@@ -174,8 +185,22 @@ impl Logic for Groups {
         self.near_3.d.next =
             !self.delta.val().get_bits::<57>(7).any() || self.delta.val().get_bits::<57>(7).all();
 
-        // The group with this lane: from its start up to the lane's end, or from the lane's start up
-        // to its own end.
+        self.most.next = self.step_2.q.val();
+        if self.step_2.q.val().get_bit(7) {
+            self.most.next = 127.into();
+        }
+        self.short_3.d.next = !(self.most.val() < self.len_2.q.val());
+        self.distance.next = bit_cast::<10, 9>(self.delta.val().get_bits::<9>(0));
+        if self.delta.val().get_bit(8) {
+            self.distance.next = bit_cast::<10, 9>(self.delta.val().get_bits::<9>(0)) | 0x200;
+        }
+        self.excess.next =
+            bit_cast::<10, 8>(self.most.val()) - bit_cast::<10, 8>(self.len_2.q.val());
+        self.most_up_3.d.next = self.excess.val() - self.distance.val();
+        self.most_down_3.d.next = bit_cast::<10, 8>(self.most.val()) + self.distance.val();
+
+        // The group with this lane: from its start up to the lane's end if it has no later one, or from
+        // the lane's start up to its own end.
         self.held.next = self.own.q.val();
         if self.behind_3.q.val() {
             self.held.next = self.behind.q.val();
@@ -184,32 +209,41 @@ impl Logic for Groups {
             }
         }
         self.at.next = bit_cast::<9, 8>(self.held.val().at) + self.delta_3.q.val();
-        self.up.next = self.at.val() + bit_cast::<9, 8>(self.len_3.q.val());
-        self.down.next = bit_cast::<9, 8>(self.held.val().len) - self.at.val();
-        self.span.next = bit_cast::<9, 8>(self.held.val().len);
-        self.from.next = self.at.val().get_bits::<8>(0);
+        self.rest.next =
+            bit_cast::<10, 8>(self.held.val().rest) - bit_cast::<10, 9>(self.delta_3.q.val());
+        if self.delta_3.q.val().get_bit(8) {
+            self.rest.next = bit_cast::<10, 8>(self.held.val().rest)
+                - (bit_cast::<10, 9>(self.delta_3.q.val()) | 0x200);
+        }
+        self.goes_on.next = !self.most_up_3.q.val().get_bit(9)
+            && !(self.most_up_3.q.val() < bit_cast::<10, 8>(self.held.val().at));
+        self.starts.next = !self.most_down_3.q.val().get_bit(9)
+            && !(self.most_down_3.q.val() < bit_cast::<10, 8>(self.held.val().rest));
+        self.fits.next = self.goes_on.val() && self.held.val().fits;
         if self.at.val().get_bit(8) {
-            self.from.next = 0.into();
-            self.span.next = self.down.val();
-            if self.down.val() < bit_cast::<9, 8>(self.len_3.q.val()) {
-                self.span.next = bit_cast::<9, 8>(self.len_3.q.val());
-            }
-        } else if bit_cast::<9, 8>(self.held.val().len) < self.up.val() {
-            self.span.next = self.up.val();
+            self.fits.next = self.starts.val() && self.short_3.q.val();
         }
         self.joins.next = !self.first_3.q.val()
             && self.near_3.q.val()
             && (self.step_3.q.val() == self.held.val().step)
-            && !(bit_cast::<9, 8>(self.step_3.q.val()) < self.span.val())
-            && !self.span.val().get_bits::<2>(7).any();
+            && self.fits.val();
         self.added.next =
             bit_cast::<9, 8>(self.held.val().sum) + bit_cast::<9, 8>(self.step_3.q.val());
         self.sum.next = self.held.val().sum;
-        self.len.next = self.span.val().get_bits::<8>(0);
-        self.start.next = self.from.val();
+        self.after.next.step = self.step_3.q.val();
+        self.after.next.at = self.at.val().get_bits::<8>(0);
+        self.after.next.rest = self.rest.val().get_bits::<8>(0);
+        self.after.next.fits = true;
+        if self.at.val().get_bit(8) {
+            self.after.next.at = 0.into();
+        }
+        if self.rest.val().get_bit(9) || (self.rest.val() < bit_cast::<10, 8>(self.len_3.q.val())) {
+            self.after.next.rest = self.len_3.q.val();
+        }
         if !self.joins.val() {
-            self.start.next = 0.into();
-            self.len.next = self.len_3.q.val();
+            self.after.next.at = 0.into();
+            self.after.next.rest = self.len_3.q.val();
+            self.after.next.fits = self.short_3.q.val();
             self.sum.next = self.added.val().get_bits::<8>(0);
             if self.added.val().get_bit(8) {
                 self.sum.next = 255.into();
@@ -218,9 +252,6 @@ impl Logic for Groups {
         if self.first_3.q.val() {
             self.sum.next = self.step_3.q.val();
         }
-        self.after.next.at = self.start.val();
-        self.after.next.len = self.len.val();
-        self.after.next.step = self.step_3.q.val();
         self.after.next.sum = self.sum.val();
         if self.valid_3.q.val() {
             if self.behind_3.q.val() {

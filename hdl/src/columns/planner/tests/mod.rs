@@ -338,10 +338,10 @@ fn the_first_box_and_the_lanes_come_soon() {
     let run = run(&library, &[column(0x1_0000, 4, 4, 64)], CALM);
     let latency = (run.lanes_at[0] - run.header_at[0], run.at[0] - run.header_at[0]);
     assert!(run.mark_at[0] <= run.header_at[0] + 1);
-    assert_eq!(latency, (26, 47));
+    assert_eq!(latency, (26, 48));
     // A chunk of so many turns that the marks are last.
     let mut chunk = column(0x1_0000, 4, 4, 64);
     chunk.turns = vec![vec![true; 64]; 100];
     let run = self::run(&library, &[chunk], CALM);
-    assert_eq!(run.at[0] - run.mark_at[99], 22);
+    assert_eq!(run.at[0] - run.mark_at[99], 23);
 }
