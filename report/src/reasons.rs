@@ -35,7 +35,7 @@ const REQUEST_A_ROW: &str = "Every row is a request of its own, and its reads to
      card, whose lists are its strength.";
 const BLOCKS: &str = "Two round trips take 650 cycles; the rest are the latencies of the 15 blocks that \
      a request passes, of which the placer has 28 (2 of them a wait for a further beat), the sequencer \
-     25 and the packetizer 25.";
+     27 and the packetizer 25.";
 
 /// The reason recorded for an experiment.
 pub fn of(id: &str) -> &'static str {
