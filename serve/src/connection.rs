@@ -25,7 +25,7 @@ const MAX_UNSENT: usize = 1 << 20;
 #[non_exhaustive]
 pub enum ConnectionError {
     /// It closed its end.
-    #[error("it has gone")]
+    #[error("it closed the connection")]
     Closed,
     /// It closed its end within a message.
     #[error("it has gone in the middle of a message")]
