@@ -35,9 +35,7 @@ fn measure() -> Result<CostTable, String> {
     let [_, _, mac @ ..] = calibrate::LOCAL.mac.to_be_bytes();
     let options = Options::new(MacAddress(mac), calibrate::LOCAL.ip.into());
     let context = Context::open(Box::new(card), options).map_err(|error| error.to_string())?;
-    // Rows that touch cost what the others do.
-    let apart = calibrate::grid().filter(|(size, stride)| stride > size);
-    let points = calibrate::measure_points(&context, NS_PER_CYCLE, PATIENCE, apart, |_| ())
+    let points = calibrate::measure(&context, NS_PER_CYCLE, PATIENCE, |_| ())
         .map_err(|error| error.to_string())?;
     let calibration =
         Calibration::of("rtl:", NS_PER_CYCLE, points).map_err(|error| error.to_string())?;

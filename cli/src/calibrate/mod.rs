@@ -220,33 +220,19 @@ pub fn grid() -> impl Iterator<Item = (u32, u32)> {
 
 /// Measures every point of the [`grid`] on an idle card, calling `each` before each one.
 ///
-/// # Errors
-/// See [`measure_points`].
-pub fn measure(
-    context: &Context,
-    ns_per_cycle: f64,
-    patience: Duration,
-    each: impl FnMut(usize),
-) -> Result<Vec<Point>, CalibrateError> {
-    measure_points(context, ns_per_cycle, patience, grid(), each)
-}
-
-/// Measures points of the [`grid`] on an idle card, calling `each` before each one.
-///
 /// The card's longest read and merge threshold are changed while it measures.
 ///
 /// # Errors
 /// See [`CalibrateError`].
-pub fn measure_points(
+pub fn measure(
     context: &Context,
     ns_per_cycle: f64,
     patience: Duration,
-    grid: impl IntoIterator<Item = (u32, u32)>,
     mut each: impl FnMut(usize),
 ) -> Result<Vec<Point>, CalibrateError> {
     let mut rig = Rig::new(context, patience)?;
     let mut points = Vec::new();
-    for (done, (size, stride)) in grid.into_iter().enumerate() {
+    for (done, (size, stride)) in grid().enumerate() {
         each(done);
         let runs = rig.measure(size, stride)?;
         points.push(Point::of(size, stride, runs, ns_per_cycle)?);

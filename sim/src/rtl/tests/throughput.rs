@@ -150,7 +150,7 @@ fn columns(rows: u32) -> Vec<Region> {
 fn short_rows_take_a_cycle_or_less_and_long_runs_62_bytes_a_cycle() {
     let mut bench = bench(fast(), 200.0, 1);
     let strided = bench.slope("strided, 5 x 4 B", 4096, strided_20);
-    // 32 B are fetched for a row of 20, and a column of 32 B a row is packed two rows a cycle.
+    // 32 B are fetched for a row of 20 B, which is half of what the memory takes in a cycle.
     assert!(strided <= 0.55, "{strided}");
     let wide = bench.slope("strided, 64 B", 4096, strided_64);
     // 64 rows a packet, whose 4,154 B take 65 cycles to the MAC's 64 B a cycle.
