@@ -21,6 +21,7 @@
 
 pub mod addresser;
 pub mod compact;
+pub mod condenser;
 pub mod ids;
 pub mod packer;
 pub mod planner;

@@ -1,5 +1,6 @@
 //! Requests as the column path gets them.
 
+mod condenser;
 mod ids;
 mod packer;
 mod parts;
