@@ -6,11 +6,14 @@
 //! which every lane lies as in host memory, so that a byte's place is a product and a sum.
 //!
 //! ```text
-//! item, resp -> source -+-> masks -> scanner -> packer -> beats -> addresser -> bytes
-//!                       |                                             ^ lanes
-//!                       +-> mark ------------------> planner ---------+
-//! header -------------------------------------------->|-> box
+//! item, resp -> source -> condenser -+-> masks -> scanner -> packer -> beats -> addresser -> bytes
+//!                          ^         |                                             ^ lanes
+//!                          |         +-> mark ------------------> planner ---------+
+//! header ------------------+---------------------------------------->|-> box
 //! ```
+//!
+//! Requests with a bitmap for one destination come as one *sparse* chunk, of which the *condenser* cuts
+//! windows, leaving rows out that nobody needs.
 //!
 //! A chunk's reads are planned when the masks of all its turns have passed, so the FIFO of masks
 //! holds a whole chunk (64 destinations, 4,096 rows): marking never waits for the window's bytes.
@@ -39,6 +42,7 @@ mod tests;
 use crate::primitive::{Fifo, Flatten, Join, Restore};
 use crate::sequencer::record::{CONTEXT_BITS, Context, Item};
 use addresser::Addresser;
+use condenser::Condenser;
 use packer::Packer;
 use planner::Planner;
 use record::{BEAT_INFO_BITS, BeatInfo, MASK_BITS, Mask};
@@ -92,15 +96,19 @@ pub struct Columns {
     pub clear: Signal<In, Bit>,
     /// A chunk is announced.
     pub header_valid: Signal<In, Bit>,
-    /// The header is taken.
+    /// Something is done with it:
     pub header_ready: Signal<Out, Bit>,
+    /// a window is opened,
+    pub header_opens: Signal<Out, Bit>,
+    /// and it is used up.
+    pub header_last: Signal<Out, Bit>,
     /// Host addresses of the lanes in the chunk's first row.
     pub header_addr: Signal<In, Bits<1024>>,
     /// Their lengths; 0: no lane.
     pub header_len: Signal<In, Bits<112>>,
     /// Their steps.
     pub header_step: Signal<In, Bits<128>>,
-    /// Rows of the chunk.
+    /// Rows of the chunk, or of each window of a sparse one.
     pub header_rows: Signal<In, Bits<13>>,
     /// The window that it fills.
     pub header_window: Signal<In, Bits<2>>,
@@ -154,6 +162,7 @@ pub struct Columns {
     pub bytes_bad_dest: Signal<Out, Bits<7>>,
 
     source: Source,
+    condenser: Condenser,
     mask_in: Flatten<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
     turn: Join<MASK_BITS, CONTEXT_BITS, TURN_BITS>,
@@ -180,6 +189,8 @@ impl Logic for Columns {
     fn update(&mut self) {
         self.source.clk.next = self.clk.val();
         self.source.rst.next = self.rst.val();
+        self.condenser.clk.next = self.clk.val();
+        self.condenser.rst.next = self.rst.val();
         self.masks.clk.next = self.clk.val();
         self.masks.rst.next = self.rst.val();
         self.scanner.clk.next = self.clk.val();
@@ -208,26 +219,48 @@ impl Logic for Columns {
         self.failed.next = self.source.failed.val();
         self.fail_index.next = self.source.fail_index.val();
 
+        // What nobody needs is left out.
+        self.condenser.merge_threshold.next = self.merge_threshold.val();
+        self.condenser.mask_valid.next = self.source.mask_valid.val();
+        self.source.mask_ready.next = self.condenser.mask_ready.val();
+        self.condenser.mask_bits.next = self.source.mask_bits.val();
+        self.condenser.mask_word.next = self.source.mask_word.val();
+        self.condenser.mask_chunk_start.next = self.source.mask_chunk_start.val();
+        self.condenser.mask_turn_end.next = self.source.mask_turn_end.val();
+        self.condenser.mask_chunk_end.next = self.source.mask_chunk_end.val();
+        self.condenser.mask_last.next = self.source.mask_last.val();
+        self.condenser.mask_sparse.next = self.source.mask_sparse.val();
+        self.condenser.mask_context.next = self.source.mask_context.val();
+        self.condenser.header_valid.next = self.header_valid.val();
+        self.condenser.header_len.next = self.header_len.val();
+        self.condenser.header_step.next = self.header_step.val();
+        self.condenser.header_rows.next = self.header_rows.val();
+        self.condenser.window_ready.next = self.planner.header_ready.val();
+        self.header_ready.next = self.condenser.header_ready.val();
+        self.header_opens.next = self.condenser.header_opens.val();
+        self.header_last.next = self.condenser.header_last.val();
+
         // A mask is marked and kept in the same cycle.
-        self.mask.next.bits = self.source.mask_bits.val();
-        self.mask.next.word = self.source.mask_word.val();
-        self.mask.next.chunk_start = self.source.mask_chunk_start.val();
-        self.mask.next.turn_end = self.source.mask_turn_end.val();
-        self.mask.next.chunk_end = self.source.mask_chunk_end.val();
-        self.mask.next.last = self.source.mask_last.val();
+        self.mask.next.bits = self.condenser.kept_bits.val();
+        self.mask.next.word = self.condenser.kept_word.val();
+        self.mask.next.chunk_start = self.condenser.kept_chunk_start.val();
+        self.mask.next.turn_end = self.condenser.kept_turn_end.val();
+        self.mask.next.chunk_end = self.condenser.kept_chunk_end.val();
+        self.mask.next.last = self.condenser.kept_last.val();
         self.mask_in.record.next = self.mask.val();
-        self.context_in.record.next = self.source.mask_context.val();
+        self.context_in.record.next = self.condenser.kept_context.val();
         self.turn.low.next = self.mask_in.bits.val();
         self.turn.high.next = self.context_in.bits.val();
         self.moves.next = self.masks.in_ready.val() && self.planner.mark_ready.val();
-        self.source.mask_ready.next = self.moves.val();
-        self.masks.in_valid.next = self.source.mask_valid.val() && self.planner.mark_ready.val();
+        self.condenser.kept_ready.next = self.moves.val();
+        self.masks.in_valid.next = self.condenser.kept_valid.val() && self.planner.mark_ready.val();
         self.masks.in_data.next = self.turn.whole.val();
-        self.planner.mark_valid.next = self.source.mask_valid.val() && self.masks.in_ready.val();
-        self.planner.mark_bits.next = self.source.mask_bits.val();
-        self.planner.mark_word.next = self.source.mask_word.val();
-        self.planner.mark_chunk_start.next = self.source.mask_chunk_start.val();
-        self.planner.mark_chunk_end.next = self.source.mask_chunk_end.val();
+        self.planner.mark_valid.next = self.condenser.kept_valid.val() && self.masks.in_ready.val();
+        self.planner.mark_bits.next = self.condenser.kept_bits.val();
+        self.planner.mark_word.next = self.condenser.kept_word.val();
+        self.planner.mark_shift.next = self.condenser.kept_shift.val();
+        self.planner.mark_chunk_start.next = self.condenser.kept_chunk_start.val();
+        self.planner.mark_chunk_end.next = self.condenser.kept_chunk_end.val();
 
         // Masks to rows to beats.
         self.mask_out.bits.next = self.masks.out_data.val().get_bits::<MASK_BITS>(0);
@@ -249,7 +282,7 @@ impl Logic for Columns {
         self.packer.rows_chunk_end.next = self.scanner.rows_chunk_end.val();
         self.packer.rows_last.next = self.scanner.rows_last.val();
         self.packer.rows_context.next = self.scanner.rows_context.val();
-        self.idle.next = self.source.idle.val();
+        self.idle.next = self.source.idle.val() && self.condenser.idle.val();
         self.info.next.start = self.packer.beat_start.val();
         self.info.next.bytes = self.packer.beat_bytes.val();
         self.info.next.row_bytes = self.packer.beat_row_bytes.val();
@@ -303,14 +336,14 @@ impl Logic for Columns {
         // Headers and marks to boxes and lanes.
         self.planner.max_read.next = self.max_read.val();
         self.planner.merge_threshold.next = self.merge_threshold.val();
-        self.planner.header_valid.next = self.header_valid.val();
+        self.planner.header_valid.next = self.condenser.window_valid.val();
         self.planner.header_addr.next = self.header_addr.val();
         self.planner.header_len.next = self.header_len.val();
         self.planner.header_step.next = self.header_step.val();
         self.planner.header_rows.next = self.header_rows.val();
+        self.planner.header_base.next = self.condenser.window_base.val();
         self.planner.header_window.next = self.header_window.val();
         self.planner.box_ready.next = self.box_ready.val();
-        self.header_ready.next = self.planner.header_ready.val();
         self.box_valid.next = self.planner.box_valid.val();
         self.box_addr.next = self.planner.box_addr.val();
         self.box_ram.next = self.planner.box_ram.val();

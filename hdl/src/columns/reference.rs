@@ -30,6 +30,8 @@ pub struct Turn {
     pub slot: u64,
     pub units: u64,
     pub measured: bool,
+    /// Its chunk has any number of rows.
+    pub sparse: bool,
     /// Rows that the destination's bitmaps select in all chunks.
     pub total: u64,
 }
@@ -69,7 +71,7 @@ pub fn masks(turn: &Turn) -> Vec<Beat> {
             .collect();
         let end = word + 1 == count;
         Beat::from([("bits", Word::from_bytes(&bytes))])
-            .with("word", word)
+            .with("word", word % 8)
             .with("chunk_start", turn.chunk_start && word == 0)
             .with("turn_end", end)
             .with("chunk_end", turn.chunk_end && end)

@@ -7,8 +7,10 @@ use crate::sequencer::record::{CONTEXT_BITS, Context, Item};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
+/// A context, and whether the chunk is sparse.
+const SHARED_BITS: usize = CONTEXT_BITS + 1;
 /// Bits of an item that waits: what masks need of it, and its context.
-const WAITING_BITS: usize = 18 + CONTEXT_BITS;
+const WAITING_BITS: usize = 38 + CONTEXT_BITS;
 
 /// Gives the rows of each item as masks of 512 bits: the item's bitmap, ones where it is strided, or,
 /// where its rows have ids, those with the item's one. Bits beyond the item's rows are 0.
@@ -21,11 +23,12 @@ const WAITING_BITS: usize = 18 + CONTEXT_BITS;
 ///
 /// # Inputs
 /// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, 1 to 4,096
-/// rows. `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a
+/// rows, or any number if they are `sparse` (bitmapped, without ids). `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a
 /// chunk)}. `mask_ready`. `clear`: the request ends; only while `idle`.
 ///
 /// # Outputs
-/// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] and `context`. `failed`, and
+/// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] (of sparse chunks the word means
+/// nothing), `sparse` and `context`. `failed`, and
 /// the place of the destination whose read was the first to fail, `fail_index`. `idle`: no item is
 /// at work, and no mask waits.
 #[derive(LogicBlock)]
@@ -70,6 +73,8 @@ pub struct Source {
     pub mask_chunk_end: Signal<Out, Bit>,
     /// The last mask of a destination.
     pub mask_last: Signal<Out, Bit>,
+    /// Of a sparse chunk.
+    pub mask_sparse: Signal<Out, Bit>,
     /// What the rows have in common.
     pub mask_context: Signal<Out, Context>,
     /// The request ends.
@@ -83,23 +88,26 @@ pub struct Source {
 
     // Items that wait; those with ids are being compared meanwhile.
     has_ids: Signal<Local, Bit>,
-    item_fields: Signal<Local, Bits<18>>,
+    item_fields: Signal<Local, Bits<38>>,
     item_in: Flatten<Context, CONTEXT_BITS>,
     items: Fifo<WAITING_BITS, 2, 3>,
-    next: Signal<Local, Bits<18>>,
+    next: Signal<Local, Bits<38>>,
     next_context: Restore<Context, CONTEXT_BITS>,
     ids: Ids,
     // The item.
     busy: DFF<Bit>,
     by_ids: DFF<Bit>,
     bitmapped: DFF<Bit>,
-    left: DFF<Bits<13>>,
+    left: DFF<Bits<32>>,
+    sparse: DFF<Bit>,
     word: DFF<Bits<3>>,
     chunk_start: DFF<Bit>,
     chunk_end: DFF<Bit>,
     last: DFF<Bit>,
     context: DFF<Context>,
     final_word: Signal<Local, Bit>,
+    /// 512 rows or more.
+    many: Signal<Local, Bit>,
     step: Signal<Local, Bit>,
     advance: Signal<Local, Bit>,
     take_item: Signal<Local, Bit>,
@@ -108,7 +116,7 @@ pub struct Source {
     has_failed: DFF<Bit>,
     failed_index: DFF<Bits<6>>,
     failing: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<184>>,
+    unused: Signal<Local, Bits<165>>,
     // 512 bits, and how many of them count: 64-bit words that do as a whole or in part, and the
     // bits of a part.
     raw_valid: DFF<Bit>,
@@ -117,6 +125,7 @@ pub struct Source {
     part: DFF<Bits<8>>,
     part_bits: DFF<Bits<64>>,
     tag: DFF<Mask>,
+    raw_sparse: DFF<Bit>,
     raw_context: DFF<Context>,
     ones: Constant<Bits<512>>,
     short_ones: Constant<Bits<64>>,
@@ -125,7 +134,7 @@ pub struct Source {
     mask_in: Flatten<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
     masks: Skid<MASK_BITS>,
-    contexts: Skid<CONTEXT_BITS>,
+    contexts: Skid<SHARED_BITS>,
     mask_out: Restore<Mask, MASK_BITS>,
     context_out: Restore<Context, CONTEXT_BITS>,
 }
@@ -152,6 +161,7 @@ impl Default for Source {
             mask_turn_end: Default::default(),
             mask_chunk_end: Default::default(),
             mask_last: Default::default(),
+            mask_sparse: Default::default(),
             mask_context: Default::default(),
             clear: Default::default(),
             failed: Default::default(),
@@ -172,6 +182,9 @@ impl Default for Source {
             busy: Default::default(),
             bitmapped: Default::default(),
             left: Default::default(),
+            sparse: Default::default(),
+            many: Default::default(),
+            raw_sparse: Default::default(),
             word: Default::default(),
             chunk_start: Default::default(),
             chunk_end: Default::default(),
@@ -216,6 +229,8 @@ impl Logic for Source {
             by_ids,
             bitmapped,
             left,
+            sparse,
+            raw_sparse,
             word,
             chunk_start,
             chunk_end,
@@ -239,6 +254,7 @@ impl Logic for Source {
         // A step takes 512 rows of the item.
         self.advance.next = !self.raw_valid.q.val() || self.masks.in_ready.val();
         self.final_word.next = self.left.q.val() <= 512;
+        self.many.next = self.left.q.val().get_bits::<23>(9).any();
         self.resp_ready.next = self.busy.q.val()
             && self.bitmapped.q.val()
             && !self.by_ids.q.val()
@@ -285,13 +301,14 @@ impl Logic for Source {
         self.item_fields.next = self.item_fields.val().replace_bit(2, self.item.val().last);
         self.item_fields.next = self.item_fields.val().replace_bit(3, self.item.val().kind == 2);
         self.item_fields.next = self.item_fields.val().replace_bit(4, self.has_ids.val());
-        self.item_fields.next = self.item_fields.val()
-            | (bit_cast::<18, 13>(self.item.val().rows.get_bits::<13>(0)) << 5);
+        self.item_fields.next =
+            self.item_fields.val() | (bit_cast::<38, 32>(self.item.val().rows) << 5);
+        self.item_fields.next = self.item_fields.val().replace_bit(37, self.item.val().sparse);
         self.item_in.record.next = self.item_context.val();
         self.items.in_valid.next =
             self.item_valid.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
-        self.items.in_data.next = bit_cast::<WAITING_BITS, 18>(self.item_fields.val())
-            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 18);
+        self.items.in_data.next = bit_cast::<WAITING_BITS, 38>(self.item_fields.val())
+            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 38);
         self.ids.turn_valid.next =
             self.item_valid.val() && self.has_ids.val() && self.items.in_ready.val();
         self.ids.turn_partition.next = self.item.val().partition;
@@ -300,8 +317,8 @@ impl Logic for Source {
         self.ids.turn_chunk_end.next = self.item.val().chunk_end;
         self.item_ready.next =
             self.items.in_ready.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
-        self.next.next = self.items.out_data.val().get_bits::<18>(0);
-        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(18);
+        self.next.next = self.items.out_data.val().get_bits::<38>(0);
+        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(38);
         self.items.out_ready.next = self.take_item.val();
         if self.take_item.val() {
             self.busy.d.next = self.items.out_valid.val();
@@ -310,18 +327,18 @@ impl Logic for Source {
             self.last.d.next = self.next.val().get_bit(2);
             self.bitmapped.d.next = self.next.val().get_bit(3);
             self.by_ids.d.next = self.next.val().get_bit(4);
-            self.left.d.next = self.next.val().get_bits::<13>(5);
+            self.left.d.next = self.next.val().get_bits::<32>(5);
+            self.sparse.d.next = self.next.val().get_bit(37);
             self.word.d.next = 0.into();
             self.context.d.next = self.next_context.record.val();
         }
         // The rest of the item does not matter to masks.
-        self.unused.next = bit_cast::<184, 3>(self.item.val().task)
-            | (bit_cast::<184, 32>(self.item.val().first) << 3)
-            | (bit_cast::<184, 19>(self.item.val().rows.get_bits::<19>(13)) << 35)
-            | (bit_cast::<184, 64>(self.item.val().low) << 54)
-            | (bit_cast::<184, 64>(self.item.val().high) << 118);
-        self.unused.next = self.unused.val().replace_bit(182, self.item.val().never);
-        self.unused.next = self.unused.val().replace_bit(183, self.item.val().column);
+        self.unused.next = bit_cast::<165, 3>(self.item.val().task)
+            | (bit_cast::<165, 32>(self.item.val().first) << 3)
+            | (bit_cast::<165, 64>(self.item.val().low) << 35)
+            | (bit_cast::<165, 64>(self.item.val().high) << 99);
+        self.unused.next = self.unused.val().replace_bit(163, self.item.val().never);
+        self.unused.next = self.unused.val().replace_bit(164, self.item.val().column);
 
         if self.advance.val() {
             self.raw_valid.d.next = self.step.val();
@@ -334,11 +351,14 @@ impl Logic for Source {
             for k in 0..8 {
                 self.whole.d.next = self.whole.d.val().replace_bit(
                     k,
-                    !self.failing.val() && (self.left.q.val().get_bits::<7>(6) > k.to_bits()),
+                    !self.failing.val()
+                        && (self.many.val() || (self.left.q.val().get_bits::<4>(6) > k.to_bits())),
                 );
                 self.part.d.next = self.part.d.val().replace_bit(
                     k,
-                    !self.failing.val() && (self.left.q.val().get_bits::<7>(6) == k.to_bits()),
+                    !self.failing.val()
+                        && !self.many.val()
+                        && (self.left.q.val().get_bits::<4>(6) == k.to_bits()),
                 );
             }
             self.part_bits.d.next = self.short_ones.val()
@@ -351,6 +371,7 @@ impl Logic for Source {
             self.tag.d.next.last =
                 self.final_word.val() && self.last.q.val() && !self.failing.val();
             self.raw_context.d.next = self.context.q.val();
+            self.raw_sparse.d.next = self.sparse.q.val();
         }
 
         // Rows beyond the item's do not count.
@@ -370,11 +391,14 @@ impl Logic for Source {
         self.masks.in_valid.next = self.raw_valid.q.val();
         self.masks.in_data.next = self.mask_in.bits.val();
         self.contexts.in_valid.next = self.raw_valid.q.val();
-        self.contexts.in_data.next = self.context_in.bits.val();
+        self.contexts.in_data.next =
+            bit_cast::<SHARED_BITS, CONTEXT_BITS>(self.context_in.bits.val()) << 1
+                | bit_cast::<SHARED_BITS, 1>(self.raw_sparse.q.val().into());
         self.masks.out_ready.next = self.mask_ready.val();
         self.contexts.out_ready.next = self.mask_ready.val();
         self.mask_out.bits.next = self.masks.out_data.val();
-        self.context_out.bits.next = self.contexts.out_data.val();
+        self.context_out.bits.next = self.contexts.out_data.val().get_bits::<CONTEXT_BITS>(1);
+        self.mask_sparse.next = self.contexts.out_data.val().get_bit(0);
         self.mask_valid.next = self.masks.out_valid.val();
         self.mask_bits.next = self.mask_out.record.val().bits;
         self.mask_word.next = self.mask_out.record.val().word;

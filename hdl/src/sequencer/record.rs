@@ -54,10 +54,12 @@ pub struct Item {
     pub ids: Bits<2>,
     /// With `ids`: the rows that have this id.
     pub partition: Bits<16>,
+    /// A chunk of any number of rows, whose windows the column path cuts.
+    pub sparse: Bit,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 220;
+pub const ITEM_BITS: usize = 221;
 
 /// What a read is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -574,6 +574,8 @@ impl Logic for Card {
         self.windows.merge_threshold.next = self.control.merge_threshold.val();
         self.windows.row_ready.next = self.placer.beat_ready.val();
         self.windows.header_ready.next = self.columns.header_ready.val();
+        self.windows.header_opens.next = self.columns.header_opens.val();
+        self.windows.header_last.next = self.columns.header_last.val();
         self.windows.opened.next = self.placer.window_opened.val();
         self.windows.placer_busy.next = self.placer.busy.val();
         self.windows.window_free.next = self.gather.window_free.val();

@@ -2,8 +2,8 @@
 //! need and what they hold goes on. And the settings by which their reads are planned.
 //!
 //! Beats of the expander take one of two paths. Rows go to the placer, which opens a window when it
-//! needs one. The *header* of a chunk of columns goes to the columns block and opens a window by
-//! itself. Windows are numbered round and opened in the order of the beats, so a header waits until the
+//! needs one. The *header* of a chunk of columns goes to the columns block, which opens one or more windows
+//! with it and says when it is used up. Windows are numbered round and opened in the order of the beats, so a header waits until the
 //! placer has closed its window, and asks it to. Boxes and bytes of the two paths are merged in the
 //! order of windows, so that all that comes after sees one sequence.
 //!
@@ -57,8 +57,12 @@ pub struct Windows {
     pub row_ready: Signal<In, Bit>,
     /// It is offered to the columns.
     pub header_valid: Signal<Out, Bit>,
-    /// It is taken there.
+    /// Something is done with it there:
     pub header_ready: Signal<In, Bit>,
+    /// a window is opened,
+    pub header_opens: Signal<In, Bit>,
+    /// and it is used up.
+    pub header_last: Signal<In, Bit>,
 
     /// What a request says of how it is fetched; before its first beat.
     pub fetch_write_valid: Signal<In, Bit>,
@@ -145,11 +149,13 @@ impl Logic for Windows {
         self.row_valid.next = self.beat.val() && !self.beat_column.val();
         self.header_valid.next =
             self.beat.val() && self.beat_column.val() && self.free.val() && !self.placer_busy.val();
-        self.header.next = self.header_valid.val() && self.header_ready.val();
+        self.header.next =
+            self.header_valid.val() && self.header_ready.val() && self.header_opens.val();
         self.beat_ready.next = self.fetch.settled.val() && self.row_ready.val();
         if self.beat_column.val() {
             self.beat_ready.next = self.fetch.settled.val()
                 && self.header_ready.val()
+                && self.header_last.val()
                 && self.free.val()
                 && !self.placer_busy.val();
         }

@@ -107,6 +107,9 @@ fn windows_are_opened_in_the_order_of_beats() {
                 model.set("merge_threshold", w.registers.1);
                 model.set("row_ready", u64::from(random.chance(0.7)));
                 model.set("header_ready", u64::from(random.chance(0.7)));
+                let last = random.chance(0.5);
+                model.set("header_last", u64::from(last));
+                model.set("header_opens", u64::from(!last || random.chance(0.7)));
                 w.opens_now = !w.placer_open && w.waiting > 0 && w.used < 4 && random.chance(0.5);
                 model.set("opened", u64::from(w.opens_now));
                 model.set("placer_busy", u64::from(w.placer_open || w.waiting > 0));
@@ -150,23 +153,25 @@ fn windows_are_opened_in_the_order_of_beats() {
                 let header = on("header_valid") && on("header_ready");
                 let row = on("row_valid") && on("row_ready");
                 assert!(!(header && row));
+                // A header opens windows until it is used up.
+                let (opens, last) = (header && on("header_opens"), header && on("header_last"));
                 if header || row {
                     let passed = (w.headers + w.rows) as usize;
                     let request = beats[passed].0;
                     let wanted = plans[request].unwrap_or(w.registers);
                     assert_eq!(settings, wanted, "beat {passed} of request {request}");
-                    let last = beats.get(passed + 1).is_none_or(|next| next.0 != request);
-                    w.passed += usize::from(last);
+                    let ends = beats.get(passed + 1).is_none_or(|next| next.0 != request);
+                    w.passed += usize::from(ends && (last || row));
                 }
-                assert_eq!(header || row, on("beat_valid") && on("beat_ready"));
+                assert_eq!(last || row, on("beat_valid") && on("beat_ready"));
                 if header {
                     assert!(!w.placer_open && w.waiting == 0, "a header overtakes rows");
                     assert!(w.used < 4, "a header without a free window");
-                    w.headers += 1;
+                    w.headers += u64::from(last);
                 }
-                if header || w.opens_now {
-                    w.to_box.push_back(header);
-                    w.to_gather.push_back(header);
+                if opens || w.opens_now {
+                    w.to_box.push_back(opens);
+                    w.to_gather.push_back(opens);
                     w.opened += 1;
                     w.used += 1;
                 }

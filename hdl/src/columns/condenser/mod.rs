@@ -14,8 +14,8 @@
 //! *Now* gives the needed blocks of a mask one by one; *gap* says how far each is from the one before,
 //! and whether what is between is left out; *place* gives it its number, or a new window.
 //!
-//! A block whose last row is needed is followed by an empty one, if any is left out there: the word
-//! that holds its last bytes may hold bytes of the row behind it.
+//! A block of whose last three rows one is needed is followed by an empty one, if any is left out there:
+//! the word that holds its last bytes may hold bytes of the next block.
 
 mod measures;
 
@@ -162,7 +162,7 @@ pub struct Condenser {
     found_bits: DFF<Bits<64>>,
     found_block: DFF<Bits<BLOCK_BITS>>,
     found_free: Signal<Local, Bit>,
-    /// The block before it: there is one, its number, its last row is needed.
+    /// The block before it: there is one, its number, one of its last rows is needed.
     before: DFF<Bit>,
     before_block: DFF<Bits<BLOCK_BITS>>,
     before_tail: DFF<Bit>,
@@ -492,7 +492,7 @@ impl Logic for Condenser {
             if self.found_valid.q.val() {
                 self.before.d.next = !self.found_end.q.val();
                 self.before_block.d.next = self.found_block.q.val();
-                self.before_tail.d.next = self.found_bits.q.val().get_bit(63);
+                self.before_tail.d.next = self.found_bits.q.val().get_bits::<3>(61).any();
             }
         }
 

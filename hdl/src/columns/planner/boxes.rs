@@ -33,12 +33,13 @@ pub enum CutState {
 }
 
 /// Bits of a box in rows.
-pub const SPAN_BITS: usize = 50;
+pub const SPAN_BITS: usize = 74;
 
 /// Runs in, boxes in rows and phases out; see the module.
 ///
 /// A box: whether the next one goes on with the same stretch before the next 4 KiB, the chunk's
-/// end, whether there are bytes, the group, start (row, bytes behind its start), end (the same).
+/// end, whether there are bytes, the group, start (row, bytes behind its start), end (the same), and how
+/// many blocks of rows before it are not in the window. All rows of a box have that in common.
 #[derive(LogicBlock)]
 pub struct Boxes {
     /// Clock.
@@ -64,14 +65,15 @@ pub struct Boxes {
     any: DFF<Bit>,
     last: DFF<Bit>,
     index: DFF<Bits<5>>,
-    block: DFF<Bits<6>>,
+    block: DFF<Bits<12>>,
+    shift: DFF<Bits<12>>,
     bits: DFF<Bits<64>>,
     from: DFF<Bits<6>>,
     to: DFF<Bits<6>>,
-    reach: DFF<Bits<14>>,
-    new_limit_row: DFF<Bits<14>>,
+    reach: DFF<Bits<20>>,
+    new_limit_row: DFF<Bits<20>>,
     new_limit_phase: DFF<Bits<8>>,
-    new_page_row: DFF<Bits<14>>,
+    new_page_row: DFF<Bits<20>>,
     new_page_phase: DFF<Bits<8>>,
     new_cut: DFF<Bit>,
     pace_bits: DFF<Bits<PACE_BITS>>,
@@ -84,18 +86,19 @@ pub struct Boxes {
     // The open box.
     open: DFF<Bit>,
     open_index: DFF<Bits<5>>,
-    open_row: DFF<Bits<13>>,
+    open_shift: DFF<Bits<12>>,
+    open_row: DFF<Bits<19>>,
     open_phase: DFF<Bits<8>>,
-    last_row: DFF<Bits<12>>,
+    last_row: DFF<Bits<18>>,
     open_len: DFF<Bits<7>>,
-    slack: DFF<Bits<14>>,
-    limit_row: DFF<Bits<14>>,
+    slack: DFF<Bits<20>>,
+    limit_row: DFF<Bits<20>>,
     limit_phase: DFF<Bits<8>>,
-    page_row: DFF<Bits<14>>,
+    page_row: DFF<Bits<20>>,
     page_phase: DFF<Bits<8>>,
 
-    from_row: Signal<Local, Bits<14>>,
-    to_row: Signal<Local, Bits<14>>,
+    from_row: Signal<Local, Bits<20>>,
+    to_row: Signal<Local, Bits<20>>,
     len: Signal<Local, Bits<8>>,
     follows: Signal<Local, Bit>,
     joins: Signal<Local, Bit>,
@@ -111,9 +114,9 @@ pub struct Boxes {
     behind_limit: Signal<Local, Bit>,
     place: Signal<Local, Bits<6>>,
     sum: Signal<Local, Bits<9>>,
-    sum_row: Signal<Local, Bits<14>>,
+    sum_row: Signal<Local, Bits<20>>,
     page_sum: Signal<Local, Bits<9>>,
-    next_page_row: Signal<Local, Bits<14>>,
+    next_page_row: Signal<Local, Bits<20>>,
     next_page_phase: Signal<Local, Bits<8>>,
     at_page: Signal<Local, Bit>,
 
@@ -126,19 +129,19 @@ pub struct Boxes {
     trim: DFF<Bits<6>>,
     next: DFF<Bits<6>>,
     more: DFF<Bit>,
-    distance: DFF<Bits<14>>,
+    distance: DFF<Bits<20>>,
     far: Multiplier<6, 8, 14>,
     /// So many bytes before the limit's row, and more: a row from there ends before the limit.
     room: DFF<Bits<8>>,
     close: DFF<Bit>,
     tail: Signal<Local, Bit>,
-    next_row: Signal<Local, Bits<14>>,
+    next_row: Signal<Local, Bits<20>>,
     lines: Lines,
 
     send: Signal<Local, Bit>,
     goes_on: Signal<Local, Bit>,
     cut_end: Signal<Local, Bit>,
-    end_row: Signal<Local, Bits<13>>,
+    end_row: Signal<Local, Bits<19>>,
     end_phase: Signal<Local, Bits<8>>,
     group: Signal<Local, Bits<5>>,
     queue: Fifo<SPAN_BITS, 4, 5>,
@@ -161,6 +164,7 @@ impl Default for Boxes {
             last: DFF::default(),
             index: DFF::default(),
             block: DFF::default(),
+            shift: DFF::default(),
             bits: DFF::default(),
             from: DFF::default(),
             to: DFF::default(),
@@ -176,6 +180,7 @@ impl Default for Boxes {
             resume: DFF::default(),
             open: DFF::default(),
             open_index: DFF::default(),
+            open_shift: DFF::default(),
             open_row: DFF::default(),
             open_phase: DFF::default(),
             last_row: DFF::default(),
@@ -240,19 +245,20 @@ impl Logic for Boxes {
         dff_setup!(self, clk, new_cut, pace_bits, resume, open, open_index, open_row, open_phase);
         dff_setup!(self, clk, last_row, open_len, slack, limit_row, limit_phase);
         dff_setup!(self, clk, page_row, page_phase, low_bits, high_bits, trim, next, more);
-        dff_setup!(self, clk, distance, room, close);
+        dff_setup!(self, clk, distance, room, close, shift, open_shift);
 
         self.pace.bits.next = self.pace_bits.q.val();
         self.unused.next = self.pace.record.val();
         self.len.next = bit_cast::<8, 7>(self.pace.record.val().len);
         self.from_row.next =
-            (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.from.q.val());
+            (bit_cast::<20, 12>(self.block.q.val()) << 6) | bit_cast::<20, 6>(self.from.q.val());
         self.to_row.next =
-            (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.to.q.val());
+            (bit_cast::<20, 12>(self.block.q.val()) << 6) | bit_cast::<20, 6>(self.to.q.val());
 
         // The run against the open box.
         self.follows.next = self.open.q.val()
             && (self.open_index.q.val() == self.index.q.val())
+            && (self.open_shift.q.val() == self.shift.q.val())
             && !(self.slack.q.val() < self.from_row.val())
             && !(self.page_row.q.val() < self.from_row.val());
         self.joins.next = self.resume.q.val()
@@ -270,7 +276,7 @@ impl Logic for Boxes {
 
         // The byte at the limit: of a needed row that goes on, or the first of the next one.
         self.here.next =
-            self.limit_row.q.val().get_bits::<8>(6) == bit_cast::<8, 6>(self.block.q.val());
+            self.limit_row.q.val().get_bits::<14>(6) == bit_cast::<14, 12>(self.block.q.val());
         self.place.next = self.limit_row.q.val().get_bits::<6>(0);
         self.at_limit.next = self.here.val() && self.bits.q.val().get_bit(self.place.val().index());
         self.behind_limit.next = self.at_limit.val()
@@ -282,15 +288,15 @@ impl Logic for Boxes {
         self.sum.next = bit_cast::<9, 8>(self.limit_phase.q.val())
             + bit_cast::<9, 8>(self.pace.record.val().phase);
         self.sum_row.next =
-            self.limit_row.q.val() + bit_cast::<14, 13>(self.pace.record.val().rows);
+            self.limit_row.q.val() + bit_cast::<20, 13>(self.pace.record.val().rows);
         self.page_sum.next = bit_cast::<9, 8>(self.page_phase.q.val())
             + bit_cast::<9, 8>(self.pace.record.val().page_rest);
         self.next_page_row.next =
-            self.page_row.q.val() + bit_cast::<14, 13>(self.pace.record.val().page_rows);
+            self.page_row.q.val() + bit_cast::<20, 13>(self.pace.record.val().page_rows);
         self.next_page_phase.next = self.page_sum.val().get_bits::<8>(0);
         if bit_cast::<9, 8>(self.pace.record.val().step) < self.page_sum.val() {
             self.next_page_row.next =
-                self.page_row.q.val() + bit_cast::<14, 13>(self.pace.record.val().page_rows) + 1;
+                self.page_row.q.val() + bit_cast::<20, 13>(self.pace.record.val().page_rows) + 1;
             self.next_page_phase.next = (self.page_sum.val()
                 - bit_cast::<9, 8>(self.pace.record.val().step))
             .get_bits::<8>(0);
@@ -314,7 +320,7 @@ impl Logic for Boxes {
         self.tail.next =
             self.close.q.val() && (self.far.product.val() < bit_cast::<14, 8>(self.room.q.val()));
         self.next_row.next =
-            (bit_cast::<14, 6>(self.block.q.val()) << 6) | bit_cast::<14, 6>(self.next.q.val());
+            (bit_cast::<20, 12>(self.block.q.val()) << 6) | bit_cast::<20, 6>(self.next.q.val());
         self.lines.clk.next = self.clk.val();
         self.lines.enable.next = true;
         self.lines.row.next = self.next.q.val();
@@ -329,7 +335,7 @@ impl Logic for Boxes {
         self.goes_on.next = false;
         self.cut_end.next = false;
         self.done.next = false;
-        self.end_row.next = bit_cast::<13, 12>(self.last_row.q.val());
+        self.end_row.next = bit_cast::<19, 18>(self.last_row.q.val());
         self.end_phase.next = bit_cast::<8, 7>(self.open_len.q.val());
         match self.state.q.val() {
             CutState::Run => {
@@ -350,7 +356,8 @@ impl Logic for Boxes {
                             self.goes_on.next = self.follows.val();
                             self.open.d.next = true;
                             self.open_index.d.next = self.index.q.val();
-                            self.open_row.d.next = self.from_row.val().get_bits::<13>(0);
+                            self.open_shift.d.next = self.shift.q.val();
+                            self.open_row.d.next = self.from_row.val().get_bits::<19>(0);
                             self.open_phase.d.next = 0.into();
                             self.open_len.d.next = self.pace.record.val().len;
                             self.limit_row.d.next = self.new_limit_row.q.val();
@@ -367,7 +374,7 @@ impl Logic for Boxes {
                 }
             }
             CutState::Probe => {
-                self.end_row.next = self.limit_row.q.val().get_bits::<13>(0);
+                self.end_row.next = self.limit_row.q.val().get_bits::<19>(0);
                 self.end_phase.next = self.limit_phase.q.val();
                 if self.behind_limit.val() && !(self.limit_phase.q.val() < self.len.val()) {
                     self.end_phase.next = self.len.val();
@@ -394,8 +401,8 @@ impl Logic for Boxes {
             }
             CutState::Far => {
                 self.distance.d.next = self.limit_row.q.val()
-                    - ((bit_cast::<14, 6>(self.block.q.val()) << 6)
-                        | bit_cast::<14, 6>(self.trim.q.val()));
+                    - ((bit_cast::<20, 12>(self.block.q.val()) << 6)
+                        | bit_cast::<20, 6>(self.trim.q.val()));
                 self.room.d.next = 0.into();
                 if self.limit_phase.q.val() < self.len.val() {
                     self.room.d.next = self.len.val() - self.limit_phase.q.val();
@@ -403,15 +410,15 @@ impl Logic for Boxes {
                 self.state.d.next = CutState::Reach;
             }
             CutState::Reach => {
-                self.close.d.next = !self.distance.q.val().get_bits::<8>(6).any();
+                self.close.d.next = !self.distance.q.val().get_bits::<14>(6).any();
                 self.state.d.next = CutState::Cut;
             }
             CutState::Cut => {
-                self.end_row.next = (bit_cast::<13, 6>(self.block.q.val()) << 6)
-                    | bit_cast::<13, 6>(self.trim.q.val());
+                self.end_row.next = (bit_cast::<19, 12>(self.block.q.val()) << 6)
+                    | bit_cast::<19, 6>(self.trim.q.val());
                 if self.tail.val() {
                     // An earlier row goes on behind the limit.
-                    self.end_row.next = self.limit_row.q.val().get_bits::<13>(0);
+                    self.end_row.next = self.limit_row.q.val().get_bits::<19>(0);
                     self.end_phase.next = self.limit_phase.q.val();
                     self.cut_end.next = self.queue.in_ready.val();
                 } else if !self.more.q.val() {
@@ -422,10 +429,10 @@ impl Logic for Boxes {
                     self.send.next = true;
                     self.goes_on.next = !(self.page_row.q.val() < self.next_row.val());
                     self.from.d.next = self.next.q.val();
-                    self.open_row.d.next = self.next_row.val().get_bits::<13>(0);
+                    self.open_row.d.next = self.next_row.val().get_bits::<19>(0);
                     self.open_phase.d.next = 0.into();
                     self.limit_row.d.next =
-                        self.next_row.val() + bit_cast::<14, 13>(self.pace.record.val().rows);
+                        self.next_row.val() + bit_cast::<20, 13>(self.pace.record.val().rows);
                     self.limit_phase.d.next = self.pace.record.val().phase;
                     self.state.d.next = CutState::Start;
                 }
@@ -454,7 +461,7 @@ impl Logic for Boxes {
             // The box ends at its limit, and the next one starts there, with a line.
             self.send.next = true;
             self.goes_on.next = !self.at_page.val();
-            self.open_row.d.next = self.limit_row.q.val().get_bits::<13>(0);
+            self.open_row.d.next = self.limit_row.q.val().get_bits::<19>(0);
             self.open_phase.d.next = self.limit_phase.q.val();
             self.limit_row.d.next = self.sum_row.val();
             self.limit_phase.d.next = self.sum.val().get_bits::<8>(0);
@@ -473,8 +480,8 @@ impl Logic for Boxes {
         }
         self.free.next = !self.valid.q.val();
         if self.done.val() {
-            self.last_row.d.next = self.to_row.val().get_bits::<12>(0);
-            self.slack.d.next = self.to_row.val() + bit_cast::<14, 13>(self.pace.record.val().near);
+            self.last_row.d.next = self.to_row.val().get_bits::<18>(0);
+            self.slack.d.next = self.to_row.val() + bit_cast::<20, 13>(self.pace.record.val().near);
             self.resume.d.next = false;
             if self.last.q.val() {
                 self.state.d.next = CutState::End;
@@ -492,6 +499,7 @@ impl Logic for Boxes {
             self.last.d.next = self.run.val().last;
             self.index.d.next = self.run.val().index;
             self.block.d.next = self.run.val().block;
+            self.shift.d.next = self.run.val().shift;
             self.bits.d.next = self.run.val().bits;
             self.from.d.next = self.run.val().from;
             self.to.d.next = self.run.val().to;
@@ -511,14 +519,15 @@ impl Logic for Boxes {
         if self.open.q.val() {
             self.group.next = self.open_index.q.val();
         }
-        self.queue.in_data.next = bit_cast::<SPAN_BITS, 13>(self.open_row.q.val())
-            | (bit_cast::<SPAN_BITS, 8>(self.open_phase.q.val()) << 13)
-            | (bit_cast::<SPAN_BITS, 13>(self.end_row.val()) << 21)
-            | (bit_cast::<SPAN_BITS, 8>(self.end_phase.val()) << 34)
-            | (bit_cast::<SPAN_BITS, 5>(self.group.val()) << 42)
-            | (bit_cast::<SPAN_BITS, 1>(self.open.q.val().into()) << 47)
-            | (bit_cast::<SPAN_BITS, 1>((self.state.q.val() == CutState::End).into()) << 48)
-            | (bit_cast::<SPAN_BITS, 1>(self.goes_on.val().into()) << 49);
+        self.queue.in_data.next = bit_cast::<SPAN_BITS, 19>(self.open_row.q.val())
+            | (bit_cast::<SPAN_BITS, 8>(self.open_phase.q.val()) << 19)
+            | (bit_cast::<SPAN_BITS, 19>(self.end_row.val()) << 27)
+            | (bit_cast::<SPAN_BITS, 8>(self.end_phase.val()) << 46)
+            | (bit_cast::<SPAN_BITS, 5>(self.group.val()) << 54)
+            | (bit_cast::<SPAN_BITS, 1>(self.open.q.val().into()) << 59)
+            | (bit_cast::<SPAN_BITS, 1>((self.state.q.val() == CutState::End).into()) << 60)
+            | (bit_cast::<SPAN_BITS, 1>(self.goes_on.val().into()) << 61)
+            | (bit_cast::<SPAN_BITS, 12>(self.open_shift.q.val()) << 62);
         self.queue.out_ready.next = self.span_ready.val();
         self.span_valid.next = self.queue.out_valid.val();
         self.span.next = self.queue.out_data.val();

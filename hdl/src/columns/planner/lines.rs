@@ -32,13 +32,13 @@ pub struct Lines {
     /// Three times as many, mod 64.
     pub triple: Signal<In, Bits<6>>,
     /// The longest box from the row's start: row,
-    pub end_row: Signal<In, Bits<14>>,
+    pub end_row: Signal<In, Bits<20>>,
     /// and phase.
     pub end_phase: Signal<In, Bits<8>>,
     /// Bytes from row to row.
     pub end_step: Signal<In, Bits<8>>,
     /// The limit: row,
-    pub limit_row: Signal<Out, Bits<14>>,
+    pub limit_row: Signal<Out, Bits<20>>,
     /// and phase.
     pub limit_phase: Signal<Out, Bits<8>>,
 
@@ -73,12 +73,12 @@ impl Logic for Lines {
 
         // Phases begin with 1.
         self.rest.next = bit_cast::<8, 6>(self.divide.remainder.val());
-        self.limit_row.next = self.end_row.val() - bit_cast::<14, 6>(self.divide.quotient.val());
+        self.limit_row.next = self.end_row.val() - bit_cast::<20, 6>(self.divide.quotient.val());
         self.limit_phase.next = self.end_phase.val() - self.rest.val();
         if !(self.rest.val() < self.end_phase.val()) {
             // One more is taken away: -q - 1 is !q.
             self.limit_row.next =
-                self.end_row.val() + !bit_cast::<14, 6>(self.divide.quotient.val());
+                self.end_row.val() + !bit_cast::<20, 6>(self.divide.quotient.val());
             self.limit_phase.next = self.end_phase.val() + self.end_step.val() - self.rest.val();
         }
     }

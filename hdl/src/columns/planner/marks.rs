@@ -22,6 +22,8 @@ pub struct Marks {
     pub mark_bits: Signal<In, Bits<512>>,
     /// Which of the chunk's.
     pub mark_word: Signal<In, Bits<3>>,
+    /// How far each 64 rows lie behind their place, in 64 rows (12 bits).
+    pub mark_shift: Signal<In, Bits<96>>,
     /// The chunk's first mark.
     pub mark_chunk_start: Signal<In, Bit>,
     /// The chunk's last mark.
@@ -34,6 +36,8 @@ pub struct Marks {
     pub read_address: Signal<In, Bits<7>>,
     /// Their marks.
     pub read_bits: Signal<Out, Bits<64>>,
+    /// How far they lie behind their place, in 64 rows.
+    pub read_shift: Signal<Out, Bits<12>>,
 
     side: DFF<Bit>,
     filled: DFF<Bits<2>>,
@@ -41,6 +45,7 @@ pub struct Marks {
     written: DFF<Bits<16>>,
     held_valid: DFF<Bit>,
     held_bits: DFF<Bits<512>>,
+    held_shift: DFF<Bits<96>>,
     held_address: DFF<Bits<4>>,
     held_start: DFF<Bit>,
     held_end: DFF<Bit>,
@@ -48,13 +53,23 @@ pub struct Marks {
     half: Signal<Local, Bits<2>>,
     old: Signal<Local, Bits<512>>,
     store: Lutram<512, 4, 2>,
+    shifts: Lutram<96, 4, 1>,
 }
 
 impl Logic for Marks {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, side, filled, written);
-        dff_setup!(self, clk, held_valid, held_bits, held_address, held_start, held_end);
+        dff_setup!(
+            self,
+            clk,
+            held_valid,
+            held_bits,
+            held_shift,
+            held_address,
+            held_start,
+            held_end
+        );
 
         self.mark_ready.next = !self.filled.q.val().get_bit(0);
         if self.side.q.val() {
@@ -63,6 +78,7 @@ impl Logic for Marks {
         self.held_valid.d.next = self.mark_valid.val() && self.mark_ready.val();
         if self.mark_valid.val() && self.mark_ready.val() {
             self.held_bits.d.next = self.mark_bits.val();
+            self.held_shift.d.next = self.mark_shift.val();
             self.held_address.d.next = bit_cast::<4, 3>(self.mark_word.val())
                 | (bit_cast::<4, 1>(self.side.q.val().into()) << 3);
             self.held_start.d.next = self.mark_chunk_start.val();
@@ -109,6 +125,15 @@ impl Logic for Marks {
                 .val()
                 .get_bits::<64>(self.read_address.val().get_bits::<3>(0).index() * 64);
         }
+
+        self.shifts.clk.next = self.clk.val();
+        self.shifts.write_enable.next = self.held_valid.q.val();
+        self.shifts.write_address.next = self.held_address.q.val();
+        self.shifts.write_data.next = self.held_shift.q.val();
+        self.shifts.read_address[0].next = self.read_address.val().get_bits::<4>(3);
+        self.read_shift.next = self.shifts.read_data[0]
+            .val()
+            .get_bits::<12>(self.read_address.val().get_bits::<3>(0).index() * 12);
 
         if self.rst.val() {
             self.side.d.next = false;

@@ -78,6 +78,8 @@ pub struct Planner {
     pub header_step: Signal<In, Bits<128>>,
     /// Rows, 1 to 4,096.
     pub header_rows: Signal<In, Bits<13>>,
+    /// Blocks of 64 rows before the window's first one: so far behind `header_addr` it starts.
+    pub header_base: Signal<In, Bits<26>>,
     /// Window.
     pub header_window: Signal<In, Bits<2>>,
 
@@ -89,6 +91,8 @@ pub struct Planner {
     pub mark_bits: Signal<In, Bits<512>>,
     /// Bit 0 is row 512 * `mark_word`.
     pub mark_word: Signal<In, Bits<3>>,
+    /// For each 64 rows: so many blocks of 64 before them, in host memory, are not in the window (12 bits).
+    pub mark_shift: Signal<In, Bits<96>>,
     /// The first mark of a chunk.
     pub mark_chunk_start: Signal<In, Bit>,
     /// The last mark of a chunk.
@@ -180,6 +184,7 @@ impl Logic for Planner {
         self.places.header_len.next = self.header_len.val();
         self.places.header_step.next = self.header_step.val();
         self.places.header_rows.next = self.header_rows.val();
+        self.places.header_base.next = self.header_base.val();
         self.places.header_window.next = self.header_window.val();
         self.places.done.next = self.spans.done.val();
         self.places.lanes_ready.next = self.lanes_ready.val();
@@ -228,6 +233,7 @@ impl Logic for Planner {
         self.mark_ready.next = self.marks.mark_ready.val();
         self.marks.mark_bits.next = self.mark_bits.val();
         self.marks.mark_word.next = self.mark_word.val();
+        self.marks.mark_shift.next = self.mark_shift.val();
         self.marks.mark_chunk_start.next = self.mark_chunk_start.val();
         self.marks.mark_chunk_end.next = self.mark_chunk_end.val();
         self.marks.forget.next = self.runs.marks_forget.val();
@@ -245,6 +251,7 @@ impl Logic for Planner {
         self.runs.pace_data.next = self.pace.bits.val();
         self.runs.marks_full.next = self.marks.full.val();
         self.runs.marks.next = self.marks.read_bits.val();
+        self.runs.marks_shift.next = self.marks.read_shift.val();
         self.found.clk.next = self.clk.val();
         self.found.rst.next = self.rst.val();
         self.found.in_valid.next = self.runs.run_valid.val();

@@ -25,6 +25,10 @@ pub struct Pace {
     pub page_rows: Bits<13>,
     /// and the bytes that are left.
     pub page_rest: Bits<8>,
+    /// 16 KiB in rows,
+    pub leap_rows: Bits<15>,
+    /// and the bytes that are left.
+    pub leap_rest: Bits<8>,
     /// Bytes from row to row.
     pub step: Bits<8>,
     /// Bytes of a row.
@@ -44,7 +48,7 @@ pub struct Pace {
 }
 
 /// Bits of a [`Pace`].
-pub const PACE_BITS: usize = 113;
+pub const PACE_BITS: usize = 136;
 
 /// What *paces* does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -94,6 +98,11 @@ pub struct Paces {
     trial: [Signal<Local, Bits<9>>; 4],
     rest: [Signal<Local, Bits<8>>; 4],
     step_low: Signal<Local, Bits<6>>,
+    four: Signal<Local, Bits<10>>,
+    two_steps: Signal<Local, Bits<10>>,
+    three_steps: Signal<Local, Bits<10>>,
+    leap: Signal<Local, Bits<15>>,
+    leap_rest: Signal<Local, Bits<8>>,
     reach: Signal<Local, Bits<7>>,
     size: Signal<Local, Bits<3>>,
     tail: Signal<Local, Bits<6>>,
@@ -123,6 +132,11 @@ impl Default for Paces {
             trial: array_init(|_| Signal::default()),
             rest: array_init(|_| Signal::default()),
             step_low: Signal::default(),
+            four: Signal::default(),
+            two_steps: Signal::default(),
+            three_steps: Signal::default(),
+            leap: Signal::default(),
+            leap_rest: Signal::default(),
             reach: Signal::default(),
             size: Signal::default(),
             tail: Signal::default(),
@@ -218,6 +232,25 @@ impl Logic for Paces {
         self.pace.next.page_phase = self.remainder[1].q.val() + 1;
         self.pace.next.page_rows = self.quotient[2].q.val();
         self.pace.next.page_rest = self.remainder[2].q.val();
+        // Four times what is left of 4 KiB are up to three steps more.
+        self.four.next = bit_cast::<10, 8>(self.remainder[2].q.val()) << 2;
+        self.two_steps.next = bit_cast::<10, 8>(self.step.q.val()) << 1;
+        self.three_steps.next = self.two_steps.val() + bit_cast::<10, 8>(self.step.q.val());
+        self.leap.next = bit_cast::<15, 13>(self.quotient[2].q.val()) << 2;
+        self.leap_rest.next = self.four.val().get_bits::<8>(0);
+        if !(self.four.val() < self.three_steps.val()) {
+            self.leap.next = (bit_cast::<15, 13>(self.quotient[2].q.val()) << 2) + 3;
+            self.leap_rest.next = (self.four.val() - self.three_steps.val()).get_bits::<8>(0);
+        } else if !(self.four.val() < self.two_steps.val()) {
+            self.leap.next = (bit_cast::<15, 13>(self.quotient[2].q.val()) << 2) + 2;
+            self.leap_rest.next = (self.four.val() - self.two_steps.val()).get_bits::<8>(0);
+        } else if !(self.four.val() < bit_cast::<10, 8>(self.step.q.val())) {
+            self.leap.next = (bit_cast::<15, 13>(self.quotient[2].q.val()) << 2) + 1;
+            self.leap_rest.next =
+                (self.four.val() - bit_cast::<10, 8>(self.step.q.val())).get_bits::<8>(0);
+        }
+        self.pace.next.leap_rows = self.leap.val();
+        self.pace.next.leap_rest = self.leap_rest.val();
         self.pace.next.step = self.step.q.val();
         self.pace.next.len = self.len.q.val();
         self.pace.next.overlap = self.step.q.val() < bit_cast::<8, 7>(self.len.q.val());

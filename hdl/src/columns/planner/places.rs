@@ -36,8 +36,8 @@ pub enum PlaceState {
 /// the gap between them may be read through. Which lanes are a group does not depend on the
 /// threshold, so that the sequencer knows beforehand what a chunk takes.
 ///
-/// 4 cycles a lane, 6 a group and 1 a further part of it, then 16; the first part is given 11
-/// cycles after the header was taken. At most two chunks are on the way: the next waits until the one before the last is
+/// 4 cycles a lane, 6 a group and 1 a further part of it, then 16, and 5 if the window is not its stretch's
+/// first; the first part is given 11 cycles after the header was taken, or 16. At most two chunks are on the way: the next waits until the one before the last is
 /// `done`.
 #[derive(LogicBlock)]
 pub struct Places {
@@ -60,6 +60,8 @@ pub struct Places {
     pub header_step: Signal<In, Bits<128>>,
     /// Rows.
     pub header_rows: Signal<In, Bits<13>>,
+    /// Blocks of 64 rows before the window's first one, from where the addresses are.
+    pub header_base: Signal<In, Bits<26>>,
     /// Window.
     pub header_window: Signal<In, Bits<2>>,
     /// A chunk has no more boxes.
@@ -111,6 +113,19 @@ pub struct Places {
     step: DFF<Bits<128>>,
     rows: DFF<Bits<13>>,
     window: DFF<Bits<2>>,
+
+    // How far the lanes are moved: one after another is multiplied.
+    base: DFF<Bits<26>>,
+    moved: DFF<Bit>,
+    move_next: DFF<Bits<5>>,
+    moving: DFF<Bits<4>>,
+    move_lane: [DFF<Bits<4>>; 4],
+    by: Multiplier<26, 8, 34>,
+    moves: Lutram<34, 4, 1>,
+    /// Lanes of which it is known.
+    known: DFF<Bits<5>>,
+    way: Signal<Local, Bits<64>>,
+    odd: Signal<Local, Bits<7>>,
 
     // The present lane.
     lane: DFF<Bits<4>>,
@@ -181,6 +196,7 @@ impl Default for Places {
             header_len: Signal::default(),
             header_step: Signal::default(),
             header_rows: Signal::default(),
+            header_base: Signal::default(),
             header_window: Signal::default(),
             done: Signal::default(),
             group_valid: Signal::default(),
@@ -209,6 +225,16 @@ impl Default for Places {
             step: DFF::default(),
             rows: DFF::default(),
             window: DFF::default(),
+            base: DFF::default(),
+            moved: DFF::default(),
+            move_next: DFF::default(),
+            moving: DFF::default(),
+            move_lane: array_init(|_| DFF::default()),
+            by: Multiplier::new(4),
+            moves: Lutram::default(),
+            known: DFF::default(),
+            way: Signal::default(),
+            odd: Signal::default(),
             lane: DFF::default(),
             used: array_init(|_| Signal::default()),
             used_bits: Signal::default(),
@@ -269,7 +295,10 @@ impl Logic for Places {
         dff_setup!(self, clk, joins, joins_part, lower, lower_part, joint, joint_part);
         dff_setup!(self, clk, open, group, lo, len_of, step_of, part_lo, part_len, held, given);
         dff_setup!(self, clk, part, closing, count, free, word, turn, sum);
-        dff_setup!(self, clk, given_place, given_start);
+        dff_setup!(self, clk, given_place, given_start, base, moved, move_next, moving, known);
+        for k in 0..4 {
+            self.move_lane[k].clock.next = self.clk.val();
+        }
 
         self.most.next = self.step_of.q.val();
         if self.step_of.q.val().get_bit(7) {
@@ -305,6 +334,34 @@ impl Logic for Places {
         self.unused.next = (bit_cast::<7, 5>(self.multiply.product.val().get_bits::<5>(15)) << 2)
             | bit_cast::<7, 2>(self.bytes.val().get_bits::<2>(0));
 
+        // A window's first row is many rows behind the stretch's first one.
+        self.by.clk.next = self.clk.val();
+        self.by.enable.next = true;
+        self.by.a.next = self.base.q.val();
+        self.by.b.next =
+            self.step.q.val().get_bits::<8>(self.move_next.q.val().get_bits::<4>(0).index() * 8);
+        self.moving.d.next = self.moving.q.val() << 1;
+        self.move_lane[0].d.next = self.move_next.q.val().get_bits::<4>(0);
+        for k in 1..4 {
+            self.move_lane[k].d.next = self.move_lane[k - 1].q.val();
+        }
+        if !self.move_next.q.val().get_bit(4) {
+            self.moving.d.next = (self.moving.q.val() << 1) | 1;
+            self.move_next.d.next = self.move_next.q.val() + 1;
+        }
+        self.moves.clk.next = self.clk.val();
+        self.moves.write_enable.next = self.moving.q.val().get_bit(3);
+        self.moves.write_address.next = self.move_lane[3].q.val();
+        self.moves.write_data.next = self.by.product.val();
+        if self.moving.q.val().get_bit(3) {
+            self.known.d.next = bit_cast::<5, 4>(self.move_lane[3].q.val()) + 1;
+        }
+        self.moves.read_address[0].next = self.lane.q.val();
+        self.way.next = 0.into();
+        if self.moved.q.val() {
+            self.way.next = bit_cast::<64, 34>(self.moves.read_data[0].val()) << 6;
+        }
+
         self.used_bits.next = 0.into();
         for l in 0..16 {
             self.used[l].next = self.header_len.val().get_bits::<7>(l * 7).any();
@@ -326,8 +383,16 @@ impl Logic for Places {
             | bit_cast::<22, 2>(self.lo.q.val().get_bits::<2>(0));
         self.groups.read_address[0].next = self.group_of.read_data[0].val();
         self.found.next = self.groups.read_data[0].val();
+        // Mod 128, an odd number of odd steps of 64 rows is 64.
+        self.odd.next = 0.into();
+        if self.base.q.val().get_bit(0)
+            && self.step.q.val().get_bit(self.turn.q.val().get_bits::<4>(0).index() * 8)
+        {
+            self.odd.next = 64.into();
+        }
         self.offset.next =
             self.addr.q.val().get_bits::<7>(self.turn.q.val().get_bits::<4>(0).index() * 64)
+                + self.odd.val()
                 - self.found.val().get_bits::<7>(15);
         self.place.next = bit_cast::<17, 15>(
             self.found.val().get_bits::<15>(0) + bit_cast::<15, 7>(self.offset.val()),
@@ -366,6 +431,11 @@ impl Logic for Places {
                     self.len.d.next = self.header_len.val();
                     self.step.d.next = self.header_step.val();
                     self.rows.d.next = self.header_rows.val();
+                    self.base.d.next = self.header_base.val();
+                    self.moved.d.next = self.header_base.val().any();
+                    self.move_next.d.next = 0.into();
+                    self.moving.d.next = 0.into();
+                    self.known.d.next = 0.into();
                     self.window.d.next = self.header_window.val();
                     self.last_lane.d.next = self.find_last.index.val();
                     self.state.d.next = PlaceState::Pick;
@@ -373,12 +443,16 @@ impl Logic for Places {
             }
             PlaceState::Pick => {
                 self.lane_addr.d.next =
-                    self.addr.q.val().get_bits::<64>(self.lane.q.val().index() * 64);
+                    self.addr.q.val().get_bits::<64>(self.lane.q.val().index() * 64)
+                        + self.way.val();
                 self.lane_len.d.next =
                     self.len.q.val().get_bits::<7>(self.lane.q.val().index() * 7);
                 self.lane_step.d.next =
                     self.step.q.val().get_bits::<8>(self.lane.q.val().index() * 8);
-                self.state.d.next = PlaceState::Differ;
+                if !self.moved.q.val() || (self.known.q.val() > bit_cast::<5, 4>(self.lane.q.val()))
+                {
+                    self.state.d.next = PlaceState::Differ;
+                }
             }
             PlaceState::Differ => {
                 self.state.d.next = PlaceState::Fit;
@@ -516,6 +590,8 @@ impl Logic for Places {
         if self.rst.val() {
             self.state.d.next = PlaceState::Wait;
             self.parity.d.next = false;
+            self.move_next.d.next = 16.into();
+            self.moving.d.next = 0.into();
             self.chunks.d.next = 0.into();
         }
     }

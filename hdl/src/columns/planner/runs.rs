@@ -26,8 +26,10 @@ pub struct Run {
     pub last: Bit,
     /// The group.
     pub index: Bits<5>,
-    /// The rows' block of 64.
-    pub block: Bits<6>,
+    /// The rows' block of 64 in host memory, counted from the window's first.
+    pub block: Bits<12>,
+    /// So many blocks before it are not in the window.
+    pub shift: Bits<12>,
     /// The rows.
     pub bits: Bits<64>,
     /// The first one.
@@ -35,13 +37,13 @@ pub struct Run {
     /// The last one.
     pub to: Bits<6>,
     /// A row that certainly has no bytes behind the run's end.
-    pub reach: Bits<14>,
+    pub reach: Bits<20>,
     /// The limit of a box that starts here: row,
-    pub limit_row: Bits<14>,
+    pub limit_row: Bits<20>,
     /// and phase.
     pub limit_phase: Bits<8>,
     /// The next 4 KiB: row,
-    pub page_row: Bits<14>,
+    pub page_row: Bits<20>,
     /// and phase.
     pub page_phase: Bits<8>,
     /// The run may reach over that limit.
@@ -51,12 +53,12 @@ pub struct Run {
 }
 
 /// Bits of a [`Run`].
-pub const RUN_BITS: usize = 261;
+pub const RUN_BITS: usize = 320;
 
 /// Groups in, runs out; see the module.
 ///
-/// 64 rows a cycle, a run a cycle; a cycle more for each 4 KiB that a group's first row is
-/// behind its start or behind the run before.
+/// 64 rows a cycle, a run a cycle; a cycle more for each 16 KiB, and each 4 KiB of the rest, that a
+/// group's first row is behind its start or behind the run before.
 #[derive(LogicBlock, Default)]
 pub struct Runs {
     /// Clock.
@@ -87,6 +89,8 @@ pub struct Runs {
     pub marks_address: Signal<Out, Bits<7>>,
     /// As from `Marks`.
     pub marks: Signal<In, Bits<64>>,
+    /// As from `Marks`.
+    pub marks_shift: Signal<In, Bits<12>>,
 
     /// A run, or the end of a chunk.
     pub run_valid: Signal<Out, Bit>,
@@ -103,7 +107,8 @@ pub struct Runs {
     rows_valid: DFF<Bit>,
     rows_bits: DFF<Bits<64>>,
     rows_index: DFF<Bits<5>>,
-    rows_block: DFF<Bits<6>>,
+    rows_block: DFF<Bits<12>>,
+    rows_shift: DFF<Bits<12>>,
     rows_end: DFF<Bit>,
     rows_free: Signal<Local, Bit>,
     rows_pace: Restore<Pace, PACE_BITS>,
@@ -118,7 +123,8 @@ pub struct Runs {
     gaps_valid: DFF<Bit>,
     gaps_bits: DFF<Bits<64>>,
     gaps_index: DFF<Bits<5>>,
-    gaps_block: DFF<Bits<6>>,
+    gaps_block: DFF<Bits<12>>,
+    gaps_shift: DFF<Bits<12>>,
     gaps_end: DFF<Bit>,
     gaps_window: DFF<Bits<64>>,
     gaps_rest: DFF<Bits<6>>,
@@ -128,7 +134,8 @@ pub struct Runs {
     ends_bits: DFF<Bits<64>>,
     ends_ends: DFF<Bits<64>>,
     ends_index: DFF<Bits<5>>,
-    ends_block: DFF<Bits<6>>,
+    ends_block: DFF<Bits<12>>,
+    ends_shift: DFF<Bits<12>>,
     ends_end: DFF<Bit>,
     ends_free: Signal<Local, Bit>,
     find_from: FirstSet<64, 6>,
@@ -141,7 +148,8 @@ pub struct Runs {
     first_end: DFF<Bit>,
     first_bits: DFF<Bits<64>>,
     first_index: DFF<Bits<5>>,
-    first_block: DFF<Bits<6>>,
+    first_block: DFF<Bits<12>>,
+    first_shift: DFF<Bits<12>>,
     first_from: DFF<Bits<6>>,
     first_to: DFF<Bits<6>>,
     first_free: Signal<Local, Bit>,
@@ -149,14 +157,16 @@ pub struct Runs {
     first_pace: Restore<Pace, PACE_BITS>,
     /// The next 4 KiB is that behind the last run, which was of the same group.
     first_follows: DFF<Bit>,
-    row: Signal<Local, Bits<14>>,
+    row: Signal<Local, Bits<20>>,
     /// The next 4 KiB of the group that the last run was of.
     page_known: DFF<Bit>,
     page_index: DFF<Bits<5>>,
-    page_row: DFF<Bits<14>>,
+    page_row: DFF<Bits<20>>,
     page_phase: DFF<Bits<8>>,
-    page: Signal<Local, Bits<14>>,
+    page: Signal<Local, Bits<20>>,
     phase: Signal<Local, Bits<8>>,
+    onward: Signal<Local, Bits<20>>,
+    onward_rest: Signal<Local, Bits<8>>,
     further: Signal<Local, Bits<9>>,
     behind: Signal<Local, Bit>,
 
@@ -165,14 +175,15 @@ pub struct Runs {
     line_end: DFF<Bit>,
     line_bits: DFF<Bits<64>>,
     line_index: DFF<Bits<5>>,
-    line_block: DFF<Bits<6>>,
+    line_block: DFF<Bits<12>>,
+    line_shift: DFF<Bits<12>>,
     line_from: DFF<Bits<6>>,
     line_to: DFF<Bits<6>>,
-    line_reach: DFF<Bits<14>>,
-    line_row: DFF<Bits<14>>,
+    line_reach: DFF<Bits<20>>,
+    line_row: DFF<Bits<20>>,
     line_phase: DFF<Bits<8>>,
     line_step: DFF<Bits<8>>,
-    line_page_row: DFF<Bits<14>>,
+    line_page_row: DFF<Bits<20>>,
     line_page_phase: DFF<Bits<8>>,
     line_free: Signal<Local, Bit>,
     lines: Lines,
@@ -182,13 +193,14 @@ pub struct Runs {
     limit_end: DFF<Bit>,
     limit_bits: DFF<Bits<64>>,
     limit_index: DFF<Bits<5>>,
-    limit_block: DFF<Bits<6>>,
+    limit_block: DFF<Bits<12>>,
+    limit_shift: DFF<Bits<12>>,
     limit_from: DFF<Bits<6>>,
     limit_to: DFF<Bits<6>>,
-    limit_reach: DFF<Bits<14>>,
-    limit_row: DFF<Bits<14>>,
+    limit_reach: DFF<Bits<20>>,
+    limit_row: DFF<Bits<20>>,
     limit_phase: DFF<Bits<8>>,
-    limit_page_row: DFF<Bits<14>>,
+    limit_page_row: DFF<Bits<20>>,
     limit_page_phase: DFF<Bits<8>>,
     limit_free: Signal<Local, Bit>,
 
@@ -197,13 +209,14 @@ pub struct Runs {
     cut_end: DFF<Bit>,
     cut_bits: DFF<Bits<64>>,
     cut_index: DFF<Bits<5>>,
-    cut_block: DFF<Bits<6>>,
+    cut_block: DFF<Bits<12>>,
+    cut_shift: DFF<Bits<12>>,
     cut_from: DFF<Bits<6>>,
     cut_to: DFF<Bits<6>>,
-    cut_reach: DFF<Bits<14>>,
-    cut_row: DFF<Bits<14>>,
+    cut_reach: DFF<Bits<20>>,
+    cut_row: DFF<Bits<20>>,
     cut_phase: DFF<Bits<8>>,
-    cut_page_row: DFF<Bits<14>>,
+    cut_page_row: DFF<Bits<20>>,
     cut_page_phase: DFF<Bits<8>>,
     cut_pace: DFF<Bits<PACE_BITS>>,
     cut_free: Signal<Local, Bit>,
@@ -217,6 +230,8 @@ impl Logic for Runs {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, next_block);
+        dff_setup!(self, clk, rows_shift, gaps_shift, ends_shift, first_shift, line_shift);
+        dff_setup!(self, clk, limit_shift, cut_shift);
         dff_setup!(self, clk, rows_valid, rows_bits, rows_index, rows_block, rows_end);
         dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_index, gaps_block, gaps_end);
         dff_setup!(self, clk, gaps_window, gaps_rest);
@@ -245,22 +260,31 @@ impl Logic for Runs {
         self.first_pace.bits.next = self.first_pace_bits.q.val();
 
         // The next 4 KiB lies behind the run's start.
-        self.row.next = (bit_cast::<14, 6>(self.first_block.q.val()) << 6)
-            | bit_cast::<14, 6>(self.first_from.q.val());
+        self.row.next = (bit_cast::<20, 12>(self.first_block.q.val()) << 6)
+            | bit_cast::<20, 6>(self.first_from.q.val());
         self.page.next = self.page_row.q.val();
         self.phase.next = self.page_phase.q.val();
         if !self.first_follows.q.val() {
-            self.page.next = bit_cast::<14, 13>(self.first_pace.record.val().page_row);
+            self.page.next = bit_cast::<20, 13>(self.first_pace.record.val().page_row);
             self.phase.next = self.first_pace.record.val().page_phase;
         }
         // Which page it is comes behind the comparisons: what is behind stops all stages before.
         self.behind.next = self.first_any.q.val() && (self.page_row.q.val() < self.row.val());
         if !self.first_follows.q.val() {
             self.behind.next = self.first_any.q.val()
-                && (bit_cast::<14, 13>(self.first_pace.record.val().page_row) < self.row.val());
+                && (bit_cast::<20, 13>(self.first_pace.record.val().page_row) < self.row.val());
         }
-        self.further.next = bit_cast::<9, 8>(self.phase.val())
-            + bit_cast::<9, 8>(self.first_pace.record.val().page_rest);
+        // 16 KiB at once, where that is not too far.
+        self.onward.next = bit_cast::<20, 13>(self.first_pace.record.val().page_rows);
+        self.onward_rest.next = self.first_pace.record.val().page_rest;
+        if (self.page.val() + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows) + 1)
+            < self.row.val()
+        {
+            self.onward.next = bit_cast::<20, 15>(self.first_pace.record.val().leap_rows);
+            self.onward_rest.next = self.first_pace.record.val().leap_rest;
+        }
+        self.further.next =
+            bit_cast::<9, 8>(self.phase.val()) + bit_cast::<9, 8>(self.onward_rest.val());
 
         // What moves.
         self.cut_free.next = !self.cut_valid.q.val() || self.run_ready.val();
@@ -288,7 +312,9 @@ impl Logic for Runs {
                 && (self.marks.val().any() || (self.last_block.val() && self.group_last.val()));
             self.rows_bits.d.next = self.marks.val();
             self.rows_index.d.next = self.group_index.val();
-            self.rows_block.d.next = self.next_block.q.val();
+            self.rows_block.d.next =
+                self.marks_shift.val() + bit_cast::<12, 6>(self.next_block.q.val());
+            self.rows_shift.d.next = self.marks_shift.val();
             self.rows_end.d.next = self.last_block.val() && self.group_last.val();
             if self.fetching.val() {
                 self.next_block.d.next = self.next_block.q.val() + 1;
@@ -318,6 +344,7 @@ impl Logic for Runs {
             self.gaps_bits.d.next = self.rows_bits.q.val();
             self.gaps_index.d.next = self.rows_index.q.val();
             self.gaps_block.d.next = self.rows_block.q.val();
+            self.gaps_shift.d.next = self.rows_shift.q.val();
             self.gaps_end.d.next = self.rows_end.q.val();
             self.gaps_rest.d.next = self.rows_pace.record.val().rest;
             self.gaps_window.d.next = 0.into();
@@ -355,6 +382,7 @@ impl Logic for Runs {
             self.first_bits.d.next = self.ends_bits.q.val() & self.to_end.val();
             self.first_index.d.next = self.ends_index.q.val();
             self.first_block.d.next = self.ends_block.q.val();
+            self.first_shift.d.next = self.ends_shift.q.val();
             self.first_pace_bits.d.next = self.paces.read_data[1].val();
             self.first_follows.d.next =
                 self.page_known.q.val() && (self.page_index.q.val() == self.ends_index.q.val());
@@ -372,6 +400,7 @@ impl Logic for Runs {
             self.ends_bits.d.next = self.gaps_bits.q.val();
             self.ends_index.d.next = self.gaps_index.q.val();
             self.ends_block.d.next = self.gaps_block.q.val();
+            self.ends_shift.d.next = self.gaps_shift.q.val();
             self.ends_end.d.next = self.gaps_end.q.val();
             self.ends_ends.d.next = self.gaps_bits.q.val()
                 & !(self.gaps_window.q.val()
@@ -386,13 +415,10 @@ impl Logic for Runs {
             self.page_phase.d.next = self.phase.val();
             if self.behind.val() {
                 self.first_follows.d.next = true;
-                self.page_row.d.next =
-                    self.page.val() + bit_cast::<14, 13>(self.first_pace.record.val().page_rows);
+                self.page_row.d.next = self.page.val() + self.onward.val();
                 self.page_phase.d.next = self.further.val().get_bits::<8>(0);
                 if bit_cast::<9, 8>(self.first_pace.record.val().step) < self.further.val() {
-                    self.page_row.d.next = self.page.val()
-                        + bit_cast::<14, 13>(self.first_pace.record.val().page_rows)
-                        + 1;
+                    self.page_row.d.next = self.page.val() + self.onward.val() + 1;
                     self.page_phase.d.next = (self.further.val()
                         - bit_cast::<9, 8>(self.first_pace.record.val().step))
                     .get_bits::<8>(0);
@@ -408,14 +434,15 @@ impl Logic for Runs {
             self.line_bits.d.next = self.first_bits.q.val();
             self.line_index.d.next = self.first_index.q.val();
             self.line_block.d.next = self.first_block.q.val();
+            self.line_shift.d.next = self.first_shift.q.val();
             self.line_from.d.next = self.first_from.q.val();
             self.line_to.d.next = self.first_to.q.val();
             // Where rows overlap, those up to 63 back may have bytes behind a row's start.
-            self.line_reach.d.next = (bit_cast::<14, 6>(self.first_block.q.val()) << 6)
-                + (bit_cast::<14, 1>(self.first_pace.record.val().overlap.into()) << 6)
-                + bit_cast::<14, 6>(self.first_to.q.val());
+            self.line_reach.d.next = (bit_cast::<20, 12>(self.first_block.q.val()) << 6)
+                + (bit_cast::<20, 1>(self.first_pace.record.val().overlap.into()) << 6)
+                + bit_cast::<20, 6>(self.first_to.q.val());
             self.line_row.d.next =
-                self.row.val() + bit_cast::<14, 13>(self.first_pace.record.val().rows);
+                self.row.val() + bit_cast::<20, 13>(self.first_pace.record.val().rows);
             self.line_phase.d.next = self.first_pace.record.val().phase;
             self.line_step.d.next = self.first_pace.record.val().step;
             self.line_page_row.d.next = self.page.val();
@@ -439,6 +466,7 @@ impl Logic for Runs {
             self.limit_bits.d.next = self.line_bits.q.val();
             self.limit_index.d.next = self.line_index.q.val();
             self.limit_block.d.next = self.line_block.q.val();
+            self.limit_shift.d.next = self.line_shift.q.val();
             self.limit_from.d.next = self.line_from.q.val();
             self.limit_to.d.next = self.line_to.q.val();
             self.limit_reach.d.next = self.line_reach.q.val();
@@ -454,6 +482,7 @@ impl Logic for Runs {
             self.cut_bits.d.next = self.limit_bits.q.val();
             self.cut_index.d.next = self.limit_index.q.val();
             self.cut_block.d.next = self.limit_block.q.val();
+            self.cut_shift.d.next = self.limit_shift.q.val();
             self.cut_from.d.next = self.limit_from.q.val();
             self.cut_to.d.next = self.limit_to.q.val();
             self.cut_reach.d.next = self.limit_reach.q.val();
@@ -481,6 +510,7 @@ impl Logic for Runs {
         self.run.next.last = self.cut_end.q.val();
         self.run.next.index = self.cut_index.q.val();
         self.run.next.block = self.cut_block.q.val();
+        self.run.next.shift = self.cut_shift.q.val();
         self.run.next.bits = self.cut_bits.q.val();
         self.run.next.from = self.cut_from.q.val();
         self.run.next.to = self.cut_to.q.val();

@@ -11,7 +11,8 @@ use rust_hdl_widgets::prelude::*;
 
 /// Boxes in rows and phases in, boxes out, a box a cycle. The pipeline never stops: a box is taken
 /// when the FIFO at the end has room for all that are on the way. A box that the next one goes on
-/// with waits for it: both leave as one if that is not longer than the longest box.
+/// with waits for it: both leave as one if that is not longer than the longest box. Blocks of 64 rows that
+/// are not in the window bring what follows closer together there, by whole words.
 #[derive(LogicBlock)]
 pub struct Spans {
     /// Clock.
@@ -62,18 +63,22 @@ pub struct Spans {
     group_0: DFF<Bits<89>>,
     span_0: DFF<Bits<SPAN_BITS>>,
     ended: DFF<Bit>,
-    from: Multiplier<13, 8, 21>,
-    to: Multiplier<13, 8, 21>,
+    from: Multiplier<19, 8, 27>,
+    to: Multiplier<19, 8, 27>,
+    /// Blocks of 64 rows that are not in the window.
+    out: Multiplier<12, 8, 20>,
     // Beside the multipliers: phases, place in host and window, flags.
     side: Signal<Local, Bits<100>>,
     side_1: DFF<Bits<100>>,
     side_2: DFF<Bits<100>>,
     side_3: DFF<Bits<100>>,
-    skew: Signal<Local, Bits<16>>,
-    start: Signal<Local, Bits<16>>,
-    stop: Signal<Local, Bits<16>>,
-    start_word: DFF<Bits<14>>,
-    end_word: DFF<Bits<14>>,
+    skew: Signal<Local, Bits<28>>,
+    start: Signal<Local, Bits<28>>,
+    stop: Signal<Local, Bits<28>>,
+    start_word: DFF<Bits<26>>,
+    end_word: DFF<Bits<26>>,
+    /// So many words before it, in units of 16, are not in the window.
+    out_words: DFF<Bits<9>>,
     side_4: DFF<Bits<82>>,
     addr: Signal<Local, Bits<62>>,
     ram: Signal<Local, Bits<13>>,
@@ -82,23 +87,23 @@ pub struct Spans {
     sent_addr: DFF<Bits<62>>,
     sent_place: DFF<Bits<15>>,
     sent_tag: DFF<Bits<3>>,
-    sent_from: DFF<Bits<14>>,
-    sent_to: DFF<Bits<14>>,
-    sent_reach: DFF<Bits<14>>,
+    sent_from: DFF<Bits<26>>,
+    sent_to: DFF<Bits<26>>,
+    sent_reach: DFF<Bits<26>>,
     sent_valid: Signal<Local, Bit>,
     // The one before, until it is known whether the next one lengthens it.
     held_valid: DFF<Bit>,
     held_addr: DFF<Bits<62>>,
     held_place: DFF<Bits<15>>,
     held_tag: DFF<Bits<3>>,
-    held_from: DFF<Bits<14>>,
-    held_to: DFF<Bits<14>>,
-    held_reach: DFF<Bits<14>>,
+    held_from: DFF<Bits<26>>,
+    held_to: DFF<Bits<26>>,
+    held_reach: DFF<Bits<26>>,
     lengthens: Signal<Local, Bit>,
-    words: Signal<Local, Bits<14>>,
+    words: Signal<Local, Bits<26>>,
     fields: Concat<64, 17, 13, 3, 97>,
     queue: Fifo<97, 4, 5>,
-    unused: Signal<Local, Bits<25>>,
+    unused: Signal<Local, Bits<38>>,
 }
 
 impl Default for Spans {
@@ -132,6 +137,7 @@ impl Default for Spans {
             ended: DFF::default(),
             from: Multiplier::new(3),
             to: Multiplier::new(3),
+            out: Multiplier::new(3),
             side: Signal::default(),
             side_1: DFF::default(),
             side_2: DFF::default(),
@@ -141,6 +147,7 @@ impl Default for Spans {
             stop: Signal::default(),
             start_word: DFF::default(),
             end_word: DFF::default(),
+            out_words: DFF::default(),
             side_4: DFF::default(),
             addr: Signal::default(),
             ram: Signal::default(),
@@ -171,7 +178,7 @@ impl Logic for Spans {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, stages, group_0, span_0, ended, side_1, side_2, side_3);
-        dff_setup!(self, clk, start_word, end_word, side_4);
+        dff_setup!(self, clk, start_word, end_word, out_words, side_4);
         dff_setup!(self, clk, sent_addr, sent_place, sent_tag, sent_from, sent_to, sent_reach);
         dff_setup!(self, clk, held_valid, held_addr, held_place, held_tag, held_from, held_to);
         dff_setup!(self, clk, held_reach);
@@ -183,13 +190,13 @@ impl Logic for Spans {
             | (bit_cast::<89, 15>(self.group_place.val()) << 64)
             | (bit_cast::<89, 2>(self.group_window.val()) << 79)
             | (bit_cast::<89, 8>(self.group_step.val()) << 81);
-        self.groups.read_address[0].next = self.span.val().get_bits::<5>(42);
+        self.groups.read_address[0].next = self.span.val().get_bits::<5>(54);
 
         // Room for this one, the seven stages, and one that the FIFO has just taken.
         self.span_ready.next = self.queue.free.val() > 9;
         self.take.next = self.span_valid.val() && self.span_ready.val();
         self.stages.d.next = (self.stages.q.val() << 1) | bit_cast::<6, 1>(self.take.val().into());
-        self.ended.d.next = self.take.val() && self.span.val().get_bit(48);
+        self.ended.d.next = self.take.val() && self.span.val().get_bit(60);
         self.done.next = self.ended.q.val();
         if self.take.val() {
             self.group_0.d.next = self.groups.read_data[0].val();
@@ -199,46 +206,51 @@ impl Logic for Spans {
         // Bytes from the group's start.
         self.from.clk.next = self.clk.val();
         self.from.enable.next = true;
-        self.from.a.next = self.span_0.q.val().get_bits::<13>(0);
+        self.from.a.next = self.span_0.q.val().get_bits::<19>(0);
         self.from.b.next = self.group_0.q.val().get_bits::<8>(81);
         self.to.clk.next = self.clk.val();
         self.to.enable.next = true;
-        self.to.a.next = self.span_0.q.val().get_bits::<13>(21);
+        self.to.a.next = self.span_0.q.val().get_bits::<19>(27);
         self.to.b.next = self.group_0.q.val().get_bits::<8>(81);
+        self.out.clk.next = self.clk.val();
+        self.out.enable.next = true;
+        self.out.a.next = self.span_0.q.val().get_bits::<12>(62);
+        self.out.b.next = self.group_0.q.val().get_bits::<8>(81);
         self.side.next = bit_cast::<100, 81>(self.group_0.q.val().get_bits::<81>(0))
-            | (bit_cast::<100, 8>(self.span_0.q.val().get_bits::<8>(13)) << 81)
-            | (bit_cast::<100, 8>(self.span_0.q.val().get_bits::<8>(34)) << 89)
-            | (bit_cast::<100, 3>(self.span_0.q.val().get_bits::<3>(47)) << 97);
+            | (bit_cast::<100, 8>(self.span_0.q.val().get_bits::<8>(19)) << 81)
+            | (bit_cast::<100, 8>(self.span_0.q.val().get_bits::<8>(46)) << 89)
+            | (bit_cast::<100, 3>(self.span_0.q.val().get_bits::<3>(59)) << 97);
         self.side_1.d.next = self.side.val();
         self.side_2.d.next = self.side_1.q.val();
         self.side_3.d.next = self.side_2.q.val();
 
         // Words: the start is rounded down, the end up.
-        self.skew.next = bit_cast::<16, 2>(self.side_3.q.val().get_bits::<2>(0));
-        self.start.next = self.from.product.val().get_bits::<16>(0)
-            + bit_cast::<16, 8>(self.side_3.q.val().get_bits::<8>(81))
+        self.skew.next = bit_cast::<28, 2>(self.side_3.q.val().get_bits::<2>(0));
+        self.start.next = bit_cast::<28, 27>(self.from.product.val())
+            + bit_cast::<28, 8>(self.side_3.q.val().get_bits::<8>(81))
             + self.skew.val();
-        self.stop.next = self.to.product.val().get_bits::<16>(0)
-            + bit_cast::<16, 8>(self.side_3.q.val().get_bits::<8>(89))
+        self.stop.next = bit_cast::<28, 27>(self.to.product.val())
+            + bit_cast::<28, 8>(self.side_3.q.val().get_bits::<8>(89))
             + self.skew.val()
             + 3;
-        self.unused.next = bit_cast::<25, 5>(self.from.product.val().get_bits::<5>(16))
-            | (bit_cast::<25, 5>(self.to.product.val().get_bits::<5>(16)) << 5)
-            | (bit_cast::<25, 2>(self.start.val().get_bits::<2>(0)) << 10)
-            | (bit_cast::<25, 2>(self.stop.val().get_bits::<2>(0)) << 12)
-            | (bit_cast::<25, 2>(self.side_4.q.val().get_bits::<2>(62)) << 14)
-            | (bit_cast::<25, 3>(self.words.val().get_bits::<3>(11)) << 16)
-            | (bit_cast::<25, 6>(self.max_read.val().get_bits::<6>(0)) << 19);
-        self.start_word.d.next = self.start.val().get_bits::<14>(2);
-        self.end_word.d.next = self.stop.val().get_bits::<14>(2);
+        self.unused.next = bit_cast::<38, 11>(self.out.product.val().get_bits::<11>(9))
+            | (bit_cast::<38, 2>(self.start.val().get_bits::<2>(0)) << 11)
+            | (bit_cast::<38, 2>(self.stop.val().get_bits::<2>(0)) << 13)
+            | (bit_cast::<38, 2>(self.side_4.q.val().get_bits::<2>(62)) << 15)
+            | (bit_cast::<38, 15>(self.words.val().get_bits::<15>(11)) << 17)
+            | (bit_cast::<38, 6>(self.max_read.val().get_bits::<6>(0)) << 32);
+        self.start_word.d.next = self.start.val().get_bits::<26>(2);
+        self.end_word.d.next = self.stop.val().get_bits::<26>(2);
+        self.out_words.d.next = self.out.product.val().get_bits::<9>(0);
         self.side_4.d.next = bit_cast::<82, 62>(self.side_3.q.val().get_bits::<62>(2))
             | (bit_cast::<82, 17>(self.side_3.q.val().get_bits::<17>(64)) << 62)
             | (bit_cast::<82, 3>(self.side_3.q.val().get_bits::<3>(97)) << 79);
 
         self.addr.next =
-            self.side_4.q.val().get_bits::<62>(0) + bit_cast::<62, 14>(self.start_word.q.val());
-        self.ram.next =
-            self.side_4.q.val().get_bits::<13>(64) + self.start_word.q.val().get_bits::<13>(0);
+            self.side_4.q.val().get_bits::<62>(0) + bit_cast::<62, 26>(self.start_word.q.val());
+        self.ram.next = self.side_4.q.val().get_bits::<13>(64)
+            + self.start_word.q.val().get_bits::<13>(0)
+            - (bit_cast::<13, 9>(self.out_words.q.val()) << 4);
         self.sent_addr.d.next = self.addr.val();
         self.sent_place.d.next = bit_cast::<15, 13>(self.ram.val())
             | (bit_cast::<15, 2>(self.side_4.q.val().get_bits::<2>(77)) << 13);
@@ -246,7 +258,7 @@ impl Logic for Spans {
         self.sent_from.d.next = self.start_word.q.val();
         self.sent_to.d.next = self.end_word.q.val();
         self.sent_reach.d.next = self.start_word.q.val()
-            + (bit_cast::<14, 7>(self.max_read.val().get_bits::<7>(6)) << 4);
+            + (bit_cast::<26, 7>(self.max_read.val().get_bits::<7>(6)) << 4);
         self.sent_valid.next = self.stages.q.val().get_bit(5);
 
         // A box of one stretch and one 4 KiB with the one before.

@@ -125,8 +125,8 @@ impl Chunk {
                 let empty = block - before - 1;
                 let apart = match self.enough(threshold) {
                     Some(enough) if empty >= enough => {
-                        // The last row's last word is not shared.
-                        u64::from(self.block(before)[63])
+                        // The last rows' last word is not shared.
+                        u64::from(self.block(before)[61..].contains(&true))
                     }
                     _ => empty,
                 };

@@ -64,6 +64,7 @@ fn item(turn: &Turn, random: &mut Random) -> Beat {
         (turn.chunk_end.into(), 1),
         (turn.ids.into(), 2),
         (turn.partition.into(), 16),
+        (turn.sparse.into(), 1),
     ]);
     let item = item.bits(0, ITEM_BITS);
     Beat::from([("item", item), ("context", context(turn, random))])

@@ -33,7 +33,9 @@ impl Card<'_> {
             let context = item.get("context").clone();
             self.bench.send(self.item, item);
             self.bench.send_all(self.resp, answers(turn, random));
-            expected.extend(masks(left).into_iter().map(|m| m.with("context", context.clone())));
+            let beat =
+                |mask: Beat| mask.with("context", context.clone()).with("sparse", turn.sparse);
+            expected.extend(masks(left).into_iter().map(beat));
         }
         self.bench.run_until_received(self.mask, expected.len());
         assert!(self.bench.take(self.mask) == expected, "{turns:?}");
@@ -68,6 +70,23 @@ fn masks_are_the_selected_rows_under_stalls() {
     }
     assert!(failures > 10, "{failures} requests failed");
     assert!(by_ids[1] > 5 && by_ids[2] > 5, "requests with ids: {by_ids:?}");
+}
+
+#[test]
+fn a_sparse_chunk_has_any_number_of_rows() {
+    let library = library();
+    let mut random = Random::new(6);
+    let mut card = Card::new(&library, 6);
+    for rows in [1, 511, 512, 513, 8192, 8193, 70_000] {
+        let turn = Turn {
+            sparse: true,
+            chunk_start: true,
+            chunk_end: true,
+            last: true,
+            ..Turn { bits: selection(rows, 0.5, &mut random), ..Default::default() }
+        };
+        card.run(&[turn], &mut random);
+    }
 }
 
 #[test]

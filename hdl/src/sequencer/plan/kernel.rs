@@ -237,8 +237,14 @@ impl Logic for Plan {
         self.rows_left.next = self.rows.val() - self.turn.q.val().row;
         self.turn_end.d.next =
             bit_cast::<33, 32>(self.turn.q.val().row) + bit_cast::<33, 13>(self.chunks.rows.val());
+        // The column path cuts the windows of a bitmap for one destination.
+        self.sparse.next = self.column.q.val()
+            && (self.dests.q.val() == 1)
+            && self.is_bitmap.val()
+            && !self.set_info.val().ids.any();
         // The one row of a contiguous region is no more than a chunk.
         self.whole.next = self.single.q.val()
+            || self.sparse.val()
             || self.is_contiguous.val()
             || (bit_cast::<33, 32>(self.set_info.val().count) <= self.turn_end.q.val());
         self.stretch.next = self.rows_left.val();
@@ -268,6 +274,7 @@ impl Logic for Plan {
         self.next_item.next.chunk_end = self.column.q.val() && self.last_dest.val();
         self.next_item.next.ids = self.set_info.val().ids;
         self.next_item.next.partition = self.head.q.val().partition;
+        self.next_item.next.sparse = self.sparse.val();
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -621,6 +628,11 @@ impl Logic for Plan {
                     // A chunk's header goes before its items, the row path's way.
                     self.reads.next = false;
                     self.next_item.next.task = 7.into();
+                    if self.sparse.val()
+                        && (self.rows_left.val() > bit_cast::<32, 13>(self.chunks.rows.val()))
+                    {
+                        self.next_item.next.rows = bit_cast::<32, 13>(self.chunks.rows.val());
+                    }
                     self.next_item.next.last = false;
                     self.next_item.next.chunk_start = false;
                     self.next_item.next.chunk_end = false;

@@ -213,6 +213,7 @@ pub struct Plan {
     turn_new: Signal<Local, Turn>,
     rows_left: Signal<Local, Bits<32>>,
     whole: Signal<Local, Bit>,
+    sparse: Signal<Local, Bit>,
     stretch: Signal<Local, Bits<32>>,
     last_region: Signal<Local, Bit>,
     // What goes out.
@@ -358,6 +359,7 @@ impl Default for Plan {
             turn_new: Default::default(),
             rows_left: Default::default(),
             whole: Default::default(),
+            sparse: Default::default(),
             stretch: Default::default(),
             last_region: Default::default(),
             next_item: Default::default(),

@@ -150,10 +150,16 @@ impl ColumnPath {
             Some(rows) => (request.dests[0].regions[0].count, rows),
             None => (0, 1),
         };
-        assert_eq!(headers.len(), count.div_ceil(chunk) as usize, "headers");
-        for (first, header) in (0..count).step_by(chunk as usize).zip(headers) {
-            let length = chunk.min(count - first);
-            check_header(header, request, posted, card, (first, length));
+        // A bitmap for one destination is one chunk; the header says how many rows a window takes.
+        let sparse = rows.is_some()
+            && request.dests.len() == 1
+            && request.shared.is_none()
+            && request.dests[0].regions[0].kind == RegionType::Bitmapped;
+        let whole = if sparse { count.max(1) } else { chunk };
+        assert_eq!(headers.len(), count.div_ceil(whole) as usize, "headers");
+        for (first, header) in (0..count).step_by(whole as usize).zip(headers) {
+            let length = whole.min(count - first);
+            check_header(header, request, posted, card, (first, length.min(chunk)));
             for (index, dest) in request.dests.iter().enumerate() {
                 let stretch = stretches.next().expect("a stretch of every destination");
                 assert_eq!((stretch.first(), stretch.rows()), (first.into(), length.into()));
@@ -161,6 +167,7 @@ impl ColumnPath {
                 check_stretch(stretch, dest, ends, request.shared.as_ref());
                 let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
                 assert_eq!(stretch.item(204, 16), u64::from(partition));
+                assert_eq!(stretch.item(220, 1), u64::from(sparse));
                 assert_eq!(stretch.context(51, 6), index as u64);
                 let place = (posted.1 + index as u16) % 1024;
                 assert_eq!(stretch.context(41, 10), u64::from(place));
@@ -351,7 +358,7 @@ fn differ(random: &mut Random, dest: &mut Dest) {
 #[test]
 fn column_requests_leave_as_headers_and_stretches() {
     let library = library();
-    let (mut columns, mut failed, mut by_ids) = (0, 0, 0);
+    let (mut columns, mut failed, mut by_ids, mut sparse) = (0, 0, 0, 0);
     for seed in 1..=12 {
         println!("seed {seed}");
         let mut card = Card::new(&library, seed);
@@ -381,12 +388,20 @@ fn column_requests_leave_as_headers_and_stretches() {
             let is_column = runs && chunk_rows(&request.dests, min_rows).is_some();
             ended += u32::from(is_column);
             by_ids += u32::from(is_column && request.shared.is_some());
+            let bitmapped = |r: &Request| r.dests[0].regions[0].kind == RegionType::Bitmapped;
+            sparse += u32::from(
+                is_column
+                    && request.shared.is_none()
+                    && request.dests.len() == 1
+                    && bitmapped(request),
+            );
             failed += u32::from(is_column && tokens[i].last().unwrap().u64("status") != 0);
         }
         assert_eq!(card.columns.clears.get(), ended, "each column request is cleared once");
         columns += ended;
     }
     assert!(by_ids > 10, "{by_ids} column requests with ids");
+    assert!(sparse > 5, "{sparse} column requests with a bitmap for one destination");
     assert!(columns > 40 && failed > 3, "{columns} column requests, {failed} that failed");
 }
 

@@ -35,7 +35,9 @@ struct Run {
 fn header(chunk: &Chunk, random: &mut Random) -> Beat {
     let (mut addr, mut len, mut step) = (random.word(1024), Word::zero(), random.word(128));
     for (j, lane) in chunk.lanes.iter().enumerate() {
-        addr.set_bits(64 * j, 64, &Word::from(lane.addr));
+        // The stretch's first row.
+        let start = lane.addr.wrapping_sub(64 * chunk.base * lane.step);
+        addr.set_bits(64 * j, 64, &Word::from(start));
         len.set_bits(7 * j, 7, &Word::from(lane.len));
         step.set_bits(8 * j, 8, &Word::from(lane.step));
     }
@@ -44,6 +46,7 @@ fn header(chunk: &Chunk, random: &mut Random) -> Beat {
         .with("len", len)
         .with("step", step)
         .with("rows", chunk.rows)
+        .with("base", chunk.base)
         .with("window", chunk.window)
 }
 
@@ -57,9 +60,14 @@ fn marks(chunk: &Chunk) -> Vec<Beat> {
                 let needed = turn[512 * word as usize + i];
                 bits.set_bits(i, 1, &Word::from(u64::from(needed)));
             }
+            let mut shift = Word::zero();
+            for (k, &blocks) in chunk.shifts.iter().skip(8 * word as usize).take(8).enumerate() {
+                shift.set_bits(12 * k, 12, &blocks.into());
+            }
             beats.push(
                 Beat::new()
                     .with("bits", bits)
+                    .with("shift", shift)
                     .with("word", word)
                     .with("chunk_start", t == 0 && word == 0)
                     .with("chunk_end", t + 1 == chunk.turns.len() && word + 1 == words),
@@ -150,7 +158,7 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
 
 /// Bytes a row of all groups.
 fn steps(lanes: &[Lane]) -> u64 {
-    let chunk = Chunk { lanes: lanes.to_vec(), rows: 1, window: 0, turns: vec![] };
+    let chunk = Chunk { lanes: lanes.to_vec(), rows: 1, ..Default::default() };
     groups(&chunk, 0).iter().map(|group| group.step).sum()
 }
 
@@ -213,7 +221,7 @@ fn chunk(random: &mut Random, lanes: Vec<Lane>, window: u64) -> Chunk {
                 .collect()
         })
         .collect();
-    Chunk { lanes, rows, window, turns }
+    Chunk { lanes, rows, window, turns, ..Default::default() }
 }
 
 #[test]
@@ -238,6 +246,68 @@ fn any_lanes_and_rows_are_planned_right_under_stalls() {
     }
 }
 
+/// Lets blocks of rows out of a chunk where no read goes through them, and moves it in its stretch.
+fn leave_out(random: &mut Random, chunk: &mut Chunk, threshold: u64) {
+    chunk.base = [0, 1, 77, random.below(1 << 26)][random.below(4) as usize];
+    let used = || chunk.lanes.iter().filter(|lane| lane.len > 0);
+    if used().any(|lane| lane.len > lane.step) {
+        return;
+    }
+    let least = used().map(|lane| lane.step).min().expect("a lane");
+    let enough = threshold.clamp(3, 4095) / (64 * least) + 1;
+    let needed = chunk.needed_here();
+    let mut shift = 0;
+    for block in 0..chunk.rows.div_ceil(64) {
+        // What lies behind the last word of the block before must not be needed.
+        let near = |row: &u64| (64 * block).saturating_sub(3) <= *row && *row < 64 * block;
+        let most = [3, 40, 4000][random.below(3) as usize];
+        let wider = enough + random.below(most);
+        let fits = shift + wider + chunk.rows.div_ceil(64) <= 4095;
+        if block > 0 && fits && random.chance(0.8) && !needed.iter().any(near) {
+            shift += wider;
+        }
+        chunk.shifts.push(shift);
+    }
+}
+
+#[test]
+fn blocks_that_are_left_out_bring_rows_together_under_stalls() {
+    let library = library();
+    let mut out = 0;
+    for (seed, stalls) in (100..).zip((0..8).flat_map(|_| STALLS)) {
+        let mut random = Random::new(seed);
+        let thresholds = [0, 3, 12, 64, 256, 1000, 4096];
+        let threshold = thresholds[random.below(thresholds.len() as u64) as usize];
+        let settings = Settings { max_read: 64 << random.below(7), threshold, seed, stalls };
+        println!("{settings:?}");
+        let mut chunks = Vec::new();
+        for window in 0..6 {
+            let lanes = lanes(&mut random);
+            let mut chunk = chunk(&mut random, lanes, window % 4);
+            leave_out(&mut random, &mut chunk, threshold);
+            out += u32::from(chunk.shifts.last().is_some_and(|&shift| shift > 0));
+            chunks.push(chunk);
+        }
+        run(&library, &chunks, settings);
+    }
+    assert!(out > 50, "{out} chunks");
+}
+
+#[test]
+fn rows_far_apart_take_a_cycle_for_16_kib() {
+    let library = library();
+    let rows = 1472;
+    let lanes = vec![Lane { addr: 0x1_0000, len: 4, step: 4 }];
+    // Runs of 64 rows, about 6,336 rows between them.
+    let shifts = (0..rows / 64).map(|block| 99 * block).collect();
+    let turns = vec![vec![true; rows as usize]];
+    let chunk = Chunk { lanes, rows, window: 1, turns, base: 5, shifts };
+    let run = run(&library, &[chunk], Settings { threshold: 64, ..CALM });
+    let cycles = (run.at.last().unwrap() - run.at[0]) as f64 / run.boxes.len() as f64;
+    println!("{cycles} cycles a run");
+    assert!(run.boxes.len() >= 23 && cycles < 7.0, "{cycles} cycles");
+}
+
 #[test]
 fn a_group_spans_up_to_127_bytes_and_no_more_than_its_step() {
     let library = library();
@@ -252,6 +322,7 @@ fn a_group_spans_up_to_127_bytes_and_no_more_than_its_step() {
             rows,
             window: 1,
             turns: vec![vec![true; rows as usize]],
+            ..Default::default()
         };
         assert_eq!(groups(&chunk, 256).len() == 1, together, "{step}, {far}");
         for threshold in [4, 256] {
@@ -262,7 +333,8 @@ fn a_group_spans_up_to_127_bytes_and_no_more_than_its_step() {
 
 fn column(base: u64, len: u64, step: u64, rows: u64) -> Chunk {
     let lanes = vec![Lane { addr: base, len, step }];
-    Chunk { lanes, rows, window: 2, turns: vec![vec![true; rows as usize]] }
+    let turns = vec![vec![true; rows as usize]];
+    Chunk { lanes, rows, window: 2, turns, ..Default::default() }
 }
 
 #[test]
@@ -307,7 +379,8 @@ fn a_dense_chunk_of_five_columns_takes_less_than_350_cycles() {
             let lanes = (0..5)
                 .map(|j| Lane { addr: 0x100_0000 * j + 6400 * k + 36 * j, len: 4, step: 4 })
                 .collect();
-            Chunk { lanes, rows: 1600, window: k % 4, turns: vec![vec![true; 1600]] }
+            let turns = vec![vec![true; 1600]];
+            Chunk { lanes, rows: 1600, window: k % 4, turns, ..Default::default() }
         })
         .collect();
     let run = run(&library, &chunks, CALM);
@@ -325,7 +398,7 @@ fn single_rows_take_a_cycle_a_box() {
     let rows = 1472;
     let turn: Vec<_> = (0..rows).map(|_| random.chance(0.25)).collect();
     let lanes = vec![Lane { addr: 0x1_0000, len: 4, step: 20 }];
-    let chunks = vec![Chunk { lanes, rows, window: 1, turns: vec![turn] }];
+    let chunks = vec![Chunk { lanes, rows, window: 1, turns: vec![turn], ..Default::default() }];
     let run = run(&library, &chunks, Settings { threshold: 12, ..CALM });
     let cycles = (run.at.last().unwrap() - run.at[0]) as f64 / run.boxes.len() as f64;
     println!("{cycles} cycles a box of {}", run.boxes.len());

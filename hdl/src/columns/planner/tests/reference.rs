@@ -10,17 +10,33 @@ pub struct Lane {
 }
 
 /// A chunk: its lanes, its rows, and which rows each turn needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Chunk {
+    /// Where they start in the window's first row.
     pub lanes: Vec<Lane>,
     pub rows: u64,
     pub window: u64,
     pub turns: Vec<Vec<bool>>,
+    /// Blocks of 64 rows of the stretch that lie before the window's first row.
+    pub base: u64,
+    /// So many blocks before each of the window's are not in it; none: 0 for all.
+    pub shifts: Vec<u64>,
 }
 
 impl Chunk {
-    pub fn needed(&self) -> Vec<u64> {
+    /// Rows of the window that some turn needs.
+    pub fn needed_here(&self) -> Vec<u64> {
         (0..self.rows).filter(|&r| self.turns.iter().any(|t| t[r as usize])).collect()
+    }
+
+    fn shift(&self, row: u64) -> u64 {
+        self.shifts.get(row as usize / 64).copied().unwrap_or(0)
+    }
+
+    /// The needed rows as they lie in host memory, and how far each is from where it is in the window.
+    pub fn needed(&self) -> BTreeMap<u64, u64> {
+        let far = |row: u64| 64 * self.shift(row);
+        self.needed_here().into_iter().map(|row| (row + far(row), far(row))).collect()
     }
 }
 
@@ -110,16 +126,19 @@ struct Part {
     from: u64,
     to: u64,
     goes_on: bool,
+    /// Bytes that it lies closer to the group's start in the window.
+    closer: u64,
 }
 
 /// A group's stretches of rows without a wider gap, cut at 4 KiB and so that none is too long: at
 /// the last cache line that is near enough.
-fn parts(group: &Group, rows: &[u64], max_read: u64, threshold: u64) -> Vec<Part> {
+fn parts(group: &Group, rows: &BTreeMap<u64, u64>, max_read: u64, threshold: u64) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let limit = |from: u64| ((from + max_read) / 64 * 64).min((from / 4096 + 1) * 4096);
     // The open part, and the end of its last row.
     let mut open: Option<(u64, u64)> = None;
-    for &row in rows {
+    let mut closer = 0;
+    for (&row, &far) in rows {
         let start = group.lo + row * group.step;
         let end = start + group.len;
         let mut from = start - start % 4;
@@ -128,18 +147,20 @@ fn parts(group: &Group, rows: &[u64], max_read: u64, threshold: u64) -> Vec<Part
             if goes_on && start < limit(begun) {
                 from = begun;
             } else {
-                parts.push(Part { from: begun, to: before.next_multiple_of(4), goes_on });
+                parts.push(Part { from: begun, to: before.next_multiple_of(4), goes_on, closer });
             }
+            assert!(!goes_on || closer == far * group.step, "left out, and read through");
         }
+        closer = far * group.step;
         while end > limit(from) {
             let to = limit(from);
-            parts.push(Part { from, to, goes_on: true });
+            parts.push(Part { from, to, goes_on: true, closer });
             from = to;
         }
         open = Some((from, end));
     }
     if let Some((from, end)) = open {
-        parts.push(Part { from, to: end.next_multiple_of(4), goes_on: false });
+        parts.push(Part { from, to: end.next_multiple_of(4), goes_on: false, closer });
     }
     parts
 }
@@ -168,7 +189,8 @@ pub fn plan(chunk: &Chunk, max_read: u64, threshold: u64) -> Vec<Box> {
     let groups = groups(chunk, threshold);
     for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
         for part in joined(&parts(&group, &rows, max_read, threshold), max_read) {
-            let ram = group.ram - group.lo % 4 + (part.from - (group.lo - group.lo % 4));
+            let offset = part.from - (group.lo - group.lo % 4) - part.closer;
+            let ram = group.ram - group.lo % 4 + offset;
             let (addr, len, window) = (part.from, part.to - part.from, chunk.window);
             boxes.push(Box { addr, ram, len, window, window_end: false });
         }
@@ -191,7 +213,7 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
         let base = group.ram - group.lo % 4;
         // Needed words by the rows that need them: the first and the last.
         let mut needed: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        for &row in &rows {
+        for &row in rows.keys() {
             let start = group.lo + row * group.step;
             for word in start / 4..=(start + group.len - 1) / 4 {
                 needed.entry(word).or_insert((row, row)).1 = row;
@@ -205,9 +227,10 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
         for read in &of_group {
             assert!(read.len <= max_read && read.len % 4 == 0, "{read:x?}");
             assert_eq!(read.addr / 4096, (read.addr + read.len - 1) / 4096, "4 KiB: {read:x?}");
+            let closer = rows[&needed[&(read.addr / 4)].0] * group.step;
             assert_eq!(
                 read.addr - (group.lo - group.lo % 4),
-                read.ram - base,
+                read.ram - base + closer,
                 "{read:x?} {group:x?}"
             );
             let words = read.addr / 4..(read.addr + read.len) / 4;
