@@ -276,7 +276,7 @@ fn bitmaps() -> Vec<Experiment> {
             // Enough rows for a steady state.
             let rows = ROWS
                 * match (kind, percent) {
-                    ("random", 1) => 4,
+                    ("random", 1) => 16,
                     ("runs", 1) => 64,
                     ("runs", 10) => 8,
                     _ => 1,
