@@ -25,7 +25,8 @@ const STAGES: usize = 4;
 /// stretch every 6 cycles.
 ///
 /// A column request (see [`Chunks`]) gives its stretches chunk by chunk, a [`HEAD`](super::record::HEAD)
-/// item before each chunk; all items but its scans are marked with `column`.
+/// item before each chunk; all items but its scans are marked with `column`. A
+/// bitmap for one destination is one *sparse* chunk, whose windows the column path cuts.
 ///
 /// # Inputs
 /// `request` stream, what [`Tables`](super::tables::Tables) reads, `result_*` (scans), `column_min_rows`,
