@@ -315,6 +315,14 @@ impl Context {
         Ok(Counters { values })
     }
 
+    /// Reads one counter of the card, which takes three register accesses.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn counter(&self, counter: Counter) -> Result<u64, CardError> {
+        self.inner.lock().device.counter(counter)
+    }
+
     /// Sets every counter of the card to 0.
     ///
     /// # Errors

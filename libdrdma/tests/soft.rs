@@ -103,6 +103,7 @@ fn every_transport_and_operation_arrives() {
     assert_eq!(counters.get(counter::PAYLOAD_BYTES), 8 * 3000 + 2 * 10);
     bench.context.clear_counters().unwrap();
     assert_eq!(bench.context.counters().unwrap().get(counter::WORK_REQUESTS), 0);
+    assert_eq!(bench.context.counter(counter::WORK_REQUESTS).unwrap(), 0);
 }
 
 #[test]

@@ -14,8 +14,6 @@ use crate::rig;
 
 /// Seconds without an end of a measurement after which there is none.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Cycles between two looks at the completions: how exactly the end of a request is known.
-const CYCLES: u64 = 32;
 
 /// The costs, measured once.
 ///
@@ -30,7 +28,8 @@ fn measure() -> Result<CostTable, String> {
     let network = Network::new();
     network.add_peer(calibrate::peer());
     let pcie = rig::host();
-    let config = rtl::Config { pcie, cycles_per_progress: CYCLES, ..rtl::Config::default() };
+    let cycles_per_progress = calibrate::CYCLES_PER_LOOK;
+    let config = rtl::Config { pcie, cycles_per_progress, ..rtl::Config::default() };
     let card = RtlCard::new(config, network).map_err(|error| error.to_string())?;
     let [_, _, mac @ ..] = calibrate::LOCAL.mac.to_be_bytes();
     let options = Options::new(MacAddress(mac), calibrate::LOCAL.ip.into());

@@ -3,7 +3,6 @@
 
 /// Name of the experiment, reason.
 const REASONS: &[(&str, &str)] = &[
-    ("contiguous", LONG_READS),
     ("contiguous-registers", LONG_READS),
     ("bitmap-random-1", GAPS),
     ("bitmap-random-1-registers", GAPS),
@@ -24,8 +23,7 @@ const REASONS: &[(&str, &str)] = &[
 const LONG_READS: &str = "Reads of 512 B are in flight for 1.3 % longer than reads of 256 B, and with \
      16 KiB in flight the wire leaves no room for that. With MAX_READ at 256 it reaches 96.9 Gb/s, but \
      requests of 64 destinations, short projections and unaligned records lose more, whose reads need \
-     the tags. The library finds no better plan, because the costs that `drdma calibrate` measures for a \
-     byte of the two differ by less than 0.3 %. `FetchPlan::new(256, 256)` says it for one request.";
+     the tags. The plan that the library finds for a request says it for that one alone.";
 const GAPS: &str = "A chunk of rows fills a window of the segmented memory as it lies in host memory, \
      selected or not: reads end with every chunk and at every gap above the threshold, and the windows, \
      of which four are in flight, hold few selected rows.";

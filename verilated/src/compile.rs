@@ -1,6 +1,6 @@
 //! Verilator and the C++ compiler.
 
-use crate::{Error, Library, Result, Source, cache, lint, shim};
+use crate::{Error, Library, Result, Source, cache, lint, shim, wide};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::fs;
@@ -39,6 +39,7 @@ pub(crate) fn build(source: &Source, options: &Options) -> Result<Library> {
         write_sources(source, dir)?;
         verilate(source, options, dir)?;
         fs::write(dir.join("shim.cpp"), &shim).map_err(Error::io(dir))?;
+        fs::write(dir.join(wide::NAME), wide::TEXT).map_err(Error::io(dir))?;
         compile(options, dir)?;
         fs::remove_dir_all(dir.join("obj")).map_err(Error::io(dir))
     })?;
@@ -57,6 +58,7 @@ fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
     add(shim);
     // So that a change of how models are built does not find old ones.
     add(include_str!("compile.rs"));
+    add(wide::TEXT);
     for (name, text) in &source.texts {
         add(name);
         add(text);
@@ -159,8 +161,22 @@ fn flags(options: &Options) -> Vec<&'static str> {
     flags
 }
 
-fn level(optimise: u8) -> &'static str {
-    ["-O0", "-O1", "-O2", "-O3"][usize::from(optimise.min(3))]
+/// The compiler's flags of a level. The first is that of large models, whose time at the second grows
+/// to minutes: of what it leaves out, these passes make wide values faster and cost nothing to speak
+/// of.
+fn level(optimise: u8) -> &'static [&'static str] {
+    match optimise {
+        0 => &["-O0"],
+        1 => &[
+            "-O1",
+            "-finline-functions",
+            "-finline-small-functions",
+            "-ftree-slp-vectorize",
+            "-ftree-loop-vectorize",
+        ],
+        2 => &["-O2"],
+        _ => &["-O3"],
+    }
 }
 
 /// Starts all commands and waits for them.
@@ -215,7 +231,7 @@ fn compile(options: &Options, dir: &Path) -> Result<()> {
         fs::write(&path, text).map_err(Error::io(&path))?;
         let mut command = Command::new("g++");
         let optimise = level(if optimise { options.optimise } else { 0 });
-        command.args(flags(options)).arg(optimise).arg("-I").arg(&include);
+        command.args(flags(options)).args(optimise).arg("-I").arg(&include);
         command.arg("-I").arg(include.join("vltstd")).arg("-I").arg(dir.join("obj"));
         command.arg("-c").arg(&path).arg("-o").arg(path.with_extension("o"));
         commands.push((name, command));
@@ -264,7 +280,9 @@ fn units(dir: &Path) -> Result<Vec<(String, String, bool)>> {
         .into_iter()
         .enumerate()
         .map(|(i, (_, text))| {
-            (format!("unit{i}.cpp"), format!("#include \"{}.h\"\n{text}", shim::CLASS), true)
+            let headers =
+                format!("#include \"{}.h\"\n#include \"../{}\"\n", shim::CLASS, wide::NAME);
+            (format!("unit{i}.cpp"), headers + &text, true)
         })
         .collect();
     if !cold.is_empty() {

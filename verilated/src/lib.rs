@@ -18,6 +18,7 @@ mod model;
 mod shim;
 mod source;
 pub mod testbench;
+mod wide;
 mod word;
 
 pub use compile::Options;

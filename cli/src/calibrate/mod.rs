@@ -2,10 +2,11 @@
 //!
 //! For each read size and each distance from one read to the next, a strided region is sent in which
 //! every row is one read. Longer reads hold gaps, so that the wire, which carries only payload, does
-//! not limit them. The same region is sent short and long; the difference in cycles by the
-//! difference in reads is the cost of a read when many are in flight.
+//! not limit them. While it is sent, the card's counters are sampled; cycles by reads are the cost
+//! of a read when many are in flight ([`steady`]).
 
 mod rig;
+mod steady;
 mod table;
 
 use std::{fs, io, path::Path, time::Duration};
@@ -16,9 +17,13 @@ use libdrdma::{
 };
 use serde::{Deserialize, Serialize};
 
+use rig::Rig;
 pub use rig::{LOCAL, peer};
-use rig::{Rig, Run};
+use steady::{Run, Sample};
 pub use table::render;
+
+/// Cycles that a simulated card should be given between two looks at its completions and counters.
+pub const CYCLES_PER_LOOK: u64 = 32;
 
 /// Bytes of a read that are tried.
 pub const SIZES: [u32; 10] = [1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -66,18 +71,20 @@ pub enum CalibrateError {
     },
     /// Counters that do not tell what a read costs.
     #[error(
-        "reads of {size} B every {stride} B cannot be told: {reads} more reads took {cycles} more \
-         cycles"
+        "reads of {size} B every {stride} B cannot be told: {samples} looks at the counters while \
+         {reads} of them took {cycles} cycles"
     )]
     Counters {
         /// Bytes of a read.
         size: u32,
         /// Bytes from one to the next.
         stride: u32,
-        /// Reads of the long run without those of the short one.
-        reads: i128,
-        /// The same in cycles.
-        cycles: i128,
+        /// Times that the counters were read.
+        samples: usize,
+        /// Reads in all.
+        reads: u64,
+        /// Cycles from the doorbell to the completion.
+        cycles: u64,
     },
     /// Measurements that make no table.
     #[error("the measurements make no cost table: {0}")]
@@ -97,27 +104,25 @@ pub struct Point {
     pub cycles: f64,
     /// The same in nanoseconds.
     pub ns: f64,
+    /// How exactly that is known: by how much the halves of the measurement differ, as a share.
+    #[serde(default)]
+    pub spread: f64,
 }
 
 impl Point {
-    fn of(
-        size: u32,
-        stride: u32,
-        [short, long]: [Run; 2],
-        ns_per_cycle: f64,
-    ) -> Result<Self, CalibrateError> {
-        let more = |get: fn(&Run) -> u64| i128::from(get(&long)) - i128::from(get(&short));
-        let (reads, cycles) = (more(|run| run.reads), more(|run| run.cycles));
-        if reads <= 0 || cycles <= 0 {
-            return Err(CalibrateError::Counters { size, stride, reads, cycles });
-        }
-        let per_read = cycles as f64 / reads as f64;
+    fn of(size: u32, stride: u32, run: &Run, ns_per_cycle: f64) -> Result<Self, CalibrateError> {
+        let Sample { cycles, reads } = run.end;
+        let Some(slope) = run.slope() else {
+            let samples = run.samples.len();
+            return Err(CalibrateError::Counters { size, stride, samples, reads, cycles });
+        };
         Ok(Self {
             size,
             stride,
-            read_bytes: more(|run| run.read_bytes) as f64 / reads as f64,
-            cycles: per_read,
-            ns: per_read * ns_per_cycle,
+            read_bytes: run.read_bytes as f64 / reads as f64,
+            cycles: slope.cycles,
+            ns: slope.cycles * ns_per_cycle,
+            spread: slope.spread,
         })
     }
 }
@@ -234,8 +239,8 @@ pub fn measure(
     let mut points = Vec::new();
     for (done, (size, stride)) in grid().enumerate() {
         each(done);
-        let runs = rig.measure(size, stride)?;
-        points.push(Point::of(size, stride, runs, ns_per_cycle)?);
+        let run = rig.measure(size, stride)?;
+        points.push(Point::of(size, stride, &run, ns_per_cycle)?);
     }
     Ok(points)
 }

@@ -1,7 +1,8 @@
 //! Regions whose rows are one DMA read each, and how long they take.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use drdma_abi::register::Counter;
 use drdma_driver::memory::PAGE;
 use drdma_sim::wire::PeerConfig;
 use libdrdma::{
@@ -9,7 +10,10 @@ use libdrdma::{
     QueuePairAttributes, Region, Status, Transport, WorkRequest, counter,
 };
 
-use super::CalibrateError;
+use super::{
+    CalibrateError,
+    steady::{Run, Sample, steady},
+};
 use crate::job::Local;
 
 /// The card's own addresses.
@@ -22,6 +26,8 @@ const MTU: u32 = 4096;
 /// Memory that is read; larger than what a measurement touches, so that the next one finds other
 /// lines.
 const AREA: usize = 32 << 20;
+/// Rows of the longest run.
+const MOST_ROWS: u32 = 1 << 18;
 /// Extents of a pattern.
 const EXTENTS: u32 = 16;
 /// Bytes of an extent of a row that is longer than they are together.
@@ -34,17 +40,6 @@ pub fn peer() -> PeerConfig {
         keep_messages: false,
         ..PeerConfig::new(Transport::Uc, SINK.mac, SINK.ip, SINK_QPN, QPN)
     }
-}
-
-/// What one request took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Run {
-    /// Clock cycles from the doorbell to the completion.
-    pub cycles: u64,
-    /// DMA reads of payload.
-    pub reads: u64,
-    /// Bytes of those reads.
-    pub read_bytes: u64,
 }
 
 /// What stands in a row.
@@ -121,19 +116,19 @@ impl Rig {
         Ok(Self { context: context.clone(), qp, cq, area, next: 0, patience })
     }
 
-    /// A short and a long run of reads of `size` bytes, `stride` from one to the next.
-    pub fn measure(&mut self, size: u32, stride: u32) -> Result<[Run; 2], CalibrateError> {
+    /// A run of reads of `size` bytes, `stride` from one to the next, in steady state.
+    pub fn measure(&mut self, size: u32, stride: u32) -> Result<Run, CalibrateError> {
+        let one = self.run(size, stride, 1)?;
+        let limit = MOST_ROWS.min(AREA as u32 / stride);
+        steady(one.end.cycles, limit, |rows| self.run(size, stride, rows))
+    }
+
+    /// Sends so many rows from memory that the last run did not read.
+    pub fn run(&mut self, size: u32, stride: u32, rows: u32) -> Result<Run, CalibrateError> {
         let shape = Shape::of(size);
         // Rows that touch are kept apart by the longest read, others by the threshold.
         self.context.set_max_read(if stride == size { size } else { 4096 })?;
         self.context.set_merge_threshold(shape.gap)?;
-        let rows = if size < 1024 { 256 } else { 64 };
-        let short = self.run(size, stride, rows)?;
-        let long = self.run(size, stride, 4 * rows)?;
-        Ok([short, long])
-    }
-
-    fn run(&mut self, size: u32, stride: u32, rows: u32) -> Result<Run, CalibrateError> {
         let len = stride as usize * rows as usize;
         if self.next + len > AREA {
             self.next = 0;
@@ -158,19 +153,35 @@ impl Rig {
         let request = WorkRequest::new(1).rows_per_message(shape.rows_per_message());
         self.context.clear_counters().map_err(libdrdma::Error::from)?;
         self.qp.post_send(&request.regions(&[region]))?;
-        let waited = self.patience;
-        match self.cq.poll_timeout(waited).map_err(libdrdma::Error::from)? {
-            None => return Err(CalibrateError::TimedOut { size, stride, waited }),
-            Some(completion) if completion.status != Status::Success => {
-                return Err(CalibrateError::Status { size, stride, status: completion.status });
+        let mut samples = Vec::new();
+        let started = Instant::now();
+        let status = loop {
+            if let Some(completion) = self.cq.poll().next() {
+                break completion.status;
             }
-            Some(_) => {}
+            let waited = self.patience;
+            if started.elapsed() >= waited {
+                return Err(CalibrateError::TimedOut { size, stride, waited });
+            }
+            self.context.progress().map_err(libdrdma::Error::from)?;
+            samples.push(self.sample()?);
+        };
+        if status != Status::Success {
+            return Err(CalibrateError::Status { size, stride, status });
         }
-        let counters = self.context.counters().map_err(libdrdma::Error::from)?;
-        Ok(Run {
-            cycles: counters.get(counter::CYCLES),
-            reads: counters.get(counter::DATA_READS),
-            read_bytes: counters.get(counter::DATA_READ_BYTES),
-        })
+        let end = self.sample()?;
+        let read_bytes = self.counter(counter::DATA_READ_BYTES)?;
+        Ok(Run { samples, end, read_bytes })
+    }
+
+    fn counter(&self, counter: Counter) -> Result<u64, CalibrateError> {
+        Ok(self.context.counter(counter).map_err(libdrdma::Error::from)?)
+    }
+
+    /// The counters at about the same time: from one sample to the next it is the same time between
+    /// them.
+    fn sample(&self) -> Result<Sample, CalibrateError> {
+        let cycles = self.counter(counter::CYCLES)?;
+        Ok(Sample { cycles, reads: self.counter(counter::DATA_READS)? })
     }
 }

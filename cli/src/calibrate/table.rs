@@ -21,13 +21,16 @@ pub fn render(calibration: &Calibration) -> String {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let Calibration { costs, ns_per_cycle, merge_threshold, .. } = calibration;
+    let Calibration { costs, ns_per_cycle, merge_threshold, points, .. } = calibration;
+    let spread = points.iter().map(|point| point.spread).fold(0.0, f64::max);
     format!(
         "Nanoseconds from one read to the next, by their bytes and the bytes from one to the next:\n\
          {table}\n\
+         The two halves of a measurement differ by at most {:.1} %.\n\
          A cycle is {ns_per_cycle} ns. A read that begins in the cache line where the last one \
          ended waits {:.1} ns more.\n\
          A gap of {merge_threshold} B costs as much as a request: --threshold {merge_threshold}\n",
+        100.0 * spread,
         costs.same_line_ns()
     )
 }

@@ -5,7 +5,7 @@ use crate::device;
 
 fn point(size: u32, stride: u32, ns: f64) -> Point {
     let read_bytes = f64::from(size.max(4));
-    Point { size, stride, read_bytes, cycles: ns / 4.0, ns }
+    Point { size, stride, read_bytes, cycles: ns / 4.0, ns, spread: 0.0 }
 }
 
 fn rig(network: &Network, patience: Duration) -> Rig {
@@ -19,10 +19,11 @@ fn every_row_is_one_read_of_the_size_that_is_measured() {
     let network = Network::new();
     let mut rig = rig(&network, Duration::from_secs(9));
     for (size, stride) in grid() {
-        let [short, long] = rig.measure(size, stride).unwrap();
-        assert_eq!(long.reads, 4 * short.reads, "{size} every {stride}");
-        assert!(short.reads >= 64);
-        assert_eq!(long.read_bytes, long.reads * u64::from(size), "{size} every {stride}");
+        for rows in [1, 100] {
+            let run = rig.run(size, stride, rows).unwrap();
+            assert_eq!(run.end.reads, u64::from(rows), "{size} every {stride}");
+            assert_eq!(run.read_bytes, u64::from(rows * size), "{size} every {stride}");
+        }
     }
     assert_eq!(device::complaints(&network.errors()), None);
 }
@@ -52,6 +53,7 @@ fn costs_follow_from_the_points() {
         point(64, 64, 24.0),
         point(4096, 4096, 429.2),
     ];
+    points[3].spread = 0.03;
     let calibration = Calibration::of("rtl:", 4.0, points.clone()).unwrap();
     let bytes: Vec<u32> = calibration.costs.reads().iter().map(|read| read.bytes).collect();
     assert_eq!(bytes, [4, 64, 4096]);
@@ -63,6 +65,7 @@ fn costs_follow_from_the_points() {
     let text = render(&calibration);
     assert!(text.contains("│           4096 ┆"), "{text}");
     assert!(text.contains("429.2"), "{text}");
+    assert!(text.contains("differ by at most 3.0 %"), "{text}");
     assert!(text.contains("A gap of 196 B costs as much as a request"), "{text}");
 
     points.clear();
@@ -71,16 +74,22 @@ fn costs_follow_from_the_points() {
 
 #[test]
 fn counters_that_stand_still_are_no_cost() {
-    let run = |cycles, reads| Run { cycles, reads, read_bytes: 4 * reads };
-    let point = |short, long| Point::of(4, 64, [short, long], 4.0);
-    let good = point(run(1000, 10), run(1100, 30)).unwrap();
+    // A read every 5 cycles.
+    let sample = |at: u64| Sample { cycles: 1000 + 5 * at, reads: at };
+    let run = |looks| Run {
+        samples: (0..looks).map(sample).collect(),
+        end: sample(100),
+        read_bytes: 400,
+    };
+    let good = Point::of(4, 64, &run(100), 4.0).unwrap();
     assert_eq!((good.cycles, good.ns, good.read_bytes), (5.0, 20.0, 4.0));
-    let error = point(run(1000, 10), run(1100, 10)).unwrap_err();
+    assert!(good.spread < 1e-9);
+    let error = Point::of(4, 64, &run(20), 4.0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "reads of 4 B every 64 B cannot be told: 0 more reads took 100 more cycles"
+        "reads of 4 B every 64 B cannot be told: 20 looks at the counters while 100 of them took \
+         1500 cycles"
     );
-    assert!(point(run(1000, 10), run(900, 30)).is_err());
 }
 
 #[test]

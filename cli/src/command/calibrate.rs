@@ -18,9 +18,6 @@ use serde_json::json;
 
 use super::Failure;
 
-/// Cycles of the simulated hardware between two looks at its completions.
-const CYCLES: u64 = 32;
-
 /// Measure what DMA reads of various sizes and distances cost on a device, and propose the merge
 /// threshold that its optimizer should use.
 ///
@@ -44,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let network = Network::new();
     let kind = Kind::of(&arguments.device);
     let uri = match kind {
-        Kind::Rtl => device::with_option(&arguments.device, "cycles", CYCLES),
+        Kind::Rtl => device::with_option(&arguments.device, "cycles", calibrate::CYCLES_PER_LOOK),
         Kind::Soft | Kind::Board => arguments.device.clone(),
     };
     let card = device::open(&uri, &network)?;
