@@ -165,9 +165,13 @@ pub struct Runs {
     page_phase: DFF<Bits<8>>,
     page: Signal<Local, Bits<20>>,
     phase: Signal<Local, Bits<8>>,
-    onward: Signal<Local, Bits<20>>,
-    onward_rest: Signal<Local, Bits<8>>,
-    further: Signal<Local, Bits<9>>,
+    leaps: Signal<Local, Bit>,
+    near_sum: Signal<Local, Bits<9>>,
+    near_row: Signal<Local, Bits<20>>,
+    near_phase: Signal<Local, Bits<8>>,
+    far_sum: Signal<Local, Bits<9>>,
+    far_row: Signal<Local, Bits<20>>,
+    far_phase: Signal<Local, Bits<8>>,
     behind: Signal<Local, Bit>,
 
     line_valid: DFF<Bit>,
@@ -274,17 +278,41 @@ impl Logic for Runs {
             self.behind.next = self.first_any.q.val()
                 && (bit_cast::<20, 13>(self.first_pace.record.val().page_row) < self.row.val());
         }
-        // 16 KiB at once, where that is not too far.
-        self.onward.next = bit_cast::<20, 13>(self.first_pace.record.val().page_rows);
-        self.onward_rest.next = self.first_pace.record.val().page_rest;
-        if (self.page.val() + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows) + 1)
-            < self.row.val()
-        {
-            self.onward.next = bit_cast::<20, 15>(self.first_pace.record.val().leap_rows);
-            self.onward_rest.next = self.first_pace.record.val().leap_rest;
+        // 4 KiB further, or 16 KiB where that is not too far: which of them comes last, as above.
+        self.leaps.next = (self.page_row.q.val()
+            + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows)
+            + 1)
+            < self.row.val();
+        if !self.first_follows.q.val() {
+            self.leaps.next = (bit_cast::<20, 13>(self.first_pace.record.val().page_row)
+                + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows)
+                + 1)
+                < self.row.val();
         }
-        self.further.next =
-            bit_cast::<9, 8>(self.phase.val()) + bit_cast::<9, 8>(self.onward_rest.val());
+        self.near_sum.next = bit_cast::<9, 8>(self.phase.val())
+            + bit_cast::<9, 8>(self.first_pace.record.val().page_rest);
+        self.near_row.next =
+            self.page.val() + bit_cast::<20, 13>(self.first_pace.record.val().page_rows);
+        self.near_phase.next = self.near_sum.val().get_bits::<8>(0);
+        if bit_cast::<9, 8>(self.first_pace.record.val().step) < self.near_sum.val() {
+            self.near_row.next =
+                self.page.val() + bit_cast::<20, 13>(self.first_pace.record.val().page_rows) + 1;
+            self.near_phase.next = (self.near_sum.val()
+                - bit_cast::<9, 8>(self.first_pace.record.val().step))
+            .get_bits::<8>(0);
+        }
+        self.far_sum.next = bit_cast::<9, 8>(self.phase.val())
+            + bit_cast::<9, 8>(self.first_pace.record.val().leap_rest);
+        self.far_row.next =
+            self.page.val() + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows);
+        self.far_phase.next = self.far_sum.val().get_bits::<8>(0);
+        if bit_cast::<9, 8>(self.first_pace.record.val().step) < self.far_sum.val() {
+            self.far_row.next =
+                self.page.val() + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows) + 1;
+            self.far_phase.next = (self.far_sum.val()
+                - bit_cast::<9, 8>(self.first_pace.record.val().step))
+            .get_bits::<8>(0);
+        }
 
         // What moves.
         self.cut_free.next = !self.cut_valid.q.val() || self.run_ready.val();
@@ -415,13 +443,11 @@ impl Logic for Runs {
             self.page_phase.d.next = self.phase.val();
             if self.behind.val() {
                 self.first_follows.d.next = true;
-                self.page_row.d.next = self.page.val() + self.onward.val();
-                self.page_phase.d.next = self.further.val().get_bits::<8>(0);
-                if bit_cast::<9, 8>(self.first_pace.record.val().step) < self.further.val() {
-                    self.page_row.d.next = self.page.val() + self.onward.val() + 1;
-                    self.page_phase.d.next = (self.further.val()
-                        - bit_cast::<9, 8>(self.first_pace.record.val().step))
-                    .get_bits::<8>(0);
+                self.page_row.d.next = self.near_row.val();
+                self.page_phase.d.next = self.near_phase.val();
+                if self.leaps.val() {
+                    self.page_row.d.next = self.far_row.val();
+                    self.page_phase.d.next = self.far_phase.val();
                 }
             } else if self.first_end.q.val() {
                 self.page_known.d.next = false;
