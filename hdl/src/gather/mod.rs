@@ -29,6 +29,7 @@ use crate::primitive::{Lutram, Pack};
 
 mod failures;
 mod group;
+mod quad;
 #[cfg(test)]
 mod tests;
 
@@ -197,9 +198,9 @@ pub struct Gather {
     groups: [Group; 4],
     done: Signal<Local, Bit>,
     window_done: Signal<Local, Bit>,
-    freed: [DFF<Bit>; 2],
+    freed: DFF<Bit>,
     /// `oldest` as it was: the bytes of the beats before the last of these have come.
-    complete: [DFF<Bits<6>>; 5],
+    complete: [DFF<Bits<6>>; 4],
 
     // Output.
     data: Pack<4, 128, 512>,
@@ -301,7 +302,7 @@ impl Default for Gather {
             groups: array_init(|_| Group::default()),
             done: Signal::default(),
             window_done: Signal::default(),
-            freed: array_init(|_| DFF::default()),
+            freed: DFF::default(),
             complete: array_init(|_| DFF::default()),
             data: Pack::default(),
             out_valid: DFF::default(),
@@ -339,13 +340,11 @@ impl Logic for Gather {
             following,
             leave,
             ends,
+            freed,
             out_valid,
             out
         );
-        for k in 0..2 {
-            self.freed[k].clock.next = self.clk.val();
-        }
-        for k in 0..5 {
+        for k in 0..4 {
             self.complete[k].clock.next = self.clk.val();
         }
         self.failures.clk.next = self.clk.val();
@@ -468,7 +467,7 @@ impl Logic for Gather {
         }
 
         // All bytes of the oldest beat were granted. The memory samples the last of their addresses in
-        // the next cycle; in the 6th from now the bytes can be read.
+        // this cycle; in the 5th from now the bytes can be read.
         self.window_done.next = false;
         if self.done.val() {
             self.oldest.d.next = self.following.q.val();
@@ -476,17 +475,16 @@ impl Logic for Gather {
             self.window_done.next =
                 self.ends.q.val().get_bit(self.oldest.q.val().get_bits::<5>(0).index());
         }
-        self.freed[0].d.next = self.window_done.val();
-        self.freed[1].d.next = self.freed[0].q.val();
-        self.window_free.next = self.freed[1].q.val();
+        self.freed.d.next = self.window_done.val();
+        self.window_free.next = self.freed.q.val();
         self.complete[0].d.next = self.oldest.q.val();
-        for k in 1..5 {
+        for k in 1..4 {
             self.complete[k].d.next = self.complete[k - 1].q.val();
         }
 
         // The output. A beat that only ended its window is left out.
         self.out_free.next = !self.out_valid.q.val() || self.payload_ready.val();
-        self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[4].q.val());
+        self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[3].q.val());
         self.notes.read_address[0].next = self.leave.q.val().get_bits::<5>(0);
         if self.out_free.val() {
             self.out_valid.d.next = false;
@@ -534,10 +532,8 @@ impl Logic for Gather {
             self.following.d.next = 1.into();
             self.leave.d.next = 0.into();
             self.out_valid.d.next = false;
-            for k in 0..2 {
-                self.freed[k].d.next = false;
-            }
-            for k in 0..5 {
+            self.freed.d.next = false;
+            for k in 0..4 {
                 self.complete[k].d.next = 0.into();
             }
         }
