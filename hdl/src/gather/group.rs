@@ -5,7 +5,7 @@ use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 use super::quad::Quad;
-use crate::primitive::{Banks, Pack};
+use crate::primitive::{Banks, Choose, Pack};
 
 /// A quarter of the payload: four quads. See the [module](super).
 ///
@@ -59,6 +59,9 @@ pub struct Group {
 
     quads: [Quad; 4],
     banks: Banks,
+    /// The rows of each class of banks.
+    choices: [Choose<4, 10, 8, 40>; 8],
+    rows: Pack<32, 10, 320>,
     beat: Pack<4, 32, 128>,
     row: DFF<Bits<320>>,
     enable: DFF<Bits<32>>,
@@ -87,6 +90,8 @@ impl Default for Group {
             conflict: Signal::default(),
             quads: array_init(|_| Quad::default()),
             banks: Banks::default(),
+            choices: array_init(|_| Choose::default()),
+            rows: Pack::default(),
             beat: Pack::default(),
             row: DFF::default(),
             enable: DFF::default(),
@@ -116,7 +121,8 @@ impl Logic for Group {
             self.banks.pending[k].next = self.quads[k].pending.val();
             self.banks.words[k].next = self.quads[k].words.val();
             self.banks.ages[k].next = self.quads[k].age.val();
-            self.quads[k].lose.next = self.banks.lose[k].val();
+            self.quads[k].left.next = self.banks.left[k].val();
+            self.quads[k].free.next = self.banks.free[k].val();
             self.beat.parts[k].next = self.quads[k].data.val();
             if self.quads[k].waiting.val() {
                 self.done.next = false;
@@ -126,7 +132,18 @@ impl Logic for Group {
             }
         }
         self.data.next = self.beat.whole.val();
-        self.row.d.next = self.banks.rows.val();
+        for c in 0..8 {
+            for k in 0..4 {
+                self.choices[c].value[k].next =
+                    self.quads[k].words.val().get_bits::<10>(c * 12 + 2);
+            }
+            self.choices[c].select.next = self.banks.chosen.val().get_bits::<8>(c * 8);
+            for h in 0..4 {
+                self.rows.parts[h * 8 + c].next =
+                    self.choices[c].whole.val().get_bits::<10>(h * 10);
+            }
+        }
+        self.row.d.next = self.rows.whole.val();
         self.enable.d.next = self.banks.reads.val();
         self.conflicted.d.next = self.conflicts.val();
         self.read_row.next = self.row.q.val();

@@ -4,7 +4,7 @@ use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-use crate::primitive::{ClassWords, Lutram, Pack, QuadMux, Turns};
+use crate::primitive::{Choose, Classes, Lutram, Pack, QuadMux, Turns};
 
 /// Bits of a request: 4 places, which of them there are, their turns, the last turn.
 const REQUEST: usize = 82;
@@ -18,7 +18,7 @@ const REQUEST: usize = 82;
 ///
 /// # Inputs
 /// `clk`, `rst`; `write`, `valid`, `ram` (the beat `newest` enters); `newest`, `oldest`, `following`;
-/// `lose`: classes that wait; `read_data`; `leave`.
+/// `left`, `free`; `read_data`; `leave`.
 ///
 /// # Outputs
 /// `waiting`; `pending`, `words`, `age`; `conflict`; `data`.
@@ -50,8 +50,10 @@ pub struct Quad {
     pub words: Signal<Out, Bits<96>>,
     /// How many beats behind the oldest, at most 3.
     pub age: Signal<Out, Bits<2>>,
-    /// Classes that are not granted now.
-    pub lose: Signal<In, Bits<8>>,
+    /// Those of them that are not granted now.
+    pub left: Signal<In, Bits<8>>,
+    /// There is none.
+    pub free: Signal<In, Bit>,
     /// A byte waits for its bank or its turn.
     pub conflict: Signal<Out, Bit>,
 
@@ -70,7 +72,8 @@ pub struct Quad {
     turn: DFF<Bits<2>>,
     turn_end: Signal<Local, Bit>,
     active: Signal<Local, Bits<4>>,
-    class_words: ClassWords,
+    classes: Classes,
+    class_words: Choose<8, 12, 16, 96>,
     bit: [Constant<Bits<4>>; 4],
 
     // The head.
@@ -83,8 +86,6 @@ pub struct Quad {
     head_more: DFF<Bit>,
     head_age: DFF<Bits<2>>,
     selects: Pack<4, 5, 20>,
-    left: Signal<Local, Bits<8>>,
-    free: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
     next_lag: Signal<Local, Bits<5>>,
     head_lag: Signal<Local, Bits<5>>,
@@ -130,7 +131,8 @@ impl Default for Quad {
             pending: Signal::default(),
             words: Signal::default(),
             age: Signal::default(),
-            lose: Signal::default(),
+            left: Signal::default(),
+            free: Signal::default(),
             conflict: Signal::default(),
             read_data: Signal::default(),
             leave: Signal::default(),
@@ -142,7 +144,8 @@ impl Default for Quad {
             turn: DFF::default(),
             turn_end: Signal::default(),
             active: Signal::default(),
-            class_words: ClassWords::default(),
+            classes: Classes::default(),
+            class_words: Choose::default(),
             bit: array_init(|k| Constant::new((1_u8 << k).to_bits())),
             head_pending: DFF::default(),
             head_words: DFF::default(),
@@ -152,8 +155,6 @@ impl Default for Quad {
             head_more: DFF::default(),
             head_age: DFF::default(),
             selects: Pack::default(),
-            left: Signal::default(),
-            free: Signal::default(),
             load: Signal::default(),
             next_lag: Signal::default(),
             head_lag: Signal::default(),
@@ -240,24 +241,24 @@ impl Logic for Quad {
                 self.active.next = self.active.val() | self.bit[k].val();
             }
             self.schedule.place[k].next = self.ram.val().get_bits::<15>(k * 17 + 2);
-            self.class_words.place[k].next = self.request.val().get_bits::<15>(k * 17 + 2);
+            self.classes.class[k].next = self.request.val().get_bits::<3>(k * 17 + 2);
+            self.class_words.value[k].next = self.request.val().get_bits::<12>(k * 17 + 5);
             self.selects.parts[k].next = self.request.val().get_bits::<5>(k * 17);
         }
-        self.class_words.active.next = self.active.val();
+        self.classes.active.next = self.active.val();
+        self.class_words.select.next = self.classes.chosen.val();
 
         // They follow when all of the head have been granted.
-        self.left.next = self.head_pending.q.val() & self.lose.val();
-        self.free.next = !self.left.val().any();
         self.load.next = self.free.val() && (self.next.q.val() != self.newest.val());
         self.head_pending.d.next = self.left.val();
         if self.free.val() {
-            self.head_words.d.next = self.class_words.words.val();
+            self.head_words.d.next = self.class_words.whole.val();
             self.head_active.d.next = self.active.val();
             self.head_selects.d.next = self.selects.whole.val();
             self.head_slot.d.next = self.next.q.val().get_bits::<5>(0);
         }
         if self.load.val() {
-            self.head_pending.d.next = self.class_words.used.val();
+            self.head_pending.d.next = self.classes.used.val();
             self.head_more.d.next = !self.turn_end.val();
             if self.turn_end.val() {
                 self.turn.d.next = 0.into();
@@ -294,7 +295,7 @@ impl Logic for Quad {
         self.age.next = self.head_age.q.val();
 
         // What was granted: the bytes of the classes.
-        self.c_granted.d.next = self.head_pending.q.val() & !self.lose.val();
+        self.c_granted.d.next = self.head_pending.q.val() & !self.left.val();
         self.c_active.d.next = self.head_active.q.val();
         for c in 0..8 {
             self.banks.parts[c].next = self.head_words.q.val().get_bits::<2>(c * 12);

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 
+use super::quad::first_of_four;
+
 /// Requesters.
 const N: usize = 4;
 /// Classes of banks; banks that are equal modulo 8 are a class.
@@ -24,8 +26,8 @@ const WORD: usize = 2 + ROW;
 /// `pending` (a bit a class), `words` (8 x 12 bits), `ages`: the smaller is the older.
 ///
 /// # Outputs
-/// `lose`: what waits, a bit a class; of what is not pending it tells nothing. `rows` (32 x 10 bits,
-/// anything where a bank is not read), `reads`: the banks that are.
+/// `left`: what waits, a bit a class; `free`: nothing of this requester does. `reads`: the banks that are
+/// read; `chosen` (8 classes x 4 banks x 2 bits): for whom.
 #[derive(LogicBlock)]
 pub struct Banks {
     /// Classes of which a word is wanted.
@@ -35,11 +37,13 @@ pub struct Banks {
     /// Who comes first.
     pub ages: [Signal<In, Bits<2>>; N],
     /// What waits.
-    pub lose: [Signal<Out, Bits<8>>; N],
-    /// The row of each bank.
-    pub rows: Signal<Out, Bits<320>>,
+    pub left: [Signal<Out, Bits<8>>; N],
+    /// Nothing waits.
+    pub free: [Signal<Out, Bit>; N],
     /// The banks to read.
     pub reads: Signal<Out, Bits<32>>,
+    /// The requester whose row each of them reads, by class.
+    pub chosen: Signal<Out, Bits<64>>,
 }
 
 impl Default for Banks {
@@ -48,9 +52,10 @@ impl Default for Banks {
             pending: array_init(|_| Signal::default()),
             words: array_init(|_| Signal::default()),
             ages: array_init(|_| Signal::default()),
-            lose: array_init(|_| Signal::default()),
-            rows: Signal::default(),
+            left: array_init(|_| Signal::default()),
+            free: array_init(|_| Signal::default()),
             reads: Signal::default(),
+            chosen: Signal::default(),
         }
     }
 }
@@ -59,9 +64,10 @@ impl Logic for Banks {
     fn update(&mut self) {}
 
     fn connect(&mut self) {
-        self.lose.iter_mut().for_each(Logic::connect);
-        self.rows.connect();
+        self.left.iter_mut().for_each(Logic::connect);
+        self.free.iter_mut().for_each(Logic::connect);
         self.reads.connect();
+        self.chosen.connect();
     }
 
     fn hdl(&self) -> Verilog {
@@ -105,31 +111,34 @@ impl Logic for Banks {
                 }
             }
             for (k, terms) in lose.iter().enumerate() {
-                let _ = writeln!(text, "    always @(*) lose${k}[{c}] = {};", terms.join(" || "));
+                let _ = writeln!(
+                    text,
+                    "    wire lose{c}_{k} = {};
+    always @(*) left${k}[{c}] = pending${k}[{c}] && lose{c}_{k};",
+                    terms.join(" || ")
+                );
             }
             for h in 0..4 {
                 let bank = CLASSES * h + c;
                 for k in 0..N {
                     let _ = writeln!(
                         text,
-                        "    wire hit{bank}_{k} = pending${k}[{c}] && !lose${k}[{c}] && {} == 2'd{h};",
+                        "    wire hit{bank}_{k} = pending${k}[{c}] && !lose{c}_{k} && {} == 2'd{h};",
                         bits(k, 0, 2)
                     );
                 }
+                let at = 2 * (4 * c + h);
                 let _ = writeln!(
                     text,
-                    "    (* keep *) wire left{bank} = ~(hit{bank}_0 | hit{bank}_1);
-    (* keep *) wire odd{bank} = ~hit{bank}_0 & (hit{bank}_1 | ~hit{bank}_2);
-    always @(*) reads[{bank}] = hit{bank}_0 | hit{bank}_1 | hit{bank}_2 | hit{bank}_3;
-    always @(*) rows[{}:{}] = left{bank} ? (odd{bank} ? {} : {}) : (odd{bank} ? {} : {});",
-                    ROW * bank + ROW - 1,
-                    ROW * bank,
-                    bits(3, 2, ROW),
-                    bits(2, 2, ROW),
-                    bits(1, 2, ROW),
-                    bits(0, 2, ROW)
+                    "    always @(*) reads[{bank}] = hit{bank}_0 | hit{bank}_1 | hit{bank}_2 | hit{bank}_3;
+    always @(*) chosen[{}:{at}] = {};",
+                    at + 1,
+                    first_of_four(&format!("hit{bank}"))
                 );
             }
+        }
+        for k in 0..N {
+            let _ = writeln!(text, "    always @(*) free${k} = left${k} == 8'd0;");
         }
         Verilog::Custom(text)
     }
@@ -173,8 +182,8 @@ mod tests {
                         let (pending, r, b) = words[c];
                         pending && b == bank && r != row && (ages[other], other) < (ages[k], k)
                     });
-                    let lose = model.get(format!("lose_{k}")) >> c & 1 == 1;
-                    assert_eq!(lose, waits, "{requests:?}, {ages:?}: {k}, class {c}");
+                    let left = model.get(format!("left_{k}")) >> c & 1 == 1;
+                    assert_eq!(left, waits, "{requests:?}, {ages:?}: {k}, class {c}");
                     losers += u64::from(waits);
                     let place = &mut banks[8 * bank as usize + c];
                     if !waits {
@@ -183,16 +192,19 @@ mod tests {
                     }
                 }
             }
-            let (rows, reads) = (model.get_word("rows"), model.get("reads"));
+            for (k, words) in requests.iter().enumerate() {
+                let left = model.get(format!("left_{k}"));
+                let pending = (0..CLASSES).filter(|&c| words[c].0).fold(0, |all, c| all | 1 << c);
+                assert_eq!(left & !pending, 0, "{requests:?}");
+                assert_eq!(model.get(format!("free_{k}")) == 1, left == 0, "{requests:?}");
+            }
+            let (reads, chosen) = (model.get("reads"), model.get_word("chosen"));
             for (bank, row) in banks.iter().enumerate() {
                 assert_eq!(reads >> bank & 1 == 1, row.is_some(), "{requests:?}: bank {bank}");
-                if let Some(row) = *row {
-                    assert_eq!(
-                        rows.bits(ROW * bank, ROW).to_u64(),
-                        row,
-                        "{requests:?}: bank {bank}"
-                    );
-                }
+                let class = bank % CLASSES;
+                let who = chosen.bits(2 * (4 * class + bank / CLASSES), 2).to_u64();
+                let got = requests[who as usize][class].1;
+                assert_eq!(row.unwrap_or(got), got, "{requests:?}: bank {bank}");
             }
         }
         assert!(losers > 1000 && shared > 1000, "{losers}, {shared}");

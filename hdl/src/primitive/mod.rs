@@ -3,7 +3,7 @@
 //! | primitive | what |
 //! |---|---|
 //! | [`app_block`] | the published module around the core |
-//! | [`banks`] | which requests for banks have to wait, and what the banks read |
+//! | [`banks`] | which requests for banks have to wait, and whose row each bank reads |
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
@@ -56,7 +56,7 @@ pub use lutram::Lutram;
 pub use multiplier::Multiplier;
 pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
-pub use quad::{ClassWords, QuadMux, Turns};
+pub use quad::{Choose, Classes, QuadMux, Turns};
 pub use ram::{Ram, RamStyle};
 pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
