@@ -1,21 +1,24 @@
 //! The payload assembler (D-RDMA section 4.3): reads bytes from the segmented memory and moves them
 //! through a byte crossbar into payload order.
 //!
-//! Takes beats of 64 byte addresses. A beat waits until its window's data have arrived; then each of
-//! the 64 positions of the payload has its address in a queue of its own. Every cycle the heads of
-//! all queues ask for their banks, so that the positions slip against each other, and banks that one
+//! Takes beats of 64 byte addresses. A beat waits until its window's data have arrived; then each quad,
+//! four positions of the payload, has its addresses in a queue of its own. Every cycle the heads of
+//! all queues ask for their banks, so that the quads slip against each other, and banks that one
 //! beat's conflicts leave idle serve the next ones. The bytes wait in queues behind the crossbar
 //! until their beat is complete.
 //!
-//! The positions stand in four groups of 16, each with a copy of the segmented memory: a bank gives a
-//! row a cycle to every group. Within a group a head is served unless the head of an older beat, or in
-//! the same beat that of a lower position, wants the same bank in another row. (One copy for all would
-//! not do: a position that has lost a cycle never makes up for it, so heads must seldom meet.)
+//! The quads stand in four groups of four, each with a copy of the segmented memory: a bank gives a
+//! row a cycle to every group. Within a group a head is served unless that of an older beat, or in the
+//! same beat that of a lower quad, wants the same bank in another row. (One copy for all would not do:
+//! a quad that has lost a cycle never makes up for it, so heads must seldom meet.)
 //!
-//! Contract: up to a beat a cycle, in order; a beat follows its addresses after 11 cycles; may stall
+//! A quad's crossbar has a port for every eighth bank, which makes it a third of one that takes any
+//! four of 128 bytes. Where a quad needs different words through a port it takes turns.
+//!
+//! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
 //! at any time. 32 beats are at work at most, and all their bytes have room behind the crossbar, so
-//! that no position waits for what cannot move. A beat of a window with failed reads takes a cycle
-//! for each of these and 2 more. `window_free` tells that the last beat of a window, and with it all
+//! that no quad waits for what cannot move. A beat of a window with failed reads takes a cycle
+//! for each of these and 3 more. `window_free` tells that the last beat of a window, and with it all
 //! before, have left the memory.
 //!
 //! Stages: `p` holds a beat, waits for its window and looks for failed reads; the groups take it from

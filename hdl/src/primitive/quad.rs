@@ -17,8 +17,6 @@ use rust_hdl_core::prelude::*;
 const POSITIONS: usize = 4;
 /// Classes of banks.
 const CLASSES: usize = 8;
-/// Bits of a word in its class.
-const WORD: usize = 12;
 
 /// When each of four places has its turn: those that need different words of a class take turns.
 ///
