@@ -321,7 +321,7 @@ mod tests {
                 0 => random.below(1 << 15),
                 1 => (start + k / 2) % (1 << 15),
                 // Few rows of two banks of each of two classes.
-                _ => random.below(4) << 13 | random.below(2) << 4 | random.below(2) * busy,
+                _ => random.below(4) << 13 | random.below(2) << 4 | (random.below(2) * busy),
             })
             .collect();
         (random.below(16), places)
