@@ -1,7 +1,7 @@
 //! Failed reads: which parts of a window could not be read, and whether a beat needs any of them.
 //!
 //! Contract: a range is taken in any cycle. The beat at hand is compared with the ranges of its
-//! window, one in each cycle with `step`; `all` tells that the last comparison is done, two cycles
+//! window, one in each cycle with `step`; `all` tells that the last comparison is done, three cycles
 //! after the last range, and at once if there is none; `failed` what came out. 255 ranges of a
 //! window are kept; with more, every beat of the window that reads anything has failed.
 
@@ -9,7 +9,7 @@ use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-use crate::primitive::lutram::Lutram;
+use crate::primitive::Ram;
 
 /// The block; see the module.
 ///
@@ -49,13 +49,14 @@ pub struct Failures {
     /// It needs what could not be read.
     pub failed: Signal<Out, Bit>,
 
-    ranges: Lutram<30, 10, 1>,
+    ranges: Ram<30, 1, 10>,
     counts: [DFF<Bits<8>>; 4],
     /// Windows with more ranges than are kept.
     flooded: DFF<Bits<4>>,
     count: Signal<Local, Bits<8>>,
     index: Signal<Local, Bits<8>>,
     checked: DFF<Bits<8>>,
+    read_valid: DFF<Bit>,
     range_valid: DFF<Bit>,
     start: DFF<Bits<18>>,
     behind: DFF<Bits<18>>,
@@ -84,12 +85,13 @@ impl Default for Failures {
             forget: Signal::default(),
             all: Signal::default(),
             failed: Signal::default(),
-            ranges: Lutram::default(),
+            ranges: Ram::default(),
             counts: array_init(|_| DFF::default()),
             flooded: DFF::default(),
             count: Signal::default(),
             index: Signal::default(),
             checked: DFF::default(),
+            read_valid: DFF::default(),
             range_valid: DFF::default(),
             start: DFF::default(),
             behind: DFF::default(),
@@ -106,7 +108,19 @@ impl Default for Failures {
 impl Logic for Failures {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, flooded, checked, range_valid, start, behind, hits_valid, hits, hit);
+        dff_setup!(
+            self,
+            clk,
+            flooded,
+            checked,
+            read_valid,
+            range_valid,
+            start,
+            behind,
+            hits_valid,
+            hits,
+            hit
+        );
         self.count.next = 0.into();
         self.index.next = 0.into();
         for w in 0..4 {
@@ -134,25 +148,26 @@ impl Logic for Failures {
                 self.flooded.d.val().replace_bit(self.error_window.val().index(), true);
         }
         self.ranges.clk.next = self.clk.val();
-        self.ranges.write_enable.next = self.error_valid.val();
+        self.ranges.write_lanes.next = self.error_valid.val().into();
         self.ranges.write_address.next =
             (bit_cast::<10, 2>(self.error_window.val()) << 8) | bit_cast::<10, 8>(self.index.val());
         self.ranges.write_data.next = (bit_cast::<30, 17>(self.error_ram.val()) << 13)
             | bit_cast::<30, 13>(self.error_len.val());
 
         // The next range.
-        self.ranges.read_address[0].next =
+        self.ranges.read_address.next =
             (bit_cast::<10, 2>(self.window.val()) << 8) | bit_cast::<10, 8>(self.checked.q.val());
-        self.range_start.next =
-            bit_cast::<18, 17>(self.ranges.read_data[0].val().get_bits::<17>(13));
-        self.start.d.next = self.range_start.val();
-        self.behind.d.next = self.range_start.val()
-            + bit_cast::<18, 13>(self.ranges.read_data[0].val().get_bits::<13>(0));
-        self.range_valid.d.next = false;
+        self.ranges.read_enable.next = true;
+        self.read_valid.d.next = false;
         if self.step.val() && (self.checked.q.val() != self.count.val()) {
             self.checked.d.next = self.checked.q.val() + 1;
-            self.range_valid.d.next = true;
+            self.read_valid.d.next = true;
         }
+        self.range_valid.d.next = self.read_valid.q.val();
+        self.range_start.next = bit_cast::<18, 17>(self.ranges.read_data.val().get_bits::<17>(13));
+        self.start.d.next = self.range_start.val();
+        self.behind.d.next = self.range_start.val()
+            + bit_cast::<18, 13>(self.ranges.read_data.val().get_bits::<13>(0));
 
         // The bytes in it.
         self.hits_valid.d.next = self.range_valid.q.val();
@@ -173,12 +188,14 @@ impl Logic for Failures {
             self.hit.d.next = true;
         }
         self.all.next = (self.checked.q.val() == self.count.val())
+            && !self.read_valid.q.val()
             && !self.range_valid.q.val()
             && !self.hits_valid.q.val();
         self.failed.next = self.hit.q.val()
             || (self.flooded.q.val().get_bit(self.window.val().index()) && self.valid.val().any());
         if self.restart.val() {
             self.checked.d.next = 0.into();
+            self.read_valid.d.next = false;
             self.range_valid.d.next = false;
             self.hits_valid.d.next = false;
             self.hit.d.next = false;

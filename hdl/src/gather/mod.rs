@@ -1,21 +1,24 @@
 //! The payload assembler (D-RDMA section 4.3): reads bytes from the segmented memory and moves them
 //! through a byte crossbar into payload order.
 //!
-//! Takes beats of 64 byte addresses. A beat waits until its window's data have arrived; then each of
-//! the 64 positions of the payload has its address in a queue of its own. Every cycle the heads of
-//! all queues ask for their banks, so that the positions slip against each other, and banks that one
+//! Takes beats of 64 byte addresses. A beat waits until its window's data have arrived; then each quad,
+//! four positions of the payload, has its addresses in a queue of its own. Every cycle the heads of
+//! all queues ask for their banks, so that the quads slip against each other, and banks that one
 //! beat's conflicts leave idle serve the next ones. The bytes wait in queues behind the crossbar
 //! until their beat is complete.
 //!
-//! The positions stand in four groups of 16, each with a copy of the segmented memory: a bank gives a
-//! row a cycle to every group. Within a group a head is served unless the head of an older beat, or in
-//! the same beat that of a lower position, wants the same bank in another row. (One copy for all would
-//! not do: a position that has lost a cycle never makes up for it, so heads must seldom meet.)
+//! The quads stand in four groups of four, each with a copy of the segmented memory: a bank gives a
+//! row a cycle to every group. Within a group a head is served unless that of an older beat, or in the
+//! same beat that of a lower quad, wants the same bank in another row. (One copy for all would not do:
+//! a quad that has lost a cycle never makes up for it, so heads must seldom meet.)
 //!
-//! Contract: up to a beat a cycle, in order; a beat follows its addresses after 11 cycles; may stall
+//! A quad's crossbar has a port for every eighth bank, which makes it a third of one that takes any
+//! four of 128 bytes. Where a quad needs different words through a port it takes turns.
+//!
+//! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
 //! at any time. 32 beats are at work at most, and all their bytes have room behind the crossbar, so
-//! that no position waits for what cannot move. A beat of a window with failed reads takes a cycle
-//! for each of these and 2 more. `window_free` tells that the last beat of a window, and with it all
+//! that no quad waits for what cannot move. A beat of a window with failed reads takes a cycle
+//! for each of these and 3 more. `window_free` tells that the last beat of a window, and with it all
 //! before, have left the memory.
 //!
 //! Stages: `p` holds a beat, waits for its window and looks for failed reads; the groups take it from
@@ -29,6 +32,7 @@ use crate::primitive::{Lutram, Pack};
 
 mod failures;
 mod group;
+mod quad;
 #[cfg(test)]
 mod tests;
 
@@ -197,9 +201,9 @@ pub struct Gather {
     groups: [Group; 4],
     done: Signal<Local, Bit>,
     window_done: Signal<Local, Bit>,
-    freed: [DFF<Bit>; 2],
+    freed: DFF<Bit>,
     /// `oldest` as it was: the bytes of the beats before the last of these have come.
-    complete: [DFF<Bits<6>>; 5],
+    complete: [DFF<Bits<6>>; 4],
 
     // Output.
     data: Pack<4, 128, 512>,
@@ -301,7 +305,7 @@ impl Default for Gather {
             groups: array_init(|_| Group::default()),
             done: Signal::default(),
             window_done: Signal::default(),
-            freed: array_init(|_| DFF::default()),
+            freed: DFF::default(),
             complete: array_init(|_| DFF::default()),
             data: Pack::default(),
             out_valid: DFF::default(),
@@ -339,13 +343,11 @@ impl Logic for Gather {
             following,
             leave,
             ends,
+            freed,
             out_valid,
             out
         );
-        for k in 0..2 {
-            self.freed[k].clock.next = self.clk.val();
-        }
-        for k in 0..5 {
+        for k in 0..4 {
             self.complete[k].clock.next = self.clk.val();
         }
         self.failures.clk.next = self.clk.val();
@@ -468,7 +470,7 @@ impl Logic for Gather {
         }
 
         // All bytes of the oldest beat were granted. The memory samples the last of their addresses in
-        // the next cycle; in the 6th from now the bytes can be read.
+        // this cycle; in the 5th from now the bytes can be read.
         self.window_done.next = false;
         if self.done.val() {
             self.oldest.d.next = self.following.q.val();
@@ -476,17 +478,16 @@ impl Logic for Gather {
             self.window_done.next =
                 self.ends.q.val().get_bit(self.oldest.q.val().get_bits::<5>(0).index());
         }
-        self.freed[0].d.next = self.window_done.val();
-        self.freed[1].d.next = self.freed[0].q.val();
-        self.window_free.next = self.freed[1].q.val();
+        self.freed.d.next = self.window_done.val();
+        self.window_free.next = self.freed.q.val();
         self.complete[0].d.next = self.oldest.q.val();
-        for k in 1..5 {
+        for k in 1..4 {
             self.complete[k].d.next = self.complete[k - 1].q.val();
         }
 
         // The output. A beat that only ended its window is left out.
         self.out_free.next = !self.out_valid.q.val() || self.payload_ready.val();
-        self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[4].q.val());
+        self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[3].q.val());
         self.notes.read_address[0].next = self.leave.q.val().get_bits::<5>(0);
         if self.out_free.val() {
             self.out_valid.d.next = false;
@@ -534,10 +535,8 @@ impl Logic for Gather {
             self.following.d.next = 1.into();
             self.leave.d.next = 0.into();
             self.out_valid.d.next = false;
-            for k in 0..2 {
-                self.freed[k].d.next = false;
-            }
-            for k in 0..5 {
+            self.freed.d.next = false;
+            for k in 0..4 {
                 self.complete[k].d.next = 0.into();
             }
         }

@@ -3,9 +3,8 @@
 //! | primitive | what |
 //! |---|---|
 //! | [`app_block`] | the published module around the core |
-//! | [`byte_mux`] | crossbar: every output byte selects an input byte, two stages |
+//! | [`banks`] | which requests for banks have to wait, and whose row each bank reads |
 //! | [`cam`] | content-addressable memory |
-//! | [`clashes`] | which of several requests for banks have to wait |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
@@ -16,18 +15,17 @@
 //! | [`multiplier`] | pipelined unsigned multiplier in DSP slices |
 //! | [`pack`] | concatenation of equal fields |
 //! | [`priority`] | first set bit, number of set bits |
+//! | [`quad`] | four bytes of a memory of banks: turns, words, crossbar |
 //! | [`ram`] | memory with byte enables and registered reads |
 //! | [`record`] | records as plain bits, and back |
 //! | [`rotate`] | byte rotation, two stages |
-//! | [`scatter`] | values to the places that they name |
 //! | [`skid`] | register slice of a stream |
 //! | [`small_division`] | quotients of numbers below 64, from a table |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
 pub mod app_block;
-pub mod byte_mux;
+pub mod banks;
 pub mod cam;
-pub mod clashes;
 pub mod crc32;
 pub mod fifo;
 pub mod header;
@@ -38,18 +36,17 @@ pub mod lutram;
 pub mod multiplier;
 pub mod pack;
 pub mod priority;
+pub mod quad;
 pub mod ram;
 pub mod record;
 pub mod rotate;
-pub mod scatter;
 pub mod skid;
 pub mod small_division;
 pub mod stamps;
 pub mod wide;
 
-pub use byte_mux::ByteMux;
+pub use banks::Banks;
 pub use cam::Cam;
-pub use clashes::Clashes;
 pub use crc32::Crc32;
 pub use fifo::Fifo;
 pub use join::Join;
@@ -59,10 +56,10 @@ pub use lutram::Lutram;
 pub use multiplier::Multiplier;
 pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
+pub use quad::{Choose, Classes, QuadMux, Turns};
 pub use ram::{Ram, RamStyle};
 pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
-pub use scatter::Scatter;
 pub use skid::Skid;
 pub use small_division::SmallDivision;
 pub use stamps::Stamps;

@@ -23,22 +23,48 @@ fn moved(pieces: &[(usize, usize)], step: usize, count: usize) -> Vec<Places> {
     (0..count).map(beat).collect()
 }
 
-/// Full beats of rows of five columns of 4 B, each row with a probability of 1 in `rarity`; column `c`
-/// starts `skew * c` banks further.
-fn columns(rarity: u64, skew: usize, count: usize) -> Vec<Places> {
-    let mut random = Random::new(7);
-    let mut row = 0;
-    let mut words = vec![];
-    while words.len() < 16 * count {
-        if random.below(rarity) == 0 {
-            // 1,280 rows a column, over and over.
-            let start = |c: usize| c * (MEMORY / 6) / 128 * 128 + c * skew * 4;
-            words.extend((0..5).map(|c| start(c) + row % 1280 * 4));
+/// Five columns.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// Of so many bytes.
+    width: usize,
+    /// Each starts so many banks further than the one before ...
+    skew: usize,
+    /// ... and so many bytes.
+    odd: usize,
+    /// A row is wanted with a probability of 1 in so many.
+    rarity: u64,
+}
+
+impl Columns {
+    /// Full beats of the rows that are wanted.
+    fn beats(self, count: usize) -> Vec<Places> {
+        let mut random = Random::new(7);
+        let mut row = 0;
+        let mut bytes = vec![];
+        while bytes.len() < 64 * count {
+            if random.below(self.rarity) == 0 {
+                // 5 KiB a column, over and over.
+                let start =
+                    |c: usize| c * (MEMORY / 6) / 128 * 128 + c * self.skew * 4 + c * self.odd;
+                let at = row * self.width % 5120;
+                bytes.extend((0..5).flat_map(|c| start(c) + at..start(c) + at + self.width));
+            }
+            row += 1;
         }
-        row += 1;
+        let beat = |bytes: &[usize]| std::array::from_fn(|p| Some(bytes[p]));
+        bytes.chunks_exact(64).take(count).map(beat).collect()
     }
-    let beat = |words: &[usize]| std::array::from_fn(|p| Some(words[p / 4] + p % 4));
-    words.chunks_exact(16).take(count).map(beat).collect()
+
+    /// Words of 4 B a cycle.
+    fn rate(self, library: &Library) -> f64 {
+        let count = 2000;
+        let run = cycles(library, self.beats(count));
+        let words = 16.0 * count as f64 / run.cycles as f64;
+        let Self { width, skew, odd, rarity } = self;
+        println!("{width} B, skew {skew}, odd {odd}, p = 1/{rarity}: {words:.2} words a cycle");
+        words
+    }
 }
 
 #[test]
@@ -46,13 +72,13 @@ fn one_beat_a_cycle_unless_banks_clash() {
     let library = library();
     let count = 1000;
     // Contiguous, at an odd address.
-    assert_eq!(cycles(&library, moved(&[(3, 64)], 64, count)).cycles, 1011);
+    assert_eq!(cycles(&library, moved(&[(3, 64)], 64, count)).cycles, 1010);
     // Five columns of 4 B, nine banks apart.
     let pieces: Vec<_> = (0..5).map(|c| (c * 1024 + c * 36, 4)).collect();
-    assert_eq!(cycles(&library, moved(&pieces, 4, count)).cycles, 1011);
+    assert_eq!(cycles(&library, moved(&pieces, 4, count)).cycles, 1010);
     // Sixteen single bytes of the same four words.
     let pieces: Vec<_> = (0..16).map(|k| (k, 1)).collect();
-    assert_eq!(cycles(&library, moved(&pieces, 16, count)).cycles, 1011);
+    assert_eq!(cycles(&library, moved(&pieces, 16, count)).cycles, 1010);
     // Four columns in the same bank: they slip, so that each row finds four banks.
     let pieces: Vec<_> = (0..4).map(|c| (c * 1024, 4)).collect();
     let run = cycles(&library, moved(&pieces, 4, count));
@@ -65,7 +91,6 @@ fn one_beat_a_cycle_unless_banks_clash() {
 #[test]
 fn bitmapped_columns_come_at_the_rates_that_the_contract_tells() {
     let library = library();
-    let count = 2000;
     for (rarity, skew, least) in [
         (1, 7, 15.8),
         (2, 7, 15.8),
@@ -76,9 +101,25 @@ fn bitmapped_columns_come_at_the_rates_that_the_contract_tells() {
         (4, 0, 12.5),
         (16, 0, 12.5),
     ] {
-        let run = cycles(&library, columns(rarity, skew, count));
-        let words = 16.0 * count as f64 / run.cycles as f64;
-        println!("p = 1/{rarity}, skew {skew}: {words:.2} words a cycle, {} cycles", run.cycles);
+        let words = Columns { width: 4, skew, odd: 0, rarity }.rate(&library);
         assert!(words >= least, "p = 1/{rarity}, skew {skew}: {words:.2} words a cycle");
+    }
+}
+
+#[test]
+fn columns_of_all_widths_come_at_the_rates_that_the_contract_tells() {
+    let library = library();
+    for (width, odd, rarity, least) in [
+        (1, 0, 1, 15.8),
+        (1, 0, 2, 15.7),
+        (1, 1, 2, 8.5),
+        (2, 0, 2, 15.5),
+        (2, 1, 2, 10.0),
+        (4, 1, 2, 15.5),
+        (8, 0, 2, 15.7),
+        (8, 1, 2, 15.5),
+    ] {
+        let words = Columns { width, skew: 7, odd, rarity }.rate(&library);
+        assert!(words >= least, "{width} B, {odd} B apart: {words:.2} words a cycle");
     }
 }

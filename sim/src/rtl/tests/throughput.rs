@@ -18,7 +18,7 @@ use drdma_driver::{Card as _, DmaMemory};
 use drdma_verilated::testbench::Random;
 
 const TABLE: u64 = 0x1_0000_0000;
-const TABLE_BYTES: usize = 1 << 20;
+const TABLE_BYTES: usize = 3 << 20;
 const BITMAPS: u64 = 0x2_0000_0000;
 const BITMAP_BYTES: u64 = 0x1000;
 const KEY: u32 = 3;
@@ -152,7 +152,8 @@ fn short_rows_take_a_cycle_or_less_and_long_runs_62_bytes_a_cycle() {
     let strided = bench.slope("strided, 5 x 4 B", 4096, strided_20);
     // 32 B are fetched for a row of 20 B, which is half of what the memory takes in a cycle.
     assert!(strided <= 0.55, "{strided}");
-    let wide = bench.slope("strided, 64 B", 4096, strided_64);
+    // A completion is found up to 16 cycles late: many rows, for a bound that is exact to a thousandth.
+    let wide = bench.slope("strided, 64 B", 16_384, strided_64);
     // 64 rows a packet, whose 4,154 B take 65 cycles to the MAC's 64 B a cycle.
     assert!(wide <= 65.0 / 64.0 + 0.001, "{wide}");
     let bitmapped = bench.slope("bitmapped, 5 x 4 B", 4096, |rows| dense(BITMAPS, rows));

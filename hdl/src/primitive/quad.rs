@@ -1,0 +1,447 @@
+//! Four bytes of a memory of 32 banks of 4 B, through ports that four positions share.
+//!
+//! The place of a word has 15 bits: the bank in 4:0, the row in 14:5. Banks that are equal modulo 8 are a
+//! class: bits 2:0 tell the class, 4:3 which of its four banks. Four positions have one port a class,
+//! so that each takes one of 8 words instead of one of 32. Within its class a word is {row, bank of the
+//! class}, bits 14:3 of its place.
+//!
+//! Where many bits are chosen, the choice has a net that is kept or a module of its own, and so does each
+//! multiplexer of four, which a LUT holds: synthesis that maps for depth would spend twice as much.
+
+use std::fmt::Write as _;
+
+use array_init::array_init;
+use rust_hdl_core::prelude::*;
+
+/// Positions.
+const POSITIONS: usize = 4;
+/// Classes of banks.
+const CLASSES: usize = 8;
+
+/// When each of four places has its turn: those that need different words of a class take turns.
+///
+/// A place's turn is the lowest that no earlier one has which it clashes with. So places in one word
+/// have the same turn, and no turn before the last is without a place. Combinational.
+///
+/// # Inputs
+/// `valid`, `place`.
+///
+/// # Outputs
+/// `turns` (4 x 2 bits; 0 of what is not valid), `last`: the last turn.
+#[derive(LogicBlock)]
+pub struct Turns {
+    /// The places there are.
+    pub valid: Signal<In, Bits<4>>,
+    /// The places.
+    pub place: [Signal<In, Bits<15>>; POSITIONS],
+    /// The turn of each.
+    pub turns: Signal<Out, Bits<8>>,
+    /// The highest of them.
+    pub last: Signal<Out, Bits<2>>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            valid: Signal::default(),
+            place: array_init(|_| Signal::default()),
+            turns: Signal::default(),
+            last: Signal::default(),
+        }
+    }
+}
+
+impl Logic for Turns {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.turns.connect();
+        self.last.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let mut text = String::new();
+        for p in 1..POSITIONS {
+            for q in 0..p {
+                let [class_p, class_q] = [p, q].map(|k| format!("place${k}[2:0]"));
+                let [word_p, word_q] = [p, q].map(|k| format!("place${k}[14:3]"));
+                let _ = writeln!(
+                    text,
+                    "    wire c{p}{q} = valid[{p}] && valid[{q}] && {class_p} == {class_q} && {word_p} != {word_q};"
+                );
+            }
+        }
+        text.push_str(
+            "    wire two0 = c20 | (c21 & ~c10);
+    wire two1 = c21 & c10;
+    wire [1:0] two = {two0 & two1, two0 & ~two1};
+    wire three0 = c30 | (c31 & ~c10) | (c32 & two == 2'd0);
+    wire three1 = (c31 & c10) | (c32 & two == 2'd1);
+    wire three2 = c32 & two == 2'd2;
+    wire [1:0] three = {three0 & three1, three0 & (~three1 | three2)};
+    always @(*) turns = {three, two, 1'b0, c10, 2'd0};
+    always @(*) last = {two[1] | three[1], (&three) | (~two[1] & ~three[1] & (c10 | two[0] | three[0]))};",
+        );
+        Verilog::Custom(text)
+    }
+}
+
+/// Which of four places tells the word of each class. Places of one class are in one word.
+///
+/// Combinational.
+///
+/// # Inputs
+/// `active`, `class` (bits 2:0 of the places).
+///
+/// # Outputs
+/// `used`: the classes; `chosen` (8 x 2 bits): the first place in each, 3 where a class is not used.
+#[derive(LogicBlock)]
+pub struct Classes {
+    /// The places that count.
+    pub active: Signal<In, Bits<4>>,
+    /// Their classes.
+    pub class: [Signal<In, Bits<3>>; POSITIONS],
+    /// Classes with a word.
+    pub used: Signal<Out, Bits<8>>,
+    /// Whose word it is.
+    pub chosen: Signal<Out, Bits<16>>,
+}
+
+impl Default for Classes {
+    fn default() -> Self {
+        Self {
+            active: Signal::default(),
+            class: array_init(|_| Signal::default()),
+            used: Signal::default(),
+            chosen: Signal::default(),
+        }
+    }
+}
+
+impl Logic for Classes {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.used.connect();
+        self.chosen.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let mut text = String::new();
+        for c in 0..CLASSES {
+            for k in 0..POSITIONS {
+                let _ = writeln!(text, "    wire h{c}_{k} = active[{k}] && class${k} == 3'd{c};");
+            }
+            let _ = writeln!(
+                text,
+                "    always @(*) used[{c}] = h{c}_0 | h{c}_1 | h{c}_2 | h{c}_3;
+    always @(*) chosen[{}:{}] = {};",
+                2 * c + 1,
+                2 * c,
+                first_of_four(&format!("h{c}"))
+            );
+        }
+        Verilog::Custom(text)
+    }
+}
+
+/// `M` times one of the same four values of `W` bits. `S` = 2 `M`, `O` = `M` `W`.
+///
+/// Combinational: a LUT a bit.
+///
+/// # Inputs
+/// `value`; `select`, 2 bits each.
+///
+/// # Outputs
+/// `whole`.
+#[derive(LogicBlock)]
+pub struct Choose<const M: usize, const W: usize, const S: usize, const O: usize> {
+    /// The values.
+    pub value: [Signal<In, Bits<W>>; 4],
+    /// Which of them.
+    pub select: Signal<In, Bits<S>>,
+    /// Those.
+    pub whole: Signal<Out, Bits<O>>,
+}
+
+impl<const M: usize, const W: usize, const S: usize, const O: usize> Default
+    for Choose<M, W, S, O>
+{
+    fn default() -> Self {
+        assert_eq!(S, 2 * M, "Choose: {S} bits do not select {M} times among four");
+        assert_eq!(O, M * W, "Choose: {M} values of {W} bits are not {O} bits");
+        Self {
+            value: array_init(|_| Signal::default()),
+            select: Signal::default(),
+            whole: Signal::default(),
+        }
+    }
+}
+
+impl<const M: usize, const W: usize, const S: usize, const O: usize> Logic for Choose<M, W, S, O> {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.whole.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let mut text = String::new();
+        for m in 0..M {
+            let select = [2 * m + 1, 2 * m].map(|bit| format!("select[{bit}]"));
+            let chosen = of_four(&select, |k| format!("value${k}"));
+            let _ =
+                writeln!(text, "    always @(*) whole[{}:{}] = {chosen};", W * m + W - 1, W * m);
+        }
+        Verilog::Custom(text)
+    }
+}
+
+/// The crossbar of four positions: one bank of each class, then a byte of these for every position.
+///
+/// One result a cycle, after [`LATENCY`](Self::LATENCY) cycles.
+///
+/// # Inputs
+/// `clk`; `data` (32 banks x 4 B), `banks` (8 x 2: the bank of each class), `selects` (class and byte
+/// of each position).
+///
+/// # Outputs
+/// `result`: 4 bytes.
+#[derive(LogicBlock)]
+pub struct QuadMux {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// A word a bank.
+    pub data: Signal<In, Bits<1024>>,
+    /// The bank of each class.
+    pub banks: Signal<In, Bits<16>>,
+    /// Class and byte of each position.
+    pub selects: [Signal<In, Bits<5>>; 4],
+    /// The bytes.
+    pub result: Signal<Out, Bits<32>>,
+}
+
+impl QuadMux {
+    /// Cycles from `data` to `result`.
+    pub const LATENCY: usize = 2;
+}
+
+impl Default for QuadMux {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            data: Signal::default(),
+            banks: Signal::default(),
+            selects: array_init(|_| Signal::default()),
+            result: Signal::default(),
+        }
+    }
+}
+
+impl Logic for QuadMux {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.result.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let (mut text, mut steps) =
+            (format!("    reg [{}:0] words;\n", 32 * CLASSES - 1), String::new());
+        for c in 0..CLASSES {
+            let bank = |h: usize| slice("data", 32 * (CLASSES * h + c), 32);
+            let select = [1, 0].map(|bit| format!("banks[{}]", 2 * c + bit));
+            let _ = writeln!(
+                steps,
+                "        words[{}:{}] <= {};",
+                32 * c + 31,
+                32 * c,
+                of_four(&select, bank)
+            );
+        }
+        for k in 0..POSITIONS {
+            let _ = writeln!(text, "    reg [4:0] select{k};");
+            let _ = writeln!(steps, "        select{k} <= selects${k};");
+            let select = |low: usize| [low + 1, low].map(|bit| format!("select{k}[{bit}]"));
+            for c in 0..CLASSES {
+                let byte = |b: usize| slice("words", 32 * c + 8 * b, 8);
+                let chosen = of_four(&select(0), byte);
+                let _ = writeln!(text, "    (* keep *) wire [7:0] byte{k}_{c} = {chosen};");
+            }
+            for half in 0..2 {
+                let chosen = of_four(&select(2), |i| format!("byte{k}_{}", 4 * half + i));
+                let _ = writeln!(text, "    (* keep *) wire [7:0] half{k}_{half} = {chosen};");
+            }
+            let _ = writeln!(
+                steps,
+                "        result[{}:{}] <= select{k}[4] ? half{k}_1 : half{k}_0;",
+                8 * k + 7,
+                8 * k
+            );
+        }
+        Verilog::Custom(format!("{text}    always @(posedge clk) begin\n{steps}    end"))
+    }
+}
+
+/// `len` bits of a vector.
+fn slice(vector: &str, from: usize, len: usize) -> String {
+    format!("{vector}[{}:{from}]", from + len - 1)
+}
+
+/// The number of the first of four wires, `{name}_0` to `{name}_3`; 3 if none is set.
+pub(super) fn first_of_four(name: &str) -> String {
+    format!("{{~({name}_0 | {name}_1), ~{name}_0 & ({name}_1 | ~{name}_2)}}")
+}
+
+/// The one of four that two bits select, the higher bit first.
+fn of_four([high, low]: &[String; 2], value: impl Fn(usize) -> String) -> String {
+    format!(
+        "{high} ? ({low} ? {} : {}) : ({low} ? {} : {})",
+        value(3),
+        value(2),
+        value(1),
+        value(0)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_verilated::testbench::Random;
+
+    /// Four places in few words, which clash and are shared.
+    fn places(random: &mut Random) -> (u64, Vec<u64>) {
+        let kind = random.below(3);
+        let start = random.below(1 << 15);
+        // All in one class, or two of them.
+        let busy = random.below(2);
+        let places: Vec<_> = (0..4)
+            .map(|k| match kind {
+                0 => random.below(1 << 15),
+                1 => (start + k / 2) % (1 << 15),
+                // Few rows of two banks of each of two classes.
+                _ => random.below(4) << 13 | random.below(2) << 4 | (random.below(2) * busy),
+            })
+            .collect();
+        (random.below(16), places)
+    }
+
+    fn class(place: u64) -> u64 {
+        place & 7
+    }
+
+    #[test]
+    fn places_have_the_same_turn_unless_they_need_two_words_of_a_class() {
+        let mut model = testing::library("quad_turns", Turns::default).instance(1);
+        let mut random = Random::new(1);
+        let mut seen = [0; 4];
+        for _ in 0..20_000 {
+            let (valid, places) = places(&mut random);
+            model.set("valid", valid);
+            places.iter().enumerate().for_each(|(k, &at)| model.set(format!("place_{k}"), at));
+            model.eval();
+            let mut turns = vec![];
+            for (k, &p) in places.iter().enumerate() {
+                let clashes = |q: usize| {
+                    let two = valid >> k & 1 == 1 && valid >> q & 1 == 1;
+                    two && class(places[q]) == class(p) && places[q] != p
+                };
+                let taken: Vec<u64> = (0..k).filter(|&q| clashes(q)).map(|q| turns[q]).collect();
+                turns.push((0..4).find(|turn| !taken.contains(turn)).expect("there are four"));
+            }
+            let last = *turns.iter().max().expect("there are four");
+            let got: Vec<_> = (0..4).map(|k| model.get("turns") >> (2 * k) & 3).collect();
+            assert_eq!(got, turns, "{places:x?}, {valid:04b}");
+            assert_eq!(model.get("last"), last, "{places:x?}, {valid:04b}");
+            seen[last as usize] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 50), "{seen:?}");
+    }
+
+    #[test]
+    fn the_first_place_of_a_class_tells_its_word() {
+        let mut model = testing::library("quad_classes", Classes::default).instance(1);
+        let mut random = Random::new(1);
+        let mut shared = 0;
+        for _ in 0..20_000 {
+            let (mut active, places) = places(&mut random);
+            // Of those in two words of a class only the first ones.
+            for k in 0..4 {
+                let clashes =
+                    |q: usize| class(places[q]) == class(places[k]) && places[q] != places[k];
+                if (0..k).any(|q| active >> q & 1 == 1 && clashes(q)) {
+                    active &= !(1 << k);
+                }
+            }
+            model.set("active", active);
+            places
+                .iter()
+                .enumerate()
+                .for_each(|(k, &at)| model.set(format!("class_{k}"), class(at)));
+            model.eval();
+            let mut used = 0;
+            for k in (0..4).filter(|k| active >> k & 1 == 1) {
+                let class = class(places[k]);
+                let chosen = model.get("chosen") >> (2 * class) & 3;
+                shared += used >> class & 1;
+                let first = (used >> class & 1 == 0).then_some(k as u64);
+                assert_eq!(chosen, first.unwrap_or(chosen), "{places:x?}, {active:04b}");
+                assert_eq!(places[chosen as usize], places[k], "{places:x?}, {active:04b}");
+                used |= 1 << class;
+            }
+            assert_eq!(model.get("used"), used, "{places:x?}, {active:04b}");
+        }
+        assert!(shared > 1000);
+    }
+
+    #[test]
+    fn every_choice_is_its_own() {
+        let mut model = testing::library("choose", Choose::<3, 7, 6, 21>::default).instance(1);
+        let mut random = Random::new(1);
+        for _ in 0..200 {
+            let values: Vec<_> = (0..4).map(|_| random.below(128)).collect();
+            let select = random.below(64);
+            values
+                .iter()
+                .enumerate()
+                .for_each(|(k, &value)| model.set(format!("value_{k}"), value));
+            model.set("select", select);
+            model.eval();
+            let whole =
+                (0..3).map(|m| values[(select >> (2 * m) & 3) as usize] << (7 * m)).sum::<u64>();
+            assert_eq!(model.get("whole"), whole);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "3 values of 7 bits are not 20 bits")]
+    fn widths_are_checked() {
+        let _ = Choose::<3, 7, 6, 20>::default();
+    }
+
+    #[test]
+    fn every_position_gets_its_byte_of_its_class() {
+        let mut model = testing::library("quad_mux", QuadMux::default).instance(1);
+        let mut random = Random::new(1);
+        let mut due = std::collections::VecDeque::new();
+        for _ in 0..2000 {
+            let data = random.bytes(128);
+            let banks = random.below(1 << 16);
+            model.set_word("data", &data.as_slice().into());
+            model.set("banks", banks);
+            let mut result = vec![];
+            for k in 0..4 {
+                let (class, byte) = (random.below(8), random.below(4));
+                model.set(format!("selects_{k}"), class << 2 | byte);
+                let bank = (banks >> (2 * class) & 3) * 8 + class;
+                result.push(data[(4 * bank + byte) as usize]);
+            }
+            due.push_back(result);
+            model.cycle();
+            if due.len() == QuadMux::LATENCY {
+                assert_eq!(Some(model.get_word("result").to_bytes(4)), due.pop_front());
+            }
+        }
+    }
+}
