@@ -22,6 +22,8 @@
 //! | [`scatter`] | values to the places that they name |
 //! | [`skid`] | register slice of a stream |
 //! | [`small_division`] | quotients of numbers below 64, from a table |
+//! | [`spread`] | a small table's entries spread over many fields, in order |
+//! | [`stretch`] | a table that is read in long stretches from any entry on |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
 pub mod app_block;
@@ -44,7 +46,9 @@ pub mod rotate;
 pub mod scatter;
 pub mod skid;
 pub mod small_division;
+pub mod spread;
 pub mod stamps;
+pub mod stretch;
 pub mod wide;
 
 pub use byte_mux::ByteMux;
@@ -65,5 +69,7 @@ pub use rotate::Rotate;
 pub use scatter::Scatter;
 pub use skid::Skid;
 pub use small_division::SmallDivision;
+pub use spread::Spread;
 pub use stamps::Stamps;
+pub use stretch::Stretch;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};
