@@ -7,6 +7,7 @@
 //! | [`cam`] | content-addressable memory |
 //! | [`clashes`] | which of several requests for banks have to wait |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
+//! | [`equal`] | comparison of wide values |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
 //! | [`join`] | concatenation of two fields |
@@ -31,6 +32,7 @@ pub mod byte_mux;
 pub mod cam;
 pub mod clashes;
 pub mod crc32;
+pub mod equal;
 pub mod fifo;
 pub mod header;
 pub mod join;
@@ -55,6 +57,7 @@ pub use byte_mux::ByteMux;
 pub use cam::Cam;
 pub use clashes::Clashes;
 pub use crc32::Crc32;
+pub use equal::Equal;
 pub use fifo::Fifo;
 pub use join::Join;
 pub use lookups::{Lookups, ProductSums};

@@ -1,5 +1,6 @@
 //! Wide combinational helpers: concatenation, one-hot selection, pairwise comparison, bit ranges.
 
+use super::equal::equal;
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 
@@ -133,7 +134,8 @@ impl<const N: usize, const W: usize> Logic for EqualPairs<N, W> {
         let mut text = String::new();
         for i in 0..N {
             for j in i + 1..N {
-                text.push_str(&format!("    wire same_{i}_{j} = values${i} == values${j};\n"));
+                let (a, b) = (format!("values${i}"), format!("values${j}"));
+                text.push_str(&equal(&format!("same_{i}_{j}"), &a, &b, W, None));
             }
         }
         for i in 0..N {
@@ -293,7 +295,7 @@ mod tests {
         let mut model = testing::library("equal_pairs", EqualPairs::<4, 8>::default).instance(1);
         let mut random = Random::new(1);
         for _ in 0..200 {
-            let values: Vec<_> = (0..4).map(|_| random.below(3) * 85).collect();
+            let values: Vec<_> = (0..4).map(|_| random.below(3) * 85 ^ random.below(2)).collect();
             for (k, &value) in values.iter().enumerate() {
                 model.set(format!("values_{k}"), value);
             }
