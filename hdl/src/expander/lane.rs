@@ -1,11 +1,9 @@
 //! One of the sixteen lanes.
 
+use crate::primitive::low_product::STAGES;
 use crate::primitive::{LowProduct, Ram, RamStyle};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
-
-/// Cycles of the multiplication.
-const STAGES: usize = 5;
 
 /// Keeps one lane of every set, and makes its address: base + row * step + shift, modulo 2^64.
 ///
@@ -75,7 +73,7 @@ impl Default for Lane {
             base: DFF::default(),
             stride: DFF::default(),
             bytes: DFF::default(),
-            multiplier: LowProduct::new(STAGES),
+            multiplier: LowProduct::default(),
             starts: Default::default(),
             sum: DFF::default(),
         }

@@ -2,9 +2,14 @@
 
 use rust_hdl_core::prelude::*;
 
-/// Multiplies two unsigned numbers of `A` and `B` bits, modulo 2^`A`; `B` is at most `A`.
+/// Cycles from the factors to the product.
+pub const STAGES: usize = 5;
+
+/// Multiplies two unsigned numbers of `A` = 64 and `B` = 32 bits, modulo 2^`A`.
 ///
-/// The product follows its factors after `stages` cycles; one product per cycle.
+/// The product follows its factors after [`STAGES`] cycles; one product per cycle. Five DSP slices of 26
+/// by 16 bits: of the six parts of the product, one is beyond it, two lie end to end, so that three
+/// sums remain, none of them over all bits.
 ///
 /// # Inputs
 /// `clk`, `a`, `b`.
@@ -21,23 +26,16 @@ pub struct LowProduct<const A: usize, const B: usize> {
     pub b: Signal<In, Bits<B>>,
     /// The lower bits of the product.
     pub product: Signal<Out, Bits<A>>,
-    _stages: usize,
 }
 
-impl<const A: usize, const B: usize> LowProduct<A, B> {
-    /// A multiplier of `stages` register stages.
-    ///
-    /// # Panics
-    /// `B` is more than `A`, or `stages` is less than 2.
-    pub fn new(stages: usize) -> Self {
-        assert!(B <= A, "LowProduct: a factor of {B} bits is longer than the product of {A}");
-        assert!(stages >= 2, "LowProduct: {stages} stages");
+impl<const A: usize, const B: usize> Default for LowProduct<A, B> {
+    fn default() -> Self {
+        assert_eq!((A, B), (64, 32), "LowProduct: factors of {A} and {B} bits");
         Self {
             clk: Signal::default(),
             a: Signal::default(),
             b: Signal::default(),
             product: Signal::default(),
-            _stages: stages,
         }
     }
 }
@@ -50,22 +48,42 @@ impl<const A: usize, const B: usize> Logic for LowProduct<A, B> {
     }
 
     fn hdl(&self) -> Verilog {
-        let (top_a, top_b) = (A - 1, B - 1);
-        let mut declarations =
-            format!("    reg [{top_a}:0] held_a;\n    reg [{top_b}:0] held_b;\n");
-        let mut steps = String::from("        held_a <= a;\n        held_b <= b;\n");
-        let mut value = match A - B {
-            0 => "held_a * held_b".to_owned(),
-            more => format!("held_a * {{{more}'d0, held_b}}"),
-        };
-        // Registers for the synthesiser to move into the DSP slices.
-        for stage in 0..self._stages - 2 {
-            declarations.push_str(&format!("    reg [{top_a}:0] stage{stage};\n"));
-            steps.push_str(&format!("        stage{stage} <= {value};\n"));
-            value = format!("stage{stage}");
-        }
-        steps.push_str(&format!("        product <= {value};\n"));
-        Verilog::Custom(format!("{declarations}    always @(posedge clk) begin\n{steps}    end"))
+        // Parts `a` 0, 26, 52 and `b` 0, 16: a part's name says of which bits it is, counted in them.
+        // Two registers for the synthesiser to move into the DSP slices.
+        Verilog::Custom(
+            "    reg [63:0] held_a;
+    reg [31:0] held_b;
+    reg [41:0] part_00;
+    reg [37:0] part_10;
+    reg [11:0] part_20;
+    reg [41:0] part_01;
+    reg [21:0] part_11;
+    reg [41:0] late_00;
+    reg [37:0] late_10;
+    reg [11:0] late_20;
+    reg [41:0] late_01;
+    reg [21:0] late_11;
+    reg [63:0] sum_0;
+    reg [47:0] sum_16;
+    always @(posedge clk) begin
+        held_a <= a;
+        held_b <= b;
+        part_00 <= {16'd0, held_a[25:0]} * {26'd0, held_b[15:0]};
+        part_10 <= {12'd0, held_a[51:26]} * {22'd0, held_b[15:0]};
+        part_20 <= held_a[63:52] * held_b[11:0];
+        part_01 <= {16'd0, held_a[25:0]} * {26'd0, held_b[31:16]};
+        part_11 <= held_a[47:26] * {6'd0, held_b[31:16]};
+        late_00 <= part_00;
+        late_10 <= part_10;
+        late_20 <= part_20;
+        late_01 <= part_01;
+        late_11 <= part_11;
+        sum_0 <= {{late_11, late_00[41:26]} + late_10, late_00[25:0]};
+        sum_16 <= {{6'd0, late_01[41:36]} + late_20, late_01[35:0]};
+        product <= {sum_0[63:16] + sum_16, sum_0[15:0]};
+    end"
+            .to_owned(),
+        )
     }
 }
 
@@ -77,14 +95,16 @@ mod tests {
 
     #[test]
     fn the_product_modulo_the_width_follows_after_the_stages() {
-        let library = testing::library("low_product", || LowProduct::<64, 32>::new(5));
+        let library = testing::library("low_product", LowProduct::<64, 32>::default);
         let (mut model, mut random) = (library.instance(1), Random::new(1));
-        let factors: Vec<_> = (0..200).map(|_| (random.u64(), random.u64() as u32)).collect();
+        let mut factors: Vec<_> = (0..2000).map(|_| (random.u64(), random.u64() as u32)).collect();
+        factors.extend([(u64::MAX, u32::MAX), (u64::MAX, 1), (1, u32::MAX), (0, 0), (0, 0)]);
+        factors.extend([(0, 0); STAGES]);
         for (i, &(a, b)) in factors.iter().enumerate() {
             model.set("a", a);
             model.set("b", u64::from(b));
             model.cycle();
-            if let Some(before) = i.checked_sub(4) {
+            if let Some(before) = i.checked_sub(STAGES - 1) {
                 let (a, b) = factors[before];
                 assert_eq!(model.get("product"), a.wrapping_mul(u64::from(b)));
             }
