@@ -12,9 +12,9 @@
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
 //! | [`join`] | concatenation of two fields |
 //! | [`lookups`] | many lookups in one table, many sums of a product |
-//! | [`low_product`] | pipelined multiplier, lower part of the product |
 //! | [`lutram`] | small memory with asynchronous reads |
 //! | [`multiplier`] | pipelined unsigned multiplier in DSP slices |
+//! | [`multiply_add`] | pipelined multiplier, lower part of the product and a summand |
 //! | [`pack`] | concatenation of equal fields |
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`ram`] | memory with byte enables and registered reads |
@@ -37,9 +37,9 @@ pub mod fifo;
 pub mod header;
 pub mod join;
 pub mod lookups;
-pub mod low_product;
 pub mod lutram;
 pub mod multiplier;
+pub mod multiply_add;
 pub mod pack;
 pub mod priority;
 pub mod ram;
@@ -61,9 +61,9 @@ pub use equal::Equal;
 pub use fifo::Fifo;
 pub use join::Join;
 pub use lookups::{Lookups, ProductSums};
-pub use low_product::LowProduct;
 pub use lutram::Lutram;
 pub use multiplier::Multiplier;
+pub use multiply_add::MultiplyAdd;
 pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
 pub use ram::{Ram, RamStyle};
