@@ -24,6 +24,7 @@
 //! | [`skid`] | register slice of a stream |
 //! | [`small_division`] | quotients of numbers below 64, from a table |
 //! | [`spread`] | a small table's entries spread over many fields, in order |
+//! | [`stage`] | register of a stream |
 //! | [`stretch`] | a table that is read in long stretches from any entry on |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
@@ -49,6 +50,7 @@ pub mod scatter;
 pub mod skid;
 pub mod small_division;
 pub mod spread;
+pub mod stage;
 pub mod stamps;
 pub mod stretch;
 pub mod wide;
@@ -73,6 +75,7 @@ pub use scatter::Scatter;
 pub use skid::Skid;
 pub use small_division::SmallDivision;
 pub use spread::Spread;
+pub use stage::Stage;
 pub use stamps::Stamps;
 pub use stretch::Stretch;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};
