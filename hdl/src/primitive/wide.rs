@@ -340,7 +340,7 @@ mod tests {
         let mut model = testing::library("equal_pairs", EqualPairs::<4, 8>::default).instance(1);
         let mut random = Random::new(1);
         for _ in 0..200 {
-            let values: Vec<_> = (0..4).map(|_| random.below(3) * 85 ^ random.below(2)).collect();
+            let values: Vec<_> = (0..4).map(|_| (random.below(3) * 85) ^ random.below(2)).collect();
             for (k, &value) in values.iter().enumerate() {
                 model.set(format!("values_{k}"), value);
             }
