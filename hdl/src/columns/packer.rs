@@ -5,7 +5,7 @@ use super::record::{
 };
 use super::row_queue::RowQueue;
 use super::stride::Stride;
-use crate::primitive::{Fifo, Flatten, Lutram, Restore, Skid};
+use crate::primitive::{Fifo, Flatten, Lutram, Restore, Select, Skid};
 use crate::sequencer::record::{CONTEXT_BITS, Context};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -148,9 +148,10 @@ pub struct Packer {
     finish: Signal<Local, Bit>,
     message_end: Signal<Local, Bit>,
     uses: Signal<Local, Bits<5>>,
-    kept: Signal<Local, Bits<6>>,
     filled: Signal<Local, Bits<6>>,
-    kept_filled: Signal<Local, Bits<6>>,
+    cases: Signal<Local, Bits<4>>,
+    kept_cases: Select<3, 6>,
+    filled_cases: Select<4, 6>,
     // And how it leaves the message.
     after: Signal<Local, ColumnStanding>,
     more: Signal<Local, Bit>,
@@ -271,9 +272,10 @@ impl Default for Packer {
             finish: Default::default(),
             message_end: Default::default(),
             uses: Default::default(),
-            kept: Default::default(),
             filled: Default::default(),
-            kept_filled: Default::default(),
+            cases: Default::default(),
+            kept_cases: Default::default(),
+            filled_cases: Default::default(),
             after: Default::default(),
             more: Default::default(),
             near_more: Default::default(),
@@ -426,9 +428,25 @@ impl Logic for Packer {
         } else if self.flush.val() {
             self.uses.next = self.waiting.q.val().get_bits::<5>(0);
         }
-        self.kept.next = self.waiting.q.val() - bit_cast::<6, 5>(self.uses.val());
+        // The rows that stay, and they with new ones: every case is summed up, then chosen from.
         self.filled.next = self.waiting.q.val() + bit_cast::<6, 5>(self.entry.q.val().count);
-        self.kept_filled.next = self.filled.val() - bit_cast::<6, 5>(self.uses.val());
+        self.kept_cases.values[0].next = self.waiting.q.val();
+        self.kept_cases.values[1].next =
+            self.waiting.q.val() - bit_cast::<6, 5>(self.whole_rows.q.val());
+        self.kept_cases.values[2].next = self.waiting.q.val() - self.near.q.val().get_bits::<6>(0);
+        self.filled_cases.values[0].next = self.filled.val();
+        self.filled_cases.values[1].next =
+            self.filled.val() - bit_cast::<6, 5>(self.whole_rows.q.val());
+        self.filled_cases.values[2].next = self.filled.val() - self.near.q.val().get_bits::<6>(0);
+        // All that wait leave.
+        self.filled_cases.values[3].next = bit_cast::<6, 5>(self.entry.q.val().count);
+        self.cases.next = 0.into();
+        self.cases.next = self.cases.val().replace_bit(0, !self.beat.val());
+        self.cases.next = self.cases.val().replace_bit(1, self.whole.val());
+        self.cases.next = self.cases.val().replace_bit(2, self.ending.val());
+        self.cases.next = self.cases.val().replace_bit(3, self.flush.val());
+        self.kept_cases.choice.next = self.cases.val().get_bits::<3>(0);
+        self.filled_cases.choice.next = self.cases.val();
         self.place.d.next = self.place.q.val() + bit_cast::<6, 5>(self.uses.val());
 
         // How it leaves the message.
@@ -487,7 +505,7 @@ impl Logic for Packer {
         self.near.d.next = self.after.val().near;
         self.far.d.next = self.after.val().far;
         self.fulls.d.next = self.after.val().fulls;
-        self.waiting.d.next = self.kept.val();
+        self.waiting.d.next = self.kept_cases.value.val();
         if self.finish.val() {
             self.busy.d.next = false;
         }
@@ -511,7 +529,7 @@ impl Logic for Packer {
         }
         self.queue.write.next = self.admit.val();
         if self.admit.val() {
-            self.waiting.d.next = self.kept_filled.val();
+            self.waiting.d.next = self.filled_cases.value.val();
             if self.entry.q.val().count != 0 {
                 self.had.d.next = true;
                 self.turn_had.d.next = true;

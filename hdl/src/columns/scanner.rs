@@ -2,7 +2,7 @@
 
 use super::compact::Compact;
 use super::record::{MASK_BITS, Mask, ROW_GROUP_BITS, RowGroup, Tag};
-use crate::primitive::{CountOnes, Fifo, Flatten, Pack, Restore, Select, Skid};
+use crate::primitive::{CountOnes, Fifo, Flatten, Pack, Restore, Select, Stage};
 use crate::sequencer::record::{CONTEXT_BITS, Context};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -67,13 +67,13 @@ pub struct Scanner {
 
     mask: Signal<Local, Mask>,
     mask_in: Flatten<Mask, MASK_BITS>,
-    masks: Skid<MASK_BITS>,
+    masks: Stage<MASK_BITS>,
     // The pieces of a mask that are not empty.
     found: Signal<Local, Bits<32>>,
-    flags_in: Skid<32>,
+    flags_in: Stage<32>,
     mask_out: Restore<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
-    contexts_in: Skid<CONTEXT_BITS>,
+    contexts_in: Stage<CONTEXT_BITS>,
     // Contexts go round the pipeline: one a turn.
     contexts: Fifo<CONTEXT_BITS, 5, 6>,
     context_out: Restore<Context, CONTEXT_BITS>,

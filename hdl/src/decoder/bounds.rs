@@ -224,7 +224,6 @@ impl Logic for Bounds {
             self.room[k].clock.next = self.clk.val();
         }
         self.regions.clk.next = self.clk.val();
-        self.regions.rst.next = self.rst.val();
         self.regions.cfg_valid.next = self.cfg_valid.val();
         self.regions.cfg_index.next = self.cfg_index.val();
         self.regions.cfg_word.next = self.cfg_word.val();

@@ -10,7 +10,8 @@ use rust_hdl_widgets::prelude::*;
 ///
 /// The tables' answers come in the same cycle, `halted`, `ready`, `error` and `stamp` one cycle later.
 ///
-/// A queue pair is ready once its entry's last word says so, until any word of it is written again.
+/// A queue pair is ready once its entry's last word says so, until any word of it is written again; a
+/// reset does not change that: the last words have to be written after it.
 ///
 /// # Inputs
 /// `clk`, `rst`, `cfg_*`, `qp_error`, `queue_halted`; `queue`, `qp`.
@@ -72,7 +73,7 @@ pub struct Contexts {
     transports: Lutram<2, 8, 1>,
     mtus: Lutram<4, 8, 1>,
     legal_bits: Lutram<1, 8, 1>,
-    ready_bits: DFF<Bits<256>>,
+    ready_bits: Lutram<1, 8, 1>,
     stopped: DFF<Bits<256>>,
     stops: Signal<Local, Bits<256>>,
     halted_bit: DFF<Bit>,
@@ -122,7 +123,7 @@ impl Default for Contexts {
             transports: Lutram::default(),
             mtus: Lutram::default(),
             legal_bits: Lutram::default(),
-            ready_bits: DFF::default(),
+            ready_bits: Lutram::default(),
             stopped: DFF::default(),
             stops: Signal::default(),
             halted_bit: DFF::default(),
@@ -150,7 +151,7 @@ impl Default for Contexts {
 impl Logic for Contexts {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, ready_bits, stopped, halted_bit, error_bit, ready_bit, stamp_held);
+        dff_setup!(self, clk, stopped, halted_bit, error_bit, ready_bit, stamp_held);
         self.shared_bits.clk.next = self.clk.val();
         self.shared_bits.write_enable.next =
             self.cfg_queue.val() && (self.cfg_word.val() == self.shared_word.val());
@@ -209,12 +210,14 @@ impl Logic for Contexts {
         }
         self.legal_bits.read_address[0].next = self.qp.val();
 
-        if self.cfg_qp.val() {
-            self.ready_bits.d.next = self.ready_bits.q.val().replace_bit(
-                self.cfg_index.val().index(),
-                (self.cfg_word.val() == self.state_word.val()) && (self.cfg_data.val() == 1),
-            );
+        self.ready_bits.clk.next = self.clk.val();
+        self.ready_bits.write_enable.next = self.cfg_qp.val();
+        self.ready_bits.write_address.next = self.cfg_index.val();
+        self.ready_bits.write_data.next = 0.into();
+        if (self.cfg_word.val() == self.state_word.val()) && (self.cfg_data.val() == 1) {
+            self.ready_bits.write_data.next = 1.into();
         }
+        self.ready_bits.read_address[0].next = self.qp.val();
         self.stamps.clk.next = self.clk.val();
         self.stamps.rst.next = self.rst.val();
         self.stamps.cfg_valid.next = self.cfg_qp.val();
@@ -233,11 +236,10 @@ impl Logic for Contexts {
         self.stopped.d.next = self.stops.val();
         self.halted_bit.d.next = self.queues_halted.val().get_bit(self.queue.val().index())
             || self.stopped.q.val().get_bit(self.queue.val().index());
-        self.ready_bit.d.next = self.ready_bits.q.val().get_bit(self.qp.val().index())
-            && (self.legal_bits.read_data[0].val() == 1);
+        self.ready_bit.d.next =
+            (self.ready_bits.read_data[0].val() == 1) && (self.legal_bits.read_data[0].val() == 1);
         self.error_bit.d.next = self.qp_errors.val().get_bit(self.qp.val().index());
         if self.rst.val() {
-            self.ready_bits.d.next = 0.into();
             self.stopped.d.next = 0.into();
         }
         self.ready.next = self.ready_bit.q.val();

@@ -1,18 +1,18 @@
 //! The decoder's copy of the memory regions' table.
 
 use super::slice::word_of;
-use crate::primitive::Ram;
+use crate::primitive::{Lutram, Ram};
 use drdma_abi::register::MemoryRegionEntry;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// Keeps 1,024 memory regions and looks local keys up.
 ///
-/// One look-up a cycle; its result comes in the next cycle. After a reset no key is known. An entry is
+/// One look-up a cycle; its result comes in the next cycle. A reset changes nothing: the last words have to be written. An entry is
 /// valid once its last word says so, until any word of it is written again.
 ///
 /// # Inputs
-/// `clk`, `rst`, `cfg_*`, `key`.
+/// `clk`, `cfg_*`, `key`.
 ///
 /// # Outputs
 /// `known`, `addr`, `len`: of the key of the cycle before.
@@ -20,8 +20,6 @@ use rust_hdl_widgets::prelude::*;
 pub struct MemoryRegions {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset.
-    pub rst: Signal<In, Bit>,
     /// A word of this table is written.
     pub cfg_valid: Signal<In, Bit>,
     /// The memory region.
@@ -46,7 +44,7 @@ pub struct MemoryRegions {
     /// The numbers of those words.
     word: [Constant<Bits<4>>; 5],
     valid_word: Constant<Bits<4>>,
-    valid: DFF<Bits<1024>>,
+    valid: Lutram<1, 10, 1>,
     /// Of the key that was given a cycle before.
     asked: DFF<Bits<32>>,
     asked_valid: DFF<Bit>,
@@ -62,7 +60,6 @@ impl Default for MemoryRegions {
         };
         Self {
             clk: Signal::default(),
-            rst: Signal::default(),
             cfg_valid: Signal::default(),
             cfg_index: Signal::default(),
             cfg_word: Signal::default(),
@@ -81,7 +78,7 @@ impl Default for MemoryRegions {
                 word_of::<Entry>("lkey"),
             ],
             valid_word: word_of::<Entry>("valid"),
-            valid: DFF::default(),
+            valid: Lutram::default(),
             asked: DFF::default(),
             asked_valid: DFF::default(),
             index: Signal::default(),
@@ -92,7 +89,7 @@ impl Default for MemoryRegions {
 impl Logic for MemoryRegions {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, asked, asked_valid);
+        dff_setup!(self, clk, asked, asked_valid);
         self.index.next = self.key.val().get_bits::<10>(0);
         for k in 0..5 {
             self.words[k].clk.next = self.clk.val();
@@ -105,18 +102,17 @@ impl Logic for MemoryRegions {
             self.words[k].read_enable.next = self.key_valid.val();
             self.words[k].read_address.next = self.index.val();
         }
-        if self.cfg_valid.val() {
-            self.valid.d.next = self.valid.q.val().replace_bit(
-                self.cfg_index.val().index(),
-                (self.cfg_word.val() == self.valid_word.val()) && (self.cfg_data.val() == 1),
-            );
+        self.valid.clk.next = self.clk.val();
+        self.valid.write_enable.next = self.cfg_valid.val();
+        self.valid.write_address.next = self.cfg_index.val();
+        self.valid.write_data.next = 0.into();
+        if (self.cfg_word.val() == self.valid_word.val()) && (self.cfg_data.val() == 1) {
+            self.valid.write_data.next = 1.into();
         }
+        self.valid.read_address[0].next = self.index.val();
         if self.key_valid.val() {
             self.asked.d.next = self.key.val();
-            self.asked_valid.d.next = self.valid.q.val().get_bit(self.index.val().index());
-        }
-        if self.rst.val() {
-            self.valid.d.next = 0.into();
+            self.asked_valid.d.next = self.valid.read_data[0].val() == 1;
         }
         self.known.next =
             self.asked_valid.q.val() && (self.words[4].read_data.val() == self.asked.q.val());

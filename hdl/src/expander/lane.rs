@@ -1,16 +1,13 @@
 //! One of the sixteen lanes.
 
-use crate::primitive::{LowProduct, Ram, RamStyle};
+use crate::primitive::{MultiplyAdd, Ram, RamStyle};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
-
-/// Cycles of the multiplication.
-const STAGES: usize = 5;
 
 /// Keeps one lane of every set, and makes its address: base + row * step + shift, modulo 2^64.
 ///
 /// Fully pipelined, without back-pressure. `len` belongs to the `set_read` of 2 cycles before;
-/// `row` and `shift` are given with it; `addr` follows them after 6 cycles.
+/// `row` and `shift` are given with it; `addr` follows them after 5 cycles.
 ///
 /// # Inputs
 /// `write*` (a lane is written), `set_read`, `row`, `shift`.
@@ -41,7 +38,7 @@ pub struct Lane {
     pub len: Signal<Out, Bits<7>>,
     /// Bytes from a row to the next, 2 cycles later.
     pub step: Signal<Out, Bits<8>>,
-    /// The address, 8 cycles later.
+    /// The address, 7 cycles later.
     pub addr: Signal<Out, Bits<64>>,
 
     // Base 64, length 7. An UltraRAM is 72 bits wide: two hold what 8.5 block RAMs would.
@@ -50,9 +47,8 @@ pub struct Lane {
     base: DFF<Bits<64>>,
     stride: DFF<Bits<64>>,
     bytes: DFF<Bits<7>>,
-    multiplier: LowProduct<64, 32>,
-    starts: [DFF<Bits<64>>; STAGES],
-    sum: DFF<Bits<64>>,
+    start: DFF<Bits<64>>,
+    address: MultiplyAdd<64, 32>,
 }
 
 impl Default for Lane {
@@ -75,9 +71,8 @@ impl Default for Lane {
             base: DFF::default(),
             stride: DFF::default(),
             bytes: DFF::default(),
-            multiplier: LowProduct::new(STAGES),
-            starts: Default::default(),
-            sum: DFF::default(),
+            start: DFF::default(),
+            address: MultiplyAdd::default(),
         }
     }
 }
@@ -85,10 +80,7 @@ impl Default for Lane {
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, base, stride, bytes, sum);
-        for k in 0..5 {
-            self.starts[k].clock.next = self.clk.val();
-        }
+        dff_setup!(self, clk, base, stride, bytes, start);
 
         self.bases.clk.next = self.clk.val();
         self.bases.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
@@ -110,14 +102,11 @@ impl Logic for Lane {
         self.len.next = self.bytes.q.val();
         self.step.next = bit_cast::<8, 64>(self.stride.q.val());
 
-        self.multiplier.clk.next = self.clk.val();
-        self.multiplier.a.next = self.stride.q.val();
-        self.multiplier.b.next = self.row.val();
-        self.starts[0].d.next = self.base.q.val() + self.shift.val();
-        for k in 1..5 {
-            self.starts[k].d.next = self.starts[k - 1].q.val();
-        }
-        self.sum.d.next = self.starts[4].q.val() + self.multiplier.product.val();
-        self.addr.next = self.sum.q.val();
+        self.start.d.next = self.base.q.val() + self.shift.val();
+        self.address.clk.next = self.clk.val();
+        self.address.a.next = self.stride.q.val();
+        self.address.b.next = self.row.val();
+        self.address.c.next = self.start.q.val();
+        self.addr.next = self.address.sum.val();
     }
 }

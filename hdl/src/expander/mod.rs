@@ -7,7 +7,7 @@
 //! A header token (`column`) has no bytes, and becomes a beat that says of each of its lanes where it
 //! lies in the token's row, its length, and how far it goes with every row.
 //!
-//! Throughput: one token a cycle. Latency: 10 cycles. The pipeline never stops: a token is
+//! Throughput: one token a cycle. Latency: 9 cycles. The pipeline never stops: a token is
 //! taken when the FIFO at its end, 32 beats deep, has room for everything on the way, so that
 //! `token_ready` comes from a register. A lane write is seen by tokens that come a cycle later.
 
@@ -204,12 +204,11 @@ pub struct Expander {
     shift: DFF<Bits<64>>,
     /// The sequencer cuts lanes that are longer than a beat.
     unused: Signal<Local, Bits<25>>,
-    // The side band, 1 to 8 cycles later.
+    // The side band; a token was taken 1 to 7 cycles ago.
     side: Signal<Local, Side>,
     side_in: Flatten<Side, SIDE_BITS>,
-    valid: [DFF<Bit>; 8],
-    sides: [DFF<Bits<SIDE_BITS>>; 8],
-    // Lanes: lengths after 3 cycles, addresses after 8.
+    valid: [DFF<Bit>; 7],
+    // Lanes: lengths after 3 cycles, addresses after 7.
     lanes: [Lane; 16],
     used: Signal<Local, Bits<16>>,
     ones: Constant<Bits<16>>,
@@ -223,9 +222,7 @@ pub struct Expander {
     pos_pack: Pack<16, 6, 96>,
     step_pack: Pack<16, 8, 128>,
     addr_pack: Pack<16, 64, 1024>,
-    lens: [DFF<Bits<112>>; 5],
-    poss: [DFF<Bits<96>>; 4],
-    steps: [DFF<Bits<128>>; 6],
+    poss: DFF<Bits<96>>,
     // Beats that wait for the placer.
     side_fifo: Fifo<SIDE_BITS, 5, 6>,
     addr_fifo: Fifo<1024, 5, 6>,
@@ -314,7 +311,6 @@ impl Default for Expander {
             side: Default::default(),
             side_in: Default::default(),
             valid: array_init(|_| Default::default()),
-            sides: array_init(|_| Default::default()),
             lanes: array_init(|_| Default::default()),
             used: Default::default(),
             ones: Constant::new(0xffff.into()),
@@ -327,9 +323,7 @@ impl Default for Expander {
             pos_pack: Default::default(),
             step_pack: Default::default(),
             addr_pack: Default::default(),
-            lens: array_init(|_| Default::default()),
-            poss: array_init(|_| Default::default()),
-            steps: array_init(|_| Default::default()),
+            poss: Default::default(),
             side_fifo: Default::default(),
             addr_fifo: Default::default(),
             len_fifo: Default::default(),
@@ -345,25 +339,14 @@ impl Logic for Expander {
     fn update(&mut self) {
         dff_setup!(
             self, clk, on_way, has_room, first, last, piece, bytes, row, pointer, offset, first_2,
-            last_2, piece_2, bytes_2, column, column_2, row_2, shift
+            last_2, piece_2, bytes_2, column, column_2, row_2, shift, poss
         );
-        for k in 0..8 {
+        for k in 0..7 {
             self.valid[k].clock.next = self.clk.val();
-            self.sides[k].clock.next = self.clk.val();
         }
         for k in 0..16 {
             self.len[k].clock.next = self.clk.val();
         }
-        for k in 0..5 {
-            self.lens[k].clock.next = self.clk.val();
-        }
-        for k in 0..4 {
-            self.poss[k].clock.next = self.clk.val();
-        }
-        for k in 0..6 {
-            self.steps[k].clock.next = self.clk.val();
-        }
-
         for k in 0..15 {
             self.fours[k].clock.next = self.clk.val();
         }
@@ -371,7 +354,7 @@ impl Logic for Expander {
         // A token is taken when there is room for its beat at the end.
         self.token_ready.next = self.has_room.q.val();
         self.take.next = self.token_valid.val() && self.has_room.q.val();
-        self.give.next = self.side_fifo.out_valid.val() && self.beat_ready.val();
+        self.give.next = self.addr_fifo.out_valid.val() && self.beat_ready.val();
         if self.take.val() && !self.give.val() {
             self.on_way.d.next = self.on_way.q.val() + 1;
         } else if !self.take.val() && self.give.val() {
@@ -397,10 +380,8 @@ impl Logic for Expander {
         self.side.next.rows = self.token_rows.val();
         self.side_in.record.next = self.side.val();
         self.valid[0].d.next = self.take.val();
-        self.sides[0].d.next = self.side_in.bits.val();
-        for k in 1..8 {
+        for k in 1..7 {
             self.valid[k].d.next = self.valid[k - 1].q.val();
-            self.sides[k].d.next = self.sides[k - 1].q.val();
         }
 
         // While the lanes are read.
@@ -483,47 +464,36 @@ impl Logic for Expander {
             self.addr_pack.parts[k].next = self.lanes[k].addr.val();
             self.step_pack.parts[k].next = self.lanes[k].step.val();
         }
-        self.lens[0].d.next = self.len_pack.whole.val();
-        for k in 1..5 {
-            self.lens[k].d.next = self.lens[k - 1].q.val();
-        }
-        self.poss[0].d.next = self.pos_pack.whole.val();
-        for k in 1..4 {
-            self.poss[k].d.next = self.poss[k - 1].q.val();
-        }
+        self.poss.d.next = self.pos_pack.whole.val();
 
-        self.steps[0].d.next = self.step_pack.whole.val();
-        for k in 1..6 {
-            self.steps[k].d.next = self.steps[k - 1].q.val();
-        }
-
-        // The end: five FIFOs that move as one.
+        // The end: five FIFOs that give as one. Each takes its part of a beat as soon as it is known;
+        // the addresses come last.
         self.side_fifo.clk.next = self.clk.val();
         self.side_fifo.rst.next = self.rst.val();
-        self.side_fifo.in_valid.next = self.valid[7].q.val();
-        self.side_fifo.out_ready.next = self.beat_ready.val();
+        self.side_fifo.in_valid.next = self.take.val();
+        self.side_fifo.out_ready.next = self.give.val();
         self.addr_fifo.clk.next = self.clk.val();
         self.addr_fifo.rst.next = self.rst.val();
-        self.addr_fifo.in_valid.next = self.valid[7].q.val();
-        self.addr_fifo.out_ready.next = self.beat_ready.val();
+        self.addr_fifo.in_valid.next = self.valid[6].q.val();
+        self.addr_fifo.out_ready.next = self.give.val();
         self.len_fifo.clk.next = self.clk.val();
         self.len_fifo.rst.next = self.rst.val();
-        self.len_fifo.in_valid.next = self.valid[7].q.val();
-        self.len_fifo.out_ready.next = self.beat_ready.val();
+        self.len_fifo.in_valid.next = self.valid[2].q.val();
+        self.len_fifo.out_ready.next = self.give.val();
         self.pos_fifo.clk.next = self.clk.val();
         self.pos_fifo.rst.next = self.rst.val();
-        self.pos_fifo.in_valid.next = self.valid[7].q.val();
-        self.pos_fifo.out_ready.next = self.beat_ready.val();
+        self.pos_fifo.in_valid.next = self.valid[4].q.val();
+        self.pos_fifo.out_ready.next = self.give.val();
         self.step_fifo.clk.next = self.clk.val();
         self.step_fifo.rst.next = self.rst.val();
-        self.step_fifo.in_valid.next = self.valid[7].q.val();
-        self.step_fifo.out_ready.next = self.beat_ready.val();
-        self.side_fifo.in_data.next = self.sides[7].q.val();
+        self.step_fifo.in_valid.next = self.valid[1].q.val();
+        self.step_fifo.out_ready.next = self.give.val();
+        self.side_fifo.in_data.next = self.side_in.bits.val();
         self.addr_fifo.in_data.next = self.addr_pack.whole.val();
-        self.len_fifo.in_data.next = self.lens[4].q.val();
-        self.pos_fifo.in_data.next = self.poss[3].q.val();
-        self.step_fifo.in_data.next = self.steps[5].q.val();
-        self.beat_valid.next = self.side_fifo.out_valid.val();
+        self.len_fifo.in_data.next = self.len_pack.whole.val();
+        self.pos_fifo.in_data.next = self.poss.q.val();
+        self.step_fifo.in_data.next = self.step_pack.whole.val();
+        self.beat_valid.next = self.addr_fifo.out_valid.val();
         self.side_out.bits.next = self.side_fifo.out_data.val();
         self.beat_bytes.next = self.side_out.record.val().bytes;
         self.beat_dest.next = self.side_out.record.val().dest;
@@ -548,7 +518,7 @@ impl Logic for Expander {
         if self.rst.val() {
             self.on_way.d.next = 0.into();
             self.has_room.d.next = false;
-            for k in 0..8 {
+            for k in 0..7 {
                 self.valid[k].d.next = false;
             }
         }

@@ -1,5 +1,6 @@
 //! A content-addressable memory.
 
+use super::equal::equal;
 use rust_hdl_core::prelude::*;
 
 /// `N` keys of `W` bits in registers, searched in one cycle; `I` bits count to `N` - 1.
@@ -58,11 +59,17 @@ impl<const N: usize, const W: usize, const I: usize> Logic for Cam<N, W, I> {
     }
 
     fn hdl(&self) -> Verilog {
+        let mut matches = String::new();
+        for k in 0..N {
+            matches.push_str(&format!("    wire [{}:0] key_{k} = keys[{k}];\n", W - 1));
+            let (name, used) = (format!("match_{k}"), format!("used[{k}]"));
+            matches.push_str(&equal(&name, &format!("key_{k}"), "key", W, Some(&used)));
+        }
+        let found: Vec<_> = (0..N).rev().map(|k| format!("match_{k}")).collect();
         Verilog::Custom(format!(
             "    reg [{word}:0] keys [0:{last}];
     reg [{last}:0] used;
-    integer k;
-    always @(posedge clk) begin
+{matches}    always @(posedge clk) begin
         if (write_enable) keys[write_index] <= write_key;
     end
     always @(posedge clk) begin
@@ -70,10 +77,9 @@ impl<const N: usize, const W: usize, const I: usize> Logic for Cam<N, W, I> {
         if (clear) used <= {N}'d0;
     end
     always @(posedge clk) begin
-        if (enable)
-            for (k = 0; k < {N}; k = k + 1)
-                found[k] <= used[k] && keys[k] == key;
+        if (enable) found <= {{{}}};
     end",
+            found.join(", "),
             word = W - 1,
             last = N - 1
         ))
@@ -94,11 +100,15 @@ mod tests {
         model.cycle();
         let mut keys = [None; 12];
         let mut expected = None;
-        for _ in 0..3000 {
-            let key = random.below(4) << 53;
+        let base = random.below(1 << 56);
+        for round in 0..6000 {
+            // Keys that differ in two bits: by and by in all of them.
+            let bits = [round / 50 % 56, (round / 50 + 7) % 56];
+            let pick = |of: u64| base ^ (of & 1) << bits[0] ^ (of >> 1) << bits[1];
+            let key = pick(random.below(4));
             let (enable, write, clear) =
                 (random.chance(0.7), random.chance(0.3), random.chance(0.03));
-            let (index, new) = (random.below(12), random.below(4) << 53);
+            let (index, new) = (random.below(12), pick(random.below(4)));
             model.set("key", key);
             model.set("enable", enable.into());
             model.set("write_enable", write.into());

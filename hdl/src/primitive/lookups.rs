@@ -78,13 +78,13 @@ impl<const I: usize, const W: usize, const E: usize, const X: usize, const R: us
     }
 }
 
-/// Field by field `a` * `b` + `c` + `d`, modulo 2^`C`: fields of `A`, `B`, `C` and `D` bits, packed
-/// in vectors of `NA`, `NB`, `NC` and `ND` bits; `C` is the widest.
+/// Field by field `a` * `b` + `c`, modulo 2^`C`: fields of `A`, `B` and `C` bits, packed in vectors
+/// of `NA`, `NB` and `NC` bits; `C` is the widest.
 ///
 /// Three stages, each with its bit of `enable`; without it the stage holds. One DSP slice a field.
 ///
 /// # Inputs
-/// `clk`, `enable`, `a`, `b`, `c`, `d`.
+/// `clk`, `enable`, `a`, `b`, `c`.
 ///
 /// # Outputs
 /// `sums`.
@@ -93,11 +93,9 @@ pub struct ProductSums<
     const A: usize,
     const B: usize,
     const C: usize,
-    const D: usize,
     const NA: usize,
     const NB: usize,
     const NC: usize,
-    const ND: usize,
 > {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -107,10 +105,8 @@ pub struct ProductSums<
     pub a: Signal<In, Bits<NA>>,
     /// Second factors.
     pub b: Signal<In, Bits<NB>>,
-    /// First summands.
+    /// Summands.
     pub c: Signal<In, Bits<NC>>,
-    /// Second summands.
-    pub d: Signal<In, Bits<ND>>,
     /// The sums.
     pub sums: Signal<Out, Bits<NC>>,
 }
@@ -119,20 +115,18 @@ impl<
     const A: usize,
     const B: usize,
     const C: usize,
-    const D: usize,
     const NA: usize,
     const NB: usize,
     const NC: usize,
-    const ND: usize,
-> Default for ProductSums<A, B, C, D, NA, NB, NC, ND>
+> Default for ProductSums<A, B, C, NA, NB, NC>
 {
     fn default() -> Self {
         let fields = NC / C;
-        assert!(A < C && B < C && D < C, "ProductSums: {C} bits are not more than {A}, {B}, {D}");
+        assert!(A < C && B < C, "ProductSums: {C} bits are not more than {A}, {B}");
         assert_eq!(
-            (NA, NB, NC, ND),
-            (fields * A, fields * B, fields * C, fields * D),
-            "ProductSums: not {fields} fields of {A}, {B}, {C} and {D} bits"
+            (NA, NB, NC),
+            (fields * A, fields * B, fields * C),
+            "ProductSums: not {fields} fields of {A}, {B} and {C} bits"
         );
         Self {
             clk: Signal::default(),
@@ -140,7 +134,6 @@ impl<
             a: Signal::default(),
             b: Signal::default(),
             c: Signal::default(),
-            d: Signal::default(),
             sums: Signal::default(),
         }
     }
@@ -150,12 +143,10 @@ impl<
     const A: usize,
     const B: usize,
     const C: usize,
-    const D: usize,
     const NA: usize,
     const NB: usize,
     const NC: usize,
-    const ND: usize,
-> Logic for ProductSums<A, B, C, D, NA, NB, NC, ND>
+> Logic for ProductSums<A, B, C, NA, NB, NC>
 {
     fn update(&mut self) {}
 
@@ -165,30 +156,30 @@ impl<
 
     fn hdl(&self) -> Verilog {
         let slice = |width: usize, p: usize| format!("[{}:{}]", p * width + width - 1, p * width);
-        let (mut add, mut multiply, mut sum) = (String::new(), String::new(), String::new());
+        let (mut multiply, mut sum) = (String::new(), String::new());
         for p in 0..NC / C {
-            let (a, b, c, d) = (slice(A, p), slice(B, p), slice(C, p), slice(D, p));
-            add.push_str(&format!("            rest_0{c} <= c{c} + {{{}'d0, d{d}}};\n", C - D));
+            let (a, b, c) = (slice(A, p), slice(B, p), slice(C, p));
             multiply.push_str(&format!(
                 "            product{c} <= {{{}'d0, a_0{a}}} * {{{}'d0, b_0{b}}};\n",
                 C - A,
                 C - B
             ));
-            sum.push_str(&format!("            sums{c} <= product{c} + rest_1{c};\n"));
+            sum.push_str(&format!("            sums{c} <= product{c} + c_1{c};\n"));
         }
         Verilog::Custom(format!(
             "    reg [{}:0] a_0;
     reg [{}:0] b_0;
-    reg [{top}:0] rest_0;
-    reg [{top}:0] rest_1;
+    reg [{top}:0] c_0;
+    reg [{top}:0] c_1;
     reg [{top}:0] product;
     always @(posedge clk) begin
         if (enable[0]) begin
             a_0 <= a;
             b_0 <= b;
-{add}        end
+            c_0 <= c;
+        end
         if (enable[1]) begin
-            rest_1 <= rest_0;
+            c_1 <= c_0;
 {multiply}        end
         if (enable[2]) begin
 {sum}        end
@@ -234,14 +225,14 @@ mod tests {
 
     #[test]
     fn products_and_summands_are_added_field_by_field() {
-        type Sums = ProductSums<5, 4, 11, 6, 15, 12, 33, 18>;
+        type Sums = ProductSums<5, 4, 11, 15, 12, 33>;
         let mut model = testing::library("product_sums", Sums::default).instance(1);
         let mut random = Random::new(1);
         // What stands in each stage.
         let mut stages: VecDeque<Option<[u64; 3]>> = VecDeque::from([None, None, None]);
         for _ in 0..1000 {
-            let words = [random.word(15), random.word(12), random.word(33), random.word(18)];
-            for (name, word) in ["a", "b", "c", "d"].into_iter().zip(&words) {
+            let words = [random.word(15), random.word(12), random.word(33)];
+            for (name, word) in ["a", "b", "c"].into_iter().zip(&words) {
                 model.set_word(name, word);
             }
             let enable = random.chance(0.6);
@@ -249,8 +240,7 @@ mod tests {
             model.cycle();
             if enable {
                 let field = |k: usize, width: usize, p| words[k].bits(width * p, width).to_u64();
-                let sum =
-                    |p| (field(0, 5, p) * field(1, 4, p) + field(2, 11, p) + field(3, 6, p)) % 2048;
+                let sum = |p| (field(0, 5, p) * field(1, 4, p) + field(2, 11, p)) % 2048;
                 stages.push_back(Some([sum(0), sum(1), sum(2)]));
                 stages.pop_front();
             }
@@ -268,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "not 3 fields of 5, 4, 11 and 6 bits")]
+    #[should_panic(expected = "not 3 fields of 5, 4 and 11 bits")]
     fn the_fields_are_checked() {
-        let _ = ProductSums::<5, 4, 11, 6, 15, 12, 33, 17>::default();
+        let _ = ProductSums::<5, 4, 11, 15, 11, 33>::default();
     }
 }

@@ -6,13 +6,14 @@
 //! | [`banks`] | which requests for banks have to wait, and whose row each bank reads |
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
+//! | [`equal`] | comparison of wide values |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
 //! | [`join`] | concatenation of two fields |
 //! | [`lookups`] | many lookups in one table, many sums of a product |
-//! | [`low_product`] | pipelined multiplier, lower part of the product |
 //! | [`lutram`] | small memory with asynchronous reads |
 //! | [`multiplier`] | pipelined unsigned multiplier in DSP slices |
+//! | [`multiply_add`] | pipelined multiplier, lower part of the product and a summand |
 //! | [`pack`] | concatenation of equal fields |
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`quad`] | four bytes of a memory of banks: turns, words, crossbar |
@@ -21,19 +22,23 @@
 //! | [`rotate`] | byte rotation, two stages |
 //! | [`skid`] | register slice of a stream |
 //! | [`small_division`] | quotients of numbers below 64, from a table |
+//! | [`spread`] | a small table's entries spread over many fields, in order |
+//! | [`stage`] | register of a stream |
+//! | [`stretch`] | a table that is read in long stretches from any entry on |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
 pub mod app_block;
 pub mod banks;
 pub mod cam;
 pub mod crc32;
+pub mod equal;
 pub mod fifo;
 pub mod header;
 pub mod join;
 pub mod lookups;
-pub mod low_product;
 pub mod lutram;
 pub mod multiplier;
+pub mod multiply_add;
 pub mod pack;
 pub mod priority;
 pub mod quad;
@@ -42,18 +47,22 @@ pub mod record;
 pub mod rotate;
 pub mod skid;
 pub mod small_division;
+pub mod spread;
+pub mod stage;
 pub mod stamps;
+pub mod stretch;
 pub mod wide;
 
 pub use banks::Banks;
 pub use cam::Cam;
 pub use crc32::Crc32;
+pub use equal::Equal;
 pub use fifo::Fifo;
 pub use join::Join;
 pub use lookups::{Lookups, ProductSums};
-pub use low_product::LowProduct;
 pub use lutram::Lutram;
 pub use multiplier::Multiplier;
+pub use multiply_add::MultiplyAdd;
 pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
 pub use quad::{Choose, Classes, QuadMux, Turns};
@@ -62,5 +71,8 @@ pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
 pub use skid::Skid;
 pub use small_division::SmallDivision;
+pub use spread::Spread;
+pub use stage::Stage;
 pub use stamps::Stamps;
+pub use stretch::Stretch;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};

@@ -1,11 +1,12 @@
 //! A byte rotation.
 
 use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
 
-/// Moves byte k of `W` = 8 * 2^`S` bits to byte `k + amount`, around the end.
+/// Moves byte k of 64 to byte `k + amount`, around the end.
 ///
-/// Two stages: first by multiples of 2^(`S` / 2) bytes, then by what is left. One result a cycle,
-/// [`LATENCY`](Self::LATENCY) cycles after its data.
+/// Two stages: first by multiples of 4 bytes, then by what is left. One result a cycle,
+/// [`LATENCY`](Self::LATENCY) cycles after its data. `W` = 512, `S` = 6.
 ///
 /// # Inputs
 /// `clk`, `data`, `amount`.
@@ -22,6 +23,13 @@ pub struct Rotate<const W: usize, const S: usize> {
     pub amount: Signal<In, Bits<S>>,
     /// The rotated bytes.
     pub result: Signal<Out, Bits<W>>,
+
+    by_sixteens: Turn<W>,
+    by_fours: Turn<W>,
+    by_ones: Turn<W>,
+    coarse: DFF<Bits<W>>,
+    rest: DFF<Bits<2>>,
+    out: DFF<Bits<W>>,
 }
 
 impl<const W: usize, const S: usize> Rotate<W, S> {
@@ -31,34 +39,77 @@ impl<const W: usize, const S: usize> Rotate<W, S> {
 
 impl<const W: usize, const S: usize> Default for Rotate<W, S> {
     fn default() -> Self {
-        assert!(S > 1, "Rotate: {S} bits need no second stage");
-        assert_eq!(W, 8 << S, "Rotate: {S} bits do not count the bytes of {W} bits");
+        assert_eq!((W, S), (512, 6), "Rotate: {W} bits and {S} are not 64 bytes");
         Self {
             clk: Signal::default(),
             data: Signal::default(),
             amount: Signal::default(),
             result: Signal::default(),
+            by_sixteens: Turn::new(16),
+            by_fours: Turn::new(4),
+            by_ones: Turn::new(1),
+            coarse: DFF::default(),
+            rest: DFF::default(),
+            out: DFF::default(),
         }
     }
 }
 
-/// A `case` over `width` bits of `by`: `to` is `from`, of `bits` bits, moved up by `step` bits a
-/// count.
-fn stage(to: &str, from: &str, by: &str, width: usize, step: usize, bits: usize) -> String {
-    let arms: String = (1..1_usize << width)
-        .map(|n| {
-            let shift = n * step;
-            let (low, high) = (bits - shift - 1, bits - shift);
-            format!(
-                "            {width}'d{n}: {to} <= {{{from}[{low}:0], {from}[{}:{high}]}};\n",
-                bits - 1
-            )
-        })
-        .collect();
-    format!("        case ({by})\n{arms}            default: {to} <= {from};\n        endcase\n")
+impl<const W: usize, const S: usize> Logic for Rotate<W, S> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, coarse, rest, out);
+        self.by_sixteens.data.next = self.data.val();
+        self.by_sixteens.count.next = self.amount.val().get_bits::<2>(4);
+        self.by_fours.data.next = self.by_sixteens.result.val();
+        self.by_fours.count.next = self.amount.val().get_bits::<2>(2);
+        self.coarse.d.next = self.by_fours.result.val();
+        self.rest.d.next = self.amount.val().get_bits::<2>(0);
+        self.by_ones.data.next = self.coarse.q.val();
+        self.by_ones.count.next = self.rest.q.val();
+        self.out.d.next = self.by_ones.result.val();
+        self.result.next = self.out.q.val();
+    }
 }
 
-impl<const W: usize, const S: usize> Logic for Rotate<W, S> {
+/// Moves bytes up by `count` times a constant, around the end: a choice of four, a lookup table a
+/// bit. It is a block of its own so that synthesis keeps it.
+///
+/// Combinational.
+///
+/// # Inputs
+/// `data`, `count`.
+///
+/// # Outputs
+/// `result`.
+#[derive(LogicBlock)]
+pub struct Turn<const W: usize> {
+    /// What to rotate.
+    pub data: Signal<In, Bits<W>>,
+    /// How often.
+    pub count: Signal<In, Bits<2>>,
+    /// The rotated bytes.
+    pub result: Signal<Out, Bits<W>>,
+    _bytes: usize,
+}
+
+impl<const W: usize> Turn<W> {
+    /// Moves by multiples of `bytes`.
+    ///
+    /// # Panics
+    /// Three times that are not less than `W` bits.
+    pub fn new(bytes: usize) -> Self {
+        assert!(3 * 8 * bytes < W, "Turn: 3 * {bytes} bytes are not less than {W} bits");
+        Self {
+            data: Signal::default(),
+            count: Signal::default(),
+            result: Signal::default(),
+            _bytes: bytes,
+        }
+    }
+}
+
+impl<const W: usize> Logic for Turn<W> {
     fn update(&mut self) {}
 
     fn connect(&mut self) {
@@ -66,19 +117,15 @@ impl<const W: usize, const S: usize> Logic for Rotate<W, S> {
     }
 
     fn hdl(&self) -> Verilog {
-        let low = S / 2;
-        let coarse =
-            stage("coarse", "data", &format!("amount[{}:{low}]", S - 1), S - low, 8 << low, W);
-        let fine = stage("result", "coarse", "rest", low, 8, W);
+        let turned = |count: usize| {
+            let by = 8 * self._bytes * count;
+            format!("{{data[{}:0], data[{}:{}]}}", W - by - 1, W - 1, W - by)
+        };
         Verilog::Custom(format!(
-            "    reg [{}:0] coarse;
-    reg [{}:0] rest;
-    always @(posedge clk) begin
-        rest <= amount[{}:0];
-{coarse}{fine}    end",
-            W - 1,
-            low - 1,
-            low - 1
+            "    always @(*) result = count[1] ? (count[0] ? {} : {}) : (count[0] ? {} : data);",
+            turned(3),
+            turned(2),
+            turned(1)
         ))
     }
 }

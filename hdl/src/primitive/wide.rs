@@ -1,7 +1,13 @@
 //! Wide combinational helpers: concatenation, one-hot selection, pairwise comparison, bit ranges.
 
+use super::equal::equal;
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
+
+/// Values up to which a selection is no carry chain.
+const FEW: usize = 6;
+/// Values of a group of a longer one.
+const GROUP: usize = 3;
 
 /// Joins four vectors; `a` is lowest. `O` = `A` + `B` + `C` + `D`.
 ///
@@ -58,7 +64,8 @@ impl<const A: usize, const B: usize, const C: usize, const D: usize, const O: us
 /// The bitwise OR of those of `N` values of `W` bits that `choice` selects; with one bit set, a
 /// multiplexer.
 ///
-/// Combinational: AND, then a tree of ORs.
+/// Combinational. Of more than six values, groups of three are looked at, then joined by a carry, which
+/// only a group with a selected one stops: a lookup table for each, and none to join them.
 ///
 /// # Inputs
 /// `choice`, `values`.
@@ -93,9 +100,37 @@ impl<const N: usize, const W: usize> Logic for Select<N, W> {
     }
 
     fn hdl(&self) -> Verilog {
-        let terms: Vec<_> =
-            (0..N).map(|k| format!("({{{W}{{choice[{k}]}}}} & values${k})")).collect();
-        Verilog::Custom(format!("    always @(*) value = {};", terms.join("\n        | ")))
+        let term = |k: usize, bit: &str| format!("(choice[{k}] & values${k}{bit})");
+        if N <= FEW {
+            let terms: Vec<_> =
+                (0..N).map(|k| format!("({{{W}{{choice[{k}]}}}} & values${k})")).collect();
+            let terms = terms.join("\n        | ");
+            return Verilog::Custom(format!("    always @(*) value = {terms};"));
+        }
+        let groups = N.div_ceil(GROUP);
+        let mut text = String::new();
+        for bit in 0..W {
+            let index = format!("[{bit}]");
+            let empty: Vec<_> = (0..groups)
+                .rev()
+                .map(|group| {
+                    let members = GROUP * group..N.min(GROUP * group + GROUP);
+                    let terms: Vec<_> = members.map(|k| term(k, &index)).collect();
+                    format!("!({})", terms.join(" | "))
+                })
+                .collect();
+            text.push_str(&format!(
+                "    wire [{top}:0] empty{bit} = {{{}}};
+    wire none{bit};
+    wire [{top}:0] unused{bit};
+    assign {{none{bit}, unused{bit}}} = {{1'b0, empty{bit}}} + {}'d1;
+    always @(*) value[{bit}] = !none{bit};\n",
+                empty.join(", "),
+                groups + 1,
+                top = groups - 1
+            ));
+        }
+        Verilog::Custom(text)
     }
 }
 
@@ -133,7 +168,8 @@ impl<const N: usize, const W: usize> Logic for EqualPairs<N, W> {
         let mut text = String::new();
         for i in 0..N {
             for j in i + 1..N {
-                text.push_str(&format!("    wire same_{i}_{j} = values${i} == values${j};\n"));
+                let (a, b) = (format!("values${i}"), format!("values${j}"));
+                text.push_str(&equal(&format!("same_{i}_{j}"), &a, &b, W, None));
             }
         }
         for i in 0..N {
@@ -270,22 +306,33 @@ mod tests {
         }
     }
 
-    #[test]
-    fn selected_values_are_joined_by_or() {
-        let mut model = testing::library("select", Select::<5, 20>::default).instance(1);
+    fn check_select<const N: usize, const W: usize>() {
+        let name = format!("select_{N}_{W}");
+        let mut model = testing::library(&name, Select::<N, W>::default).instance(1);
         let mut random = Random::new(1);
-        for _ in 0..200 {
-            let choice = random.below(32);
+        for _ in 0..500 {
+            // One value, or several.
+            let mut choice = 1 << random.below(N as u64);
+            if random.chance(0.3) {
+                choice = random.below(1 << N) & random.below(1 << N);
+            }
             model.set("choice", choice);
             let mut expected = 0;
-            for k in 0..5 {
-                let value = random.below(1 << 20);
+            for k in 0..N {
+                let value = random.below(1 << W) & random.below(1 << W);
                 model.set(format!("values_{k}"), value);
                 expected |= if choice >> k & 1 == 1 { value } else { 0 };
             }
             model.eval();
-            assert_eq!(model.get("value"), expected);
+            assert_eq!(model.get("value"), expected, "choice {choice:#x}");
         }
+    }
+
+    #[test]
+    fn selected_values_are_joined_by_or() {
+        check_select::<5, 20>();
+        check_select::<7, 4>();
+        check_select::<32, 16>();
     }
 
     #[test]
@@ -293,7 +340,7 @@ mod tests {
         let mut model = testing::library("equal_pairs", EqualPairs::<4, 8>::default).instance(1);
         let mut random = Random::new(1);
         for _ in 0..200 {
-            let values: Vec<_> = (0..4).map(|_| random.below(3) * 85).collect();
+            let values: Vec<_> = (0..4).map(|_| (random.below(3) * 85) ^ random.below(2)).collect();
             for (k, &value) in values.iter().enumerate() {
                 model.set(format!("values_{k}"), value);
             }

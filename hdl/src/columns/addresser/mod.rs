@@ -5,20 +5,26 @@
 //! `R` being the bytes of a row, and there of the lane `j` that byte `x mod R` lies in. It lies at
 //! `place[j] + offset[k] * step[j]` and so many bytes further as it is from its lane's start.
 //!
-//! `k`, `j` and the rest depend on `x` and the lanes' lengths alone: they are a table of 127
-//! entries, of which a beat takes the 64 from `start` on. It is made, an entry a cycle, where a
-//! window's lanes have other lengths than the ones before, while beats of those still pass.
+//! `k`, `j` and the rest depend on `x` and the lanes' lengths alone: they are the *layout*, of `R` +
+//! 63 entries. It is made, an entry a cycle, where a window's lanes have other lengths than the ones
+//! before. From it and a window's lanes its *table* is made, four entries a cycle, while beats of the
+//! window before still pass: where byte `x` lies in row 0, the step of its lane, and `k`. A beat takes
+//! the 64 entries from `start` on, then the offsets of their rows.
 //!
-//! **Throughput.** A beat a cycle, also from window to window. Where the lengths change the lanes
-//! take 130 cycles.
+//! **Throughput.** A beat a cycle, also from window to window. A window's lanes take (`R` + 63) / 4,
+//! rounded up, and 3 cycles: no more than the planner does for most; where the lengths change, `R` + 72
+//! at most.
 //!
-//! **Latency.** 7 cycles from a beat to its bytes. A window's first beat is taken 3 cycles after
-//! its lanes, or 132 if their lengths are new.
+//! **Latency.** 7 cycles from a beat to its bytes. A window's first beat is taken 5 cycles and
+//! (`R` + 63) / 4, rounded up, after its lanes, or `R` + 74 at most if their lengths are new. The
+//! window's data come later.
 //!
 //! **Back-pressure.** Any output may stall. The pipeline never stops: a beat is taken when the
 //! FIFO at the end, 16 deep, has room for all that are on the way.
 
-use crate::primitive::{Concat, Fifo, LastSet, Lookups, ProductSums};
+use crate::primitive::{
+    Concat, Fifo, LastSet, Lookups, Lutram, Pack, ProductSums, Spread, Stretch,
+};
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -44,7 +50,8 @@ pub struct Addresser {
     pub lanes_valid: Signal<In, Bit>,
     /// They are taken.
     pub lanes_ready: Signal<Out, Bit>,
-    /// Where each lane's row 0 starts in the segmented memory (17 bits).
+    /// Where each lane's row 0 starts in the segmented memory (17 bits), in the window like all of
+    /// its rows.
     pub lanes_place: Signal<In, Bits<272>>,
     /// Bytes of the lanes before it (7 bits); of lanes that are not there: those of a row.
     pub lanes_start: Signal<In, Bits<112>>,
@@ -117,19 +124,23 @@ pub struct Addresser {
     /// Always 0.
     pub bytes_bad_dest: Signal<Out, Bits<7>>,
 
-    // Lanes that wait: places, starts, steps; lanes, bytes of a row, window.
-    entry: Concat<272, 112, 128, 14, 526>,
-    waiting: Fifo<526, 2, 3>,
-    next_place: Signal<Local, Bits<272>>,
+    // Lanes that wait: places in their window, starts, steps; lanes, bytes of a row, window.
+    in_window: Pack<16, 15, 240>,
+    unused: Signal<Local, Bits<272>>,
+    entry: Concat<240, 112, 128, 14, 494>,
+    waiting: Fifo<494, 2, 3>,
+    next_place: Signal<Local, Bits<240>>,
     next_step: Signal<Local, Bits<128>>,
     next_layout: Signal<Local, Bits<124>>,
     next_window: Signal<Local, Bits<2>>,
 
-    // The table that is made, or waits for its first beat: for what lengths, and its entries.
+    // The layout: for what lengths, and how much of it is made. Entries are made one by one and
+    // written by fours: row 4, lane 4, rest 6.
     layout: DFF<Bits<124>>,
-    making: DFF<Bit>,
-    made: DFF<Bit>,
+    known: DFF<Bit>,
     same: Signal<Local, Bit>,
+    making: DFF<Bit>,
+    last_word: Signal<Local, Bits<7>>,
     count: DFF<Bits<7>>,
     row: DFF<Bits<4>>,
     at: DFF<Bits<7>>,
@@ -139,41 +150,55 @@ pub struct Addresser {
     number: [Constant<Bits<5>>; 16],
     find_lane: LastSet<16, 4>,
     found: DFF<Bit>,
-    found_last: DFF<Bit>,
+    found_count: DFF<Bits<7>>,
     found_row: DFF<Bits<4>>,
     found_lane: DFF<Bits<4>>,
     found_at: DFF<Bits<6>>,
     rest: Signal<Local, Bits<6>>,
-    new_rows: DFF<Bits<508>>,
-    new_lanes: DFF<Bits<508>>,
-    new_rests: DFF<Bits<762>>,
+    made: Signal<Local, Bits<56>>,
+    recent: DFF<Bits<42>>,
+    words: DFF<Bits<6>>,
+    entries: Lutram<56, 5, 1>,
+
+    // The next window's table: the layout is read, lanes are looked up, entries written: place in
+    // the window 15, step 8, row 4.
+    fill: Signal<Local, Bit>,
+    fill_word: DFF<Bits<6>>,
+    fill_last: Signal<Local, Bit>,
+    fill_done: DFF<Bit>,
+    read: DFF<Bits<56>>,
+    read_valid: DFF<Bit>,
+    read_last: DFF<Bit>,
+    read_word: DFF<Bits<5>>,
+    read_lanes: Pack<4, 4, 16>,
+    lane_places: Lookups<4, 15, 240, 16, 60>,
+    lane_steps: Lookups<4, 8, 128, 16, 32>,
+    looked: DFF<Bits<56>>,
+    looked_valid: DFF<Bit>,
+    looked_last: DFF<Bit>,
+    looked_word: DFF<Bits<5>>,
+    new_entries: Pack<4, 27, 108>,
+    filled: DFF<Bit>,
+    filled_window: DFF<Bits<2>>,
 
     // The window at work.
     active: DFF<Bit>,
-    place: DFF<Bits<272>>,
-    step: DFF<Bits<128>>,
     window: DFF<Bits<2>>,
-    rows: DFF<Bits<508>>,
-    lanes: DFF<Bits<508>>,
-    rests: DFF<Bits<762>>,
+    table: DFF<Bit>,
+    tables: Stretch<27, 6, 5, 108, 1728>,
     take: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
 
-    // The pipeline: taken, looked up, then three stages of sums.
+    // The pipeline: entries, rows' offsets, then three stages of sums.
     stages: DFF<Bits<5>>,
-    by_four: Signal<Local, Bits<8>>,
-    by_six: Signal<Local, Bits<9>>,
-    beat_rows: DFF<Bits<256>>,
-    beat_lanes: DFF<Bits<256>>,
-    beat_rests: DFF<Bits<384>>,
     beat_offsets: DFF<Bits<192>>,
-    beat_places: DFF<Bits<272>>,
-    beat_steps: DFF<Bits<128>>,
-    offsets: Lookups<4, 12, 192, 256, 768>,
-    steps: Lookups<4, 8, 128, 256, 512>,
-    places: Lookups<4, 17, 272, 256, 1088>,
-    later_rests: DFF<Bits<384>>,
-    addresses: ProductSums<12, 8, 17, 6, 768, 512, 1088, 384>,
+    rows: Pack<64, 4, 256>,
+    places: Pack<64, 15, 960>,
+    steps: Pack<64, 8, 512>,
+    offsets: Spread<12, 192, 256, 768>,
+    later_places: DFF<Bits<960>>,
+    later_steps: DFF<Bits<512>>,
+    addresses: ProductSums<12, 8, 15, 768, 512, 960>,
     side: Signal<Local, Bits<63>>,
     side_0: DFF<Bits<63>>,
     side_1: DFF<Bits<63>>,
@@ -182,8 +207,9 @@ pub struct Addresser {
     side_4: DFF<Bits<63>>,
     mask: Signal<Local, Bits<64>>,
     ones: Constant<Bits<64>>,
-    result: Concat<1088, 63, 32, 32, 1215>,
-    queue: Fifo<1215, 4, 5>,
+    result: Concat<960, 63, 32, 32, 1087>,
+    queue: Fifo<1087, 4, 5>,
+    ram: Pack<64, 17, 1088>,
 }
 
 impl Default for Addresser {
@@ -228,6 +254,8 @@ impl Default for Addresser {
             bytes_dest_end: Signal::default(),
             bytes_status: Signal::default(),
             bytes_bad_dest: Signal::default(),
+            in_window: Pack::default(),
+            unused: Signal::default(),
             entry: Concat::default(),
             waiting: Fifo::default(),
             next_place: Signal::default(),
@@ -235,9 +263,10 @@ impl Default for Addresser {
             next_layout: Signal::default(),
             next_window: Signal::default(),
             layout: DFF::default(),
-            making: DFF::default(),
-            made: DFF::default(),
+            known: DFF::default(),
             same: Signal::default(),
+            making: DFF::default(),
+            last_word: Signal::default(),
             count: DFF::default(),
             row: DFF::default(),
             at: DFF::default(),
@@ -247,36 +276,47 @@ impl Default for Addresser {
             number: array_init(|k| Constant::new((k as u8).to_bits())),
             find_lane: LastSet::default(),
             found: DFF::default(),
-            found_last: DFF::default(),
+            found_count: DFF::default(),
             found_row: DFF::default(),
             found_lane: DFF::default(),
             found_at: DFF::default(),
             rest: Signal::default(),
-            new_rows: DFF::default(),
-            new_lanes: DFF::default(),
-            new_rests: DFF::default(),
+            made: Signal::default(),
+            recent: DFF::default(),
+            words: DFF::default(),
+            entries: Lutram::default(),
+            fill: Signal::default(),
+            fill_word: DFF::default(),
+            fill_last: Signal::default(),
+            fill_done: DFF::default(),
+            read: DFF::default(),
+            read_valid: DFF::default(),
+            read_last: DFF::default(),
+            read_word: DFF::default(),
+            read_lanes: Pack::default(),
+            lane_places: Lookups::default(),
+            lane_steps: Lookups::default(),
+            looked: DFF::default(),
+            looked_valid: DFF::default(),
+            looked_last: DFF::default(),
+            looked_word: DFF::default(),
+            new_entries: Pack::default(),
+            filled: DFF::default(),
+            filled_window: DFF::default(),
             active: DFF::default(),
-            place: DFF::default(),
-            step: DFF::default(),
             window: DFF::default(),
-            rows: DFF::default(),
-            lanes: DFF::default(),
-            rests: DFF::default(),
+            table: DFF::default(),
+            tables: Stretch::default(),
             take: Signal::default(),
             load: Signal::default(),
             stages: DFF::default(),
-            by_four: Signal::default(),
-            by_six: Signal::default(),
-            beat_rows: DFF::default(),
-            beat_lanes: DFF::default(),
-            beat_rests: DFF::default(),
             beat_offsets: DFF::default(),
-            beat_places: DFF::default(),
-            beat_steps: DFF::default(),
-            offsets: Lookups::default(),
-            steps: Lookups::default(),
-            places: Lookups::default(),
-            later_rests: DFF::default(),
+            rows: Pack::default(),
+            places: Pack::default(),
+            steps: Pack::default(),
+            offsets: Spread::default(),
+            later_places: DFF::default(),
+            later_steps: DFF::default(),
             addresses: ProductSums::default(),
             side: Signal::default(),
             side_0: DFF::default(),
@@ -288,6 +328,7 @@ impl Default for Addresser {
             ones: Constant::new(u64::MAX.to_bits()),
             result: Concat::default(),
             queue: Fifo::default(),
+            ram: Pack::default(),
         }
     }
 }
@@ -295,16 +336,21 @@ impl Default for Addresser {
 impl Logic for Addresser {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, layout, making, made, count, row, at);
-        dff_setup!(self, clk, found, found_last, found_row, found_lane, found_at);
-        dff_setup!(self, clk, new_rows, new_lanes, new_rests);
-        dff_setup!(self, clk, active, place, step, window, rows, lanes, rests);
-        dff_setup!(self, clk, stages, beat_rows, beat_lanes, beat_rests, beat_offsets);
-        dff_setup!(self, clk, beat_places, beat_steps, later_rests);
+        dff_setup!(self, clk, layout, known, making, count, row, at, recent, words);
+        dff_setup!(self, clk, found, found_count, found_row, found_lane, found_at);
+        dff_setup!(self, clk, fill_word, fill_done, read, read_valid, read_last, read_word);
+        dff_setup!(self, clk, looked, looked_valid, looked_last, looked_word);
+        dff_setup!(self, clk, filled, filled_window, active, window, table);
+        dff_setup!(self, clk, stages, beat_offsets, later_places, later_steps);
         dff_setup!(self, clk, side_0, side_1, side_2, side_3, side_4);
 
         // Lanes wait.
-        self.entry.a.next = self.lanes_place.val();
+        for l in 0..16 {
+            self.in_window.parts[l].next = self.lanes_place.val().get_bits::<15>(l * 17);
+        }
+        // The window's number is known.
+        self.unused.next = self.lanes_place.val();
+        self.entry.a.next = self.in_window.whole.val();
         self.entry.b.next = self.lanes_start.val();
         self.entry.c.next = self.lanes_step.val();
         self.entry.d.next = bit_cast::<14, 5>(self.lanes_lanes.val())
@@ -315,15 +361,17 @@ impl Logic for Addresser {
         self.waiting.in_valid.next = self.lanes_valid.val();
         self.waiting.in_data.next = self.entry.whole.val();
         self.lanes_ready.next = self.waiting.in_ready.val();
-        self.next_place.next = self.waiting.out_data.val().get_bits::<272>(0);
-        self.next_step.next = self.waiting.out_data.val().get_bits::<128>(384);
+        self.next_place.next = self.waiting.out_data.val().get_bits::<240>(0);
+        self.next_step.next = self.waiting.out_data.val().get_bits::<128>(352);
         self.next_layout.next =
-            bit_cast::<124, 112>(self.waiting.out_data.val().get_bits::<112>(272))
-                | (bit_cast::<124, 12>(self.waiting.out_data.val().get_bits::<12>(512)) << 112);
-        self.next_window.next = self.waiting.out_data.val().get_bits::<2>(524);
+            bit_cast::<124, 112>(self.waiting.out_data.val().get_bits::<112>(240))
+                | (bit_cast::<124, 12>(self.waiting.out_data.val().get_bits::<12>(480)) << 112);
+        self.next_window.next = self.waiting.out_data.val().get_bits::<2>(492);
 
-        // The table: the lane of each byte, its place in the lane; the row.
-        self.same.next = self.layout.q.val() == self.next_layout.val();
+        // The layout: the lane of each byte, its place in the lane; the row. All that a beat can
+        // take are the bytes up to the one 63 behind the last of a row.
+        self.same.next = self.known.q.val() && (self.layout.q.val() == self.next_layout.val());
+        self.last_word.next = (self.layout.q.val().get_bits::<7>(117) + 62) >> 2;
         self.begun_bits.next = 0.into();
         for l in 0..16 {
             self.begun[l].next = (self.number[l].val() < self.layout.q.val().get_bits::<5>(112))
@@ -333,7 +381,7 @@ impl Logic for Addresser {
         self.find_lane.bits.next = self.begun_bits.val();
         self.following.next = self.at.q.val() + 1;
         self.found.d.next = self.making.q.val();
-        self.found_last.d.next = self.count.q.val() == 126;
+        self.found_count.d.next = self.count.q.val();
         self.found_row.d.next = self.row.q.val();
         self.found_lane.d.next = self.find_lane.index.val();
         self.found_at.d.next = self.at.q.val().get_bits::<6>(0);
@@ -346,58 +394,108 @@ impl Logic for Addresser {
                 self.at.d.next = 0.into();
                 self.row.d.next = self.row.q.val() + 1;
             }
-            if self.count.q.val() == 126 {
+            if (self.count.q.val().get_bits::<2>(0) == 3)
+                && (self.count.q.val().get_bits::<5>(2) == self.last_word.val().get_bits::<5>(0))
+            {
                 self.making.d.next = false;
             }
-        } else if !self.found.q.val()
-            && self.waiting.out_valid.val()
-            && !(self.made.q.val() && self.same.val())
-        {
+        } else if !self.found.q.val() && self.waiting.out_valid.val() && !self.same.val() {
             self.layout.d.next = self.next_layout.val();
+            self.known.d.next = true;
             self.making.d.next = true;
-            self.made.d.next = false;
             self.count.d.next = 0.into();
             self.row.d.next = 0.into();
             self.at.d.next = 0.into();
+            self.words.d.next = 0.into();
         }
+        self.made.next = bit_cast::<56, 42>(self.recent.q.val())
+            | (bit_cast::<56, 4>(self.found_row.q.val()) << 42)
+            | (bit_cast::<56, 4>(self.found_lane.q.val()) << 46)
+            | (bit_cast::<56, 6>(self.rest.val()) << 50);
+        self.entries.clk.next = self.clk.val();
+        self.entries.write_enable.next =
+            self.found.q.val() && (self.found_count.q.val().get_bits::<2>(0) == 3);
+        self.entries.write_address.next = self.found_count.q.val().get_bits::<5>(2);
+        self.entries.write_data.next = self.made.val();
         if self.found.q.val() {
-            self.new_rows.d.next =
-                (self.new_rows.q.val() >> 4) | (bit_cast::<508, 4>(self.found_row.q.val()) << 504);
-            self.new_lanes.d.next = (self.new_lanes.q.val() >> 4)
-                | (bit_cast::<508, 4>(self.found_lane.q.val()) << 504);
-            self.new_rests.d.next =
-                (self.new_rests.q.val() >> 6) | (bit_cast::<762, 6>(self.rest.val()) << 756);
-            if self.found_last.q.val() {
-                self.made.d.next = true;
-            }
+            self.recent.d.next = self.made.val().get_bits::<42>(14);
+        }
+        if self.entries.write_enable.val() {
+            self.words.d.next = self.words.q.val() + 1;
         }
 
-        // A beat is taken; the next window's lanes come with its last one.
+        // The table is filled behind it. Lanes wait until they have been looked up for all entries.
+        self.fill.next = self.waiting.out_valid.val()
+            && self.same.val()
+            && !self.fill_done.q.val()
+            && (self.fill_word.q.val() < self.words.q.val());
+        self.fill_last.next = bit_cast::<7, 6>(self.fill_word.q.val()) == self.last_word.val();
+        if self.fill.val() {
+            self.fill_word.d.next = self.fill_word.q.val() + 1;
+            if self.fill_last.val() {
+                self.fill_done.d.next = true;
+            }
+        }
+        self.entries.read_address[0].next = self.fill_word.q.val().get_bits::<5>(0);
+        self.read.d.next = self.entries.read_data[0].val();
+        self.read_valid.d.next = self.fill.val();
+        self.read_last.d.next = self.fill_last.val();
+        self.read_word.d.next = self.fill_word.q.val().get_bits::<5>(0);
+        for k in 0..4 {
+            self.read_lanes.parts[k].next = self.read.q.val().get_bits::<4>(k * 14 + 4);
+        }
+        self.lane_places.clk.next = self.clk.val();
+        self.lane_places.enable.next = self.read_valid.q.val();
+        self.lane_places.entries.next = self.next_place.val();
+        self.lane_places.indices.next = self.read_lanes.whole.val();
+        self.lane_steps.clk.next = self.clk.val();
+        self.lane_steps.enable.next = self.read_valid.q.val();
+        self.lane_steps.entries.next = self.next_step.val();
+        self.lane_steps.indices.next = self.read_lanes.whole.val();
+        self.looked.d.next = self.read.q.val();
+        self.looked_valid.d.next = self.read_valid.q.val();
+        self.looked_last.d.next = self.read_last.q.val();
+        self.looked_word.d.next = self.read_word.q.val();
+        self.waiting.out_ready.next = self.read_valid.q.val() && self.read_last.q.val();
+        if self.waiting.out_ready.val() {
+            self.filled_window.d.next = self.next_window.val();
+        }
+        for k in 0..4 {
+            self.new_entries.parts[k].next =
+                (self.lane_places.results.val().get_bits::<15>(k * 15)
+                    + self.looked.q.val().get_bits::<6>(k * 14 + 8).get_bits::<15>(0))
+                .get_bits::<27>(0)
+                    | (self.lane_steps.results.val().get_bits::<8>(k * 8).get_bits::<27>(0) << 15)
+                    | (self.looked.q.val().get_bits::<4>(k * 14).get_bits::<27>(0) << 23);
+        }
+        self.tables.clk.next = self.clk.val();
+        self.tables.write.next = self.looked_valid.q.val();
+        self.tables.write_table.next = !self.table.q.val();
+        self.tables.write_word.next = self.looked_word.q.val();
+        self.tables.write_entries.next = self.new_entries.whole.val();
+        if self.looked_valid.q.val() && self.looked_last.q.val() {
+            self.filled.d.next = true;
+        }
+
+        // A beat is taken; the next window's table comes with its last one.
         self.beat_ready.next = self.active.q.val() && (self.queue.free.val() > 7);
         self.take.next = self.beat_valid.val() && self.beat_ready.val();
         if self.take.val() && self.beat_window_end.val() {
             self.active.d.next = false;
         }
-        self.load.next = self.waiting.out_valid.val()
-            && self.made.q.val()
-            && self.same.val()
+        self.load.next = self.filled.q.val()
             && (!self.active.q.val() || (self.take.val() && self.beat_window_end.val()));
-        self.waiting.out_ready.next = self.load.val();
         if self.load.val() {
             self.active.d.next = true;
-            self.place.d.next = self.next_place.val();
-            self.step.d.next = self.next_step.val();
-            self.window.d.next = self.next_window.val();
-            self.rows.d.next = self.new_rows.q.val();
-            self.lanes.d.next = self.new_lanes.q.val();
-            self.rests.d.next = self.new_rests.q.val();
+            self.window.d.next = self.filled_window.q.val();
+            self.table.d.next = !self.table.q.val();
+            self.filled.d.next = false;
+            self.fill_done.d.next = false;
+            self.fill_word.d.next = 0.into();
         }
 
         // Its part of the table; lookups; sums.
         self.stages.d.next = (self.stages.q.val() << 1) | bit_cast::<5, 1>(self.take.val().into());
-        self.by_four.next = bit_cast::<8, 6>(self.beat_start.val()) << 2;
-        self.by_six.next = (bit_cast::<9, 6>(self.beat_start.val()) << 2)
-            + (bit_cast::<9, 6>(self.beat_start.val()) << 1);
         self.side.next = bit_cast::<63, 32>(self.beat_message_bytes.val())
             | (bit_cast::<63, 10>(self.beat_dest.val()) << 32)
             | (bit_cast::<63, 8>(self.beat_slot.val()) << 42)
@@ -407,13 +505,16 @@ impl Logic for Addresser {
             | (bit_cast::<63, 1>(self.beat_dest_end.val().into()) << 59)
             | (bit_cast::<63, 1>(self.beat_window_end.val().into()) << 60)
             | (bit_cast::<63, 2>(self.window.q.val()) << 61);
+        self.tables.read.next = self.take.val();
+        self.tables.read_table.next = self.table.q.val();
+        self.tables.start.next = self.beat_start.val();
         if self.take.val() {
-            self.beat_rows.d.next = (self.rows.q.val() >> self.by_four.val()).get_bits::<256>(0);
-            self.beat_lanes.d.next = (self.lanes.q.val() >> self.by_four.val()).get_bits::<256>(0);
-            self.beat_rests.d.next = (self.rests.q.val() >> self.by_six.val()).get_bits::<384>(0);
             self.beat_offsets.d.next = self.beat_offset.val();
-            self.beat_places.d.next = self.place.q.val();
-            self.beat_steps.d.next = self.step.q.val();
+        }
+        for p in 0..64 {
+            self.places.parts[p].next = self.tables.entries.val().get_bits::<15>(p * 27);
+            self.steps.parts[p].next = self.tables.entries.val().get_bits::<8>(p * 27 + 15);
+            self.rows.parts[p].next = self.tables.entries.val().get_bits::<4>(p * 27 + 23);
         }
         self.side_0.d.next = self.side.val();
         self.side_1.d.next = self.side_0.q.val();
@@ -423,24 +524,16 @@ impl Logic for Addresser {
         self.offsets.clk.next = self.clk.val();
         self.offsets.enable.next = self.stages.q.val().get_bit(0);
         self.offsets.entries.next = self.beat_offsets.q.val();
-        self.offsets.indices.next = self.beat_rows.q.val();
-        self.steps.clk.next = self.clk.val();
-        self.steps.enable.next = self.stages.q.val().get_bit(0);
-        self.steps.entries.next = self.beat_steps.q.val();
-        self.steps.indices.next = self.beat_lanes.q.val();
-        self.places.clk.next = self.clk.val();
-        self.places.enable.next = self.stages.q.val().get_bit(0);
-        self.places.entries.next = self.beat_places.q.val();
-        self.places.indices.next = self.beat_lanes.q.val();
+        self.offsets.indices.next = self.rows.whole.val();
         if self.stages.q.val().get_bit(0) {
-            self.later_rests.d.next = self.beat_rests.q.val();
+            self.later_places.d.next = self.places.whole.val();
+            self.later_steps.d.next = self.steps.whole.val();
         }
         self.addresses.clk.next = self.clk.val();
         self.addresses.enable.next = self.stages.q.val().get_bits::<3>(1);
         self.addresses.a.next = self.offsets.results.val();
-        self.addresses.b.next = self.steps.results.val();
-        self.addresses.c.next = self.places.results.val();
-        self.addresses.d.next = self.later_rests.q.val();
+        self.addresses.b.next = self.later_steps.q.val();
+        self.addresses.c.next = self.later_places.q.val();
 
         // The bytes leave.
         self.mask.next = !(self.ones.val() << self.side_4.q.val().get_bits::<7>(50));
@@ -454,27 +547,38 @@ impl Logic for Addresser {
         self.queue.in_data.next = self.result.whole.val();
         self.queue.out_ready.next = self.bytes_ready.val();
         self.bytes_valid.next = self.queue.out_valid.val();
-        self.bytes_ram.next = self.queue.out_data.val().get_bits::<1088>(0);
-        self.bytes_message_bytes.next = self.queue.out_data.val().get_bits::<32>(1088);
-        self.bytes_dest.next = self.queue.out_data.val().get_bits::<10>(1120);
-        self.bytes_slot.next = self.queue.out_data.val().get_bits::<8>(1130);
-        self.bytes_bytes.next = self.queue.out_data.val().get_bits::<7>(1138);
-        self.bytes_message_start.next = self.queue.out_data.val().get_bit(1145);
-        self.bytes_message_end.next = self.queue.out_data.val().get_bit(1146);
-        self.bytes_dest_end.next = self.queue.out_data.val().get_bit(1147);
-        self.bytes_window_end.next = self.queue.out_data.val().get_bit(1148);
-        self.bytes_window.next = self.queue.out_data.val().get_bits::<2>(1149);
-        self.bytes_mask.next = self.queue.out_data.val().get_bits::<64>(1151);
+        for p in 0..64 {
+            self.ram.parts[p].next =
+                self.queue.out_data.val().get_bits::<15>(p * 15).get_bits::<17>(0)
+                    | (self.queue.out_data.val().get_bits::<2>(1021).get_bits::<17>(0) << 15);
+        }
+        self.bytes_ram.next = self.ram.whole.val();
+        self.bytes_message_bytes.next = self.queue.out_data.val().get_bits::<32>(960);
+        self.bytes_dest.next = self.queue.out_data.val().get_bits::<10>(992);
+        self.bytes_slot.next = self.queue.out_data.val().get_bits::<8>(1002);
+        self.bytes_bytes.next = self.queue.out_data.val().get_bits::<7>(1010);
+        self.bytes_message_start.next = self.queue.out_data.val().get_bit(1017);
+        self.bytes_message_end.next = self.queue.out_data.val().get_bit(1018);
+        self.bytes_dest_end.next = self.queue.out_data.val().get_bit(1019);
+        self.bytes_window_end.next = self.queue.out_data.val().get_bit(1020);
+        self.bytes_window.next = self.queue.out_data.val().get_bits::<2>(1021);
+        self.bytes_mask.next = self.queue.out_data.val().get_bits::<64>(1023);
         self.bytes_beat_end.next = true;
         self.bytes_request_end.next = false;
         self.bytes_status.next = 0.into();
         self.bytes_bad_dest.next = 0.into();
 
         if self.rst.val() {
+            self.known.d.next = false;
             self.making.d.next = false;
-            self.made.d.next = false;
             self.found.d.next = false;
+            self.fill_word.d.next = 0.into();
+            self.fill_done.d.next = false;
+            self.read_valid.d.next = false;
+            self.looked_valid.d.next = false;
+            self.filled.d.next = false;
             self.active.d.next = false;
+            self.table.d.next = false;
             self.stages.d.next = 0.into();
         }
     }

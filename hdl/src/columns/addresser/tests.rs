@@ -194,7 +194,11 @@ fn a_beat_a_cycle_from_window_to_window() {
     let last = run.received_at.len() - 1;
     assert_eq!(run.received_at[last] - run.received_at[0], last as u64, "a beat a cycle");
     assert_eq!(run.received_at[0] - run.sent_at[0], 7, "latency");
-    assert_eq!(run.sent_at[0] - run.lanes_at[0], 132, "a new table");
+    assert_eq!(
+        run.sent_at[0] - run.lanes_at[0],
+        (20_u64 + 63).next_multiple_of(4) + 8,
+        "new lengths"
+    );
 }
 
 #[test]
@@ -204,5 +208,16 @@ fn lanes_of_known_lengths_are_at_work_soon() {
     let lanes = Lanes::random(&mut random, 33, 1, None);
     let windows: Vec<_> = (0..40).map(|_| (lanes.clone(), 1)).collect();
     let run = run(&library, &mut random, &windows, 8, (0.0, 0.0));
-    assert_eq!(run.sent_at[39] - run.sent_at[9], 30, "a window a cycle");
+    assert_eq!(run.sent_at[39] - run.sent_at[9], 30 * ((33_u64 + 63).div_ceil(4) + 3), "a window");
+
+    let mut bench = Bench::new(library.instance(8), 8);
+    let (headers, beats) = (bench.driver("lanes"), bench.driver("beat"));
+    let bytes = bench.monitor("bytes");
+    for count in 1..3 {
+        bench.send(headers, lanes.beat(&mut random));
+        bench.send(beats, beat(&mut random, &lanes, true).0);
+        bench.run_until_received(bytes, count);
+    }
+    let waited = bench.sent_at(beats)[1] - bench.sent_at(headers)[1];
+    assert_eq!(waited, (33_u64 + 63).div_ceil(4) + 5, "the next window");
 }

@@ -1,0 +1,178 @@
+//! Many lookups in one small table, in ascending order.
+
+use rust_hdl_core::prelude::*;
+
+/// Spreads the 16 entries of a table over `N` fields: field `p` of `results` is the entry that
+/// field `p` of `indices` names. The first index is 0, and each of the others is that of the field
+/// before it or one more; behind the first one that is not so results mean nothing.
+///
+/// The results follow after one cycle with `enable`, and hold without it. All vectors are packed,
+/// field 0 lowest. Entries have `W` bits; `E` = 16 * `W`, `X` = 4 * `N`, `R` = `N` * `W`.
+///
+/// Instead of a choice of 16 a field there are two of 4. Of four fields that follow each other, the
+/// indices are among four numbers that do, one of which has the same remainder by 4 as the first
+/// field's own number: that entry is brought to that field. Each field then has its entry there or
+/// in one of the three fields before.
+///
+/// # Inputs
+/// `clk`, `enable`, `entries`, `indices`.
+///
+/// # Outputs
+/// `results`.
+#[derive(LogicBlock)]
+pub struct Spread<const W: usize, const E: usize, const X: usize, const R: usize> {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Whether to look up.
+    pub enable: Signal<In, Bit>,
+    /// The table.
+    pub entries: Signal<In, Bits<E>>,
+    /// Which entries.
+    pub indices: Signal<In, Bits<X>>,
+    /// Those.
+    pub results: Signal<Out, Bits<R>>,
+}
+
+impl<const W: usize, const E: usize, const X: usize, const R: usize> Default
+    for Spread<W, E, X, R>
+{
+    fn default() -> Self {
+        assert_eq!(E, 16 * W, "Spread: 16 entries of {W} bits are not {E} bits");
+        assert_eq!(X % 4, 0, "Spread: {X} bits are no indices of 4 bits");
+        assert_eq!(R, X / 4 * W, "Spread: {} results of {W} bits are not {R} bits", X / 4);
+        Self {
+            clk: Signal::default(),
+            enable: Signal::default(),
+            entries: Signal::default(),
+            indices: Signal::default(),
+            results: Signal::default(),
+        }
+    }
+}
+
+impl<const W: usize, const E: usize, const X: usize, const R: usize> Logic for Spread<W, E, X, R> {
+    fn update(&mut self) {}
+
+    fn connect(&mut self) {
+        self.results.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let top = W - 1;
+        let (mut near, mut results) = (String::new(), String::new());
+        for p in 0..X / 4 {
+            // The entry with the remainder of p: the first one from p's own index on. It is none
+            // beyond p.
+            let rest = p % 4;
+            let entry = |group: usize| format!("entries[{} +: {W}]", (4 * group + rest) * W);
+            let bit = |bit: usize| format!("indices[{}]", 4 * p + bit);
+            let next = match rest {
+                0 => format!("({} || {})", bit(1), bit(0)),
+                1 => bit(1),
+                2 => format!("({} && {})", bit(1), bit(0)),
+                _ => "1'b0".to_owned(),
+            };
+            let groups = (p / 4).min(3);
+            let chosen = match groups {
+                0 => entry(0),
+                1 => format!("odd{p} ? {} : {}", entry(1), entry(0)),
+                _ => format!(
+                    "high{p} ? (odd{p} ? {} : {}) : (odd{p} ? {} : {})",
+                    entry(groups),
+                    entry(2),
+                    entry(1),
+                    entry(0)
+                ),
+            };
+            if groups > 0 {
+                near.push_str(&format!("    wire odd{p} = {} ^ {next};\n", bit(2)));
+            }
+            if groups > 1 {
+                near.push_str(&format!(
+                    "    wire high{p} = {} ^ ({} && {next});\n",
+                    bit(3),
+                    bit(2)
+                ));
+            }
+            near.push_str(&format!("    wire [{top}:0] near{p} = {chosen};\n"));
+            // Of the fields up to p, the one with the index's remainder.
+            let with = |rest: usize| format!("near{}", p - ((p + 4 - rest) % 4).min(p));
+            results.push_str(&format!(
+                "            results[{}:{}] <= indices[{high}] ? (indices[{low}] ? {} : {})
+                : (indices[{low}] ? {} : {});\n",
+                p * W + top,
+                p * W,
+                with(3),
+                with(2),
+                with(1),
+                with(0),
+                high = 4 * p + 1,
+                low = 4 * p,
+            ));
+        }
+        Verilog::Custom(format!(
+            "{near}    // Fields near the lowest have few entries to choose from.
+    wire unused = ^indices;
+    always @(posedge clk) begin
+        if (enable) begin
+{results}        end
+    end"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_verilated::Word;
+    use drdma_verilated::testbench::Random;
+
+    #[test]
+    fn ascending_indices_get_their_entries() {
+        let library = testing::library("spread", Spread::<5, 80, 256, 320>::default);
+        let mut model = library.instance(1);
+        let mut random = Random::new(1);
+        let mut before: Option<(Word, Vec<usize>)> = None;
+        for round in 0..2000 {
+            let entries = random.word(80);
+            // Up to 16 indices, rarely or often the next one.
+            let chance = random.below(101) as f64 / 100.0;
+            let mut list = vec![0];
+            while list.len() < 64 {
+                let next = list[list.len() - 1] + usize::from(random.chance(chance));
+                if next == 16 {
+                    break;
+                }
+                list.push(next);
+            }
+            let mut indices = random.word(256);
+            for (p, &index) in list.iter().enumerate() {
+                indices.set_bits(4 * p, 4, &Word::from(index as u64));
+            }
+            let enable = random.chance(0.7);
+            model.set("enable", enable.into());
+            model.set_word("entries", &entries);
+            model.set_word("indices", &indices);
+            model.cycle();
+            if enable {
+                before = Some((entries, list));
+            }
+            let Some((entries, list)) = &before else { continue };
+            for (p, &index) in list.iter().enumerate() {
+                let result = model.get_word("results").bits(5 * p, 5);
+                assert_eq!(
+                    result,
+                    entries.bits(5 * index, 5),
+                    "round {round}, field {p}: {list:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "16 entries of 5 bits are not 79 bits")]
+    fn the_tables_width_is_checked() {
+        let _ = Spread::<5, 79, 256, 320>::default();
+    }
+}
