@@ -17,6 +17,8 @@
 //! | [`pack`] | concatenation of equal fields |
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`ram`] | memory with byte enables and registered reads |
+//! | [`prompt_fifo`] | FIFO that loses no time while it is empty |
+//! | [`ready_slice`] | register slice of a stream's `ready` alone |
 //! | [`record`] | records as plain bits, and back |
 //! | [`rotate`] | byte rotation, two stages |
 //! | [`scatter`] | values to the places that they name |
@@ -38,7 +40,9 @@ pub mod lutram;
 pub mod multiplier;
 pub mod pack;
 pub mod priority;
+pub mod prompt_fifo;
 pub mod ram;
+pub mod ready_slice;
 pub mod record;
 pub mod rotate;
 pub mod scatter;
@@ -59,7 +63,9 @@ pub use lutram::Lutram;
 pub use multiplier::Multiplier;
 pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
+pub use prompt_fifo::PromptFifo;
 pub use ram::{Ram, RamStyle};
+pub use ready_slice::ReadySlice;
 pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
 pub use scatter::Scatter;
