@@ -8,6 +8,7 @@
 //! | [`clashes`] | which of several requests for banks have to wait |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
+//! | [`frame_crc32`] | CRC-32 of frames, 64 bytes a cycle, sooner |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
 //! | [`join`] | concatenation of two fields |
 //! | [`lookups`] | many lookups in one table, many sums of a product |
@@ -32,6 +33,7 @@ pub mod cam;
 pub mod clashes;
 pub mod crc32;
 pub mod fifo;
+pub mod frame_crc32;
 pub mod header;
 pub mod join;
 pub mod lookups;
@@ -56,6 +58,7 @@ pub use cam::Cam;
 pub use clashes::Clashes;
 pub use crc32::Crc32;
 pub use fifo::Fifo;
+pub use frame_crc32::FrameCrc32;
 pub use join::Join;
 pub use lookups::{Lookups, ProductSums};
 pub use low_product::LowProduct;
