@@ -18,6 +18,7 @@
 //! | [`pack`] | concatenation of equal fields |
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`ram`] | memory with byte enables and registered reads |
+//! | [`bypass_fifo`] | FIFO that beats pass while it is empty |
 //! | [`prompt_fifo`] | FIFO that loses no time while it is empty |
 //! | [`ready_slice`] | register slice of a stream's `ready` alone |
 //! | [`record`] | records as plain bits, and back |
@@ -28,6 +29,7 @@
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
 pub mod app_block;
+pub mod bypass_fifo;
 pub mod byte_mux;
 pub mod cam;
 pub mod clashes;
@@ -53,6 +55,7 @@ pub mod small_division;
 pub mod stamps;
 pub mod wide;
 
+pub use bypass_fifo::BypassFifo;
 pub use byte_mux::ByteMux;
 pub use cam::Cam;
 pub use clashes::Clashes;
