@@ -49,7 +49,6 @@ pub struct MemoryRegions {
     valid: DFF<Bits<1024>>,
     /// Of the key that was given a cycle before.
     asked: DFF<Bits<32>>,
-    asked_valid: DFF<Bit>,
     index: Signal<Local, Bits<10>>,
 }
 
@@ -83,7 +82,6 @@ impl Default for MemoryRegions {
             valid_word: word_of::<Entry>("valid"),
             valid: DFF::default(),
             asked: DFF::default(),
-            asked_valid: DFF::default(),
             index: Signal::default(),
         }
     }
@@ -92,7 +90,7 @@ impl Default for MemoryRegions {
 impl Logic for MemoryRegions {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, asked, asked_valid);
+        dff_setup!(self, clk, valid, asked);
         self.index.next = self.key.val().get_bits::<10>(0);
         for k in 0..5 {
             self.words[k].clk.next = self.clk.val();
@@ -113,13 +111,12 @@ impl Logic for MemoryRegions {
         }
         if self.key_valid.val() {
             self.asked.d.next = self.key.val();
-            self.asked_valid.d.next = self.valid.q.val().get_bit(self.index.val().index());
         }
         if self.rst.val() {
             self.valid.d.next = 0.into();
         }
-        self.known.next =
-            self.asked_valid.q.val() && (self.words[4].read_data.val() == self.asked.q.val());
+        self.known.next = self.valid.q.val().get_bit(self.asked.q.val().get_bits::<10>(0).index())
+            && (self.words[4].read_data.val() == self.asked.q.val());
         self.addr.next = bit_cast::<64, 32>(self.words[0].read_data.val())
             | (bit_cast::<64, 32>(self.words[1].read_data.val()) << 32);
         self.len.next = bit_cast::<64, 32>(self.words[2].read_data.val())
