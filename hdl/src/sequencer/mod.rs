@@ -31,8 +31,8 @@
 //!
 //! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle; a stretch of rows
 //! costs a cycle or 2 more, and with several destinations takes at least 6. Up to 64 stretches are
-//! planned and read ahead. Latency: 8 cycles from a request to its first token if that is one contiguous
-//! region for one destination, not longer than a packet, about 20 for others, and that of a read where there is something to read; a scan takes that of another read. A column request's
+//! planned and read ahead. Latency: 7 cycles from a request to its first token if that is one contiguous
+//! region for one destination, not longer than a packet, about 19 for others, and that of a read where there is something to read; a scan takes that of another read. A column request's
 //! turns of a chunk take 6 cycles each. All streams may stall at any time.
 
 pub mod beats;
@@ -51,7 +51,7 @@ pub mod tables;
 mod tests;
 pub mod walker;
 
-use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
+use crate::primitive::{BypassFifo, Flatten, Join, ReadySlice, Restore, Skid};
 use beats::Beats;
 use fetch::Fetch;
 use messages::Messages;
@@ -272,10 +272,10 @@ pub struct Sequencer {
     plan: Plan,
     fetch: Fetch,
     item_in: Flatten<Item, ITEM_BITS>,
-    items: PromptFifo<ITEM_BITS, 6, 7>,
+    items: BypassFifo<ITEM_BITS, 6, 7>,
     item_out: Restore<Item, ITEM_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
-    contexts: PromptFifo<CONTEXT_BITS, 6, 7>,
+    contexts: BypassFifo<CONTEXT_BITS, 6, 7>,
     context_out: Restore<Context, CONTEXT_BITS>,
     route: Route,
     answers: Skid<516>,
