@@ -43,6 +43,8 @@ pub struct Lane {
     pub step: Signal<Out, Bits<8>>,
     /// The address, 8 cycles later.
     pub addr: Signal<Out, Bits<64>>,
+    /// The address in row 0, 6 cycles before that.
+    pub start: Signal<Out, Bits<64>>,
 
     // Base 64, length 7. An UltraRAM is 72 bits wide: two hold what 8.5 block RAMs would.
     bases: Ram<71, 1, 11>,
@@ -70,6 +72,7 @@ impl Default for Lane {
             len: Signal::default(),
             step: Signal::default(),
             addr: Signal::default(),
+            start: Signal::default(),
             bases: Ram::new(RamStyle::Ultra),
             steps: Ram::new(RamStyle::Ultra),
             base: DFF::default(),
@@ -119,5 +122,6 @@ impl Logic for Lane {
         }
         self.sum.d.next = self.starts[4].q.val() + self.multiplier.product.val();
         self.addr.next = self.sum.q.val();
+        self.start.next = self.starts[0].d.val();
     }
 }
