@@ -50,7 +50,7 @@ pub use planner::Planner;
 pub use splitter::Splitter;
 pub use translator::Translator;
 
-use crate::primitive::{Concat, Fifo, Pack};
+use crate::primitive::{Concat, Fifo, Pack, PromptFifo};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -190,7 +190,7 @@ pub struct Placer {
     answer: Concat<PIECES, LANES, 13, 17, 476>,
     /// With an answer: entry, entries of a closed window, pieces pass, window closes.
     state: Signal<Local, Bits<17>>,
-    answers: Fifo<476, 4, 5>,
+    answers: PromptFifo<476, 4, 5>,
     go: DFF<Bit>,
     translator: Translator,
     boxes: Boxes,
@@ -245,6 +245,7 @@ impl Logic for Placer {
         self.planner.go.next = self.go.q.val();
         self.planner.piece_valid.next = self.splitter.piece_valid.val();
         self.splitter.piece_ready.next = self.planner.piece_ready.val();
+        self.planner.more_pieces.next = self.splitter.more_pieces.val();
         self.planner.piece_used.next = self.splitter.piece_used.val();
         self.planner.piece_same.next = self.splitter.piece_same.val();
         self.planner.piece_offset.next = self.splitter.piece_offset.val();
