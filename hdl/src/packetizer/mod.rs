@@ -6,12 +6,12 @@
 //!
 //! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
 //! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
-//! stops once it has started; its first beat follows the packet after 12 cycles. May stall at any
+//! stops once it has started; its first beat follows the packet after 11 cycles. May stall at any
 //! time. A page is given back a cycle after its last read.
 //!
 //! Stages: [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
 //! FIFOs; `issue` walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
-//! the header's length; `merge` joins header, the row and what is left of the row before; 3 cycles of CRC
+//! the header's length; `merge` joins header, the row and what is left of the row before; 2 cycles of CRC
 //! beside a delay line; `tail` puts the ICRC in; the output buffer. A frame's header comes with its first
 //! row: both leave their FIFOs in order, and the header has been there 4 cycles after the dimensions.
 //!
@@ -241,9 +241,9 @@ pub struct Packetizer {
     crc: FrameCrc32,
     kept: Constant<Bits<512>>,
     set: Constant<Bits<512>>,
-    delay_valid: [DFF<Bit>; 3],
-    delay_data: [DFF<Bits<512>>; 3],
-    delay_tail: [DFF<Bits<TAIL>>; 3],
+    delay_valid: [DFF<Bit>; 2],
+    delay_data: [DFF<Bits<512>>; 2],
+    delay_tail: [DFF<Bits<TAIL>>; 2],
 
     // Tail: the ICRC goes to one of 16 places, 4 bytes apart.
     tail: Signal<Local, Bits<TAIL>>,
@@ -450,7 +450,7 @@ impl Logic for Packetizer {
         for k in 0..2 {
             self.rotations[k].clock.next = self.clk.val();
         }
-        for k in 0..3 {
+        for k in 0..2 {
             self.delay_valid[k].clock.next = self.clk.val();
             self.delay_data[k].clock.next = self.clk.val();
             self.delay_tail[k].clock.next = self.clk.val();
@@ -651,14 +651,14 @@ impl Logic for Packetizer {
         self.delay_valid[0].d.next = self.merged_valid.q.val();
         self.delay_data[0].d.next = self.merged.q.val();
         self.delay_tail[0].d.next = self.merged_tail.q.val();
-        for k in 1..3 {
+        for k in 1..2 {
             self.delay_valid[k].d.next = self.delay_valid[k - 1].q.val();
             self.delay_data[k].d.next = self.delay_data[k - 1].q.val();
             self.delay_tail[k].d.next = self.delay_tail[k - 1].q.val();
         }
 
         // Tail: the CRC is there with the last beat that it covers; two bytes may be left over.
-        self.tail.next = self.delay_tail[2].q.val();
+        self.tail.next = self.delay_tail[1].q.val();
         for k in 0..16 {
             self.places.parts[k].next = 0.into();
             if self.crc.out_valid.val() && (self.tail.val().get_bits::<4>(10) == k.to_bits()) {
@@ -668,7 +668,7 @@ impl Logic for Packetizer {
         if self.crc.out_valid.val() {
             self.rest.d.next = self.crc.out_crc.val().get_bits::<16>(16);
         }
-        self.closing.next = self.delay_data[2].q.val() | (self.places.whole.val() << 16);
+        self.closing.next = self.delay_data[1].q.val() | (self.places.whole.val() << 16);
         if self.tail.val().get_bit(2) {
             self.closing.next = bit_cast::<512, 16>(self.rest.q.val());
         }
@@ -679,7 +679,7 @@ impl Logic for Packetizer {
         if self.tail.val().get_bit(0) {
             self.beat_flags.next = self.beat_flags.val() | 2;
         }
-        self.buffer.in_valid.next = self.delay_valid[2].q.val();
+        self.buffer.in_valid.next = self.delay_valid[1].q.val();
         self.buffer.in_data.next = bit_cast::<OUTPUT, 512>(self.closing.val())
             | (bit_cast::<OUTPUT, 7>(self.tail.val().get_bits::<7>(3)) << 512)
             | (bit_cast::<OUTPUT, 2>(self.beat_flags.val()) << 519)
@@ -743,7 +743,7 @@ impl Logic for Packetizer {
             }
             self.merged_valid.d.next = false;
             self.crc_valid.d.next = false;
-            for k in 0..3 {
+            for k in 0..2 {
                 self.delay_valid[k].d.next = false;
             }
             self.packets.d.next = 0.into();

@@ -40,7 +40,7 @@ pub struct FrameCrc32 {
 
 impl FrameCrc32 {
     /// Cycles from a packet's last beat to its CRC.
-    pub const LATENCY: usize = 3;
+    pub const LATENCY: usize = 2;
 }
 
 impl Logic for FrameCrc32 {
@@ -52,7 +52,7 @@ impl Logic for FrameCrc32 {
     }
 
     fn hdl(&self) -> Verilog {
-        // Stage 1: what the data add to the state. 256 bits each, four levels of lookup tables.
+        // Stage 1: what the data add to the state, 256 bits each, and the loop over the state.
         let parts: Vec<u32> = (0..8 * BYTES).map(contribution).collect();
         let row = |o: usize| {
             let digits = parts.chunks(4).rev().map(|nibble| {
@@ -62,10 +62,9 @@ impl Logic for FrameCrc32 {
             format!("^(in_data & 512'h{})", digits.collect::<String>())
         };
         let data = concatenation(&(0..32).map(row).collect::<Vec<_>>());
-        // Stage 2: the loop over the state.
         let beat = |s: u32| (0..BYTES).fold(s, |s, _| advance(s, 0));
         let moved = concatenation(&matrix(beat, "previous"));
-        // Stage 3: the zeros are taken back.
+        // Stage 2: the zeros are taken back.
         let mut arms = String::new();
         for quarter in 0..16 {
             let undo = |s: u32| (0..2 + 4 * quarter).fold(s, |s, _| take_back(s));
@@ -73,41 +72,32 @@ impl Logic for FrameCrc32 {
             let _ = writeln!(arms, "            4'd{quarter}: back <= {state};");
         }
         Verilog::Custom(format!(
-            "    reg [31:0] data;
-    reg [31:0] state;
+            "    reg [31:0] state;
     reg [31:0] back;
     reg first;
     reg valid1;
     reg valid2;
-    reg valid3;
     reg last1;
-    reg last2;
     // Four times as many zeros, and two.
     reg [3:0] zeros1;
-    reg [3:0] zeros2;
     wire [31:0] previous = first ? 32'hffffffff : state;
     wire [31:0] moved = {moved};
     // A length of another kind, and that of a full beat, have no CRC here.
     wire unused = &{{1'b0, in_count[6], in_count[1:0]}};
-    always @(*) out_valid = valid3;
+    always @(*) out_valid = valid2;
     always @(*) out_crc = ~back;
     always @(posedge clk) begin
-        data <= {data};
-        if (valid1) state <= moved ^ data;
-        if (valid1) first <= last1;
+        if (in_valid) state <= moved ^ {data};
+        if (in_valid) first <= in_last;
         valid1 <= in_valid;
-        valid2 <= valid1;
-        valid3 <= valid2 && last2;
+        valid2 <= valid1 && last1;
         last1 <= in_last;
-        last2 <= last1;
         zeros1 <= 4'd15 - in_count[5:2];
-        zeros2 <= zeros1;
-        case (zeros2)
+        case (zeros1)
 {arms}        endcase
         if (rst) begin
             valid1 <= 1'b0;
             valid2 <= 1'b0;
-            valid3 <= 1'b0;
             first <= 1'b1;
         end
     end"
@@ -124,7 +114,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn packets_of_every_length_have_their_crc_after_three_cycles() {
+    fn packets_of_every_length_have_their_crc_after_two_cycles() {
         let mut model = testing::library("frame_crc32", FrameCrc32::default).instance(1);
         model.set("rst", 1);
         model.cycle();
