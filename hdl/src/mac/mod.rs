@@ -239,6 +239,10 @@ impl Logic for Mac {
         {
             self.card_turn.d.next = !self.card_turn.q.val();
         }
+        // It is the card's while nobody waits.
+        if !self.card_turn.q.val() && !self.own_waits.val() && !self.inside.q.val() {
+            self.card_turn.d.next = true;
+        }
 
         self.m_axis_if_tx_tvalid.next = self.out.out_valid.val();
         self.out.out_ready.next = self.m_axis_if_tx_tready.val();
