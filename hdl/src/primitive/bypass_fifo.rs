@@ -2,7 +2,6 @@
 
 use super::PromptFifo;
 use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 /// A FIFO of 2^`A` beats of `W` bits whose output is its input while it is empty; `C` = `A` + 1.
 ///
