@@ -6,7 +6,7 @@
 //! **Throughput.** A read a cycle while tags are free (the engine takes one in two cycles). 256
 //! tags; statuses may come in any order, one a cycle, without back-pressure.
 //!
-//! **Latency.** Box to descriptor 1 cycle. Last status to `window_ready` 2 cycles.
+//! **Latency.** Box to descriptor 1 cycle. Last status to `window_ready` 1 cycle.
 //!
 //! **Back-pressure.** Any output may stall. While error ranges wait no read is issued, so that the
 //! ranges of all reads in flight fit their FIFO, and no window is ready.
@@ -346,8 +346,9 @@ impl Logic for Reader {
         if self.window_ready_ready.val() {
             self.given.d.next = false;
         }
-        if self.ready.val() && (!self.given.q.val() || self.window_ready_ready.val()) {
-            self.given.d.next = true;
+        if self.ready.val() && !self.given.q.val() {
+            // It is told at once, and again until it is taken.
+            self.given.d.next = !self.window_ready_ready.val();
             self.given_window.d.next = self.next.q.val();
             self.next.d.next = self.next.q.val() + 1;
             self.complete.d.next =
@@ -357,8 +358,11 @@ impl Logic for Reader {
             self.complete.d.next =
                 self.complete.d.val().replace_bit(self.range.val().get_bits::<2>(30).index(), true);
         }
-        self.window_ready_valid.next = self.given.q.val();
-        self.window_ready_window.next = self.given_window.q.val();
+        self.window_ready_valid.next = self.given.q.val() || self.ready.val();
+        self.window_ready_window.next = self.next.q.val();
+        if self.given.q.val() {
+            self.window_ready_window.next = self.given_window.q.val();
+        }
 
         if self.rst.val() {
             self.valid.d.next = false;

@@ -160,7 +160,7 @@ fn a_read_a_cycle_and_256_in_flight() {
     assert_eq!(at.len(), 300);
     assert_eq!(at[299] - at[256], 43, "one a cycle as tags come back");
     let latency = bench.received_at(ready)[0] - last;
-    assert!(latency <= 2, "{latency} cycles from the last status to the window");
+    assert!(latency <= 1, "{latency} cycles from the last status to the window");
 }
 
 /// A soft reset does not reach the DMA engine: reads that it was asked for before still end after.
