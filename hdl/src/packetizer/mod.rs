@@ -6,7 +6,7 @@
 //!
 //! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
 //! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
-//! stops once it has started; its first beat follows the packet after 11 cycles. May stall at any
+//! stops once it has started; its first beat follows the packet after 10 cycles. May stall at any
 //! time. A page is given back a cycle after its last read.
 //!
 //! Stages: [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
@@ -29,7 +29,7 @@ use drdma_abi::layout::set_bits;
 use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
 
 use crate::primitive::crc32::{advance, take_back};
-use crate::primitive::{Fifo, FrameCrc32, Pack, PromptFifo, Rotate};
+use crate::primitive::{BypassFifo, Fifo, FrameCrc32, Pack, PromptFifo, Rotate};
 
 pub mod headers;
 #[cfg(test)]
@@ -183,8 +183,8 @@ pub struct Packetizer {
 
     // Headers.
     headers: Headers,
-    header_fifo: PromptFifo<HEADER, 5, 6>,
-    frame_fifo: PromptFifo<FRAME, 5, 6>,
+    header_fifo: BypassFifo<HEADER, 5, 6>,
+    frame_fifo: BypassFifo<FRAME, 5, 6>,
     go: DFF<Bit>,
 
     // Issue: one beat of a frame a cycle.
@@ -363,8 +363,8 @@ impl Default for Packetizer {
             count_payload_bytes: Signal::default(),
             count_frame_bytes: Signal::default(),
             headers: Headers::default(),
-            header_fifo: PromptFifo::default(),
-            frame_fifo: PromptFifo::default(),
+            header_fifo: BypassFifo::default(),
+            frame_fifo: BypassFifo::default(),
             go: DFF::default(),
             slot: DFF::default(),
             payload_left: DFF::default(),
