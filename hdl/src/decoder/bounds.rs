@@ -72,7 +72,7 @@ impl Logic for Length {
 /// Checks ranges against the memory regions.
 ///
 /// One check a cycle, no back-pressure. `fail_*` tell the failed check with the lowest region
-/// number until `clear`; a check of a given length is in them 5 cycles after it was given, one
+/// number until `clear`; a check of a given length is in them 2 cycles after it was given, one
 /// whose length is a product 8 cycles after. All sums are exact: no range wraps around the end of
 /// the address space.
 ///
@@ -143,20 +143,27 @@ pub struct Bounds {
     regions: MemoryRegions,
     long_length: Length,
 
-    // Stage 0 holds the check as it was given; stages 5 and up only have those of a product.
+    // Stage 0 holds the check as it was given; stages 1 and up only have those of a product.
     valid: [DFF<Bit>; 8],
-    long: [DFF<Bit>; 5],
+    long: DFF<Bit>,
     region: [DFF<Bits<11>>; 8],
     dest: [DFF<Bits<6>>; 8],
     target: [DFF<Bit>; 3],
-    key0: DFF<Bits<32>>,
     base0: DFF<Bits<64>>,
     offset0: DFF<Bits<64>>,
     factor0: DFF<Bits<32>>,
     step0: DFF<Bits<64>>,
     rest0: DFF<Bits<32>>,
-    span: [DFF<Bits<35>>; 4],
+    known1: DFF<Bit>,
+    addr1: DFF<Bits<64>>,
+    len1: DFF<Bits<64>>,
     start1: DFF<Bits<65>>,
+    // A given length has no offset: the range's end, and its verdict.
+    end0: DFF<Bits<65>>,
+    sums: Signal<Local, Bits<67>>,
+    carries: Signal<Local, Bits<67>>,
+    not_addr: Signal<Local, Bits<67>>,
+    not_len: Signal<Local, Bits<67>>,
     // The memory region is there.
     target_addr2: DFF<Bits<64>>,
     target_len2: DFF<Bits<64>>,
@@ -166,7 +173,7 @@ pub struct Bounds {
     // Stages 3 to 6: the start is inside, and how far the range may reach.
     inside: [DFF<Bit>; 4],
     room: [DFF<Bits<64>>; 4],
-    fail4: DFF<Bit>,
+    fail1: DFF<Bit>,
     fail7: DFF<Bit>,
 
     failed: DFF<Bit>,
@@ -176,7 +183,7 @@ pub struct Bounds {
     /// Bytes from stage 2's start to the memory region's end, if not negative.
     rest2: Signal<Local, Bits<66>>,
     /// Stage 4 or 7 reports the earlier failure.
-    take4: Signal<Local, Bit>,
+    take1: Signal<Local, Bit>,
     take7: Signal<Local, Bit>,
     long_busy: Signal<Local, Bit>,
 }
@@ -187,19 +194,23 @@ impl Logic for Bounds {
         dff_setup!(
             self,
             clk,
-            key0,
             base0,
             offset0,
             factor0,
             step0,
             rest0,
+            long,
+            end0,
+            known1,
+            addr1,
+            len1,
             start1,
             target_addr2,
             target_len2,
             known2,
             skip2,
             len2,
-            fail4,
+            fail1,
             fail7,
             failed,
             failed_region,
@@ -209,12 +220,6 @@ impl Logic for Bounds {
             self.valid[k].clock.next = self.clk.val();
             self.region[k].clock.next = self.clk.val();
             self.dest[k].clock.next = self.clk.val();
-        }
-        for k in 0..5 {
-            self.long[k].clock.next = self.clk.val();
-        }
-        for k in 0..4 {
-            self.span[k].clock.next = self.clk.val();
         }
         for k in 0..3 {
             self.target[k].clock.next = self.clk.val();
@@ -230,39 +235,40 @@ impl Logic for Bounds {
         self.regions.cfg_data.next = self.cfg_data.val();
         self.long_length.clk.next = self.clk.val();
 
-        // Stage 0: the check.
+        // Stage 0: the check, and the lookup of its key.
+        self.regions.key_valid.next = self.check_valid.val();
+        self.regions.key.next = self.check_key.val();
         self.valid[0].d.next = self.check_valid.val() && !self.check_target.val();
         self.target[0].d.next = self.check_valid.val() && self.check_target.val();
-        self.long[0].d.next = self.check_long.val();
+        self.long.d.next = self.check_long.val();
         self.region[0].d.next = self.check_region.val();
         self.dest[0].d.next = self.check_dest.val();
-        self.span[0].d.next = self.check_span.val();
         if self.check_valid.val() {
-            self.key0.d.next = self.check_key.val();
             self.base0.d.next = self.check_base.val();
             self.offset0.d.next = self.check_offset.val();
             self.factor0.d.next = self.check_factor.val();
             self.step0.d.next = self.check_step.val();
             self.rest0.d.next = self.check_len.val();
+            self.end0.d.next = bit_cast::<65, 64>(self.check_base.val())
+                + bit_cast::<65, 35>(self.check_span.val());
         }
         for k in 1..8 {
             self.region[k].d.next = self.region[k - 1].q.val();
             self.dest[k].d.next = self.dest[k - 1].q.val();
         }
-        for k in 1..4 {
-            self.span[k].d.next = self.span[k - 1].q.val();
-        }
         for k in 1..5 {
             self.valid[k].d.next = self.valid[k - 1].q.val();
-            self.long[k].d.next = self.long[k - 1].q.val();
         }
-        self.valid[5].d.next = self.valid[4].q.val() && self.long[4].q.val();
+        // A given length is judged in stage 1.
+        self.valid[1].d.next = self.valid[0].q.val() && self.long.q.val();
+        self.valid[5].d.next = self.valid[4].q.val();
         self.valid[6].d.next = self.valid[5].q.val();
         self.valid[7].d.next = self.valid[6].q.val();
 
-        // Stage 1: the start, while the key is looked up.
-        self.regions.key_valid.next = self.valid[0].q.val() || self.target[0].q.val();
-        self.regions.key.next = self.key0.q.val();
+        // Stage 1: the start, while what was found is kept.
+        self.known1.d.next = self.regions.known.val();
+        self.addr1.d.next = self.regions.addr.val();
+        self.len1.d.next = self.regions.len.val();
         if self.valid[0].q.val() {
             self.start1.d.next =
                 bit_cast::<65, 64>(self.base0.q.val()) + bit_cast::<65, 64>(self.offset0.q.val());
@@ -274,16 +280,16 @@ impl Logic for Bounds {
         if self.target[1].q.val() {
             self.target_addr2.d.next = 0.into();
             self.target_len2.d.next = 0.into();
-            if self.regions.known.val() {
-                self.target_addr2.d.next = self.regions.addr.val();
-                self.target_len2.d.next = self.regions.len.val();
+            if self.known1.q.val() {
+                self.target_addr2.d.next = self.addr1.q.val();
+                self.target_len2.d.next = self.len1.q.val();
             }
         }
         if self.valid[1].q.val() {
-            self.known2.d.next = self.regions.known.val();
-            self.skip2.d.next = bit_cast::<66, 65>(self.start1.q.val())
-                - bit_cast::<66, 64>(self.regions.addr.val());
-            self.len2.d.next = self.regions.len.val();
+            self.known2.d.next = self.known1.q.val();
+            self.skip2.d.next =
+                bit_cast::<66, 65>(self.start1.q.val()) - bit_cast::<66, 64>(self.addr1.q.val());
+            self.len2.d.next = self.len1.q.val();
         }
 
         // Stage 3: bytes from the range's start to the memory region's end.
@@ -297,18 +303,27 @@ impl Logic for Bounds {
             self.room[k].d.next = self.room[k - 1].q.val();
         }
 
-        // Stage 4: the verdict on a given length.
-        self.fail4.d.next = self.valid[3].q.val()
-            && !self.long[3].q.val()
-            && (!self.inside[0].q.val()
-                || (self.room[0].q.val() < bit_cast::<64, 35>(self.span[3].q.val())));
+        // Stage 1 as well: the verdict on a given length. Its end is beyond the memory region's if
+        // end - addr - len - 1, three numbers in one sum, is not negative.
+        self.not_addr.next = !bit_cast::<67, 64>(self.regions.addr.val());
+        self.not_len.next = !bit_cast::<67, 64>(self.regions.len.val());
+        self.sums.next =
+            bit_cast::<67, 65>(self.end0.q.val()) ^ self.not_addr.val() ^ self.not_len.val();
+        self.carries.next = (bit_cast::<67, 65>(self.end0.q.val()) & self.not_addr.val())
+            | (bit_cast::<67, 65>(self.end0.q.val()) & self.not_len.val())
+            | (self.not_addr.val() & self.not_len.val());
+        self.fail1.d.next = self.valid[0].q.val()
+            && !self.long.q.val()
+            && (!self.regions.known.val()
+                || (self.base0.q.val() < self.regions.addr.val())
+                || !(self.sums.val() + ((self.carries.val() << 1) | 1)).get_bit(66));
 
         // Stage 6: the product's length; stage 7: the verdict on it.
-        self.long_busy.next = (self.valid[0].q.val() && self.long[0].q.val())
-            || (self.valid[1].q.val() && self.long[1].q.val())
-            || (self.valid[2].q.val() && self.long[2].q.val())
-            || (self.valid[3].q.val() && self.long[3].q.val())
-            || (self.valid[4].q.val() && self.long[4].q.val())
+        self.long_busy.next = (self.valid[0].q.val() && self.long.q.val())
+            || self.valid[1].q.val()
+            || self.valid[2].q.val()
+            || self.valid[3].q.val()
+            || self.valid[4].q.val()
             || self.valid[5].q.val();
         self.long_length.enable.next = self.long_busy.val();
         self.long_length.factor.next = self.factor0.q.val();
@@ -319,20 +334,20 @@ impl Logic for Bounds {
                 || (bit_cast::<97, 64>(self.room[3].q.val()) < self.long_length.length.val()));
 
         // The first region that failed.
-        self.take4.next = self.fail4.q.val()
-            && (!self.failed.q.val() || (self.region[4].q.val() < self.failed_region.q.val()));
+        self.take1.next = self.fail1.q.val()
+            && (!self.failed.q.val() || (self.region[1].q.val() < self.failed_region.q.val()));
         self.take7.next = self.fail7.q.val()
             && (!self.failed.q.val() || (self.region[7].q.val() < self.failed_region.q.val()));
         if self.take7.val()
-            && (!self.take4.val() || (self.region[7].q.val() < self.region[4].q.val()))
+            && (!self.take1.val() || (self.region[7].q.val() < self.region[1].q.val()))
         {
             self.failed.d.next = true;
             self.failed_region.d.next = self.region[7].q.val();
             self.failed_dest.d.next = self.dest[7].q.val();
-        } else if self.take4.val() {
+        } else if self.take1.val() {
             self.failed.d.next = true;
-            self.failed_region.d.next = self.region[4].q.val();
-            self.failed_dest.d.next = self.dest[4].q.val();
+            self.failed_region.d.next = self.region[1].q.val();
+            self.failed_dest.d.next = self.dest[1].q.val();
         }
         if self.clear.val() {
             self.failed.d.next = false;
@@ -344,7 +359,7 @@ impl Logic for Bounds {
             for k in 0..3 {
                 self.target[k].d.next = false;
             }
-            self.fail4.d.next = false;
+            self.fail1.d.next = false;
             self.fail7.d.next = false;
             self.failed.d.next = false;
         }
@@ -357,9 +372,14 @@ impl Logic for Bounds {
             || self.valid[5].q.val()
             || self.valid[6].q.val()
             || self.valid[7].q.val();
-        self.fail_valid.next = self.failed.q.val();
+        // With the one that is judged last: of a given length, before it is stored.
+        self.fail_valid.next = self.failed.q.val() || self.fail1.q.val();
         self.fail_region.next = self.failed_region.q.val();
         self.fail_dest.next = self.failed_dest.q.val();
+        if self.take1.val() {
+            self.fail_region.next = self.region[1].q.val();
+            self.fail_dest.next = self.dest[1].q.val();
+        }
         self.target_done.next = self.target[2].q.val();
         self.target_addr.next = self.target_addr2.q.val();
         self.target_len.next = self.target_len2.q.val();

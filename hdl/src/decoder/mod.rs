@@ -13,10 +13,10 @@
 //!
 //! *Throughput*: one granule a cycle; besides, one cycle a destination, three a pointer-mapped
 //! region, and up to two an entry, three a partitioned one. An entry with one contiguous region
-//! takes 8 cycles: its request leaves 6 cycles after its last granule, and the next one's first
+//! takes 8 cycles: its request leaves 2 cycles after its last granule, and the next one's first
 //! region is parsed then.
 //!
-//! *Latency*: `open` comes 7 cycles after an entry's first block, `request` 7 cycles after the
+//! *Latency*: `open` comes 6 cycles after an entry's first block, `request` 3 cycles after the
 //! granule of a last contiguous region and 10 after the last element of another. Lanes, sets and
 //! destinations are written before.
 //!
@@ -469,6 +469,9 @@ impl Logic for Decoder {
         self.requests.fail_dest.next = self.bounds.fail_dest.val();
         self.requests.set_done.next =
             self.parser.element_valid.val() && self.parser.element_last.val();
+        self.requests.set_told_again.next = self.parser.element_valid.val()
+            && self.parser.element_last.val()
+            && (self.parser.element_kind.val() != 0);
         self.fetch_valid.d.next = self.parser.open.val();
         self.fetch_slot.d.next = self.requests.slot.val();
         self.fetch_plan.d.next = self.parser.fetch.val();

@@ -47,7 +47,6 @@ pub struct MemoryRegions {
     valid: Lutram<1, 10, 1>,
     /// Of the key that was given a cycle before.
     asked: DFF<Bits<32>>,
-    asked_valid: DFF<Bit>,
     index: Signal<Local, Bits<10>>,
 }
 
@@ -80,7 +79,6 @@ impl Default for MemoryRegions {
             valid_word: word_of::<Entry>("valid"),
             valid: Lutram::default(),
             asked: DFF::default(),
-            asked_valid: DFF::default(),
             index: Signal::default(),
         }
     }
@@ -89,7 +87,7 @@ impl Default for MemoryRegions {
 impl Logic for MemoryRegions {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, asked, asked_valid);
+        dff_setup!(self, clk, asked);
         self.index.next = self.key.val().get_bits::<10>(0);
         for k in 0..5 {
             self.words[k].clk.next = self.clk.val();
@@ -109,13 +107,12 @@ impl Logic for MemoryRegions {
         if (self.cfg_word.val() == self.valid_word.val()) && (self.cfg_data.val() == 1) {
             self.valid.write_data.next = 1.into();
         }
-        self.valid.read_address[0].next = self.index.val();
+        self.valid.read_address[0].next = self.asked.q.val().get_bits::<10>(0);
         if self.key_valid.val() {
             self.asked.d.next = self.key.val();
-            self.asked_valid.d.next = self.valid.read_data[0].val() == 1;
         }
-        self.known.next =
-            self.asked_valid.q.val() && (self.words[4].read_data.val() == self.asked.q.val());
+        self.known.next = (self.valid.read_data[0].val() == 1)
+            && (self.words[4].read_data.val() == self.asked.q.val());
         self.addr.next = bit_cast::<64, 32>(self.words[0].read_data.val())
             | (bit_cast::<64, 32>(self.words[1].read_data.val()) << 32);
         self.len.next = bit_cast::<64, 32>(self.words[2].read_data.val())

@@ -20,7 +20,7 @@ const _: () = assert!(
 ///
 /// # Inputs
 /// `clk`, `rst`; `slot_free`; `release_valid`; the parser's `open`, `dest_accept`, `finish` with what
-/// belongs to them; `set_done` pulse; the bounds check's `busy` and `fail_*`.
+/// belongs to them; `set_done` pulse, `set_told_again` (such a set may be written once more in the next 4 cycles); the bounds check's `busy` and `fail_*`.
 ///
 /// # Outputs
 /// `settled`, `may_open`, `set_space`, `dest_space` for the parser; `clear` for the bounds check;
@@ -51,6 +51,8 @@ pub struct Requests {
     pub dest_accept: Signal<In, Bit>,
     /// A set is complete.
     pub set_done: Signal<In, Bit>,
+    /// Its set, or its destination, may be written once more.
+    pub set_told_again: Signal<In, Bit>,
     /// The request ends.
     pub finish: Signal<In, Bit>,
     /// It has failed a check of the parser.
@@ -176,6 +178,9 @@ pub struct Requests {
     queue_fails: DFF<Bit>,
     /// Cycles until the queue is seen to be stopped.
     wait: DFF<Bits<2>>,
+    /// What may be written once more has been for so many cycles.
+    told: [DFF<Bit>; 3],
+    writing: Signal<Local, Bit>,
 
     settling: Signal<Local, Bit>,
     /// The failure is one of bounds.
@@ -274,9 +279,21 @@ impl Logic for Requests {
             self.waiting_dest.d.next = self.dest_index.val();
         }
 
+        // What is told again is in the tables before the request is given.
+        for k in 0..3 {
+            self.told[k].clock.next = self.clk.val();
+        }
+        self.told[0].d.next = self.set_told_again.val();
+        self.told[1].d.next = self.told[0].q.val();
+        self.told[2].d.next = self.told[1].q.val();
+        self.writing.next = self.told[0].q.val() || self.told[1].q.val() || self.told[2].q.val();
+
         // Settling. Of a region, its shape comes before its bounds.
-        self.settling.next =
-            self.waiting.q.val() && !self.busy.val() && !self.ready.q.val() && !self.opened.q.val();
+        self.settling.next = self.waiting.q.val()
+            && !self.busy.val()
+            && !self.writing.val()
+            && !self.ready.q.val()
+            && !self.opened.q.val();
         self.protection.next = self.fail_valid.val()
             && (!self.waiting_failed.q.val()
                 || (self.fail_region.val() < self.waiting_region.q.val()));
@@ -373,6 +390,9 @@ impl Logic for Requests {
             self.share_write.d.next = 0.into();
             self.share_read.d.next = 0.into();
             self.opened.d.next = false;
+            for k in 0..3 {
+                self.told[k].d.next = false;
+            }
             self.waiting.d.next = false;
             self.ready.d.next = false;
             self.queue_fails.d.next = false;

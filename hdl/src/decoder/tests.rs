@@ -606,8 +606,8 @@ fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
     assert_eq!(gaps, HashSet::from([8]), "cycles from request to request");
     let first_block = world.bench.sent_at(world.wqe)[0];
     let opened = world.bench.received_at(world.open)[0];
-    assert_eq!(opened - first_block, 7, "cycles from the first block to the opening");
-    assert_eq!(times[0] - first_block, 14, "cycles from the first block to the request");
+    assert_eq!(opened - first_block, 6, "cycles from the first block to the opening");
+    assert_eq!(times[0] - first_block, 9, "cycles from the first block to the request");
 
     // 16 regions: head 2, destination 2, regions 16.
     let large = entry(3, &vec![(RegionType::Contiguous, region); 16]);
@@ -620,7 +620,7 @@ fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
     compare(&mut world, &mut card, &[batch(3, bytes)]);
     let times = &world.bench.received_at(world.request)[100..];
     let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
-    assert_eq!(gaps, HashSet::from([23]), "cycles for 20 granules");
+    assert_eq!(gaps, HashSet::from([22]), "cycles for 20 granules");
 
     // 16 pointer-mapped regions of one extent: three cycles more for each.
     let pointers = [

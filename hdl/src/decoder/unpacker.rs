@@ -80,6 +80,7 @@ pub struct Unpacker {
     drop_block: Signal<Local, Bit>,
     /// A granule moves from the block register to the granule register.
     advance: Signal<Local, Bit>,
+    direct: Signal<Local, Bit>,
     /// The block register is free at the end of this cycle.
     block_free: Signal<Local, Bit>,
 }
@@ -112,6 +113,8 @@ impl Logic for Unpacker {
         // unless that granule was the last one.
         self.drop_block.next = self.valid.q.val() && self.skip.val() && (self.index.q.val() != 3);
         self.advance.next = self.block_valid.q.val() && self.free.val() && !self.drop_block.val();
+        // The first granule of a block that finds nothing before it passes the block's register.
+        self.direct.next = self.wqe_valid.val() && !self.block_valid.q.val() && self.free.val();
         self.block_free.next = !self.block_valid.q.val()
             || self.drop_block.val()
             || (self.advance.val() && (self.block_index.q.val() == 3));
@@ -120,6 +123,9 @@ impl Logic for Unpacker {
         if self.block_free.val() {
             self.block_valid.d.next = self.wqe_valid.val();
             self.block_index.d.next = 0.into();
+            if self.direct.val() {
+                self.block_index.d.next = 1.into();
+            }
             self.block.d.next = self.wqe_data.val();
             self.block_queue.d.next = self.wqe_queue.val();
             self.block_position.d.next = self.wqe_position.val();
@@ -129,7 +135,7 @@ impl Logic for Unpacker {
             self.block_index.d.next = self.block_index.q.val() + 1;
         }
         if self.free.val() {
-            self.valid.d.next = self.advance.val();
+            self.valid.d.next = self.advance.val() || self.direct.val();
         }
         if self.advance.val() {
             self.data.d.next =
@@ -139,6 +145,14 @@ impl Logic for Unpacker {
             self.position.d.next = self.block_position.q.val();
             self.remaining.d.next = self.block_remaining.q.val();
             self.error.d.next = self.block_error.q.val();
+        }
+        if self.direct.val() {
+            self.data.d.next = self.wqe_data.val().get_bits::<128>(0);
+            self.index.d.next = 0.into();
+            self.queue.d.next = self.wqe_queue.val();
+            self.position.d.next = self.wqe_position.val();
+            self.remaining.d.next = self.wqe_remaining.val();
+            self.error.d.next = self.wqe_error.val();
         }
         if self.rst.val() {
             self.block_valid.d.next = false;

@@ -40,6 +40,8 @@ pub struct Lane {
     pub step: Signal<Out, Bits<8>>,
     /// The address, 7 cycles later.
     pub addr: Signal<Out, Bits<64>>,
+    /// The address in row 0, 5 cycles before that.
+    pub start: Signal<Out, Bits<64>>,
 
     // Base 64, length 7. An UltraRAM is 72 bits wide: two hold what 8.5 block RAMs would.
     bases: Ram<71, 1, 11>,
@@ -47,7 +49,7 @@ pub struct Lane {
     base: DFF<Bits<64>>,
     stride: DFF<Bits<64>>,
     bytes: DFF<Bits<7>>,
-    start: DFF<Bits<64>>,
+    in_row_0: DFF<Bits<64>>,
     address: MultiplyAdd<64, 32>,
 }
 
@@ -66,12 +68,13 @@ impl Default for Lane {
             len: Signal::default(),
             step: Signal::default(),
             addr: Signal::default(),
+            start: Signal::default(),
             bases: Ram::new(RamStyle::Ultra),
             steps: Ram::new(RamStyle::Ultra),
             base: DFF::default(),
             stride: DFF::default(),
             bytes: DFF::default(),
-            start: DFF::default(),
+            in_row_0: DFF::default(),
             address: MultiplyAdd::default(),
         }
     }
@@ -80,7 +83,7 @@ impl Default for Lane {
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, base, stride, bytes, start);
+        dff_setup!(self, clk, base, stride, bytes, in_row_0);
 
         self.bases.clk.next = self.clk.val();
         self.bases.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
@@ -102,11 +105,12 @@ impl Logic for Lane {
         self.len.next = self.bytes.q.val();
         self.step.next = bit_cast::<8, 64>(self.stride.q.val());
 
-        self.start.d.next = self.base.q.val() + self.shift.val();
+        self.in_row_0.d.next = self.base.q.val() + self.shift.val();
         self.address.clk.next = self.clk.val();
         self.address.a.next = self.stride.q.val();
         self.address.b.next = self.row.val();
-        self.address.c.next = self.start.q.val();
+        self.address.c.next = self.in_row_0.q.val();
         self.addr.next = self.address.sum.val();
+        self.start.next = self.in_row_0.d.val();
     }
 }

@@ -2,7 +2,7 @@
 //! ring of beats, remembers the reads in order, and fetches the beats of the oldest when all its
 //! data have come.
 
-use crate::primitive::{Fifo, Join, Lutram};
+use crate::primitive::{BypassFifo, Join, Lutram};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -73,14 +73,10 @@ pub struct Client {
     /// The read has failed; the bytes mean nothing.
     pub resp_error: Signal<Out, Bit>,
 
-    // A request, with its number of beats.
-    asked: DFF<Bit>,
-    asked_addr: DFF<Bits<64>>,
-    asked_bytes: DFF<Bits<13>>,
-    asked_beats: DFF<Bits<7>>,
     partial: Signal<Local, Bit>,
+    beats: Signal<Local, Bits<7>>,
 
-    // The same with its place in the ring; `size` counts the beats that are skipped before it.
+    // A request with its place in the ring; `size` counts the beats that are skipped before it.
     placed: DFF<Bit>,
     placed_addr: DFF<Bits<64>>,
     placed_bytes: DFF<Bits<13>>,
@@ -115,13 +111,15 @@ pub struct Client {
     current_error: DFF<Bit>,
     current_last: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
+    /// The oldest read is done in this cycle.
+    done_now: Signal<Local, Bit>,
 
     // Beats on their way from the RAM to the output.
     credits: DFF<Bits<5>>,
-    fetching: [DFF<Bit>; 2],
-    fetching_flags: [DFF<Bits<2>>; 2],
+    fetching: DFF<Bit>,
+    fetching_flags: DFF<Bits<2>>,
     flagged: Join<512, 2, 514>,
-    responses: Fifo<514, 4, 5>,
+    responses: BypassFifo<514, 4, 5>,
 }
 
 impl Default for Client {
@@ -151,11 +149,8 @@ impl Default for Client {
             resp_data: Signal::default(),
             resp_last: Signal::default(),
             resp_error: Signal::default(),
-            asked: DFF::default(),
-            asked_addr: DFF::default(),
-            asked_bytes: DFF::default(),
-            asked_beats: DFF::default(),
             partial: Signal::default(),
+            beats: Signal::default(),
             placed: DFF::default(),
             placed_addr: DFF::default(),
             placed_bytes: DFF::default(),
@@ -185,11 +180,12 @@ impl Default for Client {
             current_error: DFF::default(),
             current_last: Signal::default(),
             load: Signal::default(),
+            done_now: Signal::default(),
             credits: DFF::default(),
             fetching: Default::default(),
             fetching_flags: Default::default(),
             flagged: Join::default(),
-            responses: Fifo::default(),
+            responses: BypassFifo::default(),
         }
     }
 }
@@ -200,10 +196,6 @@ impl Logic for Client {
         dff_setup!(
             self,
             clk,
-            asked,
-            asked_addr,
-            asked_bytes,
-            asked_beats,
             placed,
             placed_addr,
             placed_bytes,
@@ -223,43 +215,40 @@ impl Logic for Client {
             current_left,
             current_size,
             current_error,
-            credits
+            credits,
+            fetching,
+            fetching_flags
         );
         self.reads.clk.next = self.clk.val();
         self.responses.clk.next = self.clk.val();
         self.responses.rst.next = self.rst.val();
 
-        // Requests come in, and get their number of beats.
-        self.req_ready.next = !self.asked.q.val();
+        // Requests come in, and get their number of beats and their place: at the ring's start if they
+        // would pass its end.
+        self.req_ready.next = !self.placed.q.val();
         self.partial.next = self.req_bytes.val().get_bits::<6>(0).any();
-        if !self.asked.q.val() {
-            self.asked.d.next = self.req_valid.val();
-            self.asked_addr.d.next = self.req_addr.val();
-            self.asked_bytes.d.next = self.req_bytes.val();
-            self.asked_beats.d.next =
-                self.req_bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
-        }
-
-        // They get their place: at the ring's start if they would pass its end.
+        self.beats.next =
+            self.req_bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
         self.behind.next =
-            bit_cast::<10, 9>(self.position.q.val()) + bit_cast::<10, 7>(self.asked_beats.q.val());
+            bit_cast::<10, 9>(self.position.q.val()) + bit_cast::<10, 7>(self.beats.val());
         self.passes.next = self.behind.val() > 512;
         self.skipped.next = bits::<10>(512) - bit_cast::<10, 9>(self.position.q.val());
-        if self.asked.q.val() && !self.placed.q.val() {
-            self.asked.d.next = false;
-            self.placed.d.next = true;
-            self.placed_addr.d.next = self.asked_addr.q.val();
-            self.placed_bytes.d.next = self.asked_bytes.q.val();
-            self.placed_beats.d.next = self.asked_beats.q.val();
+        if !self.placed.q.val() {
+            self.placed.d.next = self.req_valid.val();
+            self.placed_addr.d.next = self.req_addr.val();
+            self.placed_bytes.d.next = self.req_bytes.val();
+            self.placed_beats.d.next = self.beats.val();
+            self.placed_start.d.next = self.position.q.val();
+            self.placed_size.d.next = bit_cast::<10, 7>(self.beats.val());
             if self.passes.val() {
                 self.placed_start.d.next = bits::<9>(0);
-                self.placed_size.d.next =
-                    bit_cast::<10, 7>(self.asked_beats.q.val()) + self.skipped.val();
-                self.position.d.next = bit_cast::<9, 7>(self.asked_beats.q.val());
-            } else {
-                self.placed_start.d.next = self.position.q.val();
-                self.placed_size.d.next = bit_cast::<10, 7>(self.asked_beats.q.val());
+                self.placed_size.d.next = bit_cast::<10, 7>(self.beats.val()) + self.skipped.val();
+            }
+            if self.req_valid.val() {
                 self.position.d.next = self.behind.val().get_bits::<9>(0);
+                if self.passes.val() {
+                    self.position.d.next = bit_cast::<9, 7>(self.beats.val());
+                }
             }
         }
 
@@ -302,8 +291,11 @@ impl Logic for Client {
         // The oldest one is fetched beat by beat.
         self.reads.read_address[0].next = self.head.q.val().get_bits::<6>(0);
         self.current_last.next = self.current_left.q.val() == 1;
+        self.done_now.next =
+            self.done_valid.val() && (self.done_index.val() == self.head.q.val().get_bits::<6>(0));
         self.load.next = (self.head.q.val() != self.tail.q.val())
-            && self.done.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index())
+            && (self.done.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index())
+                || self.done_now.val())
             && (!self.current.q.val() || (self.fetch_take.val() && self.current_last.val()));
         self.fetch_valid.next = self.current.q.val() && self.credits.q.val().any();
         self.fetch_beat.next = self.current_beat.q.val();
@@ -324,22 +316,19 @@ impl Logic for Client {
             self.current_size.d.next = self.reads.read_data[0].val().get_bits::<10>(16);
             self.current_error.d.next =
                 self.failed.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index());
+            if self.done_now.val() {
+                self.current_error.d.next = self.done_error.val();
+            }
         }
         self.free.d.next = (self.free.q.val() - self.allocated.q.val()) + self.released.q.val();
 
-        // The flags go along with the beat, which comes two cycles later.
-        self.fetching[0].clock.next = self.clk.val();
-        self.fetching[1].clock.next = self.clk.val();
-        self.fetching_flags[0].clock.next = self.clk.val();
-        self.fetching_flags[1].clock.next = self.clk.val();
-        self.fetching[0].d.next = self.fetch_take.val();
-        self.fetching_flags[0].d.next = bit_cast::<2, 1>(self.current_last.val().into())
+        // The flags go along with the beat, which comes a cycle later.
+        self.fetching.d.next = self.fetch_take.val();
+        self.fetching_flags.d.next = bit_cast::<2, 1>(self.current_last.val().into())
             | (bit_cast::<2, 1>(self.current_error.q.val().into()) << 1);
-        self.fetching[1].d.next = self.fetching[0].q.val();
-        self.fetching_flags[1].d.next = self.fetching_flags[0].q.val();
         self.flagged.low.next = self.fetched_data.val();
-        self.flagged.high.next = self.fetching_flags[1].q.val();
-        self.responses.in_valid.next = self.fetching[1].q.val();
+        self.flagged.high.next = self.fetching_flags.q.val();
+        self.responses.in_valid.next = self.fetching.q.val();
         self.responses.in_data.next = self.flagged.whole.val();
 
         self.responses.out_ready.next = self.resp_ready.val();
@@ -356,7 +345,6 @@ impl Logic for Client {
             self.credits.d.next = self.credits.q.val() + 1;
         }
         if self.rst.val() {
-            self.asked.d.next = false;
             self.placed.d.next = false;
             self.position.d.next = bits::<9>(0);
             self.tail.d.next = bits::<7>(0);
@@ -366,8 +354,7 @@ impl Logic for Client {
             self.free.d.next = bits::<10>(512);
             self.current.d.next = false;
             self.credits.d.next = bits::<5>(16);
-            self.fetching[0].d.next = false;
-            self.fetching[1].d.next = false;
+            self.fetching.d.next = false;
         }
     }
 }

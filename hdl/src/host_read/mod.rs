@@ -5,10 +5,10 @@
 //! descriptors, one client after the other; the engine writes the data into a RAM, 32 KiB a client,
 //! in any order; the responses go out in the order of the requests, once a read is complete.
 //!
-//! Contract: each client may give a request every two cycles, and its descriptor is at the output 3
+//! Contract: each client may give a request every two cycles, and its descriptor is at the output 2
 //! cycles later; 64 reads and 32 KiB a client can be
 //! in flight. One beat of 64 B leaves the RAM per cycle, for one client or for both in turns; the
-//! first leaves 6 cycles after its read's status. A client that does not take its responses only
+//! first leaves 2 cycles after its read's status. A client that does not take its responses only
 //! fills its own ring. The engine's writes are always taken at once. A failed read gives its beats,
 //! with `error`.
 //!
@@ -145,9 +145,8 @@ pub struct HostRead {
     fetched_b_last: DFF<Bit>,
     row: Signal<Local, Bits<9>>,
     segment: Signal<Local, Bit>,
-    fetching: DFF<Bit>,
     fetching_segment: DFF<Bit>,
-    data: DFF<Bits<512>>,
+    data: Signal<Local, Bits<512>>,
 }
 
 impl Logic for HostRead {
@@ -165,9 +164,7 @@ impl Logic for HostRead {
             issued_b_last,
             accepted,
             fetched_b_last,
-            fetching,
-            fetching_segment,
-            data
+            fetching_segment
         );
         self.a.clk.next = self.clk.val();
         self.a.rst.next = self.rst.val();
@@ -271,7 +268,6 @@ impl Logic for HostRead {
             self.row.next = bit_cast::<9, 8>(self.a.fetch_beat.val().get_bits::<8>(1));
             self.segment.next = self.a.fetch_beat.val().get_bit(0);
         }
-        self.fetching.d.next = self.fetch_a.val() || self.fetch_b.val();
         if self.fetch_a.val() || self.fetch_b.val() {
             self.fetched_b_last.d.next = self.fetch_b.val();
         }
@@ -282,15 +278,12 @@ impl Logic for HostRead {
             (self.fetch_a.val() || self.fetch_b.val()) && self.segment.val();
         self.ram[0].read_address.next = self.row.val();
         self.ram[1].read_address.next = self.row.val();
-        if self.fetching.q.val() {
-            if self.fetching_segment.q.val() {
-                self.data.d.next = self.ram[1].read_data.val();
-            } else {
-                self.data.d.next = self.ram[0].read_data.val();
-            }
+        self.data.next = self.ram[0].read_data.val();
+        if self.fetching_segment.q.val() {
+            self.data.next = self.ram[1].read_data.val();
         }
-        self.a.fetched_data.next = self.data.q.val();
-        self.b.fetched_data.next = self.data.q.val();
+        self.a.fetched_data.next = self.data.val();
+        self.b.fetched_data.next = self.data.val();
 
         self.a_resp_valid.next = self.a.resp_valid.val();
         self.a.resp_ready.next = self.a_resp_ready.val();
@@ -308,7 +301,6 @@ impl Logic for HostRead {
             self.fresh.d.next = false;
             self.issued_b_last.d.next = false;
             self.fetched_b_last.d.next = false;
-            self.fetching.d.next = false;
         }
     }
 }

@@ -8,8 +8,8 @@
 //! Where the card is reset within a frame, one more beat ends it, marked as an error (`tuser` bit 0):
 //! the MAC spoils its frame check sequence.
 //!
-//! Contract: one beat a cycle, latency 2; a change of sides when the other one is idle costs a
-//! cycle. May stall at any time.
+//! Contract: one beat a cycle, latency 1, and a cycle more for a change of sides when the other one is
+//! idle; while both are, it is the card's turn. May stall at any time.
 
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
@@ -238,6 +238,10 @@ impl Logic for Mac {
                 || (!self.own_waits.val() && !self.inside.q.val()))
         {
             self.card_turn.d.next = !self.card_turn.q.val();
+        }
+        // It is the card's while nobody waits.
+        if !self.card_turn.q.val() && !self.own_waits.val() && !self.inside.q.val() {
+            self.card_turn.d.next = true;
         }
 
         self.m_axis_if_tx_tvalid.next = self.out.out_valid.val();

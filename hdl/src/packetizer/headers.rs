@@ -36,7 +36,8 @@ const ENTRY: usize = 224;
 /// that is the one that the request was checked with. The end of its request, if it was to succeed,
 /// then tells `wr_flush_error`, with the destination (`bad_dest`) of its first packet that was dropped.
 ///
-/// One item a cycle; the result comes 6 cycles later and must be taken. `sending_*` tells of a packet
+/// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
+/// cycles later; both must be taken. `sending_*` tells of a packet
 /// that is not dropped, a cycle after it was given.
 #[derive(LogicBlock)]
 pub struct Headers {
@@ -112,12 +113,14 @@ pub struct Headers {
     /// with this PSN.
     pub sending_psn: Signal<Out, Bits<24>>,
 
+    /// There is a frame.
+    pub frame_valid: Signal<Out, Bit>,
+    /// See [`FRAME`].
+    pub out_frame: Signal<Out, Bits<FRAME>>,
     /// There is a header.
-    pub out_valid: Signal<Out, Bit>,
+    pub header_valid: Signal<Out, Bit>,
     /// Its bytes, the first one lowest.
     pub out_header: Signal<Out, Bits<HEADER>>,
-    /// Its frame: see [`FRAME`].
-    pub out_frame: Signal<Out, Bits<FRAME>>,
 
     // Queue pairs.
     entries: Ram<ENTRY, 7, 8>,
@@ -134,6 +137,8 @@ pub struct Headers {
     a_qp: DFF<Bits<8>>,
     a_stamp: DFF<Bits<32>>,
     a_dest: DFF<Bits<7>>,
+    a_padded: DFF<Bits<13>>,
+    rounded: Signal<Local, Bits<13>>,
     stamps: Stamps<2>,
     dropped: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
@@ -143,17 +148,19 @@ pub struct Headers {
     flushed: Constant<Bits<PACKET>>,
     unflushed: Constant<Bits<PACKET>>,
 
-    // Stage b: its queue pair.
+    // Stage b: its queue pair, and the dimensions of its frame.
     b_valid: DFF<Bit>,
     b_dropped: DFF<Bit>,
     b_packet: DFF<Bits<PACKET>>,
     b_entry: DFF<Bits<ENTRY>>,
-    b_extra: DFF<Bits<13>>,
-    b_padded: DFF<Bits<13>>,
+    b_header: DFF<Bits<7>>,
+    b_end: DFF<Bits<13>>,
+    b_frame: DFF<Bits<13>>,
+    b_slots: DFF<Bits<7>>,
     b_addresses: DFF<Bits<20>>,
     own_sum: DFF<Bits<20>>,
     extra: Signal<Local, Bits<13>>,
-    rounded: Signal<Local, Bits<13>>,
+    header: Signal<Local, Bits<13>>,
     destination: Signal<Local, Bits<32>>,
 
     // Stage c: lengths.
@@ -161,19 +168,19 @@ pub struct Headers {
     c_dropped: DFF<Bit>,
     c_packet: DFF<Bits<PACKET>>,
     c_entry: DFF<Bits<ENTRY>>,
-    c_header: DFF<Bits<13>>,
     c_length: DFF<Bits<13>>,
     c_sum: DFF<Bits<20>>,
     fixed_sum: Constant<Bits<20>>,
-    after_ethernet: Constant<Bits<13>>,
     fixed_header: Constant<Bits<13>>,
+    fixed_frame: Constant<Bits<13>>,
+    fixed_rounded: Constant<Bits<13>>,
+    ethernet_bytes: Constant<Bits<13>>,
 
     // Stage d: the checksum's sum.
     d_valid: DFF<Bit>,
     d_dropped: DFF<Bit>,
     d_packet: DFF<Bits<PACKET>>,
     d_entry: DFF<Bits<ENTRY>>,
-    d_header: DFF<Bits<13>>,
     d_length: DFF<Bits<13>>,
     d_sum: DFF<Bits<20>>,
 
@@ -182,11 +189,8 @@ pub struct Headers {
     e_dropped: DFF<Bit>,
     e_packet: DFF<Bits<PACKET>>,
     e_entry: DFF<Bits<ENTRY>>,
-    e_header: DFF<Bits<13>>,
     e_length: DFF<Bits<13>>,
     e_sum: DFF<Bits<17>>,
-    e_end: DFF<Bits<13>>,
-    e_frame: DFF<Bits<13>>,
     folded: Signal<Local, Bits<16>>,
     datagram: Signal<Local, Bit>,
     transport: Signal<Local, Bits<8>>,
@@ -212,7 +216,6 @@ pub struct Headers {
     extension: Signal<Local, Bits<160>>,
     f_valid: DFF<Bit>,
     f_header: DFF<Bits<HEADER>>,
-    f_frame: DFF<Bits<FRAME>>,
 }
 
 impl Default for Headers {
@@ -268,9 +271,10 @@ impl Default for Headers {
             sending_valid: Signal::default(),
             sending_qp: Signal::default(),
             sending_psn: Signal::default(),
-            out_valid: Signal::default(),
-            out_header: Signal::default(),
+            frame_valid: Signal::default(),
             out_frame: Signal::default(),
+            header_valid: Signal::default(),
+            out_header: Signal::default(),
             entries: Ram::default(),
             copies: Pack::default(),
             packet: Signal::default(),
@@ -282,6 +286,8 @@ impl Default for Headers {
             a_qp: DFF::default(),
             a_stamp: DFF::default(),
             a_dest: DFF::default(),
+            a_padded: DFF::default(),
+            rounded: Signal::default(),
             stamps: Stamps::default(),
             dropped: Signal::default(),
             ends: Signal::default(),
@@ -299,36 +305,33 @@ impl Default for Headers {
             b_dropped: DFF::default(),
             b_packet: DFF::default(),
             b_entry: DFF::default(),
-            b_extra: DFF::default(),
-            b_padded: DFF::default(),
+            b_header: DFF::default(),
+            b_end: DFF::default(),
+            b_frame: DFF::default(),
+            b_slots: DFF::default(),
             b_addresses: DFF::default(),
             own_sum: DFF::default(),
             extra: Signal::default(),
-            rounded: Signal::default(),
+            header: Signal::default(),
             destination: Signal::default(),
             c_valid: DFF::default(),
             c_dropped: DFF::default(),
             c_packet: DFF::default(),
             c_entry: DFF::default(),
-            c_header: DFF::default(),
             c_length: DFF::default(),
             c_sum: DFF::default(),
             d_valid: DFF::default(),
             d_dropped: DFF::default(),
             d_packet: DFF::default(),
             d_entry: DFF::default(),
-            d_header: DFF::default(),
             d_length: DFF::default(),
             d_sum: DFF::default(),
             e_valid: DFF::default(),
             e_dropped: DFF::default(),
             e_packet: DFF::default(),
             e_entry: DFF::default(),
-            e_header: DFF::default(),
             e_length: DFF::default(),
             e_sum: DFF::default(),
-            e_end: DFF::default(),
-            e_frame: DFF::default(),
             folded: Signal::default(),
             datagram: Signal::default(),
             transport: Signal::default(),
@@ -342,15 +345,17 @@ impl Default for Headers {
             extension: Signal::default(),
             f_valid: DFF::default(),
             f_header: DFF::default(),
-            f_frame: DFF::default(),
             one: Constant::new(1.into()),
             // Version, length and service; flags; time to live and protocol.
             fixed_sum: Constant::new(
                 (0x4500 + 0x4000 + (usize::from(TTL) << 8) + usize::from(IP_PROTOCOL_UDP))
                     .to_bits(),
             ),
-            after_ethernet: Constant::new(44.into()),
             fixed_header: Constant::new(54.into()),
+            fixed_frame: Constant::new(58.into()),
+            // The same, rounded up to beats.
+            fixed_rounded: Constant::new(121.into()),
+            ethernet_bytes: Constant::new(14.into()),
             uc: transport(Transport::Uc),
             ud: transport(Transport::Ud),
             rc_bits: byte(Transport::Rc.opcode_bits()),
@@ -373,7 +378,7 @@ impl Logic for Headers {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, a_valid, a_packet, a_qp, a_stamp, a_dest, cut, cut_dest, b_dropped, c_dropped, d_dropped, e_dropped, b_valid, b_packet, b_entry, b_extra, b_padded, b_addresses, own_sum, c_valid, c_packet, c_entry, c_header, c_length, c_sum, d_valid, d_packet, d_entry, d_header, d_length, d_sum, e_valid, e_packet, e_entry, e_header, e_length, e_sum, e_end, e_frame, f_valid, f_header, f_frame);
+        dff_setup!(self, clk, a_valid, a_packet, a_qp, a_stamp, a_dest, a_padded, cut, cut_dest, b_dropped, c_dropped, d_dropped, e_dropped, b_valid, b_packet, b_entry, b_header, b_end, b_frame, b_slots, b_addresses, own_sum, c_valid, c_packet, c_entry, c_length, c_sum, d_valid, d_packet, d_entry, d_length, d_sum, e_valid, e_packet, e_entry, e_length, e_sum, f_valid, f_header);
         self.entries.clk.next = self.clk.val();
 
         // The host's words of the queue pairs.
@@ -428,6 +433,8 @@ impl Logic for Headers {
         self.a_qp.d.next = self.packet_qp.val();
         self.a_stamp.d.next = self.packet_total.val().get_bits::<32>(0);
         self.a_dest.d.next = self.packet_bad_dest.val();
+        self.rounded.next = self.packet_bytes.val() + 3;
+        self.a_padded.d.next = self.rounded.val() & 0x1ffc;
 
         // Whether its queue pair is still the one that it is for, now that the entry has been read.
         self.stamps.clk.next = self.clk.val();
@@ -463,7 +470,7 @@ impl Logic for Headers {
             }
         }
 
-        // Stage b: how long the extension headers and the padded payload are.
+        // Stage b: how long the extension headers, the header and the frame are.
         self.b_valid.d.next = self.a_valid.q.val();
         self.b_packet.d.next = self.a_packet.q.val();
         if self.ends.val() && self.cut.q.val() && !self.a_packet.q.val().get_bits::<8>(94).any() {
@@ -482,9 +489,12 @@ impl Logic for Headers {
         if self.entries.read_data.val().get_bits::<2>(208) == self.ud.val() {
             self.extra.next = self.extra.val() | 8;
         }
-        self.b_extra.d.next = self.extra.val();
-        self.rounded.next = self.a_packet.q.val().get_bits::<13>(200) + 3;
-        self.b_padded.d.next = self.rounded.val() & 0x1ffc;
+        self.header.next = self.extra.val() + self.fixed_header.val();
+        self.b_header.d.next = self.header.val().get_bits::<7>(0);
+        self.b_end.d.next = self.header.val() + self.a_packet.q.val().get_bits::<13>(200);
+        self.b_frame.d.next = self.a_padded.q.val() + (self.extra.val() + self.fixed_frame.val());
+        self.b_slots.d.next = (self.a_padded.q.val()
+            + (self.extra.val() + self.fixed_rounded.val())).get_bits::<7>(6);
         self.destination.next = self.entries.read_data.val().get_bits::<32>(64);
         self.b_addresses.d.next = bit_cast::<20, 16>(self.destination.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.destination.val().get_bits::<16>(16))
@@ -492,19 +502,33 @@ impl Logic for Headers {
         self.own_sum.d.next = bit_cast::<20, 16>(self.ip.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16));
 
-        // Stage c: the header's length, and that of the IP packet.
+        // The frame can be begun.
+        self.frame_valid.next = self.b_valid.q.val();
+        self.out_frame.next = bit_cast::<FRAME, 7>(self.b_packet.q.val().get_bits::<7>(193))
+            | (bit_cast::<FRAME, 7>(self.b_slots.q.val()) << 7)
+            | (bit_cast::<FRAME, 1>(self.b_header.q.val().get_bits::<1>(6)) << 14)
+            | (bit_cast::<FRAME, 6>(self.b_header.q.val().get_bits::<6>(0)) << 15)
+            | (bit_cast::<FRAME, 13>(self.b_end.q.val()) << 21)
+            | (bit_cast::<FRAME, 13>(self.b_packet.q.val().get_bits::<13>(200)) << 35)
+            | (bit_cast::<FRAME, 13>(self.b_frame.q.val()) << 48);
+        if self.b_packet.q.val().get_bit(192) {
+            self.out_frame.next = self.marker_frame.val();
+        } else if self.b_dropped.q.val() {
+            self.out_frame.next = bit_cast::<FRAME, 7>(self.b_packet.q.val().get_bits::<7>(193))
+                | self.dropped_frame.val();
+        }
+
+        // Stage c: the length of the IP packet.
         self.c_valid.d.next = self.b_valid.q.val();
         self.c_packet.d.next = self.b_packet.q.val();
         self.c_entry.d.next = self.b_entry.q.val();
-        self.c_header.d.next = self.b_extra.q.val() + self.fixed_header.val();
-        self.c_length.d.next = self.b_extra.q.val() + self.b_padded.q.val() + self.after_ethernet.val();
+        self.c_length.d.next = self.b_frame.q.val() - self.ethernet_bytes.val();
         self.c_sum.d.next = self.b_addresses.q.val() + self.fixed_sum.val();
 
         // Stage d: the words of the IP header are added up.
         self.d_valid.d.next = self.c_valid.q.val();
         self.d_packet.d.next = self.c_packet.q.val();
         self.d_entry.d.next = self.c_entry.q.val();
-        self.d_header.d.next = self.c_header.q.val();
         self.d_length.d.next = self.c_length.q.val();
         self.d_sum.d.next = self.c_sum.q.val() + bit_cast::<20, 13>(self.c_length.q.val());
 
@@ -512,12 +536,9 @@ impl Logic for Headers {
         self.e_valid.d.next = self.d_valid.q.val();
         self.e_packet.d.next = self.d_packet.q.val();
         self.e_entry.d.next = self.d_entry.q.val();
-        self.e_header.d.next = self.d_header.q.val();
         self.e_length.d.next = self.d_length.q.val();
         self.e_sum.d.next = bit_cast::<17, 16>(self.d_sum.q.val().get_bits::<16>(0))
             + bit_cast::<17, 4>(self.d_sum.q.val().get_bits::<4>(16));
-        self.e_end.d.next = self.d_header.q.val() + self.d_packet.q.val().get_bits::<13>(200);
-        self.e_frame.d.next = self.d_length.q.val() + 14;
         self.folded.next = self.e_sum.q.val().get_bits::<16>(0)
             + bit_cast::<16, 1>(self.e_sum.q.val().get_bits::<1>(16));
 
@@ -575,34 +596,21 @@ impl Logic for Headers {
                 | (bit_cast::<160, 32>(self.imm.sent.val()) << 64);
         }
 
-        // The result: header and dimensions, or a `sent` item.
-        self.f_valid.d.next = self.e_valid.q.val();
+        // The header, or a `sent` item.
+        self.f_valid.d.next = self.e_valid.q.val() && !self.e_dropped.q.val();
         if self.e_packet.q.val().get_bit(192) {
             self.f_header.d.next = bit_cast::<HEADER, 57>(self.e_packet.q.val().get_bits::<57>(30))
                 | (bit_cast::<HEADER, 16>(self.e_packet.q.val().get_bits::<16>(94)) << 57)
                 | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << 73);
-            self.f_frame.d.next = self.marker_frame.val();
         } else {
             self.f_header.d.next = bit_cast::<HEADER, 112>(self.ethernet.sent.val())
                 | (bit_cast::<HEADER, 160>(self.ipv4.sent.val()) << 112)
                 | (bit_cast::<HEADER, 64>(self.udp.sent.val()) << 272)
                 | (bit_cast::<HEADER, 96>(self.bth.sent.val()) << 336)
                 | (bit_cast::<HEADER, 160>(self.extension.val()) << 432);
-            self.f_frame.d.next = bit_cast::<FRAME, 7>(self.e_packet.q.val().get_bits::<7>(193))
-                | (bit_cast::<FRAME, 7>((self.e_frame.q.val() + 63).get_bits::<7>(6)) << 7)
-                | (bit_cast::<FRAME, 6>(self.e_header.q.val().get_bits::<6>(0)) << 15)
-                | (bit_cast::<FRAME, 1>(self.e_header.q.val().get_bits::<1>(6)) << 14)
-                | (bit_cast::<FRAME, 13>(self.e_end.q.val()) << 21)
-                | (bit_cast::<FRAME, 13>(self.e_packet.q.val().get_bits::<13>(200)) << 35)
-                | (bit_cast::<FRAME, 13>(self.e_frame.q.val()) << 48);
-            if self.e_dropped.q.val() {
-                self.f_frame.d.next = bit_cast::<FRAME, 7>(self.e_packet.q.val().get_bits::<7>(193))
-                    | self.dropped_frame.val();
-            }
         }
-        self.out_valid.next = self.f_valid.q.val();
+        self.header_valid.next = self.f_valid.q.val();
         self.out_header.next = self.f_header.q.val();
-        self.out_frame.next = self.f_frame.q.val();
 
         if self.rst.val() {
             self.a_valid.d.next = false;

@@ -6,13 +6,14 @@
 //!
 //! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
 //! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
-//! stops once it has started; its first beat follows the packet after 25 cycles. May stall at any
-//! time. A page is given back with its last read.
+//! stops once it has started; its first beat follows the packet after 10 cycles. May stall at any
+//! time. A page is given back a cycle after its last read.
 //!
-//! Stages: [`headers`] (6 cycles) and two FIFOs; `issue` walks the beats of a frame and reads
-//! rows; 2 cycles of memory; 2 cycles of rotation by the header's length; `merge` joins header, the
-//! row and what is left of the row before; 7 cycles of CRC beside a delay line; `tail` puts the
-//! ICRC in; the output buffer.
+//! Stages: [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
+//! FIFOs; `issue` walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
+//! the header's length; `merge` joins header, the row and what is left of the row before; 2 cycles of CRC
+//! beside a delay line; `tail` puts the ICRC in; the output buffer. A frame's header comes with its first
+//! row: both leave their FIFOs in order, and the header has been there 4 cycles after the dimensions.
 //!
 //! The ICRC covers 8 bytes of ones and the frame without its first 14 bytes. So that the CRC can
 //! take the frame's own beats, it is given in place of those 14 bytes others, chosen such that they
@@ -28,7 +29,7 @@ use drdma_abi::layout::set_bits;
 use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
 
 use crate::primitive::crc32::{advance, take_back};
-use crate::primitive::{Crc32, Fifo, Pack, Rotate};
+use crate::primitive::{BypassFifo, Fifo, FrameCrc32, Pack, PromptFifo, Rotate};
 
 pub mod headers;
 #[cfg(test)]
@@ -182,8 +183,8 @@ pub struct Packetizer {
 
     // Headers.
     headers: Headers,
-    header_fifo: Fifo<HEADER, 5, 6>,
-    frame_fifo: Fifo<FRAME, 5, 6>,
+    header_fifo: BypassFifo<HEADER, 5, 6>,
+    frame_fifo: BypassFifo<FRAME, 5, 6>,
     go: DFF<Bit>,
 
     // Issue: one beat of a frame a cycle.
@@ -209,15 +210,15 @@ pub struct Packetizer {
     count: Signal<Local, Bits<7>>,
     crc_count: Signal<Local, Bits<7>>,
     flags: Signal<Local, Bits<8>>,
-    read: DFF<Bit>,
-    address: DFF<Bits<13>>,
+    read: Signal<Local, Bit>,
+    address: Signal<Local, Bits<13>>,
     free: DFF<Bit>,
     free_page: DFF<Bits<7>>,
 
-    // What passes beside the rows: issue, 2 cycles of memory, 2 of rotation.
-    valids: [DFF<Bit>; 5],
-    sides: [DFF<Bits<SIDE>>; 5],
-    rotations: [DFF<Bits<6>>; 3],
+    // What passes beside the rows: 2 cycles of memory, 2 of rotation.
+    valids: [DFF<Bit>; 4],
+    sides: [DFF<Bits<SIDE>>; 4],
+    rotations: [DFF<Bits<6>>; 2],
     rotate: Rotate<512, 6>,
 
     // Merge.
@@ -237,24 +238,22 @@ pub struct Packetizer {
     crc_bytes: DFF<Bits<7>>,
 
     // CRC, and the beats beside it.
-    crc: Crc32,
+    crc: FrameCrc32,
     kept: Constant<Bits<512>>,
     set: Constant<Bits<512>>,
-    delay_valid: [DFF<Bit>; 7],
-    delay_data: [DFF<Bits<512>>; 7],
-    delay_tail: [DFF<Bits<TAIL>>; 7],
+    delay_valid: [DFF<Bit>; 2],
+    delay_data: [DFF<Bits<512>>; 2],
+    delay_tail: [DFF<Bits<TAIL>>; 2],
 
     // Tail: the ICRC goes to one of 16 places, 4 bytes apart.
     tail: Signal<Local, Bits<TAIL>>,
     places: Pack<16, 32, 512>,
     rest: DFF<Bits<16>>,
-    beat: DFF<Bits<OUTPUT>>,
-    beat_valid: DFF<Bit>,
     beat_flags: Signal<Local, Bits<2>>,
     closing: Signal<Local, Bits<512>>,
 
     // Output.
-    buffer: Fifo<OUTPUT, 8, 9>,
+    buffer: PromptFifo<OUTPUT, 8, 9>,
     pop: Signal<Local, Bit>,
     is_marker: Signal<Local, Bit>,
     is_last: Signal<Local, Bit>,
@@ -364,8 +363,8 @@ impl Default for Packetizer {
             count_payload_bytes: Signal::default(),
             count_frame_bytes: Signal::default(),
             headers: Headers::default(),
-            header_fifo: Fifo::default(),
-            frame_fifo: Fifo::default(),
+            header_fifo: BypassFifo::default(),
+            frame_fifo: BypassFifo::default(),
             go: DFF::default(),
             slot: DFF::default(),
             payload_left: DFF::default(),
@@ -389,8 +388,8 @@ impl Default for Packetizer {
             count: Signal::default(),
             crc_count: Signal::default(),
             flags: Signal::default(),
-            read: DFF::default(),
-            address: DFF::default(),
+            read: Signal::default(),
+            address: Signal::default(),
             free: DFF::default(),
             free_page: DFF::default(),
             valids: array_init(|_| DFF::default()),
@@ -410,18 +409,16 @@ impl Default for Packetizer {
             crc_valid: DFF::default(),
             crc_last: DFF::default(),
             crc_bytes: DFF::default(),
-            crc: Crc32::default(),
+            crc: FrameCrc32::default(),
             delay_valid: array_init(|_| DFF::default()),
             delay_data: array_init(|_| DFF::default()),
             delay_tail: array_init(|_| DFF::default()),
             tail: Signal::default(),
             places: Pack::default(),
             rest: DFF::default(),
-            beat: DFF::default(),
-            beat_valid: DFF::default(),
             beat_flags: Signal::default(),
             closing: Signal::default(),
-            buffer: Fifo::default(),
+            buffer: PromptFifo::default(),
             pop: Signal::default(),
             is_marker: Signal::default(),
             is_last: Signal::default(),
@@ -445,15 +442,15 @@ impl Logic for Packetizer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, slot, payload_left, frame_left, room, roomy, read, address, free, free_page, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest, beat, beat_valid, packets, payload_bytes, frame_bytes);
-        for k in 0..5 {
+        dff_setup!(self, clk, go, slot, payload_left, frame_left, room, roomy, free, free_page, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest, packets, payload_bytes, frame_bytes);
+        for k in 0..4 {
             self.valids[k].clock.next = self.clk.val();
             self.sides[k].clock.next = self.clk.val();
         }
-        for k in 0..3 {
+        for k in 0..2 {
             self.rotations[k].clock.next = self.clk.val();
         }
-        for k in 0..7 {
+        for k in 0..2 {
             self.delay_valid[k].clock.next = self.clk.val();
             self.delay_data[k].clock.next = self.clk.val();
             self.delay_tail[k].clock.next = self.clk.val();
@@ -467,13 +464,12 @@ impl Logic for Packetizer {
         self.rotate.clk.next = self.clk.val();
         self.crc.clk.next = self.clk.val();
         self.crc.rst.next = self.rst.val();
-        self.crc.enable.next = true;
         self.buffer.clk.next = self.clk.val();
         self.buffer.rst.next = self.rst.val();
         self.sent.clk.next = self.clk.val();
         self.sent.rst.next = self.rst.val();
 
-        // Headers are made ahead; up to 9 items are on their way to the FIFOs.
+        // Headers are made ahead; up to 5 items are on their way to the frames'.
         self.go.d.next = self.frame_fifo.free.val() >= 12;
         self.packet_ready.next = self.go.q.val();
         self.headers.packet_valid.next = self.packet_valid.val() && self.go.q.val();
@@ -509,9 +505,9 @@ impl Logic for Packetizer {
         self.sending_qp.next = self.headers.sending_qp.val();
         self.sending_psn.next = self.headers.sending_psn.val();
         // What is dropped has no header.
-        self.header_fifo.in_valid.next = self.headers.out_valid.val() && !self.headers.out_frame.val().get_bit(61);
+        self.header_fifo.in_valid.next = self.headers.header_valid.val();
         self.header_fifo.in_data.next = self.headers.out_header.val();
-        self.frame_fifo.in_valid.next = self.headers.out_valid.val();
+        self.frame_fifo.in_valid.next = self.headers.frame_valid.val();
         self.frame_fifo.in_data.next = self.headers.out_frame.val();
 
         // Issue: the next beat of the frame, or the first one of the next.
@@ -552,11 +548,11 @@ impl Logic for Packetizer {
         }
         // Its row: the payload starts in the header's last beat.
         self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
-        self.read.d.next = self.sends.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
-        self.address.d.next = (bit_cast::<13, 7>(self.frame_fifo.out_data.val().get_bits::<7>(0)) << 6)
+        self.read.next = self.sends.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
+        self.address.next = (bit_cast::<13, 7>(self.frame_fifo.out_data.val().get_bits::<7>(0)) << 6)
             | bit_cast::<13, 6>(self.row.val());
-        self.page_read_enable.next = self.read.q.val();
-        self.page_read_address.next = self.address.q.val();
+        self.page_read_enable.next = self.read.val();
+        self.page_read_address.next = self.address.val();
         self.free.d.next = self.issue.val() && self.last.val() && !self.marker.val();
         self.free_page.d.next = self.frame_fifo.out_data.val().get_bits::<7>(0);
         self.page_free_valid.next = self.free.q.val();
@@ -605,44 +601,44 @@ impl Logic for Packetizer {
         self.rotations[0].d.next = self.frame_fifo.out_data.val().get_bits::<6>(15);
 
         // Rows come from memory and are moved behind the header.
-        for k in 1..5 {
+        for k in 1..4 {
             self.valids[k].d.next = self.valids[k - 1].q.val();
             self.sides[k].d.next = self.sides[k - 1].q.val();
         }
-        for k in 1..3 {
+        for k in 1..2 {
             self.rotations[k].d.next = self.rotations[k - 1].q.val();
         }
         self.rotate.data.next = self.page_read_data.val();
-        self.rotate.amount.next = self.rotations[2].q.val();
+        self.rotate.amount.next = self.rotations[1].q.val();
 
         // Merge: the bytes below come from the header or the row before.
-        self.header_fifo.out_ready.next = self.valids[4].q.val() && self.sides[4].q.val().get_bit(16);
-        if self.valids[4].q.val() {
+        self.header_fifo.out_ready.next = self.valids[3].q.val() && self.sides[3].q.val().get_bit(16);
+        if self.valids[3].q.val() {
             self.previous.d.next = self.rotate.result.val();
         }
         self.lower.next = self.previous.q.val();
-        if self.sides[4].q.val().get_bit(14) {
+        if self.sides[3].q.val().get_bit(14) {
             self.lower.next = self.header_fifo.out_data.val().get_bits::<512>(0);
         }
-        if self.sides[4].q.val().get_bit(15) {
+        if self.sides[3].q.val().get_bit(15) {
             self.lower.next = bit_cast::<512, 80>(self.header_fifo.out_data.val().get_bits::<80>(512));
         }
-        self.low_shift.next = bit_cast::<10, 7>(self.sides[4].q.val().get_bits::<7>(0)) << 3;
-        self.end_shift.next = bit_cast::<10, 7>(self.sides[4].q.val().get_bits::<7>(7)) << 3;
+        self.low_shift.next = bit_cast::<10, 7>(self.sides[3].q.val().get_bits::<7>(0)) << 3;
+        self.end_shift.next = bit_cast::<10, 7>(self.sides[3].q.val().get_bits::<7>(7)) << 3;
         self.low_mask.next = !(self.ones.val() << self.low_shift.val());
         self.end_mask.next = !(self.ones.val() << self.end_shift.val());
         self.merged.d.next = ((self.lower.val() & self.low_mask.val())
             | (self.rotate.result.val() & !self.low_mask.val()))
             & self.end_mask.val();
-        self.merged_valid.d.next = self.valids[4].q.val();
-        self.crc_first.d.next = self.sides[4].q.val().get_bit(14);
-        self.crc_last.d.next = self.sides[4].q.val().get_bit(19);
-        self.crc_valid.d.next = self.valids[4].q.val() && self.sides[4].q.val().get_bit(20);
-        self.crc_bytes.d.next = self.sides[4].q.val().get_bits::<7>(29);
-        self.merged_tail.d.next = bit_cast::<TAIL, 2>(self.sides[4].q.val().get_bits::<2>(17))
-            | (bit_cast::<TAIL, 8>(self.sides[4].q.val().get_bits::<8>(21)) << 2)
-            | (bit_cast::<TAIL, 4>(self.sides[4].q.val().get_bits::<4>(31)) << 10)
-            | (bit_cast::<TAIL, 13>(self.sides[4].q.val().get_bits::<13>(36)) << 14);
+        self.merged_valid.d.next = self.valids[3].q.val();
+        self.crc_first.d.next = self.sides[3].q.val().get_bit(14);
+        self.crc_last.d.next = self.sides[3].q.val().get_bit(19);
+        self.crc_valid.d.next = self.valids[3].q.val() && self.sides[3].q.val().get_bit(20);
+        self.crc_bytes.d.next = self.sides[3].q.val().get_bits::<7>(29);
+        self.merged_tail.d.next = bit_cast::<TAIL, 2>(self.sides[3].q.val().get_bits::<2>(17))
+            | (bit_cast::<TAIL, 8>(self.sides[3].q.val().get_bits::<8>(21)) << 2)
+            | (bit_cast::<TAIL, 4>(self.sides[3].q.val().get_bits::<4>(31)) << 10)
+            | (bit_cast::<TAIL, 13>(self.sides[3].q.val().get_bits::<13>(36)) << 14);
 
         // CRC: some bits of the first beat are not what is sent.
         self.crc.in_valid.next = self.crc_valid.q.val();
@@ -655,14 +651,14 @@ impl Logic for Packetizer {
         self.delay_valid[0].d.next = self.merged_valid.q.val();
         self.delay_data[0].d.next = self.merged.q.val();
         self.delay_tail[0].d.next = self.merged_tail.q.val();
-        for k in 1..7 {
+        for k in 1..2 {
             self.delay_valid[k].d.next = self.delay_valid[k - 1].q.val();
             self.delay_data[k].d.next = self.delay_data[k - 1].q.val();
             self.delay_tail[k].d.next = self.delay_tail[k - 1].q.val();
         }
 
         // Tail: the CRC is there with the last beat that it covers; two bytes may be left over.
-        self.tail.next = self.delay_tail[6].q.val();
+        self.tail.next = self.delay_tail[1].q.val();
         for k in 0..16 {
             self.places.parts[k].next = 0.into();
             if self.crc.out_valid.val() && (self.tail.val().get_bits::<4>(10) == k.to_bits()) {
@@ -672,7 +668,7 @@ impl Logic for Packetizer {
         if self.crc.out_valid.val() {
             self.rest.d.next = self.crc.out_crc.val().get_bits::<16>(16);
         }
-        self.closing.next = self.delay_data[6].q.val() | (self.places.whole.val() << 16);
+        self.closing.next = self.delay_data[1].q.val() | (self.places.whole.val() << 16);
         if self.tail.val().get_bit(2) {
             self.closing.next = bit_cast::<512, 16>(self.rest.q.val());
         }
@@ -683,15 +679,13 @@ impl Logic for Packetizer {
         if self.tail.val().get_bit(0) {
             self.beat_flags.next = self.beat_flags.val() | 2;
         }
-        self.beat_valid.d.next = self.delay_valid[6].q.val();
-        self.beat.d.next = bit_cast::<OUTPUT, 512>(self.closing.val())
+        self.buffer.in_valid.next = self.delay_valid[1].q.val();
+        self.buffer.in_data.next = bit_cast::<OUTPUT, 512>(self.closing.val())
             | (bit_cast::<OUTPUT, 7>(self.tail.val().get_bits::<7>(3)) << 512)
             | (bit_cast::<OUTPUT, 2>(self.beat_flags.val()) << 519)
             | (bit_cast::<OUTPUT, 13>(self.tail.val().get_bits::<13>(14)) << 521);
 
         // Output: room was counted when the beat was issued.
-        self.buffer.in_valid.next = self.beat_valid.q.val();
-        self.buffer.in_data.next = self.beat.q.val();
         self.is_last.next = self.buffer.out_data.val().get_bit(519);
         self.is_marker.next = self.buffer.out_data.val().get_bit(520);
         self.tx_valid.next = self.buffer.out_valid.val() && !self.is_marker.val();
@@ -743,17 +737,15 @@ impl Logic for Packetizer {
             self.slot.d.next = 0.into();
             self.room.d.next = self.all_room.val();
             self.roomy.d.next = false;
-            self.read.d.next = false;
             self.free.d.next = false;
-            for k in 0..5 {
+            for k in 0..4 {
                 self.valids[k].d.next = false;
             }
             self.merged_valid.d.next = false;
             self.crc_valid.d.next = false;
-            for k in 0..7 {
+            for k in 0..2 {
                 self.delay_valid[k].d.next = false;
             }
-            self.beat_valid.d.next = false;
             self.packets.d.next = 0.into();
             self.payload_bytes.d.next = 0.into();
             self.frame_bytes.d.next = 0.into();

@@ -15,7 +15,7 @@
 //! cut may be so short that both would have been a single read after all: a box that is full waits
 //! for the next one, and both leave as one if that is not longer than the longest box.
 
-use crate::primitive::{BitRange, Concat, Fifo, FirstSet, LastSet, Ram};
+use crate::primitive::{BitRange, Concat, FirstSet, LastSet, PromptFifo, Ram};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -129,6 +129,9 @@ pub struct Boxes {
     // The runs of one block.
     find_first: FirstSet<64, 6>,
     find_end: FirstSet<64, 6>,
+    // The first run of the next block.
+    next_first: FirstSet<64, 6>,
+    next_end: FirstSet<64, 6>,
     state: DFF<RunState>,
     run_valid: DFF<Bit>,
     run_bits: DFF<Bits<64>>,
@@ -195,7 +198,13 @@ pub struct Boxes {
     lengthens: Signal<Local, Bit>,
     held_words: Signal<Local, Bits<14>>,
 
-    queue: Fifo<97, 3, 4>,
+    passes: Signal<Local, Bit>,
+    last_word: Signal<Local, Bits<62>>,
+    last_place: Signal<Local, Bits<13>>,
+    last_to: Signal<Local, Bits<14>>,
+    last_tag: Signal<Local, Bits<3>>,
+
+    queue: PromptFifo<97, 3, 4>,
     /// The queue takes what is on its way to it, and another one.
     vacant: Signal<Local, Bit>,
     fields: Concat<64, 17, 13, 3, 97>,
@@ -303,6 +312,8 @@ impl Logic for Boxes {
 
         self.find_first.bits.next = self.run_bits.q.val();
         self.find_end.bits.next = self.run_ends.q.val();
+        self.next_first.bits.next = self.ends_bits.q.val();
+        self.next_end.bits.next = self.ends_ends.q.val();
         self.run_free.next = !self.run_valid.q.val();
         self.to_send.next = false;
         match self.state.q.val() {
@@ -372,7 +383,9 @@ impl Logic for Boxes {
         self.ends_free.next = !self.ends_valid.q.val() || self.run_free.val();
         self.gaps_free.next = !self.gaps_valid.q.val() || self.ends_free.val();
         self.words_free.next = !self.words_valid.q.val() || self.gaps_free.val();
-        self.fetching.next = self.busy.q.val() && (self.next_entry.q.val() != self.total.q.val());
+        // The first entry is fetched as the window comes.
+        self.fetching.next = (self.busy.q.val() && (self.next_entry.q.val() != self.total.q.val()))
+            || (!self.busy.q.val() && self.window_valid.val() && self.window_entries.val().any());
 
         // Fetch.
         self.window_ready.next = !self.busy.q.val();
@@ -385,6 +398,9 @@ impl Logic for Boxes {
         }
         self.words_entry.next = (bit_cast::<8, 1>(self.parity.q.val().into()) << 7)
             | bit_cast::<8, 7>(self.next_entry.q.val());
+        if !self.busy.q.val() {
+            self.words_entry.next = bit_cast::<8, 1>(self.window_parity.val().into()) << 7;
+        }
         self.list.read_address.next = self.words_entry.val();
         self.list.read_enable.next = self.words_free.val();
         if self.words_free.val() {
@@ -393,6 +409,9 @@ impl Logic for Boxes {
             self.words_bits.d.next = self.words.val();
             if self.fetching.val() {
                 self.next_entry.d.next = self.next_entry.q.val() + 1;
+                if !self.busy.q.val() {
+                    self.next_entry.d.next = 1.into();
+                }
             }
         }
 
@@ -447,7 +466,9 @@ impl Logic for Boxes {
             self.run_block.d.next = self.ends_entry.q.val().get_bits::<56>(0);
             self.run_place.d.next = self.ends_entry.q.val().get_bits::<13>(56);
             self.run_follows.d.next = self.ends_entry.q.val().get_bit(69);
-            self.state.d.next = RunState::Find;
+            self.run_from.d.next = self.next_first.index.val();
+            self.run_to.d.next = self.next_end.index.val();
+            self.state.d.next = RunState::Use;
         }
 
         // The end of the window.
@@ -493,7 +514,23 @@ impl Logic for Boxes {
         if self.queue.in_valid.val() {
             self.held_valid.d.next = false;
         }
-        if self.sent_valid.q.val() {
+        // What needs not wait and finds no other passes.
+        self.passes.next =
+            self.sent_valid.q.val() && !self.sent_full.q.val() && !self.held_valid.q.val();
+        self.last_word.next = self.held_word.q.val();
+        self.last_place.next = self.held_place.q.val();
+        self.last_to.next = self.held_to.q.val();
+        self.last_tag.next = self.held_tag.q.val();
+        if self.passes.val() {
+            self.queue.in_valid.next = true;
+        }
+        if !self.held_valid.q.val() {
+            self.last_word.next = self.sent_word.q.val();
+            self.last_place.next = self.sent_place.q.val();
+            self.last_to.next = self.sent_to.q.val();
+            self.last_tag.next = self.sent_tag.q.val();
+        }
+        if self.sent_valid.q.val() && !self.passes.val() {
             self.held_valid.d.next = true;
             self.held_to.d.next = self.sent_to.q.val();
             self.held_full.d.next = self.sent_full.q.val();
@@ -504,12 +541,12 @@ impl Logic for Boxes {
                 self.held_reach.d.next = self.sent_reach.q.val();
             }
         }
-        self.held_words.next = self.held_to.q.val() - bit_cast::<14, 13>(self.held_place.q.val());
-        self.fields.a.next = bit_cast::<64, 62>(self.held_word.q.val()) << 2;
-        self.fields.b.next = (bit_cast::<17, 2>(self.held_tag.q.val().get_bits::<2>(0)) << 15)
-            | (bit_cast::<17, 13>(self.held_place.q.val()) << 2);
+        self.held_words.next = self.last_to.val() - bit_cast::<14, 13>(self.last_place.val());
+        self.fields.a.next = bit_cast::<64, 62>(self.last_word.val()) << 2;
+        self.fields.b.next = (bit_cast::<17, 2>(self.last_tag.val().get_bits::<2>(0)) << 15)
+            | (bit_cast::<17, 13>(self.last_place.val()) << 2);
         self.fields.c.next = bit_cast::<13, 11>(self.held_words.val().get_bits::<11>(0)) << 2;
-        self.fields.d.next = self.held_tag.q.val();
+        self.fields.d.next = self.last_tag.val();
         self.queue.clk.next = self.clk.val();
         self.queue.rst.next = self.rst.val();
         self.queue.in_data.next = self.fields.whole.val();

@@ -21,8 +21,7 @@
 //! run. A change of window costs about 10 cycles.
 //!
 //! **Latency.** A beat is held until its window closes: it is of no use before. A lone request's
-//! box comes 28 cycles after its beat, 2 of which are the wait for another beat; while no other window
-//! is free, it waits for one.
+//! box comes 19 cycles after its beat; while no other window is free, it waits for one.
 //!
 //! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
 //! (2,048 placed beats), because a window that filled the buffer would never close: the gather
@@ -50,7 +49,7 @@ pub use planner::Planner;
 pub use splitter::Splitter;
 pub use translator::Translator;
 
-use crate::primitive::{Concat, Fifo, Pack};
+use crate::primitive::{Concat, Fifo, Pack, PromptFifo};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -190,7 +189,7 @@ pub struct Placer {
     answer: Concat<PIECES, LANES, 13, 17, 476>,
     /// With an answer: entry, entries of a closed window, pieces pass, window closes.
     state: Signal<Local, Bits<17>>,
-    answers: Fifo<476, 4, 5>,
+    answers: PromptFifo<476, 4, 5>,
     go: DFF<Bit>,
     translator: Translator,
     boxes: Boxes,
@@ -245,6 +244,7 @@ impl Logic for Placer {
         self.planner.go.next = self.go.q.val();
         self.planner.piece_valid.next = self.splitter.piece_valid.val();
         self.splitter.piece_ready.next = self.planner.piece_ready.val();
+        self.planner.more_pieces.next = self.splitter.more_pieces.val();
         self.planner.piece_used.next = self.splitter.piece_used.val();
         self.planner.piece_same.next = self.splitter.piece_same.val();
         self.planner.piece_offset.next = self.splitter.piece_offset.val();

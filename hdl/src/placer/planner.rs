@@ -4,7 +4,8 @@
 //! asked for per cycle, for all lanes that need it; pieces go along with their last question, so
 //! that the directory's answers arrive with them and nothing needs to wait.
 //!
-//! A window whose last request has ended is closed 2 cycles later, so that it does not wait, but not
+//! A window whose last request has ended is closed if no beat comes within 4 cycles, as the splitter
+//! knows, so that it does not wait, but not
 //! while no other window is free: small requests that come meanwhile share it, and its reads.
 //!
 //! A question is only asked if there is an entry left even if every question on the way gets a
@@ -28,6 +29,8 @@ pub struct Planner {
 
     /// Pieces are offered; fields as in `Splitter`.
     pub piece_valid: Signal<In, Bit>,
+    /// Others come within 3 cycles.
+    pub more_pieces: Signal<In, Bit>,
     /// They are taken.
     pub piece_ready: Signal<Out, Bit>,
     /// Lanes that have a piece.
@@ -106,6 +109,8 @@ pub struct Planner {
     idle: DFF<Bits<4>>,
     after_end: DFF<Bit>,
     /// A probe is on the way.
+    /// A window was closed in one of the last two cycles.
+    late: DFF<Bits<2>>,
     probing: DFF<Bit>,
     /// The window must be closed.
     full: DFF<Bit>,
@@ -137,7 +142,7 @@ impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, open, known, asked, fresh, reserved, beats, idle, after_end);
-        dff_setup!(self, clk, probing, full);
+        dff_setup!(self, clk, late, probing, full);
 
         // Which lanes must ask, which one is first, and who shares its block.
         self.need.next = (self.piece_used.val() & !(self.piece_same.val() & self.known.q.val()))
@@ -173,8 +178,11 @@ impl Logic for Planner {
         self.issue_close.next = false;
         self.issue_open.next = false;
         if self.go.val() {
-            if !self.open.q.val() {
-                self.issue_open.next = self.piece_valid.val() && self.may_open.val();
+            // A window is opened with its first question, unless one was closed just before.
+            self.issue_open.next =
+                !self.open.q.val() && self.piece_valid.val() && self.may_open.val();
+            if !self.open.q.val() && (!self.issue_open.val() || self.late.q.val().any()) {
+                self.issue_close.next = false;
             } else if self.full.q.val() {
                 self.issue_close.next = !self.on_the_way.val();
             } else if self.probing.q.val() {
@@ -182,11 +190,9 @@ impl Logic for Planner {
             } else if !self.piece_valid.val() {
                 // The last window stays open for further requests: closed or not, they would wait for
                 // another one.
-                self.issue_close.next = ((self.after_end.q.val()
-                    && self.may_open.val()
-                    && self.idle.q.val().get_bits::<3>(1).any())
-                    || (self.flush.val() && self.idle.q.val().get_bit(3)))
-                    && !self.on_the_way.val();
+                self.issue_close.next =
+                    (self.after_end.q.val() && self.may_open.val() && !self.more_pieces.val())
+                        || (self.flush.val() && self.idle.q.val().get_bit(3));
             } else if self.fresh.q.val() && (self.beats.q.val().get_bit(11) || self.overflow.val())
             {
                 self.issue_close.next = !self.on_the_way.val();
@@ -230,8 +236,13 @@ impl Logic for Planner {
         }
         // A question that found its block did not need the entry.
         self.grow.next = self.issue_question.val();
-        self.shrink.next =
-            self.answered.val() && self.answered_hit.val() && !self.answered_probe.val();
+        self.shrink.next = self.answered.val()
+            && self.answered_hit.val()
+            && !self.answered_probe.val()
+            && !self.late.q.val().any();
+        // Answers that come in the 2 cycles after a close are of the window before.
+        self.late.d.next =
+            (self.late.q.val() << 1) | bit_cast::<2, 1>(self.issue_close.val().into());
         if self.grow.val() && !self.shrink.val() {
             self.reserved.d.next = self.reserved.q.val() + 1;
         }
@@ -281,6 +292,7 @@ impl Logic for Planner {
             self.beats.d.next = 0.into();
             self.idle.d.next = 0.into();
             self.after_end.d.next = false;
+            self.late.d.next = 0.into();
             self.probing.d.next = false;
             self.full.d.next = false;
         }

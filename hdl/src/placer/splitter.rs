@@ -37,6 +37,8 @@ pub struct Splitter {
 
     /// Pieces are at the output.
     pub piece_valid: Signal<Out, Bit>,
+    /// Others are behind it.
+    pub more_pieces: Signal<Out, Bit>,
     /// They are taken at the end of this cycle.
     pub piece_ready: Signal<In, Bit>,
     /// The lanes that have a piece.
@@ -275,6 +277,8 @@ impl Logic for Splitter {
         self.offered.in_data.next = self.pieces.whole.val();
         self.offered.out_ready.next = self.piece_ready.val();
         self.piece_valid.next = self.offered.out_valid.val();
+        self.more_pieces.next =
+            self.cut_valid.q.val() || self.whole_valid.q.val() || self.out_valid.q.val();
         for i in 0..16 {
             self.piece_block[i].next = self.offered.out_data.val().get_bits::<56>(i * 56);
             self.piece_equal[i].next =

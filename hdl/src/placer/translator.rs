@@ -94,6 +94,7 @@ pub struct Translator {
     /// Entries that have words, for the two parities.
     some: [DFF<Bits<128>>; 2],
     had: Signal<Local, Bit>,
+    merges: Signal<Local, Bit>,
 
     // The window that waits to be complete.
     ended: DFF<Bit>,
@@ -165,6 +166,7 @@ impl Default for Translator {
             words_ram: Lutram::default(),
             some: array_init(|_| DFF::default()),
             had: Signal::default(),
+            merges: Signal::default(),
             ended: DFF::default(),
             ended_window: DFF::default(),
             ended_parity: DFF::default(),
@@ -255,7 +257,6 @@ impl Logic for Translator {
         self.words_ram.write_address.next = self.merge_entry.q.val();
         self.words_ram.read_address[0].next = self.merge_entry.q.val();
         self.words_ram.read_address[1].next = self.words_entry.val();
-        self.words.next = self.words_ram.read_data[1].val();
         self.had.next =
             self.some[0].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
         self.words_any.next =
@@ -273,6 +274,14 @@ impl Logic for Translator {
             self.words_ram.write_data.next =
                 self.merge_words.q.val() | self.words_ram.read_data[0].val();
         }
+        // What is merged in this cycle can be read already.
+        self.merges.next =
+            self.merge.q.val() && (self.merge_entry.q.val() == self.words_entry.val());
+        self.words.next = self.words_ram.read_data[1].val();
+        if self.merges.val() {
+            self.words.next = self.words_ram.write_data.val();
+            self.words_any.next = true;
+        }
         for i in 0..2 {
             if self.merge.q.val() && (self.merge_entry.q.val().get_bits::<1>(7) == i.to_bits()) {
                 self.some[i].d.next = self.some[i]
@@ -285,13 +294,12 @@ impl Logic for Translator {
             }
         }
 
-        // A closed window is complete when none of its words is on the way.
+        // A closed window is complete when none of its words is on the way. Those that are merged in this
+        // cycle can be read.
         self.window_valid.next = self.ended.q.val()
             && !self.draining.whole.val().any()
             && !(self.flush.q.val()
-                && (self.flush_entry.q.val().get_bit(7) == self.ended_parity.q.val()))
-            && !(self.merge.q.val()
-                && (self.merge_entry.q.val().get_bit(7) == self.ended_parity.q.val()));
+                && (self.flush_entry.q.val().get_bit(7) == self.ended_parity.q.val()));
         self.window.next = self.ended_window.q.val();
         self.window_parity.next = self.ended_parity.q.val();
         self.window_entries.next = self.ended_entries.q.val();

@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// The reflected polynomial.
 const POLYNOMIAL: u32 = 0xedb8_8320;
 /// Bytes of a beat.
-const BYTES: usize = 64;
+pub(super) const BYTES: usize = 64;
 /// The beat is reduced in parts of this many bytes.
 const PART: usize = 8;
 
@@ -71,14 +71,20 @@ impl Crc32 {
     pub const LATENCY: usize = 7;
 }
 
+/// What bit `bit` of a beat of 64 bytes adds to the state behind it.
+pub(super) fn contribution(bit: usize) -> u32 {
+    let state = advance(0, 1 << (bit % 8));
+    (0..BYTES - 1 - bit / 8).fold(state, |s, _| advance(s, 0))
+}
+
 /// The Verilog of `f`, a linear function of the 32-bit value `from`, bit by bit.
-fn matrix(f: impl Fn(u32) -> u32, from: &str) -> Vec<String> {
+pub(super) fn matrix(f: impl Fn(u32) -> u32, from: &str) -> Vec<String> {
     let columns: Vec<u32> = (0..32).map(|i| f(1 << i)).collect();
     let row = |o: u32| (0..32).fold(0_u32, |row, i| row | ((columns[i] >> o & 1) << i));
     (0..32).map(|o| format!("^({from} & 32'h{:08x})", row(o))).collect()
 }
 
-fn concatenation(bits: &[String]) -> String {
+pub(super) fn concatenation(bits: &[String]) -> String {
     let bits: Vec<_> = bits.iter().rev().map(String::as_str).collect();
     format!("{{{}}}", bits.join(",\n            "))
 }
@@ -113,13 +119,8 @@ impl Logic for Crc32 {
             line(&mut text, format!("    reg [31:0] part{part};"));
             let rows: Vec<String> = (0..32)
                 .map(|o| {
-                    let mut mask = 0_u64;
-                    for bit in 0..8 * PART {
-                        let state = advance(0, 1 << (bit % 8));
-                        let zeros = BYTES - 1 - (part * PART + bit / 8);
-                        let state = (0..zeros).fold(state, |s, _| advance(s, 0));
-                        mask |= u64::from(state >> o & 1) << bit;
-                    }
+                    let of = |bit| u64::from(contribution(64 * part + bit) >> o & 1) << bit;
+                    let mask = (0..8 * PART).fold(0_u64, |mask, bit| mask | of(bit));
                     let (lo, hi) = (64 * part, 64 * part + 63);
                     format!("^(data1[{hi}:{lo}] & 64'h{mask:016x})")
                 })

@@ -3,11 +3,6 @@
 use super::RamStyle;
 use rust_hdl_core::prelude::*;
 
-/// Depth up to which a FIFO is made of lookup tables by default.
-const DISTRIBUTED_DEPTH: usize = 64;
-/// Bits from which a FIFO is made of UltraRAM by default.
-const ULTRA_BITS: usize = 1 << 20;
-
 /// Holds up to 2^`A` beats of `W` bits; `C` = `A` + 1 is the width of the counters.
 ///
 /// 1 beat per cycle; may stall at any time. `in_ready`, `out_valid`, `out_data`, `count` and
@@ -48,12 +43,7 @@ pub struct Fifo<const W: usize, const A: usize, const C: usize> {
 impl<const W: usize, const A: usize, const C: usize> Default for Fifo<W, A, C> {
     /// A FIFO in what suits its size.
     fn default() -> Self {
-        let depth = 1_usize << A;
-        Self::new(match () {
-            () if depth <= DISTRIBUTED_DEPTH => RamStyle::Distributed,
-            () if W * depth >= ULTRA_BITS => RamStyle::Ultra,
-            () => RamStyle::Block,
-        })
+        Self::new(RamStyle::for_fifo(W, 1_usize << A))
     }
 }
 
@@ -93,41 +83,76 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
     }
 
     fn hdl(&self) -> Verilog {
-        let (style, depth) = (self._style.attribute(), 1_usize << A);
-        let (word, pointer, counter) = (W - 1, A - 1, C - 1);
-        // The output register, and before it the memory's own one where there is one.
-        let read = match self._style {
-            RamStyle::Distributed => "    wire fetch = out_free && !empty;
-    always @(posedge clk) begin
+        Verilog::Custom(text(self._style, W, A, false))
+    }
+}
+
+/// The Verilog of a FIFO of 2^`a` beats of `w` bits. A `prompt` one gives a beat that finds it empty
+/// to its output at once.
+pub(super) fn text(ram: RamStyle, w: usize, a: usize, prompt: bool) -> String {
+    let (style, depth) = (ram.attribute(), 1_usize << a);
+    let (word, pointer, counter) = (w - 1, a - 1, a);
+    let direct = match (prompt, ram) {
+        (false, _) => "1'b0",
+        (true, RamStyle::Distributed) => "push && out_free && empty",
+        (true, _) => "push && out_free && empty && !fetched",
+    };
+    // What the output takes: from the memory (or its own register), or straight from the input.
+    let choice = |stored: &str, from: &str| match prompt {
+        false => from.to_owned(),
+        true => format!("{stored} ? {from} : in_data"),
+    };
+    let either = |stored: &str| match prompt {
+        false => stored.to_owned(),
+        true => format!("{stored} || push"),
+    };
+    // The output register, and before it the memory's own one where there is one.
+    let (declared, read) = match ram {
+        RamStyle::Distributed => (
+            "    wire fetch = out_free && !empty;".to_owned(),
+            format!(
+                "    always @(posedge clk) begin
         if (out_free) begin
-            out_valid <= !empty;
-            out_data <= memory[read];
+            out_valid <= {};
+            out_data <= {};
         end
         if (rst) out_valid <= 1'b0;
-    end"
-            .to_owned(),
-            RamStyle::Block | RamStyle::Ultra => format!(
+    end",
+                either("!empty"),
+                choice("!empty", "memory[read]"),
+            ),
+        ),
+        RamStyle::Block | RamStyle::Ultra => (
+            format!(
                 "    reg fetched;
     reg [{word}:0] fetched_data;
-    wire fetch = (out_free || !fetched) && !empty;
-    always @(posedge clk) begin
+    wire fetch = (out_free || !fetched) && !empty;"
+            ),
+            format!(
+                "    always @(posedge clk) begin
         if (fetch) fetched_data <= memory[read];
     end
     always @(posedge clk) begin
         if (out_free || !fetched) fetched <= !empty;
         if (out_free) begin
-            out_valid <= fetched;
-            out_data <= fetched_data;
+            out_valid <= {};
+            out_data <= {};
         end
         if (rst) begin
             fetched <= 1'b0;
             out_valid <= 1'b0;
         end
-    end"
+    end",
+                match prompt {
+                    false => "fetched".to_owned(),
+                    true => "fetched || (push && empty)".to_owned(),
+                },
+                choice("fetched", "fetched_data"),
             ),
-        };
-        Verilog::Custom(format!(
-            "    (* ram_style = \"{style}\" *) reg [{word}:0] memory [0:{last}];
+        ),
+    };
+    format!(
+        "    (* ram_style = \"{style}\" *) reg [{word}:0] memory [0:{last}];
     reg [{pointer}:0] write;
     reg [{pointer}:0] read;
     // Beats in the memory that are not being fetched; none.
@@ -136,6 +161,10 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
     wire push = in_valid && in_ready;
     wire pop = out_valid && out_ready;
     wire out_free = !out_valid || out_ready;
+{declared}
+    // What does not go straight to the output.
+    wire direct = {direct};
+    wire store = push && !direct;
     // What comes after a push or a pop is known before: these come late. Without adders, which a
     // synthesis would share, behind a choice of operands.
     wire [{counter}:0] stored_up = {stored_up};
@@ -145,24 +174,24 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
     wire [{counter}:0] free_up = {free_up};
     wire [{counter}:0] free_down = {free_down};
     always @(posedge clk) begin
-        if (push) memory[write] <= in_data;
+        if (store) memory[write] <= in_data;
     end
 {read}
     always @(posedge clk) begin
-        if (push) write <= write + {A}'d1;
-        if (fetch) read <= read + {A}'d1;
-        if (push && !fetch) begin
+        if (store) write <= write + {a}'d1;
+        if (fetch) read <= read + {a}'d1;
+        if (store && !fetch) begin
             stored <= stored_up;
             empty <= 1'b0;
         end
-        if (fetch && !push) begin
+        if (fetch && !store) begin
             stored <= stored_down;
-            empty <= stored == {C}'d1;
+            empty <= stored == {width}'d1;
         end
         if (push && !pop) begin
             count <= count_up;
             free <= free_down;
-            in_ready <= free != {C}'d1;
+            in_ready <= free != {width}'d1;
         end
         if (pop && !push) begin
             count <= count_down;
@@ -170,24 +199,24 @@ impl<const W: usize, const A: usize, const C: usize> Logic for Fifo<W, A, C> {
             in_ready <= 1'b1;
         end
         if (rst) begin
-            write <= {A}'d0;
-            read <= {A}'d0;
-            stored <= {C}'d0;
+            write <= {a}'d0;
+            read <= {a}'d0;
+            stored <= {width}'d0;
             empty <= 1'b1;
-            count <= {C}'d0;
-            free <= {C}'d{depth};
+            count <= {width}'d0;
+            free <= {width}'d{depth};
             in_ready <= 1'b1;
         end
     end",
-            last = depth - 1,
-            stored_up = counted("stored", C, '&'),
-            stored_down = counted("stored", C, '|'),
-            count_up = counted("count", C, '&'),
-            count_down = counted("count", C, '|'),
-            free_up = counted("free", C, '&'),
-            free_down = counted("free", C, '|'),
-        ))
-    }
+        width = a + 1,
+        last = depth - 1,
+        stored_up = counted("stored", a + 1, '&'),
+        stored_down = counted("stored", a + 1, '|'),
+        count_up = counted("count", a + 1, '&'),
+        count_down = counted("count", a + 1, '|'),
+        free_up = counted("free", a + 1, '&'),
+        free_down = counted("free", a + 1, '|'),
+    )
 }
 
 /// Verilog for `name`, a number of `bits` bits, plus one if `all` is `&`, and less one if it is `|`: a bit
@@ -203,18 +232,18 @@ fn counted(name: &str, bits: usize, all: char) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::testing;
+    use drdma_verilated::Library;
     use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
     use std::cell::Cell;
 
-    fn check<const W: usize, const A: usize, const C: usize>(
-        name: &str,
-        style: RamStyle,
+    /// Checks a FIFO of 2^`A` beats of `W` bits whose first beat comes after `latency` cycles.
+    pub(in crate::primitive) fn check<const W: usize, const A: usize>(
+        library: &Library,
         latency: u64,
     ) {
-        let library = testing::library(name, move || Fifo::<W, A, C>::new(style));
         for (seed, stalls) in (1..).zip(STALLS) {
             let mut random = Random::new(seed);
             let (held, fullest) = (Cell::new(0), Cell::new(0));
@@ -246,12 +275,14 @@ mod tests {
 
     #[test]
     fn beats_pass_in_order_and_are_counted_in_lookup_tables() {
-        check::<40, 3, 4>("fifo_distributed", RamStyle::Distributed, 2);
+        let fifo = || Fifo::<40, 3, 4>::new(RamStyle::Distributed);
+        check::<40, 3>(&testing::library("fifo_distributed", fifo), 2);
     }
 
     #[test]
     fn beats_pass_in_order_and_are_counted_in_block_ram() {
-        check::<512, 5, 6>("fifo_block", RamStyle::Block, 3);
+        let fifo = || Fifo::<512, 5, 6>::new(RamStyle::Block);
+        check::<512, 5>(&testing::library("fifo_block", fifo), 3);
     }
 
     #[test]

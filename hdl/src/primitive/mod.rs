@@ -8,6 +8,7 @@
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
 //! | [`equal`] | comparison of wide values |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
+//! | [`frame_crc32`] | CRC-32 of frames, 64 bytes a cycle, sooner |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
 //! | [`join`] | concatenation of two fields |
 //! | [`lookups`] | many lookups in one table, many sums of a product |
@@ -18,6 +19,9 @@
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`quad`] | four bytes of a memory of banks: turns, words, crossbar |
 //! | [`ram`] | memory with byte enables and registered reads |
+//! | [`bypass_fifo`] | FIFO that beats pass while it is empty |
+//! | [`prompt_fifo`] | FIFO that loses no time while it is empty |
+//! | [`ready_slice`] | register slice of a stream's `ready` alone |
 //! | [`record`] | records as plain bits, and back |
 //! | [`rotate`] | byte rotation, two stages |
 //! | [`skid`] | register slice of a stream |
@@ -29,10 +33,12 @@
 
 pub mod app_block;
 pub mod banks;
+pub mod bypass_fifo;
 pub mod cam;
 pub mod crc32;
 pub mod equal;
 pub mod fifo;
+pub mod frame_crc32;
 pub mod header;
 pub mod join;
 pub mod lookups;
@@ -41,8 +47,10 @@ pub mod multiplier;
 pub mod multiply_add;
 pub mod pack;
 pub mod priority;
+pub mod prompt_fifo;
 pub mod quad;
 pub mod ram;
+pub mod ready_slice;
 pub mod record;
 pub mod rotate;
 pub mod skid;
@@ -54,10 +62,12 @@ pub mod stretch;
 pub mod wide;
 
 pub use banks::Banks;
+pub use bypass_fifo::BypassFifo;
 pub use cam::Cam;
 pub use crc32::Crc32;
 pub use equal::Equal;
 pub use fifo::Fifo;
+pub use frame_crc32::FrameCrc32;
 pub use join::Join;
 pub use lookups::{Lookups, ProductSums};
 pub use lutram::Lutram;
@@ -65,8 +75,10 @@ pub use multiplier::Multiplier;
 pub use multiply_add::MultiplyAdd;
 pub use pack::Pack;
 pub use priority::{CountOnes, FirstSet};
+pub use prompt_fifo::PromptFifo;
 pub use quad::{Choose, Classes, QuadMux, Turns};
 pub use ram::{Ram, RamStyle};
+pub use ready_slice::ReadySlice;
 pub use record::{Flatten, Restore};
 pub use rotate::Rotate;
 pub use skid::Skid;

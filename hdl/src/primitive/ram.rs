@@ -2,6 +2,11 @@
 
 use rust_hdl_core::prelude::*;
 
+/// Depth up to which a FIFO is made of lookup tables by default.
+const DISTRIBUTED_DEPTH: usize = 64;
+/// Bits from which a FIFO is made of UltraRAM by default.
+const ULTRA_BITS: usize = 1 << 20;
+
 /// What a memory is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RamStyle {
@@ -21,6 +26,15 @@ impl RamStyle {
             Self::Block => "block",
             Self::Ultra => "ultra",
             Self::Distributed => "distributed",
+        }
+    }
+
+    /// What suits a FIFO of `depth` beats of `width` bits.
+    pub(super) fn for_fifo(width: usize, depth: usize) -> Self {
+        match () {
+            () if depth <= DISTRIBUTED_DEPTH => Self::Distributed,
+            () if width * depth >= ULTRA_BITS => Self::Ultra,
+            () => Self::Block,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The second half of [`Queue`](super::Queue): it remembers the reads that were requested, in order,
 //! and makes blocks of what they bring.
 
-use crate::primitive::{Fifo, Join, Skid};
+use crate::primitive::{Fifo, Join, ReadySlice};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -92,7 +92,7 @@ pub struct Batches {
 
     side: Signal<Local, Bits<58>>,
     merged: Join<512, 58, 570>,
-    slice: Skid<570>,
+    slice: ReadySlice<570>,
 }
 
 impl Logic for Batches {

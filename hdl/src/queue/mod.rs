@@ -6,12 +6,12 @@
 //!
 //! Contract: 1,024 doorbells wait; one that adds nothing, more than its ring holds, or is for a
 //! halted queue is dropped. One block leaves per cycle while its data are there (one cycle is lost
-//! a batch); a doorbell's first read is requested 9 cycles after the doorbell, and one doorbell is
-//! served in 8. A batch leaves whole:
+//! a batch); a doorbell's first read is requested 3 cycles after the doorbell, and one doorbell is
+//! served in 5. A batch leaves whole:
 //! a queue that halts loses those of its batches that have not begun. Writing a queue's `enable`
 //! word also drops everything that was rung before.
 
-use crate::primitive::{Fifo, Lutram, Ram};
+use crate::primitive::{BypassFifo, Lutram, Ram};
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
 use rust_hdl_core::prelude::*;
@@ -33,13 +33,11 @@ fn word_of(field: &str) -> u64 {
 /// What the unit that fetches is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum QueueState {
-    /// Waiting for a doorbell.
+    /// Waiting for a doorbell; its queue's entry is read with it.
     Idle,
-    /// The queue's entry is being read.
-    Lookup,
     /// Comparing the doorbell with the queue's position.
     Compare,
-    /// Dropping the doorbell, or beginning its batch.
+    /// Dropping the doorbell, or beginning its batch and cutting its first read.
     Judge,
     /// Finding where in the ring it goes on.
     Measure,
@@ -140,7 +138,7 @@ pub struct Queue {
     lives: Lutram<8, 8, 4>,
 
     // Doorbells.
-    doorbells: Fifo<48, 10, 11>,
+    doorbells: BypassFifo<48, 10, 11>,
 
     // The batch that is being fetched.
     state: DFF<QueueState>,
@@ -155,11 +153,15 @@ pub struct Queue {
     gone: DFF<Bit>,
     first: DFF<Bit>,
     one: Constant<Bits<17>>,
-    mask: Signal<Local, Bits<17>>,
+    entry_blocks: Signal<Local, Bits<17>>,
+    entry: Signal<Local, Bits<8>>,
     // Its next read.
     offset: DFF<Bits<17>>,
-    to_end: DFF<Bits<17>>,
-    most: Signal<Local, Bits<17>>,
+    /// Blocks from it to the ring's end, less one.
+    behind: DFF<Bits<17>>,
+    wanted: Signal<Local, Bits<17>>,
+    to_end: Signal<Local, Bits<5>>,
+    most: Signal<Local, Bits<5>>,
     cut: DFF<Bits<5>>,
     cut_addr: DFF<Bits<64>>,
 
@@ -212,7 +214,7 @@ impl Default for Queue {
             entry_log: Ram::default(),
             positions: Ram::default(),
             lives: Lutram::default(),
-            doorbells: Fifo::default(),
+            doorbells: BypassFifo::default(),
             state: DFF::default(),
             queue: DFF::default(),
             life: DFF::default(),
@@ -225,9 +227,12 @@ impl Default for Queue {
             gone: DFF::default(),
             first: DFF::default(),
             one: Constant::new(1.into()),
-            mask: Signal::default(),
+            entry_blocks: Signal::default(),
+            entry: Signal::default(),
             offset: DFF::default(),
-            to_end: DFF::default(),
+            behind: DFF::default(),
+            wanted: Signal::default(),
+            to_end: Signal::default(),
             most: Signal::default(),
             cut: DFF::default(),
             cut_addr: DFF::default(),
@@ -241,7 +246,7 @@ impl Logic for Queue {
     fn update(&mut self) {
         dff_setup!(
             self, clk, state, queue, life, target, base, position, difference, blocks, remaining,
-            gone, first, offset, to_end, cut, cut_addr
+            gone, first, offset, behind, cut, cut_addr
         );
 
         // The host writes a send queue's entry.
@@ -285,16 +290,20 @@ impl Logic for Queue {
             | (bit_cast::<48, 8>(self.lives.read_data[1].val()) << 40);
         self.doorbell_ready.next = self.doorbells.in_ready.val();
 
-        // The entry of the queue that is at work.
+        // The entry of the queue that is at work, or will be.
+        self.entry.next = self.queue.q.val();
+        if self.state.q.val() == QueueState::Idle {
+            self.entry.next = self.doorbells.out_data.val().get_bits::<8>(32);
+        }
         self.entry_low.read_enable.next = true;
-        self.entry_low.read_address.next = self.queue.q.val();
+        self.entry_low.read_address.next = self.entry.val();
         self.entry_high.read_enable.next = true;
-        self.entry_high.read_address.next = self.queue.q.val();
+        self.entry_high.read_address.next = self.entry.val();
         self.entry_log.read_enable.next = true;
-        self.entry_log.read_address.next = self.queue.q.val();
+        self.entry_log.read_address.next = self.entry.val();
         self.positions.clk.next = self.clk.val();
         self.positions.read_enable.next = true;
-        self.positions.read_address.next = self.queue.q.val();
+        self.positions.read_address.next = self.entry.val();
         self.lives.read_address[2].next = self.queue.q.val();
         self.gone.d.next = (self.lives.read_data[2].val() != self.life.q.val())
             || self.queue_halted.val().get_bit(self.queue.q.val().index());
@@ -302,13 +311,21 @@ impl Logic for Queue {
         self.positions.write_lanes.next = bit_cast::<1, 1>(self.cfg_enable.val().into());
         self.positions.write_address.next = self.cfg_index.val().get_bits::<8>(0);
         self.positions.write_data.next = bits::<32>(0);
-        self.mask.next = self.blocks.q.val() - 1;
-        self.most.next = bits::<17>(16);
-        if self.to_end.q.val() < self.most.val() {
-            self.most.next = self.to_end.q.val();
+        self.entry_blocks.next = self.one.val() << self.entry_log.read_data.val();
+        // The next read has 16 blocks, or what is left of the ring or of the batch.
+        self.wanted.next = self.remaining.q.val();
+        if self.state.q.val() == QueueState::Judge {
+            self.wanted.next = self.difference.q.val().get_bits::<17>(0);
         }
-        if self.remaining.q.val() < self.most.val() {
-            self.most.next = self.remaining.q.val();
+        self.to_end.next = 16.into();
+        if !self.behind.q.val().get_bits::<13>(4).any() {
+            self.to_end.next = self.behind.q.val().get_bits::<5>(0) + 1;
+        }
+        self.most.next = self.to_end.val();
+        if !self.wanted.val().get_bits::<13>(4).any()
+            && (self.wanted.val().get_bits::<5>(0) < self.to_end.val())
+        {
+            self.most.next = self.wanted.val().get_bits::<5>(0);
         }
         self.doorbells.out_ready.next = false;
         self.read_req_valid.next = false;
@@ -320,16 +337,17 @@ impl Logic for Queue {
                 self.queue.d.next = self.doorbells.out_data.val().get_bits::<8>(32);
                 self.life.d.next = self.doorbells.out_data.val().get_bits::<8>(40);
                 if self.doorbells.out_valid.val() {
-                    self.state.d.next = QueueState::Lookup;
+                    self.state.d.next = QueueState::Compare;
                 }
-            }
-            QueueState::Lookup => {
-                self.state.d.next = QueueState::Compare;
             }
             QueueState::Compare => {
                 self.base.d.next = bit_cast::<64, 32>(self.entry_low.read_data.val())
                     | (bit_cast::<64, 32>(self.entry_high.read_data.val()) << 32);
-                self.blocks.d.next = self.one.val() << self.entry_log.read_data.val();
+                self.blocks.d.next = self.entry_blocks.val();
+                self.offset.d.next = self.positions.read_data.val().get_bits::<17>(0)
+                    & (self.entry_blocks.val() - 1);
+                self.behind.d.next = !self.positions.read_data.val().get_bits::<17>(0)
+                    & (self.entry_blocks.val() - 1);
                 self.position.d.next = self.positions.read_data.val();
                 self.difference.d.next = self.target.q.val() - self.positions.read_data.val();
                 self.state.d.next = QueueState::Judge;
@@ -337,23 +355,27 @@ impl Logic for Queue {
             QueueState::Judge => {
                 self.remaining.d.next = self.difference.q.val().get_bits::<17>(0);
                 self.first.d.next = true;
+                self.cut.d.next = self.most.val();
+                self.cut_addr.d.next =
+                    self.base.q.val() + (bit_cast::<64, 17>(self.offset.q.val()) << 6);
                 if self.gone.q.val()
                     || !self.difference.q.val().any()
                     || (self.difference.q.val() > bit_cast::<32, 17>(self.blocks.q.val()))
                 {
                     self.state.d.next = QueueState::Idle;
                 } else {
-                    self.state.d.next = QueueState::Measure;
+                    self.state.d.next = QueueState::Request;
                 }
             }
             QueueState::Measure => {
-                self.offset.d.next = self.position.q.val().get_bits::<17>(0) & self.mask.val();
-                self.to_end.d.next = self.blocks.q.val()
-                    - (self.position.q.val().get_bits::<17>(0) & self.mask.val());
+                self.offset.d.next =
+                    self.position.q.val().get_bits::<17>(0) & (self.blocks.q.val() - 1);
+                self.behind.d.next =
+                    !self.position.q.val().get_bits::<17>(0) & (self.blocks.q.val() - 1);
                 self.state.d.next = QueueState::Cut;
             }
             QueueState::Cut => {
-                self.cut.d.next = self.most.val().get_bits::<5>(0);
+                self.cut.d.next = self.most.val();
                 self.cut_addr.d.next =
                     self.base.q.val() + (bit_cast::<64, 17>(self.offset.q.val()) << 6);
                 self.state.d.next = QueueState::Request;

@@ -6,14 +6,14 @@
 //! **Throughput.** A read a cycle while tags are free (the engine takes one in two cycles). 256
 //! tags; statuses may come in any order, one a cycle, without back-pressure.
 //!
-//! **Latency.** Box to descriptor 3 cycles. Last status to `window_ready` 4 cycles.
+//! **Latency.** Box to descriptor 1 cycle. Last status to `window_ready` 1 cycle.
 //!
 //! **Back-pressure.** Any output may stall. While error ranges wait no read is issued, so that the
 //! ranges of all reads in flight fit their FIFO, and no window is ready.
 //!
 //! **Reset.** Reads from before a reset may end after it, but before their tags are used again.
 
-use crate::primitive::{Fifo, Ram};
+use crate::primitive::{Fifo, Ram, ReadySlice};
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -88,8 +88,8 @@ pub struct Reader {
     /// Their bytes.
     pub count_bytes: Signal<Out, Bits<16>>,
 
-    // Boxes that wait for a tag.
-    boxes: Fifo<97, 3, 4>,
+    // A box that waits for a tag.
+    boxes: ReadySlice<97>,
     box_bits: Signal<Local, Bits<97>>,
     addr: Signal<Local, Bits<64>>,
     range: Signal<Local, Bits<32>>,
@@ -118,9 +118,7 @@ pub struct Reader {
     reads: Ram<32, 1, 8>,
 
     // A status, and one cycle later its read.
-    status: DFF<Bit>,
-    status_tag: DFF<Bits<8>>,
-    status_error: DFF<Bit>,
+    status_tag: Signal<Local, Bits<8>>,
     ended: DFF<Bit>,
     ended_tag: DFF<Bits<8>>,
     ended_error: DFF<Bit>,
@@ -136,7 +134,7 @@ pub struct Reader {
     given: DFF<Bit>,
     given_window: DFF<Bits<2>>,
     ready: Signal<Local, Bit>,
-    count: Signal<Local, Bits<9>>,
+    none: Signal<Local, Bit>,
     /// The status's tag bits above those that the card gives out.
     unused: Signal<Local, Bits<6>>,
 }
@@ -173,7 +171,7 @@ impl Default for Reader {
             read_error_len: Signal::default(),
             count_reads: Signal::default(),
             count_bytes: Signal::default(),
-            boxes: Fifo::default(),
+            boxes: ReadySlice::default(),
             box_bits: Signal::default(),
             addr: Signal::default(),
             range: Signal::default(),
@@ -193,9 +191,7 @@ impl Default for Reader {
             asked: DFF::default(),
             tag: Signal::default(),
             reads: Ram::default(),
-            status: DFF::default(),
-            status_tag: DFF::default(),
-            status_error: DFF::default(),
+            status_tag: Signal::default(),
             ended: DFF::default(),
             ended_tag: DFF::default(),
             ended_error: DFF::default(),
@@ -209,7 +205,7 @@ impl Default for Reader {
             given: DFF::default(),
             given_window: DFF::default(),
             ready: Signal::default(),
-            count: Signal::default(),
+            none: Signal::default(),
             unused: Signal::default(),
         }
     }
@@ -219,7 +215,6 @@ impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, valid, desc_addr, desc_range, desc_tag, fresh, asked);
-        dff_setup!(self, clk, status, status_tag, status_error);
         dff_setup!(self, clk, ended, ended_tag, ended_error, complete, next);
         dff_setup!(self, clk, given, given_window, counted, counted_len);
         for w in 0..4 {
@@ -251,9 +246,8 @@ impl Logic for Reader {
         }
 
         // A box becomes a read when the output is free, a tag is, and no error waits.
-        self.calm.next = !self.errors.count.val().any()
-            && !(self.status.q.val() && self.status_error.q.val())
-            && !(self.ended.q.val() && self.ended_error.q.val());
+        self.calm.next =
+            !self.errors.count.val().any() && !(self.ended.q.val() && self.ended_error.q.val());
         self.pass.next = self.boxes.out_valid.val() && self.empty.val();
         self.issue.next = self.boxes.out_valid.val()
             && !self.empty.val()
@@ -299,23 +293,21 @@ impl Logic for Reader {
         self.reads.write_data.next = self.range.val();
 
         // Statuses: look the read up, then give the tag back and the range away.
-        self.status.d.next = self.s_axis_data_dma_read_desc_status_valid.val();
-        self.status_tag.d.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<8>(0);
+        self.status_tag.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<8>(0);
         self.unused.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<6>(8);
-        self.status_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
-        self.reads.read_enable.next = self.status.q.val();
-        self.reads.read_address.next = self.status_tag.q.val();
-        self.ended.d.next =
-            self.status.q.val() && self.asked.q.val().get_bit(self.status_tag.q.val().index());
-        if self.status.q.val() {
+        self.reads.read_enable.next = self.s_axis_data_dma_read_desc_status_valid.val();
+        self.reads.read_address.next = self.status_tag.val();
+        self.ended.d.next = self.s_axis_data_dma_read_desc_status_valid.val()
+            && self.asked.q.val().get_bit(self.status_tag.val().index());
+        if self.s_axis_data_dma_read_desc_status_valid.val() {
             self.asked.d.next =
-                self.asked.q.val().replace_bit(self.status_tag.q.val().index(), false);
+                self.asked.q.val().replace_bit(self.status_tag.val().index(), false);
         }
         if self.issue.val() {
             self.asked.d.next = self.asked.d.val().replace_bit(self.tag.val().index(), true);
         }
-        self.ended_tag.d.next = self.status_tag.q.val();
-        self.ended_error.d.next = self.status_error.q.val();
+        self.ended_tag.d.next = self.status_tag.val();
+        self.ended_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
         self.returned.in_valid.next = self.ended.q.val();
         self.returned.in_data.next = self.ended_tag.q.val();
         self.errors.clk.next = self.clk.val();
@@ -330,7 +322,7 @@ impl Logic for Reader {
 
         // Reads on the way, by window.
         self.ready.next = false;
-        self.count.next = 0.into();
+        self.none.next = false;
         for w in 0..4 {
             self.starts[w].next =
                 self.issue.val() && (self.range.val().get_bits::<2>(30) == w.to_bits());
@@ -343,18 +335,20 @@ impl Logic for Reader {
                 self.on_the_way[w].d.next = self.on_the_way[w].q.val() - 1;
             }
             if self.next.q.val() == w.to_bits() {
-                self.count.next = self.on_the_way[w].q.val();
+                self.none.next = !self.on_the_way[w].q.val().any()
+                    || (self.ends[w].val() && (self.on_the_way[w].q.val() == 1));
             }
         }
         self.ready.next = self.complete.q.val().get_bit(self.next.q.val().index())
-            && !self.count.val().any()
+            && self.none.val()
             && self.calm.val();
         // Once given, a window stays: what happens to later ones is of no concern to it.
         if self.window_ready_ready.val() {
             self.given.d.next = false;
         }
-        if self.ready.val() && (!self.given.q.val() || self.window_ready_ready.val()) {
-            self.given.d.next = true;
+        if self.ready.val() && !self.given.q.val() {
+            // It is told at once, and again until it is taken.
+            self.given.d.next = !self.window_ready_ready.val();
             self.given_window.d.next = self.next.q.val();
             self.next.d.next = self.next.q.val() + 1;
             self.complete.d.next =
@@ -364,8 +358,11 @@ impl Logic for Reader {
             self.complete.d.next =
                 self.complete.d.val().replace_bit(self.range.val().get_bits::<2>(30).index(), true);
         }
-        self.window_ready_valid.next = self.given.q.val();
-        self.window_ready_window.next = self.given_window.q.val();
+        self.window_ready_valid.next = self.given.q.val() || self.ready.val();
+        self.window_ready_window.next = self.next.q.val();
+        if self.given.q.val() {
+            self.window_ready_window.next = self.given_window.q.val();
+        }
 
         if self.rst.val() {
             self.valid.d.next = false;
@@ -373,7 +370,6 @@ impl Logic for Reader {
             self.counted.d.next = false;
             self.fresh.d.next = 256.into();
             self.asked.d.next = 0.into();
-            self.status.d.next = false;
             self.ended.d.next = false;
             self.complete.d.next = 0.into();
             self.next.d.next = 0.into();

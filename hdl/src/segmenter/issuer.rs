@@ -9,7 +9,7 @@ use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{Transport, operation};
 use drdma_abi::work_request::Opcode;
 
-use crate::primitive::{Fifo, Lutram, Ram, Stamps};
+use crate::primitive::{Lutram, PromptFifo, Ram, Stamps};
 
 /// Bits of an event. From bit 0: `dest` 10, `slot` 8, `message_bytes` 32, a full packet that is not
 /// the message's last: `valid`, `page` 7, `bytes` 13; a message's last packet: the same; `drop`
@@ -200,7 +200,7 @@ pub struct Issuer {
     message_bytes: Signal<Local, Bits<32>>,
     flags: Signal<Local, Bits<4>>,
 
-    items: Fifo<ITEM, 4, 5>,
+    items: PromptFifo<ITEM, 4, 5>,
     rc: Constant<Bits<2>>,
     write_opcode: Constant<Bits<2>>,
     write_imm_opcode: Constant<Bits<2>>,
@@ -317,7 +317,7 @@ impl Default for Issuer {
             ack_req: Signal::default(),
             message_bytes: Signal::default(),
             flags: Signal::default(),
-            items: Fifo::default(),
+            items: PromptFifo::default(),
             psn_word: word("start_psn"),
             state_word: word("state"),
             rc: Constant::new((Transport::Rc as usize).to_bits()),

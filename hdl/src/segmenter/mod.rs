@@ -7,7 +7,7 @@
 //! that goes beyond the MTU is split over two pages, and nothing waits for that.
 //!
 //! Contract: one part a cycle, also at packet cuts and between destinations; a packet is given
-//! out at the earliest 7 cycles after the beat that completes it, one every 2 cycles. May stall
+//! out at the earliest 5 cycles after the beat that completes it, one every 2 cycles. May stall
 //! at any time: parts wait while fewer than 8 pages or 8 places for events are free. The end of a
 //! request with a status takes 2 cycles more, and 2 for each message that was not finished.
 //!
@@ -19,7 +19,7 @@
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-use crate::primitive::{Fifo, FirstSet, Lutram, Ram, RamStyle};
+use crate::primitive::{Fifo, FirstSet, Lutram, PromptFifo, Ram, RamStyle};
 
 pub mod issuer;
 pub mod pages;
@@ -229,7 +229,7 @@ pub struct Segmenter {
     pages: Pages,
 
     // Events.
-    events: Fifo<EVENT, 5, 6>,
+    events: PromptFifo<EVENT, 5, 6>,
     current: Signal<Local, Bit>,
     full_valid: Signal<Local, Bit>,
     last_valid: Signal<Local, Bit>,
@@ -360,7 +360,7 @@ impl Default for Segmenter {
             row: Signal::default(),
             row_after: Signal::default(),
             pages: Pages::default(),
-            events: Fifo::default(),
+            events: PromptFifo::default(),
             current: Signal::default(),
             full_valid: Signal::default(),
             last_valid: Signal::default(),

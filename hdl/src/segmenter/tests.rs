@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 /// Cycles from a beat to the packet that it completes.
-const LATENCY: u64 = 7;
+const LATENCY: u64 = 5;
 
 /// A destination of a request.
 #[derive(Clone, Debug)]

@@ -45,6 +45,7 @@ pub struct Beats {
     lengths: Ram<LENGTH_BITS, 1, 15>,
     length: Restore<Length, LENGTH_BITS>,
     move_on: Signal<Local, Bit>,
+    direct: Signal<Local, Bit>,
     // The beats of a unit: the lanes that start those which are left.
     inside: DFF<Bit>,
     from: DFF<Bits<4>>,
@@ -92,6 +93,7 @@ impl Default for Beats {
             lengths: Ram::new(RamStyle::Ultra),
             length: Default::default(),
             move_on: Default::default(),
+            direct: Default::default(),
             inside: Default::default(),
             from: Default::default(),
             rest: Default::default(),
@@ -146,11 +148,17 @@ impl Logic for Beats {
         self.next_start.bits.next = self.starts.val();
         self.final_beat.next =
             self.in_cut.val().whole || self.in_cut.val().one_lane || !self.next_start.any.val();
+        // A whole unit needs no length, and passes what is empty.
+        self.direct.next = self.in_valid.val()
+            && self.in_cut.val().whole
+            && !self.read_valid.q.val()
+            && !self.cut_valid.q.val()
+            && self.out_ready.val();
         self.move_on.next = !self.cut_valid.q.val() || self.cut_done.val();
         self.in_ready.next = self.final_beat.val() && self.move_on.val();
         self.lengths.read_enable.next = self.move_on.val();
         if self.move_on.val() {
-            self.read_valid.d.next = self.in_valid.val();
+            self.read_valid.d.next = self.in_valid.val() && !self.direct.val();
             self.read_token.d.next = self.in_token.val();
             self.read_whole.d.next = self.in_cut.val().whole;
             self.read_one.d.next = self.in_cut.val().one_lane;
@@ -217,6 +225,10 @@ impl Logic for Beats {
                     self.cut_offset.d.next = self.cut_offset.q.val() + 64;
                 }
             }
+        }
+        if self.direct.val() {
+            self.out_valid.d.next = true;
+            self.out.d.next = self.in_token.val();
         }
         self.token_valid.next = self.out_valid.q.val();
         self.token.next = self.out.q.val();

@@ -30,9 +30,9 @@
 //! - **beats** cuts rows of more than 64 bytes.
 //!
 //! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle; a stretch of rows
-//! costs 2 cycles more, and with several destinations takes at least 6. Up to 64 stretches are
-//! planned and read ahead. Latency: about 27 cycles from a request to its first token, and that of
-//! a read where there is something to read; a scan takes that of another read. A column request's
+//! costs a cycle or 2 more, and with several destinations takes at least 6. Up to 64 stretches are
+//! planned and read ahead. Latency: 7 cycles from a request to its first token if that is one contiguous
+//! region for one destination, not longer than a packet, about 19 for others, and that of a read where there is something to read; a scan takes that of another read. A column request's
 //! turns of a chunk take 6 cycles each. All streams may stall at any time.
 
 pub mod beats;
@@ -51,7 +51,7 @@ pub mod tables;
 mod tests;
 pub mod walker;
 
-use crate::primitive::{Fifo, Flatten, Join, Restore, Skid};
+use crate::primitive::{BypassFifo, Flatten, Join, ReadySlice, Restore, Skid};
 use beats::Beats;
 use fetch::Fetch;
 use messages::Messages;
@@ -272,10 +272,10 @@ pub struct Sequencer {
     plan: Plan,
     fetch: Fetch,
     item_in: Flatten<Item, ITEM_BITS>,
-    items: Fifo<ITEM_BITS, 6, 7>,
+    items: BypassFifo<ITEM_BITS, 6, 7>,
     item_out: Restore<Item, ITEM_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
-    contexts: Fifo<CONTEXT_BITS, 6, 7>,
+    contexts: BypassFifo<CONTEXT_BITS, 6, 7>,
     context_out: Restore<Context, CONTEXT_BITS>,
     route: Route,
     answers: Skid<516>,
@@ -287,12 +287,12 @@ pub struct Sequencer {
     cut_in: Flatten<Cut, CUT_BITS>,
     unit: Join<TOKEN_BITS, CUT_BITS, UNIT_BITS>,
     /// So that rows need not wait for what beats becomes of them in the same cycle.
-    units: Skid<UNIT_BITS>,
+    units: ReadySlice<UNIT_BITS>,
     unit_out: Restore<Token, TOKEN_BITS>,
     cut_out: Restore<Cut, CUT_BITS>,
     beats: Beats,
     token_in: Flatten<Token, TOKEN_BITS>,
-    tokens: Skid<TOKEN_BITS>,
+    tokens: ReadySlice<TOKEN_BITS>,
     tokens_out: Restore<Token, TOKEN_BITS>,
     /// Whether an opcode has an immediate.
     unused: Signal<Local, Bit>,

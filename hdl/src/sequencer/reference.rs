@@ -220,13 +220,22 @@ impl Dest {
         messages.any(|m| bytes(m) > limit).then_some(Status::LocalLengthError)
     }
 
-    /// Everything that the destination's tokens must say, in order.
-    pub fn events(&self, first_set: u16) -> Vec<Event> {
+    /// One contiguous region that fits a packet: seen at once, if it is the request's only destination.
+    fn is_simple(&self) -> bool {
+        let of =
+            |r: &Region| r.kind == RegionType::Contiguous && r.row_bytes() <= 1 << self.log_mtu;
+        self.regions.len() == 1 && of(&self.regions[0])
+    }
+
+    /// Everything that the tokens of the destination, which is `alone` in its request or not, must say,
+    /// in order.
+    pub fn events(&self, first_set: u16, alone: bool) -> Vec<Event> {
+        let announces = self.announces() && !(alone && self.is_simple());
         let mut events = Vec::new();
         let units = self.units();
         for message in units.chunks(self.units as usize) {
             let bytes: u64 = message.iter().map(|unit| self.unit_bytes(unit)).sum();
-            events.push(Event::MessageStart(if self.announces() { bytes as u32 } else { 0 }));
+            events.push(Event::MessageStart(if announces { bytes as u32 } else { 0 }));
             for unit in message {
                 for &(r, row, pointer, first, end) in unit {
                     let starts = beat_starts(&self.regions[r].lanes);

@@ -95,6 +95,7 @@ pub struct Rows {
     lane: DFF<Bits<4>>,
     chunk: DFF<Bit>,
     last_lane: Signal<Local, Bit>,
+    last_row: Signal<Local, Bit>,
     // The beat that is being taken apart.
     beat_valid: DFF<Bit>,
     beat_error: DFF<Bit>,
@@ -182,6 +183,7 @@ impl Default for Rows {
             lane: Default::default(),
             chunk: Default::default(),
             last_lane: Default::default(),
+            last_row: Default::default(),
             beat_valid: Default::default(),
             beat_error: Default::default(),
             beat: Default::default(),
@@ -263,7 +265,14 @@ impl Logic for Rows {
         );
 
         // The item.
-        self.load.next = self.state.q.val() == RowsState::Idle;
+        self.last_lane.next = !self.shared.q.val().by_lane
+            || (bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.shared.q.val().lanes);
+        self.last_row.next = (self.left.q.val() == 1) && self.last_lane.val();
+        self.advance.next = !self.out_valid.q.val() || self.row_ready.val();
+        self.load.next = (self.state.q.val() == RowsState::Idle)
+            || ((self.state.q.val() == RowsState::Count)
+                && self.advance.val()
+                && self.last_row.val());
         self.item_ready.next = self.load.val();
         self.item_end.next = bit_cast::<33, 32>(self.item.val().first & 63)
             + bit_cast::<33, 32>(self.item.val().rows);
@@ -280,7 +289,6 @@ impl Logic for Rows {
         self.take_beat.next = false;
 
         // A row goes out unless its request has failed.
-        self.advance.next = !self.out_valid.q.val() || self.row_ready.val();
         self.found.next = false;
         self.found_bitmap.next = false;
         self.found_row.next.row = self.next.q.val();
@@ -301,8 +309,6 @@ impl Logic for Rows {
         self.found_row.next.bad_dest = self.work.q.val().low.get_bits::<7>(8);
         self.found_row.next.column = false;
         self.found_row.next.rows = bit_cast::<13, 32>(self.work.q.val().rows);
-        self.last_lane.next = !self.shared.q.val().by_lane
-            || (bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.shared.q.val().lanes);
         self.failing.next = false;
 
         // Scans.
@@ -337,45 +343,10 @@ impl Logic for Rows {
         self.result_bad.next = self.bad.q.val();
 
         match self.state.q.val() {
-            RowsState::Idle => {
-                self.work.d.next = self.item.val();
-                self.shared.d.next = self.item_context.val();
-                self.left.d.next = self.item.val().rows;
-                self.next.d.next = self.item.val().first;
-                self.lane.d.next = 0.into();
-                self.count.d.next = 0.into();
-                self.bad.d.next = false;
-                self.wait.d.next = 0.into();
-                self.bits.d.next = 0.into();
-                self.bits_error.d.next = false;
-                self.base.d.next = ((self.item.val().first >> 6) << 6) - 64;
-                self.mask_first.d.next =
-                    self.ones.val() << bit_cast::<6, 32>(self.item.val().first);
-                self.mask_last.d.next =
-                    self.ones.val() >> bit_cast::<6, 33>((self.item_end.val() ^ 63) + 1);
-                if self.item_valid.val() {
-                    if self.item.val().chunk_start {
-                        self.chunk.d.next = true;
-                    }
-                    if (self.item.val().task == 2)
-                        || (self.item.val().task == 7)
-                        || (self.item.val().rows == 0)
-                    {
-                        self.state.d.next = RowsState::Close;
-                    } else if self.item.val().kind == 2 {
-                        self.left.d.next = bit_cast::<32, 27>(self.item_words.val());
-                        self.state.d.next = RowsState::Bits;
-                    } else if self.item.val().kind == 3 {
-                        self.state.d.next = RowsState::Pointers;
-                    } else {
-                        self.state.d.next = RowsState::Count;
-                    }
-                }
-            }
+            RowsState::Idle => {}
             RowsState::Count => {
                 self.found.next = !self.failed.q.val();
-                self.found_row.next.last =
-                    self.work.q.val().last && (self.left.q.val() == 1) && self.last_lane.val();
+                self.found_row.next.last = self.work.q.val().last && self.last_row.val();
                 if self.advance.val() {
                     self.lane.d.next = self.lane.q.val() + 1;
                     if self.last_lane.val() {
@@ -542,6 +513,42 @@ impl Logic for Rows {
         if self.out_bitmap.q.val() {
             self.row.next.pointer = 0.into();
             self.row.next.row = self.out_row.q.val().row | bit_cast::<32, 6>(self.number.val());
+        }
+
+        // The next item, in place of one that has ended.
+        if self.load.val() {
+            self.work.d.next = self.item.val();
+            self.shared.d.next = self.item_context.val();
+            self.left.d.next = self.item.val().rows;
+            self.next.d.next = self.item.val().first;
+            self.lane.d.next = 0.into();
+            self.count.d.next = 0.into();
+            self.bad.d.next = false;
+            self.wait.d.next = 0.into();
+            self.bits.d.next = 0.into();
+            self.bits_error.d.next = false;
+            self.base.d.next = ((self.item.val().first >> 6) << 6) - 64;
+            self.mask_first.d.next = self.ones.val() << bit_cast::<6, 32>(self.item.val().first);
+            self.mask_last.d.next =
+                self.ones.val() >> bit_cast::<6, 33>((self.item_end.val() ^ 63) + 1);
+            if self.item_valid.val() {
+                if self.item.val().chunk_start {
+                    self.chunk.d.next = true;
+                }
+                if (self.item.val().task == 2)
+                    || (self.item.val().task == 7)
+                    || (self.item.val().rows == 0)
+                {
+                    self.state.d.next = RowsState::Close;
+                } else if self.item.val().kind == 2 {
+                    self.left.d.next = bit_cast::<32, 27>(self.item_words.val());
+                    self.state.d.next = RowsState::Bits;
+                } else if self.item.val().kind == 3 {
+                    self.state.d.next = RowsState::Pointers;
+                } else {
+                    self.state.d.next = RowsState::Count;
+                }
+            }
         }
 
         if self.rst.val() {

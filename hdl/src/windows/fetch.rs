@@ -11,7 +11,8 @@ pub const FETCH_BITS: usize = 17;
 /// Keeps what requests say, and changes the settings of the optimizer between two requests that differ:
 /// only when nothing is being planned, so that those who plan see one setting at a time.
 ///
-/// A beat of another request than the one before waits a cycle, and longer where the settings change:
+/// A beat of another request than the one before waits a cycle, unless nothing was being planned when
+/// that was written, and longer where the settings change:
 /// until what was planned is `drained`. A write takes effect in the next cycle.
 ///
 /// # Inputs
@@ -86,6 +87,12 @@ impl Logic for Fetch {
         if self.write_valid.val() && (self.write_slot.val() == self.slot.q.val()) {
             self.known.d.next = false;
         }
+        // Nothing is at work: the settings are made ready for the request that is to come.
+        if self.write_valid.val() && self.drained.val() && !self.beat_valid.val() {
+            self.known.d.next = true;
+            self.slot.d.next = self.write_slot.val();
+            self.plan.d.next = self.write_plan.val();
+        }
 
         self.none.next = 0.into();
         self.wanted_most.next = self.max_read.val();
@@ -99,7 +106,11 @@ impl Logic for Fetch {
             && (self.wanted_gap.val() == self.gap_held.q.val());
         self.settled.next = self.is_known.val() && self.same.val();
         self.changes.next = self.beat_valid.val() && self.is_known.val() && !self.same.val();
-        if self.changes.val() && self.drained.val() {
+        if self.known.q.val()
+            && !self.same.val()
+            && self.drained.val()
+            && (self.is_known.val() || !self.beat_valid.val())
+        {
             self.most_held.d.next = self.wanted_most.val();
             self.gap_held.d.next = self.wanted_gap.val();
         }

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! **Throughput.** A beat, a box and a beat of bytes a cycle. A header waits for a change of path about
-//! 10 cycles, besides for a free window; a request's first beat a cycle, and where the settings change
+//! 10 cycles, besides for a free window; a request's first beat a cycle, unless the card was idle, and where the settings change
 //! until all boxes before have left.
 //!
 //! **Latency.** 0 for beats, 1 cycle for boxes, 1 for bytes.

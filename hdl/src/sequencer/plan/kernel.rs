@@ -63,6 +63,13 @@ impl Logic for Plan {
         self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.head.q.val().log_mtu;
         self.dest_read.next = self.first_dest.q.val() + bit_cast::<10, 7>(self.index.q.val());
         self.set_read.next = self.set.q.val();
+        // While nothing is at work, the next request's first destination; with a head comes its set.
+        if self.state.q.val() == PlanState::Idle {
+            self.dest_read.next = self.request_first_dest.val();
+        }
+        if self.state.q.val() == PlanState::InspectHead {
+            self.set_read.next = self.dest_info.val().first_set;
+        }
         self.is_contiguous.next = self.set_info.val().kind == 0;
         self.is_bitmap.next = self.set_info.val().kind == 2;
         self.is_pointers.next = self.set_info.val().kind == 3;
@@ -102,6 +109,11 @@ impl Logic for Plan {
         }
         self.last_set.next = self.sets_left.q.val() == 1;
         self.last_dest.next = self.index.q.val() + 1 == self.dests.q.val();
+
+        self.simple.next = self.single.q.val()
+            && (self.head.q.val().sets == 1)
+            && self.is_contiguous.val()
+            && (self.set_info.val().row_bytes <= bit_cast::<36, 13>(self.mtu.q.val()));
 
         // What is known about destinations and sets.
         self.key.next = self.set.q.val();
@@ -318,9 +330,11 @@ impl Logic for Plan {
                 self.chunks.start.next = true;
                 self.column.d.next = false;
                 self.first_turn.d.next = true;
+                self.turn.d.next.region = 0.into();
+                self.turn.d.next.row = 0.into();
                 self.done.d.next = 0.into();
                 if self.request_valid.val() {
-                    self.state.d.next = PlanState::InspectRead;
+                    self.state.d.next = PlanState::InspectHead;
                     if self.request_status.val().any() && self.request_dests.val().any() {
                         self.state.d.next = PlanState::RecallRead;
                     } else if self.request_status.val().any() || (self.request_dests.val() == 0) {
@@ -359,7 +373,8 @@ impl Logic for Plan {
                 self.pointers.d.next = false;
                 self.uneven.d.next = false;
                 self.wait.d.next = 0.into();
-                self.state.d.next = PlanState::InspectSetRead;
+                self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.dest_info.val().log_mtu;
+                self.state.d.next = PlanState::InspectSet;
                 if self.dest_info.val().sets == 0 {
                     self.state.d.next = PlanState::Weigh;
                 }
@@ -392,6 +407,18 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::InspectSetRead;
                 if self.last_set.val() {
                     self.state.d.next = PlanState::Weigh;
+                }
+                if self.simple.val() {
+                    // One message that fits a packet: there is nothing to find out.
+                    self.next_item.next.chunk_start = false;
+                    self.shared.next.measured = false;
+                    self.set.d.next = self.set.q.val();
+                    self.sets_left.d.next = self.sets_left.q.val();
+                    self.state.d.next = PlanState::InspectSet;
+                    if self.free.val() {
+                        self.push.next = true;
+                        self.state.d.next = PlanState::Finish;
+                    }
                 }
             }
             PlanState::Weigh => {
@@ -755,7 +782,7 @@ impl Logic for Plan {
                 self.next_item.next.chunk_start = false;
                 self.next_item.next.chunk_end = false;
                 self.shared.next.dest = self.first_dest.q.val();
-                if self.free.val() {
+                if self.free.val() || (self.item_ready.val() && !self.has_stretch.q.val()) {
                     self.push.next = true;
                     self.finished.next = true;
                     self.state.d.next = PlanState::Idle;

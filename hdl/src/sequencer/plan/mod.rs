@@ -20,8 +20,8 @@ const STAGES: usize = 4;
 /// the first token, judges their results in the order of destinations, and then gives the
 /// stretches of rows to walk.
 ///
-/// A request of one destination and one region takes about 16 cycles, 5 of them for its
-/// stretch; scans take the time of their reads. A request of several destinations gives a
+/// A request of one destination and one contiguous region that fits a packet takes 4 cycles, of one
+/// other region about 14, 5 of them for its stretch; scans take the time of their reads. A request of several destinations gives a
 /// stretch every 6 cycles.
 ///
 /// A column request (see [`Chunks`]) gives its stretches chunk by chunk, a [`HEAD`](super::record::HEAD)
@@ -222,6 +222,7 @@ pub struct Plan {
     shared: Signal<Local, Context>,
     push: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
+    simple: Signal<Local, Bit>,
     has_item: DFF<Bit>,
     item_out: DFF<Item>,
     context_out: DFF<Context>,
@@ -367,6 +368,7 @@ impl Default for Plan {
             shared: Default::default(),
             push: Default::default(),
             free: Default::default(),
+            simple: Default::default(),
             has_item: Default::default(),
             item_out: Default::default(),
             context_out: Default::default(),
