@@ -191,7 +191,7 @@ impl Trial<'_> {
         let mut last_end = None;
         for &(start, end) in reads {
             load += self.by_length[end - start];
-            load.requests_ns += self.costs.shared_line(last_end, start);
+            load += Load::waiting(self.costs.shared_line(last_end, start));
             last_end = Some(end);
         }
         load

@@ -18,12 +18,21 @@ pub struct Load {
     pub requests_ns: f64,
     /// What their bytes take.
     pub bytes_ns: f64,
+    /// What the reads take one kind after another: the larger of the two for each read.
+    pub apart_ns: f64,
 }
 
 impl Load {
-    /// Nanoseconds that the reads take, both things being used at the same time.
+    /// Nanoseconds that the reads take: half-way between what they would take if both things were used at the
+    /// same time all the time, and if reads of different lengths never were in flight together. Reads are
+    /// issued in order, so now the one runs out and now the other.
     pub fn ns(&self) -> f64 {
-        self.requests_ns.max(self.bytes_ns)
+        (self.requests_ns.max(self.bytes_ns) + self.apart_ns) / 2.0
+    }
+
+    /// What a request takes that waits so long.
+    pub(super) fn waiting(ns: f64) -> Self {
+        Self { requests_ns: ns, bytes_ns: 0.0, apart_ns: ns }
     }
 
     /// True if these reads take less time, or the same and less of what is not used up.
@@ -42,6 +51,7 @@ impl Add for Load {
         Self {
             requests_ns: self.requests_ns + other.requests_ns,
             bytes_ns: self.bytes_ns + other.bytes_ns,
+            apart_ns: self.apart_ns + other.apart_ns,
         }
     }
 }
@@ -59,6 +69,7 @@ impl Sub for Load {
         Self {
             requests_ns: self.requests_ns - other.requests_ns,
             bytes_ns: self.bytes_ns - other.bytes_ns,
+            apart_ns: self.apart_ns - other.apart_ns,
         }
     }
 }
@@ -86,18 +97,19 @@ impl CostTable {
             true => self.read(bytes),
             false => self.read(knee) * f64::from(bytes) / f64::from(knee),
         };
-        Load { requests_ns: self.read(bytes.min(knee)), bytes_ns }
+        let requests_ns = self.read(bytes.min(knee));
+        Load { requests_ns, bytes_ns, apart_ns: requests_ns.max(bytes_ns) }
     }
 
     /// What a plan takes of requests and bytes. The sum over its reads ([`CostTable::plan`]) is what
     /// it takes if each read uses up one of them alone; short and long reads mixed take less, as the
-    /// ones leave what the others need. For a cost that is affine in a read's length both are the
+    /// ones leave some of what the others need. For a cost that is affine in a read's length both are the
     /// same.
     pub fn load(&self, plan: &Plan) -> Load {
         let (mut load, mut last_line) = (Load::default(), None);
         for read in plan.boxes() {
             load += self.read_load(read.len);
-            load.requests_ns += self.wait(&mut last_line, read.addr, read.len);
+            load += Load::waiting(self.wait(&mut last_line, read.addr, read.len));
         }
         load
     }

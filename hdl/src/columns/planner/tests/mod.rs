@@ -404,6 +404,40 @@ fn a_dense_chunk_of_five_columns_takes_less_than_350_cycles() {
 }
 
 #[test]
+fn long_runs_with_short_gaps_are_planned_faster_than_they_are_sent() {
+    let library = library();
+    for threshold in [16, 36, 256] {
+        let mut random = Random::new(7);
+        let chunks: Vec<_> = (0..8)
+            .map(|k| {
+                let lanes = (0..5)
+                    .map(|j| Lane { addr: 0x100_0000 * j + 5632 * k + 36 * j, len: 4, step: 4 })
+                    .collect();
+                // Nine rows of ten, in runs of 64.
+                let mut turn = Vec::new();
+                while turn.len() < 1408 {
+                    turn.extend(vec![true; 1 + random.below(127) as usize]);
+                    turn.extend(vec![false; 1 + random.below(13) as usize]);
+                }
+                turn.truncate(1408);
+                Chunk { lanes, rows: 1408, window: k % 4, turns: vec![turn], ..Default::default() }
+            })
+            .collect();
+        let run = run(&library, &chunks, Settings { threshold, ..CALM });
+        let ends: Vec<_> = run
+            .boxes
+            .iter()
+            .zip(&run.at)
+            .filter(|(b, _)| b.window_end)
+            .map(|(_, &at)| at)
+            .collect();
+        let cycles = (ends[7] - ends[2]) / 5;
+        // 25,300 B at 48.8 B a cycle are 519.
+        println!("threshold {threshold}: {cycles} cycles a chunk of {} boxes", run.boxes.len() / 8);
+    }
+}
+
+#[test]
 fn single_rows_take_a_cycle_a_box() {
     let library = library();
     let mut random = Random::new(5);
