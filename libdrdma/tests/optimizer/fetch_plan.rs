@@ -102,19 +102,19 @@ fn a_long_run_is_read_by_the_length_whose_bytes_are_cheapest() {
 #[test]
 fn short_reads_leave_bytes_for_long_ones() {
     // Reads of 512 B take the bytes in flight of two of 256 B, and one request: as many short reads
-    // fit beside them, half of the time.
+    // fit beside them, most of the time.
     let costs = host();
     let long = Fragment { addr: 0, len: 64 << 10 };
     let short = (0..128).map(|i| Fragment { addr: (256 + 4 * i) * PAGE, len: 4 });
     let fragments: Vec<_> = [long].into_iter().chain(short).collect();
     let load = |fragments: &[Fragment]| costs.load(&plan(512, 0).plan(fragments, &WHOLE).unwrap());
     let (mixed, alone) = (load(&fragments), load(&[long]));
-    assert!(mixed.ns() < 1.26 * alone.ns(), "{mixed:?}, {alone:?}");
+    assert!(mixed.ns() < 1.18 * alone.ns(), "{mixed:?}, {alone:?}");
     assert!(mixed.requests_ns < 1.02 * mixed.bytes_ns, "{mixed:?}");
     assert!(mixed.requests_ns > 1.9 * alone.requests_ns, "{mixed:?}, {alone:?}");
     // One after another they would take half as long again.
     let reads = plan(512, 0).plan(&fragments, &WHOLE).unwrap();
-    assert!(costs.plan(&reads) > 1.18 * mixed.ns(), "{}", costs.plan(&reads));
+    assert!(costs.plan(&reads) > 1.25 * mixed.ns(), "{}", costs.plan(&reads));
 }
 
 #[test]
