@@ -4,7 +4,7 @@ mod post;
 
 use std::{
     fs,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -151,6 +151,8 @@ pub struct Outcome {
     pub messages: Vec<Vec<Message>>,
     /// What the simulation did.
     pub simulated: Simulated,
+    /// Nanoseconds that the host took for the card's reads, all together.
+    pub round_trips_ns: f64,
 }
 
 /// Runs an experiment on the simulated hardware and checks every message that arrives.
@@ -166,7 +168,9 @@ pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
         true => Some(costs::measured().map_err(RunError::Refused)?),
         false => None,
     };
-    let outcome = run_on(experiment, card, cycles, &network, costs)?;
+    let round_trips = card.round_trips_ps();
+    let mut outcome = run_on(experiment, card, cycles, &network, costs)?;
+    outcome.round_trips_ns = round_trips.load(Ordering::Relaxed) as f64 / 1000.0;
     check(experiment, &outcome.messages)?;
     Ok(outcome)
 }
@@ -231,6 +235,7 @@ fn run_on(
         addresses,
         messages: peers.iter().map(|peer| network.messages(*peer)).collect(),
         simulated,
+        round_trips_ns: 0.0,
     })
 }
 

@@ -95,6 +95,8 @@ pub struct Statistics {
     pub read_bytes: u64,
     /// Write descriptors.
     pub writes: u64,
+    /// Picoseconds that read requests took from the link and back, all together.
+    pub round_trips_ps: u64,
 }
 
 /// The engine. A cycle is [`Engine::drive`], the design settling, [`Engine::sample`], the clock.
@@ -241,6 +243,7 @@ impl Engine {
                 return;
             }
             let done_at = self.link.issue(now, rest.addr, len) + self.random.below(JITTER_PS);
+            self.statistics.round_trips_ps += done_at - now;
             self.in_flight.push(Reverse(Request {
                 done_at,
                 id: self.next_id,

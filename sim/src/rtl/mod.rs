@@ -14,7 +14,10 @@ pub mod mac;
 
 use std::{
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use drdma_abi::register::{COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS, STATUS};
@@ -124,6 +127,7 @@ pub struct RtlCard {
     host: Host,
     clock: SimClock,
     cycle: u64,
+    round_trips: Arc<AtomicU64>,
     config: Config,
 }
 
@@ -155,6 +159,7 @@ impl RtlCard {
             host: Host::default(),
             clock,
             cycle: 0,
+            round_trips: Arc::default(),
             config,
         };
         card.leave_reset()?;
@@ -191,6 +196,12 @@ impl RtlCard {
         }
     }
 
+    /// Picoseconds that the card's read requests to the host took since the shell's reset, all together.
+    /// It goes on counting where the card is out of reach.
+    pub fn round_trips_ps(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.round_trips)
+    }
+
     /// Cycles since reset.
     pub fn cycles(&self) -> u64 {
         self.cycle
@@ -209,6 +220,7 @@ impl RtlCard {
         self.mac.drive(model, self.cycle);
         model.settle();
         self.engine.sample(model, self.cycle, &self.host);
+        self.round_trips.store(self.engine.statistics().round_trips_ps, Ordering::Relaxed);
         self.axil.sample(model);
         self.mac.sample(model, self.cycle);
         model.tick();

@@ -200,6 +200,7 @@ pub struct Condenser {
     place_any: DFF<Bit>,
     place_end: DFF<Bit>,
     place_opens: DFF<Bit>,
+    place_block: DFF<Bits<BLOCK_BITS>>,
     place_bits: DFF<Bits<64>>,
     place: DFF<Bits<6>>,
     place_spread: DFF<Bits<SPREAD_BITS>>,
@@ -324,6 +325,7 @@ impl Default for Condenser {
             place_any: DFF::default(),
             place_end: DFF::default(),
             place_opens: DFF::default(),
+            place_block: DFF::default(),
             place_bits: DFF::default(),
             place: DFF::default(),
             place_spread: DFF::default(),
@@ -362,7 +364,19 @@ impl Logic for Condenser {
         dff_setup!(self, clk, gap_valid, gap_any, gap_end, gap_bits, gap_block, gap_first);
         dff_setup!(self, clk, gap_step, base, last_place);
         dff_setup!(self, clk, place_valid, place_any, place_end, place_opens, place_bits, place);
-        dff_setup!(self, clk, place_spread, full, word, start, turn_end, end, last, sparse);
+        dff_setup!(
+            self,
+            clk,
+            place_block,
+            place_spread,
+            full,
+            word,
+            start,
+            turn_end,
+            end,
+            last,
+            sparse
+        );
         dff_setup!(self, clk, context, opened);
         for k in 0..8 {
             self.bits[k].clock.next = self.clk.val();
@@ -404,12 +418,12 @@ impl Logic for Condenser {
                 || (!self.end.q.val() && self.other.val()));
         self.leaves.next = self.kept_valid.val() && self.kept_ready.val();
         self.placed.next = self.place_valid.q.val()
+            && (!self.place_opens.q.val() || self.windows.in_ready.val())
             && (!self.full.q.val()
                 || (self.sparse.q.val() && !self.end.q.val() && !self.other.val())
                 || self.leaves.val());
         self.place_free.next = !self.place_valid.q.val() || self.placed.val();
-        self.gap_free.next = !self.gap_valid.q.val()
-            || (self.place_free.val() && (!self.opens.val() || self.windows.in_ready.val()));
+        self.gap_free.next = !self.gap_valid.q.val() || self.place_free.val();
         self.far_free.next = !self.far_valid.q.val() || self.gap_free.val();
         self.found_free.next = !self.found_valid.q.val() || self.far_free.val();
 
@@ -523,10 +537,11 @@ impl Logic for Condenser {
 
         // It has its place.
         if self.place_free.val() {
-            self.place_valid.d.next = self.gap_valid.q.val() && self.gap_free.val();
+            self.place_valid.d.next = self.gap_valid.q.val();
             self.place_any.d.next = self.gap_any.q.val();
             self.place_end.d.next = self.gap_end.q.val();
             self.place_opens.d.next = self.opens.val();
+            self.place_block.d.next = self.gap_block.q.val();
             self.place_bits.d.next = self.gap_bits.q.val();
             self.place.d.next = self.next_place.val().get_bits::<6>(0);
             self.place_spread.d.next = self.spread.val().get_bits::<12>(0);
@@ -620,16 +635,15 @@ impl Logic for Condenser {
         self.windows.clk.next = self.clk.val();
         self.windows.rst.next = self.rst.val();
         self.windows.in_valid.next = false;
-        self.windows.in_data.next = bit_cast::<28, 26>(self.gap_block.q.val()) << 2;
+        self.windows.in_data.next = (bit_cast::<28, 26>(self.place_block.q.val()) << 2) | 1;
         self.used.next = false;
         if self.passes.val() && self.now_start.q.val() {
             self.windows.in_valid.next = true;
             self.windows.in_data.next = 3.into();
             self.used.next = true;
         }
-        if self.opens.val() && self.place_free.val() && self.windows.in_ready.val() {
+        if self.placed.val() && self.place_opens.q.val() {
             self.windows.in_valid.next = true;
-            self.windows.in_data.next = (bit_cast::<28, 26>(self.gap_block.q.val()) << 2) | 1;
         }
         if self.ends.val() {
             self.windows.in_valid.next = true;
