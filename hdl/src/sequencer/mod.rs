@@ -51,7 +51,7 @@ pub mod tables;
 mod tests;
 pub mod walker;
 
-use crate::primitive::{BypassFifo, Flatten, Join, ReadySlice, Restore, Skid};
+use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
 use beats::Beats;
 use fetch::Fetch;
 use messages::Messages;
@@ -272,10 +272,10 @@ pub struct Sequencer {
     plan: Plan,
     fetch: Fetch,
     item_in: Flatten<Item, ITEM_BITS>,
-    items: BypassFifo<ITEM_BITS, 6, 7>,
+    items: PromptFifo<ITEM_BITS, 6, 7>,
     item_out: Restore<Item, ITEM_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
-    contexts: BypassFifo<CONTEXT_BITS, 6, 7>,
+    contexts: PromptFifo<CONTEXT_BITS, 6, 7>,
     context_out: Restore<Context, CONTEXT_BITS>,
     route: Route,
     answers: Skid<516>,

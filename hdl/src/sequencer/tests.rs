@@ -704,7 +704,7 @@ fn a_short_message_waits_for_nothing() {
     let library = library();
     let of = |bytes| region(RegionType::Contiguous, vec![(0, 0, bytes)], 1);
     let (first, end) = cycles(&library, one(dest(vec![of(64)], false)));
-    assert_eq!((first, end), (7, 1), "its token, and that of the request's end");
+    assert_eq!((first, end), (8, 1), "its token, and that of the request's end");
     let (first, _) = cycles(&library, one(dest(vec![of(65)], false)));
     assert_eq!(first, 9, "a unit that is cut");
 }
