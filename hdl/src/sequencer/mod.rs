@@ -31,7 +31,7 @@
 //!
 //! Throughput: a row a cycle where a row fits a beat, otherwise a beat a cycle; a stretch of rows
 //! costs a cycle or 2 more, and with several destinations takes at least 6. Up to 64 stretches are
-//! planned and read ahead. Latency: 7 cycles from a request to its first token if that is one contiguous
+//! planned and read ahead. Latency: 8 cycles from a request to its first token if that is one contiguous
 //! region for one destination, not longer than a packet, about 19 for others, and that of a read where there is something to read; a scan takes that of another read. A column request's
 //! turns of a chunk take 6 cycles each. All streams may stall at any time.
 

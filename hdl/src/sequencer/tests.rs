@@ -706,5 +706,5 @@ fn a_short_message_waits_for_nothing() {
     let (first, end) = cycles(&library, one(dest(vec![of(64)], false)));
     assert_eq!((first, end), (8, 1), "its token, and that of the request's end");
     let (first, _) = cycles(&library, one(dest(vec![of(65)], false)));
-    assert_eq!(first, 9, "a unit that is cut");
+    assert_eq!(first, 10, "a unit that is cut");
 }

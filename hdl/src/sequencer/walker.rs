@@ -658,17 +658,17 @@ impl Logic for Walker {
                 self.ask_first.d.next = self.line_first.val();
                 self.ask_rows.d.next = self.info.record.val().count - self.line_first.val();
                 self.state.d.next = WalkerState::Limit;
-                if self.line_first.val() >= self.info.record.val().count {
-                    // Fewer bits than were counted: the bitmap has changed since.
-                    self.fails.d.next = true;
-                    self.state.d.next = WalkerState::Done;
-                }
             }
             WalkerState::Limit => {
                 if self.ask_rows.q.val() > bit_cast::<32, 10>(self.line_rows.val()) {
                     self.ask_rows.d.next = bit_cast::<32, 10>(self.line_rows.val());
                 }
                 self.state.d.next = WalkerState::Ask;
+                if self.ask_first.q.val() >= self.info.record.val().count {
+                    // Fewer bits than were counted: the bitmap has changed since.
+                    self.fails.d.next = true;
+                    self.state.d.next = WalkerState::Done;
+                }
             }
             WalkerState::Ask => {
                 self.stretch_valid.next = true;

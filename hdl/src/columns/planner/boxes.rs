@@ -1,7 +1,7 @@
 //! Joins runs to boxes and cuts boxes at their limits.
 //!
 //! A run takes a cycle. A run that reaches over the limit of its box takes two more for each cut
-//! that falls on a needed byte, five where the cut falls into a gap, and two more still where
+//! that falls on a needed byte, five where the cut falls into a gap, and three more still where
 //! rows overlap.
 
 use super::lines::Lines;
@@ -24,6 +24,8 @@ pub enum CutState {
     Far,
     /// in bytes?
     Reach,
+    /// Does it go on behind it?
+    Tail,
     /// The box ends.
     Cut,
     /// The next one starts: where are its limits?
@@ -134,7 +136,7 @@ pub struct Boxes {
     /// So many bytes before the limit's row, and more: a row from there ends before the limit.
     room: DFF<Bits<8>>,
     close: DFF<Bit>,
-    tail: Signal<Local, Bit>,
+    tail: DFF<Bit>,
     next_row: Signal<Local, Bits<20>>,
     lines: Lines,
 
@@ -223,7 +225,7 @@ impl Default for Boxes {
             far: Multiplier::new(1),
             room: DFF::default(),
             close: DFF::default(),
-            tail: Signal::default(),
+            tail: DFF::default(),
             next_row: Signal::default(),
             lines: Lines::default(),
             send: Signal::default(),
@@ -245,7 +247,7 @@ impl Logic for Boxes {
         dff_setup!(self, clk, new_cut, pace_bits, resume, open, open_index, open_row, open_phase);
         dff_setup!(self, clk, last_row, open_len, slack, limit_row, limit_phase);
         dff_setup!(self, clk, page_row, page_phase, low_bits, high_bits, trim, next, more);
-        dff_setup!(self, clk, distance, room, close, shift, open_shift);
+        dff_setup!(self, clk, distance, room, close, tail, shift, open_shift);
 
         self.pace.bits.next = self.pace_bits.q.val();
         self.unused.next = self.pace.record.val();
@@ -317,8 +319,6 @@ impl Logic for Boxes {
         self.far.enable.next = true;
         self.far.a.next = self.distance.q.val().get_bits::<6>(0);
         self.far.b.next = self.pace.record.val().step;
-        self.tail.next =
-            self.close.q.val() && (self.far.product.val() < bit_cast::<14, 8>(self.room.q.val()));
         self.next_row.next =
             (bit_cast::<20, 12>(self.block.q.val()) << 6) | bit_cast::<20, 6>(self.next.q.val());
         self.lines.clk.next = self.clk.val();
@@ -393,7 +393,7 @@ impl Logic for Boxes {
                 self.trim.d.next = self.find_last.index.val();
                 self.next.d.next = self.find_next.index.val();
                 self.more.d.next = self.find_next.any.val();
-                self.close.d.next = false;
+                self.tail.d.next = false;
                 self.state.d.next = CutState::Cut;
                 if self.pace.record.val().overlap {
                     self.state.d.next = CutState::Far;
@@ -411,12 +411,17 @@ impl Logic for Boxes {
             }
             CutState::Reach => {
                 self.close.d.next = !self.distance.q.val().get_bits::<14>(6).any();
+                self.state.d.next = CutState::Tail;
+            }
+            CutState::Tail => {
+                self.tail.d.next = self.close.q.val()
+                    && (self.far.product.val() < bit_cast::<14, 8>(self.room.q.val()));
                 self.state.d.next = CutState::Cut;
             }
             CutState::Cut => {
                 self.end_row.next = (bit_cast::<19, 12>(self.block.q.val()) << 6)
                     | bit_cast::<19, 6>(self.trim.q.val());
-                if self.tail.val() {
+                if self.tail.q.val() {
                     // An earlier row goes on behind the limit.
                     self.end_row.next = self.limit_row.q.val().get_bits::<19>(0);
                     self.end_phase.next = self.limit_phase.q.val();

@@ -17,7 +17,7 @@
 //!
 //! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
 //! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
-//! gap (7 where a lane's rows overlap). A header in 4 cycles a lane, 6 a group, 1 a further part of it
+//! gap (8 where a lane's rows overlap). A header in 4 cycles a lane, 6 a group, 1 a further part of it
 //! and 18 more, or 15 a part.
 //!
 //! **Latency.** `lanes` 26 cycles and the first box 48 cycles after the header of one lane, or 23
