@@ -140,7 +140,10 @@ pub struct Boxes {
     next_row: Signal<Local, Bits<20>>,
     lines: Lines,
 
+    room_for: Signal<Local, Bit>,
     send: Signal<Local, Bit>,
+    sent_valid: DFF<Bit>,
+    sent: DFF<Bits<SPAN_BITS>>,
     goes_on: Signal<Local, Bit>,
     cut_end: Signal<Local, Bit>,
     end_row: Signal<Local, Bits<19>>,
@@ -228,7 +231,10 @@ impl Default for Boxes {
             tail: DFF::default(),
             next_row: Signal::default(),
             lines: Lines::default(),
+            room_for: Signal::default(),
             send: Signal::default(),
+            sent_valid: DFF::default(),
+            sent: DFF::default(),
             goes_on: Signal::default(),
             cut_end: Signal::default(),
             end_row: Signal::default(),
@@ -248,6 +254,7 @@ impl Logic for Boxes {
         dff_setup!(self, clk, last_row, open_len, slack, limit_row, limit_phase);
         dff_setup!(self, clk, page_row, page_phase, low_bits, high_bits, trim, next, more);
         dff_setup!(self, clk, distance, room, close, tail, shift, open_shift);
+        dff_setup!(self, clk, sent_valid, sent);
 
         self.pace.bits.next = self.pace_bits.q.val();
         self.unused.next = self.pace.record.val();
@@ -331,6 +338,8 @@ impl Logic for Boxes {
         self.lines.end_phase.next = self.limit_phase.q.val();
         self.lines.end_step.next = self.pace.record.val().step;
 
+        // One may be on its way into the queue.
+        self.room_for.next = self.queue.free.val() > 1;
         self.send.next = false;
         self.goes_on.next = false;
         self.cut_end.next = false;
@@ -350,7 +359,7 @@ impl Logic for Boxes {
                 if self.valid.q.val() {
                     if !self.any.q.val() {
                         self.state.d.next = CutState::End;
-                    } else if self.joins.val() || !self.open.q.val() || self.queue.in_ready.val() {
+                    } else if self.joins.val() || !self.open.q.val() || self.room_for.val() {
                         if !self.joins.val() {
                             self.send.next = self.open.q.val();
                             self.goes_on.next = self.follows.val();
@@ -382,7 +391,7 @@ impl Logic for Boxes {
                 if self.at_limit.val()
                     && ((self.limit_phase.q.val() < self.len.val()) || self.behind_limit.val())
                 {
-                    self.cut_end.next = self.queue.in_ready.val();
+                    self.cut_end.next = self.room_for.val();
                 } else {
                     self.low_bits.d.next = self.bits.q.val() & self.mask.val();
                     self.high_bits.d.next = self.bits.q.val() & !self.mask.val();
@@ -425,12 +434,12 @@ impl Logic for Boxes {
                     // An earlier row goes on behind the limit.
                     self.end_row.next = self.limit_row.q.val().get_bits::<19>(0);
                     self.end_phase.next = self.limit_phase.q.val();
-                    self.cut_end.next = self.queue.in_ready.val();
+                    self.cut_end.next = self.room_for.val();
                 } else if !self.more.q.val() {
                     // Nothing to cut after all.
                     self.done.next = true;
                     self.state.d.next = CutState::Run;
-                } else if self.queue.in_ready.val() {
+                } else if self.room_for.val() {
                     self.send.next = true;
                     self.goes_on.next = !(self.page_row.q.val() < self.next_row.val());
                     self.from.d.next = self.next.q.val();
@@ -454,7 +463,7 @@ impl Logic for Boxes {
                 }
             }
             CutState::End => {
-                if self.queue.in_ready.val() {
+                if self.room_for.val() {
                     self.send.next = true;
                     self.open.d.next = false;
                     self.valid.d.next = false;
@@ -519,12 +528,14 @@ impl Logic for Boxes {
 
         self.queue.clk.next = self.clk.val();
         self.queue.rst.next = self.rst.val();
-        self.queue.in_valid.next = self.send.val();
+        self.queue.in_valid.next = self.sent_valid.q.val();
+        self.queue.in_data.next = self.sent.q.val();
+        self.sent_valid.d.next = self.send.val();
         self.group.next = self.index.q.val();
         if self.open.q.val() {
             self.group.next = self.open_index.q.val();
         }
-        self.queue.in_data.next = bit_cast::<SPAN_BITS, 19>(self.open_row.q.val())
+        self.sent.d.next = bit_cast::<SPAN_BITS, 19>(self.open_row.q.val())
             | (bit_cast::<SPAN_BITS, 8>(self.open_phase.q.val()) << 19)
             | (bit_cast::<SPAN_BITS, 19>(self.end_row.val()) << 27)
             | (bit_cast::<SPAN_BITS, 8>(self.end_phase.val()) << 46)
@@ -542,6 +553,7 @@ impl Logic for Boxes {
             self.valid.d.next = false;
             self.open.d.next = false;
             self.resume.d.next = false;
+            self.sent_valid.d.next = false;
         }
     }
 }

@@ -20,7 +20,7 @@
 //! gap (8 where a lane's rows overlap). A header in 4 cycles a lane, 6 a group, 1 a further part of it
 //! and 18 more, or 15 a part.
 //!
-//! **Latency.** `lanes` 26 cycles and the first box 48 cycles after the header of one lane, or 23
+//! **Latency.** `lanes` 26 cycles and the first box 49 cycles after the header of one lane, or 24
 //! after the chunk's last mark, whichever is later (64 rows).
 //!
 //! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are
