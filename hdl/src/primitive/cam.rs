@@ -63,7 +63,7 @@ impl<const N: usize, const W: usize, const I: usize> Logic for Cam<N, W, I> {
         for k in 0..N {
             matches.push_str(&format!("    wire [{}:0] key_{k} = keys[{k}];\n", W - 1));
             let (name, used) = (format!("match_{k}"), format!("used[{k}]"));
-            matches.push_str(&equal(&name, &format!("key_{k}"), "key", W, Some(&used)));
+            matches.push_str(&equal(&name, &format!("key_{k}"), "key", Some(&used)));
         }
         let found: Vec<_> = (0..N).rev().map(|k| format!("match_{k}")).collect();
         Verilog::Custom(format!(

@@ -2,41 +2,21 @@
 
 use rust_hdl_core::prelude::*;
 
-/// Bits of each value that a lookup table compares.
-const BITS: usize = 3;
-
-/// Verilog that declares `name`: whether the expressions `a` and `b`, of `width` bits, are the same, and
-/// `also`, an expression of up to two bits, if there is one.
+/// Verilog that declares `name`: whether the expressions `a` and `b` are the same, and `also`, an expression
+/// of a bit, if there is one.
 ///
-/// Groups of three bits are compared, then joined by a carry, which only a group that differs stops:
-/// a lookup table for each, and none to join them.
-pub fn equal(name: &str, a: &str, b: &str, width: usize, also: Option<&str>) -> String {
-    let groups = width.div_ceil(BITS);
-    let same: Vec<_> = (0..groups)
-        .rev()
-        .map(|group| {
-            let (low, top) = (group * BITS, (group * BITS + BITS).min(width) - 1);
-            let same = format!("{a}[{top}:{low}] == {b}[{top}:{low}]");
-            match also {
-                Some(also) if group + 1 == groups => format!("{also} && {same}"),
-                _ => same,
-            }
-        })
-        .collect();
-    format!(
-        "    wire {name};
-    wire [{top}:0] {name}_same = {{{}}};
-    wire [{top}:0] {name}_unused;
-    assign {{{name}, {name}_unused}} = {{1'b0, {name}_same}} + {}'d1;\n",
-        same.join(", "),
-        groups + 1,
-        top = groups - 1,
-    )
+/// Plain comparison. Groups of three bits that a carry chain joins would take a third of the lookup
+/// tables, and four times as long to simulate.
+pub fn equal(name: &str, a: &str, b: &str, also: Option<&str>) -> String {
+    match also {
+        Some(also) => format!("    wire {name} = {also} && ({a} == {b});\n"),
+        None => format!("    wire {name} = {a} == {b};\n"),
+    }
 }
 
 /// Tells whether two values of `W` bits are the same.
 ///
-/// Combinational: a lookup table and a carry chain.
+/// Combinational.
 ///
 /// # Inputs
 /// `a`, `b`.
@@ -61,7 +41,7 @@ impl<const W: usize> Logic for Equal<W> {
     }
 
     fn hdl(&self) -> Verilog {
-        let text = equal("equal", "a", "b", W, None);
+        let text = equal("equal", "a", "b", None);
         Verilog::Custom(format!("{text}    always @(*) same = equal;"))
     }
 }

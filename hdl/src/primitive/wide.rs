@@ -4,11 +4,6 @@ use super::equal::equal;
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 
-/// Values up to which a selection is no carry chain.
-const FEW: usize = 6;
-/// Values of a group of a longer one.
-const GROUP: usize = 3;
-
 /// Joins four vectors; `a` is lowest. `O` = `A` + `B` + `C` + `D`.
 ///
 /// Combinational.
@@ -64,8 +59,8 @@ impl<const A: usize, const B: usize, const C: usize, const D: usize, const O: us
 /// The bitwise OR of those of `N` values of `W` bits that `choice` selects; with one bit set, a
 /// multiplexer.
 ///
-/// Combinational. Of more than six values, groups of three are looked at, then joined by a carry, which
-/// only a group with a selected one stops: a lookup table for each, and none to join them.
+/// Combinational. Groups of three values that a carry chain joins would take half of the lookup tables
+/// where there are many, and make the whole card's simulation half as fast.
 ///
 /// # Inputs
 /// `choice`, `values`.
@@ -100,37 +95,9 @@ impl<const N: usize, const W: usize> Logic for Select<N, W> {
     }
 
     fn hdl(&self) -> Verilog {
-        let term = |k: usize, bit: &str| format!("(choice[{k}] & values${k}{bit})");
-        if N <= FEW {
-            let terms: Vec<_> =
-                (0..N).map(|k| format!("({{{W}{{choice[{k}]}}}} & values${k})")).collect();
-            let terms = terms.join("\n        | ");
-            return Verilog::Custom(format!("    always @(*) value = {terms};"));
-        }
-        let groups = N.div_ceil(GROUP);
-        let mut text = String::new();
-        for bit in 0..W {
-            let index = format!("[{bit}]");
-            let empty: Vec<_> = (0..groups)
-                .rev()
-                .map(|group| {
-                    let members = GROUP * group..N.min(GROUP * group + GROUP);
-                    let terms: Vec<_> = members.map(|k| term(k, &index)).collect();
-                    format!("!({})", terms.join(" | "))
-                })
-                .collect();
-            text.push_str(&format!(
-                "    wire [{top}:0] empty{bit} = {{{}}};
-    wire none{bit};
-    wire [{top}:0] unused{bit};
-    assign {{none{bit}, unused{bit}}} = {{1'b0, empty{bit}}} + {}'d1;
-    always @(*) value[{bit}] = !none{bit};\n",
-                empty.join(", "),
-                groups + 1,
-                top = groups - 1
-            ));
-        }
-        Verilog::Custom(text)
+        let terms: Vec<_> =
+            (0..N).map(|k| format!("({{{W}{{choice[{k}]}}}} & values${k})")).collect();
+        Verilog::Custom(format!("    always @(*) value = {};", terms.join("\n        | ")))
     }
 }
 
@@ -169,7 +136,7 @@ impl<const N: usize, const W: usize> Logic for EqualPairs<N, W> {
         for i in 0..N {
             for j in i + 1..N {
                 let (a, b) = (format!("values${i}"), format!("values${j}"));
-                text.push_str(&equal(&format!("same_{i}_{j}"), &a, &b, W, None));
+                text.push_str(&equal(&format!("same_{i}_{j}"), &a, &b, None));
             }
         }
         for i in 0..N {
