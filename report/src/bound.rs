@@ -69,7 +69,7 @@ impl Need {
 }
 
 /// The best plan found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Fetch {
     /// The shortest time in nanoseconds.
     pub ns: f64,

@@ -59,10 +59,12 @@ pub struct Experiment {
 }
 
 /// What an experiment gave.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Figure {
     /// What was measured, with its unit.
     pub measured: String,
+    /// The number in it: Gb/s, million packets a second, or cycles.
+    pub value: f64,
     /// What it was to reach, with its unit.
     pub target: String,
     /// True if it was reached.
@@ -135,9 +137,15 @@ impl Experiment {
                 (format!("{:.2} Gb/s", steady.gbps), format!("about {gbps:.1} Gb/s"), met)
             }
         };
+        let value = match self.target {
+            Target::MegaPackets(_) => steady.mega_packets,
+            Target::Latency { .. } => first_byte_cycles(&outcome) as f64,
+            _ => steady.gbps,
+        };
         let count = |counter| outcome.counters.get(counter);
         Ok(Figure {
             measured,
+            value,
             target,
             met,
             bound: limit,

@@ -13,6 +13,7 @@
 //! | [`posting`] | criterion's figures |
 //! | [`resources`] | yosys' figures, block by block |
 //! | [`page`] | docs/results.md |
+//! | [`record`] | docs/results.json, and whether a figure has become worse |
 #![deny(unsafe_code)]
 
 mod bound;
@@ -24,6 +25,7 @@ mod layout;
 mod page;
 mod posting;
 mod reasons;
+mod record;
 mod resources;
 mod rig;
 
@@ -43,6 +45,7 @@ use clap::{Parser, Subcommand};
 use experiment::{Experiment, Figure};
 use page::Results;
 use posting::Posting;
+use record::Record;
 use resources::Resources;
 
 /// Measures the simulated card.
@@ -65,6 +68,9 @@ enum Command {
         /// Runs only experiments whose names contain this, and writes nothing.
         #[arg(long)]
         only: Option<String>,
+        /// Writes nothing, and fails if a figure is worse than the recorded one by more than a tenth.
+        #[arg(long)]
+        check: bool,
     },
     /// Synthesises every block and writes resources.md and resources.json.
     Resources {
@@ -85,7 +91,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Measure { docs, criterion, only } => measure(&docs, &criterion, only.as_deref()),
+        Command::Measure { docs, criterion, only, check } => {
+            measure(&docs, &criterion, only.as_deref(), check)
+        }
         Command::Resources { docs, check, only, limit } => {
             synthesise(&docs, check, only.as_deref(), Duration::from_secs(limit))
         }
@@ -101,7 +109,7 @@ fn main() -> ExitCode {
 
 type Ran = (Experiment, Result<Figure, String>);
 
-fn measure(docs: &Path, criterion: &Path, only: Option<&str>) -> Result<(), String> {
+fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Result<(), String> {
     let mut experiments = catalogue::all();
     experiments.retain(|experiment| only.is_none_or(|part| experiment.id.contains(part)));
     // The first one, contiguous data, runs alone: its simulation's speed is a figure, too.
@@ -113,7 +121,16 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>) -> Result<(), Stri
     };
     ran.extend(run_all(rest, thread::available_parallelism().map_or(1, usize::from)));
 
-    if only.is_none() {
+    let figures = ran.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
+    let record = docs.join("results.json");
+    if check {
+        let recorded = Record::read(&record)?;
+        let worse: Vec<_> = figures.filter_map(|(e, figure)| recorded.worse(e, figure)).collect();
+        if !worse.is_empty() {
+            return Err(format!("worse than recorded:\n  {}", worse.join("\n  ")));
+        }
+    } else if only.is_none() {
+        write(&record, &Record::of(figures).json())?;
         let results = Results {
             figures: &ran,
             posting: Posting::read(criterion),

@@ -247,6 +247,7 @@ mod tests {
     fn figure(met: bool) -> Figure {
         Figure {
             measured: "12.3 Gb/s".to_owned(),
+            value: 12.3,
             target: ">= 45.6 Gb/s".to_owned(),
             met,
             bound: 98.0,

@@ -28,7 +28,7 @@ Usage: cargo xtask <command>
                       (fetches 420 MB once, to ~/.cache/drdma/vm or $DRDMA_VM_CACHE)
   check               formatting and lints
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
-                      of the experiments and writes nothing
+                      of the experiments and writes nothing, --check compares with what is recorded
   resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
                       fail if the card has grown, with --only BLOCK synthesise that one
   verilog --out DIR   write the card's Verilog to DIR

@@ -1,0 +1,105 @@
+//! docs/results.json: what was measured last, to which later measurements are compared.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Experiment, Figure, Target};
+
+/// By which share a figure may become worse.
+const SLACK: f64 = 0.1;
+
+/// Figures by the names of their experiments: Gb/s, million packets a second, or cycles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record(BTreeMap<String, f64>);
+
+impl Record {
+    /// What these experiments gave; those that failed gave nothing.
+    pub fn of<'a>(ran: impl IntoIterator<Item = (&'a Experiment, &'a Figure)>) -> Self {
+        let rounded = |value: f64| (value * 100.0).round() / 100.0;
+        let entry = |(experiment, figure): (&Experiment, &Figure)| {
+            (experiment.id.clone(), rounded(figure.value))
+        };
+        Self(ran.into_iter().map(entry).collect())
+    }
+
+    /// Reads what is recorded.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no record.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))
+    }
+
+    /// The record as a file.
+    ///
+    /// # Panics
+    /// Never: numbers and names can be written.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("names and numbers") + "\n"
+    }
+
+    /// Says so if a figure is worse than the recorded one by more than a tenth, or not recorded.
+    pub fn worse(&self, experiment: &Experiment, figure: &Figure) -> Option<String> {
+        let Experiment { id, target, .. } = experiment;
+        let Some(&then) = self.0.get(id) else {
+            return Some(format!("{id}: {} is not recorded", figure.measured));
+        };
+        let worse = match target {
+            Target::Latency { .. } => figure.value > then * (1.0 + SLACK),
+            _ => figure.value < then * (1.0 - SLACK),
+        };
+        worse.then(|| format!("{id}: {}, {then} is recorded", figure.measured))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{catalogue, run_all};
+
+    fn recorded() -> Record {
+        Record::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results.json")).unwrap()
+    }
+
+    #[test]
+    fn a_tenth_worse_is_told() {
+        let all = catalogue::all();
+        let find = |id: &str| all.iter().find(|experiment| experiment.id == id).unwrap();
+        for (id, better, worse) in [("oltp", 91.0, 89.0), ("latency", 109.0, 111.0)] {
+            let record = Record([(id.to_owned(), 100.0)].into());
+            let figure = |value| Figure { value, ..Figure::default() };
+            assert_eq!(record.worse(find(id), &figure(better)), None);
+            assert!(record.worse(find(id), &figure(worse)).unwrap().contains("100 is recorded"));
+            assert!(Record::default().worse(find(id), &figure(better)).is_some());
+        }
+    }
+
+    #[test]
+    fn every_experiment_is_recorded() {
+        let record = recorded();
+        let ids: Vec<_> = catalogue::all().into_iter().map(|experiment| experiment.id).collect();
+        assert!(ids.iter().eq(record.0.keys()) || ids.iter().all(|id| record.0.contains_key(id)));
+        assert_eq!(record.0.len(), ids.len(), "and nothing else");
+    }
+
+    /// The quick form of the report: what takes a second or two and needs no calibration.
+    #[test]
+    fn figures_are_not_worse_than_recorded() {
+        let quick = |experiment: &Experiment| {
+            let id = experiment.id.as_str();
+            !experiment.planned && !["bitmap-random-1-registers", "lists-2"].contains(&id)
+        };
+        let experiments = catalogue::all().into_iter().filter(quick).collect();
+        let record = recorded();
+        let mut worse = Vec::new();
+        for (experiment, result) in run_all(experiments, 2) {
+            match result {
+                Ok(figure) => worse.extend(record.worse(&experiment, &figure)),
+                Err(error) => worse.push(format!("{}: {error}", experiment.id)),
+            }
+        }
+        assert_eq!(worse, [""; 0]);
+    }
+}
