@@ -1,5 +1,7 @@
 //! The trait that every back end implements.
 
+use std::time::Duration;
+
 use crate::memory::DmaMemory;
 
 /// Why a card did not do what it was asked.
@@ -21,6 +23,12 @@ pub enum CardError {
     Register {
         /// The offset in BAR2.
         offset: u32,
+    },
+    /// It goes on working on what was taken from it: memory that it may read is not given back.
+    #[error("the card is still busy after {waited:?}")]
+    Busy {
+        /// How long that was waited for.
+        waited: Duration,
     },
     /// The card, or what simulates it, has stopped working.
     #[error("the card failed: {0}")]

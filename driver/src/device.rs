@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, fmt};
 use drdma_abi::{
     ABI_HASH, Layout,
     register::{
-        ABI_HASH_HIGH, ABI_HASH_LOW, CONTROL, Counter, DOORBELLS, Register, TYPE, TYPE_ID, Table,
-        VERSION, VERSION_ID,
+        ABI_HASH_HIGH, ABI_HASH_LOW, CONTROL, Counter, DOORBELLS, Register, STATUS, TYPE, TYPE_ID,
+        Table, VERSION, VERSION_ID,
     },
 };
 
@@ -21,6 +21,15 @@ bitflags::bitflags! {
         const ENABLE = 1 << 0;
         /// Reset everything; clears itself.
         const RESET = 1 << 1;
+    }
+}
+
+bitflags::bitflags! {
+    /// Bits of [`STATUS`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Status: u32 {
+        /// Work is in progress somewhere in the card.
+        const BUSY = 1 << 0;
     }
 }
 
@@ -165,6 +174,16 @@ impl Device {
     /// The card failed.
     pub fn disable(&mut self) -> Result<(), CardError> {
         self.write(CONTROL, 0)
+    }
+
+    /// True while any request is in progress in the card, be it that only its acknowledgement is
+    /// missing. When it is false, the card has read and written all that it is going to before the
+    /// next doorbell.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn is_busy(&mut self) -> Result<bool, CardError> {
+        Ok(Status::from_bits_truncate(self.read(STATUS)?).contains(Status::BUSY))
     }
 
     /// Reads a register.
@@ -445,6 +464,16 @@ mod tests {
         card.0.lock().unwrap().stuck = true;
         let error = Device::open(Box::new(card)).unwrap_err();
         assert_eq!(error.to_string(), "the card failed: its reset does not end");
+    }
+
+    #[test]
+    fn a_card_says_whether_it_is_busy() {
+        let card = Registers::new();
+        let mut device = Device::open(Box::new(card.clone())).unwrap();
+        for (value, busy) in [(0, false), (1, true), (2, false), (3, true)] {
+            card.0.lock().unwrap().words.insert(STATUS.offset, value);
+            assert_eq!(device.is_busy().unwrap(), busy, "{value}");
+        }
     }
 
     #[test]

@@ -377,8 +377,7 @@ impl Drop for CompletionQueueInner {
         let disabled = CompletionQueueEntry::default();
         let result = hardware.device.write_entry(COMPLETION_QUEUES, self.number, &disabled);
         hardware.note(result);
-        let result = hardware.device.unmap(self.iova);
-        hardware.note(result);
+        hardware.retire(self.iova);
         hardware.completion_queues.put(self.number);
     }
 }

@@ -79,9 +79,7 @@ struct Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        let mut hardware = self.context.lock();
-        let result = hardware.device.unmap(self.iova);
-        hardware.note(result);
+        self.context.lock().retire(self.iova);
     }
 }
 

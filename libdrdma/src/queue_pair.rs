@@ -225,12 +225,10 @@ impl<'m> QueuePair<'m> {
         match to {
             QueuePairState::Reset => {
                 self.queue.disable()?;
-                self.write_entry(&QueuePairEntry::default())?;
                 self.attributes = QueuePairAttributes::default();
             }
             QueuePairState::Error => {
                 self.queue.halt()?;
-                self.write_entry(&QueuePairEntry::default())?;
             }
             QueuePairState::Init | QueuePairState::ReadyToReceive => {
                 self.attributes = attributes.over(self.attributes);
