@@ -18,7 +18,8 @@ use libdrdma::{
     Column, CompletionQueue, Context, Destination, MacAddress, MemoryRegion, Options,
     PartitionDestination, PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest,
     PostError, ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairState, RegionError,
-    SharedOperation, SharedSendQueue, SharedWorkRequest, Status, Transport, optimizer::FetchPlan,
+    SharedOperation, SharedSendQueue, SharedWorkRequest, Status, Transport,
+    optimizer::{FetchPlan, Fragment},
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -114,6 +115,41 @@ fn one_region_stays_in_one_protection_domain() {
         refused(region.build()),
         "partitioned region: column 1 is in another protection domain"
     );
+}
+
+#[test]
+fn the_fragments_of_a_region_are_those_of_the_rows_that_are_sent() {
+    let (_, m) = memory();
+    m.write_at(5, &[1, 0, 2, 0, 0, 1, 9, 2, 0, 1]);
+    let region = Partitioned::<u8>::new(&m).offset(5).rows(10);
+    let region = region.column(&m, 100, 4).column(&m, 200, 1).build().unwrap();
+    let relative = |f: Fragment| (f.addr - m.addr(), f.len);
+    let fragments = |partitions: &[u8]| -> Vec<_> {
+        region.fragments(partitions, &[&m]).unwrap().map(relative).collect()
+    };
+    let rows = |rows: &[u64]| -> Vec<_> {
+        rows.iter().flat_map(|row| [(100 + 4 * row, 4), (200 + row, 1)]).collect()
+    };
+    assert_eq!(fragments(&[1, 2]), rows(&[0, 2, 5, 7, 9]));
+    assert_eq!(fragments(&[9]), rows(&[6]));
+    assert_eq!(fragments(&[]), []);
+    assert_eq!(fragments(&[77]), []);
+
+    // Of two bytes, the low one first.
+    m.write_at(1001, &[0, 1, 1, 0, 0, 1]);
+    let region = Partitioned::<u16>::new(&m).offset(1001).rows(3).column(&m, 0, 2);
+    let region = region.build().unwrap();
+    let found: Vec<_> = region.fragments(&[0x100], &[&m]).unwrap().map(relative).collect();
+    assert_eq!(found, [(0, 2), (4, 2)]);
+    assert_eq!(
+        region.fragments(&[0x100], &[]).unwrap_err().to_string(),
+        format!(
+            "partitioned region: the memory of the ids at {:#x} was not given",
+            m.addr() + 1001
+        )
+    );
+    let none = Partitioned::<u16>::new(&m).column(&m, 0, 2).build().unwrap();
+    assert_eq!(none.fragments(&[0], &[]).unwrap().count(), 0);
 }
 
 #[test]
