@@ -18,6 +18,14 @@ pub enum CardError {
         /// Why not.
         reason: String,
     },
+    /// Memory that cannot be taken back. The card may still reach it.
+    #[error("cannot unmap what is at {iova:#x}: {reason}")]
+    Unmap {
+        /// First I/O virtual address.
+        iova: u64,
+        /// Why not.
+        reason: String,
+    },
     /// A register access outside the card's register space, or not aligned to 4 bytes.
     #[error("no register at offset {offset:#x}")]
     Register {

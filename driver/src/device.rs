@@ -310,7 +310,7 @@ impl Device {
     pub fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
         if self.mapped.remove(&iova).is_none() {
             let reason = "nothing is mapped there".into();
-            return Err(CardError::Map { iova, size: 0, reason });
+            return Err(CardError::Unmap { iova, reason });
         }
         self.card.unmap(iova)?;
         self.iovas.free(iova);
@@ -521,7 +521,7 @@ mod tests {
         device.unmap(iova).unwrap();
         assert!(card.0.lock().unwrap().mapped.is_empty());
         let error = device.unmap(iova).unwrap_err().to_string();
-        assert_eq!(error, "cannot map 0 B at 0x100000000: nothing is mapped there");
+        assert_eq!(error, "cannot unmap what is at 0x100000000: nothing is mapped there");
         card.0.lock().unwrap().refuse_map = true;
         assert!(device.map(&memory).is_err());
         card.0.lock().unwrap().refuse_map = false;
