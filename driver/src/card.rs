@@ -33,7 +33,7 @@ pub enum CardError {
         offset: u32,
     },
     /// It goes on working on what was taken from it: memory that it may read is not given back.
-    #[error("the card is still busy after {waited:?}")]
+    #[error("the card is still busy after {waited:.1?}")]
     Busy {
         /// How long that was waited for.
         waited: Duration,
@@ -44,6 +44,9 @@ pub enum CardError {
 }
 
 /// A D-RDMA card: what a real board offers to software, and nothing more.
+///
+/// One that is dropped is stopped first, whatever it is doing, and then what is still mapped is given
+/// up: nothing that it was given goes while it can touch it.
 pub trait Card: Send {
     /// Reads the 32-bit register at `offset` in BAR2.
     fn read(&mut self, offset: u32) -> Result<u32, CardError>;

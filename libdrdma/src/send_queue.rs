@@ -9,7 +9,10 @@ use std::{
 };
 
 use drdma_abi::{
-    register::{QUEUE_PAIRS, QueuePairEntry, SEND_QUEUES, SendQueueEntry},
+    register::{
+        QUEUE_PAIRS, QueuePairEntry, SEND_QUEUES, SendQueueEntry,
+        counter::{DATA_READS, PACKETS},
+    },
     work_request::{
         BLOCK, Destination as DestinationLayout, GRANULE, MAX_DESTINATIONS, Opcode, RegionHeader,
         RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
@@ -30,8 +33,10 @@ const MAX_BLOCKS: u32 = 1 << 16;
 /// How often a card that goes on with other work is read until a completion that it was writing is
 /// taken to be there: each read takes a board longer than that takes.
 const SETTLE_READS: u32 = 16;
-/// How long a shared queue waits for the card to be done with what was posted to it.
-const SETTLE_TIME: Duration = Duration::from_secs(1);
+/// How long a shared queue waits for the card to be done with what was posted to it, altogether, and
+/// while it does nothing.
+const SETTLE_TIME: Duration = Duration::from_secs(10);
+const STALL_TIME: Duration = Duration::from_secs(1);
 
 /// What a request says beside its destinations.
 pub(crate) struct Head {
@@ -298,13 +303,21 @@ impl SendQueue {
     /// Waits until the card has read all that it is going to read for abandoned requests.
     fn wait_until_settled(&self) -> Result<(), CardError> {
         let start = Instant::now();
+        let mut last = (start, None);
         loop {
             let mut hardware = self.context.inner.lock();
             if hardware.settle()? {
                 return Ok(());
             }
-            if start.elapsed() >= SETTLE_TIME {
-                return Err(CardError::Busy { waited: SETTLE_TIME });
+            let [reads, packets] =
+                [DATA_READS, PACKETS].map(|counter| hardware.device.counter(counter));
+            let activity = Some((reads?, packets?));
+            if activity != last.1 {
+                last = (Instant::now(), activity);
+            }
+            let waited = start.elapsed();
+            if waited >= SETTLE_TIME || last.0.elapsed() >= STALL_TIME {
+                return Err(CardError::Busy { waited });
             }
             hardware.device.progress()?;
         }

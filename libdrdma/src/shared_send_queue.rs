@@ -111,11 +111,11 @@ impl<'m> SharedSendQueue<'m> {
     /// that was posted has completed, this waits until the card has sent what it has begun.
     ///
     /// # Errors
-    /// [`CardError::Busy`] if the card has not become idle within a second: requests wait for
-    /// acknowledgements that do not come (reset their queue pairs before, or set
-    /// [`Options::ack_timeout`](crate::Options::ack_timeout)), or other queues keep it busy (let the
-    /// requests complete before). The queue is gone then, and what the card had begun may still be
-    /// sent, whatever the memory holds by then. Or the card failed.
+    /// [`CardError::Busy`] if the card reads and sends nothing for a second and is not idle, or is not
+    /// idle after ten: requests wait for acknowledgements that do not come (reset their queue pairs
+    /// before, or set [`Options::ack_timeout`](crate::Options::ack_timeout)), or other queues keep it
+    /// busy (let the requests complete before). The queue is gone then, and what the card had begun
+    /// may still be sent, whatever the memory holds by then. Or the card failed.
     pub fn release<'n>(mut self) -> Result<SharedSendQueue<'n>, CardError> {
         self.queue.disable_and_wait()?;
         self.queue.enable()?;

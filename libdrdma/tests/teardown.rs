@@ -11,7 +11,7 @@ use libdrdma::{
     QueuePairAttributes, QueuePairState, SharedWorkRequest, Status, WorkRequest,
 };
 
-const BUSY: &str = "the card is still busy after 1s";
+const BUSY: &str = "the card is still busy after 1.0s";
 
 fn connected<'m>(pd: &ProtectionDomain, cq: &CompletionQueue) -> QueuePair<'m> {
     let mut qp = pd.queue_pair(cq).build().unwrap();
