@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Fake, open_all, peer};
+use common::{Fake, connected, open_all};
 use drdma_abi::{
     Layout,
     work_request::{
@@ -15,10 +15,10 @@ use drdma_abi::{
 };
 use drdma_sim::wire::{MessageKind, Network, PeerConfig};
 use libdrdma::{
-    Column, CompletionQueue, Context, Destination, MacAddress, MemoryRegion, Options,
-    PartitionDestination, PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest,
-    PostError, ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairState, RegionError,
-    SharedOperation, SharedSendQueue, SharedWorkRequest, Status, Transport,
+    Column, Context, Destination, MacAddress, MemoryRegion, Options, PartitionDestination,
+    PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest, PostError,
+    ProtectionDomain, QueuePairAttributes, QueuePairState, RegionError, SharedOperation,
+    SharedSendQueue, SharedWorkRequest, Status, Transport,
     optimizer::{FetchPlan, Fragment},
 };
 use proptest::{collection::vec, prelude::*};
@@ -31,12 +31,6 @@ fn memory() -> (ProtectionDomain, MemoryRegion) {
 
 fn refused<I>(region: Result<PartitionedRegion<I>, RegionError>) -> String {
     region.map(|_| ()).expect_err("a refused region").to_string()
-}
-
-fn connected<'m>(pd: &ProtectionDomain, cq: &CompletionQueue) -> QueuePair<'m> {
-    let mut qp = pd.queue_pair(cq).build().unwrap();
-    qp.connect(&peer()).unwrap();
-    qp
 }
 
 #[test]
@@ -161,7 +155,8 @@ fn limits_are_checked_when_posting() {
         Partitioned::new(memory).rows(8).column(memory, 0, 1).build().unwrap()
     }
     let (region, foreign_region) = (region(&ours), region(&theirs));
-    let (red, blue, foreign) = (connected(&pd, &cq), connected(&pd, &cq), connected(&other, &cq));
+    let (red, blue, foreign) =
+        (connected(&pd, &cq, 256), connected(&pd, &cq, 256), connected(&other, &cq, 256));
     let mut ssq = pd.shared_send_queue(&cq).build().unwrap();
     let request = PartitionedWorkRequest::new(1, &region);
     fn refused<'m>(
@@ -216,7 +211,7 @@ fn check_ring<I: PartitionId>(
     let start = Partitioned::<I>::new(&a).offset(offset).rows(rows);
     let region = columns.iter().fold(start, |r, (at, width)| r.column(&b, *at, *width));
     let region = region.build().unwrap();
-    let qps: Vec<_> = partitions.iter().map(|_| connected(&pd, &cq)).collect();
+    let qps: Vec<_> = partitions.iter().map(|_| connected(&pd, &cq, 256)).collect();
     let mut ssq = pd.shared_send_queue(&cq).send_blocks(256).build().unwrap();
     let list: Vec<_> = (0..)
         .zip(qps.iter().zip(partitions))
@@ -306,7 +301,7 @@ proptest! {
 fn a_failure_is_put_down_to_the_queue_pairs_of_the_request() {
     let (context, card, pd, cq): (Context, Fake, _, _) = open_all();
     let m = pd.allocate(64).unwrap();
-    let (red, blue) = (connected(&pd, &cq), connected(&pd, &cq));
+    let (red, blue) = (connected(&pd, &cq, 256), connected(&pd, &cq, 256));
     let region = Partitioned::<u16>::new(&m)
         .rows(3)
         .column(&m, 0, 1)

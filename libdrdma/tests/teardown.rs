@@ -5,23 +5,13 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Fake, open_all, peer};
+use common::{Fake, connected, open_all, peer, polled};
 use libdrdma::{
-    CardError, CompletionQueue, Contiguous, Destination, ProtectionDomain, QueuePair,
-    QueuePairAttributes, QueuePairState, SharedWorkRequest, Status, WorkRequest,
+    CardError, Contiguous, Destination, QueuePair, QueuePairAttributes, QueuePairState,
+    SharedWorkRequest, Status, WorkRequest,
 };
 
 const BUSY: &str = "the card is still busy after 1.0s";
-
-fn connected<'m>(pd: &ProtectionDomain, cq: &CompletionQueue) -> QueuePair<'m> {
-    let mut qp = pd.queue_pair(cq).build().unwrap();
-    qp.connect(&peer()).unwrap();
-    qp
-}
-
-fn polled(cq: &CompletionQueue) -> Vec<(u64, Status)> {
-    cq.poll().map(|completion| (completion.wr_id, completion.status)).collect()
-}
 
 /// The addresses that are mapped.
 fn mapped(card: &Fake) -> Vec<u64> {
@@ -34,7 +24,7 @@ fn memory_of_a_request_in_progress_stays_mapped_until_the_card_is_idle() {
     let memory = pd.allocate(64).unwrap();
     let addr = memory.addr();
     let region = [Contiguous::new(&memory).build().unwrap()];
-    let mut qp = connected(&pd, &cq);
+    let mut qp = connected(&pd, &cq, 256);
     card.state().budget = Some(0);
     qp.post_send(&WorkRequest::new(1).regions(&region)).unwrap();
     let before = mapped(&card);
@@ -58,7 +48,7 @@ fn memory_is_unmapped_at_once_when_all_requests_have_completed_whatever_else_goe
     let memory = pd.allocate(64).unwrap();
     let addr = memory.addr();
     let region = [Contiguous::new(&memory).build().unwrap()];
-    let mut qp = connected(&pd, &cq);
+    let mut qp = connected(&pd, &cq, 256);
     qp.post_send(&WorkRequest::new(1).regions(&region)).unwrap();
     context.progress().unwrap();
     assert_eq!(polled(&cq), [(1, Status::Success)]);
@@ -76,7 +66,7 @@ fn what_is_behind_a_failed_request_may_still_be_read() {
     let memory = pd.allocate(64).unwrap();
     let addr = memory.addr();
     let region = [Contiguous::new(&memory).build().unwrap()];
-    let mut qp = connected(&pd, &cq);
+    let mut qp = connected(&pd, &cq, 256);
     card.state().outcomes.push_back((Status::RetryExceeded, 0));
     for wr_id in 1..3 {
         qp.post_send(&WorkRequest::new(wr_id).regions(&region)).unwrap();
@@ -95,7 +85,7 @@ fn a_completion_that_comes_while_the_queue_is_reset_is_its_requests_and_no_later
     let error = QueuePairAttributes::new().state(QueuePairState::Error);
     for to in [&reset, &error] {
         let (context, card, pd, cq) = open_all();
-        let mut qp = connected(&pd, &cq);
+        let mut qp = connected(&pd, &cq, 256);
         qp.post_send(&WorkRequest::new(7)).unwrap();
         {
             let state = &mut *card.state();
@@ -117,7 +107,7 @@ fn a_completion_that_comes_while_the_queue_is_reset_is_its_requests_and_no_later
 fn a_shared_queue_gives_memory_back_when_the_card_has_sent_what_it_began() {
     let (_, card, pd, cq) = open_all();
     let mut memory = pd.allocate(64).unwrap();
-    let red = connected(&pd, &cq);
+    let red = connected(&pd, &cq, 256);
     let ssq = pd.shared_send_queue(&cq).build().unwrap();
     let mut ssq = ssq.release().unwrap();
     let region = [Contiguous::new(&memory).build().unwrap()];
@@ -136,7 +126,7 @@ fn a_shared_queue_gives_memory_back_when_the_card_has_sent_what_it_began() {
 fn a_shared_queue_does_not_wait_for_ever() {
     let (context, card, pd, cq) = open_all();
     let memory = pd.allocate(64).unwrap();
-    let red = connected(&pd, &cq);
+    let red = connected(&pd, &cq, 256);
     let region = [Contiguous::new(&memory).build().unwrap()];
     let destinations = [Destination::new(&red).regions(&region)];
     let request = SharedWorkRequest::new(1).destinations(&destinations);
@@ -164,7 +154,7 @@ fn a_shared_queue_does_not_wait_for_ever() {
 #[test]
 fn an_abandoned_batch_leaves_no_room_taken() {
     let (_, card, pd, cq) = open_all();
-    let mut qp = connected(&pd, &cq);
+    let mut qp = connected(&pd, &cq, 256);
     let mut batch = qp.batch();
     batch.post_send(&WorkRequest::new(1)).unwrap();
     std::mem::forget(batch);

@@ -15,7 +15,7 @@ use drdma_abi::{
 };
 use libdrdma::{
     Card, CardError, CompletionQueue, Context, DmaMemory, MacAddress, Options, ProtectionDomain,
-    QueuePairAttributes, Status,
+    QueuePair, QueuePairAttributes, Status,
 };
 
 /// A request as it stood in the ring, unwrapped.
@@ -258,6 +258,18 @@ pub fn open_all() -> (Context, Fake, ProtectionDomain, CompletionQueue) {
     let pd = context.protection_domain();
     let cq = context.completion_queue().entries(64).build().expect("a completion queue");
     (context, card, pd, cq)
+}
+
+/// A queue pair that is ready, with room for so many blocks.
+pub fn connected<'m>(pd: &ProtectionDomain, cq: &CompletionQueue, blocks: u32) -> QueuePair<'m> {
+    let mut qp = pd.queue_pair(cq).send_blocks(blocks).build().expect("a queue pair");
+    qp.connect(&peer()).expect("a connection");
+    qp
+}
+
+/// What has completed, and how.
+pub fn polled(cq: &CompletionQueue) -> Vec<(u64, Status)> {
+    cq.poll().map(|completion| (completion.wr_id, completion.status)).collect()
 }
 
 /// Everything that a connection needs.
