@@ -32,7 +32,7 @@ fn accesses_outside_or_across_words_are_errors_and_holes_read_as_0() {
         assert!(matches!(card.read(offset), Err(CardError::Register { offset: o }) if o == offset));
         assert!(card.write(offset, 1).is_err());
     }
-    for offset in [0x3c, 0x180, 0x8_0000, BAR2_SIZE - 4, QUEUE_PAIRS.offset] {
+    for offset in [0x40, 0x180, 0x8_0000, BAR2_SIZE - 4, QUEUE_PAIRS.offset] {
         card.write(offset, u32::MAX).unwrap();
         assert_eq!(card.read(offset).unwrap(), 0, "{offset:#x}");
     }
@@ -44,10 +44,13 @@ fn reset_forgets_everything_but_the_mapped_memory<C: Simulated>() {
     rig.add_queue(0, Some(1));
     rig.post(0, &send(1, vec![to(1, vec![contiguous(0, 100)])]));
     rig.set(&register::COLUMN_MIN_ROWS, 7);
+    rig.set(&register::ASSEMBLER_WORDS, 3);
     rig.set(&CONTROL, 3);
     assert_eq!(rig.get(&CONTROL), 1, "the reset bit clears itself");
     assert_eq!(rig.get(&register::IP), 0);
-    assert_eq!(rig.get(&register::COLUMN_MIN_ROWS), 7, "only a reset of the whole card");
+    for (register, value) in [(register::COLUMN_MIN_ROWS, 7), (register::ASSEMBLER_WORDS, 3)] {
+        assert_eq!(rig.get(&register), value, "{}: only a reset of the whole card", register.name);
+    }
     assert_eq!(rig.finish(), []);
     assert_eq!(rig.network.traffic().frames, 0);
     assert!(rig.card.map(crate::testing::BASE, &rig.data).is_err(), "still mapped");
