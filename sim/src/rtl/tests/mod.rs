@@ -6,6 +6,7 @@ mod links;
 mod queue_pairs;
 mod resets;
 mod throughput;
+mod words;
 
 use std::{
     io::{self, Write},
