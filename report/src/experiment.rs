@@ -54,8 +54,8 @@ pub struct Experiment {
     pub rows_per_message: u32,
     /// True if the request is posted with the fetch plan that the library finds best for it.
     pub planned: bool,
-    /// Words of 4 B that the card's assembler reads in a cycle: 1 to 16.
-    pub words: u32,
+    /// Words of 4 B that the card's assembler reads in a cycle, 1 to 16, if not as many as it can.
+    pub words: Option<u32>,
     /// What is posted.
     pub requests: Requests,
 }

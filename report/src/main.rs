@@ -166,6 +166,9 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Re
         eprintln!("{} is written", file.display());
     }
     for (figure, drawing) in &drawn {
+        if only.is_some() {
+            println!("{}", figure.section(drawing));
+        }
         if let Ok(drawing) = drawing {
             figure.write(drawing, docs)?;
             eprintln!("{} is written", docs.join(figure.file()).display());
@@ -266,4 +269,42 @@ fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     name.map_or("an unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_listed_whether_it_is_an_experiment_or_a_figure() {
+        let experiments = catalogue::words();
+        let ran: Vec<Ran> = experiments
+            .into_iter()
+            .map(|experiment| match experiment.words {
+                Some(3) => (experiment, Err("3 B for 4 B".to_owned())),
+                _ => (experiment, Ok(Figure { gbps: 8.0, ..Figure::default() })),
+            })
+            .collect();
+        let posting = Err("no file".to_owned());
+        let mut figures = figures::ALL.to_vec();
+        figures.retain(|figure| ["figure-11", "figure-15"].contains(&figure.id));
+        let drawn = draw(&figures, Measured { ran: &ran, posting: &posting });
+        assert_eq!(
+            failures(&ran, &drawn),
+            [
+                "the card did wrong in packets-128-words-3: 3 B for 4 B",
+                "figure-11 is not drawn: no file",
+                "figure-15 is not drawn: packets-128-words-3: 3 B for 4 B",
+            ]
+        );
+        let right: Vec<Ran> = ran.into_iter().filter(|(_, result)| result.is_ok()).collect();
+        assert_eq!(failures(&right, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_is_an_error() {
+        let nowhere = Path::new("/nowhere");
+        let error = measure(nowhere, nowhere, Some("figure-16"), false).unwrap_err();
+        assert_eq!(error, "there is no experiment `figure-16`");
+    }
 }

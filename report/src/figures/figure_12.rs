@@ -90,7 +90,7 @@ const TEXT: &str = "\
 Sequential reads of 1 GiB of host memory, none of it twice, with 64 tags that are busy at all times, through
 the host that the card is simulated with (`drdma_sim::pcie`): the same code cuts reads, sends and serves them there.
 It is a model: its round trip (1,300 ns), its link (115 Gb/s) and its time for one more read of a cache line (114
-ns) were chosen so that it has the paper's rates at 1 B and 256 B. What lies between and beyond follows. Latency is from a
+ns) were chosen so that it comes close to the paper's rates at 1 B and 256 B. What lies between and beyond follows. Latency is from a
 read's first request to its last byte in the card; above 256 B the 16 KiB in flight, not the tags, limit what is on its way.
 The paper names no latencies; the crosses are what 64 reads in flight at its rates take.";
 

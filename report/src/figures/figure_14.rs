@@ -73,7 +73,11 @@ fn draw(_: &Measured) -> Result<Drawing, String> {
     Ok(Drawing {
         title: "Figure 14: DMA reads from the cache",
         alt,
-        text: TEXT.to_owned(),
+        text: format!(
+            "{TEXT} The paper's gain at 1 B is {:.0} %, the model's {:.0} %.",
+            gain(PAPER),
+            gain(first)
+        ),
         picture,
         table: table(&rows),
     })

@@ -8,8 +8,9 @@ use plotters::{
     prelude::*,
 };
 
-/// Pixels of a panel.
-const PANEL: (u32, u32) = (560, 420);
+/// Pixels of a panel's height, and of the width of one that stands alone and of one among others.
+const HEIGHT: u32 = 420;
+const WIDTHS: [u32; 2] = [760, 560];
 const FONT: &str = "sans-serif";
 /// Colours that are told apart without red and green, and on white (Okabe and Ito).
 const COLOURS: [RGBColor; 7] = [
@@ -22,7 +23,7 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(110, 80, 40),
 ];
 /// What neither was measured nor stands in the paper.
-const GREY: RGBColor = RGBColor(120, 120, 120);
+const GREYS: [RGBColor; 2] = [RGBColor(110, 110, 110), RGBColor(175, 175, 175)];
 
 /// How numbers lie on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -188,6 +189,7 @@ pub struct Picture {
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 type Drawn = Result<(), Box<dyn Error>>;
 
 impl Picture {
@@ -202,7 +204,8 @@ impl Picture {
     }
 
     fn draw(&self, text: &mut String) -> Drawn {
-        let size = (PANEL.0 * self.panels.len() as u32, PANEL.1);
+        let count = self.panels.len() as u32;
+        let size = (count * WIDTHS[usize::from(count > 1)], HEIGHT);
         let all = SVGBackend::with_string(text, size).into_drawing_area();
         all.fill(&WHITE)?;
         for (panel, area) in self.panels.iter().zip(all.split_evenly((1, self.panels.len()))) {
@@ -217,10 +220,11 @@ impl Panel {
     fn draw(&self, area: &Area<'_>) -> Drawn {
         let Self { x, y, .. } = self;
         let mut chart = ChartBuilder::on(area)
-            .caption(self.title, (FONT, 17))
+            .caption(self.title, (FONT, 20))
             .margin(12)
-            .x_label_area_size(46)
-            .y_label_area_size(62)
+            .margin_right(26)
+            .x_label_area_size(52)
+            .y_label_area_size(70)
             .build_cartesian_2d(x.clone(), y.clone())?;
         let mut mesh = chart.configure_mesh();
         mesh.x_desc(x.label)
@@ -229,56 +233,24 @@ impl Panel {
             .y_labels(y.marks().len())
             .max_light_lines(0)
             .bold_line_style(BLACK.mix(0.12))
-            .axis_desc_style((FONT, 14))
-            .label_style((FONT, 12));
+            .axis_desc_style((FONT, 17))
+            .label_style((FONT, 15));
         if matches!(x.scale, Scale::Names(_)) {
             mesh.disable_x_mesh();
         }
         mesh.draw()?;
 
-        let mut colours = COLOURS.iter().cycle();
-        for series in &self.series {
-            let Series { name, look, points } = series;
-            let colour = match look {
-                Look::Measured | Look::Bars => *colours.next().expect("an endless cycle"),
-                Look::Limit => GREY,
-                Look::Paper | Look::PaperLine => BLACK,
-            };
-            let line = colour.stroke_width(2);
-            let given = points.iter().copied();
-            // Each arm: what is drawn, its name, and how it looks in the legend, from that pixel on.
-            match look {
-                Look::Measured | Look::Limit => {
-                    chart
-                        .draw_series(LineSeries::new(given.clone(), line))?
-                        .label(name)
-                        .legend(move |(x, y)| PathElement::new([(x, y), (x + 26, y)], line));
-                    if *look == Look::Measured {
-                        chart.draw_series(given.map(|at| Circle::new(at, 3, colour.filled())))?;
-                    }
-                }
-                Look::Bars => {
-                    let bar = |(at, top)| [(at - 0.25, y.from), (at + 0.25, top)];
-                    let bar = |point| Rectangle::new(bar(point), colour.filled());
-                    chart.draw_series(given.map(bar))?.label(name).legend(move |(x, y)| {
-                        Rectangle::new([(x + 6, y - 5), (x + 20, y + 5)], colour.filled())
-                    });
-                }
-                Look::Paper => {
-                    chart
-                        .draw_series(given.map(|at| Cross::new(at, 7, line)))?
-                        .label(name)
-                        .legend(move |(x, y)| Cross::new((x + 13, y), 6, line));
-                }
-                Look::PaperLine => {
-                    chart
-                        .draw_series(DashedLineSeries::new(given, 6, 5, line))?
-                        .label(name)
-                        .legend(move |(x, y)| {
-                            DashedPathElement::new([(x, y), (x + 26, y)], 6, 5, line)
-                        });
-                }
-            }
+        // What is computed lies behind what is measured, and the paper's values before both.
+        let mut series: Vec<_> = self.series.iter().collect();
+        series.sort_by_key(|series| match series.look {
+            Look::Limit => 0,
+            Look::Measured | Look::Bars => 1,
+            Look::Paper | Look::PaperLine => 2,
+        });
+        for (index, one) in series.iter().enumerate() {
+            let alike = |others: &[&Series]| others.iter().filter(|s| s.look == one.look).count();
+            let pen = Pen::new(one.look, alike(&series[..index]), alike(&series[index + 1..]));
+            one.draw(&mut chart, pen, y.from)?;
         }
         let position = match self.legend {
             Legend::UpperLeft => SeriesLabelPosition::UpperLeft,
@@ -288,11 +260,84 @@ impl Panel {
         chart
             .configure_series_labels()
             .position(position)
-            .label_font((FONT, 12))
+            .label_font((FONT, 15))
             .legend_area_size(32)
             .background_style(WHITE.mix(0.85))
             .border_style(BLACK.mix(0.3))
             .draw()?;
+        Ok(())
+    }
+}
+
+/// What a series is drawn with.
+#[derive(Clone, Copy)]
+struct Pen {
+    line: ShapeStyle,
+    fill: ShapeStyle,
+    /// Pixels of a point's radius.
+    size: u32,
+    /// Pixels of a dash and between dashes.
+    dash: (u32, u32),
+}
+
+impl Pen {
+    /// For a series that has so many of its look before it, and so many behind it.
+    fn new(look: Look, before: usize, behind: usize) -> Self {
+        let colour = match look {
+            Look::Measured | Look::Bars => COLOURS[before % COLOURS.len()],
+            Look::Limit => GREYS[before % GREYS.len()],
+            Look::Paper | Look::PaperLine => BLACK,
+        };
+        // Wider, where others of the same values can lie on top.
+        let more = if look == Look::Measured { behind.min(4) as u32 } else { 0 };
+        Self {
+            line: colour.stroke_width(2 + more),
+            fill: colour.filled(),
+            size: 3 + more,
+            dash: [(7, 4), (2, 4)][before % 2],
+        }
+    }
+}
+
+impl Series {
+    /// Draws it; bars begin at `floor`.
+    fn draw(&self, chart: &mut Chart<'_, '_>, pen: Pen, floor: f64) -> Drawn {
+        let Pen { line, fill, size, dash: (dash, space) } = pen;
+        let points = self.points.iter().copied();
+        // Each arm: what is drawn, its name, and how it looks in the legend, from that pixel on.
+        match self.look {
+            Look::Measured | Look::Limit => {
+                chart
+                    .draw_series(LineSeries::new(points.clone(), line))?
+                    .label(&self.name)
+                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 26, y)], line));
+                if self.look == Look::Measured {
+                    chart.draw_series(points.map(|at| Circle::new(at, size, fill)))?;
+                }
+            }
+            Look::Bars => {
+                let bar = |(at, top)| Rectangle::new([(at - 0.25, floor), (at + 0.25, top)], fill);
+                let sample = move |x, y| Rectangle::new([(x + 6, y - 5), (x + 20, y + 5)], fill);
+                chart
+                    .draw_series(points.map(bar))?
+                    .label(&self.name)
+                    .legend(move |(x, y)| sample(x, y));
+            }
+            Look::Paper => {
+                chart
+                    .draw_series(points.map(|at| Cross::new(at, 7, line)))?
+                    .label(&self.name)
+                    .legend(move |(x, y)| Cross::new((x + 13, y), 6, line));
+            }
+            Look::PaperLine => {
+                let sample =
+                    move |x, y| DashedPathElement::new([(x, y), (x + 26, y)], dash, space, line);
+                chart
+                    .draw_series(DashedLineSeries::new(points, dash, space, line))?
+                    .label(&self.name)
+                    .legend(move |(x, y)| sample(x, y));
+            }
+        }
         Ok(())
     }
 }

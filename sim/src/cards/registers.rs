@@ -38,6 +38,15 @@ fn accesses_outside_or_across_words_are_errors_and_holes_read_as_0() {
     }
 }
 
+fn an_assembler_reads_1_to_16_words_and_any_other_value_sets_16<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    let written = [(1, 1), (15, 15), (0, 16), (7, 7), (17, 16), (3, 3), (1 << 31 | 5, 16)];
+    for (value, held) in written {
+        rig.set(&register::ASSEMBLER_WORDS, value);
+        assert_eq!(rig.get(&register::ASSEMBLER_WORDS), held, "{value:#x} was written");
+    }
+}
+
 fn reset_forgets_everything_but_the_mapped_memory<C: Simulated>() {
     let mut rig = Rig::<C>::new();
     rig.add_queue_pair(1, drdma_abi::roce::Transport::Rc, 0);
@@ -116,6 +125,7 @@ fn memory_is_mapped_in_whole_pages_once() {
     card.map(0x4000, &memory).unwrap();
 }
 on_every_card! {
+    an_assembler_reads_1_to_16_words_and_any_other_value_sets_16,
     registers_read_as_the_map_says,
     reset_forgets_everything_but_the_mapped_memory,
     a_card_that_is_not_enabled_takes_no_doorbells,
