@@ -18,6 +18,8 @@ fn registers_read_as_the_map_says<C: Simulated>() {
         card.write(register.offset, 0x1234_5670).unwrap();
         let expected = match (register.access, register.name) {
             (_, "CONTROL") => 0,
+            // No number of words.
+            (_, "ASSEMBLER_WORDS") => register.reset,
             (Access::ReadWrite, _) => 0x1234_5670,
             _ => expected,
         };
@@ -124,6 +126,7 @@ fn memory_is_mapped_in_whole_pages_once() {
     card.unmap(0x4000).unwrap();
     card.map(0x4000, &memory).unwrap();
 }
+
 on_every_card! {
     an_assembler_reads_1_to_16_words_and_any_other_value_sets_16,
     registers_read_as_the_map_says,
