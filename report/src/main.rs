@@ -115,12 +115,21 @@ fn main() -> ExitCode {
 /// An experiment, and what it gave; text if it failed.
 type Ran = (Experiment, Result<Figure, String>);
 
-fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Result<(), String> {
+/// What a report runs.
+struct Selected {
+    /// The experiments; those behind the first `listed` are run for figures only.
+    experiments: Vec<Experiment>,
+    listed: usize,
+    figures: Vec<figures::Figure>,
+}
+
+/// Everything whose name contains `only`; figures with what they need, or not at all.
+fn select(only: Option<&str>, with_figures: bool) -> Result<Selected, String> {
     let wanted = |id: &str| only.is_none_or(|part| id.contains(part));
     let mut experiments = catalogue::all();
     experiments.retain(|experiment| wanted(&experiment.id));
     let mut figures = figures::ALL.to_vec();
-    figures.retain(|figure| !check && wanted(figure.id));
+    figures.retain(|figure| with_figures && wanted(figure.id));
     if experiments.is_empty() && figures.is_empty() {
         return Err(format!("there is no experiment `{}`", only.unwrap_or_default()));
     }
@@ -130,7 +139,11 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Re
             experiments.push(needed);
         }
     }
+    Ok(Selected { experiments, listed, figures })
+}
 
+fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Result<(), String> {
+    let Selected { mut experiments, listed, figures } = select(only, !check)?;
     // The first one, contiguous data, runs alone: its simulation's speed is a figure, too.
     let rest = experiments.split_off(1.min(experiments.len()));
     let mut ran = run_all(experiments, 1);
@@ -299,6 +312,20 @@ mod tests {
         );
         let right: Vec<Ran> = ran.into_iter().filter(|(_, result)| result.is_ok()).collect();
         assert_eq!(failures(&right, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn figures_bring_the_experiments_that_they_need() {
+        let Selected { experiments, listed, figures } = select(Some("figure-15"), true).unwrap();
+        assert_eq!((experiments.len(), listed, figures.len()), (16, 0, 1));
+        // Nothing is run twice.
+        let all = select(None, true).unwrap();
+        let ids: std::collections::BTreeSet<_> =
+            all.experiments.iter().map(|experiment| &experiment.id).collect();
+        assert_eq!((ids.len(), all.figures.len()), (all.experiments.len(), 5));
+        assert_eq!(all.listed, catalogue::all().len());
+        let checked = select(None, false).unwrap();
+        assert_eq!((checked.experiments.len(), checked.figures.len()), (all.listed, 0));
     }
 
     #[test]
