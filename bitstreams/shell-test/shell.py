@@ -1,5 +1,7 @@
 """What is around Corundum's `mqnic_core_pcie_us`: a host behind PCIe, the wire, the NIC's own driver."""
 
+import inspect
+
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
@@ -9,16 +11,6 @@ from cocotbext.pcie.core import RootComplex
 from cocotbext.pcie.xilinx.us import UltraScalePlusPcieDevice
 
 CYCLE_NS = 4
-
-# Signals of the PCIe core that have the same name on the shell.
-SAME_NAME = """
-    cfg_mgmt_addr cfg_mgmt_function_number cfg_mgmt_write cfg_mgmt_write_data cfg_mgmt_byte_enable cfg_mgmt_read
-    cfg_mgmt_read_data cfg_mgmt_read_write_done cfg_max_payload cfg_max_read_req cfg_rcb_status cfg_fc_ph cfg_fc_pd
-    cfg_fc_nph cfg_fc_npd cfg_fc_cplh cfg_fc_cpld cfg_fc_sel cfg_interrupt_msix_enable cfg_interrupt_msix_mask
-    cfg_interrupt_msix_vf_enable cfg_interrupt_msix_vf_mask cfg_interrupt_msix_address cfg_interrupt_msix_data
-    cfg_interrupt_msix_int cfg_interrupt_msix_vec_pending cfg_interrupt_msix_vec_pending_status
-    cfg_interrupt_msix_sent cfg_interrupt_msix_fail cfg_interrupt_msi_function_number
-""".split()
 
 # Inputs that stay as they are: link up, no pause frames, nobody else on the register bus.
 ONES = "eth_tx_status eth_rx_status eth_tx_fc_quanta_clk_en eth_rx_fc_quanta_clk_en".split()
@@ -52,6 +44,7 @@ class Shell:
         self.host = RootComplex()
         self.host.max_payload_size = 1
         self.host.max_read_request_size = 2
+        parameters = inspect.signature(UltraScalePlusPcieDevice.__init__).parameters
         self.device = UltraScalePlusPcieDevice(
             pcie_generation=3, user_clk_frequency=250e6, alignment="dword", pf_count=1, max_payload_size=1024,
             cq_straddle=True, cc_straddle=True, rq_straddle=True, rc_straddle=True, rc_4tlp_straddle=True,
@@ -63,7 +56,7 @@ class Shell:
             pcie_rq_seq_num0=dut.s_axis_rq_seq_num_0, pcie_rq_seq_num_vld0=dut.s_axis_rq_seq_num_valid_0,
             pcie_rq_seq_num1=dut.s_axis_rq_seq_num_1, pcie_rq_seq_num_vld1=dut.s_axis_rq_seq_num_valid_1,
             cfg_err_cor_in=dut.status_error_cor, cfg_err_uncor_in=dut.status_error_uncor,
-            **{name: getattr(dut, name) for name in SAME_NAME})
+            **{name: getattr(dut, name) for name in parameters if name.startswith("cfg_") and hasattr(dut, name)})
         self.host.make_port().connect(self.device)
         for bar in (0, 2):
             self.device.functions[0].configure_bar(bar, 1 << 24, ext=True, prefetch=True)
