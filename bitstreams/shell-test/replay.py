@@ -239,7 +239,7 @@ async def replay_job(shell, job, how, nic):
     replay = Replay(shell, job, how if how in FAULTS else "")
     server = cocotb.start_soon(replay.serve())
     try:
-        traffic = NicTraffic(shell, replay, nic)
+        traffic = NicTraffic(shell, replay, nic if shell.nic else 0)
         await replay.run()
         await traffic.finish()
     except (TimeoutError, AssertionError) as error:

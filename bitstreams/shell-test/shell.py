@@ -97,6 +97,7 @@ class Shell:
         The MAC's side is reset too, once the frame on the wire has been cut off: Corundum's transmit FIFO keeps
         the end of its last frame there, and would send what lies before it in its memory.
         """
+        self.nic = None  # its queues are gone with the reset, and are not set up again
         self.dut.rst.value = 1
         await ClockCycles(self.dut.clk, 500)
         self.reset_ethernet(1)
