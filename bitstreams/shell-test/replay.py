@@ -1,0 +1,268 @@
+"""Replays recordings of `drdma run --record` against the card in the shell (started by run.py)."""
+
+import json
+import logging
+import os
+import struct
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import cocotb
+from cocotb.triggers import Timer
+from cocotb.utils import get_sim_time
+
+from shell import CYCLE_NS, Shell
+
+ROCE = b"\x12\xb7"
+CONTROL, ACK_TIMEOUT = 0x14, 0x30
+COMPLETION_QUEUES, DOORBELLS = range(0x40000, 0x40800), range(0x50000, 0x50400)
+# What depends on time: CYCLES, ASSEMBLE_*, and (requests that meet share reads) DATA_READS, DATA_READ_BYTES, WINDOWS.
+TIMES = {0x100, 0x104, *range(0x120, 0x130, 4), *range(0x150, 0x178, 4)}
+STATUS = {0: "success", 1: "local_length_error", 2: "local_qp_operation_error", 4: "local_protection_error",
+          5: "wr_flush_error", 12: "retry_exceeded"}
+FAULTS = {"no-ack": "retry_exceeded", "read-fault": "local_protection_error"}
+PATIENCE_NS = 400_000
+
+
+def now():
+    return get_sim_time("ns")
+
+
+def captured(path, mac):
+    """The frames of a capture that `mac` sent."""
+    data = path.read_bytes()
+    order = "<" if data[0] in (0xD4, 0x4D) else ">"
+    frames, at = [], 24
+    while at < len(data):
+        length = struct.unpack_from(order + "8xI", data, at)[0]
+        frames.append(data[at + 16:at + 16 + length])
+        at += 16 + length
+    return [frame for frame in frames if frame[6:12] == mac]
+
+
+def acknowledgement(frame, qpn, msn):
+    """The ACK of a frame (IPv4 without options): its PSN, its addresses swapped (IBTA 1.4 section 9.7.5)."""
+    transport = b"\x11\x00\xff\xff\x00" + qpn.to_bytes(3, "big") + b"\x00" + frame[51:54]
+    transport += (msn & 0xFFFFFF).to_bytes(4, "big")  # syndrome 0: ACK
+    udp = frame[34:36] + ROCE + struct.pack("!HH", 8 + len(transport) + 4, 0)
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp) + len(transport) + 4, 0, 0x4000, 64, 17, 0)
+    ip += frame[30:34] + frame[26:30]
+    total = sum(struct.unpack("!10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    packet = ip[:10] + struct.pack("!H", ~total & 0xFFFF) + ip[12:] + udp + transport
+    masked = bytearray(b"\xff" * 8 + packet)
+    for byte in (1, 8, 10, 11, 26, 27, 32):  # TOS, TTL, both checksums, the BTH's reserved byte
+        masked[8 + byte] = 0xFF
+    return frame[6:12] + frame[:6] + b"\x08\x00" + packet + struct.pack("<I", zlib.crc32(bytes(masked)))
+
+
+class Replay:
+    """One recording on one shell, with the peers that its frames go to, and a fault (of FAULTS) or none."""
+
+    def __init__(self, shell, job, fault=""):
+        self.shell, self.fault = shell, fault
+        self.job = json.loads(job.read_text())
+        self.lines = [json.loads(line) for line in job.with_suffix(".rec").read_text().splitlines()]
+        self.capture = captured(job.with_suffix(".pcap"), bytes.fromhex(self.job["local"]["mac"].replace(":", "")))
+        self.peers = {qp["dest_qpn"]: qp["qpn"] for qp in self.job["qps"]}
+        self.frames, self.foreign, self.acknowledged = [], [], Counter()
+        self.rings, self.taken, self.registers = {}, Counter(), {}
+        self.completions, self.expected, self.failures = [], [], []
+        self.rung = self.done = None
+
+    async def serve(self):
+        """Takes frames from the wire, and answers as RC peers do."""
+        while True:
+            frame = await self.shell.wire.tx.recv()
+            data, start, end = bytes(frame.data), frame.sim_time_start / 1000, frame.sim_time_end / 1000  # ps
+            roce = data[12:14] == b"\x08\x00" and data[36:38] == ROCE
+            (self.frames if roce else self.foreign).append((data, start, end))
+            qpn = self.peers.get(int.from_bytes(data[47:50], "big"))
+            if roce and data[42] < 0x20 and data[50] & 0x80 and qpn is not None and self.fault != "no-ack":
+                self.acknowledged[qpn] += 1
+                await self.shell.wire.rx.send(acknowledgement(data, qpn, self.acknowledged[qpn]))
+
+    def poll(self):
+        """Takes what the card has written to completion queues."""
+        for number, (address, log_size) in self.rings.items():
+            while True:
+                at = self.taken[number]
+                memory, offset = self.shell.at(address + 32 * (at & ((1 << log_size) - 1)))
+                wr_id, _, _, _, status, phase = struct.unpack_from("<QQIHBB", bytes(memory[offset:offset + 32]))
+                if phase != 1 - (at >> log_size & 1):
+                    break
+                self.taken[number] += 1
+                self.completions.append((wr_id, STATUS.get(status, status)))
+                self.done = now()
+
+    async def until(self, condition, what):
+        start = now()
+        while not condition():
+            if now() - start > PATIENCE_NS:
+                raise TimeoutError(what)
+            await Timer(50 * CYCLE_NS, "ns")
+            self.poll()
+
+    async def write(self, offset, value):
+        if offset == ACK_TIMEOUT and self.fault == "no-ack":
+            value = 2  # x 1,024 cycles
+        self.registers[offset] = value
+        if offset in COMPLETION_QUEUES and offset % 32 == 28:  # the word that makes an entry effective
+            number = (offset - COMPLETION_QUEUES.start) // 32
+            low, high, log_size = (self.registers.get(offset - 28 + at, 0) for at in (0, 4, 8))
+            self.poll()
+            self.rings.pop(number, None)
+            if value:
+                self.rings[number], self.taken[number] = (low | high << 32, log_size & 0xFF), 0
+        if offset in DOORBELLS and self.rung is None:
+            if self.fault == "read-fault":
+                self.shell.make_unreadable()
+            self.frames.clear()  # of what was interrupted before
+            self.rung = now()
+        await self.shell.registers[2].write_dword(offset, value)
+
+    async def read(self, offset, value):
+        got = await self.shell.registers[2].read_dword(offset)
+        while offset == CONTROL and got & 2:  # still clearing its tables
+            got = await self.shell.registers[2].read_dword(offset)
+        if got != value and offset not in TIMES:
+            self.failures.append(f"read {offset:#x}: {got:#x} instead of {value:#x}")
+
+    async def completion(self, wr_id, status):
+        self.expected.append((wr_id, status))
+        want = sum(name == wr_id for name, _ in self.expected)
+        if status != "wr_flush_error":  # else the driver's, which never stands in the ring
+            def came():
+                return sum(name == wr_id for name, _ in self.completions) >= want
+            await self.until(came, f"no completion {wr_id}")
+
+    async def run(self):
+        """Does what the host did, line by line; with a fault up to the first completion."""
+        for line in self.lines:
+            (kind, what), = line.items()
+            if kind == "map":
+                self.shell.map(what["addr"], what["size"])
+            elif kind == "mem":
+                memory, offset = self.shell.at(what["addr"])
+                data = bytes.fromhex(what["hex"])
+                memory[offset:offset + len(data)] = data
+            elif kind == "completion" and self.fault:
+                return await self.until(lambda: self.completions, "no completion")
+            elif kind == "completion":
+                await self.completion(what["wr_id"], what["status"])
+            else:
+                await (self.write if kind == "write" else self.read)(what["offset"], what["value"])
+
+    def compare(self):
+        """Adds to the failures what is not as it was recorded."""
+        queues = {}  # by destination queue pair: between queue pairs there is no order
+        for at, frames in enumerate(([frame for frame, _, _ in self.frames], self.capture)):
+            for frame in frames:
+                queues.setdefault(frame[47:50], ([], []))[at].append(frame)
+        for qp, (got, want) in queues.items():
+            if got != (want[:len(got)] if self.fault else want):
+                same = len(os.path.commonprefix([got, want]))
+                self.failures.append(f"to {qp.hex()}: {len(got)} frames instead of {len(want)}, {same} alike at first")
+        done, expected = Counter(self.completions), Counter(self.expected)
+        own = Counter({want: n for want, n in expected.items() if want[1] != "wr_flush_error"})
+        if self.fault:
+            if [status for _, status in self.completions] != [FAULTS[self.fault]]:
+                self.failures.append(f"completions {self.completions} instead of one {FAULTS[self.fault]}")
+        elif done - expected or own - done:
+            self.failures.append(f"completions {dict(done)} instead of {dict(expected)}")
+
+    def summary(self):
+        """Frames and cycles, the doorbell being cycle 0."""
+        def cycle(time):
+            return round((time - self.rung) / CYCLE_NS) if time and self.rung else "-"
+        line = f"{len(self.frames)} frames, {sum(self.acknowledged.values())} ACKs, {len(self.foreign)} of the NIC, "
+        line += f"last completion by cycle {cycle(self.done)}"
+        if self.frames:
+            first, last = self.frames[0][1], self.frames[-1][2]
+            own = sum(len(frame) for frame, _, _ in self.frames)
+            other = sum(len(frame) + 20 for frame, start, end in self.foreign if start >= first and end <= last)
+            wire = own + 20 * len(self.frames) + other  # with preamble and gap; the model of the MAC has no FCS
+            line += f", frames from cycle {cycle(first)} to {cycle(last)}: {own * 8 / (last - first):.1f} Gb/s"
+            line += f", {wire * 8 / (last - first):.1f} Gb/s of the wire"
+        return line
+
+
+class NicTraffic:
+    """Frames of the NIC in both directions while the card works, of 60 to 1,500 bytes."""
+
+    def __init__(self, shell, replay, count):
+        self.shell, self.replay, self.taken = shell, replay, []
+        self.sent, self.received = (
+            [bytes([2, 0, 0, 0, 0, way, 2, 0, 0, 0, 0, 9, 0x12, 0x34]) + bytes((n + x * 7) & 255 for x in range(size))
+             for n in range(count) for size in [46 + n * 97 % 1440]] for way in (1, 2))
+        self.tasks = [cocotb.start_soon(task) for task in (self.send(), self.receive(), self.take())]
+
+    async def send(self):
+        await self.replay.until(lambda: self.replay.rung, "no doorbell")
+        for frame in self.sent:
+            await self.shell.nic.start_xmit(frame, 0)
+
+    async def receive(self):
+        await self.replay.until(lambda: self.replay.rung, "no doorbell")
+        for frame in self.received:
+            await self.shell.wire.rx.send(frame)
+
+    async def take(self):
+        for _ in self.received:
+            self.taken.append(bytes((await self.shell.nic.recv()).data))
+
+    async def finish(self):
+        """Waits for all frames, which must come unchanged and in order."""
+        await self.replay.until(lambda: len(self.replay.foreign) >= len(self.sent), "frames of the NIC are missing")
+        await self.replay.until(lambda: len(self.taken) >= len(self.received), "frames to the NIC are missing")
+        assert [frame for frame, _, _ in self.replay.foreign] == self.sent, "frames of the NIC left otherwise"
+        assert self.taken == self.received, "frames to the NIC arrived otherwise"
+
+
+async def interrupt(shell, job, reset):
+    """Replays a job until half of its frames are out; then the shell is reset, or nothing more is done."""
+    half = Replay(shell, job)
+    tasks = [cocotb.start_soon(half.serve()), cocotb.start_soon(half.run())]
+    await half.until(lambda: half.rung and len(half.frames) > len(half.capture) // 2, "no frames to interrupt")
+    for task in tasks:
+        task.kill()
+    if reset:
+        await shell.reset()
+    shell.unmap_all()
+
+
+async def replay_job(shell, job, how, nic):
+    """Replays a job; whether all was as recorded."""
+    if how in ("cut", "reset"):
+        await interrupt(shell, job, how == "reset")
+    replay = Replay(shell, job, how if how in FAULTS else "")
+    server = cocotb.start_soon(replay.serve())
+    try:
+        traffic = NicTraffic(shell, replay, nic if shell.nic else 0)
+        await replay.run()
+        await traffic.finish()
+    except (TimeoutError, AssertionError) as error:
+        replay.failures.append(str(error))
+    await Timer(2, "us")  # for what should not come
+    replay.poll()
+    server.kill()
+    shell.unmap_all()
+    replay.compare()
+    print("FAIL" if replay.failures else "PASS", f"{job.stem} {how}".strip() + ":", replay.summary(), flush=True)
+    for failure in replay.failures:
+        print("    -", failure, flush=True)
+    return not replay.failures
+
+
+@cocotb.test()
+async def replay_all(dut):
+    nic = int(os.environ["NIC"])
+    shell = Shell(dut)
+    for name in list(logging.root.manager.loggerDict):
+        if name not in ("cocotb", "cocotb.regression"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+    await shell.start(nic)
+    jobs = [job.partition("=") for job in os.environ["JOBS"].split(os.pathsep)]
+    passed = [await replay_job(shell, Path(path), how, nic) for path, _, how in jobs]
+    assert all(passed), f"{passed.count(False)} jobs failed"
