@@ -6,7 +6,7 @@
 //! crossing takes 1 cycle, one with takes 2.
 
 use super::{FIELDS, LANES};
-use crate::primitive::{Concat, Equal, EqualPairs, Pack, Skid};
+use crate::primitive::{Concat, EqualPairs, Pack, Skid};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -114,7 +114,6 @@ pub struct Splitter {
     /// The block of each lane's last piece.
     last: [DFF<Bits<56>>; LANES],
     sames: Pack<LANES, 1, LANES>,
-    same: [Equal<56>; LANES],
     pairs: EqualPairs<LANES, 56>,
     out_move: Signal<Local, Bit>,
 
@@ -231,9 +230,8 @@ impl Logic for Splitter {
         // Compare.
         for i in 0..16 {
             self.pairs.values[i].next = self.whole_block[i].q.val();
-            self.same[i].a.next = self.whole_block[i].q.val();
-            self.same[i].b.next = self.last[i].q.val();
-            self.sames.parts[i].next = self.same[i].same.val().into();
+            self.sames.parts[i].next =
+                (self.whole_block[i].q.val() == self.last[i].q.val()).into();
         }
         if self.out_move.val() {
             self.out_valid.d.next = self.whole_valid.q.val();
