@@ -21,7 +21,7 @@
 //! run. A change of window costs about 10 cycles.
 //!
 //! **Latency.** A beat is held until its window closes: it is of no use before. A lone request's
-//! box comes 20 cycles after its beat; while no other window is free, it waits for one.
+//! box comes 21 cycles after its beat; while no other window is free, it waits for one.
 //!
 //! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
 //! (2,048 placed beats), because a window that filled the buffer would never close: the gather

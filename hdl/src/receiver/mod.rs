@@ -5,8 +5,8 @@
 //! (BTH opcode 0x11) whose length and ICRC are right and whose queue pair exists come out as `ack`; the
 //! others are dropped and counted.
 //!
-//! Contract: one beat a cycle; a frame for the host comes out 2 cycles later; an acknowledgement
-//! follows after 8 to 24 cycles. It stops the stream only while 48 acknowledgements wait to be looked
+//! Contract: one beat a cycle; a frame for the host comes out 4 cycles later; an acknowledgement
+//! follows after 9 to 25 cycles. It stops the stream only while 48 acknowledgements wait to be looked
 //! up.
 
 use array_init::array_init;
@@ -19,7 +19,6 @@ use drdma_abi::roce;
 use crate::primitive::crc32::Crc32;
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
-use crate::primitive::skid::Skid;
 
 #[cfg(test)]
 mod tests;
@@ -102,8 +101,8 @@ pub struct Receiver {
     /// A frame of the card's was dropped.
     pub count_dropped: Signal<Out, Bits<2>>,
 
-    arriving: Skid<BEAT>,
-    leaving: Skid<BEAT>,
+    arriving: Fifo<BEAT, 2, 3>,
+    leaving: Fifo<BEAT, 2, 3>,
     inside: DFF<Bit>,
     taking: DFF<Bit>,
     beat: Signal<Local, Bits<BEAT>>,
@@ -183,8 +182,8 @@ impl Default for Receiver {
             ack_psn: Signal::default(),
             ack_syndrome: Signal::default(),
             count_dropped: Signal::default(),
-            arriving: Skid::default(),
-            leaving: Skid::default(),
+            arriving: Fifo::default(),
+            leaving: Fifo::default(),
             inside: DFF::default(),
             taking: DFF::default(),
             beat: Signal::default(),
