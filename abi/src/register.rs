@@ -65,8 +65,8 @@ registers! {
     ABI_HASH_LOW @ 0x00c ReadOnly = 0;
     /// High word of [`crate::ABI_HASH`].
     ABI_HASH_HIGH @ 0x010 ReadOnly = 0;
-    /// Bit 0: the card takes doorbells and sends. Bit 1: reset everything but this register and
-    /// `COLUMN_MIN_ROWS`; clears itself.
+    /// Bit 0: the card takes doorbells and sends. Bit 1: reset everything but this register,
+    /// `COLUMN_MIN_ROWS` and `ASSEMBLER_WORDS`; clears itself.
     CONTROL @ 0x014 ReadWrite = 0;
     /// Bit 0: work is in progress somewhere in the card.
     STATUS @ 0x018 ReadOnly = 0;
@@ -90,6 +90,10 @@ registers! {
     /// cycle, where all of its destinations have the same lanes; 0: no request. Whatever it is, the
     /// same bytes are sent. Only a reset of the whole card sets it back.
     COLUMN_MIN_ROWS @ 0x038 ReadWrite = 256;
+    /// Words of 4 B of payload that the assembler reads from the segmented memory in a cycle: 1 to
+    /// 16. A write of another value sets 16. Whatever it is, the same bytes are sent, with fewer
+    /// words later. Only a reset of the whole card sets it back.
+    ASSEMBLER_WORDS @ 0x03c ReadWrite = 16;
 }
 
 /// One 64-bit counter; it stops for nothing and wraps.

@@ -401,6 +401,23 @@ fn operations_are_checked() {
 }
 
 #[test]
+fn a_job_needs_no_more_queues_than_a_card_has() {
+    let mut job = good();
+    let red = job["qps"][0].clone();
+    let qps = job["qps"].as_array_mut().unwrap();
+    let others = 256 - qps.len();
+    for i in 0..others {
+        let mut other = red.clone();
+        (other["name"], other["qpn"]) = (json!(format!("other{i}")), json!(1000 + i));
+        qps.push(other);
+    }
+    let text = parse(&job).unwrap_err().to_string();
+    assert_eq!(text, "posts: the job needs 257 send queues, a card has 256");
+    job["qps"].as_array_mut().unwrap().pop();
+    assert!(parse(&job).is_ok(), "255 queue pairs and a shared send queue");
+}
+
+#[test]
 fn a_buffer_has_exactly_one_source() {
     assert_eq!(
         set("/buffers/0/hex", json!("00")),

@@ -1,5 +1,7 @@
 //! The trait that every back end implements.
 
+use std::time::Duration;
+
 use crate::memory::DmaMemory;
 
 /// Why a card did not do what it was asked.
@@ -16,11 +18,25 @@ pub enum CardError {
         /// Why not.
         reason: String,
     },
+    /// Memory that cannot be taken back. The card may still reach it.
+    #[error("cannot unmap what is at {iova:#x}: {reason}")]
+    Unmap {
+        /// First I/O virtual address.
+        iova: u64,
+        /// Why not.
+        reason: String,
+    },
     /// A register access outside the card's register space, or not aligned to 4 bytes.
     #[error("no register at offset {offset:#x}")]
     Register {
         /// The offset in BAR2.
         offset: u32,
+    },
+    /// It goes on working on what was taken from it: memory that it may read is not given back.
+    #[error("the card is still busy after {waited:.1?}")]
+    Busy {
+        /// How long that was waited for.
+        waited: Duration,
     },
     /// The card, or what simulates it, has stopped working.
     #[error("the card failed: {0}")]
@@ -28,6 +44,9 @@ pub enum CardError {
 }
 
 /// A D-RDMA card: what a real board offers to software, and nothing more.
+///
+/// One that is dropped is stopped first, whatever it is doing, and then what is still mapped is given
+/// up: nothing that it was given goes while it can touch it.
 pub trait Card: Send {
     /// Reads the 32-bit register at `offset` in BAR2.
     fn read(&mut self, offset: u32) -> Result<u32, CardError>;

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, fmt};
 use drdma_abi::{
     ABI_HASH, Layout,
     register::{
-        ABI_HASH_HIGH, ABI_HASH_LOW, CONTROL, Counter, DOORBELLS, Register, TYPE, TYPE_ID, Table,
-        VERSION, VERSION_ID,
+        ABI_HASH_HIGH, ABI_HASH_LOW, CONTROL, Counter, DOORBELLS, Register, STATUS, TYPE, TYPE_ID,
+        Table, VERSION, VERSION_ID,
     },
 };
 
@@ -21,6 +21,15 @@ bitflags::bitflags! {
         const ENABLE = 1 << 0;
         /// Reset everything; clears itself.
         const RESET = 1 << 1;
+    }
+}
+
+bitflags::bitflags! {
+    /// Bits of [`STATUS`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Status: u32 {
+        /// Work is in progress somewhere in the card.
+        const BUSY = 1 << 0;
     }
 }
 
@@ -167,6 +176,16 @@ impl Device {
         self.write(CONTROL, 0)
     }
 
+    /// True while any request is in progress in the card, be it that only its acknowledgement is
+    /// missing. When it is false, the card has read and written all that it is going to before the
+    /// next doorbell.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn is_busy(&mut self) -> Result<bool, CardError> {
+        Ok(Status::from_bits_truncate(self.read(STATUS)?).contains(Status::BUSY))
+    }
+
     /// Reads a register.
     ///
     /// # Errors
@@ -291,7 +310,7 @@ impl Device {
     pub fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
         if self.mapped.remove(&iova).is_none() {
             let reason = "nothing is mapped there".into();
-            return Err(CardError::Map { iova, size: 0, reason });
+            return Err(CardError::Unmap { iova, reason });
         }
         self.card.unmap(iova)?;
         self.iovas.free(iova);
@@ -448,6 +467,16 @@ mod tests {
     }
 
     #[test]
+    fn a_card_says_whether_it_is_busy() {
+        let card = Registers::new();
+        let mut device = Device::open(Box::new(card.clone())).unwrap();
+        for (value, busy) in [(0, false), (1, true), (2, false), (3, true)] {
+            card.0.lock().unwrap().words.insert(STATUS.offset, value);
+            assert_eq!(device.is_busy().unwrap(), busy, "{value}");
+        }
+    }
+
+    #[test]
     fn an_entry_is_written_in_order_with_its_last_word_last() {
         let card = Registers::new();
         let mut device = Device::open(Box::new(card.clone())).unwrap();
@@ -492,7 +521,7 @@ mod tests {
         device.unmap(iova).unwrap();
         assert!(card.0.lock().unwrap().mapped.is_empty());
         let error = device.unmap(iova).unwrap_err().to_string();
-        assert_eq!(error, "cannot map 0 B at 0x100000000: nothing is mapped there");
+        assert_eq!(error, "cannot unmap what is at 0x100000000: nothing is mapped there");
         card.0.lock().unwrap().refuse_map = true;
         assert!(device.map(&memory).is_err());
         card.0.lock().unwrap().refuse_map = false;

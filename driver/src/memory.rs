@@ -37,16 +37,24 @@ pub struct DmaMemory {
 /// them (`vm.nr_hugepages`), or else of pages that the kernel may put together.
 fn allocate(size: usize) -> io::Result<MmapMut> {
     if size < LARGE_PAGE {
-        return MmapOptions::new().len(size).map_anon();
+        return own(MmapOptions::new().len(size).map_anon()?);
     }
     if let Some(whole) = size.checked_next_multiple_of(LARGE_PAGE)
         && let Ok(mapping) = MmapOptions::new().len(whole).huge(Some(LARGE_PAGE_BITS)).map_anon()
     {
-        return Ok(mapping);
+        return own(mapping);
     }
     let mapping = MmapOptions::new().len(size).map_anon()?;
     // A wish: a kernel that cannot has small pages.
     let _ = mapping.advise(Advice::HugePage);
+    own(mapping)
+}
+
+/// Keeps a mapping from the children of this process. If they shared its pages until one of both
+/// writes, kernels before 5.9 would give this process others then, while the card goes on with the
+/// first.
+fn own(mapping: MmapMut) -> io::Result<MmapMut> {
+    mapping.advise(Advice::DontFork)?;
     Ok(mapping)
 }
 
@@ -271,6 +279,26 @@ mod tests {
         let mut end = [9; 4];
         memory.read(len - 3, &mut end);
         assert_eq!(end, [1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn children_of_this_process_do_not_share_the_pages() {
+        for len in [1, 2 * LARGE_PAGE] {
+            let memory = DmaMemory::new(len).unwrap();
+            let start = memory.as_ptr() as u64;
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let holds = |line: &&str| {
+                let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+                let number = |text| u64::from_str_radix(text, 16).ok();
+                range.is_some_and(|(from, to)| {
+                    number(from).is_some_and(|from| from <= start)
+                        && number(to).is_some_and(|to| to > start)
+                })
+            };
+            let mut lines = maps.lines().skip_while(|line| !holds(line));
+            let flags = lines.find(|line| line.starts_with("VmFlags:")).expect("its flags");
+            assert!(flags.split(' ').any(|flag| flag == "dc"), "{flags}");
+        }
     }
 
     #[test]

@@ -79,7 +79,6 @@ impl<'a> CompletionQueueBuilder<'a> {
             enable: 1,
             ..Default::default()
         };
-        hardware.device.write_entry(COMPLETION_QUEUES, number, &entry)?;
         drop(hardware);
         let state = State {
             consumed: 0,
@@ -97,6 +96,8 @@ impl<'a> CompletionQueueBuilder<'a> {
             outstanding: AtomicU32::new(0),
             state: Mutex::new(state),
         };
+        // Dropped with what it has taken, if the card fails.
+        context.inner.lock().device.write_entry(COMPLETION_QUEUES, number, &entry)?;
         Ok(CompletionQueue { inner: Arc::new(inner) })
     }
 }
@@ -377,8 +378,7 @@ impl Drop for CompletionQueueInner {
         let disabled = CompletionQueueEntry::default();
         let result = hardware.device.write_entry(COMPLETION_QUEUES, self.number, &disabled);
         hardware.note(result);
-        let result = hardware.device.unmap(self.iova);
-        hardware.note(result);
+        hardware.retire(self.iova);
         hardware.completion_queues.put(self.number);
     }
 }

@@ -176,6 +176,10 @@ pub(crate) struct Hardware {
     pub qpns: Vec<Option<u32>>,
     /// What failed where no error could be returned.
     pub failure: Option<CardError>,
+    /// The card may still be working on requests of a queue that was taken from it.
+    unsettled: bool,
+    /// Addresses of memory that is unmapped when it does not any longer.
+    retired: Vec<u64>,
     /// State of the generator of key tags.
     tags: u64,
 }
@@ -194,6 +198,35 @@ impl Hardware {
                 return tag;
             }
         }
+    }
+
+    /// Requests that have no completion were taken from the card: it may go on reading their memory
+    /// until it is idle once.
+    pub fn abandon(&mut self) {
+        self.unsettled = true;
+    }
+
+    /// True if the card touches nothing any longer that belonged to abandoned requests. Then,
+    /// retired memory is unmapped.
+    pub fn settle(&mut self) -> Result<bool, CardError> {
+        if self.unsettled && self.device.is_busy()? {
+            return Ok(false);
+        }
+        self.unsettled = false;
+        for iova in std::mem::take(&mut self.retired) {
+            let unmapped = self.device.unmap(iova);
+            self.note(unmapped);
+        }
+        Ok(true)
+    }
+
+    /// Unmaps memory that no request needs any longer, as soon as the card is done with abandoned
+    /// ones. Until then the address is not used again: what the card still writes there must not
+    /// reach anything new.
+    pub fn retire(&mut self, iova: u64) {
+        self.retired.push(iova);
+        let settled = self.settle().map(|_| ());
+        self.note(settled);
     }
 
     /// Remembers a failure that nobody could be told of.
@@ -271,6 +304,8 @@ impl Context {
             completion_queues: pool(COMPLETION_QUEUES),
             qpns: vec![None; QUEUE_PAIRS.entries as usize],
             failure: None,
+            unsettled: false,
+            retired: Vec::new(),
             tags: 0,
         };
         let states = (0..QUEUE_PAIRS.entries).map(|_| AtomicU8::new(0)).collect();
@@ -296,10 +331,11 @@ impl Context {
     /// [`CompletionQueue::poll`](crate::CompletionQueue::poll)).
     pub fn progress(&self) -> Result<(), CardError> {
         let mut hardware = self.inner.lock();
-        match hardware.failure.take() {
-            Some(error) => Err(error),
-            None => hardware.device.progress(),
+        if let Some(error) = hardware.failure.take() {
+            return Err(error);
         }
+        hardware.device.progress()?;
+        hardware.settle().map(|_| ())
     }
 
     /// Reads every counter of the card.

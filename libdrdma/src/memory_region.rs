@@ -79,9 +79,7 @@ struct Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        let mut hardware = self.context.lock();
-        let result = hardware.device.unmap(self.iova);
-        hardware.note(result);
+        self.context.lock().retire(self.iova);
     }
 }
 
@@ -210,10 +208,10 @@ impl MemoryRegion {
         debug_assert!(self.offset + self.len <= allocation.memory.mapped_len());
         // SAFETY: the bytes are in the mapping, initialised and live as long as the allocation,
         // which is borrowed mutably: no other memory region refers to it, and no handle to the
-        // memory exists outside (`private`) but the card's. The card only reads it, and only for
-        // requests whose regions borrow this memory region, which the mutable borrow excludes, or
-        // for unchecked ones, for which it reads like any device: without regard to what the
-        // process does with the memory.
+        // memory exists outside (`private`) but the card's. The card only reads it: for requests
+        // whose regions borrow this memory region, which the mutable borrow excludes; for those that
+        // were taken from it, of which it sends nothing any longer; or for unchecked ones. It does
+        // so like any device, without regard to what the process does with the memory.
         Ok(unsafe {
             slice::from_raw_parts_mut(allocation.memory.as_ptr().add(self.offset), self.len)
         })

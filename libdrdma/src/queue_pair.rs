@@ -213,7 +213,10 @@ impl<'m> QueuePair<'m> {
     }
 
     /// Goes to another state (IBTA 1.4 section 10.3.1). In Reset, what is still posted completes
-    /// with `wr_flush_error`, and the queue is ready to be used again.
+    /// with `wr_flush_error`, and the queue is ready to be used again. Reset and Error take work in
+    /// progress back as dropping the queue pair does: a request that only waits for acknowledgements
+    /// waits no longer, and a shared one that had some for this queue pair ends with
+    /// `wr_flush_error`, which halts its queue.
     ///
     /// # Errors
     /// A transition that does not exist, an attribute that it needs or does not take, a value
@@ -225,12 +228,10 @@ impl<'m> QueuePair<'m> {
         match to {
             QueuePairState::Reset => {
                 self.queue.disable()?;
-                self.write_entry(&QueuePairEntry::default())?;
                 self.attributes = QueuePairAttributes::default();
             }
             QueuePairState::Error => {
                 self.queue.halt()?;
-                self.write_entry(&QueuePairEntry::default())?;
             }
             QueuePairState::Init | QueuePairState::ReadyToReceive => {
                 self.attributes = attributes.over(self.attributes);

@@ -1,12 +1,18 @@
 //! Rings of work queue entries: what queue pairs and shared send queues have in common.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use drdma_abi::{
-    register::{SEND_QUEUES, SendQueueEntry},
+    register::{
+        QUEUE_PAIRS, QueuePairEntry, SEND_QUEUES, SendQueueEntry,
+        counter::{DATA_READS, PACKETS},
+    },
     work_request::{
         BLOCK, Destination as DestinationLayout, GRANULE, MAX_DESTINATIONS, Opcode, RegionHeader,
         RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
@@ -24,6 +30,13 @@ use crate::{
 
 /// Blocks of a ring, at most.
 const MAX_BLOCKS: u32 = 1 << 16;
+/// How often a card that goes on with other work is read until a completion that it was writing is
+/// taken to be there: each read takes a board longer than that takes.
+const SETTLE_READS: u32 = 16;
+/// How long a shared queue waits for the card to be done with what was posted to it, altogether, and
+/// while it does nothing.
+const SETTLE_TIME: Duration = Duration::from_secs(10);
+const STALL_TIME: Duration = Duration::from_secs(1);
 
 /// What a request says beside its destinations.
 pub(crate) struct Head {
@@ -226,31 +239,88 @@ impl SendQueue {
     /// Takes the ring from the card, and completes what is still posted with `wr_flush_error`.
     /// The ring is empty and at position 0 then.
     pub fn disable(&mut self) -> Result<(), CardError> {
-        self.take_from_card()?;
-        self.completion_queue.flush(&self.state);
-        self.state.posted.store(0, Ordering::Release);
-        self.state.completed.store(0, Ordering::Release);
-        self.state.halted.store(false, Ordering::Release);
-        self.tail = 0;
+        self.stop()?;
+        self.clear();
+        Ok(())
+    }
+
+    /// Like [`disable`](Self::disable), and waits until the card does not read any longer what was
+    /// posted.
+    pub fn disable_and_wait(&mut self) -> Result<(), CardError> {
+        self.stop()?;
+        self.wait_until_settled()?;
+        self.clear();
         Ok(())
     }
 
     /// Takes the ring from the card; what is posted, now or later, is flushed as it is polled.
     pub fn halt(&mut self) -> Result<(), CardError> {
-        self.take_from_card()?;
+        self.stop()?;
         self.completion_queue.halt(&self.state);
         Ok(())
     }
 
-    fn take_from_card(&mut self) -> Result<(), CardError> {
-        debug_assert_eq!(self.staged, 0);
-        if self.enabled {
-            let mut hardware = self.context.inner.lock();
-            let entry = SendQueueEntry::default();
-            hardware.device.write_entry(SEND_QUEUES, self.state.number, &entry)?;
-            self.enabled = false;
+    /// Completes what is posted, and empties the ring.
+    fn clear(&mut self) {
+        self.completion_queue.flush(&self.state);
+        self.state.posted.store(0, Ordering::Release);
+        self.state.completed.store(0, Ordering::Release);
+        self.state.halted.store(false, Ordering::Release);
+        self.tail = 0;
+    }
+
+    /// Takes the ring from the card, and the queue pair that it belongs to: the card starts no
+    /// further request of it, and what a queue pair has in progress is not sent. A shared queue's
+    /// requests that the card has begun go on.
+    fn stop(&mut self) -> Result<(), CardError> {
+        self.discard();
+        if !self.enabled {
+            return Ok(());
+        }
+        let mut hardware = self.context.inner.lock();
+        // A failed request's completion says nothing of those behind it.
+        let unfinished = self.state.is_halted() || self.state.oldest().is_some();
+        if unfinished {
+            hardware.abandon();
+        }
+        let queue = SendQueueEntry::default();
+        hardware.device.write_entry(SEND_QUEUES, self.state.number, &queue)?;
+        if let Some(index) = self.state.queue_pair {
+            hardware.device.write_entry(QUEUE_PAIRS, index, &QueuePairEntry::default())?;
+        }
+        self.enabled = false;
+        // A completion that the card was writing meanwhile must be in memory before the ring is
+        // emptied: a later one's request may have the same name. Each read waits for the card.
+        let reads = if unfinished { SETTLE_READS } else { 0 };
+        for _ in 0..reads {
+            if hardware.settle()? {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Waits until the card has read all that it is going to read for abandoned requests.
+    fn wait_until_settled(&self) -> Result<(), CardError> {
+        let start = Instant::now();
+        let mut last = (start, None);
+        loop {
+            let mut hardware = self.context.inner.lock();
+            if hardware.settle()? {
+                return Ok(());
+            }
+            let [reads, packets] =
+                [DATA_READS, PACKETS].map(|counter| hardware.device.counter(counter));
+            let activity = Some((reads?, packets?));
+            if activity != last.1 {
+                last = (Instant::now(), activity);
+            }
+            let waited = start.elapsed();
+            if waited >= SETTLE_TIME || last.0.elapsed() >= STALL_TIME {
+                return Err(CardError::Busy { waited });
+            }
+            hardware.device.progress()?;
+        }
     }
 
     /// Writes an entry behind the last one. The card does not know of it before [`submit`].
@@ -353,13 +423,16 @@ impl SendQueue {
 
 impl Drop for SendQueue {
     fn drop(&mut self) {
-        self.staged = 0;
-        let disabled = self.take_from_card();
+        // Without one, it was waited for already.
+        let waits = self.enabled && self.state.queue_pair.is_none();
+        let mut stopped = self.stop();
+        if waits && stopped.is_ok() {
+            stopped = self.wait_until_settled();
+        }
         self.completion_queue.detach(&self.state);
         let mut hardware = self.context.inner.lock();
-        hardware.note(disabled);
-        let unmapped = hardware.device.unmap(self.iova);
-        hardware.note(unmapped);
+        hardware.note(stopped);
+        hardware.retire(self.iova);
         hardware.send_queues.put(self.state.number);
     }
 }

@@ -42,6 +42,11 @@ impl<'a> SharedSendQueueBuilder<'a> {
 /// A shared send queue. `'m` is the memory that posted work may read: it stays borrowed as long as
 /// the queue lives, or until [`release`](Self::release), as [`QueuePair`](crate::QueuePair) shows.
 ///
+/// Dropping it with work in progress waits like [`release`](Self::release), and what is posted gets
+/// no completion. That the card was still busy is the next [`Context::progress`]'s error.
+///
+/// [`Context::progress`]: crate::Context::progress
+///
 /// ```compile_fail,E0505
 /// # use libdrdma::{Contiguous, Destination, MemoryRegion, QueuePair, SharedSendQueue};
 /// # use libdrdma::SharedWorkRequest;
@@ -92,7 +97,8 @@ impl<'m> SharedSendQueue<'m> {
     }
 
     /// Completes what is still posted with `wr_flush_error`, and makes the queue ready again after
-    /// an error. Queue pairs that are in the error state are reset on their own.
+    /// an error. Requests that the card has begun may still be sent. Queue pairs that are in the
+    /// error state are reset on their own.
     ///
     /// # Errors
     /// The card failed.
@@ -101,12 +107,18 @@ impl<'m> SharedSendQueue<'m> {
         self.queue.enable()
     }
 
-    /// Gives the memory back: like [`reset`](Self::reset), and the queue borrows nothing.
+    /// Gives the memory back: like [`reset`](Self::reset), and the queue borrows nothing. If not all
+    /// that was posted has completed, this waits until the card has sent what it has begun.
     ///
     /// # Errors
-    /// The card failed.
+    /// [`CardError::Busy`] if the card reads and sends nothing for a second and is not idle, or is not
+    /// idle after ten: requests wait for acknowledgements that do not come (reset their queue pairs
+    /// before, or set [`Options::ack_timeout`](crate::Options::ack_timeout)), or other queues keep it
+    /// busy (let the requests complete before). The queue is gone then, and what the card had begun
+    /// may still be sent, whatever the memory holds by then. Or the card failed.
     pub fn release<'n>(mut self) -> Result<SharedSendQueue<'n>, CardError> {
-        self.reset()?;
+        self.queue.disable_and_wait()?;
+        self.queue.enable()?;
         Ok(SharedSendQueue { queue: self.queue, _borrow: Borrow::default() })
     }
 }

@@ -175,6 +175,9 @@ pub struct Destination<'a, 'm> {
 
 impl<'a, 'm> Destination<'a, 'm> {
     /// Nothing, to the peer of that queue pair.
+    ///
+    /// The queue pair is named by its [index](QueuePair::index), which another one may have once this
+    /// one was dropped: a destination must not be posted then.
     #[inline]
     pub fn new(qp: &QueuePair<'_>) -> Self {
         let pd = qp.protection_domain();
@@ -302,6 +305,9 @@ pub struct PartitionDestination<I> {
 
 impl<I: PartitionId> PartitionDestination<I> {
     /// The rows that carry the id `partition`, to the peer of that queue pair.
+    ///
+    /// The queue pair is named by its [index](QueuePair::index), which another one may have once this
+    /// one was dropped: a destination must not be posted then.
     #[inline]
     pub fn new(qp: &QueuePair<'_>, partition: I) -> Self {
         let pd = qp.protection_domain();

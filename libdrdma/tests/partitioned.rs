@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Fake, open_all, peer};
+use common::{Fake, connected, open_all};
 use drdma_abi::{
     Layout,
     work_request::{
@@ -15,10 +15,11 @@ use drdma_abi::{
 };
 use drdma_sim::wire::{MessageKind, Network, PeerConfig};
 use libdrdma::{
-    Column, CompletionQueue, Context, Destination, MacAddress, MemoryRegion, Options,
-    PartitionDestination, PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest,
-    PostError, ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairState, RegionError,
-    SharedOperation, SharedSendQueue, SharedWorkRequest, Status, Transport, optimizer::FetchPlan,
+    Column, Context, Destination, MacAddress, MemoryRegion, Options, PartitionDestination,
+    PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest, PostError,
+    ProtectionDomain, QueuePairAttributes, QueuePairState, RegionError, SharedOperation,
+    SharedSendQueue, SharedWorkRequest, Status, Transport,
+    optimizer::{FetchPlan, Fragment},
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -30,12 +31,6 @@ fn memory() -> (ProtectionDomain, MemoryRegion) {
 
 fn refused<I>(region: Result<PartitionedRegion<I>, RegionError>) -> String {
     region.map(|_| ()).expect_err("a refused region").to_string()
-}
-
-fn connected<'m>(pd: &ProtectionDomain, cq: &CompletionQueue) -> QueuePair<'m> {
-    let mut qp = pd.queue_pair(cq).build().unwrap();
-    qp.connect(&peer()).unwrap();
-    qp
 }
 
 #[test]
@@ -117,6 +112,41 @@ fn one_region_stays_in_one_protection_domain() {
 }
 
 #[test]
+fn the_fragments_of_a_region_are_those_of_the_rows_that_are_sent() {
+    let (_, m) = memory();
+    m.write_at(5, &[1, 0, 2, 0, 0, 1, 9, 2, 0, 1]);
+    let region = Partitioned::<u8>::new(&m).offset(5).rows(10);
+    let region = region.column(&m, 100, 4).column(&m, 200, 1).build().unwrap();
+    let relative = |f: Fragment| (f.addr - m.addr(), f.len);
+    let fragments = |partitions: &[u8]| -> Vec<_> {
+        region.fragments(partitions, &[&m]).unwrap().map(relative).collect()
+    };
+    let rows = |rows: &[u64]| -> Vec<_> {
+        rows.iter().flat_map(|row| [(100 + 4 * row, 4), (200 + row, 1)]).collect()
+    };
+    assert_eq!(fragments(&[1, 2]), rows(&[0, 2, 5, 7, 9]));
+    assert_eq!(fragments(&[9]), rows(&[6]));
+    assert_eq!(fragments(&[]), []);
+    assert_eq!(fragments(&[77]), []);
+
+    // Of two bytes, the low one first.
+    m.write_at(1001, &[0, 1, 1, 0, 0, 1]);
+    let region = Partitioned::<u16>::new(&m).offset(1001).rows(3).column(&m, 0, 2);
+    let region = region.build().unwrap();
+    let found: Vec<_> = region.fragments(&[0x100], &[&m]).unwrap().map(relative).collect();
+    assert_eq!(found, [(0, 2), (4, 2)]);
+    assert_eq!(
+        region.fragments(&[0x100], &[]).unwrap_err().to_string(),
+        format!(
+            "partitioned region: the memory of the ids at {:#x} was not given",
+            m.addr() + 1001
+        )
+    );
+    let none = Partitioned::<u16>::new(&m).column(&m, 0, 2).build().unwrap();
+    assert_eq!(none.fragments(&[0], &[]).unwrap().count(), 0);
+}
+
+#[test]
 fn limits_are_checked_when_posting() {
     let (context, _, pd, cq) = open_all();
     let (ours, other) = (pd.allocate(64).unwrap(), context.protection_domain());
@@ -125,7 +155,8 @@ fn limits_are_checked_when_posting() {
         Partitioned::new(memory).rows(8).column(memory, 0, 1).build().unwrap()
     }
     let (region, foreign_region) = (region(&ours), region(&theirs));
-    let (red, blue, foreign) = (connected(&pd, &cq), connected(&pd, &cq), connected(&other, &cq));
+    let (red, blue, foreign) =
+        (connected(&pd, &cq, 256), connected(&pd, &cq, 256), connected(&other, &cq, 256));
     let mut ssq = pd.shared_send_queue(&cq).build().unwrap();
     let request = PartitionedWorkRequest::new(1, &region);
     fn refused<'m>(
@@ -180,7 +211,7 @@ fn check_ring<I: PartitionId>(
     let start = Partitioned::<I>::new(&a).offset(offset).rows(rows);
     let region = columns.iter().fold(start, |r, (at, width)| r.column(&b, *at, *width));
     let region = region.build().unwrap();
-    let qps: Vec<_> = partitions.iter().map(|_| connected(&pd, &cq)).collect();
+    let qps: Vec<_> = partitions.iter().map(|_| connected(&pd, &cq, 256)).collect();
     let mut ssq = pd.shared_send_queue(&cq).send_blocks(256).build().unwrap();
     let list: Vec<_> = (0..)
         .zip(qps.iter().zip(partitions))
@@ -270,7 +301,7 @@ proptest! {
 fn a_failure_is_put_down_to_the_queue_pairs_of_the_request() {
     let (context, card, pd, cq): (Context, Fake, _, _) = open_all();
     let m = pd.allocate(64).unwrap();
-    let (red, blue) = (connected(&pd, &cq), connected(&pd, &cq));
+    let (red, blue) = (connected(&pd, &cq, 256), connected(&pd, &cq, 256));
     let region = Partitioned::<u16>::new(&m)
         .rows(3)
         .column(&m, 0, 1)

@@ -254,6 +254,23 @@ fn the_cards_queues_are_used_up_and_come_back() {
 }
 
 #[test]
+fn what_a_card_that_fails_was_given_is_taken_back() {
+    let (context, card, pd, cq) = open_all();
+    let before = card.state().maps.len();
+    card.state().broken = true;
+    assert!(context.completion_queue().build().is_err());
+    assert!(pd.shared_send_queue(&cq).build().is_err());
+    assert!(pd.allocate(64).is_err());
+    card.state().broken = false;
+    assert_eq!(card.state().maps.len(), before);
+    let cqs: Vec<_> = (0..63).map(|_| context.completion_queue().build().unwrap()).collect();
+    let ssqs: Vec<_> = (0..256)
+        .map(|_| pd.shared_send_queue(&cq).send_blocks(1).build().expect("a send queue"))
+        .collect();
+    drop((cqs, ssqs));
+}
+
+#[test]
 fn a_card_is_set_up_when_opened_and_disabled_with_its_last_user() {
     let card = common::Fake::default();
     let mut options =

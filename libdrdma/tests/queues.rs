@@ -4,26 +4,12 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Fake, open_all, peer};
+use common::{Fake, connected, open_all, peer, polled};
 use drdma_abi::register::{COMPLETION_QUEUES, CompletionQueueEntry};
 use libdrdma::{
-    CompletionQueue, Destination, Operation, PostError, QueuePair, QueuePairAttributes,
-    QueuePairState, Region, SharedWorkRequest, Status, WorkRequest,
+    Destination, Operation, PostError, QueuePair, QueuePairAttributes, QueuePairState, Region,
+    SharedWorkRequest, Status, WorkRequest,
 };
-
-fn connected<'m>(
-    pd: &libdrdma::ProtectionDomain,
-    cq: &CompletionQueue,
-    blocks: u32,
-) -> QueuePair<'m> {
-    let mut qp = pd.queue_pair(cq).send_blocks(blocks).build().unwrap();
-    qp.connect(&peer()).unwrap();
-    qp
-}
-
-fn polled(cq: &CompletionQueue) -> Vec<(u64, Status)> {
-    cq.poll().map(|completion| (completion.wr_id, completion.status)).collect()
-}
 
 /// Granules of the rest of a request of one block: 12 contiguous regions are 16 granules.
 fn regions(count: usize) -> Vec<Region<'static>> {

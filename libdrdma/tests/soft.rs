@@ -231,6 +231,38 @@ fn a_queue_pair_that_is_reset_in_flight_starts_anew() {
 }
 
 #[test]
+fn a_queue_pair_that_is_reset_ends_the_shared_requests_that_wait_for_it() {
+    let error = QueuePairAttributes::new().state(QueuePairState::Error);
+    let reset = QueuePairAttributes::new().state(QueuePairState::Reset);
+    for to in [error, reset] {
+        let bench = Bench::new();
+        let memory = bench.pd.allocate(64).unwrap();
+        let region = [Contiguous::new(&memory).build().unwrap()];
+        let (_, red) = bench.connected(2, Transport::Rc);
+        let (peer, mut blue) = bench.connected(3, Transport::Rc);
+        bench.network.with_peer(peer, |peer| peer.set_behaviour(Behaviour::Dead));
+        let mut ssq = bench.pd.shared_send_queue(&bench.cq).build().unwrap();
+        let destinations = [&red, &blue].map(|qp| Destination::new(qp).regions(&region));
+        for wr_id in 1..3 {
+            let request = SharedWorkRequest::new(wr_id).destinations(&destinations);
+            ssq.post_ssq_send(&request).unwrap();
+        }
+        bench.context.progress().unwrap();
+        blue.modify(&to).unwrap();
+        let completions = bench.cq.wait(2, SECOND).unwrap();
+        let found: Vec<_> = completions.iter().map(|c| (c.wr_id, c.status)).collect();
+        assert_eq!(found, [(1, Status::WrFlushError), (2, Status::WrFlushError)]);
+        assert_eq!(completions[0].destination, 1);
+        assert!(ssq.is_halted());
+        assert_eq!(red.state(), QueuePairState::ReadyToSend, "it goes on");
+        ssq.reset().unwrap();
+        let destinations = [Destination::new(&red).regions(&region)];
+        ssq.post_ssq_send(&SharedWorkRequest::new(3).destinations(&destinations)).unwrap();
+        assert_eq!(bench.statuses(1), [(3, Status::Success)]);
+    }
+}
+
+#[test]
 fn a_shared_queue_breaks_only_the_queue_pair_that_failed() {
     let bench = Bench::new();
     let memory = bench.pd.allocate(64).unwrap();

@@ -1,6 +1,7 @@
 //! Every experiment.
 
 use drdma_abi::roce::Transport;
+use drdma_sim::clock::NS_PER_CYCLE;
 use drdma_verilated::testbench::Random;
 
 use crate::{
@@ -16,6 +17,8 @@ const ROWS: u64 = 64 << 10;
 const LISTED_ROWS: u64 = 8 << 10;
 /// Columns of the shuffled table.
 const COLUMNS: usize = 5;
+/// Words of 4 B in a beat of payload, all of which the assembler can read in a cycle.
+pub const BEAT_WORDS: u32 = 16;
 /// Bytes of one message, at most: a packet.
 const MTU: u64 = 4096;
 
@@ -48,6 +51,7 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
         write: true,
         rows_per_message: MTU.div_euclid(row).max(1) as u32,
         planned: false,
+        words: None,
         requests: Requests::Own(vec![region]),
     }
 }
@@ -131,6 +135,7 @@ impl Table {
             write: true,
             rows_per_message: (MTU / row) as u32,
             planned: false,
+            words: None,
             requests: Requests::Shared(regions),
         }
     }
@@ -322,10 +327,41 @@ fn records() -> Vec<Experiment> {
     [64, 256, 1024].map(experiment).into()
 }
 
+/// Messages of two rows of 16 values of 4 B, with a byte between one and the next: every alignment.
+fn values(id: &str, title: &str, target: Target) -> Experiment {
+    let values: Vec<_> = (0..16).map(|value| (5 * value, 4)).collect();
+    Experiment { rows_per_message: 2, ..strided(id, title, target, 80, &values) }
+}
+
+/// The name of the experiment with so many words a cycle.
+pub fn words_id(words: u32) -> String {
+    format!("packets-128-words-{words}")
+}
+
+/// Gb/s of full beats of payload, of 16 words each, if an assembler reads so many words in a cycle:
+/// each beat takes whole cycles.
+pub fn beats_gbps(words: u32) -> f64 {
+    f64::from(BEAT_WORDS * 32) / f64::from(BEAT_WORDS.div_ceil(words)) / NS_PER_CYCLE
+}
+
+/// The same messages of 128 B by an assembler that reads 1 to 16 words in a cycle.
+pub fn words() -> Vec<Experiment> {
+    let experiment = |words| {
+        let title = format!("messages of 128 B, 32 values of 4 B, {words} words a cycle");
+        // The wire carries 56.6 Gb/s of these.
+        let target = match beats_gbps(words) {
+            gbps if gbps < 56.0 => Target::About { gbps, factor: 1.01 },
+            _ => Target::Wire(0.99),
+        };
+        // Enough for a steady state: a word a cycle takes its time.
+        let values = first(6 << 10, values(&words_id(words), &title, target));
+        Experiment { words: Some(words), ..values }
+    };
+    (1..=BEAT_WORDS).map(experiment).collect()
+}
+
 fn small_packets() -> Vec<Experiment> {
     let target = Target::Wire(0.99);
-    // Two rows of 16 values of 4 B, with a byte between one and the next: every alignment.
-    let values: Vec<_> = (0..16).map(|value| (5 * value, 4)).collect();
     let row: Vec<_> = (0..5).map(|value| (6 * value, 4)).collect();
     let title = "one row of 20 B a UD message, 5 x 4 B of 32 B";
     let paper = "line rate from 8 segments a cycle on";
@@ -334,22 +370,13 @@ fn small_packets() -> Vec<Experiment> {
             rows_per_message: 1,
             ..strided("packets-128", "messages of 128 B, contiguous", target, 128, &[(0, 128)])
         },
-        Experiment {
-            paper,
-            rows_per_message: 2,
-            ..strided(
-                "packets-128-values",
-                "messages of 128 B, 32 values of 4 B",
-                target,
-                80,
-                &values,
-            )
-        },
+        values("packets-128-values", "messages of 128 B, 32 values of 4 B", target),
+        Experiment { paper, ..words().swap_remove(7) },
         Experiment {
             transport: Transport::Ud,
             write: false,
             rows_per_message: 1,
-            ..short(strided("packets-ud", title, Target::MegaPackets(90.0), 32, &row))
+            ..first(16 << 10, strided("packets-ud", title, Target::MegaPackets(90.0), 32, &row))
         },
         one(
             "latency",
@@ -367,12 +394,12 @@ fn small_packets() -> Vec<Experiment> {
     .collect()
 }
 
-/// The first 16 Ki periods of a strided experiment.
-fn short(mut experiment: Experiment) -> Experiment {
+/// The first periods of a strided experiment.
+fn first(periods: u64, mut experiment: Experiment) -> Experiment {
     if let Requests::Own(regions) = &mut experiment.requests
         && let [Region::Strided { count, .. }] = &mut regions[..]
     {
-        *count = (*count).min(16 << 10);
+        *count = (*count).min(periods);
     }
     experiment
 }

@@ -54,6 +54,8 @@ pub struct Experiment {
     pub rows_per_message: u32,
     /// True if the request is posted with the fetch plan that the library finds best for it.
     pub planned: bool,
+    /// Words of 4 B that the card's assembler reads in a cycle, 1 to 16, if not as many as it can.
+    pub words: Option<u32>,
     /// What is posted.
     pub requests: Requests,
 }
@@ -73,6 +75,8 @@ pub struct Figure {
     pub bound: f64,
     /// What the wire alone could carry, in Gb/s.
     pub wire: f64,
+    /// Goodput in steady state, in Gb/s.
+    pub gbps: f64,
     /// Goodput from the first doorbell to the last byte, in Gb/s.
     pub whole: f64,
     /// DMA reads and their bytes: the card's, all of them.
@@ -150,6 +154,7 @@ impl Experiment {
             met,
             bound: limit,
             wire,
+            gbps: steady.gbps,
             whole: outcome.span.gbps(payload),
             reads: (
                 count(counter::DATA_READS) + count(counter::CONTROL_READS),

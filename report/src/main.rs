@@ -10,6 +10,7 @@
 //! | [`bound`] | how fast any card could be |
 //! | [`experiment`] | an experiment's figure beside its target |
 //! | [`reasons`] | why figures are missed |
+//! | [`figures`] | the paper's figures 11 to 15: docs/figures |
 //! | [`posting`] | criterion's figures |
 //! | [`resources`] | yosys' figures, block by block |
 //! | [`page`] | docs/results.md |
@@ -20,6 +21,7 @@ mod bound;
 mod catalogue;
 mod costs;
 mod experiment;
+mod figures;
 mod goodput;
 mod layout;
 mod page;
@@ -43,6 +45,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use experiment::{Experiment, Figure};
+use figures::{Drawing, Measured};
 use page::Results;
 use posting::Posting;
 use record::Record;
@@ -65,10 +68,12 @@ enum Command {
         /// The folder in which criterion leaves its figures.
         #[arg(long)]
         criterion: PathBuf,
-        /// Runs only experiments whose names contain this, and writes nothing.
+        /// Runs only experiments whose names contain this, and writes nothing; draws the figures whose
+        /// names contain it, and writes their pictures.
         #[arg(long)]
         only: Option<String>,
-        /// Writes nothing, and fails if a figure is worse than the recorded one by more than a tenth.
+        /// Writes and draws nothing, and fails if a figure is worse than the recorded one by more than a
+        /// tenth.
         #[arg(long)]
         check: bool,
     },
@@ -107,11 +112,38 @@ fn main() -> ExitCode {
     }
 }
 
+/// An experiment, and what it gave; text if it failed.
 type Ran = (Experiment, Result<Figure, String>);
 
-fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Result<(), String> {
+/// What a report runs.
+struct Selected {
+    /// The experiments; those behind the first `listed` are run for figures only.
+    experiments: Vec<Experiment>,
+    listed: usize,
+    figures: Vec<figures::Figure>,
+}
+
+/// Everything whose name contains `only`; figures with what they need, or not at all.
+fn select(only: Option<&str>, with_figures: bool) -> Result<Selected, String> {
+    let wanted = |id: &str| only.is_none_or(|part| id.contains(part));
     let mut experiments = catalogue::all();
-    experiments.retain(|experiment| only.is_none_or(|part| experiment.id.contains(part)));
+    experiments.retain(|experiment| wanted(&experiment.id));
+    let mut figures = figures::ALL.to_vec();
+    figures.retain(|figure| with_figures && wanted(figure.id));
+    if experiments.is_empty() && figures.is_empty() {
+        return Err(format!("there is no experiment `{}`", only.unwrap_or_default()));
+    }
+    let listed = experiments.len();
+    for needed in figures.iter().flat_map(|figure| (figure.experiments)()) {
+        if experiments.iter().all(|experiment| experiment.id != needed.id) {
+            experiments.push(needed);
+        }
+    }
+    Ok(Selected { experiments, listed, figures })
+}
+
+fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Result<(), String> {
+    let Selected { mut experiments, listed, figures } = select(only, !check)?;
     // The first one, contiguous data, runs alone: its simulation's speed is a figure, too.
     let rest = experiments.split_off(1.min(experiments.len()));
     let mut ran = run_all(experiments, 1);
@@ -120,20 +152,24 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Re
         _ => None,
     };
     ran.extend(run_all(rest, thread::available_parallelism().map_or(1, usize::from)));
+    let posting = Posting::read(criterion);
+    let drawn = draw(&figures, Measured { ran: &ran, posting: &posting });
 
-    let figures = ran.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
+    let listed = &ran[..listed];
+    let measured = listed.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
     let record = docs.join("results.json");
     if check {
         let recorded = Record::read(&record)?;
-        let worse: Vec<_> = figures.filter_map(|(e, figure)| recorded.worse(e, figure)).collect();
+        let worse: Vec<_> = measured.filter_map(|(e, figure)| recorded.worse(e, figure)).collect();
         if !worse.is_empty() {
             return Err(format!("worse than recorded:\n  {}", worse.join("\n  ")));
         }
     } else if only.is_none() {
-        write(&record, &Record::of(figures).json())?;
+        write(&record, &Record::of(measured).json())?;
         let results = Results {
-            figures: &ran,
-            posting: Posting::read(criterion),
+            figures: listed,
+            drawn: &drawn,
+            posting,
             speed,
             resources: Resources::read(&docs.join("resources.json")),
             processor: processor(),
@@ -142,12 +178,38 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Re
         write(&file, &results.page())?;
         eprintln!("{} is written", file.display());
     }
-    let failed: Vec<&str> =
-        ran.iter().filter(|(_, r)| r.is_err()).map(|(e, _)| e.id.as_str()).collect();
-    match failed.is_empty() {
-        true => Ok(()),
-        false => Err(format!("the card did wrong in {}", failed.join(", "))),
+    for (figure, drawing) in &drawn {
+        if only.is_some() {
+            println!("{}", figure.section(drawing));
+        }
+        if let Ok(drawing) = drawing {
+            figure.write(drawing, docs)?;
+            eprintln!("{} is written", docs.join(figure.file()).display());
+        }
     }
+    match failures(&ran, &drawn) {
+        failed if failed.is_empty() => Ok(()),
+        failed => Err(failed.join("\n")),
+    }
+}
+
+type Drawn = (figures::Figure, Result<Drawing, String>);
+
+fn draw(figures: &[figures::Figure], measured: Measured) -> Vec<Drawn> {
+    figures.iter().map(|figure| (*figure, figure.draw(&measured))).collect()
+}
+
+/// What went wrong, a line each.
+fn failures(ran: &[Ran], drawn: &[Drawn]) -> Vec<String> {
+    let wrong = |(experiment, result): &Ran| {
+        let error = result.as_ref().err()?;
+        Some(format!("the card did wrong in {}: {error}", experiment.id))
+    };
+    let missing = |(figure, drawing): &Drawn| {
+        let error = drawing.as_ref().err()?;
+        Some(format!("{} is not drawn: {error}", figure.id))
+    };
+    ran.iter().filter_map(wrong).chain(drawn.iter().filter_map(missing)).collect()
 }
 
 /// Runs experiments, so many at a time; the answers are in the same order.
@@ -220,4 +282,56 @@ fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     name.map_or("an unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_listed_whether_it_is_an_experiment_or_a_figure() {
+        let experiments = catalogue::words();
+        let ran: Vec<Ran> = experiments
+            .into_iter()
+            .map(|experiment| match experiment.words {
+                Some(3) => (experiment, Err("3 B for 4 B".to_owned())),
+                _ => (experiment, Ok(Figure { gbps: 8.0, ..Figure::default() })),
+            })
+            .collect();
+        let posting = Err("no file".to_owned());
+        let mut figures = figures::ALL.to_vec();
+        figures.retain(|figure| ["figure-11", "figure-15"].contains(&figure.id));
+        let drawn = draw(&figures, Measured { ran: &ran, posting: &posting });
+        assert_eq!(
+            failures(&ran, &drawn),
+            [
+                "the card did wrong in packets-128-words-3: 3 B for 4 B",
+                "figure-11 is not drawn: no file",
+                "figure-15 is not drawn: packets-128-words-3: 3 B for 4 B",
+            ]
+        );
+        let right: Vec<Ran> = ran.into_iter().filter(|(_, result)| result.is_ok()).collect();
+        assert_eq!(failures(&right, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn figures_bring_the_experiments_that_they_need() {
+        let Selected { experiments, listed, figures } = select(Some("figure-15"), true).unwrap();
+        assert_eq!((experiments.len(), listed, figures.len()), (16, 0, 1));
+        // Nothing is run twice.
+        let all = select(None, true).unwrap();
+        let ids: std::collections::BTreeSet<_> =
+            all.experiments.iter().map(|experiment| &experiment.id).collect();
+        assert_eq!((ids.len(), all.figures.len()), (all.experiments.len(), 5));
+        assert_eq!(all.listed, catalogue::all().len());
+        let checked = select(None, false).unwrap();
+        assert_eq!((checked.experiments.len(), checked.figures.len()), (all.listed, 0));
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_is_an_error() {
+        let nowhere = Path::new("/nowhere");
+        let error = measure(nowhere, nowhere, Some("figure-16"), false).unwrap_err();
+        assert_eq!(error, "there is no experiment `figure-16`");
+    }
 }

@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
 
 use crate::{
     experiment::{Experiment, Figure, Target},
+    figures::{self, Drawing},
     posting::{Cost, Posting},
     reasons,
     resources::Resources,
@@ -19,6 +20,8 @@ const SPEED: f64 = 50_000.0;
 pub struct Results<'a> {
     /// Every experiment that was run, and what it gave; text if it failed.
     pub figures: &'a [(Experiment, Result<Figure, String>)],
+    /// The paper's figures.
+    pub drawn: &'a [(figures::Figure, Result<Drawing, String>)],
     /// Posting, if criterion's figures are there.
     pub posting: Result<Posting, String>,
     /// The simulation of the whole card under load, no other beside it.
@@ -63,6 +66,8 @@ impl Results<'_> {
             page += "\n## What is missed, and why\n\n";
             page += &reasons;
         }
+        page += figures::HEAD;
+        page.extend(self.drawn.iter().map(|(figure, drawing)| figure.section(drawing)));
         page += DETAILS;
         page += &self.details_table();
         page += POSTING;
@@ -242,7 +247,7 @@ pub fn finished(mut table: Table, right: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bound::Fetch, catalogue};
+    use crate::{bound::Fetch, catalogue, figures::Measured};
 
     fn figure(met: bool) -> Figure {
         Figure {
@@ -252,6 +257,7 @@ mod tests {
             met,
             bound: 98.0,
             wire: 99.0,
+            gbps: 12.3,
             whole: 11.0,
             reads: (7, 2048),
             best: Fetch { ns: 1.0, reads: 5, bytes: 1024 },
@@ -268,6 +274,7 @@ mod tests {
         let time = Duration::from_secs(2);
         Results {
             figures: &figures,
+            drawn: &[],
             posting: Ok(posting),
             speed: Some(Simulated { cycles: 90_000, time, processor: time / 2 }),
             resources: Err("no file".to_owned()),
@@ -289,6 +296,37 @@ mod tests {
         let listed = format!("- {reason}\n  - contiguous, 4 MiB, without a plan\n");
         assert!(page.contains(&listed), "{page}");
         assert!(page.contains("- destination 0, message 1: 3 B for 4 B\n  - shuffle, 5 x 4 B"));
+    }
+
+    #[test]
+    fn every_figure_of_the_paper_is_shown_with_its_command_and_its_values() {
+        let all = catalogue::all().into_iter().chain(catalogue::words());
+        let ran: Vec<_> = all.map(|experiment| (experiment, Ok(figure(true)))).collect();
+        let cost = Cost { mean: 1.0, low: 1.0, high: 1.0 };
+        let posting = Ok(Posting { described: cost, lists: cost, copied: cost });
+        let measured = Measured { ran: &ran, posting: &posting };
+        let drawn = figures::ALL.map(|figure| (figure, figure.draw(&measured)));
+        let results = Results {
+            figures: &ran,
+            drawn: &drawn,
+            posting,
+            speed: None,
+            resources: Err("no file".to_owned()),
+            processor: "a processor".to_owned(),
+        };
+        let page = results.page();
+        for number in 11..=15 {
+            let section =
+                page.split("\n### ").find(|part| part.starts_with(&format!("Figure {number}: ")));
+            let section = section.unwrap_or_else(|| panic!("no figure {number}: {page}"));
+            assert!(section.contains(&format!("](figures/figure-{number}.svg)")), "{section}");
+            assert!(section.contains(&format!("`cargo xtask report --only figure-{number}`")));
+            assert!(
+                section.contains("<summary>Values</summary>\n\n") && section.contains("\n|"),
+                "{section}"
+            );
+        }
+        assert!(!page.contains("Not drawn"));
     }
 
     #[test]

@@ -82,7 +82,9 @@ impl ClientMemory {
         // QEMU takes back the upper half of all addresses when it ends. Nothing is mapped in the last
         // page, so that an exclusive end does for it.
         let last = address.checked_add(size.saturating_sub(1)).ok_or(Errno::INVAL)?;
-        host.unmap_range(address..last.saturating_add(size.min(1)));
+        if size > 0 {
+            host.unmap_range(address..last.saturating_add(1));
+        }
         self.files.retain(|_, memory| memory.is_shared());
         Ok(())
     }
@@ -134,6 +136,7 @@ mod tests {
         // Nothing at all takes nothing back.
         memory.map(&mut host, range(0, 0, 4096), Some(file)).unwrap();
         memory.unmap(&mut host, 0, 0).unwrap();
+        memory.unmap(&mut host, 8, 0).unwrap();
         assert!(host.write(0, &[1]).is_ok());
     }
 

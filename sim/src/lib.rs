@@ -54,7 +54,7 @@ const SCHEMES: &str = "soft: and rtl:";
 /// | URI | options |
 /// |---|---|
 /// | `soft:` | `cycles`: clock cycles in a call of `progress`, 1,024 unless told |
-/// | `rtl:` | `pcie_tags` (64), `mrrs` (512 B), `mps` (256 B), `latency_ns` (1,300): the host; `stall` (0): probability that a handshake stalls; `seed` (1); `trace`: FST file to write; `cycles` (256): clock cycles in a call of `progress`; `column_rows` (256): the register `COLUMN_MIN_ROWS` from the start |
+/// | `rtl:` | `pcie_tags` (64), `mrrs` (512 B), `mps` (256 B), `latency_ns` (1,300): the host; `stall` (0): probability that a handshake stalls; `seed` (1); `trace`: FST file to write; `cycles` (256): clock cycles in a call of `progress`; `column_rows` (256): the register `COLUMN_MIN_ROWS` from the start; `words` (16): the register `ASSEMBLER_WORDS` from the start, 1 to 16 |
 ///
 /// # Errors
 /// If the scheme or an option is unknown, or an option's value does not fit.
@@ -93,6 +93,7 @@ fn open_rtl(mut options: Options, network: Network) -> Result<Box<dyn Slot>, Ope
     config.trace = options.take("trace")?;
     config.cycles_per_progress = options.take("cycles")?.unwrap_or(config.cycles_per_progress);
     config.column_rows = options.take("column_rows")?;
+    config.words = options.take("words")?;
     options.finish()?;
     config.check()?;
     rtl::RtlCard::new(config, network)

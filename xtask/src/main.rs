@@ -28,7 +28,8 @@ Usage: cargo xtask <command>
                       (fetches 420 MB once, to ~/.cache/drdma/vm or $DRDMA_VM_CACHE)
   check               formatting and lints
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
-                      of the experiments and writes nothing, --check compares with what is recorded
+                      of the experiments and writes nothing but the plots among them (figure-11
+                      to figure-15), --check compares with what is recorded
   resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
                       fail if the card has grown, with --only BLOCK synthesise that one
   verilog --out DIR   write the card's Verilog to DIR
@@ -164,9 +165,20 @@ fn test(args: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
+/// True if what the report will show depends on what posting costs: all of it, or figure 11.
+fn posting_is_shown(args: &[String]) -> bool {
+    let only = match args {
+        [] => return true,
+        [flag, part] if flag == "--only" => Some(part.as_str()),
+        [arg] => arg.strip_prefix("--only="),
+        _ => None,
+    };
+    only.is_some_and(|part| "figure-11".contains(part))
+}
+
 fn report(args: &[String]) -> Result<(), Error> {
     setup::run()?;
-    if args.is_empty() {
+    if posting_is_shown(args) {
         cargo().args(["bench", "--package", "libdrdma", "--bench", "posting"]).run()?;
     }
     let criterion = target().join("criterion").display().to_string();
@@ -210,4 +222,24 @@ fn write_verilog(folder: &Path) -> Result<(), Error> {
         .args(["run", "--release", "--package", "drdma-hdl", "--bin", "drdma-verilog", "--"])
         .args(["--out", &folder.display().to_string()])
         .run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posting_is_measured_for_the_whole_report_and_for_figure_11() {
+        let shown = |args: &[&str]| {
+            posting_is_shown(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>())
+        };
+        for args in [&[][..], &["--only", "figure-11"], &["--only=figure"]] {
+            assert!(shown(args), "{args:?}");
+        }
+        for args in
+            [&["--check"][..], &["--only", "figure-12"], &["--only=latency"], &["--check", "x"]]
+        {
+            assert!(!shown(args), "{args:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::{
     io,
     os::{fd::AsFd as _, unix::net::UnixStream},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use clap::Args;
@@ -55,7 +55,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         _ => arguments.device.clone(),
     };
     let card = device::open_slot(&uri, &network)?;
-    if let Some(WireSpec::Pcap(path)) = captures.first() {
+    let captured = match captures.first() {
+        Some(WireSpec::Pcap(path)) => Some(path),
+        _ => None,
+    };
+    if let Some(path) = captured {
         capture(&network, path)?;
     }
     let wire = match wires.first() {
@@ -71,7 +75,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     eprintln!("serving {} at {}", arguments.device, arguments.socket.display());
     let served = server.run(stop.as_fd(), arguments.once);
 
-    network.flush_capture().map_err(|error| Failure::file(Path::new("the capture"), &error))?;
+    if let Some(path) = captured {
+        network.flush_capture().map_err(|error| Failure::file(path, &error))?;
+    }
     eprintln!("wire: {}", server.traffic());
     if server.host_frames() > 0 {
         eprintln!("{} frames were none of the card's", server.host_frames());

@@ -56,7 +56,7 @@ pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
         posts.push(context.post(&at)?);
     }
 
-    let count = queues(&posts);
+    let count = queues(qps.len(), &posts);
     let limit = SEND_QUEUES.entries as usize;
     if count > limit {
         return Err(posts_at.error(Problem::Card { count, what: "send queues", limit }));
@@ -64,15 +64,16 @@ pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
     Ok(Job { buffers, local, qps, posts })
 }
 
-/// Send queues that the posts need: a queue pair's own, and one for each set of destinations.
-fn queues(posts: &[Post]) -> usize {
-    let mut sets = HashSet::new();
-    for post in posts {
+/// Send queues that a job needs: every queue pair's own, used or not, and one for each set of
+/// destinations.
+fn queues(qps: usize, posts: &[Post]) -> usize {
+    let set = |post: &Post| {
         let mut set: Vec<usize> = post.destinations.iter().map(|d| d.qp).collect();
         set.sort_unstable();
-        sets.insert((post.shared, set));
-    }
-    sets.len()
+        set
+    };
+    let sets: HashSet<_> = posts.iter().filter(|post| post.shared).map(set).collect();
+    qps + sets.len()
 }
 
 fn local(at: &At) -> Result<Local, JobError> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use drdma_abi::register::{BAR2_SIZE, TYPE, TYPE_ID};
 
-use super::{MapError, PciFunction, VfioError};
+use super::{PciFunction, VfioError};
 use crate::{
     Card, CardError, DmaMemory, identify,
     pci::{Bar, Firmware, PciAddress, Sysfs, corundum::open_ports},
@@ -116,10 +116,6 @@ impl VfioCard {
     }
 }
 
-fn map_error(iova: u64, size: usize) -> impl FnOnce(MapError) -> CardError {
-    move |error| CardError::Map { iova, size: size as u64, reason: error.to_string() }
-}
-
 impl Card for VfioCard {
     #[inline]
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
@@ -143,11 +139,16 @@ impl Card for VfioCard {
     }
 
     fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
-        self.function.map(iova, memory).map_err(map_error(iova, memory.mapped_len()))
+        self.function.map(iova, memory).map_err(|error| CardError::Map {
+            iova,
+            size: memory.mapped_len() as u64,
+            reason: error.to_string(),
+        })
     }
 
     fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
-        self.function.unmap(iova).map_err(map_error(iova, 0))
+        let unmapped = self.function.unmap(iova);
+        unmapped.map_err(|error| CardError::Unmap { iova, reason: error.to_string() })
     }
 
     #[inline]
@@ -373,7 +374,7 @@ mod tests {
     fn unmapping_what_is_not_mapped_is_refused() {
         let mut card = open(&FakeVfio::card()).unwrap();
         let error = card.unmap(0x1000).unwrap_err().to_string();
-        assert_eq!(error, "cannot map 0 B at 0x1000: nothing is mapped there");
+        assert_eq!(error, "cannot unmap what is at 0x1000: nothing is mapped there");
     }
 
     #[test]

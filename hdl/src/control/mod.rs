@@ -141,6 +141,8 @@ pub struct Control {
     pub merge_threshold: Signal<Out, Bits<13>>,
     /// The fewest rows of a column request; 0: there are none.
     pub column_min_rows: Signal<Out, Bits<32>>,
+    /// Words of payload that the assembler reads in a cycle: 1 to 16.
+    pub assembler_words: Signal<Out, Bits<5>>,
     /// The card's MAC address.
     pub mac: Signal<Out, Bits<48>>,
     /// The card's IPv4 address.
@@ -284,6 +286,7 @@ impl Default for Control {
             max_read: Signal::default(),
             merge_threshold: Signal::default(),
             column_min_rows: Signal::default(),
+            assembler_words: Signal::default(),
             mac: Signal::default(),
             ip: Signal::default(),
             ack_timeout: Signal::default(),
@@ -513,6 +516,7 @@ impl Logic for Control {
         self.max_read.next = self.settings.max_read.val();
         self.merge_threshold.next = self.settings.merge_threshold.val();
         self.column_min_rows.next = self.settings.column_min_rows.val();
+        self.assembler_words.next = self.settings.assembler_words.val();
         self.mac.next = self.settings.mac.val();
         self.ip.next = self.settings.ip.val();
         self.ack_timeout.next = self.settings.ack_timeout.val();

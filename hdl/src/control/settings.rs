@@ -45,6 +45,8 @@ pub struct Settings {
     pub merge_threshold: Signal<Out, Bits<13>>,
     /// The fewest rows of a column request; 0: there are none.
     pub column_min_rows: Signal<Out, Bits<32>>,
+    /// Words of payload that the assembler reads in a cycle: 1 to 16.
+    pub assembler_words: Signal<Out, Bits<5>>,
     /// The card's MAC address.
     pub mac: Signal<Out, Bits<48>>,
     /// The card's IPv4 address.
@@ -71,6 +73,7 @@ pub struct Settings {
     at_ack_timeout: Constant<Bits<16>>,
     at_counter_clear: Constant<Bits<16>>,
     at_column_min_rows: Constant<Bits<16>>,
+    at_assembler_words: Constant<Bits<16>>,
     type_id: Constant<Bits<32>>,
     version_id: Constant<Bits<32>>,
     hash_low: Constant<Bits<32>>,
@@ -78,6 +81,7 @@ pub struct Settings {
     max_read_reset: Constant<Bits<13>>,
     merge_reset: Constant<Bits<13>>,
     column_reset: Constant<Bits<32>>,
+    words_reset: Constant<Bits<5>>,
 
     // Registers.
     enabled: DFF<Bit>,
@@ -86,6 +90,7 @@ pub struct Settings {
     max_read_held: DFF<Bits<13>>,
     merge_held: DFF<Bits<13>>,
     column_held: DFF<Bits<32>>,
+    words_held: DFF<Bits<5>>,
     mac_low: DFF<Bits<32>>,
     mac_high: DFF<Bits<16>>,
     ip_held: DFF<Bits<32>>,
@@ -108,6 +113,7 @@ impl Default for Settings {
             max_read: Signal::default(),
             merge_threshold: Signal::default(),
             column_min_rows: Signal::default(),
+            assembler_words: Signal::default(),
             mac: Signal::default(),
             ip: Signal::default(),
             ack_timeout: Signal::default(),
@@ -127,6 +133,7 @@ impl Default for Settings {
             at_ack_timeout: at(ACK_TIMEOUT),
             at_counter_clear: at(COUNTER_CLEAR),
             at_column_min_rows: at(COLUMN_MIN_ROWS),
+            at_assembler_words: at(ASSEMBLER_WORDS),
             type_id: value(TYPE.reset),
             version_id: value(VERSION.reset),
             hash_low: value(ABI_HASH as u32),
@@ -134,12 +141,14 @@ impl Default for Settings {
             max_read_reset: value(MAX_READ.reset),
             merge_reset: value(MERGE_THRESHOLD.reset),
             column_reset: value(COLUMN_MIN_ROWS.reset),
+            words_reset: value(ASSEMBLER_WORDS.reset),
             enabled: DFF::default(),
             restarting: DFF::default(),
             restart_count: DFF::default(),
             max_read_held: DFF::default(),
             merge_held: DFF::default(),
             column_held: DFF::default(),
+            words_held: DFF::default(),
             mac_low: DFF::default(),
             mac_high: DFF::default(),
             ip_held: DFF::default(),
@@ -161,6 +170,7 @@ impl Logic for Settings {
             max_read_held,
             merge_held,
             column_held,
+            words_held,
             mac_low,
             mac_high,
             ip_held,
@@ -172,6 +182,7 @@ impl Logic for Settings {
         self.max_read.next = self.max_read_held.q.val();
         self.merge_threshold.next = self.merge_held.q.val();
         self.column_min_rows.next = self.column_held.q.val();
+        self.assembler_words.next = self.words_held.q.val();
         self.mac.next = bit_cast::<48, 32>(self.mac_low.q.val())
             | (bit_cast::<48, 16>(self.mac_high.q.val()) << 32);
         self.ip.next = self.ip_held.q.val();
@@ -207,6 +218,9 @@ impl Logic for Settings {
         if self.read_addr.val() == self.at_column_min_rows.val() {
             self.read_data.next = self.column_held.q.val();
         }
+        if self.read_addr.val() == self.at_assembler_words.val() {
+            self.read_data.next = bit_cast::<32, 5>(self.words_held.q.val());
+        }
         if self.read_addr.val() == self.at_mac_low.val() {
             self.read_data.next = self.mac_low.q.val();
         }
@@ -230,6 +244,12 @@ impl Logic for Settings {
             }
             if self.write_addr.val() == self.at_column_min_rows.val() {
                 self.column_held.d.next = self.write_data.val();
+            }
+            if self.write_addr.val() == self.at_assembler_words.val() {
+                self.words_held.d.next = self.words_reset.val();
+                if !self.write_data.val().get_bits::<28>(4).any() && self.write_data.val().any() {
+                    self.words_held.d.next = self.write_data.val().get_bits::<5>(0);
+                }
             }
             if self.write_addr.val() == self.at_mac_low.val() {
                 self.mac_low.d.next = self.write_data.val();
@@ -267,6 +287,7 @@ impl Logic for Settings {
         }
         if self.rst.val() {
             self.column_held.d.next = self.column_reset.val();
+            self.words_held.d.next = self.words_reset.val();
             self.enabled.d.next = false;
             self.restarting.d.next = false;
         }

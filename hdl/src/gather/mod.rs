@@ -16,7 +16,8 @@
 //! four of 128 bytes. Where a quad needs different words through a port it takes turns.
 //!
 //! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
-//! at any time. 32 beats are at work at most, and all their bytes have room behind the crossbar, so
+//! at any time. With fewer than 16 `words` a beat of w words, quads with a byte, takes ceil(w / `words`)
+//! cycles in stage `p`, and so does the payload behind it. 32 beats are at work at most, and all their bytes have room behind the crossbar, so
 //! that no quad waits for what cannot move. A beat of a window with failed reads takes a cycle
 //! for each of these and 3 more. `window_free` tells that the last beat of a window, and with it all
 //! before, have left the memory.
@@ -28,7 +29,7 @@ use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-use crate::primitive::{Lutram, Pack};
+use crate::primitive::{CountOnes, Lutram, Pack};
 
 mod failures;
 mod group;
@@ -56,6 +57,9 @@ pub struct Gather {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
+
+    /// Words of 4 B of payload to read in a cycle: 1 to 16.
+    pub words: Signal<In, Bits<5>>,
 
     // Beats.
     /// A beat is offered.
@@ -182,11 +186,16 @@ pub struct Gather {
     p_window_end: DFF<Bit>,
     p_beat_end: DFF<Bit>,
     p_side: DFF<Bits<SIDE>>,
+    /// Words of the beat that this cycle and later ones read.
+    p_words: DFF<Bits<5>>,
     carry: DFF<Bit>,
     p_ready: Signal<Local, Bit>,
     p_clear: Signal<Local, Bit>,
+    p_last: Signal<Local, Bit>,
     p_take: Signal<Local, Bit>,
     p_free: Signal<Local, Bit>,
+    quads: Signal<Local, Bits<16>>,
+    ones: CountOnes<16, 5>,
     side: Signal<Local, Bits<SIDE>>,
     note: Signal<Local, Bits<NOTE>>,
 
@@ -227,6 +236,7 @@ impl Default for Gather {
         Self {
             clk: Signal::default(),
             rst: Signal::default(),
+            words: Signal::default(),
             bytes_valid: Signal::default(),
             bytes_ready: Signal::default(),
             bytes_mask: Signal::default(),
@@ -288,11 +298,15 @@ impl Default for Gather {
             p_window_end: DFF::default(),
             p_beat_end: DFF::default(),
             p_side: DFF::default(),
+            p_words: DFF::default(),
             carry: DFF::default(),
             p_ready: Signal::default(),
             p_clear: Signal::default(),
+            p_last: Signal::default(),
             p_take: Signal::default(),
             p_free: Signal::default(),
+            quads: Signal::default(),
+            ones: CountOnes::default(),
             side: Signal::default(),
             note: Signal::default(),
             room: DFF::default(),
@@ -336,6 +350,7 @@ impl Logic for Gather {
             p_window_end,
             p_beat_end,
             p_side,
+            p_words,
             carry,
             room,
             newest,
@@ -360,7 +375,8 @@ impl Logic for Gather {
         self.p_ready.next =
             self.p_valid.q.val() && self.windows.q.val().get_bit(self.p_window.q.val().index());
         self.p_clear.next = self.p_ready.val() && self.failures.all.val();
-        self.p_take.next = self.p_clear.val() && self.room.q.val().any();
+        self.p_last.next = self.p_words.q.val() <= self.words.val();
+        self.p_take.next = self.p_clear.val() && self.p_last.val() && self.room.q.val().any();
         self.arrived.next = 0.into();
         self.finished.next = 0.into();
         for w in 0..4 {
@@ -380,7 +396,8 @@ impl Logic for Gather {
         self.failures.error_ram.next = self.read_error_ram.val();
         self.failures.error_len.next = self.read_error_len.val();
 
-        // Stage p: a beat waits for its window; failed reads are compared one a cycle.
+        // Stage p: a beat waits for its window; failed reads are compared one a cycle, while so many
+        // words a cycle are read. The last of them are when the beat enters.
         self.failures.window.next = self.p_window.q.val();
         self.failures.valid.next = self.p_mask.q.val();
         self.failures.ram.next = self.p_ram.q.val();
@@ -389,6 +406,13 @@ impl Logic for Gather {
         self.p_free.next = !self.p_valid.q.val() || self.p_take.val();
         self.bytes_ready.next = self.p_free.val();
         self.failures.restart.next = self.p_free.val();
+        self.quads.next = 0.into();
+        for k in 0..16 {
+            if self.bytes_mask.val().get_bits::<4>(k * 4).any() {
+                self.quads.next = self.quads.val().replace_bit(k, true);
+            }
+        }
+        self.ones.bits.next = self.quads.val();
         self.side.next = bit_cast::<SIDE, 10>(self.bytes_dest.val())
             | (bit_cast::<SIDE, 8>(self.bytes_slot.val()) << 10)
             | (bit_cast::<SIDE, 7>(self.bytes_bytes.val()) << 18)
@@ -417,6 +441,9 @@ impl Logic for Gather {
             self.p_window_end.d.next = self.bytes_window_end.val();
             self.p_beat_end.d.next = self.bytes_beat_end.val();
             self.p_side.d.next = self.side.val();
+            self.p_words.d.next = self.ones.count.val();
+        } else if self.p_ready.val() && !self.p_last.val() {
+            self.p_words.d.next = self.p_words.q.val() - self.words.val();
         }
 
         // It enters: the addresses into the groups, the rest into `notes`. That a part has failed is

@@ -190,9 +190,22 @@ struct Run {
     conflicts: u64,
 }
 
-/// Sends all parts and checks all that comes out. Four windows are open at most, each is ready some
-/// time after its failures were told, and its memory turns to something else when it is freed.
+/// As [`run_at`], with all the words that a beat has in a cycle.
 fn run(
+    library: &Library,
+    seed: u64,
+    stalls: (f64, f64),
+    parts: &[Part],
+    windows: &[Failures],
+    memory: &[u8],
+) -> Run {
+    run_at(16, library, seed, stalls, parts, windows, memory)
+}
+
+/// Sends all parts and checks all that comes out, at so many words a cycle. Four windows are open at most, each is ready some
+/// time after its failures were told, and its memory turns to something else when it is freed.
+fn run_at(
+    words: u64,
     library: &Library,
     seed: u64,
     stalls: (f64, f64),
@@ -207,6 +220,7 @@ fn run(
     let (input, output) = (bench.driver("bytes"), bench.monitor("payload"));
     bench.stall(stalls);
     bench.limit(400_000);
+    bench.set("words", words);
     bench.before(|model, _| {
         let mut around = around.borrow_mut();
         if around.reads.len() == 2 {
@@ -300,6 +314,18 @@ fn payload_comes_out_in_order_whatever_the_banks() {
 }
 
 #[test]
+fn payload_is_the_same_however_few_words_are_read_in_a_cycle() {
+    let library = library();
+    for (words, (seed, stalls)) in [1, 3, 8, 15].into_iter().zip((41..).zip(STALLS)) {
+        let mut random = Random::new(seed);
+        let memory = random.bytes(MEMORY);
+        let parts = parts(&mut random, 40);
+        let windows = failures(&mut random, 40);
+        run_at(words, &library, seed, stalls, &parts, &windows, &memory);
+    }
+}
+
+#[test]
 fn a_failed_read_marks_exactly_the_beats_that_need_it() {
     let library = library();
     for (seed, stalls) in (11..).zip(STALLS) {
@@ -366,6 +392,7 @@ fn a_window_is_freed_when_its_last_byte_has_been_read() {
         let (input, output) = (bench.driver("bytes"), bench.monitor("payload"));
         bench.stall(stalls);
         bench.limit(400_000);
+        bench.set("words", 16);
         bench.before(|model, cycle| {
             let (_, freed) = &*last.borrow();
             model.set("read_error_valid", 0);

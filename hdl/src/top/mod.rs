@@ -774,6 +774,7 @@ impl Logic for Card {
         // gather
         self.gather.clk.next = self.clk.val();
         self.gather.rst.next = self.reset.val();
+        self.gather.words.next = self.control.assembler_words.val();
         self.gather.bytes_valid.next = self.bytes.out_valid.val();
         self.gather.bytes_mask.next = self.bytes.out.val().mask;
         self.gather.bytes_ram.next = self.bytes.out.val().ram;

@@ -2,7 +2,10 @@
 
 use drdma_abi::work_request::{Element, RegionHeader, RegionShape, RegionType};
 
-use super::{Part, Region, RegionError, bitmapped, pointer_mapped};
+use super::{
+    Part, PartitionId, PartitionedRegion, Region, RegionError, bitmapped, partitioned,
+    pointer_mapped,
+};
 use crate::{MemoryRegion, encode::field, optimizer::Fragment};
 
 /// Bytes of a pointer.
@@ -22,21 +25,12 @@ impl Region<'_> {
     /// # Errors
     /// Bitmap or pointers are in none of the memory regions of `memory`.
     pub fn fragments(&self, memory: &[&MemoryRegion]) -> Result<Fragments, RegionError> {
-        let load = |at: usize| move |word: usize| self.words()[at + word];
-        let addr = field!(RegionHeader.addr in load(0));
-        let count = field!(RegionHeader.count in load(0)) as u32;
-        let lkey = field!(RegionHeader.lkey in load(0)) as u32;
+        let Header { addr, count, lkey } = Header::of(self.words());
         if self.region_type() == RegionType::Contiguous {
             let pattern = vec![(0, count)];
             return Ok(Fragments::new(Rows::Spaced { addr, period: 0 }, 1, pattern));
         }
-        let period = field!(RegionShape.period in load(GRANULE_WORDS));
-        let elements = field!(RegionShape.elements in load(GRANULE_WORDS)) as usize;
-        let element = |index: usize| {
-            let at = (2 + index) * GRANULE_WORDS;
-            (field!(Element.offset in load(at)), field!(Element.len in load(at)) as u32)
-        };
-        let pattern = (0..elements).map(element).collect();
+        let (period, pattern) = shape(self.words());
         let copied = |region, what, bytes| {
             copy(memory, addr, lkey, bytes).ok_or(RegionError::NotGiven { region, what, addr })
         };
@@ -52,6 +46,83 @@ impl Region<'_> {
         };
         Ok(Fragments::new(rows, count, pattern))
     }
+}
+
+impl<I: PartitionId> PartitionedRegion<'_, I> {
+    /// The fragments that the card fetches for destinations of those partitions together, row by row:
+    /// what an [`Optimizer`](crate::optimizer::Optimizer) plans. Rows with another id are not fetched.
+    ///
+    /// `memory` must hold the memory region of the ids, which are copied. For a region that is large
+    /// and alike everywhere, a few thousand of its fragments tell as much as all of them.
+    ///
+    /// ```
+    /// # use drdma_sim::wire::Network;
+    /// # use libdrdma::{Context, Options};
+    /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+    /// # let card = drdma_sim::open("soft:", Network::new())?;
+    /// # let pd = Context::open(card, Options::new(mac, ip))?.protection_domain();
+    /// use libdrdma::{Partitioned, optimizer::{CostTable, FetchPlan, Limits}};
+    ///
+    /// let (ids, values) = (pd.allocate(1000)?, pd.allocate(8000)?);
+    /// let region = Partitioned::<u8>::new(&ids).rows(1000).column(&values, 0, 8).build()?;
+    /// let fragments: Vec<_> = region.fragments(&[0, 1], &[&ids])?.collect();
+    /// let costs = CostTable::affine(20.0, 0.07)?;
+    /// let plan = FetchPlan::cheapest(&fragments, &costs, &Limits::default())?;
+    /// # let _ = plan;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The ids are in none of the memory regions of `memory`.
+    pub fn fragments(
+        &self,
+        partitions: &[I],
+        memory: &[&MemoryRegion],
+    ) -> Result<Fragments, RegionError> {
+        let Header { addr, count, lkey } = Header::of(self.words());
+        let width = size_of::<I>();
+        let (region, what) = (partitioned::NAME, Part::Ids);
+        let ids = copy(memory, addr, lkey, count as usize * width)
+            .ok_or(RegionError::NotGiven { region, what, addr })?;
+        let mut is_sent = vec![false; 1 << 16];
+        partitions.iter().for_each(|id| is_sent[usize::from((*id).into())] = true);
+        let mut bits = vec![0; (count as usize).div_ceil(8)];
+        for (row, id) in ids.chunks_exact(width).enumerate() {
+            let id = id.iter().rev().fold(0, |id, byte| id << 8 | usize::from(*byte));
+            bits[row / 8] |= u8::from(is_sent[id]) << (row % 8);
+        }
+        let (_, pattern) = shape(self.words());
+        Ok(Fragments::new(Rows::Selected(bits), count, pattern))
+    }
+}
+
+/// The fields of a region's header.
+struct Header {
+    addr: u64,
+    count: u32,
+    lkey: u32,
+}
+
+impl Header {
+    fn of(words: &[u64]) -> Self {
+        let load = |word: usize| words[word];
+        Self {
+            addr: field!(RegionHeader.addr in load),
+            count: field!(RegionHeader.count in load) as u32,
+            lkey: field!(RegionHeader.lkey in load) as u32,
+        }
+    }
+}
+
+/// The period, and offset and bytes of each element, of a region that has a shape.
+fn shape(words: &[u64]) -> (u64, Vec<(u64, u32)>) {
+    let load = |at: usize| move |word: usize| words[at + word];
+    let elements = field!(RegionShape.elements in load(GRANULE_WORDS)) as usize;
+    let element = |index: usize| {
+        let at = (2 + index) * GRANULE_WORDS;
+        (field!(Element.offset in load(at)), field!(Element.len in load(at)) as u32)
+    };
+    (field!(RegionShape.period in load(GRANULE_WORDS)), (0..elements).map(element).collect())
 }
 
 /// Bytes at an address under a key; `None` if no memory region given holds them.
@@ -75,13 +146,13 @@ fn copy(memory: &[&MemoryRegion], addr: u64, lkey: u32, bytes: usize) -> Option<
 enum Rows {
     /// One behind the other.
     Spaced { addr: u64, period: u64 },
-    /// Where the bitmap has a one.
+    /// Where a bitmap has a one.
     Selected(Vec<u8>),
     /// Where a pointer points to.
     Pointers(Vec<u8>),
 }
 
-/// The fragments of a region, made by [`Region::fragments`].
+/// The fragments of a region, made by [`Region::fragments`] and [`PartitionedRegion::fragments`].
 #[derive(Clone, Debug)]
 pub struct Fragments {
     rows: Rows,

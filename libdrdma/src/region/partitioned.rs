@@ -7,7 +7,7 @@ use drdma_abi::work_request::MAX_ELEMENTS;
 use super::{Column, Columns, List, Part, RegionError, UNCHECKED, Words, at_most, outside, word};
 use crate::MemoryRegion;
 
-const NAME: &str = "partitioned region";
+pub(super) const NAME: &str = "partitioned region";
 
 /// A partition id as it stands in memory: one byte (`u8`) or two, little-endian (`u16`).
 pub trait PartitionId: Copy + fmt::Debug + Eq + Into<u16> + sealed::Sealed {}

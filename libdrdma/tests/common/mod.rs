@@ -15,7 +15,7 @@ use drdma_abi::{
 };
 use libdrdma::{
     Card, CardError, CompletionQueue, Context, DmaMemory, MacAddress, Options, ProtectionDomain,
-    QueuePairAttributes, Status,
+    QueuePair, QueuePairAttributes, Status,
 };
 
 /// A request as it stood in the ring, unwrapped.
@@ -40,6 +40,10 @@ pub struct State {
     pub failing: Vec<u32>,
     /// Requests that are still completed; `None` is no limit.
     pub budget: Option<usize>,
+    /// How often `STATUS` still says that work is in progress.
+    pub busy: u32,
+    /// What is completed when it does not any more.
+    pub late: Vec<Logged>,
     /// Every access fails from now on.
     pub broken: bool,
     positions: BTreeMap<u32, (u32, u32)>,
@@ -88,8 +92,20 @@ impl State {
         memory.write((addr - iova) as usize, bytes);
     }
 
+    /// What `STATUS` says.
+    fn status(&mut self) -> u32 {
+        if self.busy > 0 {
+            self.busy -= 1;
+            return 1;
+        }
+        for request in std::mem::take(&mut self.late) {
+            self.complete(&request);
+        }
+        0
+    }
+
     /// Takes the next request of a queue, if there is one.
-    fn next(&mut self, number: u32) -> Option<Logged> {
+    pub fn next(&mut self, number: u32) -> Option<Logged> {
         let queue: SendQueueEntry = self.entry(SEND_QUEUES, number);
         let (position, producer) = *self.positions.get(&number)?;
         if queue.enable == 0 || self.halted.contains(&number) || position == producer {
@@ -160,11 +176,12 @@ fn table_index(table: Table, offset: u32) -> Option<(u32, bool)> {
 
 impl Card for Fake {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
-        let state = self.state();
+        let mut state = self.state();
         if state.broken {
             return Err(CardError::Failed("broken".into()));
         }
         Ok(match offset {
+            offset if offset == STATUS.offset => state.status(),
             offset if offset == TYPE.offset => TYPE_ID,
             offset if offset == VERSION.offset => VERSION_ID,
             offset if offset == ABI_HASH_LOW.offset => ABI_HASH as u32,
@@ -241,6 +258,18 @@ pub fn open_all() -> (Context, Fake, ProtectionDomain, CompletionQueue) {
     let pd = context.protection_domain();
     let cq = context.completion_queue().entries(64).build().expect("a completion queue");
     (context, card, pd, cq)
+}
+
+/// A queue pair that is ready, with room for so many blocks.
+pub fn connected<'m>(pd: &ProtectionDomain, cq: &CompletionQueue, blocks: u32) -> QueuePair<'m> {
+    let mut qp = pd.queue_pair(cq).send_blocks(blocks).build().expect("a queue pair");
+    qp.connect(&peer()).expect("a connection");
+    qp
+}
+
+/// What has completed, and how.
+pub fn polled(cq: &CompletionQueue) -> Vec<(u64, Status)> {
+    cq.poll().map(|completion| (completion.wr_id, completion.status)).collect()
 }
 
 /// Everything that a connection needs.

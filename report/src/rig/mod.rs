@@ -161,7 +161,7 @@ pub struct Outcome {
 /// Anything that is not exactly as it should be.
 pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
     let network = Network::new();
-    let config = rtl::Config { pcie: host(), ..rtl::Config::default() };
+    let config = rtl::Config { pcie: host(), words: experiment.words, ..rtl::Config::default() };
     let cycles = config.cycles_per_progress;
     let card = RtlCard::new(config, network.clone())?;
     let costs = match experiment.planned {

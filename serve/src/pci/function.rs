@@ -21,8 +21,15 @@ const CONFIG: u32 = 7;
 #[non_exhaustive]
 pub enum AccessError {
     /// There is nothing at that place, or not of that width.
-    #[error("there is no such register")]
-    Place,
+    #[error("there is no register of {len} B at {offset:#x} in region {region}")]
+    Place {
+        /// The region.
+        region: u32,
+        /// Where in it.
+        offset: u64,
+        /// Bytes of the access.
+        len: usize,
+    },
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
@@ -32,7 +39,7 @@ impl AccessError {
     /// Its number.
     pub fn errno(&self) -> Errno {
         match self {
-            Self::Place => Errno::INVAL,
+            Self::Place { .. } => Errno::INVAL,
             Self::Card(_) => Errno::IO,
         }
     }
@@ -111,8 +118,9 @@ impl Function {
     /// There is no such place, or the card failed.
     pub fn read(&mut self, region: u32, offset: u64, into: &mut [u8]) -> Result<(), AccessError> {
         if region == CONFIG {
+            let len = into.len();
             let read = self.config.read(offset, into);
-            return if read { Ok(()) } else { Err(AccessError::Place) };
+            return if read { Ok(()) } else { Err(AccessError::Place { region, offset, len }) };
         }
         let mut at = check_bar(region, offset, into.len())?;
         if !self.config.answers() {
@@ -145,8 +153,9 @@ impl Function {
     /// # Errors
     /// There is no such place, or the card failed.
     pub fn write(&mut self, region: u32, offset: u64, bytes: &[u8]) -> Result<(), AccessError> {
+        let wrong = || AccessError::Place { region, offset, len: bytes.len() };
         if region == CONFIG {
-            let reset = self.config.write(offset, bytes).ok_or(AccessError::Place)?;
+            let reset = self.config.write(offset, bytes).ok_or_else(wrong)?;
             if reset {
                 self.reset()?;
             }
@@ -156,7 +165,7 @@ impl Function {
         let start = check_bar(region, offset, bytes.len())?;
         let (words, rest) = bytes.as_chunks::<4>();
         if !start.is_multiple_of(4) || !rest.is_empty() {
-            return Err(AccessError::Place);
+            return Err(wrong());
         }
         if !self.config.answers() {
             return Ok(());
@@ -177,10 +186,10 @@ impl Function {
 
 /// The offset in a BAR of an access that lies in it.
 fn check_bar(region: u32, offset: u64, len: usize) -> Result<u32, AccessError> {
-    let end = offset.checked_add(len as u64).ok_or(AccessError::Place)?;
-    match (region, end <= BAR_SIZE) {
+    let fits = offset.checked_add(len as u64).is_some_and(|end| end <= BAR_SIZE);
+    match (region, fits) {
         (BAR0 | BAR2, true) => Ok(offset as u32),
-        _ => Err(AccessError::Place),
+        _ => Err(AccessError::Place { region, offset, len }),
     }
 }
 
@@ -232,6 +241,8 @@ mod tests {
             assert!(function.write(2, 2, &[0; 4]).is_err());
             assert!(function.write(2, 0, &[0; 2]).is_err());
         }
+        let error = function.write(2, 6, &[0; 4]).unwrap_err().to_string();
+        assert_eq!(error, "there is no register of 4 B at 0x6 in region 2");
         assert_eq!((0..12).filter(|index| Function::region(*index).is_some()).count(), 9);
     }
 

@@ -5,7 +5,10 @@
 
 use std::{fs::File, io::Write};
 
-use rustix::io::Errno;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
 
 use super::config::VECTORS;
 
@@ -96,9 +99,13 @@ impl Interrupts {
 
     /// Lets a vector's interrupt happen; without an event, nobody sees it.
     fn raise(&mut self, vector: usize) {
-        if let Some(event) = &mut self.events[vector] {
-            // A full counter has interrupts enough, and a client that gave something else than an
-            // event has itself to blame.
+        let Some(event) = &mut self.events[vector] else { return };
+        // A full counter has interrupts enough, and is not waited for.
+        let mut fds = [PollFd::new(&*event, PollFlags::OUT)];
+        let has_room = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
+            && fds[0].revents().contains(PollFlags::OUT);
+        if has_room {
+            // A client that gave something else than an event has itself to blame.
             let _ = event.write(&1_u64.to_ne_bytes());
         }
     }
@@ -150,6 +157,19 @@ mod tests {
         set(&mut interrupts, 0x21, [2, 0, 0], &[], &[]).unwrap();
         set(&mut interrupts, 0x21, [2, 3, 1], &[], &[]).unwrap();
         assert_eq!(count(&mut one), 0);
+    }
+
+    #[test]
+    fn an_event_that_is_full_is_not_waited_for() {
+        let mut interrupts = Interrupts::default();
+        // One that blocks.
+        let mut full = File::from(eventfd(0, EventfdFlags::empty()).unwrap());
+        full.write_all(&(u64::MAX - 1).to_ne_bytes()).unwrap();
+        set(&mut interrupts, 0x24, [2, 0, 1], &[], &[&full]).unwrap();
+        set(&mut interrupts, 0x21, [2, 0, 1], &[], &[]).unwrap();
+        assert_eq!(count(&mut full), u64::MAX - 1);
+        set(&mut interrupts, 0x21, [2, 0, 1], &[], &[]).unwrap();
+        assert_eq!(count(&mut full), 1);
     }
 
     #[test]

@@ -24,10 +24,16 @@ impl Datagrams {
     /// another process left behind at `local` is replaced.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Somebody receives at `local`, or what the operating system says.
     pub fn open(local: &Path, remote: &Path) -> io::Result<Self> {
         if fs::symlink_metadata(local).is_ok_and(|found| found.file_type().is_socket()) {
-            fs::remove_file(local)?;
+            match UnixDatagram::unbound()?.connect(local) {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    fs::remove_file(local)?;
+                }
+                // Its owner is there, or nobody knows.
+                _ => return Err(io::ErrorKind::AddrInUse.into()),
+            }
         }
         let socket = UnixDatagram::bind(local)?;
         socket.set_nonblocking(true)?;
@@ -92,8 +98,11 @@ mod tests {
         assert!(!b.exists());
         assert_eq!(one.send(&[1; 60]).unwrap(), Sent::Lost);
         // What a process that was killed left behind.
-        std::mem::forget(Datagrams::open(&b, &a).unwrap());
+        drop(UnixDatagram::bind(&b).unwrap());
+        assert!(b.exists());
         let mut other = Datagrams::open(&b, &a).unwrap();
+        let error = Datagrams::open(&b, &a).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse, "it is not taken from its owner");
         assert_eq!(one.send(&[5; 60]).unwrap(), Sent::Out);
         assert_eq!(other.receive(&mut buffer).unwrap(), Some(60));
         fs::write(folder.path().join("file"), "kept").unwrap();

@@ -26,14 +26,16 @@ impl Tap {
     /// # Errors
     /// A name that is too long, or what the operating system says: this needs `CAP_NET_ADMIN`.
     pub fn open(name: &str) -> io::Result<Self> {
+        // SAFETY: all zeros is a valid `ifreq`.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        let most = request.ifr_name.len() - 1;
+        if name.len() > most {
+            let text = format!("the name has {} bytes, an interface's at most {most}", name.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         let file = options.open(DEVICE)?;
-        // SAFETY: all zeros is a valid `ifreq`.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        if name.len() >= request.ifr_name.len() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name is too long"));
-        }
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
             *to = from as c_char;
         }
@@ -78,13 +80,14 @@ mod tests {
 
     #[test]
     fn an_interface_that_is_down_loses_frames_and_a_bad_name_is_refused() {
+        let error = Tap::open("a-name-of-16-byt").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), "the name has 16 bytes, an interface's at most 15");
         if OpenOptions::new().read(true).write(true).open(DEVICE).is_err() {
             // Not here, or not for this user; that is all there is to test then.
             assert!(Tap::open("drdma-test").is_err());
             return;
         }
-        let error = Tap::open("a-name-of-16-byt").unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         match Tap::open("drdma-test") {
             Ok(mut tap) => {
                 assert_eq!(tap.send(&[0; 60]).unwrap(), Sent::Lost);

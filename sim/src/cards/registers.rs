@@ -18,6 +18,8 @@ fn registers_read_as_the_map_says<C: Simulated>() {
         card.write(register.offset, 0x1234_5670).unwrap();
         let expected = match (register.access, register.name) {
             (_, "CONTROL") => 0,
+            // No number of words.
+            (_, "ASSEMBLER_WORDS") => register.reset,
             (Access::ReadWrite, _) => 0x1234_5670,
             _ => expected,
         };
@@ -32,9 +34,18 @@ fn accesses_outside_or_across_words_are_errors_and_holes_read_as_0() {
         assert!(matches!(card.read(offset), Err(CardError::Register { offset: o }) if o == offset));
         assert!(card.write(offset, 1).is_err());
     }
-    for offset in [0x3c, 0x180, 0x8_0000, BAR2_SIZE - 4, QUEUE_PAIRS.offset] {
+    for offset in [0x40, 0x180, 0x8_0000, BAR2_SIZE - 4, QUEUE_PAIRS.offset] {
         card.write(offset, u32::MAX).unwrap();
         assert_eq!(card.read(offset).unwrap(), 0, "{offset:#x}");
+    }
+}
+
+fn an_assembler_reads_1_to_16_words_and_any_other_value_sets_16<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    let written = [(1, 1), (15, 15), (0, 16), (7, 7), (17, 16), (3, 3), (1 << 31 | 5, 16)];
+    for (value, held) in written {
+        rig.set(&register::ASSEMBLER_WORDS, value);
+        assert_eq!(rig.get(&register::ASSEMBLER_WORDS), held, "{value:#x} was written");
     }
 }
 
@@ -44,10 +55,13 @@ fn reset_forgets_everything_but_the_mapped_memory<C: Simulated>() {
     rig.add_queue(0, Some(1));
     rig.post(0, &send(1, vec![to(1, vec![contiguous(0, 100)])]));
     rig.set(&register::COLUMN_MIN_ROWS, 7);
+    rig.set(&register::ASSEMBLER_WORDS, 3);
     rig.set(&CONTROL, 3);
     assert_eq!(rig.get(&CONTROL), 1, "the reset bit clears itself");
     assert_eq!(rig.get(&register::IP), 0);
-    assert_eq!(rig.get(&register::COLUMN_MIN_ROWS), 7, "only a reset of the whole card");
+    for (register, value) in [(register::COLUMN_MIN_ROWS, 7), (register::ASSEMBLER_WORDS, 3)] {
+        assert_eq!(rig.get(&register), value, "{}: only a reset of the whole card", register.name);
+    }
     assert_eq!(rig.finish(), []);
     assert_eq!(rig.network.traffic().frames, 0);
     assert!(rig.card.map(crate::testing::BASE, &rig.data).is_err(), "still mapped");
@@ -112,7 +126,9 @@ fn memory_is_mapped_in_whole_pages_once() {
     card.unmap(0x4000).unwrap();
     card.map(0x4000, &memory).unwrap();
 }
+
 on_every_card! {
+    an_assembler_reads_1_to_16_words_and_any_other_value_sets_16,
     registers_read_as_the_map_says,
     reset_forgets_everything_but_the_mapped_memory,
     a_card_that_is_not_enabled_takes_no_doorbells,

@@ -5,42 +5,19 @@
 //! follows when every write was reported done. Writes read the card's RAM in order. The `ctrl` port
 //! has priority over `data`. Memory that is not mapped answers with an error.
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap, VecDeque},
-};
+use std::collections::{HashMap, VecDeque};
 
 use drdma_verilated::{Library, Model, testbench::Random};
 
 use super::{
     Config, PS_PER_CYCLE, UNSUPPORTED_REQUEST,
     port::{Descriptor, Direction, DmaPort, SEGMENT, SEGMENTS, SegmentWrite},
-    timing::Link,
+    reads::{DESCRIPTOR_CYCLES, PAGE, QUEUE, Reads, Request},
 };
 use crate::{model::memory::HostMemory as _, soft::host::Host};
 
-/// Bytes that no request crosses.
-const PAGE: u64 = 4096;
-/// Descriptors that wait on each port.
-const QUEUE: usize = 16;
 /// Segment writes that wait on each segment.
 const SEGMENT_QUEUE: usize = 32;
-/// Cycles between two descriptors of a port.
-const DESCRIPTOR_CYCLES: u64 = 2;
-/// Random time by which reads come back out of order, in picoseconds.
-const JITTER_PS: u64 = 40_000;
-
-/// A part of a read descriptor, in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Request {
-    done_at: u64,
-    id: u64,
-    port: usize,
-    descriptor: u64,
-    addr: u64,
-    ram_addr: u64,
-    len: usize,
-}
 
 /// A read descriptor that is not over.
 #[derive(Clone, Copy, Debug)]
@@ -103,13 +80,11 @@ pub struct Statistics {
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
-    link: Link,
+    reads: Reads,
     random: Random,
     sides: [Side; 2],
-    in_flight: BinaryHeap<Reverse<Request>>,
     /// Data that are back, on their way into the RAM: request, bytes, bytes written.
     landing: Option<(Request, Vec<u8>, usize)>,
-    next_id: u64,
     statistics: Statistics,
 }
 
@@ -139,12 +114,10 @@ impl Engine {
             })
         };
         Ok(Self {
-            link: Link::new(&config),
+            reads: Reads::new(&config),
             random: Random::new(config.seed),
             sides: [side("ctrl")?, side("data")?],
-            in_flight: BinaryHeap::new(),
             landing: None,
-            next_id: 0,
             statistics: Statistics::default(),
             config,
         })
@@ -152,12 +125,12 @@ impl Engine {
 
     /// What the engine did so far.
     pub fn statistics(&self) -> Statistics {
-        self.statistics
+        Statistics { round_trips_ps: self.reads.round_trips_ps(), ..self.statistics }
     }
 
     /// True if nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.in_flight.is_empty()
+        self.reads.is_empty()
             && self.landing.is_none()
             && self.sides.iter().all(|side| {
                 side.open.is_empty()
@@ -237,26 +210,9 @@ impl Engine {
                 side.cutting = Some((id, descriptor));
             }
             let (id, mut rest) = side.cutting.expect("a descriptor to cut");
-            let page = (PAGE - rest.addr % PAGE) as usize;
-            let len = rest.len.min(self.config.max_read_request).min(page);
-            if !self.link.can_issue(len) {
+            if !self.reads.send(now, index, id, &mut rest, &mut self.random) {
                 return;
             }
-            let done_at = self.link.issue(now, rest.addr, len) + self.random.below(JITTER_PS);
-            self.statistics.round_trips_ps += done_at - now;
-            self.in_flight.push(Reverse(Request {
-                done_at,
-                id: self.next_id,
-                port: index,
-                descriptor: id,
-                addr: rest.addr,
-                ram_addr: rest.ram_addr,
-                len,
-            }));
-            self.next_id += 1;
-            rest.addr = rest.addr.wrapping_add(len as u64);
-            rest.ram_addr += len as u64;
-            rest.len -= len;
             let open = side.open.get_mut(&id).expect("an open descriptor");
             side.cutting = match rest.len {
                 0 => None,
@@ -272,12 +228,7 @@ impl Engine {
     /// Takes a request that is back, and moves up to 64 bytes towards the RAM.
     fn land(&mut self, now: u64, host: &Host) {
         if self.landing.is_none() {
-            let due = self.in_flight.peek().is_some_and(|Reverse(request)| request.done_at <= now);
-            if !due {
-                return;
-            }
-            let Reverse(request) = self.in_flight.pop().expect("a request");
-            self.link.complete(request.len);
+            let Some(request) = self.reads.back(now) else { return };
             let mut bytes = vec![0; request.len];
             let failed = host.read(request.addr, &mut bytes).is_err();
             if failed || request.len == 0 {

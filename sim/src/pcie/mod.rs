@@ -3,11 +3,15 @@
 //! | module | |
 //! |---|---|
 //! | [`timing`] | when a read's data come back: tags, bytes in flight, latency, cache lines, link |
+//! | [`reads`] | reads in flight: cut into requests, back out of order |
 //! | [`engine`] | descriptors in, data into the card's RAM segments out of order, status back |
 //! | [`port`] | the signals of one of the shell's two DMA ports |
+//! | [`sweep`] | reads of one size and stride, without a card: throughput and latency |
 
 pub mod engine;
 pub mod port;
+pub mod reads;
+pub mod sweep;
 pub mod timing;
 
 /// Picoseconds of a clock cycle at 250 MHz.

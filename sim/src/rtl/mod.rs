@@ -20,7 +20,7 @@ use std::{
     },
 };
 
-use drdma_abi::register::{COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS, STATUS};
+use drdma_abi::register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS, STATUS};
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
 use drdma_verilated::{Library, Model, Options, PortHandle, Source};
@@ -52,6 +52,8 @@ pub struct Config {
     pub cycles_per_progress: u64,
     /// What `COLUMN_MIN_ROWS` is from the start, if not its value after reset.
     pub column_rows: Option<u32>,
+    /// What `ASSEMBLER_WORDS` is from the start, if not its value after reset: 1 to 16.
+    pub words: Option<u32>,
 }
 
 impl Default for Config {
@@ -61,12 +63,13 @@ impl Default for Config {
             trace: None,
             cycles_per_progress: CYCLES_PER_PROGRESS,
             column_rows: None,
+            words: None,
         }
     }
 }
 
 impl Config {
-    /// Refuses values that no PCIe link has.
+    /// Refuses values that no PCIe link, or no assembler, has.
     ///
     /// # Errors
     /// The first option whose value is wrong.
@@ -85,6 +88,9 @@ impl Config {
         }
         if !(0.0..1.0).contains(&pcie.stall) {
             return wrong("stall", pcie.stall.to_string(), "must be at least 0 and below 1");
+        }
+        if let Some(words) = self.words.filter(|words| !(1..=16).contains(words)) {
+            return wrong("words", words.to_string(), "must be 1 to 16");
         }
         Ok(())
     }
@@ -190,10 +196,14 @@ impl RtlCard {
         (0..8).for_each(|_| self.model.cycle());
         self.model.set(self.rst, 0);
         (0..RESET_CYCLES).for_each(|_| self.step());
-        match self.config.column_rows {
-            Some(rows) => self.write(COLUMN_MIN_ROWS.offset, rows),
-            None => Ok(()),
+        let set =
+            [(COLUMN_MIN_ROWS, self.config.column_rows), (ASSEMBLER_WORDS, self.config.words)];
+        for (register, value) in set {
+            if let Some(value) = value {
+                self.write(register.offset, value)?;
+            }
         }
+        Ok(())
     }
 
     /// Picoseconds that the card's read requests to the host took since the shell's reset, all together.

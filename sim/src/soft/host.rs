@@ -100,7 +100,7 @@ impl Host {
     pub fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
         match self.mappings.remove(&iova) {
             Some(_) => Ok(()),
-            None => Err(CardError::Map { iova, size: 0, reason: "nothing is mapped there".into() }),
+            None => Err(CardError::Unmap { iova, reason: "nothing is mapped there".into() }),
         }
     }
 

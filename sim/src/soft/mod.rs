@@ -25,8 +25,8 @@ use std::collections::VecDeque;
 use drdma_abi::{
     Layout as _,
     register::{
-        Access, COLUMN_MIN_ROWS, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, COUNTERS,
-        CompletionQueueEntry, DOORBELLS, MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS,
+        ASSEMBLER_WORDS, Access, COLUMN_MIN_ROWS, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR,
+        COUNTERS, CompletionQueueEntry, DOORBELLS, MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS,
         SEND_QUEUE_ERRORS, SEND_QUEUES, STATUS, Table, counter,
     },
 };
@@ -94,9 +94,12 @@ impl SoftCard {
     }
 
     fn reset(&mut self) {
-        let column_min_rows = self.registers.get(&COLUMN_MIN_ROWS);
+        let kept = [COLUMN_MIN_ROWS, ASSEMBLER_WORDS];
+        let values = kept.map(|register| self.registers.get(&register));
         self.registers = Registers::default();
-        self.registers.set(&COLUMN_MIN_ROWS, column_min_rows);
+        for (register, value) in kept.iter().zip(values) {
+            self.registers.set(register, value);
+        }
         self.counters = Counters::default();
         self.tables = Tables::default();
         self.doorbells.clear();
@@ -199,6 +202,10 @@ impl Card for SoftCard {
             }
             Target::Register(register) if *register == COUNTER_CLEAR => {
                 self.counters = Counters::default();
+            }
+            Target::Register(register) if *register == ASSEMBLER_WORDS => {
+                let held = (1..=register.reset).contains(&value);
+                self.registers.set(register, if held { value } else { register.reset });
             }
             Target::Register(register) if register.access == Access::ReadWrite => {
                 self.registers.set(register, value);

@@ -10,6 +10,38 @@ fn cycles(library: &Library, beats: Vec<Places>) -> Run {
     run(library, 5, (0.0, 0.0), &parts, &[vec![]], &memory)
 }
 
+/// The cycles in which a beat's words are read: a word is a quad with a byte.
+fn pace(places: &Places, words: u64) -> u64 {
+    let quads = places.chunks(4).filter(|quad| quad.iter().any(Option::is_some)).count();
+    (quads as u64).div_ceil(words).max(1)
+}
+
+#[test]
+fn so_many_words_are_read_in_a_cycle() {
+    let library = library();
+    let mut random = Random::new(9);
+    let memory = random.bytes(MEMORY);
+    for words in 1..=16 {
+        // No two quads clash: all of a beat is contiguous; some have fewer bytes, anywhere.
+        let beat = |random: &mut Random| {
+            let at = random.below((MEMORY - 64) as u64) as usize;
+            let holes = [0.0, 0.3, 0.95][random.below(3) as usize];
+            let first = random.below(64) as usize;
+            let mut places = std::array::from_fn(|p| (!random.chance(holes)).then_some(at + p));
+            places[first] = Some(at + first);
+            places
+        };
+        for beats in [1, 200] {
+            let beats: Vec<Places> = (0..beats).map(|_| beat(&mut random)).collect();
+            let expected: u64 = beats.iter().map(|places| pace(places, words)).sum();
+            let mut parts: Vec<_> = beats.into_iter().map(|places| Part::new(0, places)).collect();
+            parts.last_mut().expect("there are some").window_end = true;
+            let run = run_at(words, &library, 9, (0.0, 0.0), &parts, &[vec![]], &memory);
+            assert_eq!(run.cycles, expected + 10, "{words} words a cycle, {} beats", parts.len());
+        }
+    }
+}
+
 /// Beats of the same pieces {place, length}, each moved on by `step` bytes.
 fn moved(pieces: &[(usize, usize)], step: usize, count: usize) -> Vec<Places> {
     let beat = |index: usize| {

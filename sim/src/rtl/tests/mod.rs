@@ -6,13 +6,14 @@ mod links;
 mod queue_pairs;
 mod resets;
 mod throughput;
+mod words;
 
 use std::{
     io::{self, Write},
     sync::{Arc, Mutex},
 };
 
-use drdma_abi::register::{COLUMN_MIN_ROWS, CONTROL};
+use drdma_abi::register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS, CONTROL};
 
 use crate::{
     cards::rig::Rig,
@@ -33,13 +34,28 @@ fn rig_on(network: Network, pcie: pcie::Config, cycles_per_progress: u64) -> Rig
 }
 
 #[test]
-fn the_option_column_rows_sets_its_register_until_the_card_is_gone() {
-    for (uri, rows) in [("rtl:?column_rows=1", 1), ("rtl:?column_rows=0", 0), ("rtl:", 256)] {
+fn options_set_their_registers_until_the_card_is_gone() {
+    for (uri, register, value) in [
+        ("rtl:?column_rows=1", COLUMN_MIN_ROWS, 1),
+        ("rtl:?column_rows=0", COLUMN_MIN_ROWS, 0),
+        ("rtl:", COLUMN_MIN_ROWS, 256),
+        ("rtl:?words=1", ASSEMBLER_WORDS, 1),
+        ("rtl:", ASSEMBLER_WORDS, 16),
+    ] {
         let mut card = crate::open(uri, Network::new()).expect("the card's RTL");
-        assert_eq!(card.read(COLUMN_MIN_ROWS.offset).unwrap(), rows, "{uri}");
+        assert_eq!(card.read(register.offset).unwrap(), value, "{uri}");
         // As whoever opens the card does.
         card.write(CONTROL.offset, 2).unwrap();
-        assert_eq!(card.read(COLUMN_MIN_ROWS.offset).unwrap(), rows, "{uri}, after a soft reset");
+        assert_eq!(card.read(register.offset).unwrap(), value, "{uri}, after a soft reset");
+    }
+}
+
+#[test]
+fn an_assembler_reads_1_to_16_words() {
+    for words in ["0", "17"] {
+        let uri = format!("rtl:?words={words}");
+        let error = crate::open(&uri, Network::new()).err().expect("refused").to_string();
+        assert_eq!(error, format!("option `words` is `{words}`: must be 1 to 16"));
     }
 }
 
