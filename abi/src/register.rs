@@ -73,7 +73,7 @@ registers! {
     /// Longest DMA read in bytes that the optimizer forms: a power of two, 64 to 4096.
     MAX_READ @ 0x01c ReadWrite = 512;
     /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
-    /// read.
+    /// read. Unless it is 0, a gap between needed bytes of one cache line is read through, too.
     MERGE_THRESHOLD @ 0x020 ReadWrite = 256;
     /// Low 32 bits of the card's MAC address.
     MAC_LOW @ 0x024 ReadWrite = 0;

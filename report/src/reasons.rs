@@ -7,8 +7,7 @@ const REASONS: &[(&str, &str)] = &[
     ("bitmap-random-1-registers", ONE_RULE),
     ("bitmap-random-10-registers", ONE_RULE),
     ("bitmap-runs-50-registers", ONE_RULE),
-    ("bitmap-runs-90", SHORT_GAPS),
-    ("bitmap-runs-90-registers", SHORT_GAPS),
+    ("bitmap-runs-90-registers", ONE_RULE),
     ("lists-2", REQUEST_A_ROW),
     ("latency", BLOCKS),
 ];
@@ -20,10 +19,6 @@ const LONG_READS: &str = "Reads of 512 B are in flight for 1.3 % longer than rea
 const ONE_RULE: &str = "The registers have one rule for all requests, reads of up to 512 B through gaps of up \
      to 256 B, and for these gaps it reads too many bytes, or in too many pieces. A request may bring a \
      rule of its own, as above.";
-const SHORT_GAPS: &str = "Every gap of 4 to 52 B is either read, though nobody needs its bytes, or ends a \
-     read, whose neighbour then often waits for the cache line that both touch. Reads of 512 B bring 95.7 \
-     Gb/s (contiguous data, above) if they are all needed; of those that suit this bitmap, all thresholds \
-     from 20 to 60 B bring 86 to 87.4 Gb/s. The bound is the wire's: it knows of the gaps, but of no waiting.";
 const REQUEST_A_ROW: &str = "Every row is a request of its own, and its reads touch the cache lines of \
      its neighbours' reads, which the host serves one after another. The paper's figure is of another \
      card, whose lists are its strength.";

@@ -39,7 +39,7 @@ pub struct Boxes {
     pub rst: Signal<In, Bit>,
     /// Longest box in bytes, of which whole cache lines count.
     pub max_read: Signal<In, Bits<13>>,
-    /// Widest gap in bytes that is read through.
+    /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are, too.
     pub merge_threshold: Signal<In, Bits<13>>,
 
     /// A new entry of the directory; fields as from `Directory`.
@@ -90,6 +90,7 @@ pub struct Boxes {
     // Settings in words.
     most: DFF<Bits<11>>,
     gap: DFF<Bits<7>>,
+    through: DFF<Bit>,
     reach: Signal<Local, Bits<7>>,
     size: DFF<Bits<3>>,
     rest: DFF<Bits<6>>,
@@ -117,6 +118,9 @@ pub struct Boxes {
     gaps_valid: DFF<Bit>,
     gaps_bits: DFF<Bits<64>>,
     gaps_window: DFF<Bits<64>>,
+    /// Is a word behind it needed in the same cache line?
+    gaps_line: DFF<Bits<64>>,
+    line: [Signal<Local, Bits<16>>; 4],
     gaps_entry: DFF<Bits<70>>,
     gaps_free: Signal<Local, Bit>,
 
@@ -215,9 +219,11 @@ pub struct Boxes {
 impl Logic for Boxes {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, most, gap, size, rest, busy, number, parity, total, next_entry);
+        dff_setup!(
+            self, clk, most, gap, through, size, rest, busy, number, parity, total, next_entry
+        );
         dff_setup!(self, clk, words_valid, words_bits);
-        dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_window, gaps_entry);
+        dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_window, gaps_line, gaps_entry);
         dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_entry);
         dff_setup!(self, clk, state, run_valid, run_bits, run_ends, run_from, run_to);
         dff_setup!(self, clk, run_block, run_place, run_follows, run_is_first, cut_bits);
@@ -240,6 +246,7 @@ impl Logic for Boxes {
         self.unused.next = (bit_cast::<11, 6>(self.max_read.val().get_bits::<6>(0)) << 5)
             | (bit_cast::<11, 2>(self.merge_threshold.val().get_bits::<2>(0)) << 3)
             | bit_cast::<11, 3>(self.held_words.val().get_bits::<3>(11));
+        self.through.d.next = self.merge_threshold.val().any();
         // A window of `reach` words is two of 2^`size`, the second `rest` words further.
         self.reach.next = self.gap.q.val() + 1;
         if self.gap.q.val().get_bit(6) {
@@ -423,7 +430,21 @@ impl Logic for Boxes {
         self.window_4.next = self.window_3.val() | (self.window_3.val() >> 8);
         self.window_5.next = self.window_4.val() | (self.window_4.val() >> 16);
         self.window_6.next = self.window_5.val() | (self.window_5.val() >> 32);
+        for k in 0..4 {
+            self.line[k].next = self.words_bits.q.val().get_bits::<16>(k * 16) >> 1;
+            self.line[k].next = self.line[k].val() | (self.line[k].val() >> 1);
+            self.line[k].next = self.line[k].val() | (self.line[k].val() >> 2);
+            self.line[k].next = self.line[k].val() | (self.line[k].val() >> 4);
+            self.line[k].next = self.line[k].val() | (self.line[k].val() >> 8);
+        }
         if self.gaps_free.val() {
+            self.gaps_line.d.next = 0.into();
+            if self.through.q.val() {
+                self.gaps_line.d.next = bit_cast::<64, 16>(self.line[0].val())
+                    | (bit_cast::<64, 16>(self.line[1].val()) << 16)
+                    | (bit_cast::<64, 16>(self.line[2].val()) << 32)
+                    | (bit_cast::<64, 16>(self.line[3].val()) << 48);
+            }
             self.gaps_valid.d.next = self.words_valid.q.val();
             self.gaps_bits.d.next = self.words_bits.q.val();
             self.gaps_entry.d.next = self.list.read_data.val();
@@ -454,7 +475,9 @@ impl Logic for Boxes {
             self.ends_bits.d.next = self.gaps_bits.q.val();
             self.ends_entry.d.next = self.gaps_entry.q.val();
             self.ends_ends.d.next = self.gaps_bits.q.val()
-                & !(self.gaps_window.q.val() | (self.gaps_window.q.val() >> self.rest.q.val()));
+                & !(self.gaps_line.q.val()
+                    | self.gaps_window.q.val()
+                    | (self.gaps_window.q.val() >> self.rest.q.val()));
         }
 
         // The next block's runs.

@@ -171,7 +171,8 @@ impl Trial<'_> {
         let (mut gaps, mut reads) = (Vec::new(), Vec::new());
         for (_, runs) in windows.iter().flat_map(Pages::iter) {
             gaps.clear();
-            gaps.push(0);
+            // From 1 on gaps within a cache line are read through.
+            gaps.extend([0, 1]);
             gaps.extend(runs.windows(2).map(|pair| pair[1].0 - pair[0].1));
             gaps.sort_unstable();
             gaps.dedup();

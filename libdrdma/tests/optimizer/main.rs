@@ -130,14 +130,17 @@ proptest! {
     }
 
     #[test]
-    fn the_threshold_form_reads_through_exactly_the_gaps_up_to_it(
-        threshold in prop_oneof![Just(0u32), 0u32..100, 0u32..5000],
+    fn the_threshold_form_reads_through_exactly_the_gaps_up_to_it_and_those_within_a_line(
+        threshold in prop_oneof![Just(0u32), Just(1u32), 0u32..100, 0u32..5000],
         fragments in any_fragments(), limits in any_limits(),
     ) {
         let plan = Threshold(threshold).plan(&fragments, &limits).unwrap();
         check(&plan, &fragments, &limits)?;
         let needed = needed(&fragments);
-        let wide = needed.windows(2).filter(|pair| pair[1] - pair[0] - 1 > u64::from(threshold));
+        let wide = needed.windows(2).filter(|pair| {
+            let one_line = threshold > 0 && pair[0] / 64 == pair[1] / 64;
+            pair[1] - pair[0] - 1 > u64::from(threshold) && !one_line
+        });
         let breaks: Vec<u64> = wide.map(|pair| pair[1]).collect();
         let longest = u64::from(limits.max_read).min(limits.window);
         prop_assert_eq!(reads(&plan), cut(&needed, &breaks, longest));
@@ -168,6 +171,14 @@ fn fragments_that_touch_are_one_read() {
     let fragments = spaced(0, &[(0, 4), (0, 4), (0, 4)]);
     let plan = Threshold(0).plan(&fragments, &Limits::default()).unwrap();
     assert_eq!(reads(&plan), [(0, 12)]);
+}
+
+#[test]
+fn a_gap_within_a_line_is_read_through_unless_the_threshold_is_0() {
+    let fragments = spaced(0, &[(0, 4), (56, 4), (4, 4), (52, 4)]);
+    let of = |threshold| reads(&Threshold(threshold).plan(&fragments, &Limits::default()).unwrap());
+    assert_eq!(of(1), [(0, 64), (68, 60)]);
+    assert_eq!(of(0), [(0, 4), (60, 4), (68, 4), (124, 4)]);
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! figure 9).
 //!
 //! Fragments of all destinations of a request are looked at together. Gaps of at most
-//! `merge_threshold` bytes are read through, and a byte that several destinations want is read
-//! once. Reads are cut at `max_read` bytes and at 4 KiB boundaries of the address.
+//! `merge_threshold` bytes are read through, and those within a cache line unless it is 0; a byte
+//! that several destinations want is read once. Reads are cut at `max_read` bytes and at 4 KiB
+//! boundaries of the address.
 
 use crate::model::{
     memory::{Fault, HostMemory},
@@ -12,6 +13,8 @@ use crate::model::{
 
 /// No DMA read crosses a multiple of this address (PCIe base specification, section 2.2.7).
 pub const READ_BOUNDARY: u64 = 4096;
+/// Bytes of a cache line, for which a host's reads wait one after the other.
+const LINE: u64 = 64;
 /// Bytes of boxes at which a window ends.
 pub const WINDOW: u64 = 32 * 1024;
 /// Fragments after which a window ends in any case, so that planning takes bounded memory.
@@ -22,10 +25,20 @@ const WINDOW_FRAGMENTS: usize = 16 * 1024;
 pub struct Settings {
     /// The longest read in bytes.
     pub max_read: u32,
-    /// The widest gap in bytes that is read through.
+    /// The widest gap in bytes that is read through. Unless it is 0, gaps between needed bytes of one
+    /// cache line are, too.
     pub merge_threshold: u32,
     /// Bytes of boxes at which a window ends.
     pub window: u64,
+}
+
+impl Settings {
+    /// True if the bytes from `end` to `start` are read, though none of them is needed.
+    fn go_through(&self, end: u64, start: u64) -> bool {
+        let threshold = u64::from(self.merge_threshold);
+        start <= end.saturating_add(threshold)
+            || threshold > 0 && start / LINE == end.saturating_sub(1) / LINE
+    }
 }
 
 impl Default for Settings {
@@ -113,7 +126,7 @@ impl Ahead {
 
     /// The bytes that `piece` is likely to add to the boxes: itself, and a gap that is read
     /// through.
-    fn estimate(&self, piece: Fragment, threshold: u32) -> u64 {
+    fn estimate(&self, piece: Fragment, settings: &Settings) -> u64 {
         let before = match self.at {
             0 => None,
             at => self.unit.get(at - 1).map(|f| f.addr.wrapping_add(f.len.into())),
@@ -121,9 +134,10 @@ impl Ahead {
         let gap = [before, self.last_ends.get(self.at).copied()]
             .into_iter()
             .flatten()
-            .filter_map(|end| piece.addr.checked_sub(end))
-            .min()
-            .filter(|gap| *gap <= u64::from(threshold) && self.within == 0);
+            .filter(|end| *end <= piece.addr)
+            .max()
+            .filter(|end| settings.go_through(*end, piece.addr) && self.within == 0)
+            .map(|end| piece.addr - end);
         u64::from(piece.len) + gap.unwrap_or(0)
     }
 
@@ -164,7 +178,7 @@ impl Planner {
         'window: while let Some(index) = self.lowest(memory)? {
             let ahead = &mut self.destinations[index];
             while let Some(piece) = ahead.piece(self.settings.window) {
-                let estimate = ahead.estimate(piece, self.settings.merge_threshold);
+                let estimate = ahead.estimate(piece, &self.settings);
                 if !cover.takes(piece, estimate) {
                     break 'window;
                 }
@@ -236,11 +250,11 @@ impl Cover {
         if self.fresh == 0 {
             return;
         }
-        let threshold = u64::from(self.settings.merge_threshold);
+        let settings = self.settings;
         // The stable sort is fast on what is sorted but for its end.
         self.intervals.sort();
         self.intervals.dedup_by(|next, last| {
-            let joined = next.0 <= last.1.saturating_add(threshold);
+            let joined = next.0 <= last.1 || settings.go_through(last.1, next.0);
             if joined {
                 last.1 = last.1.max(next.1);
             }

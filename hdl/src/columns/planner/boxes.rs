@@ -72,6 +72,11 @@ pub struct Boxes {
     bits: DFF<Bits<64>>,
     from: DFF<Bits<6>>,
     to: DFF<Bits<6>>,
+    to_line: DFF<Bits<8>>,
+    /// It starts in the cache line in which the one before ends.
+    same_line: DFF<Bit>,
+    block_behind: Signal<Local, Bits<12>>,
+    line_behind: Signal<Local, Bits<9>>,
     reach: DFF<Bits<20>>,
     new_limit_row: DFF<Bits<20>>,
     new_limit_phase: DFF<Bits<8>>,
@@ -104,6 +109,10 @@ pub struct Boxes {
     len: Signal<Local, Bits<8>>,
     follows: Signal<Local, Bit>,
     joins: Signal<Local, Bit>,
+    // Rows and phases in one number, which is compared in one carry chain.
+    run_end: Signal<Local, Bits<28>>,
+    limit: Signal<Local, Bits<28>>,
+    page: Signal<Local, Bits<28>>,
     over_limit: Signal<Local, Bit>,
     over_page: Signal<Local, Bit>,
     cuts: Signal<Local, Bit>,
@@ -173,6 +182,10 @@ impl Default for Boxes {
             bits: DFF::default(),
             from: DFF::default(),
             to: DFF::default(),
+            to_line: DFF::default(),
+            same_line: DFF::default(),
+            block_behind: Signal::default(),
+            line_behind: Signal::default(),
             reach: DFF::default(),
             new_limit_row: DFF::default(),
             new_limit_phase: DFF::default(),
@@ -200,6 +213,9 @@ impl Default for Boxes {
             len: Signal::default(),
             follows: Signal::default(),
             joins: Signal::default(),
+            run_end: Signal::default(),
+            limit: Signal::default(),
+            page: Signal::default(),
             over_limit: Signal::default(),
             over_page: Signal::default(),
             cuts: Signal::default(),
@@ -254,7 +270,7 @@ impl Logic for Boxes {
         dff_setup!(self, clk, last_row, open_len, slack, limit_row, limit_phase);
         dff_setup!(self, clk, page_row, page_phase, low_bits, high_bits, trim, next, more);
         dff_setup!(self, clk, distance, room, close, tail, shift, open_shift);
-        dff_setup!(self, clk, sent_valid, sent);
+        dff_setup!(self, clk, sent_valid, sent, to_line, same_line);
 
         self.pace.bits.next = self.pace_bits.q.val();
         self.unused.next = self.pace.record.val();
@@ -268,16 +284,18 @@ impl Logic for Boxes {
         self.follows.next = self.open.q.val()
             && (self.open_index.q.val() == self.index.q.val())
             && (self.open_shift.q.val() == self.shift.q.val())
-            && !(self.slack.q.val() < self.from_row.val())
+            && (self.same_line.q.val() || !(self.slack.q.val() < self.from_row.val()))
             && !(self.page_row.q.val() < self.from_row.val());
         self.joins.next = self.resume.q.val()
             || (self.follows.val() && !(self.limit_row.q.val() < self.from_row.val()));
-        self.over_limit.next = (self.limit_row.q.val() < self.reach.q.val())
-            || ((self.limit_row.q.val() == self.reach.q.val())
-                && (self.limit_phase.q.val() < self.len.val()));
-        self.over_page.next = (self.page_row.q.val() < self.reach.q.val())
-            || ((self.page_row.q.val() == self.reach.q.val())
-                && (self.page_phase.q.val() < self.len.val()));
+        self.run_end.next =
+            (bit_cast::<28, 20>(self.reach.q.val()) << 8) | bit_cast::<28, 8>(self.len.val());
+        self.limit.next = (bit_cast::<28, 20>(self.limit_row.q.val()) << 8)
+            | bit_cast::<28, 8>(self.limit_phase.q.val());
+        self.page.next = (bit_cast::<28, 20>(self.page_row.q.val()) << 8)
+            | bit_cast::<28, 8>(self.page_phase.q.val());
+        self.over_limit.next = self.limit.val() < self.run_end.val();
+        self.over_page.next = self.page.val() < self.run_end.val();
         self.cuts.next = self.new_cut.q.val();
         if self.joins.val() {
             self.cuts.next = self.over_limit.val() || self.over_page.val();
@@ -310,8 +328,7 @@ impl Logic for Boxes {
                 - bit_cast::<9, 8>(self.pace.record.val().step))
             .get_bits::<8>(0);
         }
-        self.at_page.next = (self.limit_row.q.val() == self.page_row.q.val())
-            && (self.limit_phase.q.val() == self.page_phase.q.val());
+        self.at_page.next = self.limit.val() == self.page.val();
 
         // The rows before and behind the limit.
         self.below.from.next = 0.into();
@@ -349,10 +366,7 @@ impl Logic for Boxes {
         match self.state.q.val() {
             CutState::Run => {
                 // The nearer one of the two limits.
-                if (self.page_row.q.val() < self.limit_row.q.val())
-                    || ((self.page_row.q.val() == self.limit_row.q.val())
-                        && (self.page_phase.q.val() < self.limit_phase.q.val()))
-                {
+                if self.page.val() < self.limit.val() {
                     self.limit_row.d.next = self.page_row.q.val();
                     self.limit_phase.d.next = self.page_phase.q.val();
                 }
@@ -505,7 +519,10 @@ impl Logic for Boxes {
             }
         }
 
-        // The next run.
+        // The next run. It is compared with the one that was here, whose rows end the open box.
+        self.block_behind.next = self.block.q.val() + 1;
+        self.line_behind.next =
+            bit_cast::<9, 8>(self.to_line.q.val()) - bit_cast::<9, 8>(self.pace.record.val().step);
         self.run_ready.next = self.free.val();
         if self.free.val() && self.run_valid.val() {
             self.valid.d.next = true;
@@ -517,6 +534,12 @@ impl Logic for Boxes {
             self.bits.d.next = self.run.val().bits;
             self.from.d.next = self.run.val().from;
             self.to.d.next = self.run.val().to;
+            self.to_line.d.next = self.run.val().to_line;
+            self.same_line.d.next = self.pace.record.val().lines
+                && (((self.run.val().block == self.block.q.val())
+                    && (self.run.val().from_line == self.to_line.q.val()))
+                    || ((self.run.val().block == self.block_behind.val())
+                        && (bit_cast::<9, 8>(self.run.val().from_line) == self.line_behind.val())));
             self.reach.d.next = self.run.val().reach;
             self.new_limit_row.d.next = self.run.val().limit_row;
             self.new_limit_phase.d.next = self.run.val().limit_phase;

@@ -63,7 +63,7 @@ pub struct Planner {
     pub rst: Signal<In, Bit>,
     /// Longest box in bytes; at least 64.
     pub max_read: Signal<In, Bits<13>>,
-    /// Widest gap in bytes that is read through.
+    /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are, too.
     pub merge_threshold: Signal<In, Bits<13>>,
 
     /// A chunk.
@@ -132,6 +132,7 @@ pub struct Planner {
 
     longest: DFF<Bits<13>>,
     threshold: DFF<Bits<12>>,
+    through: DFF<Bit>,
     places: Places,
     /// Groups whose pace is not known yet; all of two chunks.
     groups: Fifo<40, 5, 6>,
@@ -157,7 +158,7 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, longest, threshold, index, last, blocks);
+        dff_setup!(self, clk, longest, threshold, through, index, last, blocks);
 
         // Settings: at most 4 KiB, in cache lines. A gap of 3 bytes has no word of its own.
         self.unused.next = self.max_read.val().get_bits::<6>(0);
@@ -174,6 +175,7 @@ impl Logic for Planner {
         } else if !self.merge_threshold.val().get_bits::<10>(2).any() {
             self.threshold.d.next = 3.into();
         }
+        self.through.d.next = self.merge_threshold.val().any();
 
         self.places.clk.next = self.clk.val();
         self.places.rst.next = self.rst.val();
@@ -209,6 +211,7 @@ impl Logic for Planner {
         self.paces.rst.next = self.rst.val();
         self.paces.max_read.next = self.longest.q.val();
         self.paces.threshold.next = self.threshold.q.val();
+        self.paces.through.next = self.through.q.val();
         self.paces.group_valid.next = self.groups.out_valid.val();
         self.groups.out_ready.next = self.paces.group_ready.val();
         self.paces.group_lo.next = self.groups.out_data.val().get_bits::<12>(0);

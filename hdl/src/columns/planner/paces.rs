@@ -45,10 +45,12 @@ pub struct Pace {
     pub triple: Bits<6>,
     /// The group's start within its cache line.
     pub skew: Bits<6>,
+    /// Gaps within a cache line are read through.
+    pub lines: Bit,
 }
 
 /// Bits of a [`Pace`].
-pub const PACE_BITS: usize = 136;
+pub const PACE_BITS: usize = 137;
 
 /// What *paces* does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -72,6 +74,8 @@ pub struct Paces {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub threshold: Signal<In, Bits<12>>,
+    /// Gaps within a cache line are read through, too.
+    pub through: Signal<In, Bit>,
     /// A group.
     pub group_valid: Signal<In, Bit>,
     /// It is taken.
@@ -115,6 +119,7 @@ impl Default for Paces {
             rst: Signal::default(),
             max_read: Signal::default(),
             threshold: Signal::default(),
+            through: Signal::default(),
             group_valid: Signal::default(),
             group_ready: Signal::default(),
             group_lo: Signal::default(),
@@ -260,6 +265,8 @@ impl Logic for Paces {
         self.step_low.next = self.step.q.val().get_bits::<6>(0);
         self.pace.next.triple = self.step_low.val() + (self.step_low.val() << 1);
         self.pace.next.skew = self.skew.q.val();
+        self.pace.next.lines =
+            self.through.val() && !(self.step.q.val() < bit_cast::<8, 7>(self.len.q.val()));
 
         if self.rst.val() {
             self.state.d.next = PaceState::Take;

@@ -13,7 +13,7 @@
 
 use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
-use crate::primitive::{FirstSet, Lutram, Restore};
+use crate::primitive::{FirstSet, Lutram, Multiplier, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -36,6 +36,10 @@ pub struct Run {
     pub from: Bits<6>,
     /// The last one.
     pub to: Bits<6>,
+    /// The cache line in which the first one starts, counted from that in which the block does.
+    pub from_line: Bits<8>,
+    /// The same of the line in which the last one ends.
+    pub to_line: Bits<8>,
     /// A row that certainly has no bytes behind the run's end.
     pub reach: Bits<20>,
     /// The limit of a box that starts here: row,
@@ -53,13 +57,13 @@ pub struct Run {
 }
 
 /// Bits of a [`Run`].
-pub const RUN_BITS: usize = 320;
+pub const RUN_BITS: usize = 337;
 
 /// Groups in, runs out; see the module.
 ///
 /// 64 rows a cycle, a run a cycle; a cycle more for each 16 KiB, and each 4 KiB of the rest, that a
 /// group's first row is behind its start or behind the run before.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock)]
 pub struct Runs {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -191,6 +195,12 @@ pub struct Runs {
     line_page_phase: DFF<Bits<8>>,
     line_free: Signal<Local, Bit>,
     lines: Lines,
+    /// From the block's first row to the run's first and last one.
+    from_bytes: Multiplier<6, 8, 14>,
+    to_bytes: Multiplier<6, 8, 14>,
+    line_skew: DFF<Bits<6>>,
+    /// From the line in which a row starts to the row's last byte.
+    line_tail: DFF<Bits<8>>,
 
     limit_valid: DFF<Bit>,
     limit_any: DFF<Bit>,
@@ -201,6 +211,8 @@ pub struct Runs {
     limit_shift: DFF<Bits<12>>,
     limit_from: DFF<Bits<6>>,
     limit_to: DFF<Bits<6>>,
+    limit_from_line: DFF<Bits<8>>,
+    limit_to_line: DFF<Bits<8>>,
     limit_reach: DFF<Bits<20>>,
     limit_row: DFF<Bits<20>>,
     limit_phase: DFF<Bits<8>>,
@@ -217,6 +229,8 @@ pub struct Runs {
     cut_shift: DFF<Bits<12>>,
     cut_from: DFF<Bits<6>>,
     cut_to: DFF<Bits<6>>,
+    cut_from_line: DFF<Bits<8>>,
+    cut_to_line: DFF<Bits<8>>,
     cut_reach: DFF<Bits<20>>,
     cut_row: DFF<Bits<20>>,
     cut_phase: DFF<Bits<8>>,
@@ -228,6 +242,159 @@ pub struct Runs {
     unused_0: Signal<Local, Pace>,
     unused_1: Signal<Local, Pace>,
     unused_2: Signal<Local, Pace>,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            group_valid: Signal::default(),
+            group_ready: Signal::default(),
+            group_index: Signal::default(),
+            group_last: Signal::default(),
+            group_blocks: Signal::default(),
+            pace_write: Signal::default(),
+            pace_index: Signal::default(),
+            pace_data: Signal::default(),
+            marks_full: Signal::default(),
+            marks_forget: Signal::default(),
+            marks_address: Signal::default(),
+            marks: Signal::default(),
+            marks_shift: Signal::default(),
+            run_valid: Signal::default(),
+            run_ready: Signal::default(),
+            run: Signal::default(),
+            paces: Lutram::default(),
+            next_block: DFF::default(),
+            fetching: Signal::default(),
+            last_block: Signal::default(),
+            rows_valid: DFF::default(),
+            rows_bits: DFF::default(),
+            rows_index: DFF::default(),
+            rows_block: DFF::default(),
+            rows_shift: DFF::default(),
+            rows_end: DFF::default(),
+            rows_free: Signal::default(),
+            rows_pace: Restore::default(),
+            window_0: Signal::default(),
+            window_1: Signal::default(),
+            window_2: Signal::default(),
+            window_3: Signal::default(),
+            window_4: Signal::default(),
+            window_5: Signal::default(),
+            window_6: Signal::default(),
+            gaps_valid: DFF::default(),
+            gaps_bits: DFF::default(),
+            gaps_index: DFF::default(),
+            gaps_block: DFF::default(),
+            gaps_shift: DFF::default(),
+            gaps_end: DFF::default(),
+            gaps_window: DFF::default(),
+            gaps_rest: DFF::default(),
+            gaps_free: Signal::default(),
+            ends_valid: DFF::default(),
+            ends_bits: DFF::default(),
+            ends_ends: DFF::default(),
+            ends_index: DFF::default(),
+            ends_block: DFF::default(),
+            ends_shift: DFF::default(),
+            ends_end: DFF::default(),
+            ends_free: Signal::default(),
+            find_from: FirstSet::default(),
+            find_to: FirstSet::default(),
+            other_ends: Signal::default(),
+            to_end: Signal::default(),
+            first_valid: DFF::default(),
+            first_any: DFF::default(),
+            first_end: DFF::default(),
+            first_bits: DFF::default(),
+            first_index: DFF::default(),
+            first_block: DFF::default(),
+            first_shift: DFF::default(),
+            first_from: DFF::default(),
+            first_to: DFF::default(),
+            first_free: Signal::default(),
+            first_pace_bits: DFF::default(),
+            first_pace: Restore::default(),
+            first_follows: DFF::default(),
+            row: Signal::default(),
+            page_known: DFF::default(),
+            page_index: DFF::default(),
+            page_row: DFF::default(),
+            page_phase: DFF::default(),
+            page: Signal::default(),
+            phase: Signal::default(),
+            leaps: Signal::default(),
+            near_sum: Signal::default(),
+            near_row: Signal::default(),
+            near_phase: Signal::default(),
+            far_sum: Signal::default(),
+            far_row: Signal::default(),
+            far_phase: Signal::default(),
+            behind: Signal::default(),
+            line_valid: DFF::default(),
+            line_any: DFF::default(),
+            line_end: DFF::default(),
+            line_bits: DFF::default(),
+            line_index: DFF::default(),
+            line_block: DFF::default(),
+            line_shift: DFF::default(),
+            line_from: DFF::default(),
+            line_to: DFF::default(),
+            line_reach: DFF::default(),
+            line_row: DFF::default(),
+            line_phase: DFF::default(),
+            line_step: DFF::default(),
+            line_page_row: DFF::default(),
+            line_page_phase: DFF::default(),
+            line_free: Signal::default(),
+            lines: Lines::default(),
+            from_bytes: Multiplier::new(1),
+            to_bytes: Multiplier::new(1),
+            line_skew: DFF::default(),
+            line_tail: DFF::default(),
+            limit_valid: DFF::default(),
+            limit_any: DFF::default(),
+            limit_end: DFF::default(),
+            limit_bits: DFF::default(),
+            limit_index: DFF::default(),
+            limit_block: DFF::default(),
+            limit_shift: DFF::default(),
+            limit_from: DFF::default(),
+            limit_to: DFF::default(),
+            limit_from_line: DFF::default(),
+            limit_to_line: DFF::default(),
+            limit_reach: DFF::default(),
+            limit_row: DFF::default(),
+            limit_phase: DFF::default(),
+            limit_page_row: DFF::default(),
+            limit_page_phase: DFF::default(),
+            limit_free: Signal::default(),
+            cut_valid: DFF::default(),
+            cut_any: DFF::default(),
+            cut_end: DFF::default(),
+            cut_bits: DFF::default(),
+            cut_index: DFF::default(),
+            cut_block: DFF::default(),
+            cut_shift: DFF::default(),
+            cut_from: DFF::default(),
+            cut_to: DFF::default(),
+            cut_from_line: DFF::default(),
+            cut_to_line: DFF::default(),
+            cut_reach: DFF::default(),
+            cut_row: DFF::default(),
+            cut_phase: DFF::default(),
+            cut_page_row: DFF::default(),
+            cut_page_phase: DFF::default(),
+            cut_pace: DFF::default(),
+            cut_free: Signal::default(),
+            cut_record: Restore::default(),
+            unused_0: Signal::default(),
+            unused_1: Signal::default(),
+            unused_2: Signal::default(),
+        }
+    }
 }
 
 impl Logic for Runs {
@@ -245,7 +412,8 @@ impl Logic for Runs {
         dff_setup!(self, clk, page_known, page_index, page_row, page_phase);
         dff_setup!(self, clk, line_valid, line_any, line_end, line_bits, line_index, line_block);
         dff_setup!(self, clk, line_from, line_to, line_reach, line_row, line_phase, line_step);
-        dff_setup!(self, clk, line_page_row, line_page_phase);
+        dff_setup!(self, clk, line_page_row, line_page_phase, line_skew, line_tail);
+        dff_setup!(self, clk, limit_from_line, limit_to_line, cut_from_line, cut_to_line);
         dff_setup!(self, clk, limit_valid, limit_any, limit_end, limit_bits, limit_index);
         dff_setup!(self, clk, limit_block, limit_from, limit_to, limit_reach, limit_row);
         dff_setup!(self, clk, limit_phase, limit_page_row, limit_page_phase);
@@ -471,9 +639,24 @@ impl Logic for Runs {
                 self.row.val() + bit_cast::<20, 13>(self.first_pace.record.val().rows);
             self.line_phase.d.next = self.first_pace.record.val().phase;
             self.line_step.d.next = self.first_pace.record.val().step;
+            self.line_skew.d.next = self.first_pace.record.val().skew;
+            self.line_tail.d.next = bit_cast::<8, 6>(self.first_pace.record.val().skew)
+                + bit_cast::<8, 7>(self.first_pace.record.val().len)
+                - 1;
             self.line_page_row.d.next = self.page.val();
             self.line_page_phase.d.next = self.phase.val();
         }
+
+        // The lines of the first byte and of the last one. 64 rows are whole lines, so that those of
+        // every block start alike.
+        self.from_bytes.clk.next = self.clk.val();
+        self.from_bytes.enable.next = self.line_free.val();
+        self.from_bytes.a.next = self.first_from.q.val();
+        self.from_bytes.b.next = self.first_pace.record.val().step;
+        self.to_bytes.clk.next = self.clk.val();
+        self.to_bytes.enable.next = self.line_free.val();
+        self.to_bytes.a.next = self.first_to.q.val();
+        self.to_bytes.b.next = self.first_pace.record.val().step;
 
         // Limits.
         self.lines.clk.next = self.clk.val();
@@ -495,6 +678,12 @@ impl Logic for Runs {
             self.limit_shift.d.next = self.line_shift.q.val();
             self.limit_from.d.next = self.line_from.q.val();
             self.limit_to.d.next = self.line_to.q.val();
+            self.limit_from_line.d.next = (self.from_bytes.product.val()
+                + bit_cast::<14, 6>(self.line_skew.q.val()))
+            .get_bits::<8>(6);
+            self.limit_to_line.d.next = (self.to_bytes.product.val()
+                + bit_cast::<14, 8>(self.line_tail.q.val()))
+            .get_bits::<8>(6);
             self.limit_reach.d.next = self.line_reach.q.val();
             self.limit_page_row.d.next = self.line_page_row.q.val();
             self.limit_page_phase.d.next = self.line_page_phase.q.val();
@@ -511,6 +700,8 @@ impl Logic for Runs {
             self.cut_shift.d.next = self.limit_shift.q.val();
             self.cut_from.d.next = self.limit_from.q.val();
             self.cut_to.d.next = self.limit_to.q.val();
+            self.cut_from_line.d.next = self.limit_from_line.q.val();
+            self.cut_to_line.d.next = self.limit_to_line.q.val();
             self.cut_reach.d.next = self.limit_reach.q.val();
             self.cut_page_row.d.next = self.limit_page_row.q.val();
             self.cut_page_phase.d.next = self.limit_page_phase.q.val();
@@ -540,6 +731,8 @@ impl Logic for Runs {
         self.run.next.bits = self.cut_bits.q.val();
         self.run.next.from = self.cut_from.q.val();
         self.run.next.to = self.cut_to.q.val();
+        self.run.next.from_line = self.cut_from_line.q.val();
+        self.run.next.to_line = self.cut_to_line.q.val();
         self.run.next.reach = self.cut_reach.q.val();
         self.run.next.limit_row = self.cut_row.q.val();
         self.run.next.limit_phase = self.cut_phase.q.val();

@@ -153,7 +153,12 @@ fn source(window: &Window, max_read: u64) -> BTreeMap<u64, u64> {
     source
 }
 
-/// Boxes start and end with needed words, and no gap in one is wider than the threshold.
+/// True if the bytes from `end` to `start`, of which none are needed, are read through.
+fn through(end: u64, start: u64, threshold: u64) -> bool {
+    start - end <= threshold || (threshold > 0 && (end - 1) / 64 == start / 64)
+}
+
+/// Boxes start and end with needed words, and every gap in one is to be read through.
 fn gaps(window: &Window, needed: &BTreeSet<u64>, threshold: u64) {
     for read in &window.boxes {
         let words: Vec<_> = needed.range(read.addr / 4..(read.addr + read.len) / 4).collect();
@@ -163,8 +168,10 @@ fn gaps(window: &Window, needed: &BTreeSet<u64>, threshold: u64) {
             Some(&&((read.addr + read.len) / 4 - 1)),
             "ends in a gap: {read:x?}"
         );
-        let widest = words.windows(2).map(|w| 4 * (w[1] - w[0] - 1)).max().unwrap_or(0);
-        assert!(widest <= threshold, "a gap of {widest} B in {read:x?}");
+        for pair in words.windows(2) {
+            let (end, start) = (4 * (pair[0] + 1), 4 * pair[1]);
+            assert!(through(end, start, threshold), "a gap to {start:x} in {read:x?}");
+        }
     }
 }
 
@@ -176,7 +183,9 @@ fn merged(window: &Window, max_read: u64, threshold: u64) {
     for pair in boxes.windows(2) {
         let (a, b) = (pair[0], pair[1]);
         let joint = b.addr.wrapping_sub(a.addr);
-        let behind = joint == b.ram - a.ram && joint >= a.len && joint - a.len <= threshold;
+        let behind = joint == b.ram - a.ram
+            && joint >= a.len
+            && through(a.addr + a.len, a.addr + joint, threshold);
         if behind && a.addr / 4096 == b.addr / 4096 {
             assert!(joint + b.len > max_read, "not merged: {a:x?} {b:x?}");
             let line = (a.addr % 4096 + max_read) / 64 * 64;

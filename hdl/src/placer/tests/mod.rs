@@ -329,6 +329,21 @@ fn random_pointers_pass_at_two_cycles_a_block() {
 }
 
 #[test]
+fn a_gap_within_a_line_is_read_through_unless_the_threshold_is_0() {
+    let library = library();
+    let mut random = Random::new(6);
+    // The third pair lies in two lines.
+    let fragments = [0, 60, 68, 120, 188, 196].map(|offset| (0x9_0000 + offset, 4));
+    let inputs = [input(&mut random, &fragments), end(&mut random)];
+    let lens = |threshold| -> Vec<u64> {
+        let run = run(&library, &inputs, Settings { threshold, ..CALM });
+        run.windows[0].boxes.iter().map(|read| read.len).collect()
+    };
+    assert_eq!(lens(1), [64, 56, 4, 4]);
+    assert_eq!(lens(0), [4; 6]);
+}
+
+#[test]
 fn what_several_destinations_need_is_read_once() {
     let library = library();
     let mut random = Random::new(5);

@@ -47,7 +47,17 @@ fn figure_9_b_merges_what_is_adjacent() {
 #[test]
 fn figure_9_d_reads_through_both_gaps() {
     assert_eq!(one_window(settings(4), &[&figure_5()]), [(0, 32)]);
-    assert_eq!(one_window(settings(3), &[&figure_5()]).len(), 3);
+    // All of it lies in one cache line.
+    assert_eq!(one_window(settings(3), &[&figure_5()]), [(0, 32)]);
+}
+
+#[test]
+fn a_gap_within_a_line_is_read_through_unless_the_threshold_is_0() {
+    let region = [strided(60, 64, 2, &[(0, 4), (8, 4), (60, 4)])];
+    // A gap of 4 B to the next line stays, one of 48 B within the line does not.
+    let merged = [(60, 4), (68, 60), (132, 56)];
+    assert_eq!(one_window(settings(1), &[&region]), merged);
+    assert_eq!(one_window(settings(0), &[&region]).len(), 5);
 }
 
 #[test]
@@ -185,8 +195,13 @@ proptest! {
         let mut gap = 0;
         for (byte, (wanted, fetched)) in wanted.iter().zip(&fetched).enumerate() {
             prop_assert!(!wanted || *fetched, "byte {byte} is not read");
+            let one_line = merge_threshold > 0
+                && *wanted
+                && (byte as u64 + testing::BASE) % 64 > u64::from(gap);
+            prop_assert!(gap <= merge_threshold || !wanted || one_line, "a gap up to byte {byte}");
+            prop_assert!(*fetched || gap == 0, "a read ends with a gap, before byte {byte}");
             gap = if *fetched && !wanted { gap + 1 } else { 0 };
-            prop_assert!(gap <= merge_threshold, "a gap is read up to byte {byte}");
         }
+        prop_assert!(gap == 0, "the last read ends with a gap");
     }
 }

@@ -63,6 +63,11 @@ pub struct Group {
 }
 
 impl Group {
+    /// True if a gap is read through because it begins and ends in one cache line.
+    fn one_line(&self, end: u64, start: u64, threshold: u64) -> bool {
+        threshold > 0 && self.step >= self.len && (end - 1) / 64 == start / 64
+    }
+
     /// The parts, as groups of their own.
     fn split(&self, rows: u64) -> impl Iterator<Item = Group> + '_ {
         self.parts.iter().map(move |&(lo, len)| {
@@ -143,7 +148,9 @@ fn parts(group: &Group, rows: &BTreeMap<u64, u64>, max_read: u64, threshold: u64
         let end = start + group.len;
         let mut from = start - start % 4;
         if let Some((begun, before)) = open {
-            let goes_on = start <= before + near(threshold) && closer == far * group.step;
+            let through =
+                start <= before + near(threshold) || group.one_line(before, start, threshold);
+            let goes_on = through && closer == far * group.step;
             if goes_on && start < limit(begun) {
                 from = begun;
             } else {
@@ -221,7 +228,11 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
         let own =
             |b: &Box| (base..group.end).contains(&b.ram) && needed.contains_key(&(b.addr / 4));
         let of_group: Vec<_> = std::iter::from_fn(|| left.next_if(own)).collect();
-        let gap = |r1: u64, r2: u64| ((r2 - r1) * group.step).saturating_sub(group.len);
+        let through = |r1: u64, r2: u64| {
+            let (end, start) = (r1 * group.step + group.len, r2 * group.step);
+            start.saturating_sub(end) <= near(threshold)
+                || group.one_line(group.lo + end, group.lo + start, threshold)
+        };
         let mut brought = BTreeSet::new();
         for read in &of_group {
             assert!(read.len <= max_read && read.len % 4 == 0, "{read:x?}");
@@ -245,7 +256,7 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
             assert_eq!(*inside.last().unwrap().0, words.end - 1, "ends in a gap: {read:x?}");
             for pair in inside.windows(2) {
                 assert!(
-                    gap(pair[0].1.1, pair[1].1.0.max(pair[0].1.1)) <= near(threshold),
+                    through(pair[0].1.1, pair[1].1.0.max(pair[0].1.1)),
                     "a gap too wide: {read:x?} {pair:x?}"
                 );
             }
@@ -258,7 +269,7 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, threshold: u64) {
             let last = needed[&((a.addr + a.len) / 4 - 1)].1;
             let first = needed[&(b.addr / 4)].0;
             let together = rows[&first] == rows[&last];
-            let near = first <= last || (together && gap(last, first) <= near(threshold));
+            let near = first <= last || (together && through(last, first));
             if near && a.addr / 4096 == b.addr / 4096 {
                 assert!(b.addr + b.len - a.addr > max_read, "not merged: {a:x?} {b:x?}");
                 let line = (a.addr + max_read) / 64 * 64;
