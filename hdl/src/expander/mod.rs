@@ -7,7 +7,7 @@
 //! A header token (`column`) has no bytes, and becomes a beat that says of each of its lanes where it
 //! lies in the token's row, its length, and how far it goes with every row.
 //!
-//! Throughput: one token a cycle. Latency: 8 cycles, or 3 for a token of row 0 with one lane, or without
+//! Throughput: one token a cycle. Latency: 9 cycles, or 4 for a token of row 0 with one lane, or without
 //! bytes, that finds nothing before it. The pipeline never stops: a token is
 //! taken when the FIFO at its end, 32 beats deep, has room for everything on the way, so that
 //! `token_ready` comes from a register. A lane write is seen by tokens that come a cycle later.
@@ -19,7 +19,7 @@ mod lane;
 #[cfg(test)]
 mod tests;
 
-use crate::primitive::{Flatten, Pack, PromptFifo, Restore};
+use crate::primitive::{Fifo, Flatten, Pack, Restore};
 use array_init::array_init;
 use lane::Lane;
 use rust_hdl_core::prelude::*;
@@ -231,11 +231,11 @@ pub struct Expander {
     addr_pack: Pack<16, 64, 1024>,
     poss: DFF<Bits<96>>,
     // Beats that wait for the placer.
-    side_fifo: PromptFifo<SIDE_BITS, 5, 6>,
-    addr_fifo: PromptFifo<1024, 5, 6>,
-    len_fifo: PromptFifo<112, 5, 6>,
-    pos_fifo: PromptFifo<96, 5, 6>,
-    step_fifo: PromptFifo<128, 5, 6>,
+    side_fifo: Fifo<SIDE_BITS, 5, 6>,
+    addr_fifo: Fifo<1024, 5, 6>,
+    len_fifo: Fifo<112, 5, 6>,
+    pos_fifo: Fifo<96, 5, 6>,
+    step_fifo: Fifo<128, 5, 6>,
     side_out: Restore<Side, SIDE_BITS>,
 }
 

@@ -174,7 +174,7 @@ fn fragments_are_where_their_lanes_lie() {
             for (i, token) in sent.iter().enumerate() {
                 // What needs no sums is early if all before it has left the sums.
                 let early = is_plain(token) && (i == 0 || before <= at[i] + 2);
-                let latency = if early { 3 } else { 8 };
+                let latency = if early { 4 } else { 9 };
                 assert_eq!(received[i] - at[i], latency, "cycles from token {i} to its beat");
                 before = received[i];
             }
@@ -189,7 +189,7 @@ fn is_plain(token: &Beat) -> bool {
 }
 
 #[test]
-fn a_lone_token_of_one_lane_becomes_a_beat_in_3_cycles() {
+fn a_lone_token_of_one_lane_becomes_a_beat_in_4_cycles() {
     let mut bench = Bench::new(library().instance(1), 1);
     let (tokens, beats) = (bench.driver("token"), bench.monitor("beat"));
     let mut random = Random::new(1);
@@ -204,5 +204,5 @@ fn a_lone_token_of_one_lane_becomes_a_beat_in_3_cycles() {
         assert_eq!(used_lanes(bench.take(beats).remove(0)), used_lanes(expected));
     }
     let latencies = bench.sent_at(tokens).iter().zip(bench.received_at(beats)).map(|(s, r)| r - s);
-    assert!(latencies.clone().all(|cycles| cycles == 3), "{:?}", latencies.collect::<Vec<_>>());
+    assert!(latencies.clone().all(|cycles| cycles == 4), "{:?}", latencies.collect::<Vec<_>>());
 }

@@ -2,7 +2,7 @@
 //! ring of beats, remembers the reads in order, and fetches the beats of the oldest when all its
 //! data have come.
 
-use crate::primitive::{BypassFifo, Join, Lutram};
+use crate::primitive::{Fifo, Join, Lutram};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -119,7 +119,7 @@ pub struct Client {
     fetching: DFF<Bit>,
     fetching_flags: DFF<Bits<2>>,
     flagged: Join<512, 2, 514>,
-    responses: BypassFifo<514, 4, 5>,
+    responses: Fifo<514, 4, 5>,
 }
 
 impl Default for Client {
@@ -185,7 +185,7 @@ impl Default for Client {
             fetching: Default::default(),
             fetching_flags: Default::default(),
             flagged: Join::default(),
-            responses: BypassFifo::default(),
+            responses: Fifo::default(),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! Contract: each client may give a request every two cycles, and its descriptor is at the output 2
 //! cycles later; 64 reads and 32 KiB a client can be
 //! in flight. One beat of 64 B leaves the RAM per cycle, for one client or for both in turns; the
-//! first leaves 2 cycles after its read's status. A client that does not take its responses only
+//! first leaves 4 cycles after its read's status. A client that does not take its responses only
 //! fills its own ring. The engine's writes are always taken at once. A failed read gives its beats,
 //! with `error`.
 //!

@@ -37,6 +37,8 @@ pub struct HostWrite {
     pub write_addr: Signal<In, Bits<64>>,
     /// Its 32 bytes.
     pub write_data: Signal<In, Bits<256>>,
+    /// An entry was taken whose write was not sent yet.
+    pub busy: Signal<Out, Bit>,
 
     // ------------------------------------------------------------------ DMA write descriptors
     /// First byte in host memory.
@@ -100,6 +102,7 @@ impl Default for HostWrite {
             write_ready: Signal::default(),
             write_addr: Signal::default(),
             write_data: Signal::default(),
+            busy: Signal::default(),
             m_axis_ctrl_dma_write_desc_dma_addr: Signal::default(),
             m_axis_ctrl_dma_write_desc_ram_sel: Signal::default(),
             m_axis_ctrl_dma_write_desc_ram_addr: Signal::default(),
@@ -178,6 +181,7 @@ impl Logic for HostWrite {
         {
             self.head.d.next = self.head.q.val() + 1;
         }
+        self.busy.next = self.head.q.val() != self.tail.q.val();
 
         // The engine reads.
         self.ctrl_dma_ram_rd_cmd_ready.next =

@@ -167,14 +167,18 @@ fn thirty_two_entries_are_in_flight_and_one_is_taken_per_cycle() {
     let engine = Engine::attach(&mut bench, 1, 0.0, false);
     let driver = bench.driver("write");
     let entries = entries(&mut Random::new(1), 100);
+    bench.run(10);
+    assert_eq!(bench.get("busy"), 0);
     bench.send_all(driver, beats(&entries));
     bench.run(200);
-    assert_eq!(bench.sent_at(driver), (0..32).collect::<Vec<_>>());
+    assert_eq!(bench.sent_at(driver), (10..42).collect::<Vec<_>>());
     assert_eq!(engine.borrow().most_in_flight, 32);
+    assert_eq!(bench.get("busy"), 1);
     engine.borrow_mut().status = true;
     bench.run(200);
     let sent = bench.sent_at(driver);
     assert_eq!(sent.len(), 100);
+    assert_eq!(bench.get("busy"), 0);
 }
 
 #[test]

@@ -6,12 +6,12 @@
 //!
 //! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
 //! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
-//! stops once it has started; its first beat follows the packet after 10 cycles. May stall at any
+//! stops once it has started; its first beat follows the packet after 13 cycles. May stall at any
 //! time. A page is given back a cycle after its last read.
 //!
 //! Stages: [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
 //! FIFOs; `issue` walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
-//! the header's length; `merge` joins header, the row and what is left of the row before; 2 cycles of CRC
+//! the header's length; `merge` joins header, the row and what is left of the row before; 3 cycles of CRC
 //! beside a delay line; `tail` puts the ICRC in; the output buffer. A frame's header comes with its first
 //! row: both leave their FIFOs in order, and the header has been there 4 cycles after the dimensions.
 //!
@@ -29,7 +29,8 @@ use drdma_abi::layout::set_bits;
 use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
 
 use crate::primitive::crc32::{advance, take_back};
-use crate::primitive::{BypassFifo, Fifo, FrameCrc32, Pack, PromptFifo, Rotate};
+use crate::primitive::rotate::Turn;
+use crate::primitive::{Fifo, FrameCrc32, Pack, PromptFifo};
 
 pub mod headers;
 #[cfg(test)]
@@ -183,8 +184,8 @@ pub struct Packetizer {
 
     // Headers.
     headers: Headers,
-    header_fifo: BypassFifo<HEADER, 5, 6>,
-    frame_fifo: BypassFifo<FRAME, 5, 6>,
+    header_fifo: Fifo<HEADER, 5, 6>,
+    frame_fifo: Fifo<FRAME, 5, 6>,
     go: DFF<Bit>,
 
     // Issue: one beat of a frame a cycle.
@@ -218,8 +219,12 @@ pub struct Packetizer {
     // What passes beside the rows: 2 cycles of memory, 2 of rotation.
     valids: [DFF<Bit>; 4],
     sides: [DFF<Bits<SIDE>>; 4],
-    rotations: [DFF<Bits<6>>; 2],
-    rotate: Rotate<512, 6>,
+    rotations: [DFF<Bits<4>>; 2],
+    rotation: DFF<Bits<2>>,
+    by_sixteens: Turn<512>,
+    by_fours: Turn<512>,
+    coarse: DFF<Bits<512>>,
+    moved: DFF<Bits<512>>,
 
     // Merge.
     previous: DFF<Bits<512>>,
@@ -241,9 +246,9 @@ pub struct Packetizer {
     crc: FrameCrc32,
     kept: Constant<Bits<512>>,
     set: Constant<Bits<512>>,
-    delay_valid: [DFF<Bit>; 2],
-    delay_data: [DFF<Bits<512>>; 2],
-    delay_tail: [DFF<Bits<TAIL>>; 2],
+    delay_valid: [DFF<Bit>; 3],
+    delay_data: [DFF<Bits<512>>; 3],
+    delay_tail: [DFF<Bits<TAIL>>; 3],
 
     // Tail: the ICRC goes to one of 16 places, 4 bytes apart.
     tail: Signal<Local, Bits<TAIL>>,
@@ -363,8 +368,8 @@ impl Default for Packetizer {
             count_payload_bytes: Signal::default(),
             count_frame_bytes: Signal::default(),
             headers: Headers::default(),
-            header_fifo: BypassFifo::default(),
-            frame_fifo: BypassFifo::default(),
+            header_fifo: Fifo::default(),
+            frame_fifo: Fifo::default(),
             go: DFF::default(),
             slot: DFF::default(),
             payload_left: DFF::default(),
@@ -395,7 +400,11 @@ impl Default for Packetizer {
             valids: array_init(|_| DFF::default()),
             sides: array_init(|_| DFF::default()),
             rotations: array_init(|_| DFF::default()),
-            rotate: Rotate::default(),
+            rotation: DFF::default(),
+            by_sixteens: Turn::new(16),
+            by_fours: Turn::new(4),
+            coarse: DFF::default(),
+            moved: DFF::default(),
             previous: DFF::default(),
             low_shift: Signal::default(),
             end_shift: Signal::default(),
@@ -442,7 +451,7 @@ impl Logic for Packetizer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, slot, payload_left, frame_left, room, roomy, free, free_page, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest, packets, payload_bytes, frame_bytes);
+        dff_setup!(self, clk, go, slot, payload_left, frame_left, room, roomy, free, free_page, rotation, coarse, moved, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest, packets, payload_bytes, frame_bytes);
         for k in 0..4 {
             self.valids[k].clock.next = self.clk.val();
             self.sides[k].clock.next = self.clk.val();
@@ -450,7 +459,7 @@ impl Logic for Packetizer {
         for k in 0..2 {
             self.rotations[k].clock.next = self.clk.val();
         }
-        for k in 0..2 {
+        for k in 0..3 {
             self.delay_valid[k].clock.next = self.clk.val();
             self.delay_data[k].clock.next = self.clk.val();
             self.delay_tail[k].clock.next = self.clk.val();
@@ -461,7 +470,6 @@ impl Logic for Packetizer {
         self.header_fifo.rst.next = self.rst.val();
         self.frame_fifo.clk.next = self.clk.val();
         self.frame_fifo.rst.next = self.rst.val();
-        self.rotate.clk.next = self.clk.val();
         self.crc.clk.next = self.clk.val();
         self.crc.rst.next = self.rst.val();
         self.buffer.clk.next = self.clk.val();
@@ -598,9 +606,10 @@ impl Logic for Packetizer {
             | (bit_cast::<SIDE, 7>(self.count.val()) << 22)
             | (bit_cast::<SIDE, 7>(self.crc_count.val()) << 29)
             | (bit_cast::<SIDE, 13>(self.frame_fifo.out_data.val().get_bits::<13>(35)) << 36);
-        self.rotations[0].d.next = self.frame_fifo.out_data.val().get_bits::<6>(15);
+        self.rotations[0].d.next = self.frame_fifo.out_data.val().get_bits::<4>(17);
 
-        // Rows come from memory and are moved behind the header.
+        // Rows come from memory and are moved behind the header, whose length is 2 more than a multiple
+        // of 4.
         for k in 1..4 {
             self.valids[k].d.next = self.valids[k - 1].q.val();
             self.sides[k].d.next = self.sides[k - 1].q.val();
@@ -608,13 +617,18 @@ impl Logic for Packetizer {
         for k in 1..2 {
             self.rotations[k].d.next = self.rotations[k - 1].q.val();
         }
-        self.rotate.data.next = self.page_read_data.val();
-        self.rotate.amount.next = self.rotations[1].q.val();
+        self.by_sixteens.data.next = (self.page_read_data.val() << 16) | (self.page_read_data.val() >> 496);
+        self.by_sixteens.count.next = self.rotations[1].q.val().get_bits::<2>(2);
+        self.coarse.d.next = self.by_sixteens.result.val();
+        self.by_fours.data.next = self.coarse.q.val();
+        self.rotation.d.next = self.rotations[1].q.val().get_bits::<2>(0);
+        self.by_fours.count.next = self.rotation.q.val();
+        self.moved.d.next = self.by_fours.result.val();
 
         // Merge: the bytes below come from the header or the row before.
         self.header_fifo.out_ready.next = self.valids[3].q.val() && self.sides[3].q.val().get_bit(16);
         if self.valids[3].q.val() {
-            self.previous.d.next = self.rotate.result.val();
+            self.previous.d.next = self.moved.q.val();
         }
         self.lower.next = self.previous.q.val();
         if self.sides[3].q.val().get_bit(14) {
@@ -628,7 +642,7 @@ impl Logic for Packetizer {
         self.low_mask.next = !(self.ones.val() << self.low_shift.val());
         self.end_mask.next = !(self.ones.val() << self.end_shift.val());
         self.merged.d.next = ((self.lower.val() & self.low_mask.val())
-            | (self.rotate.result.val() & !self.low_mask.val()))
+            | (self.moved.q.val() & !self.low_mask.val()))
             & self.end_mask.val();
         self.merged_valid.d.next = self.valids[3].q.val();
         self.crc_first.d.next = self.sides[3].q.val().get_bit(14);
@@ -651,14 +665,14 @@ impl Logic for Packetizer {
         self.delay_valid[0].d.next = self.merged_valid.q.val();
         self.delay_data[0].d.next = self.merged.q.val();
         self.delay_tail[0].d.next = self.merged_tail.q.val();
-        for k in 1..2 {
+        for k in 1..3 {
             self.delay_valid[k].d.next = self.delay_valid[k - 1].q.val();
             self.delay_data[k].d.next = self.delay_data[k - 1].q.val();
             self.delay_tail[k].d.next = self.delay_tail[k - 1].q.val();
         }
 
         // Tail: the CRC is there with the last beat that it covers; two bytes may be left over.
-        self.tail.next = self.delay_tail[1].q.val();
+        self.tail.next = self.delay_tail[2].q.val();
         for k in 0..16 {
             self.places.parts[k].next = 0.into();
             if self.crc.out_valid.val() && (self.tail.val().get_bits::<4>(10) == k.to_bits()) {
@@ -668,7 +682,7 @@ impl Logic for Packetizer {
         if self.crc.out_valid.val() {
             self.rest.d.next = self.crc.out_crc.val().get_bits::<16>(16);
         }
-        self.closing.next = self.delay_data[1].q.val() | (self.places.whole.val() << 16);
+        self.closing.next = self.delay_data[2].q.val() | (self.places.whole.val() << 16);
         if self.tail.val().get_bit(2) {
             self.closing.next = bit_cast::<512, 16>(self.rest.q.val());
         }
@@ -679,7 +693,7 @@ impl Logic for Packetizer {
         if self.tail.val().get_bit(0) {
             self.beat_flags.next = self.beat_flags.val() | 2;
         }
-        self.buffer.in_valid.next = self.delay_valid[1].q.val();
+        self.buffer.in_valid.next = self.delay_valid[2].q.val();
         self.buffer.in_data.next = bit_cast::<OUTPUT, 512>(self.closing.val())
             | (bit_cast::<OUTPUT, 7>(self.tail.val().get_bits::<7>(3)) << 512)
             | (bit_cast::<OUTPUT, 2>(self.beat_flags.val()) << 519)
@@ -743,7 +757,7 @@ impl Logic for Packetizer {
             }
             self.merged_valid.d.next = false;
             self.crc_valid.d.next = false;
-            for k in 0..2 {
+            for k in 0..3 {
                 self.delay_valid[k].d.next = false;
             }
             self.packets.d.next = 0.into();

@@ -6,7 +6,7 @@
 //! crossing takes 1 cycle, one with takes 2.
 
 use super::{FIELDS, LANES};
-use crate::primitive::{Concat, Equal, EqualPairs, Pack, Skid};
+use crate::primitive::{Concat, EqualPairs, Fifo, Pack};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -114,7 +114,6 @@ pub struct Splitter {
     /// The block of each lane's last piece.
     last: [DFF<Bits<56>>; LANES],
     sames: Pack<LANES, 1, LANES>,
-    same: [Equal<56>; LANES],
     pairs: EqualPairs<LANES, 56>,
     out_move: Signal<Local, Bit>,
 
@@ -124,7 +123,7 @@ pub struct Splitter {
     flags: Concat<LANES, LANES, 1, 9, 42>,
     shape: Concat<128, 112, 96, FIELDS, 413>,
     pieces: Concat<896, 256, 42, 413, 1607>,
-    offered: Skid<1607>,
+    offered: Fifo<1607, 2, 3>,
 }
 
 impl Logic for Splitter {
@@ -231,9 +230,7 @@ impl Logic for Splitter {
         // Compare.
         for i in 0..16 {
             self.pairs.values[i].next = self.whole_block[i].q.val();
-            self.same[i].a.next = self.whole_block[i].q.val();
-            self.same[i].b.next = self.last[i].q.val();
-            self.sames.parts[i].next = self.same[i].same.val().into();
+            self.sames.parts[i].next = (self.whole_block[i].q.val() == self.last[i].q.val()).into();
         }
         if self.out_move.val() {
             self.out_valid.d.next = self.whole_valid.q.val();

@@ -1,6 +1,5 @@
 //! A content-addressable memory.
 
-use super::equal::equal;
 use rust_hdl_core::prelude::*;
 
 /// `N` keys of `W` bits in registers, searched in one cycle; `I` bits count to `N` - 1.
@@ -61,9 +60,7 @@ impl<const N: usize, const W: usize, const I: usize> Logic for Cam<N, W, I> {
     fn hdl(&self) -> Verilog {
         let mut matches = String::new();
         for k in 0..N {
-            matches.push_str(&format!("    wire [{}:0] key_{k} = keys[{k}];\n", W - 1));
-            let (name, used) = (format!("match_{k}"), format!("used[{k}]"));
-            matches.push_str(&equal(&name, &format!("key_{k}"), "key", Some(&used)));
+            matches.push_str(&format!("    wire match_{k} = used[{k}] && (keys[{k}] == key);\n"));
         }
         let found: Vec<_> = (0..N).rev().map(|k| format!("match_{k}")).collect();
         Verilog::Custom(format!(

@@ -1,9 +1,7 @@
-//! The CRC-32 of Ethernet and of the ICRC, 64 bytes per cycle.
+//! The CRC-32 of Ethernet and of the ICRC.
 //!
-//! The CRC is linear: the state after a beat is a matrix times the state before it, plus a
-//! matrix times the data. The data's part is feed-forward and takes two stages; the loop over
-//! the state is one 32 x 32 matrix. The last beat of a packet is processed as if it was filled
-//! up with zeros, and the zeros are taken back afterwards: processing a zero byte is invertible.
+//! The CRC is linear: the state after a beat is a matrix times the state before it, plus a matrix times
+//! the data. Processing a zero byte is invertible, so that zeros behind a packet's end can be taken back.
 
 use rust_hdl_core::prelude::*;
 use std::fmt::Write;
@@ -12,8 +10,8 @@ use std::fmt::Write;
 const POLYNOMIAL: u32 = 0xedb8_8320;
 /// Bytes of a beat.
 pub(super) const BYTES: usize = 64;
-/// The beat is reduced in parts of this many bytes.
-const PART: usize = 8;
+/// Bits that are summed up in one stage.
+const PART: usize = 64;
 
 /// The state (neither preset nor inverted) after one more byte.
 pub(crate) fn advance(state: u32, byte: u8) -> u32 {
@@ -31,44 +29,55 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |state, &byte| advance(state, byte))
 }
 
-/// CRC-32 of packets of any length from 1 byte.
+/// CRC-32 of `W` bits, all at once.
 ///
-/// One beat per enabled cycle, packets back to back. Every beat of a packet but the last carries
-/// 64 bytes, the last one `in_count`; byte 0 is lowest. The CRC appears
-/// [`LATENCY`](Self::LATENCY) enabled cycles after the packet's last beat. While `enable` is
-/// low, the whole pipeline holds.
+/// A result per cycle, [`LATENCY`](Self::LATENCY) cycles after its data. For the ICRC, where the fields
+/// that change on the way count as ones, bytes can be left out: those that [`new`](Self::new) names
+/// count as `0xff`, whatever `in_data` has there.
 ///
 /// # Inputs
-/// `clk`, `rst` (synchronous), `enable`; `in_valid`, `in_data`, `in_last`, `in_count` (1 to 64,
-/// only read in the last beat).
+/// `clk`, `rst` (synchronous); `in_valid`, `in_data` (byte 0 is lowest).
 ///
 /// # Outputs
-/// `out_valid` (for one enabled cycle per packet), `out_crc` (its byte 0 is sent first).
-#[derive(LogicBlock, Default)]
-pub struct Crc32 {
+/// `out_valid`, `out_crc` (its byte 0 is sent first).
+#[derive(LogicBlock)]
+pub struct Crc32<const W: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Advances the pipeline.
-    pub enable: Signal<In, Bit>,
-    /// There is a beat.
+    /// There are data.
     pub in_valid: Signal<In, Bit>,
-    /// The beat's bytes.
-    pub in_data: Signal<In, Bits<512>>,
-    /// The beat ends a packet.
-    pub in_last: Signal<In, Bit>,
-    /// The bytes of the last beat.
-    pub in_count: Signal<In, Bits<7>>,
+    /// The bytes.
+    pub in_data: Signal<In, Bits<W>>,
     /// There is a CRC.
     pub out_valid: Signal<Out, Bit>,
     /// The CRC.
     pub out_crc: Signal<Out, Bits<32>>,
+    _ones: Vec<usize>,
 }
 
-impl Crc32 {
-    /// Enabled cycles from a packet's last beat to its CRC.
-    pub const LATENCY: usize = 7;
+impl<const W: usize> Crc32<W> {
+    /// Cycles from the data to their CRC.
+    pub const LATENCY: usize = 2;
+
+    /// The CRC of data whose bytes `ones` count as `0xff`.
+    ///
+    /// # Panics
+    /// `W` is no number of bytes, or there is no such byte.
+    pub fn new(ones: &[usize]) -> Self {
+        assert_eq!(W % 8, 0, "Crc32: {W} bits are no bytes");
+        assert!(ones.iter().all(|byte| 8 * byte < W), "Crc32: no such byte in {W} bits: {ones:?}");
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            in_valid: Signal::default(),
+            in_data: Signal::default(),
+            out_valid: Signal::default(),
+            out_crc: Signal::default(),
+            _ones: ones.to_vec(),
+        }
+    }
 }
 
 /// What bit `bit` of a beat of 64 bytes adds to the state behind it.
@@ -89,7 +98,7 @@ pub(super) fn concatenation(bits: &[String]) -> String {
     format!("{{{}}}", bits.join(",\n            "))
 }
 
-impl Logic for Crc32 {
+impl<const W: usize> Logic for Crc32<W> {
     fn update(&mut self) {}
 
     fn connect(&mut self) {
@@ -98,101 +107,52 @@ impl Logic for Crc32 {
     }
 
     fn hdl(&self) -> Verilog {
-        let mut text = String::new();
-        let mut steps = String::new();
-        let line = |text: &mut String, s: String| {
-            let _ = writeln!(text, "{s}");
+        // The CRC of what is constant, and what each of the other bits changes in it.
+        let mut constant = vec![0; W / 8];
+        self._ones.iter().for_each(|&byte| constant[byte] = 0xff);
+        let changes = |bit: usize| {
+            let mut bytes = constant.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            crc32(&bytes) ^ crc32(&constant)
         };
-        // Stage 1: bytes above the count are cleared.
-        line(&mut text, "    reg [511:0] data1;".into());
-        for k in 0..BYTES {
-            let (lo, hi) = (8 * k, 8 * k + 7);
-            line(
-                &mut steps,
-                format!(
-                    "data1[{hi}:{lo}] <= (!in_last || in_count > 7'd{k}) ? in_data[{hi}:{lo}] : 8'd0;"
-                ),
-            );
-        }
-        // Stage 2: what each part of the data contributes to the state.
-        for part in 0..BYTES / PART {
-            line(&mut text, format!("    reg [31:0] part{part};"));
-            let rows: Vec<String> = (0..32)
-                .map(|o| {
-                    let of = |bit| u64::from(contribution(64 * part + bit) >> o & 1) << bit;
-                    let mask = (0..8 * PART).fold(0_u64, |mask, bit| mask | of(bit));
-                    let (lo, hi) = (64 * part, 64 * part + 63);
-                    format!("^(data1[{hi}:{lo}] & 64'h{mask:016x})")
-                })
-                .collect();
-            line(&mut steps, format!("part{part} <= {};", concatenation(&rows)));
-        }
-        // Stage 3: all parts.
-        line(&mut text, "    reg [31:0] data3;".into());
-        let parts: Vec<_> = (0..BYTES / PART).map(|p| format!("part{p}")).collect();
-        line(&mut steps, format!("data3 <= {};", parts.join(" ^ ")));
-        // Stage 4: the loop over the state.
-        let beat = |s: u32| (0..BYTES).fold(s, |s, _| advance(s, 0));
-        line(&mut text, "    reg [31:0] state;\n    reg first;".into());
-        line(&mut text, "    wire [31:0] previous = first ? 32'hffffffff : state;".into());
-        line(
-            &mut text,
-            format!("    wire [31:0] moved = {};", concatenation(&matrix(beat, "previous"))),
-        );
-        line(&mut steps, "if (valid3) state <= moved ^ data3;".into());
-        line(&mut steps, "if (valid3) first <= last3;".into());
-        // Stages 5 to 7: the zeros of the last beat are taken back, two bits of their number
-        // in each stage.
-        let mut from = "state".to_owned();
-        for stage in 0..3 {
-            let number = stage + 5;
-            line(&mut text, format!("    reg [31:0] back{number};"));
-            let mut chosen = from.clone();
-            for bit in [2 * stage, 2 * stage + 1] {
-                let undo = |s: u32| (0..1 << bit).fold(s, |s, _| take_back(s));
-                line(
-                    &mut text,
-                    format!(
-                        "    wire [31:0] without{bit} = zeros{}[{bit}] ? {} : {chosen};",
-                        number - 1,
-                        concatenation(&matrix(undo, &chosen))
-                    ),
-                );
-                chosen = format!("without{bit}");
-            }
-            line(&mut steps, format!("back{number} <= {chosen};"));
-            from = format!("back{number}");
-        }
-        // What travels along.
-        for stage in 1..=7 {
-            line(&mut text, format!("    reg valid{stage};\n    reg last{stage};"));
-            let (valid, last) = match stage {
-                1 => ("in_valid".to_owned(), "in_last".to_owned()),
-                _ => (format!("valid{}", stage - 1), format!("last{}", stage - 1)),
+        let counts = |bit: &usize| !self._ones.contains(&(bit / 8));
+        let changes: Vec<_> = (0..W).filter(counts).map(|bit| (bit, changes(bit))).collect();
+        // Stage 1: parts of the sum. Stage 2: the sum.
+        let (mut declared, mut steps, mut parts) = (String::new(), String::new(), Vec::new());
+        for (part, changes) in changes.chunks(PART).enumerate() {
+            let row = |o: usize| {
+                let of = changes.iter().filter(|(_, change)| change >> o & 1 == 1);
+                let bits: Vec<_> = of.map(|(bit, _)| format!("in_data[{bit}]")).collect();
+                if bits.is_empty() { "1'b0".to_owned() } else { bits.join(" ^ ") }
             };
-            line(&mut steps, format!("valid{stage} <= {valid};\nlast{stage} <= {last};"));
+            let rows: Vec<_> = (0..32).map(row).collect();
+            let _ = writeln!(declared, "    reg [31:0] part{part};");
+            let _ = writeln!(steps, "        part{part} <= {};", concatenation(&rows));
+            parts.push(format!("part{part}"));
         }
-        for stage in 1..=6 {
-            // Stages 5 and 6 need only the bits that are still to be used.
-            let low = 2 * usize::saturating_sub(stage, 4);
-            line(&mut text, format!("    reg [5:{low}] zeros{stage};"));
-            let zeros = match stage {
-                1 => "6'd0 - in_count[5:0]".to_owned(),
-                _ => format!("zeros{}[5:{low}]", stage - 1),
-            };
-            line(&mut steps, format!("zeros{stage} <= {zeros};"));
+        // Bytes that count as ones.
+        if !self._ones.is_empty() {
+            let byte = |k: &usize| format!("in_data[{}:{}]", 8 * k + 7, 8 * k);
+            let bytes: Vec<_> = self._ones.iter().map(byte).collect();
+            let _ = writeln!(declared, "    wire unused = &{{1'b0, {}}};", bytes.join(", "));
         }
-        let reset: String = (1..=7).map(|s| format!("            valid{s} <= 1'b0;\n")).collect();
         Verilog::Custom(format!(
-            "{text}    always @(*) out_valid = valid7 && last7;
-    always @(*) out_crc = ~back7;
+            "{declared}    reg [31:0] sum;
+    reg valid1;
+    reg valid2;
+    always @(*) out_valid = valid2;
+    always @(*) out_crc = sum;
     always @(posedge clk) begin
-        if (enable) begin
-{steps}        end
+{steps}        sum <= 32'h{:08x} ^ {};
+        valid1 <= in_valid;
+        valid2 <= valid1;
         if (rst) begin
-{reset}            first <= 1'b1;
+            valid1 <= 1'b0;
+            valid2 <= 1'b0;
         end
-    end"
+    end",
+            crc32(&constant),
+            parts.join(" ^ ")
         ))
     }
 }
@@ -202,6 +162,7 @@ mod tests {
     use super::*;
     use crate::testing;
     use drdma_verilated::testbench::Random;
+    use std::collections::VecDeque;
 
     #[test]
     fn the_reference_is_crc_32() {
@@ -210,55 +171,25 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_every_length_have_their_crc_under_stalls() {
-        let mut model = testing::library("crc32", Crc32::default).instance(1);
+    fn data_have_their_crc_after_two_cycles_and_left_out_bytes_count_as_ones() {
+        const ONES: [usize; 3] = [0, 5, 18];
+        let mut model = testing::library("crc32", || Crc32::<152>::new(&ONES)).instance(1);
         model.set("rst", 1);
         model.cycle();
         model.set("rst", 0);
         let mut random = Random::new(1);
-        let mut expected = std::collections::VecDeque::new();
-        let mut enabled = 0_usize;
-        let mut got = 0;
-        let lengths = (1..=200).chain([1, 1, 64, 64, 4096, 65]);
-        let packets: Vec<_> = lengths.map(|len| random.bytes(len)).collect();
-        let mut beats: Vec<_> = Vec::new();
-        for packet in &packets {
-            let count = packet.len().div_ceil(64);
-            beats.extend(
-                packet.chunks(64).enumerate().map(|(i, c)| (c, i + 1 == count, crc32(packet))),
-            );
-        }
-        let mut beats = beats.into_iter();
-        let mut beat = beats.next();
-        while got < packets.len() {
-            let enable = random.chance(0.8);
-            let valid = random.chance(0.8) && beat.is_some();
-            model.set("enable", enable.into());
+        let mut expected: VecDeque<Option<u32>> = vec![None; Crc32::<152>::LATENCY].into();
+        for _ in 0..1000 {
+            let (mut data, valid) = (random.bytes(19), random.chance(0.7));
             model.set("in_valid", valid.into());
-            // What follows the last byte means nothing.
-            let mut data = random.bytes(64);
-            if let (Some((bytes, last, _)), true) = (beat, valid) {
-                data[..bytes.len()].copy_from_slice(bytes);
-                model.set("in_last", last.into());
-                model.set("in_count", bytes.len() as u64);
-            }
             model.set_word("in_data", &data.as_slice().into());
+            ONES.iter().for_each(|&byte| data[byte] = 0xff);
+            expected.push_back(valid.then(|| crc32(&data)));
             model.settle();
-            if enable {
-                if model.get("out_valid") == 1 {
-                    let (crc, at) = expected.pop_front().expect("a CRC is due");
-                    assert_eq!(model.get("out_crc"), u64::from(crc), "packet {got}");
-                    assert_eq!(enabled, at + Crc32::LATENCY);
-                    got += 1;
-                }
-                if valid {
-                    let (_, last, crc) = beat.expect("a beat was offered");
-                    if last {
-                        expected.push_back((crc, enabled));
-                    }
-                    beat = beats.next();
-                }
-                enabled += 1;
+            let crc = expected.pop_front().expect("one a cycle");
+            assert_eq!(model.get("out_valid"), u64::from(crc.is_some()));
+            if let Some(crc) = crc {
+                assert_eq!(model.get("out_crc"), u64::from(crc));
             }
             model.tick();
         }

@@ -1,4 +1,4 @@
-//! The CRC-32 of frames, 64 bytes per cycle, sooner than [`Crc32`](super::Crc32) gives it.
+//! The CRC-32 of frames, 64 bytes per cycle.
 
 use super::crc32::{BYTES, advance, concatenation, contribution, matrix, take_back};
 use rust_hdl_core::prelude::*;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// [`LATENCY`](Self::LATENCY) cycles after the packet's last beat.
 ///
 /// What [`Crc32`](super::Crc32) says of the state holds here. The zeros of the last beat are 2, 6, ... 62
-/// bytes: a matrix for each of these 16 numbers takes them back at once.
+/// bytes: 2, 6, 10 or 14 of them are taken back in one stage, the 16, 32 or 48 others in the next.
 ///
 /// # Inputs
 /// `clk`, `rst` (synchronous); `in_valid`, `in_data`, `in_last`, `in_count` (only read in the last beat).
@@ -40,7 +40,7 @@ pub struct FrameCrc32 {
 
 impl FrameCrc32 {
     /// Cycles from a packet's last beat to its CRC.
-    pub const LATENCY: usize = 2;
+    pub const LATENCY: usize = 3;
 }
 
 impl Logic for FrameCrc32 {
@@ -64,40 +64,52 @@ impl Logic for FrameCrc32 {
         let data = concatenation(&(0..32).map(row).collect::<Vec<_>>());
         let beat = |s: u32| (0..BYTES).fold(s, |s, _| advance(s, 0));
         let moved = concatenation(&matrix(beat, "previous"));
-        // Stage 2: the zeros are taken back.
-        let mut arms = String::new();
-        for quarter in 0..16 {
-            let undo = |s: u32| (0..2 + 4 * quarter).fold(s, |s, _| take_back(s));
-            let state = concatenation(&matrix(undo, "state"));
-            let _ = writeln!(arms, "            4'd{quarter}: back <= {state};");
-        }
+        // Stages 2 and 3: the zeros are taken back.
+        let arms = |from: &str, to: &str, first: usize, step: usize| {
+            (0..4).fold(String::new(), |mut arms, number| {
+                let undo = |s: u32| (0..first + step * number).fold(s, |s, _| take_back(s));
+                let state = concatenation(&matrix(undo, from));
+                let _ = writeln!(arms, "            2'd{number}: {to} <= {state};");
+                arms
+            })
+        };
+        let fours = arms("state", "some_back", 2, 4);
+        let sixteens = arms("some_back", "back", 0, 16);
         Verilog::Custom(format!(
             "    reg [31:0] state;
+    reg [31:0] some_back;
     reg [31:0] back;
     reg first;
     reg valid1;
     reg valid2;
+    reg valid3;
     reg last1;
     // Four times as many zeros, and two.
     reg [3:0] zeros1;
+    reg [1:0] zeros2;
     wire [31:0] previous = first ? 32'hffffffff : state;
     wire [31:0] moved = {moved};
     // A length of another kind, and that of a full beat, have no CRC here.
     wire unused = &{{1'b0, in_count[6], in_count[1:0]}};
-    always @(*) out_valid = valid2;
+    always @(*) out_valid = valid3;
     always @(*) out_crc = ~back;
     always @(posedge clk) begin
         if (in_valid) state <= moved ^ {data};
         if (in_valid) first <= in_last;
         valid1 <= in_valid;
         valid2 <= valid1 && last1;
+        valid3 <= valid2;
         last1 <= in_last;
         zeros1 <= 4'd15 - in_count[5:2];
-        case (zeros1)
-{arms}        endcase
+        case (zeros1[1:0])
+{fours}        endcase
+        zeros2 <= zeros1[3:2];
+        case (zeros2)
+{sixteens}        endcase
         if (rst) begin
             valid1 <= 1'b0;
             valid2 <= 1'b0;
+            valid3 <= 1'b0;
             first <= 1'b1;
         end
     end"
@@ -114,7 +126,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn packets_of_every_length_have_their_crc_after_two_cycles() {
+    fn packets_of_every_length_have_their_crc_after_three_cycles() {
         let mut model = testing::library("frame_crc32", FrameCrc32::default).instance(1);
         model.set("rst", 1);
         model.cycle();

@@ -6,7 +6,6 @@
 //! | [`banks`] | which requests for banks have to wait, and whose row each bank reads |
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
-//! | [`equal`] | comparison of wide values |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`frame_crc32`] | CRC-32 of frames, 64 bytes a cycle, sooner |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
@@ -19,7 +18,6 @@
 //! | [`priority`] | first set bit, number of set bits |
 //! | [`quad`] | four bytes of a memory of banks: turns, words, crossbar |
 //! | [`ram`] | memory with byte enables and registered reads |
-//! | [`bypass_fifo`] | FIFO that beats pass while it is empty |
 //! | [`prompt_fifo`] | FIFO that loses no time while it is empty |
 //! | [`ready_slice`] | register slice of a stream's `ready` alone |
 //! | [`record`] | records as plain bits, and back |
@@ -33,10 +31,8 @@
 
 pub mod app_block;
 pub mod banks;
-pub mod bypass_fifo;
 pub mod cam;
 pub mod crc32;
-pub mod equal;
 pub mod fifo;
 pub mod frame_crc32;
 pub mod header;
@@ -62,10 +58,8 @@ pub mod stretch;
 pub mod wide;
 
 pub use banks::Banks;
-pub use bypass_fifo::BypassFifo;
 pub use cam::Cam;
 pub use crc32::Crc32;
-pub use equal::Equal;
 pub use fifo::Fifo;
 pub use frame_crc32::FrameCrc32;
 pub use join::Join;

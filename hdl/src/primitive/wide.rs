@@ -1,6 +1,5 @@
 //! Wide combinational helpers: concatenation, one-hot selection, pairwise comparison, bit ranges.
 
-use super::equal::equal;
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 
@@ -136,7 +135,7 @@ impl<const N: usize, const W: usize> Logic for EqualPairs<N, W> {
         for i in 0..N {
             for j in i + 1..N {
                 let (a, b) = (format!("values${i}"), format!("values${j}"));
-                text.push_str(&equal(&format!("same_{i}_{j}"), &a, &b, None));
+                text.push_str(&format!("    wire same_{i}_{j} = {a} == {b};\n"));
             }
         }
         for i in 0..N {

@@ -6,12 +6,12 @@
 //!
 //! Contract: 1,024 doorbells wait; one that adds nothing, more than its ring holds, or is for a
 //! halted queue is dropped. One block leaves per cycle while its data are there (one cycle is lost
-//! a batch); a doorbell's first read is requested 3 cycles after the doorbell, and one doorbell is
+//! a batch); a doorbell's first read is requested 4 cycles after the doorbell, and one doorbell is
 //! served in 5. A batch leaves whole:
 //! a queue that halts loses those of its batches that have not begun. Writing a queue's `enable`
 //! word also drops everything that was rung before.
 
-use crate::primitive::{BypassFifo, Lutram, Ram};
+use crate::primitive::{Lutram, PromptFifo, Ram};
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
 use rust_hdl_core::prelude::*;
@@ -138,7 +138,7 @@ pub struct Queue {
     lives: Lutram<8, 8, 4>,
 
     // Doorbells.
-    doorbells: BypassFifo<48, 10, 11>,
+    doorbells: PromptFifo<48, 10, 11>,
 
     // The batch that is being fetched.
     state: DFF<QueueState>,
@@ -214,7 +214,7 @@ impl Default for Queue {
             entry_log: Ram::default(),
             positions: Ram::default(),
             lives: Lutram::default(),
-            doorbells: BypassFifo::default(),
+            doorbells: PromptFifo::default(),
             state: DFF::default(),
             queue: DFF::default(),
             life: DFF::default(),

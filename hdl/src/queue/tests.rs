@@ -281,7 +281,7 @@ fn a_thousand_doorbells_wait() {
 }
 
 #[test]
-fn a_doorbell_becomes_a_read_in_3_cycles_and_a_long_batch_a_block_per_cycle() {
+fn a_doorbell_becomes_a_read_in_4_cycles_and_a_long_batch_a_block_per_cycle() {
     let mut setup = Setup::new(&library(), 1);
     setup.configure(0, 0x1_0000, 16);
     let wqe = setup.wqe;
@@ -289,7 +289,7 @@ fn a_doorbell_becomes_a_read_in_3_cycles_and_a_long_batch_a_block_per_cycle() {
     setup.run_until(|bench| bench.received(wqe).len() == 1600);
     let rung = setup.bench.sent_at(setup.doorbell)[0];
     let asked = setup.bench.received_at(setup.request)[0];
-    assert_eq!(asked - rung, 3);
+    assert_eq!(asked - rung, 4);
     let at = setup.bench.received_at(wqe);
     assert_eq!(at[1599] - at[0], 1599);
 }

@@ -5,8 +5,8 @@
 //! (BTH opcode 0x11) whose length and ICRC are right and whose queue pair exists come out as `ack`; the
 //! others are dropped and counted.
 //!
-//! Contract: one beat a cycle; a frame for the host comes out 2 cycles later; an acknowledgement
-//! follows after 13 to 29 cycles. It stops the stream only while 48 acknowledgements wait to be looked
+//! Contract: one beat a cycle; a frame for the host comes out 4 cycles later; an acknowledgement
+//! follows after 9 to 25 cycles. It stops the stream only while 48 acknowledgements wait to be looked
 //! up.
 
 use array_init::array_init;
@@ -19,7 +19,6 @@ use drdma_abi::roce;
 use crate::primitive::crc32::Crc32;
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
-use crate::primitive::skid::Skid;
 
 #[cfg(test)]
 mod tests;
@@ -102,8 +101,8 @@ pub struct Receiver {
     /// A frame of the card's was dropped.
     pub count_dropped: Signal<Out, Bits<2>>,
 
-    arriving: Skid<BEAT>,
-    leaving: Skid<BEAT>,
+    arriving: Fifo<BEAT, 2, 3>,
+    leaving: Fifo<BEAT, 2, 3>,
     inside: DFF<Bit>,
     taking: DFF<Bit>,
     beat: Signal<Local, Bits<BEAT>>,
@@ -114,7 +113,7 @@ pub struct Receiver {
     is_ack: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
 
-    crc: Crc32,
+    crc: Crc32<COVERED>,
     side: Fifo<88, 4, 5>,
     checked: DFF<Bit>,
     wrong: DFF<Bit>,
@@ -132,25 +131,22 @@ pub struct Receiver {
     found: DFF<Bit>,
     found_qp: DFF<Bits<8>>,
     unknown: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<10>>,
+    unused: Signal<Local, Bits<74>>,
 
     last: Constant<Bits<BEAT>>,
-    variant: Constant<Bits<512>>,
     port: Constant<Bits<16>>,
-    covered: Constant<Bits<7>>,
     ack_opcode: Constant<Bits<8>>,
     udp: Constant<Bits<8>>,
     whole: Constant<Bits<64>>,
 }
 
-/// Bytes of an acknowledgement from the IP header up to the ICRC, behind 8 bytes of ones.
-const COVERED: usize = 8 + 20 + 8 + 12 + 4;
+/// Bits of an acknowledgement from the IP header up to the ICRC.
+const HEADERS: usize = 8 * (20 + 8 + 12 + 4);
+/// What the ICRC covers: 8 bytes of ones before them.
+const COVERED: usize = 8 * 8 + HEADERS;
 
 /// The bytes that the ICRC sees as ones: 8 in front, then the fields that change on the way.
-fn variant() -> BigUint {
-    let ones = (0..8).chain([9, 16, 18, 19, 34, 35, 40]);
-    ones.fold(BigUint::default(), |mask, byte| mask | BigUint::from(0xff_u8) << (8 * byte))
-}
+const VARIANT: [usize; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 16, 18, 19, 34, 35, 40];
 
 impl Default for Receiver {
     fn default() -> Self {
@@ -186,8 +182,8 @@ impl Default for Receiver {
             ack_psn: Signal::default(),
             ack_syndrome: Signal::default(),
             count_dropped: Signal::default(),
-            arriving: Skid::default(),
-            leaving: Skid::default(),
+            arriving: Fifo::default(),
+            leaving: Fifo::default(),
             inside: DFF::default(),
             taking: DFF::default(),
             beat: Signal::default(),
@@ -197,7 +193,7 @@ impl Default for Receiver {
             moves: Signal::default(),
             is_ack: Signal::default(),
             refused: Signal::default(),
-            crc: Crc32::default(),
+            crc: Crc32::new(&VARIANT),
             side: Fifo::default(),
             checked: DFF::default(),
             wrong: DFF::default(),
@@ -217,9 +213,7 @@ impl Default for Receiver {
             unknown: Signal::default(),
             unused: Signal::default(),
             last: Constant::new(Bits::from(BigUint::from(1_u8) << 576)),
-            variant: Constant::new(variant().into()),
             port: Constant::new(roce::UDP_PORT.to_bits()),
-            covered: Constant::new((COVERED as u8).to_bits()),
             ack_opcode: Constant::new(roce::operation::ACKNOWLEDGE.to_bits()),
             udp: Constant::new(roce::IP_PROTOCOL_UDP.to_bits()),
             whole: Constant::new((u64::MAX >> 2).to_bits()),
@@ -311,11 +305,9 @@ impl Logic for Receiver {
         self.m_axis_if_rx_tuser.next = self.leaving.out_data.val().get_bits::<128>(609);
 
         // The ICRC of an acknowledgement; meanwhile its fields wait: QPN, PSN, syndrome, ICRC.
-        self.crc.enable.next = true;
         self.crc.in_valid.next = self.moves.val() && self.take.val() && self.is_ack.val();
-        self.crc.in_last.next = true;
-        self.crc.in_count.next = self.covered.val();
-        self.crc.in_data.next = ((self.here.val() >> 112) << 64) | self.variant.val();
+        self.crc.in_data.next =
+            bit_cast::<COVERED, HEADERS>(self.here.val().get_bits::<HEADERS>(112)) << 64;
         self.side.in_valid.next = self.crc.in_valid.val();
         self.side.in_data.next = (bit_cast::<88, 8>(self.here.val().get_bits::<8>(376)) << 16)
             | (bit_cast::<88, 8>(self.here.val().get_bits::<8>(384)) << 8)
@@ -344,8 +336,10 @@ impl Logic for Receiver {
             self.numbers[k].write_data.next = self.cfg_data.val().get_bits::<24>(0);
             self.numbers[k].read_address[0].next = self.row.q.val();
         }
-        self.unused.next = (bit_cast::<10, 8>(self.cfg_data.val().get_bits::<8>(24)) << 2)
-            | bit_cast::<10, 2>(self.cfg_index.val().get_bits::<2>(8));
+        self.unused.next = (bit_cast::<74, 8>(self.cfg_data.val().get_bits::<8>(24)) << 2)
+            | bit_cast::<74, 2>(self.cfg_index.val().get_bits::<2>(8))
+            | (bit_cast::<74, 48>(self.here.val().get_bits::<48>(48)) << 10)
+            | (bit_cast::<74, 16>(self.here.val().get_bits::<16>(496)) << 58);
         if self.cfg_valid.val() && (self.cfg_table.val() == 0) && (self.cfg_word.val() == 15) {
             self.live.d.next = self.live.q.val().replace_bit(
                 self.cfg_index.val().get_bits::<8>(0).index(),

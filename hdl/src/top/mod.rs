@@ -339,7 +339,7 @@ impl Logic for Card {
         if self.reset.val() {
             self.linger.d.next = 0.into();
         }
-        self.control.busy.next = self.linger.q.val().any();
+        self.control.busy.next = self.linger.q.val().any() || self.host_write.busy.val();
         self.control.set_qp_error_a_valid.next = self.segmenter.set_qp_error_valid.val();
         self.control.set_qp_error_a_index.next = self.segmenter.set_qp_error_index.val();
         self.control.set_qp_error_b_valid.next = self.completion.set_qp_error_valid.val();
