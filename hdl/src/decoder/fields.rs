@@ -182,8 +182,7 @@ impl Logic for Fields {
             self.data.val().get_bits::<32>(self.shape_target_lkey_at.val().index());
         self.shape_elements.next =
             self.data.val().get_bits::<16>(self.shape_elements_at.val().index());
-        self.shape_flags.next =
-            self.data.val().get_bits::<16>(self.shape_flags_at.val().index());
+        self.shape_flags.next = self.data.val().get_bits::<16>(self.shape_flags_at.val().index());
         self.element_offset.next =
             self.data.val().get_bits::<64>(self.element_offset_at.val().index());
         self.element_len.next = self.data.val().get_bits::<32>(self.element_len_at.val().index());

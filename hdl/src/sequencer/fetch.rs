@@ -144,8 +144,7 @@ impl Logic for Fetch {
             self.addr.d.next = self.base.q.val() + bit_cast::<64, 36>(self.start.q.val());
             self.other.d.next = self.addr.d.val();
             if self.taken_purpose.q.val().fetch {
-                self.addr.d.next =
-                    self.fetch_base.q.val() + bit_cast::<64, 36>(self.start.q.val());
+                self.addr.d.next = self.fetch_base.q.val() + bit_cast::<64, 36>(self.start.q.val());
             }
             self.left.d.next = self.stop.q.val() - self.start.q.val();
         } else if self.req_ready.val() {

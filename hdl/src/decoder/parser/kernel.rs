@@ -461,8 +461,7 @@ impl Logic for Parser {
                         self.check_valid.next = true;
                         self.state.d.next = DecoderState::Target;
                     } else {
-                        self.check_valid.next = (self.sharing.q.val()
-                            || self.has_fetch_rows.val())
+                        self.check_valid.next = (self.sharing.q.val() || self.has_fetch_rows.val())
                             && (self.count.q.val() != 0);
                         self.state.d.next = DecoderState::Element;
                     }
