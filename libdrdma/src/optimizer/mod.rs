@@ -40,6 +40,7 @@ mod cost;
 mod fetch_plan;
 mod fragments;
 mod load;
+mod schedule;
 mod threshold;
 
 pub use cheapest::Cheapest;
@@ -47,6 +48,7 @@ pub use cost::{CostError, CostTable, LINE, ReadCost};
 pub use fetch_plan::{FetchPlan, FetchPlanError};
 use fragments::Pages;
 pub use load::Load;
+pub use schedule::{Schedule, ScheduleError};
 pub use threshold::Threshold;
 
 /// No DMA read crosses a multiple of this address (PCIe base specification, section 2.2.7).
