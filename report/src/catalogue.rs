@@ -4,7 +4,7 @@ use drdma_abi::roce::Transport;
 use drdma_verilated::testbench::Random;
 
 use crate::{
-    experiment::{Experiment, Target},
+    experiment::{Experiment, Fetched, Target},
     layout::{Partitioned, Piece, Place, Region, Requests},
 };
 
@@ -47,7 +47,7 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
         mtu: MTU as u32,
         write: true,
         rows_per_message: MTU.div_euclid(row).max(1) as u32,
-        planned: false,
+        fetched: Fetched::ByRegisters,
         requests: Requests::Own(vec![region]),
     }
 }
@@ -57,12 +57,26 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
 fn with_plan(experiment: Experiment) -> [Experiment; 2] {
     let Experiment { id, title, .. } = &experiment;
     let planned = Experiment {
-        planned: true,
+        fetched: Fetched::ByPlan,
         title: format!("{title}, with the plan that libdrdma finds"),
         ..experiment.clone()
     };
     let (id, title) = (format!("{id}-registers"), format!("{title}, without a plan"));
     [planned, Experiment { id, title, paper: "", ..experiment }]
+}
+
+/// The request of so many rows with the schedule that the library finds best for it.
+fn with_schedule(experiment: &Experiment, rows: u64) -> Experiment {
+    let Experiment { id, title, .. } = experiment;
+    let mut buffers = experiment.buffers.clone();
+    buffers.push(vec![0; rows.div_ceil(8) as usize]);
+    Experiment {
+        fetched: Fetched::BySchedule(buffers.len() - 1),
+        buffers,
+        id: format!("{id}-schedule"),
+        title: format!("{title}, with the schedule that libdrdma finds"),
+        ..experiment.clone()
+    }
 }
 
 fn contiguous() -> Experiment {
@@ -130,7 +144,7 @@ impl Table {
             mtu: MTU as u32,
             write: true,
             rows_per_message: (MTU / row) as u32,
-            planned: false,
+            fetched: Fetched::ByRegisters,
             requests: Requests::Shared(regions),
         }
     }
@@ -292,6 +306,11 @@ fn bitmaps() -> Vec<Experiment> {
             match (kind, percent) {
                 // Most rows: little is left to plan.
                 ("random", 50 | 90) => all.push(experiment),
+                ("random", 10) | ("runs", 90) => {
+                    let scheduled = with_schedule(&experiment, rows);
+                    all.extend(with_plan(experiment));
+                    all.push(scheduled);
+                }
                 _ => all.extend(with_plan(experiment)),
             }
         }

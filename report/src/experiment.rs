@@ -52,10 +52,21 @@ pub struct Experiment {
     pub write: bool,
     /// Rows packed into a message.
     pub rows_per_message: u32,
-    /// True if the request is posted with the fetch plan that the library finds best for it.
-    pub planned: bool,
+    /// What the request says of how it is fetched.
+    pub fetched: Fetched,
     /// What is posted.
     pub requests: Requests,
+}
+
+/// Who decides which reads the card makes for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// The card's registers.
+    ByRegisters,
+    /// The fetch plan that the library finds best for it.
+    ByPlan,
+    /// The schedule that the library finds best for its one bitmap, in the buffer of that index.
+    BySchedule(usize),
 }
 
 /// What an experiment gave.
