@@ -73,18 +73,18 @@ pub fn survivors(turns: &[Turn]) -> (Vec<Turn>, Option<u64>) {
     (turns.collect(), failed)
 }
 
+/// Rows as the bits of a mask.
+fn word_of(rows: &[bool]) -> Word {
+    let byte = |c: &[bool]| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+    Word::from_bytes(&rows.chunks(8).map(byte).collect::<Vec<u8>>())
+}
+
 /// The masks of a turn.
 pub fn masks(turn: &Turn) -> Vec<Beat> {
     let count = turn.bits.len().div_ceil(512);
-    let word_of = |rows: &[bool]| {
-        let byte = |c: &[bool]| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
-        Word::from_bytes(&rows.chunks(8).map(byte).collect::<Vec<u8>>())
-    };
-    let read = turn.read();
     let mask = |(word, rows): (usize, &[bool])| {
         let end = word + 1 == count;
         Beat::from([("bits", word_of(rows))])
-            .with("fetch", word_of(&read[512 * word..][..rows.len()]))
             .with("word", word % 8)
             .with("chunk_start", turn.chunk_start && word == 0)
             .with("turn_end", end)
@@ -92,6 +92,13 @@ pub fn masks(turn: &Turn) -> Vec<Beat> {
             .with("last", turn.last && end)
     };
     turn.bits.chunks(512).enumerate().map(mask).collect()
+}
+
+/// The same, with the rows that are to be read.
+pub fn masks_to_read(turn: &Turn) -> Vec<Beat> {
+    let read = turn.read();
+    let masks = masks(turn).into_iter().zip(read.chunks(512));
+    masks.map(|(mask, rows)| mask.with("fetch", word_of(rows))).collect()
 }
 
 /// What beats tell, in the smallest pieces.

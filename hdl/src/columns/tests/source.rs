@@ -1,5 +1,5 @@
 use super::*;
-use crate::columns::reference::{masks, survivors};
+use crate::columns::reference::{masks_to_read, survivors};
 use crate::columns::source::Source;
 use crate::testing;
 use drdma_verilated::Library;
@@ -35,7 +35,7 @@ impl Card<'_> {
             self.bench.send_all(self.resp, answers(turn, random));
             let beat =
                 |mask: Beat| mask.with("context", context.clone()).with("sparse", turn.sparse);
-            expected.extend(masks(left).into_iter().map(beat));
+            expected.extend(masks_to_read(left).into_iter().map(beat));
         }
         self.bench.run_until_received(self.mask, expected.len());
         assert!(self.bench.take(self.mask) == expected, "{turns:?}");

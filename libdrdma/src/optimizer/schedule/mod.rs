@@ -99,7 +99,7 @@ impl Schedule {
     /// of a byte, and the best of the solutions is taken, or the rule of one widest gap in all columns if
     /// that were better still.
     ///
-    /// Reads are as long as `limits` allow, rounded down to a power of two from 64 B on.
+    /// Reads are as long as is best for such rules, up to what `limits` allow (and 64 B in any case).
     ///
     /// The time it takes is proportional to the runs, times those of a page of the narrowest column
     /// (or the distinct gaps among them), times the columns. A schedule can be made for a stretch of rows at a time.
@@ -119,20 +119,31 @@ impl Schedule {
         if (selected.len() as u64) < rows.div_ceil(8) {
             return Err(ScheduleError::Bitmap { bytes: selected.len(), rows });
         }
-        let log_max_read = longest.ilog2().max((*LOG_MAX_READ.start()).into());
-        let plan = FetchPlan::new(1 << log_max_read, 0).expect("64 to 4096");
         let runs = runs(rows, selected, &lanes);
-        let program = Program { lanes: &lanes, runs: &runs, longest: 1 << log_max_read };
+        let program = |longest| Program { lanes: &lanes, runs: &runs, longest };
         let loads: Vec<Load> = (0..=READ_BOUNDARY).map(|len| costs.read_load(len as u32)).collect();
-        let mut best: Option<(Vec<bool>, Found)> = None;
-        let solved = prices(&loads, costs).map(|prices| program.solve(&prices));
-        for through in solved.chain(program.rules()) {
-            let found = program.found(&through, &loads, costs);
-            if best.as_ref().is_none_or(|(_, least)| found.load.is_less_than(&least.load)) {
-                best = Some((through, found));
+        let mut best: Option<(Vec<bool>, u64, Found)> = None;
+        let mut consider = |through: Vec<bool>, longest| {
+            let found = program(longest).found(&through, &loads, costs);
+            match &best {
+                Some((_, _, least)) if !found.load.is_less_than(&least.load) => {}
+                _ => best = Some((through, longest, found)),
+            }
+            best.as_ref().map_or(longest, |(_, longest, _)| *longest)
+        };
+        // The rules tell which longest read is best.
+        let log = longest.ilog2().max((*LOG_MAX_READ.start()).into());
+        let mut longest = 1 << log;
+        for log in (u32::from(*LOG_MAX_READ.start())..=log).rev() {
+            for through in program(1 << log).rules() {
+                longest = consider(through, 1 << log);
             }
         }
-        let (through, found) = best.expect("there are prices");
+        for prices in prices(&loads, costs) {
+            consider(program(longest).solve(&prices), longest);
+        }
+        let (through, longest, found) = best.expect("there are rules");
+        let plan = FetchPlan::new(longest as u32, 0).expect("64 to 4096");
         let mut fetch_rows = vec![0; rows.div_ceil(8) as usize];
         for (pair, _) in runs.windows(2).zip(through).filter(|(_, through)| *through) {
             (pair[0].1..pair[1].0).for_each(|row| fetch_rows[row as usize / 8] |= 1 << (row % 8));

@@ -112,12 +112,13 @@ impl Program<'_> {
         through
     }
 
-    /// The rules of one widest gap in rows, for each gap that there is and that is not wider than a page.
+    /// The rules of one widest gap in rows: none, and each gap that there is and that is not wider than a
+    /// page.
     pub fn rules(&self) -> impl Iterator<Item = Vec<bool>> {
         let gaps = || self.runs.windows(2).map(|pair| pair[1].0 - pair[0].1);
         let narrowest = self.lanes.iter().map(|lane| lane.width).min().unwrap_or(1);
-        let mut widths: Vec<u64> =
-            gaps().filter(|gap| gap.saturating_mul(narrowest) < READ_BOUNDARY).collect();
+        let narrow = gaps().filter(|gap| gap.saturating_mul(narrowest) < READ_BOUNDARY);
+        let mut widths: Vec<u64> = std::iter::once(0).chain(narrow).collect();
         widths.sort_unstable();
         widths.dedup();
         widths.into_iter().map(move |widest| gaps().map(|gap| gap <= widest).collect())

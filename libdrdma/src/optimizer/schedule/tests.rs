@@ -107,9 +107,11 @@ proptest! {
 
     /// Byte for byte, and by the table alone: the price of the first solution.
     #[test]
-    fn reads_bytes_and_time_are_those_of_the_fetch_rows(case in cases(4..200, 60)) {
-        let Case { columns, rows, selected, costs, limits } = &case;
+    fn reads_bytes_and_time_are_those_of_the_fetch_rows(mut case in cases(4..200, 60)) {
+        let Case { columns, rows, selected, costs, limits } = &case.clone();
         let schedule = Schedule::cheapest(columns, *rows, selected, costs, limits).unwrap();
+        prop_assert!(schedule.plan().max_read() <= limits.max_read);
+        case.limits.max_read = schedule.plan().max_read();
         let union: Vec<_> =
             selected.iter().zip(schedule.fetch_rows()).map(|(a, b)| a | b).collect();
         let overlap = selected.iter().zip(schedule.fetch_rows()).any(|(a, b)| a & b != 0);
