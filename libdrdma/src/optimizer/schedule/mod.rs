@@ -171,7 +171,8 @@ impl Schedule {
         self.found.bytes
     }
 
-    /// What they take by the table.
+    /// What they take by the table. That the card reads the fetch rows themselves, a bit a row in reads of
+    /// 512 B, is not in it: a schedule pays where few rows are selected, or gaps are unlike each other.
     pub fn load(&self) -> Load {
         self.found.load
     }
