@@ -47,7 +47,7 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
         mtu: MTU as u32,
         write: true,
         rows_per_message: MTU.div_euclid(row).max(1) as u32,
-        fetched: Fetched::ByRegisters,
+        fetched: Fetched::Registers,
         requests: Requests::Own(vec![region]),
     }
 }
@@ -57,7 +57,7 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
 fn with_plan(experiment: Experiment) -> [Experiment; 2] {
     let Experiment { id, title, .. } = &experiment;
     let planned = Experiment {
-        fetched: Fetched::ByPlan,
+        fetched: Fetched::Plan,
         title: format!("{title}, with the plan that libdrdma finds"),
         ..experiment.clone()
     };
@@ -71,7 +71,7 @@ fn with_schedule(experiment: &Experiment, rows: u64) -> Experiment {
     let mut buffers = experiment.buffers.clone();
     buffers.push(vec![0; rows.div_ceil(8) as usize]);
     Experiment {
-        fetched: Fetched::BySchedule(buffers.len() - 1),
+        fetched: Fetched::Schedule(buffers.len() - 1),
         buffers,
         id: format!("{id}-schedule"),
         title: format!("{title}, with the schedule that libdrdma finds"),
@@ -144,7 +144,7 @@ impl Table {
             mtu: MTU as u32,
             write: true,
             rows_per_message: (MTU / row) as u32,
-            fetched: Fetched::ByRegisters,
+            fetched: Fetched::Registers,
             requests: Requests::Shared(regions),
         }
     }

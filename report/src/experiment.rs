@@ -62,11 +62,11 @@ pub struct Experiment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The card's registers.
-    ByRegisters,
+    Registers,
     /// The fetch plan that the library finds best for it.
-    ByPlan,
+    Plan,
     /// The schedule that the library finds best for its one bitmap, in the buffer of that index.
-    BySchedule(usize),
+    Schedule(usize),
 }
 
 /// What an experiment gave.

@@ -90,7 +90,7 @@ mod tests {
     fn figures_are_not_worse_than_recorded() {
         let quick = |experiment: &Experiment| {
             let id = experiment.id.as_str();
-            experiment.fetched == Fetched::ByRegisters
+            experiment.fetched == Fetched::Registers
                 && !["bitmap-random-1-registers", "lists-2"].contains(&id)
         };
         let experiments = catalogue::all().into_iter().filter(quick).collect();

@@ -165,7 +165,7 @@ pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
     let cycles = config.cycles_per_progress;
     let card = RtlCard::new(config, network.clone())?;
     let costs = match experiment.fetched {
-        Fetched::ByRegisters => None,
+        Fetched::Registers => None,
         _ => Some(costs::measured().map_err(RunError::Refused)?),
     };
     let round_trips = card.round_trips_ps();
@@ -366,7 +366,7 @@ mod tests {
         let network = Network::new();
         let card = SoftCard::new(network.clone());
         let costs = CostTable::affine(20.3, 0.07).expect("costs");
-        let costs = Some(&costs).filter(|_| experiment.fetched != Fetched::ByRegisters);
+        let costs = Some(&costs).filter(|_| experiment.fetched != Fetched::Registers);
         run_on(experiment, card, CYCLES_PER_PROGRESS, &network, costs).expect("a run")
     }
 

@@ -70,7 +70,7 @@ pub fn post<'m>(
             let mut fetched = None;
             let mut regions = tell(list)?;
             match (experiment.fetched, costs) {
-                (Fetched::BySchedule(buffer), Some(costs)) => {
+                (Fetched::Schedule(buffer), Some(costs)) => {
                     let schedule = schedule(&list[0], memory, costs)?;
                     memory[buffer].write_at(0, schedule.fetch_rows());
                     regions[0] = told_with(&list[0], memory, Some(&memory[buffer]))?;

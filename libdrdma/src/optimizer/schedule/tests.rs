@@ -157,7 +157,7 @@ fn long_regions_take_a_moment() {
     let mut selected = vec![0; rows / 8];
     for row in 0..rows {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        selected[row / 8] |= u8::from((state >> 33) % 10 == 0) << (row % 8);
+        selected[row / 8] |= u8::from((state >> 33).is_multiple_of(10)) << (row % 8);
     }
     let columns: Vec<_> = (0..5).map(|c| Fragment { addr: c << 24, len: 4 }).collect();
     let costs = CostTable::affine(20.0, 0.1).unwrap();
