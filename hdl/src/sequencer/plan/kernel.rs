@@ -658,8 +658,9 @@ impl Logic for Plan {
                     // A chunk's header goes before its items, the row path's way.
                     self.reads.next = false;
                     self.next_item.next.task = 7.into();
+                    // A sparse chunk has all rows.
                     if self.sparse.val()
-                        && (self.rows_left.val() > bit_cast::<32, 13>(self.chunks.rows.val()))
+                        && (self.set_info.val().count > bit_cast::<32, 13>(self.chunks.rows.val()))
                     {
                         self.next_item.next.rows = bit_cast::<32, 13>(self.chunks.rows.val());
                     }
