@@ -107,8 +107,8 @@ pub struct Source {
     next_context: Restore<Context, CONTEXT_BITS>,
     ids: Ids,
     // Fetch rows that wait for their bitmap.
-    fetches: Fifo<512, 3, 4>,
-    fetched: Signal<Local, Bits<512>>,
+    // With each beat, whether it could not be read.
+    fetches: Fifo<513, 3, 4>,
     // The item.
     busy: DFF<Bit>,
     by_ids: DFF<Bit>,
@@ -138,6 +138,7 @@ pub struct Source {
     raw_valid: DFF<Bit>,
     raw: DFF<Bits<512>>,
     raw_fetch: DFF<Bits<512>>,
+    raw_has_fetch: DFF<Bit>,
     whole: DFF<Bits<8>>,
     part: DFF<Bits<8>>,
     part_bits: DFF<Bits<64>>,
@@ -200,7 +201,7 @@ impl Default for Source {
             resp_fetch: Default::default(),
             mask_fetch: Default::default(),
             fetches: Default::default(),
-            fetched: Default::default(),
+            raw_has_fetch: Default::default(),
             has_fetch: Default::default(),
             raw_fetch: Default::default(),
             cut_fetch: Default::default(),
@@ -255,6 +256,7 @@ impl Logic for Source {
             bitmapped,
             has_fetch,
             raw_fetch,
+            raw_has_fetch,
             left,
             sparse,
             raw_sparse,
@@ -313,18 +315,12 @@ impl Logic for Source {
         self.fetches.clk.next = self.clk.val();
         self.fetches.rst.next = self.rst.val();
         self.fetches.in_valid.next = self.resp_valid.val() && self.resp_fetch.val();
-        self.fetches.in_data.next = self.resp_data.val();
-        if self.resp_error.val() {
-            self.fetches.in_data.next = 0.into();
-        }
+        self.fetches.in_data.next = bit_cast::<513, 512>(self.resp_data.val())
+            | (bit_cast::<513, 1>(self.resp_error.val().into()) << 512);
         if self.resp_fetch.val() {
             self.resp_ready.next = self.fetches.in_ready.val();
         }
         self.fetches.out_ready.next = self.step.val() && self.has_fetch.q.val();
-        self.fetched.next = 0.into();
-        if self.has_fetch.q.val() {
-            self.fetched.next = self.fetches.out_data.val();
-        }
         if self.step.val() {
             self.left.d.next = self.left.q.val() - 512;
             self.word.d.next = self.word.q.val() + 1;
@@ -390,7 +386,9 @@ impl Logic for Source {
 
         if self.advance.val() {
             self.raw_valid.d.next = self.step.val();
-            self.raw_fetch.d.next = self.fetched.val();
+            self.raw_fetch.d.next = self.fetches.out_data.val().get_bits::<512>(0);
+            self.raw_has_fetch.d.next =
+                self.has_fetch.q.val() && !self.fetches.out_data.val().get_bit(512);
             self.raw.d.next = self.ones.val();
             if self.by_ids.q.val() {
                 self.raw.d.next = self.ids.out_data.val();
@@ -429,14 +427,21 @@ impl Logic for Source {
             self.cut_fetch.parts[k].next = 0.into();
             if self.whole.q.val().get_bit(k) {
                 self.cut.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64);
-                self.cut_fetch.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64)
-                    | self.raw_fetch.q.val().get_bits::<64>(k * 64);
+                self.cut_fetch.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64);
+                if self.raw_has_fetch.q.val() {
+                    self.cut_fetch.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64)
+                        | self.raw_fetch.q.val().get_bits::<64>(k * 64);
+                }
             } else if self.part.q.val().get_bit(k) {
                 self.cut.parts[k].next =
                     self.raw.q.val().get_bits::<64>(k * 64) & self.part_bits.q.val();
-                self.cut_fetch.parts[k].next = (self.raw.q.val().get_bits::<64>(k * 64)
-                    | self.raw_fetch.q.val().get_bits::<64>(k * 64))
-                    & self.part_bits.q.val();
+                self.cut_fetch.parts[k].next =
+                    self.raw.q.val().get_bits::<64>(k * 64) & self.part_bits.q.val();
+                if self.raw_has_fetch.q.val() {
+                    self.cut_fetch.parts[k].next = (self.raw.q.val().get_bits::<64>(k * 64)
+                        | self.raw_fetch.q.val().get_bits::<64>(k * 64))
+                        & self.part_bits.q.val();
+                }
             }
         }
         self.mask.next = self.tag.q.val();
