@@ -127,15 +127,24 @@ layout! {
     /// The second granule of every region but a contiguous one.
     little struct RegionShape: 16 {
         /// Strided: bytes from one period to the next, at least 1. Partitioned: bytes from one id to
-        /// the next, which are the bytes of an id: 1 or 2. Others: 0.
+        /// the next, which are the bytes of an id: 1 or 2. Bitmapped with
+        /// [`shape_flags::FETCH_ROWS`]: the address of the fetch rows' bitmap. Others: 0.
         period: u64 = 64,
-        /// Pointer-mapped: the local key of the memory that the pointers point to. Others: 0.
+        /// Pointer-mapped: the local key of the memory that the pointers point to. Bitmapped with
+        /// [`shape_flags::FETCH_ROWS`]: that of the fetch rows' bitmap. Others: 0.
         target_lkey: u32 = 32,
         /// Elements that follow, 1 to 16.
         elements: u16 = 16,
-        /// 0.
-        reserved: u16 = 16,
+        /// [`shape_flags`]; the others are 0.
+        flags: u16 = 16,
     }
+}
+
+/// Bits of [`RegionShape::flags`].
+pub mod shape_flags {
+    /// Bitmapped regions only: there is a second bitmap of as many rows, the *fetch rows*. The card
+    /// reads as if these rows were needed as well; it sends them no more than without.
+    pub const FETCH_ROWS: u16 = 1 << 0;
 }
 
 layout! {

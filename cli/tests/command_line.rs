@@ -208,6 +208,34 @@ fn explain_plans_a_post_as_it_says() {
 }
 
 #[test]
+fn explain_reads_the_fetch_rows_as_well() {
+    let mut job = job();
+    // Rows 0, 2 and 5 of 8 of 100 B; rows 1 and 7 are read with them.
+    for (name, bits) in [("bits", "25"), ("fetch", "82")] {
+        job["buffers"].as_array_mut().unwrap().push(json!({"name": name, "hex": bits}));
+    }
+    job["posts"][0]["regions"] = json!([
+        {"type": "bitmapped", "bitmap": {"buffer": "bits", "offset": 0}, "rows": 8,
+         "columns": [{"buffer": "t", "offset": 0, "width": 100}]}]);
+    job["posts"][0]["fetch"] = json!({"max_read": 512, "merge_threshold": 0});
+    let explain = |job: &Value| -> Value {
+        let output = folder(job).drdma(&["explain", "job.json", "--json"]);
+        assert_eq!(output.status.code(), Some(0));
+        let explained: Value = serde_json::from_slice(&output.stdout).unwrap();
+        explained[0].clone()
+    };
+    let without = explain(&job);
+    assert_eq!((&without["together"]["reads"], &without["sent_bytes"]), (&json!(3), &json!(300)));
+    job["posts"][0]["regions"][0]["fetch_rows"] = json!({"buffer": "fetch", "offset": 0});
+    let with = explain(&job);
+    assert_eq!((&with["together"]["reads"], &with["sent_bytes"]), (&json!(3), &json!(300)));
+    assert_eq!(with["together"]["read_bytes"], 500);
+    assert_eq!(with["destinations"][0]["alone"]["read_bytes"], 500);
+    assert_eq!(with["boxes"][0], json!({"buffer": "t", "offset": 0, "len": 300}));
+    assert_eq!(with["boxes"][2], json!({"buffer": "t", "offset": 700, "len": 100}));
+}
+
+#[test]
 fn explain_says_why_a_request_would_fail() {
     let mut job = job();
     job["posts"][0]["regions"][0]["count"] = json!(11);

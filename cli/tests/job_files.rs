@@ -228,6 +228,35 @@ fn the_limits_are_those_of_a_work_request() {
     );
 }
 
+#[test]
+fn fetch_rows_are_read_and_checked_field_by_field() {
+    let region = "/posts/1/destinations/0/regions/0";
+    let mut job = good();
+    job.pointer_mut(region).unwrap()["fetch_rows"] = json!({"buffer": "t", "offset": 4096});
+    let posts = parse(&job).unwrap().posts;
+    let Region::Bitmapped { fetch_rows, .. } = &posts[1].destinations[0].regions[0] else {
+        panic!("a bitmapped region")
+    };
+    assert_eq!(*fetch_rows, Some(Place { buffer: 0, offset: 4096 }));
+    let at = "posts[1].destinations[0].regions[0].fetch_rows";
+    let refused = |value| set(&format!("{region}/fetch_rows"), value);
+    assert_eq!(refused(json!({"offset": 0})), format!("{at}.buffer: is missing"));
+    assert_eq!(refused(json!({"buffer": "b"})), format!("{at}.offset: is missing"));
+    assert_eq!(
+        refused(json!({"buffer": "u", "offset": 0})),
+        format!("{at}.buffer: there is no buffer \"u\"")
+    );
+    assert_eq!(
+        refused(json!({"buffer": "b", "offset": 0, "rows": 8})),
+        format!("{at}.rows: unknown field; the fields here are buffer and offset")
+    );
+    assert!(
+        set("/posts/0/regions/0/fetch_rows", json!({"buffer": "b", "offset": 0}))
+            .starts_with("posts[0].regions[0].fetch_rows: unknown field"),
+        "only a bitmap has fetch rows"
+    );
+}
+
 /// The good job with a fourth post, a partitioned one.
 fn partitioned() -> Value {
     let mut job = good();

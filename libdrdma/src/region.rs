@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData};
 
 use drdma_abi::work_request::{
-    Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType,
+    Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType, shape_flags,
 };
 
 use crate::{MemoryRegion, encode::words};
@@ -122,6 +122,8 @@ pub enum Part {
     ColumnWidth(usize),
     /// The bitmap.
     Bitmap,
+    /// The bitmap of the fetch rows.
+    FetchRows,
     /// The array of partition ids.
     Ids,
     /// The array of pointers.
@@ -144,6 +146,7 @@ impl fmt::Display for Part {
             Self::Column(index) => write!(f, "column {index}"),
             Self::ColumnWidth(index) => write!(f, "width of column {index}"),
             Self::Bitmap => f.write_str("bitmap"),
+            Self::FetchRows => f.write_str("fetch rows"),
             Self::Ids => f.write_str("ids"),
             Self::Pointers => f.write_str("pointers"),
             Self::Target => f.write_str("target"),
@@ -178,11 +181,17 @@ impl Words {
 
     #[inline]
     fn shape(&mut self, period: u64, target_lkey: u32, elements: usize) {
+        self.flagged_shape(period, target_lkey, elements, 0);
+    }
+
+    #[inline]
+    fn flagged_shape(&mut self, period: u64, target_lkey: u32, elements: usize, flags: u16) {
         let elements = elements as u16;
         self.push(words!(RegionShape {
             period: period,
             target_lkey: target_lkey,
-            elements: elements
+            elements: elements,
+            flags: flags
         }));
     }
 
@@ -261,6 +270,17 @@ impl Region<'_> {
     #[inline]
     fn shape(&mut self, period: u64, target_lkey: u32, elements: usize) {
         self.words.shape(period, target_lkey, elements);
+    }
+
+    /// The shape of a bitmapped region, with the address and the key of its fetch rows.
+    #[inline]
+    fn selecting_shape(&mut self, fetch_rows: Option<(u64, u32)>, columns: usize) {
+        match fetch_rows {
+            None => self.words.shape(0, 0, columns),
+            Some((addr, lkey)) => {
+                self.words.flagged_shape(addr, lkey, columns, shape_flags::FETCH_ROWS);
+            }
+        }
     }
 
     #[inline]
@@ -353,9 +373,24 @@ impl Region<'static> {
         rows: u32,
         columns: &[Column],
     ) -> Result<Self, RegionError> {
+        Self::unchecked_bitmapped_with(bitmap, lkey, rows, columns, None)
+    }
+
+    /// Likewise, with fetch rows ([`Bitmapped::fetch_rows`]): the address of their bitmap, and its
+    /// local key.
+    ///
+    /// # Errors
+    /// More than 16 columns.
+    pub fn unchecked_bitmapped_with(
+        bitmap: u64,
+        lkey: u32,
+        rows: u32,
+        columns: &[Column],
+        fetch_rows: Option<(u64, u32)>,
+    ) -> Result<Self, RegionError> {
         at_most(MAX_ELEMENTS, columns.len(), bitmapped::NAME, "columns")?;
         let mut region = Self::start(RegionType::Bitmapped, UNCHECKED, bitmap, rows, lkey);
-        region.shape(0, 0, columns.len());
+        region.selecting_shape(fetch_rows, columns.len());
         columns.iter().for_each(|column| region.element(column.addr, column.width, column.lkey));
         Ok(region)
     }

@@ -21,7 +21,7 @@ use proptest::{collection::vec, prelude::*};
 enum Description {
     Contiguous { offset: u64, len: u64 },
     Strided { offset: u64, period: u64, count: u64, pattern: Vec<(u64, u64)> },
-    Bitmapped { offset: u64, rows: u64, columns: Vec<(u64, u64)> },
+    Bitmapped { offset: u64, rows: u64, columns: Vec<(u64, u64)>, fetch: Option<u64> },
     PointerMapped { offset: u64, count: u64, pattern: Vec<(u64, u64)> },
 }
 
@@ -37,8 +37,17 @@ fn description() -> impl Strategy<Value = Description> {
                 pattern
             }
         ),
-        (0u64..30000, 0u64..1000, vec((0u64..30000, 1u64..30), 1..=16))
-            .prop_map(|(offset, rows, columns)| Description::Bitmapped { offset, rows, columns }),
+        (
+            (0u64..30000, prop::option::of(0u64..30000)),
+            0u64..1000,
+            vec((0u64..30000, 1u64..30), 1..=16)
+        )
+            .prop_map(|((offset, fetch), rows, columns)| Description::Bitmapped {
+                offset,
+                rows,
+                columns,
+                fetch
+            }),
         (0u64..30000, 0u64..1000, pattern()).prop_map(|(offset, count, pattern)| {
             Description::PointerMapped { offset, count, pattern }
         }),
@@ -55,8 +64,11 @@ impl Description {
                 let start = Strided::new(a).offset(*offset).period(*period).count(*count);
                 pattern.iter().fold(start, |region, (at, len)| region.extent(*at, *len)).build()
             }
-            Self::Bitmapped { offset, rows, columns } => {
-                let start = Bitmapped::new(a).offset(*offset).rows(*rows);
+            Self::Bitmapped { offset, rows, columns, fetch } => {
+                let mut start = Bitmapped::new(a).offset(*offset).rows(*rows);
+                if let Some(offset) = fetch {
+                    start = start.fetch_rows(b, *offset);
+                }
                 columns
                     .iter()
                     .fold(start, |region, (at, width)| region.column(b, *at, *width))
@@ -82,7 +94,7 @@ impl Description {
             lkey: a.lkey(),
         };
         let shape = |period, target_lkey, elements: usize| {
-            Some(RegionShape { period, target_lkey, elements: elements as u16, reserved: 0 })
+            Some(RegionShape { period, target_lkey, elements: elements as u16, flags: 0 })
         };
         let extents = |pattern: &[(u64, u64)]| {
             let element =
@@ -99,10 +111,14 @@ impl Description {
                 shape(*period, 0, pattern.len()),
                 extents(pattern),
             ),
-            Self::Bitmapped { offset, rows, columns } => (
+            Self::Bitmapped { offset, rows, columns, fetch } => (
                 RegionType::Bitmapped,
                 header(*offset, *rows),
-                shape(0, 0, columns.len()),
+                match fetch {
+                    None => shape(0, 0, columns.len()),
+                    Some(offset) => shape(b.addr() + offset, b.lkey(), columns.len())
+                        .map(|shape| RegionShape { flags: 1, ..shape }),
+                },
                 columns
                     .iter()
                     .map(|(at, width)| Element {

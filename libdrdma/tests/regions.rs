@@ -176,6 +176,23 @@ fn bitmap_and_columns_are_checked_to_their_last_row() {
 }
 
 #[test]
+fn fetch_rows_are_checked_to_their_last_row() {
+    let (pd, m) = memory();
+    let bits = pd.allocate(3).unwrap();
+    let region = |rows, offset| {
+        Bitmapped::new(&m).fetch_rows(&bits, offset).rows(rows).column(&m, 0, 4).build()
+    };
+    assert_eq!(region(16, 1).unwrap().descriptor_len(), 3 * 16);
+    assert!(region(24, 0).is_ok());
+    assert!(region(0, u64::MAX).is_ok(), "none of no rows");
+    assert_eq!(
+        refused(region(17, 1)),
+        "bitmapped region: byte 3 is outside the memory region of 3 B (fetch rows)"
+    );
+    assert!(region(1, u64::MAX).is_err());
+}
+
+#[test]
 fn the_pointer_array_is_checked_and_the_records_length() {
     let (pd, m) = memory();
     let pointers = pd.allocate(24).unwrap();
@@ -204,6 +221,10 @@ fn one_region_stays_in_one_protection_domain() {
     assert_eq!(
         refused(Bitmapped::new(&ours).rows(8).column(&ours, 0, 1).column(&theirs, 0, 1).build()),
         "bitmapped region: column 1 is in another protection domain"
+    );
+    assert_eq!(
+        refused(Bitmapped::new(&ours).fetch_rows(&theirs, 0).rows(8).column(&ours, 0, 1).build()),
+        "bitmapped region: fetch rows is in another protection domain"
     );
     assert_eq!(
         refused(PointerMapped::new(&ours, &theirs).count(1).extent(0, 1).build()),

@@ -5,7 +5,7 @@ use drdma_sim::clock::NS_PER_CYCLE;
 use drdma_verilated::testbench::Random;
 
 use crate::{
-    experiment::{Experiment, Target},
+    experiment::{Experiment, Fetched, Target},
     layout::{Partitioned, Piece, Place, Region, Requests},
 };
 
@@ -50,7 +50,7 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
         mtu: MTU as u32,
         write: true,
         rows_per_message: MTU.div_euclid(row).max(1) as u32,
-        planned: false,
+        fetched: Fetched::Registers,
         words: None,
         requests: Requests::Own(vec![region]),
     }
@@ -61,12 +61,26 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
 fn with_plan(experiment: Experiment) -> [Experiment; 2] {
     let Experiment { id, title, .. } = &experiment;
     let planned = Experiment {
-        planned: true,
+        fetched: Fetched::Plan,
         title: format!("{title}, with the plan that libdrdma finds"),
         ..experiment.clone()
     };
     let (id, title) = (format!("{id}-registers"), format!("{title}, without a plan"));
     [planned, Experiment { id, title, paper: "", ..experiment }]
+}
+
+/// The request of so many rows with the schedule that the library finds best for it.
+fn with_schedule(experiment: &Experiment, rows: u64) -> Experiment {
+    let Experiment { id, title, .. } = experiment;
+    let mut buffers = experiment.buffers.clone();
+    buffers.push(vec![0; rows.div_ceil(8) as usize]);
+    Experiment {
+        fetched: Fetched::Schedule(buffers.len() - 1),
+        buffers,
+        id: format!("{id}-schedule"),
+        title: format!("{title}, with the schedule that libdrdma finds"),
+        ..experiment.clone()
+    }
 }
 
 fn contiguous() -> Experiment {
@@ -134,7 +148,7 @@ impl Table {
             mtu: MTU as u32,
             write: true,
             rows_per_message: (MTU / row) as u32,
-            planned: false,
+            fetched: Fetched::Registers,
             words: None,
             requests: Requests::Shared(regions),
         }
@@ -297,6 +311,11 @@ fn bitmaps() -> Vec<Experiment> {
             match (kind, percent) {
                 // Most rows: little is left to plan.
                 ("random", 50 | 90) => all.push(experiment),
+                ("random", 10) | ("runs", 90) => {
+                    let scheduled = with_schedule(&experiment, rows);
+                    all.extend(with_plan(experiment));
+                    all.push(scheduled);
+                }
                 _ => all.extend(with_plan(experiment)),
             }
         }

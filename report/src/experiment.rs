@@ -52,12 +52,23 @@ pub struct Experiment {
     pub write: bool,
     /// Rows packed into a message.
     pub rows_per_message: u32,
-    /// True if the request is posted with the fetch plan that the library finds best for it.
-    pub planned: bool,
+    /// What the request says of how it is fetched.
+    pub fetched: Fetched,
     /// Words of 4 B that the card's assembler reads in a cycle, 1 to 16, if not as many as it can.
     pub words: Option<u32>,
     /// What is posted.
     pub requests: Requests,
+}
+
+/// Who decides which reads the card makes for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// The card's registers.
+    Registers,
+    /// The fetch plan that the library finds best for it.
+    Plan,
+    /// The schedule that the library finds best for its one bitmap, in the buffer of that index.
+    Schedule(usize),
 }
 
 /// What an experiment gave.

@@ -50,7 +50,8 @@ anything else fails the report, however fast it is.
 - *Paper* is what the D-RDMA paper reports, in Gb/s where it is a number.
 - A figure that stands a second time, *without a plan*, is of a request that leaves its reads to the card's
   registers; the first time the request carries the fetch plan that `FetchPlan::cheapest` finds for it by the
-  costs that `drdma calibrate` measures on this card.
+  costs that `drdma calibrate` measures on this card. *With the schedule* the request says of every gap whether
+  it is read through, as `Schedule::cheapest` finds by the same costs.
 - Where nothing else is said, messages are RC WRITEs, packets hold up to 4,096 B, and as many rows are
   packed into a message as fit one packet.
 ";

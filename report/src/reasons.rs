@@ -8,6 +8,7 @@ const REASONS: &[(&str, &str)] = &[
     ("bitmap-random-10-registers", ONE_RULE),
     ("bitmap-runs-50-registers", ONE_RULE),
     ("bitmap-runs-90-registers", ONE_RULE),
+    ("bitmap-runs-90-schedule", SCHEDULE_IS_READ),
     ("lists-2", REQUEST_A_ROW),
     ("latency", BLOCKS),
 ];
@@ -19,6 +20,9 @@ const LONG_READS: &str = "Reads of 512 B are in flight for 1.3 % longer than rea
 const ONE_RULE: &str = "The registers have one rule for all requests, reads of up to 512 B through gaps of up \
      to 256 B, and for these gaps it reads too many bytes, or in too many pieces. A request may bring a \
      rule of its own, as above.";
+const SCHEDULE_IS_READ: &str = "What the schedule saves over the plan that the library finds is little where all gaps \
+     are alike, and less than what it costs to read the schedule itself: a bit a row, as much again as the \
+     bitmap.";
 const REQUEST_A_ROW: &str = "Every row is a request of its own, and its reads touch the cache lines of \
      its neighbours' reads, which the host serves one after another. The paper's figure is of another \
      card, whose lists are its strength.";

@@ -7,7 +7,7 @@ use proptest::{collection::vec, prelude::*};
 
 use crate::model::{
     partitioned::Partitioned,
-    request::{Column, Extent, Region, RowMask},
+    request::{Column, Extent, FetchRows, Region, RowMask},
 };
 
 /// Where the test memory starts.
@@ -64,10 +64,16 @@ pub fn region() -> impl Strategy<Value = Region> {
         width,
         lkey: LKEY,
     });
-    let bitmapped =
-        (1024..2048u64, 0u32..200, vec(column, 1..=16)).prop_map(|(offset, rows, columns)| {
-            Region::Bitmapped { bitmap: CONTROL + offset, rows, lkey: LKEY, columns }
-        });
+    let fetch_rows = proptest::option::of(1024..2048u64);
+    let bitmapped = (1024..2048u64, 0u32..200, vec(column, 1..=16), fetch_rows).prop_map(
+        |(offset, rows, columns, fetch)| Region::Bitmapped {
+            bitmap: CONTROL + offset,
+            rows,
+            lkey: LKEY,
+            columns,
+            fetch_rows: fetch.map(|offset| FetchRows { bitmap: CONTROL + offset, lkey: LKEY }),
+        },
+    );
     let pointer_mapped =
         (0..64u64, 0u32..64, extents()).prop_map(|(first, count, pattern)| Region::PointerMapped {
             pointers: CONTROL + first * 8,

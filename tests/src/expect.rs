@@ -206,8 +206,13 @@ fn covered(region: &Value, memory: &Memory) -> bool {
         "bitmapped" => {
             let (rows, bitmap) = (number(&region["rows"]), &region["bitmap"]);
             let bits = memory.get(&bitmap["buffer"], number(&bitmap["offset"]), rows.div_ceil(8));
+            // Rows that are read though nobody needs them change nothing, but must be there.
+            let inside = |place: &Value| {
+                memory.get(&place["buffer"], number(&place["offset"]), rows.div_ceil(8)).is_some()
+            };
             rows == 0
                 || bits.is_some()
+                    && region.get("fetch_rows").is_none_or(inside)
                     && list(&region["columns"]).iter().all(|column| {
                         let (start, width) = (number(&column["offset"]), number(&column["width"]));
                         memory.get(&column["buffer"], start, rows * width).is_some()

@@ -316,8 +316,33 @@ impl Generator {
         }
         let name = format!("b{}", self.buffers.len());
         self.add(json!({"name": name, "hex": hex(&bytes)}));
-        Some(json!({"type": "bitmapped", "bitmap": {"buffer": name, "offset": offset},
-                    "rows": rows, "columns": columns}))
+        let mut region = json!({"type": "bitmapped", "bitmap": {"buffer": name, "offset": offset},
+                                "rows": rows, "columns": columns});
+        if random.one_in(4) {
+            region["fetch_rows"] = self.fetch_rows(random, rows);
+        }
+        Some(region)
+    }
+
+    /// A bitmap of rows that are to be read: none, all, some, or whatever lies in a table. It may be
+    /// a byte short, and then the card refuses it.
+    fn fetch_rows(&mut self, random: &mut Random, rows: u64) -> Value {
+        let len = rows.div_ceil(8);
+        let tables: Vec<_> = self.tables.iter().filter(|(_, size)| *size >= len).collect();
+        if random.one_in(3) && !tables.is_empty() {
+            let (name, size) = *random.pick(&tables);
+            return json!({"buffer": name, "offset": random.range(0..=size - len)});
+        }
+        let offset = random.skewed(0..=20);
+        let len = offset + len - u64::from(random.one_in(50));
+        let density = *random.pick(&[0, 1, 2, 8, 100]);
+        let mut bytes = vec![0_u8; len as usize];
+        for bit in 0..8 * bytes.len() {
+            bytes[bit / 8] |= u8::from(density > 0 && random.one_in(density)) << (bit % 8);
+        }
+        let name = format!("f{}", self.buffers.len());
+        self.add(json!({"name": name, "hex": hex(&bytes)}));
+        json!({"buffer": name, "offset": offset})
     }
 
     /// Makes a post partitioned: a region whose rows have about `row` bytes, and a partition for
@@ -415,9 +440,14 @@ impl Generator {
             let offset = random.skewed(0..=40) as usize;
             let bytes = [random.bytes(offset), bytes].concat();
             self.add(json!({"name": name, "hex": hex(&bytes)}));
+            let fetch_rows = random.one_in(2).then(|| self.fetch_rows(random, rows));
             let bitmapped = |columns: &[Value]| {
-                json!({"type": "bitmapped", "bitmap": {"buffer": name, "offset": offset},
-                       "rows": rows, "columns": columns})
+                let mut region = json!({"type": "bitmapped", "bitmap": {"buffer": name, "offset": offset},
+                           "rows": rows, "columns": columns});
+                if let Some(place) = &fetch_rows {
+                    region["fetch_rows"] = place.clone();
+                }
+                region
             };
             let strided = |column: &Value| {
                 json!({"type": "strided", "buffer": column["buffer"], "offset": column["offset"],
@@ -594,6 +624,7 @@ mod tests {
                 "\"period\"",
                 "partitioned",
                 "merge_threshold",
+                "fetch_rows",
             ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
@@ -619,7 +650,7 @@ mod tests {
             "wr_flush_error",
         ];
         assert!(statuses.iter().all(|status| seen.contains(*status)), "{seen:?}");
-        assert_eq!(count, 17 + 5 + statuses.len(), "{seen:?}");
+        assert_eq!(count, 18 + 5 + statuses.len(), "{seen:?}");
         assert!(successes * 10 > posts * 7, "{successes} of {posts} posts succeed");
     }
 }

@@ -107,12 +107,18 @@ impl<'a> Image<'a> {
                 lkey: base.buffer as u32,
                 pattern: extents(pattern),
             },
-            job::Region::Bitmapped { bitmap, rows, columns } => request::Region::Bitmapped {
-                bitmap: self.addr(*bitmap),
-                rows: *rows,
-                lkey: bitmap.buffer as u32,
-                columns: self.columns(columns),
-            },
+            job::Region::Bitmapped { bitmap, rows, columns, fetch_rows } => {
+                request::Region::Bitmapped {
+                    bitmap: self.addr(*bitmap),
+                    rows: *rows,
+                    lkey: bitmap.buffer as u32,
+                    columns: self.columns(columns),
+                    fetch_rows: fetch_rows.map(|place| request::FetchRows {
+                        bitmap: self.addr(place),
+                        lkey: place.buffer as u32,
+                    }),
+                }
+            }
             job::Region::PointerMapped { pointers, pattern } => {
                 let at = POINTERS + self.pointers.len() as u64;
                 for &pointer in pointers {

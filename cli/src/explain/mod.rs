@@ -210,7 +210,8 @@ fn plan(
         let packets = (0..messages.count())
             .map(|i| messages.message(i).len.div_ceil(u128::from(qp.mtu)) as u64)
             .sum();
-        let planner = Planner::new(settings, vec![units(index, request.row_mask)]);
+        let planner = Planner::new(settings, vec![units(index, request.row_mask)])
+            .reading(request.destinations[index].fetch_rows());
         explanation.destinations.push(Share {
             qp: qp.name.clone(),
             rows,
@@ -225,7 +226,9 @@ fn plan(
     let all = || (0..admitted.len()).map(|index| units(index, request.row_mask)).collect();
     let names = image.names();
     let mut cheap = cheapest::Follower::new(settings, &options.costs, all());
-    explanation.together = fetch(Planner::new(settings, all()), image, |window| {
+    let planner = Planner::new(settings, all())
+        .reading(request.destinations.iter().flat_map(request::Destination::fetch_rows));
+    explanation.together = fetch(planner, image, |window| {
         for read in &window.boxes {
             if explanation.boxes.len() < options.boxes
                 && let Some(place) = image.place(read.addr)

@@ -242,6 +242,8 @@ pub enum Region {
         rows: u32,
         /// 1 to 16 columns.
         columns: Vec<Column>,
+        /// A bitmap of rows that are read as if they were needed, too.
+        fetch_rows: Option<Place>,
     },
     /// A pattern at every pointer.
     PointerMapped {

@@ -354,13 +354,17 @@ impl Context<'_> {
                 pattern: pattern(&fields.required("pattern")?)?,
             },
             Type::Bitmapped => {
-                let mut bitmap = fields.required("bitmap")?.object()?;
-                let place = self.place(&mut bitmap)?;
-                bitmap.finish()?;
+                let bits = |at: &At| -> Result<Place, JobError> {
+                    let mut fields = at.object()?;
+                    let place = self.place(&mut fields)?;
+                    fields.finish()?;
+                    Ok(place)
+                };
                 Region::Bitmapped {
-                    bitmap: place,
+                    bitmap: bits(&fields.required("bitmap")?)?,
                     rows: fields.required("rows")?.u32(0)?,
                     columns: self.columns(&fields.required("columns")?)?,
+                    fetch_rows: fields.optional("fetch_rows").as_ref().map(bits).transpose()?,
                 }
             }
             Type::PointerMapped => Region::PointerMapped {

@@ -96,10 +96,11 @@ impl<'a> Memory<'a> {
                 *count,
                 &extents(pattern),
             ),
-            JobRegion::Bitmapped { bitmap, rows, columns } => {
+            JobRegion::Bitmapped { bitmap, rows, columns, fetch_rows } => {
                 let columns = self.columns(columns);
-                let lkey = self.lkey(bitmap.buffer);
-                Region::unchecked_bitmapped(self.addr(*bitmap), lkey, *rows, &columns)
+                let place = |place: Place| (self.addr(place), self.lkey(place.buffer));
+                let ((addr, lkey), fetch_rows) = (place(*bitmap), fetch_rows.map(place));
+                Region::unchecked_bitmapped_with(addr, lkey, *rows, &columns, fetch_rows)
             }
             JobRegion::PointerMapped { pointers, pattern } => {
                 let at = self.pointers.addr() + self.pointers_used as u64;

@@ -48,6 +48,7 @@ pub fn demo() -> Job {
             .enumerate()
             .map(|(i, (_, width))| Column { base: place(i), width: *width as u32 })
             .collect(),
+        fetch_rows: None,
     };
     let qp = |i: usize| Qp {
         name: format!("destination {i}"),

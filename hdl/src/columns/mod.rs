@@ -15,6 +15,9 @@
 //! Requests with a bitmap for one destination come as one *sparse* chunk, of which the *condenser* cuts
 //! windows, leaving rows out that nobody needs.
 //!
+//! *Fetch rows* are read although nobody has selected them; they come beside the selected ones up to the
+//! condenser, and from there go to the planner alone.
+//!
 //! A chunk's reads are planned when the masks of all its turns have passed, so the FIFO of masks
 //! holds a whole chunk (64 destinations, 4,096 rows): marking never waits for the window's bytes.
 //!
@@ -86,6 +89,8 @@ pub struct Columns {
     pub resp_ids: Signal<In, Bits<2>>,
     /// The last ids of a chunk.
     pub resp_last: Signal<In, Bit>,
+    /// They are of fetch rows.
+    pub resp_fetch: Signal<In, Bit>,
     /// All turns that were taken are used up.
     pub idle: Signal<Out, Bit>,
     /// A bitmap could not be read.
@@ -213,6 +218,7 @@ impl Logic for Columns {
         self.source.resp_error.next = self.resp_error.val();
         self.source.resp_ids.next = self.resp_ids.val();
         self.source.resp_last.next = self.resp_last.val();
+        self.source.resp_fetch.next = self.resp_fetch.val();
         self.source.clear.next = self.clear.val();
         self.item_ready.next = self.source.item_ready.val();
         self.resp_ready.next = self.source.resp_ready.val();
@@ -224,6 +230,7 @@ impl Logic for Columns {
         self.condenser.mask_valid.next = self.source.mask_valid.val();
         self.source.mask_ready.next = self.condenser.mask_ready.val();
         self.condenser.mask_bits.next = self.source.mask_bits.val();
+        self.condenser.mask_fetch.next = self.source.mask_fetch.val();
         self.condenser.mask_word.next = self.source.mask_word.val();
         self.condenser.mask_chunk_start.next = self.source.mask_chunk_start.val();
         self.condenser.mask_turn_end.next = self.source.mask_turn_end.val();
@@ -256,7 +263,7 @@ impl Logic for Columns {
         self.masks.in_valid.next = self.condenser.kept_valid.val() && self.planner.mark_ready.val();
         self.masks.in_data.next = self.turn.whole.val();
         self.planner.mark_valid.next = self.condenser.kept_valid.val() && self.masks.in_ready.val();
-        self.planner.mark_bits.next = self.condenser.kept_bits.val();
+        self.planner.mark_bits.next = self.condenser.kept_fetch.val();
         self.planner.mark_word.next = self.condenser.kept_word.val();
         self.planner.mark_shift.next = self.condenser.kept_shift.val();
         self.planner.mark_chunk_start.next = self.condenser.kept_chunk_start.val();

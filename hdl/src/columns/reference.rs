@@ -10,6 +10,8 @@ pub struct Turn {
     pub strided: bool,
     /// Which rows are selected.
     pub bits: Vec<bool>,
+    /// The fetch rows, and the beats of them that cannot be read.
+    pub fetch: Option<(Vec<bool>, Vec<usize>)>,
     /// Bytes of an id of a row; 0: rows have bits.
     pub ids: u8,
     /// The id whose rows are selected.
@@ -37,6 +39,13 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// The rows that are to be read: those that are selected, and the fetch rows that could be read.
+    pub fn read(&self) -> Vec<bool> {
+        let Some((fetch, fails)) = &self.fetch else { return self.bits.clone() };
+        let readable = fetch.iter().enumerate().map(|(i, row)| *row && !fails.contains(&(i / 512)));
+        self.bits.iter().zip(readable).map(|(&bit, row)| bit || row).collect()
+    }
+
     pub fn rows(&self) -> Vec<u64> {
         (0..).zip(&self.bits).filter(|(_, bit)| **bit).map(|(row, _)| row).collect()
     }
@@ -53,6 +62,9 @@ pub fn survivors(turns: &[Turn]) -> (Vec<Turn>, Option<u64>) {
         let from = if failed.is_some() { Some(0) } else { first.map(of_beat) };
         if let Some(from) = from {
             turn.bits[from..].fill(false);
+            if let Some((rows, _)) = &mut turn.fetch {
+                rows[from..].fill(false);
+            }
             turn.last = false;
             failed = failed.or(Some(turn.index));
         }
@@ -61,16 +73,18 @@ pub fn survivors(turns: &[Turn]) -> (Vec<Turn>, Option<u64>) {
     (turns.collect(), failed)
 }
 
+/// Rows as the bits of a mask.
+fn word_of(rows: &[bool]) -> Word {
+    let byte = |c: &[bool]| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+    Word::from_bytes(&rows.chunks(8).map(byte).collect::<Vec<u8>>())
+}
+
 /// The masks of a turn.
 pub fn masks(turn: &Turn) -> Vec<Beat> {
     let count = turn.bits.len().div_ceil(512);
     let mask = |(word, rows): (usize, &[bool])| {
-        let bytes: Vec<u8> = rows
-            .chunks(8)
-            .map(|c| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit)))
-            .collect();
         let end = word + 1 == count;
-        Beat::from([("bits", Word::from_bytes(&bytes))])
+        Beat::from([("bits", word_of(rows))])
             .with("word", word % 8)
             .with("chunk_start", turn.chunk_start && word == 0)
             .with("turn_end", end)
@@ -78,6 +92,13 @@ pub fn masks(turn: &Turn) -> Vec<Beat> {
             .with("last", turn.last && end)
     };
     turn.bits.chunks(512).enumerate().map(mask).collect()
+}
+
+/// The same, with the rows that are to be read.
+pub fn masks_to_read(turn: &Turn) -> Vec<Beat> {
+    let read = turn.read();
+    let masks = masks(turn).into_iter().zip(read.chunks(512));
+    masks.map(|(mask, rows)| mask.with("fetch", word_of(rows))).collect()
 }
 
 /// What beats tell, in the smallest pieces.

@@ -9,11 +9,19 @@ use rust_hdl_widgets::prelude::*;
 
 /// A context, and whether the chunk is sparse.
 const SHARED_BITS: usize = CONTEXT_BITS + 1;
+/// Bits of an item's fields that masks need.
+const FIELDS_BITS: usize = 39;
 /// Bits of an item that waits: what masks need of it, and its context.
-const WAITING_BITS: usize = 38 + CONTEXT_BITS;
+const WAITING_BITS: usize = FIELDS_BITS + CONTEXT_BITS;
+/// A mask, and the rows that are to be read for it.
+const PAIR_BITS: usize = MASK_BITS + 512;
 
 /// Gives the rows of each item as masks of 512 bits: the item's bitmap, ones where it is strided, or,
-/// where its rows have ids, those with the item's one. Bits beyond the item's rows are 0.
+/// where its rows have ids, those with the item's one. Bits beyond the item's rows are 0. With each goes
+/// which rows are to be read: the same, and the fetch rows of an item that has such.
+///
+/// The fetch rows of a read of a bitmap, up to 8 beats, come before what was read of the bitmap, and are kept
+/// until then. Where they could not be read there are none.
 ///
 /// One mask a cycle, also from item to item, but 256 ids of one byte or 128 of two a cycle; a mask 2
 /// cycles after its bits or, strided, 5 after its item. 4 items may wait. May stall at any time.
@@ -24,11 +32,11 @@ const WAITING_BITS: usize = 38 + CONTEXT_BITS;
 /// # Inputs
 /// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, 1 to 4,096
 /// rows, or any number if they are `sparse` (bitmapped, without ids). `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a
-/// chunk)}. `mask_ready`. `clear`: the request ends; only while `idle`.
+/// chunk), `fetch` (these are fetch rows)}. `mask_ready`. `clear`: the request ends; only while `idle`.
 ///
 /// # Outputs
 /// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] (of sparse chunks the word means
-/// nothing), `sparse` and `context`. `failed`, and
+/// nothing), `fetch` (the rows to be read), `sparse` and `context`. `failed`, and
 /// the place of the destination whose read was the first to fail, `fail_index`. `idle`: no item is
 /// at work, and no mask waits.
 #[derive(LogicBlock)]
@@ -57,12 +65,16 @@ pub struct Source {
     pub resp_ids: Signal<In, Bits<2>>,
     /// The last ids of a chunk.
     pub resp_last: Signal<In, Bit>,
+    /// They are of fetch rows.
+    pub resp_fetch: Signal<In, Bit>,
     /// A mask is offered.
     pub mask_valid: Signal<Out, Bit>,
     /// It is taken.
     pub mask_ready: Signal<In, Bit>,
     /// The rows that are selected.
     pub mask_bits: Signal<Out, Bits<512>>,
+    /// The rows that are to be read: those, and the fetch rows.
+    pub mask_fetch: Signal<Out, Bits<512>>,
     /// Bit 0 is the row with offset 512 * `mask_word` in its chunk.
     pub mask_word: Signal<Out, Bits<3>>,
     /// The first mask of a chunk.
@@ -88,16 +100,20 @@ pub struct Source {
 
     // Items that wait; those with ids are being compared meanwhile.
     has_ids: Signal<Local, Bit>,
-    item_fields: Signal<Local, Bits<38>>,
+    item_fields: Signal<Local, Bits<FIELDS_BITS>>,
     item_in: Flatten<Context, CONTEXT_BITS>,
     items: Fifo<WAITING_BITS, 2, 3>,
-    next: Signal<Local, Bits<38>>,
+    next: Signal<Local, Bits<FIELDS_BITS>>,
     next_context: Restore<Context, CONTEXT_BITS>,
     ids: Ids,
+    // Fetch rows that wait for their bitmap.
+    // With each beat, whether it could not be read.
+    fetches: Fifo<513, 3, 4>,
     // The item.
     busy: DFF<Bit>,
     by_ids: DFF<Bit>,
     bitmapped: DFF<Bit>,
+    has_fetch: DFF<Bit>,
     left: DFF<Bits<32>>,
     sparse: DFF<Bit>,
     word: DFF<Bits<3>>,
@@ -121,6 +137,8 @@ pub struct Source {
     // bits of a part.
     raw_valid: DFF<Bit>,
     raw: DFF<Bits<512>>,
+    raw_fetch: DFF<Bits<512>>,
+    raw_has_fetch: DFF<Bit>,
     whole: DFF<Bits<8>>,
     part: DFF<Bits<8>>,
     part_bits: DFF<Bits<64>>,
@@ -130,10 +148,11 @@ pub struct Source {
     ones: Constant<Bits<512>>,
     short_ones: Constant<Bits<64>>,
     cut: Pack<8, 64, 512>,
+    cut_fetch: Pack<8, 64, 512>,
     mask: Signal<Local, Mask>,
     mask_in: Flatten<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
-    masks: Skid<MASK_BITS>,
+    masks: Skid<PAIR_BITS>,
     contexts: Skid<SHARED_BITS>,
     mask_out: Restore<Mask, MASK_BITS>,
     context_out: Restore<Context, CONTEXT_BITS>,
@@ -179,6 +198,13 @@ impl Default for Source {
             error: Default::default(),
             resp_ids: Default::default(),
             resp_last: Default::default(),
+            resp_fetch: Default::default(),
+            mask_fetch: Default::default(),
+            fetches: Default::default(),
+            raw_has_fetch: Default::default(),
+            has_fetch: Default::default(),
+            raw_fetch: Default::default(),
+            cut_fetch: Default::default(),
             busy: Default::default(),
             bitmapped: Default::default(),
             left: Default::default(),
@@ -228,6 +254,9 @@ impl Logic for Source {
             busy,
             by_ids,
             bitmapped,
+            has_fetch,
+            raw_fetch,
+            raw_has_fetch,
             left,
             sparse,
             raw_sparse,
@@ -258,8 +287,12 @@ impl Logic for Source {
         self.resp_ready.next = self.busy.q.val()
             && self.bitmapped.q.val()
             && !self.by_ids.q.val()
+            && (!self.has_fetch.q.val() || self.fetches.out_valid.val())
             && self.advance.val();
-        self.given.next = self.resp_valid.val() && !self.resp_ids.val().any();
+        self.given.next = self.resp_valid.val()
+            && !self.resp_fetch.val()
+            && !self.resp_ids.val().any()
+            && (!self.has_fetch.q.val() || self.fetches.out_valid.val());
         self.error.next = self.bitmapped.q.val() && self.resp_error.val();
         if self.by_ids.q.val() {
             self.given.next = self.ids.out_valid.val();
@@ -279,6 +312,15 @@ impl Logic for Source {
         if self.resp_ids.val().any() {
             self.resp_ready.next = self.ids.resp_ready.val();
         }
+        self.fetches.clk.next = self.clk.val();
+        self.fetches.rst.next = self.rst.val();
+        self.fetches.in_valid.next = self.resp_valid.val() && self.resp_fetch.val();
+        self.fetches.in_data.next = bit_cast::<513, 512>(self.resp_data.val())
+            | (bit_cast::<513, 1>(self.resp_error.val().into()) << 512);
+        if self.resp_fetch.val() {
+            self.resp_ready.next = self.fetches.in_ready.val();
+        }
+        self.fetches.out_ready.next = self.step.val() && self.has_fetch.q.val();
         if self.step.val() {
             self.left.d.next = self.left.q.val() - 512;
             self.word.d.next = self.word.q.val() + 1;
@@ -302,13 +344,14 @@ impl Logic for Source {
         self.item_fields.next = self.item_fields.val().replace_bit(3, self.item.val().kind == 2);
         self.item_fields.next = self.item_fields.val().replace_bit(4, self.has_ids.val());
         self.item_fields.next =
-            self.item_fields.val() | (bit_cast::<38, 32>(self.item.val().rows) << 5);
+            self.item_fields.val() | (bit_cast::<FIELDS_BITS, 32>(self.item.val().rows) << 5);
         self.item_fields.next = self.item_fields.val().replace_bit(37, self.item.val().sparse);
+        self.item_fields.next = self.item_fields.val().replace_bit(38, self.item.val().fetch);
         self.item_in.record.next = self.item_context.val();
         self.items.in_valid.next =
             self.item_valid.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
-        self.items.in_data.next = bit_cast::<WAITING_BITS, 38>(self.item_fields.val())
-            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 38);
+        self.items.in_data.next = bit_cast::<WAITING_BITS, FIELDS_BITS>(self.item_fields.val())
+            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 39);
         self.ids.turn_valid.next =
             self.item_valid.val() && self.has_ids.val() && self.items.in_ready.val();
         self.ids.turn_partition.next = self.item.val().partition;
@@ -317,8 +360,8 @@ impl Logic for Source {
         self.ids.turn_chunk_end.next = self.item.val().chunk_end;
         self.item_ready.next =
             self.items.in_ready.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
-        self.next.next = self.items.out_data.val().get_bits::<38>(0);
-        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(38);
+        self.next.next = self.items.out_data.val().get_bits::<FIELDS_BITS>(0);
+        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(39);
         self.items.out_ready.next = self.take_item.val();
         if self.take_item.val() {
             self.busy.d.next = self.items.out_valid.val();
@@ -329,6 +372,7 @@ impl Logic for Source {
             self.by_ids.d.next = self.next.val().get_bit(4);
             self.left.d.next = self.next.val().get_bits::<32>(5);
             self.sparse.d.next = self.next.val().get_bit(37);
+            self.has_fetch.d.next = self.next.val().get_bit(38);
             self.word.d.next = 0.into();
             self.context.d.next = self.next_context.record.val();
         }
@@ -342,6 +386,9 @@ impl Logic for Source {
 
         if self.advance.val() {
             self.raw_valid.d.next = self.step.val();
+            self.raw_fetch.d.next = self.fetches.out_data.val().get_bits::<512>(0);
+            self.raw_has_fetch.d.next =
+                self.has_fetch.q.val() && !self.fetches.out_data.val().get_bit(512);
             self.raw.d.next = self.ones.val();
             if self.by_ids.q.val() {
                 self.raw.d.next = self.ids.out_data.val();
@@ -377,11 +424,24 @@ impl Logic for Source {
         // Rows beyond the item's do not count.
         for k in 0..8 {
             self.cut.parts[k].next = 0.into();
+            self.cut_fetch.parts[k].next = 0.into();
             if self.whole.q.val().get_bit(k) {
                 self.cut.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64);
+                self.cut_fetch.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64);
+                if self.raw_has_fetch.q.val() {
+                    self.cut_fetch.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64)
+                        | self.raw_fetch.q.val().get_bits::<64>(k * 64);
+                }
             } else if self.part.q.val().get_bit(k) {
                 self.cut.parts[k].next =
                     self.raw.q.val().get_bits::<64>(k * 64) & self.part_bits.q.val();
+                self.cut_fetch.parts[k].next =
+                    self.raw.q.val().get_bits::<64>(k * 64) & self.part_bits.q.val();
+                if self.raw_has_fetch.q.val() {
+                    self.cut_fetch.parts[k].next = (self.raw.q.val().get_bits::<64>(k * 64)
+                        | self.raw_fetch.q.val().get_bits::<64>(k * 64))
+                        & self.part_bits.q.val();
+                }
             }
         }
         self.mask.next = self.tag.q.val();
@@ -389,14 +449,16 @@ impl Logic for Source {
         self.mask_in.record.next = self.mask.val();
         self.context_in.record.next = self.raw_context.q.val();
         self.masks.in_valid.next = self.raw_valid.q.val();
-        self.masks.in_data.next = self.mask_in.bits.val();
+        self.masks.in_data.next = bit_cast::<PAIR_BITS, MASK_BITS>(self.mask_in.bits.val())
+            | (bit_cast::<PAIR_BITS, 512>(self.cut_fetch.whole.val()) << 519);
         self.contexts.in_valid.next = self.raw_valid.q.val();
         self.contexts.in_data.next =
             bit_cast::<SHARED_BITS, CONTEXT_BITS>(self.context_in.bits.val()) << 1
                 | bit_cast::<SHARED_BITS, 1>(self.raw_sparse.q.val().into());
         self.masks.out_ready.next = self.mask_ready.val();
         self.contexts.out_ready.next = self.mask_ready.val();
-        self.mask_out.bits.next = self.masks.out_data.val();
+        self.mask_out.bits.next = self.masks.out_data.val().get_bits::<MASK_BITS>(0);
+        self.mask_fetch.next = self.masks.out_data.val().get_bits::<512>(519);
         self.context_out.bits.next = self.contexts.out_data.val().get_bits::<CONTEXT_BITS>(1);
         self.mask_sparse.next = self.contexts.out_data.val().get_bit(0);
         self.mask_valid.next = self.masks.out_valid.val();

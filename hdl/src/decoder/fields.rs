@@ -44,7 +44,7 @@ pub struct Fields {
     pub shape_period: Signal<Out, Bits<64>>,
     pub shape_target_lkey: Signal<Out, Bits<32>>,
     pub shape_elements: Signal<Out, Bits<16>>,
-    pub shape_reserved: Signal<Out, Bits<16>>,
+    pub shape_flags: Signal<Out, Bits<16>>,
 
     pub element_offset: Signal<Out, Bits<64>>,
     pub element_len: Signal<Out, Bits<32>>,
@@ -74,7 +74,7 @@ pub struct Fields {
     shape_period_at: At,
     shape_target_lkey_at: At,
     shape_elements_at: At,
-    shape_reserved_at: At,
+    shape_flags_at: At,
     element_offset_at: At,
     element_len_at: At,
     element_lkey_at: At,
@@ -108,7 +108,7 @@ impl Default for Fields {
             shape_period: Signal::default(),
             shape_target_lkey: Signal::default(),
             shape_elements: Signal::default(),
-            shape_reserved: Signal::default(),
+            shape_flags: Signal::default(),
             element_offset: Signal::default(),
             element_len: Signal::default(),
             element_lkey: Signal::default(),
@@ -136,7 +136,7 @@ impl Default for Fields {
             shape_period_at: in_granule::<RegionShape>("period", 64),
             shape_target_lkey_at: in_granule::<RegionShape>("target_lkey", 32),
             shape_elements_at: in_granule::<RegionShape>("elements", 16),
-            shape_reserved_at: in_granule::<RegionShape>("reserved", 16),
+            shape_flags_at: in_granule::<RegionShape>("flags", 16),
             element_offset_at: in_granule::<Element>("offset", 64),
             element_len_at: in_granule::<Element>("len", 32),
             element_lkey_at: in_granule::<Element>("lkey", 32),
@@ -182,8 +182,7 @@ impl Logic for Fields {
             self.data.val().get_bits::<32>(self.shape_target_lkey_at.val().index());
         self.shape_elements.next =
             self.data.val().get_bits::<16>(self.shape_elements_at.val().index());
-        self.shape_reserved.next =
-            self.data.val().get_bits::<16>(self.shape_reserved_at.val().index());
+        self.shape_flags.next = self.data.val().get_bits::<16>(self.shape_flags_at.val().index());
         self.element_offset.next =
             self.data.val().get_bits::<64>(self.element_offset_at.val().index());
         self.element_len.next = self.data.val().get_bits::<32>(self.element_len_at.val().index());

@@ -139,6 +139,8 @@ pub struct Decoder {
     pub set_write_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
     pub set_write_ids: Signal<Out, Bits<2>>,
+    /// Bitmapped: there are fetch rows.
+    pub set_write_fetch: Signal<Out, Bit>,
     /// The region's address: the bitmap, the ids or the pointer array.
     pub set_write_addr: Signal<Out, Bits<64>>,
     /// Rows, bits, pointers; 1 if contiguous.
@@ -149,11 +151,11 @@ pub struct Decoder {
     pub set_write_row_bytes: Signal<Out, Bits<36>>,
     /// Lanes that start a beat.
     pub set_write_beat_start: Signal<Out, Bits<16>>,
-    /// Pointer-mapped: the memory region of the records.
+    /// Pointer-mapped: the memory region of the records. With `set_write_fetch`: the fetch rows.
     pub set_write_target_addr: Signal<Out, Bits<64>>,
     /// Pointer-mapped: its bytes.
     pub set_write_target_len: Signal<Out, Bits<64>>,
-    /// Pointer-mapped: a record's first byte, relative to its pointer.
+    /// Pointer-mapped: a record's first byte, relative to its pointer. Bitmapped: 0.
     pub set_write_low: Signal<Out, Bits<64>>,
     /// Pointer-mapped: a record's end, relative to its pointer.
     pub set_write_high: Signal<Out, Bits<65>>,
@@ -387,6 +389,8 @@ impl Logic for Decoder {
         self.shaper.element_len.next = self.parser.element_len.val();
         self.shaper.element_kind.next = self.parser.element_kind.val();
         self.shaper.element_ids.next = self.parser.element_ids.val();
+        self.shaper.element_fetch.next = self.parser.element_fetch.val();
+        self.shaper.fetch_addr.next = self.parser.fetch_addr.val();
         self.shaper.element_addr.next = self.parser.element_addr.val();
         self.shaper.element_count.next = self.parser.element_count.val();
         self.shaper.target_addr.next = self.bounds.target_addr.val();
@@ -434,6 +438,7 @@ impl Logic for Decoder {
         self.set_write_set.next = self.shaper.set_write_set.val();
         self.set_write_kind.next = self.shaper.set_write_kind.val();
         self.set_write_ids.next = self.shaper.set_write_ids.val();
+        self.set_write_fetch.next = self.shaper.set_write_fetch.val();
         self.set_write_addr.next = self.shaper.set_write_addr.val();
         self.set_write_count.next = self.shaper.set_write_count.val();
         self.set_write_lanes.next = self.shaper.set_write_lanes.val();

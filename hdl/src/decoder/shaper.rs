@@ -41,6 +41,10 @@ pub struct Shaper {
     pub element_ids: Signal<In, Bits<2>>,
     /// The region's address.
     pub element_addr: Signal<In, Bits<64>>,
+    /// The region has fetch rows.
+    pub element_fetch: Signal<In, Bit>,
+    /// Their address; known until a cycle after the element.
+    pub fetch_addr: Signal<In, Bits<64>>,
     /// The region's rows.
     pub element_count: Signal<In, Bits<32>>,
     /// The memory region that pointers must stay in; known a cycle after the element.
@@ -87,6 +91,8 @@ pub struct Shaper {
     pub set_write_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
     pub set_write_ids: Signal<Out, Bits<2>>,
+    /// There are fetch rows.
+    pub set_write_fetch: Signal<Out, Bit>,
     /// The region's address: the bitmap, the ids or the pointer array.
     pub set_write_addr: Signal<Out, Bits<64>>,
     /// Rows, bits, pointers; 1 if contiguous.
@@ -97,11 +103,11 @@ pub struct Shaper {
     pub set_write_row_bytes: Signal<Out, Bits<36>>,
     /// Lanes that start a beat.
     pub set_write_beat_start: Signal<Out, Bits<16>>,
-    /// Pointer-mapped: the memory region of the records.
+    /// Pointer-mapped: the memory region of the records. With `set_write_fetch`: the fetch rows.
     pub set_write_target_addr: Signal<Out, Bits<64>>,
     /// Pointer-mapped: its bytes.
     pub set_write_target_len: Signal<Out, Bits<64>>,
-    /// Pointer-mapped: a record's first byte, relative to its pointer.
+    /// Pointer-mapped: a record's first byte, relative to its pointer. Bitmapped: 0.
     pub set_write_low: Signal<Out, Bits<64>>,
     /// Pointer-mapped: a record's end, relative to its pointer.
     pub set_write_high: Signal<Out, Bits<65>>,
@@ -120,6 +126,7 @@ pub struct Shaper {
     len: DFF<Bits<32>>,
     kind: DFF<Bits<2>>,
     ids: DFF<Bits<2>>,
+    fetch: DFF<Bit>,
     addr: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
 
@@ -133,6 +140,7 @@ pub struct Shaper {
     len2: DFF<Bits<32>>,
     kind2: DFF<Bits<2>>,
     ids2: DFF<Bits<2>>,
+    fetch2: DFF<Bit>,
     addr2: DFF<Bits<64>>,
     count2: DFF<Bits<32>>,
     lanes: DFF<Bits<5>>,
@@ -170,6 +178,7 @@ impl Logic for Shaper {
             len,
             kind,
             ids,
+            fetch,
             addr,
             count,
             lane_valid,
@@ -181,6 +190,7 @@ impl Logic for Shaper {
             len2,
             kind2,
             ids2,
+            fetch2,
             addr2,
             count2,
             lanes,
@@ -205,6 +215,7 @@ impl Logic for Shaper {
             self.len.d.next = self.element_len.val();
             self.kind.d.next = self.element_kind.val();
             self.ids.d.next = self.element_ids.val();
+            self.fetch.d.next = self.element_fetch.val();
             self.addr.d.next = self.element_addr.val();
             self.count.d.next = self.element_count.val();
             if self.element_last.val() {
@@ -231,9 +242,13 @@ impl Logic for Shaper {
             self.len2.d.next = self.len.q.val();
             self.kind2.d.next = self.kind.q.val();
             self.ids2.d.next = self.ids.q.val();
+            self.fetch2.d.next = self.fetch.q.val();
             self.addr2.d.next = self.addr.q.val();
             self.count2.d.next = self.count.q.val();
             self.target_addr2.d.next = self.target_addr.val();
+            if self.fetch.q.val() {
+                self.target_addr2.d.next = self.fetch_addr.val();
+            }
             self.target_len2.d.next = self.target_len.val();
             self.lanes.d.next = bit_cast::<5, 4>(self.lane.q.val()) + 1;
             self.fill.d.next = self.cut_len.val();
@@ -277,6 +292,7 @@ impl Logic for Shaper {
         self.set_write_set.next = self.set2.q.val();
         self.set_write_kind.next = self.kind2.q.val();
         self.set_write_ids.next = self.ids2.q.val();
+        self.set_write_fetch.next = self.fetch2.q.val();
         self.set_write_addr.next = self.addr2.q.val();
         self.set_write_count.next = self.count2.q.val();
         self.set_write_lanes.next = self.lanes.q.val();

@@ -9,11 +9,12 @@ use rust_hdl_widgets::prelude::*;
 /// A stretch of a bitmap is read from the 64-bit word that holds its first bit to the byte that
 /// holds its last one; a stretch of ids likewise from the row that such a word would begin with.
 /// Every read but a stretch's last is 512 bytes long, so that the stretch arrives as full beats,
-/// the last one excepted. One read a cycle, 3 cycles after its stretch; 2 cycles more a stretch.
+/// the last one excepted. With `fetch`, each read is preceded by one of the same stretch of the
+/// fetch rows. One read a cycle, 3 cycles after its stretch; 2 cycles more a stretch.
 ///
 /// # Inputs
 /// `stretch` stream {`addr` of bit or pointer 0, `first`, `rows` (at least 1), `bitmap`, `ids`
-/// (bytes of an id; 0: none), `partition`, `column`},
+/// (bytes of an id; 0: none), `partition`, `column`, `fetch`, `fetch_addr` (of bit 0)},
 /// `req_ready`.
 ///
 /// # Outputs
@@ -42,6 +43,10 @@ pub struct Fetch {
     pub stretch_partition: Signal<In, Bits<16>>,
     /// The answer is for the column path.
     pub stretch_column: Signal<In, Bit>,
+    /// Fetch rows are read as well.
+    pub stretch_fetch: Signal<In, Bit>,
+    /// Their first bit's address.
+    pub stretch_fetch_addr: Signal<In, Bits<64>>,
     /// A read is offered.
     pub req_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -57,6 +62,7 @@ pub struct Fetch {
     taken: DFF<Bit>,
     taken_purpose: DFF<Purpose>,
     base: DFF<Bits<64>>,
+    fetch_base: DFF<Bits<64>>,
     start: DFF<Bits<36>>,
     stop: DFF<Bits<36>>,
     end_row: Signal<Local, Bits<33>>,
@@ -64,6 +70,9 @@ pub struct Fetch {
     reading: DFF<Bit>,
     purpose: DFF<Purpose>,
     addr: DFF<Bits<64>>,
+    // With fetch rows: the other of the two addresses, and that `addr` is in the fetch rows.
+    other: DFF<Bits<64>>,
+    first: DFF<Bit>,
     left: DFF<Bits<36>>,
     more: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
@@ -78,6 +87,9 @@ impl Logic for Fetch {
             taken,
             taken_purpose,
             base,
+            fetch_base,
+            other,
+            first,
             start,
             stop,
             reading,
@@ -87,7 +99,8 @@ impl Logic for Fetch {
         );
 
         self.more.next = self.left.q.val() > 512;
-        self.load.next = !self.reading.q.val() || (self.req_ready.val() && !self.more.val());
+        self.load.next = !self.reading.q.val()
+            || (self.req_ready.val() && !self.more.val() && !self.first.q.val());
         self.stretch_ready.next = !self.taken.q.val() || self.load.val();
         self.end_row.next = bit_cast::<33, 32>(self.stretch_first.val())
             + bit_cast::<33, 32>(self.stretch_rows.val());
@@ -97,6 +110,8 @@ impl Logic for Fetch {
             self.taken_purpose.d.next.ids = self.stretch_ids.val();
             self.taken_purpose.d.next.partition = self.stretch_partition.val();
             self.taken_purpose.d.next.last = false;
+            self.taken_purpose.d.next.fetch = self.stretch_fetch.val();
+            self.fetch_base.d.next = self.stretch_fetch_addr.val();
             self.base.d.next = self.stretch_addr.val();
             if self.stretch_ids.val() == 1 {
                 self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 6;
@@ -117,6 +132,7 @@ impl Logic for Fetch {
         self.req_addr.next = self.addr.q.val();
         self.req_purpose.next = self.purpose.q.val();
         self.req_purpose.next.last = !self.more.val();
+        self.req_purpose.next.fetch = self.first.q.val();
         self.req_bytes.next = bit_cast::<13, 36>(self.left.q.val());
         if self.more.val() {
             self.req_bytes.next = 512.into();
@@ -124,11 +140,23 @@ impl Logic for Fetch {
         if self.load.val() {
             self.reading.d.next = self.taken.q.val();
             self.purpose.d.next = self.taken_purpose.q.val();
+            self.first.d.next = self.taken_purpose.q.val().fetch;
             self.addr.d.next = self.base.q.val() + bit_cast::<64, 36>(self.start.q.val());
+            self.other.d.next = self.addr.d.val();
+            if self.taken_purpose.q.val().fetch {
+                self.addr.d.next = self.fetch_base.q.val() + bit_cast::<64, 36>(self.start.q.val());
+            }
             self.left.d.next = self.stop.q.val() - self.start.q.val();
         } else if self.req_ready.val() {
             self.addr.d.next = self.addr.q.val() + 512;
-            self.left.d.next = self.left.q.val() - 512;
+            if self.purpose.q.val().fetch {
+                self.addr.d.next = self.other.q.val();
+                self.other.d.next = self.addr.q.val() + 512;
+                self.first.d.next = !self.first.q.val();
+            }
+            if !self.first.q.val() {
+                self.left.d.next = self.left.q.val() - 512;
+            }
         }
         if self.rst.val() {
             self.taken.d.next = false;

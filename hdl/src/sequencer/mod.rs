@@ -124,6 +124,8 @@ pub struct Sequencer {
     pub set_write_kind: Signal<In, Bits<2>>,
     /// Bytes of an id at `set_write_addr`; 0: there are none.
     pub set_write_ids: Signal<In, Bits<2>>,
+    /// Bitmapped: there are fetch rows.
+    pub set_write_fetch: Signal<In, Bit>,
     /// Bitmap, ids or pointer array.
     pub set_write_addr: Signal<In, Bits<64>>,
     /// Periods, bits or pointers; not looked at for a contiguous region.
@@ -134,7 +136,7 @@ pub struct Sequencer {
     pub set_write_row_bytes: Signal<In, Bits<36>>,
     /// Lanes that start a new beat.
     pub set_write_beat_start: Signal<In, Bits<16>>,
-    /// The memory that pointers must stay in.
+    /// The memory that pointers must stay in, or the fetch rows.
     pub set_write_target_addr: Signal<In, Bits<64>>,
     /// Its bytes.
     pub set_write_target_len: Signal<In, Bits<64>>,
@@ -255,6 +257,8 @@ pub struct Sequencer {
     pub column_resp_error: Signal<Out, Bit>,
     /// Bytes of an id; 0: they are of a bitmap.
     pub column_resp_ids: Signal<Out, Bits<2>>,
+    /// They are of fetch rows.
+    pub column_resp_fetch: Signal<Out, Bit>,
     /// The last ones of their stretch.
     pub column_resp_last: Signal<Out, Bit>,
     /// All stretches that were taken are used up; low from the cycle after one is taken.
@@ -278,7 +282,7 @@ pub struct Sequencer {
     contexts: PromptFifo<CONTEXT_BITS, 6, 7>,
     context_out: Restore<Context, CONTEXT_BITS>,
     route: Route,
-    answers: Skid<516>,
+    answers: Skid<517>,
     selector: Selector,
     rows: Rows,
     walker: Walker,
@@ -334,6 +338,7 @@ impl Logic for Sequencer {
         self.set_info.next.lanes = self.set_write_lanes.val();
         self.set_info.next.row_bytes = self.set_write_row_bytes.val();
         self.set_info.next.ids = self.set_write_ids.val();
+        self.set_info.next.fetch = self.set_write_fetch.val();
         self.set_info.next.starts = self.set_write_beat_start.val();
         self.tables.set_write_valid.next = self.set_write_valid.val();
         self.tables.set_write_set.next = self.set_write_set.val();
@@ -389,6 +394,8 @@ impl Logic for Sequencer {
         self.fetch.stretch_ids.next = self.plan.stretch_ids.val();
         self.fetch.stretch_partition.next = self.plan.stretch_partition.val();
         self.fetch.stretch_column.next = self.plan.stretch_column.val();
+        self.fetch.stretch_fetch.next = self.plan.stretch_fetch.val();
+        self.fetch.stretch_fetch_addr.next = self.plan.stretch_fetch_addr.val();
         self.plan.stretch_ready.next = self.fetch.stretch_ready.val();
         self.walker.stretch_ready.next = self.fetch.stretch_ready.val();
         if self.walker.stretch_valid.val() {
@@ -401,6 +408,7 @@ impl Logic for Sequencer {
             self.fetch.stretch_ids.next = 0.into();
             self.fetch.stretch_partition.next = 0.into();
             self.fetch.stretch_column.next = false;
+            self.fetch.stretch_fetch.next = false;
             self.plan.stretch_ready.next = false;
         }
         self.route.clk.next = self.clk.val();
@@ -480,16 +488,18 @@ impl Logic for Sequencer {
         self.answers.clk.next = self.clk.val();
         self.answers.rst.next = self.rst.val();
         self.answers.in_valid.next = self.route.column_resp_valid.val();
-        self.answers.in_data.next = (bit_cast::<516, 1>(self.read_resp_error.val().into()) << 512)
-            | (bit_cast::<516, 2>(self.route.resp_purpose.val().ids) << 513)
-            | (bit_cast::<516, 1>(self.route.resp_purpose.val().last.into()) << 515)
-            | bit_cast::<516, 512>(self.read_resp_data.val());
+        self.answers.in_data.next = (bit_cast::<517, 1>(self.read_resp_error.val().into()) << 512)
+            | (bit_cast::<517, 2>(self.route.resp_purpose.val().ids) << 513)
+            | (bit_cast::<517, 1>(self.route.resp_purpose.val().last.into()) << 515)
+            | (bit_cast::<517, 1>(self.route.resp_purpose.val().fetch.into()) << 516)
+            | bit_cast::<517, 512>(self.read_resp_data.val());
         self.route.column_resp_ready.next = self.answers.in_ready.val();
         self.column_resp_valid.next = self.answers.out_valid.val();
         self.column_resp_data.next = self.answers.out_data.val().get_bits::<512>(0);
         self.column_resp_error.next = self.answers.out_data.val().get_bit(512);
         self.column_resp_ids.next = self.answers.out_data.val().get_bits::<2>(513);
         self.column_resp_last.next = self.answers.out_data.val().get_bit(515);
+        self.column_resp_fetch.next = self.answers.out_data.val().get_bit(516);
         self.answers.out_ready.next = self.column_resp_ready.val();
 
         // Rows to messages.

@@ -40,7 +40,7 @@ pub struct Item {
     pub last: Bit,
     /// A good place for a new window.
     pub chunk_start: Bit,
-    /// Scan: a pointer must not be lower.
+    /// Scan: a pointer must not be lower. With `fetch`: the address of the fetch rows.
     pub low: Bits<64>,
     /// Scan: a pointer must not be higher.
     pub high: Bits<64>,
@@ -56,10 +56,12 @@ pub struct Item {
     pub partition: Bits<16>,
     /// A chunk of any number of rows, whose windows the column path cuts.
     pub sparse: Bit,
+    /// Of a column request: there are fetch rows, which are read beside the bitmap.
+    pub fetch: Bit,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 221;
+pub const ITEM_BITS: usize = 222;
 
 /// What a read is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -72,10 +74,12 @@ pub struct Purpose {
     pub partition: Bits<16>,
     /// The last read of its stretch.
     pub last: Bit,
+    /// Fetch rows are read.
+    pub fetch: Bit,
 }
 
 /// Bits of a [`Purpose`].
-pub const PURPOSE_BITS: usize = 20;
+pub const PURPOSE_BITS: usize = 21;
 
 /// What an item's rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -13,6 +13,8 @@ pub struct Region {
     /// Base, step, length.
     pub lanes: Vec<(u64, u64, u32)>,
     pub bits: Vec<bool>,
+    /// The fetch rows of a bitmapped region, and whether their reads fail.
+    pub fetch: Option<(Vec<bool>, bool)>,
     pub pointers: Vec<u64>,
     pub target_addr: u64,
     pub target_len: u64,

@@ -66,7 +66,7 @@ pub struct Selector {
     joined: Pack<16, 32, 512>,
     made: Skid<513>,
     /// Who the answer is for.
-    unused: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<2>>,
 }
 
 impl Logic for Selector {
@@ -77,7 +77,8 @@ impl Logic for Selector {
             self.parts[k].clock.next = self.clk.val();
             self.parts[k].d.next = self.parts[k].q.val();
         }
-        self.unused.next = self.in_purpose.val().column;
+        self.unused.next = bit_cast::<2, 1>(self.in_purpose.val().column.into())
+            | (bit_cast::<2, 1>(self.in_purpose.val().fetch.into()) << 1);
 
         // A byte is that of an id of one byte, or the lower or the upper one of an id.
         self.moves.next = !self.complete.q.val() || self.made.in_ready.val();

@@ -60,12 +60,14 @@ pub struct SetInfo {
     pub starts: Bits<16>,
     /// Bytes of an id; 0: it has none.
     pub ids: Bits<2>,
+    /// It has fetch rows, at the `low` of its [`Bounds`].
+    pub fetch: Bit,
 }
 
 /// Bits of a [`SetInfo`].
-pub const SET_BITS: usize = 157;
+pub const SET_BITS: usize = 158;
 
-/// Where a region's pointers may point.
+/// Where a region's pointers may point; `low` of a bitmapped region is where its fetch rows lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Bounds {
     /// The lowest pointer.

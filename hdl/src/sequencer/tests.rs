@@ -29,6 +29,12 @@ struct Request {
     shared: Option<Shared>,
 }
 
+/// Bits as a bitmap.
+fn bytes(bits: &[bool]) -> Vec<u8> {
+    let byte = |c: &[bool]| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+    bits.chunks(8).map(byte).collect()
+}
+
 /// A sequencer with a decoder before it and memory beside it.
 struct Card<'a> {
     bench: Bench<'a>,
@@ -137,16 +143,20 @@ impl Card<'_> {
                     _ if request.shared.is_some() => {
                         request.shared.as_ref().map_or(Vec::new(), Shared::bytes)
                     }
-                    RegionType::Bitmapped => region
-                        .bits
-                        .chunks(8)
-                        .map(|c| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit)))
-                        .collect(),
+                    RegionType::Bitmapped => bytes(&region.bits),
                     _ => region.pointers.iter().flat_map(|p| p.to_le_bytes()).collect::<Vec<_>>(),
                 };
                 region.addr = self.next_addr + self.random.below(100);
                 self.next_addr = region.addr + data.len() as u64 + 64;
                 self.memory.insert(region.addr, (data, region.fails));
+                let mut target_addr = region.target_addr;
+                let fetch = region.fetch.as_ref().filter(|_| request.shared.is_none());
+                if let Some((rows, fails)) = fetch {
+                    let data = bytes(rows);
+                    target_addr = self.next_addr + self.random.below(100);
+                    self.next_addr = target_addr + data.len() as u64 + 64;
+                    self.memory.insert(target_addr, (data, *fails));
+                }
                 for (lane, &(base, step, len)) in region.lanes.iter().enumerate() {
                     self.pulse(
                         "lane_write",
@@ -170,9 +180,10 @@ impl Card<'_> {
                         ("lanes", region.lanes.len().into()),
                         ("row_bytes", region.row_bytes().into()),
                         ("beat_start", beat_starts(&region.lanes).into()),
-                        ("target_addr", region.target_addr.into()),
+                        ("fetch", u64::from(fetch.is_some()).into()),
+                        ("target_addr", target_addr.into()),
                         ("target_len", region.target_len.into()),
-                        ("low", region.low.into()),
+                        ("low", if fetch.is_some() { 0 } else { region.low }.into()),
                         ("high", region.high.into()),
                     ],
                 );
@@ -397,6 +408,7 @@ fn random_region(random: &mut Random, scale: u64) -> Region {
         count,
         lanes,
         bits,
+        fetch: None,
         pointers,
         target_addr,
         target_len,
@@ -487,6 +499,11 @@ fn random_request(random: &mut Random) -> Request {
     };
     let dests = (0..dests).map(|_| random_dest(random, element_mask, dests > 1, units)).collect();
     let mut request = Request { dests, status: (0, 0), shared: None };
+    for region in request.dests.iter_mut().flat_map(|dest| &mut dest.regions) {
+        if region.kind == RegionType::Bitmapped && random.chance(0.3) {
+            region.fetch = Some((vec![true; region.bits.len()], random.chance(0.3)));
+        }
+    }
     if random.chance(0.3) {
         partition(random, &mut request);
     }
@@ -560,6 +577,7 @@ fn region(kind: RegionType, lanes: Vec<(u64, u64, u32)>, count: u32) -> Region {
         count,
         lanes,
         bits: vec![true; count as usize],
+        fetch: None,
         pointers: (0..u64::from(count)).map(|i| 4096 + i * 1000).collect(),
         target_addr: 0,
         target_len: 1 << 40,

@@ -493,6 +493,7 @@ impl Logic for Card {
         self.sequencer.set_write_set.next = self.decoder.set_write_set.val();
         self.sequencer.set_write_kind.next = self.decoder.set_write_kind.val();
         self.sequencer.set_write_ids.next = self.decoder.set_write_ids.val();
+        self.sequencer.set_write_fetch.next = self.decoder.set_write_fetch.val();
         self.sequencer.set_write_addr.next = self.decoder.set_write_addr.val();
         self.sequencer.set_write_count.next = self.decoder.set_write_count.val();
         self.sequencer.set_write_lanes.next = self.decoder.set_write_lanes.val();
@@ -623,6 +624,7 @@ impl Logic for Card {
         self.columns.resp_error.next = self.sequencer.column_resp_error.val();
         self.columns.resp_ids.next = self.sequencer.column_resp_ids.val();
         self.columns.resp_last.next = self.sequencer.column_resp_last.val();
+        self.columns.resp_fetch.next = self.sequencer.column_resp_fetch.val();
         self.columns.clear.next = self.sequencer.column_clear.val();
         self.columns.header_valid.next = self.windows.header_valid.val();
         self.columns.header_addr.next = self.expander.beat_addr.val();

@@ -10,7 +10,9 @@
 //!
 //! The card carries the rule. Its registers hold the threshold and the longest read for all
 //! requests; a request can bring its own ([`FetchPlan`]), and [`FetchPlan::cheapest`] finds those
-//! that suit its fragments ([`Region::fragments`](crate::Region::fragments)) best.
+//! that suit its fragments ([`Region::fragments`](crate::Region::fragments)) best. For the rows of a
+//! bitmap the program's result can be handed to the card as it is: a [`Schedule`] says of every gap whether
+//! it is read through ([`Bitmapped::fetch_rows`](crate::Bitmapped::fetch_rows)).
 //!
 //! For a cost that is affine in a read's length the rule is as good as the program but for where
 //! long runs are cut; `drdma calibrate` measures the table and derives the rule's threshold.
@@ -40,6 +42,7 @@ mod cost;
 mod fetch_plan;
 mod fragments;
 mod load;
+mod schedule;
 mod threshold;
 
 pub use cheapest::Cheapest;
@@ -47,6 +50,7 @@ pub use cost::{CostError, CostTable, LINE, ReadCost};
 pub use fetch_plan::{FetchPlan, FetchPlanError};
 use fragments::Pages;
 pub use load::Load;
+pub use schedule::{Schedule, ScheduleError};
 pub use threshold::Threshold;
 
 /// No DMA read crosses a multiple of this address (PCIe base specification, section 2.2.7).

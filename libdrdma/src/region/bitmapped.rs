@@ -46,13 +46,14 @@ pub struct Bitmapped<'m> {
     offset: u64,
     rows: u64,
     columns: Columns<'m>,
+    fetch_rows: Option<(&'m MemoryRegion, u64)>,
 }
 
 impl<'m> Bitmapped<'m> {
     /// A region whose bitmap is in `bitmap`; rows and at least one column must follow.
     #[inline]
     pub fn new(bitmap: &'m MemoryRegion) -> Self {
-        Self { bitmap, offset: 0, rows: 0, columns: List::new() }
+        Self { bitmap, offset: 0, rows: 0, columns: List::new(), fetch_rows: None }
     }
 
     /// The bitmap's first byte, counted in its memory region (default 0).
@@ -76,14 +77,28 @@ impl<'m> Bitmapped<'m> {
         self
     }
 
+    /// Gives the card an explicit schedule: a second bitmap of as many rows, from byte `offset` of
+    /// `memory` on. The card forms its reads as if these *fetch rows* were selected as well, though it
+    /// sends them no more than without. With a [`FetchPlan`](crate::optimizer::FetchPlan) whose threshold
+    /// is 0 a gap is read through where its rows are fetch rows, and ends a read where they are not;
+    /// [`Schedule`](crate::optimizer::Schedule) finds those that cost least.
+    ///
+    /// It is advice: what arrives does not depend on it. The card follows it where it packs rows of at
+    /// most 64 B (`docs/semantics.md`, *How data are fetched*).
+    #[inline]
+    pub fn fetch_rows(mut self, memory: &'m MemoryRegion, offset: u64) -> Self {
+        self.fetch_rows = Some((memory, offset));
+        self
+    }
+
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// No or too many columns, a width of 0, a bitmap or column (its values of all rows, selected
-    /// or not) that ends outside its memory region, or memory of several protection domains.
+    /// No or too many columns, a width of 0, a bitmap, fetch rows or a column (its values of all rows,
+    /// selected or not) that end outside their memory region, or memory of several protection domains.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
-        let Self { bitmap, offset, rows, columns } = self;
+        let Self { bitmap, offset, rows, columns, fetch_rows } = self;
         columns.check(NAME, "columns")?;
         let bits = word(NAME, Part::Rows, rows)?;
         let bitmap_end = u128::from(offset) + u128::from(rows.div_ceil(8));
@@ -91,9 +106,22 @@ impl<'m> Bitmapped<'m> {
             return Err(outside(NAME, offset.into(), bitmap, Part::Bitmap));
         }
         let pd = bitmap.pd();
+        if let Some((memory, offset)) = fetch_rows {
+            let end = u128::from(offset) + u128::from(rows.div_ceil(8));
+            if rows > 0 && end > memory.len() as u128 {
+                return Err(outside(NAME, offset.into(), memory, Part::FetchRows));
+            }
+            if memory.pd() != pd {
+                let what = Part::FetchRows;
+                return Err(RegionError::ProtectionDomain { region: NAME, what });
+            }
+        }
+        let place = |(memory, offset): (&MemoryRegion, u64)| {
+            (memory.addr().wrapping_add(offset), memory.lkey())
+        };
         let addr = bitmap.addr().wrapping_add(offset);
         let mut region = Region::start(RegionType::Bitmapped, pd, addr, bits, bitmap.lkey());
-        region.shape(0, 0, columns.given);
+        region.selecting_shape(fetch_rows.map(place), columns.given);
         columns.describe(NAME, pd, rows, &mut region.words)?;
         Ok(region)
     }

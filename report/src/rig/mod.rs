@@ -24,7 +24,7 @@ use libdrdma::{
 
 use crate::{
     costs,
-    experiment::Experiment,
+    experiment::{Experiment, Fetched},
     goodput::Stamp,
     layout::{self, Region, Requests},
 };
@@ -164,9 +164,9 @@ pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
     let config = rtl::Config { pcie: host(), words: experiment.words, ..rtl::Config::default() };
     let cycles = config.cycles_per_progress;
     let card = RtlCard::new(config, network.clone())?;
-    let costs = match experiment.planned {
-        true => Some(costs::measured().map_err(RunError::Refused)?),
-        false => None,
+    let costs = match experiment.fetched {
+        Fetched::Registers => None,
+        _ => Some(costs::measured().map_err(RunError::Refused)?),
     };
     let round_trips = card.round_trips_ps();
     let mut outcome = run_on(experiment, card, cycles, &network, costs)?;
@@ -176,7 +176,7 @@ pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
 }
 
 /// Runs an experiment on a card that is plugged into `network`; `cycles` pass in a call of its
-/// `progress`. With `costs` the request is posted with the best fetch plan.
+/// `progress`. With `costs` the request is posted with the best fetch plan, or the best schedule.
 fn run_on(
     experiment: &Experiment,
     card: impl Card + 'static,
@@ -366,7 +366,7 @@ mod tests {
         let network = Network::new();
         let card = SoftCard::new(network.clone());
         let costs = CostTable::affine(20.3, 0.07).expect("costs");
-        let costs = experiment.planned.then_some(&costs);
+        let costs = Some(&costs).filter(|_| experiment.fetched != Fetched::Registers);
         run_on(experiment, card, CYCLES_PER_PROGRESS, &network, costs).expect("a run")
     }
 

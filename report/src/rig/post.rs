@@ -5,17 +5,17 @@ use libdrdma::{
     PartitionDestination, Partitioned, PartitionedRegion, PartitionedWorkRequest, PointerMapped,
     ProtectionDomain, QueuePair, RegionError, RowMask, SharedOperation, SharedWorkRequest, Strided,
     WorkRequest,
-    optimizer::{CostTable, FetchPlan, Limits},
+    optimizer::{CostTable, FetchPlan, Fragment, Limits, Schedule},
 };
 
 use super::{REMOTE, RKEY, RunError};
 use crate::{
-    experiment::Experiment,
-    layout::{self, Piece, Region, Requests},
+    experiment::{Experiment, Fetched},
+    layout::{self, Piece, Place, Region, Requests},
 };
 
 /// Posts what the experiment says and waits, while everything is still alive. With `costs`, regions of
-/// one destination are posted with the fetch plan that suits them best.
+/// one destination are posted with the fetch plan or the schedule that suits them best.
 ///
 /// # Errors
 /// What the library refuses, or what `wait` says.
@@ -67,11 +67,22 @@ pub fn post<'m>(
             wait()
         }
         Requests::Own(list) => {
-            let regions = tell(list)?;
+            let mut fetched = None;
+            let mut regions = tell(list)?;
+            match (experiment.fetched, costs) {
+                (Fetched::Schedule(buffer), Some(costs)) => {
+                    let schedule = schedule(&list[0], memory, costs)?;
+                    memory[buffer].write_at(0, schedule.fetch_rows());
+                    regions[0] = told_with(&list[0], memory, Some(&memory[buffer]))?;
+                    fetched = Some(schedule.plan());
+                }
+                (_, Some(costs)) => fetched = Some(plan(&regions, memory, costs)?),
+                (_, None) => {}
+            }
             let mut request =
                 WorkRequest::new(1).operation(operation).rows_per_message(rows).regions(&regions);
-            if let Some(costs) = costs {
-                request = request.fetch_plan(plan(&regions, memory, costs)?);
+            if let Some(plan) = fetched {
+                request = request.fetch_plan(plan);
             }
             qps[0].post_send(&request)?;
             wait()
@@ -93,6 +104,26 @@ pub fn post<'m>(
             wait()
         }
     }
+}
+
+/// The schedule that an application would find for a bitmap.
+fn schedule(
+    region: &Region,
+    memory: &[MemoryRegion],
+    costs: &CostTable,
+) -> Result<Schedule, RunError> {
+    let Region::Bitmapped { bitmap, rows, columns } = region else {
+        return Err(RunError::Refused("only a bitmap has a schedule".to_owned()));
+    };
+    let column = |(base, width): &(Place, u64)| Fragment {
+        addr: memory[base.buffer].addr() + base.offset,
+        len: *width,
+    };
+    let columns: Vec<_> = columns.iter().map(column).collect();
+    let mut selected = vec![0; rows.div_ceil(8) as usize];
+    memory[bitmap.buffer].read_at(bitmap.offset as usize, &mut selected);
+    Schedule::cheapest(&columns, *rows, &selected, costs, &Limits::default())
+        .map_err(|error| RunError::Refused(error.to_string()))
 }
 
 /// The plan that an application would find.
@@ -134,6 +165,15 @@ fn told<'m>(
     region: &Region,
     memory: &'m [MemoryRegion],
 ) -> Result<libdrdma::Region<'m>, RegionError> {
+    told_with(region, memory, None)
+}
+
+/// Likewise, with fetch rows if it is bitmapped and there are any.
+fn told_with<'m>(
+    region: &Region,
+    memory: &'m [MemoryRegion],
+    fetch_rows: Option<&'m MemoryRegion>,
+) -> Result<libdrdma::Region<'m>, RegionError> {
     match region {
         Region::Contiguous(Piece { at, len }) => {
             Contiguous::new(&memory[at.buffer]).offset(at.offset).len(*len).build()
@@ -147,7 +187,11 @@ fn told<'m>(
                 .build()
         }
         Region::Bitmapped { bitmap, rows, columns } => {
-            let region = Bitmapped::new(&memory[bitmap.buffer]).offset(bitmap.offset).rows(*rows);
+            let mut region =
+                Bitmapped::new(&memory[bitmap.buffer]).offset(bitmap.offset).rows(*rows);
+            if let Some(memory) = fetch_rows {
+                region = region.fetch_rows(memory, 0);
+            }
             columns
                 .iter()
                 .fold(region, |region, (base, width)| {

@@ -39,7 +39,7 @@ fn strided(base: u64, period: u64, count: u32, pattern: &[(u64, u32)]) -> Region
 fn bitmapped(bitmap: u64, rows: u32, columns: &[(u64, u32)]) -> Region {
     let column = |(base, width): &(u64, u32)| Column { base: *base, width: *width, lkey: LKEY };
     let columns = columns.iter().map(column).collect();
-    Region::Bitmapped { bitmap, rows, lkey: LKEY, columns }
+    Region::Bitmapped { bitmap, rows, lkey: LKEY, columns, fetch_rows: None }
 }
 
 fn pointer_mapped(pointers: u64, count: u32, pattern: &[(u64, u32)]) -> Region {

@@ -32,6 +32,7 @@ pub fn regions() -> [Region; 4] {
             rows: 75,
             lkey: LKEY,
             columns: vec![column(9, 4), column(0x500, 1), column(0x801, 30), column(0x1100, 2)],
+            fetch_rows: None,
         },
         Region::PointerMapped {
             pointers: CONTROL,

@@ -15,6 +15,7 @@ macro_rules! on_every_card {
 }
 
 mod faults;
+mod fetch_rows;
 mod malformed;
 pub mod matrix;
 mod partitioned;

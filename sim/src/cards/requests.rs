@@ -171,6 +171,7 @@ fn a_request_without_rows_sends_nothing_and_succeeds_in_order<C: Simulated>() {
         rows: 0,
         lkey: 99,
         columns: vec![Column { base: 0, width: 4, lkey: 99 }],
+        fetch_rows: None,
     };
     rig.post(0, &send(1, vec![to(1, vec![contiguous(0, 10)])]));
     rig.post(0, &send(2, vec![to(1, vec![no_bit])]));
@@ -334,7 +335,8 @@ fn a_million_rows_are_shuffled() {
         rig.add_queue_pair_to(qp, 0, config);
         let bitmap = bitmaps + u64::from(qp) * rows / 8;
         let columns = columns.clone();
-        let region = Region::Bitmapped { bitmap, rows: rows as u32, lkey, columns };
+        let region =
+            Region::Bitmapped { bitmap, rows: rows as u32, lkey, columns, fetch_rows: None };
         destinations.push(to(qp, vec![region]));
     }
     let request = Request { rows_per_message: 64, ..send(1, destinations) };

@@ -82,7 +82,10 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Planner {
     settings: Settings,
+    /// The destinations, and behind them fetch rows, which nobody is sent.
     destinations: Vec<Ahead>,
+    /// Of these, the destinations.
+    sent: usize,
 }
 
 /// A destination's units and the next one of them.
@@ -158,7 +161,19 @@ impl Planner {
             window: settings.window.max(1),
             ..settings
         };
-        Self { settings, destinations: destinations.into_iter().map(Ahead::new).collect() }
+        let destinations: Vec<_> = destinations.into_iter().map(Ahead::new).collect();
+        Self { settings, sent: destinations.len(), destinations }
+    }
+
+    /// Plans as if these units were needed as well, although nobody is sent them. Where it cannot be
+    /// read which they are, there are no more of them.
+    ///
+    /// The model does so for any request. The card leaves fetch rows out of account where it fetches
+    /// row by row (docs/semantics.md).
+    #[must_use]
+    pub fn reading(mut self, fetch_rows: impl IntoIterator<Item = Units>) -> Self {
+        self.destinations.extend(fetch_rows.into_iter().map(Ahead::new));
+        self
     }
 
     /// The next window; `None` when everything is planned.
@@ -173,7 +188,7 @@ impl Planner {
         &mut self,
         memory: &M,
     ) -> Result<Option<Window>, Fault> {
-        let mut window = Window { units: vec![0; self.destinations.len()], ..Window::default() };
+        let mut window = Window { units: vec![0; self.sent], ..Window::default() };
         let mut cover = Cover::new(self.settings);
         'window: while let Some(index) = self.lowest(memory)? {
             let ahead = &mut self.destinations[index];
@@ -182,11 +197,15 @@ impl Planner {
                 if !cover.takes(piece, estimate) {
                     break 'window;
                 }
-                window.payload_bytes += u64::from(piece.len);
+                if index < self.sent {
+                    window.payload_bytes += u64::from(piece.len);
+                }
                 ahead.advance(piece);
             }
             ahead.ready = false;
-            window.units[index] += 1;
+            if let Some(units) = window.units.get_mut(index) {
+                *units += 1;
+            }
         }
         window.boxes = cover.boxes();
         Ok((!window.boxes.is_empty()).then_some(window))
@@ -197,7 +216,11 @@ impl Planner {
     fn lowest<M: HostMemory + ?Sized>(&mut self, memory: &M) -> Result<Option<usize>, Fault> {
         let mut lowest = None;
         for (index, ahead) in self.destinations.iter_mut().enumerate() {
-            ahead.fill(memory)?;
+            match ahead.fill(memory) {
+                Err(fault) if index < self.sent => return Err(fault),
+                Err(_) => ahead.done = true,
+                Ok(()) => {}
+            }
             if ahead.ready {
                 let addr = ahead.unit.first().map_or(0, |fragment| fragment.addr);
                 if lowest.is_none_or(|(low, _)| addr < low) {

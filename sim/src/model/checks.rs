@@ -332,8 +332,12 @@ fn check_memory(which: Which, region: &Region, directory: &dyn Directory) -> Res
                 covered(*lkey, start, span + u128::from(extent.len))
             })
         }
-        Region::Bitmapped { bitmap, rows, lkey, columns } => {
-            covered(*lkey, (*bitmap).into(), rows.div_ceil(8).into())?;
+        Region::Bitmapped { bitmap, rows, lkey, columns, fetch_rows } => {
+            let bytes = u128::from(rows.div_ceil(8));
+            covered(*lkey, (*bitmap).into(), bytes)?;
+            if let Some(fetch) = fetch_rows {
+                covered(fetch.lkey, fetch.bitmap.into(), bytes)?;
+            }
             check_columns(which, columns, *rows, directory)
         }
         Region::PointerMapped { pointers, count, lkey, .. } => {

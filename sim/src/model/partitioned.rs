@@ -81,10 +81,11 @@ impl Partitioned {
     pub fn decode(granules: &[u8]) -> Result<(Self, &[u8]), ShapeError> {
         let mut rest = granules;
         let RegionHeader { addr, count, lkey } = take_header(&mut rest)?;
-        let (shape, elements) = take_elements(&mut rest, NAME, |shape| {
+        let (shape, elements) = take_elements(&mut rest, |shape| {
             if !(1..=2).contains(&shape.period) {
                 return Err(ShapeError::IdWidth(shape.period));
             }
+            zero("flags", NAME, shape.flags.into())?;
             zero("target_lkey", NAME, shape.target_lkey.into())
         })?;
         let columns = elements.iter().map(Column::of).collect();

@@ -6,7 +6,7 @@ use drdma_abi::{
     Layout as _,
     work_request::{
         self as wire, Destination as DestinationHead, Element, GRANULE, MAX_ELEMENTS, Opcode,
-        RegionHeader, RegionShape, RegionType, WqeHeader, flags,
+        RegionHeader, RegionShape, RegionType, WqeHeader, flags, shape_flags,
     },
 };
 
@@ -88,6 +88,26 @@ pub struct Destination {
     pub regions: Vec<Region>,
 }
 
+impl Destination {
+    /// The rows that are read as if they were needed, too: for each region that has fetch rows, these
+    /// as units.
+    pub fn fetch_rows(&self) -> impl Iterator<Item = Units> {
+        self.regions.iter().filter_map(|region| match region {
+            Region::Bitmapped { rows, columns, fetch_rows: Some(fetch), .. } => {
+                let region = Region::Bitmapped {
+                    bitmap: fetch.bitmap,
+                    rows: *rows,
+                    lkey: fetch.lkey,
+                    columns: columns.clone(),
+                    fetch_rows: None,
+                };
+                Some(Units::new(&[region], RowMask::Period))
+            }
+            _ => None,
+        })
+    }
+}
+
 /// A run of bytes in a strided or pointer-mapped region's pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
@@ -116,6 +136,15 @@ impl Column {
     pub(super) fn of(element: &Element) -> Self {
         Self { base: element.offset, width: element.len, lkey: element.lkey }
     }
+}
+
+/// The fetch rows of a bitmapped region: a bitmap of as many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FetchRows {
+    /// The bitmap's first byte.
+    pub bitmap: u64,
+    /// The key of its memory.
+    pub lkey: u32,
 }
 
 /// A region: what it covers, row by row.
@@ -153,6 +182,8 @@ pub enum Region {
         lkey: u32,
         /// The values of a row, in the order sent.
         columns: Vec<Column>,
+        /// Rows that are read as if they were needed, too. No packet depends on them.
+        fetch_rows: Option<FetchRows>,
     },
     /// A pattern at every pointer of an array.
     PointerMapped {
@@ -258,9 +289,14 @@ fn encode_region(region: &Region, bytes: &mut Vec<u8>) {
             RegionShape { period: *period, ..RegionShape::default() },
             pattern.iter().map(extent).collect(),
         ),
-        Region::Bitmapped { bitmap, rows, lkey, columns } => (
+        Region::Bitmapped { bitmap, rows, lkey, columns, fetch_rows } => (
             RegionHeader { addr: *bitmap, count: *rows, lkey: *lkey },
-            RegionShape::default(),
+            fetch_rows.map_or_else(RegionShape::default, |fetch| RegionShape {
+                period: fetch.bitmap,
+                target_lkey: fetch.lkey,
+                flags: shape_flags::FETCH_ROWS,
+                ..RegionShape::default()
+            }),
             columns.iter().map(Column::element).collect(),
         ),
         Region::PointerMapped { pointers, count, lkey, target_lkey, pattern } => (
@@ -332,11 +368,9 @@ pub(super) fn take_header(bytes: &mut &[u8]) -> Result<RegionHeader, ShapeError>
 /// only some types have.
 pub(super) fn take_elements(
     bytes: &mut &[u8],
-    kind: &'static str,
     check: impl Fn(&RegionShape) -> Result<(), ShapeError>,
 ) -> Result<(RegionShape, Vec<Element>), ShapeError> {
     let shape = RegionShape::decode(&take(bytes)?);
-    zero("reserved", kind, shape.reserved.into())?;
     check(&shape)?;
     if shape.elements == 0 || usize::from(shape.elements) > MAX_ELEMENTS {
         return Err(ShapeError::Elements(shape.elements));
@@ -376,7 +410,11 @@ pub fn decode_region(kind: RegionType, granules: &[u8]) -> Result<(Region, &[u8]
         return Ok((Region::Contiguous { addr, len: count, lkey }, rest));
     }
 
-    let (shape, elements) = take_elements(&mut rest, name(kind), |shape| {
+    let (shape, elements) = take_elements(&mut rest, |shape| {
+        if kind == RegionType::Bitmapped && shape.flags == shape_flags::FETCH_ROWS {
+            return Ok(());
+        }
+        zero("flags", name(kind), shape.flags.into())?;
         if kind == RegionType::Strided {
             if shape.period == 0 {
                 return Err(ShapeError::ZeroPeriod);
@@ -404,6 +442,8 @@ pub fn decode_region(kind: RegionType, granules: &[u8]) -> Result<(Region, &[u8]
             rows: count,
             lkey,
             columns: elements.iter().map(Column::of).collect(),
+            fetch_rows: (shape.flags & shape_flags::FETCH_ROWS != 0)
+                .then_some(FetchRows { bitmap: shape.period, lkey: shape.target_lkey }),
         },
         RegionType::PointerMapped => Region::PointerMapped {
             pointers: addr,

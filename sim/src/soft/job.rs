@@ -9,7 +9,7 @@ use crate::{
         memory::{Fault, HostMemory},
         messages::Messages,
         packets::{self, Flow, MessageHead, Segment},
-        request::Request,
+        request::{Destination, Request},
         rows::{Fragment, Units},
     },
     soft::tables::RequestId,
@@ -136,7 +136,8 @@ impl Job {
                 current: None,
             });
         }
-        let planner = Some(Planner::new(settings, plans));
+        let fetch_rows = request.destinations.iter().flat_map(Destination::fetch_rows);
+        let planner = Some(Planner::new(settings, plans).reading(fetch_rows));
         Self { id, lanes, planner, planned: 0, sent: 0, turn: 0 }
     }
 

@@ -14,6 +14,8 @@
 //! *Now* gives the needed blocks of a mask one by one; *gap* says how far each is from the one before,
 //! and whether what is between is left out; *place* gives it its number, or a new window.
 //!
+//! *Needed* are rows that are selected, and rows that are to be read although they are not.
+//!
 //! A block of whose last three rows one is needed is followed by an empty one, if any is left out there:
 //! the word that holds its last bytes may hold bytes of the next block.
 
@@ -43,7 +45,8 @@ pub const SPREAD_BITS: usize = 12;
 /// **Back-pressure.** May stall at any time.
 ///
 /// # Inputs
-/// `mask`: the fields of [`Mask`](super::record::Mask), `sparse` (of its chunk, which has one turn;
+/// `mask`: the fields of [`Mask`](super::record::Mask), `fetch` (rows that are to be read, among them all
+/// of `bits`), `sparse` (of its chunk, which has one turn;
 /// `word` is not used) and `context`. `header` stream: a header a chunk, which is offered until it is used
 /// up (see `header_last`); its other fields go beside this block. `merge_threshold`. `window_ready`,
 /// `kept_ready`.
@@ -65,8 +68,10 @@ pub struct Condenser {
     pub mask_valid: Signal<In, Bit>,
     /// It is taken.
     pub mask_ready: Signal<Out, Bit>,
-    /// The rows that are needed.
+    /// The rows that are selected.
     pub mask_bits: Signal<In, Bits<512>>,
+    /// The rows that are needed: those, and others that are to be read.
+    pub mask_fetch: Signal<In, Bits<512>>,
     /// Bit 0 is the row with offset 512 * `mask_word` in its chunk.
     pub mask_word: Signal<In, Bits<3>>,
     /// The first mask of a chunk.
@@ -107,8 +112,10 @@ pub struct Condenser {
     pub kept_valid: Signal<Out, Bit>,
     /// It is taken.
     pub kept_ready: Signal<In, Bit>,
-    /// The rows that are needed.
+    /// The rows that are selected.
     pub kept_bits: Signal<Out, Bits<512>>,
+    /// The rows that are needed.
+    pub kept_fetch: Signal<Out, Bits<512>>,
     /// Bit 0 is the row with offset 512 * `kept_word` in its window.
     pub kept_word: Signal<Out, Bits<3>>,
     /// The first mask of a window.
@@ -136,6 +143,7 @@ pub struct Condenser {
     // The mask at hand, and which of its blocks have needed rows that were not given yet.
     now_valid: DFF<Bit>,
     now: DFF<Bits<512>>,
+    now_fetch: DFF<Bits<512>>,
     now_some: DFF<Bits<8>>,
     now_word: DFF<Bits<3>>,
     now_start: DFF<Bit>,
@@ -160,6 +168,7 @@ pub struct Condenser {
     found_any: DFF<Bit>,
     found_end: DFF<Bit>,
     found_bits: DFF<Bits<64>>,
+    found_fetch: DFF<Bits<64>>,
     found_block: DFF<Bits<BLOCK_BITS>>,
     found_free: Signal<Local, Bit>,
     /// The block before it: there is one, its number, one of its last rows is needed.
@@ -172,6 +181,7 @@ pub struct Condenser {
     far_any: DFF<Bit>,
     far_end: DFF<Bit>,
     far_bits: DFF<Bits<64>>,
+    far_fetch: DFF<Bits<64>>,
     far_block: DFF<Bits<BLOCK_BITS>>,
     far_first: DFF<Bit>,
     far_tail: DFF<Bit>,
@@ -185,6 +195,7 @@ pub struct Condenser {
     gap_any: DFF<Bit>,
     gap_end: DFF<Bit>,
     gap_bits: DFF<Bits<64>>,
+    gap_fetch: DFF<Bits<64>>,
     gap_block: DFF<Bits<BLOCK_BITS>>,
     gap_first: DFF<Bit>,
     gap_step: DFF<Bits<7>>,
@@ -202,6 +213,7 @@ pub struct Condenser {
     place_opens: DFF<Bit>,
     place_block: DFF<Bits<BLOCK_BITS>>,
     place_bits: DFF<Bits<64>>,
+    place_fetch: DFF<Bits<64>>,
     place: DFF<Bits<6>>,
     place_spread: DFF<Bits<SPREAD_BITS>>,
     place_free: Signal<Local, Bit>,
@@ -212,6 +224,7 @@ pub struct Condenser {
     // The mask that is being filled.
     full: DFF<Bit>,
     bits: [DFF<Bits<64>>; 8],
+    fetch: [DFF<Bits<64>>; 8],
     shifts: [DFF<Bits<SPREAD_BITS>>; 8],
     word: DFF<Bits<3>>,
     start: DFF<Bit>,
@@ -225,6 +238,7 @@ pub struct Condenser {
     leaves: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     all_bits: Pack<8, 64, 512>,
+    all_fetch: Pack<8, 64, 512>,
     all_shifts: Pack<8, SPREAD_BITS, 96>,
 }
 
@@ -237,6 +251,15 @@ impl Default for Condenser {
             mask_valid: Signal::default(),
             mask_ready: Signal::default(),
             mask_bits: Signal::default(),
+            mask_fetch: Signal::default(),
+            kept_fetch: Signal::default(),
+            now_fetch: DFF::default(),
+            found_fetch: DFF::default(),
+            far_fetch: DFF::default(),
+            gap_fetch: DFF::default(),
+            place_fetch: DFF::default(),
+            fetch: array_init(|_| DFF::default()),
+            all_fetch: Pack::default(),
             mask_word: Signal::default(),
             mask_chunk_start: Signal::default(),
             mask_turn_end: Signal::default(),
@@ -378,9 +401,12 @@ impl Logic for Condenser {
             sparse
         );
         dff_setup!(self, clk, context, opened);
+        dff_setup!(self, clk, now_fetch, found_fetch, far_fetch, gap_fetch, place_fetch);
         for k in 0..8 {
             self.bits[k].clock.next = self.clk.val();
             self.bits[k].d.next = self.bits[k].q.val();
+            self.fetch[k].clock.next = self.clk.val();
+            self.fetch[k].d.next = self.fetch[k].q.val();
             self.shifts[k].clock.next = self.clk.val();
             self.shifts[k].d.next = self.shifts[k].q.val();
         }
@@ -461,12 +487,13 @@ impl Logic for Condenser {
         if self.take.val() {
             self.now_valid.d.next = true;
             self.now.d.next = self.mask_bits.val();
+            self.now_fetch.d.next = self.mask_fetch.val();
             for k in 0..8 {
                 self.now_some.d.next = self
                     .now_some
                     .d
                     .val()
-                    .replace_bit(k, self.mask_bits.val().get_bits::<64>(k * 64).any());
+                    .replace_bit(k, self.mask_fetch.val().get_bits::<64>(k * 64).any());
             }
             self.now_word.d.next = self.mask_word.val();
             self.now_start.d.next = self.mask_chunk_start.val();
@@ -489,6 +516,8 @@ impl Logic for Condenser {
             self.found_end.d.next = self.now_turn_end.q.val() && !self.rest.val().any();
             self.found_bits.d.next =
                 self.now.q.val().get_bits::<64>(self.find.index.val().index() * 64);
+            self.found_fetch.d.next =
+                self.now_fetch.q.val().get_bits::<64>(self.find.index.val().index() * 64);
             self.found_block.d.next = (bit_cast::<26, 23>(self.number.q.val()) << 3)
                 | bit_cast::<26, 3>(self.find.index.val());
         }
@@ -499,6 +528,7 @@ impl Logic for Condenser {
             self.far_any.d.next = self.found_any.q.val();
             self.far_end.d.next = self.found_end.q.val();
             self.far_bits.d.next = self.found_bits.q.val();
+            self.far_fetch.d.next = self.found_fetch.q.val();
             self.far_block.d.next = self.found_block.q.val();
             self.far_first.d.next = !self.before.q.val();
             self.far_tail.d.next = self.before_tail.q.val();
@@ -506,7 +536,7 @@ impl Logic for Condenser {
             if self.found_valid.q.val() {
                 self.before.d.next = !self.found_end.q.val();
                 self.before_block.d.next = self.found_block.q.val();
-                self.before_tail.d.next = self.found_bits.q.val().get_bits::<3>(61).any();
+                self.before_tail.d.next = self.found_fetch.q.val().get_bits::<3>(61).any();
             }
         }
 
@@ -521,6 +551,7 @@ impl Logic for Condenser {
             self.gap_any.d.next = self.far_any.q.val();
             self.gap_end.d.next = self.far_end.q.val();
             self.gap_bits.d.next = self.far_bits.q.val();
+            self.gap_fetch.d.next = self.far_fetch.q.val();
             self.gap_block.d.next = self.far_block.q.val();
             self.gap_first.d.next = self.far_first.q.val();
             self.gap_step.d.next = bit_cast::<7, 6>(self.far_empty.q.val().get_bits::<6>(0)) + 1;
@@ -543,6 +574,7 @@ impl Logic for Condenser {
             self.place_opens.d.next = self.opens.val();
             self.place_block.d.next = self.gap_block.q.val();
             self.place_bits.d.next = self.gap_bits.q.val();
+            self.place_fetch.d.next = self.gap_fetch.q.val();
             self.place.d.next = self.next_place.val().get_bits::<6>(0);
             self.place_spread.d.next = self.spread.val().get_bits::<12>(0);
             if self.opens.val() {
@@ -578,12 +610,14 @@ impl Logic for Condenser {
             for k in 0..8 {
                 if !self.full.q.val() || self.leaves.val() {
                     self.bits[k].d.next = 0.into();
+                    self.fetch[k].d.next = 0.into();
                     self.shifts[k].d.next = 0.into();
                 }
                 if self.place_any.q.val()
                     && (self.place.q.val().get_bits::<3>(0) == k.to_bits::<3>())
                 {
                     self.bits[k].d.next = self.place_bits.q.val();
+                    self.fetch[k].d.next = self.place_fetch.q.val();
                     self.shifts[k].d.next = self.shift.val();
                 }
             }
@@ -609,14 +643,17 @@ impl Logic for Condenser {
             self.context.d.next = self.now_context.q.val();
             for k in 0..8 {
                 self.bits[k].d.next = self.now.q.val().get_bits::<64>(k * 64);
+                self.fetch[k].d.next = self.now_fetch.q.val().get_bits::<64>(k * 64);
                 self.shifts[k].d.next = 0.into();
             }
         }
         for k in 0..8 {
             self.all_bits.parts[k].next = self.bits[k].q.val();
+            self.all_fetch.parts[k].next = self.fetch[k].q.val();
             self.all_shifts.parts[k].next = self.shifts[k].q.val();
         }
         self.kept_bits.next = self.all_bits.whole.val();
+        self.kept_fetch.next = self.all_fetch.whole.val();
         self.kept_shift.next = self.all_shifts.whole.val();
         self.kept_word.next = self.word.q.val();
         self.kept_chunk_start.next = self.start.q.val();

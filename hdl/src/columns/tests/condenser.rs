@@ -17,6 +17,7 @@ struct Held {
     mask_valid: Signal<In, Bit>,
     mask_ready: Signal<Out, Bit>,
     mask_bits: Signal<In, Bits<512>>,
+    mask_fetch: Signal<In, Bits<512>>,
     mask_word: Signal<In, Bits<3>>,
     mask_chunk_start: Signal<In, Bit>,
     mask_turn_end: Signal<In, Bit>,
@@ -35,6 +36,7 @@ struct Held {
     kept_valid: Signal<Out, Bit>,
     kept_ready: Signal<In, Bit>,
     kept_bits: Signal<Out, Bits<512>>,
+    kept_fetch: Signal<Out, Bits<512>>,
     kept_word: Signal<Out, Bits<3>>,
     kept_chunk_start: Signal<Out, Bit>,
     kept_turn_end: Signal<Out, Bit>,
@@ -55,6 +57,7 @@ impl Logic for Held {
         self.inner.mask_valid.next = self.mask_valid.val();
         self.mask_ready.next = self.inner.mask_ready.val();
         self.inner.mask_bits.next = self.mask_bits.val();
+        self.inner.mask_fetch.next = self.mask_fetch.val();
         self.inner.mask_word.next = self.mask_word.val();
         self.inner.mask_chunk_start.next = self.mask_chunk_start.val();
         self.inner.mask_turn_end.next = self.mask_turn_end.val();
@@ -73,6 +76,7 @@ impl Logic for Held {
         self.kept_valid.next = self.inner.kept_valid.val();
         self.inner.kept_ready.next = self.kept_ready.val();
         self.kept_bits.next = self.inner.kept_bits.val();
+        self.kept_fetch.next = self.inner.kept_fetch.val();
         self.kept_word.next = self.inner.kept_word.val();
         self.kept_chunk_start.next = self.inner.kept_chunk_start.val();
         self.kept_turn_end.next = self.inner.kept_turn_end.val();
@@ -96,6 +100,8 @@ struct Chunk {
     rows: u64,
     sparse: bool,
     bits: Vec<bool>,
+    /// Which of these are selected; all, if it says nothing.
+    selected: Vec<bool>,
     first: bool,
     last: bool,
 }
@@ -110,6 +116,13 @@ impl Chunk {
 
     fn block(&self, block: u64) -> &[bool] {
         &self.bits[64 * block as usize..self.bits.len().min(64 * block as usize + 64)]
+    }
+
+    /// Needed rows from one on: those that are selected among them, and all.
+    fn needed(&self, from: usize, rows: &[bool]) -> [Vec<bool>; 2] {
+        let selected =
+            |(i, &row): (usize, &bool)| row && *self.selected.get(from + i).unwrap_or(&true);
+        [rows.iter().enumerate().map(selected).collect(), rows.to_vec()]
     }
 
     /// The blocks with needed rows, window by window, each with its place there.
@@ -142,6 +155,12 @@ impl Chunk {
     }
 }
 
+fn word_of(rows: &[bool]) -> Word {
+    let mut word = Word::zero();
+    rows.iter().enumerate().for_each(|(i, &row)| word.set_bits(i, 1, &row.into()));
+    word
+}
+
 struct Card<'a> {
     bench: Bench<'a>,
     mask: DriverId,
@@ -171,11 +190,10 @@ impl Card<'_> {
         let context = context(&turn, random);
         let count = chunk.bits.len().div_ceil(512);
         for (k, rows) in chunk.bits.chunks(512).enumerate() {
-            let mut bits = Word::zero();
-            rows.iter().enumerate().for_each(|(i, &bit)| bits.set_bits(i, 1, &bit.into()));
+            let [bits, fetch] = chunk.needed(512 * k, rows).map(|rows| word_of(&rows));
             let word = if chunk.sparse { random.below(8) } else { k as u64 };
             let ends = k + 1 == count;
-            let mask = Beat::from([("bits", bits), ("context", context.clone())])
+            let mask = Beat::from([("bits", bits), ("fetch", fetch), ("context", context.clone())])
                 .with("word", word)
                 .with("chunk_start", k == 0)
                 .with("turn_end", ends)
@@ -210,10 +228,8 @@ impl Card<'_> {
                     assert_eq!(mask.u64("last") == 1, ends && chunk.last);
                     assert_eq!(mask.get("shift").bits(0, 96), Word::zero());
                     assert_eq!(mask.get("context"), &context);
-                    for i in 0..512 {
-                        let bit = mask.get("bits").bits(i, 1).to_u64() == 1;
-                        assert_eq!(bit, rows.get(i) == Some(&true));
-                    }
+                    let [bits, fetch] = chunk.needed(512 * k, rows).map(|rows| word_of(&rows));
+                    assert_eq!((mask.get("bits"), mask.get("fetch")), (&bits, &fetch));
                 }
                 continue;
             }
@@ -241,20 +257,23 @@ impl Card<'_> {
                         expected.set_bits(202, 1, &0_u64.into());
                     }
                     assert_eq!(mask.get("context"), &expected);
-                    let mut bits = Word::zero();
+                    let mut words = [Word::zero(), Word::zero()];
                     while let Some((block, place)) = blocks.next_if(|b| b.1 / 8 == word) {
-                        for (i, &bit) in chunk.block(block).iter().enumerate() {
-                            bits.set_bits(64 * (place as usize % 8) + i, 1, &bit.into());
+                        let both = chunk.needed(64 * block as usize, chunk.block(block));
+                        for (word, rows) in words.iter_mut().zip(both) {
+                            word.set_bits(64 * (place as usize % 8), 64, &word_of(&rows));
                         }
                         let shift = mask.get("shift").bits(12 * (place as usize % 8), 12).to_u64();
                         assert_eq!(base + place + shift, block, "of place {place}");
                     }
+                    let [bits, fetch] = words;
                     assert_eq!(mask.get("bits"), &bits, "word {word} of window {w}: {chunk:?}");
+                    assert_eq!(mask.get("fetch"), &fetch, "word {word} of window {w}: {chunk:?}");
                     let ends = blocks.peek().is_none();
                     assert_eq!(mask.u64("turn_end") == 1, ends);
                     assert_eq!(mask.u64("chunk_end") == 1, ends);
                     assert_eq!(mask.u64("last") == 1, ends && chunk.last && w + 1 == count);
-                    assert!(bits != Word::zero() || empty, "a mask without rows");
+                    assert!(fetch != Word::zero() || empty, "a mask without rows");
                     if ends {
                         break;
                     }
@@ -298,10 +317,12 @@ fn chunk(random: &mut Random) -> Chunk {
         let len = if random.chance(0.03) { step + 1 } else { 1 + random.below(step) };
         (len.min(64), step)
     };
+    let density = [1.0, 0.5, 0.02, 0.0][random.below(4) as usize];
     Chunk {
         lanes: (0..=random.below(16)).map(|_| lane(random)).collect(),
         rows: if sparse { window.min(count) } else { window },
         sparse,
+        selected: selection(count as usize, density, random),
         bits: rows(count, random),
         first: random.chance(0.5),
         last: random.chance(0.5),

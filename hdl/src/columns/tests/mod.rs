@@ -12,6 +12,7 @@ use super::reference::Turn;
 use crate::sequencer::record::ITEM_BITS;
 use drdma_verilated::Word;
 use drdma_verilated::testbench::{Beat, Random};
+use std::collections::VecDeque;
 
 /// The fields, lowest first, as one word.
 fn record(fields: &[(Word, usize)]) -> Word {
@@ -65,6 +66,7 @@ fn item(turn: &Turn, random: &mut Random) -> Beat {
         (turn.ids.into(), 2),
         (turn.partition.into(), 16),
         (turn.sparse.into(), 1),
+        (turn.fetch.is_some().into(), 1),
     ]);
     let item = item.bits(0, ITEM_BITS);
     Beat::from([("item", item), ("context", context(turn, random))])
@@ -86,27 +88,50 @@ fn answers(turn: &Turn, random: &mut Random) -> Vec<Beat> {
             Beat::from([("data", data)])
                 .with("error", turn.fails.contains(&k))
                 .with("ids", turn.ids)
+                .with("fetch", false)
                 .with("last", k + 1 == count)
         };
         return turn.chunk_ids.chunks(64 / width).enumerate().map(beat).collect();
     }
-    let beat = |(k, rows): (usize, &[bool])| {
-        let mut data = random.word(512);
-        for (i, &bit) in rows.iter().enumerate() {
-            data.set_bits(i, 1, &bit.into());
-        }
-        let last = random.below(2);
-        Beat::from([("data", data)])
-            .with("error", turn.fails.contains(&k))
-            .with("ids", 0)
-            .with("last", last)
+    let mut beats = |rows: &[bool], fails: &[usize], fetch: bool| -> VecDeque<Beat> {
+        let beat = |(k, rows): (usize, &[bool])| {
+            let mut data = random.word(512);
+            for (i, &bit) in rows.iter().enumerate() {
+                data.set_bits(i, 1, &bit.into());
+            }
+            let last = random.below(2);
+            Beat::from([("data", data)])
+                .with("error", fails.contains(&k))
+                .with("ids", 0)
+                .with("fetch", fetch)
+                .with("last", last)
+        };
+        rows.chunks(512).enumerate().map(beat).collect()
     };
-    turn.bits.chunks(512).enumerate().map(beat).collect()
+    let mut bits = beats(&turn.bits, &turn.fails, false);
+    let Some((rows, fails)) = &turn.fetch else { return bits.into() };
+    // The fetch rows of a read come before what it reads of the bitmap.
+    let mut fetch = beats(rows, fails, true);
+    let mut all = Vec::new();
+    while !bits.is_empty() {
+        for of in [&mut fetch, &mut bits] {
+            all.extend(of.drain(..of.len().min(8)));
+        }
+    }
+    all
 }
 
 /// Bits that are set with this probability.
 fn selection(count: usize, probability: f64, random: &mut Random) -> Vec<bool> {
     (0..count).map(|_| random.chance(probability)).collect()
+}
+
+/// Fetch rows for so many rows, some of which cannot be read.
+fn fetch_rows(rows: usize, random: &mut Random) -> (Vec<bool>, Vec<usize>) {
+    let density = [0.0, 0.02, 0.5, 1.0][random.below(4) as usize];
+    let fails =
+        if random.chance(0.2) { vec![random.below(rows as u64) as usize / 512] } else { vec![] };
+    (selection(rows, density, random), fails)
 }
 
 /// The turns of a random request: several destinations, chunk after chunk.
@@ -165,7 +190,9 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
     for chunk in 0..chunks as usize {
         for (k, (turn, selected)) in all.iter().enumerate() {
             let range = chunk * chunk_rows..((chunk + 1) * chunk_rows).min(rows);
+            let fetched = !turn.strided && ids == 0 && random.chance(0.4);
             turns.push(Turn {
+                fetch: fetched.then(|| fetch_rows(range.len(), random)),
                 bits: selected[range.clone()].to_vec(),
                 chunk_ids: if ids > 0 && k == 0 { row_ids[range].to_vec() } else { Vec::new() },
                 first: chunk == 0,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::columns::reference::{masks, survivors};
+use crate::columns::reference::{masks_to_read, survivors};
 use crate::columns::source::Source;
 use crate::testing;
 use drdma_verilated::Library;
@@ -35,7 +35,7 @@ impl Card<'_> {
             self.bench.send_all(self.resp, answers(turn, random));
             let beat =
                 |mask: Beat| mask.with("context", context.clone()).with("sparse", turn.sparse);
-            expected.extend(masks(left).into_iter().map(beat));
+            expected.extend(masks_to_read(left).into_iter().map(beat));
         }
         self.bench.run_until_received(self.mask, expected.len());
         assert!(self.bench.take(self.mask) == expected, "{turns:?}");
@@ -51,7 +51,7 @@ impl Card<'_> {
 #[test]
 fn masks_are_the_selected_rows_under_stalls() {
     let library = library();
-    let (mut failures, mut by_ids) = (0, [0; 3]);
+    let (mut failures, mut by_ids, mut fetched) = (0, [0; 3], [0; 2]);
     for (seed, stalls) in (1..).zip(STALLS) {
         println!("seed {seed}");
         let mut random = Random::new(seed);
@@ -62,6 +62,9 @@ fn masks_are_the_selected_rows_under_stalls() {
             let turns = request(&mut random, fails);
             failures += u32::from(survivors(&turns).1.is_some());
             by_ids[usize::from(turns[0].ids)] += 1;
+            for (_, fails) in turns.iter().filter_map(|turn| turn.fetch.as_ref()) {
+                fetched[usize::from(fails.is_empty())] += 1;
+            }
             card.run(&turns, &mut random);
             card.bench.set("clear", 1);
             card.bench.step();
@@ -70,6 +73,7 @@ fn masks_are_the_selected_rows_under_stalls() {
     }
     assert!(failures > 10, "{failures} requests failed");
     assert!(by_ids[1] > 5 && by_ids[2] > 5, "requests with ids: {by_ids:?}");
+    assert!(fetched[0] > 10 && fetched[1] > 50, "turns with fetch rows: {fetched:?}");
 }
 
 #[test]
@@ -77,16 +81,38 @@ fn a_sparse_chunk_has_any_number_of_rows() {
     let library = library();
     let mut random = Random::new(6);
     let mut card = Card::new(&library, 6);
-    for rows in [1, 511, 512, 513, 8192, 8193, 70_000] {
-        let turn = Turn {
-            sparse: true,
-            chunk_start: true,
-            chunk_end: true,
-            last: true,
-            ..Turn { bits: selection(rows, 0.5, &mut random), ..Default::default() }
-        };
-        card.run(&[turn], &mut random);
+    for rows in [1, 511, 512, 513, 4096, 4097, 8192, 8193, 70_000] {
+        for fetched in [false, true] {
+            let turn = Turn {
+                sparse: true,
+                chunk_start: true,
+                chunk_end: true,
+                last: true,
+                fetch: fetched.then(|| (selection(rows, 0.5, &mut random), vec![])),
+                ..Turn { bits: selection(rows, 0.5, &mut random), ..Default::default() }
+            };
+            card.run(&[turn], &mut random);
+        }
     }
+}
+
+#[test]
+fn fetch_rows_cost_a_cycle_for_512_of_them() {
+    let library = library();
+    let mut random = Random::new(1);
+    let mut card = Card::new(&library, 1);
+    let turn = |_| Turn {
+        bits: vec![true; 4096],
+        fetch: Some((vec![true; 4096], vec![])),
+        row_bytes: 20,
+        ..Default::default()
+    };
+    let turns: Vec<_> = (0..40).map(turn).collect();
+    card.run(&turns, &mut random);
+    let (sent, got) = (card.bench.sent_at(card.resp), card.bench.received_at(card.mask));
+    let cycles = got[got.len() - 1] - sent[0];
+    println!("320 masks with fetch rows in {cycles} cycles");
+    assert!(cycles <= 2 * 320 + 10, "{cycles} cycles");
 }
 
 #[test]

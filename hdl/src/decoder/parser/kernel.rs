@@ -5,7 +5,7 @@ use crate::windows::FETCH_BITS;
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
     LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
-    MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags,
+    MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags, shape_flags,
 };
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -16,6 +16,7 @@ const _: () = assert!(
         && flags::ELEMENT_MASK == 1
         && flags::PARTITIONED == 2
         && flags::FETCH_PLAN == 4
+        && shape_flags::FETCH_ROWS == 1
         && *LOG_MAX_READ.start() == 6
         && *LOG_MAX_READ.end() == 12
         && MAX_MERGE_THRESHOLD == 4095
@@ -86,6 +87,8 @@ impl Logic for Parser {
             addr,
             count,
             lkey,
+            bitmap,
+            fetch_rows,
             period,
             factor,
             elements_left,
@@ -163,15 +166,20 @@ impl Logic for Parser {
             || ((self.qp_transport.val() == 2) && self.head_opcode.q.val().get_bit(1));
 
         // A region's shape.
+        self.has_fetch_rows.next = self.fields.shape_flags.val().get_bit(0);
         self.shape_bad.next = (self.fields.shape_elements.val() == 0)
             || (self.fields.shape_elements.val() > 16)
-            || (self.fields.shape_reserved.val() != 0)
+            || self.fields.shape_flags.val().get_bits::<15>(1).any()
+            || (self.has_fetch_rows.val() && (self.sharing.q.val() || (self.kind.q.val() != 2)))
             || (!self.sharing.q.val()
+                && !self.has_fetch_rows.val()
                 && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == 1)))
             || (self.sharing.q.val()
                 && (self.fields.shape_period.val() != 1)
                 && (self.fields.shape_period.val() != 2))
-            || ((self.fields.shape_target_lkey.val() != 0) && (self.kind.q.val() != 3));
+            || ((self.fields.shape_target_lkey.val() != 0)
+                && !self.has_fetch_rows.val()
+                && (self.kind.q.val() != 3));
         self.element_bad.next = (self.fields.element_len.val() == 0)
             || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != 2));
         self.bitmap_bytes.next =
@@ -211,6 +219,8 @@ impl Logic for Parser {
         self.element_kind.next = self.kind.q.val();
         self.element_addr.next = self.addr.q.val();
         self.element_count.next = self.count.q.val();
+        self.element_fetch.next = self.fetch_rows.q.val();
+        self.fetch_addr.next = self.period.q.val();
         self.element_ids.next = 0.into();
         if self.sharing.q.val() {
             self.element_ids.next = self.ids.q.val();
@@ -364,6 +374,7 @@ impl Logic for Parser {
                 self.element_len.next = self.fields.region_count.val();
                 self.element_addr.next = self.fields.region_addr.val();
                 self.element_count.next = 1.into();
+                self.element_fetch.next = false;
                 self.check_long.next = false;
                 self.check_key.next = self.fields.region_lkey.val();
                 self.check_base.next = self.fields.region_addr.val();
@@ -374,6 +385,8 @@ impl Logic for Parser {
                 if self.granule_kind.val() == 3 {
                     self.check_span.next = bit_cast::<35, 32>(self.fields.region_count.val()) << 3;
                 }
+                self.bitmap.d.next = self.bitmap_bytes.val().get_bits::<30>(0);
+                self.fetch_rows.d.next = false;
                 self.kind.d.next = self.granule_kind.val();
                 self.addr.d.next = self.fields.region_addr.val();
                 self.count.d.next = self.fields.region_count.val();
@@ -410,16 +423,20 @@ impl Logic for Parser {
                 self.region_done.next = self.joined_for.q.val();
             }
             DecoderState::Shape => {
+                // Where pointers point to, or the fetch rows, which are as long as the bitmap.
                 self.check_long.next = false;
-                self.check_target.next = true;
+                self.check_target.next = self.kind.q.val() == 3;
                 self.check_key.next = self.fields.shape_target_lkey.val();
+                self.check_base.next = self.fields.shape_period.val();
+                self.check_offset.next = 0.into();
+                self.check_span.next = bit_cast::<35, 30>(self.bitmap.q.val());
+                self.fetch_rows.d.next = self.has_fetch_rows.val();
                 self.period.d.next = self.fields.shape_period.val();
                 self.ids.d.next = self.fields.shape_period.val().get_bits::<2>(0);
                 if self.sharing.q.val() {
                     // The array of ids: its length is known only here.
-                    self.check_target.next = false;
                     self.check_key.next = self.lkey.q.val();
-                    self.check_offset.next = 0.into();
+                    self.check_base.next = self.addr.q.val();
                     self.check_span.next = bit_cast::<35, 32>(self.count.q.val());
                     if self.fields.shape_period.val().get_bit(1) {
                         self.check_span.next = bit_cast::<35, 32>(self.count.q.val()) << 1;
@@ -444,7 +461,8 @@ impl Logic for Parser {
                         self.check_valid.next = true;
                         self.state.d.next = DecoderState::Target;
                     } else {
-                        self.check_valid.next = self.sharing.q.val() && (self.count.q.val() != 0);
+                        self.check_valid.next = (self.sharing.q.val() || self.has_fetch_rows.val())
+                            && (self.count.q.val() != 0);
                         self.state.d.next = DecoderState::Element;
                     }
                 }
@@ -462,7 +480,8 @@ impl Logic for Parser {
                     self.check_base.next = 0.into();
                     self.check_step.next = bit_cast::<64, 32>(self.fields.element_len.val());
                     self.check_len.next = 0.into();
-                    self.element_base.next = 0.into();
+                    self.element_base.next = self.fields.element_offset.val();
+                    self.element_offset.next = 0.into();
                     self.element_step.next = bit_cast::<64, 32>(self.fields.element_len.val());
                 }
                 if self.kind.q.val() == 3 {

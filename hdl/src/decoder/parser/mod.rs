@@ -189,6 +189,10 @@ pub struct Parser {
     pub element_kind: Signal<Out, Bits<2>>,
     /// Bytes of an id at `element_addr`; 0: there are none.
     pub element_ids: Signal<Out, Bits<2>>,
+    /// The region has fetch rows.
+    pub element_fetch: Signal<Out, Bit>,
+    /// Their address; until a cycle after the element, at least.
+    pub fetch_addr: Signal<Out, Bits<64>>,
     /// The region's address.
     pub element_addr: Signal<Out, Bits<64>>,
     /// The region's rows.
@@ -270,6 +274,10 @@ pub struct Parser {
     addr: DFF<Bits<64>>,
     count: DFF<Bits<32>>,
     lkey: DFF<Bits<32>>,
+    /// Bytes of its bitmap.
+    bitmap: DFF<Bits<30>>,
+    fetch_rows: DFF<Bit>,
+    /// Or the address of the fetch rows.
     period: DFF<Bits<64>>,
     factor: DFF<Bits<32>>,
     elements_left: DFF<Bits<5>>,
@@ -299,6 +307,7 @@ pub struct Parser {
     dest_done: Signal<Local, Bit>,
     /// Bytes of a bitmap.
     bitmap_bytes: Signal<Local, Bits<35>>,
+    has_fetch_rows: Signal<Local, Bit>,
 }
 
 impl Default for Parser {
@@ -367,6 +376,8 @@ impl Default for Parser {
             element_len: Default::default(),
             element_kind: Default::default(),
             element_ids: Default::default(),
+            element_fetch: Default::default(),
+            fetch_addr: Default::default(),
             element_addr: Default::default(),
             element_count: Default::default(),
             finish: Default::default(),
@@ -423,6 +434,8 @@ impl Default for Parser {
             addr: Default::default(),
             count: Default::default(),
             lkey: Default::default(),
+            bitmap: Default::default(),
+            fetch_rows: Default::default(),
             period: Default::default(),
             factor: Default::default(),
             elements_left: Default::default(),
@@ -445,6 +458,7 @@ impl Default for Parser {
             region_done: Default::default(),
             dest_done: Default::default(),
             bitmap_bytes: Default::default(),
+            has_fetch_rows: Default::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use drdma_abi::Layout;
 use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry, SendQueueEntry};
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
-    WqeHeader, flags,
+    WqeHeader, flags, shape_flags,
 };
 use drdma_verilated::testbench::Random;
 use std::collections::HashSet;
@@ -132,6 +132,22 @@ impl Generator<'_> {
         RegionHeader { addr, count, lkey: entry.lkey }
     }
 
+    /// The shape of a bitmapped region, some with fetch rows.
+    fn selecting(&mut self, count: u32, elements: u16) -> RegionShape {
+        let shape = RegionShape { elements, ..Default::default() };
+        if self.random.chance(0.5) {
+            return shape;
+        }
+        let mut entry = self.memory();
+        while entry.len < u64::from(count.div_ceil(8)) {
+            entry = self.memory();
+        }
+        let period = self.place(&entry, count.div_ceil(8).into());
+        let other = self.random.chance(self.style.beyond / 4.0);
+        let target_lkey = if other { entry.lkey ^ 1 << 20 } else { entry.lkey };
+        RegionShape { period, target_lkey, flags: shape_flags::FETCH_ROWS, ..shape }
+    }
+
     /// The granules of a bitmapped region of one column.
     fn selected_column(&mut self, bitmap: RegionHeader) -> Vec<u8> {
         let mut column = self.memory();
@@ -141,7 +157,7 @@ impl Generator<'_> {
         let len = self.len(column.len / u64::from(bitmap.count).max(1));
         let offset = self.place(&column, u64::from(bitmap.count) * u64::from(len));
         let mut bytes = bitmap.to_bytes().to_vec();
-        bytes.extend(RegionShape { elements: 1, ..Default::default() }.to_bytes());
+        bytes.extend(self.selecting(bitmap.count, 1).to_bytes());
         bytes.extend(Element { offset, len, lkey: column.lkey }.to_bytes());
         bytes
     }
@@ -211,7 +227,7 @@ impl Generator<'_> {
                 let count = if empty { 0 } else { self.len((8 * entry.len).min(1 << 20)) };
                 let addr = self.place(&entry, count.div_ceil(8).into());
                 bytes.extend(RegionHeader { addr, count, lkey }.to_bytes());
-                bytes.extend(shape.to_bytes());
+                bytes.extend(self.selecting(count, elements).to_bytes());
                 for _ in 0..elements {
                     let mut column = self.memory();
                     while column.len < u64::from(count) {

@@ -6,7 +6,7 @@ use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry, SendQueueEntry};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, MAX_WQE_GRANULES, Opcode, RegionHeader, RegionShape,
-    RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
+    RegionType, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
 };
 use std::collections::HashSet;
 
@@ -38,6 +38,8 @@ pub struct Set {
     pub row_bytes: u64,
     pub beat_start: u16,
     pub records: Option<Records>,
+    /// Where the fetch rows lie.
+    pub fetch_rows: Option<u64>,
     pub lanes: Vec<Lane>,
 }
 
@@ -287,7 +289,7 @@ impl Card {
         let shape = RegionShape::decode(&reader.take().map_err(stop)?);
         let good = (1..=16).contains(&shape.elements)
             && (1..=2).contains(&shape.period)
-            && (shape.reserved, shape.target_lkey) == (0, 0);
+            && (shape.flags, shape.target_lkey) == (0, 0);
         if !good {
             return Err(stop(Stop::Shape));
         }
@@ -328,9 +330,14 @@ impl Card {
             let shape = RegionShape::decode(&reader.take()?);
             let strided = kind == RegionType::Strided;
             let good = (1..=16).contains(&shape.elements)
-                && shape.reserved == 0
-                && (shape.period != 0) == strided
-                && (shape.target_lkey == 0 || kind == RegionType::PointerMapped);
+                && match shape.flags {
+                    0 => {
+                        (shape.period != 0) == strided
+                            && (shape.target_lkey == 0 || kind == RegionType::PointerMapped)
+                    }
+                    shape_flags::FETCH_ROWS => kind == RegionType::Bitmapped,
+                    _ => false,
+                };
             if !good {
                 return Err(Stop::Shape);
             }
@@ -338,6 +345,10 @@ impl Card {
                 RegionType::Bitmapped => add(lkey, addr.into(), count.div_ceil(8).into()),
                 RegionType::PointerMapped => add(lkey, addr.into(), u128::from(count) * 8),
                 _ => {}
+            }
+            if shape.flags == shape_flags::FETCH_ROWS {
+                add(shape.target_lkey, shape.period.into(), count.div_ceil(8).into());
+                set.fetch_rows = Some(shape.period);
             }
             let (mut low, mut high) = (u64::MAX, 0);
             for _ in 0..shape.elements {

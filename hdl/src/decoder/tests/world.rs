@@ -38,6 +38,7 @@ fn record(written: &mut Written, model: &Model) {
             low: get("set_write_low"),
             high: model.get_word("set_write_high").to_u128(),
         };
+        assert!(kind != 2 || records.low == 0, "nothing is taken off the fetch rows' address");
         let set = Set {
             kind,
             ids: get("set_write_ids") as u8,
@@ -45,6 +46,7 @@ fn record(written: &mut Written, model: &Model) {
             count: get("set_write_count") as u32,
             row_bytes: get("set_write_row_bytes"),
             beat_start: get("set_write_beat_start") as u16,
+            fetch_rows: (get("set_write_fetch") == 1).then_some(records.target_addr),
             records: (kind == 3).then_some(records),
             lanes: Vec::new(),
         };

@@ -231,6 +231,8 @@ impl Logic for Plan {
         self.stretch_ids.next = self.item_out.q.val().ids;
         self.stretch_partition.next = self.item_out.q.val().partition;
         self.stretch_column.next = self.item_out.q.val().column;
+        self.stretch_fetch.next = self.item_out.q.val().fetch;
+        self.stretch_fetch_addr.next = self.item_out.q.val().low;
         if self.item_ready.val() {
             self.has_item.d.next = false;
         }
@@ -287,6 +289,7 @@ impl Logic for Plan {
         self.next_item.next.ids = self.set_info.val().ids;
         self.next_item.next.partition = self.head.q.val().partition;
         self.next_item.next.sparse = self.sparse.val();
+        self.next_item.next.fetch = self.column.q.val() && self.set_info.val().fetch;
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -655,8 +658,9 @@ impl Logic for Plan {
                     // A chunk's header goes before its items, the row path's way.
                     self.reads.next = false;
                     self.next_item.next.task = 7.into();
+                    // A sparse chunk has all rows.
                     if self.sparse.val()
-                        && (self.rows_left.val() > bit_cast::<32, 13>(self.chunks.rows.val()))
+                        && (self.set_info.val().count > bit_cast::<32, 13>(self.chunks.rows.val()))
                     {
                         self.next_item.next.rows = bit_cast::<32, 13>(self.chunks.rows.val());
                     }

@@ -113,6 +113,10 @@ pub struct Plan {
     pub stretch_partition: Signal<Out, Bits<16>>,
     /// The answer is for the column path.
     pub stretch_column: Signal<Out, Bit>,
+    /// Fetch rows are read as well.
+    pub stretch_fetch: Signal<Out, Bit>,
+    /// Their first bit's address.
+    pub stretch_fetch_addr: Signal<Out, Bits<64>>,
     state: DFF<PlanState>,
     // The request.
     slot: DFF<Bits<8>>,
@@ -272,6 +276,8 @@ impl Default for Plan {
             stretch_ids: Default::default(),
             stretch_partition: Default::default(),
             stretch_column: Default::default(),
+            stretch_fetch: Default::default(),
+            stretch_fetch_addr: Default::default(),
             state: Default::default(),
             slot: Default::default(),
             dests: Default::default(),

@@ -11,6 +11,8 @@ struct Stretch {
     item: Word,
     context: Word,
     answers: Vec<Beat>,
+    /// What was read of its fetch rows.
+    fetched: Vec<Beat>,
 }
 
 impl Stretch {
@@ -45,6 +47,17 @@ impl Stretch {
         }
         let bitmapped = self.item(3, 2) == RegionType::Bitmapped as u64;
         if bitmapped { (self.rows() as usize).div_ceil(512) } else { 0 }
+    }
+
+    /// Beats that its fetch rows fill.
+    fn fetch_beats(&self) -> usize {
+        if self.item(221, 1) == 1 { self.beats() } else { 0 }
+    }
+
+    /// The next beat must be of its fetch rows: they come up to 8 beats ahead.
+    fn fetches_next(&self) -> bool {
+        let (read, beats) = (self.answers.len(), self.fetch_beats());
+        self.fetched.len() < beats && self.fetched.len() < (read / 8 + 1) * 8
     }
 }
 
@@ -108,7 +121,8 @@ impl ColumnPath {
         }
         for beat in bench.take(self.items) {
             let (item, context) = (beat.get("item").clone(), beat.get("context").clone());
-            self.open.push_back(Stretch { item, context, answers: Vec::new() });
+            let fetched = Vec::new();
+            self.open.push_back(Stretch { item, context, answers: Vec::new(), fetched });
             self.linger = self.random.below(40);
         }
         self.answers.extend(bench.take(self.resp));
@@ -118,6 +132,11 @@ impl ColumnPath {
                 continue;
             }
             let Some(beat) = self.answers.pop_front() else { break };
+            assert_eq!(beat.u64("fetch") == 1, stretch.fetches_next());
+            if stretch.fetches_next() {
+                stretch.fetched.push(beat);
+                continue;
+            }
             if beat.u64("error") == 1 && self.failed.is_none() {
                 self.failed = Some(stretch.context(51, 6));
             }
@@ -257,6 +276,16 @@ fn check_stretch(
         let bit = stretch.answers[row / 512].get("data").bits(row % 512, 1).to_u64();
         assert_eq!(bit == 1, region.bits[first + row], "row {}", first + row);
     }
+    let fetch = region.fetch.as_ref().filter(|_| shared.is_none());
+    assert_eq!(stretch.item(221, 1) == 1, fetch.is_some());
+    if let Some((fetch, fails)) = fetch {
+        assert_eq!(stretch.fetched.len(), stretch.fetch_beats());
+        assert!(stretch.fetched.iter().all(|beat| (beat.u64("error") == 1) == *fails));
+        for row in 0..rows {
+            let bit = stretch.fetched[row / 512].get("data").bits(row % 512, 1).to_u64();
+            assert_eq!(bit == 1, fetch[first + row], "fetch row {}", first + row);
+        }
+    }
     // What the packer needs to cut messages.
     let (units, bytes) = (u64::from(dest.units), region.row_bytes());
     assert_eq!(stretch.context(11, 5), region.lanes.len() as u64);
@@ -320,6 +349,10 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
             let mut region = region(kind, lanes.clone(), count);
             region.bits.iter_mut().for_each(|bit| *bit = random.chance(density));
             region.fails = kind == RegionType::Bitmapped && random.chance(0.2);
+            if kind == RegionType::Bitmapped && random.chance(0.5) {
+                let rows = (0..count).map(|_| random.chance(0.3)).collect();
+                region.fetch = Some((rows, random.chance(0.2)));
+            }
             let is_write = random.chance(0.4);
             Dest {
                 regions: vec![region],
@@ -358,7 +391,7 @@ fn differ(random: &mut Random, dest: &mut Dest) {
 #[test]
 fn column_requests_leave_as_headers_and_stretches() {
     let library = library();
-    let (mut columns, mut failed, mut by_ids, mut sparse) = (0, 0, 0, 0);
+    let (mut columns, mut failed, mut by_ids, mut sparse, mut fetched) = (0, 0, 0, 0, [0; 2]);
     for seed in 1..=12 {
         println!("seed {seed}");
         let mut card = Card::new(&library, seed);
@@ -395,12 +428,16 @@ fn column_requests_leave_as_headers_and_stretches() {
                     && request.dests.len() == 1
                     && bitmapped(request),
             );
+            let with = request.dests.iter().filter_map(|d| d.regions.first()?.fetch.as_ref());
+            let with = with.filter(|_| is_column && request.shared.is_none());
+            with.for_each(|(_, fails)| fetched[usize::from(*fails)] += 1);
             failed += u32::from(is_column && tokens[i].last().unwrap().u64("status") != 0);
         }
         assert_eq!(card.columns.clears.get(), ended, "each column request is cleared once");
         columns += ended;
     }
     assert!(by_ids > 10, "{by_ids} column requests with ids");
+    assert!(fetched[0] > 10 && fetched[1] > 3, "{fetched:?} regions with fetch rows");
     assert!(sparse > 5, "{sparse} column requests with a bitmap for one destination");
     assert!(columns > 40 && failed > 3, "{columns} column requests, {failed} that failed");
 }

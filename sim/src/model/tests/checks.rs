@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::model::{
     memory::Segments,
-    request::{Column, Extent, FetchPlan, ShapeError, encode},
+    request::{Column, Extent, FetchPlan, FetchRows, ShapeError, encode},
 };
 use drdma_abi::work_request::{BLOCK, RegionHeader, flags};
 
@@ -123,6 +123,7 @@ fn a_request_of_every_region_type_is_read_back_as_it_was_written() {
             rows: 9,
             lkey: 1,
             columns: vec![Column { base: 0x2000, width: 4, lkey: 2 }],
+            fetch_rows: None,
         },
         Region::PointerMapped {
             pointers: 0x1000,
@@ -277,17 +278,37 @@ fn fields_that_a_type_does_not_have_must_be_0() {
         rows: 1,
         lkey: 1,
         columns: vec![Column { base: 0x1000, width: 1, lkey: 1 }],
+        fetch_rows: None,
     };
     let not_zero = |result: Result<(), Reason>, name: &str| match result {
         Err(Reason::Shape { error: ShapeError::NotZero(field, _), .. }) => assert_eq!(field, name),
         other => panic!("{name}: {other:?}"),
     };
     not_zero(with(strided(), &|shape| shape[8] = 1), "target_lkey");
-    not_zero(with(strided(), &|shape| shape[14] = 1), "reserved");
+    not_zero(with(strided(), &|shape| shape[14] = 1), "flags");
     not_zero(with(strided(), &|shape| shape[16 + 12] = 1), "an extent's lkey");
     not_zero(with(bitmapped(), &|shape| shape[0] = 1), "period");
     not_zero(with(bitmapped(), &|shape| shape[8] = 1), "target_lkey");
+    not_zero(with(bitmapped(), &|shape| shape[14] = 2), "flags");
+    not_zero(with(bitmapped(), &|shape| shape[15] = 1), "flags");
     assert_eq!(with(bitmapped(), &|_| ()), Ok(()));
+}
+
+#[test]
+fn fetch_rows_must_be_in_the_memory_of_their_key() {
+    let with = |bitmap, lkey, rows| {
+        let columns = vec![Column { base: 0x1000, width: 1, lkey: 1 }];
+        let fetch_rows = Some(FetchRows { bitmap, lkey });
+        verdict(&send(
+            0,
+            vec![Region::Bitmapped { bitmap: 0x1000, rows, lkey: 1, columns, fetch_rows }],
+        ))
+    };
+    assert_eq!(with(0x1fff, 1, 8), Ok(()));
+    assert_eq!(with(0x1fff, 1, 9), PROTECTION);
+    assert_eq!(with(0xfff, 1, 8), PROTECTION);
+    assert_eq!(with(0x1000, 9, 8), PROTECTION);
+    assert_eq!(with(0, 9, 0), Ok(()), "none of no rows");
 }
 
 #[test]
@@ -312,7 +333,10 @@ fn every_covered_byte_must_be_in_the_memory_of_its_key() {
 
     let bitmapped = |bitmap, rows, base, key| {
         let columns = vec![Column { base, width: 4, lkey: key }];
-        verdict(&send(0, vec![Region::Bitmapped { bitmap, rows, lkey: 1, columns }]))
+        verdict(&send(
+            0,
+            vec![Region::Bitmapped { bitmap, rows, lkey: 1, columns, fetch_rows: None }],
+        ))
     };
     assert_eq!(bitmapped(0x1fff, 8, 0x2000, 2), Ok(()));
     assert_eq!(bitmapped(0x1fff, 9, 0x2000, 2), PROTECTION, "nine bits are two bytes");

@@ -130,7 +130,7 @@ fn the_shape_is_that_of_a_region_with_ids_of_one_or_two_bytes() {
     assert_eq!(decoded(&|b| b[16] = 3), Err(ShapeError::IdWidth(3)));
     assert_eq!(decoded(&|b| b[20] = 1), Err(ShapeError::IdWidth((1 << 32) + 2)));
     assert_eq!(decoded(&|b| b[24] = 1), Err(ShapeError::NotZero("target_lkey", NAME)));
-    assert_eq!(decoded(&|b| b[30] = 1), Err(ShapeError::NotZero("reserved", NAME)));
+    assert_eq!(decoded(&|b| b[30] = 1), Err(ShapeError::NotZero("flags", NAME)));
     assert_eq!(decoded(&|b| b[28] = 0), Err(ShapeError::Elements(0)));
     assert_eq!(decoded(&|b| b[28] = 17), Err(ShapeError::Elements(17)));
     assert_eq!(decoded(&|b| b[40] = 0), Err(ShapeError::EmptyElement(0)));

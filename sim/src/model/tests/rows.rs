@@ -53,7 +53,7 @@ fn an_element_is_one_extent_of_a_strided_region_but_a_whole_row_of_others() {
     assert_eq!(units.concat(), [(0, 8), (12, 4), (16, 8), (28, 4)]);
     let columns =
         vec![Column { base: 0, width: 4, lkey: 1 }, Column { base: 100, width: 1, lkey: 1 }];
-    let region = Region::Bitmapped { bitmap: 50, rows: 3, lkey: 1, columns };
+    let region = Region::Bitmapped { bitmap: 50, rows: 3, lkey: 1, columns, fetch_rows: None };
     let memory = Segments::new().with(50, [0b101]);
     let units = walk(&[region], RowMask::Element, &memory);
     assert_eq!(units, [[(0, 4), (100, 1)], [(8, 4), (102, 1)]]);
@@ -70,7 +70,13 @@ fn bits_are_taken_from_the_lowest_and_not_beyond_the_rows() {
         (18, vec![0, 14, 34]),
         (24, vec![0, 14, 34, 36]),
     ] {
-        let region = Region::Bitmapped { bitmap: 50, rows, lkey: 1, columns: columns.clone() };
+        let region = Region::Bitmapped {
+            bitmap: 50,
+            rows,
+            lkey: 1,
+            columns: columns.clone(),
+            fetch_rows: None,
+        };
         let units = walk(&[region], RowMask::Period, &memory);
         let addresses: Vec<u64> = units.iter().map(|unit| unit[0].0).collect();
         assert_eq!(addresses, expected, "{rows} rows");
@@ -88,7 +94,7 @@ fn a_bitmap_of_several_chunks_is_read_to_its_end() {
     let rows = bitmap.len() as u32 * 8;
     let memory = Segments::new().with(1000, bitmap);
     let columns = vec![Column { base: 0, width: 1, lkey: 1 }];
-    let region = Region::Bitmapped { bitmap: 1000, rows, lkey: 1, columns };
+    let region = Region::Bitmapped { bitmap: 1000, rows, lkey: 1, columns, fetch_rows: None };
     let units = walk(&[region], RowMask::Period, &memory);
     assert_eq!(units.concat(), set.map(|bit| (bit, 1)));
     assert_eq!(selected(&memory, 1000, rows).unwrap(), 4);
@@ -117,7 +123,7 @@ fn a_record_outside_the_limit_faults_even_if_its_address_wraps() {
 #[test]
 fn unreadable_bitmaps_and_pointers_fault() {
     let columns = vec![Column { base: 0, width: 1, lkey: 1 }];
-    let bitmapped = Region::Bitmapped { bitmap: 99, rows: 9, lkey: 1, columns };
+    let bitmapped = Region::Bitmapped { bitmap: 99, rows: 9, lkey: 1, columns, fetch_rows: None };
     let memory = Segments::new().with(99, [0]);
     let mut cursor = Cursor::new(&bitmapped, RowMask::Period);
     assert_eq!(cursor.next(&memory, &mut Vec::new()), Err(Fault { addr: 99, len: 2 }));

@@ -48,6 +48,7 @@ fn regions() -> Vec<Region> {
             rows: 500,
             lkey: HOLED,
             columns: vec![column(BASE, 4), column(HOLE - 1000, 8)],
+            fetch_rows: None,
         },
         // The bitmap itself.
         Region::Bitmapped {
@@ -55,6 +56,7 @@ fn regions() -> Vec<Region> {
             rows: 512,
             lkey: HOLED,
             columns: vec![column(BASE, 4)],
+            fetch_rows: None,
         },
         // The pointer array.
         Region::PointerMapped {

@@ -36,6 +36,7 @@ fn regions(random: &mut Random) -> Vec<Region> {
             rows: 1_000,
             lkey: LKEY,
             columns: vec![column(3, 4), column(0x1000, 2), column(0x2000, 1)],
+            fetch_rows: None,
         },
         contiguous(77, 9_000),
         Region::PointerMapped {

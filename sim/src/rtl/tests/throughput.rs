@@ -127,7 +127,7 @@ fn dense(bitmap: u64, rows: u32) -> Vec<Region> {
     let columns = (0..5)
         .map(|c| Column { base: TABLE + c * 4 * u64::from(rows), width: 4, lkey: KEY })
         .collect();
-    vec![Region::Bitmapped { bitmap, rows, lkey: KEY + 1, columns }]
+    vec![Region::Bitmapped { bitmap, rows, lkey: KEY + 1, columns, fetch_rows: None }]
 }
 
 fn contiguous(kib: u32) -> Vec<Region> {
