@@ -239,6 +239,7 @@ fn a_device_without_a_flash_and_options_that_do_not_go_together_are_refused() {
         &["--read", "x", "--verify"],
         &["fpga.bit", "--golden"],
         &["fpga.bit", "--length", "5"],
+        &["--read", "x", "--length", "0"],
     ] {
         assert!(bench.refuses(2, args).contains("Usage"), "{args:?}");
     }

@@ -13,6 +13,7 @@ pub mod axil;
 pub mod mac;
 
 use std::{
+    fs::File,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -85,6 +86,12 @@ impl Config {
         }
         if !(0.0..1.0).contains(&pcie.stall) {
             return wrong("stall", pcie.stall.to_string(), "must be at least 0 and below 1");
+        }
+        if let Some(path) = &self.trace {
+            // Before the minutes that building may take.
+            if let Err(error) = File::options().create(true).append(true).open(path) {
+                return wrong("trace", path.display().to_string(), &error.to_string());
+            }
         }
         Ok(())
     }
