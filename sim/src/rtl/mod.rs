@@ -67,7 +67,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Refuses values that no PCIe link has.
+    /// Refuses values that no PCIe link has, and a trace that cannot be written: its file is made, if
+    /// it is not there.
     ///
     /// # Errors
     /// The first option whose value is wrong.
