@@ -105,6 +105,36 @@ fn recording_needs_the_simulated_hardware() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_told_before_anything_happens() {
+    let folder = folder(&job());
+    let run = ["run", "job.json", "--device"];
+    let demo = ["demo", "--device", "soft:", "--scale-factor", "0.0001"];
+    for args in [
+        [&run[..], &["soft:", "--stats", "no/f"]].concat(),
+        [&run[..], &["soft:", "--pcap", "no/f"]].concat(),
+        [&demo[..], &["--pcap", "no/f"]].concat(),
+    ] {
+        let output = folder.drdma(&args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text, "error: cannot write no/f: No such file or directory (os error 2)\n");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+    // An option of a device, and no tools that could build it.
+    for (path, why) in [
+        ("no/f.fst", "No such file or directory (os error 2)"),
+        ("", "No such file or directory (os error 2)"),
+        (".", "Is a directory (os error 21)"),
+    ] {
+        let device = format!("rtl:?trace={path}");
+        let output = folder.drdma_without_tools(&[&run[..], &[&device]].concat());
+        assert_eq!(output.status.code(), Some(2), "{device}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text, format!("error: option `trace` is `{path}`: {why}\n"));
+    }
+}
+
+#[test]
 fn the_statistics_of_a_run_add_up() {
     let folder = folder(&job());
     let output = folder.drdma(&["run", "job.json", "--device", "soft:", "--stats", "s.json"]);

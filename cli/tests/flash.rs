@@ -242,6 +242,8 @@ fn a_device_without_a_flash_and_options_that_do_not_go_together_are_refused() {
     ] {
         assert!(bench.refuses(2, args).contains("Usage"), "{args:?}");
     }
+    let error = bench.refuses(2, &["--read", "x", "--length", "0"]);
+    assert!(error.starts_with("invalid value '0' for '--length <BYTES>'"), "{error}");
     let error = bench.refuses(2, &["--read", "x", "--golden", "--length", "16785409"]);
     assert_eq!(error, "the segment has 16785408 B, and 16785409 B are to be read");
     let error = bench.refuses(1, &["--read", "no/x", "--length", "16"]);

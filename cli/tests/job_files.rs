@@ -161,6 +161,20 @@ fn a_field_that_appears_twice_is_refused() {
 }
 
 #[test]
+fn integers_beyond_64_bits_are_refused_as_such() {
+    for (text, found) in [
+        ("18446744073709551616", "1.8446744073709552e19"),
+        ("-9223372036854775809", "-9.223372036854776e18"),
+        ("100000000000000000000000000000", "1e29"),
+    ] {
+        let job = good().to_string().replacen("\"wr_id\":1", &format!("\"wr_id\":{text}"), 1);
+        let error = Job::parse(&job, Path::new(".")).unwrap_err().to_string();
+        let expected = format!("posts[0].wr_id: must be an integer of at most 64 bits, is {found}");
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
 fn wrong_types_are_refused() {
     assert_eq!(set("/posts/0/wr_id", json!("1")), "posts[0].wr_id: must be an integer, is \"1\"");
     assert_eq!(set("/posts/0/wr_id", json!(1.0)), "posts[0].wr_id: must be an integer, is 1.0");

@@ -1,7 +1,8 @@
 //! Random jobs do on every device what `docs/semantics.md` says, packet by packet.
 //!
 //! A failure prints the seed. `DRDMA_TEST_SEED=n` runs only that job, `DRDMA_TEST_JOBS=n` so many
-//! on the reference model, `DRDMA_TEST_RTL_JOBS=n` so many on the simulated hardware.
+//! on the reference model, `DRDMA_TEST_RTL_JOBS=n` so many on the simulated hardware;
+//! `DRDMA_TEST_FIRST=n` begins with another seed.
 
 use std::{
     env,
@@ -41,9 +42,10 @@ fn problem(uri: &str, limits: Limits, seed: u64) -> Option<String> {
     Some(format!("{uri}, DRDMA_TEST_SEED={seed}: {problem}\nThe job:\n{job}"))
 }
 
-/// Runs `count` jobs from seed `first` on, or the one of `DRDMA_TEST_SEED`, on a device; on a card
-/// for each of `threads`.
+/// Runs `count` jobs from seed `first` (or that of `DRDMA_TEST_FIRST`) on, or the one of
+/// `DRDMA_TEST_SEED`, on a device; on a card for each of `threads`.
 fn run(uri: &str, limits: Limits, first: u64, count: u64, threads: usize) {
+    let first = number("DRDMA_TEST_FIRST").unwrap_or(first);
     let seeds = match number("DRDMA_TEST_SEED") {
         Some(seed) => seed..seed + 1,
         None => first..first + count,

@@ -1,7 +1,6 @@
 //! `drdma calibrate`: what DMA reads cost on a device.
 
 use std::{
-    fs::File,
     io::{IsTerminal, Write, stderr},
     path::PathBuf,
     time::Duration,
@@ -16,7 +15,7 @@ use drdma_sim::{clock::NS_PER_CYCLE, wire::Network};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use super::Failure;
+use super::{Failure, create};
 
 /// Measure what DMA reads of various sizes and distances cost on a device, and propose the merge
 /// threshold that its optimizer should use.
@@ -52,10 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     // Before the minutes that measuring may take.
-    let mut out = match &arguments.out {
-        Some(path) => Some(File::create(path).map_err(|error| Failure::file(path, &error))?),
-        None => None,
-    };
+    let mut out = arguments.out.as_deref().map(create).transpose()?;
     network.add_peer(calibrate::peer());
     let context = device::set_up(card, calibrate::LOCAL).map_err(Failure::failed)?;
     let bar = match stderr().is_terminal() {

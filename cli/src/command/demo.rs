@@ -18,7 +18,7 @@ use drdma_cli::{
 use drdma_sim::wire::Network;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Failure, capture};
+use super::{Failure, capture, create};
 
 /// Shuffle TPC-H's LINEITEM to simulated peers and check every row; then compare with plain
 /// scatter-gather lists.
@@ -83,6 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let text = "the demonstration's peers are simulated: it needs the device rtl: or soft:";
         return Err(Failure::Usage(text.to_owned()));
     }
+    // Before the minutes that building may take; the capture begins with the shuffle.
+    create(&arguments.pcap)?;
     if kind == Kind::Rtl {
         eprintln!(
             "Building the simulated hardware (minutes, but once: later runs find it built) ..."

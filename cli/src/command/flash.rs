@@ -1,6 +1,6 @@
 //! `drdma flash`: what a board boots.
 
-use std::{fs, path::PathBuf};
+use std::{io::Write, path::PathBuf};
 
 use clap::Args;
 use drdma_bitstreams::Board;
@@ -8,7 +8,7 @@ use drdma_cli::flash::{DeviceError, FlashDevice, Image, ImageError};
 use drdma_driver::flash::{Flash, FlashError, Progress, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Failure, SysfsArguments};
+use super::{Failure, SysfsArguments, create};
 
 /// Write a bitstream to a board's flash over PCIe, verify it, or read the flash into a file.
 ///
@@ -39,7 +39,8 @@ pub struct Arguments {
     #[arg(long, requires = "read", conflicts_with = "image")]
     golden: bool,
     /// Read so many bytes instead of the whole segment.
-    #[arg(long, value_name = "BYTES", requires = "read", conflicts_with = "image")]
+    #[arg(long, value_name = "BYTES", requires = "read", conflicts_with = "image",
+          value_parser = clap::value_parser!(u32).range(1..))]
     length: Option<u32>,
     #[command(flatten)]
     sysfs: SysfsArguments,
@@ -131,11 +132,13 @@ fn read(device: &mut FlashDevice, arguments: &Arguments) -> Result<(), Failure> 
         let text = format!("the segment has {whole} B, and {length} B are to be read");
         return Err(Failure::Usage(text));
     }
+    // Before the minutes that reading may take.
+    let mut file = create(path)?;
     let bar = Bar::new();
     let mut bytes = vec![0; length as usize];
     flash.read(segment.start, &mut bytes, &mut |progress| bar.show(progress))?;
     bar.end();
-    fs::write(path, bytes).map_err(|error| Failure::file(path, &error))?;
+    file.write_all(&bytes).map_err(|error| Failure::file(path, &error))?;
     println!("{length} B from {:#010x} on are in {}", segment.start, path.display());
     Ok(())
 }

@@ -99,8 +99,12 @@ impl SysfsArguments {
     }
 }
 
+/// Creates a file that a command writes.
+pub fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|error| Failure::file(path, &error))
+}
+
 /// Captures what leaves the card into a file.
 pub fn capture(network: &Network, path: &Path) -> Result<(), Failure> {
-    let file = File::create(path).map_err(|error| Failure::file(path, &error))?;
-    network.capture_to(BufWriter::new(file)).map_err(|error| Failure::file(path, &error))
+    network.capture_to(BufWriter::new(create(path)?)).map_err(|error| Failure::file(path, &error))
 }

@@ -1,7 +1,6 @@
 //! `drdma run`: a job on a device.
 
 use std::{
-    fs,
     io::{self, Stdout, Write},
     path::PathBuf,
     time::Duration,
@@ -21,7 +20,7 @@ use drdma_sim::wire::Network;
 use libdrdma::{Context, WorkCompletion};
 use serde_json::json;
 
-use super::{Failure, capture, tuning::Tuning};
+use super::{Failure, capture, create, tuning::Tuning};
 
 /// Run a job file on a device; one JSON object per completion comes out.
 #[derive(Debug, Args)]
@@ -80,6 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.pcap {
         capture(&network, path)?;
     }
+    // What cannot be written is told before the run, not after it.
+    let mut stats_file = arguments.stats.as_deref().map(create).transpose()?;
     let recording = match &arguments.record {
         Some(path) => Some(Recording::create(path).map_err(|error| Failure::file(path, &error))?),
         None => None,
@@ -111,10 +112,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         network.flush_capture().map_err(|error| Failure::file(path, &error))?;
     }
     result.map_err(Failure::failed)?;
-    if let Some(path) = &arguments.stats {
+    if let (Some(file), Some(path)) = (&mut stats_file, &arguments.stats) {
         let stats = json!(Stats::of(&counters.map_err(Failure::failed)?, network.clock().span()));
-        let text = format!("{stats:#}\n");
-        fs::write(path, text).map_err(|error| Failure::file(path, &error))?;
+        writeln!(file, "{stats:#}").map_err(|error| Failure::file(path, &error))?;
     }
     let lost = traffic.map_err(Failure::failed)?.map_or(0, |traffic| traffic.lost);
     if lost > 0 {

@@ -6,6 +6,10 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::error::{JobError, Problem};
 
+/// 2^63: an integer of this size that was read as a float is below the least `i64` or above the
+/// greatest `u64`.
+const BEYOND_64_BITS: f64 = 9_223_372_036_854_775_808.0;
+
 /// A JSON value; objects keep their entries as they were written, twice the same name included.
 #[derive(Clone, Debug)]
 pub(super) enum Json {
@@ -136,7 +140,14 @@ impl<'a> At<'a> {
     }
 
     pub fn integer(&self, min: u64, max: u64) -> Result<u64, JobError> {
-        let &Json::Integer(value) = self.json else { return Err(self.wrong_type("an integer")) };
+        let value = match self.json {
+            &Json::Integer(value) => value,
+            // What has more than 64 bits was read as a float.
+            Json::Float(value) if value.abs() >= BEYOND_64_BITS => {
+                return Err(self.wrong_type("an integer of at most 64 bits"));
+            }
+            _ => return Err(self.wrong_type("an integer")),
+        };
         match u64::try_from(value) {
             Ok(value) if value > max => {
                 Err(self.error(Problem::TooLarge { value: value.into(), max }))

@@ -13,6 +13,7 @@ pub mod axil;
 pub mod mac;
 
 use std::{
+    fs::File,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -69,7 +70,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Refuses values that no PCIe link, or no assembler, has.
+    /// Refuses values that no PCIe link, or no assembler, has, and a trace that cannot be written: its
+    /// file is made, if it is not there.
     ///
     /// # Errors
     /// The first option whose value is wrong.
@@ -91,6 +93,12 @@ impl Config {
         }
         if let Some(words) = self.words.filter(|words| !(1..=16).contains(words)) {
             return wrong("words", words.to_string(), "must be 1 to 16");
+        }
+        if let Some(path) = &self.trace {
+            // Before the minutes that building may take.
+            if let Err(error) = File::options().create(true).append(true).open(path) {
+                return wrong("trace", path.display().to_string(), &error.to_string());
+            }
         }
         Ok(())
     }
