@@ -170,10 +170,15 @@ pub struct Runs {
     page: Signal<Local, Bits<20>>,
     phase: Signal<Local, Bits<8>>,
     leaps: Signal<Local, Bit>,
-    near_sum: Signal<Local, Bits<9>>,
+    ends_pace: Restore<Pace, PACE_BITS>,
+    /// 4 KiB further the phase is the next row's if there is more in it than this, and less by this.
+    near_room: DFF<Bits<8>>,
+    near_less: DFF<Bits<8>>,
+    /// The same of 16 KiB.
+    far_room: DFF<Bits<8>>,
+    far_less: DFF<Bits<8>>,
     near_row: Signal<Local, Bits<20>>,
     near_phase: Signal<Local, Bits<8>>,
-    far_sum: Signal<Local, Bits<9>>,
     far_row: Signal<Local, Bits<20>>,
     far_phase: Signal<Local, Bits<8>>,
     behind: Signal<Local, Bit>,
@@ -242,6 +247,7 @@ pub struct Runs {
     unused_0: Signal<Local, Pace>,
     unused_1: Signal<Local, Pace>,
     unused_2: Signal<Local, Pace>,
+    unused_3: Signal<Local, Pace>,
 }
 
 impl Default for Runs {
@@ -326,10 +332,13 @@ impl Default for Runs {
             page: Signal::default(),
             phase: Signal::default(),
             leaps: Signal::default(),
-            near_sum: Signal::default(),
+            ends_pace: Restore::default(),
+            near_room: DFF::default(),
+            near_less: DFF::default(),
+            far_room: DFF::default(),
+            far_less: DFF::default(),
             near_row: Signal::default(),
             near_phase: Signal::default(),
-            far_sum: Signal::default(),
             far_row: Signal::default(),
             far_phase: Signal::default(),
             behind: Signal::default(),
@@ -393,6 +402,7 @@ impl Default for Runs {
             unused_0: Signal::default(),
             unused_1: Signal::default(),
             unused_2: Signal::default(),
+            unused_3: Signal::default(),
         }
     }
 }
@@ -408,6 +418,7 @@ impl Logic for Runs {
         dff_setup!(self, clk, gaps_window, gaps_rest);
         dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_index, ends_block, ends_end);
         dff_setup!(self, clk, first_valid, first_any, first_end, first_bits, first_index);
+        dff_setup!(self, clk, near_room, near_less, far_room, far_less);
         dff_setup!(self, clk, first_block, first_from, first_to, first_pace_bits, first_follows);
         dff_setup!(self, clk, page_known, page_index, page_row, page_phase);
         dff_setup!(self, clk, line_valid, line_any, line_end, line_bits, line_index, line_block);
@@ -430,6 +441,8 @@ impl Logic for Runs {
         self.paces.read_address[2].next = self.limit_index.q.val();
         self.rows_pace.bits.next = self.paces.read_data[0].val();
         self.first_pace.bits.next = self.first_pace_bits.q.val();
+        self.ends_pace.bits.next = self.paces.read_data[1].val();
+        self.unused_3.next = self.ends_pace.record.val();
 
         // The next 4 KiB lies behind the run's start.
         self.row.next = (bit_cast::<20, 12>(self.first_block.q.val()) << 6)
@@ -457,29 +470,21 @@ impl Logic for Runs {
                 + 1)
                 < self.row.val();
         }
-        self.near_sum.next = bit_cast::<9, 8>(self.phase.val())
-            + bit_cast::<9, 8>(self.first_pace.record.val().page_rest);
         self.near_row.next =
             self.page.val() + bit_cast::<20, 13>(self.first_pace.record.val().page_rows);
-        self.near_phase.next = self.near_sum.val().get_bits::<8>(0);
-        if bit_cast::<9, 8>(self.first_pace.record.val().step) < self.near_sum.val() {
+        self.near_phase.next = self.phase.val() + self.first_pace.record.val().page_rest;
+        if self.near_room.q.val() < self.phase.val() {
             self.near_row.next =
                 self.page.val() + bit_cast::<20, 13>(self.first_pace.record.val().page_rows) + 1;
-            self.near_phase.next = (self.near_sum.val()
-                - bit_cast::<9, 8>(self.first_pace.record.val().step))
-            .get_bits::<8>(0);
+            self.near_phase.next = self.phase.val() - self.near_less.q.val();
         }
-        self.far_sum.next = bit_cast::<9, 8>(self.phase.val())
-            + bit_cast::<9, 8>(self.first_pace.record.val().leap_rest);
         self.far_row.next =
             self.page.val() + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows);
-        self.far_phase.next = self.far_sum.val().get_bits::<8>(0);
-        if bit_cast::<9, 8>(self.first_pace.record.val().step) < self.far_sum.val() {
+        self.far_phase.next = self.phase.val() + self.first_pace.record.val().leap_rest;
+        if self.far_room.q.val() < self.phase.val() {
             self.far_row.next =
                 self.page.val() + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows) + 1;
-            self.far_phase.next = (self.far_sum.val()
-                - bit_cast::<9, 8>(self.first_pace.record.val().step))
-            .get_bits::<8>(0);
+            self.far_phase.next = self.phase.val() - self.far_less.q.val();
         }
 
         // What moves.
@@ -580,6 +585,18 @@ impl Logic for Runs {
             self.first_block.d.next = self.ends_block.q.val();
             self.first_shift.d.next = self.ends_shift.q.val();
             self.first_pace_bits.d.next = self.paces.read_data[1].val();
+            self.near_less.d.next =
+                self.ends_pace.record.val().step - self.ends_pace.record.val().page_rest;
+            self.near_room.d.next = self.near_less.d.val();
+            if self.ends_pace.record.val().step < self.ends_pace.record.val().page_rest {
+                self.near_room.d.next = 0.into();
+            }
+            self.far_less.d.next =
+                self.ends_pace.record.val().step - self.ends_pace.record.val().leap_rest;
+            self.far_room.d.next = self.far_less.d.val();
+            if self.ends_pace.record.val().step < self.ends_pace.record.val().leap_rest {
+                self.far_room.d.next = 0.into();
+            }
             self.first_follows.d.next =
                 self.page_known.q.val() && (self.page_index.q.val() == self.ends_index.q.val());
             if self.first_valid.q.val() {
