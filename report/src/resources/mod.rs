@@ -18,7 +18,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::page::{finished, markdown};
+use crate::{
+    page::{finished, markdown},
+    reasons,
+};
 use netlist::{Cells, Netlist};
 
 /// A block may grow by so much beyond what is recorded.
@@ -222,8 +225,10 @@ impl Resources {
             true => String::new(),
             false => format!("Deeper than that: {}.\n", deep.join(", ")),
         } + &self.without();
+        let many = total.luts as f64 >= KINDS[0].percent / 100.0 * KINDS[0].has;
+        let reason = if many { format!("{}\n\n", reasons::LUTS) } else { String::new() };
         format!(
-            "{}\n{deep}As last recorded by `cargo xtask resources` (yosys `synth_xilinx -family xcup`); block by \
+            "{}\n{reason}{deep}As last recorded by `cargo xtask resources` (yosys `synth_xilinx -family xcup`); block by \
              block in [resources.md](resources.md).\n",
             finished(table, 1)
         )
@@ -330,6 +335,8 @@ mod tests {
         assert!(!resources(1, 8).page().contains("`a` to `b`"));
         assert!(resources(1, 9).page().contains("- gather, 9 levels: `a` to `b`"));
         assert!(resources(1, 9).summary().contains("Deeper than that: gather (9)."));
+        assert!(!resources(1, 9).summary().contains(reasons::LUTS));
+        assert!(resources(90_000, 9).summary().contains(reasons::LUTS));
         let part = Resources { missing: vec!["mac".to_owned()], ..resources(1, 1) };
         assert!(part.page().contains("not in these figures:** mac."));
         assert!(part.summary().contains("not in these figures:** mac."));
