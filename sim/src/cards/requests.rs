@@ -58,23 +58,23 @@ fn a_request_is_fetched_as_it_says_and_the_next_as_the_registers_say<C: Simulate
     let mut rig = Rig::<C>::new();
     let peer = rig.add_queue_pair(1, Transport::Rc, 1);
     rig.add_queue(0, Some(1));
-    // 4 B of every 20 B, then 700 B in one piece.
-    let regions = || vec![strided(0, 20, 20, &[(0, 4)]), contiguous(2048, 700)];
-    let gaps = 19 * 16;
+    // 4 B of every 100 B, in cache lines of their own, then 700 B in one piece.
+    let regions = || vec![strided(0, 100, 5, &[(0, 4)]), contiguous(2048, 700)];
+    let gaps = 4 * 96;
     let plan = |log_max_read, merge_threshold| Some(FetchPlan { log_max_read, merge_threshold });
     for (fetch, reads, read_bytes) in [
-        (plan(12, 16), 1 + 1, 780 + gaps),
-        (plan(7, 15), 20 + 6, 780),
-        (plan(12, 0), 20 + 1, 780),
+        (plan(12, 96), 1 + 1, 720 + gaps),
+        (plan(7, 95), 5 + 6, 720),
+        (plan(12, 0), 5 + 1, 720),
         // What the card does after a reset.
-        (None, 1 + 2, 780 + gaps),
+        (None, 1 + 2, 720 + gaps),
     ] {
         let before = [&counter::DATA_READS, &counter::DATA_READ_BYTES].map(|c| rig.count(c));
-        rig.post(0, &Request { fetch, rows_per_message: 20, ..send(1, vec![to(1, regions())]) });
+        rig.post(0, &Request { fetch, rows_per_message: 5, ..send(1, vec![to(1, regions())]) });
         assert_eq!(rig.finish(), [(1, Status::Success)]);
         let after = [&counter::DATA_READS, &counter::DATA_READ_BYTES].map(|c| rig.count(c));
         assert_eq!([after[0] - before[0], after[1] - before[1]], [reads, read_bytes], "{fetch:?}");
-        let rows: Vec<_> = (0..20).flat_map(|row| bytes(20 * row, 4)).collect();
+        let rows: Vec<_> = (0..5).flat_map(|row| bytes(100 * row, 4)).collect();
         let sent = rig.network.with_peer(peer, |peer| peer.take_messages());
         let sent: Vec<_> = sent.into_iter().map(|message| message.bytes).collect();
         assert_eq!(sent, [rows, bytes(2048, 700)]);
