@@ -116,19 +116,25 @@ impl<const W: usize> Logic for Crc32<W> {
             crc32(&bytes) ^ crc32(&constant)
         };
         let counts = |bit: &usize| !self._ones.contains(&(bit / 8));
-        let changes: Vec<_> = (0..W).filter(counts).map(|bit| (bit, changes(bit))).collect();
         // Stage 1: parts of the sum. Stage 2: the sum.
         let (mut declared, mut steps, mut parts) = (String::new(), String::new(), Vec::new());
-        for (part, changes) in changes.chunks(PART).enumerate() {
-            let row = |o: usize| {
-                let of = changes.iter().filter(|(_, change)| change >> o & 1 == 1);
-                let bits: Vec<_> = of.map(|(bit, _)| format!("in_data[{bit}]")).collect();
-                if bits.is_empty() { "1'b0".to_owned() } else { bits.join(" ^ ") }
+        for low in (0..W).step_by(PART) {
+            let high = W.min(low + PART) - 1;
+            let bits = (low..=high).filter(counts);
+            let bits: Vec<_> = bits.map(|bit| (bit - low, changes(bit))).collect();
+            if bits.is_empty() {
+                continue;
+            }
+            let row = |o: u32| {
+                let mask =
+                    bits.iter().fold(0_u64, |m, (bit, by)| m | u64::from(by >> o & 1) << bit);
+                format!("^(in_data[{high}:{low}] & {}'h{mask:x})", high - low + 1)
             };
             let rows: Vec<_> = (0..32).map(row).collect();
-            let _ = writeln!(declared, "    reg [31:0] part{part};");
-            let _ = writeln!(steps, "        part{part} <= {};", concatenation(&rows));
-            parts.push(format!("part{part}"));
+            let part = format!("part{}", low / PART);
+            let _ = writeln!(declared, "    reg [31:0] {part};");
+            let _ = writeln!(steps, "        if (in_valid) {part} <= {};", concatenation(&rows));
+            parts.push(part);
         }
         // Bytes that count as ones.
         if !self._ones.is_empty() {
@@ -143,7 +149,7 @@ impl<const W: usize> Logic for Crc32<W> {
     always @(*) out_valid = valid2;
     always @(*) out_crc = sum;
     always @(posedge clk) begin
-{steps}        sum <= 32'h{:08x} ^ {};
+{steps}        if (valid1) sum <= 32'h{:08x} ^ {};
         valid1 <= in_valid;
         valid2 <= valid1;
         if (rst) begin
