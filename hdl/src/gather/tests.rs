@@ -202,8 +202,9 @@ fn run(
     run_at(16, library, seed, stalls, parts, windows, memory)
 }
 
-/// Sends all parts and checks all that comes out, at so many words a cycle. Four windows are open at most, each is ready some
-/// time after its failures were told, and its memory turns to something else when it is freed.
+/// Sends all parts and checks all that comes out, at so many words a cycle. Four windows are open at
+/// most, each is ready some time after its failures were told, and its memory turns to something else
+/// when it is freed.
 fn run_at(
     words: u64,
     library: &Library,

@@ -27,6 +27,13 @@ pub struct Multiplier<const A: usize, const B: usize, const P: usize> {
     _stages: usize,
 }
 
+impl<const A: usize, const B: usize, const P: usize> Default for Multiplier<A, B, P> {
+    /// One stage: what small factors need.
+    fn default() -> Self {
+        Self::new(1)
+    }
+}
+
 impl<const A: usize, const B: usize, const P: usize> Multiplier<A, B, P> {
     /// A multiplier of `stages` register stages: 3 for one DSP slice, more for wide factors.
     ///

@@ -23,13 +23,16 @@ pub struct Load {
 }
 
 impl Load {
+    /// How far what reads take lies from what they would take together towards what they would apart.
+    pub(super) const APART: f64 = 1.0 / 3.0;
+
     /// Nanoseconds that the reads take: a third of the way from what they would take if both things were used
     /// up together all the time to what they would take if reads of different lengths were never in flight
     /// together. Reads are issued in order, so now the one runs out and now the other; the third is what
     /// bitmaps on the simulated card take.
     pub fn ns(&self) -> f64 {
         let together = self.requests_ns.max(self.bytes_ns);
-        together + (self.apart_ns - together) / 3.0
+        together + (self.apart_ns - together) * Self::APART
     }
 
     /// What a request takes that waits so long.

@@ -212,8 +212,7 @@ fn runs(rows: u64, selected: &[u8], lanes: &[Lane]) -> Vec<(u64, u64)> {
 /// of requests or bytes, in all shares.
 fn prices<'a>(loads: &'a [Load], costs: &'a CostTable) -> impl Iterator<Item = Prices> + 'a {
     let shares = (0..=SHARES).map(|share| f64::from(share) / f64::from(SHARES));
-    // As `Load::ns` has them.
-    let mixed = shares.map(|requests| (1.0 / 3.0, requests));
+    let mixed = shares.map(|requests| (Load::APART, requests));
     std::iter::once((1.0, 0.0)).chain(mixed).map(move |(apart, requests)| {
         let price = |load: &Load| {
             let together = requests * load.requests_ns + (1.0 - requests) * load.bytes_ns;
