@@ -5,7 +5,10 @@
 //! follows when every write was reported done. Writes read the card's RAM in order. The `ctrl` port
 //! has priority over `data`. Memory that is not mapped answers with an error.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use drdma_verilated::{Library, Model, testbench::Random};
 
@@ -16,6 +19,8 @@ use super::{
 };
 use crate::{model::memory::HostMemory as _, soft::host::Host};
 
+/// The index of the `data` port's side.
+const DATA: usize = 1;
 /// Segment writes that wait on each segment.
 const SEGMENT_QUEUE: usize = 32;
 
@@ -76,6 +81,9 @@ pub struct Statistics {
     pub round_trips_ps: u64,
 }
 
+/// Read descriptors as the card gives them, in order.
+pub type ReadLog = Arc<Mutex<Vec<Descriptor>>>;
+
 /// The engine. A cycle is [`Engine::drive`], the design settling, [`Engine::sample`], the clock.
 #[derive(Debug)]
 pub struct Engine {
@@ -86,6 +94,8 @@ pub struct Engine {
     /// Data that are back, on their way into the RAM: request, bytes, bytes written.
     landing: Option<(Request, Vec<u8>, usize)>,
     statistics: Statistics,
+    /// Where the reads of the `data` port are written down.
+    data_reads: Option<ReadLog>,
 }
 
 impl Engine {
@@ -119,8 +129,14 @@ impl Engine {
             sides: [side("ctrl")?, side("data")?],
             landing: None,
             statistics: Statistics::default(),
+            data_reads: None,
             config,
         })
+    }
+
+    /// Writes the reads of the `data` port down from now on: those that fill the segmented memory.
+    pub fn log_data_reads(&mut self, log: ReadLog) {
+        self.data_reads = Some(log);
     }
 
     /// What the engine did so far.
@@ -175,10 +191,13 @@ impl Engine {
 
     /// Looks at the design's outputs, before the clock rises.
     pub fn sample(&mut self, model: &Model, cycle: u64, host: &Host) {
-        for side in &mut self.sides {
+        for (index, side) in self.sides.iter_mut().enumerate() {
             if let Some(descriptor) =
                 side.port.descriptor(model, Direction::Read).filter(|_| side.ready[0])
             {
+                if let Some(log) = self.data_reads.as_ref().filter(|_| index == DATA) {
+                    log.lock().unwrap_or_else(PoisonError::into_inner).push(descriptor);
+                }
                 self.statistics.reads += 1;
                 self.statistics.read_bytes += descriptor.len as u64;
                 side.reads.push_back(descriptor);

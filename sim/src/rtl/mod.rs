@@ -28,7 +28,10 @@ use drdma_verilated::{Library, Model, Options, PortHandle, Source};
 
 use crate::{
     clock::{NS_PER_CYCLE, SimClock},
-    pcie::{self, engine::Engine},
+    pcie::{
+        self,
+        engine::{Engine, ReadLog},
+    },
     slot::Slot,
     soft::host::Host,
     uri::OpenError,
@@ -142,6 +145,7 @@ pub struct RtlCard {
     clock: SimClock,
     cycle: u64,
     round_trips: Arc<AtomicU64>,
+    data_reads: Option<ReadLog>,
     config: Config,
 }
 
@@ -174,6 +178,7 @@ impl RtlCard {
             clock,
             cycle: 0,
             round_trips: Arc::default(),
+            data_reads: None,
             config,
         };
         card.leave_reset()?;
@@ -188,6 +193,9 @@ impl RtlCard {
         let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
         let library = self.model.library().clone();
         self.engine = Engine::new(&library, self.config.pcie.clone()).map_err(failed)?;
+        if let Some(log) = &self.data_reads {
+            self.engine.log_data_reads(Arc::clone(log));
+        }
         self.axil = Axil::new(&library).map_err(failed)?;
         self.mac.reset();
         for port in library.ports() {
@@ -218,6 +226,14 @@ impl RtlCard {
     /// It goes on counting where the card is out of reach.
     pub fn round_trips_ps(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.round_trips)
+    }
+
+    /// The reads that fill the segmented memory from now on, as they are given to the shell. It goes on growing
+    /// where the card is out of reach.
+    pub fn data_reads(&mut self) -> ReadLog {
+        let log = self.data_reads.get_or_insert_default();
+        self.engine.log_data_reads(Arc::clone(log));
+        Arc::clone(log)
     }
 
     /// Cycles since reset.
