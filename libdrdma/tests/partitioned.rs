@@ -19,7 +19,7 @@ use libdrdma::{
     PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest, PostError,
     ProtectionDomain, QueuePairAttributes, QueuePairState, RegionError, SharedOperation,
     SharedSendQueue, SharedWorkRequest, Status, Transport,
-    optimizer::{FetchPlan, Fragment},
+    optimizer::{FetchPlan, Fragment, Lane},
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -112,12 +112,14 @@ fn one_region_stays_in_one_protection_domain() {
 }
 
 #[test]
-fn the_fragments_of_a_region_are_those_of_the_rows_that_are_sent() {
+fn the_fragments_and_lanes_of_a_region_are_those_of_the_rows_that_are_sent() {
     let (_, m) = memory();
     m.write_at(5, &[1, 0, 2, 0, 0, 1, 9, 2, 0, 1]);
     let region = Partitioned::<u8>::new(&m).offset(5).rows(10);
     let region = region.column(&m, 100, 4).column(&m, 200, 1).build().unwrap();
     let relative = |f: Fragment| (f.addr - m.addr(), f.len);
+    let columns = [Lane::dense(m.addr() + 100, 4), Lane::dense(m.addr() + 200, 1)];
+    assert_eq!(region.lanes(), columns);
     let fragments = |partitions: &[u8]| -> Vec<_> {
         region.fragments(partitions, &[&m]).unwrap().map(relative).collect()
     };

@@ -5,7 +5,8 @@ mod common;
 use common::open_all;
 use libdrdma::{
     Bitmapped, Column, Contiguous, Extent, MemoryRegion, PointerMapped, Region, RegionError,
-    Strided, optimizer::Fragment,
+    Strided,
+    optimizer::{Fragment, Lane},
 };
 
 fn memory() -> (libdrdma::ProtectionDomain, MemoryRegion) {
@@ -270,6 +271,24 @@ fn the_fragments_of_a_region_are_what_its_rows_are_gathered_from() {
     let region = PointerMapped::new(&m, &m).offset(64).count(2).extent(0, 2).extent(10, 6);
     let expected = [(900, 2), (910, 6), (300, 2), (310, 6)];
     assert_eq!(fragments(&region.build().unwrap(), &m), expected);
+}
+
+#[test]
+fn the_lanes_of_a_region_are_what_all_rows_have_equally_far_apart() {
+    let (_, m) = memory();
+    let lane = |offset, len, step| Lane { addr: m.addr() + offset, len, step };
+    let region = Strided::new(&m).offset(8).period(16).count(2).extent(12, 4).extent(0, 8);
+    assert_eq!(region.build().unwrap().lanes(), Some(vec![lane(20, 4, 16), lane(8, 8, 16)]));
+
+    let region = Bitmapped::new(&m).offset(7).rows(10).column(&m, 100, 4).column(&m, 200, 1);
+    let columns = Some(vec![lane(100, 4, 4), lane(200, 1, 1)]);
+    assert_eq!(region.build().unwrap().lanes(), columns);
+    let region = Bitmapped::new(&m).offset(7).rows(10).column(&m, 100, 4).column(&m, 200, 1);
+    assert_eq!(region.fetch_rows(&m, 24).build().unwrap().lanes(), columns);
+
+    let contiguous = Contiguous::new(&m).len(64).build().unwrap();
+    let pointers = PointerMapped::new(&m, &m).count(1).extent(0, 4).build().unwrap();
+    assert_eq!((contiguous.lanes(), pointers.lanes()), (None, None));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use drdma_verilated::{Library, Word};
 use super::Gather;
 use crate::testing;
 
+mod pace;
 mod rates;
 
 /// Bytes of the segmented memory.

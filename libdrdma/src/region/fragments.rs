@@ -6,7 +6,11 @@ use super::{
     Part, PartitionId, PartitionedRegion, Region, RegionError, bitmapped, partitioned,
     pointer_mapped,
 };
-use crate::{MemoryRegion, encode::field, optimizer::Fragment};
+use crate::{
+    MemoryRegion,
+    encode::field,
+    optimizer::{Fragment, Lane},
+};
 
 /// Bytes of a pointer.
 const POINTER: usize = 8;
@@ -46,9 +50,34 @@ impl Region<'_> {
         };
         Ok(Fragments::new(rows, count, pattern))
     }
+
+    /// The bytes of a row, which all rows have equally far apart: what a
+    /// [`ColumnPlacement`](crate::optimizer::ColumnPlacement) is made of. `None` for contiguous and
+    /// pointer-mapped regions.
+    pub fn lanes(&self) -> Option<Vec<Lane>> {
+        match self.region_type() {
+            RegionType::Strided => {
+                let addr = Header::of(self.words()).addr;
+                let (step, pattern) = shape(self.words());
+                let lane = |(offset, len): (u64, u32)| Lane {
+                    addr: addr.wrapping_add(offset),
+                    len: len.into(),
+                    step,
+                };
+                Some(pattern.into_iter().map(lane).collect())
+            }
+            RegionType::Bitmapped => Some(columns(self.words())),
+            RegionType::Contiguous | RegionType::PointerMapped => None,
+        }
+    }
 }
 
 impl<I: PartitionId> PartitionedRegion<'_, I> {
+    /// The columns: what a [`ColumnPlacement`](crate::optimizer::ColumnPlacement) is made of.
+    pub fn lanes(&self) -> Vec<Lane> {
+        columns(self.words())
+    }
+
     /// The fragments that the card fetches for destinations of those partitions together, row by row:
     /// what an [`Optimizer`](crate::optimizer::Optimizer) plans. Rows with another id are not fetched.
     ///
@@ -123,6 +152,12 @@ fn shape(words: &[u64]) -> (u64, Vec<(u64, u32)>) {
         (field!(Element.offset in load(at)), field!(Element.len in load(at)) as u32)
     };
     (field!(RegionShape.period in load(GRANULE_WORDS)), (0..elements).map(element).collect())
+}
+
+/// The elements of a region that are columns.
+fn columns(words: &[u64]) -> Vec<Lane> {
+    let (_, pattern) = shape(words);
+    pattern.into_iter().map(|(addr, len)| Lane::dense(addr, len.into())).collect()
 }
 
 /// Bytes at an address under a key; `None` if no memory region given holds them.

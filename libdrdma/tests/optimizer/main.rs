@@ -2,6 +2,8 @@
 
 mod costs;
 mod fetch_plan;
+mod placement;
+mod sparse;
 mod workloads;
 
 use libdrdma::optimizer::{

@@ -1,0 +1,264 @@
+//! Columns of which the card packs several rows a cycle.
+
+use std::ops::Range;
+
+use drdma_abi::work_request::MAX_ELEMENTS;
+
+use super::{BANKS, BEAT, Beat, Place, WORD};
+use crate::optimizer::WINDOW;
+
+/// Banks from the start of a group to that of the next: coprime to [`BANKS`], so that groups meet late.
+const SKEW: u32 = 7;
+/// Widest joint span of lanes that are one group.
+const MAX_SPAN: u64 = 127;
+/// Bytes a row that all groups may take together.
+const MAX_STEPS: u64 = 128;
+/// Most rows of a window, and what their number is a multiple of.
+pub(super) const MAX_ROWS: u64 = 4096;
+const ROWS: u64 = 128;
+/// Bytes of a window that a group may lose to its first bank, to its alignment and behind its last row.
+const LOST: u64 = 132;
+/// Most rows that a beat has bytes of.
+const BEAT_ROWS: usize = 16;
+
+/// A run of bytes that every row has: a column of a bitmapped or partitioned region, or an extent of a strided
+/// one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lane {
+    /// Where row 0 has it.
+    pub addr: u64,
+    /// Bytes, at least 1.
+    pub len: u64,
+    /// Bytes from row to row, at least 1.
+    pub step: u64,
+}
+
+impl Lane {
+    /// Values of `len` bytes, one behind the other.
+    pub const fn dense(addr: u64, len: u64) -> Self {
+        Self { addr, len, step: len }
+    }
+
+    fn end(&self) -> u64 {
+        self.addr + self.len
+    }
+}
+
+/// Lanes that lie in a window as they lie in host memory: consecutive ones of the same step that span no
+/// more than it together, nor than 127 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Which lanes, by index.
+    pub lanes: Range<usize>,
+    /// Where the first byte of any of them is in row 0.
+    pub addr: u64,
+    /// Bytes of a row from there to the last byte of any of them.
+    pub len: u64,
+    /// Bytes from row to row.
+    pub step: u64,
+    /// Where that first byte lies in the window.
+    pub place: Place,
+}
+
+impl Group {
+    /// Takes the next lane in, if it belongs here.
+    fn takes(&mut self, lane: &Lane) -> bool {
+        let start = self.addr.min(lane.addr);
+        let span = (self.addr + self.len).max(lane.end()) - start;
+        let joins = lane.step == self.step && span <= self.step.min(MAX_SPAN);
+        if joins {
+            (self.addr, self.len, self.lanes.end) = (start, span, self.lanes.end + 1);
+        }
+        joins
+    }
+
+    /// The place of a byte of host memory that lies in the words which the group's `rows` touch.
+    fn place(&self, addr: u64, rows: u32) -> Option<Place> {
+        let word = u64::from(WORD);
+        let (start, end) = (self.addr / word * word, self.end(self.addr, rows));
+        let lead = self.place.offset() - (self.addr - start) as u32;
+        (start..end.next_multiple_of(word)).contains(&addr).then(|| Place(lead).plus(addr - start))
+    }
+
+    /// Where the last of `rows` ends, in host memory or in the window.
+    fn end(&self, start: u64, rows: u32) -> u64 {
+        start + (u64::from(rows) - 1) * self.step + self.len
+    }
+}
+
+/// Why rows are not packed: the card fetches and sends such a request row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// No lane, or more than a region can have.
+    #[error("{0} lanes, 1 to {MAX_ELEMENTS} are possible")]
+    Lanes(usize),
+    /// A lane without bytes or step, or one that goes beyond the last address.
+    #[error(
+        "lane {index} of {len} B every {step} B at {addr:#x} is empty, stands still or goes beyond the \
+         last address"
+    )]
+    Lane {
+        /// Its index.
+        index: usize,
+        /// Where row 0 has it.
+        addr: u64,
+        /// Bytes.
+        len: u64,
+        /// Bytes from row to row.
+        step: u64,
+    },
+    /// Rows that do not fit a cycle.
+    #[error("rows of {0} B, at most {BEAT} B are packed")]
+    RowBytes(u64),
+    /// Lanes that take too much of a window.
+    #[error(
+        "lanes that take {0} B a row, at most {MAX_STEPS} B are packed (lanes that are near each other \
+         count once)"
+    )]
+    Steps(u64),
+    /// A bitmap that does not have a bit for each row.
+    #[error("a bitmap of {bytes} B for {rows} rows")]
+    Bitmap {
+        /// Its bytes.
+        bytes: usize,
+        /// Rows.
+        rows: u64,
+    },
+    /// No rows, or more than a window takes.
+    #[error("{rows} rows, a window takes 1 to {most}")]
+    Rows {
+        /// How many were given.
+        rows: u32,
+        /// How many a window takes.
+        most: u32,
+    },
+}
+
+/// Where the lanes of a window lie, and with them the rows that are packed from there.
+///
+/// A group starts behind the one before it, in bank 7 times its index (modulo 32), as far from the start of a
+/// word as in host memory. From there on its bytes lie as in host memory, gaps included.
+///
+/// The rows of a request are cut into windows of [`ColumnPlacement::window_rows`] rows, which all
+/// destinations share, and a last one of the rest. Those of a bitmap for a single destination leave rows
+/// out ([`SparseWindow`](super::SparseWindow)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnPlacement {
+    lanes: Vec<Lane>,
+    groups: Vec<Group>,
+    rows: u32,
+}
+
+impl ColumnPlacement {
+    /// The placement of a window of `rows` rows of `lanes`, in the order in which they are sent.
+    ///
+    /// # Errors
+    /// Lanes that the card does not pack, or a number of rows that is 0 or above
+    /// [`ColumnPlacement::window_rows`].
+    pub fn new(lanes: &[Lane], rows: u32) -> Result<Self, PlacementError> {
+        let mut groups = groups(lanes)?;
+        let most = most_rows(&groups);
+        if !(1..=most).contains(&rows) {
+            return Err(PlacementError::Rows { rows, most });
+        }
+        let mut free = 0;
+        for (index, group) in (0..).zip(&mut groups) {
+            let bank = SKEW * index % BANKS;
+            let word: u32 = free + (bank + BANKS - free % BANKS) % BANKS;
+            group.place = Place(WORD * word).plus(group.addr % u64::from(WORD));
+            free = (group.end(group.place.offset().into(), rows) as u32).div_ceil(WORD);
+        }
+        Ok(Self { lanes: lanes.to_vec(), groups, rows })
+    }
+
+    /// Rows of a window of these lanes: a multiple of 128, at most 4096.
+    ///
+    /// # Errors
+    /// Lanes that the card does not pack.
+    pub fn window_rows(lanes: &[Lane]) -> Result<u32, PlacementError> {
+        Ok(most_rows(&groups(lanes)?))
+    }
+
+    /// The lanes that lie together, in order.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Rows of the window.
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// Where the first byte of a lane's value lies, for a row of the window; `None` if there is no such
+    /// lane or row.
+    pub fn place(&self, lane: usize, row: u32) -> Option<Place> {
+        let group = self.groups.iter().find(|group| group.lanes.contains(&lane))?;
+        let offset = u64::from(row) * group.step + self.lanes[lane].addr - group.addr;
+        (row < self.rows).then(|| group.place.plus(offset))
+    }
+
+    /// Where a byte of host memory lies, in the words that the lanes touch: more than once if it is in
+    /// several groups. Addresses are those of the window's rows if the lanes' are.
+    pub fn places(&self, addr: u64) -> impl Iterator<Item = Place> {
+        self.groups.iter().filter_map(move |group| group.place(addr, self.rows))
+    }
+
+    /// The beats that a destination is sent for some rows of the window, of which it gets all in one message: full ones, or
+    /// such of 16 rows. Rows that are not in the window are left out.
+    pub fn beats(&self, rows: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Beat> {
+        let row_bytes: usize = self.lanes.iter().map(|lane| lane.len as usize).sum();
+        let value = |lane: usize, row: u32| {
+            let place = self.place(lane, row);
+            (0..self.lanes[lane].len).map(move |byte| place.map(|place| place.plus(byte)))
+        };
+        let mut bytes = rows
+            .into_iter()
+            .filter(|&row| row < self.rows)
+            .flat_map(move |row| (0..self.lanes.len()).flat_map(move |lane| value(lane, row)));
+        let size = BEAT.min(BEAT_ROWS * row_bytes);
+        std::iter::from_fn(move || {
+            let mut beat = [None; BEAT];
+            let filled = beat.iter_mut().zip(bytes.by_ref().take(size));
+            let count = filled.map(|(byte, place)| *byte = place).count();
+            (count > 0).then_some(beat)
+        })
+    }
+}
+
+/// Lanes by group; where these lie is not known yet.
+fn groups(lanes: &[Lane]) -> Result<Vec<Group>, PlacementError> {
+    if !(1..=MAX_ELEMENTS).contains(&lanes.len()) {
+        return Err(PlacementError::Lanes(lanes.len()));
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, lane) in lanes.iter().enumerate() {
+        let &Lane { addr, len, step } = lane;
+        let end = u128::from(addr) + u128::from(MAX_ROWS) * u128::from(step) + u128::from(len);
+        if len == 0 || step == 0 || end > u128::from(u64::MAX) {
+            return Err(PlacementError::Lane { index, addr, len, step });
+        }
+        if !groups.last_mut().is_some_and(|group| group.takes(lane)) {
+            let lanes = index..index + 1;
+            groups.push(Group { lanes, addr, len, step, place: Place(0) });
+        }
+    }
+    let row_bytes = lanes.iter().map(|lane| lane.len).fold(0, u64::saturating_add);
+    if row_bytes > BEAT as u64 {
+        return Err(PlacementError::RowBytes(row_bytes));
+    }
+    match steps(&groups) {
+        0..=MAX_STEPS => Ok(groups),
+        steps => Err(PlacementError::Steps(steps)),
+    }
+}
+
+/// Bytes of a window that a row takes.
+fn steps(groups: &[Group]) -> u64 {
+    groups.iter().map(|group| group.step).fold(0, u64::saturating_add)
+}
+
+fn most_rows(groups: &[Group]) -> u32 {
+    let room = WINDOW - MAX_ELEMENTS as u64 * LOST;
+    (room / steps(groups) / ROWS * ROWS).min(MAX_ROWS) as u32
+}

@@ -1,0 +1,76 @@
+//! Where the card puts what it reads, and how fast it can be gathered from there (D-RDMA sections 4.2 and
+//! 4.3).
+//!
+//! The segmented memory has [`BANKS`] banks of words of [`WORD`] bytes; words that follow one another
+//! lie in banks that do. The [`assembler`] reads a word of each bank in a cycle, but never two of one bank
+//! for the same quarter of its payload, so that values which are sent side by side should lie in different
+//! banks. Where they lie depends on how the card fetches a request:
+//!
+//! | placement | requests | what lies together |
+//! |---|---|---|
+//! | [`ColumnPlacement`] | rows of several columns, of 64 B at most, for one destination or many | a column, or columns that are neighbours in host memory; each begins 7 banks behind the one before |
+//! | [`BlockPlacement`] | all others, row by row | aligned blocks of 256 B, each 9 words behind the last, or right behind it if it is so in host memory |
+//!
+//! Neither is anything that software has to care for: the card does it by itself. It tells beforehand what a
+//! layout of columns is worth:
+//!
+//! ```
+//! use libdrdma::optimizer::{ColumnPlacement, Lane, assembler};
+//!
+//! // Five columns of 4 B, of which each starts at a page.
+//! let lanes: Vec<_> = (0..5).map(|c| Lane::dense(0x10_0000 * c, 4)).collect();
+//! let rows = ColumnPlacement::window_rows(&lanes)?;
+//! assert_eq!(rows, 1408);
+//! let placement = ColumnPlacement::new(&lanes, rows)?;
+//! let banks = placement.groups().iter().map(|group| group.place.bank());
+//! assert_eq!(banks.collect::<Vec<_>>(), [0, 7, 14, 21, 28]);
+//! // Every third row.
+//! let pace = assembler::pace(placement.beats((0..rows).step_by(3)));
+//! assert!(pace.words_per_cycle() > 15.0, "of 16");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod assembler;
+mod blocks;
+mod columns;
+mod sparse;
+
+pub use blocks::BlockPlacement;
+pub use columns::{ColumnPlacement, Group, Lane, PlacementError};
+pub use sparse::SparseWindow;
+
+/// Banks of the segmented memory.
+pub const BANKS: u32 = 32;
+/// Bytes of a word, of which a bank gives one a cycle.
+pub const WORD: u32 = 4;
+
+/// Bytes of payload that the assembler puts together in a cycle.
+const BEAT: usize = 64;
+
+/// Bytes of payload that are gathered together, and where each of them lies; `None` behind the last.
+pub type Beat = [Option<Place>; BEAT];
+
+/// A byte of a window of the segmented memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place(u32);
+
+impl Place {
+    /// Bytes from the start of the window, less than [`WINDOW`](super::WINDOW).
+    pub fn offset(self) -> u32 {
+        self.0
+    }
+
+    /// Its bank. (All windows start in bank 0.)
+    pub fn bank(self) -> u32 {
+        self.word() % BANKS
+    }
+
+    /// Words from the start of the window.
+    fn word(self) -> u32 {
+        self.0 / WORD
+    }
+
+    fn plus(self, bytes: u64) -> Self {
+        Self(self.0 + bytes as u32)
+    }
+}

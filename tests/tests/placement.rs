@@ -1,0 +1,305 @@
+//! Where the card puts what it reads: software foretells the place of every byte that is fetched into the
+//! segmented memory, and the RTL reads it to there.
+
+use std::{collections::HashSet, time::Duration};
+
+use drdma_sim::{
+    pcie::engine::ReadLog,
+    rtl::{Config, RtlCard},
+    wire::{Network, PeerConfig},
+};
+use drdma_tests::random::Random;
+use libdrdma::{
+    Bitmapped, CompletionQueue, Context, Contiguous, MacAddress, Options, PartitionDestination,
+    Partitioned, PartitionedWorkRequest, PointerMapped, ProtectionDomain, QueuePair,
+    QueuePairAttributes, Region, Status, Strided, Transport, WorkRequest,
+    optimizer::{BlockPlacement, ColumnPlacement, Fragment, Lane, SparseWindow, WINDOW},
+};
+
+const MEMORY: usize = 4 << 20;
+
+/// A card on the RTL whose reads are written down.
+struct Bench {
+    reads: ReadLog,
+    network: Network,
+    pd: ProtectionDomain,
+    cq: CompletionQueue,
+}
+
+/// The bytes that were read into a window, and where each went.
+type Window = HashSet<(u64, u64)>;
+
+impl Bench {
+    fn new() -> Self {
+        let network = Network::new();
+        let mut card = RtlCard::new(Config::default(), network.clone()).unwrap();
+        let reads = card.data_reads();
+        let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
+        let context = Context::open(Box::new(card), options).unwrap();
+        let pd = context.protection_domain();
+        let cq = context.completion_queue().build().unwrap();
+        Self { reads, network, pd, cq }
+    }
+
+    fn connected<'m>(&self, qpn: u32) -> QueuePair<'m> {
+        let peer = PeerConfig::new(Transport::Uc, 0x0200_0000_0002, 0x0a00_0002, qpn + 100, qpn);
+        self.network.add_peer(peer);
+        let mut qp =
+            self.pd.queue_pair(&self.cq).transport(Transport::Uc).qpn(qpn).build().unwrap();
+        let attributes = QueuePairAttributes::new()
+            .path_mtu(4096)
+            .dest_qpn(qpn + 100)
+            .dest_mac(MacAddress([2, 0, 0, 0, 0, 2]))
+            .dest_ip([10, 0, 0, 2].into())
+            .start_psn(0);
+        qp.connect(&attributes).unwrap();
+        qp
+    }
+
+    /// What has been read since the last time, once a request has completed: by window, in order.
+    fn windows(&self) -> Vec<Window> {
+        let done = self.cq.wait(1, Duration::from_secs(60)).unwrap();
+        assert!(done.iter().all(|completion| completion.status == Status::Success), "{done:?}");
+        let reads = std::mem::take(&mut *self.reads.lock().unwrap());
+        let number = |at: u64| at / WINDOW;
+        let windows = reads.chunk_by(|a, b| number(a.ram_addr) == number(b.ram_addr));
+        let bytes = windows.map(|window| {
+            let of_read = window.iter().flat_map(|read| {
+                (0..read.len as u64).map(|i| (read.addr + i, read.ram_addr % WINDOW + i))
+            });
+            of_read.collect()
+        });
+        bytes.collect()
+    }
+
+    /// Sends a region and tells what was read.
+    fn send<'m>(&self, qp: &mut QueuePair<'m>, region: Region<'m>) -> Vec<Window> {
+        let regions = [region];
+        qp.post_send(&WorkRequest::new(0).rows_per_message(50).regions(&regions)).unwrap();
+        self.windows()
+    }
+}
+
+/// A request whose rows the card packs.
+struct Columns<'a> {
+    lanes: &'a [Lane],
+    /// Which rows somebody gets.
+    selected: &'a [bool],
+}
+
+impl Columns<'_> {
+    /// Checks that the rows went where software says, if a window begins where the one before ends.
+    fn check(&self, found: &[Window]) {
+        let most = ColumnPlacement::window_rows(self.lanes).unwrap() as usize;
+        let wanted = self.selected.chunks(most);
+        assert_eq!(found.len(), wanted.len(), "windows of {most} rows of {:x?}", self.lanes);
+        for (window, (index, rows)) in found.iter().zip(wanted.enumerate()) {
+            let selected = (0..rows.len()).filter(|row| rows[*row]);
+            let rows_of = selected.map(|row| ((most * index + row) as u64, row as u32));
+            self.check_window(window, rows.len() as u32, rows_of);
+        }
+    }
+
+    /// Checks the same if rows that nobody gets are left out.
+    fn check_sparse(&self, found: &[Window], merge_threshold: u32) {
+        let rows = self.selected.len() as u64;
+        let bits = bits(self.selected);
+        let wanted = SparseWindow::all(self.lanes, rows, &bits, merge_threshold).unwrap();
+        assert_eq!(found.len(), wanted.len(), "windows of {rows} rows of {:x?}", self.lanes);
+        let mut checked = 0;
+        for (found, window) in found.iter().zip(&wanted) {
+            let selected = (0..rows).filter(|row| self.selected[*row as usize]);
+            let rows_of: Vec<_> =
+                selected.filter_map(|row| Some((row, window.row(row)?))).collect();
+            checked += rows_of.len();
+            self.check_window(found, window.rows(), rows_of);
+        }
+        assert_eq!(checked, self.selected.iter().filter(|selected| **selected).count());
+    }
+
+    /// Checks rows of a window: each with its row in the window.
+    fn check_window(&self, window: &Window, rows: u32, each: impl IntoIterator<Item = (u64, u32)>) {
+        let placement = ColumnPlacement::new(self.lanes, rows).unwrap();
+        for (row, in_window) in each {
+            for (number, lane) in self.lanes.iter().enumerate() {
+                let place = placement.place(number, in_window).unwrap();
+                let (addr, at) = (lane.addr + row * lane.step, u64::from(place.offset()));
+                let lies = (0..lane.len).all(|byte| window.contains(&(addr + byte, at + byte)));
+                assert!(lies, "row {row} of lane {number} is not at {at}: {:x?}", self.lanes);
+            }
+        }
+    }
+}
+
+/// Widths of columns that the card packs, and where they start in memory.
+fn columns(random: &mut Random, rows: u64) -> Vec<(u64, u64)> {
+    let longest = *random.pick(&[1, 2, 4, 8, 16]);
+    let widths: Vec<u64> = (0..random.range(1..=6)).map(|_| random.range(1..=longest)).collect();
+    let mut at = 0;
+    let column = |width: u64| {
+        let offset = at + random.range(0..=70);
+        at = offset + width * rows;
+        (offset, width)
+    };
+    let mut room = 64;
+    let packed = widths.into_iter().take_while(|width| {
+        room -= *width as i64;
+        room >= 0
+    });
+    packed.map(column).collect()
+}
+
+fn bits(selected: &[bool]) -> Vec<u8> {
+    let byte = |bits: &[bool]| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+    selected.chunks(8).map(byte).collect()
+}
+
+#[test]
+fn columns_of_a_bitmap_lie_where_software_says() {
+    let bench = Bench::new();
+    let (memory, bitmap) = (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate(8192).unwrap());
+    let mut qp = bench.connected(17);
+    let mut random = Random::new(1);
+    for _ in 0..12 {
+        let rows = random.range(256..=20_000);
+        let rarity = *random.pick(&[1, 2, 20, 300]);
+        let threshold = *random.pick(&[0, 60, 256, 1500]);
+        bench.pd.context().set_merge_threshold(threshold).unwrap();
+        let selected: Vec<bool> = (0..rows).map(|_| random.one_in(rarity)).collect();
+        bitmap.write_at(0, &bits(&selected));
+        let region = columns(&mut random, rows)
+            .into_iter()
+            .fold(Bitmapped::new(&bitmap).rows(rows), |region, (offset, width)| {
+                region.column(&memory, offset, width)
+            });
+        let region = region.build().unwrap();
+        let lanes = region.lanes().unwrap();
+        let found = bench.send(&mut qp, region);
+        Columns { lanes: &lanes, selected: &selected }.check_sparse(&found, threshold);
+    }
+}
+
+#[test]
+fn extents_of_a_period_lie_where_software_says() {
+    let bench = Bench::new();
+    let memory = bench.pd.allocate(MEMORY).unwrap();
+    let mut qp = bench.connected(17);
+    let mut random = Random::new(2);
+    let mut packed = 0;
+    while packed < 12 {
+        let (rows, period) = (random.range(256..=9000), random.range(1..=128));
+        let mut region =
+            Strided::new(&memory).offset(random.range(0..=99)).period(period).count(rows);
+        for _ in 0..random.range(1..=4) {
+            // Some go beyond the period, or overlap.
+            let (offset, len) = (random.range(0..=period + 9), random.range(1..=16));
+            region = region.extent(offset, len);
+        }
+        let region = region.build().unwrap();
+        let lanes = region.lanes().unwrap();
+        if ColumnPlacement::window_rows(&lanes).is_err() {
+            continue;
+        }
+        packed += 1;
+        let found = bench.send(&mut qp, region);
+        let selected = vec![true; rows as usize];
+        Columns { lanes: &lanes, selected: &selected }.check(&found);
+    }
+}
+
+#[test]
+fn columns_of_several_destinations_lie_where_software_says() {
+    let bench = Bench::new();
+    let (memory, ids) = (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate(20_000).unwrap());
+    let qps = [bench.connected(17), bench.connected(18)];
+    let mut ssq = bench.pd.shared_send_queue(&bench.cq).build().unwrap();
+    let mut random = Random::new(3);
+    for _ in 0..8 {
+        let rows = random.range(256..=20_000);
+        // Rows of a third partition are sent to nobody.
+        let partitions: Vec<u8> = (0..rows).map(|_| random.range(0..=2) as u8).collect();
+        ids.write_at(0, &partitions);
+        let region = columns(&mut random, rows)
+            .into_iter()
+            .fold(Partitioned::<u8>::new(&ids).rows(rows), |region, (offset, width)| {
+                region.column(&memory, offset, width)
+            });
+        let region = region.build().unwrap();
+        let lanes = region.lanes();
+        let destinations = [0, 1].map(|id| PartitionDestination::new(&qps[usize::from(id)], id));
+        let request = PartitionedWorkRequest::new(0, &region).rows_per_message(40);
+        ssq.post_ssq_send(&request.destinations(&destinations)).unwrap();
+        let selected: Vec<bool> = partitions.iter().map(|id| *id < 2).collect();
+        Columns { lanes: &lanes, selected: &selected }.check(&bench.windows());
+    }
+}
+
+/// Checks that rows which are fetched one by one lie where software says. A window ends where the next block
+/// is not in it.
+fn check_blocks(windows: &[Window], rows: impl Iterator<Item = Vec<Fragment>>) {
+    let mut windows = windows.iter().peekable();
+    let mut placement = BlockPlacement::default();
+    let mut beats = 0;
+    for fragments in rows.flat_map(|row| BlockPlacement::beats(&row)) {
+        let is_there = |window: &Window, placement: &BlockPlacement| {
+            let mut beat = [None; 64];
+            let bytes = fragments.iter().flat_map(|f| (0..f.len).map(|i| f.addr + i));
+            placement.clone().take(&fragments, &mut beat)
+                && beat
+                    .iter()
+                    .flatten()
+                    .zip(bytes)
+                    .all(|(place, addr)| window.contains(&(addr, place.offset().into())))
+        };
+        let window = *windows.peek().expect("another window");
+        if !is_there(window, &placement) {
+            assert!(beats > 0, "{fragments:x?} are not where a window begins");
+            (placement, beats) = (BlockPlacement::default(), 0);
+            windows.next();
+            let window = *windows.peek().expect("another window");
+            assert!(is_there(window, &placement), "{fragments:x?}");
+        }
+        assert!(placement.take(&fragments, &mut [None; 64]));
+        beats += 1;
+    }
+    assert_eq!(windows.count(), 1, "windows without a beat");
+}
+
+#[test]
+fn records_lie_where_software_says() {
+    let bench = Bench::new();
+    let (memory, pointers) = (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate(8000).unwrap());
+    let mut qp = bench.connected(17);
+    let mut random = Random::new(4);
+    for extents in 1..=4 {
+        for (index, pointer) in (0..1000).map(|_| 64 * random.range(0..=60_000)).enumerate() {
+            pointers.write_at(8 * index, &(memory.addr() + pointer).to_le_bytes());
+        }
+        let region = (0..extents).fold(
+            PointerMapped::new(&pointers, &memory).count(1000),
+            |region, extent| {
+                region.extent(4000 * extent + random.range(0..=40), random.range(1..=20))
+            },
+        );
+        let region = region.build().unwrap();
+        let fragments: Vec<_> = region.fragments(&[&pointers]).unwrap().collect();
+        let found = bench.send(&mut qp, region);
+        assert!(found.len() > 5, "{} windows", found.len());
+        check_blocks(&found, fragments.chunks(extents as usize).map(<[_]>::to_vec));
+    }
+}
+
+#[test]
+fn long_rows_lie_where_software_says() {
+    let bench = Bench::new();
+    let memory = bench.pd.allocate(MEMORY).unwrap();
+    let mut qp = bench.connected(17);
+    let whole = Contiguous::new(&memory).offset(512).len(300_000).build().unwrap();
+    let rows = Strided::new(&memory).period(1280).count(600).extent(0, 150).extent(1024, 64);
+    for (region, extents) in [(whole, 1), (rows.build().unwrap(), 2)] {
+        let fragments: Vec<_> = region.fragments(&[]).unwrap().collect();
+        let found = bench.send(&mut qp, region);
+        assert!(found.len() > 5, "{} windows", found.len());
+        check_blocks(&found, fragments.chunks(extents).map(<[_]>::to_vec));
+    }
+}
