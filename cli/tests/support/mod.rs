@@ -1,6 +1,7 @@
 //! Runs the `drdma` command in a folder of its own.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
+pub mod jobs;
 pub mod recorded;
 
 use std::{
