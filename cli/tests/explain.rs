@@ -134,3 +134,141 @@ fn explain_shows_partitioned_requests() {
     let reason = explained[0]["reason"].as_str().unwrap();
     assert!(reason.starts_with("the partitioned region: bytes "), "{reason}");
 }
+
+/// A column of `t`.
+fn column(offset: u64, width: u64) -> Value {
+    json!({"buffer": "t", "offset": offset, "width": width})
+}
+
+/// A region of rows that a bitmap selects: every one that `bits` repeats.
+fn bitmapped(rows: u64, columns: &[Value]) -> Value {
+    json!({"type": "bitmapped", "bitmap": {"buffer": "bits", "offset": 0}, "rows": rows, "columns": columns})
+}
+
+/// What is told of the placement of a post that sends those regions to each of the destinations.
+fn placement(row_mask: &str, bits: &str, destinations: &[Value]) -> Value {
+    let mut job = job();
+    job["buffers"] = json!([{"name": "t", "size": 400_000}, {"name": "bits", "hex": bits}]);
+    let mut blue = job["qps"][0].clone();
+    (blue["name"], blue["qpn"]) = (json!("blue"), json!(18));
+    job["qps"].as_array_mut().unwrap().push(blue);
+    let destination = |(qp, regions)| json!({"qp": qp, "regions": regions});
+    let destinations: Vec<_> =
+        ["red", "blue"].into_iter().zip(destinations).map(destination).collect();
+    job["posts"] = json!([{"verb": "post_ssq_send", "wr_id": 1, "op": "send", "row_mask": row_mask,
+                           "rows_per_message": 100, "destinations": destinations}]);
+    let output = folder(&job).drdma(&["explain", "job.json", "--json"]);
+    let explained: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(explained[0]["status"], "success", "{explained}");
+    explained[0]["placement"].clone()
+}
+
+#[test]
+fn explain_shows_where_packed_columns_lie() {
+    let columns = [column(0, 4), column(8000, 4), column(16_003, 2)];
+    let all = "ff".repeat(250);
+    // A shuffle: a column a region, and two destinations that differ in their rows alone.
+    let regions: Vec<_> =
+        columns.iter().map(|column| bitmapped(2000, std::slice::from_ref(column))).collect();
+    let found = placement("element", &all, &[json!(regions), json!(regions)]);
+    assert_eq!(found["window_rows"], 2944);
+    let lane = |offset: u64, len: u64, group: u64, place: u64, bank: u64| {
+        json!({"buffer": "t", "offset": offset, "len": len, "step": len, "group": group,
+               "place": place, "bank": bank})
+    };
+    // 2000 rows of 4 B end 64 B into the banks, so the next column starts 7 banks from a multiple of 128.
+    let second = 8000_u64.next_multiple_of(128) + 28;
+    let third = (second + 8000).next_multiple_of(128) + 56;
+    let lanes = json!([
+        lane(0, 4, 0, 0, 0),
+        lane(8000, 4, 1, second, 7),
+        lane(16_003, 2, 2, third + 3, 14)
+    ]);
+    assert_eq!(found["lanes"], lanes);
+    let words = found["words_per_cycle"].as_f64().unwrap();
+    assert!((12.0..=14.0).contains(&words), "{words}");
+    // The same as one region with three columns, for one destination that gets all rows.
+    let found = placement("period", &all, &[json!([bitmapped(2000, &columns)])]);
+    assert_eq!(found["lanes"], lanes);
+
+    // Extents of a period are one group.
+    let pattern = json!([{"offset": 8, "len": 4}, {"offset": 0, "len": 4}]);
+    let strided = |count: u64| {
+        json!([{"type": "strided", "buffer": "t", "offset": 100, "period": 16, "count": count,
+                "pattern": pattern}])
+    };
+    let found = placement("period", "00", &[strided(2000)]);
+    let lane = |offset: u64, place: u64, bank: u64| {
+        json!({"buffer": "t", "offset": offset, "len": 4, "step": 16, "group": 0, "place": place,
+               "bank": bank})
+    };
+    assert_eq!(found["lanes"], json!([lane(108, 8, 2), lane(100, 0, 0)]));
+    // As elements they are sent one by one, and so are few rows, and destinations with other columns.
+    let columns = |first: u64| json!([bitmapped(2000, &[column(first, 4)])]);
+    for found in [
+        placement("element", "00", &[strided(2000)]),
+        placement("period", "00", &[strided(255)]),
+        placement("period", &all, &[columns(0), columns(4)]),
+        placement("period", &all, &[json!([bitmapped(2000, &[column(0, 65)])])]),
+    ] {
+        assert_eq!((found.get("window_rows"), found.get("lanes")), (None, None), "{found}");
+        assert!(found["words_per_cycle"].as_f64().unwrap() > 0.9, "{found}");
+    }
+}
+
+#[test]
+fn explain_leaves_out_the_rows_that_the_card_leaves_out() {
+    // A row in 1,000 of 80,000: all of them fit a window if what is between is left out.
+    let bits = format!("01{}", "00".repeat(124)).repeat(80);
+    let regions = json!([bitmapped(80_000, &[column(0, 4)])]);
+    let found = placement("period", &bits, &[regions]);
+    assert_eq!(found["window_rows"], 4096);
+    // 80 values in one message are five beats, of which each wants 16 words.
+    let words = found["words_per_cycle"].as_f64().unwrap();
+    assert!((4.0..=16.0).contains(&words), "{words}");
+    // Of no rows there is nothing to tell.
+    let found =
+        placement("period", &"00".repeat(10_000), &[json!([bitmapped(80_000, &[column(0, 4)])])]);
+    assert_eq!(found, json!({"words_per_cycle": 0.0}));
+}
+
+#[test]
+fn explain_counts_the_words_that_are_gathered_row_by_row() {
+    let words = |row_mask: &str, regions: &[Value]| {
+        let found = placement(row_mask, "00", &[json!(regions)]);
+        assert_eq!(found.get("window_rows"), None);
+        found["words_per_cycle"].as_f64().unwrap()
+    };
+    let contiguous = |offset: u64, len: u64| json!({"type": "contiguous", "buffer": "t", "offset": offset, "len": len});
+    let pointers: Vec<_> = (0..100).map(|i| json!(["t", 1000 * i])).collect();
+    let records = json!({"type": "pointer_mapped", "pointers": pointers,
+                         "pattern": [{"offset": 0, "len": 4}, {"offset": 300, "len": 8}]});
+    // 64 B a cycle.
+    assert_eq!(words("period", &[contiguous(0, 6400)]), 16.0);
+    // Three words a row, a row a cycle.
+    assert_eq!(words("period", std::slice::from_ref(&records)), 3.0);
+    // A list of one value each is a row of them all; with a record beside it each is one of its own.
+    let list: Vec<_> = (0..16).map(|i| contiguous(500 * i, 4)).collect();
+    assert_eq!(words("element", &list), 16.0);
+    let first = json!({"type": "pointer_mapped", "pointers": [["t", 0]],
+                       "pattern": [{"offset": 0, "len": 4}]});
+    assert_eq!(words("element", &[contiguous(0, 4), contiguous(500, 4), first]), 1.0);
+}
+
+#[test]
+fn explain_tells_people_how_rows_are_gathered() {
+    let mut job = job();
+    job["posts"][0]["rows_per_message"] = json!(1);
+    let text = |job: &Value| {
+        String::from_utf8(folder(job).drdma(&["explain", "job.json"]).stdout).unwrap()
+    };
+    let found = text(&job);
+    assert!(found.ends_with("gathered row by row: 2.0 words of 4 B a cycle, of 16\n"), "{found}");
+    job["buffers"][0] = json!({"name": "t", "size": 100_000});
+    job["posts"][0]["rows_per_message"] = json!(300);
+    (job["posts"][0]["regions"][0]["count"], job["posts"][0]["regions"][0]["period"]) =
+        (json!(300), json!(16));
+    let found = text(&job);
+    let line = "gathered from windows of 1792 rows, columns from banks 0: 1";
+    assert!(found.contains(line), "{found}");
+}

@@ -2,6 +2,7 @@
 
 mod cheapest;
 mod image;
+mod placement;
 mod table;
 
 use drdma_abi::{completion::Status, work_request::BLOCK};
@@ -18,6 +19,7 @@ use serde::Serialize;
 use crate::job::{Job, Post};
 pub use cheapest::link_costs;
 use image::Image;
+pub use placement::{Placed, PlacedLane};
 pub use table::render;
 
 /// How to explain.
@@ -54,6 +56,9 @@ pub struct Explanation {
     pub cost_ns: f64,
     /// The reads that cost least, in the same windows.
     pub cheapest: Cheap,
+    /// Where the data lie in the first window, and how fast they are gathered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placed>,
     /// Payload bytes sent to all destinations.
     pub sent_bytes: u64,
     /// The first bounding boxes, in the order in which they are read.
@@ -156,6 +161,7 @@ fn explain_post(
         together: Fetch::default(),
         cost_ns: 0.0,
         cheapest: Cheap::default(),
+        placement: None,
         sent_bytes: 0,
         boxes: Vec::new(),
     };
@@ -223,7 +229,9 @@ fn plan(
             alone: fetch(planner, image, |_| Ok(()))?,
         });
     }
-    let all = || (0..admitted.len()).map(|index| units(index, request.row_mask)).collect();
+    let all = || -> Vec<Units> {
+        (0..admitted.len()).map(|index| units(index, request.row_mask)).collect()
+    };
     let names = image.names();
     let mut cheap = cheapest::Follower::new(settings, &options.costs, all());
     let planner = Planner::new(settings, all())
@@ -242,6 +250,7 @@ fn plan(
         cheap.window(&window.units, image)
     })?;
     explanation.cheapest = cheap.found();
+    explanation.placement = Some(placement::placed(request, &all(), &settings, image)?);
     explanation.sent_bytes = explanation.destinations.iter().map(|share| share.sent_bytes).sum();
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
-use super::{Explanation, Fetch, Rule};
+use super::{Explanation, Fetch, Placed, Rule};
 
 /// Explanations as tables.
 pub fn render(explanations: &[Explanation]) -> String {
@@ -96,5 +96,19 @@ fn post(explanation: &Explanation) -> String {
             cheapest.cost_ns
         );
     }
+    text += &explanation.placement.iter().map(gathering).collect::<String>();
     text
+}
+
+/// How the payload is gathered.
+fn gathering(placed: &Placed) -> String {
+    let pace = format!("{:.1} words of 4 B a cycle, of 16", placed.words_per_cycle);
+    match placed.window_rows {
+        None => format!("gathered row by row: {pace}\n"),
+        Some(rows) => {
+            let banks: Vec<_> = placed.lanes.iter().map(|lane| lane.bank.to_string()).collect();
+            let banks = banks.join(" ");
+            format!("gathered from windows of {rows} rows, columns from banks {banks}: {pace}\n")
+        }
+    }
 }

@@ -1,0 +1,256 @@
+//! Where a request's data lie in the segmented memory, and how fast they are gathered from there.
+
+use drdma_abi::register::COLUMN_MIN_ROWS;
+use drdma_sim::model::{
+    boxes::Settings,
+    memory::Fault,
+    request::{Column, Destination, Region, Request, RowMask},
+    rows::Units,
+};
+use libdrdma::optimizer::{
+    Beat, BlockPlacement, ColumnPlacement, Fragment, Lane, SparseWindow, assembler,
+};
+use serde::Serialize;
+
+use super::image::Image;
+
+/// What a request's first window is.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Placed {
+    /// Rows that a window has room for, if the card packs them; else it goes row by row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_rows: Option<u32>,
+    /// The columns, or extents, of which rows are packed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<PlacedLane>,
+    /// Words of 4 B that the assembler gathers in a cycle, of 16; 12.5 are 100 Gb/s.
+    pub words_per_cycle: f64,
+}
+
+/// Where a column, or an extent, lies in a window.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlacedLane {
+    /// The buffer of its first value.
+    pub buffer: String,
+    /// Where in the buffer.
+    pub offset: u64,
+    /// Bytes of a value.
+    pub len: u64,
+    /// Bytes from row to row.
+    pub step: u64,
+    /// Which lanes it is read with: those of the same group.
+    pub group: usize,
+    /// Where row 0's value lies in the window.
+    pub place: u32,
+    /// The bank of that.
+    pub bank: u32,
+}
+
+/// Places the first window of a request whose destinations have these units; nothing if there are none.
+///
+/// # Errors
+/// If a bitmap or a pointer cannot be read.
+pub fn placed(
+    request: &Request,
+    units: &[Units],
+    settings: &Settings,
+    image: &Image,
+) -> Result<Placed, Fault> {
+    match Packed::of(request) {
+        Some(packed) => packed.placed(request, units, settings, image),
+        None => row_by_row(request, units, image),
+    }
+}
+
+/// A request of which the card packs rows (docs/architecture.md, *column request*).
+struct Packed {
+    lanes: Vec<Lane>,
+    rows: u32,
+    /// A bitmap for a single destination, of which rows are left out.
+    sparse: bool,
+}
+
+impl Packed {
+    fn of(request: &Request) -> Option<Self> {
+        let (lanes, rows) = match &request.partitioned {
+            Some(region) => (dense(&region.columns), region.rows),
+            None => {
+                let mut sets =
+                    request.destinations.iter().map(|one| one_set(one, request.row_mask));
+                let first = sets.next()??;
+                sets.all(|set| set.as_ref() == Some(&first)).then_some(first)?
+            }
+        };
+        let packed = rows >= COLUMN_MIN_ROWS.reset && ColumnPlacement::window_rows(&lanes).is_ok();
+        let sparse = match &request.destinations[..] {
+            [one] => matches!(one.regions.first(), Some(Region::Bitmapped { .. })),
+            _ => false,
+        };
+        packed.then_some(Self { lanes, rows, sparse })
+    }
+
+    fn placed(
+        &self,
+        request: &Request,
+        units: &[Units],
+        settings: &Settings,
+        image: &Image,
+    ) -> Result<Placed, Fault> {
+        let most = ColumnPlacement::window_rows(&self.lanes).expect("they are packed");
+        let mut selected = Vec::new();
+        for units in units {
+            let last = if self.sparse { self.rows } else { most };
+            selected.push(self.selected(units.clone(), last, image)?);
+        }
+        let mut rows = self.rows.min(most);
+        if self.sparse {
+            let mut needed = selected[0].clone();
+            for units in request.destinations[0].fetch_rows() {
+                // Those that cannot be read are none.
+                needed.extend(self.selected(units, self.rows, image).unwrap_or_default());
+            }
+            let windows = SparseWindow::all(
+                &self.lanes,
+                self.rows.into(),
+                &self.bits(&needed),
+                settings.merge_threshold,
+            );
+            let windows = windows.expect("they are packed, and have a bit each");
+            let Some(window) = windows.first() else { return Ok(Placed::default()) };
+            let of_window = selected[0].iter().map_while(|row| window.row((*row).into()));
+            selected[0] = of_window.collect();
+            rows = window.rows();
+        }
+        let placement = ColumnPlacement::new(&self.lanes, rows).expect("a window has such rows");
+        let messages =
+            selected.iter().flat_map(|rows| rows.chunks(request.rows_per_message as usize));
+        let pace = assembler::pace(messages.flat_map(|rows| placement.beats(rows.iter().copied())));
+        Ok(Placed {
+            window_rows: Some(most),
+            lanes: self.lanes(&placement, image),
+            words_per_cycle: pace.words_per_cycle(),
+        })
+    }
+
+    /// Rows below `end` that are sent, or read.
+    fn selected(&self, mut units: Units, end: u32, image: &Image) -> Result<Vec<u32>, Fault> {
+        let (mut rows, mut unit) = (Vec::new(), Vec::new());
+        while units.next(image, &mut unit)? {
+            let row = ((unit[0].addr - self.lanes[0].addr) / self.lanes[0].step) as u32;
+            if row >= end {
+                break;
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    fn bits(&self, rows: &[u32]) -> Vec<u8> {
+        let mut bits = vec![0; (self.rows as usize).div_ceil(8)];
+        rows.iter().for_each(|row| bits[*row as usize / 8] |= 1 << (row % 8));
+        bits
+    }
+
+    fn lanes(&self, placement: &ColumnPlacement, image: &Image) -> Vec<PlacedLane> {
+        let names = image.names();
+        let groups = (0..).zip(placement.groups());
+        let of_groups =
+            groups.flat_map(|(group, lanes)| lanes.lanes.clone().map(move |lane| (group, lane)));
+        let lane = |(group, index): (usize, usize)| {
+            let Lane { addr, len, step } = self.lanes[index];
+            let (from, place) = (image.place(addr)?, placement.place(index, 0)?);
+            let buffer = names[&from.buffer].to_owned();
+            let (offset, bank) = (from.offset, place.bank());
+            Some(PlacedLane { buffer, offset, len, step, group, place: place.offset(), bank })
+        };
+        of_groups.filter_map(lane).collect()
+    }
+}
+
+/// The lanes and rows of a destination whose regions the card takes as one of equally spaced rows.
+fn one_set(destination: &Destination, row_mask: RowMask) -> Option<(Vec<Lane>, u32)> {
+    let regions = &destination.regions;
+    let (mut lanes, mut count) = (Vec::new(), None);
+    for region in regions {
+        match region {
+            // With the row mask `Element` the extents are units of their own.
+            Region::Strided { pattern, .. }
+                if row_mask == RowMask::Element && pattern.len() > 1 =>
+            {
+                return None;
+            }
+            Region::Strided { base, period, count: periods, pattern, .. } => {
+                lanes.extend(pattern.iter().map(|extent| Lane {
+                    addr: base + extent.offset,
+                    len: extent.len.into(),
+                    step: *period,
+                }));
+                count = Some(*periods);
+            }
+            Region::Bitmapped { rows, columns, .. } => {
+                lanes.extend(dense(columns));
+                count = Some(*rows);
+            }
+            Region::Contiguous { .. } | Region::PointerMapped { .. } => return None,
+        }
+    }
+    let joined = row_mask == RowMask::Element && are_one(regions);
+    (regions.len() == 1 || joined).then_some((lanes, count?))
+}
+
+/// True if the card takes several regions as one of which each is a lane: element `i` of all is its row `i`.
+fn are_one(regions: &[Region]) -> bool {
+    let kind = |region: &Region| match region {
+        Region::Contiguous { .. } => Some((1, None)),
+        Region::Strided { count, pattern, .. } if pattern.len() == 1 => Some((*count, None)),
+        Region::Bitmapped { bitmap, rows, columns, .. } if columns.len() == 1 => {
+            Some((*rows, Some(*bitmap)))
+        }
+        _ => None,
+    };
+    let alike =
+        |pair: &[Region]| pair[0].kind() == pair[1].kind() && kind(&pair[0]) == kind(&pair[1]);
+    regions.first().is_some_and(|first| kind(first).is_some()) && regions.windows(2).all(alike)
+}
+
+fn dense(columns: &[Column]) -> Vec<Lane> {
+    columns.iter().map(|column| Lane::dense(column.base, column.width.into())).collect()
+}
+
+/// How many fragments of a unit are a row of their own on the card, one after another; `None`: all are one.
+fn elements(destination: &Destination, row_mask: RowMask) -> Option<Vec<usize>> {
+    let regions = &destination.regions;
+    let fragments = |region: &Region| match region {
+        Region::Contiguous { .. } | Region::Strided { .. } => 1,
+        Region::Bitmapped { columns, .. } => columns.len(),
+        Region::PointerMapped { pattern, .. } => pattern.len(),
+    };
+    let apart = row_mask == RowMask::Element && regions.len() > 1 && !are_one(regions);
+    apart.then(|| regions.iter().map(fragments).collect())
+}
+
+/// The first window of a request that goes row by row: as many beats as it has room for, of one destination after
+/// another.
+fn row_by_row(request: &Request, units: &[Units], image: &Image) -> Result<Placed, Fault> {
+    let mut window = BlockPlacement::default();
+    let mut placed: Vec<Beat> = Vec::new();
+    'window: for (units, destination) in units.iter().zip(&request.destinations) {
+        let elements = elements(destination, request.row_mask);
+        let (mut units, mut unit) = (units.clone(), Vec::new());
+        while units.next(image, &mut unit)? {
+            let all = [unit.len()];
+            let mut fragments = unit.iter().map(|f| Fragment { addr: f.addr, len: f.len.into() });
+            for &count in elements.as_deref().unwrap_or(&all) {
+                let row: Vec<_> = fragments.by_ref().take(count).collect();
+                for fragments in BlockPlacement::beats(&row) {
+                    let mut beat = [None; 64];
+                    if !window.take(&fragments, &mut beat) {
+                        break 'window;
+                    }
+                    placed.push(beat);
+                }
+            }
+        }
+    }
+    Ok(Placed { words_per_cycle: assembler::pace(placed).words_per_cycle(), ..Placed::default() })
+}
