@@ -176,13 +176,13 @@ fn explain_shows_where_packed_columns_lie() {
         json!({"buffer": "t", "offset": offset, "len": len, "step": len, "group": group,
                "place": place, "bank": bank})
     };
-    // 2000 rows of 4 B end 64 B into the banks, so the next column starts 7 banks from a multiple of 128.
-    let second = 8000_u64.next_multiple_of(128) + 28;
-    let third = (second + 8000).next_multiple_of(128) + 56;
+    // 2000 rows of 4 B end 64 B into the banks, so the next column starts 5 banks from a multiple of 128.
+    let second = 8000_u64.next_multiple_of(128) + 20;
+    let third = (second + 8000).next_multiple_of(128) + 40;
     let lanes = json!([
         lane(0, 4, 0, 0, 0),
-        lane(8000, 4, 1, second, 7),
-        lane(16_003, 2, 2, third + 3, 14)
+        lane(8000, 4, 1, second, 5),
+        lane(16_003, 2, 2, third + 3, 10)
     ]);
     assert_eq!(found["lanes"], lanes);
     let words = found["words_per_cycle"].as_f64().unwrap();

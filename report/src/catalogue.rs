@@ -228,8 +228,16 @@ fn shuffles() -> Vec<Experiment> {
         let id = format!("shuffle-2-width-{width}");
         all.push(Table::new(rows, width, 0).shuffled(&id, &title, bound, 2));
     }
-    let title = "shuffle, 5 x 4 B at odd base addresses, 2 destinations by bitmaps";
-    all.push(Table::new(ROWS, 4, 9).shuffled("shuffle-2-odd", title, bound, 2));
+    for (width, rows) in [(4, ROWS), (1, 4 * ROWS), (2, 2 * ROWS), (8, ROWS)] {
+        let title =
+            format!("shuffle, 5 x {width} B at odd base addresses, 2 destinations by bitmaps");
+        let id = if width == 4 {
+            "shuffle-2-odd".to_owned()
+        } else {
+            format!("shuffle-2-odd-width-{width}")
+        };
+        all.push(Table::new(rows, width, 9).shuffled(&id, &title, bound, 2));
+    }
     all
 }
 

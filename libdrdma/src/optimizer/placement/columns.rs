@@ -7,8 +7,10 @@ use drdma_abi::work_request::MAX_ELEMENTS;
 use super::{BANKS, BEAT, Beat, Place, WORD};
 use crate::optimizer::WINDOW;
 
-/// Banks from the start of a group to that of the next: coprime to [`BANKS`], so that groups meet late.
-const SKEW: u32 = 7;
+/// Banks from the start of a group to that of the next, of few lanes and of many.
+const SKEW: [u32; 2] = [5, 14];
+/// The most lanes that are few.
+const FEW: usize = 5;
 /// Widest joint span of lanes that are one group.
 const MAX_SPAN: u64 = 127;
 /// Bytes a row that all groups may take together.
@@ -137,8 +139,8 @@ pub enum PlacementError {
 
 /// Where the lanes of a window lie, and with them the rows that are packed from there.
 ///
-/// A group starts behind the one before it, in bank 7 times its index (modulo 32), as far from the start of a
-/// word as in host memory. From there on its bytes lie as in host memory, gaps included.
+/// A group starts behind the one before it, in bank 5 times its index (modulo 32), or 14 times of more than five lanes, as
+/// far from the start of a word as in host memory. From there on its bytes lie as in host memory, gaps included.
 ///
 /// The rows of a request are cut into windows of [`ColumnPlacement::window_rows`] rows, which all
 /// destinations share, and a last one of the rest. Those of a bitmap for a single destination leave rows
@@ -162,9 +164,10 @@ impl ColumnPlacement {
         if !(1..=most).contains(&rows) {
             return Err(PlacementError::Rows { rows, most });
         }
+        let skew = SKEW[usize::from(lanes.len() > FEW)];
         let mut free = 0;
         for (index, group) in (0..).zip(&mut groups) {
-            let bank = SKEW * index % BANKS;
+            let bank = skew * index % BANKS;
             let word: u32 = free + (bank + BANKS - free % BANKS) % BANKS;
             group.place = Place(WORD * word).plus(group.addr % u64::from(WORD));
             free = (group.end(group.place.offset().into(), rows) as u32).div_ceil(WORD);

@@ -8,7 +8,7 @@
 //!
 //! | placement | requests | what lies together |
 //! |---|---|---|
-//! | [`ColumnPlacement`] | rows of several columns, of 64 B at most, for one destination or many | a column, or columns that are neighbours in host memory; each begins 7 banks behind the one before |
+//! | [`ColumnPlacement`] | rows of several columns, of 64 B at most, for one destination or many | a column, or columns that are neighbours in host memory; each begins 5 or 14 banks behind the start of the one before |
 //! | [`BlockPlacement`] | all others, row by row | aligned blocks of 256 B, each 9 words behind the last, or right behind it if it is so in host memory |
 //!
 //! Neither is anything that software has to care for: the card does it by itself. It tells beforehand what a
@@ -23,7 +23,7 @@
 //! assert_eq!(rows, 1408);
 //! let placement = ColumnPlacement::new(&lanes, rows)?;
 //! let banks = placement.groups().iter().map(|group| group.place.bank());
-//! assert_eq!(banks.collect::<Vec<_>>(), [0, 7, 14, 21, 28]);
+//! assert_eq!(banks.collect::<Vec<_>>(), [0, 5, 10, 15, 20]);
 //! // Every third row.
 //! let pace = assembler::pace(placement.beats((0..rows).step_by(3)));
 //! assert!(pace.words_per_cycle() > 15.0, "of 16");

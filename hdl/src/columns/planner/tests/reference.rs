@@ -112,8 +112,10 @@ pub fn groups(chunk: &Chunk, threshold: u64) -> Vec<Group> {
         groups.push(Group { lo: addr, len, step, lanes, parts, ram: 0, end: 0 });
     }
     let mut free = 0;
+    let last = chunk.lanes.iter().rposition(|lane| lane.len > 0).unwrap_or(0);
+    let skew = if last < 5 { 5 } else { 14 };
     for (g, group) in (0..).zip(&mut groups) {
-        while free % 32 != 7 * g % 32 {
+        while free % 32 != skew * g % 32 {
             free += 1;
         }
         group.ram = chunk.window * 32768 + 4 * free + group.lo % 4;
