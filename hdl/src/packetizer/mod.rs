@@ -10,9 +10,9 @@
 //! time. A page is given back a cycle after its last read.
 //!
 //! Stages: [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
-//! FIFOs; `issue` walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
+//! FIFOs; [`issuer`] walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
 //! the header's length; `merge` joins header, the row and what is left of the row before; 3 cycles of CRC
-//! beside a delay line; `tail` puts the ICRC in; the output buffer. A frame's header comes with its first
+//! beside a delay line; `tail` puts the ICRC in; the [`buffer`]. A frame's header comes with its first
 //! row: both leave their FIFOs in order, and the header has been there 4 cycles after the dimensions.
 //!
 //! The ICRC covers 8 bytes of ones and the frame without its first 14 bytes. So that the CRC can
@@ -30,26 +30,21 @@ use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
 
 use crate::primitive::crc32::{advance, take_back};
 use crate::primitive::rotate::Turn;
-use crate::primitive::{Fifo, FrameCrc32, Pack, PromptFifo};
+use crate::primitive::{Fifo, FrameCrc32, Pack};
 
+pub mod buffer;
 pub mod headers;
+pub mod issuer;
 #[cfg(test)]
 mod tests;
 
+use buffer::{OUTPUT, OutputBuffer};
 use headers::{FRAME, HEADER, Headers};
+use issuer::{Issuer, SIDE};
 
-/// Bits of a `sent` item.
-const SENT: usize = 97;
-/// Bits of what passes beside a beat. From bit 0: `low` 7 (bytes that do not come from this row),
-/// `end` 7 (bytes of header and payload), `first`, `second` (of a long header), `pop` (last beat with
-/// header), `marker`, `last`, `crc_last`, `crc_valid`, `tail` (only the rest of the ICRC), `count` 7
-/// (bytes of the frame), `crc_count` 7, `payload` 13.
-const SIDE: usize = 49;
-/// Bits of what the tail needs of it: `marker`, `last`, `tail`, `count` 7, `place` 4 (of the ICRC, in
+/// Bits of what the tail needs of [`SIDE`]: `marker`, `last`, `tail`, `count` 7, `place` 4 (of the ICRC, in
 /// words), `payload` 13.
 const TAIL: usize = 27;
-/// Bits of a beat in the output buffer: data, `count` 7, `last`, `marker`, `payload` 13.
-const OUTPUT: usize = 534;
 
 /// The packetizer. See the [module](self).
 #[derive(LogicBlock)]
@@ -188,39 +183,13 @@ pub struct Packetizer {
     frame_fifo: Fifo<FRAME, 5, 6>,
     go: DFF<Bit>,
 
-    // Issue: one beat of a frame a cycle.
-    slot: DFF<Bits<7>>,
-    payload_left: DFF<Bits<13>>,
-    frame_left: DFF<Bits<13>>,
-    room: DFF<Bits<9>>,
-    roomy: DFF<Bit>,
-    next_slot: Signal<Local, Bits<7>>,
-    slots: Signal<Local, Bits<7>>,
-    row: Signal<Local, Bits<6>>,
-    beyond: Signal<Local, Bits<7>>,
-    marker: Signal<Local, Bit>,
-    dropped: Signal<Local, Bit>,
-    sends: Signal<Local, Bit>,
-    first: Signal<Local, Bit>,
-    last: Signal<Local, Bit>,
-    issue: Signal<Local, Bit>,
-    payload_now: Signal<Local, Bits<13>>,
-    frame_now: Signal<Local, Bits<13>>,
-    low: Signal<Local, Bits<7>>,
-    filled: Signal<Local, Bits<7>>,
-    count: Signal<Local, Bits<7>>,
-    crc_count: Signal<Local, Bits<7>>,
-    flags: Signal<Local, Bits<8>>,
-    read: Signal<Local, Bit>,
-    address: Signal<Local, Bits<13>>,
-    free: DFF<Bit>,
-    free_page: DFF<Bits<7>>,
+    issuer: Issuer,
 
     // What passes beside the rows: 2 cycles of memory, 2 of rotation.
-    valids: [DFF<Bit>; 4],
-    sides: [DFF<Bits<SIDE>>; 4],
-    rotations: [DFF<Bits<4>>; 2],
-    rotation: DFF<Bits<2>>,
+    valids: [DFF<Bit>; 3],
+    sides: [DFF<Bits<SIDE>>; 3],
+    rotation: DFF<Bits<4>>,
+    fine_rotation: DFF<Bits<2>>,
     by_sixteens: Turn<512>,
     by_fours: Turn<512>,
     coarse: DFF<Bits<512>>,
@@ -257,20 +226,7 @@ pub struct Packetizer {
     beat_flags: Signal<Local, Bits<2>>,
     closing: Signal<Local, Bits<512>>,
 
-    // Output.
-    buffer: PromptFifo<OUTPUT, 8, 9>,
-    pop: Signal<Local, Bit>,
-    is_marker: Signal<Local, Bit>,
-    is_last: Signal<Local, Bit>,
-    keep_all: Constant<Bits<64>>,
-    sent: Fifo<SENT, 4, 5>,
-    packets: DFF<Bits<16>>,
-    payload_bytes: DFF<Bits<16>>,
-    frame_bytes: DFF<Bits<16>>,
-
-    all_room: Constant<Bits<9>>,
-    frame_room: Constant<Bits<9>>,
-    icrc: Constant<Bits<13>>,
+    buffer: OutputBuffer,
 }
 
 /// Bytes of the Ethernet header.
@@ -310,7 +266,6 @@ fn covered() -> (BigUint, BigUint) {
 impl Default for Packetizer {
     fn default() -> Self {
         let (kept, set) = covered();
-        let ones = |n: usize| (BigUint::from(1_u8) << n) - 1_u8;
         Self {
             clk: Signal::default(),
             rst: Signal::default(),
@@ -371,36 +326,11 @@ impl Default for Packetizer {
             header_fifo: Fifo::default(),
             frame_fifo: Fifo::default(),
             go: DFF::default(),
-            slot: DFF::default(),
-            payload_left: DFF::default(),
-            frame_left: DFF::default(),
-            room: DFF::default(),
-            roomy: DFF::default(),
-            next_slot: Signal::default(),
-            slots: Signal::default(),
-            row: Signal::default(),
-            beyond: Signal::default(),
-            marker: Signal::default(),
-            dropped: Signal::default(),
-            sends: Signal::default(),
-            first: Signal::default(),
-            last: Signal::default(),
-            issue: Signal::default(),
-            payload_now: Signal::default(),
-            frame_now: Signal::default(),
-            low: Signal::default(),
-            filled: Signal::default(),
-            count: Signal::default(),
-            crc_count: Signal::default(),
-            flags: Signal::default(),
-            read: Signal::default(),
-            address: Signal::default(),
-            free: DFF::default(),
-            free_page: DFF::default(),
+            issuer: Issuer::default(),
             valids: array_init(|_| DFF::default()),
             sides: array_init(|_| DFF::default()),
-            rotations: array_init(|_| DFF::default()),
             rotation: DFF::default(),
+            fine_rotation: DFF::default(),
             by_sixteens: Turn::new(16),
             by_fours: Turn::new(4),
             coarse: DFF::default(),
@@ -427,22 +357,10 @@ impl Default for Packetizer {
             rest: DFF::default(),
             beat_flags: Signal::default(),
             closing: Signal::default(),
-            buffer: PromptFifo::default(),
-            pop: Signal::default(),
-            is_marker: Signal::default(),
-            is_last: Signal::default(),
-            sent: Fifo::default(),
-            packets: DFF::default(),
-            payload_bytes: DFF::default(),
-            frame_bytes: DFF::default(),
-            ones: Constant::new(ones(512).into()),
+            buffer: OutputBuffer::default(),
+            ones: Constant::new(((BigUint::from(1_u8) << 512_usize) - 1_u8).into()),
             kept: Constant::new(kept.into()),
             set: Constant::new(set.into()),
-            keep_all: Constant::new(ones(64).into()),
-            all_room: Constant::new(256.into()),
-            // The longest frame has 66 beats.
-            frame_room: Constant::new(72.into()),
-            icrc: Constant::new(4.into()),
         }
     }
 }
@@ -451,15 +369,10 @@ impl Logic for Packetizer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, slot, payload_left, frame_left, room, roomy, free, free_page, rotation, coarse, moved, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest, packets, payload_bytes, frame_bytes);
-        for k in 0..4 {
+        dff_setup!(self, clk, go, rotation, fine_rotation, coarse, moved, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest);
+        for k in 0..3 {
             self.valids[k].clock.next = self.clk.val();
             self.sides[k].clock.next = self.clk.val();
-        }
-        for k in 0..2 {
-            self.rotations[k].clock.next = self.clk.val();
-        }
-        for k in 0..3 {
             self.delay_valid[k].clock.next = self.clk.val();
             self.delay_data[k].clock.next = self.clk.val();
             self.delay_tail[k].clock.next = self.clk.val();
@@ -472,10 +385,10 @@ impl Logic for Packetizer {
         self.frame_fifo.rst.next = self.rst.val();
         self.crc.clk.next = self.clk.val();
         self.crc.rst.next = self.rst.val();
+        self.issuer.clk.next = self.clk.val();
+        self.issuer.rst.next = self.rst.val();
         self.buffer.clk.next = self.clk.val();
         self.buffer.rst.next = self.rst.val();
-        self.sent.clk.next = self.clk.val();
-        self.sent.rst.next = self.rst.val();
 
         // Headers are made ahead; up to 5 items are on their way to the frames'.
         self.go.d.next = self.frame_fifo.free.val() >= 12;
@@ -506,8 +419,8 @@ impl Logic for Packetizer {
         self.headers.cfg_data.next = self.cfg_data.val();
         self.headers.mac.next = self.mac.val();
         self.headers.ip.next = self.ip.val();
-        self.headers.sent_qp.next = self.sent.out_data.val().get_bits::<8>(65);
-        self.headers.sent_stamp.next = self.sent.out_data.val().get_bits::<32>(0);
+        self.headers.sent_qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
+        self.headers.sent_stamp.next = self.buffer.sent_item.val().get_bits::<32>(0);
         self.gone.next = self.headers.gone.val();
         self.sending_valid.next = self.headers.sending_valid.val();
         self.sending_qp.next = self.headers.sending_qp.val();
@@ -518,141 +431,62 @@ impl Logic for Packetizer {
         self.frame_fifo.in_valid.next = self.headers.frame_valid.val();
         self.frame_fifo.in_data.next = self.headers.out_frame.val();
 
-        // Issue: the next beat of the frame, or the first one of the next.
-        self.marker.next = self.frame_fifo.out_data.val().get_bit(34);
-        self.dropped.next = self.frame_fifo.out_data.val().get_bit(61);
-        self.slots.next = self.frame_fifo.out_data.val().get_bits::<7>(7);
-        self.beyond.next = bit_cast::<7, 1>(self.frame_fifo.out_data.val().get_bits::<1>(14));
-        self.first.next = !self.slot.q.val().any();
-        self.next_slot.next = self.slot.q.val() + 1;
-        self.last.next = self.next_slot.val() == self.slots.val();
-        self.issue.next = self.frame_fifo.out_valid.val() && (!self.first.val() || self.roomy.q.val());
-        self.sends.next = self.issue.val() && !self.dropped.val();
-        self.frame_fifo.out_ready.next = self.issue.val() && self.last.val();
-        self.payload_now.next = self.payload_left.q.val();
-        self.frame_now.next = self.frame_left.q.val();
-        if self.first.val() {
-            self.payload_now.next = self.frame_fifo.out_data.val().get_bits::<13>(21);
-            self.frame_now.next = self.frame_fifo.out_data.val().get_bits::<13>(48);
-        }
-        self.filled.next = 64.into();
-        self.count.next = 64.into();
-        if self.issue.val() {
-            self.slot.d.next = self.next_slot.val();
-            if self.last.val() {
-                self.slot.d.next = 0.into();
-            }
-            self.payload_left.d.next = 0.into();
-            if self.payload_now.val() > 64 {
-                self.payload_left.d.next = self.payload_now.val() - 64;
-            }
-            self.frame_left.d.next = self.frame_now.val() - 64;
-        }
-        if self.payload_now.val() < 64 {
-            self.filled.next = self.payload_now.val().get_bits::<7>(0);
-        }
-        if self.last.val() {
-            self.count.next = self.frame_now.val().get_bits::<7>(0);
-        }
-        // Its row: the payload starts in the header's last beat.
-        self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
-        self.read.next = self.sends.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
-        self.address.next = (bit_cast::<13, 7>(self.frame_fifo.out_data.val().get_bits::<7>(0)) << 6)
-            | bit_cast::<13, 6>(self.row.val());
-        self.page_read_enable.next = self.read.val();
-        self.page_read_address.next = self.address.val();
-        self.free.d.next = self.issue.val() && self.last.val() && !self.marker.val();
-        self.free_page.d.next = self.frame_fifo.out_data.val().get_bits::<7>(0);
-        self.page_free_valid.next = self.free.q.val();
-        self.page_free_page.next = self.free_page.q.val();
-        // What comes from where in this beat.
-        self.low.next = bit_cast::<7, 6>(self.frame_fifo.out_data.val().get_bits::<6>(15));
-        if self.marker.val() || (self.first.val() && self.beyond.val().any()) {
-            self.low.next = 64.into();
-        }
-        // The CRC ends 4 bytes before the frame, which may be in the beat before the last.
-        self.crc_count.next = 64.into();
-        self.flags.next = 0.into();
-        if self.first.val() {
-            self.flags.next = self.flags.val() | 1;
-        }
-        if (self.slot.q.val() == 1) && self.beyond.val().any() {
-            self.flags.next = self.flags.val() | 2;
-        }
-        if self.slot.q.val() == self.beyond.val() {
-            self.flags.next = self.flags.val() | 4;
-        }
-        if self.marker.val() {
-            self.flags.next = self.flags.val() | 8;
-        }
-        if self.last.val() {
-            self.flags.next = self.flags.val() | 16;
-        }
-        if !self.marker.val() {
-            if self.frame_now.val() > self.icrc.val() {
-                self.flags.next = self.flags.val() | 64;
-                if self.frame_now.val() < 68 {
-                    self.flags.next = self.flags.val() | 32;
-                    self.crc_count.next = self.frame_now.val().get_bits::<7>(0) - 4;
-                }
-            } else {
-                self.flags.next = self.flags.val() | 128;
-            }
-        }
-        self.valids[0].d.next = self.sends.val();
-        self.sides[0].d.next = bit_cast::<SIDE, 7>(self.low.val())
-            | (bit_cast::<SIDE, 7>(self.filled.val()) << 7)
-            | (bit_cast::<SIDE, 8>(self.flags.val()) << 14)
-            | (bit_cast::<SIDE, 7>(self.count.val()) << 22)
-            | (bit_cast::<SIDE, 7>(self.crc_count.val()) << 29)
-            | (bit_cast::<SIDE, 13>(self.frame_fifo.out_data.val().get_bits::<13>(35)) << 36);
-        self.rotations[0].d.next = self.frame_fifo.out_data.val().get_bits::<4>(17);
+        // The beats of frames, one a cycle.
+        self.issuer.frame_valid.next = self.frame_fifo.out_valid.val();
+        self.issuer.frame.next = self.frame_fifo.out_data.val();
+        self.frame_fifo.out_ready.next = self.issuer.frame_ready.val();
+        self.issuer.roomy.next = self.buffer.roomy.val();
+        self.buffer.issued.next = self.issuer.issued.val();
+        self.page_read_enable.next = self.issuer.page_read_enable.val();
+        self.page_read_address.next = self.issuer.page_read_address.val();
+        self.page_free_valid.next = self.issuer.page_free_valid.val();
+        self.page_free_page.next = self.issuer.page_free_page.val();
 
         // Rows come from memory and are moved behind the header, whose length is 2 more than a multiple
         // of 4.
-        for k in 1..4 {
+        self.valids[0].d.next = self.issuer.beat_valid.val();
+        self.sides[0].d.next = self.issuer.beat_side.val();
+        for k in 1..3 {
             self.valids[k].d.next = self.valids[k - 1].q.val();
             self.sides[k].d.next = self.sides[k - 1].q.val();
         }
-        for k in 1..2 {
-            self.rotations[k].d.next = self.rotations[k - 1].q.val();
-        }
+        self.rotation.d.next = self.issuer.beat_rotation.val();
         self.by_sixteens.data.next = (self.page_read_data.val() << 16) | (self.page_read_data.val() >> 496);
-        self.by_sixteens.count.next = self.rotations[1].q.val().get_bits::<2>(2);
+        self.by_sixteens.count.next = self.rotation.q.val().get_bits::<2>(2);
         self.coarse.d.next = self.by_sixteens.result.val();
         self.by_fours.data.next = self.coarse.q.val();
-        self.rotation.d.next = self.rotations[1].q.val().get_bits::<2>(0);
-        self.by_fours.count.next = self.rotation.q.val();
+        self.fine_rotation.d.next = self.rotation.q.val().get_bits::<2>(0);
+        self.by_fours.count.next = self.fine_rotation.q.val();
         self.moved.d.next = self.by_fours.result.val();
 
         // Merge: the bytes below come from the header or the row before.
-        self.header_fifo.out_ready.next = self.valids[3].q.val() && self.sides[3].q.val().get_bit(16);
-        if self.valids[3].q.val() {
+        self.header_fifo.out_ready.next = self.valids[2].q.val() && self.sides[2].q.val().get_bit(16);
+        if self.valids[2].q.val() {
             self.previous.d.next = self.moved.q.val();
         }
         self.lower.next = self.previous.q.val();
-        if self.sides[3].q.val().get_bit(14) {
+        if self.sides[2].q.val().get_bit(14) {
             self.lower.next = self.header_fifo.out_data.val().get_bits::<512>(0);
         }
-        if self.sides[3].q.val().get_bit(15) {
+        if self.sides[2].q.val().get_bit(15) {
             self.lower.next = bit_cast::<512, 80>(self.header_fifo.out_data.val().get_bits::<80>(512));
         }
-        self.low_shift.next = bit_cast::<10, 7>(self.sides[3].q.val().get_bits::<7>(0)) << 3;
-        self.end_shift.next = bit_cast::<10, 7>(self.sides[3].q.val().get_bits::<7>(7)) << 3;
+        self.low_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().get_bits::<7>(0)) << 3;
+        self.end_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().get_bits::<7>(7)) << 3;
         self.low_mask.next = !(self.ones.val() << self.low_shift.val());
         self.end_mask.next = !(self.ones.val() << self.end_shift.val());
         self.merged.d.next = ((self.lower.val() & self.low_mask.val())
             | (self.moved.q.val() & !self.low_mask.val()))
             & self.end_mask.val();
-        self.merged_valid.d.next = self.valids[3].q.val();
-        self.crc_first.d.next = self.sides[3].q.val().get_bit(14);
-        self.crc_last.d.next = self.sides[3].q.val().get_bit(19);
-        self.crc_valid.d.next = self.valids[3].q.val() && self.sides[3].q.val().get_bit(20);
-        self.crc_bytes.d.next = self.sides[3].q.val().get_bits::<7>(29);
-        self.merged_tail.d.next = bit_cast::<TAIL, 2>(self.sides[3].q.val().get_bits::<2>(17))
-            | (bit_cast::<TAIL, 8>(self.sides[3].q.val().get_bits::<8>(21)) << 2)
-            | (bit_cast::<TAIL, 4>(self.sides[3].q.val().get_bits::<4>(31)) << 10)
-            | (bit_cast::<TAIL, 13>(self.sides[3].q.val().get_bits::<13>(36)) << 14);
+        self.merged_valid.d.next = self.valids[2].q.val();
+        self.crc_first.d.next = self.sides[2].q.val().get_bit(14);
+        self.crc_last.d.next = self.sides[2].q.val().get_bit(19);
+        self.crc_valid.d.next = self.valids[2].q.val() && self.sides[2].q.val().get_bit(20);
+        self.crc_bytes.d.next = self.sides[2].q.val().get_bits::<7>(29);
+        self.merged_tail.d.next = bit_cast::<TAIL, 2>(self.sides[2].q.val().get_bits::<2>(17))
+            | (bit_cast::<TAIL, 8>(self.sides[2].q.val().get_bits::<8>(21)) << 2)
+            | (bit_cast::<TAIL, 4>(self.sides[2].q.val().get_bits::<4>(31)) << 10)
+            | (bit_cast::<TAIL, 13>(self.sides[2].q.val().get_bits::<13>(36)) << 14);
 
         // CRC: some bits of the first beat are not what is sent.
         self.crc.in_valid.next = self.crc_valid.q.val();
@@ -699,70 +533,33 @@ impl Logic for Packetizer {
             | (bit_cast::<OUTPUT, 2>(self.beat_flags.val()) << 519)
             | (bit_cast::<OUTPUT, 13>(self.tail.val().get_bits::<13>(14)) << 521);
 
-        // Output: room was counted when the beat was issued.
-        self.is_last.next = self.buffer.out_data.val().get_bit(519);
-        self.is_marker.next = self.buffer.out_data.val().get_bit(520);
-        self.tx_valid.next = self.buffer.out_valid.val() && !self.is_marker.val();
-        self.tx_data.next = self.buffer.out_data.val().get_bits::<512>(0);
-        self.tx_keep.next = !(self.keep_all.val() << self.buffer.out_data.val().get_bits::<7>(512));
-        self.tx_last.next = self.is_last.val();
-        self.sent.in_valid.next = self.buffer.out_valid.val() && self.is_marker.val();
-        self.sent.in_data.next = self.buffer.out_data.val().get_bits::<SENT>(0);
-        self.buffer.out_ready.next = self.tx_ready.val();
-        if self.is_marker.val() {
-            self.buffer.out_ready.next = self.sent.in_ready.val();
-        }
-        self.pop.next = self.buffer.out_valid.val() && self.buffer.out_ready.val();
-        if self.sends.val() && !self.pop.val() {
-            self.room.d.next = self.room.q.val() - 1;
-        }
-        if !self.sends.val() && self.pop.val() {
-            self.room.d.next = self.room.q.val() + 1;
-        }
-        self.roomy.d.next = self.room.q.val() >= self.frame_room.val();
-
-        self.sent_valid.next = self.sent.out_valid.val();
-        self.sent.out_ready.next = self.sent_ready.val();
-        self.sent_total.next = self.sent.out_data.val().get_bits::<40>(0);
-        self.sent_slot.next = self.sent.out_data.val().get_bits::<8>(40);
-        self.sent_kind.next = self.sent.out_data.val().get_bits::<2>(48);
-        self.sent_bad_dest.next = self.sent.out_data.val().get_bits::<7>(50);
-        self.sent_status.next = self.sent.out_data.val().get_bits::<8>(57);
-        self.sent_qp.next = self.sent.out_data.val().get_bits::<8>(65);
-        self.sent_psn.next = self.sent.out_data.val().get_bits::<24>(73);
-
-        // Counters.
-        self.packets.d.next = 0.into();
-        self.payload_bytes.d.next = 0.into();
-        self.frame_bytes.d.next = 0.into();
-        if self.pop.val() && !self.is_marker.val() {
-            self.frame_bytes.d.next = bit_cast::<16, 7>(self.buffer.out_data.val().get_bits::<7>(512));
-            if self.is_last.val() {
-                self.packets.d.next = 1.into();
-                self.payload_bytes.d.next = bit_cast::<16, 13>(self.buffer.out_data.val().get_bits::<13>(521));
-            }
-        }
-        self.count_packets.next = self.packets.q.val();
-        self.count_payload_bytes.next = self.payload_bytes.q.val();
-        self.count_frame_bytes.next = self.frame_bytes.q.val();
+        // What leaves.
+        self.tx_valid.next = self.buffer.tx_valid.val();
+        self.buffer.tx_ready.next = self.tx_ready.val();
+        self.tx_data.next = self.buffer.tx_data.val();
+        self.tx_keep.next = self.buffer.tx_keep.val();
+        self.tx_last.next = self.buffer.tx_last.val();
+        self.sent_valid.next = self.buffer.sent_valid.val();
+        self.buffer.sent_ready.next = self.sent_ready.val();
+        self.sent_total.next = self.buffer.sent_item.val().get_bits::<40>(0);
+        self.sent_slot.next = self.buffer.sent_item.val().get_bits::<8>(40);
+        self.sent_kind.next = self.buffer.sent_item.val().get_bits::<2>(48);
+        self.sent_bad_dest.next = self.buffer.sent_item.val().get_bits::<7>(50);
+        self.sent_status.next = self.buffer.sent_item.val().get_bits::<8>(57);
+        self.sent_qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
+        self.sent_psn.next = self.buffer.sent_item.val().get_bits::<24>(73);
+        self.count_packets.next = self.buffer.count_packets.val();
+        self.count_payload_bytes.next = self.buffer.count_payload_bytes.val();
+        self.count_frame_bytes.next = self.buffer.count_frame_bytes.val();
 
         if self.rst.val() {
             self.go.d.next = false;
-            self.slot.d.next = 0.into();
-            self.room.d.next = self.all_room.val();
-            self.roomy.d.next = false;
-            self.free.d.next = false;
-            for k in 0..4 {
+            for k in 0..3 {
                 self.valids[k].d.next = false;
+                self.delay_valid[k].d.next = false;
             }
             self.merged_valid.d.next = false;
             self.crc_valid.d.next = false;
-            for k in 0..3 {
-                self.delay_valid[k].d.next = false;
-            }
-            self.packets.d.next = 0.into();
-            self.payload_bytes.d.next = 0.into();
-            self.frame_bytes.d.next = 0.into();
         }
     }
 }

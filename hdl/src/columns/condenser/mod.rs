@@ -7,12 +7,12 @@
 //! number `k` in the window was `shift` + `k` in the stretch, counted from the window's first block.
 //!
 //! ```text
-//! mask -> now -> found -> gap -> place -> mask that is kept
-//!  header -> measures --------^     |-> window
+//! mask -> now ----> places -> mask that is kept
+//! header -> measures -^ |-> window
 //! ```
 //!
-//! *Now* gives the needed blocks of a mask one by one; *gap* says how far each is from the one before,
-//! and whether what is between is left out; *place* gives it its number, or a new window.
+//! *Now* gives the needed blocks of a mask one by one; *places* says how far each is from the one before,
+//! and whether what is between is left out, and gives it its number, or a new window.
 //!
 //! *Needed* are rows that are selected, and rows that are to be read although they are not.
 //!
@@ -20,11 +20,13 @@
 //! the word that holds its last bytes may hold bytes of the next block.
 
 mod measures;
+mod places;
 
 use crate::primitive::{Fifo, FirstSet, Pack};
 use crate::sequencer::record::Context;
 use array_init::array_init;
 use measures::Measures;
+use places::BlockPlaces;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -158,68 +160,15 @@ pub struct Condenser {
     number: DFF<Bits<23>>,
     find: FirstSet<8, 3>,
     rest: Signal<Local, Bits<8>>,
+    offers: Signal<Local, Bit>,
     gives: Signal<Local, Bit>,
     passes: Signal<Local, Bit>,
     now_done: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
 
-    // A block with needed rows, or the end of the stretch.
-    found_valid: DFF<Bit>,
-    found_any: DFF<Bit>,
-    found_end: DFF<Bit>,
-    found_bits: DFF<Bits<64>>,
-    found_fetch: DFF<Bits<64>>,
-    found_block: DFF<Bits<BLOCK_BITS>>,
-    found_free: Signal<Local, Bit>,
-    /// The block before it: there is one, its number, one of its last rows is needed.
-    before: DFF<Bit>,
-    before_block: DFF<Bits<BLOCK_BITS>>,
-    before_tail: DFF<Bit>,
-
-    // How many empty blocks lie between.
-    far_valid: DFF<Bit>,
-    far_any: DFF<Bit>,
-    far_end: DFF<Bit>,
-    far_bits: DFF<Bits<64>>,
-    far_fetch: DFF<Bits<64>>,
-    far_block: DFF<Bits<BLOCK_BITS>>,
-    far_first: DFF<Bit>,
-    far_tail: DFF<Bit>,
-    far_empty: DFF<Bits<BLOCK_BITS>>,
-    far_free: Signal<Local, Bit>,
-    many: Signal<Local, Bit>,
-    out: Signal<Local, Bit>,
-
-    // How many places further it goes; 64 and more: to a new window.
-    gap_valid: DFF<Bit>,
-    gap_any: DFF<Bit>,
-    gap_end: DFF<Bit>,
-    gap_bits: DFF<Bits<64>>,
-    gap_fetch: DFF<Bits<64>>,
-    gap_block: DFF<Bits<BLOCK_BITS>>,
-    gap_first: DFF<Bit>,
-    gap_step: DFF<Bits<7>>,
-    gap_free: Signal<Local, Bit>,
-    base: DFF<Bits<BLOCK_BITS>>,
-    last_place: DFF<Bits<6>>,
-    next_place: Signal<Local, Bits<8>>,
-    spread: Signal<Local, Bits<BLOCK_BITS>>,
-    opens: Signal<Local, Bit>,
-
-    // It has its place in a window.
-    place_valid: DFF<Bit>,
-    place_any: DFF<Bit>,
-    place_end: DFF<Bit>,
-    place_opens: DFF<Bit>,
-    place_block: DFF<Bits<BLOCK_BITS>>,
-    place_bits: DFF<Bits<64>>,
-    place_fetch: DFF<Bits<64>>,
-    place: DFF<Bits<6>>,
-    place_spread: DFF<Bits<SPREAD_BITS>>,
-    place_free: Signal<Local, Bit>,
+    places: BlockPlaces,
     placed: Signal<Local, Bit>,
     other: Signal<Local, Bit>,
-    shift: Signal<Local, Bits<SPREAD_BITS>>,
 
     // The mask that is being filled.
     full: DFF<Bit>,
@@ -254,10 +203,6 @@ impl Default for Condenser {
             mask_fetch: Signal::default(),
             kept_fetch: Signal::default(),
             now_fetch: DFF::default(),
-            found_fetch: DFF::default(),
-            far_fetch: DFF::default(),
-            gap_fetch: DFF::default(),
-            place_fetch: DFF::default(),
             fetch: array_init(|_| DFF::default()),
             all_fetch: Pack::default(),
             mask_word: Signal::default(),
@@ -307,55 +252,14 @@ impl Default for Condenser {
             number: DFF::default(),
             find: FirstSet::default(),
             rest: Signal::default(),
+            offers: Signal::default(),
             gives: Signal::default(),
             passes: Signal::default(),
             now_done: Signal::default(),
             take: Signal::default(),
-            found_valid: DFF::default(),
-            found_any: DFF::default(),
-            found_end: DFF::default(),
-            found_bits: DFF::default(),
-            found_block: DFF::default(),
-            found_free: Signal::default(),
-            before: DFF::default(),
-            before_block: DFF::default(),
-            before_tail: DFF::default(),
-            far_valid: DFF::default(),
-            far_any: DFF::default(),
-            far_end: DFF::default(),
-            far_bits: DFF::default(),
-            far_block: DFF::default(),
-            far_first: DFF::default(),
-            far_tail: DFF::default(),
-            far_empty: DFF::default(),
-            far_free: Signal::default(),
-            many: Signal::default(),
-            out: Signal::default(),
-            gap_valid: DFF::default(),
-            gap_any: DFF::default(),
-            gap_end: DFF::default(),
-            gap_bits: DFF::default(),
-            gap_block: DFF::default(),
-            gap_first: DFF::default(),
-            gap_step: DFF::default(),
-            gap_free: Signal::default(),
-            base: DFF::default(),
-            last_place: DFF::default(),
-            next_place: Signal::default(),
-            spread: Signal::default(),
-            opens: Signal::default(),
-            place_valid: DFF::default(),
-            place_any: DFF::default(),
-            place_end: DFF::default(),
-            place_opens: DFF::default(),
-            place_block: DFF::default(),
-            place_bits: DFF::default(),
-            place: DFF::default(),
-            place_spread: DFF::default(),
-            place_free: Signal::default(),
+            places: BlockPlaces::default(),
             placed: Signal::default(),
             other: Signal::default(),
-            shift: Signal::default(),
             full: DFF::default(),
             bits: array_init(|_| DFF::default()),
             shifts: array_init(|_| DFF::default()),
@@ -380,28 +284,8 @@ impl Logic for Condenser {
     fn update(&mut self) {
         dff_setup!(self, clk, ahead, now_valid, now, now_some, now_word, now_start, now_turn_end);
         dff_setup!(self, clk, now_end, now_last, now_sparse, now_context, closing, number);
-        dff_setup!(self, clk, found_valid, found_any, found_end, found_bits, found_block);
-        dff_setup!(self, clk, before, before_block, before_tail);
-        dff_setup!(self, clk, far_valid, far_any, far_end, far_bits, far_block, far_first);
-        dff_setup!(self, clk, far_tail, far_empty);
-        dff_setup!(self, clk, gap_valid, gap_any, gap_end, gap_bits, gap_block, gap_first);
-        dff_setup!(self, clk, gap_step, base, last_place);
-        dff_setup!(self, clk, place_valid, place_any, place_end, place_opens, place_bits, place);
-        dff_setup!(
-            self,
-            clk,
-            place_block,
-            place_spread,
-            full,
-            word,
-            start,
-            turn_end,
-            end,
-            last,
-            sparse
-        );
+        dff_setup!(self, clk, now_fetch, full, word, start, turn_end, end, last, sparse);
         dff_setup!(self, clk, context, opened);
-        dff_setup!(self, clk, now_fetch, found_fetch, far_fetch, gap_fetch, place_fetch);
         for k in 0..8 {
             self.bits[k].clock.next = self.clk.val();
             self.bits[k].d.next = self.bits[k].q.val();
@@ -423,35 +307,26 @@ impl Logic for Condenser {
         self.measures.header_step.next = self.header_step.val();
         self.measures.header_rows.next = self.header_rows.val();
         self.measures.header_taken.next = self.taken.val();
-
-        // Its place in the window, or another window.
-        self.next_place.next =
-            bit_cast::<8, 6>(self.last_place.q.val()) + bit_cast::<8, 7>(self.gap_step.q.val());
-        self.spread.next = self.gap_block.q.val() - self.base.q.val();
-        self.opens.next = self.gap_valid.q.val()
-            && (self.gap_first.q.val()
-                || (self.gap_any.q.val()
-                    && ((self.next_place.val() >= bit_cast::<8, 7>(self.measures.most.val()))
-                        || self.spread.val().get_bits::<14>(12).any())));
+        self.places.clk.next = self.clk.val();
+        self.places.rst.next = self.rst.val();
+        self.places.most.next = self.measures.most.val();
+        self.places.enough.next = self.measures.enough.val();
+        self.places.never.next = self.measures.never.val();
 
         // What moves. A mask of a sparse chunk leaves when the next block belongs to another.
-        self.other.next = self.place_valid.q.val()
-            && (self.place_opens.q.val()
-                || (self.place.q.val().get_bits::<3>(3) != self.word.q.val()));
+        self.other.next = self.places.out_valid.val()
+            && (self.places.out_opens.val()
+                || (self.places.out_place.val().get_bits::<3>(3) != self.word.q.val()));
         self.kept_valid.next = self.full.q.val()
             && (!self.sparse.q.val()
                 || (self.end.q.val() && self.windows.in_ready.val())
                 || (!self.end.q.val() && self.other.val()));
         self.leaves.next = self.kept_valid.val() && self.kept_ready.val();
-        self.placed.next = self.place_valid.q.val()
-            && (!self.place_opens.q.val() || self.windows.in_ready.val())
+        self.places.out_ready.next = (!self.places.out_opens.val() || self.windows.in_ready.val())
             && (!self.full.q.val()
                 || (self.sparse.q.val() && !self.end.q.val() && !self.other.val())
                 || self.leaves.val());
-        self.place_free.next = !self.place_valid.q.val() || self.placed.val();
-        self.gap_free.next = !self.gap_valid.q.val() || self.place_free.val();
-        self.far_free.next = !self.far_valid.q.val() || self.gap_free.val();
-        self.found_free.next = !self.found_valid.q.val() || self.far_free.val();
+        self.placed.next = self.places.out_valid.val() && self.places.out_ready.val();
 
         // Whole masks go on when nothing of a sparse chunk is on its way.
         self.passes.next = self.now_valid.q.val()
@@ -460,12 +335,12 @@ impl Logic for Condenser {
             && (!self.now_start.q.val() || self.windows.in_ready.val());
         self.find.bits.next = self.now_some.q.val();
         self.rest.next = self.now_some.q.val() & (self.now_some.q.val() - 1);
-        self.gives.next = self.now_valid.q.val()
+        self.offers.next = self.now_valid.q.val()
             && self.now_sparse.q.val()
             && !self.closing.q.val()
             && self.measures.known.val()
-            && !self.ahead.q.val().any()
-            && self.found_free.val();
+            && !self.ahead.q.val().any();
+        self.gives.next = self.offers.val() && self.places.in_ready.val();
         self.ends.next = self.leaves.val() && self.sparse.q.val() && self.end.q.val();
         self.now_done.next = self.passes.val()
             || self.ends.val()
@@ -509,101 +384,28 @@ impl Logic for Condenser {
         }
 
         // Block by block.
-        if self.found_free.val() {
-            self.found_valid.d.next =
-                self.gives.val() && (self.find.any.val() || self.now_turn_end.q.val());
-            self.found_any.d.next = self.find.any.val();
-            self.found_end.d.next = self.now_turn_end.q.val() && !self.rest.val().any();
-            self.found_bits.d.next =
-                self.now.q.val().get_bits::<64>(self.find.index.val().index() * 64);
-            self.found_fetch.d.next =
-                self.now_fetch.q.val().get_bits::<64>(self.find.index.val().index() * 64);
-            self.found_block.d.next = (bit_cast::<26, 23>(self.number.q.val()) << 3)
-                | bit_cast::<26, 3>(self.find.index.val());
-        }
-
-        // How far from the one before?
-        if self.far_free.val() {
-            self.far_valid.d.next = self.found_valid.q.val();
-            self.far_any.d.next = self.found_any.q.val();
-            self.far_end.d.next = self.found_end.q.val();
-            self.far_bits.d.next = self.found_bits.q.val();
-            self.far_fetch.d.next = self.found_fetch.q.val();
-            self.far_block.d.next = self.found_block.q.val();
-            self.far_first.d.next = !self.before.q.val();
-            self.far_tail.d.next = self.before_tail.q.val();
-            self.far_empty.d.next = self.found_block.q.val() + !self.before_block.q.val();
-            if self.found_valid.q.val() {
-                self.before.d.next = !self.found_end.q.val();
-                self.before_block.d.next = self.found_block.q.val();
-                self.before_tail.d.next = self.found_fetch.q.val().get_bits::<3>(61).any();
-            }
-        }
-
-        // Is what is between left out?
-        self.many.next = self.far_empty.q.val().get_bits::<20>(6).any();
-        self.out.next = !self.measures.never.val()
-            && (self.many.val()
-                || (bit_cast::<7, 6>(self.far_empty.q.val().get_bits::<6>(0))
-                    >= self.measures.enough.val()));
-        if self.gap_free.val() {
-            self.gap_valid.d.next = self.far_valid.q.val();
-            self.gap_any.d.next = self.far_any.q.val();
-            self.gap_end.d.next = self.far_end.q.val();
-            self.gap_bits.d.next = self.far_bits.q.val();
-            self.gap_fetch.d.next = self.far_fetch.q.val();
-            self.gap_block.d.next = self.far_block.q.val();
-            self.gap_first.d.next = self.far_first.q.val();
-            self.gap_step.d.next = bit_cast::<7, 6>(self.far_empty.q.val().get_bits::<6>(0)) + 1;
-            if self.many.val() {
-                self.gap_step.d.next = 64.into();
-            }
-            if self.out.val() {
-                self.gap_step.d.next = 1.into();
-                if self.far_tail.q.val() {
-                    self.gap_step.d.next = 2.into();
-                }
-            }
-        }
-
-        // It has its place.
-        if self.place_free.val() {
-            self.place_valid.d.next = self.gap_valid.q.val();
-            self.place_any.d.next = self.gap_any.q.val();
-            self.place_end.d.next = self.gap_end.q.val();
-            self.place_opens.d.next = self.opens.val();
-            self.place_block.d.next = self.gap_block.q.val();
-            self.place_bits.d.next = self.gap_bits.q.val();
-            self.place_fetch.d.next = self.gap_fetch.q.val();
-            self.place.d.next = self.next_place.val().get_bits::<6>(0);
-            self.place_spread.d.next = self.spread.val().get_bits::<12>(0);
-            if self.opens.val() {
-                self.place.d.next = 0.into();
-                self.place_spread.d.next = 0.into();
-            } else if !self.gap_any.q.val() {
-                self.place.d.next = self.last_place.q.val();
-            }
-        }
-        if self.gap_valid.q.val() && self.gap_free.val() {
-            self.last_place.d.next = self.next_place.val().get_bits::<6>(0);
-            if self.opens.val() {
-                self.last_place.d.next = 0.into();
-                self.base.d.next = self.gap_block.q.val();
-            }
-        }
+        self.places.in_valid.next =
+            self.offers.val() && (self.find.any.val() || self.now_turn_end.q.val());
+        self.places.in_any.next = self.find.any.val();
+        self.places.in_end.next = self.now_turn_end.q.val() && !self.rest.val().any();
+        self.places.in_bits.next =
+            self.now.q.val().get_bits::<64>(self.find.index.val().index() * 64);
+        self.places.in_fetch.next =
+            self.now_fetch.q.val().get_bits::<64>(self.find.index.val().index() * 64);
+        self.places.in_block.next = (bit_cast::<26, 23>(self.number.q.val()) << 3)
+            | bit_cast::<26, 3>(self.find.index.val());
 
         // Into the mask.
-        self.shift.next = self.place_spread.q.val() - bit_cast::<12, 6>(self.place.q.val());
         if self.leaves.val() {
             self.full.d.next = false;
         }
         if self.placed.val() {
             self.full.d.next = true;
             self.sparse.d.next = true;
-            self.word.d.next = self.place.q.val().get_bits::<3>(3);
-            self.end.d.next = self.place_end.q.val();
+            self.word.d.next = self.places.out_place.val().get_bits::<3>(3);
+            self.end.d.next = self.places.out_end.val();
             self.last.d.next = self.now_last.q.val();
-            self.start.d.next = self.place_opens.q.val();
+            self.start.d.next = self.places.out_opens.val();
             if self.full.q.val() && !self.leaves.val() {
                 self.start.d.next = self.start.q.val();
             }
@@ -613,15 +415,15 @@ impl Logic for Condenser {
                     self.fetch[k].d.next = 0.into();
                     self.shifts[k].d.next = 0.into();
                 }
-                if self.place_any.q.val()
-                    && (self.place.q.val().get_bits::<3>(0) == k.to_bits::<3>())
+                if self.places.out_any.val()
+                    && (self.places.out_place.val().get_bits::<3>(0) == k.to_bits::<3>())
                 {
-                    self.bits[k].d.next = self.place_bits.q.val();
-                    self.fetch[k].d.next = self.place_fetch.q.val();
-                    self.shifts[k].d.next = self.shift.val();
+                    self.bits[k].d.next = self.places.out_bits.val();
+                    self.fetch[k].d.next = self.places.out_fetch.val();
+                    self.shifts[k].d.next = self.places.out_shift.val();
                 }
             }
-            if self.place_opens.q.val() {
+            if self.places.out_opens.val() {
                 self.context.d.next = self.now_context.q.val();
                 if self.opened.q.val() {
                     self.context.d.next.first_stretch = false;
@@ -662,7 +464,7 @@ impl Logic for Condenser {
         self.kept_last.next = self.last.q.val();
         if self.sparse.q.val() {
             self.kept_chunk_end.next =
-                self.end.q.val() || (self.place_valid.q.val() && self.place_opens.q.val());
+                self.end.q.val() || (self.places.out_valid.val() && self.places.out_opens.val());
             self.kept_turn_end.next = self.kept_chunk_end.val();
             self.kept_last.next = self.end.q.val() && self.last.q.val();
         }
@@ -672,14 +474,14 @@ impl Logic for Condenser {
         self.windows.clk.next = self.clk.val();
         self.windows.rst.next = self.rst.val();
         self.windows.in_valid.next = false;
-        self.windows.in_data.next = (bit_cast::<28, 26>(self.place_block.q.val()) << 2) | 1;
+        self.windows.in_data.next = (bit_cast::<28, 26>(self.places.out_block.val()) << 2) | 1;
         self.used.next = false;
         if self.passes.val() && self.now_start.q.val() {
             self.windows.in_valid.next = true;
             self.windows.in_data.next = 3.into();
             self.used.next = true;
         }
-        if self.placed.val() && self.place_opens.q.val() {
+        if self.placed.val() && self.places.out_opens.val() {
             self.windows.in_valid.next = true;
         }
         if self.ends.val() {
@@ -708,11 +510,6 @@ impl Logic for Condenser {
             self.ahead.d.next = 0.into();
             self.now_valid.d.next = false;
             self.closing.d.next = false;
-            self.found_valid.d.next = false;
-            self.before.d.next = false;
-            self.far_valid.d.next = false;
-            self.gap_valid.d.next = false;
-            self.place_valid.d.next = false;
             self.full.d.next = false;
             self.opened.d.next = false;
         }

@@ -13,7 +13,7 @@
 //! *Places* puts lanes that lie side by side into groups, gives each group its place, and cuts it into
 //! the parts that are read through; *paces* turns a part's byte distances into rows; *marks* collects the needed rows; *runs* finds
 //! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses. *Lines*,
-//! in runs and boxes, knows where a box is cut: at a cache line.
+//! in runs and boxes, knows where a box is cut: at a cache line; *pages*, in runs, where 4 KiB end.
 //!
 //! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
 //! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
@@ -32,6 +32,7 @@ mod boxes;
 mod lines;
 mod marks;
 mod paces;
+mod pages;
 mod places;
 mod runs;
 mod spans;

@@ -13,6 +13,7 @@
 
 use super::lines::Lines;
 use super::paces::{PACE_BITS, Pace};
+use super::pages::Pages;
 use crate::primitive::{FirstSet, Lutram, Multiplier, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -159,29 +160,9 @@ pub struct Runs {
     first_free: Signal<Local, Bit>,
     first_pace_bits: DFF<Bits<PACE_BITS>>,
     first_pace: Restore<Pace, PACE_BITS>,
-    /// The next 4 KiB is that behind the last run, which was of the same group.
-    first_follows: DFF<Bit>,
     row: Signal<Local, Bits<20>>,
-    /// The next 4 KiB of the group that the last run was of.
-    page_known: DFF<Bit>,
-    page_index: DFF<Bits<5>>,
-    page_row: DFF<Bits<20>>,
-    page_phase: DFF<Bits<8>>,
-    page: Signal<Local, Bits<20>>,
-    phase: Signal<Local, Bits<8>>,
-    leaps: Signal<Local, Bit>,
     ends_pace: Restore<Pace, PACE_BITS>,
-    /// 4 KiB further the phase is the next row's if there is more in it than this, and less by this.
-    near_room: DFF<Bits<8>>,
-    near_less: DFF<Bits<8>>,
-    /// The same of 16 KiB.
-    far_room: DFF<Bits<8>>,
-    far_less: DFF<Bits<8>>,
-    near_row: Signal<Local, Bits<20>>,
-    near_phase: Signal<Local, Bits<8>>,
-    far_row: Signal<Local, Bits<20>>,
-    far_phase: Signal<Local, Bits<8>>,
-    behind: Signal<Local, Bit>,
+    pages: Pages,
 
     line_valid: DFF<Bit>,
     line_any: DFF<Bit>,
@@ -246,8 +227,6 @@ pub struct Runs {
     cut_record: Restore<Pace, PACE_BITS>,
     unused_0: Signal<Local, Pace>,
     unused_1: Signal<Local, Pace>,
-    unused_2: Signal<Local, Pace>,
-    unused_3: Signal<Local, Pace>,
 }
 
 impl Logic for Runs {
@@ -261,9 +240,7 @@ impl Logic for Runs {
         dff_setup!(self, clk, gaps_window, gaps_rest);
         dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_index, ends_block, ends_end);
         dff_setup!(self, clk, first_valid, first_any, first_end, first_bits, first_index);
-        dff_setup!(self, clk, near_room, near_less, far_room, far_less);
-        dff_setup!(self, clk, first_block, first_from, first_to, first_pace_bits, first_follows);
-        dff_setup!(self, clk, page_known, page_index, page_row, page_phase);
+        dff_setup!(self, clk, first_block, first_from, first_to, first_pace_bits);
         dff_setup!(self, clk, line_valid, line_any, line_end, line_bits, line_index, line_block);
         dff_setup!(self, clk, line_from, line_to, line_reach, line_row, line_phase, line_step);
         dff_setup!(self, clk, line_page_row, line_page_phase, line_skew, line_tail);
@@ -285,57 +262,29 @@ impl Logic for Runs {
         self.rows_pace.bits.next = self.paces.read_data[0].val();
         self.first_pace.bits.next = self.first_pace_bits.q.val();
         self.ends_pace.bits.next = self.paces.read_data[1].val();
-        self.unused_3.next = self.ends_pace.record.val();
 
-        // The next 4 KiB lies behind the run's start.
+        // The next 4 KiB lies behind the run's start: it stops all stages before while it does not.
         self.row.next = (bit_cast::<20, 12>(self.first_block.q.val()) << 6)
             | bit_cast::<20, 6>(self.first_from.q.val());
-        self.page.next = self.page_row.q.val();
-        self.phase.next = self.page_phase.q.val();
-        if !self.first_follows.q.val() {
-            self.page.next = bit_cast::<20, 13>(self.first_pace.record.val().page_row);
-            self.phase.next = self.first_pace.record.val().page_phase;
-        }
-        // Which page it is comes behind the comparisons: what is behind stops all stages before.
-        self.behind.next = self.first_any.q.val() && (self.page_row.q.val() < self.row.val());
-        if !self.first_follows.q.val() {
-            self.behind.next = self.first_any.q.val()
-                && (bit_cast::<20, 13>(self.first_pace.record.val().page_row) < self.row.val());
-        }
-        // 4 KiB further, or 16 KiB where that is not too far: which of them comes last, as above.
-        self.leaps.next = (self.page_row.q.val()
-            + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows)
-            + 1)
-            < self.row.val();
-        if !self.first_follows.q.val() {
-            self.leaps.next = (bit_cast::<20, 13>(self.first_pace.record.val().page_row)
-                + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows)
-                + 1)
-                < self.row.val();
-        }
-        self.near_row.next =
-            self.page.val() + bit_cast::<20, 13>(self.first_pace.record.val().page_rows);
-        self.near_phase.next = self.phase.val() + self.first_pace.record.val().page_rest;
-        if self.near_room.q.val() < self.phase.val() {
-            self.near_row.next =
-                self.page.val() + bit_cast::<20, 13>(self.first_pace.record.val().page_rows) + 1;
-            self.near_phase.next = self.phase.val() - self.near_less.q.val();
-        }
-        self.far_row.next =
-            self.page.val() + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows);
-        self.far_phase.next = self.phase.val() + self.first_pace.record.val().leap_rest;
-        if self.far_room.q.val() < self.phase.val() {
-            self.far_row.next =
-                self.page.val() + bit_cast::<20, 15>(self.first_pace.record.val().leap_rows) + 1;
-            self.far_phase.next = self.phase.val() - self.far_less.q.val();
-        }
+        self.pages.clk.next = self.clk.val();
+        self.pages.rst.next = self.rst.val();
+        self.pages.next_index.next = self.ends_index.q.val();
+        self.pages.next_pace.next = self.ends_pace.record.val();
+        self.pages.valid.next = self.first_valid.q.val();
+        self.pages.any.next = self.first_any.q.val();
+        self.pages.last.next = self.first_end.q.val();
+        self.pages.index.next = self.first_index.q.val();
+        self.pages.row.next = self.row.val();
+        self.pages.pace.next = self.first_pace.record.val();
 
         // What moves.
         self.cut_free.next = !self.cut_valid.q.val() || self.run_ready.val();
         self.limit_free.next = !self.limit_valid.q.val() || self.cut_free.val();
         self.line_free.next = !self.line_valid.q.val() || self.limit_free.val();
         self.first_free.next =
-            !self.first_valid.q.val() || (self.line_free.val() && !self.behind.val());
+            !self.first_valid.q.val() || (self.line_free.val() && !self.pages.behind.val());
+        self.pages.load.next = self.first_free.val();
+        self.pages.enable.next = self.line_free.val();
         self.other_ends.next = self.ends_ends.q.val() & (self.ends_ends.q.val() - 1);
         self.ends_free.next =
             !self.ends_valid.q.val() || (self.first_free.val() && !self.other_ends.val().any());
@@ -428,24 +377,6 @@ impl Logic for Runs {
             self.first_block.d.next = self.ends_block.q.val();
             self.first_shift.d.next = self.ends_shift.q.val();
             self.first_pace_bits.d.next = self.paces.read_data[1].val();
-            self.near_less.d.next =
-                self.ends_pace.record.val().step - self.ends_pace.record.val().page_rest;
-            self.near_room.d.next = self.near_less.d.val();
-            if self.ends_pace.record.val().step < self.ends_pace.record.val().page_rest {
-                self.near_room.d.next = 0.into();
-            }
-            self.far_less.d.next =
-                self.ends_pace.record.val().step - self.ends_pace.record.val().leap_rest;
-            self.far_room.d.next = self.far_less.d.val();
-            if self.ends_pace.record.val().step < self.ends_pace.record.val().leap_rest {
-                self.far_room.d.next = 0.into();
-            }
-            self.first_follows.d.next =
-                self.page_known.q.val() && (self.page_index.q.val() == self.ends_index.q.val());
-            if self.first_valid.q.val() {
-                self.first_follows.d.next = !self.first_end.q.val()
-                    && (self.first_index.q.val() == self.ends_index.q.val());
-            }
             self.first_from.d.next = self.find_from.index.val();
             self.first_to.d.next = self.find_to.index.val();
             self.ends_ends.d.next = self.other_ends.val();
@@ -463,26 +394,9 @@ impl Logic for Runs {
                     | (self.gaps_window.q.val() >> self.gaps_rest.q.val()));
         }
 
-        // The next 4 KiB; the longest box from the run's first row.
-        if self.first_valid.q.val() && self.line_free.val() {
-            self.page_index.d.next = self.first_index.q.val();
-            self.page_known.d.next = true;
-            self.page_row.d.next = self.page.val();
-            self.page_phase.d.next = self.phase.val();
-            if self.behind.val() {
-                self.first_follows.d.next = true;
-                self.page_row.d.next = self.near_row.val();
-                self.page_phase.d.next = self.near_phase.val();
-                if self.leaps.val() {
-                    self.page_row.d.next = self.far_row.val();
-                    self.page_phase.d.next = self.far_phase.val();
-                }
-            } else if self.first_end.q.val() {
-                self.page_known.d.next = false;
-            }
-        }
+        // The longest box from the run's first row.
         if self.line_free.val() {
-            self.line_valid.d.next = self.first_valid.q.val() && !self.behind.val();
+            self.line_valid.d.next = self.first_valid.q.val() && !self.pages.behind.val();
             self.line_any.d.next = self.first_any.q.val();
             self.line_end.d.next = self.first_end.q.val();
             self.line_bits.d.next = self.first_bits.q.val();
@@ -503,8 +417,8 @@ impl Logic for Runs {
             self.line_tail.d.next = bit_cast::<8, 6>(self.first_pace.record.val().skew)
                 + bit_cast::<8, 7>(self.first_pace.record.val().len)
                 - 1;
-            self.line_page_row.d.next = self.page.val();
-            self.line_page_phase.d.next = self.phase.val();
+            self.line_page_row.d.next = self.pages.page_row.val();
+            self.line_page_phase.d.next = self.pages.page_phase.val();
         }
 
         // The lines of the first byte and of the last one. 64 rows are whole lines, so that those of
@@ -580,8 +494,7 @@ impl Logic for Runs {
         self.cut_record.bits.next = self.cut_pace.q.val();
         // Each stage reads some of the pace.
         self.unused_0.next = self.rows_pace.record.val();
-        self.unused_1.next = self.first_pace.record.val();
-        self.unused_2.next = self.cut_record.record.val();
+        self.unused_1.next = self.cut_record.record.val();
         self.run_valid.next = self.cut_valid.q.val();
         self.run.next.any = self.cut_any.q.val();
         self.run.next.last = self.cut_end.q.val();
@@ -612,7 +525,6 @@ impl Logic for Runs {
             self.line_valid.d.next = false;
             self.limit_valid.d.next = false;
             self.cut_valid.d.next = false;
-            self.page_known.d.next = false;
         }
     }
 }

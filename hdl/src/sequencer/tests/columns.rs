@@ -1,7 +1,9 @@
 //! Column requests: a column path beside the sequencer, and what it must be given.
 
+use super::partitioned::{Shared, partition};
 use super::*;
-use crate::sequencer::reference::group_steps;
+use crate::sequencer::record;
+use crate::sequencer::reference::{chunk_rows, group_steps};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;

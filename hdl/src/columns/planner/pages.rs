@@ -1,0 +1,160 @@
+//! Where the next 4 KiB of host addresses begins.
+
+use super::paces::Pace;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// The next 4 KiB of host addresses behind a run's first row, which a box must not cross.
+///
+/// It goes on from that behind the run before if that was of the same group, from the group's start if
+/// not: 16 KiB at a time as long as that is not too far, 4 KiB at a time then, a cycle each.
+///
+/// # Inputs
+/// `valid`, and then `any` (there are rows), `last` (the chunk's), `index` (of the group), `row` and `pace`
+/// of the run at hand; `enable`: it goes on, or a step is made. `load`: the run of `next_index` and
+/// `next_pace`, if there is one, is at hand from the next cycle on.
+///
+/// # Outputs
+/// `behind`: `page_row` and `page_phase` are not there yet. It does not depend on `enable` and `load`.
+#[derive(LogicBlock, Default)]
+pub struct Pages {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Another run comes.
+    pub load: Signal<In, Bit>,
+    /// Its group.
+    pub next_index: Signal<In, Bits<5>>,
+    /// The pace of that.
+    pub next_pace: Signal<In, Pace>,
+    /// There is a run, or the end of a chunk.
+    pub valid: Signal<In, Bit>,
+    /// There is a run.
+    pub any: Signal<In, Bit>,
+    /// The chunk ends with it.
+    pub last: Signal<In, Bit>,
+    /// Its group.
+    pub index: Signal<In, Bits<5>>,
+    /// Its first row.
+    pub row: Signal<In, Bits<20>>,
+    /// The group's pace.
+    pub pace: Signal<In, Pace>,
+    /// It goes on, unless `behind`; then a step is made.
+    pub enable: Signal<In, Bit>,
+    /// The page lies before the row.
+    pub behind: Signal<Out, Bit>,
+    /// The next 4 KiB: row,
+    pub page_row: Signal<Out, Bits<20>>,
+    /// and phase.
+    pub page_phase: Signal<Out, Bits<8>>,
+
+    /// The next 4 KiB is that behind the last run, which was of the same group.
+    follows: DFF<Bit>,
+    // The next 4 KiB of the group that the last run was of.
+    known: DFF<Bit>,
+    last_index: DFF<Bits<5>>,
+    last_row: DFF<Bits<20>>,
+    last_phase: DFF<Bits<8>>,
+    leaps: Signal<Local, Bit>,
+    /// 4 KiB further the phase is the next row's if there is more in it than this, and less by this.
+    near_room: DFF<Bits<8>>,
+    near_less: DFF<Bits<8>>,
+    /// The same of 16 KiB.
+    far_room: DFF<Bits<8>>,
+    far_less: DFF<Bits<8>>,
+    near_row: Signal<Local, Bits<20>>,
+    near_phase: Signal<Local, Bits<8>>,
+    far_row: Signal<Local, Bits<20>>,
+    far_phase: Signal<Local, Bits<8>>,
+    unused_0: Signal<Local, Pace>,
+    unused_1: Signal<Local, Pace>,
+}
+
+impl Logic for Pages {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, follows, known, last_index, last_row, last_phase);
+        dff_setup!(self, clk, near_room, near_less, far_room, far_less);
+        // Not all of a pace is read.
+        self.unused_0.next = self.next_pace.val();
+        self.unused_1.next = self.pace.val();
+
+        self.page_row.next = self.last_row.q.val();
+        self.page_phase.next = self.last_phase.q.val();
+        if !self.follows.q.val() {
+            self.page_row.next = bit_cast::<20, 13>(self.pace.val().page_row);
+            self.page_phase.next = self.pace.val().page_phase;
+        }
+        // Which page it is comes behind the comparisons: what is behind stops all stages before.
+        self.behind.next = self.any.val() && (self.last_row.q.val() < self.row.val());
+        if !self.follows.q.val() {
+            self.behind.next =
+                self.any.val() && (bit_cast::<20, 13>(self.pace.val().page_row) < self.row.val());
+        }
+        // 4 KiB further, or 16 KiB where that is not too far: which of them comes last, as above.
+        self.leaps.next =
+            (self.last_row.q.val() + bit_cast::<20, 15>(self.pace.val().leap_rows) + 1)
+                < self.row.val();
+        if !self.follows.q.val() {
+            self.leaps.next = (bit_cast::<20, 13>(self.pace.val().page_row)
+                + bit_cast::<20, 15>(self.pace.val().leap_rows)
+                + 1)
+                < self.row.val();
+        }
+        self.near_row.next = self.page_row.val() + bit_cast::<20, 13>(self.pace.val().page_rows);
+        self.near_phase.next = self.page_phase.val() + self.pace.val().page_rest;
+        if self.near_room.q.val() < self.page_phase.val() {
+            self.near_row.next =
+                self.page_row.val() + bit_cast::<20, 13>(self.pace.val().page_rows) + 1;
+            self.near_phase.next = self.page_phase.val() - self.near_less.q.val();
+        }
+        self.far_row.next = self.page_row.val() + bit_cast::<20, 15>(self.pace.val().leap_rows);
+        self.far_phase.next = self.page_phase.val() + self.pace.val().leap_rest;
+        if self.far_room.q.val() < self.page_phase.val() {
+            self.far_row.next =
+                self.page_row.val() + bit_cast::<20, 15>(self.pace.val().leap_rows) + 1;
+            self.far_phase.next = self.page_phase.val() - self.far_less.q.val();
+        }
+
+        if self.load.val() {
+            self.near_less.d.next = self.next_pace.val().step - self.next_pace.val().page_rest;
+            self.near_room.d.next = self.near_less.d.val();
+            if self.next_pace.val().step < self.next_pace.val().page_rest {
+                self.near_room.d.next = 0.into();
+            }
+            self.far_less.d.next = self.next_pace.val().step - self.next_pace.val().leap_rest;
+            self.far_room.d.next = self.far_less.d.val();
+            if self.next_pace.val().step < self.next_pace.val().leap_rest {
+                self.far_room.d.next = 0.into();
+            }
+            self.follows.d.next =
+                self.known.q.val() && (self.last_index.q.val() == self.next_index.val());
+            if self.valid.val() {
+                self.follows.d.next =
+                    !self.last.val() && (self.index.val() == self.next_index.val());
+            }
+        }
+        if self.valid.val() && self.enable.val() {
+            self.last_index.d.next = self.index.val();
+            self.known.d.next = true;
+            self.last_row.d.next = self.page_row.val();
+            self.last_phase.d.next = self.page_phase.val();
+            if self.behind.val() {
+                self.follows.d.next = true;
+                self.last_row.d.next = self.near_row.val();
+                self.last_phase.d.next = self.near_phase.val();
+                if self.leaps.val() {
+                    self.last_row.d.next = self.far_row.val();
+                    self.last_phase.d.next = self.far_phase.val();
+                }
+            } else if self.last.val() {
+                self.known.d.next = false;
+            }
+        }
+
+        if self.rst.val() {
+            self.known.d.next = false;
+        }
+    }
+}

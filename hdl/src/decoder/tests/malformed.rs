@@ -1,0 +1,148 @@
+//! Entries of a queue pair's own queue that are wrong in one place.
+
+use super::generate::card;
+use super::world::{World, library};
+use super::{all_kinds, batch, compare, entry, recover};
+use drdma_abi::work_request::{
+    Element, GRANULE, RegionHeader, RegionShape, RegionType, shape_flags,
+};
+use drdma_verilated::testbench::Random;
+
+#[test]
+fn a_bitmap_alone_has_no_period_and_no_target() {
+    let mut random = Random::new(8);
+    let mut card = card(&mut random);
+    let (addr, len, lkey) = {
+        let entry = &card.regions[13];
+        (entry.addr, entry.len, entry.lkey)
+    };
+    let mut world = World::new(&library(), 8, &card);
+    let rows = 8 * len as u32;
+    let plain = RegionShape { elements: 1, ..Default::default() };
+    let fetched = RegionShape { flags: shape_flags::FETCH_ROWS, target_lkey: lkey, ..plain };
+    let cases = [
+        ("nothing", rows, plain, 0),
+        ("a period", rows, RegionShape { period: 1, ..plain }, 2),
+        ("a target", rows, RegionShape { target_lkey: lkey, ..plain }, 2),
+        ("fetch rows to the memory region's end", rows, RegionShape { period: addr, ..fetched }, 0),
+        ("a bit of them behind it", rows, RegionShape { period: addr + 1, ..fetched }, 4),
+        ("none of no rows", 0, RegionShape { target_lkey: lkey ^ 1 << 20, ..fetched }, 0),
+    ];
+    for (name, count, shape, status) in cases {
+        // A memory region of 2^40 bytes for the column.
+        let column = &card.regions[1];
+        let region = [
+            RegionHeader { addr, count, lkey }.to_bytes(),
+            shape.to_bytes(),
+            Element { offset: column.addr, len: 4, lkey: column.lkey }.to_bytes(),
+        ];
+        let bytes = entry(3, &[(RegionType::Bitmapped, region.concat())]);
+        let requests = compare(&mut world, &mut card, &[batch(3, bytes)]);
+        assert_eq!(requests[0].status, status, "{name}");
+        recover(&mut world, &mut card);
+    }
+}
+
+#[test]
+fn every_malformed_kind_has_its_status() {
+    let mut random = Random::new(7);
+    let mut card = card(&mut random);
+    let good = all_kinds(&card);
+    let mut world = World::new(&library(), 7, &card);
+    let requests = compare(&mut world, &mut card, &[batch(3, good.clone())]);
+    assert_eq!(requests[0].status, 0);
+
+    // What is wrong; granule, byte, value; status; whether the queue pair goes to error.
+    let cases: &[(&str, usize, usize, u8, u8, bool)] = &[
+        ("magic", 0, 0, 0xd6, 2, false),
+        ("opcode", 0, 1, 4, 2, false),
+        ("flags", 0, 2, 8, 2, false),
+        ("a plan of fetching with reads of a byte", 0, 2, 4, 2, false),
+        ("partitioned on a queue pair's own queue", 0, 2, 2, 2, false),
+        ("longest read without a plan of fetching", 0, 3, 9, 2, false),
+        ("two destinations on a queue pair's own queue", 0, 4, 2, 2, false),
+        ("no destination", 0, 4, 0, 2, false),
+        ("threshold without a plan of fetching", 0, 6, 1, 2, false),
+        ("shorter than its head", 0, 8, 1, 2, false),
+        ("longer than what was posted", 0, 8, 17, 2, false),
+        ("longer than any entry", 0, 10, 1, 2, false),
+        ("ends in its destination", 0, 8, 3, 2, false),
+        ("ends in a region", 0, 8, 14, 2, true),
+        ("goes on after its last destination", 0, 8, 16, 2, true),
+        ("position", 0, 12, 1, 2, false),
+        ("rows_per_message", 1, 8, 0, 2, false),
+        ("not the owner", 2, 0, 4, 2, false),
+        ("no such queue pair", 2, 1, 1, 2, false),
+        ("17 regions", 2, 4, 17, 2, false),
+        ("a partition in a request that is not partitioned", 2, 6, 1, 2, false),
+        ("a type too many", 3, 5, 1, 2, false),
+        ("destination's reserved2", 3, 15, 1, 2, false),
+        ("contiguous of 0 bytes", 4, 8, 0, 2, true),
+        ("a key that is not the whole key", 4, 15, 0xff, 4, true),
+        ("strided key", 5, 12, 14, 4, true),
+        ("period 0", 6, 0, 0, 2, true),
+        ("strided with a target", 6, 8, 1, 2, true),
+        ("no elements", 6, 12, 0, 2, true),
+        ("17 elements", 6, 12, 17, 2, true),
+        ("a flag that there is not", 6, 15, 1, 2, true),
+        ("strided with fetch rows", 6, 14, 1, 2, true),
+        ("extent of 0 bytes", 7, 8, 0, 2, true),
+        ("extent with a key", 8, 13, 1, 2, true),
+        ("extent beyond", 8, 6, 1, 4, true),
+        ("period beyond", 6, 7, 0xff, 4, true),
+        ("bitmap's key", 9, 12, 14, 4, true),
+        ("fetch rows without their flag", 10, 14, 0, 2, true),
+        ("a flag beside that of fetch rows", 10, 14, 3, 2, true),
+        ("fetch rows' key", 10, 8, 14, 4, true),
+        ("fetch rows beyond", 10, 7, 0xff, 4, true),
+        ("column of 0 bytes", 11, 8, 0, 2, true),
+        ("column's key", 11, 12, 14, 4, true),
+        ("column beyond", 11, 11, 0xff, 4, true),
+        ("pointers' key", 12, 12, 14, 4, true),
+        ("pointers beyond", 12, 11, 0xff, 4, true),
+        ("pointer-mapped with a period", 13, 0, 1, 2, true),
+        ("pointer-mapped with fetch rows", 13, 14, 1, 2, true),
+        ("record's extent with a key", 14, 12, 1, 2, true),
+    ];
+    for (name, granule, byte, value, status, qp) in cases {
+        let mut bytes = good.clone();
+        bytes[granule * GRANULE + byte] = *value;
+        // What follows in the batch is dropped, and so is a later batch.
+        bytes.extend(good.clone());
+        let later = batch(3, good.clone());
+        let requests = compare(&mut world, &mut card, &[batch(3, bytes), later]);
+        let results: Vec<_> = requests.iter().map(|r| (r.status, r.qp_error.is_some())).collect();
+        // A second good entry is in the way of "longer than what was posted".
+        if *name != "longer than what was posted" {
+            assert_eq!(results, [(*status, *qp)], "{name}");
+        }
+        recover(&mut world, &mut card);
+    }
+    // An unknown target is for the sequencer to refuse, when a pointer leads there.
+    let mut bytes = good.clone();
+    bytes[13 * GRANULE + 11] ^= 0xff;
+    assert_eq!(compare(&mut world, &mut card, &[batch(3, bytes)])[0].status, 0);
+    // Shape comes before memory in one region, and a region's memory before the next one's shape.
+    let mut bytes = good.clone();
+    bytes[7 * GRANULE + 7] = 0x70;
+    bytes[8 * GRANULE + 8] = 0;
+    assert_eq!(compare(&mut world, &mut card, &[batch(3, bytes)])[0].status, 2);
+    recover(&mut world, &mut card);
+    let mut bytes = good.clone();
+    bytes[8 * GRANULE + 7] = 0x70;
+    bytes[10 * GRANULE] = 1;
+    assert_eq!(compare(&mut world, &mut card, &[batch(3, bytes)])[0].status, 4);
+    recover(&mut world, &mut card);
+    // A queue pair in error.
+    card.qp_errors.insert(3);
+    world.set_qp_errors(&card.qp_errors);
+    assert_eq!(compare(&mut world, &mut card, &[batch(3, good.clone())])[0].status, 5);
+    recover(&mut world, &mut card);
+    // A queue that `control` says is halted.
+    let mut halted = [0; 8];
+    halted[0] = 1 << 3;
+    world.bench.set("queue_halted", drdma_verilated::Word::from_words(&halted));
+    card.stopped.insert(3);
+    let batches = [batch(3, good.clone()), batch(200, good)];
+    assert_eq!(compare(&mut world, &mut card, &batches).len(), 1);
+}

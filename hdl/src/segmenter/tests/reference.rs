@@ -1,0 +1,188 @@
+//! The segmenter as a plain function of beats.
+
+use drdma_abi::completion::Status;
+use drdma_abi::roce::{Transport, operation};
+use drdma_abi::work_request::Opcode;
+use std::collections::HashMap;
+
+/// A destination of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Dest {
+    pub number: u64,
+    pub index: u64,
+    pub qp: usize,
+    pub opcode: Opcode,
+    pub imm: u32,
+    pub remote_addr: u64,
+    pub rkey: u32,
+    pub transport: Transport,
+    pub log_mtu: u32,
+    /// The queue pair has changed since the request was checked.
+    pub gone: bool,
+}
+
+/// A beat before it is split into parts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Whole {
+    pub dest: u64,
+    pub slot: u64,
+    pub bytes: Vec<u8>,
+    pub message_start: bool,
+    pub message_end: bool,
+    pub message_bytes: u32,
+    pub dest_end: bool,
+    pub request_end: bool,
+    pub error: bool,
+    pub status: u64,
+    pub bad_dest: u64,
+}
+
+/// What leaves: packets with their payload, and `sent` items.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Item {
+    Packet(Packet),
+    Acknowledge { slot: u64, qp: usize, psn: u32 },
+    Ended { slot: u64, status: u64, bad_dest: u64, total: u64 },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Packet {
+    pub payload: Vec<u8>,
+    pub qp: usize,
+    pub operation: u8,
+    pub ack_req: bool,
+    pub psn: u32,
+    /// Address, key, length.
+    pub reth: Option<(u64, u32, u32)>,
+    pub imm: Option<u32>,
+}
+
+/// What a destination has so far.
+#[derive(Default)]
+struct Progress {
+    open: Option<(Vec<u8>, u32)>,
+    inside: bool,
+    started: bool,
+    flushed: bool,
+    bytes: u64,
+}
+
+/// The segmenter as a plain function of beats.
+pub(crate) struct Reference {
+    pub dests: HashMap<u64, Dest>,
+    pub psns: Vec<u32>,
+    pub qp_error: Vec<bool>,
+    progress: HashMap<u64, Progress>,
+    failure: Option<(Status, u64)>,
+    failed: bool,
+    total: u64,
+    pub items: Vec<Item>,
+    /// Queue pairs that are put in the error state.
+    pub failing: Vec<usize>,
+}
+
+impl Reference {
+    pub fn new(dests: &[Dest], psns: &[u32], qp_error: &[bool]) -> Self {
+        Self {
+            dests: dests.iter().map(|d| (d.number, d.clone())).collect(),
+            psns: psns.to_vec(),
+            qp_error: qp_error.to_vec(),
+            progress: HashMap::new(),
+            failure: None,
+            failed: false,
+            total: 0,
+            items: Vec::new(),
+            failing: Vec::new(),
+        }
+    }
+
+    fn packet(&mut self, number: u64, payload: Vec<u8>, message_bytes: u32, last: bool) {
+        let dest = &self.dests[&number];
+        let progress = self.progress.get_mut(&number).expect("it has an open message");
+        if !progress.flushed && (self.qp_error[dest.qp] || dest.gone) {
+            progress.flushed = true;
+            self.failure.get_or_insert((Status::WrFlushError, dest.index));
+        }
+        progress.started = true;
+        if self.failed || progress.flushed {
+            return;
+        }
+        let place = match (progress.inside, last) {
+            (false, false) => operation::SEND_FIRST,
+            (true, false) => operation::SEND_MIDDLE,
+            (true, true) => operation::SEND_LAST,
+            (false, true) => operation::SEND_ONLY,
+        };
+        let imm = (last && dest.opcode.has_imm()).then_some(dest.imm);
+        let base = if dest.opcode.is_write() { operation::WRITE_FIRST } else { 0 };
+        let length = if message_bytes == 0 { payload.len() as u32 } else { message_bytes };
+        let address = dest.remote_addr.wrapping_add(progress.bytes);
+        let reth =
+            (dest.opcode.is_write() && !progress.inside).then_some((address, dest.rkey, length));
+        progress.inside = !last;
+        progress.bytes += payload.len() as u64;
+        self.total += payload.len() as u64;
+        let psn = self.psns[dest.qp];
+        self.psns[dest.qp] = (psn + 1) & 0xff_ffff;
+        self.items.push(Item::Packet(Packet {
+            payload,
+            qp: dest.qp,
+            operation: base + place + u8::from(imm.is_some()),
+            ack_req: last && dest.transport == Transport::Rc,
+            psn,
+            reth,
+            imm,
+        }));
+    }
+
+    pub fn take(&mut self, beat: &Whole) {
+        if beat.request_end {
+            if beat.dest_end && beat.status != 0 && !self.dests[&beat.dest].gone {
+                self.failing.push(self.dests[&beat.dest].qp);
+            }
+            let failure = match beat.status {
+                0 => self.failure.map_or((0, 0), |(status, dest)| (status as u64, dest)),
+                status => (status, beat.bad_dest),
+            };
+            let (status, bad_dest) = failure;
+            let total = if status == 0 { self.total } else { 0 };
+            self.items.push(Item::Ended { slot: beat.slot, status, bad_dest, total });
+            self.progress.clear();
+            (self.failure, self.failed, self.total) = (None, false, 0);
+            return;
+        }
+        let dest = self.dests[&beat.dest].clone();
+        if beat.error {
+            if !dest.gone {
+                self.failing.push(dest.qp);
+            }
+            self.failure.get_or_insert((Status::LocalProtectionError, dest.index));
+            self.failed = true;
+        }
+        let progress = self.progress.entry(beat.dest).or_default();
+        if beat.message_start {
+            assert!(progress.open.is_none());
+            progress.open = Some((Vec::new(), beat.message_bytes));
+        }
+        if let Some((mut bytes, message_bytes)) = progress.open.take() {
+            bytes.extend(&beat.bytes);
+            while bytes.len() > 1 << dest.log_mtu {
+                let rest = bytes.split_off(1 << dest.log_mtu);
+                self.packet(beat.dest, bytes, message_bytes, false);
+                bytes = rest;
+            }
+            if beat.message_end {
+                self.packet(beat.dest, bytes, message_bytes, true);
+            } else {
+                self.progress.get_mut(&beat.dest).expect("known").open =
+                    Some((bytes, message_bytes));
+            }
+        }
+        let progress = &self.progress[&beat.dest];
+        let sent = progress.started && !progress.flushed && !self.failed;
+        if beat.dest_end && sent && dest.transport == Transport::Rc {
+            let psn = self.psns[dest.qp].wrapping_sub(1) & 0xff_ffff;
+            self.items.push(Item::Acknowledge { slot: beat.slot, qp: dest.qp, psn });
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Requests, random ones and streams of one kind, and how they are given to the segmenter.
+
+use super::reference::{Dest, Reference, Whole};
+use drdma_abi::Layout;
+use drdma_abi::completion::Status;
+use drdma_abi::register::QueuePairEntry;
+use drdma_abi::roce::Transport;
+use drdma_abi::work_request::Opcode;
+use drdma_verilated::Word;
+use drdma_verilated::testbench::{Beat, Bench, DriverId, Random};
+use std::collections::VecDeque;
+
+/// Queue pairs, destinations and beats of some requests.
+pub(crate) struct Traffic {
+    pub transports: Vec<Transport>,
+    pub psns: Vec<u32>,
+    pub qp_error: Vec<bool>,
+    pub dests: Vec<Dest>,
+    pub beats: Vec<Whole>,
+}
+
+/// What may happen to requests.
+#[derive(Clone, Copy)]
+pub(crate) struct Chances {
+    pub dests: u64,
+    pub error: f64,
+    pub status: f64,
+    pub qp_error: f64,
+    pub gone: f64,
+}
+
+/// A length: tiny, around a multiple of the MTU, or anything.
+fn length(random: &mut Random, mtu: u64, datagram: bool) -> u64 {
+    let most = if datagram { mtu } else { 3 * mtu };
+    let length = match random.below(3) {
+        0 => 1 + random.below(100),
+        1 => (1 + random.below(3)) * mtu + random.below(5) - 2,
+        _ => 1 + random.below(most),
+    };
+    length.clamp(1, most)
+}
+
+/// The beats of one message; bytes fall where they like.
+fn message(random: &mut Random, dest: &Dest, slot: u64, dense: bool) -> Vec<Whole> {
+    let mtu = 1 << dest.log_mtu;
+    let length = length(random, mtu, dest.transport == Transport::Ud);
+    let mut left = random.bytes(length as usize);
+    let mut beats = Vec::new();
+    while !left.is_empty() {
+        let most = left.len().min(64) as u64;
+        let take = if dense || random.chance(0.5) { most } else { 1 + random.below(most) };
+        let rest = left.split_off(take as usize);
+        let bytes = std::mem::replace(&mut left, rest);
+        beats.push(Whole { dest: dest.number, slot, bytes, ..Whole::default() });
+    }
+    beats[0].message_start = true;
+    if length > mtu || random.chance(0.5) {
+        beats[0].message_bytes = length as u32;
+    }
+    if random.chance(0.2) {
+        beats.push(Whole { dest: dest.number, slot, ..Whole::default() });
+    }
+    beats.last_mut().expect("a message has bytes").message_end = true;
+    beats
+}
+
+impl Traffic {
+    pub fn random(random: &mut Random, requests: u64, chances: Chances) -> Self {
+        let transports: Vec<_> =
+            (0..256).map(|_| Transport::ALL[random.below(3) as usize]).collect();
+        let mtus: Vec<_> = (0..256).map(|_| 8 + random.below(5) as u32).collect();
+        let psns = (0..256).map(|_| random.below(1 << 24) as u32 | 0xff_fff0).collect();
+        let qp_error = (0..256).map(|_| random.chance(chances.qp_error)).collect();
+        let (mut dests, mut beats) = (Vec::new(), Vec::new());
+        let mut next_dest = random.below(1024);
+        for request in 0..requests {
+            let slot = request % 256;
+            let (count, first_qp) = (random.below(chances.dests + 1), random.below(256));
+            let mut queues = Vec::new();
+            for index in 0..count {
+                let qp = ((first_qp + index) % 256) as usize;
+                let transport = transports[qp];
+                let opcodes = if transport == Transport::Ud { 2 } else { 4 };
+                let dest = Dest {
+                    number: next_dest,
+                    index,
+                    qp,
+                    opcode: Opcode::ALL[random.below(opcodes) as usize],
+                    imm: random.u64() as u32,
+                    remote_addr: random.u64() | 0xffff_ffff_ffff_0000,
+                    rkey: random.u64() as u32,
+                    transport,
+                    log_mtu: mtus[qp],
+                    gone: random.chance(chances.gone),
+                };
+                next_dest = (next_dest + 1) % 1024;
+                let dense = random.chance(0.5);
+                let mut queue: Vec<_> = (0..random.below(4))
+                    .flat_map(|_| message(random, &dest, slot, dense))
+                    .collect();
+                if !queue.is_empty() && random.chance(0.3) {
+                    queue.push(Whole { dest: dest.number, slot, ..Whole::default() });
+                }
+                if let Some(last) = queue.last_mut() {
+                    last.dest_end = true;
+                }
+                queues.push(VecDeque::from(queue));
+                dests.push(dest);
+            }
+            // Destinations take turns.
+            let mut mixed = Vec::new();
+            while queues.iter().any(|q| !q.is_empty()) {
+                let queue = random.below(queues.len() as u64) as usize;
+                let turn = 1 + random.below(8) as usize;
+                let turn = turn.min(queues[queue].len());
+                mixed.extend(queues[queue].drain(..turn));
+            }
+            let mut end = Whole { slot, request_end: true, ..Whole::default() };
+            end.dest = random.below(1024);
+            if !mixed.is_empty() && random.chance(chances.error) {
+                let at = random.below(mixed.len() as u64) as usize;
+                mixed[at].error = true;
+            }
+            if random.chance(chances.status) {
+                mixed.truncate(random.below(mixed.len() as u64 + 1) as usize);
+                end.status = Status::LocalProtectionError as u64;
+                end.bad_dest = random.below(64);
+                if count > 0 && random.chance(0.3) {
+                    // The destination that failed before anything was sent.
+                    end.dest = dests[dests.len() - 1].number;
+                    end.dest_end = true;
+                }
+            }
+            beats.extend(mixed);
+            beats.push(end);
+        }
+        assert!(dests.len() <= 1024);
+        Self { transports, psns, qp_error, dests, beats }
+    }
+
+    pub fn reference(&self) -> Reference {
+        let mut reference = Reference::new(&self.dests, &self.psns, &self.qp_error);
+        self.beats.iter().for_each(|beat| reference.take(beat));
+        reference
+    }
+
+    /// Writes what is configured, then queues the payload; `before` words of queue pairs were written.
+    pub fn start(&self, bench: &mut Bench, before: u64, parts: f64) -> DriverId {
+        let errors = self.qp_error.iter().enumerate().filter(|(_, e)| **e);
+        let mut bits = Word::zero();
+        errors.for_each(|(qp, _)| bits.set_bits(qp, 1, &Word::from(1)));
+        bench.set("qp_error", bits);
+        let cfg = bench.driver("cfg");
+        let word = |name| QueuePairEntry::field(name).start / 32;
+        for (qp, psn) in self.psns.iter().enumerate() {
+            let write = |word: usize, data: u32| {
+                Beat::from([
+                    ("table", 0),
+                    ("index", qp as u64),
+                    ("word", word as u64),
+                    ("data", data.into()),
+                ])
+            };
+            bench.send(cfg, write(word("start_psn"), *psn));
+            bench.send(cfg, write(word("state"), 1));
+        }
+        // Two words each; the second one counts.
+        let stamp = |qp: usize| before + 2 * qp as u64 + 1;
+        let writes = bench.driver("dest_write");
+        for dest in &self.dests {
+            let beat = Beat::new()
+                .with("dest", dest.number)
+                .with("index", dest.index)
+                .with("qp", dest.qp)
+                .with("opcode", dest.opcode as u8)
+                .with("imm", dest.imm)
+                .with("remote_addr", dest.remote_addr)
+                .with("rkey", dest.rkey)
+                .with("transport", dest.transport as u8)
+                .with("log_mtu", dest.log_mtu)
+                .with("stamp", stamp(dest.qp) - u64::from(dest.gone));
+            bench.send(writes, beat);
+        }
+        bench.run_until(|b| b.pending(cfg) == 0 && b.pending(writes) == 0);
+        let payload = bench.driver("payload");
+        for beat in &self.beats {
+            for part in split(bench.random(), beat, parts) {
+                bench.send(payload, part);
+            }
+        }
+        payload
+    }
+}
+
+/// The parts of a beat: bytes in any of them, and only the last one counts.
+fn split(random: &mut Random, beat: &Whole, chance: f64) -> Vec<Beat> {
+    let mut masks = vec![0_u64];
+    for _ in 0..3 {
+        if beat.bytes.len() > 1 && random.chance(chance) {
+            masks.push(0);
+        }
+    }
+    let count = masks.len() as u64;
+    (0..beat.bytes.len()).for_each(|k| masks[random.below(count) as usize] |= 1 << k);
+    let bad = random.below(count) as usize;
+    let part = |(k, mask): (usize, &u64), random: &mut Random| {
+        let mut data = random.bytes(64);
+        for (at, byte) in beat.bytes.iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1) {
+            data[at] = *byte;
+        }
+        Beat::new()
+            .with("data", data.as_slice())
+            .with("mask", *mask)
+            .with("part_end", k + 1 == masks.len())
+            .with("error", beat.error && k == bad)
+            .with("dest", beat.dest)
+            .with("slot", beat.slot)
+            .with("bytes", beat.bytes.len())
+            .with("message_start", beat.message_start)
+            .with("message_end", beat.message_end)
+            .with("message_bytes", beat.message_bytes)
+            .with("request_end", beat.request_end)
+            .with("dest_end", beat.dest_end)
+            .with("status", beat.status)
+            .with("bad_dest", beat.bad_dest)
+    };
+    masks.iter().enumerate().map(|m| part(m, random)).collect()
+}
+
+/// Messages of one length to one RC destination of MTU 2^`log_mtu`, in beats of `beat` bytes.
+pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) -> Traffic {
+    let mut random = Random::new(1);
+    let dest = Dest {
+        number: 7,
+        index: 0,
+        qp: 3,
+        opcode: Opcode::WriteImm,
+        imm: 1,
+        remote_addr: 0x1000,
+        rkey: 5,
+        transport: Transport::Rc,
+        log_mtu,
+        gone: false,
+    };
+    let mut beats = Vec::new();
+    for _ in 0..messages {
+        let first = beats.len();
+        for start in (0..length).step_by(beat) {
+            let bytes = random.bytes(beat.min(length - start));
+            beats.push(Whole { dest: 7, bytes, ..Whole::default() });
+        }
+        beats[first].message_start = true;
+        beats[first].message_bytes = length as u32;
+        beats.last_mut().expect("a message has bytes").message_end = true;
+    }
+    beats.last_mut().expect("there are messages").dest_end = true;
+    beats.push(Whole { request_end: true, ..Whole::default() });
+    Traffic {
+        transports: vec![Transport::Rc; 256],
+        psns: vec![0; 256],
+        qp_error: vec![false; 256],
+        dests: vec![dest],
+        beats,
+    }
+}
