@@ -316,6 +316,7 @@ fn rows_are_cut_into_beats_where_the_card_cuts_them() {
     assert_eq!(row(&[150]), [[(0, 64)], [(64, 64)], [(128, 22)]]);
     // Nothing goes into the beat of what is longer than one.
     assert_eq!(row(&[65, 1]), [[(0, 64)], [(64, 1)], [(10_000, 1)]]);
+    assert_eq!(row(&[0, 5, 0]), [[(10_000, 5)]]);
     assert_eq!(row(&[]), Vec::<Vec<(u64, u64)>>::new());
 }
 

@@ -36,8 +36,9 @@ pub enum PlaceState {
 /// the gap between them may be read through. Which lanes are a group does not depend on the
 /// threshold, so that the sequencer knows beforehand what a chunk takes.
 ///
-/// Each group starts some banks behind the start of the one before: of five lanes or fewer 5, of more 14. Of all
-/// distances these give the most words a cycle for lanes of 1 to 8 bytes at any address, by `libdrdma::optimizer::assembler`.
+/// Each group starts some banks behind the start of the one before: 5, or of more than five lanes 14. Of all
+/// distances these give the most words a cycle for lanes of 1 to 8 bytes at any address, by
+/// `libdrdma::optimizer::assembler`.
 ///
 /// 4 cycles a lane, 6 a group and 1 a further part of it, then 16, and 5 if the window is not its stretch's
 /// first; the first part is given 11 cycles after the header was taken, or 16. At most two chunks are on the way: the next waits until the one before the last is

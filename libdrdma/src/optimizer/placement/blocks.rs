@@ -53,7 +53,7 @@ impl BlockPlacement {
     pub fn beats(row: &[Fragment]) -> Vec<Vec<Fragment>> {
         let mut beats: Vec<Vec<Fragment>> = Vec::new();
         let mut room = 0;
-        for &Fragment { addr, len } in row {
+        for &Fragment { addr, len } in row.iter().filter(|fragment| fragment.len > 0) {
             if len <= room {
                 beats.last_mut().expect("it has room").push(Fragment { addr, len });
                 room -= len;
@@ -78,11 +78,12 @@ impl BlockPlacement {
     /// # Panics
     /// With fragments of more than 64 B together, or beyond the last address.
     pub fn take(&mut self, fragments: &[Fragment], beat: &mut Beat) -> bool {
+        let bytes = fragments.iter().map(|fragment| fragment.len).fold(0, u64::saturating_add);
+        assert!(bytes <= BEAT as u64, "a beat of {bytes} B has more than {BEAT}");
         let addrs = fragments.iter().flat_map(|&Fragment { addr, len }| {
             (0..len).map(move |byte| (addr + byte, (addr + byte) / BLOCK != addr / BLOCK))
         });
         let addrs: Vec<(u64, bool)> = addrs.collect();
-        assert!(addrs.len() <= BEAT, "a beat of {} B has more than {BEAT}", addrs.len());
         // First where all fragments begin, then where some go on.
         [false, true].into_iter().all(|behind| {
             let part: Vec<_> = (0..)

@@ -16,7 +16,7 @@ const MAX_SPAN: u64 = 127;
 /// Bytes a row that all groups may take together.
 const MAX_STEPS: u64 = 128;
 /// Most rows of a window, and what their number is a multiple of.
-pub(super) const MAX_ROWS: u64 = 4096;
+const MAX_ROWS: u64 = 4096;
 const ROWS: u64 = 128;
 /// Bytes of a window that a group may lose to its first bank, to its alignment and behind its last row.
 const LOST: u64 = 132;
@@ -139,8 +139,8 @@ pub enum PlacementError {
 
 /// Where the lanes of a window lie, and with them the rows that are packed from there.
 ///
-/// A group starts behind the one before it, in bank 5 times its index (modulo 32), or 14 times of more than five lanes, as
-/// far from the start of a word as in host memory. From there on its bytes lie as in host memory, gaps included.
+/// A group starts behind the one before it, in bank 5 times its index (modulo 32), or of more than five lanes 14
+/// times, as far from the start of a word as in host memory. From there on its bytes lie as in host memory, gaps included.
 ///
 /// The rows of a request are cut into windows of [`ColumnPlacement::window_rows`] rows, which all
 /// destinations share, and a last one of the rest. Those of a bitmap for a single destination leave rows
@@ -207,8 +207,8 @@ impl ColumnPlacement {
         self.groups.iter().filter_map(move |group| group.place(addr, self.rows))
     }
 
-    /// The beats that a destination is sent for some rows of the window, of which it gets all in one message: full ones, or
-    /// such of 16 rows. Rows that are not in the window are left out.
+    /// The beats of which a message with some rows of the window is made: full ones, or such of 16 rows, but for the
+    /// last. Rows that are not in the window are left out.
     pub fn beats(&self, rows: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Beat> {
         let row_bytes: usize = self.lanes.iter().map(|lane| lane.len as usize).sum();
         let value = |lane: usize, row: u32| {

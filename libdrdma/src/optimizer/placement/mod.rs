@@ -6,10 +6,10 @@
 //! for the same quarter of its payload, so that values which are sent side by side should lie in different
 //! banks. Where they lie depends on how the card fetches a request:
 //!
-//! | placement | requests | what lies together |
-//! |---|---|---|
-//! | [`ColumnPlacement`] | rows of several columns, of 64 B at most, for one destination or many | a column, or columns that are neighbours in host memory; each begins 5 or 14 banks behind the start of the one before |
-//! | [`BlockPlacement`] | all others, row by row | aligned blocks of 256 B, each 9 words behind the last, or right behind it if it is so in host memory |
+//! | placement | requests |
+//! |---|---|
+//! | [`ColumnPlacement`] | rows of at most 64 B of several columns, for one destination or many |
+//! | [`BlockPlacement`] | all others, row by row |
 //!
 //! Neither is anything that software has to care for: the card does it by itself. It tells beforehand what a
 //! layout of columns is worth:

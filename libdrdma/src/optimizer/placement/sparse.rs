@@ -1,9 +1,6 @@
 //! Windows of bitmaps that leave rows out.
 
-use super::{
-    Lane, PlacementError,
-    columns::{ColumnPlacement, MAX_ROWS},
-};
+use super::{ColumnPlacement, Lane, PlacementError};
 
 /// Rows that are left out together, or not.
 const BLOCK: u64 = 64;
@@ -14,9 +11,9 @@ const TAIL: u64 = 3;
 
 /// Which rows of a bitmapped region a window holds, if the region is for a single destination.
 ///
-/// Blocks of 64 rows go into a window in order, until it is full or spans 4,096 of them. Between two of which rows are needed
-/// those without any are left out if there are so many that no read goes through them: if their rows
-/// are wider than the merge threshold in every lane, and no lane's rows overlap.
+/// Blocks of 64 rows go into a window in order, until it is full or spans 4,096 of them. Between two blocks of which
+/// rows are needed those without any are left out if there are so many that no read goes through them: if their
+/// rows are wider than the merge threshold in every lane, and no lane's rows overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparseWindow {
     rows: u32,
@@ -97,7 +94,8 @@ impl SparseWindow {
 fn enough(lanes: &[Lane], merge_threshold: u32) -> u64 {
     let least = lanes.iter().map(|lane| lane.step).min().unwrap_or(1);
     match lanes.iter().any(|lane| lane.len > lane.step) {
-        true => MAX_ROWS,
+        // More than a window spans.
+        true => MAX_SPAN,
         false => u64::from(merge_threshold.min(4095)) / (BLOCK * least) + 1,
     }
 }
