@@ -29,6 +29,10 @@ def now():
     return get_sim_time("ns")
 
 
+def is_roce(frame):
+    return frame[12:14] == b"\x08\x00" and frame[36:38] == ROCE
+
+
 def captured(path, mac):
     """The frames of a capture that `mac` sent."""
     data = path.read_bytes()
@@ -76,7 +80,7 @@ class Replay:
         while True:
             frame = await self.shell.wire.tx.recv()
             data, start, end = bytes(frame.data), frame.sim_time_start / 1000, frame.sim_time_end / 1000  # ps
-            roce = data[12:14] == b"\x08\x00" and data[36:38] == ROCE
+            roce = is_roce(data)
             (self.frames if roce else self.foreign).append((data, start, end))
             qpn = self.peers.get(int.from_bytes(data[47:50], "big"))
             if roce and data[42] < 0x20 and data[50] & 0x80 and qpn is not None and self.fault != "no-ack":
@@ -128,6 +132,11 @@ class Replay:
             got = await self.shell.registers[2].read_dword(offset)
         if got != value and offset not in TIMES:
             self.failures.append(f"read {offset:#x}: {got:#x} instead of {value:#x}")
+
+    async def reset_card(self):
+        """The card's own reset, which is answered when nothing of before is in progress any more."""
+        await self.shell.registers[2].write_dword(CONTROL, 2)
+        await self.read(CONTROL, 0)
 
     async def completion(self, wr_id, status):
         self.expected.append((wr_id, status))
@@ -209,8 +218,10 @@ class NicTraffic:
             await self.shell.wire.rx.send(frame)
 
     async def take(self):
-        for _ in self.received:
-            self.taken.append(bytes((await self.shell.nic.recv()).data))
+        while len(self.taken) < len(self.received):
+            frame = bytes((await self.shell.nic.recv()).data)
+            if not is_roce(frame):  # an acknowledgement that came while the card had no address is the NIC's
+                self.taken.append(frame)
 
     async def finish(self):
         """Waits for all frames, which must come unchanged and in order."""
@@ -221,14 +232,20 @@ class NicTraffic:
 
 
 async def interrupt(shell, job, reset):
-    """Replays a job until half of its frames are out; then the shell is reset, or nothing more is done."""
+    """Replays a job until half of its frames are out; then the shell is reset, or the card.
+
+    The memory stays until that is done: so long the card may write to it, completions too.
+    """
     half = Replay(shell, job)
-    tasks = [cocotb.start_soon(half.serve()), cocotb.start_soon(half.run())]
+    server, host = cocotb.start_soon(half.serve()), cocotb.start_soon(half.run())
     await half.until(lambda: half.rung and len(half.frames) > len(half.capture) // 2, "no frames to interrupt")
-    for task in tasks:
-        task.kill()
+    host.kill()
     if reset:
+        server.kill()
         await shell.reset()
+    else:
+        await half.reset_card()
+        server.kill()
     shell.unmap_all()
 
 

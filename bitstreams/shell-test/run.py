@@ -13,8 +13,8 @@ followed by what goes wrong with it:
 
     =no-ack      peers are silent and ACK_TIMEOUT is 2: one completion, retry_exceeded
     =read-fault  a page in the middle of its data cannot be read: one completion, local_protection_error
-    =cut         the host stops when half of the frames are out, then replays from the start
-    =reset       the same, and the shell is reset in between; from then on there are no frames of the NIC
+    =cut         the host stops when half of the frames are out, resets the card, then replays from the start
+    =reset       the same, with the shell's reset; from then on there are no frames of the NIC
 
 The last two are meant for jobs that succeed, the first two for jobs of one post.
 """

@@ -94,14 +94,15 @@ class Shell:
     async def reset(self):
         """The shell's reset while it works, as when the link goes down; the port is opened again after.
 
-        The MAC's side is reset too, once the frame on the wire has been cut off: Corundum's transmit FIFO keeps
-        the end of its last frame there, and would send what lies before it in its memory.
+        The MAC's side is reset too: Corundum's transmit FIFO keeps the end of its last frame there, and would
+        send what lies before it in its memory. It is reset at once: the model of the MAC would stop the
+        simulation where a frame on the wire is cut off.
         """
         self.nic = None  # its queues are gone with the reset, and are not set up again
         self.dut.rst.value = 1
-        await ClockCycles(self.dut.clk, 500)
         self.reset_ethernet(1)
-        await ClockCycles(self.dut.clk, 500)
+        await ClockCycles(self.dut.clk, 1000)
+        self.wire.tx.stream.clear()  # of the frame that was cut off
         self.reset_ethernet(0)
         self.dut.rst.value = 0
         await RisingEdge(self.dut.clk)

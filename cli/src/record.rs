@@ -8,9 +8,10 @@
 //!   write that makes the card look at them.
 //! - `{"write": {"bar": 2, "offset": O, "size": 4, "value": V}}` and `read`, with the value that
 //!   came back.
-//! - `{"completion": {"wr_id": W, "status": "success"}}`: where the host saw one. The write that
-//!   gives the ring's room back to the card stands behind it: who replays the file waits for the
-//!   completion first, as the host did.
+//! - `{"completion": {"wr_id": W, "status": "success"}}`: where the host saw one. What the host does
+//!   because of it stands behind it: the write that gives the ring's room back to the card, and reads
+//!   of which queue pairs have failed. Who replays the file waits for the completion first, as the
+//!   host did.
 //!
 //! Rings of completion queues are the card's to write; what changes there is not the host's doing
 //! and is not recorded.
@@ -28,7 +29,9 @@ use std::{
 use drdma_abi::{
     Layout as _,
     completion::Completion,
-    register::{COMPLETION_QUEUES, CONTROL, CompletionQueueEntry, DOORBELLS, Table},
+    register::{
+        COMPLETION_QUEUES, CONTROL, CompletionQueueEntry, DOORBELLS, QUEUE_PAIR_ERRORS, Table,
+    },
 };
 use drdma_driver::{Card, CardError, DmaMemory};
 
@@ -48,8 +51,10 @@ struct Output {
     file: BufWriter<File>,
     /// What stands behind the maps, until these are known to be all.
     held: Option<String>,
-    /// A write that stands behind the completions that the host sees next.
-    deferred: Option<String>,
+    /// Lines that stand behind the completions that the host sees next.
+    deferred: Vec<String>,
+    /// It has seen them.
+    is_seen: bool,
 }
 
 impl Output {
@@ -59,7 +64,8 @@ impl Output {
     }
 
     fn release_deferred(&mut self) -> io::Result<()> {
-        self.deferred.take().map_or(Ok(()), |line| self.put(&line))
+        self.is_seen = false;
+        std::mem::take(&mut self.deferred).iter().try_for_each(|line| self.put(line))
     }
 
     fn put(&mut self, line: &str) -> io::Result<()> {
@@ -89,7 +95,8 @@ impl Recording {
     /// The file cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = BufWriter::new(File::create(path)?);
-        let output = Output { file, held: Some(String::new()), deferred: None };
+        let output =
+            Output { file, held: Some(String::new()), deferred: Vec::new(), is_seen: false };
         Ok(Self { output: Arc::new(Mutex::new(output)) })
     }
 
@@ -118,14 +125,18 @@ impl Recording {
     /// The file cannot be written.
     pub fn completion(&self, wr_id: u64, status: &str) -> Result<(), CardError> {
         let line = format!(r#"{{"completion": {{"wr_id": {wr_id}, "status": "{status}"}}}}"#);
-        self.lock().put(&line).map_err(unwritable)
+        let mut output = self.lock();
+        output.is_seen = true;
+        output.put(&line).map_err(unwritable)
     }
 
     /// Records a line behind the completions that the host sees before it does anything else.
     fn defer(&self, line: String) -> Result<(), CardError> {
         let mut output = self.lock();
-        output.release_deferred().map_err(unwritable)?;
-        output.deferred = Some(line);
+        if output.is_seen {
+            output.release_deferred().map_err(unwritable)?;
+        }
+        output.deferred.push(line);
         Ok(())
     }
 
@@ -172,6 +183,8 @@ impl Recorder {
         );
         match kind {
             "write" if is_consumer(offset) => self.recording.defer(line),
+            // The driver looks when it finds a failed request's completion in the ring.
+            "read" if contains(&QUEUE_PAIR_ERRORS, offset) => self.recording.defer(line),
             _ => self.recording.line(&line),
         }
     }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use drdma_abi::{
     completion::{Completion, Status},
-    register::COMPLETION_QUEUES,
+    register::{COMPLETION_QUEUES, QUEUE_PAIR_ERRORS},
 };
 use drdma_cli::{device, job::Job};
 use drdma_driver::{Card, DmaMemory};
@@ -15,7 +15,7 @@ use drdma_tests::{
     expect::unhex,
     random_job::{Limits, generate},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{
     Folder,
     recorded::{frames, network, record},
@@ -182,4 +182,36 @@ fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
     assert!(lines[doorbell + 1..].iter().all(|line| line.get("mem").is_none()));
     let last = lines.iter().rev().find(|line| line.get("completion").is_some()).unwrap();
     assert_eq!(last.to_string(), r#"{"completion":{"wr_id":5,"status":"success"}}"#);
+}
+
+/// Who asks earlier which queue pairs have failed is told that none has.
+#[test]
+fn what_is_read_because_of_a_completion_stands_behind_it() {
+    let qp = |name: &str, qpn: u32| {
+        json!({"name": name, "transport": "rc", "qpn": qpn, "dest_qpn": qpn + 100, "start_psn": 1,
+               "mtu": 1024, "dest_mac": "02:00:00:00:00:02", "dest_ip": "10.0.0.2"})
+    };
+    let post = |wr_id: u32, offsets: [u32; 2]| {
+        let regions =
+            |at: u32| json!([{"type": "contiguous", "buffer": "t", "offset": at, "len": 8}]);
+        json!({"verb": "post_ssq_send", "wr_id": wr_id, "op": "send", "destinations": [
+            {"qp": "red", "regions": regions(offsets[0])},
+            {"qp": "blue", "regions": regions(offsets[1])}]})
+    };
+    let job = json!({
+        "buffers": [{"name": "t", "hex": "00112233445566778899aabbccddeeff"}],
+        "local": {"mac": "02:00:00:00:00:01", "ip": "10.0.0.1"},
+        "qps": [qp("red", 17), qp("blue", 18)],
+        "posts": [post(5, [0, 8]), post(6, [8, 9])],
+    });
+    let job = Job::parse(&job.to_string(), Path::new(".")).unwrap();
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record-failed.jsonl");
+    let (_, lines) = record("soft:", &job, &path);
+    let at = |what: Value| lines.iter().position(|line| *line == what).unwrap();
+    let seen = at(json!({"completion": {"wr_id": 6, "status": "local_protection_error"}}));
+    for (entry, is_failed) in [(0, 0), (1, 1)] {
+        let offset = QUEUE_PAIR_ERRORS.entry(entry);
+        let read = json!({"bar": 2, "offset": offset, "size": 4, "value": is_failed});
+        assert!(at(json!({"read": read})) > seen, "{lines:#?}");
+    }
 }
