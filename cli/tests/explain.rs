@@ -233,6 +233,25 @@ fn explain_leaves_out_the_rows_that_the_card_leaves_out() {
 }
 
 #[test]
+fn explain_looks_at_the_fetch_rows_of_regions_that_are_one() {
+    // Two columns of one bitmap are one region for the card, with the fetch rows of the last; the others' are elsewhere.
+    let mut regions = [bitmapped(2000, &[column(40_000, 4)]), bitmapped(2000, &[column(0, 4)])];
+    for (region, offset) in regions.iter_mut().zip([1, 0]) {
+        region["fetch_rows"] = json!({"buffer": "bits", "offset": offset});
+    }
+    let found = placement("element", &"81".repeat(260), &[json!(regions)]);
+    assert_eq!(found["window_rows"], 3712);
+    assert_eq!(found["lanes"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn explain_takes_regions_without_rows_wherever_they_are() {
+    let region = json!({"type": "strided", "buffer": "t", "offset": 0, "period": 4, "count": 0,
+                        "pattern": [{"offset": u64::MAX, "len": 4}]});
+    assert_eq!(placement("period", "00", &[json!([region])]), json!({"words_per_cycle": 0.0}));
+}
+
+#[test]
 fn explain_counts_the_words_that_are_gathered_row_by_row() {
     let words = |row_mask: &str, regions: &[Value]| {
         let found = placement(row_mask, "00", &[json!(regions)]);

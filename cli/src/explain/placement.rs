@@ -100,14 +100,18 @@ impl Packed {
         let mut selected = Vec::new();
         for units in units {
             let last = if self.sparse { self.rows } else { most };
-            selected.push(self.selected(units.clone(), last, image)?);
+            selected.push(self.selected(&self.lanes[0], units.clone(), last, image)?);
         }
         let mut rows = self.rows.min(most);
         if self.sparse {
             let mut needed = selected[0].clone();
-            for units in request.destinations[0].fetch_rows() {
-                // Those that cannot be read are none.
-                needed.extend(self.selected(units, self.rows, image).unwrap_or_default());
+            // Of several regions that are one, the last one's count. Those that cannot be read are none.
+            let last = request.destinations[0].regions.last();
+            if let Some(Region::Bitmapped { columns, fetch_rows: Some(_), .. }) = last {
+                let units = request.destinations[0].fetch_rows().last();
+                let lane = &self.lanes[self.lanes.len() - columns.len()];
+                let rows = units.map(|units| self.selected(lane, units, self.rows, image));
+                needed.extend(rows.into_iter().flatten().flatten());
             }
             let windows = SparseWindow::all(
                 &self.lanes,
@@ -132,11 +136,17 @@ impl Packed {
         })
     }
 
-    /// Rows below `end` that are sent, or read.
-    fn selected(&self, mut units: Units, end: u32, image: &Image) -> Result<Vec<u32>, Fault> {
+    /// Rows below `end` that are sent, or read: units that begin with a value of that lane.
+    fn selected(
+        &self,
+        lane: &Lane,
+        mut units: Units,
+        end: u32,
+        image: &Image,
+    ) -> Result<Vec<u32>, Fault> {
         let (mut rows, mut unit) = (Vec::new(), Vec::new());
         while units.next(image, &mut unit)? {
-            let row = ((unit[0].addr - self.lanes[0].addr) / self.lanes[0].step) as u32;
+            let row = ((unit[0].addr - lane.addr) / lane.step) as u32;
             if row >= end {
                 break;
             }
@@ -181,7 +191,8 @@ fn one_set(destination: &Destination, row_mask: RowMask) -> Option<(Vec<Lane>, u
             }
             Region::Strided { base, period, count: periods, pattern, .. } => {
                 lanes.extend(pattern.iter().map(|extent| Lane {
-                    addr: base + extent.offset,
+                    // Without rows it may be anywhere.
+                    addr: base.wrapping_add(extent.offset),
                     len: extent.len.into(),
                     step: *period,
                 }));
