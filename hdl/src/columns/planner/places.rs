@@ -155,7 +155,7 @@ pub struct Places {
     open: DFF<Bit>,
     group: DFF<Bits<4>>,
     /// Its first bank.
-    bank: DFF<Bits<5>>,
+    bank: Signal<Local, Bits<5>>,
     lo: DFF<Bits<64>>,
     len_of: DFF<Bits<9>>,
     step_of: DFF<Bits<8>>,
@@ -260,7 +260,7 @@ impl Default for Places {
             joint_part: DFF::default(),
             open: DFF::default(),
             group: DFF::default(),
-            bank: DFF::default(),
+            bank: Signal::default(),
             lo: DFF::default(),
             len_of: DFF::default(),
             step_of: DFF::default(),
@@ -300,9 +300,7 @@ impl Logic for Places {
         dff_setup!(self, clk, state, parity, chunks, addr, len, step, rows, window);
         dff_setup!(self, clk, lane, last_lane, lane_addr, lane_len, lane_step);
         dff_setup!(self, clk, joins, joins_part, lower, lower_part, joint, joint_part);
-        dff_setup!(
-            self, clk, open, group, bank, lo, len_of, step_of, part_lo, part_len, held, given
-        );
+        dff_setup!(self, clk, open, group, lo, len_of, step_of, part_lo, part_len, held, given);
         dff_setup!(self, clk, part, closing, count, free, word, turn, sum);
         dff_setup!(self, clk, given_place, given_start, base, moved, move_next, moving, known);
         for k in 0..4 {
@@ -333,7 +331,13 @@ impl Logic for Places {
         self.multiply.enable.next = true;
         self.multiply.a.next = (self.rows.q.val() - 1).get_bits::<12>(0);
         self.multiply.b.next = self.step_of.q.val();
-        self.skew.next = self.bank.q.val() - self.free.q.val().get_bits::<5>(0);
+        self.bank.next =
+            (bit_cast::<5, 4>(self.group.q.val()) << 2) + bit_cast::<5, 4>(self.group.q.val());
+        if self.last_lane.q.val() > 4 {
+            self.bank.next = (bit_cast::<5, 4>(self.group.q.val()) << 4)
+                - (bit_cast::<5, 4>(self.group.q.val()) << 1);
+        }
+        self.skew.next = self.bank.val() - self.free.q.val().get_bits::<5>(0);
         self.bytes.next = self.multiply.product.val().get_bits::<15>(0)
             + bit_cast::<15, 9>(self.len_of.q.val())
             + bit_cast::<15, 2>(self.lo.q.val().get_bits::<2>(0))
@@ -426,7 +430,6 @@ impl Logic for Places {
                 self.header_ready.next = !self.chunks.q.val().get_bit(1);
                 self.lane.d.next = 0.into();
                 self.group.d.next = 0.into();
-                self.bank.d.next = 0.into();
                 self.part.d.next = 0.into();
                 self.held.d.next = 0.into();
                 self.free.d.next = 0.into();
@@ -537,10 +540,6 @@ impl Logic for Places {
                 self.given.d.next = self.given.q.val() + 1;
                 if self.given.q.val() == self.held.q.val() {
                     self.group.d.next = self.group.q.val() + 1;
-                    self.bank.d.next = self.bank.q.val() + 5;
-                    if self.last_lane.q.val() > 4 {
-                        self.bank.d.next = self.bank.q.val() + 14;
-                    }
                     self.open.d.next = false;
                     self.held.d.next = 0.into();
                     self.turn.d.next = 0.into();
