@@ -70,6 +70,14 @@ struct Packed {
     sparse: bool,
 }
 
+/// The first window of such a request.
+struct Window {
+    /// How many rows it is placed for.
+    rows: u32,
+    /// Those that each destination is sent, as they are numbered in the window.
+    sent: Vec<Vec<u32>>,
+}
+
 impl Packed {
     fn of(request: &Request) -> Option<Self> {
         let (lanes, rows) = match &request.partitioned {
@@ -96,44 +104,59 @@ impl Packed {
         settings: &Settings,
         image: &Image,
     ) -> Result<Placed, Fault> {
-        let most = ColumnPlacement::window_rows(&self.lanes).expect("they are packed");
-        let mut selected = Vec::new();
-        for units in units {
-            let last = if self.sparse { self.rows } else { most };
-            selected.push(self.selected(&self.lanes[0], units.clone(), last, image)?);
-        }
-        let mut rows = self.rows.min(most);
-        if self.sparse {
-            let mut needed = selected[0].clone();
-            // Of several regions that are one, the last one's count. Those that cannot be read are none.
-            let last = request.destinations[0].regions.last();
-            if let Some(Region::Bitmapped { columns, fetch_rows: Some(_), .. }) = last {
-                let units = request.destinations[0].fetch_rows().last();
-                let lane = &self.lanes[self.lanes.len() - columns.len()];
-                let rows = units.map(|units| self.selected(lane, units, self.rows, image));
-                needed.extend(rows.into_iter().flatten().flatten());
-            }
-            let windows = SparseWindow::all(
-                &self.lanes,
-                self.rows.into(),
-                &self.bits(&needed),
-                settings.merge_threshold,
-            );
-            let windows = windows.expect("they are packed, and have a bit each");
-            let Some(window) = windows.first() else { return Ok(Placed::default()) };
-            let of_window = selected[0].iter().map_while(|row| window.row((*row).into()));
-            selected[0] = of_window.collect();
-            rows = window.rows();
-        }
+        let window = match self.sparse {
+            true => self.sparse_window(&request.destinations[0], &units[0], settings, image)?,
+            false => Some(self.dense_window(units, image)?),
+        };
+        let Some(Window { rows, sent }) = window else { return Ok(Placed::default()) };
         let placement = ColumnPlacement::new(&self.lanes, rows).expect("a window has such rows");
-        let messages =
-            selected.iter().flat_map(|rows| rows.chunks(request.rows_per_message as usize));
+        let messages = sent.iter().flat_map(|rows| rows.chunks(request.rows_per_message as usize));
         let pace = assembler::pace(messages.flat_map(|rows| placement.beats(rows.iter().copied())));
         Ok(Placed {
-            window_rows: Some(most),
+            window_rows: Some(self.window_rows()),
             lanes: self.lanes(&placement, image),
             words_per_cycle: pace.words_per_cycle(),
         })
+    }
+
+    /// Rows that a window has room for.
+    fn window_rows(&self) -> u32 {
+        ColumnPlacement::window_rows(&self.lanes).expect("they are packed")
+    }
+
+    /// The first window.
+    fn dense_window(&self, units: &[Units], image: &Image) -> Result<Window, Fault> {
+        let rows = self.rows.min(self.window_rows());
+        let sent =
+            units.iter().map(|units| self.selected(&self.lanes[0], units.clone(), rows, image));
+        Ok(Window { rows, sent: sent.collect::<Result<_, Fault>>()? })
+    }
+
+    /// The same, if rows that nobody needs are left out; `None` if that are all.
+    fn sparse_window(
+        &self,
+        destination: &Destination,
+        units: &Units,
+        settings: &Settings,
+        image: &Image,
+    ) -> Result<Option<Window>, Fault> {
+        let selected = self.selected(&self.lanes[0], units.clone(), self.rows, image)?;
+        let mut needed = selected.clone();
+        // Of several regions that are one, the last one's count. Those that cannot be read are none.
+        let last = destination.regions.last();
+        if let Some(Region::Bitmapped { columns, fetch_rows: Some(_), .. }) = last {
+            let lane = &self.lanes[self.lanes.len() - columns.len()];
+            let units = destination.fetch_rows().last();
+            let rows = units.map(|units| self.selected(lane, units, self.rows, image));
+            needed.extend(rows.into_iter().flatten().flatten());
+        }
+        let (rows, threshold) = (self.rows.into(), settings.merge_threshold);
+        let windows = SparseWindow::all(&self.lanes, rows, &self.bits(&needed), threshold)
+            .expect("they are packed, and have a bit each");
+        Ok(windows.first().map(|window| {
+            let of_window = selected.iter().map_while(|row| window.row((*row).into()));
+            Window { rows: window.rows(), sent: vec![of_window.collect()] }
+        }))
     }
 
     /// Rows below `end` that are sent, or read: units that begin with a value of that lane.
