@@ -234,7 +234,7 @@ fn explain_leaves_out_the_rows_that_the_card_leaves_out() {
 
 #[test]
 fn explain_looks_at_the_fetch_rows_of_regions_that_are_one() {
-    // Two columns of one bitmap are one region for the card, with the fetch rows of the last; the others' are elsewhere.
+    // Two columns of one bitmap are one region for the card, with the fetch rows of the last.
     let mut regions = [bitmapped(2000, &[column(40_000, 4)]), bitmapped(2000, &[column(0, 4)])];
     for (region, offset) in regions.iter_mut().zip([1, 0]) {
         region["fetch_rows"] = json!({"buffer": "bits", "offset": offset});

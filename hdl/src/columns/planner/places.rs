@@ -36,8 +36,8 @@ pub enum PlaceState {
 /// the gap between them may be read through. Which lanes are a group does not depend on the
 /// threshold, so that the sequencer knows beforehand what a chunk takes.
 ///
-/// Each group starts some banks behind the start of the one before: 5, or of more than five lanes 14. Of all
-/// distances these give the most words a cycle for lanes of 1 to 8 bytes at any address, by
+/// Each group starts some banks behind the start of the one before: 5, or of more than five lanes 14. Of the
+/// distances 1 to 31 these give the most words a cycle for lanes of 1, 2, 4 and 8 bytes at all addresses, by
 /// `libdrdma::optimizer::assembler`.
 ///
 /// 4 cycles a lane, 6 a group and 1 a further part of it, then 16, and 5 if the window is not its stretch's
@@ -331,6 +331,7 @@ impl Logic for Places {
         self.multiply.enable.next = true;
         self.multiply.a.next = (self.rows.q.val() - 1).get_bits::<12>(0);
         self.multiply.b.next = self.step_of.q.val();
+        // 5 banks a group; of more than five lanes 14.
         self.bank.next =
             (bit_cast::<5, 4>(self.group.q.val()) << 2) + bit_cast::<5, 4>(self.group.q.val());
         if self.last_lane.q.val() > 4 {

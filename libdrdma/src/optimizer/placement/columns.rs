@@ -140,7 +140,8 @@ pub enum PlacementError {
 /// Where the lanes of a window lie, and with them the rows that are packed from there.
 ///
 /// A group starts behind the one before it, in bank 5 times its index (modulo 32), or of more than five lanes 14
-/// times, as far from the start of a word as in host memory. From there on its bytes lie as in host memory, gaps included.
+/// times, as far from the start of a word as in host memory. From there on its bytes lie as in host memory, gaps
+/// included.
 ///
 /// The rows of a request are cut into windows of [`ColumnPlacement::window_rows`] rows, which all
 /// destinations share, and a last one of the rest. Those of a bitmap for a single destination leave rows
