@@ -17,7 +17,8 @@ use super::{Failure, tuning::Tuning};
 /// Each post is looked at on its own, as if every queue pair were ready. The cheapest reads under the
 /// costs of --costs are told beside the card's; without it a read costs 20.3 ns and 0.07 ns a byte,
 /// as on a link of PCIe Gen3 x16 with 64 tags. Bytes fetched are those of the bounding boxes; the
-/// card reads whole words of 4 B, up to 6 B more a read.
+/// card reads whole words of 4 B, up to 6 B more a read. How rows are gathered is that of a post's first
+/// window, on a card whose COLUMN_MIN_ROWS and ASSEMBLER_WORDS are as after reset.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The job file.

@@ -44,7 +44,7 @@ impl Pace {
     }
 }
 
-/// Gathers beats, as the card does if its data are there and whoever comes behind takes all.
+/// Gathers beats of one window, as the card does if its data are there and whoever comes behind takes all.
 pub fn pace(beats: impl IntoIterator<Item = Beat>) -> Pace {
     let mut pace = Pace::default();
     let requests: Vec<Request> = beats

@@ -60,10 +60,9 @@ impl BlockPlacement {
                 continue;
             }
             let pieces = (0..len).step_by(BEAT);
-            beats
-                .extend(pieces.map(|at| {
-                    vec![Fragment { addr: addr + at, len: (len - at).min(BEAT as u64) }]
-                }));
+            beats.extend(pieces.map(|at| {
+                vec![Fragment { addr: addr.wrapping_add(at), len: (len - at).min(BEAT as u64) }]
+            }));
             // The pieces of a longer one are alone.
             room = (BEAT as u64).saturating_sub(len);
         }
@@ -76,12 +75,13 @@ impl BlockPlacement {
     /// beat with fragments that cross the end of a block, those that begin in the next block may have been left over.
     ///
     /// # Panics
-    /// With fragments of more than 64 B together, or beyond the last address.
+    /// With fragments of more than 64 B together.
     pub fn take(&mut self, fragments: &[Fragment], beat: &mut Beat) -> bool {
         let bytes = fragments.iter().map(|fragment| fragment.len).fold(0, u64::saturating_add);
         assert!(bytes <= BEAT as u64, "a beat of {bytes} B has more than {BEAT}");
         let addrs = fragments.iter().flat_map(|&Fragment { addr, len }| {
-            (0..len).map(move |byte| (addr + byte, (addr + byte) / BLOCK != addr / BLOCK))
+            let at = move |byte| addr.wrapping_add(byte);
+            (0..len).map(move |byte| (at(byte), at(byte) / BLOCK != addr / BLOCK))
         });
         let addrs: Vec<(u64, bool)> = addrs.collect();
         // First where all fragments begin, then where some go on.

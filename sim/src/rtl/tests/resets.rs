@@ -136,7 +136,8 @@ fn run(seed: u64, column_rows: u32, reset: Reset) {
         column_rows: Some(column_rows),
         ..Config::default()
     };
-    let card = RtlCard::new(config, network.clone()).expect("the card's RTL");
+    let mut card = RtlCard::new(config, network.clone()).expect("the card's RTL");
+    let reads = card.data_reads();
     let mut rig = Rig::around(card, network);
     for round in 0..5 {
         if random.chance(0.5) {
@@ -182,8 +183,12 @@ fn run(seed: u64, column_rows: u32, reset: Reset) {
     for (peer, expected) in peers.iter().zip(expected) {
         assert_eq!(rig.sent(*peer), expected, "seed {seed}");
     }
+    reads.lock().expect("nobody panicked").clear();
     rig.post(1, &send(9, vec![to(1, vec![contiguous(5, 500)])]));
     assert_eq!(rig.run_until_completed(1)[0].status, 0);
+    // Whatever was reset, its reads are written down: whole words.
+    let read: usize = reads.lock().expect("nobody panicked").iter().map(|read| read.len).sum();
+    assert_eq!(read, 504, "seed {seed}");
     assert_eq!(rig.sent(peers[0]).last(), Some(&bytes(5, 500)));
     assert_eq!(rig.network.errors(), [], "seed {seed}");
     assert_eq!(rig.settle(), [], "seed {seed}");
