@@ -1,7 +1,19 @@
 //! The D-RDMA card in RustHDL.
 //!
-//! One folder a block; [`primitive`] holds what several blocks share and what the kernel language
-//! cannot say; [`emit`] turns a block into Verilog. `WRITING_BLOCKS.md` is the guide.
+//! The rooms follow the data, and each holds the blocks of one stage, a folder a block:
+//!
+//! ```text
+//! request -> rows -> layout -> send -> (wire)
+//!                               |         |
+//!   shell, context           complete <- receive
+//! ```
+//!
+//! - [`shell`]: registers, host memory, MAC; [`context`]: what the host configured.
+//! - [`request`]: doorbell to work request. [`rows`]: work request to rows. [`layout`]: rows to DMA reads,
+//!   segmented memory, payload. [`send`]: payload to frames.
+//! - [`receive`]: frames to acknowledgements. [`complete`]: completions.
+//! - [`top`] joins them. [`primitive`] holds what several blocks share and what the kernel language cannot
+//!   say; [`emit`] turns a block into Verilog. `WRITING_BLOCKS.md` is the guide.
 
 // Kernels are written for the printer: loops index, conditions are spelled out.
 #![allow(
@@ -11,28 +23,17 @@
     clippy::collapsible_if
 )]
 
-pub mod columns;
-pub mod completion;
-pub mod control;
-pub mod decoder;
+pub mod complete;
+pub mod context;
 pub mod emit;
-pub mod expander;
-pub mod fragments;
-pub mod gather;
-pub mod host_read;
-pub mod host_write;
-pub mod mac;
-pub mod packetizer;
-pub mod placer;
+pub mod layout;
 pub mod primitive;
-pub mod queue;
-pub mod reader;
-pub mod receiver;
-pub mod segmented_memory;
-pub mod segmenter;
-pub mod sequencer;
+pub mod receive;
+pub mod request;
+pub mod rows;
+pub mod send;
+pub mod shell;
 pub mod top;
-pub mod windows;
 
 /// What the tests of blocks share.
 #[cfg(test)]

@@ -53,7 +53,6 @@ pub mod skid;
 pub mod small_division;
 pub mod spread;
 pub mod stage;
-pub mod stamps;
 pub mod stretch;
 pub mod wide;
 
@@ -79,6 +78,5 @@ pub use skid::Skid;
 pub use small_division::SmallDivision;
 pub use spread::Spread;
 pub use stage::Stage;
-pub use stamps::Stamps;
 pub use stretch::Stretch;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};

@@ -7,27 +7,27 @@
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-use crate::columns::Columns;
-use crate::completion::Completion;
-use crate::control::Control;
-use crate::decoder::Decoder;
+use crate::complete::completion::Completion;
 use crate::emit::{EmitError, Emitted, emit};
-use crate::expander::Expander;
-use crate::fragments::Fragments;
-use crate::gather::Gather;
-use crate::host_read::HostRead;
-use crate::host_write::HostWrite;
-use crate::mac::Mac;
-use crate::packetizer::Packetizer;
-use crate::placer::Placer;
+use crate::layout::fragments::Fragments;
+use crate::layout::gather::Gather;
+use crate::layout::placer::Placer;
+use crate::layout::reader::Reader;
+use crate::layout::segmented_memory::SegmentedMemory;
+use crate::layout::windows::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox, Windows};
 use crate::primitive::app_block;
-use crate::queue::Queue;
-use crate::reader::Reader;
-use crate::receiver::Receiver;
-use crate::segmented_memory::SegmentedMemory;
-use crate::segmenter::Segmenter;
-use crate::sequencer::Sequencer;
-use crate::windows::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox, Windows};
+use crate::receive::receiver::Receiver;
+use crate::request::decoder::Decoder;
+use crate::request::queue::Queue;
+use crate::rows::columns::Columns;
+use crate::rows::expander::Expander;
+use crate::rows::sequencer::Sequencer;
+use crate::send::packetizer::Packetizer;
+use crate::send::segmenter::Segmenter;
+use crate::shell::control::Control;
+use crate::shell::host_read::HostRead;
+use crate::shell::host_write::HostWrite;
+use crate::shell::mac::Mac;
 
 #[cfg(test)]
 mod tests;

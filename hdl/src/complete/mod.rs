@@ -1,0 +1,3 @@
+//! Acknowledgements and sent packets to completions.
+
+pub mod completion;

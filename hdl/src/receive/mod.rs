@@ -1,0 +1,3 @@
+//! Frames from the wire: those for the card are parsed and checked, all others pass.
+
+pub mod receiver;

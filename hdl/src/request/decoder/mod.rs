@@ -1,0 +1,565 @@
+//! The decoder: work queue entries in, checked requests and lane sets out.
+//!
+//! Between `queue`, which fetches the blocks of the rings, and `sequencer`, which walks the rows of
+//! what is written here. It makes every check of `docs/semantics.md` that needs nothing but the
+//! entry and the tables (steps 1 and 2), resolves every local key, and turns each region into a
+//! *lane set*.
+//!
+//! ```text
+//! wqe -> Unpacker -> Parser -> Shaper ------------------> lane_write, set_write
+//!          granules    |  |---------------------------->  dest_write
+//!           Contexts --'  '--> Bounds --> Requests ---->  open, request, error pulses
+//! ```
+//!
+//! *Throughput*: one granule a cycle; besides, one cycle a destination, three a pointer-mapped
+//! region, and up to two an entry, three a partitioned one. An entry with one contiguous region
+//! takes 8 cycles: its request leaves 2 cycles after its last granule, and the next one's first
+//! region is parsed then.
+//!
+//! *Latency*: `open` comes 6 cycles after an entry's first block, `request` 3 cycles after the
+//! granule of a last contiguous region and 10 after the last element of another. Lanes, sets and
+//! destinations are written before.
+//!
+//! *Back-pressure*: the parser stops while fewer than 8 sets or destinations are free, or without
+//! a free slot; a request is opened when the one before has been handed on. All slots come from
+//! `slot_free`, the first ones too. `wqe_ready` depends on registers only. The write ports have
+//! none.
+//!
+//! *Failures*: the first check that fails, in the order of `docs/semantics.md`, gives `status` and
+//! `bad_dest`; the request is then not executed. Its `dests` is 1 if the queue pair of that
+//! destination fails with it, as for a region that failed, and 0 if only the queue does. The queue
+//! pair enters the error state behind the requests before this one, in the segmenter. The rest of
+//! the batch is dropped, and so is all that comes of this queue until its `enable` word is written
+//! anew or, if `queue_halted` has been set for it, until that is cleared. What was written of the
+//! request stays part of the rings until its release.
+//!
+//! *Partitioned requests* are opened before their region, which becomes the one set of all
+//! destinations; its failure is nobody's.
+//!
+//! Later words of a table's entry need not follow earlier ones: each word is effective at once.
+
+mod alike;
+mod bounds;
+mod contexts;
+mod fields;
+mod joiner;
+mod parser;
+mod regions;
+mod requests;
+mod shaper;
+mod slice;
+#[cfg(test)]
+mod tests;
+mod unpacker;
+
+use crate::layout::windows::FETCH_BITS;
+use alike::Alike;
+use bounds::Bounds;
+use contexts::Contexts;
+use joiner::Joiner;
+use parser::Parser;
+use requests::Requests;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+use shaper::Shaper;
+use unpacker::Unpacker;
+
+/// The decoder; see the [module](self).
+///
+/// # Inputs
+/// `clk`, `rst`; stream `wqe`; `cfg_*`; `qp_error`, `queue_halted`; stream `slot_free`;
+/// `release_valid`.
+///
+/// # Outputs
+/// Write ports `lane_write`, `set_write`, `dest_write`; streams `open`, `request`.
+#[derive(LogicBlock, Default)]
+pub struct Decoder {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    /// A block is offered.
+    pub wqe_valid: Signal<In, Bit>,
+    /// The block is taken.
+    pub wqe_ready: Signal<Out, Bit>,
+    /// The block.
+    pub wqe_data: Signal<In, Bits<512>>,
+    /// The queue that it comes from.
+    pub wqe_queue: Signal<In, Bits<8>>,
+    /// Its position in the ring.
+    pub wqe_position: Signal<In, Bits<32>>,
+    /// Blocks of its batch from this one on.
+    pub wqe_remaining: Signal<In, Bits<17>>,
+    /// It could not be read.
+    pub wqe_error: Signal<In, Bit>,
+
+    /// A word of a table is written.
+    pub cfg_valid: Signal<In, Bit>,
+    /// The table.
+    pub cfg_table: Signal<In, Bits<3>>,
+    /// Its entry.
+    pub cfg_index: Signal<In, Bits<10>>,
+    /// The word of the entry.
+    pub cfg_word: Signal<In, Bits<4>>,
+    /// The word's value.
+    pub cfg_data: Signal<In, Bits<32>>,
+    /// Queue pairs in the error state.
+    pub qp_error: Signal<In, Bits<256>>,
+    /// Queues that are halted.
+    pub queue_halted: Signal<In, Bits<256>>,
+
+    /// A slot is given back.
+    pub slot_free_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub slot_free_ready: Signal<Out, Bit>,
+    /// The slot.
+    pub slot_free_slot: Signal<In, Bits<8>>,
+    /// The oldest request's share of the rings is given back.
+    pub release_valid: Signal<In, Bit>,
+
+    /// A lane is written.
+    pub lane_write_valid: Signal<Out, Bit>,
+    /// Its set.
+    pub lane_write_set: Signal<Out, Bits<11>>,
+    /// Its number.
+    pub lane_write_lane: Signal<Out, Bits<4>>,
+    /// Where it lies in row 0.
+    pub lane_write_base: Signal<Out, Bits<64>>,
+    /// How far it goes with every row.
+    pub lane_write_step: Signal<Out, Bits<64>>,
+    /// Its length.
+    pub lane_write_len: Signal<Out, Bits<32>>,
+
+    /// A set is written.
+    pub set_write_valid: Signal<Out, Bit>,
+    /// Its number.
+    pub set_write_set: Signal<Out, Bits<11>>,
+    /// Its region type.
+    pub set_write_kind: Signal<Out, Bits<2>>,
+    /// Bytes of an id at `set_write_addr`: 1 or 2; 0: there are none.
+    pub set_write_ids: Signal<Out, Bits<2>>,
+    /// Bitmapped: there are fetch rows.
+    pub set_write_fetch: Signal<Out, Bit>,
+    /// The region's address: the bitmap, the ids or the pointer array.
+    pub set_write_addr: Signal<Out, Bits<64>>,
+    /// Rows, bits, pointers; 1 if contiguous.
+    pub set_write_count: Signal<Out, Bits<32>>,
+    /// Lanes.
+    pub set_write_lanes: Signal<Out, Bits<5>>,
+    /// Bytes of all lanes.
+    pub set_write_row_bytes: Signal<Out, Bits<36>>,
+    /// Lanes that start a beat.
+    pub set_write_beat_start: Signal<Out, Bits<16>>,
+    /// Pointer-mapped: the memory region of the records. With `set_write_fetch`: the fetch rows.
+    pub set_write_target_addr: Signal<Out, Bits<64>>,
+    /// Pointer-mapped: its bytes.
+    pub set_write_target_len: Signal<Out, Bits<64>>,
+    /// Pointer-mapped: a record's first byte, relative to its pointer. Bitmapped: 0.
+    pub set_write_low: Signal<Out, Bits<64>>,
+    /// Pointer-mapped: a record's end, relative to its pointer.
+    pub set_write_high: Signal<Out, Bits<65>>,
+
+    /// A destination is written.
+    pub dest_write_valid: Signal<Out, Bit>,
+    /// Its number.
+    pub dest_write_dest: Signal<Out, Bits<10>>,
+    /// Its queue pair.
+    pub dest_write_qp: Signal<Out, Bits<8>>,
+    /// Its sets.
+    pub dest_write_sets: Signal<Out, Bits<5>>,
+    /// The first one; the others follow.
+    pub dest_write_first_set: Signal<Out, Bits<11>>,
+    /// What the request does.
+    pub dest_write_opcode: Signal<Out, Bits<2>>,
+    /// Its immediate data.
+    pub dest_write_imm: Signal<Out, Bits<32>>,
+    /// Where the first message of a WRITE goes.
+    pub dest_write_remote_addr: Signal<Out, Bits<64>>,
+    /// The remote key of a WRITE.
+    pub dest_write_rkey: Signal<Out, Bits<32>>,
+    /// The request.
+    pub dest_write_slot: Signal<Out, Bits<8>>,
+    /// Its place among the request's destinations.
+    pub dest_write_index: Signal<Out, Bits<7>>,
+    /// Of the queue pair.
+    pub dest_write_transport: Signal<Out, Bits<2>>,
+    /// Of the queue pair.
+    pub dest_write_log_mtu: Signal<Out, Bits<4>>,
+    /// The context of the queue pair that it was checked with; see `Stamps`.
+    pub dest_write_stamp: Signal<Out, Bits<32>>,
+    /// The row mask is `Element`.
+    pub dest_write_element_mask: Signal<Out, Bit>,
+    /// Units of a message.
+    pub dest_write_rows_per_message: Signal<Out, Bits<32>>,
+    /// The id of its rows, where its set has ids.
+    pub dest_write_partition: Signal<Out, Bits<16>>,
+    /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
+    /// destination; or the one set of all.
+    pub dest_write_alike: Signal<Out, Bit>,
+
+    /// A request says how its data is fetched, or that it does not; 25 cycles or more before its
+    /// `request`.
+    pub fetch_write_valid: Signal<Out, Bit>,
+    /// Its slot.
+    pub fetch_write_slot: Signal<Out, Bits<8>>,
+    /// What it says.
+    pub fetch_write_plan: Signal<Out, Bits<FETCH_BITS>>,
+    /// A request was opened.
+    pub open_valid: Signal<Out, Bit>,
+    /// It is taken note of.
+    pub open_ready: Signal<In, Bit>,
+    /// Its slot.
+    pub open_slot: Signal<Out, Bits<8>>,
+    /// Its queue.
+    pub open_queue: Signal<Out, Bits<8>>,
+    /// Its name.
+    pub open_wr_id: Signal<Out, Bits<64>>,
+
+    /// A request is ready.
+    pub request_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub request_ready: Signal<In, Bit>,
+    /// Its slot.
+    pub request_slot: Signal<Out, Bits<8>>,
+    /// Its queue.
+    pub request_queue: Signal<Out, Bits<8>>,
+    /// Its name.
+    pub request_wr_id: Signal<Out, Bits<64>>,
+    /// Its destinations.
+    pub request_dests: Signal<Out, Bits<7>>,
+    /// The first one.
+    pub request_first_dest: Signal<Out, Bits<10>>,
+    /// Its status.
+    pub request_status: Signal<Out, Bits<8>>,
+    /// The destination that failed.
+    pub request_bad_dest: Signal<Out, Bits<7>>,
+
+    unpacker: Unpacker,
+    parser: Parser,
+    contexts: Contexts,
+    bounds: Bounds,
+    shaper: Shaper,
+    joiner: Joiner,
+    alike: Alike,
+    requests: Requests,
+
+    dest_valid: DFF<Bit>,
+    dest_dest: DFF<Bits<10>>,
+    dest_qp: DFF<Bits<8>>,
+    dest_sets: DFF<Bits<5>>,
+    dest_first_set: DFF<Bits<11>>,
+    dest_opcode: DFF<Bits<2>>,
+    dest_imm: DFF<Bits<32>>,
+    dest_remote_addr: DFF<Bits<64>>,
+    dest_rkey: DFF<Bits<32>>,
+    dest_slot: DFF<Bits<8>>,
+    fetch_valid: DFF<Bit>,
+    fetch_slot: DFF<Bits<8>>,
+    fetch_plan: DFF<Bits<FETCH_BITS>>,
+    dest_index: DFF<Bits<6>>,
+    dest_transport: DFF<Bits<2>>,
+    dest_log_mtu: DFF<Bits<4>>,
+    dest_stamp: DFF<Bits<32>>,
+    dest_element_mask: DFF<Bit>,
+    dest_rows_per_message: DFF<Bits<32>>,
+    dest_alike: DFF<Bit>,
+    dest_partition: DFF<Bits<16>>,
+    /// The set of a partitioned request.
+    shared_set: DFF<Bits<11>>,
+    /// An element of a destination's own region.
+    own_element: Signal<Local, Bit>,
+    /// The destination is one set.
+    dest_joined: DFF<Bit>,
+}
+
+impl Logic for Decoder {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            dest_valid,
+            dest_dest,
+            dest_qp,
+            dest_sets,
+            dest_first_set,
+            dest_opcode,
+            dest_imm,
+            dest_remote_addr,
+            dest_rkey,
+            dest_slot,
+            fetch_valid,
+            fetch_slot,
+            fetch_plan,
+            dest_index,
+            dest_transport,
+            dest_log_mtu,
+            dest_stamp,
+            dest_element_mask,
+            dest_rows_per_message,
+            dest_alike,
+            dest_partition,
+            shared_set,
+            dest_joined
+        );
+        // Blocks to granules.
+        self.unpacker.clk.next = self.clk.val();
+        self.unpacker.rst.next = self.rst.val();
+        self.unpacker.wqe_valid.next = self.wqe_valid.val();
+        self.wqe_ready.next = self.unpacker.wqe_ready.val();
+        self.unpacker.wqe_data.next = self.wqe_data.val();
+        self.unpacker.wqe_queue.next = self.wqe_queue.val();
+        self.unpacker.wqe_position.next = self.wqe_position.val();
+        self.unpacker.wqe_remaining.next = self.wqe_remaining.val();
+        self.unpacker.wqe_error.next = self.wqe_error.val();
+        self.unpacker.take.next = self.parser.take.val();
+        self.unpacker.skip.next = self.parser.skip.val();
+
+        // Granules to elements, checks, destinations and requests.
+        self.parser.clk.next = self.clk.val();
+        self.parser.rst.next = self.rst.val();
+        self.parser.granule_valid.next = self.unpacker.granule_valid.val();
+        self.parser.granule_data.next = self.unpacker.granule_data.val();
+        self.parser.granule_first.next = self.unpacker.granule_first.val();
+        self.parser.granule_last.next = self.unpacker.granule_last.val();
+        self.parser.granule_queue.next = self.unpacker.granule_queue.val();
+        self.parser.granule_position.next = self.unpacker.granule_position.val();
+        self.parser.granule_remaining.next = self.unpacker.granule_remaining.val();
+        self.parser.granule_error.next = self.unpacker.granule_error.val();
+        self.parser.queue_shared.next = self.contexts.shared.val();
+        self.parser.queue_owned.next = self.contexts.owned.val();
+        self.parser.queue_owner.next = self.contexts.owner.val();
+        self.parser.queue_halted.next = self.contexts.halted.val();
+        self.parser.qp_ready.next = self.contexts.ready.val();
+        self.parser.qp_error.next = self.contexts.error.val();
+        self.parser.qp_transport.next = self.contexts.transport.val();
+        self.parser.qp_log_mtu.next = self.contexts.log_mtu.val();
+        self.parser.settled.next = self.requests.settled.val();
+        self.parser.may_open.next = self.requests.may_open.val();
+        self.parser.set_space.next = self.requests.set_space.val();
+        self.parser.dest_space.next = self.requests.dest_space.val();
+        self.parser.target_done.next = self.bounds.target_done.val();
+
+        // Queues and queue pairs.
+        self.contexts.clk.next = self.clk.val();
+        self.contexts.rst.next = self.rst.val();
+        self.contexts.cfg_qp.next = self.cfg_valid.val() && (self.cfg_table.val() == 0);
+        self.contexts.cfg_queue.next = self.cfg_valid.val() && (self.cfg_table.val() == 2);
+        self.contexts.cfg_index.next = self.cfg_index.val().get_bits::<8>(0);
+        self.contexts.cfg_word.next = self.cfg_word.val();
+        self.contexts.cfg_data.next = self.cfg_data.val();
+        self.contexts.qp_errors.next = self.qp_error.val();
+        self.contexts.queues_halted.next = self.queue_halted.val();
+        self.contexts.queue.next = self.parser.queue.val();
+        self.contexts.stop_valid.next = self.requests.stop_valid.val();
+        self.contexts.stop_queue.next = self.requests.stop_queue.val();
+        self.contexts.qp.next = self.parser.qp.val();
+
+        // Bounds.
+        self.bounds.clk.next = self.clk.val();
+        self.bounds.rst.next = self.rst.val();
+        self.bounds.cfg_valid.next = self.cfg_valid.val() && (self.cfg_table.val() == 1);
+        self.bounds.cfg_index.next = self.cfg_index.val();
+        self.bounds.cfg_word.next = self.cfg_word.val();
+        self.bounds.cfg_data.next = self.cfg_data.val();
+        self.bounds.check_valid.next = self.parser.check_valid.val();
+        self.bounds.check_long.next = self.parser.check_long.val();
+        self.bounds.check_target.next = self.parser.check_target.val();
+        self.bounds.check_key.next = self.parser.check_key.val();
+        self.bounds.check_base.next = self.parser.check_base.val();
+        self.bounds.check_offset.next = self.parser.check_offset.val();
+        self.bounds.check_span.next = self.parser.check_span.val();
+        self.bounds.check_factor.next = self.parser.check_factor.val();
+        self.bounds.check_step.next = self.parser.check_step.val();
+        self.bounds.check_len.next = self.parser.check_len.val();
+        self.bounds.check_region.next = self.parser.region.val();
+        self.bounds.check_dest.next = self.parser.dest.val();
+        self.bounds.clear.next = self.requests.clear.val();
+
+        // Lanes and sets.
+        self.shaper.clk.next = self.clk.val();
+        self.shaper.rst.next = self.rst.val();
+        self.shaper.element_valid.next = self.parser.element_valid.val();
+        self.shaper.element_lane.next = self.parser.element_lane.val();
+        self.shaper.element_last.next = self.parser.element_last.val();
+        self.shaper.element_base.next = self.parser.element_base.val();
+        self.shaper.element_offset.next = self.parser.element_offset.val();
+        self.shaper.element_step.next = self.parser.element_step.val();
+        self.shaper.element_len.next = self.parser.element_len.val();
+        self.shaper.element_kind.next = self.parser.element_kind.val();
+        self.shaper.element_ids.next = self.parser.element_ids.val();
+        self.shaper.element_fetch.next = self.parser.element_fetch.val();
+        self.shaper.fetch_addr.next = self.parser.fetch_addr.val();
+        self.shaper.element_addr.next = self.parser.element_addr.val();
+        self.shaper.element_count.next = self.parser.element_count.val();
+        self.shaper.target_addr.next = self.bounds.target_addr.val();
+        self.shaper.target_len.next = self.bounds.target_len.val();
+        self.own_element.next = self.parser.element_valid.val() && !self.parser.partitioned.val();
+        self.joiner.clk.next = self.clk.val();
+        self.joiner.rst.next = self.rst.val();
+        self.joiner.dest_accept.next = self.parser.dest_accept.val();
+        self.joiner.element_mask.next = self.parser.element_mask.val();
+        self.joiner.sets.next = self.dest_sets.q.val();
+        self.joiner.element_valid.next = self.own_element.val();
+        self.joiner.element_lane.next = self.parser.element_lane.val();
+        self.joiner.element_last.next = self.parser.element_last.val();
+        self.joiner.element_kind.next = self.parser.element_kind.val();
+        self.joiner.element_count.next = self.parser.element_count.val();
+        self.joiner.element_addr.next = self.parser.element_addr.val();
+        self.joiner.element_len.next = self.parser.element_len.val();
+        self.joiner.set.next = self.shaper.set.val();
+        self.shaper.join_valid.next = self.joiner.write_valid.val();
+        self.shaper.join_set.next = self.joiner.write_set.val();
+        self.shaper.join_lane.next = self.joiner.write_lane.val();
+        self.shaper.join_last.next = self.joiner.write_last.val();
+        self.shaper.join_lanes.next = self.joiner.write_lanes.val();
+        self.shaper.join_row_bytes.next = self.joiner.write_row_bytes.val();
+        self.shaper.join_beat_start.next = self.joiner.write_beat_start.val();
+        self.alike.clk.next = self.clk.val();
+        self.alike.rst.next = self.rst.val();
+        self.alike.dest_accept.next = self.parser.dest_accept.val();
+        self.alike.first.next = self.parser.dest.val() == 0;
+        self.alike.sets.next = self.dest_sets.q.val();
+        self.alike.element_valid.next = self.own_element.val();
+        self.alike.element_last.next = self.parser.element_last.val();
+        self.alike.lane_base.next = self.shaper.lane_write_base.val();
+        self.alike.lane_step.next = self.shaper.lane_write_step.val();
+        self.alike.lane_len.next = self.shaper.lane_write_len.val();
+        self.alike.lane_kind.next = self.shaper.set_write_kind.val();
+        self.alike.lane_count.next = self.shaper.set_write_count.val();
+        self.lane_write_valid.next = self.shaper.lane_write_valid.val();
+        self.lane_write_set.next = self.shaper.lane_write_set.val();
+        self.lane_write_lane.next = self.shaper.lane_write_lane.val();
+        self.lane_write_base.next = self.shaper.lane_write_base.val();
+        self.lane_write_step.next = self.shaper.lane_write_step.val();
+        self.lane_write_len.next = self.shaper.lane_write_len.val();
+        self.set_write_valid.next = self.shaper.set_write_valid.val();
+        self.set_write_set.next = self.shaper.set_write_set.val();
+        self.set_write_kind.next = self.shaper.set_write_kind.val();
+        self.set_write_ids.next = self.shaper.set_write_ids.val();
+        self.set_write_fetch.next = self.shaper.set_write_fetch.val();
+        self.set_write_addr.next = self.shaper.set_write_addr.val();
+        self.set_write_count.next = self.shaper.set_write_count.val();
+        self.set_write_lanes.next = self.shaper.set_write_lanes.val();
+        self.set_write_row_bytes.next = self.shaper.set_write_row_bytes.val();
+        self.set_write_beat_start.next = self.shaper.set_write_beat_start.val();
+        self.set_write_target_addr.next = self.shaper.set_write_target_addr.val();
+        self.set_write_target_len.next = self.shaper.set_write_target_len.val();
+        self.set_write_low.next = self.shaper.set_write_low.val();
+        self.set_write_high.next = self.shaper.set_write_high.val();
+
+        // Requests.
+        self.requests.clk.next = self.clk.val();
+        self.requests.rst.next = self.rst.val();
+        self.requests.slot_free_valid.next = self.slot_free_valid.val();
+        self.slot_free_ready.next = self.requests.slot_free_ready.val();
+        self.requests.slot_free_slot.next = self.slot_free_slot.val();
+        self.requests.release_valid.next = self.release_valid.val();
+        self.requests.start.next = self.parser.open.val();
+        self.requests.queue.next = self.parser.queue.val();
+        self.requests.wr_id.next = self.parser.wr_id.val();
+        self.requests.dest_accept.next = self.parser.dest_accept.val();
+        self.requests.finish.next = self.parser.finish.val();
+        self.requests.failed.next = self.parser.failed.val();
+        self.requests.failed_flush.next = self.parser.failed_flush.val();
+        self.requests.failed_qp.next = self.parser.failed_qp.val();
+        self.requests.dest_index.next = self.parser.dest.val();
+        self.requests.partitioned.next = self.parser.partitioned.val();
+        self.requests.region.next = self.parser.region.val();
+        self.requests.dests.next = self.parser.dests.val();
+        self.requests.busy.next = self.bounds.busy.val();
+        self.requests.fail_valid.next = self.bounds.fail_valid.val();
+        self.requests.fail_region.next = self.bounds.fail_region.val();
+        self.requests.fail_dest.next = self.bounds.fail_dest.val();
+        self.requests.set_done.next =
+            self.parser.element_valid.val() && self.parser.element_last.val();
+        self.requests.set_told_again.next = self.parser.element_valid.val()
+            && self.parser.element_last.val()
+            && (self.parser.element_kind.val() != 0);
+        self.fetch_valid.d.next = self.parser.open.val();
+        self.fetch_slot.d.next = self.requests.slot.val();
+        self.fetch_plan.d.next = self.parser.fetch.val();
+        self.fetch_write_valid.next = self.fetch_valid.q.val();
+        self.fetch_write_slot.next = self.fetch_slot.q.val();
+        self.fetch_write_plan.next = self.fetch_plan.q.val();
+        self.open_valid.next = self.requests.open_valid.val();
+        self.requests.open_ready.next = self.open_ready.val();
+        self.open_slot.next = self.requests.open_slot.val();
+        self.open_queue.next = self.requests.open_queue.val();
+        self.open_wr_id.next = self.requests.open_wr_id.val();
+        self.request_valid.next = self.requests.request_valid.val();
+        self.requests.request_ready.next = self.request_ready.val();
+        self.request_slot.next = self.requests.request_slot.val();
+        self.request_queue.next = self.requests.request_queue.val();
+        self.request_wr_id.next = self.requests.request_wr_id.val();
+        self.request_dests.next = self.requests.request_dests.val();
+        self.request_first_dest.next = self.requests.request_first_dest.val();
+        self.request_status.next = self.requests.request_status.val();
+        self.request_bad_dest.next = self.requests.request_bad_dest.val();
+
+        // Destinations.
+        if self.parser.open.val() {
+            self.shared_set.d.next = self.shaper.set.val();
+        }
+        self.dest_valid.d.next = self.parser.dest_accept.val();
+        if self.parser.dest_accept.val() {
+            self.dest_dest.d.next = self.requests.dest.val();
+            self.dest_qp.d.next = self.parser.qp.val();
+            self.dest_sets.d.next = self.parser.dest_sets.val();
+            self.dest_first_set.d.next = self.shaper.set.val();
+            if self.parser.partitioned.val() {
+                self.dest_first_set.d.next = self.shared_set.q.val();
+            }
+            self.dest_opcode.d.next = self.parser.opcode.val();
+            self.dest_imm.d.next = self.parser.imm.val();
+            self.dest_remote_addr.d.next = self.parser.remote_addr.val();
+            self.dest_rkey.d.next = self.parser.rkey.val();
+            self.dest_slot.d.next = self.requests.slot.val();
+            self.dest_index.d.next = self.parser.dest.val();
+            self.dest_transport.d.next = self.parser.transport.val();
+            self.dest_log_mtu.d.next = self.parser.log_mtu.val();
+            self.dest_stamp.d.next = self.contexts.stamp.val();
+            self.dest_element_mask.d.next = self.parser.element_mask.val();
+            self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
+            self.dest_partition.d.next = self.parser.partition.val();
+            self.dest_alike.d.next = self.parser.partitioned.val();
+        }
+        self.dest_joined.d.next = self.joiner.joined.val();
+        if self.joiner.joined.val() {
+            // Told again: one set, whose rows are the units.
+            self.dest_sets.d.next = 1.into();
+            self.dest_element_mask.d.next = false;
+        }
+        if self.dest_joined.q.val() {
+            self.dest_valid.d.next = true;
+        }
+        if self.alike.told.val() {
+            self.dest_valid.d.next = true;
+            self.dest_alike.d.next = true;
+        }
+        if self.rst.val() {
+            self.fetch_valid.d.next = false;
+            self.dest_valid.d.next = false;
+            self.dest_joined.d.next = false;
+        }
+        self.dest_write_valid.next = self.dest_valid.q.val();
+        self.dest_write_dest.next = self.dest_dest.q.val();
+        self.dest_write_qp.next = self.dest_qp.q.val();
+        self.dest_write_sets.next = self.dest_sets.q.val();
+        self.dest_write_first_set.next = self.dest_first_set.q.val();
+        self.dest_write_opcode.next = self.dest_opcode.q.val();
+        self.dest_write_imm.next = self.dest_imm.q.val();
+        self.dest_write_remote_addr.next = self.dest_remote_addr.q.val();
+        self.dest_write_rkey.next = self.dest_rkey.q.val();
+        self.dest_write_slot.next = self.dest_slot.q.val();
+        self.dest_write_index.next = bit_cast::<7, 6>(self.dest_index.q.val());
+        self.dest_write_transport.next = self.dest_transport.q.val();
+        self.dest_write_log_mtu.next = self.dest_log_mtu.q.val();
+        self.dest_write_stamp.next = self.dest_stamp.q.val();
+        self.dest_write_element_mask.next = self.dest_element_mask.q.val();
+        self.dest_write_rows_per_message.next = self.dest_rows_per_message.q.val();
+        self.dest_write_partition.next = self.dest_partition.q.val();
+        self.dest_write_alike.next = self.dest_alike.q.val();
+    }
+}

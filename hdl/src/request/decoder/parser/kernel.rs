@@ -1,0 +1,591 @@
+//! What the state machine does.
+
+use super::{DecoderState, Parser};
+use crate::layout::windows::FETCH_BITS;
+use drdma_abi::roce::Transport;
+use drdma_abi::work_request::{
+    LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
+    MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags, shape_flags,
+};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+// The numbers of the kernel.
+const _: () = assert!(
+    WQE_MAGIC == 0xd7
+        && flags::ELEMENT_MASK == 1
+        && flags::PARTITIONED == 2
+        && flags::FETCH_PLAN == 4
+        && shape_flags::FETCH_ROWS == 1
+        && *LOG_MAX_READ.start() == 6
+        && *LOG_MAX_READ.end() == 12
+        && MAX_MERGE_THRESHOLD == 4095
+        && MAX_DESTINATIONS == 64
+        && MAX_REGIONS == 16
+        && MAX_ELEMENTS == 16
+        && MAX_WQE_GRANULES == 18_562
+);
+const _: () = assert!(
+    Opcode::WriteImm as u8 == 3 && Opcode::Write as u8 == 2 && Transport::Ud as u8 == 2,
+    "bit 1 of an opcode tells a WRITE"
+);
+const _: () = assert!(
+    RegionType::Contiguous as u8 == 0
+        && RegionType::Strided as u8 == 1
+        && RegionType::Bitmapped as u8 == 2
+        && RegionType::PointerMapped as u8 == 3
+);
+
+impl Logic for Parser {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            state,
+            left,
+            batch_over,
+            head_queue,
+            head_fixed_bad,
+            head_rows_bad,
+            head_count_bad,
+            head_length_bad,
+            head_opcode,
+            head_element_mask,
+            head_partitioned,
+            head_fetch,
+            joined_for,
+            head_destinations,
+            head_granules,
+            head_remaining,
+            head_wr_id,
+            head_rows,
+            head_imm,
+            first,
+            dest_cut,
+            dest_fixed_bad,
+            dest_rest_bad,
+            dest_no_qp,
+            dest_qp,
+            dest_partition,
+            dest_regions,
+            dest_remote_addr,
+            dest_rkey,
+            dest_types,
+            dest_named,
+            dest_index,
+            accepted,
+            dests_left,
+            named,
+            partitions_named,
+            partition_named,
+            sharing,
+            ids,
+            region_index,
+            regions_left,
+            kind,
+            addr,
+            count,
+            lkey,
+            bitmap,
+            fetch_rows,
+            period,
+            factor,
+            elements_left,
+            lane,
+            fail,
+            fail_flush,
+            fail_qp
+        );
+        for k in 0..64 {
+            self.partitions[k].clock.next = self.clk.val();
+            self.partitions[k].d.next = self.partitions[k].q.val();
+        }
+        self.fields.data.next = self.granule_data.val();
+
+        // How it wants to be fetched.
+        self.fetch_bad.next = self.fields.head_log_max_read.val().any()
+            || self.fields.head_merge_threshold.val().any();
+        if self.fields.head_flags.val().get_bit(2) {
+            self.fetch_bad.next = (self.fields.head_log_max_read.val() < 6)
+                || (self.fields.head_log_max_read.val() > 12)
+                || self.fields.head_merge_threshold.val().get_bits::<4>(12).any();
+        }
+
+        // What the granule would be good for.
+        self.none_left.next = self.left.q.val() == 0;
+        self.good.next =
+            self.granule_valid.val() && !self.granule_error.val() && !self.none_left.val();
+        self.broken.next =
+            self.none_left.val() || (self.granule_valid.val() && self.granule_error.val());
+        self.granule_kind.next = self.dest_types.q.val().get_bits::<2>(0);
+        if self.sharing.q.val() {
+            // Columns, of which ids select the rows.
+            self.granule_kind.next = 2.into();
+        }
+
+        // The head: flags of what was taken, one cycle later.
+        self.blocks.next = bit_cast::<31, 30>(self.head_granules.q.val().get_bits::<30>(2))
+            + bit_cast::<31, 1>(
+                self.head_granules.q.val().get_bits::<1>(0)
+                    | self.head_granules.q.val().get_bits::<1>(1),
+            );
+        self.head_length_bad.d.next = (self.blocks.val()
+            > bit_cast::<31, 17>(self.head_remaining.q.val()))
+            || (self.head_granules.q.val() < 2)
+            || (self.head_granules.q.val() > 18562);
+        self.head_count_bad.d.next = (self.head_destinations.q.val() == 0)
+            || (self.head_destinations.q.val() > 64)
+            || (!self.queue_shared.val() && (self.head_destinations.q.val() != 1));
+        self.head_bad.next = self.head_fixed_bad.q.val()
+            || self.head_rows_bad.q.val()
+            || self.head_count_bad.q.val()
+            || (self.head_partitioned.q.val() && !self.queue_shared.val())
+            || self.head_length_bad.q.val();
+
+        // The destination: likewise.
+        self.dest_named.d.next = self.named.q.val().get_bit(self.dest_qp.q.val().index());
+        self.same_partition.next = 0.into();
+        for k in 0..64 {
+            self.same_partition.next = self
+                .same_partition
+                .val()
+                .replace_bit(k, self.partitions[k].q.val() == self.dest_partition.q.val());
+        }
+        self.partition_named.d.next =
+            (self.same_partition.val() & self.partitions_named.q.val()).any();
+        self.dest_bad.next = self.dest_cut.q.val()
+            || self.dest_fixed_bad.q.val()
+            || self.dest_rest_bad.q.val()
+            || self.dest_no_qp.q.val()
+            || self.dest_named.q.val()
+            || (self.head_partitioned.q.val() && self.partition_named.q.val())
+            || (!self.queue_shared.val()
+                && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
+        self.dest_unfit.next = !self.qp_ready.val()
+            || ((self.qp_transport.val() == 2) && self.head_opcode.q.val().get_bit(1));
+
+        // A region's shape.
+        self.has_fetch_rows.next = self.fields.shape_flags.val().get_bit(0);
+        self.shape_bad.next = (self.fields.shape_elements.val() == 0)
+            || (self.fields.shape_elements.val() > 16)
+            || self.fields.shape_flags.val().get_bits::<15>(1).any()
+            || (self.has_fetch_rows.val() && (self.sharing.q.val() || (self.kind.q.val() != 2)))
+            || (!self.sharing.q.val()
+                && !self.has_fetch_rows.val()
+                && ((self.fields.shape_period.val() != 0) != (self.kind.q.val() == 1)))
+            || (self.sharing.q.val()
+                && (self.fields.shape_period.val() != 1)
+                && (self.fields.shape_period.val() != 2))
+            || ((self.fields.shape_target_lkey.val() != 0)
+                && !self.has_fetch_rows.val()
+                && (self.kind.q.val() != 3));
+        self.element_bad.next = (self.fields.element_len.val() == 0)
+            || ((self.fields.element_lkey.val() != 0) && (self.kind.q.val() != 2));
+        self.bitmap_bytes.next =
+            bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3));
+        if self.fields.region_count.val().get_bits::<3>(0).any() {
+            self.bitmap_bytes.next =
+                bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3)) + 1;
+        }
+
+        // Nothing happens, unless a state says otherwise.
+        self.taking.next = false;
+        self.skipping.next = false;
+        self.region_done.next = false;
+        self.dest_done.next = false;
+        self.open.next = false;
+        self.dest_accept.next = false;
+        self.check_valid.next = false;
+        self.element_valid.next = false;
+        self.finish.next = false;
+
+        // A lane and a check, as an element would have them.
+        self.check_long.next = true;
+        self.check_target.next = false;
+        self.check_key.next = self.lkey.q.val();
+        self.check_base.next = self.addr.q.val();
+        self.check_offset.next = self.fields.element_offset.val();
+        self.check_span.next = bit_cast::<35, 32>(self.fields.region_count.val());
+        self.check_factor.next = self.factor.q.val();
+        self.check_step.next = self.period.q.val();
+        self.check_len.next = self.fields.element_len.val();
+        self.element_lane.next = self.lane.q.val();
+        self.element_last.next = self.elements_left.q.val() == 1;
+        self.element_base.next = self.addr.q.val();
+        self.element_offset.next = self.fields.element_offset.val();
+        self.element_step.next = self.period.q.val();
+        self.element_len.next = self.fields.element_len.val();
+        self.element_kind.next = self.kind.q.val();
+        self.element_addr.next = self.addr.q.val();
+        self.element_count.next = self.count.q.val();
+        self.element_fetch.next = self.fetch_rows.q.val();
+        self.fetch_addr.next = self.period.q.val();
+        self.element_ids.next = 0.into();
+        if self.sharing.q.val() {
+            self.element_ids.next = self.ids.q.val();
+        }
+
+        match self.state.q.val() {
+            DecoderState::Head => {
+                if self.granule_valid.val() {
+                    self.taking.next = true;
+                    self.head_queue.d.next = self.granule_queue.val();
+                    self.head_remaining.d.next = self.granule_remaining.val();
+                    self.head_fixed_bad.d.next = (self.fields.head_magic.val() != 0xd7)
+                        || (self.fields.head_opcode.val() > 3)
+                        || (self.fields.head_flags.val() > 7)
+                        || self.fetch_bad.val()
+                        || (self.fields.head_position.val() != self.granule_position.val())
+                        || self.granule_error.val();
+                    self.head_opcode.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
+                    self.head_element_mask.d.next = self.fields.head_flags.val().get_bit(0);
+                    self.head_partitioned.d.next = self.fields.head_flags.val().get_bit(1);
+                    self.head_fetch.d.next =
+                        bit_cast::<FETCH_BITS, 1>(self.fields.head_flags.val().get_bits::<1>(2))
+                            | (bit_cast::<FETCH_BITS, 4>(
+                                self.fields.head_log_max_read.val().get_bits::<4>(0),
+                            ) << 1)
+                            | (bit_cast::<FETCH_BITS, 12>(
+                                self.fields.head_merge_threshold.val().get_bits::<12>(0),
+                            ) << 5);
+                    self.head_destinations.d.next = self.fields.head_destinations.val();
+                    self.head_granules.d.next = self.fields.head_granules.val();
+                    self.state.d.next = DecoderState::HeadRest;
+                }
+                self.first.d.next = true;
+                self.dest_index.d.next = 0.into();
+                self.accepted.d.next = 0.into();
+                self.region_index.d.next = 0.into();
+                self.named.d.next = 0.into();
+                self.partitions_named.d.next = 0.into();
+                self.sharing.d.next = false;
+                self.dest_cut.d.next = false;
+                self.fail.d.next = false;
+                self.fail_flush.d.next = false;
+                self.fail_qp.d.next = false;
+            }
+            DecoderState::HeadRest => {
+                if self.granule_valid.val() {
+                    self.taking.next = true;
+                    self.head_wr_id.d.next = self.fields.head_wr_id.val();
+                    if self.granule_error.val() {
+                        self.head_wr_id.d.next = 0.into();
+                    }
+                    self.head_rows.d.next = self.fields.head_rows_per_message.val();
+                    self.head_imm.d.next = self.fields.head_imm.val();
+                    self.head_rows_bad.d.next = self.fields.head_rows_per_message.val() == 0;
+                    self.left.d.next = self.head_granules.q.val().get_bits::<15>(0) - 2;
+                    self.dests_left.d.next = self.head_destinations.q.val().get_bits::<7>(0);
+                    self.state.d.next = DecoderState::Destination;
+                    if self.head_partitioned.q.val() {
+                        self.state.d.next = DecoderState::JudgeHead;
+                    }
+                }
+            }
+            DecoderState::JudgeHead => {
+                if self.settled.val() && self.queue_halted.val() {
+                    self.state.d.next = DecoderState::Drop;
+                } else if self.settled.val() && self.may_open.val() {
+                    self.open.next = true;
+                    self.first.d.next = false;
+                    self.sharing.d.next = true;
+                    self.state.d.next = DecoderState::Region;
+                    if self.head_bad.val() {
+                        self.fail.d.next = true;
+                        self.state.d.next = DecoderState::End;
+                    }
+                }
+            }
+            DecoderState::Destination => {
+                if self.broken.val() {
+                    self.dest_cut.d.next = true;
+                    self.state.d.next = DecoderState::Judge;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    self.dest_no_qp.d.next = self.fields.dest_qp.val().get_bits::<24>(8) != 0;
+                    self.dest_qp.d.next = self.fields.dest_qp.val().get_bits::<8>(0);
+                    self.dest_partition.d.next = self.fields.dest_partition.val();
+                    self.dest_fixed_bad.d.next = (self.fields.dest_regions.val() > 16)
+                        || (self.fields.dest_partition.val() != 0);
+                    if self.head_partitioned.q.val() {
+                        self.dest_fixed_bad.d.next = (self.fields.dest_regions.val() != 0)
+                            || ((self.ids.q.val() == 1)
+                                && self.fields.dest_partition.val().get_bits::<8>(8).any());
+                    }
+                    self.dest_regions.d.next = self.fields.dest_regions.val().get_bits::<5>(0);
+                    self.dest_remote_addr.d.next = self.fields.dest_remote_addr.val();
+                    self.state.d.next = DecoderState::DestinationRest;
+                }
+            }
+            DecoderState::DestinationRest => {
+                if self.broken.val() {
+                    self.dest_cut.d.next = true;
+                    self.state.d.next = DecoderState::Judge;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    self.dest_rkey.d.next = self.fields.dest_rkey.val();
+                    self.dest_types.d.next = self.fields.dest_types.val();
+                    self.dest_rest_bad.d.next = (self.fields.dest_reserved2.val() != 0)
+                        || ((self.fields.dest_types.val()
+                            >> (bit_cast::<6, 5>(self.dest_regions.q.val()) << 1))
+                            != 0);
+                    self.state.d.next = DecoderState::Judge;
+                }
+            }
+            DecoderState::Judge => {
+                if self.first.q.val() && !self.settled.val() {
+                    self.state.d.next = DecoderState::Judge;
+                } else if self.first.q.val() && self.queue_halted.val() {
+                    self.state.d.next = DecoderState::Drop;
+                } else if (!self.first.q.val() || self.may_open.val()) && self.dest_space.val() {
+                    self.open.next = self.first.q.val();
+                    self.first.d.next = false;
+                    self.regions_left.d.next = self.dest_regions.q.val();
+                    if self.first.q.val() && self.head_bad.val() {
+                        self.fail.d.next = true;
+                        self.state.d.next = DecoderState::End;
+                    } else if self.dest_bad.val() || self.qp_error.val() || self.dest_unfit.val() {
+                        self.fail.d.next = true;
+                        self.fail_flush.d.next = !self.dest_bad.val() && self.qp_error.val();
+                        self.state.d.next = DecoderState::End;
+                    } else {
+                        self.dest_accept.next = true;
+                        self.accepted.d.next = self.accepted.q.val() + 1;
+                        self.named.d.next =
+                            self.named.q.val().replace_bit(self.dest_qp.q.val().index(), true);
+                        for k in 1..64 {
+                            self.partitions[k].d.next = self.partitions[k - 1].q.val();
+                        }
+                        self.partitions[0].d.next = self.dest_partition.q.val();
+                        self.partitions_named.d.next = (self.partitions_named.q.val() << 1) | 1;
+                        self.dest_done.next = self.dest_regions.q.val() == 0;
+                        self.state.d.next = DecoderState::Region;
+                    }
+                }
+            }
+            DecoderState::Region => {
+                self.element_lane.next = 0.into();
+                self.element_last.next = true;
+                self.element_kind.next = self.granule_kind.val();
+                self.element_base.next = self.fields.region_addr.val();
+                self.element_offset.next = 0.into();
+                self.element_step.next = 0.into();
+                self.element_len.next = self.fields.region_count.val();
+                self.element_addr.next = self.fields.region_addr.val();
+                self.element_count.next = 1.into();
+                self.element_fetch.next = false;
+                self.check_long.next = false;
+                self.check_key.next = self.fields.region_lkey.val();
+                self.check_base.next = self.fields.region_addr.val();
+                self.check_offset.next = 0.into();
+                if self.granule_kind.val() == 2 {
+                    self.check_span.next = self.bitmap_bytes.val();
+                }
+                if self.granule_kind.val() == 3 {
+                    self.check_span.next = bit_cast::<35, 32>(self.fields.region_count.val()) << 3;
+                }
+                self.bitmap.d.next = self.bitmap_bytes.val().get_bits::<30>(0);
+                self.fetch_rows.d.next = false;
+                self.kind.d.next = self.granule_kind.val();
+                self.addr.d.next = self.fields.region_addr.val();
+                self.count.d.next = self.fields.region_count.val();
+                self.lkey.d.next = self.fields.region_lkey.val();
+                self.lane.d.next = 0.into();
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() && self.set_space.val() {
+                    self.taking.next = true;
+                    self.check_valid.next = (self.granule_kind.val() != 1)
+                        && (self.fields.region_count.val() != 0)
+                        && !self.sharing.q.val();
+                    if self.granule_kind.val() != 0 {
+                        self.state.d.next = DecoderState::Shape;
+                    } else if self.fields.region_count.val() == 0 {
+                        self.fail.d.next = true;
+                        self.fail_qp.d.next = !self.sharing.q.val();
+                        self.state.d.next = DecoderState::End;
+                    } else {
+                        self.element_valid.next = true;
+                        self.joined_for.d.next = false;
+                        if self.head_element_mask.q.val() && (self.dest_regions.q.val() != 1) {
+                            self.state.d.next = DecoderState::Join;
+                        } else {
+                            self.region_done.next = true;
+                        }
+                    }
+                }
+            }
+            DecoderState::Join => {
+                self.joined_for.d.next = true;
+                self.region_done.next = self.joined_for.q.val();
+            }
+            DecoderState::Shape => {
+                // Where pointers point to, or the fetch rows, which are as long as the bitmap.
+                self.check_long.next = false;
+                self.check_target.next = self.kind.q.val() == 3;
+                self.check_key.next = self.fields.shape_target_lkey.val();
+                self.check_base.next = self.fields.shape_period.val();
+                self.check_offset.next = 0.into();
+                self.check_span.next = bit_cast::<35, 30>(self.bitmap.q.val());
+                self.fetch_rows.d.next = self.has_fetch_rows.val();
+                self.period.d.next = self.fields.shape_period.val();
+                self.ids.d.next = self.fields.shape_period.val().get_bits::<2>(0);
+                if self.sharing.q.val() {
+                    // The array of ids: its length is known only here.
+                    self.check_key.next = self.lkey.q.val();
+                    self.check_base.next = self.addr.q.val();
+                    self.check_span.next = bit_cast::<35, 32>(self.count.q.val());
+                    if self.fields.shape_period.val().get_bit(1) {
+                        self.check_span.next = bit_cast::<35, 32>(self.count.q.val()) << 1;
+                    }
+                }
+                self.elements_left.d.next = self.fields.shape_elements.val().get_bits::<5>(0);
+                self.factor.d.next = self.count.q.val();
+                if self.kind.q.val() == 1 {
+                    self.factor.d.next = self.count.q.val() - 1;
+                }
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    if self.shape_bad.val() {
+                        self.fail.d.next = true;
+                        self.fail_qp.d.next = !self.sharing.q.val();
+                        self.state.d.next = DecoderState::End;
+                    } else if self.kind.q.val() == 3 {
+                        self.check_valid.next = true;
+                        self.state.d.next = DecoderState::Target;
+                    } else {
+                        self.check_valid.next = (self.sharing.q.val() || self.has_fetch_rows.val())
+                            && (self.count.q.val() != 0);
+                        self.state.d.next = DecoderState::Element;
+                    }
+                }
+            }
+            DecoderState::Target => {
+                if self.target_done.val() {
+                    self.state.d.next = DecoderState::Element;
+                }
+            }
+            DecoderState::Element => {
+                // A column is where it says, and its values lie behind one another; a record's
+                // extent has no address of its own.
+                if self.kind.q.val() == 2 {
+                    self.check_key.next = self.fields.element_lkey.val();
+                    self.check_base.next = 0.into();
+                    self.check_step.next = bit_cast::<64, 32>(self.fields.element_len.val());
+                    self.check_len.next = 0.into();
+                    self.element_base.next = self.fields.element_offset.val();
+                    self.element_offset.next = 0.into();
+                    self.element_step.next = bit_cast::<64, 32>(self.fields.element_len.val());
+                }
+                if self.kind.q.val() == 3 {
+                    self.element_base.next = 0.into();
+                }
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.fail_qp.d.next = self.none_left.val() && !self.sharing.q.val();
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() {
+                    self.taking.next = true;
+                    if self.element_bad.val() {
+                        self.fail.d.next = true;
+                        self.fail_qp.d.next = !self.sharing.q.val();
+                        self.state.d.next = DecoderState::End;
+                    } else {
+                        self.check_valid.next =
+                            (self.kind.q.val() != 3) && (self.count.q.val() != 0);
+                        self.element_valid.next = true;
+                        self.region_done.next = self.elements_left.q.val() == 1;
+                    }
+                    self.elements_left.d.next = self.elements_left.q.val() - 1;
+                    self.lane.d.next = self.lane.q.val() + 1;
+                }
+            }
+            DecoderState::End => {
+                self.finish.next = true;
+                if self.fail.q.val() || !self.none_left.val() {
+                    self.state.d.next = DecoderState::Drop;
+                } else {
+                    self.skipping.next = !self.granule_first.val();
+                    self.state.d.next = DecoderState::Head;
+                }
+            }
+            DecoderState::Drop => {
+                self.skipping.next = !self.batch_over.q.val();
+                if self.batch_over.q.val()
+                    || (self.granule_valid.val() && (self.granule_remaining.val() == 1))
+                {
+                    self.state.d.next = DecoderState::Head;
+                }
+            }
+        }
+
+        // What follows a region, and a destination.
+        if self.region_done.val() {
+            self.region_index.d.next = self.region_index.q.val() + 1;
+            self.regions_left.d.next = self.regions_left.q.val() - 1;
+            self.dest_types.d.next = self.dest_types.q.val() >> 2;
+            self.state.d.next = DecoderState::Region;
+        }
+        if self.region_done.val() && self.sharing.q.val() {
+            self.sharing.d.next = false;
+            self.state.d.next = DecoderState::Destination;
+        } else if self.dest_done.val()
+            || (self.region_done.val() && (self.regions_left.q.val() == 1))
+        {
+            self.dests_left.d.next = self.dests_left.q.val() - 1;
+            if self.dests_left.q.val() == 1 {
+                self.state.d.next = DecoderState::End;
+            } else {
+                self.dest_index.d.next = self.dest_index.q.val() + 1;
+                self.state.d.next = DecoderState::Destination;
+            }
+        }
+        // A ring that cannot be read is nobody's fault.
+        if self.granule_valid.val() && self.granule_error.val() && !self.none_left.val() {
+            self.dest_index.d.next = 0.into();
+        }
+        if self.taking.val() {
+            if self.state.q.val() != DecoderState::HeadRest {
+                self.left.d.next = self.left.q.val() - 1;
+            }
+            self.batch_over.d.next = self.granule_last.val() && (self.granule_remaining.val() == 1);
+        }
+        if self.rst.val() {
+            self.state.d.next = DecoderState::Head;
+        }
+
+        self.take.next = self.taking.val();
+        self.skip.next = self.skipping.val();
+        self.queue.next = self.head_queue.q.val();
+        self.qp.next = self.dest_qp.q.val();
+        self.wr_id.next = self.head_wr_id.q.val();
+        self.dest_sets.next = self.dest_regions.q.val();
+        if self.head_partitioned.q.val() {
+            self.dest_sets.next = 1.into();
+        }
+        self.partition.next = self.dest_partition.q.val();
+        self.partitioned.next = self.head_partitioned.q.val();
+        self.fetch.next = self.head_fetch.q.val();
+        self.opcode.next = self.head_opcode.q.val();
+        self.imm.next = self.head_imm.q.val();
+        self.remote_addr.next = self.dest_remote_addr.q.val();
+        self.rkey.next = self.dest_rkey.q.val();
+        self.transport.next = self.qp_transport.val();
+        self.log_mtu.next = self.qp_log_mtu.val();
+        self.element_mask.next = self.head_element_mask.q.val();
+        self.rows_per_message.next = self.head_rows.q.val();
+        self.region.next = self.region_index.q.val();
+        self.dest.next = self.dest_index.q.val().get_bits::<6>(0);
+        self.failed.next = self.fail.q.val() || !self.none_left.val();
+        self.failed_flush.next = self.fail_flush.q.val();
+        self.failed_qp.next = self.fail_qp.q.val() || !self.fail.q.val();
+        self.dests.next = self.accepted.q.val();
+    }
+}

@@ -1,0 +1,464 @@
+//! The decoder's state machine: one granule a cycle, every check that needs no memory region.
+
+mod kernel;
+
+use super::fields::Fields;
+use crate::layout::windows::FETCH_BITS;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// What the next granule is, or what is to be done before it.
+#[derive(Copy, Clone, PartialEq, Debug, LogicState)]
+pub enum DecoderState {
+    /// The first half of an entry's head.
+    Head,
+    /// Its second half.
+    HeadRest,
+    /// The first half of a destination's head.
+    Destination,
+    /// Its second half.
+    DestinationRest,
+    /// Both heads are known: judge them. The first destination waits here until the request
+    /// before is settled.
+    Judge,
+    /// A partitioned request's head is known: likewise, before its region.
+    JudgeHead,
+    /// The head of a region.
+    Region,
+    /// The shape of a region.
+    Shape,
+    /// The target of a pointer-mapped region is being looked up.
+    Target,
+    /// An extent or a column.
+    Element,
+    /// A contiguous region of several with row mask Element: the joiner takes its lane.
+    Join,
+    /// The entry has ended, or an error has ended it.
+    End,
+    /// The rest of the batch is dropped.
+    Drop,
+}
+
+/// Walks the granules of work queue entries.
+///
+/// Every granule takes one cycle; a destination takes one more, a pointer-mapped region three more, a
+/// contiguous one two more where it is one of several under row mask Element,
+/// an entry up to two more, a partitioned one three. It stops while there is no room for a
+/// destination or a set, and before a request's first destination, or the region that a partitioned
+/// request shares, until the request before has left the bounds check.
+///
+/// # Inputs
+/// `clk`, `rst`; `granule_*` of the unpacker; `queue_*` and `qp_*`, what the tables say of `queue`
+/// and `qp`; `settled`, `may_open`, `set_space`, `dest_space` of [`Requests`](super::Requests);
+/// `target_done` of the bounds check.
+///
+/// # Outputs
+/// `take`, `skip`; `open` pulse with `wr_id`; `dest_accept` pulse with what a destination has;
+/// `check_*`, one bounds check; `element_*`, one lane; `finish` pulse with the request's failure.
+#[derive(LogicBlock)]
+pub struct Parser {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    /// A granule is offered.
+    pub granule_valid: Signal<In, Bit>,
+    /// The granule.
+    pub granule_data: Signal<In, Bits<128>>,
+    /// First one of its block.
+    pub granule_first: Signal<In, Bit>,
+    /// Last one of its block.
+    pub granule_last: Signal<In, Bit>,
+    /// Of its block.
+    pub granule_queue: Signal<In, Bits<8>>,
+    /// Of its block.
+    pub granule_position: Signal<In, Bits<32>>,
+    /// Of its block.
+    pub granule_remaining: Signal<In, Bits<17>>,
+    /// Of its block.
+    pub granule_error: Signal<In, Bit>,
+    /// The granule is taken.
+    pub take: Signal<Out, Bit>,
+    /// The rest of its block is dropped with it.
+    pub skip: Signal<Out, Bit>,
+
+    /// The entry's queue.
+    pub queue: Signal<Out, Bits<8>>,
+    /// It is a shared one.
+    pub queue_shared: Signal<In, Bit>,
+    /// It has an owner.
+    pub queue_owned: Signal<In, Bit>,
+    /// The owner.
+    pub queue_owner: Signal<In, Bits<8>>,
+    /// It is halted.
+    pub queue_halted: Signal<In, Bit>,
+    /// The destination's queue pair.
+    pub qp: Signal<Out, Bits<8>>,
+    /// It was made ready.
+    pub qp_ready: Signal<In, Bit>,
+    /// It is in the error state.
+    pub qp_error: Signal<In, Bit>,
+    /// Its transport.
+    pub qp_transport: Signal<In, Bits<2>>,
+    /// Its MTU.
+    pub qp_log_mtu: Signal<In, Bits<4>>,
+
+    /// The request before is settled, and its queue stopped if it has failed.
+    pub settled: Signal<In, Bit>,
+    /// A request may be opened.
+    pub may_open: Signal<In, Bit>,
+    /// There is room for a set.
+    pub set_space: Signal<In, Bit>,
+    /// There is room for a destination.
+    pub dest_space: Signal<In, Bit>,
+
+    /// The request is opened.
+    pub open: Signal<Out, Bit>,
+    /// Its name.
+    pub wr_id: Signal<Out, Bits<64>>,
+    /// A destination is accepted.
+    pub dest_accept: Signal<Out, Bit>,
+    /// Its sets.
+    pub dest_sets: Signal<Out, Bits<5>>,
+    /// The ids of its rows, in a partitioned request.
+    pub partition: Signal<Out, Bits<16>>,
+    /// The request is partitioned: elements are those of its one set.
+    pub partitioned: Signal<Out, Bit>,
+    /// How its data is to be fetched; means nothing if the request fails.
+    pub fetch: Signal<Out, Bits<FETCH_BITS>>,
+    /// Of the request.
+    pub opcode: Signal<Out, Bits<2>>,
+    /// Of the request.
+    pub imm: Signal<Out, Bits<32>>,
+    /// Of the destination.
+    pub remote_addr: Signal<Out, Bits<64>>,
+    /// Of the destination.
+    pub rkey: Signal<Out, Bits<32>>,
+    /// Of the destination's queue pair.
+    pub transport: Signal<Out, Bits<2>>,
+    /// Of the destination's queue pair.
+    pub log_mtu: Signal<Out, Bits<4>>,
+    /// Of the request.
+    pub element_mask: Signal<Out, Bit>,
+    /// Of the request.
+    pub rows_per_message: Signal<Out, Bits<32>>,
+
+    /// A range is to be checked.
+    pub check_valid: Signal<Out, Bit>,
+    /// Its length is `check_factor * check_step + check_len`, else `check_span`.
+    pub check_long: Signal<Out, Bit>,
+    /// The target of a pointer-mapped region is to be looked up: no check.
+    pub check_target: Signal<Out, Bit>,
+    /// The local key.
+    pub check_key: Signal<Out, Bits<32>>,
+    /// The range starts at `check_base + check_offset`.
+    pub check_base: Signal<Out, Bits<64>>,
+    /// See `check_base`.
+    pub check_offset: Signal<Out, Bits<64>>,
+    /// See `check_long`.
+    pub check_span: Signal<Out, Bits<35>>,
+    /// See `check_long`.
+    pub check_factor: Signal<Out, Bits<32>>,
+    /// See `check_long`.
+    pub check_step: Signal<Out, Bits<64>>,
+    /// See `check_long`.
+    pub check_len: Signal<Out, Bits<32>>,
+    /// The region's number in the request.
+    pub region: Signal<Out, Bits<11>>,
+    /// The destination's number in the request.
+    pub dest: Signal<Out, Bits<6>>,
+    /// The look-up is done.
+    pub target_done: Signal<In, Bit>,
+
+    /// A lane.
+    pub element_valid: Signal<Out, Bit>,
+    /// Its number.
+    pub element_lane: Signal<Out, Bits<4>>,
+    /// It is the last one of its set.
+    pub element_last: Signal<Out, Bit>,
+    /// The lane's base is `element_base + element_offset`.
+    pub element_base: Signal<Out, Bits<64>>,
+    /// See `element_base`.
+    pub element_offset: Signal<Out, Bits<64>>,
+    /// The lane's step.
+    pub element_step: Signal<Out, Bits<64>>,
+    /// The lane's length.
+    pub element_len: Signal<Out, Bits<32>>,
+    /// The set's region type.
+    pub element_kind: Signal<Out, Bits<2>>,
+    /// Bytes of an id at `element_addr`; 0: there are none.
+    pub element_ids: Signal<Out, Bits<2>>,
+    /// The region has fetch rows.
+    pub element_fetch: Signal<Out, Bit>,
+    /// Their address; until a cycle after the element, at least.
+    pub fetch_addr: Signal<Out, Bits<64>>,
+    /// The region's address.
+    pub element_addr: Signal<Out, Bits<64>>,
+    /// The region's rows.
+    pub element_count: Signal<Out, Bits<32>>,
+
+    /// The request has ended.
+    pub finish: Signal<Out, Bit>,
+    /// It has failed.
+    pub failed: Signal<Out, Bit>,
+    /// It has failed for a queue pair that is in error.
+    pub failed_flush: Signal<Out, Bit>,
+    /// `qp` is to be put in error.
+    pub failed_qp: Signal<Out, Bit>,
+    /// Destinations that were accepted.
+    pub dests: Signal<Out, Bits<7>>,
+
+    fields: Fields,
+    state: DFF<DecoderState>,
+    /// Granules of the entry that were not taken.
+    left: DFF<Bits<15>>,
+    /// The granule that was taken last ended its batch.
+    batch_over: DFF<Bit>,
+
+    head_queue: DFF<Bits<8>>,
+    head_fixed_bad: DFF<Bit>,
+    head_rows_bad: DFF<Bit>,
+    head_count_bad: DFF<Bit>,
+    head_length_bad: DFF<Bit>,
+    head_opcode: DFF<Bits<2>>,
+    head_element_mask: DFF<Bit>,
+    head_partitioned: DFF<Bit>,
+    head_fetch: DFF<Bits<FETCH_BITS>>,
+    joined_for: DFF<Bit>,
+    fetch_bad: Signal<Local, Bit>,
+    head_destinations: DFF<Bits<16>>,
+    head_granules: DFF<Bits<32>>,
+    head_remaining: DFF<Bits<17>>,
+    head_wr_id: DFF<Bits<64>>,
+    head_rows: DFF<Bits<32>>,
+    head_imm: DFF<Bits<32>>,
+
+    /// The request's first destination was not judged yet.
+    first: DFF<Bit>,
+    dest_cut: DFF<Bit>,
+    dest_fixed_bad: DFF<Bit>,
+    dest_rest_bad: DFF<Bit>,
+    dest_no_qp: DFF<Bit>,
+    dest_qp: DFF<Bits<8>>,
+    dest_partition: DFF<Bits<16>>,
+    dest_regions: DFF<Bits<5>>,
+    dest_remote_addr: DFF<Bits<64>>,
+    dest_rkey: DFF<Bits<32>>,
+    dest_types: DFF<Bits<32>>,
+    dest_named: DFF<Bit>,
+    /// Destinations before this one.
+    dest_index: DFF<Bits<7>>,
+    /// Destinations that were accepted.
+    accepted: DFF<Bits<7>>,
+    /// Destinations from this one on.
+    dests_left: DFF<Bits<7>>,
+    /// Queue pairs that the request has named.
+    named: DFF<Bits<256>>,
+    /// Partitions that it has named, the last one first, and how many.
+    partitions: [DFF<Bits<16>>; 64],
+    partitions_named: DFF<Bits<64>>,
+    same_partition: Signal<Local, Bits<64>>,
+    /// The destination's partition was named before.
+    partition_named: DFF<Bit>,
+    /// The region at hand is the one that all destinations share.
+    sharing: DFF<Bit>,
+    /// Bytes of its ids.
+    ids: DFF<Bits<2>>,
+
+    /// Regions of the request before this one.
+    region_index: DFF<Bits<11>>,
+    /// Regions of the destination from this one on.
+    regions_left: DFF<Bits<5>>,
+    kind: DFF<Bits<2>>,
+    addr: DFF<Bits<64>>,
+    count: DFF<Bits<32>>,
+    lkey: DFF<Bits<32>>,
+    /// Bytes of its bitmap.
+    bitmap: DFF<Bits<30>>,
+    fetch_rows: DFF<Bit>,
+    /// Or the address of the fetch rows.
+    period: DFF<Bits<64>>,
+    factor: DFF<Bits<32>>,
+    elements_left: DFF<Bits<5>>,
+    lane: DFF<Bits<4>>,
+
+    fail: DFF<Bit>,
+    fail_flush: DFF<Bit>,
+    fail_qp: DFF<Bit>,
+
+    /// No granule of the entry is left.
+    none_left: Signal<Local, Bit>,
+    /// A granule of the entry is offered, and was read.
+    good: Signal<Local, Bit>,
+    /// A granule of the entry is offered, and was not read, or the entry is too short.
+    broken: Signal<Local, Bit>,
+    granule_kind: Signal<Local, Bits<2>>,
+    blocks: Signal<Local, Bits<31>>,
+    head_bad: Signal<Local, Bit>,
+    dest_bad: Signal<Local, Bit>,
+    dest_unfit: Signal<Local, Bit>,
+    shape_bad: Signal<Local, Bit>,
+    element_bad: Signal<Local, Bit>,
+    taking: Signal<Local, Bit>,
+    skipping: Signal<Local, Bit>,
+    /// The region, or the destination's head, was the last granule of what it belongs to.
+    region_done: Signal<Local, Bit>,
+    dest_done: Signal<Local, Bit>,
+    /// Bytes of a bitmap.
+    bitmap_bytes: Signal<Local, Bits<35>>,
+    has_fetch_rows: Signal<Local, Bit>,
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            granule_valid: Default::default(),
+            granule_data: Default::default(),
+            granule_first: Default::default(),
+            granule_last: Default::default(),
+            granule_queue: Default::default(),
+            granule_position: Default::default(),
+            granule_remaining: Default::default(),
+            granule_error: Default::default(),
+            take: Default::default(),
+            skip: Default::default(),
+            queue: Default::default(),
+            queue_shared: Default::default(),
+            queue_owned: Default::default(),
+            queue_owner: Default::default(),
+            queue_halted: Default::default(),
+            qp: Default::default(),
+            qp_ready: Default::default(),
+            qp_error: Default::default(),
+            qp_transport: Default::default(),
+            qp_log_mtu: Default::default(),
+            settled: Default::default(),
+            may_open: Default::default(),
+            set_space: Default::default(),
+            dest_space: Default::default(),
+            open: Default::default(),
+            wr_id: Default::default(),
+            dest_accept: Default::default(),
+            dest_sets: Default::default(),
+            partition: Default::default(),
+            partitioned: Default::default(),
+            fetch: Default::default(),
+            opcode: Default::default(),
+            imm: Default::default(),
+            remote_addr: Default::default(),
+            rkey: Default::default(),
+            transport: Default::default(),
+            log_mtu: Default::default(),
+            element_mask: Default::default(),
+            rows_per_message: Default::default(),
+            check_valid: Default::default(),
+            check_long: Default::default(),
+            check_target: Default::default(),
+            check_key: Default::default(),
+            check_base: Default::default(),
+            check_offset: Default::default(),
+            check_span: Default::default(),
+            check_factor: Default::default(),
+            check_step: Default::default(),
+            check_len: Default::default(),
+            region: Default::default(),
+            dest: Default::default(),
+            target_done: Default::default(),
+            element_valid: Default::default(),
+            element_lane: Default::default(),
+            element_last: Default::default(),
+            element_base: Default::default(),
+            element_offset: Default::default(),
+            element_step: Default::default(),
+            element_len: Default::default(),
+            element_kind: Default::default(),
+            element_ids: Default::default(),
+            element_fetch: Default::default(),
+            fetch_addr: Default::default(),
+            element_addr: Default::default(),
+            element_count: Default::default(),
+            finish: Default::default(),
+            failed: Default::default(),
+            failed_flush: Default::default(),
+            failed_qp: Default::default(),
+            dests: Default::default(),
+            fields: Default::default(),
+            state: Default::default(),
+            left: Default::default(),
+            batch_over: Default::default(),
+            head_queue: Default::default(),
+            head_fixed_bad: Default::default(),
+            head_rows_bad: Default::default(),
+            head_count_bad: Default::default(),
+            head_length_bad: Default::default(),
+            head_opcode: Default::default(),
+            head_element_mask: Default::default(),
+            head_partitioned: Default::default(),
+            head_fetch: Default::default(),
+            joined_for: Default::default(),
+            fetch_bad: Default::default(),
+            head_destinations: Default::default(),
+            head_granules: Default::default(),
+            head_remaining: Default::default(),
+            head_wr_id: Default::default(),
+            head_rows: Default::default(),
+            head_imm: Default::default(),
+            first: Default::default(),
+            dest_cut: Default::default(),
+            dest_fixed_bad: Default::default(),
+            dest_rest_bad: Default::default(),
+            dest_no_qp: Default::default(),
+            dest_qp: Default::default(),
+            dest_partition: Default::default(),
+            dest_regions: Default::default(),
+            dest_remote_addr: Default::default(),
+            dest_rkey: Default::default(),
+            dest_types: Default::default(),
+            dest_named: Default::default(),
+            dest_index: Default::default(),
+            accepted: Default::default(),
+            dests_left: Default::default(),
+            named: Default::default(),
+            partitions: array_init::array_init(|_| DFF::default()),
+            partitions_named: Default::default(),
+            same_partition: Default::default(),
+            partition_named: Default::default(),
+            sharing: Default::default(),
+            ids: Default::default(),
+            region_index: Default::default(),
+            regions_left: Default::default(),
+            kind: Default::default(),
+            addr: Default::default(),
+            count: Default::default(),
+            lkey: Default::default(),
+            bitmap: Default::default(),
+            fetch_rows: Default::default(),
+            period: Default::default(),
+            factor: Default::default(),
+            elements_left: Default::default(),
+            lane: Default::default(),
+            fail: Default::default(),
+            fail_flush: Default::default(),
+            fail_qp: Default::default(),
+            none_left: Default::default(),
+            good: Default::default(),
+            broken: Default::default(),
+            granule_kind: Default::default(),
+            blocks: Default::default(),
+            head_bad: Default::default(),
+            dest_bad: Default::default(),
+            dest_unfit: Default::default(),
+            shape_bad: Default::default(),
+            element_bad: Default::default(),
+            taking: Default::default(),
+            skipping: Default::default(),
+            region_done: Default::default(),
+            dest_done: Default::default(),
+            bitmap_bytes: Default::default(),
+            has_fetch_rows: Default::default(),
+        }
+    }
+}

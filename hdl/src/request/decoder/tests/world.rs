@@ -1,0 +1,269 @@
+//! The decoder between a queue, a sequencer and a completion block.
+
+use super::reference::{Batch, Card, Dest, Lane, Records, Request, Set};
+use crate::request::decoder::Decoder;
+use crate::testing;
+use drdma_abi::Layout;
+use drdma_abi::work_request::BLOCK;
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random};
+use drdma_verilated::{Library, Model, Word};
+use std::cell::RefCell;
+use std::collections::{HashSet, VecDeque};
+use std::rc::Rc;
+
+/// What the write ports have written, and the queue pairs in error.
+struct Written {
+    lanes: Vec<[Lane; 16]>,
+    sets: Vec<(Set, u8)>,
+    dests: Vec<(Dest, u8, u16, u8)>,
+    qp_error: [u32; 8],
+    fetches: [u64; 256],
+}
+
+fn record(written: &mut Written, model: &Model) {
+    let get = |port: &str| model.get(port);
+    if get("fetch_write_valid") == 1 {
+        written.fetches[get("fetch_write_slot") as usize] = get("fetch_write_plan");
+    }
+    if get("lane_write_valid") == 1 {
+        let (base, step) = (get("lane_write_base"), get("lane_write_step"));
+        let lane = Lane { base, step, len: get("lane_write_len") as u32 };
+        written.lanes[get("lane_write_set") as usize][get("lane_write_lane") as usize] = lane;
+    }
+    if get("set_write_valid") == 1 {
+        let kind = get("set_write_kind") as u8;
+        let records = Records {
+            target_addr: get("set_write_target_addr"),
+            target_len: get("set_write_target_len"),
+            low: get("set_write_low"),
+            high: model.get_word("set_write_high").to_u128(),
+        };
+        assert!(kind != 2 || records.low == 0, "nothing is taken off the fetch rows' address");
+        let set = Set {
+            kind,
+            ids: get("set_write_ids") as u8,
+            addr: get("set_write_addr"),
+            count: get("set_write_count") as u32,
+            row_bytes: get("set_write_row_bytes"),
+            beat_start: get("set_write_beat_start") as u16,
+            fetch_rows: (get("set_write_fetch") == 1).then_some(records.target_addr),
+            records: (kind == 3).then_some(records),
+            lanes: Vec::new(),
+        };
+        written.sets[get("set_write_set") as usize] = (set, get("set_write_lanes") as u8);
+    }
+    if get("dest_write_valid") == 1 {
+        let dest = Dest {
+            qp: get("dest_write_qp") as u8,
+            opcode: get("dest_write_opcode") as u8,
+            imm: get("dest_write_imm") as u32,
+            remote_addr: get("dest_write_remote_addr"),
+            rkey: get("dest_write_rkey") as u32,
+            transport: get("dest_write_transport") as u8,
+            log_mtu: get("dest_write_log_mtu") as u8,
+            element_mask: get("dest_write_element_mask") == 1,
+            rows_per_message: get("dest_write_rows_per_message") as u32,
+            alike: get("dest_write_alike") == 1,
+            partition: get("dest_write_partition") as u16,
+            sets: Vec::new(),
+        };
+        let first_set = get("dest_write_first_set") as u16;
+        written.dests[get("dest_write_dest") as usize] =
+            (dest, get("dest_write_sets") as u8, first_set, get("dest_write_slot") as u8);
+    }
+}
+
+impl Written {
+    fn dest(&self, number: usize, slot: u8) -> Dest {
+        let (dest, sets, first, of) = &self.dests[number % 1024];
+        assert_eq!(*of, slot, "the destination's slot");
+        let set = |k: usize| {
+            let number = (usize::from(*first) + k) % 2048;
+            let (set, lanes) = &self.sets[number];
+            let lanes = self.lanes[number][..usize::from(*lanes)].to_vec();
+            Set { lanes, ..set.clone() }
+        };
+        Dest { sets: (0..usize::from(*sets)).map(set).collect(), ..dest.clone() }
+    }
+}
+
+/// A request that has not been released.
+struct Held {
+    beat: Beat,
+    dests: Vec<Dest>,
+}
+
+pub struct World {
+    pub bench: Bench<'static>,
+    written: Rc<RefCell<Written>>,
+    pub wqe: DriverId,
+    slot_free: DriverId,
+    pub open: MonitorId,
+    pub request: MonitorId,
+    random: Random,
+    held: VecDeque<Held>,
+    slots: HashSet<u8>,
+    opened: VecDeque<Beat>,
+    /// How often the oldest request is released.
+    pub release: f64,
+}
+
+pub fn library() -> Library {
+    testing::library("decoder", Decoder::default)
+}
+
+impl World {
+    pub fn new(library: &Library, seed: u64, card: &Card) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(20_000_000);
+        let written = Rc::new(RefCell::new(Written {
+            lanes: vec![[Lane::default(); 16]; 2048],
+            sets: vec![Default::default(); 2048],
+            dests: vec![Default::default(); 1024],
+            qp_error: [0; 8],
+            fetches: [0; 256],
+        }));
+        let (seen, shown) = (Rc::clone(&written), Rc::clone(&written));
+        bench.observe(move |model, _| record(&mut seen.borrow_mut(), model));
+        bench.before(move |model, _| {
+            let written = shown.borrow();
+            model.set_word("qp_error", &Word::from_words(&written.qp_error));
+        });
+        let (wqe, slot_free) = (bench.driver("wqe"), bench.driver("slot_free"));
+        let (open, request) = (bench.monitor("open"), bench.monitor("request"));
+        let mut world = Self {
+            bench,
+            written,
+            wqe,
+            slot_free,
+            open,
+            request,
+            random: Random::new(seed + 1000),
+            held: VecDeque::new(),
+            slots: HashSet::new(),
+            opened: VecDeque::new(),
+            release: 0.3,
+        };
+        let tables: [(u64, Vec<Vec<u8>>); 3] = [
+            (0, card.queue_pairs.iter().map(|e| e.to_bytes().to_vec()).collect()),
+            (1, card.regions.iter().map(|e| e.to_bytes().to_vec()).collect()),
+            (2, card.queues.iter().map(|e| e.to_bytes().to_vec()).collect()),
+        ];
+        for (table, entries) in tables {
+            for (index, entry) in entries.iter().enumerate() {
+                for (word, bytes) in entry.chunks_exact(4).enumerate() {
+                    let data = u32::from_le_bytes(bytes.try_into().expect("a word"));
+                    world.configure(table, index as u64, word as u64, data);
+                }
+            }
+        }
+        for slot in 0..=255_u8 {
+            world.bench.send(world.slot_free, Beat::from([("slot", slot)]));
+        }
+        world
+    }
+
+    pub fn configure(&mut self, table: u64, index: u64, word: u64, data: u32) {
+        self.bench.set("cfg_valid", 1);
+        self.bench.set("cfg_table", table);
+        self.bench.set("cfg_index", index);
+        self.bench.set("cfg_word", word);
+        self.bench.set("cfg_data", data);
+        self.bench.step();
+        self.bench.set("cfg_valid", 0);
+    }
+
+    /// Sets the queue pairs in error.
+    pub fn set_qp_errors(&mut self, errors: &HashSet<u8>) {
+        let mut written = self.written.borrow_mut();
+        written.qp_error = [0; 8];
+        errors.iter().for_each(|qp| written.qp_error[usize::from(qp / 32)] |= 1 << (qp % 32));
+    }
+
+    /// Enables a queue anew.
+    pub fn enable(&mut self, queue: u8) {
+        let word = drdma_abi::register::SendQueueEntry::field("enable").start / 32;
+        self.configure(2, queue.into(), word as u64, 1);
+    }
+
+    pub fn post(&mut self, batch: &Batch) {
+        let total = batch.bytes.len() / BLOCK;
+        for (index, block) in batch.bytes.chunks_exact(BLOCK).enumerate() {
+            let error = batch.unread.contains(&index);
+            let beat = Beat::new()
+                .with("data", Word::from_bytes(block))
+                .with("queue", batch.queue)
+                .with("position", batch.position.wrapping_add(index as u32))
+                .with("remaining", (total - index) as u32)
+                .with("error", error);
+            self.bench.send(self.wqe, beat);
+        }
+    }
+
+    /// One cycle, and what a sequencer and a completion block would see and do in it.
+    pub fn step(&mut self, expected: &mut VecDeque<Request>) {
+        let release = !self.held.is_empty() && self.random.chance(self.release);
+        if release {
+            let held = self.held.pop_front().expect("there is one");
+            let slot = held.beat.u64("slot") as u8;
+            let (written, first) = (self.written.borrow(), held.beat.u64("first_dest") as usize);
+            for (index, dest) in held.dests.iter().enumerate() {
+                assert_eq!(
+                    written.dest(first + index, slot),
+                    *dest,
+                    "overwritten before its release"
+                );
+            }
+            drop(written);
+            self.slots.remove(&slot);
+            self.bench.send(self.slot_free, Beat::from([("slot", slot)]));
+        }
+        self.bench.set("release_valid", release);
+        self.bench.step();
+        for beat in self.bench.take(self.open) {
+            assert!(self.slots.insert(beat.u64("slot") as u8), "{beat:?}: the slot is taken");
+            self.opened.push_back(beat);
+        }
+        for beat in self.bench.take(self.request) {
+            let expected = expected.pop_front().unwrap_or_else(|| panic!("unexpected: {beat:?}"));
+            self.check(beat, expected);
+        }
+    }
+
+    fn check(&mut self, beat: Beat, expected: Request) {
+        let opened = self.opened.pop_front().expect("a request is opened first");
+        for field in ["slot", "queue", "wr_id"] {
+            assert_eq!(beat.get(field), opened.get(field), "{field} of the opened request");
+        }
+        let (slot, first) = (beat.u64("slot") as u8, beat.u64("first_dest") as usize);
+        let (status, dests) = (beat.u64("status"), beat.u64("dests") as usize);
+        let written = self.written.borrow();
+        let got = Request {
+            queue: beat.u64("queue") as u8,
+            wr_id: beat.u64("wr_id"),
+            status: beat.u64("status") as u8,
+            bad_dest: beat.u64("bad_dest") as u8,
+            fetch: Some(written.fetches[usize::from(slot)])
+                .filter(|fetch| status == 0 && fetch & 1 == 1)
+                .map(|fetch| (1 << (fetch >> 1 & 15), fetch >> 5)),
+            qp_error: (status != 0 && dests == 1)
+                .then(|| written.dest(first + beat.u64("bad_dest") as usize, slot).qp),
+            dests: match status {
+                0 => (0..dests).map(|k| written.dest(first + k, slot)).collect(),
+                _ => Vec::new(),
+            },
+        };
+        assert_eq!(got, expected);
+        self.held.push_back(Held { beat, dests: got.dests });
+    }
+
+    /// Runs until all that is expected has come and all blocks have gone.
+    pub fn run(&mut self, expected: &mut VecDeque<Request>) {
+        while !expected.is_empty() || self.bench.pending(self.wqe) > 0 {
+            self.step(expected);
+        }
+        for _ in 0..40 {
+            self.step(expected);
+        }
+    }
+}

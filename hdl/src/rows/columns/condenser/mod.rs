@@ -1,0 +1,517 @@
+//! Leaves out, of long stretches, the rows that nobody needs, before windows are cut of them.
+//!
+//! A window holds rows as they lie in host memory, so that one of a bitmap with few ones would be
+//! mostly empty. A *sparse* chunk is therefore a stretch of any number of rows, and its windows are
+//! cut here: blocks of 64 rows go into one window until it is full, and runs of empty blocks between
+//! them are left out if no read would go through them. What remains is numbered anew: the block with
+//! number `k` in the window was `shift` + `k` in the stretch, counted from the window's first block.
+//!
+//! ```text
+//! mask -> now ----> places -> mask that is kept
+//! header -> measures -^ |-> window
+//! ```
+//!
+//! *Now* gives the needed blocks of a mask one by one; *places* says how far each is from the one before,
+//! and whether what is between is left out, and gives it its number, or a new window.
+//!
+//! *Needed* are rows that are selected, and rows that are to be read although they are not.
+//!
+//! A block of whose last three rows one is needed is followed by an empty one, if any is left out there:
+//! the word that holds its last bytes may hold bytes of the next block.
+
+mod measures;
+mod places;
+
+use crate::primitive::{Fifo, FirstSet, Pack};
+use crate::rows::sequencer::record::Context;
+use array_init::array_init;
+use measures::Measures;
+use places::BlockPlaces;
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Bits of the number of a block of 64 rows in its stretch.
+pub const BLOCK_BITS: usize = 26;
+/// Bits of the number of a block counted from its window's first one.
+pub const SPREAD_BITS: usize = 12;
+
+/// The block; see the module.
+///
+/// **Throughput.** A mask a cycle that is not of a sparse chunk; of one that is, a mask without
+/// needed rows a cycle, and each needed block of 64 rows a cycle. Some 10 cycles between stretches.
+///
+/// **Latency.** A mask leaves 2 cycles after it was taken; in a sparse chunk it leaves when the next
+/// block behind it, or the stretch's end, is known, 7 cycles after that was taken. The first needs what
+/// [`Measures`] finds out of the header.
+///
+/// **Back-pressure.** May stall at any time.
+///
+/// # Inputs
+/// `mask`: the fields of [`Mask`](super::record::Mask), `fetch` (rows that are to be read, among them all
+/// of `bits`), `sparse` (of its chunk, which has one turn;
+/// `word` is not used) and `context`. `header` stream: a header a chunk, which is offered until it is used
+/// up (see `header_last`); its other fields go beside this block. `merge_threshold`. `window_ready`,
+/// `kept_ready`.
+///
+/// # Outputs
+/// `kept` stream: masks as they went in, or of sparse chunks those of its windows, each a chunk of one
+/// turn; `shift` (12 bits for each 64 rows, see the module; 0 elsewhere). `header_ready`: with the header
+/// a window is opened (`header_opens`), or it is used up (`header_last`), or both. `window` stream: a window that
+/// is opened, its `base`. `idle`: nothing is at work.
+#[derive(LogicBlock)]
+pub struct Condenser {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Widest gap in bytes that is read through.
+    pub merge_threshold: Signal<In, Bits<13>>,
+    /// A mask is offered.
+    pub mask_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub mask_ready: Signal<Out, Bit>,
+    /// The rows that are selected.
+    pub mask_bits: Signal<In, Bits<512>>,
+    /// The rows that are needed: those, and others that are to be read.
+    pub mask_fetch: Signal<In, Bits<512>>,
+    /// Bit 0 is the row with offset 512 * `mask_word` in its chunk.
+    pub mask_word: Signal<In, Bits<3>>,
+    /// The first mask of a chunk.
+    pub mask_chunk_start: Signal<In, Bit>,
+    /// The last mask of a turn.
+    pub mask_turn_end: Signal<In, Bit>,
+    /// The last mask of a chunk.
+    pub mask_chunk_end: Signal<In, Bit>,
+    /// The last mask of a destination.
+    pub mask_last: Signal<In, Bit>,
+    /// Of a sparse chunk.
+    pub mask_sparse: Signal<In, Bit>,
+    /// What the rows have in common.
+    pub mask_context: Signal<In, Context>,
+
+    /// A header is offered to the planner.
+    pub header_valid: Signal<In, Bit>,
+    /// Bytes of each lane; 0: not used.
+    pub header_len: Signal<In, Bits<112>>,
+    /// Bytes from row to row of each lane.
+    pub header_step: Signal<In, Bits<128>>,
+    /// Rows of a window.
+    pub header_rows: Signal<In, Bits<13>>,
+    /// Something is done with it:
+    pub header_ready: Signal<Out, Bit>,
+    /// a window is opened,
+    pub header_opens: Signal<Out, Bit>,
+    /// and it is used up.
+    pub header_last: Signal<Out, Bit>,
+    /// A window is opened with the header at hand.
+    pub window_valid: Signal<Out, Bit>,
+    /// It is.
+    pub window_ready: Signal<In, Bit>,
+    /// Its first block in the stretch.
+    pub window_base: Signal<Out, Bits<BLOCK_BITS>>,
+
+    /// A mask is offered.
+    pub kept_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub kept_ready: Signal<In, Bit>,
+    /// The rows that are selected.
+    pub kept_bits: Signal<Out, Bits<512>>,
+    /// The rows that are needed.
+    pub kept_fetch: Signal<Out, Bits<512>>,
+    /// Bit 0 is the row with offset 512 * `kept_word` in its window.
+    pub kept_word: Signal<Out, Bits<3>>,
+    /// The first mask of a window.
+    pub kept_chunk_start: Signal<Out, Bit>,
+    /// The last mask of a turn.
+    pub kept_turn_end: Signal<Out, Bit>,
+    /// The last mask of a window.
+    pub kept_chunk_end: Signal<Out, Bit>,
+    /// The last mask of a destination.
+    pub kept_last: Signal<Out, Bit>,
+    /// What the rows have in common.
+    pub kept_context: Signal<Out, Context>,
+    /// How many blocks were left out before each 64 rows in its window.
+    pub kept_shift: Signal<Out, Bits<96>>,
+    /// Nothing is at work.
+    pub idle: Signal<Out, Bit>,
+
+    measures: Measures,
+    /// Headers that are to be used up before that of the chunk at hand.
+    ahead: DFF<Bits<4>>,
+    used: Signal<Local, Bit>,
+    taken: Signal<Local, Bit>,
+    windows: Fifo<28, 3, 4>,
+
+    // The mask at hand, and which of its blocks have needed rows that were not given yet.
+    now_valid: DFF<Bit>,
+    now: DFF<Bits<512>>,
+    now_fetch: DFF<Bits<512>>,
+    now_some: DFF<Bits<8>>,
+    now_word: DFF<Bits<3>>,
+    now_start: DFF<Bit>,
+    now_turn_end: DFF<Bit>,
+    now_end: DFF<Bit>,
+    now_last: DFF<Bit>,
+    now_sparse: DFF<Bit>,
+    now_context: DFF<Context>,
+    /// The stretch's end was given.
+    closing: DFF<Bit>,
+    /// 512 rows of the stretch before this mask.
+    number: DFF<Bits<23>>,
+    find: FirstSet<8, 3>,
+    rest: Signal<Local, Bits<8>>,
+    offers: Signal<Local, Bit>,
+    gives: Signal<Local, Bit>,
+    passes: Signal<Local, Bit>,
+    now_done: Signal<Local, Bit>,
+    take: Signal<Local, Bit>,
+
+    places: BlockPlaces,
+    placed: Signal<Local, Bit>,
+    other: Signal<Local, Bit>,
+
+    // The mask that is being filled.
+    full: DFF<Bit>,
+    bits: [DFF<Bits<64>>; 8],
+    fetch: [DFF<Bits<64>>; 8],
+    shifts: [DFF<Bits<SPREAD_BITS>>; 8],
+    word: DFF<Bits<3>>,
+    start: DFF<Bit>,
+    turn_end: DFF<Bit>,
+    end: DFF<Bit>,
+    last: DFF<Bit>,
+    sparse: DFF<Bit>,
+    context: DFF<Context>,
+    /// A window of the stretch was opened.
+    opened: DFF<Bit>,
+    leaves: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    all_bits: Pack<8, 64, 512>,
+    all_fetch: Pack<8, 64, 512>,
+    all_shifts: Pack<8, SPREAD_BITS, 96>,
+}
+
+impl Default for Condenser {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            merge_threshold: Signal::default(),
+            mask_valid: Signal::default(),
+            mask_ready: Signal::default(),
+            mask_bits: Signal::default(),
+            mask_fetch: Signal::default(),
+            kept_fetch: Signal::default(),
+            now_fetch: DFF::default(),
+            fetch: array_init(|_| DFF::default()),
+            all_fetch: Pack::default(),
+            mask_word: Signal::default(),
+            mask_chunk_start: Signal::default(),
+            mask_turn_end: Signal::default(),
+            mask_chunk_end: Signal::default(),
+            mask_last: Signal::default(),
+            mask_sparse: Signal::default(),
+            mask_context: Signal::default(),
+            header_valid: Signal::default(),
+            header_len: Signal::default(),
+            header_step: Signal::default(),
+            header_rows: Signal::default(),
+            header_ready: Signal::default(),
+            header_opens: Signal::default(),
+            header_last: Signal::default(),
+            window_valid: Signal::default(),
+            window_ready: Signal::default(),
+            window_base: Signal::default(),
+            kept_valid: Signal::default(),
+            kept_ready: Signal::default(),
+            kept_bits: Signal::default(),
+            kept_word: Signal::default(),
+            kept_chunk_start: Signal::default(),
+            kept_turn_end: Signal::default(),
+            kept_chunk_end: Signal::default(),
+            kept_last: Signal::default(),
+            kept_context: Signal::default(),
+            kept_shift: Signal::default(),
+            idle: Signal::default(),
+            measures: Measures::default(),
+            ahead: DFF::default(),
+            used: Signal::default(),
+            taken: Signal::default(),
+            windows: Fifo::default(),
+            now_valid: DFF::default(),
+            now: DFF::default(),
+            now_some: DFF::default(),
+            now_word: DFF::default(),
+            now_start: DFF::default(),
+            now_turn_end: DFF::default(),
+            now_end: DFF::default(),
+            now_last: DFF::default(),
+            now_sparse: DFF::default(),
+            now_context: DFF::default(),
+            closing: DFF::default(),
+            number: DFF::default(),
+            find: FirstSet::default(),
+            rest: Signal::default(),
+            offers: Signal::default(),
+            gives: Signal::default(),
+            passes: Signal::default(),
+            now_done: Signal::default(),
+            take: Signal::default(),
+            places: BlockPlaces::default(),
+            placed: Signal::default(),
+            other: Signal::default(),
+            full: DFF::default(),
+            bits: array_init(|_| DFF::default()),
+            shifts: array_init(|_| DFF::default()),
+            word: DFF::default(),
+            start: DFF::default(),
+            turn_end: DFF::default(),
+            end: DFF::default(),
+            last: DFF::default(),
+            sparse: DFF::default(),
+            context: DFF::default(),
+            opened: DFF::default(),
+            leaves: Signal::default(),
+            ends: Signal::default(),
+            all_bits: Pack::default(),
+            all_shifts: Pack::default(),
+        }
+    }
+}
+
+impl Logic for Condenser {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, ahead, now_valid, now, now_some, now_word, now_start, now_turn_end);
+        dff_setup!(self, clk, now_end, now_last, now_sparse, now_context, closing, number);
+        dff_setup!(self, clk, now_fetch, full, word, start, turn_end, end, last, sparse);
+        dff_setup!(self, clk, context, opened);
+        for k in 0..8 {
+            self.bits[k].clock.next = self.clk.val();
+            self.bits[k].d.next = self.bits[k].q.val();
+            self.fetch[k].clock.next = self.clk.val();
+            self.fetch[k].d.next = self.fetch[k].q.val();
+            self.shifts[k].clock.next = self.clk.val();
+            self.shifts[k].d.next = self.shifts[k].q.val();
+        }
+
+        self.taken.next = self.header_valid.val()
+            && self.windows.out_valid.val()
+            && self.windows.out_data.val().get_bit(1)
+            && (!self.windows.out_data.val().get_bit(0) || self.window_ready.val());
+        self.measures.clk.next = self.clk.val();
+        self.measures.rst.next = self.rst.val();
+        self.measures.merge_threshold.next = self.merge_threshold.val();
+        self.measures.header_valid.next = self.header_valid.val();
+        self.measures.header_len.next = self.header_len.val();
+        self.measures.header_step.next = self.header_step.val();
+        self.measures.header_rows.next = self.header_rows.val();
+        self.measures.header_taken.next = self.taken.val();
+        self.places.clk.next = self.clk.val();
+        self.places.rst.next = self.rst.val();
+        self.places.most.next = self.measures.most.val();
+        self.places.enough.next = self.measures.enough.val();
+        self.places.never.next = self.measures.never.val();
+
+        // What moves. A mask of a sparse chunk leaves when the next block belongs to another.
+        self.other.next = self.places.out_valid.val()
+            && (self.places.out_opens.val()
+                || (self.places.out_place.val().get_bits::<3>(3) != self.word.q.val()));
+        self.kept_valid.next = self.full.q.val()
+            && (!self.sparse.q.val()
+                || (self.end.q.val() && self.windows.in_ready.val())
+                || (!self.end.q.val() && self.other.val()));
+        self.leaves.next = self.kept_valid.val() && self.kept_ready.val();
+        self.places.out_ready.next = (!self.places.out_opens.val() || self.windows.in_ready.val())
+            && (!self.full.q.val()
+                || (self.sparse.q.val() && !self.end.q.val() && !self.other.val())
+                || self.leaves.val());
+        self.placed.next = self.places.out_valid.val() && self.places.out_ready.val();
+
+        // Whole masks go on when nothing of a sparse chunk is on its way.
+        self.passes.next = self.now_valid.q.val()
+            && !self.now_sparse.q.val()
+            && (!self.full.q.val() || self.leaves.val())
+            && (!self.now_start.q.val() || self.windows.in_ready.val());
+        self.find.bits.next = self.now_some.q.val();
+        self.rest.next = self.now_some.q.val() & (self.now_some.q.val() - 1);
+        self.offers.next = self.now_valid.q.val()
+            && self.now_sparse.q.val()
+            && !self.closing.q.val()
+            && self.measures.known.val()
+            && !self.ahead.q.val().any();
+        self.gives.next = self.offers.val() && self.places.in_ready.val();
+        self.ends.next = self.leaves.val() && self.sparse.q.val() && self.end.q.val();
+        self.now_done.next = self.passes.val()
+            || self.ends.val()
+            || (self.gives.val() && !self.rest.val().any() && !self.now_turn_end.q.val());
+        self.mask_ready.next = !self.now_valid.q.val() || self.now_done.val();
+        self.take.next = self.mask_valid.val() && self.mask_ready.val();
+
+        // The mask at hand.
+        if self.now_done.val() {
+            self.now_valid.d.next = false;
+        }
+        if self.gives.val() {
+            self.now_some.d.next = self.rest.val();
+            self.closing.d.next = self.now_turn_end.q.val() && !self.rest.val().any();
+        }
+        if self.ends.val() {
+            self.closing.d.next = false;
+        }
+        if self.take.val() {
+            self.now_valid.d.next = true;
+            self.now.d.next = self.mask_bits.val();
+            self.now_fetch.d.next = self.mask_fetch.val();
+            for k in 0..8 {
+                self.now_some.d.next = self
+                    .now_some
+                    .d
+                    .val()
+                    .replace_bit(k, self.mask_fetch.val().get_bits::<64>(k * 64).any());
+            }
+            self.now_word.d.next = self.mask_word.val();
+            self.now_start.d.next = self.mask_chunk_start.val();
+            self.now_turn_end.d.next = self.mask_turn_end.val();
+            self.now_end.d.next = self.mask_chunk_end.val();
+            self.now_last.d.next = self.mask_last.val();
+            self.now_sparse.d.next = self.mask_sparse.val();
+            self.now_context.d.next = self.mask_context.val();
+            self.number.d.next = self.number.q.val() + 1;
+            if self.mask_chunk_start.val() {
+                self.number.d.next = 0.into();
+            }
+        }
+
+        // Block by block.
+        self.places.in_valid.next =
+            self.offers.val() && (self.find.any.val() || self.now_turn_end.q.val());
+        self.places.in_any.next = self.find.any.val();
+        self.places.in_end.next = self.now_turn_end.q.val() && !self.rest.val().any();
+        self.places.in_bits.next =
+            self.now.q.val().get_bits::<64>(self.find.index.val().index() * 64);
+        self.places.in_fetch.next =
+            self.now_fetch.q.val().get_bits::<64>(self.find.index.val().index() * 64);
+        self.places.in_block.next = (bit_cast::<26, 23>(self.number.q.val()) << 3)
+            | bit_cast::<26, 3>(self.find.index.val());
+
+        // Into the mask.
+        if self.leaves.val() {
+            self.full.d.next = false;
+        }
+        if self.placed.val() {
+            self.full.d.next = true;
+            self.sparse.d.next = true;
+            self.word.d.next = self.places.out_place.val().get_bits::<3>(3);
+            self.end.d.next = self.places.out_end.val();
+            self.last.d.next = self.now_last.q.val();
+            self.start.d.next = self.places.out_opens.val();
+            if self.full.q.val() && !self.leaves.val() {
+                self.start.d.next = self.start.q.val();
+            }
+            for k in 0..8 {
+                if !self.full.q.val() || self.leaves.val() {
+                    self.bits[k].d.next = 0.into();
+                    self.fetch[k].d.next = 0.into();
+                    self.shifts[k].d.next = 0.into();
+                }
+                if self.places.out_any.val()
+                    && (self.places.out_place.val().get_bits::<3>(0) == k.to_bits::<3>())
+                {
+                    self.bits[k].d.next = self.places.out_bits.val();
+                    self.fetch[k].d.next = self.places.out_fetch.val();
+                    self.shifts[k].d.next = self.places.out_shift.val();
+                }
+            }
+            if self.places.out_opens.val() {
+                self.context.d.next = self.now_context.q.val();
+                if self.opened.q.val() {
+                    self.context.d.next.first_stretch = false;
+                }
+                self.opened.d.next = true;
+            }
+        }
+        if self.ends.val() {
+            self.opened.d.next = false;
+        }
+        if self.passes.val() {
+            self.full.d.next = true;
+            self.sparse.d.next = false;
+            self.word.d.next = self.now_word.q.val();
+            self.start.d.next = self.now_start.q.val();
+            self.turn_end.d.next = self.now_turn_end.q.val();
+            self.end.d.next = self.now_end.q.val();
+            self.last.d.next = self.now_last.q.val();
+            self.context.d.next = self.now_context.q.val();
+            for k in 0..8 {
+                self.bits[k].d.next = self.now.q.val().get_bits::<64>(k * 64);
+                self.fetch[k].d.next = self.now_fetch.q.val().get_bits::<64>(k * 64);
+                self.shifts[k].d.next = 0.into();
+            }
+        }
+        for k in 0..8 {
+            self.all_bits.parts[k].next = self.bits[k].q.val();
+            self.all_fetch.parts[k].next = self.fetch[k].q.val();
+            self.all_shifts.parts[k].next = self.shifts[k].q.val();
+        }
+        self.kept_bits.next = self.all_bits.whole.val();
+        self.kept_fetch.next = self.all_fetch.whole.val();
+        self.kept_shift.next = self.all_shifts.whole.val();
+        self.kept_word.next = self.word.q.val();
+        self.kept_chunk_start.next = self.start.q.val();
+        self.kept_turn_end.next = self.turn_end.q.val();
+        self.kept_chunk_end.next = self.end.q.val();
+        self.kept_last.next = self.last.q.val();
+        if self.sparse.q.val() {
+            self.kept_chunk_end.next =
+                self.end.q.val() || (self.places.out_valid.val() && self.places.out_opens.val());
+            self.kept_turn_end.next = self.kept_chunk_end.val();
+            self.kept_last.next = self.end.q.val() && self.last.q.val();
+        }
+        self.kept_context.next = self.context.q.val();
+
+        // Windows, and the ends of headers.
+        self.windows.clk.next = self.clk.val();
+        self.windows.rst.next = self.rst.val();
+        self.windows.in_valid.next = false;
+        self.windows.in_data.next = (bit_cast::<28, 26>(self.places.out_block.val()) << 2) | 1;
+        self.used.next = false;
+        if self.passes.val() && self.now_start.q.val() {
+            self.windows.in_valid.next = true;
+            self.windows.in_data.next = 3.into();
+            self.used.next = true;
+        }
+        if self.placed.val() && self.places.out_opens.val() {
+            self.windows.in_valid.next = true;
+        }
+        if self.ends.val() {
+            self.windows.in_valid.next = true;
+            self.windows.in_data.next = 2.into();
+            self.used.next = true;
+        }
+        self.header_opens.next = self.windows.out_data.val().get_bit(0);
+        self.header_last.next = self.windows.out_data.val().get_bit(1);
+        self.window_base.next = self.windows.out_data.val().get_bits::<26>(2);
+        self.window_valid.next =
+            self.windows.out_valid.val() && self.header_opens.val() && self.header_valid.val();
+        self.header_ready.next =
+            self.windows.out_valid.val() && (!self.header_opens.val() || self.window_ready.val());
+        self.windows.out_ready.next = self.header_valid.val() && self.header_ready.val();
+        if self.used.val() && !self.taken.val() {
+            self.ahead.d.next = self.ahead.q.val() + 1;
+        }
+        if self.taken.val() && !self.used.val() {
+            self.ahead.d.next = self.ahead.q.val() - 1;
+        }
+
+        self.idle.next = !self.now_valid.q.val() && !self.full.q.val();
+
+        if self.rst.val() {
+            self.ahead.d.next = 0.into();
+            self.now_valid.d.next = false;
+            self.closing.d.next = false;
+            self.full.d.next = false;
+            self.opened.d.next = false;
+        }
+    }
+}

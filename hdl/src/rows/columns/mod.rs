@@ -1,0 +1,369 @@
+//! The column path: several short rows of dense columns a cycle.
+//!
+//! Beside expander and placer, which take a row at a time, this is the way of requests whose rows are
+//! short and dense in host memory: the columns of a shuffle. The sequencer gives turns of rows and
+//! what was read of their bitmaps; each chunk of rows fills one window of the segmented memory, in
+//! which every lane lies as in host memory, so that a byte's place is a product and a sum.
+//!
+//! ```text
+//! item, resp -> source -> condenser -+-> masks -> scanner -> packer -> beats -> addresser -> bytes
+//!                          ^         |                                             ^ lanes
+//!                          |         +-> mark ------------------> planner ---------+
+//! header ------------------+---------------------------------------->|-> box
+//! ```
+//!
+//! Requests with a bitmap for one destination come as one *sparse* chunk, of which the *condenser* cuts
+//! windows, leaving rows out that nobody needs.
+//!
+//! *Fetch rows* are read although nobody has selected them; they come beside the selected ones up to the
+//! condenser, and from there go to the planner alone.
+//!
+//! A chunk's reads are planned when the masks of all its turns have passed, so the FIFO of masks
+//! holds a whole chunk (64 destinations, 4,096 rows): marking never waits for the window's bytes.
+//!
+//! **Throughput.** 64 B of payload a cycle, as long as the scanner finds the rows: see there.
+//!
+//! **Back-pressure.** All streams may stall.
+
+pub mod addresser;
+pub mod compact;
+pub mod condenser;
+pub mod ids;
+pub mod packer;
+pub mod planner;
+pub mod record;
+pub mod row_queue;
+pub mod scanner;
+pub mod source;
+pub mod stride;
+
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use crate::primitive::{Fifo, Flatten, Join, Restore};
+use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
+use addresser::Addresser;
+use condenser::Condenser;
+use packer::Packer;
+use planner::Planner;
+use record::{BEAT_INFO_BITS, BeatInfo, MASK_BITS, Mask};
+use rust_hdl_core::prelude::*;
+use scanner::Scanner;
+use source::Source;
+
+/// A mask with its context.
+const TURN_BITS: usize = MASK_BITS + CONTEXT_BITS;
+/// A beat with the offsets of its rows.
+const BEAT_BITS: usize = BEAT_INFO_BITS + 192;
+
+/// The block; see the module.
+#[derive(LogicBlock, Default)]
+pub struct Columns {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Longest box in bytes.
+    pub max_read: Signal<In, Bits<13>>,
+    /// Widest gap in bytes that is read through.
+    pub merge_threshold: Signal<In, Bits<13>>,
+    /// A turn of a column request is offered.
+    pub item_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub item_ready: Signal<Out, Bit>,
+    /// The turn.
+    pub item: Signal<In, Item>,
+    /// What its rows have in common.
+    pub item_context: Signal<In, Context>,
+    /// 64 bytes of a bitmap or of ids are offered.
+    pub resp_valid: Signal<In, Bit>,
+    /// They are taken.
+    pub resp_ready: Signal<Out, Bit>,
+    /// The bytes.
+    pub resp_data: Signal<In, Bits<512>>,
+    /// The read failed.
+    pub resp_error: Signal<In, Bit>,
+    /// Bytes of an id; 0: they are of a bitmap.
+    pub resp_ids: Signal<In, Bits<2>>,
+    /// The last ids of a chunk.
+    pub resp_last: Signal<In, Bit>,
+    /// They are of fetch rows.
+    pub resp_fetch: Signal<In, Bit>,
+    /// All turns that were taken are used up.
+    pub idle: Signal<Out, Bit>,
+    /// A bitmap could not be read.
+    pub failed: Signal<Out, Bit>,
+    /// The destination whose bitmap was the first.
+    pub fail_index: Signal<Out, Bits<6>>,
+    /// The request ends; only while `idle`.
+    pub clear: Signal<In, Bit>,
+    /// A chunk is announced.
+    pub header_valid: Signal<In, Bit>,
+    /// Something is done with it:
+    pub header_ready: Signal<Out, Bit>,
+    /// a window is opened,
+    pub header_opens: Signal<Out, Bit>,
+    /// and it is used up.
+    pub header_last: Signal<Out, Bit>,
+    /// Host addresses of the lanes in the chunk's first row.
+    pub header_addr: Signal<In, Bits<1024>>,
+    /// Their lengths; 0: no lane.
+    pub header_len: Signal<In, Bits<112>>,
+    /// Their steps.
+    pub header_step: Signal<In, Bits<128>>,
+    /// Rows of the chunk, or of each window of a sparse one.
+    pub header_rows: Signal<In, Bits<13>>,
+    /// The window that it fills.
+    pub header_window: Signal<In, Bits<2>>,
+    /// A box.
+    pub box_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub box_ready: Signal<In, Bit>,
+    /// Host address.
+    pub box_addr: Signal<Out, Bits<64>>,
+    /// Address in the segmented memory.
+    pub box_ram: Signal<Out, Bits<17>>,
+    /// Bytes; 0: the box carries only `window_end`.
+    pub box_len: Signal<Out, Bits<13>>,
+    /// Window.
+    pub box_window: Signal<Out, Bits<2>>,
+    /// No more boxes of this window.
+    pub box_window_end: Signal<Out, Bit>,
+    /// A beat of bytes.
+    pub bytes_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub bytes_ready: Signal<In, Bit>,
+    /// Positions that have a byte.
+    pub bytes_mask: Signal<Out, Bits<64>>,
+    /// Places of the bytes.
+    pub bytes_ram: Signal<Out, Bits<1088>>,
+    /// The window.
+    pub bytes_window: Signal<Out, Bits<2>>,
+    /// The last beat of its window.
+    pub bytes_window_end: Signal<Out, Bit>,
+    /// Always.
+    pub bytes_beat_end: Signal<Out, Bit>,
+    /// Destination.
+    pub bytes_dest: Signal<Out, Bits<10>>,
+    /// Request.
+    pub bytes_slot: Signal<Out, Bits<8>>,
+    /// Payload bytes.
+    pub bytes_bytes: Signal<Out, Bits<7>>,
+    /// Starts a message.
+    pub bytes_message_start: Signal<Out, Bit>,
+    /// Ends a message.
+    pub bytes_message_end: Signal<Out, Bit>,
+    /// Length of the message that starts.
+    pub bytes_message_bytes: Signal<Out, Bits<32>>,
+    /// Never.
+    pub bytes_request_end: Signal<Out, Bit>,
+    /// Ends its destination.
+    pub bytes_dest_end: Signal<Out, Bit>,
+    /// 0.
+    pub bytes_status: Signal<Out, Bits<8>>,
+    /// 0.
+    pub bytes_bad_dest: Signal<Out, Bits<7>>,
+
+    source: Source,
+    condenser: Condenser,
+    mask_in: Flatten<Mask, MASK_BITS>,
+    context_in: Flatten<Context, CONTEXT_BITS>,
+    turn: Join<MASK_BITS, CONTEXT_BITS, TURN_BITS>,
+    masks: Fifo<TURN_BITS, 9, 10>,
+    mask_out: Restore<Mask, MASK_BITS>,
+    context_out: Restore<Context, CONTEXT_BITS>,
+    scanner: Scanner,
+    packer: Packer,
+    info_in: Flatten<BeatInfo, BEAT_INFO_BITS>,
+    info: Signal<Local, BeatInfo>,
+    mask: Signal<Local, Mask>,
+    beat: Join<192, BEAT_INFO_BITS, BEAT_BITS>,
+    beats: Fifo<BEAT_BITS, 9, 10>,
+    info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
+    planner: Planner,
+    addresser: Addresser,
+    moves: Signal<Local, Bit>,
+    /// The addresser knows the length of a row from the window's lanes.
+    unused: Signal<Local, Bits<7>>,
+}
+
+impl Logic for Columns {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.source.clk.next = self.clk.val();
+        self.source.rst.next = self.rst.val();
+        self.condenser.clk.next = self.clk.val();
+        self.condenser.rst.next = self.rst.val();
+        self.masks.clk.next = self.clk.val();
+        self.masks.rst.next = self.rst.val();
+        self.scanner.clk.next = self.clk.val();
+        self.scanner.rst.next = self.rst.val();
+        self.packer.clk.next = self.clk.val();
+        self.packer.rst.next = self.rst.val();
+        self.beats.clk.next = self.clk.val();
+        self.beats.rst.next = self.rst.val();
+        self.planner.clk.next = self.clk.val();
+        self.planner.rst.next = self.rst.val();
+        self.addresser.clk.next = self.clk.val();
+        self.addresser.rst.next = self.rst.val();
+
+        // Turns to masks.
+        self.source.item_valid.next = self.item_valid.val();
+        self.source.item.next = self.item.val();
+        self.source.item_context.next = self.item_context.val();
+        self.source.resp_valid.next = self.resp_valid.val();
+        self.source.resp_data.next = self.resp_data.val();
+        self.source.resp_error.next = self.resp_error.val();
+        self.source.resp_ids.next = self.resp_ids.val();
+        self.source.resp_last.next = self.resp_last.val();
+        self.source.resp_fetch.next = self.resp_fetch.val();
+        self.source.clear.next = self.clear.val();
+        self.item_ready.next = self.source.item_ready.val();
+        self.resp_ready.next = self.source.resp_ready.val();
+        self.failed.next = self.source.failed.val();
+        self.fail_index.next = self.source.fail_index.val();
+
+        // What nobody needs is left out.
+        self.condenser.merge_threshold.next = self.merge_threshold.val();
+        self.condenser.mask_valid.next = self.source.mask_valid.val();
+        self.source.mask_ready.next = self.condenser.mask_ready.val();
+        self.condenser.mask_bits.next = self.source.mask_bits.val();
+        self.condenser.mask_fetch.next = self.source.mask_fetch.val();
+        self.condenser.mask_word.next = self.source.mask_word.val();
+        self.condenser.mask_chunk_start.next = self.source.mask_chunk_start.val();
+        self.condenser.mask_turn_end.next = self.source.mask_turn_end.val();
+        self.condenser.mask_chunk_end.next = self.source.mask_chunk_end.val();
+        self.condenser.mask_last.next = self.source.mask_last.val();
+        self.condenser.mask_sparse.next = self.source.mask_sparse.val();
+        self.condenser.mask_context.next = self.source.mask_context.val();
+        self.condenser.header_valid.next = self.header_valid.val();
+        self.condenser.header_len.next = self.header_len.val();
+        self.condenser.header_step.next = self.header_step.val();
+        self.condenser.header_rows.next = self.header_rows.val();
+        self.condenser.window_ready.next = self.planner.header_ready.val();
+        self.header_ready.next = self.condenser.header_ready.val();
+        self.header_opens.next = self.condenser.header_opens.val();
+        self.header_last.next = self.condenser.header_last.val();
+
+        // A mask is marked and kept in the same cycle.
+        self.mask.next.bits = self.condenser.kept_bits.val();
+        self.mask.next.word = self.condenser.kept_word.val();
+        self.mask.next.chunk_start = self.condenser.kept_chunk_start.val();
+        self.mask.next.turn_end = self.condenser.kept_turn_end.val();
+        self.mask.next.chunk_end = self.condenser.kept_chunk_end.val();
+        self.mask.next.last = self.condenser.kept_last.val();
+        self.mask_in.record.next = self.mask.val();
+        self.context_in.record.next = self.condenser.kept_context.val();
+        self.turn.low.next = self.mask_in.bits.val();
+        self.turn.high.next = self.context_in.bits.val();
+        self.moves.next = self.masks.in_ready.val() && self.planner.mark_ready.val();
+        self.condenser.kept_ready.next = self.moves.val();
+        self.masks.in_valid.next = self.condenser.kept_valid.val() && self.planner.mark_ready.val();
+        self.masks.in_data.next = self.turn.whole.val();
+        self.planner.mark_valid.next = self.condenser.kept_valid.val() && self.masks.in_ready.val();
+        self.planner.mark_bits.next = self.condenser.kept_fetch.val();
+        self.planner.mark_word.next = self.condenser.kept_word.val();
+        self.planner.mark_shift.next = self.condenser.kept_shift.val();
+        self.planner.mark_chunk_start.next = self.condenser.kept_chunk_start.val();
+        self.planner.mark_chunk_end.next = self.condenser.kept_chunk_end.val();
+
+        // Masks to rows to beats.
+        self.mask_out.bits.next = self.masks.out_data.val().get_bits::<MASK_BITS>(0);
+        self.context_out.bits.next = self.masks.out_data.val().get_bits::<CONTEXT_BITS>(519);
+        self.scanner.mask_valid.next = self.masks.out_valid.val();
+        self.masks.out_ready.next = self.scanner.mask_ready.val();
+        self.scanner.mask_bits.next = self.mask_out.record.val().bits;
+        self.scanner.mask_word.next = self.mask_out.record.val().word;
+        self.scanner.mask_chunk_start.next = self.mask_out.record.val().chunk_start;
+        self.scanner.mask_turn_end.next = self.mask_out.record.val().turn_end;
+        self.scanner.mask_chunk_end.next = self.mask_out.record.val().chunk_end;
+        self.scanner.mask_last.next = self.mask_out.record.val().last;
+        self.scanner.mask_context.next = self.context_out.record.val();
+        self.packer.rows_valid.next = self.scanner.rows_valid.val();
+        self.scanner.rows_ready.next = self.packer.rows_ready.val();
+        self.packer.rows_count.next = self.scanner.rows_count.val();
+        self.packer.rows_offset.next = self.scanner.rows_offset.val();
+        self.packer.rows_turn_end.next = self.scanner.rows_turn_end.val();
+        self.packer.rows_chunk_end.next = self.scanner.rows_chunk_end.val();
+        self.packer.rows_last.next = self.scanner.rows_last.val();
+        self.packer.rows_context.next = self.scanner.rows_context.val();
+        self.idle.next = self.source.idle.val() && self.condenser.idle.val();
+        self.info.next.start = self.packer.beat_start.val();
+        self.info.next.bytes = self.packer.beat_bytes.val();
+        self.info.next.row_bytes = self.packer.beat_row_bytes.val();
+        self.info.next.dest = self.packer.beat_dest.val();
+        self.info.next.slot = self.packer.beat_slot.val();
+        self.info.next.message_start = self.packer.beat_message_start.val();
+        self.info.next.message_end = self.packer.beat_message_end.val();
+        self.info.next.message_bytes = self.packer.beat_message_bytes.val();
+        self.info.next.dest_end = self.packer.beat_dest_end.val();
+        self.info.next.window_end = self.packer.beat_window_end.val();
+        self.info_in.record.next = self.info.val();
+        self.beat.low.next = self.packer.beat_offset.val();
+        self.beat.high.next = self.info_in.bits.val();
+        self.beats.in_valid.next = self.packer.beat_valid.val();
+        self.packer.beat_ready.next = self.beats.in_ready.val();
+        self.beats.in_data.next = self.beat.whole.val();
+
+        // Beats to bytes.
+        self.info_out.bits.next = self.beats.out_data.val().get_bits::<BEAT_INFO_BITS>(192);
+        self.addresser.beat_valid.next = self.beats.out_valid.val();
+        self.beats.out_ready.next = self.addresser.beat_ready.val();
+        self.addresser.beat_offset.next = self.beats.out_data.val().get_bits::<192>(0);
+        self.unused.next = self.info_out.record.val().row_bytes;
+        self.addresser.beat_start.next = self.info_out.record.val().start;
+        self.addresser.beat_bytes.next = self.info_out.record.val().bytes;
+        self.addresser.beat_dest.next = self.info_out.record.val().dest;
+        self.addresser.beat_slot.next = self.info_out.record.val().slot;
+        self.addresser.beat_message_start.next = self.info_out.record.val().message_start;
+        self.addresser.beat_message_end.next = self.info_out.record.val().message_end;
+        self.addresser.beat_message_bytes.next = self.info_out.record.val().message_bytes;
+        self.addresser.beat_dest_end.next = self.info_out.record.val().dest_end;
+        self.addresser.beat_window_end.next = self.info_out.record.val().window_end;
+        self.bytes_mask.next = self.addresser.bytes_mask.val();
+        self.bytes_ram.next = self.addresser.bytes_ram.val();
+        self.bytes_window.next = self.addresser.bytes_window.val();
+        self.bytes_window_end.next = self.addresser.bytes_window_end.val();
+        self.bytes_beat_end.next = self.addresser.bytes_beat_end.val();
+        self.bytes_dest.next = self.addresser.bytes_dest.val();
+        self.bytes_slot.next = self.addresser.bytes_slot.val();
+        self.bytes_bytes.next = self.addresser.bytes_bytes.val();
+        self.bytes_message_start.next = self.addresser.bytes_message_start.val();
+        self.bytes_message_end.next = self.addresser.bytes_message_end.val();
+        self.bytes_message_bytes.next = self.addresser.bytes_message_bytes.val();
+        self.bytes_request_end.next = self.addresser.bytes_request_end.val();
+        self.bytes_dest_end.next = self.addresser.bytes_dest_end.val();
+        self.bytes_status.next = self.addresser.bytes_status.val();
+        self.bytes_bad_dest.next = self.addresser.bytes_bad_dest.val();
+        self.bytes_valid.next = self.addresser.bytes_valid.val();
+        self.addresser.bytes_ready.next = self.bytes_ready.val();
+
+        // Headers and marks to boxes and lanes.
+        self.planner.max_read.next = self.max_read.val();
+        self.planner.merge_threshold.next = self.merge_threshold.val();
+        self.planner.header_valid.next = self.condenser.window_valid.val();
+        self.planner.header_addr.next = self.header_addr.val();
+        self.planner.header_len.next = self.header_len.val();
+        self.planner.header_step.next = self.header_step.val();
+        self.planner.header_rows.next = self.header_rows.val();
+        self.planner.header_base.next = self.condenser.window_base.val();
+        self.planner.header_window.next = self.header_window.val();
+        self.planner.box_ready.next = self.box_ready.val();
+        self.box_valid.next = self.planner.box_valid.val();
+        self.box_addr.next = self.planner.box_addr.val();
+        self.box_ram.next = self.planner.box_ram.val();
+        self.box_len.next = self.planner.box_len.val();
+        self.box_window.next = self.planner.box_window.val();
+        self.box_window_end.next = self.planner.box_window_end.val();
+        self.addresser.lanes_valid.next = self.planner.lanes_valid.val();
+        self.addresser.lanes_place.next = self.planner.lanes_place.val();
+        self.addresser.lanes_start.next = self.planner.lanes_start.val();
+        self.addresser.lanes_step.next = self.planner.lanes_step.val();
+        self.addresser.lanes_lanes.next = self.planner.lanes_lanes.val();
+        self.addresser.lanes_row_bytes.next = self.planner.lanes_row_bytes.val();
+        self.addresser.lanes_window.next = self.planner.lanes_window.val();
+        self.planner.lanes_ready.next = self.addresser.lanes_ready.val();
+    }
+}

@@ -1,0 +1,749 @@
+//! Selected rows become beats of 64 bytes.
+
+use super::record::{
+    BEAT_INFO_BITS, BeatInfo, COLUMN_STANDING_BITS, ColumnStanding, Entry, ROW_GROUP_BITS, RowGroup,
+};
+use super::row_queue::RowQueue;
+use super::stride::Stride;
+use crate::primitive::{Fifo, Flatten, Lutram, Restore, Select, Skid};
+use crate::rows::sequencer::record::{CONTEXT_BITS, Context};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Lays the selected rows of each turn end to end, and cuts them into messages and into beats; the
+/// standing of each of a request's 64 destinations is kept while others have their turn.
+///
+/// A beat has 64 bytes unless its message or its turn ends, or 16 rows are shorter. A destination
+/// that has had rows ends with `dest_end`, a chunk with `window_end`: on the last beat, or on an
+/// empty one behind it if that beat had to leave before the end was known (then `message_end` is
+/// also there, if `last` ends a message that is still open). A destination without rows gives no
+/// `dest_end`.
+///
+/// One beat and 16 rows a cycle, also from turn to turn; a beat 9 cycles after its rows. An end
+/// without rows takes a cycle. May stall at any time.
+///
+/// # Inputs
+/// `rows` stream: the fields of [`RowGroup`] and `context` (rows have 1 to 64 bytes, messages at
+/// least a row); `beat_ready`.
+///
+/// # Outputs
+/// `rows_ready`; `beat` stream: `offset` (the rows that the beat touches, 12 bits each; others mean
+/// nothing) and the fields of [`BeatInfo`]. `idle`: no rows are held, and no beat waits.
+#[derive(LogicBlock)]
+pub struct Packer {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Rows are offered.
+    pub rows_valid: Signal<In, Bit>,
+    /// They are taken.
+    pub rows_ready: Signal<Out, Bit>,
+    /// How many, 0 to 16.
+    pub rows_count: Signal<In, Bits<5>>,
+    /// Their offsets in the chunk, 12 bits each.
+    pub rows_offset: Signal<In, Bits<192>>,
+    /// The last rows of a turn.
+    pub rows_turn_end: Signal<In, Bit>,
+    /// The last rows of a chunk.
+    pub rows_chunk_end: Signal<In, Bit>,
+    /// The last rows of a destination.
+    pub rows_last: Signal<In, Bit>,
+    /// What the rows have in common.
+    pub rows_context: Signal<In, Context>,
+    /// A beat is offered.
+    pub beat_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub beat_ready: Signal<In, Bit>,
+    /// The rows that it touches.
+    pub beat_offset: Signal<Out, Bits<192>>,
+    /// Byte of the first row where it starts.
+    pub beat_start: Signal<Out, Bits<6>>,
+    /// Bytes, 0 to 64.
+    pub beat_bytes: Signal<Out, Bits<7>>,
+    /// Bytes of a row.
+    pub beat_row_bytes: Signal<Out, Bits<7>>,
+    /// The destination's place in its ring.
+    pub beat_dest: Signal<Out, Bits<10>>,
+    /// The request.
+    pub beat_slot: Signal<Out, Bits<8>>,
+    /// First beat of a message.
+    pub beat_message_start: Signal<Out, Bit>,
+    /// Last beat of a message.
+    pub beat_message_end: Signal<Out, Bit>,
+    /// Bytes of the message that starts, where they are needed.
+    pub beat_message_bytes: Signal<Out, Bits<32>>,
+    /// Last beat of the destination.
+    pub beat_dest_end: Signal<Out, Bit>,
+    /// Last beat of the chunk.
+    pub beat_window_end: Signal<Out, Bit>,
+    /// Nothing is at work.
+    pub idle: Signal<Out, Bit>,
+
+    group: Signal<Local, RowGroup>,
+    group_in: Flatten<RowGroup, ROW_GROUP_BITS>,
+    groups: Skid<ROW_GROUP_BITS>,
+    group_out: Restore<RowGroup, ROW_GROUP_BITS>,
+    context_in: Flatten<Context, CONTEXT_BITS>,
+    contexts: Skid<CONTEXT_BITS>,
+    context_out: Restore<Context, CONTEXT_BITS>,
+    // Rows with the multiples of their length, 1 to 16.
+    early_valid: DFF<Bit>,
+    early: DFF<Entry>,
+    early_offset: DFF<Bits<192>>,
+    early_multiple: [DFF<Bits<8>>; 16],
+    product: [Signal<Local, Bits<11>>; 16],
+    bytes: Signal<Local, Bits<11>>,
+    early_free: Signal<Local, Bit>,
+    from_zero: Stride,
+    // And with what a beat from a row's first byte does.
+    entry_valid: DFF<Bit>,
+    entry: DFF<Entry>,
+    entry_multiple: [DFF<Bits<8>>; 16],
+    entry_rows: DFF<Bits<5>>,
+    entry_touched: DFF<Bits<5>>,
+    entry_next: DFF<Bits<6>>,
+    entry_exact: DFF<Bit>,
+    entry_free: Signal<Local, Bit>,
+    admit: Signal<Local, Bit>,
+    fresh: Signal<Local, Bit>,
+    queue: RowQueue,
+
+    // The turn.
+    busy: DFF<Bit>,
+    turn: DFF<Entry>,
+    multiple: [DFF<Bits<8>>; 16],
+    first_rows: DFF<Bits<5>>,
+    first_touched: DFF<Bits<5>>,
+    first_next: DFF<Bits<6>>,
+    first_exact: DFF<Bit>,
+    had: DFF<Bit>,
+    turn_had: DFF<Bit>,
+    // Rows that wait, where they begin; the byte in the first of them; what a whole beat from
+    // there does.
+    waiting: DFF<Bits<6>>,
+    place: DFF<Bits<6>>,
+    start: DFF<Bits<6>>,
+    whole_rows: DFF<Bits<5>>,
+    whole_touched: DFF<Bits<5>>,
+    whole_next: DFF<Bits<6>>,
+    whole_exact: DFF<Bit>,
+    following: Stride,
+    // The message.
+    open: DFF<Bit>,
+    near: DFF<Bits<7>>,
+    far: DFF<Bits<27>>,
+    fulls: DFF<Bits<32>>,
+    // What this cycle does.
+    room: Signal<Local, Bit>,
+    able: Signal<Local, Bit>,
+    ends_soon: Signal<Local, Bit>,
+    enough: Signal<Local, Bit>,
+    whole: Signal<Local, Bit>,
+    ending: Signal<Local, Bit>,
+    flush: Signal<Local, Bit>,
+    close: Signal<Local, Bit>,
+    beat: Signal<Local, Bit>,
+    all: Signal<Local, Bit>,
+    finish: Signal<Local, Bit>,
+    message_end: Signal<Local, Bit>,
+    uses: Signal<Local, Bits<5>>,
+    filled: Signal<Local, Bits<6>>,
+    cases: Signal<Local, Bits<4>>,
+    kept_cases: Select<3, 6>,
+    filled_cases: Select<4, 6>,
+    // And how it leaves the message.
+    after: Signal<Local, ColumnStanding>,
+    more: Signal<Local, Bit>,
+    near_more: Signal<Local, Bits<7>>,
+    near_whole: Signal<Local, Bits<7>>,
+    near_flush: Signal<Local, Bits<7>>,
+    standings: Lutram<COLUMN_STANDING_BITS, 6, 1>,
+    stored: Restore<ColumnStanding, COLUMN_STANDING_BITS>,
+    store: Flatten<ColumnStanding, COLUMN_STANDING_BITS>,
+    earlier: Signal<Local, ColumnStanding>,
+    earlier_had: Signal<Local, Bit>,
+    seen: DFF<Bits<64>>,
+
+    // The beat on its way out: its rows, then its bytes.
+    cut_valid: DFF<Bit>,
+    cut: DFF<BeatInfo>,
+    cut_rows: DFF<Bits<4>>,
+    cut_whole: DFF<Bit>,
+    sum_valid: DFF<Bit>,
+    sum: DFF<BeatInfo>,
+    sum_whole: DFF<Bit>,
+    sum_low: DFF<Bits<7>>,
+    sum_high: DFF<Bits<7>>,
+    done_valid: DFF<Bit>,
+    done: DFF<BeatInfo>,
+    done_offset: DFF<Bits<192>>,
+    info_in: Flatten<BeatInfo, BEAT_INFO_BITS>,
+    infos: Fifo<BEAT_INFO_BITS, 4, 5>,
+    info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
+    offsets: Fifo<192, 4, 5>,
+    unused: Signal<Local, Bits<31>>,
+}
+
+impl Default for Packer {
+    fn default() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            rows_valid: Default::default(),
+            rows_ready: Default::default(),
+            rows_count: Default::default(),
+            rows_offset: Default::default(),
+            rows_turn_end: Default::default(),
+            rows_chunk_end: Default::default(),
+            rows_last: Default::default(),
+            rows_context: Default::default(),
+            beat_valid: Default::default(),
+            beat_ready: Default::default(),
+            beat_offset: Default::default(),
+            beat_start: Default::default(),
+            beat_bytes: Default::default(),
+            beat_row_bytes: Default::default(),
+            beat_dest: Default::default(),
+            beat_slot: Default::default(),
+            beat_message_start: Default::default(),
+            beat_message_end: Default::default(),
+            beat_message_bytes: Default::default(),
+            beat_dest_end: Default::default(),
+            beat_window_end: Default::default(),
+            idle: Default::default(),
+            group: Default::default(),
+            group_in: Default::default(),
+            groups: Default::default(),
+            group_out: Default::default(),
+            context_in: Default::default(),
+            contexts: Default::default(),
+            context_out: Default::default(),
+            early_valid: Default::default(),
+            early: Default::default(),
+            early_offset: Default::default(),
+            early_multiple: array_init::array_init(|_| Default::default()),
+            product: Default::default(),
+            bytes: Default::default(),
+            early_free: Default::default(),
+            from_zero: Default::default(),
+            entry_valid: Default::default(),
+            entry: Default::default(),
+            entry_multiple: array_init::array_init(|_| Default::default()),
+            entry_rows: Default::default(),
+            entry_touched: Default::default(),
+            entry_next: Default::default(),
+            entry_exact: Default::default(),
+            entry_free: Default::default(),
+            admit: Default::default(),
+            fresh: Default::default(),
+            queue: Default::default(),
+            busy: Default::default(),
+            turn: Default::default(),
+            multiple: array_init::array_init(|_| Default::default()),
+            first_rows: Default::default(),
+            first_touched: Default::default(),
+            first_next: Default::default(),
+            first_exact: Default::default(),
+            had: Default::default(),
+            turn_had: Default::default(),
+            waiting: Default::default(),
+            place: Default::default(),
+            start: Default::default(),
+            whole_rows: Default::default(),
+            whole_touched: Default::default(),
+            whole_next: Default::default(),
+            whole_exact: Default::default(),
+            following: Default::default(),
+            open: Default::default(),
+            near: Default::default(),
+            far: Default::default(),
+            fulls: Default::default(),
+            room: Default::default(),
+            able: Default::default(),
+            ends_soon: Default::default(),
+            enough: Default::default(),
+            whole: Default::default(),
+            ending: Default::default(),
+            flush: Default::default(),
+            close: Default::default(),
+            beat: Default::default(),
+            all: Default::default(),
+            finish: Default::default(),
+            message_end: Default::default(),
+            uses: Default::default(),
+            filled: Default::default(),
+            cases: Default::default(),
+            kept_cases: Default::default(),
+            filled_cases: Default::default(),
+            after: Default::default(),
+            more: Default::default(),
+            near_more: Default::default(),
+            near_whole: Default::default(),
+            near_flush: Default::default(),
+            standings: Default::default(),
+            stored: Default::default(),
+            store: Default::default(),
+            earlier: Default::default(),
+            earlier_had: Default::default(),
+            seen: Default::default(),
+            cut_valid: Default::default(),
+            cut: Default::default(),
+            cut_rows: Default::default(),
+            cut_whole: Default::default(),
+            sum_valid: Default::default(),
+            sum: Default::default(),
+            sum_whole: Default::default(),
+            sum_low: Default::default(),
+            sum_high: Default::default(),
+            done_valid: Default::default(),
+            done: Default::default(),
+            done_offset: Default::default(),
+            info_in: Default::default(),
+            infos: Default::default(),
+            info_out: Default::default(),
+            offsets: Default::default(),
+            unused: Default::default(),
+        }
+    }
+}
+
+impl Logic for Packer {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            early_valid,
+            early,
+            early_offset,
+            entry_valid,
+            entry,
+            entry_rows,
+            entry_touched,
+            entry_next,
+            entry_exact,
+            busy,
+            turn,
+            first_rows,
+            first_touched,
+            first_next,
+            first_exact,
+            had,
+            turn_had,
+            waiting,
+            place,
+            start,
+            whole_rows,
+            whole_touched,
+            whole_next,
+            whole_exact,
+            open,
+            near,
+            far,
+            fulls,
+            seen,
+            cut_valid,
+            cut,
+            cut_rows,
+            cut_whole,
+            sum_valid,
+            sum,
+            sum_whole,
+            sum_low,
+            sum_high,
+            done_valid,
+            done,
+            done_offset
+        );
+        for k in 0..16 {
+            self.early_multiple[k].clock.next = self.clk.val();
+            self.early_multiple[k].d.next = self.early_multiple[k].q.val();
+            self.entry_multiple[k].clock.next = self.clk.val();
+            self.entry_multiple[k].d.next = self.entry_multiple[k].q.val();
+            self.multiple[k].clock.next = self.clk.val();
+            self.multiple[k].d.next = self.multiple[k].q.val();
+        }
+        self.groups.clk.next = self.clk.val();
+        self.groups.rst.next = self.rst.val();
+        self.contexts.clk.next = self.clk.val();
+        self.contexts.rst.next = self.rst.val();
+        self.queue.clk.next = self.clk.val();
+        self.queue.rst.next = self.rst.val();
+        self.standings.clk.next = self.clk.val();
+        self.infos.clk.next = self.clk.val();
+        self.infos.rst.next = self.rst.val();
+        self.offsets.clk.next = self.clk.val();
+        self.offsets.rst.next = self.rst.val();
+
+        self.group.next.count = self.rows_count.val();
+        self.group.next.offset = self.rows_offset.val();
+        self.group.next.turn_end = self.rows_turn_end.val();
+        self.group.next.chunk_end = self.rows_chunk_end.val();
+        self.group.next.last = self.rows_last.val();
+        self.group_in.record.next = self.group.val();
+        self.groups.in_valid.next = self.rows_valid.val();
+        self.groups.in_data.next = self.group_in.bits.val();
+        self.group_out.bits.next = self.groups.out_data.val();
+        self.context_in.record.next = self.rows_context.val();
+        self.contexts.in_valid.next = self.rows_valid.val();
+        self.contexts.in_data.next = self.context_in.bits.val();
+        self.context_out.bits.next = self.contexts.out_data.val();
+        self.rows_ready.next = self.groups.in_ready.val();
+
+        // What this cycle does. A whole beat goes out if it has its rows and the message does not
+        // end before; else one up to the message's end, or to the turn's.
+        self.room.next = self.infos.free.val() >= 8;
+        self.able.next = self.busy.q.val() && self.room.val();
+        self.ends_soon.next = self.near.q.val() < bit_cast::<7, 5>(self.whole_touched.q.val());
+        self.enough.next = self.waiting.q.val() >= bit_cast::<6, 5>(self.whole_touched.q.val());
+        self.whole.next = self.able.val() && self.enough.val() && !self.ends_soon.val();
+        self.ending.next = self.able.val()
+            && self.ends_soon.val()
+            && (self.near.q.val() <= bit_cast::<7, 6>(self.waiting.q.val()));
+        self.flush.next = self.able.val()
+            && self.turn.q.val().turn_end
+            && (self.waiting.q.val() != 0)
+            && !self.enough.val()
+            && (self.near.q.val() > bit_cast::<7, 6>(self.waiting.q.val()));
+        self.close.next =
+            self.able.val() && self.turn.q.val().turn_end && (self.waiting.q.val() == 0);
+        self.beat.next = self.whole.val() || self.ending.val() || self.flush.val();
+        self.all.next = self.flush.val()
+            || (self.ending.val() && (self.near.q.val() == bit_cast::<7, 6>(self.waiting.q.val())))
+            || (self.whole.val()
+                && self.whole_exact.q.val()
+                && (self.waiting.q.val() == bit_cast::<6, 5>(self.whole_touched.q.val())));
+        self.finish.next = (self.turn.q.val().turn_end && self.all.val()) || self.close.val();
+        self.message_end.next = self.ending.val()
+            || (self.whole.val()
+                && self.whole_exact.q.val()
+                && (self.near.q.val() == bit_cast::<7, 5>(self.whole_touched.q.val())))
+            || (self.all.val() && self.turn.q.val().turn_end && self.turn.q.val().last);
+        self.uses.next = 0.into();
+        if self.whole.val() {
+            self.uses.next = self.whole_rows.q.val();
+        } else if self.ending.val() {
+            self.uses.next = self.near.q.val().get_bits::<5>(0);
+        } else if self.flush.val() {
+            self.uses.next = self.waiting.q.val().get_bits::<5>(0);
+        }
+        // The rows that stay, and they with new ones: every case is summed up, then chosen from.
+        self.filled.next = self.waiting.q.val() + bit_cast::<6, 5>(self.entry.q.val().count);
+        self.kept_cases.values[0].next = self.waiting.q.val();
+        self.kept_cases.values[1].next =
+            self.waiting.q.val() - bit_cast::<6, 5>(self.whole_rows.q.val());
+        self.kept_cases.values[2].next = self.waiting.q.val() - self.near.q.val().get_bits::<6>(0);
+        self.filled_cases.values[0].next = self.filled.val();
+        self.filled_cases.values[1].next =
+            self.filled.val() - bit_cast::<6, 5>(self.whole_rows.q.val());
+        self.filled_cases.values[2].next = self.filled.val() - self.near.q.val().get_bits::<6>(0);
+        // All that wait leave.
+        self.filled_cases.values[3].next = bit_cast::<6, 5>(self.entry.q.val().count);
+        self.cases.next = 0.into();
+        self.cases.next = self.cases.val().replace_bit(0, !self.beat.val());
+        self.cases.next = self.cases.val().replace_bit(1, self.whole.val());
+        self.cases.next = self.cases.val().replace_bit(2, self.ending.val());
+        self.cases.next = self.cases.val().replace_bit(3, self.flush.val());
+        self.kept_cases.choice.next = self.cases.val().get_bits::<3>(0);
+        self.filled_cases.choice.next = self.cases.val();
+        self.place.d.next = self.place.q.val() + bit_cast::<6, 5>(self.uses.val());
+
+        // How it leaves the message.
+        self.more.next = (self.near.q.val() < 48) && (self.far.q.val() != 0);
+        self.near_more.next = self.near.q.val();
+        if self.more.val() {
+            self.near_more.next = self.near.q.val() + 32;
+        }
+        self.near_whole.next = self.near_more.val() - bit_cast::<7, 5>(self.whole_rows.q.val());
+        self.near_flush.next = self.near_more.val() - bit_cast::<7, 6>(self.waiting.q.val());
+        self.after.next.far = self.far.q.val();
+        if self.more.val() {
+            self.after.next.far = self.far.q.val() - 1;
+        }
+        // Where it is up to the message's end, the next message's come.
+        self.after.next.near = self.near_more.val();
+        if self.whole.val() {
+            self.after.next.near = self.near_whole.val();
+        } else if self.flush.val() {
+            self.after.next.near = self.near_flush.val();
+        }
+        self.after.next.open = self.open.q.val();
+        self.after.next.set = self.turn.q.val().set;
+        self.after.next.fulls = self.fulls.q.val();
+        if self.beat.val() {
+            self.after.next.open = !self.message_end.val();
+            if !self.open.q.val() && (self.fulls.q.val() != 0) {
+                self.after.next.fulls = self.fulls.q.val() - 1;
+            }
+        }
+        if self.message_end.val() {
+            self.after.next.near = self.turn.q.val().unit_near;
+            self.after.next.far = self.turn.q.val().unit_far;
+        }
+
+        // Where the next beat starts.
+        self.following.start.next = self.whole_next.q.val();
+        self.following.target.next = self.turn.q.val().target;
+        for k in 0..16 {
+            self.following.multiple[k].next = self.multiple[k].q.val();
+        }
+        if self.whole.val() {
+            self.start.d.next = self.whole_next.q.val();
+            self.whole_rows.d.next = self.following.rows.val();
+            self.whole_touched.d.next = self.following.touched.val();
+            self.whole_next.d.next = self.following.ends_at.val();
+            self.whole_exact.d.next = self.following.exact.val();
+        } else if self.beat.val() {
+            self.start.d.next = 0.into();
+            self.whole_rows.d.next = self.first_rows.q.val();
+            self.whole_touched.d.next = self.first_touched.q.val();
+            self.whole_next.d.next = self.first_next.q.val();
+            self.whole_exact.d.next = self.first_exact.q.val();
+        }
+        self.open.d.next = self.after.val().open;
+        self.near.d.next = self.after.val().near;
+        self.far.d.next = self.after.val().far;
+        self.fulls.d.next = self.after.val().fulls;
+        self.waiting.d.next = self.kept_cases.value.val();
+        if self.finish.val() {
+            self.busy.d.next = false;
+        }
+        self.store.record.next = self.after.val();
+        self.standings.write_enable.next = self.finish.val() && self.turn_had.q.val();
+        self.standings.write_address.next = self.turn.q.val().index;
+        self.standings.write_data.next = self.store.bits.val();
+
+        // More rows: of this turn, or the next turn's first ones.
+        self.fresh.next = self.finish.val() || !self.busy.q.val();
+        self.admit.next = self.entry_valid.q.val()
+            && (self.fresh.val() || (!self.turn.q.val().turn_end && (self.waiting.q.val() <= 32)));
+        self.standings.read_address[0].next = self.entry.q.val().index;
+        self.stored.bits.next = self.standings.read_data[0].val();
+        self.earlier.next = self.stored.record.val();
+        self.earlier_had.next = !self.entry.q.val().first_turn
+            && self.seen.q.val().get_bit(self.entry.q.val().index.index());
+        if self.finish.val() && (self.entry.q.val().index == self.turn.q.val().index) {
+            self.earlier.next = self.after.val();
+            self.earlier_had.next = !self.entry.q.val().first_turn && self.had.q.val();
+        }
+        self.queue.write.next = self.admit.val();
+        if self.admit.val() {
+            self.waiting.d.next = self.filled_cases.value.val();
+            if self.entry.q.val().count != 0 {
+                self.had.d.next = true;
+                self.turn_had.d.next = true;
+                self.seen.d.next =
+                    self.seen.q.val().replace_bit(self.entry.q.val().index.index(), true);
+            } else if self.fresh.val() && self.entry.q.val().first_turn {
+                self.seen.d.next =
+                    self.seen.q.val().replace_bit(self.entry.q.val().index.index(), false);
+            }
+            self.turn.d.next = self.entry.q.val();
+            if self.fresh.val() {
+                self.busy.d.next = true;
+                self.had.d.next = self.earlier_had.val() || (self.entry.q.val().count != 0);
+                self.turn_had.d.next = self.entry.q.val().count != 0;
+                self.start.d.next = 0.into();
+                self.first_rows.d.next = self.entry_rows.q.val();
+                self.first_touched.d.next = self.entry_touched.q.val();
+                self.first_next.d.next = self.entry_next.q.val();
+                self.first_exact.d.next = self.entry_exact.q.val();
+                self.whole_rows.d.next = self.entry_rows.q.val();
+                self.whole_touched.d.next = self.entry_touched.q.val();
+                self.whole_next.d.next = self.entry_next.q.val();
+                self.whole_exact.d.next = self.entry_exact.q.val();
+                for k in 0..16 {
+                    self.multiple[k].d.next = self.entry_multiple[k].q.val();
+                }
+                self.open.d.next = self.earlier_had.val() && self.earlier.val().open;
+                self.near.d.next = self.entry.q.val().unit_near;
+                self.far.d.next = self.entry.q.val().unit_far;
+                if self.earlier_had.val() && self.earlier.val().open {
+                    self.near.d.next = self.earlier.val().near;
+                    self.far.d.next = self.earlier.val().far;
+                }
+                self.fulls.d.next = self.entry.q.val().full_count;
+                if self.earlier_had.val() && (self.earlier.val().set == self.entry.q.val().set) {
+                    self.fulls.d.next = self.earlier.val().fulls;
+                }
+            }
+        }
+
+        // Rows come, and what can be known of them beforehand.
+        self.entry_free.next = !self.entry_valid.q.val() || self.admit.val();
+        self.early_free.next = !self.early_valid.q.val() || self.entry_free.val();
+        self.from_zero.start.next = 0.into();
+        self.from_zero.target.next = self.early.q.val().target;
+        for k in 0..16 {
+            self.from_zero.multiple[k].next = self.early_multiple[k].q.val();
+        }
+        self.queue.load.next = self.early_valid.q.val() && self.entry_free.val();
+        self.queue.load_count.next = self.early.q.val().count;
+        self.queue.load_offset.next = self.early_offset.q.val();
+        self.queue.place.next = self.place.q.val();
+        if self.entry_free.val() {
+            self.entry_valid.d.next = self.early_valid.q.val();
+            self.entry.d.next = self.early.q.val();
+            for k in 0..16 {
+                self.entry_multiple[k].d.next = self.early_multiple[k].q.val();
+            }
+            self.entry_rows.d.next = self.from_zero.rows.val();
+            self.entry_touched.d.next = self.from_zero.touched.val();
+            self.entry_next.d.next = self.from_zero.ends_at.val();
+            self.entry_exact.d.next = self.from_zero.exact.val();
+        }
+        self.bytes.next = bit_cast::<11, 7>(self.context_out.record.val().bytes);
+        self.product[0].next = self.bytes.val();
+        self.product[1].next = self.bytes.val() << 1;
+        self.product[2].next = self.bytes.val() + (self.bytes.val() << 1);
+        self.product[3].next = self.bytes.val() << 2;
+        self.product[4].next = self.bytes.val() + (self.bytes.val() << 2);
+        self.product[5].next = self.product[2].val() << 1;
+        self.product[6].next = (self.bytes.val() << 3) - self.bytes.val();
+        self.product[7].next = self.bytes.val() << 3;
+        self.product[8].next = (self.bytes.val() << 3) + self.bytes.val();
+        self.product[9].next = self.product[4].val() << 1;
+        self.product[10].next = (self.bytes.val() << 3) + self.product[2].val();
+        self.product[11].next = self.product[2].val() << 2;
+        self.product[12].next = (self.bytes.val() << 3) + self.product[4].val();
+        self.product[13].next = self.product[6].val() << 1;
+        self.product[14].next = (self.bytes.val() << 4) - self.bytes.val();
+        self.product[15].next = self.bytes.val() << 4;
+        self.groups.out_ready.next = self.early_free.val();
+        self.contexts.out_ready.next = self.early_free.val();
+        if self.early_free.val() {
+            self.early_valid.d.next = self.groups.out_valid.val();
+            self.early_offset.d.next = self.group_out.record.val().offset;
+            for k in 0..16 {
+                self.early_multiple[k].d.next = self.product[k].val().get_bits::<8>(0);
+                if self.product[k].val().get_bits::<3>(8) != 0 {
+                    self.early_multiple[k].d.next = 255.into();
+                }
+            }
+            self.early.d.next.count = self.group_out.record.val().count;
+            self.early.d.next.turn_end = self.group_out.record.val().turn_end;
+            self.early.d.next.chunk_end = self.group_out.record.val().chunk_end;
+            self.early.d.next.last = self.group_out.record.val().last;
+            self.early.d.next.row_bytes = self.context_out.record.val().bytes;
+            self.early.d.next.target = 64.into();
+            if self.context_out.record.val().bytes < 4 {
+                self.early.d.next.target = self.product[15].val().get_bits::<7>(0);
+            }
+            self.early.d.next.dest = self.context_out.record.val().dest;
+            self.early.d.next.index = self.context_out.record.val().index;
+            self.early.d.next.slot = self.context_out.record.val().slot;
+            self.early.d.next.set = self.context_out.record.val().set;
+            self.early.d.next.first_turn = self.context_out.record.val().first_stretch;
+            self.early.d.next.measured = self.context_out.record.val().measured;
+            self.early.d.next.full_count = self.context_out.record.val().full_count;
+            self.early.d.next.full_bytes = self.context_out.record.val().full_bytes;
+            self.early.d.next.tail_bytes = self.context_out.record.val().tail_bytes;
+            self.early.d.next.unit_near =
+                bit_cast::<7, 5>(self.context_out.record.val().units.get_bits::<5>(0));
+            self.early.d.next.unit_far = 0.into();
+            if self.context_out.record.val().units.get_bits::<27>(5) != 0 {
+                self.early.d.next.unit_near =
+                    bit_cast::<7, 5>(self.context_out.record.val().units.get_bits::<5>(0)) | 32;
+                self.early.d.next.unit_far =
+                    self.context_out.record.val().units.get_bits::<27>(5) - 1;
+            }
+        }
+
+        self.unused.next = bit_cast::<31, 5>(self.context_out.record.val().lanes)
+            | (bit_cast::<31, 16>(self.context_out.record.val().starts) << 5)
+            | (bit_cast::<31, 8>(self.context_out.record.val().chunk_blocks) << 21);
+        self.unused.next = self.unused.val().replace_bit(29, self.context_out.record.val().fits);
+        self.unused.next = self.unused.val().replace_bit(30, self.context_out.record.val().by_lane);
+
+        // The beat leaves.
+        self.cut_valid.d.next = self.beat.val()
+            || (self.close.val()
+                && (self.turn.q.val().chunk_end || (self.turn.q.val().last && self.had.q.val())));
+        self.cut_rows.d.next = self.uses.val().get_bits::<4>(0);
+        self.cut_whole.d.next = self.whole.val();
+        self.cut.d.next.start = self.start.q.val();
+        self.cut.d.next.bytes = self.turn.q.val().target;
+        self.cut.d.next.row_bytes = self.turn.q.val().row_bytes;
+        self.cut.d.next.dest = self.turn.q.val().dest;
+        self.cut.d.next.slot = self.turn.q.val().slot;
+        self.cut.d.next.message_start = self.beat.val() && !self.open.q.val();
+        self.cut.d.next.message_end = self.message_end.val()
+            || (self.close.val() && self.turn.q.val().last && self.open.q.val());
+        self.cut.d.next.message_bytes = 0.into();
+        if self.turn.q.val().measured && self.beat.val() && !self.open.q.val() {
+            self.cut.d.next.message_bytes = self.turn.q.val().tail_bytes;
+            if self.fulls.q.val() != 0 {
+                self.cut.d.next.message_bytes = self.turn.q.val().full_bytes;
+            }
+        }
+        self.cut.d.next.dest_end = self.finish.val() && self.turn.q.val().last && self.had.q.val();
+        self.cut.d.next.window_end = self.finish.val() && self.turn.q.val().chunk_end;
+
+        // Its bytes: rows times their length, in two parts, less where it starts.
+        self.sum_valid.d.next = self.cut_valid.q.val();
+        self.sum.d.next = self.cut.q.val();
+        self.sum_whole.d.next = self.cut_whole.q.val();
+        self.sum_low.d.next = 0.into();
+        if self.cut_rows.q.val().get_bit(0) {
+            self.sum_low.d.next = self.cut.q.val().row_bytes;
+        }
+        if self.cut_rows.q.val().get_bit(1) {
+            self.sum_low.d.next = self.sum_low.d.val() + (self.cut.q.val().row_bytes << 1);
+        }
+        self.sum_high.d.next = 0.into();
+        if self.cut_rows.q.val().get_bit(2) {
+            self.sum_high.d.next = self.cut.q.val().row_bytes << 2;
+        }
+        if self.cut_rows.q.val().get_bit(3) {
+            self.sum_high.d.next = self.sum_high.d.val() + (self.cut.q.val().row_bytes << 3);
+        }
+        self.done_valid.d.next = self.sum_valid.q.val();
+        self.done.d.next = self.sum.q.val();
+        if !self.sum_whole.q.val() {
+            self.done.d.next.bytes = (self.sum_low.q.val() + self.sum_high.q.val())
+                - bit_cast::<7, 6>(self.sum.q.val().start);
+        }
+        self.done_offset.d.next = self.queue.offset.val();
+        self.info_in.record.next = self.done.q.val();
+        self.infos.in_valid.next = self.done_valid.q.val();
+        self.infos.in_data.next = self.info_in.bits.val();
+        self.offsets.in_valid.next = self.done_valid.q.val();
+        self.offsets.in_data.next = self.done_offset.q.val();
+        self.infos.out_ready.next = self.beat_ready.val();
+        self.offsets.out_ready.next = self.beat_ready.val();
+        self.info_out.bits.next = self.infos.out_data.val();
+        self.beat_valid.next = self.infos.out_valid.val();
+        self.beat_offset.next = self.offsets.out_data.val();
+        self.beat_start.next = self.info_out.record.val().start;
+        self.beat_bytes.next = self.info_out.record.val().bytes;
+        self.beat_row_bytes.next = self.info_out.record.val().row_bytes;
+        self.beat_dest.next = self.info_out.record.val().dest;
+        self.beat_slot.next = self.info_out.record.val().slot;
+        self.beat_message_start.next = self.info_out.record.val().message_start;
+        self.beat_message_end.next = self.info_out.record.val().message_end;
+        self.beat_message_bytes.next = self.info_out.record.val().message_bytes;
+        self.beat_dest_end.next = self.info_out.record.val().dest_end;
+        self.beat_window_end.next = self.info_out.record.val().window_end;
+
+        self.idle.next = !self.groups.out_valid.val()
+            && !self.early_valid.q.val()
+            && !self.entry_valid.q.val()
+            && !self.busy.q.val()
+            && !self.cut_valid.q.val()
+            && !self.sum_valid.q.val()
+            && !self.done_valid.q.val()
+            && (self.infos.count.val() == 0);
+        if self.rst.val() {
+            self.early_valid.d.next = false;
+            self.entry_valid.d.next = false;
+            self.busy.d.next = false;
+            self.waiting.d.next = 0.into();
+            self.place.d.next = 0.into();
+            self.seen.d.next = 0.into();
+            self.cut_valid.d.next = false;
+            self.sum_valid.d.next = false;
+            self.done_valid.d.next = false;
+        }
+    }
+}

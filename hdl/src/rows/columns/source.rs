@@ -1,0 +1,488 @@
+//! The masks of the column path: which rows of a turn are selected.
+
+use super::ids::Ids;
+use super::record::{MASK_BITS, Mask};
+use crate::primitive::{Fifo, Flatten, Pack, Restore, Skid};
+use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// A context, and whether the chunk is sparse.
+const SHARED_BITS: usize = CONTEXT_BITS + 1;
+/// Bits of an item's fields that masks need.
+const FIELDS_BITS: usize = 39;
+/// Bits of an item that waits: what masks need of it, and its context.
+const WAITING_BITS: usize = FIELDS_BITS + CONTEXT_BITS;
+/// A mask, and the rows that are to be read for it.
+const PAIR_BITS: usize = MASK_BITS + 512;
+
+/// Gives the rows of each item as masks of 512 bits: the item's bitmap, ones where it is strided, or,
+/// where its rows have ids, those with the item's one. Bits beyond the item's rows are 0. With each goes
+/// which rows are to be read: the same, and the fetch rows of an item that has such.
+///
+/// The fetch rows of a read of a bitmap, up to 8 beats, come before what was read of the bitmap, and are kept
+/// until then. Where they could not be read there are none.
+///
+/// One mask a cycle, also from item to item, but 256 ids of one byte or 128 of two a cycle; a mask 2
+/// cycles after its bits or, strided, 5 after its item. 4 items may wait. May stall at any time.
+/// Answers of reads come in the order of items, a stretch starts with a full beat. Ids are read once
+/// a chunk, for the item that starts it. After a read that failed, up to `clear`, every mask is 0
+/// and none is `last`; turns and chunks still end.
+///
+/// # Inputs
+/// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, 1 to 4,096
+/// rows, or any number if they are `sparse` (bitmapped, without ids). `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a
+/// chunk), `fetch` (these are fetch rows)}. `mask_ready`. `clear`: the request ends; only while `idle`.
+///
+/// # Outputs
+/// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] (of sparse chunks the word means
+/// nothing), `fetch` (the rows to be read), `sparse` and `context`. `failed`, and
+/// the place of the destination whose read was the first to fail, `fail_index`. `idle`: no item is
+/// at work, and no mask waits.
+#[derive(LogicBlock)]
+pub struct Source {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// An item is offered.
+    pub item_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub item_ready: Signal<Out, Bit>,
+    /// The item.
+    pub item: Signal<In, Item>,
+    /// What its rows have in common.
+    pub item_context: Signal<In, Context>,
+    /// 64 bytes that were read are offered.
+    pub resp_valid: Signal<In, Bit>,
+    /// They are taken.
+    pub resp_ready: Signal<Out, Bit>,
+    /// The bytes.
+    pub resp_data: Signal<In, Bits<512>>,
+    /// The read failed.
+    pub resp_error: Signal<In, Bit>,
+    /// Bytes of an id; 0: they are of a bitmap.
+    pub resp_ids: Signal<In, Bits<2>>,
+    /// The last ids of a chunk.
+    pub resp_last: Signal<In, Bit>,
+    /// They are of fetch rows.
+    pub resp_fetch: Signal<In, Bit>,
+    /// A mask is offered.
+    pub mask_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub mask_ready: Signal<In, Bit>,
+    /// The rows that are selected.
+    pub mask_bits: Signal<Out, Bits<512>>,
+    /// The rows that are to be read: those, and the fetch rows.
+    pub mask_fetch: Signal<Out, Bits<512>>,
+    /// Bit 0 is the row with offset 512 * `mask_word` in its chunk.
+    pub mask_word: Signal<Out, Bits<3>>,
+    /// The first mask of a chunk.
+    pub mask_chunk_start: Signal<Out, Bit>,
+    /// The last mask of a turn.
+    pub mask_turn_end: Signal<Out, Bit>,
+    /// The last mask of a chunk.
+    pub mask_chunk_end: Signal<Out, Bit>,
+    /// The last mask of a destination.
+    pub mask_last: Signal<Out, Bit>,
+    /// Of a sparse chunk.
+    pub mask_sparse: Signal<Out, Bit>,
+    /// What the rows have in common.
+    pub mask_context: Signal<Out, Context>,
+    /// The request ends.
+    pub clear: Signal<In, Bit>,
+    /// A read has failed.
+    pub failed: Signal<Out, Bit>,
+    /// Its destination.
+    pub fail_index: Signal<Out, Bits<6>>,
+    /// Nothing is at work.
+    pub idle: Signal<Out, Bit>,
+
+    // Items that wait; those with ids are being compared meanwhile.
+    has_ids: Signal<Local, Bit>,
+    item_fields: Signal<Local, Bits<FIELDS_BITS>>,
+    item_in: Flatten<Context, CONTEXT_BITS>,
+    items: Fifo<WAITING_BITS, 2, 3>,
+    next: Signal<Local, Bits<FIELDS_BITS>>,
+    next_context: Restore<Context, CONTEXT_BITS>,
+    ids: Ids,
+    // Fetch rows that wait for their bitmap.
+    // With each beat, whether it could not be read.
+    fetches: Fifo<513, 3, 4>,
+    // The item.
+    busy: DFF<Bit>,
+    by_ids: DFF<Bit>,
+    bitmapped: DFF<Bit>,
+    has_fetch: DFF<Bit>,
+    left: DFF<Bits<32>>,
+    sparse: DFF<Bit>,
+    word: DFF<Bits<3>>,
+    chunk_start: DFF<Bit>,
+    chunk_end: DFF<Bit>,
+    last: DFF<Bit>,
+    context: DFF<Context>,
+    final_word: Signal<Local, Bit>,
+    /// 512 rows or more.
+    many: Signal<Local, Bit>,
+    step: Signal<Local, Bit>,
+    advance: Signal<Local, Bit>,
+    take_item: Signal<Local, Bit>,
+    given: Signal<Local, Bit>,
+    error: Signal<Local, Bit>,
+    has_failed: DFF<Bit>,
+    failed_index: DFF<Bits<6>>,
+    failing: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<165>>,
+    // 512 bits, and how many of them count: 64-bit words that do as a whole or in part, and the
+    // bits of a part.
+    raw_valid: DFF<Bit>,
+    raw: DFF<Bits<512>>,
+    raw_fetch: DFF<Bits<512>>,
+    raw_has_fetch: DFF<Bit>,
+    whole: DFF<Bits<8>>,
+    part: DFF<Bits<8>>,
+    part_bits: DFF<Bits<64>>,
+    tag: DFF<Mask>,
+    raw_sparse: DFF<Bit>,
+    raw_context: DFF<Context>,
+    ones: Constant<Bits<512>>,
+    short_ones: Constant<Bits<64>>,
+    cut: Pack<8, 64, 512>,
+    cut_fetch: Pack<8, 64, 512>,
+    mask: Signal<Local, Mask>,
+    mask_in: Flatten<Mask, MASK_BITS>,
+    context_in: Flatten<Context, CONTEXT_BITS>,
+    masks: Skid<PAIR_BITS>,
+    contexts: Skid<SHARED_BITS>,
+    mask_out: Restore<Mask, MASK_BITS>,
+    context_out: Restore<Context, CONTEXT_BITS>,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        let ones = (num_bigint::BigUint::from(1_u8) << 512_u32) - 1_u8;
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            item_valid: Default::default(),
+            item_ready: Default::default(),
+            item: Default::default(),
+            item_context: Default::default(),
+            resp_valid: Default::default(),
+            resp_ready: Default::default(),
+            resp_data: Default::default(),
+            resp_error: Default::default(),
+            mask_valid: Default::default(),
+            mask_ready: Default::default(),
+            mask_bits: Default::default(),
+            mask_word: Default::default(),
+            mask_chunk_start: Default::default(),
+            mask_turn_end: Default::default(),
+            mask_chunk_end: Default::default(),
+            mask_last: Default::default(),
+            mask_sparse: Default::default(),
+            mask_context: Default::default(),
+            clear: Default::default(),
+            failed: Default::default(),
+            fail_index: Default::default(),
+            idle: Default::default(),
+            has_ids: Default::default(),
+            item_fields: Default::default(),
+            item_in: Default::default(),
+            items: Default::default(),
+            next: Default::default(),
+            next_context: Default::default(),
+            ids: Default::default(),
+            by_ids: Default::default(),
+            given: Default::default(),
+            error: Default::default(),
+            resp_ids: Default::default(),
+            resp_last: Default::default(),
+            resp_fetch: Default::default(),
+            mask_fetch: Default::default(),
+            fetches: Default::default(),
+            raw_has_fetch: Default::default(),
+            has_fetch: Default::default(),
+            raw_fetch: Default::default(),
+            cut_fetch: Default::default(),
+            busy: Default::default(),
+            bitmapped: Default::default(),
+            left: Default::default(),
+            sparse: Default::default(),
+            many: Default::default(),
+            raw_sparse: Default::default(),
+            word: Default::default(),
+            chunk_start: Default::default(),
+            chunk_end: Default::default(),
+            last: Default::default(),
+            context: Default::default(),
+            final_word: Default::default(),
+            step: Default::default(),
+            advance: Default::default(),
+            take_item: Default::default(),
+            has_failed: Default::default(),
+            failed_index: Default::default(),
+            failing: Default::default(),
+            unused: Default::default(),
+            raw_valid: Default::default(),
+            raw: Default::default(),
+            whole: Default::default(),
+            part: Default::default(),
+            part_bits: Default::default(),
+            tag: Default::default(),
+            raw_context: Default::default(),
+            cut: Default::default(),
+            mask: Default::default(),
+            mask_in: Default::default(),
+            context_in: Default::default(),
+            masks: Default::default(),
+            contexts: Default::default(),
+            mask_out: Default::default(),
+            context_out: Default::default(),
+            ones: Constant::new(ones.into()),
+            short_ones: Constant::new(u64::MAX.to_bits()),
+        }
+    }
+}
+
+impl Logic for Source {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            busy,
+            by_ids,
+            bitmapped,
+            has_fetch,
+            raw_fetch,
+            raw_has_fetch,
+            left,
+            sparse,
+            raw_sparse,
+            word,
+            chunk_start,
+            chunk_end,
+            last,
+            context,
+            has_failed,
+            failed_index,
+            raw_valid,
+            raw,
+            whole,
+            part,
+            part_bits,
+            tag,
+            raw_context
+        );
+        self.masks.clk.next = self.clk.val();
+        self.masks.rst.next = self.rst.val();
+        self.contexts.clk.next = self.clk.val();
+        self.contexts.rst.next = self.rst.val();
+
+        // A step takes 512 rows of the item.
+        self.advance.next = !self.raw_valid.q.val() || self.masks.in_ready.val();
+        self.final_word.next = self.left.q.val() <= 512;
+        self.many.next = self.left.q.val().get_bits::<23>(9).any();
+        self.resp_ready.next = self.busy.q.val()
+            && self.bitmapped.q.val()
+            && !self.by_ids.q.val()
+            && (!self.has_fetch.q.val() || self.fetches.out_valid.val())
+            && self.advance.val();
+        self.given.next = self.resp_valid.val()
+            && !self.resp_fetch.val()
+            && !self.resp_ids.val().any()
+            && (!self.has_fetch.q.val() || self.fetches.out_valid.val());
+        self.error.next = self.bitmapped.q.val() && self.resp_error.val();
+        if self.by_ids.q.val() {
+            self.given.next = self.ids.out_valid.val();
+            self.error.next = self.ids.out_error.val();
+        }
+        self.step.next = self.busy.q.val()
+            && self.advance.val()
+            && (!self.bitmapped.q.val() || self.given.val());
+        self.failing.next = self.has_failed.q.val() || self.error.val();
+        self.ids.out_ready.next = self.busy.q.val() && self.by_ids.q.val() && self.advance.val();
+        self.ids.clk.next = self.clk.val();
+        self.ids.rst.next = self.rst.val();
+        self.ids.resp_valid.next = self.resp_valid.val() && self.resp_ids.val().any();
+        self.ids.resp_data.next = self.resp_data.val();
+        self.ids.resp_error.next = self.resp_error.val();
+        self.ids.resp_last.next = self.resp_last.val();
+        if self.resp_ids.val().any() {
+            self.resp_ready.next = self.ids.resp_ready.val();
+        }
+        self.fetches.clk.next = self.clk.val();
+        self.fetches.rst.next = self.rst.val();
+        self.fetches.in_valid.next = self.resp_valid.val() && self.resp_fetch.val();
+        self.fetches.in_data.next = bit_cast::<513, 512>(self.resp_data.val())
+            | (bit_cast::<513, 1>(self.resp_error.val().into()) << 512);
+        if self.resp_fetch.val() {
+            self.resp_ready.next = self.fetches.in_ready.val();
+        }
+        self.fetches.out_ready.next = self.step.val() && self.has_fetch.q.val();
+        if self.step.val() {
+            self.left.d.next = self.left.q.val() - 512;
+            self.word.d.next = self.word.q.val() + 1;
+            self.chunk_start.d.next = false;
+            if self.final_word.val() {
+                self.busy.d.next = false;
+            }
+            if self.failing.val() && !self.has_failed.q.val() {
+                self.has_failed.d.next = true;
+                self.failed_index.d.next = self.context.q.val().index;
+            }
+        }
+        self.take_item.next = !self.busy.q.val() || (self.step.val() && self.final_word.val());
+        self.items.clk.next = self.clk.val();
+        self.items.rst.next = self.rst.val();
+        self.has_ids.next = self.item.val().ids.any();
+        self.item_fields.next = 0.into();
+        self.item_fields.next = self.item_fields.val().replace_bit(0, self.item.val().chunk_start);
+        self.item_fields.next = self.item_fields.val().replace_bit(1, self.item.val().chunk_end);
+        self.item_fields.next = self.item_fields.val().replace_bit(2, self.item.val().last);
+        self.item_fields.next = self.item_fields.val().replace_bit(3, self.item.val().kind == 2);
+        self.item_fields.next = self.item_fields.val().replace_bit(4, self.has_ids.val());
+        self.item_fields.next =
+            self.item_fields.val() | (bit_cast::<FIELDS_BITS, 32>(self.item.val().rows) << 5);
+        self.item_fields.next = self.item_fields.val().replace_bit(37, self.item.val().sparse);
+        self.item_fields.next = self.item_fields.val().replace_bit(38, self.item.val().fetch);
+        self.item_in.record.next = self.item_context.val();
+        self.items.in_valid.next =
+            self.item_valid.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
+        self.items.in_data.next = bit_cast::<WAITING_BITS, FIELDS_BITS>(self.item_fields.val())
+            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 39);
+        self.ids.turn_valid.next =
+            self.item_valid.val() && self.has_ids.val() && self.items.in_ready.val();
+        self.ids.turn_partition.next = self.item.val().partition;
+        self.ids.turn_wide.next = self.item.val().ids.get_bit(1);
+        self.ids.turn_rows.next = self.item.val().rows.get_bits::<13>(0);
+        self.ids.turn_chunk_end.next = self.item.val().chunk_end;
+        self.item_ready.next =
+            self.items.in_ready.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
+        self.next.next = self.items.out_data.val().get_bits::<FIELDS_BITS>(0);
+        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(39);
+        self.items.out_ready.next = self.take_item.val();
+        if self.take_item.val() {
+            self.busy.d.next = self.items.out_valid.val();
+            self.chunk_start.d.next = self.next.val().get_bit(0);
+            self.chunk_end.d.next = self.next.val().get_bit(1);
+            self.last.d.next = self.next.val().get_bit(2);
+            self.bitmapped.d.next = self.next.val().get_bit(3);
+            self.by_ids.d.next = self.next.val().get_bit(4);
+            self.left.d.next = self.next.val().get_bits::<32>(5);
+            self.sparse.d.next = self.next.val().get_bit(37);
+            self.has_fetch.d.next = self.next.val().get_bit(38);
+            self.word.d.next = 0.into();
+            self.context.d.next = self.next_context.record.val();
+        }
+        // The rest of the item does not matter to masks.
+        self.unused.next = bit_cast::<165, 3>(self.item.val().task)
+            | (bit_cast::<165, 32>(self.item.val().first) << 3)
+            | (bit_cast::<165, 64>(self.item.val().low) << 35)
+            | (bit_cast::<165, 64>(self.item.val().high) << 99);
+        self.unused.next = self.unused.val().replace_bit(163, self.item.val().never);
+        self.unused.next = self.unused.val().replace_bit(164, self.item.val().column);
+
+        if self.advance.val() {
+            self.raw_valid.d.next = self.step.val();
+            self.raw_fetch.d.next = self.fetches.out_data.val().get_bits::<512>(0);
+            self.raw_has_fetch.d.next =
+                self.has_fetch.q.val() && !self.fetches.out_data.val().get_bit(512);
+            self.raw.d.next = self.ones.val();
+            if self.by_ids.q.val() {
+                self.raw.d.next = self.ids.out_data.val();
+            } else if self.bitmapped.q.val() {
+                self.raw.d.next = self.resp_data.val();
+            }
+            for k in 0..8 {
+                self.whole.d.next = self.whole.d.val().replace_bit(
+                    k,
+                    !self.failing.val()
+                        && (self.many.val() || (self.left.q.val().get_bits::<4>(6) > k.to_bits())),
+                );
+                self.part.d.next = self.part.d.val().replace_bit(
+                    k,
+                    !self.failing.val()
+                        && !self.many.val()
+                        && (self.left.q.val().get_bits::<4>(6) == k.to_bits()),
+                );
+            }
+            self.part_bits.d.next = self.short_ones.val()
+                ^ (self.short_ones.val() << self.left.q.val().get_bits::<6>(0));
+            self.tag.d.next.bits = 0.into();
+            self.tag.d.next.word = self.word.q.val();
+            self.tag.d.next.chunk_start = self.chunk_start.q.val();
+            self.tag.d.next.turn_end = self.final_word.val();
+            self.tag.d.next.chunk_end = self.final_word.val() && self.chunk_end.q.val();
+            self.tag.d.next.last =
+                self.final_word.val() && self.last.q.val() && !self.failing.val();
+            self.raw_context.d.next = self.context.q.val();
+            self.raw_sparse.d.next = self.sparse.q.val();
+        }
+
+        // Rows beyond the item's do not count.
+        for k in 0..8 {
+            self.cut.parts[k].next = 0.into();
+            self.cut_fetch.parts[k].next = 0.into();
+            if self.whole.q.val().get_bit(k) {
+                self.cut.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64);
+                self.cut_fetch.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64);
+                if self.raw_has_fetch.q.val() {
+                    self.cut_fetch.parts[k].next = self.raw.q.val().get_bits::<64>(k * 64)
+                        | self.raw_fetch.q.val().get_bits::<64>(k * 64);
+                }
+            } else if self.part.q.val().get_bit(k) {
+                self.cut.parts[k].next =
+                    self.raw.q.val().get_bits::<64>(k * 64) & self.part_bits.q.val();
+                self.cut_fetch.parts[k].next =
+                    self.raw.q.val().get_bits::<64>(k * 64) & self.part_bits.q.val();
+                if self.raw_has_fetch.q.val() {
+                    self.cut_fetch.parts[k].next = (self.raw.q.val().get_bits::<64>(k * 64)
+                        | self.raw_fetch.q.val().get_bits::<64>(k * 64))
+                        & self.part_bits.q.val();
+                }
+            }
+        }
+        self.mask.next = self.tag.q.val();
+        self.mask.next.bits = self.cut.whole.val();
+        self.mask_in.record.next = self.mask.val();
+        self.context_in.record.next = self.raw_context.q.val();
+        self.masks.in_valid.next = self.raw_valid.q.val();
+        self.masks.in_data.next = bit_cast::<PAIR_BITS, MASK_BITS>(self.mask_in.bits.val())
+            | (bit_cast::<PAIR_BITS, 512>(self.cut_fetch.whole.val()) << 519);
+        self.contexts.in_valid.next = self.raw_valid.q.val();
+        self.contexts.in_data.next =
+            bit_cast::<SHARED_BITS, CONTEXT_BITS>(self.context_in.bits.val()) << 1
+                | bit_cast::<SHARED_BITS, 1>(self.raw_sparse.q.val().into());
+        self.masks.out_ready.next = self.mask_ready.val();
+        self.contexts.out_ready.next = self.mask_ready.val();
+        self.mask_out.bits.next = self.masks.out_data.val().get_bits::<MASK_BITS>(0);
+        self.mask_fetch.next = self.masks.out_data.val().get_bits::<512>(519);
+        self.context_out.bits.next = self.contexts.out_data.val().get_bits::<CONTEXT_BITS>(1);
+        self.mask_sparse.next = self.contexts.out_data.val().get_bit(0);
+        self.mask_valid.next = self.masks.out_valid.val();
+        self.mask_bits.next = self.mask_out.record.val().bits;
+        self.mask_word.next = self.mask_out.record.val().word;
+        self.mask_chunk_start.next = self.mask_out.record.val().chunk_start;
+        self.mask_turn_end.next = self.mask_out.record.val().turn_end;
+        self.mask_chunk_end.next = self.mask_out.record.val().chunk_end;
+        self.mask_last.next = self.mask_out.record.val().last;
+        self.mask_context.next = self.context_out.record.val();
+
+        self.failed.next = self.has_failed.q.val();
+        self.fail_index.next = self.failed_index.q.val();
+        self.idle.next = !self.busy.q.val()
+            && !self.raw_valid.q.val()
+            && !self.masks.out_valid.val()
+            && !self.items.count.val().any();
+        if self.clear.val() {
+            self.has_failed.d.next = false;
+        }
+        if self.rst.val() {
+            self.busy.d.next = false;
+            self.raw_valid.d.next = false;
+            self.has_failed.d.next = false;
+        }
+    }
+}

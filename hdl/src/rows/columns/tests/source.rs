@@ -1,0 +1,188 @@
+use super::*;
+use crate::rows::columns::reference::{masks_to_read, survivors};
+use crate::rows::columns::source::Source;
+use crate::testing;
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Bench, DriverId, MonitorId, STALLS};
+
+fn library() -> Library {
+    testing::library("column_source", Source::default)
+}
+
+struct Card<'a> {
+    bench: Bench<'a>,
+    item: DriverId,
+    resp: DriverId,
+    mask: MonitorId,
+}
+
+impl Card<'_> {
+    fn new(library: &Library, seed: u64) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(1_000_000);
+        let (item, resp) = (bench.driver("item"), bench.driver("resp"));
+        Self { item, resp, mask: bench.monitor("mask"), bench }
+    }
+
+    /// Sends the turns and checks their masks.
+    fn run(&mut self, turns: &[Turn], random: &mut Random) {
+        let (rest, failed) = survivors(turns);
+        let mut expected = Vec::new();
+        for (turn, left) in turns.iter().zip(&rest) {
+            let item = item(turn, random);
+            let context = item.get("context").clone();
+            self.bench.send(self.item, item);
+            self.bench.send_all(self.resp, answers(turn, random));
+            let beat =
+                |mask: Beat| mask.with("context", context.clone()).with("sparse", turn.sparse);
+            expected.extend(masks_to_read(left).into_iter().map(beat));
+        }
+        self.bench.run_until_received(self.mask, expected.len());
+        assert!(self.bench.take(self.mask) == expected, "{turns:?}");
+        assert_eq!(self.bench.pending(self.resp), 0, "every answer is taken");
+        assert_eq!(self.bench.get("failed"), u64::from(failed.is_some()));
+        if let Some(index) = failed {
+            assert_eq!(self.bench.get("fail_index"), index);
+        }
+        assert_eq!(self.bench.get("idle"), 1);
+    }
+}
+
+#[test]
+fn masks_are_the_selected_rows_under_stalls() {
+    let library = library();
+    let (mut failures, mut by_ids, mut fetched) = (0, [0; 3], [0; 2]);
+    for (seed, stalls) in (1..).zip(STALLS) {
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut card = Card::new(&library, seed);
+        card.bench.stall(stalls);
+        for _ in 0..20 {
+            let fails = random.chance(0.4);
+            let turns = request(&mut random, fails);
+            failures += u32::from(survivors(&turns).1.is_some());
+            by_ids[usize::from(turns[0].ids)] += 1;
+            for (_, fails) in turns.iter().filter_map(|turn| turn.fetch.as_ref()) {
+                fetched[usize::from(fails.is_empty())] += 1;
+            }
+            card.run(&turns, &mut random);
+            card.bench.set("clear", 1);
+            card.bench.step();
+            card.bench.set("clear", 0);
+        }
+    }
+    assert!(failures > 10, "{failures} requests failed");
+    assert!(by_ids[1] > 5 && by_ids[2] > 5, "requests with ids: {by_ids:?}");
+    assert!(fetched[0] > 10 && fetched[1] > 50, "turns with fetch rows: {fetched:?}");
+}
+
+#[test]
+fn a_sparse_chunk_has_any_number_of_rows() {
+    let library = library();
+    let mut random = Random::new(6);
+    let mut card = Card::new(&library, 6);
+    for rows in [1, 511, 512, 513, 4096, 4097, 8192, 8193, 70_000] {
+        for fetched in [false, true] {
+            let turn = Turn {
+                sparse: true,
+                chunk_start: true,
+                chunk_end: true,
+                last: true,
+                fetch: fetched.then(|| (selection(rows, 0.5, &mut random), vec![])),
+                ..Turn { bits: selection(rows, 0.5, &mut random), ..Default::default() }
+            };
+            card.run(&[turn], &mut random);
+        }
+    }
+}
+
+#[test]
+fn fetch_rows_cost_a_cycle_for_512_of_them() {
+    let library = library();
+    let mut random = Random::new(1);
+    let mut card = Card::new(&library, 1);
+    let turn = |_| Turn {
+        bits: vec![true; 4096],
+        fetch: Some((vec![true; 4096], vec![])),
+        row_bytes: 20,
+        ..Default::default()
+    };
+    let turns: Vec<_> = (0..40).map(turn).collect();
+    card.run(&turns, &mut random);
+    let (sent, got) = (card.bench.sent_at(card.resp), card.bench.received_at(card.mask));
+    let cycles = got[got.len() - 1] - sent[0];
+    println!("320 masks with fetch rows in {cycles} cycles");
+    assert!(cycles <= 2 * 320 + 10, "{cycles} cycles");
+}
+
+#[test]
+fn idle_says_that_nothing_is_at_work() {
+    let library = library();
+    let mut random = Random::new(1);
+    let mut card = Card::new(&library, 1);
+    let turn = Turn { strided: true, bits: vec![true; 10], ..Default::default() };
+    card.bench.stall_monitor(card.mask, 1.0);
+    card.bench.send(card.item, item(&turn, &mut random));
+    card.bench.step();
+    for _ in 0..10 {
+        card.bench.step();
+        assert_eq!(card.bench.get("idle"), 0);
+    }
+    card.bench.stall_monitor(card.mask, 0.0);
+    card.bench.run_until_received(card.mask, 1);
+    assert_eq!(card.bench.get("idle"), 1);
+}
+
+#[test]
+fn a_mask_a_cycle_from_item_to_item() {
+    let library = library();
+    for (strided, latency) in [(true, 5), (false, 2)] {
+        let mut random = Random::new(1);
+        let mut card = Card::new(&library, 1);
+        let turn = |k: usize| Turn {
+            strided,
+            bits: vec![true; 1 + (k * 397) % 4096],
+            row_bytes: 20,
+            ..Default::default()
+        };
+        let turns: Vec<_> = (0..40).map(turn).collect();
+        card.run(&turns, &mut random);
+        let times = card.bench.received_at(card.mask);
+        let first = times[0];
+        assert_eq!(times, (first..first + times.len() as u64).collect::<Vec<_>>());
+        let from = if strided { card.item } else { card.resp };
+        assert_eq!(first - card.bench.sent_at(from)[0], latency);
+    }
+}
+
+#[test]
+fn turns_by_ids_follow_each_other_without_gaps() {
+    let library = library();
+    // 3 masks of 1,472 rows: 256 ids of one byte a cycle, or 128 of two.
+    for (ids, cycles) in [(1, 6), (2, 12)] {
+        let mut random = Random::new(1);
+        let mut card = Card::new(&library, 1);
+        let mut turns = Vec::new();
+        for chunk in 0..5 {
+            let row_ids: Vec<_> = (0..1472).map(|_| random.below(64) as u16).collect();
+            for index in 0..64_u16 {
+                turns.push(Turn {
+                    ids,
+                    partition: index,
+                    bits: row_ids.iter().map(|&id| id == index).collect(),
+                    chunk_ids: if index == 0 { row_ids.clone() } else { Vec::new() },
+                    chunk_start: index == 0,
+                    chunk_end: index == 63,
+                    last: chunk == 4,
+                    index: index.into(),
+                    ..Default::default()
+                });
+            }
+        }
+        card.run(&turns, &mut random);
+        let times = card.bench.received_at(card.mask);
+        let took = times[times.len() - 1] - times[0];
+        println!("ids of {ids} B: 320 turns in {took} cycles");
+        assert!(took <= 320 * cycles, "{took} cycles for 320 turns");
+    }
+}

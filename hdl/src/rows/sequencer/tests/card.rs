@@ -1,0 +1,237 @@
+//! A sequencer with a decoder before it and memory beside it.
+
+use super::columns::ColumnPath;
+use super::partitioned::Shared;
+use crate::rows::sequencer::reference::{Dest, beat_starts};
+use drdma_abi::work_request::RegionType;
+use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random};
+use drdma_verilated::{Library, Word};
+use std::collections::BTreeMap;
+
+/// A request, as the decoder passes it on.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub dests: Vec<Dest>,
+    /// The decoder's status and destination that failed.
+    pub status: (u8, u8),
+    /// The ids of a partitioned request, whose destinations have bitmaps as they would be made of
+    /// them.
+    pub shared: Option<Shared>,
+}
+
+/// Bits as a bitmap.
+fn bytes(bits: &[bool]) -> Vec<u8> {
+    let byte = |c: &[bool]| c.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+    bits.chunks(8).map(byte).collect()
+}
+
+/// A sequencer with a decoder before it and memory beside it.
+pub struct Card<'a> {
+    pub bench: Bench<'a>,
+    pub tokens: MonitorId,
+    random: Random,
+    pub memory: BTreeMap<u64, (Vec<u8>, bool)>,
+    /// Cycles from a read to its answer.
+    pub latency: u64,
+    answers: std::collections::VecDeque<(u64, Beat)>,
+    request: drdma_verilated::testbench::DriverId,
+    req: MonitorId,
+    resp: drdma_verilated::testbench::DriverId,
+    next_set: u16,
+    next_dest: u16,
+    next_slot: u8,
+    /// First set of each destination, by its place.
+    pub first_sets: BTreeMap<u16, u16>,
+    next_addr: u64,
+    /// Requests that have ended and not left the segmenter.
+    releases: u32,
+    pub columns: ColumnPath,
+    /// Bytes that were read.
+    pub read: u64,
+}
+
+impl Card<'_> {
+    pub fn new(library: &Library, seed: u64) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(3_000_000);
+        let tokens = bench.monitor("token");
+        let request = bench.driver("request");
+        let (req, resp) = (bench.monitor("read_req"), bench.driver("read_resp"));
+        let mut random = Random::new(seed);
+        let columns = ColumnPath::new(&mut bench, seed);
+        Self {
+            columns,
+            tokens,
+            request,
+            req,
+            resp,
+            bench,
+            memory: BTreeMap::new(),
+            latency: 325,
+            answers: Default::default(),
+            next_set: random.below(2048) as u16,
+            next_dest: random.below(1024) as u16,
+            next_slot: random.u64() as u8,
+            first_sets: BTreeMap::new(),
+            next_addr: 0x7000_0000_0000,
+            releases: 0,
+            read: 0,
+            random,
+        }
+    }
+
+    pub fn step(&mut self) {
+        self.bench.step();
+        let now = self.bench.cycles();
+        for read in self.bench.take(self.req) {
+            let (addr, bytes) = (read.u64("addr"), read.u64("bytes") as usize);
+            assert!((1..=4096).contains(&bytes));
+            self.read += bytes as u64;
+            let (start, (data, fails)) = self.memory.range(..=addr).next_back().unwrap();
+            let from = (addr - start) as usize;
+            assert!(from + bytes <= data.len(), "a read beyond the array");
+            for (i, part) in data[from..from + bytes].chunks(64).enumerate() {
+                let mut padded = self.random.bytes(64);
+                padded[..part.len()].copy_from_slice(part);
+                let beat = Beat::from([("data", Word::from_bytes(&padded))])
+                    .with("last", (i + 1) * 64 >= bytes)
+                    .with("error", *fails);
+                self.answers.push_back((now + self.latency, beat));
+            }
+        }
+        self.columns.step(&mut self.bench);
+        while self.answers.front().is_some_and(|(due, _)| *due <= now) {
+            let (_, beat) = self.answers.pop_front().unwrap();
+            self.bench.send(self.resp, beat);
+        }
+    }
+
+    fn pulse(&mut self, stream: &str, fields: &[(&str, Word)]) {
+        for (name, value) in fields {
+            self.bench.set(format!("{stream}_{name}"), value.clone());
+        }
+        self.bench.set(format!("{stream}_valid"), 1);
+        self.step();
+        self.bench.set(format!("{stream}_valid"), 0);
+    }
+
+    /// Writes a request's tables and posts it.
+    pub fn post(&mut self, request: &mut Request) -> (u8, u16) {
+        let (slot, first_dest) = (self.next_slot, self.next_dest);
+        self.next_slot = slot.wrapping_add(1);
+        let first = request.dests.first().cloned();
+        let shared_set = self.next_set;
+        for (index, dest) in request.dests.iter_mut().enumerate() {
+            let first_set = if request.shared.is_some() { shared_set } else { self.next_set };
+            let alike = first.as_ref().is_some_and(|first| dest.is_alike(first));
+            // One region for all.
+            let own = if request.shared.is_some() && index > 0 { 0 } else { dest.regions.len() };
+            for region in &mut dest.regions[..own] {
+                let set = self.next_set;
+                self.next_set = (set + 1) % 2048;
+                let data = match region.kind {
+                    _ if request.shared.is_some() => {
+                        request.shared.as_ref().map_or(Vec::new(), Shared::bytes)
+                    }
+                    RegionType::Bitmapped => bytes(&region.bits),
+                    _ => region.pointers.iter().flat_map(|p| p.to_le_bytes()).collect::<Vec<_>>(),
+                };
+                region.addr = self.next_addr + self.random.below(100);
+                self.next_addr = region.addr + data.len() as u64 + 64;
+                self.memory.insert(region.addr, (data, region.fails));
+                let mut target_addr = region.target_addr;
+                let fetch = region.fetch.as_ref().filter(|_| request.shared.is_none());
+                if let Some((rows, fails)) = fetch {
+                    let data = bytes(rows);
+                    target_addr = self.next_addr + self.random.below(100);
+                    self.next_addr = target_addr + data.len() as u64 + 64;
+                    self.memory.insert(target_addr, (data, *fails));
+                }
+                for (lane, &(base, step, len)) in region.lanes.iter().enumerate() {
+                    self.pulse(
+                        "lane_write",
+                        &[
+                            ("set", set.into()),
+                            ("lane", lane.into()),
+                            ("base", base.into()),
+                            ("step", step.into()),
+                            ("len", len.into()),
+                        ],
+                    );
+                }
+                self.pulse(
+                    "set_write",
+                    &[
+                        ("set", set.into()),
+                        ("kind", (region.kind as u8).into()),
+                        ("addr", region.addr.into()),
+                        ("count", region.count.into()),
+                        ("ids", request.shared.as_ref().map_or(0, |s| s.width).into()),
+                        ("lanes", region.lanes.len().into()),
+                        ("row_bytes", region.row_bytes().into()),
+                        ("beat_start", beat_starts(&region.lanes).into()),
+                        ("fetch", u64::from(fetch.is_some()).into()),
+                        ("target_addr", target_addr.into()),
+                        ("target_len", region.target_len.into()),
+                        ("low", if fetch.is_some() { 0 } else { region.low }.into()),
+                        ("high", region.high.into()),
+                    ],
+                );
+            }
+            let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
+            let place = self.next_dest;
+            self.next_dest = (place + 1) % 1024;
+            self.first_sets.insert(place, first_set);
+            self.pulse(
+                "dest_write",
+                &[
+                    ("dest", place.into()),
+                    ("sets", dest.regions.len().into()),
+                    ("first_set", first_set.into()),
+                    ("opcode", (if dest.is_write { 2_u8 } else { 0 }).into()),
+                    ("transport", (if dest.is_ud { 2_u8 } else { 0 }).into()),
+                    ("log_mtu", dest.log_mtu.into()),
+                    ("element_mask", dest.element_mask.into()),
+                    ("rows_per_message", dest.units.into()),
+                    ("alike", u64::from(alike).into()),
+                    ("partition", partition.into()),
+                ],
+            );
+        }
+        let beat = Beat::from([("slot", u64::from(slot)), ("dests", request.dests.len() as u64)])
+            .with("first_dest", first_dest)
+            .with("status", request.status.0)
+            .with("bad_dest", request.status.1);
+        self.bench.send(self.request, beat);
+        (slot, first_dest)
+    }
+
+    /// Runs until `count` requests have ended, and gives their tokens.
+    pub fn finish(&mut self, count: usize) -> Vec<Vec<Beat>> {
+        let mut requests = vec![Vec::new()];
+        while requests.len() <= count {
+            self.step();
+            for token in self.bench.take(self.tokens) {
+                let ends = token.u64("request_end") == 1;
+                requests.last_mut().unwrap().push(token);
+                if ends {
+                    requests.push(Vec::new());
+                    self.releases += 1;
+                }
+            }
+            // What has ended leaves the segmenter some time later.
+            let release = self.releases > 0 && self.random.chance(0.1);
+            self.releases -= u32::from(release);
+            self.bench.set("release_valid", release);
+        }
+        for _ in 0..40 {
+            let release = self.releases > 0;
+            self.releases -= u32::from(release);
+            self.bench.set("release_valid", release);
+            self.step();
+        }
+        assert_eq!(self.bench.take(self.tokens), [], "tokens too many");
+        requests.pop();
+        requests
+    }
+}

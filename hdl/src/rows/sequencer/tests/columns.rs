@@ -1,0 +1,482 @@
+//! Column requests: a column path beside the sequencer, and what it must be given.
+
+use super::partitioned::{Shared, partition};
+use super::*;
+use crate::rows::sequencer::record;
+use crate::rows::sequencer::reference::{chunk_rows, group_steps};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// A stretch that the column path was given, and what was read for it.
+struct Stretch {
+    item: Word,
+    context: Word,
+    answers: Vec<Beat>,
+    /// What was read of its fetch rows.
+    fetched: Vec<Beat>,
+}
+
+impl Stretch {
+    /// A field of the item: its lowest bit and its width in the order of `Item`.
+    fn item(&self, at: usize, width: usize) -> u64 {
+        self.item.bits(at, width).to_u64()
+    }
+
+    fn context(&self, at: usize, width: usize) -> u64 {
+        self.context.bits(at, width).to_u64()
+    }
+
+    fn first(&self) -> u64 {
+        self.item(5, 32)
+    }
+
+    fn rows(&self) -> u64 {
+        self.item(37, 32)
+    }
+
+    fn slot(&self) -> u64 {
+        self.context(57, 8)
+    }
+
+    /// Beats that its bitmap fills.
+    fn beats(&self) -> usize {
+        let ids = self.item(202, 2) as usize;
+        if ids > 0 {
+            // Those of the chunk's rows come with its first stretch.
+            let starts = self.item(70, 1) == 1;
+            return if starts { (self.rows() as usize * ids).div_ceil(64) } else { 0 };
+        }
+        let bitmapped = self.item(3, 2) == RegionType::Bitmapped as u64;
+        if bitmapped { (self.rows() as usize).div_ceil(512) } else { 0 }
+    }
+
+    /// Beats that its fetch rows fill.
+    fn fetch_beats(&self) -> usize {
+        if self.item(221, 1) == 1 { self.beats() } else { 0 }
+    }
+
+    /// The next beat must be of its fetch rows: they come up to 8 beats ahead.
+    fn fetches_next(&self) -> bool {
+        let (read, beats) = (self.answers.len(), self.fetch_beats());
+        self.fetched.len() < beats && self.fetched.len() < (read / 8 + 1) * 8
+    }
+}
+
+/// Takes stretches and their answers, as `columns` does.
+pub struct ColumnPath {
+    pub min_rows: u32,
+    pub items: MonitorId,
+    resp: MonitorId,
+    random: Random,
+    /// Answers whose stretch has not been used up; they may come before it.
+    answers: VecDeque<Beat>,
+    /// Stretches at work, then those that are used up.
+    open: VecDeque<Stretch>,
+    done: Vec<Stretch>,
+    /// Cycles before it says that it is idle.
+    linger: u64,
+    failed: Option<u64>,
+    clears: Rc<Cell<u32>>,
+    cleared: u32,
+}
+
+impl ColumnPath {
+    pub fn new(bench: &mut Bench, seed: u64) -> Self {
+        let (items, resp) = (bench.monitor("column_item"), bench.monitor("column_resp"));
+        let clears = Rc::new(Cell::new(0));
+        let seen = clears.clone();
+        bench.observe(move |model, _| {
+            if model.get("column_clear") == 1 {
+                assert_eq!(model.get("column_idle"), 1, "the end waits for the column path");
+                seen.set(seen.get() + 1);
+            }
+        });
+        bench.set("column_idle", 1);
+        bench.set("column_min_rows", 0);
+        Self {
+            min_rows: 0,
+            items,
+            resp,
+            random: Random::new(seed + 77),
+            answers: VecDeque::new(),
+            open: VecDeque::new(),
+            done: Vec::new(),
+            linger: 0,
+            failed: None,
+            clears,
+            cleared: 0,
+        }
+    }
+
+    pub fn enable(&mut self, bench: &mut Bench, min_rows: u32) {
+        self.min_rows = min_rows;
+        bench.set("column_min_rows", min_rows);
+    }
+
+    /// What it does after a cycle.
+    pub fn step(&mut self, bench: &mut Bench) {
+        if self.cleared != self.clears.get() {
+            assert!(self.open.is_empty(), "ended too early");
+            self.cleared = self.clears.get();
+            self.failed = None;
+        }
+        for beat in bench.take(self.items) {
+            let (item, context) = (beat.get("item").clone(), beat.get("context").clone());
+            let fetched = Vec::new();
+            self.open.push_back(Stretch { item, context, answers: Vec::new(), fetched });
+            self.linger = self.random.below(40);
+        }
+        self.answers.extend(bench.take(self.resp));
+        while let Some(stretch) = self.open.front_mut() {
+            if stretch.answers.len() == stretch.beats() {
+                self.done.extend(self.open.pop_front());
+                continue;
+            }
+            let Some(beat) = self.answers.pop_front() else { break };
+            assert_eq!(beat.u64("fetch") == 1, stretch.fetches_next());
+            if stretch.fetches_next() {
+                stretch.fetched.push(beat);
+                continue;
+            }
+            if beat.u64("error") == 1 && self.failed.is_none() {
+                self.failed = Some(stretch.context(51, 6));
+            }
+            stretch.answers.push(beat);
+        }
+        self.linger = self.linger.saturating_sub(1);
+        let idle = self.open.is_empty() && self.linger == 0;
+        bench.set("column_idle", idle);
+        // Until it is idle, the failure is not to be looked at.
+        let failed = if idle { self.failed.is_some() } else { self.random.chance(0.5) };
+        bench.set("column_failed", failed);
+        bench.set("column_fail_index", self.failed.unwrap_or_else(|| self.random.below(64)));
+    }
+
+    /// Checks the headers and the stretches of a request whose chunks have so many `rows`, and gives
+    /// the tokens that are left.
+    pub fn check(
+        &self,
+        tokens: &[Beat],
+        request: &Request,
+        posted: (u8, u16),
+        card: &Card,
+        rows: Option<u32>,
+    ) -> Vec<Beat> {
+        let is_header = |token: &&Beat| token.u64("column") == 1;
+        let headers: Vec<_> = tokens.iter().filter(is_header).collect();
+        let slot = u64::from(posted.0);
+        let mut stretches = self.done.iter().filter(|s| s.slot() == slot);
+        let (count, chunk) = match rows {
+            Some(rows) => (request.dests[0].regions[0].count, rows),
+            None => (0, 1),
+        };
+        // A bitmap for one destination is one chunk; the header says how many rows a window takes.
+        let sparse = rows.is_some()
+            && request.dests.len() == 1
+            && request.shared.is_none()
+            && request.dests[0].regions[0].kind == RegionType::Bitmapped;
+        let whole = if sparse { count.max(1) } else { chunk };
+        assert_eq!(headers.len(), count.div_ceil(whole) as usize, "headers");
+        for (first, header) in (0..count).step_by(whole as usize).zip(headers) {
+            let length = whole.min(count - first);
+            check_header(header, request, posted, card, (first, length.min(chunk)));
+            for (index, dest) in request.dests.iter().enumerate() {
+                let stretch = stretches.next().expect("a stretch of every destination");
+                assert_eq!((stretch.first(), stretch.rows()), (first.into(), length.into()));
+                let ends = [first + length == count, index == 0, index + 1 == request.dests.len()];
+                check_stretch(stretch, dest, ends, request.shared.as_ref());
+                let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
+                assert_eq!(stretch.item(204, 16), u64::from(partition));
+                assert_eq!(stretch.item(220, 1), u64::from(sparse));
+                assert_eq!(stretch.context(51, 6), index as u64);
+                let place = (posted.1 + index as u16) % 1024;
+                assert_eq!(stretch.context(41, 10), u64::from(place));
+                assert_eq!(stretch.context(0, 11), u64::from(card.first_sets[&place]));
+            }
+        }
+        assert!(stretches.next().is_none(), "stretches too many");
+        tokens.iter().filter(|token| !is_header(token)).cloned().collect()
+    }
+}
+
+/// A chunk's header says where it begins, and nothing else.
+fn check_header(
+    header: &Beat,
+    request: &Request,
+    posted: (u8, u16),
+    card: &Card,
+    rows: (u32, u32),
+) {
+    let lanes = request.dests[0].regions[0].lanes.len() as u64;
+    let set = card.first_sets[&(posted.1 % 1024)];
+    let expected = [
+        ("set", u64::from(set)),
+        ("first", 0),
+        ("last", lanes - 1),
+        ("row", rows.0.into()),
+        ("rows", rows.1.into()),
+        ("slot", posted.0.into()),
+    ];
+    for (field, value) in expected {
+        assert_eq!(header.u64(field), value, "{field} of a header");
+    }
+    let nothing = [
+        "bytes",
+        "piece",
+        "offset",
+        "pointer",
+        "unit_end",
+        "message_end",
+        "message_start",
+        "message_bytes",
+        "chunk_start",
+        "chunk_blocks",
+        "request_end",
+        "dest_end",
+        "status",
+        "bad_dest",
+    ];
+    for field in nothing {
+        assert_eq!(header.u64(field), 0, "{field} of a header");
+    }
+}
+
+fn check_stretch(
+    stretch: &Stretch,
+    dest: &Dest,
+    [last, starts, ends]: [bool; 3],
+    shared: Option<&Shared>,
+) {
+    let region = &dest.regions[0];
+    assert_eq!(stretch.item(0, 3), record::WALK);
+    assert_eq!(stretch.item(3, 2), region.kind as u64);
+    let flags = [(69, last), (70, starts), (200, true), (201, ends)];
+    for (at, flag) in flags {
+        assert_eq!(stretch.item(at, 1), u64::from(flag), "bit {at} of {dest:?}");
+    }
+    // The bits of its rows, and none of another's.
+    let (first, rows) = (stretch.first() as usize, stretch.rows() as usize);
+    assert_eq!(stretch.answers.len(), stretch.beats());
+    let fails = stretch.answers.iter().any(|beat| beat.u64("error") == 1);
+    assert_eq!(fails, stretch.beats() > 0 && region.fails);
+    let width = shared.map_or(0, |s| s.width);
+    assert_eq!(stretch.item(202, 2), u64::from(width));
+    for (k, beat) in stretch.answers.iter().enumerate() {
+        let ends = k + 1 == stretch.beats();
+        assert_eq!((beat.u64("ids"), beat.u64("last") == 1), (width.into(), ends));
+    }
+    if let Some(shared) = shared.filter(|_| stretch.beats() > 0) {
+        let width = usize::from(width);
+        for row in 0..rows {
+            let (beat, at) = (row * width / 64, row * width % 64);
+            let id = stretch.answers[beat].get("data").bits(8 * at, 8 * width).to_u64();
+            assert_eq!(id, u64::from(shared.ids[first + row]), "row {}", first + row);
+        }
+    }
+    for row in 0..if stretch.beats() > 0 && shared.is_none() { rows } else { 0 } {
+        let bit = stretch.answers[row / 512].get("data").bits(row % 512, 1).to_u64();
+        assert_eq!(bit == 1, region.bits[first + row], "row {}", first + row);
+    }
+    let fetch = region.fetch.as_ref().filter(|_| shared.is_none());
+    assert_eq!(stretch.item(221, 1) == 1, fetch.is_some());
+    if let Some((fetch, fails)) = fetch {
+        assert_eq!(stretch.fetched.len(), stretch.fetch_beats());
+        assert!(stretch.fetched.iter().all(|beat| (beat.u64("error") == 1) == *fails));
+        for row in 0..rows {
+            let bit = stretch.fetched[row / 512].get("data").bits(row % 512, 1).to_u64();
+            assert_eq!(bit == 1, fetch[first + row], "fetch row {}", first + row);
+        }
+    }
+    // What the packer needs to cut messages.
+    let (units, bytes) = (u64::from(dest.units), region.row_bytes());
+    assert_eq!(stretch.context(11, 5), region.lanes.len() as u64);
+    assert_eq!(stretch.context(33, 7), bytes);
+    assert_eq!(stretch.context(40, 1), 0, "a unit is a row");
+    assert_eq!(stretch.context(65, 32), units);
+    assert_eq!(stretch.context(105, 1), u64::from(dest.announces()));
+    let selected = region.rows().len() as u64;
+    if dest.announces() && selected > 0 {
+        assert_eq!(stretch.context(106, 32), selected / units, "messages of full length");
+        if selected >= units {
+            assert_eq!(stretch.context(138, 32), units * bytes);
+        }
+        if !selected.is_multiple_of(units) {
+            assert_eq!(stretch.context(170, 32), selected % units * bytes);
+        }
+    }
+}
+
+/// Destinations of one set each with the same lanes, or nearly so.
+fn column_request(random: &mut Random, min_rows: u32) -> Request {
+    let most_lanes = [1, 5, 16][random.below(3) as usize];
+    let lanes = 1 + random.below(most_lanes);
+    let most = [130, 64, 20][random.below(3) as usize] / lanes;
+    let mut lanes: Vec<_> = (0..lanes)
+        .map(|_| {
+            let step = 1 + random.below(most.max(1));
+            (random.u64(), step, 1 + random.below(step.min(64)) as u32)
+        })
+        .collect();
+    match random.below(10) {
+        // Too wide; the low bits of the sum of steps are not.
+        0 => lanes[0].1 += 256 << random.below(40),
+        1 => lanes = (0..16).map(|_| (random.u64(), 17, 4)).collect(),
+        // Lanes of one period, or nearly so.
+        2..=4 => {
+            let (base, step) = (random.u64(), 16 + random.below(113));
+            for lane in &mut lanes {
+                let len = 1 + random.below(4);
+                let beyond = random.below(2);
+                let at = random.below(step - len + 1 + beyond);
+                *lane = (base.wrapping_add(at), step, len as u32);
+            }
+        }
+        _ => {}
+    }
+    let chunk = (30_656 / group_steps(&lanes) / 128 * 128) as u32;
+    let count = match random.below(6) {
+        0 => min_rows - 1 + random.below(2) as u32,
+        1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),
+        2 => chunk.clamp(1, 4096) + 1,
+        _ => 1 + random.below(9000) as u32,
+    };
+    let dests = [1, 1 + random.below(4), 1 + random.below(12)][random.below(3) as usize];
+    let element_mask = random.chance(0.3);
+    let units = [1, 2 + random.below(300) as u32, u32::MAX][random.below(3) as usize];
+    let density = [0.0, 0.03, 0.5, 1.0][random.below(4) as usize];
+    let dests = (0..dests)
+        .map(|_| {
+            let kind = if random.chance(0.5) { RegionType::Strided } else { RegionType::Bitmapped };
+            let mut region = region(kind, lanes.clone(), count);
+            region.bits.iter_mut().for_each(|bit| *bit = random.chance(density));
+            region.fails = kind == RegionType::Bitmapped && random.chance(0.2);
+            if kind == RegionType::Bitmapped && random.chance(0.5) {
+                let rows = (0..count).map(|_| random.chance(0.3)).collect();
+                region.fetch = Some((rows, random.chance(0.2)));
+            }
+            let is_write = random.chance(0.4);
+            Dest {
+                regions: vec![region],
+                is_write,
+                is_ud: !is_write && random.chance(0.1),
+                log_mtu: 8 + random.below(5) as u32,
+                element_mask,
+                units,
+            }
+        })
+        .collect();
+    let mut request = Request { dests, status: (0, 0), shared: None };
+    if random.chance(0.4) {
+        partition(random, &mut request);
+    } else if random.chance(0.2) {
+        differ(random, request.dests.last_mut().expect("at least one"));
+    }
+    request
+}
+
+/// Makes a destination differ from the others.
+fn differ(random: &mut Random, dest: &mut Dest) {
+    let region = &mut dest.regions[0];
+    match random.below(5) {
+        0 => region.lanes[0].0 ^= 1 << random.below(64),
+        1 => region.lanes[0].1 += 1 << random.below(40),
+        2 => region.lanes[0].2 += 1,
+        3 => region.count -= 1,
+        _ => {
+            let again = region.clone();
+            dest.regions.push(again);
+        }
+    }
+}
+
+#[test]
+fn column_requests_leave_as_headers_and_stretches() {
+    let library = library();
+    let (mut columns, mut failed, mut by_ids, mut sparse, mut fetched) = (0, 0, 0, 0, [0; 2]);
+    for seed in 1..=12 {
+        println!("seed {seed}");
+        let mut card = Card::new(&library, seed);
+        let mut random = Random::new(seed + 2000);
+        card.bench.stall(STALLS[seed as usize % STALLS.len()]);
+        card.latency = [325, 1, 40][seed as usize % 3];
+        let min_rows = [1, 256, 2][seed as usize % 3];
+        card.columns.enable(&mut card.bench, min_rows);
+        let mut requests: Vec<_> = (0..12)
+            .map(|_| match random.chance(0.7) {
+                true => column_request(&mut random, min_rows),
+                false => random_request(&mut random),
+            })
+            .collect();
+        let mut sets = 0;
+        requests.retain(|r| {
+            sets += r.dests.iter().map(|d| d.regions.len()).sum::<usize>();
+            sets <= 2000
+        });
+        let posted: Vec<_> = requests.iter_mut().map(|r| card.post(r)).collect();
+        let tokens = card.finish(requests.len());
+        let mut ended = 0;
+        for (i, request) in requests.iter().enumerate() {
+            println!("seed {seed}, request {i}, {} tokens", tokens[i].len());
+            check(&tokens[i], request, posted[i], &card);
+            let runs = request.status.0 == 0 && request.dests.iter().all(|d| d.check().is_none());
+            let is_column = runs && chunk_rows(&request.dests, min_rows).is_some();
+            ended += u32::from(is_column);
+            by_ids += u32::from(is_column && request.shared.is_some());
+            let bitmapped = |r: &Request| r.dests[0].regions[0].kind == RegionType::Bitmapped;
+            sparse += u32::from(
+                is_column
+                    && request.shared.is_none()
+                    && request.dests.len() == 1
+                    && bitmapped(request),
+            );
+            let with = request.dests.iter().filter_map(|d| d.regions.first()?.fetch.as_ref());
+            let with = with.filter(|_| is_column && request.shared.is_none());
+            with.for_each(|(_, fails)| fetched[usize::from(*fails)] += 1);
+            failed += u32::from(is_column && tokens[i].last().unwrap().u64("status") != 0);
+        }
+        assert_eq!(card.columns.clears.get(), ended, "each column request is cleared once");
+        columns += ended;
+    }
+    assert!(by_ids > 10, "{by_ids} column requests with ids");
+    assert!(fetched[0] > 10 && fetched[1] > 3, "{fetched:?} regions with fetch rows");
+    assert!(sparse > 5, "{sparse} column requests with a bitmap for one destination");
+    assert!(columns > 40 && failed > 3, "{columns} column requests, {failed} that failed");
+}
+
+#[test]
+fn a_turn_of_a_column_request_takes_six_cycles() {
+    let library = library();
+    let mut card = Card::new(&library, 3);
+    card.columns.enable(&mut card.bench, 256);
+    // 20 bytes a row: 1,408 rows a chunk, 10 of them.
+    let lanes = || (0..5).map(|i| (i << 20, 4, 4)).collect();
+    let dests: Vec<_> = (0..64)
+        .map(|i| {
+            let mut region = region(RegionType::Bitmapped, lanes(), 14_080);
+            region.bits.iter_mut().enumerate().for_each(|(row, bit)| *bit = row as u64 % 64 == i);
+            dest(vec![region], false)
+        })
+        .collect();
+    let mut request = Request { dests, status: (0, 0), shared: None };
+    assert_eq!(chunk_rows(&request.dests, 256), Some(1408));
+    let posted = card.post(&mut request);
+    let tokens = card.finish(1);
+    check(&tokens[0], &request, posted, &card);
+    let at = card.bench.received_at(card.columns.items);
+    let cycles = at[at.len() - 1] - at[0];
+    println!("640 stretches in {cycles} cycles");
+    assert!(cycles <= 640 * 6 + 10, "{cycles} cycles");
+}
+
+#[test]
+fn zero_rows_switch_the_column_path_off() {
+    let library = library();
+    let mut card = Card::new(&library, 4);
+    card.columns.enable(&mut card.bench, 0);
+    let mut request = one(dest(vec![region(RegionType::Strided, vec![(0, 8, 8)], 5000)], false));
+    let posted = card.post(&mut request);
+    let tokens = card.finish(1);
+    assert_eq!(tokens[0].len(), 5001);
+    check(&tokens[0], &request, posted, &card);
+}

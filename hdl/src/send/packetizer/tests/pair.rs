@@ -1,0 +1,172 @@
+//! Segmenter and packetizer, wired as in the card.
+
+use crate::send::packetizer::Packetizer;
+use crate::send::segmenter::Segmenter;
+use crate::testing;
+use drdma_verilated::Library;
+use rust_hdl_core::prelude::*;
+
+/// Payload in, frames out.
+#[derive(LogicBlock, Default)]
+pub struct Pair {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub payload_valid: Signal<In, Bit>,
+    pub payload_ready: Signal<Out, Bit>,
+    pub payload_data: Signal<In, Bits<512>>,
+    pub payload_mask: Signal<In, Bits<64>>,
+    pub payload_part_end: Signal<In, Bit>,
+    pub payload_error: Signal<In, Bit>,
+    pub payload_dest: Signal<In, Bits<10>>,
+    pub payload_slot: Signal<In, Bits<8>>,
+    pub payload_bytes: Signal<In, Bits<7>>,
+    pub payload_message_start: Signal<In, Bit>,
+    pub payload_message_end: Signal<In, Bit>,
+    pub payload_message_bytes: Signal<In, Bits<32>>,
+    pub payload_request_end: Signal<In, Bit>,
+    pub payload_dest_end: Signal<In, Bit>,
+    pub payload_status: Signal<In, Bits<8>>,
+    pub payload_bad_dest: Signal<In, Bits<7>>,
+    pub dest_write_valid: Signal<In, Bit>,
+    pub dest_write_dest: Signal<In, Bits<10>>,
+    pub dest_write_index: Signal<In, Bits<7>>,
+    pub dest_write_qp: Signal<In, Bits<8>>,
+    pub dest_write_opcode: Signal<In, Bits<2>>,
+    pub dest_write_imm: Signal<In, Bits<32>>,
+    pub dest_write_remote_addr: Signal<In, Bits<64>>,
+    pub dest_write_rkey: Signal<In, Bits<32>>,
+    pub dest_write_transport: Signal<In, Bits<2>>,
+    pub dest_write_log_mtu: Signal<In, Bits<4>>,
+    pub dest_write_stamp: Signal<In, Bits<32>>,
+    pub cfg_valid: Signal<In, Bit>,
+    pub cfg_table: Signal<In, Bits<3>>,
+    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_word: Signal<In, Bits<4>>,
+    pub cfg_data: Signal<In, Bits<32>>,
+    pub qp_error: Signal<In, Bits<256>>,
+    pub release_valid: Signal<Out, Bit>,
+    pub set_qp_error_valid: Signal<Out, Bit>,
+    pub set_qp_error_index: Signal<Out, Bits<8>>,
+    pub mac: Signal<In, Bits<48>>,
+    pub ip: Signal<In, Bits<32>>,
+    pub tx_valid: Signal<Out, Bit>,
+    pub tx_ready: Signal<In, Bit>,
+    pub tx_data: Signal<Out, Bits<512>>,
+    pub tx_keep: Signal<Out, Bits<64>>,
+    pub tx_last: Signal<Out, Bit>,
+    pub sent_valid: Signal<Out, Bit>,
+    pub sent_ready: Signal<In, Bit>,
+    pub sent_slot: Signal<Out, Bits<8>>,
+    pub sent_qp: Signal<Out, Bits<8>>,
+    pub sent_kind: Signal<Out, Bits<2>>,
+    pub sent_psn: Signal<Out, Bits<24>>,
+    pub sent_status: Signal<Out, Bits<8>>,
+    pub sent_bad_dest: Signal<Out, Bits<7>>,
+    pub sent_total: Signal<Out, Bits<40>>,
+    pub gone: Signal<Out, Bit>,
+    pub count_packets: Signal<Out, Bits<16>>,
+    pub count_payload_bytes: Signal<Out, Bits<16>>,
+    pub count_frame_bytes: Signal<Out, Bits<16>>,
+    segmenter: Segmenter,
+    packetizer: Packetizer,
+}
+
+impl Logic for Pair {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.segmenter.clk.next = self.clk.val();
+        self.segmenter.rst.next = self.rst.val();
+        self.segmenter.payload_valid.next = self.payload_valid.val();
+        self.payload_ready.next = self.segmenter.payload_ready.val();
+        self.segmenter.payload_data.next = self.payload_data.val();
+        self.segmenter.payload_mask.next = self.payload_mask.val();
+        self.segmenter.payload_part_end.next = self.payload_part_end.val();
+        self.segmenter.payload_error.next = self.payload_error.val();
+        self.segmenter.payload_dest.next = self.payload_dest.val();
+        self.segmenter.payload_slot.next = self.payload_slot.val();
+        self.segmenter.payload_bytes.next = self.payload_bytes.val();
+        self.segmenter.payload_message_start.next = self.payload_message_start.val();
+        self.segmenter.payload_message_end.next = self.payload_message_end.val();
+        self.segmenter.payload_message_bytes.next = self.payload_message_bytes.val();
+        self.segmenter.payload_request_end.next = self.payload_request_end.val();
+        self.segmenter.payload_dest_end.next = self.payload_dest_end.val();
+        self.segmenter.payload_status.next = self.payload_status.val();
+        self.segmenter.payload_bad_dest.next = self.payload_bad_dest.val();
+        self.segmenter.dest_write_valid.next = self.dest_write_valid.val();
+        self.segmenter.dest_write_dest.next = self.dest_write_dest.val();
+        self.segmenter.dest_write_index.next = self.dest_write_index.val();
+        self.segmenter.dest_write_qp.next = self.dest_write_qp.val();
+        self.segmenter.dest_write_opcode.next = self.dest_write_opcode.val();
+        self.segmenter.dest_write_imm.next = self.dest_write_imm.val();
+        self.segmenter.dest_write_remote_addr.next = self.dest_write_remote_addr.val();
+        self.segmenter.dest_write_rkey.next = self.dest_write_rkey.val();
+        self.segmenter.dest_write_transport.next = self.dest_write_transport.val();
+        self.segmenter.dest_write_log_mtu.next = self.dest_write_log_mtu.val();
+        self.segmenter.dest_write_stamp.next = self.dest_write_stamp.val();
+        self.segmenter.cfg_valid.next = self.cfg_valid.val();
+        self.segmenter.cfg_table.next = self.cfg_table.val();
+        self.segmenter.cfg_index.next = self.cfg_index.val();
+        self.segmenter.cfg_word.next = self.cfg_word.val();
+        self.segmenter.cfg_data.next = self.cfg_data.val();
+        self.segmenter.qp_error.next = self.qp_error.val();
+        self.segmenter.packet_ready.next = self.packetizer.packet_ready.val();
+        self.segmenter.page_read_enable.next = self.packetizer.page_read_enable.val();
+        self.segmenter.page_read_address.next = self.packetizer.page_read_address.val();
+        self.segmenter.page_free_valid.next = self.packetizer.page_free_valid.val();
+        self.segmenter.page_free_page.next = self.packetizer.page_free_page.val();
+        self.set_qp_error_valid.next = self.segmenter.set_qp_error_valid.val();
+        self.set_qp_error_index.next = self.segmenter.set_qp_error_index.val();
+        self.release_valid.next = self.segmenter.release_valid.val();
+        self.packetizer.clk.next = self.clk.val();
+        self.packetizer.rst.next = self.rst.val();
+        self.packetizer.packet_valid.next = self.segmenter.packet_valid.val();
+        self.packetizer.packet_marker.next = self.segmenter.packet_marker.val();
+        self.packetizer.packet_page.next = self.segmenter.packet_page.val();
+        self.packetizer.packet_bytes.next = self.segmenter.packet_bytes.val();
+        self.packetizer.packet_qp.next = self.segmenter.packet_qp.val();
+        self.packetizer.packet_operation.next = self.segmenter.packet_operation.val();
+        self.packetizer.packet_ack_req.next = self.segmenter.packet_ack_req.val();
+        self.packetizer.packet_psn.next = self.segmenter.packet_psn.val();
+        self.packetizer.packet_remote_addr.next = self.segmenter.packet_remote_addr.val();
+        self.packetizer.packet_rkey.next = self.segmenter.packet_rkey.val();
+        self.packetizer.packet_message_bytes.next = self.segmenter.packet_message_bytes.val();
+        self.packetizer.packet_imm.next = self.segmenter.packet_imm.val();
+        self.packetizer.packet_has_imm.next = self.segmenter.packet_has_imm.val();
+        self.packetizer.packet_has_reth.next = self.segmenter.packet_has_reth.val();
+        self.packetizer.packet_slot.next = self.segmenter.packet_slot.val();
+        self.packetizer.packet_kind.next = self.segmenter.packet_kind.val();
+        self.packetizer.packet_status.next = self.segmenter.packet_status.val();
+        self.packetizer.packet_bad_dest.next = self.segmenter.packet_bad_dest.val();
+        self.packetizer.packet_total.next = self.segmenter.packet_total.val();
+        self.packetizer.page_read_data.next = self.segmenter.page_read_data.val();
+        self.packetizer.cfg_valid.next = self.cfg_valid.val();
+        self.packetizer.cfg_table.next = self.cfg_table.val();
+        self.packetizer.cfg_index.next = self.cfg_index.val();
+        self.packetizer.cfg_word.next = self.cfg_word.val();
+        self.packetizer.cfg_data.next = self.cfg_data.val();
+        self.packetizer.mac.next = self.mac.val();
+        self.packetizer.ip.next = self.ip.val();
+        self.tx_valid.next = self.packetizer.tx_valid.val();
+        self.packetizer.tx_ready.next = self.tx_ready.val();
+        self.tx_data.next = self.packetizer.tx_data.val();
+        self.tx_keep.next = self.packetizer.tx_keep.val();
+        self.tx_last.next = self.packetizer.tx_last.val();
+        self.sent_valid.next = self.packetizer.sent_valid.val();
+        self.packetizer.sent_ready.next = self.sent_ready.val();
+        self.sent_slot.next = self.packetizer.sent_slot.val();
+        self.sent_qp.next = self.packetizer.sent_qp.val();
+        self.sent_kind.next = self.packetizer.sent_kind.val();
+        self.sent_psn.next = self.packetizer.sent_psn.val();
+        self.sent_status.next = self.packetizer.sent_status.val();
+        self.sent_bad_dest.next = self.packetizer.sent_bad_dest.val();
+        self.sent_total.next = self.packetizer.sent_total.val();
+        self.gone.next = self.packetizer.gone.val();
+        self.count_packets.next = self.packetizer.count_packets.val();
+        self.count_payload_bytes.next = self.packetizer.count_payload_bytes.val();
+        self.count_frame_bytes.next = self.packetizer.count_frame_bytes.val();
+    }
+}
+
+pub fn library() -> Library {
+    testing::library("packets", Pair::default)
+}
