@@ -5,15 +5,18 @@ use rust_hdl_core::prelude::*;
 /// Entries written at a time, and banks.
 const BANKS: usize = 4;
 
-/// Two tables of 2 * `N` entries of `W` bits, in lookup tables: four entries are written at a time,
-/// `N` that follow each other are read, from any of the first `N` on. `N` = 2^`I`; `A` = `I` - 1
-/// bits address four entries; `D` = 4 * `W`; `R` = `N` * `W`.
+/// Entries read at a time.
+const ENTRIES: usize = 64;
+
+/// Two tables of 4 * 2^`A` entries of `W` bits, in block memory: four entries are written at a time, 64 that
+/// follow each other are read, from any entry on behind which there are so many. `I` = `A` + 2 bits name an
+/// entry; `D` = 4 * `W`; `R` = 64 * `W`.
 ///
 /// The entries follow their address after one cycle with `read` and a level of logic, and hold
 /// without it. A write takes effect at the end of its cycle. The contents are undefined until
 /// written.
 ///
-/// Four banks hold every fourth entry each. Of every bank there are `N` / 4 copies, which read
+/// Four banks hold every fourth entry each. Of every bank there are 16 copies, which read
 /// words that follow each other; their outputs are then turned by less than 4 entries.
 ///
 /// # Inputs
@@ -47,10 +50,10 @@ impl<const W: usize, const I: usize, const A: usize, const D: usize, const R: us
     for Stretch<W, I, A, D, R>
 {
     fn default() -> Self {
-        assert!((3..=6).contains(&I), "Stretch: 2^{I} entries are not 8 to 64");
-        assert_eq!(A, I - 1, "Stretch: {A} bits do not address twice 2^{I} entries by fours");
+        assert!(A >= 4, "Stretch: 4 * 2^{A} entries are fewer than {ENTRIES}");
+        assert_eq!(I, A + 2, "Stretch: {I} bits do not name 4 * 2^{A} entries");
         assert_eq!(D, BANKS * W, "Stretch: {BANKS} entries of {W} bits are not {D} bits");
-        assert_eq!(R, W << I, "Stretch: 2^{I} entries of {W} bits are not {R} bits");
+        assert_eq!(R, ENTRIES * W, "Stretch: {ENTRIES} entries of {W} bits are not {R} bits");
         Self {
             clk: Signal::default(),
             write: Signal::default(),
@@ -75,38 +78,39 @@ impl<const W: usize, const I: usize, const A: usize, const D: usize, const R: us
     }
 
     fn hdl(&self) -> Verilog {
-        let (entries, top) = (1_usize << I, W - 1);
+        let (top, last) = (W - 1, (2 << A) - 1);
         let (mut text, mut writes, mut reads) = (String::new(), String::new(), String::new());
         for bank in 0..BANKS {
+            // The bank's word that holds the first of its entries from `start` on.
+            let behind = BANKS - 1 - bank;
             text.push_str(&format!(
-                "    (* ram_style = \"distributed\" *) reg [{top}:0] bank{bank} [0:{}];\n",
-                entries - 1
+                "    wire [{I}:0] from{bank} = {{1'b0, start}} + {}'d{behind};\n",
+                I + 1
+            ));
+            text.push_str(&format!(
+                "    wire unused{bank} = ^{{from{bank}[{I}], from{bank}[1:0]}};\n"
+            ));
+        }
+        for p in 0..ENTRIES {
+            // Field p of the outputs is of bank p % 4; every copy is a memory of its own.
+            let (bank, copy) = (p % BANKS, p / BANKS);
+            text.push_str(&format!(
+                "    (* ram_style = \"block\" *) reg [{top}:0] copy{p} [0:{last}];\n"
+            ));
+            text.push_str(&format!(
+                "    wire [{}:0] word{p} = from{bank}[{}:2] + {A}'d{copy};\n    reg [{top}:0] out{p};\n",
+                A - 1,
+                I - 1
             ));
             writes.push_str(&format!(
-                "            bank{bank}[{{write_table, write_word}}] <= write_entries[{}:{}];\n",
+                "            copy{p}[{{write_table, write_word}}] <= write_entries[{}:{}];\n",
                 bank * W + top,
                 bank * W
             ));
-        }
-        for p in 0..entries {
-            // Field p of the banks' outputs is of bank p % 4: the word that holds one of the
-            // entries from start + 4 * (p / 4) on. Its number depends on few bits: a LUT a bit.
-            let (bank, copy) = (p % BANKS, p / BANKS);
-            let word = |start: usize| (start + BANKS - 1 - bank) / BANKS + copy;
-            for bit in 0..A {
-                let ones = (0..entries).filter(|&start| word(start) >> bit & 1 == 1);
-                let table: u64 = ones.map(|start| 1 << start).sum();
-                text.push_str(&format!("    wire [{}:0] of{p}_{bit} = ", entries - 1));
-                text.push_str(&format!("{entries}'h{table:x};\n"));
-            }
-            let bits: Vec<_> = (0..A).rev().map(|bit| format!("of{p}_{bit}[start]")).collect();
-            text.push_str(&format!("    wire [{}:0] word{p} = {{{}}};\n", A - 1, bits.join(", ")));
-            text.push_str(&format!("    reg [{top}:0] out{p};\n"));
-            reads
-                .push_str(&format!("            out{p} <= bank{bank}[{{read_table, word{p}}}];\n"));
+            reads.push_str(&format!("            out{p} <= copy{p}[{{read_table, word{p}}}];\n"));
         }
         let mut turned = String::new();
-        for p in 0..entries {
+        for p in 0..ENTRIES {
             let (copy, at) = (p / BANKS * BANKS, p % BANKS);
             let from = |turn: usize| format!("out{}", copy + (at + turn) % BANKS);
             turned.push_str(&format!(
@@ -145,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_stretch_is_read_from_any_entry_on_while_the_other_table_is_written() {
-        let library = testing::library("stretch", Stretch::<7, 6, 5, 28, 448>::default);
+        let library = testing::library("stretch", Stretch::<7, 7, 5, 28, 448>::default);
         let mut model = library.instance(1);
         let mut random = Random::new(1);
         let mut tables = vec![vec![None::<Word>; 128]; 2];
@@ -157,7 +161,7 @@ mod tests {
             model.set("write_table", table);
             model.set("write_word", word);
             model.set_word("write_entries", &four);
-            let (read, from, start) = (random.chance(0.7), random.below(2), random.below(64));
+            let (read, from, start) = (random.chance(0.7), random.below(2), random.below(65));
             model.set("read", read.into());
             model.set("read_table", from);
             model.set("start", start);
@@ -184,6 +188,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "4 entries of 7 bits are not 27 bits")]
     fn the_width_of_what_is_written_is_checked() {
-        let _ = Stretch::<7, 6, 5, 27, 448>::default();
+        let _ = Stretch::<7, 7, 5, 27, 448>::default();
     }
 }

@@ -186,7 +186,7 @@ pub struct Columns {
     addresser: Addresser,
     moves: Signal<Local, Bit>,
     /// The addresser knows the length of a row from the window's lanes.
-    unused: Signal<Local, Bits<7>>,
+    unused: Signal<Local, Bits<10>>,
 }
 
 impl Logic for Columns {

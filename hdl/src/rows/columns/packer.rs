@@ -23,7 +23,7 @@ use rust_hdl_widgets::prelude::*;
 /// without rows takes a cycle. May stall at any time.
 ///
 /// # Inputs
-/// `rows` stream: the fields of [`RowGroup`] and `context` (rows have 1 to 64 bytes, messages at
+/// `rows` stream: the fields of [`RowGroup`] and `context` (rows have 1 to 960 bytes, messages at
 /// least a row); `beat_ready`.
 ///
 /// # Outputs
@@ -58,11 +58,11 @@ pub struct Packer {
     /// The rows that it touches.
     pub beat_offset: Signal<Out, Bits<192>>,
     /// Byte of the first row where it starts.
-    pub beat_start: Signal<Out, Bits<6>>,
+    pub beat_start: Signal<Out, Bits<10>>,
     /// Bytes, 0 to 64.
     pub beat_bytes: Signal<Out, Bits<7>>,
     /// Bytes of a row.
-    pub beat_row_bytes: Signal<Out, Bits<7>>,
+    pub beat_row_bytes: Signal<Out, Bits<10>>,
     /// The destination's place in its ring.
     pub beat_dest: Signal<Out, Bits<10>>,
     /// The request.
@@ -91,18 +91,19 @@ pub struct Packer {
     early_valid: DFF<Bit>,
     early: DFF<Entry>,
     early_offset: DFF<Bits<192>>,
-    early_multiple: [DFF<Bits<8>>; 16],
+    early_multiple: [DFF<Bits<11>>; 16],
     product: [Signal<Local, Bits<11>>; 16],
     bytes: Signal<Local, Bits<11>>,
+    is_long: Signal<Local, Bit>,
     early_free: Signal<Local, Bit>,
     from_zero: Stride,
     // And with what a beat from a row's first byte does.
     entry_valid: DFF<Bit>,
     entry: DFF<Entry>,
-    entry_multiple: [DFF<Bits<8>>; 16],
+    entry_multiple: [DFF<Bits<11>>; 16],
     entry_rows: DFF<Bits<5>>,
     entry_touched: DFF<Bits<5>>,
-    entry_next: DFF<Bits<6>>,
+    entry_next: DFF<Bits<10>>,
     entry_exact: DFF<Bit>,
     entry_free: Signal<Local, Bit>,
     admit: Signal<Local, Bit>,
@@ -112,10 +113,10 @@ pub struct Packer {
     // The turn.
     busy: DFF<Bit>,
     turn: DFF<Entry>,
-    multiple: [DFF<Bits<8>>; 16],
+    multiple: [DFF<Bits<11>>; 16],
     first_rows: DFF<Bits<5>>,
     first_touched: DFF<Bits<5>>,
-    first_next: DFF<Bits<6>>,
+    first_next: DFF<Bits<10>>,
     first_exact: DFF<Bit>,
     had: DFF<Bit>,
     turn_had: DFF<Bit>,
@@ -123,10 +124,10 @@ pub struct Packer {
     // there does.
     waiting: DFF<Bits<6>>,
     place: DFF<Bits<6>>,
-    start: DFF<Bits<6>>,
+    start: DFF<Bits<10>>,
     whole_rows: DFF<Bits<5>>,
     whole_touched: DFF<Bits<5>>,
-    whole_next: DFF<Bits<6>>,
+    whole_next: DFF<Bits<10>>,
     whole_exact: DFF<Bit>,
     following: Stride,
     // The message.
@@ -225,6 +226,7 @@ impl Default for Packer {
             early_multiple: array_init::array_init(|_| Default::default()),
             product: Default::default(),
             bytes: Default::default(),
+            is_long: Default::default(),
             early_free: Default::default(),
             from_zero: Default::default(),
             entry_valid: Default::default(),
@@ -593,7 +595,8 @@ impl Logic for Packer {
             self.entry_next.d.next = self.from_zero.ends_at.val();
             self.entry_exact.d.next = self.from_zero.exact.val();
         }
-        self.bytes.next = bit_cast::<11, 7>(self.context_out.record.val().bytes);
+        self.bytes.next = bit_cast::<11, 10>(self.context_out.record.val().bytes);
+        self.is_long.next = self.context_out.record.val().bytes > 64;
         self.product[0].next = self.bytes.val();
         self.product[1].next = self.bytes.val() << 1;
         self.product[2].next = self.bytes.val() + (self.bytes.val() << 1);
@@ -616,9 +619,11 @@ impl Logic for Packer {
             self.early_valid.d.next = self.groups.out_valid.val();
             self.early_offset.d.next = self.group_out.record.val().offset;
             for k in 0..16 {
-                self.early_multiple[k].d.next = self.product[k].val().get_bits::<8>(0);
-                if self.product[k].val().get_bits::<3>(8) != 0 {
-                    self.early_multiple[k].d.next = 255.into();
+                self.early_multiple[k].d.next = self.product[k].val();
+            }
+            if self.is_long.val() {
+                for k in 1..16 {
+                    self.early_multiple[k].d.next = 2047.into();
                 }
             }
             self.early.d.next.count = self.group_out.record.val().count;
@@ -686,23 +691,25 @@ impl Logic for Packer {
         self.sum_whole.d.next = self.cut_whole.q.val();
         self.sum_low.d.next = 0.into();
         if self.cut_rows.q.val().get_bit(0) {
-            self.sum_low.d.next = self.cut.q.val().row_bytes;
+            self.sum_low.d.next = self.cut.q.val().row_bytes.get_bits::<7>(0);
         }
         if self.cut_rows.q.val().get_bit(1) {
-            self.sum_low.d.next = self.sum_low.d.val() + (self.cut.q.val().row_bytes << 1);
+            self.sum_low.d.next =
+                self.sum_low.d.val() + (self.cut.q.val().row_bytes << 1).get_bits::<7>(0);
         }
         self.sum_high.d.next = 0.into();
         if self.cut_rows.q.val().get_bit(2) {
-            self.sum_high.d.next = self.cut.q.val().row_bytes << 2;
+            self.sum_high.d.next = (self.cut.q.val().row_bytes << 2).get_bits::<7>(0);
         }
         if self.cut_rows.q.val().get_bit(3) {
-            self.sum_high.d.next = self.sum_high.d.val() + (self.cut.q.val().row_bytes << 3);
+            self.sum_high.d.next =
+                self.sum_high.d.val() + (self.cut.q.val().row_bytes << 3).get_bits::<7>(0);
         }
         self.done_valid.d.next = self.sum_valid.q.val();
         self.done.d.next = self.sum.q.val();
         if !self.sum_whole.q.val() {
             self.done.d.next.bytes = (self.sum_low.q.val() + self.sum_high.q.val())
-                - bit_cast::<7, 6>(self.sum.q.val().start);
+                - self.sum.q.val().start.get_bits::<7>(0);
         }
         self.done_offset.d.next = self.queue.offset.val();
         self.info_in.record.next = self.done.q.val();

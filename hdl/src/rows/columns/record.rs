@@ -68,7 +68,7 @@ pub struct Entry {
     /// The last rows of a destination.
     pub last: Bit,
     /// Bytes of a row.
-    pub row_bytes: Bits<7>,
+    pub row_bytes: Bits<10>,
     /// Bytes of a beat that nothing cuts short.
     pub target: Bits<7>,
     /// The destination's place in its ring.
@@ -118,11 +118,11 @@ pub const COLUMN_STANDING_BITS: usize = 78;
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct BeatInfo {
     /// Byte of the first row where the beat starts.
-    pub start: Bits<6>,
+    pub start: Bits<10>,
     /// Bytes, 0 to 64.
     pub bytes: Bits<7>,
     /// Bytes of a row.
-    pub row_bytes: Bits<7>,
+    pub row_bytes: Bits<10>,
     /// The destination's place in its ring.
     pub dest: Bits<10>,
     /// The request.
@@ -140,4 +140,4 @@ pub struct BeatInfo {
 }
 
 /// Bits of a [`BeatInfo`].
-pub const BEAT_INFO_BITS: usize = 74;
+pub const BEAT_INFO_BITS: usize = 81;

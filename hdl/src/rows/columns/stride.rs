@@ -10,7 +10,8 @@ use rust_hdl_core::prelude::*;
 ///
 /// # Inputs
 /// `start`, less than the row's length. `target`: 64, or 16 rows if they are shorter; then `start`
-/// is 0. `multiple[k]`: `k` + 1 times the row's length (1 to 64), at most 255.
+/// is 0. `multiple[k]`: `k` + 1 times the row's length; of rows of more than 64 bytes the first one, and
+/// 2,047 for the others, none of which a beat completes.
 ///
 /// # Outputs
 /// `rows` (0 to 16), `touched` (`rows`, one more if the beat ends within a row), `ends_at`, `exact`
@@ -18,25 +19,26 @@ use rust_hdl_core::prelude::*;
 #[derive(LogicBlock)]
 pub struct Stride {
     /// Where the beat starts in its first row.
-    pub start: Signal<In, Bits<6>>,
+    pub start: Signal<In, Bits<10>>,
     /// Bytes of the beat.
     pub target: Signal<In, Bits<7>>,
     /// Multiples of the row's length.
-    pub multiple: [Signal<In, Bits<8>>; 16],
+    pub multiple: [Signal<In, Bits<11>>; 16],
     /// Rows that it completes.
     pub rows: Signal<Out, Bits<5>>,
     /// Rows that it touches.
     pub touched: Signal<Out, Bits<5>>,
     /// Where it ends in its last row.
-    pub ends_at: Signal<Out, Bits<6>>,
+    pub ends_at: Signal<Out, Bits<10>>,
     /// It ends with a row.
     pub exact: Signal<Out, Bit>,
 
-    reach: Signal<Local, Bits<8>>,
+    lines: Signal<Local, Bits<5>>,
+    reach: Signal<Local, Bits<11>>,
     // Bit k: the beat reaches k rows.
     reaches: Signal<Local, Bits<18>>,
     one: Signal<Local, Bits<17>>,
-    past: Select<17, 6>,
+    past: Select<17, 10>,
     count: Select<17, 5>,
     counts: [Constant<Bits<5>>; 17],
 }
@@ -51,6 +53,7 @@ impl Default for Stride {
             touched: Default::default(),
             ends_at: Default::default(),
             exact: Default::default(),
+            lines: Default::default(),
             reach: Default::default(),
             reaches: Default::default(),
             one: Default::default(),
@@ -64,8 +67,13 @@ impl Default for Stride {
 impl Logic for Stride {
     #[hdl_gen]
     fn update(&mut self) {
-        // No sum: where the target is not 64, the start is 0.
-        self.reach.next = bit_cast::<8, 6>(self.start.val()) | bit_cast::<8, 7>(self.target.val());
+        // A sum above 64 only: where the target is not 64, the start is 0.
+        self.lines.next = bit_cast::<5, 4>(self.start.val().get_bits::<4>(6))
+            + bit_cast::<5, 1>(self.target.val().get_bits::<1>(6));
+        self.reach.next = (bit_cast::<11, 5>(self.lines.val()) << 6)
+            | bit_cast::<11, 6>(
+                self.start.val().get_bits::<6>(0) | self.target.val().get_bits::<6>(0),
+            );
         self.reaches.next = 1.into();
         for k in 0..16 {
             self.reaches.next =
@@ -81,10 +89,10 @@ impl Logic for Stride {
         }
         self.past.choice.next = self.one.val();
         self.count.choice.next = self.one.val();
-        self.past.values[0].next = self.reach.val().get_bits::<6>(0);
+        self.past.values[0].next = self.reach.val().get_bits::<10>(0);
         for k in 0..16 {
             self.past.values[k + 1].next =
-                (self.reach.val() - self.multiple[k].val()).get_bits::<6>(0);
+                (self.reach.val() - self.multiple[k].val()).get_bits::<6>(0).get_bits::<10>(0);
         }
         self.ends_at.next = self.past.value.val();
         self.exact.next = self.past.value.val() == 0;

@@ -65,6 +65,7 @@ pub struct Fetch {
     fetch_base: DFF<Bits<64>>,
     start: DFF<Bits<36>>,
     stop: DFF<Bits<36>>,
+    begin_row: Signal<Local, Bits<32>>,
     end_row: Signal<Local, Bits<33>>,
     // What is left to be read.
     reading: DFF<Bit>,
@@ -102,6 +103,11 @@ impl Logic for Fetch {
         self.load.next = !self.reading.q.val()
             || (self.req_ready.val() && !self.more.val() && !self.first.q.val());
         self.stretch_ready.next = !self.taken.q.val() || self.load.val();
+        // The column path takes a turn's first row as bit 0; it is the first bit of a byte.
+        self.begin_row.next = (self.stretch_first.val() >> 6) << 6;
+        if self.stretch_column.val() {
+            self.begin_row.next = self.stretch_first.val();
+        }
         self.end_row.next = bit_cast::<33, 32>(self.stretch_first.val())
             + bit_cast::<33, 32>(self.stretch_rows.val());
         if !self.taken.q.val() || self.load.val() {
@@ -114,13 +120,13 @@ impl Logic for Fetch {
             self.fetch_base.d.next = self.stretch_fetch_addr.val();
             self.base.d.next = self.stretch_addr.val();
             if self.stretch_ids.val() == 1 {
-                self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 6;
+                self.start.d.next = bit_cast::<36, 32>(self.begin_row.val());
                 self.stop.d.next = bit_cast::<36, 33>(self.end_row.val());
             } else if self.stretch_ids.val() == 2 {
-                self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 7;
+                self.start.d.next = bit_cast::<36, 32>(self.begin_row.val()) << 1;
                 self.stop.d.next = bit_cast::<36, 33>(self.end_row.val()) << 1;
             } else if self.stretch_bitmap.val() {
-                self.start.d.next = (bit_cast::<36, 32>(self.stretch_first.val()) >> 6) << 3;
+                self.start.d.next = bit_cast::<36, 32>(self.begin_row.val()) >> 3;
                 self.stop.d.next = (bit_cast::<36, 33>(self.end_row.val()) + 7) >> 3;
             } else {
                 self.start.d.next = bit_cast::<36, 32>(self.stretch_first.val()) << 3;

@@ -379,6 +379,7 @@ impl Logic for Sequencer {
         self.plan.bounds.next = self.tables.bounds.val();
         self.plan.span.next = self.tables.span.val();
         self.plan.steps.next = self.tables.steps.val();
+        self.plan.overlaps.next = self.tables.overlaps.val();
         self.plan.column_min_rows.next = self.column_min_rows.val();
         self.plan.result_valid.next = self.rows.result_valid.val();
         self.plan.result_set.next = self.rows.result_set.val();

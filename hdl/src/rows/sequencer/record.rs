@@ -92,8 +92,8 @@ pub struct Context {
     pub starts: Bits<16>,
     /// A row fits a beat, and has `bytes` bytes.
     pub fits: Bit,
-    /// Bytes of a row that fits a beat.
-    pub bytes: Bits<7>,
+    /// Bytes of a row that fits a beat, or is of a column request.
+    pub bytes: Bits<10>,
     /// Every lane is a unit of its own (row mask Element, strided).
     pub by_lane: Bit,
     /// The destination's place in its ring.
@@ -119,7 +119,7 @@ pub struct Context {
 }
 
 /// Bits of a [`Context`].
-pub const CONTEXT_BITS: usize = 203;
+pub const CONTEXT_BITS: usize = 206;
 
 /// A row, or what follows the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

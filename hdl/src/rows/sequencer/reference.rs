@@ -92,6 +92,33 @@ pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
     sum
 }
 
+/// Rows of a window whose lanes' groups go so many bytes a row: in stretches of 128 if there are at least four,
+/// else of 64, else 32 or 16.
+pub fn rows_of_window(steps: u128) -> u32 {
+    let most = (30_656 / steps).min(4096) as u32;
+    match most {
+        512.. => most / 128 * 128,
+        64.. => most / 64 * 64,
+        32.. => 32,
+        16.. => 16,
+        _ => 0,
+    }
+}
+
+/// The lanes may be those of a column request: short, close together, a period not told in two groups.
+pub fn are_columns(lanes: &[(u64, u64, u32)]) -> bool {
+    let row_bytes: u64 = lanes.iter().map(|lane| u64::from(lane.2)).sum();
+    let overlap = lanes.iter().any(|&(_, step, len)| u64::from(len) > step.min(127));
+    let steps = group_steps(lanes);
+    let wide = (1..lanes.len())
+        .any(|k| lanes[k].1 == 128 && group_steps(&lanes[..=k]) != group_steps(&lanes[..k]));
+    lanes.iter().all(|&(_, step, len)| step <= 128 && len <= 127)
+        && !wide
+        && (1..=960).contains(&row_bytes)
+        && (row_bytes <= 64 || !overlap)
+        && (1..=1916).contains(&steps)
+}
+
 /// Rows of the chunks of a request whose rows the column path packs; `None`: the row path's.
 pub fn chunk_rows(dests: &[Dest], min_rows: u32) -> Option<u32> {
     let first = &dests.first()?.regions.first()?;
@@ -101,13 +128,9 @@ pub fn chunk_rows(dests: &[Dest], min_rows: u32) -> Option<u32> {
     };
     let columns = min_rows != 0
         && first.count >= min_rows
-        && first.row_bytes() <= 64
-        && (1..=128).contains(&steps)
+        && are_columns(&first.lanes)
         && dests.iter().all(|dest| dest.is_alike(&dests[0]) && units(dest));
-    columns.then(|| {
-        let fits = |rows: &u32| u128::from(*rows) * steps + 16 * 132 <= 32_768;
-        (1..=32).map(|k| 128 * k).filter(fits).max().expect("128 rows of 128 bytes fit")
-    })
+    columns.then(|| rows_of_window(steps))
 }
 
 /// What a unit takes of a region: region, row, pointer, first lane, end lane.

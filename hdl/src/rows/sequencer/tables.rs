@@ -90,7 +90,7 @@ pub const BOUNDS_BITS: usize = 129;
 /// `lane_write`, `set_write`, `dest_write` (the decoder's), `dest_read`, `set_read` (what to read).
 ///
 /// # Outputs
-/// `dest_info`, `set_info`, `bounds`, `span`, `steps`; `length_*`, writes for the beat cutter.
+/// `dest_info`, `set_info`, `bounds`, `span`, `steps`, `overlaps`; `length_*`, writes for the beat cutter.
 #[derive(LogicBlock, Default)]
 pub struct Tables {
     /// Clock.
@@ -139,8 +139,10 @@ pub struct Tables {
     pub bounds: Signal<Out, Bounds>,
     /// Bytes that a row spans in host memory, at most 256 a lane.
     pub span: Signal<Out, Bits<13>>,
-    /// The sum of its groups' steps; 255 stands for more as well.
-    pub steps: Signal<Out, Bits<8>>,
+    /// The sum of its groups' steps; 2,047: no lanes of a column request.
+    pub steps: Signal<Out, Bits<11>>,
+    /// One of its lanes is longer than its step.
+    pub overlaps: Signal<Out, Bit>,
     /// A length is written.
     pub length_write: Signal<Out, Bit>,
     /// Set and lane.
@@ -331,6 +333,7 @@ impl Logic for Tables {
         self.groups.lane_len.next = self.lane_write_len.val();
         self.groups.set_read.next = self.set_read.val();
         self.steps.next = self.groups.steps.val();
+        self.overlaps.next = self.groups.overlaps.val();
         self.length.next.lane = self.lane_len.q.val();
         self.length.next.beat = self.new_beat.val();
         self.length_in.record.next = self.length.val();

@@ -32,6 +32,9 @@ use rust_hdl_widgets::prelude::*;
 #[cfg(test)]
 mod tests;
 
+/// The longest row: a table has 1,024 entries, and a beat may start with a row's last byte.
+pub const MAX_ROW_BYTES: usize = 1024 - 64;
+
 /// The block; see the module.
 ///
 /// # Inputs
@@ -53,14 +56,14 @@ pub struct Addresser {
     /// Where each lane's row 0 starts in the segmented memory (17 bits), in the window like all of
     /// its rows.
     pub lanes_place: Signal<In, Bits<272>>,
-    /// Bytes of the lanes before it (7 bits); of lanes that are not there: those of a row.
-    pub lanes_start: Signal<In, Bits<112>>,
+    /// Bytes of the lanes before it (10 bits); of lanes that are not there: those of a row.
+    pub lanes_start: Signal<In, Bits<160>>,
     /// Bytes from row to row (8 bits).
     pub lanes_step: Signal<In, Bits<128>>,
     /// How many lanes there are, 1 to 16.
     pub lanes_lanes: Signal<In, Bits<5>>,
-    /// Bytes of a row, 1 to 64.
-    pub lanes_row_bytes: Signal<In, Bits<7>>,
+    /// Bytes of a row, 1 to [`MAX_ROW_BYTES`].
+    pub lanes_row_bytes: Signal<In, Bits<10>>,
     /// Window.
     pub lanes_window: Signal<In, Bits<2>>,
 
@@ -71,7 +74,7 @@ pub struct Addresser {
     /// The rows that it touches (16 x 12 bits).
     pub beat_offset: Signal<In, Bits<192>>,
     /// Byte of the first row that it starts with.
-    pub beat_start: Signal<In, Bits<6>>,
+    pub beat_start: Signal<In, Bits<10>>,
     /// Bytes, 0 to 64.
     pub beat_bytes: Signal<In, Bits<7>>,
     /// Destination.
@@ -127,56 +130,56 @@ pub struct Addresser {
     // Lanes that wait: places in their window, starts, steps; lanes, bytes of a row, window.
     in_window: Pack<16, 15, 240>,
     unused: Signal<Local, Bits<272>>,
-    entry: Concat<240, 112, 128, 14, 494>,
-    waiting: Fifo<494, 2, 3>,
+    entry: Concat<240, 160, 128, 17, 545>,
+    waiting: Fifo<545, 2, 3>,
     next_place: Signal<Local, Bits<240>>,
     next_step: Signal<Local, Bits<128>>,
-    next_layout: Signal<Local, Bits<124>>,
+    next_layout: Signal<Local, Bits<175>>,
     next_window: Signal<Local, Bits<2>>,
 
     // The layout: for what lengths, and how much of it is made. Entries are made one by one and
-    // written by fours: row 4, lane 4, rest 6.
-    layout: DFF<Bits<124>>,
+    // written by fours: row 4, lane 4, rest 7.
+    layout: DFF<Bits<175>>,
     known: DFF<Bit>,
     same: Signal<Local, Bit>,
     making: DFF<Bit>,
-    last_word: Signal<Local, Bits<7>>,
-    count: DFF<Bits<7>>,
+    last_word: Signal<Local, Bits<9>>,
+    count: DFF<Bits<10>>,
     row: DFF<Bits<4>>,
-    at: DFF<Bits<7>>,
-    following: Signal<Local, Bits<7>>,
+    at: DFF<Bits<10>>,
+    following: Signal<Local, Bits<10>>,
     begun: [Signal<Local, Bit>; 16],
     begun_bits: Signal<Local, Bits<16>>,
     number: [Constant<Bits<5>>; 16],
     find_lane: LastSet<16, 4>,
     found: DFF<Bit>,
-    found_count: DFF<Bits<7>>,
+    found_count: DFF<Bits<10>>,
     found_row: DFF<Bits<4>>,
     found_lane: DFF<Bits<4>>,
-    found_at: DFF<Bits<6>>,
-    rest: Signal<Local, Bits<6>>,
-    made: Signal<Local, Bits<56>>,
-    recent: DFF<Bits<42>>,
-    words: DFF<Bits<6>>,
-    entries: Lutram<56, 5, 1>,
+    found_at: DFF<Bits<7>>,
+    rest: Signal<Local, Bits<7>>,
+    made: Signal<Local, Bits<60>>,
+    recent: DFF<Bits<45>>,
+    words: DFF<Bits<9>>,
+    entries: Lutram<60, 8, 1>,
 
     // The next window's table: the layout is read, lanes are looked up, entries written: place in
     // the window 15, step 8, row 4.
     fill: Signal<Local, Bit>,
-    fill_word: DFF<Bits<6>>,
+    fill_word: DFF<Bits<9>>,
     fill_last: Signal<Local, Bit>,
     fill_done: DFF<Bit>,
-    read: DFF<Bits<56>>,
+    read: DFF<Bits<60>>,
     read_valid: DFF<Bit>,
     read_last: DFF<Bit>,
-    read_word: DFF<Bits<5>>,
+    read_word: DFF<Bits<8>>,
     read_lanes: Pack<4, 4, 16>,
     lane_places: Lookups<4, 15, 240, 16, 60>,
     lane_steps: Lookups<4, 8, 128, 16, 32>,
-    looked: DFF<Bits<56>>,
+    looked: DFF<Bits<60>>,
     looked_valid: DFF<Bit>,
     looked_last: DFF<Bit>,
-    looked_word: DFF<Bits<5>>,
+    looked_word: DFF<Bits<8>>,
     new_entries: Pack<4, 27, 108>,
     filled: DFF<Bit>,
     filled_window: DFF<Bits<2>>,
@@ -185,7 +188,7 @@ pub struct Addresser {
     active: DFF<Bit>,
     window: DFF<Bits<2>>,
     table: DFF<Bit>,
-    tables: Stretch<27, 6, 5, 108, 1728>,
+    tables: Stretch<27, 10, 8, 108, 1728>,
     take: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
 
@@ -353,29 +356,30 @@ impl Logic for Addresser {
         self.entry.a.next = self.in_window.whole.val();
         self.entry.b.next = self.lanes_start.val();
         self.entry.c.next = self.lanes_step.val();
-        self.entry.d.next = bit_cast::<14, 5>(self.lanes_lanes.val())
-            | (bit_cast::<14, 7>(self.lanes_row_bytes.val()) << 5)
-            | (bit_cast::<14, 2>(self.lanes_window.val()) << 12);
+        self.entry.d.next = bit_cast::<17, 5>(self.lanes_lanes.val())
+            | (bit_cast::<17, 10>(self.lanes_row_bytes.val()) << 5)
+            | (bit_cast::<17, 2>(self.lanes_window.val()) << 15);
         self.waiting.clk.next = self.clk.val();
         self.waiting.rst.next = self.rst.val();
         self.waiting.in_valid.next = self.lanes_valid.val();
         self.waiting.in_data.next = self.entry.whole.val();
         self.lanes_ready.next = self.waiting.in_ready.val();
         self.next_place.next = self.waiting.out_data.val().get_bits::<240>(0);
-        self.next_step.next = self.waiting.out_data.val().get_bits::<128>(352);
+        self.next_step.next = self.waiting.out_data.val().get_bits::<128>(400);
         self.next_layout.next =
-            bit_cast::<124, 112>(self.waiting.out_data.val().get_bits::<112>(240))
-                | (bit_cast::<124, 12>(self.waiting.out_data.val().get_bits::<12>(480)) << 112);
-        self.next_window.next = self.waiting.out_data.val().get_bits::<2>(492);
+            bit_cast::<175, 160>(self.waiting.out_data.val().get_bits::<160>(240))
+                | (bit_cast::<175, 15>(self.waiting.out_data.val().get_bits::<15>(528)) << 160);
+        self.next_window.next = self.waiting.out_data.val().get_bits::<2>(543);
 
         // The layout: the lane of each byte, its place in the lane; the row. All that a beat can
         // take are the bytes up to the one 63 behind the last of a row.
         self.same.next = self.known.q.val() && (self.layout.q.val() == self.next_layout.val());
-        self.last_word.next = (self.layout.q.val().get_bits::<7>(117) + 62) >> 2;
+        self.last_word.next =
+            ((self.layout.q.val().get_bits::<10>(165) + 62) >> 2).get_bits::<9>(0);
         self.begun_bits.next = 0.into();
         for l in 0..16 {
-            self.begun[l].next = (self.number[l].val() < self.layout.q.val().get_bits::<5>(112))
-                && !(self.at.q.val() < self.layout.q.val().get_bits::<7>(l * 7));
+            self.begun[l].next = (self.number[l].val() < self.layout.q.val().get_bits::<5>(160))
+                && !(self.at.q.val() < self.layout.q.val().get_bits::<10>(l * 10));
             self.begun_bits.next = self.begun_bits.val().replace_bit(l, self.begun[l].val());
         }
         self.find_lane.bits.next = self.begun_bits.val();
@@ -384,18 +388,18 @@ impl Logic for Addresser {
         self.found_count.d.next = self.count.q.val();
         self.found_row.d.next = self.row.q.val();
         self.found_lane.d.next = self.find_lane.index.val();
-        self.found_at.d.next = self.at.q.val().get_bits::<6>(0);
+        self.found_at.d.next = self.at.q.val().get_bits::<7>(0);
         self.rest.next = self.found_at.q.val()
-            - self.layout.q.val().get_bits::<6>(self.found_lane.q.val().index() * 7);
+            - self.layout.q.val().get_bits::<7>(self.found_lane.q.val().index() * 10);
         if self.making.q.val() {
             self.count.d.next = self.count.q.val() + 1;
             self.at.d.next = self.following.val();
-            if self.following.val() == self.layout.q.val().get_bits::<7>(117) {
+            if self.following.val() == self.layout.q.val().get_bits::<10>(165) {
                 self.at.d.next = 0.into();
                 self.row.d.next = self.row.q.val() + 1;
             }
             if (self.count.q.val().get_bits::<2>(0) == 3)
-                && (self.count.q.val().get_bits::<5>(2) == self.last_word.val().get_bits::<5>(0))
+                && (self.count.q.val().get_bits::<8>(2) == self.last_word.val().get_bits::<8>(0))
             {
                 self.making.d.next = false;
             }
@@ -408,17 +412,17 @@ impl Logic for Addresser {
             self.at.d.next = 0.into();
             self.words.d.next = 0.into();
         }
-        self.made.next = bit_cast::<56, 42>(self.recent.q.val())
-            | (bit_cast::<56, 4>(self.found_row.q.val()) << 42)
-            | (bit_cast::<56, 4>(self.found_lane.q.val()) << 46)
-            | (bit_cast::<56, 6>(self.rest.val()) << 50);
+        self.made.next = bit_cast::<60, 45>(self.recent.q.val())
+            | (bit_cast::<60, 4>(self.found_row.q.val()) << 45)
+            | (bit_cast::<60, 4>(self.found_lane.q.val()) << 49)
+            | (bit_cast::<60, 7>(self.rest.val()) << 53);
         self.entries.clk.next = self.clk.val();
         self.entries.write_enable.next =
             self.found.q.val() && (self.found_count.q.val().get_bits::<2>(0) == 3);
-        self.entries.write_address.next = self.found_count.q.val().get_bits::<5>(2);
+        self.entries.write_address.next = self.found_count.q.val().get_bits::<8>(2);
         self.entries.write_data.next = self.made.val();
         if self.found.q.val() {
-            self.recent.d.next = self.made.val().get_bits::<42>(14);
+            self.recent.d.next = self.made.val().get_bits::<45>(15);
         }
         if self.entries.write_enable.val() {
             self.words.d.next = self.words.q.val() + 1;
@@ -429,20 +433,20 @@ impl Logic for Addresser {
             && self.same.val()
             && !self.fill_done.q.val()
             && (self.fill_word.q.val() < self.words.q.val());
-        self.fill_last.next = bit_cast::<7, 6>(self.fill_word.q.val()) == self.last_word.val();
+        self.fill_last.next = self.fill_word.q.val() == self.last_word.val();
         if self.fill.val() {
             self.fill_word.d.next = self.fill_word.q.val() + 1;
             if self.fill_last.val() {
                 self.fill_done.d.next = true;
             }
         }
-        self.entries.read_address[0].next = self.fill_word.q.val().get_bits::<5>(0);
+        self.entries.read_address[0].next = self.fill_word.q.val().get_bits::<8>(0);
         self.read.d.next = self.entries.read_data[0].val();
         self.read_valid.d.next = self.fill.val();
         self.read_last.d.next = self.fill_last.val();
-        self.read_word.d.next = self.fill_word.q.val().get_bits::<5>(0);
+        self.read_word.d.next = self.fill_word.q.val().get_bits::<8>(0);
         for k in 0..4 {
-            self.read_lanes.parts[k].next = self.read.q.val().get_bits::<4>(k * 14 + 4);
+            self.read_lanes.parts[k].next = self.read.q.val().get_bits::<4>(k * 15 + 4);
         }
         self.lane_places.clk.next = self.clk.val();
         self.lane_places.enable.next = self.read_valid.q.val();
@@ -463,10 +467,10 @@ impl Logic for Addresser {
         for k in 0..4 {
             self.new_entries.parts[k].next =
                 (self.lane_places.results.val().get_bits::<15>(k * 15)
-                    + self.looked.q.val().get_bits::<6>(k * 14 + 8).get_bits::<15>(0))
+                    + self.looked.q.val().get_bits::<7>(k * 15 + 8).get_bits::<15>(0))
                 .get_bits::<27>(0)
                     | (self.lane_steps.results.val().get_bits::<8>(k * 8).get_bits::<27>(0) << 15)
-                    | (self.looked.q.val().get_bits::<4>(k * 14).get_bits::<27>(0) << 23);
+                    | (self.looked.q.val().get_bits::<4>(k * 15).get_bits::<27>(0) << 23);
         }
         self.tables.clk.next = self.clk.val();
         self.tables.write.next = self.looked_valid.q.val();

@@ -1,6 +1,6 @@
 //! The addresser against where each byte must lie.
 
-use super::Addresser;
+use super::{Addresser, MAX_ROW_BYTES};
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
@@ -28,11 +28,14 @@ impl Lanes {
 
     /// Lanes of random lengths, or those of `like`, at random places.
     fn random(random: &mut Random, row_bytes: u64, window: u64, like: Option<&Self>) -> Self {
-        let mut len = Vec::new();
-        let mut left = row_bytes;
-        while left > 0 {
-            let most = if len.len() == 15 { left } else { left.min(1 + random.below(12)) };
-            len.push(if len.len() == 15 { left } else { 1 + random.below(most) });
+        // Short rows of up to 16 short lanes, long ones of as many lanes as they need, or more.
+        let fewest = row_bytes.div_ceil(if row_bytes > 64 { 127 } else { 12 }).min(16);
+        let lanes = fewest + random.below(17 - fewest);
+        let (mut len, mut left) = (Vec::new(), row_bytes);
+        for behind in (0..lanes.min(row_bytes)).rev() {
+            let least = left.saturating_sub(127 * behind).max(1);
+            let most = if behind == 0 { left } else { (left - behind).min(127) };
+            len.push(least + random.below(most + 1 - least));
             left -= len[len.len() - 1];
         }
         if let Some(like) = like {
@@ -43,18 +46,18 @@ impl Lanes {
             len.insert(random.below(len.len() as u64) as usize, 0);
         }
         let place = len.iter().map(|_| window * 32768 + random.below(1000)).collect();
-        let step = len.iter().map(|l| (l + random.below(5)).clamp(1, 128)).collect();
+        let step = len.iter().map(|l| (l + random.below(5)).clamp(1, 255)).collect();
         Self { place, len, step, window }
     }
 
     fn beat(&self, random: &mut Random) -> Beat {
         let (mut place, mut start, mut step) = (random.word(272), Word::zero(), random.word(128));
         for j in 0..16 {
-            start.set_bits(7 * j, 7, &Word::from(self.row_bytes()));
+            start.set_bits(10 * j, 10, &Word::from(self.row_bytes()));
         }
         for (j, at) in self.starts().into_iter().enumerate() {
             place.set_bits(17 * j, 17, &Word::from(self.place[j]));
-            start.set_bits(7 * j, 7, &Word::from(at));
+            start.set_bits(10 * j, 10, &Word::from(at));
             step.set_bits(8 * j, 8, &Word::from(self.step[j]));
         }
         Beat::new()
@@ -177,6 +180,27 @@ fn every_byte_is_found_under_stalls() {
             let like = windows.last().filter(|_| random.chance(0.5)).map(|w| w.0.clone());
             let lanes = Lanes::random(&mut random, row_bytes, window % 4, like.as_ref());
             windows.push((lanes, 1 + random.below(30) as usize));
+        }
+        run(&library, &mut random, &windows, seed, stalls);
+    }
+}
+
+#[test]
+fn every_byte_of_long_rows_is_found_under_stalls() {
+    let library = library();
+    for (seed, stalls) in (1..).zip((0..4).flat_map(|_| STALLS)) {
+        println!("seed {seed}, stalls {stalls:?}");
+        let mut random = Random::new(100 + seed);
+        let mut windows: Vec<(Lanes, usize)> = Vec::new();
+        for window in 0..5 {
+            let row_bytes = match window {
+                0 => 65,
+                1 => MAX_ROW_BYTES as u64,
+                _ => 65 + random.below(MAX_ROW_BYTES as u64 - 64),
+            };
+            let like = windows.last().filter(|_| random.chance(0.3)).map(|w| w.0.clone());
+            let lanes = Lanes::random(&mut random, row_bytes, window % 4, like.as_ref());
+            windows.push((lanes, 1 + random.below(60) as usize));
         }
         run(&library, &mut random, &windows, seed, stalls);
     }

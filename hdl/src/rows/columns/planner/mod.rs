@@ -105,14 +105,14 @@ pub struct Planner {
     pub lanes_ready: Signal<In, Bit>,
     /// Where each lane's first row starts in the segmented memory (17 bits).
     pub lanes_place: Signal<Out, Bits<272>>,
-    /// Bytes of the lanes before it (7 bits); of lanes that are not there: those of a row.
-    pub lanes_start: Signal<Out, Bits<112>>,
+    /// Bytes of the lanes before it (10 bits); of lanes that are not there: those of a row.
+    pub lanes_start: Signal<Out, Bits<160>>,
     /// Bytes from row to row (8 bits).
     pub lanes_step: Signal<Out, Bits<128>>,
     /// How many lanes there are.
     pub lanes_lanes: Signal<Out, Bits<5>>,
     /// Bytes of a row of all of them.
-    pub lanes_row_bytes: Signal<Out, Bits<7>>,
+    pub lanes_row_bytes: Signal<Out, Bits<10>>,
     /// Window.
     pub lanes_window: Signal<Out, Bits<2>>,
 

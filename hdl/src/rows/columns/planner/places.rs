@@ -97,13 +97,13 @@ pub struct Places {
     /// Where each starts in the segmented memory.
     pub lanes_place: Signal<Out, Bits<272>>,
     /// Bytes of the lanes before it.
-    pub lanes_start: Signal<Out, Bits<112>>,
+    pub lanes_start: Signal<Out, Bits<160>>,
     /// Bytes from row to row.
     pub lanes_step: Signal<Out, Bits<128>>,
     /// How many there are.
     pub lanes_lanes: Signal<Out, Bits<5>>,
-    /// Bytes of all.
-    pub lanes_row_bytes: Signal<Out, Bits<7>>,
+    /// Bytes of all, at most 960.
+    pub lanes_row_bytes: Signal<Out, Bits<10>>,
     /// Window.
     pub lanes_window: Signal<Out, Bits<2>>,
 
@@ -182,11 +182,11 @@ pub struct Places {
     found: Signal<Local, Bits<22>>,
     offset: Signal<Local, Bits<7>>,
     place: Signal<Local, Bits<17>>,
-    sum: DFF<Bits<7>>,
+    sum: DFF<Bits<10>>,
     given_place: DFF<Bits<272>>,
-    given_start: DFF<Bits<112>>,
+    given_start: DFF<Bits<160>>,
     pad: Signal<Local, Bits<272>>,
-    pad_start: Signal<Local, Bits<112>>,
+    pad_start: Signal<Local, Bits<160>>,
     unused: Signal<Local, Bits<7>>,
 }
 
@@ -410,7 +410,7 @@ impl Logic for Places {
             self.found.val().get_bits::<15>(0) + bit_cast::<15, 7>(self.offset.val()),
         ) | (bit_cast::<17, 2>(self.window.q.val()) << 15);
         self.pad.next = bit_cast::<272, 17>(self.place.val());
-        self.pad_start.next = bit_cast::<112, 7>(self.sum.q.val());
+        self.pad_start.next = bit_cast::<160, 10>(self.sum.q.val());
 
         // The parts of the present group.
         self.parts.clk.next = self.clk.val();
@@ -554,13 +554,14 @@ impl Logic for Places {
                 self.given_place.d.next =
                     (self.given_place.q.val() >> 17) | (self.pad.val() << 255);
                 self.given_start.d.next =
-                    (self.given_start.q.val() >> 7) | (self.pad_start.val() << 105);
+                    (self.given_start.q.val() >> 10) | (self.pad_start.val() << 150);
                 self.sum.d.next = self.sum.q.val()
-                    + self
-                        .len
-                        .q
-                        .val()
-                        .get_bits::<7>(self.turn.q.val().get_bits::<4>(0).index() * 7);
+                    + bit_cast::<10, 7>(
+                        self.len
+                            .q
+                            .val()
+                            .get_bits::<7>(self.turn.q.val().get_bits::<4>(0).index() * 7),
+                    );
                 self.turn.d.next = self.turn.q.val() + 1;
                 if self.turn.q.val() == 15 {
                     self.state.d.next = PlaceState::Give;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rows::columns::condenser::{BLOCK_BITS, Condenser};
-use crate::rows::sequencer::record::Context;
+use crate::rows::sequencer::record::{CONTEXT_BITS, Context};
 use crate::testing;
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Bench, DriverId, MonitorId, STALLS};
@@ -254,7 +254,7 @@ impl Card<'_> {
                     first = false;
                     let mut expected = context.clone();
                     if w > 0 {
-                        expected.set_bits(202, 1, &0_u64.into());
+                        expected.set_bits(CONTEXT_BITS - 1, 1, &0_u64.into());
                     }
                     assert_eq!(mask.get("context"), &expected);
                     let mut words = [Word::zero(), Word::zero()];

@@ -36,7 +36,7 @@ fn context(turn: &Turn, random: &mut Random) -> Word {
     record(&[
         (turn.set.into(), 11),
         (random.word(22), 22),
-        (bytes.into(), 7),
+        (bytes.into(), 10),
         (random.word(1), 1),
         (turn.dest.into(), 10),
         (turn.index.into(), 6),
@@ -136,16 +136,23 @@ fn fetch_rows(rows: usize, random: &mut Random) -> (Vec<bool>, Vec<usize>) {
 
 /// The turns of a random request: several destinations, chunk after chunk.
 fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
-    let row_bytes = match random.below(4) {
+    let row_bytes = match random.below(6) {
         0 => 1 + random.below(4) as usize,
-        1 => [5, 8, 20, 32, 40, 60, 63, 64][random.below(8) as usize],
+        1 => [65, 72, 96, 127, 128, 129, 256, 960][random.below(8) as usize],
+        2 => 65 + random.below(896) as usize,
+        3 => [5, 8, 20, 32, 40, 60, 63, 64][random.below(8) as usize],
         _ => 1 + random.below(64) as usize,
     };
     let most = if random.chance(0.1) { 64 } else { 5 };
     let dests = 1 + random.below(most);
     let chunks = 1 + random.below(3);
     let most = if random.chance(0.2) { 64 } else { 12 };
-    let chunk_rows = 64 * (1 + random.below(most)) as usize;
+    // Long rows also come in chunks of less than 64 rows.
+    let chunk_rows = if row_bytes > 64 && random.chance(0.5) {
+        16 * (1 + random.below(4)) as usize
+    } else {
+        64 * (1 + random.below(most)) as usize
+    };
     let rows = (chunk_rows as u64 * (chunks - 1) + 1 + random.below(chunk_rows as u64)) as usize;
     let (first_dest, slot) = (random.below(1024), random.below(256));
     let measured = random.chance(0.5);

@@ -114,7 +114,7 @@ fn cycles(library: &Library, turns: &[Turn]) -> (usize, u64, u64) {
 #[test]
 fn a_beat_a_cycle_whatever_the_row() {
     let library = library();
-    for row_bytes in [20, 5, 8, 40, 64, 4, 7, 63, 2] {
+    for row_bytes in [20, 5, 8, 40, 64, 4, 7, 63, 2, 65, 72, 100, 127, 128, 129, 512, 960] {
         let (beats, cycles, latency) = cycles(&library, &turns(row_bytes, 1600, 3, 9, 1 << 20));
         println!("{row_bytes} B: {beats} beats in {cycles} cycles, the first after {latency}");
         assert_eq!(beats as u64, cycles, "{row_bytes} B");

@@ -8,24 +8,36 @@ use rust_hdl_widgets::prelude::*;
 /// to alignment and to different first banks.
 const COLUMN_BYTES: usize = 32_768 - 16 * 132;
 
-/// Rows of a column request's chunk whose lanes go `steps` bytes a row: a multiple of 128, so that
-/// columns of 4 B end with a read of 512 B, at most 4096; 0 if not even 128 rows fit a window.
+/// The most that the lanes of a column request may go a row: 16 rows then fit a window.
+const MAX_STEPS: u64 = (COLUMN_BYTES / 16) as u64;
+
+/// The longest row of a column request.
+const MAX_ROW_BYTES: u64 = crate::rows::columns::addresser::MAX_ROW_BYTES as u64;
+
+/// Rows of a column request's chunk whose lanes go `steps` bytes a row, at most 4,096: as many as fit a window,
+/// in stretches of 128, so that columns of 4 B end with a read of 512 B; of 64 if those are fewer than four; or
+/// 32 or 16 if there is no such stretch; 0 if there are not even 16.
 pub fn column_rows(steps: usize) -> usize {
-    (COLUMN_BYTES / 128).checked_div(steps).map_or(0, |stretches| 128 * stretches.min(32))
+    let most = COLUMN_BYTES.checked_div(steps).map_or(0, |rows| rows.min(4096));
+    let stretch = [(512, 128), (64, 64), (32, 32), (16, 16)].into_iter().find(|s| most >= s.0);
+    stretch.map_or(0, |(_, rows)| match rows {
+        64.. => most / rows * rows,
+        _ => rows,
+    })
 }
 
 /// Looks at a request's destinations and sets as they are inspected.
 ///
-/// Rows of which several fit a cycle make a *column request*: every destination is alike to the
-/// first (the decoder says so), every row a unit of at most 64 bytes, its lanes go at most 128
-/// bytes a row together, and there are at least `min_rows` rows. Its chunks are as long as a window
-/// takes; those of other requests span about 12 KiB of host memory.
+/// A *column request* is one whose rows all destinations have in the same columns: every destination is alike to
+/// the first (the decoder says so), every row a unit of at most 960 bytes, of at most 64 where lanes are longer
+/// than their step; 16 rows of its lanes fit a window, and there are at least `min_rows` rows. Its chunks are as
+/// long as a window takes; those of other requests span about 12 KiB of host memory.
 ///
 /// Outputs follow the last input after 3 cycles.
 ///
 /// # Inputs
 /// `start` (a request begins), `dest` (`alike`), `set` (`lanes`,
-/// `row_bytes`, `count`, `span`, `steps`, `by_lane`),
+/// `row_bytes`, `count`, `span`, `steps`, `overlaps`, `by_lane`),
 /// `min_rows` (0: no column requests).
 ///
 /// # Outputs
@@ -50,8 +62,10 @@ pub struct Chunks {
     pub set_count: Signal<In, Bits<32>>,
     /// Bytes that its row spans in host memory.
     pub set_span: Signal<In, Bits<14>>,
-    /// The sum of its lanes' steps, at most 255.
-    pub set_steps: Signal<In, Bits<8>>,
+    /// The sum of its groups' steps; 2,047: no lanes of a column request.
+    pub set_steps: Signal<In, Bits<11>>,
+    /// One of its lanes is longer than its step.
+    pub set_overlaps: Signal<In, Bit>,
     /// Its lanes are units of their own.
     pub set_by_lane: Signal<In, Bit>,
     /// The fewest rows of a column request.
@@ -66,9 +80,13 @@ pub struct Chunks {
     widest: DFF<Bits<14>>,
     most_lanes: DFF<Bits<5>>,
     fits: DFF<Bit>,
-    steps: DFF<Bits<8>>,
+    steps: DFF<Bits<11>>,
+    most_steps: Constant<Bits<11>>,
+    most_bytes: Constant<Bits<36>>,
     // Rows, and what they span.
     units: Constant<Bits<2048>>,
+    steps_below: [Constant<Bits<11>>; 3],
+    rows_above: [Constant<Bits<13>>; 3],
     narrow: DFF<Bits<13>>,
     spanned: DFF<Bits<16>>,
     wide: DFF<Bits<13>>,
@@ -80,6 +98,9 @@ pub struct Chunks {
 
 impl Default for Chunks {
     fn default() -> Self {
+        // Of more than `.0` bytes a row `.1` rows fit.
+        const LONG: [(u64, u64); 3] =
+            [(255, 64), ((COLUMN_BYTES / 64) as u64, 32), ((COLUMN_BYTES / 32) as u64, 16)];
         let mut units = BigUint::default();
         for steps in 0..256_usize {
             units |= BigUint::from(column_rows(steps) / 64) << (8 * steps);
@@ -97,6 +118,7 @@ impl Default for Chunks {
             set_count: Signal::default(),
             set_span: Signal::default(),
             set_steps: Signal::default(),
+            set_overlaps: Signal::default(),
             set_by_lane: Signal::default(),
             min_rows: Signal::default(),
             column: Signal::default(),
@@ -106,7 +128,11 @@ impl Default for Chunks {
             most_lanes: DFF::default(),
             fits: DFF::default(),
             steps: DFF::default(),
+            most_steps: Constant::new(MAX_STEPS.to_bits()),
+            most_bytes: Constant::new(MAX_ROW_BYTES.to_bits()),
             units: Constant::new(units.into()),
+            steps_below: LONG.map(|(below, _)| Constant::new(below.to_bits())),
+            rows_above: LONG.map(|(_, rows)| Constant::new(rows.to_bits())),
             narrow: DFF::default(),
             spanned: DFF::default(),
             wide: DFF::default(),
@@ -133,9 +159,10 @@ impl Logic for Chunks {
                 self.most_lanes.d.next = self.set_lanes.val();
             }
             if self.set_by_lane.val()
-                || (self.set_row_bytes.val() > 64)
+                || (self.set_row_bytes.val() > self.most_bytes.val())
+                || (self.set_overlaps.val() && (self.set_row_bytes.val() > 64))
                 || (self.set_row_bytes.val() == 0)
-                || (self.set_steps.val() > 128)
+                || (self.set_steps.val() > self.most_steps.val())
                 || (self.set_steps.val() == 0)
                 || (self.set_count.val() < self.min_rows.val())
             {
@@ -162,9 +189,15 @@ impl Logic for Chunks {
         self.spanned.d.next = bit_cast::<16, 14>(self.widest.q.val()) << self.log.val();
         self.needed.d.next =
             self.spanned.q.val().get_bits::<8>(8) + bit_cast::<8, 5>(self.most_lanes.q.val());
-        // As many as fit a window, in words of a bitmap.
-        self.wide.d.next =
-            bit_cast::<13, 7>(self.units.val().get_bits::<7>(self.steps.q.val().index() * 8)) << 6;
+        // As many as fit a window: up to 255 bytes a row from a table, in words of a bitmap.
+        self.wide.d.next = bit_cast::<13, 7>(
+            self.units.val().get_bits::<7>(self.steps.q.val().get_bits::<8>(0).index() * 8),
+        ) << 6;
+        for k in 0..3 {
+            if self.steps.q.val() > self.steps_below[k].val() {
+                self.wide.d.next = self.rows_above[k].val();
+            }
+        }
 
         self.column.next = self.fits.q.val();
         self.rows.next = self.narrow.q.val();
@@ -181,11 +214,13 @@ mod tests {
 
     #[test]
     fn a_column_chunk_is_the_largest_that_fits_a_window() {
-        for steps in 1..=128 {
+        for steps in 1..=MAX_STEPS as usize {
             let rows = column_rows(steps);
             let fits = |rows: usize| rows <= 4096 && rows * steps + 16 * 132 <= 32_768;
-            assert!(rows >= 128 && rows.is_multiple_of(128) && fits(rows), "{steps}: {rows}");
-            assert!(!fits(rows + 128), "{steps}: {rows}");
+            let stretch = if fits(512) { 128 } else { 64.min(rows) };
+            assert!(rows >= 16 && rows.is_multiple_of(stretch) && fits(rows), "{steps}: {rows}");
+            assert!(!fits(rows + stretch), "{steps}: {rows}");
         }
+        assert_eq!(column_rows(MAX_STEPS as usize + 1), 0);
     }
 }

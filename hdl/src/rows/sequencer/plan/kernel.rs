@@ -216,6 +216,7 @@ impl Logic for Plan {
         self.chunks.set_count.next = self.set_info.val().count;
         self.chunks.set_span.next = self.row_span.val();
         self.chunks.set_steps.next = self.steps.val();
+        self.chunks.set_overlaps.next = self.overlaps.val();
         self.chunks.set_by_lane.next = self.uneven_set.val();
         self.chunks.min_rows.next = self.column_min_rows.val();
 
@@ -251,11 +252,12 @@ impl Logic for Plan {
         self.rows_left.next = self.rows.val() - self.turn.q.val().row;
         self.turn_end.d.next =
             bit_cast::<33, 32>(self.turn.q.val().row) + bit_cast::<33, 13>(self.chunks.rows.val());
-        // The column path cuts the windows of a bitmap for one destination.
+        // The column path cuts the windows of a bitmap for one destination, by blocks of 64 rows.
         self.sparse.next = self.column.q.val()
             && (self.dests.q.val() == 1)
             && self.is_bitmap.val()
-            && !self.set_info.val().ids.any();
+            && !self.set_info.val().ids.any()
+            && self.chunks.rows.val().get_bits::<7>(6).any();
         // The one row of a contiguous region is no more than a chunk.
         self.whole.next = self.single.q.val()
             || self.sparse.val()
@@ -294,7 +296,7 @@ impl Logic for Plan {
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
         self.shared.next.fits = self.set_info.val().row_bytes <= 64;
-        self.shared.next.bytes = bit_cast::<7, 36>(self.set_info.val().row_bytes);
+        self.shared.next.bytes = bit_cast::<10, 36>(self.set_info.val().row_bytes);
         self.shared.next.by_lane = self.head.q.val().element_mask
             && (self.set_info.val().kind == 1)
             && (self.set_info.val().lanes != 1);

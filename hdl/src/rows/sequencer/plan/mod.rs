@@ -71,8 +71,10 @@ pub struct Plan {
     pub bounds: Signal<In, Bounds>,
     /// Bytes that its row spans in host memory.
     pub span: Signal<In, Bits<13>>,
-    /// The sum of its lanes' steps, at most 255.
-    pub steps: Signal<In, Bits<8>>,
+    /// The sum of its groups' steps; 2,047: no lanes of a column request.
+    pub steps: Signal<In, Bits<11>>,
+    /// One of its lanes is longer than its step.
+    pub overlaps: Signal<In, Bit>,
     /// The fewest rows of a column request; 0: there are none.
     pub column_min_rows: Signal<In, Bits<32>>,
     /// A scan has ended.
@@ -256,6 +258,7 @@ impl Default for Plan {
             bounds: Default::default(),
             span: Default::default(),
             steps: Default::default(),
+            overlaps: Default::default(),
             column_min_rows: Default::default(),
             result_valid: Default::default(),
             result_set: Default::default(),

@@ -18,8 +18,10 @@ pub struct Standing {
     pub fits: Bit,
     /// Its step; 255 stands for more as well.
     pub step: Bits<8>,
-    /// The steps of the groups, with this one; 255 stands for more as well.
-    pub sum: Bits<8>,
+    /// The steps of the groups, with this one; 2,047: no lanes of a column request.
+    pub sum: Bits<11>,
+    /// A lane is longer than its step.
+    pub overlaps: Bit,
 }
 
 /// Sums up the steps of a set's groups, as the column path's planner makes them: a lane of the step
@@ -27,13 +29,14 @@ pub struct Standing {
 ///
 /// The lanes of a set come in order. Those of an earlier set that go on after others have come start
 /// with its second lane, right after the first of the set behind it. A lane a cycle; it takes effect
-/// 6 cycles later. Reads deliver in the next cycle. Sums are exact up to 128.
+/// 6 cycles later. Reads deliver in the next cycle. A lane of more than 127 bytes, or with a step of more than
+/// 128, is none of a column request, and no more are two groups of step 128: they would be two halves of one row.
 ///
 /// # Inputs
 /// `lane` (the decoder's writes), `set_read`.
 ///
 /// # Outputs
-/// `steps`.
+/// `steps`, `overlaps`.
 #[derive(LogicBlock, Default)]
 pub struct Groups {
     /// Clock.
@@ -52,8 +55,10 @@ pub struct Groups {
     pub lane_len: Signal<In, Bits<32>>,
     /// The set to read.
     pub set_read: Signal<In, Bits<11>>,
-    /// The sum of its groups' steps; 255 stands for more as well.
-    pub steps: Signal<Out, Bits<8>>,
+    /// The sum of its groups' steps; 2,047: no lanes of a column request.
+    pub steps: Signal<Out, Bits<11>>,
+    /// One of its lanes is longer than its step.
+    pub overlaps: Signal<Out, Bit>,
 
     // Stage 1: the lane, and the lane before it in its set.
     valid_1: DFF<Bit>,
@@ -109,14 +114,14 @@ pub struct Groups {
     starts: Signal<Local, Bit>,
     fits: Signal<Local, Bit>,
     joins: Signal<Local, Bit>,
-    added: Signal<Local, Bits<9>>,
-    sum: Signal<Local, Bits<8>>,
+    added: Signal<Local, Bits<12>>,
+    sum: Signal<Local, Bits<11>>,
     after: Signal<Local, Standing>,
     // Stage 4: the sum.
     valid_4: DFF<Bit>,
     set_4: DFF<Bits<11>>,
-    sum_4: DFF<Bits<8>>,
-    sums: Ram<8, 1, 11>,
+    sum_4: DFF<Bits<12>>,
+    sums: Ram<12, 1, 11>,
 }
 
 impl Logic for Groups {
@@ -228,12 +233,13 @@ impl Logic for Groups {
             && (self.step_3.q.val() == self.held.val().step)
             && self.fits.val();
         self.added.next =
-            bit_cast::<9, 8>(self.held.val().sum) + bit_cast::<9, 8>(self.step_3.q.val());
+            bit_cast::<12, 11>(self.held.val().sum) + bit_cast::<12, 8>(self.step_3.q.val());
         self.sum.next = self.held.val().sum;
         self.after.next.step = self.step_3.q.val();
         self.after.next.at = self.at.val().get_bits::<8>(0);
         self.after.next.rest = self.rest.val().get_bits::<8>(0);
         self.after.next.fits = true;
+        self.after.next.overlaps = self.held.val().overlaps || !self.short_3.q.val();
         if self.at.val().get_bit(8) {
             self.after.next.at = 0.into();
         }
@@ -244,13 +250,20 @@ impl Logic for Groups {
             self.after.next.at = 0.into();
             self.after.next.rest = self.len_3.q.val();
             self.after.next.fits = self.short_3.q.val();
-            self.sum.next = self.added.val().get_bits::<8>(0);
-            if self.added.val().get_bit(8) {
-                self.sum.next = 255.into();
+            self.sum.next = self.added.val().get_bits::<11>(0);
+            if self.added.val().get_bit(11)
+                || self.held.val().sum.all()
+                || (self.step_3.q.val() == 128)
+            {
+                self.sum.next = 2047.into();
             }
         }
         if self.first_3.q.val() {
-            self.sum.next = self.step_3.q.val();
+            self.sum.next = bit_cast::<11, 8>(self.step_3.q.val());
+            self.after.next.overlaps = !self.short_3.q.val();
+        }
+        if (self.step_3.q.val() > 128) || self.len_3.q.val().get_bit(7) {
+            self.sum.next = 2047.into();
         }
         self.after.next.sum = self.sum.val();
         if self.valid_3.q.val() {
@@ -265,7 +278,8 @@ impl Logic for Groups {
         }
         self.valid_4.d.next = self.valid_3.q.val();
         self.set_4.d.next = self.set_3.q.val();
-        self.sum_4.d.next = self.sum.val();
+        self.sum_4.d.next = bit_cast::<12, 11>(self.sum.val())
+            | (bit_cast::<12, 1>(self.after.val().overlaps.into()) << 11);
 
         self.sums.clk.next = self.clk.val();
         self.sums.write_lanes.next = bit_cast::<1, 1>(self.valid_4.q.val().into());
@@ -273,6 +287,7 @@ impl Logic for Groups {
         self.sums.write_data.next = self.sum_4.q.val();
         self.sums.read_enable.next = true;
         self.sums.read_address.next = self.set_read.val();
-        self.steps.next = self.sums.read_data.val();
+        self.steps.next = self.sums.read_data.val().get_bits::<11>(0);
+        self.overlaps.next = self.sums.read_data.val().get_bit(11);
     }
 }

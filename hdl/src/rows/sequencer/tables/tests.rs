@@ -10,11 +10,16 @@ use std::collections::HashMap;
 /// A lane's base, step and length.
 type Lane = (u64, u64, u32);
 
-/// The span and the steps of a row, and of each lane the bytes of its beat so far.
-fn sums(lanes: &[Lane]) -> (u64, u64, Vec<u64>) {
-    // A lane of more than 255 bytes counts as 256; sums of more than 128 only have to be more.
+/// The span and the steps of a row (`None`: none of a column request), whether a lane is longer than its step, and
+/// of each lane the bytes of its beat so far.
+fn sums(lanes: &[Lane]) -> (u64, (Option<u64>, bool), Vec<u64>) {
+    // A lane of more than 255 bytes counts as 256.
     let span = lanes.iter().map(|&(_, step, len)| step.max(len.into()).min(256)).sum();
-    let steps = group_steps(lanes).min(129) as u64;
+    let split = |k: usize| group_steps(&lanes[..=k]) != group_steps(&lanes[..k]);
+    let columns = lanes.iter().all(|lane| lane.1 <= 128 && lane.2 <= 127)
+        && !(1..lanes.len()).any(|k| lanes[k].1 == 128 && split(k));
+    let steps = columns.then(|| group_steps(lanes) as u64);
+    let overlaps = lanes.iter().any(|&(_, step, len)| u64::from(len) > step.min(127));
     let mut beat = 0;
     let add = |&(_, _, len): &Lane| {
         let len = u64::from(len);
@@ -25,7 +30,7 @@ fn sums(lanes: &[Lane]) -> (u64, u64, Vec<u64>) {
         };
         beat
     };
-    (span, steps, lanes.iter().map(add).collect())
+    (span, (steps, overlaps), lanes.iter().map(add).collect())
 }
 
 /// A lane, perhaps near another one.
@@ -38,6 +43,7 @@ fn random_lane(random: &mut Random, other: Option<&Lane>) -> Lane {
     let step = match random.below(5) {
         0 => 1 + random.below(1 << 40),
         1 => 0,
+        2 => 120 + random.below(12),
         _ => random.below(60),
     };
     match other {
@@ -88,12 +94,13 @@ fn write(
 }
 
 /// Reads a set's sums.
-fn read(model: &mut Model, set: u64) -> (u64, u64) {
+fn read(model: &mut Model, set: u64) -> (u64, (Option<u64>, bool)) {
     (0..6).for_each(|_| model.cycle());
     model.set("set_read", set);
     model.cycle();
     model.settle();
-    (model.get("span"), model.get("steps").min(129))
+    let steps = Some(model.get("steps")).filter(|&steps| steps != 2047);
+    (model.get("span"), (steps, model.get("overlaps") == 1))
 }
 
 #[test]

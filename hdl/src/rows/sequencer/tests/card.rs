@@ -202,6 +202,11 @@ impl Card<'_> {
             .with("first_dest", first_dest)
             .with("status", request.status.0)
             .with("bad_dest", request.status.1);
+        // The decoder gives a request at least so long after its last lane, but for contiguous regions.
+        let regions = request.dests.iter().flat_map(|dest| &dest.regions);
+        if { regions }.any(|region| region.kind != RegionType::Contiguous) {
+            (0..6).for_each(|_| self.step());
+        }
         self.bench.send(self.request, beat);
         (slot, first_dest)
     }

@@ -3,7 +3,7 @@
 use super::partitioned::{Shared, partition};
 use super::*;
 use crate::rows::sequencer::record;
-use crate::rows::sequencer::reference::{chunk_rows, group_steps};
+use crate::rows::sequencer::reference::{chunk_rows, group_steps, rows_of_window};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -36,7 +36,7 @@ impl Stretch {
     }
 
     fn slot(&self) -> u64 {
-        self.context(57, 8)
+        self.context(60, 8)
     }
 
     /// Beats that its bitmap fills.
@@ -140,7 +140,7 @@ impl ColumnPath {
                 continue;
             }
             if beat.u64("error") == 1 && self.failed.is_none() {
-                self.failed = Some(stretch.context(51, 6));
+                self.failed = Some(stretch.context(54, 6));
             }
             stretch.answers.push(beat);
         }
@@ -175,9 +175,14 @@ impl ColumnPath {
         let sparse = rows.is_some()
             && request.dests.len() == 1
             && request.shared.is_none()
+            && chunk >= 64
             && request.dests[0].regions[0].kind == RegionType::Bitmapped;
         let whole = if sparse { count.max(1) } else { chunk };
-        assert_eq!(headers.len(), count.div_ceil(whole) as usize, "headers");
+        assert_eq!(
+            headers.len(),
+            count.div_ceil(whole) as usize,
+            "headers of {count} rows by {chunk}"
+        );
         for (first, header) in (0..count).step_by(whole as usize).zip(headers) {
             let length = whole.min(count - first);
             check_header(header, request, posted, card, (first, length.min(chunk)));
@@ -189,9 +194,9 @@ impl ColumnPath {
                 let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
                 assert_eq!(stretch.item(204, 16), u64::from(partition));
                 assert_eq!(stretch.item(220, 1), u64::from(sparse));
-                assert_eq!(stretch.context(51, 6), index as u64);
+                assert_eq!(stretch.context(54, 6), index as u64);
                 let place = (posted.1 + index as u16) % 1024;
-                assert_eq!(stretch.context(41, 10), u64::from(place));
+                assert_eq!(stretch.context(44, 10), u64::from(place));
                 assert_eq!(stretch.context(0, 11), u64::from(card.first_sets[&place]));
             }
         }
@@ -291,18 +296,18 @@ fn check_stretch(
     // What the packer needs to cut messages.
     let (units, bytes) = (u64::from(dest.units), region.row_bytes());
     assert_eq!(stretch.context(11, 5), region.lanes.len() as u64);
-    assert_eq!(stretch.context(33, 7), bytes);
-    assert_eq!(stretch.context(40, 1), 0, "a unit is a row");
-    assert_eq!(stretch.context(65, 32), units);
-    assert_eq!(stretch.context(105, 1), u64::from(dest.announces()));
+    assert_eq!(stretch.context(33, 10), bytes);
+    assert_eq!(stretch.context(43, 1), 0, "a unit is a row");
+    assert_eq!(stretch.context(68, 32), units);
+    assert_eq!(stretch.context(108, 1), u64::from(dest.announces()));
     let selected = region.rows().len() as u64;
     if dest.announces() && selected > 0 {
-        assert_eq!(stretch.context(106, 32), selected / units, "messages of full length");
+        assert_eq!(stretch.context(109, 32), selected / units, "messages of full length");
         if selected >= units {
-            assert_eq!(stretch.context(138, 32), units * bytes);
+            assert_eq!(stretch.context(141, 32), units * bytes);
         }
         if !selected.is_multiple_of(units) {
-            assert_eq!(stretch.context(170, 32), selected % units * bytes);
+            assert_eq!(stretch.context(173, 32), selected % units * bytes);
         }
     }
 }
@@ -311,11 +316,12 @@ fn check_stretch(
 fn column_request(random: &mut Random, min_rows: u32) -> Request {
     let most_lanes = [1, 5, 16][random.below(3) as usize];
     let lanes = 1 + random.below(most_lanes);
-    let most = [130, 64, 20][random.below(3) as usize] / lanes;
+    let most = [1930, 500, 130, 64, 20][random.below(5) as usize] / lanes;
     let mut lanes: Vec<_> = (0..lanes)
         .map(|_| {
-            let step = 1 + random.below(most.max(1));
-            (random.u64(), step, 1 + random.below(step.min(64)) as u32)
+            let step = 1 + random.below(most.clamp(1, 130));
+            let longest = if random.chance(0.02) { step + 8 } else { step };
+            (random.u64(), step, 1 + random.below(longest.min(130)) as u32)
         })
         .collect();
     match random.below(10) {
@@ -334,12 +340,13 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
         }
         _ => {}
     }
-    let chunk = (30_656 / group_steps(&lanes) / 128 * 128) as u32;
+    let chunk = rows_of_window(group_steps(&lanes));
     let count = match random.below(6) {
         0 => min_rows - 1 + random.below(2) as u32,
         1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),
         2 => chunk.clamp(1, 4096) + 1,
-        _ => 1 + random.below(9000) as u32,
+        // Of long rows, which take many tokens where they are not packed, fewer.
+        _ => 1 + random.below(9000 / (1 + lanes.len() as u64)) as u32,
     };
     let dests = [1, 1 + random.below(4), 1 + random.below(12)][random.below(3) as usize];
     let element_mask = random.chance(0.3);

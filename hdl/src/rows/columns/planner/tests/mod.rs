@@ -89,7 +89,7 @@ fn check_lanes(chunk: &Chunk, beat: &Beat, threshold: u64) {
             let lane = chunk.lanes[j];
             let start: u64 = chunk.lanes[..j].iter().map(|l| l.len).sum();
             assert_eq!(field("place", 17, j), group.ram + (lane.addr - group.lo), "{chunk:x?}");
-            assert_eq!(field("start", 7, j), start);
+            assert_eq!(field("start", 10, j), start);
             assert_eq!(field("step", 8, j), lane.step);
         }
     }
