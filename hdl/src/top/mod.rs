@@ -625,6 +625,7 @@ impl Logic for Card {
         self.columns.resp_ids.next = self.sequencer.column_resp_ids.val();
         self.columns.resp_last.next = self.sequencer.column_resp_last.val();
         self.columns.resp_fetch.next = self.sequencer.column_resp_fetch.val();
+        self.columns.resp_kept.next = self.sequencer.column_resp_kept.val();
         self.columns.clear.next = self.sequencer.column_clear.val();
         self.columns.header_valid.next = self.windows.header_valid.val();
         self.columns.header_addr.next = self.expander.beat_addr.val();

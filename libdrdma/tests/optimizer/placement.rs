@@ -110,19 +110,38 @@ proptest! {
         let sum: u64 = steps(&lanes).iter().sum();
         let row_bytes: u64 = lanes.iter().map(|lane| lane.len).sum();
         let fits = |rows: &u64| rows * sum + 16 * 132 <= WINDOW;
-        let most = (1..=32).map(|k| 128 * k).rfind(fits);
+        let overlaps = lanes.iter().any(|lane| lane.len > lane.step);
+        let wide = lanes.iter().any(|lane| lane.len > 127 || lane.step > 128);
+        // Stretches of rows, and how many there must be.
+        let stretches = [(128, 4..=32), (64, 1..=7), (32, 1..=1), (16, 1..=1)];
+        let longest = |(rows, count): (u64, std::ops::RangeInclusive<u64>)| {
+            count.map(|k| rows * k).rfind(fits)
+        };
         match ColumnPlacement::window_rows(&lanes) {
             Ok(rows) => {
-                prop_assert!(row_bytes <= 64 && sum <= 128);
+                prop_assert!(row_bytes <= 960 && sum <= 1916 && !wide);
+                prop_assert!(row_bytes <= 64 || !overlaps);
+                let most = stretches.into_iter().find_map(longest);
                 prop_assert_eq!(Some(u64::from(rows)), most);
                 let rows = rows + 1;
                 let error = ColumnPlacement::new(&lanes, rows).unwrap_err();
                 prop_assert_eq!(error, PlacementError::Rows { rows, most: rows - 1 });
             }
             Err(PlacementError::RowBytes(bytes)) => {
-                prop_assert!(bytes == row_bytes && bytes > 64);
+                prop_assert!(bytes == row_bytes && bytes > 960);
             }
-            Err(PlacementError::Steps(steps)) => prop_assert!(steps == sum && steps > 128),
+            Err(PlacementError::Steps(steps)) => prop_assert!(steps == sum && steps > 1916),
+            Err(PlacementError::Wide { index, len, step }) => {
+                prop_assert_eq!((lanes[index].len, lanes[index].step), (len, step));
+                prop_assert!(len > 127 || step > 128);
+            }
+            Err(PlacementError::Overlap { index, len, step }) => {
+                prop_assert_eq!((lanes[index].len, lanes[index].step), (len, step));
+                prop_assert!(len > step && row_bytes > 64);
+            }
+            Err(PlacementError::Period { index }) => {
+                prop_assert!(index > 0 && lanes[index].step == 128);
+            }
             Err(error) => prop_assert!(false, "{error}"),
         }
     }
@@ -170,22 +189,39 @@ fn columns_that_are_not_packed_are_refused_with_their_reason() {
             )
         );
     }
-    let wide = Lane { len: 33, step: 40, ..lane };
-    assert_eq!(shown(&[wide; 2]), "rows of 66 B, at most 64 B are packed");
-    let apart = Lane { step: 65, ..lane };
-    let far = Lane { addr: 0x9000, ..apart };
+    let long = Lane { len: 120, step: 120, ..lane };
+    assert_eq!(shown(&[long; 9]), "rows of 1080 B, at most 960 B are packed");
+    for (len, step) in [(128, 128), (4, 129)] {
+        assert_eq!(
+            shown(&[lane, Lane { len, step, ..lane }]),
+            format!(
+                "lane 1 of {len} B every {step} B: lanes of at most 127 B every 128 B are packed"
+            )
+        );
+    }
+    let overlapping = Lane { len: 33, step: 32, ..lane };
     assert_eq!(
-        shown(&[apart, far]),
-        "lanes that take 130 B a row, at most 128 B are packed (lanes that are near each other count once)"
+        shown(&[overlapping; 2]),
+        "lane 0 of 33 B every 32 B overlaps, and rows have more than 64 B"
     );
-    // The same two lanes near each other are one group of 65 B.
-    let near = Lane { addr: 0x1010, ..apart };
-    assert_eq!(ColumnPlacement::window_rows(&[apart, near]), Ok(384));
+    assert_eq!(ColumnPlacement::window_rows(&[overlapping]), Ok(896));
+    let apart = |k: u64| Lane { addr: 0x9000 * k, step: 120, ..lane };
+    let lanes: Vec<Lane> = (1..=16).map(apart).collect();
+    assert_eq!(
+        shown(&lanes),
+        "lanes that take 1920 B a row, at most 1916 B are packed (lanes that are near each other count once)"
+    );
+    assert_eq!(ColumnPlacement::window_rows(&lanes[1..]), Ok(16));
+    // Two lanes near each other are one group of 120 B.
+    let near = Lane { addr: 0x9010, ..apart(1) };
+    assert_eq!(ColumnPlacement::window_rows(&[apart(1), near]), Ok(192));
     // A group spans 127 B at most.
     let byte = |addr| Lane { addr, len: 1, step: 128 };
-    assert_eq!(ColumnPlacement::window_rows(&[byte(0), byte(126)]), Ok(128));
-    let error = ColumnPlacement::window_rows(&[byte(0), byte(127)]);
-    assert_eq!(error, Err(PlacementError::Steps(256)));
+    assert_eq!(ColumnPlacement::window_rows(&[byte(0), byte(126)]), Ok(192));
+    assert_eq!(
+        shown(&[byte(0), byte(127)]),
+        "lane 1 every 128 B spans more than 127 B with the lanes before it"
+    );
     assert_eq!(
         ColumnPlacement::new(&[lane], 0).unwrap_err().to_string(),
         "0 rows, a window takes 1 to 4096"

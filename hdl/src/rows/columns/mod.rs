@@ -26,6 +26,7 @@
 //! **Back-pressure.** All streams may stall.
 
 pub mod addresser;
+pub mod bitmaps;
 pub mod compact;
 pub mod condenser;
 pub mod ids;
@@ -91,6 +92,8 @@ pub struct Columns {
     pub resp_last: Signal<In, Bit>,
     /// They are of fetch rows.
     pub resp_fetch: Signal<In, Bit>,
+    /// They are of a stretch that is kept.
+    pub resp_kept: Signal<In, Bit>,
     /// All turns that were taken are used up.
     pub idle: Signal<Out, Bit>,
     /// A bitmap could not be read.
@@ -219,6 +222,7 @@ impl Logic for Columns {
         self.source.resp_ids.next = self.resp_ids.val();
         self.source.resp_last.next = self.resp_last.val();
         self.source.resp_fetch.next = self.resp_fetch.val();
+        self.source.resp_kept.next = self.resp_kept.val();
         self.source.clear.next = self.clear.val();
         self.item_ready.next = self.source.item_ready.val();
         self.resp_ready.next = self.source.resp_ready.val();

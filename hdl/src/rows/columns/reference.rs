@@ -32,6 +32,10 @@ pub struct Turn {
     pub slot: u64,
     pub units: u64,
     pub measured: bool,
+    /// Its bits come of a stretch of its bitmap that is kept: how far into it, in units of 16 rows.
+    pub kept: Option<u64>,
+    /// The stretch, where the turn brings it.
+    pub stretch: Vec<bool>,
     /// Its chunk has any number of rows.
     pub sparse: bool,
     /// Rows that the destination's bitmaps select in all chunks.
@@ -58,7 +62,8 @@ pub fn survivors(turns: &[Turn]) -> (Vec<Turn>, Option<u64>) {
     let turns = turns.iter().map(|turn| {
         let mut turn = turn.clone();
         let first = turn.fails.iter().min().filter(|_| !turn.strided);
-        let of_beat = |beat: &usize| if turn.ids > 0 { 0 } else { beat * 512 };
+        let whole = turn.ids > 0 || turn.kept.is_some();
+        let of_beat = |beat: &usize| if whole { 0 } else { beat * 512 };
         let from = if failed.is_some() { Some(0) } else { first.map(of_beat) };
         if let Some(from) = from {
             turn.bits[from..].fill(false);

@@ -1,5 +1,6 @@
 //! The masks of the column path: which rows of a turn are selected.
 
+use super::bitmaps::Bitmaps;
 use super::ids::Ids;
 use super::record::{MASK_BITS, Mask};
 use crate::primitive::{Fifo, Flatten, Pack, Restore, Skid};
@@ -10,7 +11,7 @@ use rust_hdl_widgets::prelude::*;
 /// A context, and whether the chunk is sparse.
 const SHARED_BITS: usize = CONTEXT_BITS + 1;
 /// Bits of an item's fields that masks need.
-const FIELDS_BITS: usize = 39;
+const FIELDS_BITS: usize = 40;
 /// Bits of an item that waits: what masks need of it, and its context.
 const WAITING_BITS: usize = FIELDS_BITS + CONTEXT_BITS;
 /// A mask, and the rows that are to be read for it.
@@ -23,6 +24,9 @@ const PAIR_BITS: usize = MASK_BITS + 512;
 /// The fetch rows of a read of a bitmap, up to 8 beats, come before what was read of the bitmap, and are kept
 /// until then. Where they could not be read there are none.
 ///
+/// Of an item that is `kept`, the bits come out of a stretch that was read with an earlier item of its destination,
+/// or comes with this one ([`Bitmaps`]).
+///
 /// One mask a cycle, also from item to item, but 256 ids of one byte or 128 of two a cycle; a mask 2
 /// cycles after its bits or, strided, 5 after its item. 4 items may wait. May stall at any time.
 /// Answers of reads come in the order of items, a stretch starts with a full beat. Ids are read once
@@ -32,7 +36,7 @@ const PAIR_BITS: usize = MASK_BITS + 512;
 /// # Inputs
 /// `item` stream {`item`, `context`}: walks of column requests, strided or bitmapped, 1 to 4,096
 /// rows, or any number if they are `sparse` (bitmapped, without ids). `resp` stream {`data`, `error`, `ids` (not 0: these are ids), `last` (the last ids of a
-/// chunk), `fetch` (these are fetch rows)}. `mask_ready`. `clear`: the request ends; only while `idle`.
+/// chunk), `fetch` (these are fetch rows), `kept` (these are of a stretch that is kept; `last` is its last beat)}. `mask_ready`. `clear`: the request ends; only while `idle`.
 ///
 /// # Outputs
 /// `item_ready`, `resp_ready`; `mask` stream: the fields of [`Mask`] (of sparse chunks the word means
@@ -63,10 +67,12 @@ pub struct Source {
     pub resp_error: Signal<In, Bit>,
     /// Bytes of an id; 0: they are of a bitmap.
     pub resp_ids: Signal<In, Bits<2>>,
-    /// The last ids of a chunk.
+    /// The last ids of a chunk, or the last beat of a stretch that is kept.
     pub resp_last: Signal<In, Bit>,
     /// They are of fetch rows.
     pub resp_fetch: Signal<In, Bit>,
+    /// They are of a stretch that is kept.
+    pub resp_kept: Signal<In, Bit>,
     /// A mask is offered.
     pub mask_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -106,12 +112,16 @@ pub struct Source {
     next: Signal<Local, Bits<FIELDS_BITS>>,
     next_context: Restore<Context, CONTEXT_BITS>,
     ids: Ids,
+    has_kept: Signal<Local, Bit>,
+    bitmaps: Bitmaps,
+    queued: Signal<Local, Bit>,
     // Fetch rows that wait for their bitmap.
     // With each beat, whether it could not be read.
     fetches: Fifo<513, 3, 4>,
     // The item.
     busy: DFF<Bit>,
     by_ids: DFF<Bit>,
+    by_kept: DFF<Bit>,
     bitmapped: DFF<Bit>,
     has_fetch: DFF<Bit>,
     left: DFF<Bits<32>>,
@@ -193,12 +203,17 @@ impl Default for Source {
             next: Default::default(),
             next_context: Default::default(),
             ids: Default::default(),
+            has_kept: Default::default(),
+            bitmaps: Default::default(),
+            queued: Default::default(),
+            by_kept: Default::default(),
             by_ids: Default::default(),
             given: Default::default(),
             error: Default::default(),
             resp_ids: Default::default(),
             resp_last: Default::default(),
             resp_fetch: Default::default(),
+            resp_kept: Default::default(),
             mask_fetch: Default::default(),
             fetches: Default::default(),
             raw_has_fetch: Default::default(),
@@ -253,6 +268,7 @@ impl Logic for Source {
             clk,
             busy,
             by_ids,
+            by_kept,
             bitmapped,
             has_fetch,
             raw_fetch,
@@ -287,16 +303,22 @@ impl Logic for Source {
         self.resp_ready.next = self.busy.q.val()
             && self.bitmapped.q.val()
             && !self.by_ids.q.val()
+            && !self.by_kept.q.val()
             && (!self.has_fetch.q.val() || self.fetches.out_valid.val())
             && self.advance.val();
         self.given.next = self.resp_valid.val()
             && !self.resp_fetch.val()
             && !self.resp_ids.val().any()
+            && !self.resp_kept.val()
             && (!self.has_fetch.q.val() || self.fetches.out_valid.val());
         self.error.next = self.bitmapped.q.val() && self.resp_error.val();
         if self.by_ids.q.val() {
             self.given.next = self.ids.out_valid.val();
             self.error.next = self.ids.out_error.val();
+        }
+        if self.by_kept.q.val() {
+            self.given.next = self.bitmaps.out_valid.val();
+            self.error.next = self.bitmaps.out_error.val();
         }
         self.step.next = self.busy.q.val()
             && self.advance.val()
@@ -311,6 +333,21 @@ impl Logic for Source {
         self.ids.resp_last.next = self.resp_last.val();
         if self.resp_ids.val().any() {
             self.resp_ready.next = self.ids.resp_ready.val();
+        }
+        // Answers come in the order of items: while a kept item is at work or waits, no other's are due.
+        self.bitmaps.clk.next = self.clk.val();
+        self.bitmaps.rst.next = self.rst.val();
+        self.bitmaps.out_ready.next =
+            self.busy.q.val() && self.by_kept.q.val() && self.advance.val();
+        self.bitmaps.resp_valid.next = self.resp_valid.val()
+            && !self.resp_ids.val().any()
+            && !self.resp_fetch.val()
+            && self.resp_kept.val();
+        self.bitmaps.resp_data.next = self.resp_data.val();
+        self.bitmaps.resp_error.next = self.resp_error.val();
+        self.bitmaps.resp_last.next = self.resp_last.val();
+        if self.resp_kept.val() {
+            self.resp_ready.next = self.bitmaps.resp_ready.val();
         }
         self.fetches.clk.next = self.clk.val();
         self.fetches.rst.next = self.rst.val();
@@ -337,6 +374,7 @@ impl Logic for Source {
         self.items.clk.next = self.clk.val();
         self.items.rst.next = self.rst.val();
         self.has_ids.next = self.item.val().ids.any();
+        self.has_kept.next = self.item.val().kept;
         self.item_fields.next = 0.into();
         self.item_fields.next = self.item_fields.val().replace_bit(0, self.item.val().chunk_start);
         self.item_fields.next = self.item_fields.val().replace_bit(1, self.item.val().chunk_end);
@@ -347,21 +385,28 @@ impl Logic for Source {
             self.item_fields.val() | (bit_cast::<FIELDS_BITS, 32>(self.item.val().rows) << 5);
         self.item_fields.next = self.item_fields.val().replace_bit(37, self.item.val().sparse);
         self.item_fields.next = self.item_fields.val().replace_bit(38, self.item.val().fetch);
+        self.item_fields.next = self.item_fields.val().replace_bit(39, self.has_kept.val());
         self.item_in.record.next = self.item_context.val();
-        self.items.in_valid.next =
-            self.item_valid.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
+        self.queued.next = (!self.has_ids.val() || self.ids.turn_ready.val())
+            && (!self.has_kept.val() || self.bitmaps.turn_ready.val());
+        self.items.in_valid.next = self.item_valid.val() && self.queued.val();
         self.items.in_data.next = bit_cast::<WAITING_BITS, FIELDS_BITS>(self.item_fields.val())
-            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 39);
+            | (bit_cast::<WAITING_BITS, CONTEXT_BITS>(self.item_in.bits.val()) << 40);
         self.ids.turn_valid.next =
             self.item_valid.val() && self.has_ids.val() && self.items.in_ready.val();
         self.ids.turn_partition.next = self.item.val().partition;
         self.ids.turn_wide.next = self.item.val().ids.get_bit(1);
         self.ids.turn_rows.next = self.item.val().rows.get_bits::<13>(0);
         self.ids.turn_chunk_end.next = self.item.val().chunk_end;
-        self.item_ready.next =
-            self.items.in_ready.val() && (!self.has_ids.val() || self.ids.turn_ready.val());
+        self.bitmaps.turn_valid.next =
+            self.item_valid.val() && self.has_kept.val() && self.items.in_ready.val();
+        self.bitmaps.turn_index.next = self.item_context.val().index;
+        self.bitmaps.turn_phase.next = self.item.val().phase;
+        self.bitmaps.turn_rows.next = self.item.val().rows.get_bits::<12>(0);
+        self.bitmaps.turn_loads.next = !self.item.val().phase.any();
+        self.item_ready.next = self.items.in_ready.val() && self.queued.val();
         self.next.next = self.items.out_data.val().get_bits::<FIELDS_BITS>(0);
-        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(39);
+        self.next_context.bits.next = self.items.out_data.val().get_bits::<CONTEXT_BITS>(40);
         self.items.out_ready.next = self.take_item.val();
         if self.take_item.val() {
             self.busy.d.next = self.items.out_valid.val();
@@ -373,6 +418,7 @@ impl Logic for Source {
             self.left.d.next = self.next.val().get_bits::<32>(5);
             self.sparse.d.next = self.next.val().get_bit(37);
             self.has_fetch.d.next = self.next.val().get_bit(38);
+            self.by_kept.d.next = self.next.val().get_bit(39);
             self.word.d.next = 0.into();
             self.context.d.next = self.next_context.record.val();
         }
@@ -392,6 +438,8 @@ impl Logic for Source {
             self.raw.d.next = self.ones.val();
             if self.by_ids.q.val() {
                 self.raw.d.next = self.ids.out_data.val();
+            } else if self.by_kept.q.val() {
+                self.raw.d.next = self.bitmaps.out_data.val();
             } else if self.bitmapped.q.val() {
                 self.raw.d.next = self.resp_data.val();
             }

@@ -45,7 +45,9 @@ pub struct Fetch {
     pub stretch_column: Signal<In, Bit>,
     /// Fetch rows are read as well.
     pub stretch_fetch: Signal<In, Bit>,
-    /// Their first bit's address.
+    /// It is a stretch of a bitmap that is kept for several chunks.
+    pub stretch_kept: Signal<In, Bit>,
+    /// The first fetch row's address.
     pub stretch_fetch_addr: Signal<In, Bits<64>>,
     /// A read is offered.
     pub req_valid: Signal<Out, Bit>,
@@ -117,6 +119,7 @@ impl Logic for Fetch {
             self.taken_purpose.d.next.partition = self.stretch_partition.val();
             self.taken_purpose.d.next.last = false;
             self.taken_purpose.d.next.fetch = self.stretch_fetch.val();
+            self.taken_purpose.d.next.kept = self.stretch_kept.val();
             self.fetch_base.d.next = self.stretch_fetch_addr.val();
             self.base.d.next = self.stretch_addr.val();
             if self.stretch_ids.val() == 1 {

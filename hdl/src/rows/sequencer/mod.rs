@@ -259,6 +259,8 @@ pub struct Sequencer {
     pub column_resp_ids: Signal<Out, Bits<2>>,
     /// They are of fetch rows.
     pub column_resp_fetch: Signal<Out, Bit>,
+    /// Of a stretch of a bitmap that is kept for several chunks.
+    pub column_resp_kept: Signal<Out, Bit>,
     /// The last ones of their stretch.
     pub column_resp_last: Signal<Out, Bit>,
     /// All stretches that were taken are used up; low from the cycle after one is taken.
@@ -282,7 +284,7 @@ pub struct Sequencer {
     contexts: PromptFifo<CONTEXT_BITS, 6, 7>,
     context_out: Restore<Context, CONTEXT_BITS>,
     route: Route,
-    answers: Skid<517>,
+    answers: Skid<518>,
     selector: Selector,
     rows: Rows,
     walker: Walker,
@@ -396,6 +398,7 @@ impl Logic for Sequencer {
         self.fetch.stretch_partition.next = self.plan.stretch_partition.val();
         self.fetch.stretch_column.next = self.plan.stretch_column.val();
         self.fetch.stretch_fetch.next = self.plan.stretch_fetch.val();
+        self.fetch.stretch_kept.next = self.plan.stretch_kept.val();
         self.fetch.stretch_fetch_addr.next = self.plan.stretch_fetch_addr.val();
         self.plan.stretch_ready.next = self.fetch.stretch_ready.val();
         self.walker.stretch_ready.next = self.fetch.stretch_ready.val();
@@ -410,6 +413,7 @@ impl Logic for Sequencer {
             self.fetch.stretch_partition.next = 0.into();
             self.fetch.stretch_column.next = false;
             self.fetch.stretch_fetch.next = false;
+            self.fetch.stretch_kept.next = false;
             self.plan.stretch_ready.next = false;
         }
         self.route.clk.next = self.clk.val();
@@ -489,11 +493,12 @@ impl Logic for Sequencer {
         self.answers.clk.next = self.clk.val();
         self.answers.rst.next = self.rst.val();
         self.answers.in_valid.next = self.route.column_resp_valid.val();
-        self.answers.in_data.next = (bit_cast::<517, 1>(self.read_resp_error.val().into()) << 512)
-            | (bit_cast::<517, 2>(self.route.resp_purpose.val().ids) << 513)
-            | (bit_cast::<517, 1>(self.route.resp_purpose.val().last.into()) << 515)
-            | (bit_cast::<517, 1>(self.route.resp_purpose.val().fetch.into()) << 516)
-            | bit_cast::<517, 512>(self.read_resp_data.val());
+        self.answers.in_data.next = (bit_cast::<518, 1>(self.read_resp_error.val().into()) << 512)
+            | (bit_cast::<518, 2>(self.route.resp_purpose.val().ids) << 513)
+            | (bit_cast::<518, 1>(self.route.resp_purpose.val().last.into()) << 515)
+            | (bit_cast::<518, 1>(self.route.resp_purpose.val().fetch.into()) << 516)
+            | (bit_cast::<518, 1>(self.route.resp_purpose.val().kept.into()) << 517)
+            | bit_cast::<518, 512>(self.read_resp_data.val());
         self.route.column_resp_ready.next = self.answers.in_ready.val();
         self.column_resp_valid.next = self.answers.out_valid.val();
         self.column_resp_data.next = self.answers.out_data.val().get_bits::<512>(0);
@@ -501,6 +506,7 @@ impl Logic for Sequencer {
         self.column_resp_ids.next = self.answers.out_data.val().get_bits::<2>(513);
         self.column_resp_last.next = self.answers.out_data.val().get_bit(515);
         self.column_resp_fetch.next = self.answers.out_data.val().get_bit(516);
+        self.column_resp_kept.next = self.answers.out_data.val().get_bit(517);
         self.answers.out_ready.next = self.column_resp_ready.val();
 
         // Rows to messages.

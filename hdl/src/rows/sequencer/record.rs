@@ -58,10 +58,14 @@ pub struct Item {
     pub sparse: Bit,
     /// Of a column request: there are fetch rows, which are read beside the bitmap.
     pub fetch: Bit,
+    /// Of a column request: the bitmap is read in stretches of several chunks, with the first of each.
+    pub kept: Bit,
+    /// With `kept`: how far behind its stretch's first row `first` is, in units of 16 rows.
+    pub phase: Bits<8>,
 }
 
 /// Bits of an [`Item`].
-pub const ITEM_BITS: usize = 222;
+pub const ITEM_BITS: usize = 231;
 
 /// What a read is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -76,10 +80,12 @@ pub struct Purpose {
     pub last: Bit,
     /// Fetch rows are read.
     pub fetch: Bit,
+    /// A stretch of a bitmap that is kept for several chunks is read.
+    pub kept: Bit,
 }
 
 /// Bits of a [`Purpose`].
-pub const PURPOSE_BITS: usize = 21;
+pub const PURPOSE_BITS: usize = 22;
 
 /// What an item's rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

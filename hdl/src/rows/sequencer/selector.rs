@@ -66,7 +66,7 @@ pub struct Selector {
     joined: Pack<16, 32, 512>,
     made: Skid<513>,
     /// Who the answer is for.
-    unused: Signal<Local, Bits<2>>,
+    unused: Signal<Local, Bits<3>>,
 }
 
 impl Logic for Selector {
@@ -77,8 +77,9 @@ impl Logic for Selector {
             self.parts[k].clock.next = self.clk.val();
             self.parts[k].d.next = self.parts[k].q.val();
         }
-        self.unused.next = bit_cast::<2, 1>(self.in_purpose.val().column.into())
-            | (bit_cast::<2, 1>(self.in_purpose.val().fetch.into()) << 1);
+        self.unused.next = bit_cast::<3, 1>(self.in_purpose.val().column.into())
+            | (bit_cast::<3, 1>(self.in_purpose.val().fetch.into()) << 1)
+            | (bit_cast::<3, 1>(self.in_purpose.val().kept.into()) << 2);
 
         // A byte is that of an id of one byte, or the lower or the upper one of an id.
         self.moves.next = !self.complete.q.val() || self.made.in_ready.val();

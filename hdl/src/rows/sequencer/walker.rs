@@ -213,7 +213,7 @@ pub struct Walker {
     out_row: DFF<Row>,
     out_context: DFF<Context>,
     /// Items of the column path do not come here.
-    unused: Signal<Local, Bits<22>>,
+    unused: Signal<Local, Bits<31>>,
 }
 
 impl Default for Walker {
@@ -355,12 +355,14 @@ impl Logic for Walker {
             out_context
         );
 
-        self.unused.next = bit_cast::<22, 1>(self.item.val().chunk_end.into())
-            | (bit_cast::<22, 1>(self.item.val().column.into()) << 1)
-            | (bit_cast::<22, 2>(self.item.val().ids) << 2)
-            | (bit_cast::<22, 16>(self.item.val().partition) << 4)
-            | (bit_cast::<22, 1>(self.item.val().sparse.into()) << 20)
-            | (bit_cast::<22, 1>(self.item.val().fetch.into()) << 21);
+        self.unused.next = bit_cast::<31, 1>(self.item.val().chunk_end.into())
+            | (bit_cast::<31, 1>(self.item.val().column.into()) << 1)
+            | (bit_cast::<31, 2>(self.item.val().ids) << 2)
+            | (bit_cast::<31, 16>(self.item.val().partition) << 4)
+            | (bit_cast::<31, 1>(self.item.val().sparse.into()) << 20)
+            | (bit_cast::<31, 1>(self.item.val().fetch.into()) << 21)
+            | (bit_cast::<31, 1>(self.item.val().kept.into()) << 22)
+            | (bit_cast::<31, 8>(self.item.val().phase) << 23);
 
         // The region at hand.
         self.infos.clk.next = self.clk.val();

@@ -13,11 +13,18 @@ const SKEW: [u32; 2] = [5, 14];
 const FEW: usize = 5;
 /// Widest joint span of lanes that are one group.
 const MAX_SPAN: u64 = 127;
-/// Bytes a row that all groups may take together.
-const MAX_STEPS: u64 = 128;
-/// Most rows of a window, and what their number is a multiple of.
+/// Bytes of a lane.
+const MAX_LEN: u64 = 127;
+/// Bytes from row to row of a lane.
+const MAX_STEP: u64 = 128;
+/// Bytes of a row.
+const MAX_ROW_BYTES: u64 = 960;
+/// Bytes a row that all groups may take together: 16 rows then fit a window.
+const MAX_STEPS: u64 = ROOM / 16;
+/// Most rows of a window.
 const MAX_ROWS: u64 = 4096;
-const ROWS: u64 = 128;
+/// Bytes of a window for rows.
+const ROOM: u64 = WINDOW - MAX_ELEMENTS as u64 * LOST;
 /// Bytes of a window that a group may lose to its first bank, to its alignment and behind its last row.
 const LOST: u64 = 132;
 /// Most rows that a beat has bytes of.
@@ -110,9 +117,39 @@ pub enum PlacementError {
         /// Bytes from row to row.
         step: u64,
     },
-    /// Rows that do not fit a cycle.
-    #[error("rows of {0} B, at most {BEAT} B are packed")]
+    /// Rows that are too long.
+    #[error("rows of {0} B, at most {MAX_ROW_BYTES} B are packed")]
     RowBytes(u64),
+    /// A lane that is too long, or whose rows are too far apart.
+    #[error(
+        "lane {index} of {len} B every {step} B: lanes of at most {MAX_LEN} B every {MAX_STEP} B are packed"
+    )]
+    Wide {
+        /// Its index.
+        index: usize,
+        /// Bytes.
+        len: u64,
+        /// Bytes from row to row.
+        step: u64,
+    },
+    /// A period of 128 B whose extents would be two groups.
+    #[error(
+        "lane {index} every {MAX_STEP} B spans more than {MAX_SPAN} B with the lanes before it"
+    )]
+    Period {
+        /// Its index.
+        index: usize,
+    },
+    /// Rows of more than 64 B with a lane that is longer than its step.
+    #[error("lane {index} of {len} B every {step} B overlaps, and rows have more than {BEAT} B")]
+    Overlap {
+        /// Its index.
+        index: usize,
+        /// Bytes.
+        len: u64,
+        /// Bytes from row to row.
+        step: u64,
+    },
     /// Lanes that take too much of a window.
     #[error(
         "lanes that take {0} B a row, at most {MAX_STEPS} B are packed (lanes that are near each other \
@@ -176,7 +213,8 @@ impl ColumnPlacement {
         Ok(Self { lanes: lanes.to_vec(), groups, rows })
     }
 
-    /// Rows of a window of these lanes: a multiple of 128, at most 4096.
+    /// Rows of a window of these lanes, at most 4,096: a multiple of 128 where there are at least 512, else of 64, else
+    /// 32 or 16.
     ///
     /// # Errors
     /// Lanes that the card does not pack.
@@ -242,14 +280,25 @@ fn groups(lanes: &[Lane]) -> Result<Vec<Group>, PlacementError> {
         if len == 0 || step == 0 || end > u128::from(u64::MAX) {
             return Err(PlacementError::Lane { index, addr, len, step });
         }
+        if len > MAX_LEN || step > MAX_STEP {
+            return Err(PlacementError::Wide { index, len, step });
+        }
         if !groups.last_mut().is_some_and(|group| group.takes(lane)) {
+            if step == MAX_STEP && index > 0 {
+                return Err(PlacementError::Period { index });
+            }
             let lanes = index..index + 1;
             groups.push(Group { lanes, addr, len, step, place: Place(0) });
         }
     }
     let row_bytes = lanes.iter().map(|lane| lane.len).fold(0, u64::saturating_add);
-    if row_bytes > BEAT as u64 {
+    if row_bytes > MAX_ROW_BYTES {
         return Err(PlacementError::RowBytes(row_bytes));
+    }
+    let overlaps = |lane: &Lane| lane.len > lane.step;
+    if let Some(index) = lanes.iter().position(overlaps).filter(|_| row_bytes > BEAT as u64) {
+        let Lane { len, step, .. } = lanes[index];
+        return Err(PlacementError::Overlap { index, len, step });
     }
     match steps(&groups) {
         0..=MAX_STEPS => Ok(groups),
@@ -263,6 +312,11 @@ fn steps(groups: &[Group]) -> u64 {
 }
 
 fn most_rows(groups: &[Group]) -> u32 {
-    let room = WINDOW - MAX_ELEMENTS as u64 * LOST;
-    (room / steps(groups) / ROWS * ROWS).min(MAX_ROWS) as u32
+    let most = (ROOM / steps(groups)).min(MAX_ROWS) as u32;
+    match most {
+        512.. => most / 128 * 128,
+        64.. => most / 64 * 64,
+        32.. => 32,
+        _ => 16,
+    }
 }

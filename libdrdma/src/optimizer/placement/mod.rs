@@ -8,7 +8,7 @@
 //!
 //! | placement | requests |
 //! |---|---|
-//! | [`ColumnPlacement`] | rows of at most 64 B of several columns, for one destination or many |
+//! | [`ColumnPlacement`] | rows of at most 960 B of several columns, for one destination or many |
 //! | [`BlockPlacement`] | all others, row by row |
 //!
 //! Neither is anything that software has to care for: the card does it by itself. It tells beforehand what a

@@ -1,5 +1,6 @@
 //! Requests as the column path gets them.
 
+mod bitmaps;
 mod condenser;
 mod ids;
 mod packer;
@@ -67,6 +68,8 @@ fn item(turn: &Turn, random: &mut Random) -> Beat {
         (turn.partition.into(), 16),
         (turn.sparse.into(), 1),
         (turn.fetch.is_some().into(), 1),
+        (turn.kept.is_some().into(), 1),
+        (turn.kept.unwrap_or_else(|| random.below(256)).into(), 8),
     ]);
     let item = item.bits(0, ITEM_BITS);
     Beat::from([("item", item), ("context", context(turn, random))])
@@ -89,25 +92,33 @@ fn answers(turn: &Turn, random: &mut Random) -> Vec<Beat> {
                 .with("error", turn.fails.contains(&k))
                 .with("ids", turn.ids)
                 .with("fetch", false)
+                .with("kept", false)
                 .with("last", k + 1 == count)
         };
         return turn.chunk_ids.chunks(64 / width).enumerate().map(beat).collect();
     }
+    let kept = turn.kept.is_some();
     let mut beats = |rows: &[bool], fails: &[usize], fetch: bool| -> VecDeque<Beat> {
+        let count = rows.len().div_ceil(512);
         let beat = |(k, rows): (usize, &[bool])| {
             let mut data = random.word(512);
             for (i, &bit) in rows.iter().enumerate() {
                 data.set_bits(i, 1, &bit.into());
             }
-            let last = random.below(2);
+            let last = if kept { u64::from(k + 1 == count) } else { random.below(2) };
             Beat::from([("data", data)])
                 .with("error", fails.contains(&k))
                 .with("ids", 0)
                 .with("fetch", fetch)
+                .with("kept", kept)
                 .with("last", last)
         };
         rows.chunks(512).enumerate().map(beat).collect()
     };
+    if kept {
+        // Only the first turn of a stretch brings it.
+        return beats(&turn.stretch, &turn.fails, false).into();
+    }
     let mut bits = beats(&turn.bits, &turn.fails, false);
     let Some((rows, fails)) = &turn.fetch else { return bits.into() };
     // The fetch rows of a read come before what it reads of the bitmap.
@@ -149,7 +160,7 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
     let most = if random.chance(0.2) { 64 } else { 12 };
     // Long rows also come in chunks of less than 64 rows.
     let chunk_rows = if row_bytes > 64 && random.chance(0.5) {
-        16 * (1 + random.below(4)) as usize
+        16 << random.below(2) as usize
     } else {
         64 * (1 + random.below(most)) as usize
     };
@@ -162,6 +173,9 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
     let id = |index: u64| (base + index * 0x61) as u16 & if ids == 1 { 0xff } else { 0xffff };
     let spare = random.below(3);
     let row_ids: Vec<_> = (0..rows).map(|_| id(random.below(dests + spare))).collect();
+    // Bitmaps that are read in stretches of as many chunks as have at most 4,096 rows.
+    let kept = ids == 0 && chunk_rows <= 2048 && random.chance(0.6);
+    let stretch_rows = 4096 / chunk_rows * chunk_rows;
     let common = |index: u64, random: &mut Random| {
         let density = [0.0, 0.01, 0.06, 0.3, 0.5, 0.95, 1.0][random.below(7) as usize];
         let strided = ids == 0 && random.chance(0.2);
@@ -197,8 +211,13 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
     for chunk in 0..chunks as usize {
         for (k, (turn, selected)) in all.iter().enumerate() {
             let range = chunk * chunk_rows..((chunk + 1) * chunk_rows).min(rows);
-            let fetched = !turn.strided && ids == 0 && random.chance(0.4);
+            let fetched = !turn.strided && ids == 0 && !kept && random.chance(0.4);
+            let kept = kept && !turn.strided;
+            let phase = range.start % stretch_rows;
+            let stretch = range.start..(range.start + stretch_rows).min(rows);
             turns.push(Turn {
+                kept: kept.then_some(phase as u64 / 16),
+                stretch: if kept && phase == 0 { selected[stretch].to_vec() } else { vec![] },
                 fetch: fetched.then(|| fetch_rows(range.len(), random)),
                 bits: selected[range.clone()].to_vec(),
                 chunk_ids: if ids > 0 && k == 0 { row_ids[range].to_vec() } else { Vec::new() },
@@ -213,10 +232,14 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
     if fails {
         let place = random.below(turns.len() as u64) as usize;
         for turn in &mut turns[place..] {
-            if !turn.strided && (ids == 0 || turn.chunk_start) && random.chance(0.5) {
+            let brought = match turn.kept {
+                Some(_) => turn.stretch.len(),
+                None if turn.strided || ids > 0 && !turn.chunk_start => 0,
+                None => turn.bits.len(),
+            };
+            if brought > 0 && random.chance(0.5) {
                 let rows = 512 / (8 * usize::from(ids)).max(1);
-                let beats = turn.bits.len().div_ceil(rows) as u64;
-                turn.fails.push(random.below(beats) as usize);
+                turn.fails.push(random.below(brought.div_ceil(rows) as u64) as usize);
             }
         }
     }

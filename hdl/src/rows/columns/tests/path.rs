@@ -27,6 +27,7 @@ struct Path {
     resp_ids: Signal<In, Bits<2>>,
     resp_last: Signal<In, Bit>,
     resp_fetch: Signal<In, Bit>,
+    resp_kept: Signal<In, Bit>,
     beat_valid: Signal<Out, Bit>,
     beat_ready: Signal<In, Bit>,
     beat_offset: Signal<Out, Bits<192>>,
@@ -69,6 +70,7 @@ impl Logic for Path {
         self.source.resp_ids.next = self.resp_ids.val();
         self.source.resp_last.next = self.resp_last.val();
         self.source.resp_fetch.next = self.resp_fetch.val();
+        self.source.resp_kept.next = self.resp_kept.val();
         self.source.clear.next = self.clear.val();
         self.failed.next = self.source.failed.val();
         self.fail_index.next = self.source.fail_index.val();

@@ -38,7 +38,7 @@ impl Card<'_> {
             expected.extend(masks_to_read(left).into_iter().map(beat));
         }
         self.bench.run_until_received(self.mask, expected.len());
-        assert!(self.bench.take(self.mask) == expected, "{turns:?}");
+        assert!(self.bench.take(self.mask) == expected, "of {} turns", turns.len());
         assert_eq!(self.bench.pending(self.resp), 0, "every answer is taken");
         assert_eq!(self.bench.get("failed"), u64::from(failed.is_some()));
         if let Some(index) = failed {

@@ -26,6 +26,11 @@ pub fn column_rows(steps: usize) -> usize {
     })
 }
 
+/// Rows of as many chunks of so many as have at most 4,096.
+fn kept_rows(rows: usize) -> usize {
+    4096_usize.checked_div(rows).unwrap_or(0) * rows
+}
+
 /// Looks at a request's destinations and sets as they are inspected.
 ///
 /// A *column request* is one whose rows all destinations have in the same columns: every destination is alike to
@@ -41,7 +46,7 @@ pub fn column_rows(steps: usize) -> usize {
 /// `min_rows` (0: no column requests).
 ///
 /// # Outputs
-/// `column`, `rows`, `blocks`.
+/// `column`, `rows`, `kept_rows`, `blocks`.
 #[derive(LogicBlock)]
 pub struct Chunks {
     /// Clock.
@@ -74,6 +79,8 @@ pub struct Chunks {
     pub column: Signal<Out, Bit>,
     /// Rows of a chunk.
     pub rows: Signal<Out, Bits<13>>,
+    /// Rows of as many chunks as have at most 4,096: a stretch of a bitmap that is read at once.
+    pub kept_rows: Signal<Out, Bits<13>>,
     /// Estimate of the blocks that a chunk needs.
     pub blocks: Signal<Out, Bits<8>>,
 
@@ -85,6 +92,8 @@ pub struct Chunks {
     most_bytes: Constant<Bits<36>>,
     // Rows, and what they span.
     units: Constant<Bits<2048>>,
+    kept_units: Constant<Bits<2048>>,
+    kept: DFF<Bits<13>>,
     steps_below: [Constant<Bits<11>>; 3],
     rows_above: [Constant<Bits<13>>; 3],
     narrow: DFF<Bits<13>>,
@@ -101,9 +110,11 @@ impl Default for Chunks {
         // Of more than `.0` bytes a row `.1` rows fit.
         const LONG: [(u64, u64); 3] =
             [(255, 64), ((COLUMN_BYTES / 64) as u64, 32), ((COLUMN_BYTES / 32) as u64, 16)];
-        let mut units = BigUint::default();
+        let (mut units, mut kept_units) = (BigUint::default(), BigUint::default());
         for steps in 0..256_usize {
-            units |= BigUint::from(column_rows(steps) / 64) << (8 * steps);
+            let rows = column_rows(steps);
+            units |= BigUint::from(rows / 64) << (8 * steps);
+            kept_units |= BigUint::from(kept_rows(rows) / 64) << (8 * steps);
         }
         // Up to so many bytes, a chunk has 2^(k + 1) rows.
         let limits = std::array::from_fn(|k| Constant::new((12_288_u64 >> (k + 1)).into()));
@@ -123,6 +134,7 @@ impl Default for Chunks {
             min_rows: Signal::default(),
             column: Signal::default(),
             rows: Signal::default(),
+            kept_rows: Signal::default(),
             blocks: Signal::default(),
             widest: DFF::default(),
             most_lanes: DFF::default(),
@@ -131,6 +143,8 @@ impl Default for Chunks {
             most_steps: Constant::new(MAX_STEPS.to_bits()),
             most_bytes: Constant::new(MAX_ROW_BYTES.to_bits()),
             units: Constant::new(units.into()),
+            kept_units: Constant::new(kept_units.into()),
+            kept: DFF::default(),
             steps_below: LONG.map(|(below, _)| Constant::new(below.to_bits())),
             rows_above: LONG.map(|(_, rows)| Constant::new(rows.to_bits())),
             narrow: DFF::default(),
@@ -147,7 +161,7 @@ impl Default for Chunks {
 impl Logic for Chunks {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, widest, most_lanes, fits, steps, narrow, spanned, wide, needed);
+        dff_setup!(self, clk, widest, most_lanes, fits, steps, narrow, spanned, wide, needed, kept);
 
         // What the sets have in common.
         if self.set_valid.val() {
@@ -193,11 +207,16 @@ impl Logic for Chunks {
         self.wide.d.next = bit_cast::<13, 7>(
             self.units.val().get_bits::<7>(self.steps.q.val().get_bits::<8>(0).index() * 8),
         ) << 6;
+        self.kept.d.next = bit_cast::<13, 7>(
+            self.kept_units.val().get_bits::<7>(self.steps.q.val().get_bits::<8>(0).index() * 8),
+        ) << 6;
         for k in 0..3 {
             if self.steps.q.val() > self.steps_below[k].val() {
                 self.wide.d.next = self.rows_above[k].val();
+                self.kept.d.next = 4096.into();
             }
         }
+        self.kept_rows.next = self.kept.q.val();
 
         self.column.next = self.fits.q.val();
         self.rows.next = self.narrow.q.val();

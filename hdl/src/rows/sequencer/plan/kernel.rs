@@ -56,7 +56,9 @@ impl Logic for Plan {
             item_out,
             context_out,
             has_stretch,
-            stretch_from
+            stretch_from,
+            stretch_length,
+            phase
         );
 
         // What the tables say.
@@ -227,12 +229,13 @@ impl Logic for Plan {
         self.stretch_valid.next = self.has_stretch.q.val();
         self.stretch_addr.next = self.stretch_from.q.val();
         self.stretch_first.next = self.item_out.q.val().first;
-        self.stretch_rows.next = self.item_out.q.val().rows;
+        self.stretch_rows.next = self.stretch_length.q.val();
         self.stretch_bitmap.next = self.item_out.q.val().kind == 2;
         self.stretch_ids.next = self.item_out.q.val().ids;
         self.stretch_partition.next = self.item_out.q.val().partition;
         self.stretch_column.next = self.item_out.q.val().column;
         self.stretch_fetch.next = self.item_out.q.val().fetch;
+        self.stretch_kept.next = self.item_out.q.val().kept;
         self.stretch_fetch_addr.next = self.item_out.q.val().low;
         if self.item_ready.val() {
             self.has_item.d.next = false;
@@ -258,6 +261,18 @@ impl Logic for Plan {
             && self.is_bitmap.val()
             && !self.set_info.val().ids.any()
             && self.chunks.rows.val().get_bits::<7>(6).any();
+        // Other bitmaps of column requests are read in stretches of several chunks, unless they have fetch rows.
+        self.kept.next = self.column.q.val()
+            && self.is_bitmap.val()
+            && !self.set_info.val().ids.any()
+            && !self.set_info.val().fetch
+            && !self.sparse.val()
+            && !self.chunks.rows.val().get_bits::<2>(11).any();
+        self.kept_left.next = self.rows_left.val();
+        if self.rows_left.val() > bit_cast::<32, 13>(self.chunks.kept_rows.val()) {
+            self.kept_left.next = bit_cast::<32, 13>(self.chunks.kept_rows.val());
+        }
+        self.next_phase.next = self.phase.q.val() + bit_cast::<9, 13>(self.chunks.rows.val() >> 4);
         // The one row of a contiguous region is no more than a chunk.
         self.whole.next = self.single.q.val()
             || self.sparse.val()
@@ -292,6 +307,8 @@ impl Logic for Plan {
         self.next_item.next.partition = self.head.q.val().partition;
         self.next_item.next.sparse = self.sparse.val();
         self.next_item.next.fetch = self.column.q.val() && self.set_info.val().fetch;
+        self.next_item.next.kept = self.kept.val();
+        self.next_item.next.phase = self.phase.q.val().get_bits::<8>(0);
         self.shared.next.set = self.set.q.val();
         self.shared.next.lanes = self.set_info.val().lanes;
         self.shared.next.starts = self.set_info.val().starts;
@@ -604,6 +621,7 @@ impl Logic for Plan {
 
             PlanState::Begin => {
                 self.turn_begins.d.next = !self.single.q.val();
+                self.phase.d.next = 0.into();
                 self.column.d.next = self.chunks.column.val();
                 if self.chunks.column.val() {
                     // Chunks even if there is one destination.
@@ -698,6 +716,12 @@ impl Logic for Plan {
                     self.first_turn.d.next = false;
                     self.turn_begins.d.next = !self.single.q.val();
                     self.unfinished.d.next = false;
+                    // The next chunk is of the same stretch, or the first one of the next.
+                    self.phase.d.next = self.next_phase.val();
+                    if self.next_phase.val() == bit_cast::<9, 13>(self.chunks.kept_rows.val() >> 4)
+                    {
+                        self.phase.d.next = 0.into();
+                    }
                     if !self.unfinished.q.val() {
                         self.state.d.next = PlanState::Finish;
                     }
@@ -816,12 +840,18 @@ impl Logic for Plan {
             self.item_out.d.next = self.next_item.val();
             self.context_out.d.next = self.shared.val();
             self.stretch_from.d.next = self.set_info.val().addr;
+            self.stretch_length.d.next = self.next_item.val().rows;
+            if self.next_item.val().kept && (self.next_item.val().task == 0) {
+                self.stretch_length.d.next = self.kept_left.val();
+            }
             self.has_stretch.d.next = self.reads.val()
                 && (self.is_bitmap.val() || self.is_pointers.val())
                 // The column path keeps a chunk's ids for all turns.
                 && (!self.next_item.val().column
                     || !self.next_item.val().ids.any()
-                    || self.next_item.val().chunk_start);
+                    || self.next_item.val().chunk_start)
+                // And a stretch of a bitmap for all its chunks.
+                && (!self.next_item.val().kept || !self.next_item.val().phase.any());
         }
         if self.asks.val() && !self.result_valid.val() {
             self.outstanding.d.next = self.outstanding.q.val() + 1;

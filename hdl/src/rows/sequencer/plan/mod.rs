@@ -117,6 +117,8 @@ pub struct Plan {
     pub stretch_column: Signal<Out, Bit>,
     /// Fetch rows are read as well.
     pub stretch_fetch: Signal<Out, Bit>,
+    /// It is kept for several chunks.
+    pub stretch_kept: Signal<Out, Bit>,
     /// Their first bit's address.
     pub stretch_fetch_addr: Signal<Out, Bits<64>>,
     state: DFF<PlanState>,
@@ -234,6 +236,12 @@ pub struct Plan {
     context_out: DFF<Context>,
     has_stretch: DFF<Bit>,
     stretch_from: DFF<Bits<64>>,
+    stretch_length: DFF<Bits<32>>,
+    // Bitmaps that are read in stretches of several chunks: where in its stretch the chunk begins.
+    kept: Signal<Local, Bit>,
+    kept_left: Signal<Local, Bits<32>>,
+    phase: DFF<Bits<9>>,
+    next_phase: Signal<Local, Bits<9>>,
 }
 
 impl Default for Plan {
@@ -280,6 +288,7 @@ impl Default for Plan {
             stretch_partition: Default::default(),
             stretch_column: Default::default(),
             stretch_fetch: Default::default(),
+            stretch_kept: Default::default(),
             stretch_fetch_addr: Default::default(),
             state: Default::default(),
             slot: Default::default(),
@@ -383,6 +392,11 @@ impl Default for Plan {
             context_out: Default::default(),
             has_stretch: Default::default(),
             stretch_from: Default::default(),
+            stretch_length: Default::default(),
+            kept: Default::default(),
+            kept_left: Default::default(),
+            phase: Default::default(),
+            next_phase: Default::default(),
         }
     }
 }

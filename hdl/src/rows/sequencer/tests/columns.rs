@@ -47,8 +47,28 @@ impl Stretch {
             let starts = self.item(70, 1) == 1;
             return if starts { (self.rows() as usize * ids).div_ceil(64) } else { 0 };
         }
-        let bitmapped = self.item(3, 2) == RegionType::Bitmapped as u64;
-        if bitmapped { (self.rows() as usize).div_ceil(512) } else { 0 }
+        if self.item(3, 2) != RegionType::Bitmapped as u64 {
+            return 0;
+        }
+        match self.kept() {
+            // The first chunk of a stretch brings all of it.
+            Some(0) => self.answers.len(),
+            Some(_) => 0,
+            None => (self.rows() as usize).div_ceil(512),
+        }
+    }
+
+    /// All answers have come.
+    fn is_complete(&self) -> bool {
+        if self.kept() == Some(0) {
+            return self.answers.last().is_some_and(|beat| beat.u64("last") == 1);
+        }
+        self.answers.len() == self.beats()
+    }
+
+    /// Where in its stretch it begins, in rows.
+    fn kept(&self) -> Option<usize> {
+        (self.item(222, 1) == 1).then(|| 16 * self.item(223, 8) as usize)
     }
 
     /// Beats that its fetch rows fill.
@@ -129,12 +149,13 @@ impl ColumnPath {
         }
         self.answers.extend(bench.take(self.resp));
         while let Some(stretch) = self.open.front_mut() {
-            if stretch.answers.len() == stretch.beats() {
+            if stretch.is_complete() {
                 self.done.extend(self.open.pop_front());
                 continue;
             }
             let Some(beat) = self.answers.pop_front() else { break };
             assert_eq!(beat.u64("fetch") == 1, stretch.fetches_next());
+            assert_eq!(beat.u64("kept") == 1, stretch.kept().is_some());
             if stretch.fetches_next() {
                 stretch.fetched.push(beat);
                 continue;
@@ -191,6 +212,9 @@ impl ColumnPath {
                 assert_eq!((stretch.first(), stretch.rows()), (first.into(), length.into()));
                 let ends = [first + length == count, index == 0, index + 1 == request.dests.len()];
                 check_stretch(stretch, dest, ends, request.shared.as_ref());
+                if !sparse && request.shared.is_none() {
+                    check_kept(stretch, &dest.regions[0], chunk);
+                }
                 let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
                 assert_eq!(stretch.item(204, 16), u64::from(partition));
                 assert_eq!(stretch.item(220, 1), u64::from(sparse));
@@ -279,7 +303,8 @@ fn check_stretch(
             assert_eq!(id, u64::from(shared.ids[first + row]), "row {}", first + row);
         }
     }
-    for row in 0..if stretch.beats() > 0 && shared.is_none() { rows } else { 0 } {
+    let given = stretch.beats() > 0 && shared.is_none() && stretch.kept().is_none();
+    for row in 0..if given { rows } else { 0 } {
         let bit = stretch.answers[row / 512].get("data").bits(row % 512, 1).to_u64();
         assert_eq!(bit == 1, region.bits[first + row], "row {}", first + row);
     }
@@ -308,6 +333,21 @@ fn check_stretch(
         }
         if !selected.is_multiple_of(units) {
             assert_eq!(stretch.context(173, 32), selected % units * bytes);
+        }
+    }
+}
+
+/// Bitmaps without fetch rows are read in stretches of as many chunks as have at most 4,096 rows.
+fn check_kept(stretch: &Stretch, region: &Region, chunk: u32) {
+    let keeps = region.kind == RegionType::Bitmapped && region.fetch.is_none() && chunk <= 2048;
+    let (first, whole) = (stretch.first() as usize, (4096 / chunk * chunk) as usize);
+    assert_eq!(stretch.kept(), keeps.then_some(first % whole));
+    if stretch.kept() == Some(0) {
+        let rows = whole.min(region.bits.len() - first);
+        assert_eq!(stretch.answers.len(), rows.div_ceil(512));
+        for row in 0..rows {
+            let bit = stretch.answers[row / 512].get("data").bits(row % 512, 1).to_u64();
+            assert_eq!(bit == 1, region.bits[first + row], "row {}", first + row);
         }
     }
 }
@@ -360,7 +400,7 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
             region.fails = kind == RegionType::Bitmapped && random.chance(0.2);
             if kind == RegionType::Bitmapped && random.chance(0.5) {
                 let rows = (0..count).map(|_| random.chance(0.3)).collect();
-                region.fetch = Some((rows, random.chance(0.2)));
+                region.fetch = Some((rows, random.chance(0.4)));
             }
             let is_write = random.chance(0.4);
             Dest {

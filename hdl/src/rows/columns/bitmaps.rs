@@ -1,0 +1,207 @@
+//! The bitmaps of a column request: read in long stretches, and kept for the chunks that follow.
+
+use crate::primitive::{Fifo, Lutram, Pack, Ram};
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+/// Keeps a stretch of up to 4,096 bits of each destination's bitmap, and gives the bits of its turns, chunk
+/// after chunk, as if each had been read for itself. One read of 512 bytes so serves many turns, of which each
+/// may need a few bytes only.
+///
+/// A turn that `loads` brings a new stretch, whose beats are stored in its order. 512 bits of a turn
+/// leave a cycle, also from turn to turn; a turn that loads costs as many cycles more as its stretch has beats.
+/// 3 cycles from a turn, or from the last beat of its stretch, to its first bits; 4 turns may wait. Both sides
+/// are registered, and all streams may stall.
+///
+/// # Inputs
+/// `turn` stream {`index` (the destination), `phase` (how far behind the stretch's first row the turn's first one is, in units
+/// of 16 rows; rows of a turn that does not start with a multiple of 64 rows lie within 64), `rows` (1 to 2,048), `loads`}; `resp` stream {`data`, `error`, `last` (the last of the stretch)}; `out_ready`.
+///
+/// # Outputs
+/// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
+/// first row; bits behind its rows mean nothing. `error`: a beat of the stretch could not be read.
+#[derive(LogicBlock, Default)]
+pub struct Bitmaps {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A turn is offered.
+    pub turn_valid: Signal<In, Bit>,
+    /// Room for it.
+    pub turn_ready: Signal<Out, Bit>,
+    /// The destination.
+    pub turn_index: Signal<In, Bits<6>>,
+    /// Rows between the stretch's first and the turn's first, in units of 16.
+    pub turn_phase: Signal<In, Bits<8>>,
+    /// Rows.
+    pub turn_rows: Signal<In, Bits<12>>,
+    /// A new stretch comes with it.
+    pub turn_loads: Signal<In, Bit>,
+    /// 64 bytes of a stretch are offered.
+    pub resp_valid: Signal<In, Bit>,
+    /// Room for them.
+    pub resp_ready: Signal<Out, Bit>,
+    /// The bytes.
+    pub resp_data: Signal<In, Bits<512>>,
+    /// The read failed.
+    pub resp_error: Signal<In, Bit>,
+    /// The last of the stretch.
+    pub resp_last: Signal<In, Bit>,
+    /// 512 rows are offered.
+    pub out_valid: Signal<Out, Bit>,
+    /// The taker is ready.
+    pub out_ready: Signal<In, Bit>,
+    /// A bit a row.
+    pub out_data: Signal<Out, Bits<512>>,
+    /// They could not be read.
+    pub out_error: Signal<Out, Bit>,
+
+    turns: Fifo<27, 2, 3>,
+    index: Signal<Local, Bits<6>>,
+    phase: Signal<Local, Bits<8>>,
+    rows: Signal<Local, Bits<12>>,
+    // The stretches, 64 bits of each beat a bank: the destination, then the beat.
+    banks: [Ram<64, 1, 9>; 8],
+    errors: Lutram<1, 6, 1>,
+    loaded: DFF<Bit>,
+    beat: DFF<Bits<3>>,
+    bad: DFF<Bit>,
+    storing: Signal<Local, Bit>,
+    // The next 512 bits of the turn.
+    word: DFF<Bits<2>>,
+    last_word: Signal<Local, Bit>,
+    start: Signal<Local, Bits<6>>,
+    issues: Signal<Local, Bit>,
+    moves: Signal<Local, Bit>,
+    // Stage 1: the banks' words come.
+    read_valid: DFF<Bit>,
+    read_from: DFF<Bits<3>>,
+    read_part: DFF<Bits<2>>,
+    read_error: DFF<Bit>,
+    // Stage 2: in order.
+    turned: [Signal<Local, Bits<64>>; 8],
+    ordered: Pack<8, 64, 512>,
+    valid: DFF<Bit>,
+    error: DFF<Bit>,
+    bits: DFF<Bits<512>>,
+}
+
+impl Logic for Bitmaps {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, loaded, beat, bad, word, read_valid, read_from, read_part);
+        dff_setup!(self, clk, read_error, valid, error, bits);
+
+        self.turns.clk.next = self.clk.val();
+        self.turns.rst.next = self.rst.val();
+        self.turns.in_valid.next = self.turn_valid.val();
+        self.turns.in_data.next = bit_cast::<27, 6>(self.turn_index.val())
+            | (bit_cast::<27, 8>(self.turn_phase.val()) << 6)
+            | (bit_cast::<27, 12>(self.turn_rows.val()) << 14)
+            | (bit_cast::<27, 1>(self.turn_loads.val().into()) << 26);
+        self.turn_ready.next = self.turns.in_ready.val();
+        self.index.next = self.turns.out_data.val().get_bits::<6>(0);
+        self.phase.next = self.turns.out_data.val().get_bits::<8>(6);
+        self.rows.next = self.turns.out_data.val().get_bits::<12>(14);
+
+        // A new stretch is stored before the turn's bits are read.
+        self.resp_ready.next = self.turns.out_valid.val()
+            && self.turns.out_data.val().get_bit(26)
+            && !self.loaded.q.val();
+        self.storing.next = self.resp_valid.val() && self.resp_ready.val();
+        self.errors.clk.next = self.clk.val();
+        self.errors.write_enable.next = self.storing.val();
+        self.errors.write_address.next = self.index.val();
+        self.errors.write_data.next =
+            bit_cast::<1, 1>((self.bad.q.val() || self.resp_error.val()).into());
+        self.errors.read_address[0].next = self.index.val();
+        if self.storing.val() {
+            self.beat.d.next = self.beat.q.val() + 1;
+            self.bad.d.next = self.bad.q.val() || self.resp_error.val();
+            if self.resp_last.val() {
+                self.beat.d.next = 0.into();
+                self.bad.d.next = false;
+                self.loaded.d.next = true;
+            }
+        }
+
+        // 512 bits are read, of two beats where they do not start one.
+        self.moves.next = !self.valid.q.val() || self.out_ready.val();
+        self.issues.next = self.moves.val()
+            && self.turns.out_valid.val()
+            && (self.loaded.q.val() || !self.turns.out_data.val().get_bit(26));
+        self.last_word.next =
+            bit_cast::<3, 2>(self.word.q.val()) == (self.rows.val() - 1).get_bits::<3>(9);
+        self.turns.out_ready.next = self.issues.val() && self.last_word.val();
+        if self.issues.val() {
+            self.word.d.next = self.word.q.val() + 1;
+            if self.last_word.val() {
+                self.word.d.next = 0.into();
+                self.loaded.d.next = false;
+            }
+        }
+        self.start.next =
+            self.phase.val().get_bits::<6>(2) + (bit_cast::<6, 2>(self.word.q.val()) << 3);
+        for b in 0..8 {
+            self.banks[b].clk.next = self.clk.val();
+            self.banks[b].write_lanes.next = bit_cast::<1, 1>(self.storing.val().into());
+            self.banks[b].write_address.next =
+                (bit_cast::<9, 6>(self.index.val()) << 3) | bit_cast::<9, 3>(self.beat.q.val());
+            self.banks[b].write_data.next = self.resp_data.val().get_bits::<64>(b * 64);
+            self.banks[b].read_enable.next = self.moves.val();
+            self.banks[b].read_address.next = (bit_cast::<9, 6>(self.index.val()) << 3)
+                | bit_cast::<9, 3>(self.start.val().get_bits::<3>(3));
+        }
+        // What lies before the start in its beat is read of the next one.
+        for b in 0..7 {
+            if self.start.val().get_bits::<3>(0) > b.to_bits() {
+                self.banks[b].read_address.next = (bit_cast::<9, 6>(self.index.val()) << 3)
+                    | bit_cast::<9, 3>(self.start.val().get_bits::<3>(3) + 1);
+            }
+        }
+        if self.moves.val() {
+            self.read_valid.d.next = self.issues.val();
+            self.read_from.d.next = self.start.val().get_bits::<3>(0);
+            self.read_part.d.next = self.phase.val().get_bits::<2>(0);
+            self.read_error.d.next = self.errors.read_data[0].val().any();
+        }
+
+        // They are put in order; a turn of less than 64 rows starts within a word.
+        for p in 0..8 {
+            self.turned[p].next = 0.into();
+            for b in 0..8 {
+                if (self.read_from.q.val() + p.to_bits()) == b.to_bits() {
+                    self.turned[p].next = self.banks[b].read_data.val();
+                }
+            }
+            self.ordered.parts[p].next = self.turned[p].val();
+        }
+        if self.read_part.q.val() == 1 {
+            self.ordered.parts[0].next = self.turned[0].val() >> 16;
+        }
+        if self.read_part.q.val() == 2 {
+            self.ordered.parts[0].next = self.turned[0].val() >> 32;
+        }
+        if self.read_part.q.val() == 3 {
+            self.ordered.parts[0].next = self.turned[0].val() >> 48;
+        }
+        if self.moves.val() {
+            self.valid.d.next = self.read_valid.q.val();
+            self.error.d.next = self.read_error.q.val();
+            self.bits.d.next = self.ordered.whole.val();
+        }
+        self.out_valid.next = self.valid.q.val();
+        self.out_data.next = self.bits.q.val();
+        self.out_error.next = self.error.q.val();
+
+        if self.rst.val() {
+            self.loaded.d.next = false;
+            self.beat.d.next = 0.into();
+            self.bad.d.next = false;
+            self.word.d.next = 0.into();
+            self.read_valid.d.next = false;
+            self.valid.d.next = false;
+        }
+    }
+}
