@@ -134,7 +134,7 @@ class Replay:
             self.failures.append(f"read {offset:#x}: {got:#x} instead of {value:#x}")
 
     async def reset_card(self):
-        """The card's own reset, which is answered when nothing of before is in progress any more."""
+        """The card's own reset, which ends when nothing of before is in progress any more."""
         await self.shell.registers[2].write_dword(CONTROL, 2)
         await self.read(CONTROL, 0)
 
