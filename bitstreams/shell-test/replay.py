@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import struct
+import time
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -263,6 +264,8 @@ async def interrupt(shell, job, reset):
 
 async def replay_job(shell, job, how, nic):
     """Replays a job; whether all was as recorded."""
+    start = time.monotonic()
+    print(f"Replaying {job.stem} {how}".strip(), flush=True)
     if how in ("cut", "reset"):
         await interrupt(shell, job, how == "reset")
     replay = Replay(shell, job, how if how in FAULTS else "")
@@ -278,7 +281,8 @@ async def replay_job(shell, job, how, nic):
     server.kill()
     replay.compare()
     shell.unmap_all()
-    print("FAIL" if replay.failures else "PASS", f"{job.stem} {how}".strip() + ":", replay.summary(), flush=True)
+    print("FAIL" if replay.failures else "PASS", f"{job.stem} {how}".strip() + ":", replay.summary(),
+          f"({time.monotonic() - start:.1f} s)", flush=True)
     for failure in replay.failures:
         print("    -", failure, flush=True)
     return not replay.failures
