@@ -182,7 +182,7 @@ fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
     assert!(lines[doorbell + 1..].iter().all(|line| line.get("mem").is_none()));
     let last = lines.iter().rev().find(|line| line.get("completion").is_some()).unwrap();
     let entry =
-        r#"{"completion":{"wr_id":5,"status":"success","bytes":16,"queue":0,"destination":0}}"#;
+        r#"{"completion":{"wr_id":5,"status":"success","bytes":15,"queue":0,"destination":0}}"#;
     assert_eq!(last.to_string(), entry);
 }
 
