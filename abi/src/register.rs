@@ -66,7 +66,8 @@ registers! {
     /// High word of [`crate::ABI_HASH`].
     ABI_HASH_HIGH @ 0x010 ReadOnly = 0;
     /// Bit 0: the card takes doorbells and sends. Bit 1: reset everything but this register,
-    /// `COLUMN_MIN_ROWS` and `ASSEMBLER_WORDS`; clears itself.
+    /// `COLUMN_MIN_ROWS` and `ASSEMBLER_WORDS`; reads 1, after power-up as well, until the tables are
+    /// cleared (26 µs). Until then a write to a table waits; all other accesses are answered at once.
     CONTROL @ 0x014 ReadWrite = 0;
     /// Bit 0: work is in progress somewhere in the card.
     STATUS @ 0x018 ReadOnly = 0;

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import struct
+import time
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ import cocotb
 from cocotb.triggers import Timer
 from cocotb.utils import get_sim_time
 
+import check
 from shell import CYCLE_NS, Shell
 
 ROCE = b"\x12\xb7"
@@ -19,8 +21,6 @@ CONTROL, ACK_TIMEOUT = 0x14, 0x30
 COMPLETION_QUEUES, DOORBELLS = range(0x40000, 0x40800), range(0x50000, 0x50400)
 # What depends on time: CYCLES, ASSEMBLE_*, and (requests that meet share reads) DATA_READS, DATA_READ_BYTES, WINDOWS.
 TIMES = {0x100, 0x104, *range(0x120, 0x130, 4), *range(0x150, 0x178, 4)}
-STATUS = {0: "success", 1: "local_length_error", 2: "local_qp_operation_error", 4: "local_protection_error",
-          5: "wr_flush_error", 12: "retry_exceeded"}
 FAULTS = {"no-ack": "retry_exceeded", "read-fault": "local_protection_error"}
 PATIENCE_NS = 400_000
 
@@ -73,6 +73,7 @@ class Replay:
         self.frames, self.foreign, self.acknowledged = [], [], Counter()
         self.rings, self.taken, self.registers = {}, Counter(), {}
         self.completions, self.expected, self.failures = [], [], []
+        self.image = check.HostMemory()
         self.rung = self.done = None
 
     async def serve(self):
@@ -87,17 +88,25 @@ class Replay:
                 self.acknowledged[qpn] += 1
                 await self.shell.wire.rx.send(acknowledgement(data, qpn, self.acknowledged[qpn]))
 
+    def peek(self, address, size):
+        memory, offset = self.shell.at(address)
+        return bytes(memory[offset:offset + size])
+
     def poll(self):
         """Takes what the card has written to completion queues."""
         for number, (address, log_size) in self.rings.items():
             while True:
                 at = self.taken[number]
-                memory, offset = self.shell.at(address + 32 * (at & ((1 << log_size) - 1)))
-                wr_id, _, _, _, status, phase = struct.unpack_from("<QQIHBB", bytes(memory[offset:offset + 32]))
+                place = address + 32 * (at & ((1 << log_size) - 1))
+                entry = self.peek(place, 32)
+                completion, phase, clean = check.decode(entry)
                 if phase != 1 - (at >> log_size & 1):
                     break
                 self.taken[number] += 1
-                self.completions.append((wr_id, STATUS.get(status, status)))
+                self.image.write(place, entry)
+                self.completions.append(completion)
+                if not clean:
+                    self.failures.append(f"{completion} has reserved bytes that are not 0")
                 self.done = now()
 
     async def until(self, condition, what):
@@ -134,17 +143,17 @@ class Replay:
             self.failures.append(f"read {offset:#x}: {got:#x} instead of {value:#x}")
 
     async def reset_card(self):
-        """The card's own reset, which is answered when nothing of before is in progress any more."""
+        """The card's own reset, which ends when nothing of before is in progress any more."""
         await self.shell.registers[2].write_dword(CONTROL, 2)
         await self.read(CONTROL, 0)
 
-    async def completion(self, wr_id, status):
-        self.expected.append((wr_id, status))
-        want = sum(name == wr_id for name, _ in self.expected)
-        if status != "wr_flush_error":  # else the driver's, which never stands in the ring
+    async def completion(self, expected):
+        self.expected.append(expected)
+        want = sum(one.wr_id == expected.wr_id for one in self.expected)
+        if expected.status != "wr_flush_error":  # else the driver's, which never stands in the ring
             def came():
-                return sum(name == wr_id for name, _ in self.completions) >= want
-            await self.until(came, f"no completion {wr_id}")
+                return sum(one.wr_id == expected.wr_id for one in self.completions) >= want
+            await self.until(came, f"no completion {expected.wr_id}")
 
     async def run(self):
         """Does what the host did, line by line; with a fault up to the first completion."""
@@ -152,14 +161,17 @@ class Replay:
             (kind, what), = line.items()
             if kind == "map":
                 self.shell.map(what["addr"], what["size"])
+                self.image.map(what["addr"], what["size"])
             elif kind == "mem":
                 memory, offset = self.shell.at(what["addr"])
                 data = bytes.fromhex(what["hex"])
                 memory[offset:offset + len(data)] = data
+                self.image.write(what["addr"], data)
             elif kind == "completion" and self.fault:
+                self.expected.append(check.recorded(what))
                 return await self.until(lambda: self.completions, "no completion")
             elif kind == "completion":
-                await self.completion(what["wr_id"], what["status"])
+                await self.completion(check.recorded(what))
             else:
                 await (self.write if kind == "write" else self.read)(what["offset"], what["value"])
 
@@ -173,13 +185,14 @@ class Replay:
             if got != (want[:len(got)] if self.fault else want):
                 same = len(os.path.commonprefix([got, want]))
                 self.failures.append(f"to {qp.hex()}: {len(got)} frames instead of {len(want)}, {same} alike at first")
-        done, expected = Counter(self.completions), Counter(self.expected)
-        own = Counter({want: n for want, n in expected.items() if want[1] != "wr_flush_error"})
-        if self.fault:
-            if [status for _, status in self.completions] != [FAULTS[self.fault]]:
-                self.failures.append(f"completions {self.completions} instead of one {FAULTS[self.fault]}")
-        elif done - expected or own - done:
-            self.failures.append(f"completions {dict(done)} instead of {dict(expected)}")
+        if self.fault and self.expected:
+            post = self.job["posts"][0]
+            destinations = len(post.get("destinations", [post]))
+            status = FAULTS[self.fault]
+            self.failures += check.failed(self.completions, self.expected[0], status, destinations)
+        else:
+            self.failures += check.completions(self.completions, self.expected)
+        self.failures += self.image.strays(self.peek)
 
     def summary(self):
         """Frames and cycles, the doorbell being cycle 0."""
@@ -251,6 +264,8 @@ async def interrupt(shell, job, reset):
 
 async def replay_job(shell, job, how, nic):
     """Replays a job; whether all was as recorded."""
+    start = time.monotonic()
+    print(f"Replaying {job.stem} {how}".strip(), flush=True)
     if how in ("cut", "reset"):
         await interrupt(shell, job, how == "reset")
     replay = Replay(shell, job, how if how in FAULTS else "")
@@ -264,9 +279,10 @@ async def replay_job(shell, job, how, nic):
     await Timer(2, "us")  # for what should not come
     replay.poll()
     server.kill()
-    shell.unmap_all()
     replay.compare()
-    print("FAIL" if replay.failures else "PASS", f"{job.stem} {how}".strip() + ":", replay.summary(), flush=True)
+    shell.unmap_all()
+    print("FAIL" if replay.failures else "PASS", f"{job.stem} {how}".strip() + ":", replay.summary(),
+          f"({time.monotonic() - start:.1f} s)", flush=True)
     for failure in replay.failures:
         print("    -", failure, flush=True)
     return not replay.failures

@@ -20,11 +20,13 @@ The last two are meant for jobs that succeed, the first two for jobs of one post
 """
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 TOP = "mqnic_core_pcie_us"
@@ -36,6 +38,15 @@ PARAMETERS = {
     "TX_RAM_SIZE": 131072, "RX_RAM_SIZE": 131072, "RX_FIFO_DEPTH": 131072, "TX_TAG_WIDTH": 16, "EQN_WIDTH": 6,
     "MAC_CTRL_ENABLE": 1, "PTP_CLK_PERIOD_NS_NUM": 32, "PTP_CLK_PERIOD_NS_DENOM": 5,
 }
+
+
+@contextlib.contextmanager
+def step(what):
+    """A step of the work: says what before it and how long it took after it, on standard error."""
+    print(what, file=sys.stderr, flush=True)
+    start = time.monotonic()
+    yield
+    print(f"  ({time.monotonic() - start:.1f} s: {what})", file=sys.stderr, flush=True)
 
 
 def cocotb_config(option):
@@ -93,7 +104,9 @@ def build(corundum, card, out):
     command += [Path(cocotb_config("--share")) / "lib" / "verilator" / "verilator.cpp"]
     with open(out / "build.log", "w") as log:
         words = [str(word) for word in command]
-        if subprocess.run(words, env=environment, stdout=log, stderr=log).returncode != 0:
+        with step(f"Building the shell's simulator, which takes minutes; log: {log.name}"):
+            built = subprocess.run(words, env=environment, stdout=log, stderr=log)
+        if built.returncode != 0:
             sys.exit(f"the shell could not be built: see {log.name}")
     return program
 
@@ -117,14 +130,17 @@ def main():
         PYTHONWARNINGS="ignore", PYTHONDONTWRITEBYTECODE="1", COCOTB_LOG_LEVEL="INFO", COCOTB_ANSI_OUTPUT="0",
         JOBS=os.pathsep.join(str(job.resolve()) for job in options.jobs), NIC=str(options.nic))
     random = ["+verilator+rand+reset+2", f"+verilator+seed+{options.seed}"]
-    with open(out / f"run-{os.getpid()}.log", "w") as log:
+    what = f"Replaying {len(options.jobs)} jobs; log: {out / f'run-{os.getpid()}.log'}"
+    with step(what), open(out / f"run-{os.getpid()}.log", "w") as log:
         replay = subprocess.Popen([program] + random, env=environment, cwd=out, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for line in replay.stdout:
             log.write(line)
             if re.match("PASS|FAIL|    - ", line):
                 print(line, end="", flush=True)
-    replay.wait()
+            elif line.startswith("Replaying"):
+                print(" ", line, end="", file=sys.stderr, flush=True)
+        replay.wait()
     passed = results.exists() and not re.search("<(failure|error)", results.read_text())
     sys.exit(0 if passed else 1)
 

@@ -181,7 +181,9 @@ fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
     assert!(texts.iter().all(|(i, _)| *i < doorbell), "{texts:?}");
     assert!(lines[doorbell + 1..].iter().all(|line| line.get("mem").is_none()));
     let last = lines.iter().rev().find(|line| line.get("completion").is_some()).unwrap();
-    assert_eq!(last.to_string(), r#"{"completion":{"wr_id":5,"status":"success"}}"#);
+    let entry =
+        r#"{"completion":{"wr_id":5,"status":"success","bytes":15,"queue":0,"destination":0}}"#;
+    assert_eq!(last.to_string(), entry);
 }
 
 /// Who asks earlier which queue pairs have failed is told that none has.
@@ -208,7 +210,10 @@ fn what_is_read_because_of_a_completion_stands_behind_it() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record-failed.jsonl");
     let (_, lines) = record("soft:", &job, &path);
     let at = |what: Value| lines.iter().position(|line| *line == what).unwrap();
-    let seen = at(json!({"completion": {"wr_id": 6, "status": "local_protection_error"}}));
+    let seen = lines.iter().position(|line| line["completion"]["wr_id"] == 6).unwrap();
+    let failed = &lines[seen]["completion"];
+    assert_eq!((&failed["bytes"], &failed["destination"]), (&json!(0), &json!(1)), "{failed}");
+    assert_eq!(failed["status"], "local_protection_error");
     for (entry, is_failed) in [(0, 0), (1, 1)] {
         let offset = QUEUE_PAIR_ERRORS.entry(entry);
         let read = json!({"bar": 2, "offset": offset, "size": 4, "value": is_failed});

@@ -29,7 +29,18 @@ fn written(name: &str) -> PathBuf {
 
 #[test]
 fn one_file_is_written_that_says_what_it_is() {
-    let folder = written("head");
+    let folder = folder("head");
+    let output = write(&folder);
+    let [stdout, said] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(stdout, format!("{}\n", folder.join("mqnic_app_block.v").display()));
+    // A line before each step, and one behind it that tells how long it took.
+    let said: Vec<&str> = said.lines().collect();
+    assert_eq!(said.len(), 4, "{said:?}");
+    for step in said.chunks(2) {
+        let took = step[1].strip_prefix("  (").and_then(|rest| rest.split_once(" s: ")).unwrap();
+        assert!(took.0.parse::<f64>().is_ok() && took.1 == format!("{})", step[0]), "{said:?}");
+    }
     let files: Vec<_> =
         fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(files, ["mqnic_app_block.v"]);

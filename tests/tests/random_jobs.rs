@@ -24,6 +24,9 @@ const ENOUGH: usize = 10;
 /// Jobs on the simulated hardware, unless told: some minutes' worth.
 const RTL_JOBS: u64 = 500;
 
+/// For so many of them there is a large one.
+const LARGE: u64 = 10;
+
 /// A number from the environment.
 fn number(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
@@ -104,4 +107,18 @@ fn random_jobs_of_few_rows_take_the_column_path_on_rtl() {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let jobs = number("DRDMA_TEST_RTL_JOBS").unwrap_or(RTL_JOBS);
     run("rtl:?column_rows=1", Limits::RTL, 3 << 32, jobs / 2, threads);
+}
+
+#[test]
+fn large_random_jobs_send_what_the_semantics_say_on_soft() {
+    run("soft:", Limits::LARGE, 4 << 32, soft_jobs() / 25, 1);
+}
+
+#[test]
+fn large_random_jobs_send_what_the_semantics_say_on_rtl() {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let jobs = number("DRDMA_TEST_RTL_JOBS").unwrap_or(RTL_JOBS) / LARGE;
+    run("rtl:", Limits::LARGE, 4 << 32, jobs - jobs / 4, threads);
+    // All of it row by row.
+    run("rtl:?column_rows=0", Limits::LARGE, 5 << 32, jobs / 4, threads);
 }

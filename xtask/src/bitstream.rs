@@ -11,7 +11,7 @@ use drdma_bitstreams::{
     package::MANIFEST,
 };
 
-use crate::{Error, registers, target, write_verilog};
+use crate::{Error, command::step, registers, target, verilog_to};
 
 /// The values of options, each once, and what is left.
 struct Arguments<'a> {
@@ -67,13 +67,18 @@ pub fn package(args: &[String]) -> Result<(), Error> {
     let (board, corundum, out) = (args.board()?, args.get("corundum")?, args.get("out")?);
     let corundum = Corundum::open(Path::new(corundum));
     // Before the card is emitted, which takes longer.
-    corundum.board_file(board, "Makefile").map_err(failed)?;
+    step("Looking for the board in Corundum's tree", || {
+        corundum.board_file(board, "Makefile").map_err(failed)
+    })?;
     let folder = target().join("bitstream");
-    write_verilog(&folder)?;
+    verilog_to(&folder).mute().run()?;
     let path = folder.join(format!("{MODULE}.v"));
     let card = fs::read_to_string(&path).map_err(|source| Error::File { path, source })?;
-    let package = Package::new(&corundum, board, &card, &registers::document()).map_err(failed)?;
-    package.write(Path::new(out)).map_err(failed)?;
+    let package = step("Comparing the card with Corundum's shell", || {
+        Package::new(&corundum, board, &card, &registers::document()).map_err(failed)
+    })?;
+    let what = format!("Writing the files of the build to {out}");
+    step(&what, || package.write(Path::new(out)).map_err(failed))?;
     for path in package.files.keys() {
         println!("{}", PathBuf::from(out).join(path).display());
     }
@@ -98,7 +103,10 @@ pub fn seal(args: &[String]) -> Result<(), Error> {
     let root = Path::new(args.get("corundum")?);
     let path = root.join(Corundum::build_folder(args.board()?)).join(MANIFEST);
     let manifest = Manifest::read(&path).map_err(failed)?;
-    println!("{}", manifest.seal(root, Path::new(image)).map_err(failed)?.display());
+    let sealed = step("Comparing the build's files with their manifest", || {
+        manifest.seal(root, Path::new(image)).map_err(failed)
+    })?;
+    println!("{}", sealed.display());
     Ok(())
 }
 

@@ -15,17 +15,43 @@ pub struct Command {
     args: Vec<String>,
     env: Vec<(String, String)>,
     folder: Option<&'static Path>,
+    mute: bool,
+}
+
+/// Does a step of the work: says what before it, and how long it took after it.
+pub fn step<T>(what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    eprintln!("{what}");
+    timed(what, work)
+}
+
+fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let done = work();
+    eprintln!("  ({:.1} s: {what})", started.elapsed().as_secs_f64());
+    done
 }
 
 impl Command {
     /// That program, in the current folder.
     pub fn new(program: impl Into<String>) -> Self {
-        Self { program: program.into(), args: Vec::new(), env: Vec::new(), folder: None }
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            folder: None,
+            mute: false,
+        }
     }
 
     /// Runs in `folder`.
     pub fn folder(mut self, folder: &'static Path) -> Self {
         self.folder = Some(folder);
+        self
+    }
+
+    /// Runs without a standard output, which is for what the whole verb has to say.
+    pub fn mute(mut self) -> Self {
+        self.mute = true;
         self
     }
 
@@ -62,18 +88,17 @@ impl Command {
         if let Some(folder) = self.folder {
             process.current_dir(folder);
         }
+        if self.mute {
+            process.stdout(Stdio::null());
+        }
         process
     }
 
     /// Prints the command, runs it to its end, and prints how long it took.
     pub fn run(&self) -> Result<(), Error> {
         eprintln!("$ {}", self.line());
-        let started = Instant::now();
-        let status = self
-            .process()
-            .status()
+        let status = timed(&self.line(), || self.process().status())
             .map_err(|source| Error::Start { program: self.program.clone(), source })?;
-        eprintln!("  ({:.1} s: {})", started.elapsed().as_secs_f64(), self.line());
         match status.success() {
             true => Ok(()),
             false => Err(Error::Failed { line: self.line(), code: status.code() }),

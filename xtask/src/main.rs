@@ -213,15 +213,14 @@ fn verilog(args: &[String]) -> Result<(), Error> {
         _ => return Err(Error::Usage("`verilog` needs `--out DIR`".to_owned())),
     };
     let folder = env::current_dir().map_err(|source| Error::File { path: ".".into(), source })?;
-    write_verilog(&folder.join(out))
+    verilog_to(&folder.join(out)).run()
 }
 
-/// Writes the card's Verilog to a folder.
-fn write_verilog(folder: &Path) -> Result<(), Error> {
+/// The program that writes the card's Verilog to a folder.
+fn verilog_to(folder: &Path) -> Command {
     cargo()
         .args(["run", "--release", "--package", "drdma-hdl", "--bin", "drdma-verilog", "--"])
         .args(["--out", &folder.display().to_string()])
-        .run()
 }
 
 #[cfg(test)]

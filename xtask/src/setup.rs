@@ -9,13 +9,20 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("zlib1g-dev", &["g++", "-E", "-include", "zlib.h", "-x", "c++", "/dev/null"]),
 ];
 
+/// What the tests need besides: the shell test's checker is Python.
+const PYTHON: (&str, &[&str]) = ("python3", &["python3", "--version"]);
+
 /// What a test needs that is skipped without it.
 const ICARUS: (&str, &[&str]) = ("iverilog", &["iverilog", "-V"]);
 
-/// Installs what is missing for the tests: all that the simulated card needs, and if it can be
-/// had, Icarus Verilog.
+/// Installs what is missing for the tests: all that the simulated card needs, Python, and if it can
+/// be had, Icarus Verilog.
 pub fn for_tests() -> Result<(), Error> {
     run()?;
+    let (package, command) = PYTHON;
+    if !succeeds(command) {
+        install(&[package], "the test of the shell test's checker")?;
+    }
     let (package, command) = ICARUS;
     if succeeds(command) {
         return Ok(());

@@ -150,7 +150,7 @@ struct Printer {
 impl Observer for Printer {
     fn seen(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
         if let Some(recording) = &self.recording {
-            recording.completion(completion.wr_id, completion.status.name())?;
+            recording.completion(completion)?;
         }
         Ok(())
     }

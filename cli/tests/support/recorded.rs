@@ -31,7 +31,7 @@ struct Noting(Recording);
 
 impl Observer for Noting {
     fn seen(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
-        Ok(self.0.completion(completion.wr_id, completion.status.name())?)
+        Ok(self.0.completion(completion)?)
     }
 
     fn completed(&mut self, _: &WorkCompletion) -> Result<(), RunError> {

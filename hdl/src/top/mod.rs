@@ -837,6 +837,11 @@ impl Logic for Card {
         self.segmenter.cfg_word.next = self.control.cfg_word.val();
         self.segmenter.cfg_data.next = self.control.cfg_data.val();
         self.segmenter.qp_error.next = self.control.qp_error.val();
+        self.segmenter.queue_halted.next = self.control.queue_halted.val();
+        self.segmenter.open_valid.next =
+            self.decoder.open_valid.val() && self.completion.open_ready.val();
+        self.segmenter.open_slot.next = self.decoder.open_slot.val();
+        self.segmenter.open_queue.next = self.decoder.open_queue.val();
         self.segmenter.packet_ready.next = self.packetizer.packet_ready.val();
         self.segmenter.page_read_enable.next = self.packetizer.page_read_enable.val();
         self.segmenter.page_read_address.next = self.packetizer.page_read_address.val();

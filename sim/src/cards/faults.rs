@@ -95,6 +95,65 @@ fn a_failing_destination_of_a_shared_request_is_named_and_the_others_stay<C: Sim
     assert_eq!(rig.finish(), [(3, Status::WrFlushError)]);
 }
 
+/// Requests of the shared queue to queue pair 2 that fail only after the card has checked what is behind
+/// them: a pointer out of bounds, data that cannot be read, a queue pair that fails in the meantime.
+fn late_failures<C: Simulated>(rig: &mut Rig<C>) -> Vec<(Option<Request>, Request, Status)> {
+    let at = 0x800;
+    rig.data.write(at as usize, &u64::MAX.to_le_bytes());
+    rig.add_region(0x55, BASE + SIZE, 0x1000);
+    let record = Region::PointerMapped {
+        pointers: BASE + at,
+        count: 1,
+        lkey: LKEY,
+        target_lkey: LKEY,
+        pattern: vec![Extent { offset: 0, len: 4 }],
+    };
+    let unmapped = Region::Contiguous { addr: BASE + SIZE, len: 100, lkey: 0x55 };
+    let (one, valid) = (to(1, vec![]), to(2, vec![contiguous(0, 9)]));
+    let shared = |destination| send(10, vec![one.clone(), destination]);
+    vec![
+        (None, shared(to(2, vec![record.clone()])), Status::LocalProtectionError),
+        (None, shared(to(2, vec![unmapped])), Status::LocalProtectionError),
+        (Some(send(11, vec![to(2, vec![record])])), shared(valid), Status::WrFlushError),
+    ]
+}
+
+fn a_request_behind_a_failed_one_of_its_queue_has_no_effect<C: Simulated>() {
+    let behind = [
+        // Refused for its own region; right, to the other queue pair alone; to both.
+        vec![to(1, vec![contiguous(SIZE - 9, 10)])],
+        vec![to(1, vec![contiguous(0, 500)])],
+        vec![to(1, vec![contiguous(0, 500)]), to(2, vec![contiguous(SIZE, 1)])],
+    ];
+    for case in 0..3 {
+        for destinations in &behind {
+            let mut rig = rig::<C>();
+            let (other, first, status) = late_failures(&mut rig).remove(case);
+            rig.write_request(3, &first);
+            rig.write_request(3, &send(12, destinations.clone()));
+            if let Some(other) = &other {
+                rig.post(2, other);
+            }
+            rig.ring(3);
+            rig.post(1, &one(13, 1));
+            let mut completions = rig.finish();
+            completions.sort_by_key(|(wr_id, _)| *wr_id);
+            let mut expected = vec![(10, status), (13, Status::Success)];
+            if other.is_some() {
+                expected.insert(1, (11, Status::LocalProtectionError));
+            }
+            assert_eq!(completions, expected, "case {case}, {destinations:?}");
+            assert_eq!(rig.network.traffic().frames, 1, "case {case}, {destinations:?}");
+            assert!(!rig.queue_pair_error(1), "case {case}, {destinations:?}");
+            assert!(rig.queue_pair_error(2) && rig.queue_halted(3) && !rig.queue_halted(1));
+            // The queue is as good as new when the host says so.
+            rig.add_queue(3, None);
+            rig.post(3, &send(14, vec![to(1, vec![contiguous(3, 30)])]));
+            assert_eq!(rig.finish(), [(14, Status::Success)], "case {case}, {destinations:?}");
+        }
+    }
+}
+
 fn each_answer_gives_its_status_and_breaks_the_queue_pair<C: Simulated>() {
     for (behaviour, status) in [
         (Behaviour::NotReady, Status::RnrRetryExceeded),
@@ -375,6 +434,7 @@ on_every_card! {
     requests_before_the_failing_one_complete_first,
     a_failing_head_halts_the_queue_and_leaves_the_queue_pair,
     a_failing_destination_of_a_shared_request_is_named_and_the_others_stay,
+    a_request_behind_a_failed_one_of_its_queue_has_no_effect,
     each_answer_gives_its_status_and_breaks_the_queue_pair,
     a_lost_packet_ends_in_retry_exceeded,
     a_nak_flushes_what_other_queues_have_in_flight_on_the_queue_pair,

@@ -57,7 +57,7 @@ fn reset_forgets_everything_but_the_mapped_memory<C: Simulated>() {
     rig.set(&register::COLUMN_MIN_ROWS, 7);
     rig.set(&register::ASSEMBLER_WORDS, 3);
     rig.set(&CONTROL, 3);
-    assert_eq!(rig.get(&CONTROL), 1, "the reset bit clears itself");
+    assert_eq!(rig.reset_ends(), 1, "the reset bit clears itself");
     assert_eq!(rig.get(&register::IP), 0);
     for (register, value) in [(register::COLUMN_MIN_ROWS, 7), (register::ASSEMBLER_WORDS, 3)] {
         assert_eq!(rig.get(&register), value, "{}: only a reset of the whole card", register.name);

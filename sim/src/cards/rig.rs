@@ -111,6 +111,17 @@ impl<C: Card> Rig<C> {
         self.card.read(register.offset).unwrap()
     }
 
+    /// Waits until a reset is over. What `CONTROL` is then.
+    pub fn reset_ends(&mut self) -> u32 {
+        for _ in 0..10_000 {
+            let control = self.get(&CONTROL);
+            if control & 2 == 0 {
+                return control;
+            }
+        }
+        panic!("the reset does not end");
+    }
+
     pub fn count(&mut self, counter: &Counter) -> u64 {
         let low = self.card.read(counter.offset).unwrap();
         u64::from(self.card.read(counter.offset + 4).unwrap()) << 32 | u64::from(low)

@@ -38,10 +38,13 @@ const AT_LEAST: [(&str, u32); 4] = [
     ("AXIL_APP_CTRL_ADDR_WIDTH", 20),
 ];
 
+/// Segments of the DMA engine's memories.
+const SEGMENTS: u32 = 2;
+
 /// Parameters that must have one value: name, value.
 const EXACTLY: [(&str, u32); 6] = [
     ("DMA_ADDR_WIDTH", 64),
-    ("RAM_SEG_COUNT", 2),
+    ("RAM_SEG_COUNT", SEGMENTS),
     ("RAM_SEG_DATA_WIDTH", 512),
     ("AXIL_APP_CTRL_DATA_WIDTH", 32),
     ("AXIS_IF_DATA_WIDTH", 512),
@@ -269,14 +272,10 @@ impl Body {
     }
 
     /// Connects the core's port to the first of `lanes` equal parts of the shell's, cutting or
-    /// filling with zeros where the widths differ.
+    /// filling with zeros where the widths differ. A port that packs one field for each segment of the
+    /// DMA memories does so segment by segment.
     fn connect(&mut self, port: &ShellPort, core: &Port, lanes: &str) {
         let (name, width) = (port.name, core.width);
-        let part = if lanes == "1" {
-            format!("({})", port.width)
-        } else {
-            format!("(({})/{lanes})", port.width)
-        };
         if width == 1 && port.width == "1" {
             self.connections.push(format!("        .{name}({name})"));
             return;
@@ -284,20 +283,39 @@ impl Body {
         self.connections.push(format!("        .{name}(core_{name})"));
         writeln!(self.declarations, "    wire [{width}-1:0] core_{name};")
             .expect("writing to a string");
-        let slice = if lanes == "1" { name.to_string() } else { format!("{name}[{part}-1:0]") };
-        let (from, to, to_width) = if port.output {
-            (format!("core_{name}"), slice, part.clone())
+        if let Some(field) = port.width.strip_prefix("RAM_SEG_COUNT*") {
+            let segments = SEGMENTS as usize;
+            assert_eq!(width % segments, 0, "{name}: {width} bits for {segments} segments");
+            let width = width / segments;
+            for k in 0..segments {
+                let core = format!("core_{name}[{}:{}]", (k + 1) * width - 1, k * width);
+                let shell = format!("{name}[{k}*({field}) +: {field}]");
+                self.fit(port, &format!("wide_{name}_{k}"), (&core, width), (&shell, field));
+            }
+            return;
+        }
+        let part = if lanes == "1" {
+            format!("({})", port.width)
         } else {
-            (slice, format!("core_{name}"), format!("{width}"))
+            format!("(({})/{lanes})", port.width)
         };
-        let from_width = if port.output { format!("{width}") } else { part };
+        let shell = if lanes == "1" { name.to_string() } else { format!("{name}[{part}-1:0]") };
+        self.fit(port, &format!("wide_{name}"), (&format!("core_{name}"), width), (&shell, &part));
+    }
+
+    /// Connects a signal of the core with one of the shell, each with its width, through the wire `wide`.
+    fn fit(&mut self, port: &ShellPort, wide: &str, core: (&str, usize), shell: (&str, &str)) {
+        let core = (core.0, core.1.to_string());
+        let shell = (shell.0, shell.1.to_string());
+        let ((from, from_width), (to, to_width)) =
+            if port.output { (core, shell) } else { (shell, core) };
         write!(
             self.declarations,
-            "    wire [{from_width}+{to_width}-1:0] wide_{name} = {{{{({to_width}){{1'b0}}}}, {from}}};\n    \
-             assign {to} = wide_{name}[{to_width}-1:0];\n"
+            "    wire [{from_width}+{to_width}-1:0] {wide} = {{{{({to_width}){{1'b0}}}}, {from}}};\n    \
+             assign {to} = {wide}[{to_width}-1:0];\n"
         )
         .expect("writing to a string");
-        self.unused.push(format!("wide_{name}"));
+        self.unused.push(wide.to_string());
     }
 
     /// Passes the parts of further interfaces through.

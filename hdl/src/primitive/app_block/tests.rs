@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::process::Command;
 
 use drdma_verilated::Port;
@@ -93,34 +94,106 @@ fn wrong_parameters_stop_the_simulation_and_are_named() {
     );
     let clocked = "module core(input wire clk, input wire rst); endmodule";
     let core = core(&[Port::input("clk", 1), Port::input("rst", 1)], clocked);
-    let folder = std::env::temp_dir().join(format!("drdma-parameters-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
     // The first `$error` stops the simulation; to hear all of them it must be told to go on, which
     // `$finish` would not.
     let text = file(&core);
     assert_eq!(text.matches("$finish;").count(), wrong.len());
-    std::fs::write(folder.join("bench.v"), text.replace("$finish;", "") + &bench).unwrap();
-    let run = |program: &str, arguments: &[&str]| {
-        let output = Command::new(program).args(arguments).current_dir(&folder).output();
-        let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
-        (
-            output.status.success(),
-            String::from_utf8([output.stdout, output.stderr].concat()).unwrap(),
-        )
-    };
-    let (built, log) = run(
-        "verilator",
-        &["--binary", "--assert", "-Wno-fatal", "--top-module", "bench", "bench.v"],
-    );
-    assert!(built, "{log}");
-    let bench = folder.join("obj_dir/Vbench").display().to_string();
-    let (success, log) = run(&bench, &[]);
+    let bench = Simulation::new("parameters", &(text.replace("$finish;", "") + &bench));
+    let (success, log) = bench.run(&[]);
     assert!(!success && log.contains("must be"), "{log}");
-    let (_, log) = run(&bench, &["+verilator+error+limit+100"]);
+    let (_, log) = bench.run(&["+verilator+error+limit+100"]);
     for (name, value, wanted) in wrong {
         let message = format!("{name} is {value}, but {wanted} (instance ");
         assert!(log.contains(&message), "{message} is not in:\n{log}");
     }
     assert_eq!(log.lines().filter(|line| line.contains("right")).count(), 0, "{log}");
-    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A module `bench` as a program of its own, in a folder that goes with it.
+struct Simulation(PathBuf);
+
+impl Simulation {
+    fn new(name: &str, text: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("drdma-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("bench.v"), text).unwrap();
+        let bench = Self(folder);
+        let arguments = ["--binary", "--assert", "-Wno-fatal", "--top-module", "bench", "bench.v"];
+        let (built, log) = bench.command("verilator", &arguments);
+        assert!(built, "{log}");
+        bench
+    }
+
+    /// Whether it succeeds, and what it says.
+    fn run(&self, arguments: &[&str]) -> (bool, String) {
+        self.command(&self.0.join("obj_dir/Vbench").display().to_string(), arguments)
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) -> (bool, String) {
+        let output = Command::new(program).args(arguments).current_dir(&self.0).output();
+        let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.success(), text)
+    }
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// The DMA memories of other shells are larger, and have more of them to select. Each segment's address and
+/// selection are fields of their own, and the card's are the low bits of each.
+#[test]
+fn segments_of_larger_dma_memories_are_told_apart() {
+    let core_ports = [
+        Port::input("clk", 1),
+        Port::input("rst", 1),
+        Port::input("ctrl_dma_ram_rd_cmd_addr", 20),
+        Port::input("ctrl_dma_ram_rd_cmd_sel", 2),
+        Port::output("ctrl_dma_ram_rd_resp_data", 1024),
+        Port::output("m_axis_data_dma_read_desc_ram_addr", 17),
+    ];
+    // It answers with what it was asked.
+    let text = "module core(input wire clk, input wire rst,
+        input wire [19:0] ctrl_dma_ram_rd_cmd_addr, input wire [1:0] ctrl_dma_ram_rd_cmd_sel,
+        output wire [1023:0] ctrl_dma_ram_rd_resp_data,
+        output wire [16:0] m_axis_data_dma_read_desc_ram_addr);
+        assign ctrl_dma_ram_rd_resp_data = {
+            496'h1, 5'd0, ctrl_dma_ram_rd_cmd_sel[1], ctrl_dma_ram_rd_cmd_addr[19:10],
+            496'h0, 5'd0, ctrl_dma_ram_rd_cmd_sel[0], ctrl_dma_ram_rd_cmd_addr[9:0]};
+        assign m_axis_data_dma_read_desc_ram_addr = {ctrl_dma_ram_rd_cmd_addr[16:0]};
+        endmodule\n";
+    let check = format!(
+        "module check #(parameter ADDR = 17, parameter SEL = 1) ();
+        localparam SEG = ADDR - 7;
+        reg [SEG-1:0] low, high;
+        reg [SEL-1:0] low_sel, high_sel;
+        wire [1023:0] data;
+        wire [ADDR-1:0] ram;
+        {NAME} #(.RAM_ADDR_WIDTH(ADDR), .RAM_SEL_WIDTH(SEL)) card (
+            .ctrl_dma_ram_rd_cmd_addr({{high, low}}), .ctrl_dma_ram_rd_cmd_sel({{high_sel, low_sel}}),
+            .ctrl_dma_ram_rd_resp_data(data), .m_axis_data_dma_read_desc_ram_addr(ram));
+        integer k;
+        initial for (k = 0; k < 200; k = k + 1) begin
+            low = $random; high = $random; low_sel = $random; high_sel = $random;
+            #1;
+            if (data !== {{496'h1, 5'd0, high_sel[0], high[9:0], 501'd0, low_sel[0], low[9:0]}}
+                || ram !== {{high[6:0], low[9:0]}})
+                $fatal(1, \"addresses of %0d bits, %0d of selection: %h\", ADDR, SEL, data);
+        end
+        endmodule\n",
+        NAME = super::NAME
+    );
+    let widths = [(17, 1), (18, 1), (18, 2), (20, 4), (24, 1)];
+    let instances: Vec<_> = widths
+        .iter()
+        .map(|(addr, sel)| format!("check #({addr}, {sel}) w{addr}_{sel} ();"))
+        .collect();
+    let bench =
+        format!("module bench; {} initial #1000 $finish; endmodule\n", instances.join("\n"));
+    let text = file(&core(&core_ports, text)) + &check + &bench;
+    let (success, log) = Simulation::new("segments", &text).run(&[]);
+    assert!(success, "{log}");
 }

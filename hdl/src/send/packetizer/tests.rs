@@ -409,7 +409,7 @@ fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), traffic: &Traffic)
     let cfg = bench.driver("cfg");
     configure(&mut bench, cfg, &queue_pairs);
     let (tx, sent) = (bench.monitor("tx"), bench.monitor("sent"));
-    let payload = traffic.start(&mut bench, 256 * ENTRY_WORDS, 0.0);
+    let payload = traffic.start(&mut bench, 256 * ENTRY_WORDS, 0.0).payload;
     bench.stall(stalls);
     let beats: usize = expected.iter().map(|frame: &Vec<u8>| frame.len().div_ceil(64)).sum();
     bench.run_until_received(tx, beats);
@@ -439,7 +439,8 @@ fn run_pair(library: &Library, seed: u64, stalls: (f64, f64), traffic: &Traffic)
 #[test]
 fn payload_becomes_frames_under_stalls() {
     let library = pair::library();
-    let chances = Chances { dests: 8, error: 0.1, status: 0.1, qp_error: 0.1, gone: 0.1 };
+    let chances =
+        Chances { dests: 8, error: 0.1, status: 0.1, qp_error: 0.1, gone: 0.1, queues: 256 };
     for (seed, stalls) in (1..).zip(STALLS) {
         let traffic = Traffic::random(&mut Random::new(seed), 30, chances);
         run_pair(&library, seed, stalls, &traffic);

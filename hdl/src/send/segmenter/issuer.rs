@@ -9,6 +9,7 @@ use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{Transport, operation};
 use drdma_abi::work_request::Opcode;
 
+use super::queues::Queues;
 use crate::context::Stamps;
 use crate::primitive::{Lutram, PromptFifo, Ram};
 
@@ -75,6 +76,14 @@ pub struct Issuer {
     pub cfg_data: Signal<In, Bits<32>>,
     /// Queue pairs in the error state.
     pub qp_error: Signal<In, Bits<256>>,
+    /// Queues that are halted.
+    pub queue_halted: Signal<In, Bits<256>>,
+    /// A request is opened.
+    pub open_valid: Signal<In, Bit>,
+    /// Its slot.
+    pub open_slot: Signal<In, Bits<8>>,
+    /// Its queue.
+    pub open_queue: Signal<In, Bits<8>>,
     /// A destination failed: its queue pair enters the error state.
     pub set_qp_error_valid: Signal<Out, Bit>,
     /// Which.
@@ -163,6 +172,10 @@ pub struct Issuer {
     refused: Signal<Local, Bit>,
 
     // The request, and one bit for each of its destinations.
+    queues: Queues,
+    begun: DFF<Bit>,
+    was_barred: DFF<Bit>,
+    barred: Signal<Local, Bit>,
     started: DFF<Bits<64>>,
     inside_message: DFF<Bits<64>>,
     flushed: DFF<Bits<64>>,
@@ -235,6 +248,10 @@ impl Default for Issuer {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             qp_error: Signal::default(),
+            queue_halted: Signal::default(),
+            open_valid: Signal::default(),
+            open_slot: Signal::default(),
+            open_queue: Signal::default(),
             set_qp_error_valid: Signal::default(),
             set_qp_error_index: Signal::default(),
             refused: Signal::default(),
@@ -283,6 +300,10 @@ impl Default for Issuer {
             todo_last: DFF::default(),
             todo_dest_end: DFF::default(),
             todo_request_end: DFF::default(),
+            queues: Queues::default(),
+            begun: DFF::default(),
+            was_barred: DFF::default(),
+            barred: Signal::default(),
             started: DFF::default(),
             inside_message: DFF::default(),
             flushed: DFF::default(),
@@ -339,7 +360,7 @@ impl Logic for Issuer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, load, load_qp, load_psn, was_gone, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
+        dff_setup!(self, clk, begun, was_barred, load, load_qp, load_psn, was_gone, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
         self.start_psns.clk.next = self.clk.val();
         self.psns.clk.next = self.clk.val();
         self.dests.clk.next = self.clk.val();
@@ -367,6 +388,23 @@ impl Logic for Issuer {
         self.stamps.cfg_valid.next = self.cfg_valid.val();
         self.stamps.cfg_table.next = self.cfg_table.val();
         self.stamps.cfg_index.next = self.cfg_index.val();
+
+        // Requests: one whose queue has halted by its first event is never begun.
+        self.queues.clk.next = self.clk.val();
+        self.queues.rst.next = self.rst.val();
+        self.queues.open_valid.next = self.open_valid.val();
+        self.queues.open_slot.next = self.open_slot.val();
+        self.queues.open_queue.next = self.open_queue.val();
+        self.queues.cfg_valid.next = self.cfg_valid.val();
+        self.queues.cfg_table.next = self.cfg_table.val();
+        self.queues.cfg_index.next = self.cfg_index.val();
+        self.queues.cfg_word.next = self.cfg_word.val();
+        self.queues.queue_halted.next = self.queue_halted.val();
+        self.queues.slot.next = self.event_data.val().get_bits::<8>(10);
+        self.barred.next = self.was_barred.q.val();
+        if !self.begun.q.val() {
+            self.barred.next = self.queues.over.val();
+        }
 
         // Destinations.
         self.dests.write_lanes.next = 0.into();
@@ -397,10 +435,13 @@ impl Logic for Issuer {
         // A context that was written since has no part in it.
         self.set_qp_error_valid.next = (self.state.q.val() == IssuerState::Loading)
             && (self.held.q.val().get_bit(93) || self.refused.val())
-            && !self.gone.val();
+            && !self.gone.val()
+            && !self.barred.val();
         self.set_qp_error_index.next = self.qp.val();
         if self.state.q.val() == IssuerState::Loading {
             self.state.d.next = IssuerState::Giving;
+            self.begun.d.next = true;
+            self.was_barred.d.next = self.barred.val();
             self.todo_full.d.next = self.held.q.val().get_bit(50);
             self.todo_last.d.next = self.held.q.val().get_bit(71);
             self.todo_dest_end.d.next = self.held.q.val().get_bit(94) && !self.refused.val();
@@ -419,6 +460,7 @@ impl Logic for Issuer {
                 && !self.held.q.val().get_bit(92)
                 && (self.qp_error.val().get_bit(self.qp.val().index()) || self.gone.val());
             self.dropping.d.next = self.failed.q.val()
+                || self.barred.val()
                 || self.held.q.val().get_bit(92)
                 || self.held.q.val().get_bit(93)
                 || self.flush.val()
@@ -431,7 +473,9 @@ impl Logic for Issuer {
             }
             // The first failure is the one that is told.
             if !self.fail_status.q.val().any() {
-                if self.held.q.val().get_bit(93) {
+                if self.barred.val() {
+                    self.fail_status.d.next = self.flush_error.val();
+                } else if self.held.q.val().get_bit(93) {
                     self.fail_status.d.next = self.protection_error.val();
                     self.fail_dest.d.next = self.index.val();
                 } else if self.flush.val() {
@@ -501,8 +545,17 @@ impl Logic for Issuer {
             || (self.todo_last.q.val() && (self.todo_dest_end.q.val() || self.todo_request_end.q.val()))
             || (self.todo_dest_end.q.val() && self.todo_request_end.q.val());
 
+        // The request's status, once it ends.
+        self.final_status.next = self.held.q.val().get_bits::<8>(96);
+        self.final_dest.next = self.held.q.val().get_bits::<7>(104);
+        if !self.final_status.val().any() {
+            self.final_status.next = self.fail_status.q.val();
+            self.final_dest.next = self.fail_dest.q.val();
+        }
+
         // What a step changes.
         self.released.d.next = false;
+        self.queues.fail.next = false;
         self.addresses.write_enable.next = self.step.val() && !self.marker.val();
         self.addresses.write_address.next = self.dest.val();
         self.addresses.write_data.next = self.address.q.val() + bit_cast::<64, 13>(self.bytes.val());
@@ -538,6 +591,8 @@ impl Logic for Issuer {
             if self.marker.val() && !self.todo_dest_end.q.val() && self.todo_request_end.q.val() {
                 self.todo_request_end.d.next = false;
                 self.released.d.next = true;
+                self.begun.d.next = false;
+                self.queues.fail.next = self.final_status.val().any();
                 self.started.d.next = 0.into();
                 self.flushed.d.next = 0.into();
                 self.inside_message.d.next = 0.into();
@@ -554,6 +609,7 @@ impl Logic for Issuer {
             && ((self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val()));
         self.event_ready.next = (self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val());
         self.dests.read_enable.next = self.take.val();
+        self.queues.read_enable.next = self.take.val();
         if self.step.val() && !self.more.val() {
             self.state.d.next = IssuerState::Waiting;
         }
@@ -565,12 +621,6 @@ impl Logic for Issuer {
         // `sent` items.
         self.kind.next = 1.into();
         self.marker_psn.next = self.next_psn.q.val();
-        self.final_status.next = self.held.q.val().get_bits::<8>(96);
-        self.final_dest.next = self.held.q.val().get_bits::<7>(104);
-        if !self.final_status.val().any() {
-            self.final_status.next = self.fail_status.q.val();
-            self.final_dest.next = self.fail_dest.q.val();
-        }
         self.final_total.next = self.total.q.val();
         if self.final_status.val().any() {
             self.final_total.next = 0.into();
@@ -640,6 +690,7 @@ impl Logic for Issuer {
         if self.rst.val() {
             self.load.d.next = false;
             self.state.d.next = IssuerState::Waiting;
+            self.begun.d.next = false;
             self.started.d.next = 0.into();
             self.inside_message.d.next = 0.into();
             self.flushed.d.next = 0.into();

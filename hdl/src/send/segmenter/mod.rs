@@ -23,6 +23,7 @@ use crate::primitive::{Fifo, FirstSet, Lutram, PromptFifo, Ram, RamStyle};
 
 pub mod issuer;
 pub mod pages;
+pub mod queues;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -74,7 +75,13 @@ pub struct Segmenter {
     /// The destination that failed.
     pub payload_bad_dest: Signal<In, Bits<7>>,
 
-    // Destinations, from the decoder.
+    // Requests and destinations, from the decoder.
+    /// A request is opened; before its destinations are written.
+    pub open_valid: Signal<In, Bit>,
+    /// Its slot.
+    pub open_slot: Signal<In, Bits<8>>,
+    /// Its queue.
+    pub open_queue: Signal<In, Bits<8>>,
     /// A destination is written.
     pub dest_write_valid: Signal<In, Bit>,
     /// Its number.
@@ -111,6 +118,8 @@ pub struct Segmenter {
     pub cfg_data: Signal<In, Bits<32>>,
     /// Queue pairs in the error state.
     pub qp_error: Signal<In, Bits<256>>,
+    /// Queues that are halted.
+    pub queue_halted: Signal<In, Bits<256>>,
     /// A destination failed: its queue pair enters the error state.
     pub set_qp_error_valid: Signal<Out, Bit>,
     /// Which.
@@ -271,6 +280,9 @@ impl Default for Segmenter {
             payload_dest_end: Signal::default(),
             payload_status: Signal::default(),
             payload_bad_dest: Signal::default(),
+            open_valid: Signal::default(),
+            open_slot: Signal::default(),
+            open_queue: Signal::default(),
             dest_write_valid: Signal::default(),
             dest_write_dest: Signal::default(),
             dest_write_index: Signal::default(),
@@ -288,6 +300,7 @@ impl Default for Segmenter {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             qp_error: Signal::default(),
+            queue_halted: Signal::default(),
             set_qp_error_valid: Signal::default(),
             set_qp_error_index: Signal::default(),
             packet_valid: Signal::default(),
@@ -619,6 +632,10 @@ impl Logic for Segmenter {
         self.issuer.cfg_word.next = self.cfg_word.val();
         self.issuer.cfg_data.next = self.cfg_data.val();
         self.issuer.qp_error.next = self.qp_error.val();
+        self.issuer.queue_halted.next = self.queue_halted.val();
+        self.issuer.open_valid.next = self.open_valid.val();
+        self.issuer.open_slot.next = self.open_slot.val();
+        self.issuer.open_queue.next = self.open_queue.val();
         self.set_qp_error_valid.next = self.issuer.set_qp_error_valid.val();
         self.set_qp_error_index.next = self.issuer.set_qp_error_index.val();
         self.packet_valid.next = self.issuer.packet_valid.val();

@@ -12,6 +12,7 @@ pub(crate) use reference::{Item, Packet};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use traffic::Inputs;
 pub(crate) use traffic::{Chances, Traffic, stream};
 
 /// Cycles from a beat to the packet that it completes.
@@ -32,7 +33,7 @@ fn timed(traffic: &Traffic) -> (Vec<u64>, Vec<u64>) {
     let mut bench = Bench::new(library().instance(1), 1);
     let reader = attach(&mut bench);
     let packet = bench.monitor("packet");
-    let payload = traffic.start(&mut bench, 0, 0.0);
+    let Inputs { payload, .. } = traffic.start(&mut bench, 0, 0.0);
     let expected = traffic.reference().items;
     bench.run_until_received(packet, expected.len());
     bench.run(100);
@@ -178,7 +179,8 @@ fn run(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, chances:
     assert_eq!(*released.borrow(), requests, "requests released");
 }
 
-const QUIET: Chances = Chances { dests: 4, error: 0.0, status: 0.0, qp_error: 0.0, gone: 0.0 };
+const QUIET: Chances =
+    Chances { dests: 4, error: 0.0, status: 0.0, qp_error: 0.0, gone: 0.0, queues: 256 };
 
 #[test]
 fn packets_are_those_of_the_reference_under_stalls() {
@@ -200,10 +202,62 @@ fn many_destinations_have_open_messages() {
 fn failures_end_a_request_and_lose_no_page() {
     let library = library();
     for seed in 1..5 {
-        let chances = Chances { dests: 16, error: 0.3, status: 0.3, qp_error: 0.2, gone: 0.1 };
+        let chances =
+            Chances { dests: 16, error: 0.3, status: 0.3, qp_error: 0.2, gone: 0.1, queues: 256 };
         run(&library, seed, (0.1, 0.1), 60, chances);
     }
     // A page lost with every failure would stop this one.
-    let chances = Chances { dests: 4, error: 0.3, status: 0.7, qp_error: 0.2, gone: 0.1 };
+    let chances =
+        Chances { dests: 4, error: 0.3, status: 0.7, qp_error: 0.2, gone: 0.1, queues: 256 };
     run(&library, 5, (0.0, 0.0), 250, chances);
+}
+
+#[test]
+fn a_request_of_a_queue_that_has_halted_sends_nothing_and_breaks_no_queue_pair() {
+    let library = library();
+    for seed in 1..7 {
+        let chances =
+            Chances { dests: 6, error: 0.1, status: 0.2, qp_error: 0.02, gone: 0.02, queues: 24 };
+        run(&library, seed, (0.1, 0.1), 120, chances);
+    }
+}
+
+#[test]
+fn a_request_begins_only_while_its_queue_is_what_it_was_when_the_request_was_opened() {
+    // Each is refused for its destination: that breaks a queue pair, unless it is never begun.
+    let mut traffic = stream(1, 10, 10, 8);
+    traffic.queues = vec![9; 256];
+    traffic.beats.clear();
+    let mut bench = Bench::new(library().instance(1), 1);
+    let _reader = attach(&mut bench);
+    let errors = bench.monitor("set_qp_error");
+    let Inputs { cfg, open, payload } = traffic.start(&mut bench, 0, 0.0);
+    let refused = |slot: u64| {
+        Beat::from([("slot", slot), ("dest", 7), ("status", 4), ("part_end", 1)])
+            .with("request_end", 1)
+            .with("dest_end", 1)
+            .with("bytes", 0)
+            .with("mask", 0)
+            .with("error", 0)
+            .with("message_start", 0)
+            .with("message_end", 0)
+    };
+    let count = |bench: &mut Bench, slot| {
+        bench.send(payload, refused(slot));
+        bench.run_until(|b| b.pending(payload) == 0);
+        bench.run(20);
+        bench.take(errors).len()
+    };
+    assert_eq!(count(&mut bench, 1), 1);
+    assert_eq!(count(&mut bench, 2), 0, "its queue has halted");
+    let enable = Beat::from([("table", 2), ("index", 9), ("word", 7), ("data", 1)]);
+    bench.send(cfg, enable.clone());
+    bench.run(4);
+    assert_eq!(count(&mut bench, 3), 0, "opened before the queue was enabled anew");
+    bench.send(open, Beat::from([("slot", 4), ("queue", 9)]));
+    bench.run(4);
+    assert_eq!(count(&mut bench, 4), 1, "the one before does not halt the queue as it is now");
+    bench.send(open, Beat::from([("slot", 5), ("queue", 8)]));
+    bench.run(4);
+    assert_eq!(count(&mut bench, 5), 1, "another queue");
 }

@@ -7,7 +7,8 @@
 //! Contract: a write takes effect 2 cycles after its address and data and is answered 4 cycles after
 //! them, a read 3 cycles after its address; accesses of one kind are served one by one. Everything is reset by `reset`, and
 //! everything but `CONTROL` by bit 1 of `CONTROL`; then the last word of every table entry is
-//! written 0, in 6,400 cycles, during which writes wait. Reading the low word of a counter holds its
+//! written 0, in 6,400 cycles, during which writes to tables wait and bit 1 of `CONTROL` reads 1; all other
+//! accesses are served as ever. Reading the low word of a counter holds its
 //! high word for the next read of a high word. Reads of tables give 0.
 
 use drdma_abi::Layout;
@@ -394,7 +395,7 @@ impl Logic for Control {
         self.axil_rvalid.next = self.axil.rvalid.val();
         self.axil.rready.next = self.axil_rready.val();
 
-        // After a reset, the tables are cleared before anything is written.
+        // After a reset, the tables are cleared before anything is written to them.
         self.sweep.clk.next = self.clk.val();
         self.sweep.rst.next = self.clear.val();
 
@@ -407,7 +408,11 @@ impl Logic for Control {
         }
         self.execute.next = self.axil.write_valid.val()
             && (self.state.q.val() == ControlState::Ready)
-            && !self.sweep.busy.val();
+            && !(self.sweep.busy.val()
+                && (self.hits[0].val()
+                    || self.hits[1].val()
+                    || self.hits[2].val()
+                    || self.hits[3].val()));
         self.bell.next = self.place.val().get_bits::<8>(2);
         self.passes.next = self.hits[4].val()
             && self.settings.enable.val()
@@ -440,7 +445,8 @@ impl Logic for Control {
                 }
             }
             ControlState::Restart => {
-                if !self.settings.soft_reset.val() && !self.sweep.busy.val() {
+                // What is written next is not for the reset to take back.
+                if !self.settings.soft_reset.val() {
                     self.state.d.next = ControlState::Done;
                 }
             }
@@ -511,6 +517,7 @@ impl Logic for Control {
         self.settings.write_addr.next = self.place.val();
         self.settings.write_data.next = self.axil.write_data.val();
         self.settings.busy.next = self.busy.val();
+        self.settings.sweeping.next = self.sweep.busy.val();
         self.enable.next = self.settings.enable.val();
         self.soft_reset.next = self.settings.soft_reset.val();
         self.max_read.next = self.settings.max_read.val();

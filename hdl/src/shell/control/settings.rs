@@ -57,6 +57,8 @@ pub struct Settings {
     pub clear_counters: Signal<Out, Bit>,
     /// For `STATUS`.
     pub busy: Signal<In, Bit>,
+    /// For `CONTROL`: the tables are being cleared.
+    pub sweeping: Signal<In, Bit>,
 
     // Addresses and constants.
     at_type: Constant<Bits<16>>,
@@ -119,6 +121,7 @@ impl Default for Settings {
             ack_timeout: Signal::default(),
             clear_counters: Signal::default(),
             busy: Signal::default(),
+            sweeping: Signal::default(),
             at_type: at(TYPE),
             at_version: at(VERSION),
             at_abi_hash_low: at(ABI_HASH_LOW),
@@ -204,7 +207,7 @@ impl Logic for Settings {
         }
         if self.read_addr.val() == self.at_control.val() {
             self.read_data.next = bit_cast::<32, 1>(self.enabled.q.val().into())
-                | (bit_cast::<32, 1>(self.restarting.q.val().into()) << 1);
+                | (bit_cast::<32, 1>((self.restarting.q.val() || self.sweeping.val()).into()) << 1);
         }
         if self.read_addr.val() == self.at_status.val() {
             self.read_data.next = bit_cast::<32, 1>(self.busy.val().into());

@@ -126,9 +126,9 @@ impl Host<'_> {
         beats.iter().map(|beat| (beat.u64("queue"), beat.u64("position"))).collect()
     }
 
-    /// Waits until the tables are cleared: a write is served only then.
+    /// Waits until the tables are cleared.
     fn ready(&mut self) {
-        self.write(NEXT.offset, 0);
+        while self.read(CONTROL.offset) & 2 != 0 {}
     }
 }
 
@@ -163,6 +163,7 @@ fn words_held(data: u32) -> u32 {
 #[test]
 fn registers_hold_what_is_written_and_nothing_else() {
     let mut host = Host::new(&library(), 1);
+    host.ready();
     host.pause = 0.5;
     let mut values: Vec<_> = REGISTERS.iter().map(reset_value).collect();
     let mut random = Random::new(1);
@@ -282,6 +283,7 @@ fn a_reset_clears_every_entry_of_every_table() {
     host.bench.observe(move |model, _| *sum.borrow_mut() += model.get("soft_reset"));
     host.write(CONTROL.offset, 3);
     assert_eq!(*resets.borrow(), 16);
+    host.ready();
     check(&host);
     for register in REGISTERS {
         let value = match *register {
@@ -297,6 +299,41 @@ fn a_reset_clears_every_entry_of_every_table() {
     host.write(DOORBELLS.entry(3), 1);
     host.bench.run(10);
     assert_eq!(host.doorbells(), []);
+}
+
+/// A root complex may give a read up after 50 us, and a read waits for the writes before it.
+#[test]
+fn while_tables_are_cleared_only_writes_to_tables_wait() {
+    let mut host = Host::new(&library(), 1);
+    let clear = 4 * (256 + 1024 + 256 + 64);
+    // After power-up, and then after a reset in the midst of that.
+    for round in 0..2 {
+        if round == 1 {
+            assert!(host.write(CONTROL.offset, 3) <= 25, "the reset is answered");
+        }
+        let start = host.bench.cycles();
+        assert_eq!(host.read_timed(CONTROL.offset), (2 + round, 4));
+        assert_eq!(host.read_timed(TYPE.offset), (TYPE_ID, 4));
+        assert_eq!(host.write(IP.offset, 0x0a00_0007 + round), 5);
+        assert_eq!(host.read_timed(IP.offset), (0x0a00_0007 + round, 4));
+        assert_eq!(host.read_timed(QUEUE_PAIR_ERRORS.entry(3)), (0, 4));
+        assert_eq!(host.write(DOORBELLS.entry(3), 1), 5, "it is ignored");
+        host.bench.run(1_000);
+        assert_eq!(host.read_timed(CONTROL.offset), (2 + round, 4));
+        if round == 0 {
+            continue;
+        }
+        host.words.borrow_mut().clear();
+        host.write(QUEUE_PAIRS.entry(7), 5);
+        let waited = host.bench.cycles() - start;
+        assert!((clear - 30..=clear + 10).contains(&waited), "{waited} cycles");
+        assert_eq!(host.read(CONTROL.offset), 1);
+        let last = *host.words.borrow().last().expect("words were written");
+        assert_eq!((last.0, last.1, last.2, last.3), (0, 7, 0, 5), "behind all zeros");
+    }
+    host.ready();
+    assert_eq!(host.doorbells(), []);
+    assert_eq!(host.read(IP.offset), 0x0a00_0008);
 }
 
 #[test]

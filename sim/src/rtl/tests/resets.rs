@@ -115,11 +115,14 @@ enum Reset {
 impl Reset {
     fn apply(self, rig: &mut Rig<RtlCard>) {
         match self {
-            Self::Card => rig.set(&CONTROL, RESET),
+            Self::Card => {
+                rig.set(&CONTROL, RESET);
+                assert_eq!(rig.reset_ends(), 0);
+            }
             Self::Shell => {
                 rig.card.reset_function().expect("it answers");
                 assert!(rig.card.is_quiet().expect("it answers"));
-                assert_eq!((rig.get(&CONTROL), rig.get(&IP)), (0, 0));
+                assert_eq!((rig.get(&IP), rig.reset_ends()), (0, 0));
             }
         }
     }

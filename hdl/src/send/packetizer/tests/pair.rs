@@ -27,6 +27,9 @@ pub struct Pair {
     pub payload_dest_end: Signal<In, Bit>,
     pub payload_status: Signal<In, Bits<8>>,
     pub payload_bad_dest: Signal<In, Bits<7>>,
+    pub open_valid: Signal<In, Bit>,
+    pub open_slot: Signal<In, Bits<8>>,
+    pub open_queue: Signal<In, Bits<8>>,
     pub dest_write_valid: Signal<In, Bit>,
     pub dest_write_dest: Signal<In, Bits<10>>,
     pub dest_write_index: Signal<In, Bits<7>>,
@@ -44,6 +47,7 @@ pub struct Pair {
     pub cfg_word: Signal<In, Bits<4>>,
     pub cfg_data: Signal<In, Bits<32>>,
     pub qp_error: Signal<In, Bits<256>>,
+    pub queue_halted: Signal<In, Bits<256>>,
     pub release_valid: Signal<Out, Bit>,
     pub set_qp_error_valid: Signal<Out, Bit>,
     pub set_qp_error_index: Signal<Out, Bits<8>>,
@@ -109,6 +113,10 @@ impl Logic for Pair {
         self.segmenter.cfg_word.next = self.cfg_word.val();
         self.segmenter.cfg_data.next = self.cfg_data.val();
         self.segmenter.qp_error.next = self.qp_error.val();
+        self.segmenter.queue_halted.next = self.queue_halted.val();
+        self.segmenter.open_valid.next = self.open_valid.val();
+        self.segmenter.open_slot.next = self.open_slot.val();
+        self.segmenter.open_queue.next = self.open_queue.val();
         self.segmenter.packet_ready.next = self.packetizer.packet_ready.val();
         self.segmenter.page_read_enable.next = self.packetizer.page_read_enable.val();
         self.segmenter.page_read_address.next = self.packetizer.page_read_address.val();

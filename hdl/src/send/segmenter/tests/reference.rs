@@ -1,9 +1,10 @@
 //! The segmenter as a plain function of beats.
 
+use super::traffic::Traffic;
 use drdma_abi::completion::Status;
 use drdma_abi::roce::{Transport, operation};
 use drdma_abi::work_request::Opcode;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A destination of a request.
 #[derive(Clone, Debug)]
@@ -72,6 +73,12 @@ pub(crate) struct Reference {
     pub dests: HashMap<u64, Dest>,
     pub psns: Vec<u32>,
     pub qp_error: Vec<bool>,
+    /// The queue of each slot.
+    queues: Vec<u64>,
+    /// Queues that no request may begin of.
+    halted: HashSet<u64>,
+    begun: bool,
+    barred: bool,
     progress: HashMap<u64, Progress>,
     failure: Option<(Status, u64)>,
     failed: bool,
@@ -82,11 +89,16 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    pub fn new(dests: &[Dest], psns: &[u32], qp_error: &[bool]) -> Self {
+    pub fn new(traffic: &Traffic) -> Self {
+        let Traffic { dests, psns, qp_error, .. } = traffic;
         Self {
             dests: dests.iter().map(|d| (d.number, d.clone())).collect(),
-            psns: psns.to_vec(),
-            qp_error: qp_error.to_vec(),
+            psns: psns.clone(),
+            qp_error: qp_error.clone(),
+            queues: traffic.queues.clone(),
+            halted: traffic.halted.iter().copied().collect(),
+            begun: false,
+            barred: false,
             progress: HashMap::new(),
             failure: None,
             failed: false,
@@ -104,7 +116,7 @@ impl Reference {
             self.failure.get_or_insert((Status::WrFlushError, dest.index));
         }
         progress.started = true;
-        if self.failed || progress.flushed {
+        if self.failed || self.barred || progress.flushed {
             return;
         }
         let place = match (progress.inside, last) {
@@ -136,8 +148,15 @@ impl Reference {
     }
 
     pub fn take(&mut self, beat: &Whole) {
+        let queue = self.queues[beat.slot as usize];
+        if !self.begun {
+            self.barred = self.halted.contains(&queue);
+            self.failure = self.barred.then_some((Status::WrFlushError, 0));
+        }
+        self.begun = !beat.request_end;
         if beat.request_end {
-            if beat.dest_end && beat.status != 0 && !self.dests[&beat.dest].gone {
+            let breaks = beat.dest_end && beat.status != 0 && !self.barred;
+            if breaks && !self.dests[&beat.dest].gone {
                 self.failing.push(self.dests[&beat.dest].qp);
             }
             let failure = match beat.status {
@@ -147,13 +166,16 @@ impl Reference {
             let (status, bad_dest) = failure;
             let total = if status == 0 { self.total } else { 0 };
             self.items.push(Item::Ended { slot: beat.slot, status, bad_dest, total });
+            if status != 0 {
+                self.halted.insert(queue);
+            }
             self.progress.clear();
             (self.failure, self.failed, self.total) = (None, false, 0);
             return;
         }
         let dest = self.dests[&beat.dest].clone();
         if beat.error {
-            if !dest.gone {
+            if !dest.gone && !self.barred {
                 self.failing.push(dest.qp);
             }
             self.failure.get_or_insert((Status::LocalProtectionError, dest.index));
@@ -179,7 +201,8 @@ impl Reference {
             }
         }
         let progress = &self.progress[&beat.dest];
-        let sent = progress.started && !progress.flushed && !self.failed;
+        let dropped = self.failed || self.barred || progress.flushed;
+        let sent = progress.started && !dropped;
         if beat.dest_end && sent && dest.transport == Transport::Rc {
             let psn = self.psns[dest.qp].wrapping_sub(1) & 0xff_ffff;
             self.items.push(Item::Acknowledge { slot: beat.slot, qp: dest.qp, psn });

@@ -3,7 +3,7 @@
 use super::reference::{Dest, Reference, Whole};
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
-use drdma_abi::register::QueuePairEntry;
+use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::Opcode;
 use drdma_verilated::Word;
@@ -15,8 +15,19 @@ pub(crate) struct Traffic {
     pub transports: Vec<Transport>,
     pub psns: Vec<u32>,
     pub qp_error: Vec<bool>,
+    /// The send queue of each slot.
+    pub queues: Vec<u64>,
+    /// Send queues that have halted.
+    pub halted: Vec<u64>,
     pub dests: Vec<Dest>,
     pub beats: Vec<Whole>,
+}
+
+/// The segmenter's inputs, once they are in use.
+pub(crate) struct Inputs {
+    pub cfg: DriverId,
+    pub open: DriverId,
+    pub payload: DriverId,
 }
 
 /// What may happen to requests.
@@ -27,6 +38,8 @@ pub(crate) struct Chances {
     pub status: f64,
     pub qp_error: f64,
     pub gone: f64,
+    /// Send queues; with 256 each slot has its own.
+    pub queues: u64,
 }
 
 /// A length: tiny, around a multiple of the MTU, or anything.
@@ -71,6 +84,9 @@ impl Traffic {
         let mtus: Vec<_> = (0..256).map(|_| 8 + random.below(5) as u32).collect();
         let psns = (0..256).map(|_| random.below(1 << 24) as u32 | 0xff_fff0).collect();
         let qp_error = (0..256).map(|_| random.chance(chances.qp_error)).collect();
+        let queues = (0..256).map(|slot| slot % chances.queues).collect();
+        let halted = (0..chances.queues / 8).map(|k| 8 * k + random.below(8)).collect();
+        let halted = if chances.queues < 256 { halted } else { Vec::new() };
         let (mut dests, mut beats) = (Vec::new(), Vec::new());
         let mut next_dest = random.below(1024);
         for request in 0..requests {
@@ -135,21 +151,24 @@ impl Traffic {
             beats.push(end);
         }
         assert!(dests.len() <= 1024);
-        Self { transports, psns, qp_error, dests, beats }
+        Self { transports, psns, qp_error, queues, halted, dests, beats }
     }
 
     pub fn reference(&self) -> Reference {
-        let mut reference = Reference::new(&self.dests, &self.psns, &self.qp_error);
+        let mut reference = Reference::new(self);
         self.beats.iter().for_each(|beat| reference.take(beat));
         reference
     }
 
     /// Writes what is configured, then queues the payload; `before` words of queue pairs were written.
-    pub fn start(&self, bench: &mut Bench, before: u64, parts: f64) -> DriverId {
+    pub fn start(&self, bench: &mut Bench, before: u64, parts: f64) -> Inputs {
         let errors = self.qp_error.iter().enumerate().filter(|(_, e)| **e);
         let mut bits = Word::zero();
         errors.for_each(|(qp, _)| bits.set_bits(qp, 1, &Word::from(1)));
         bench.set("qp_error", bits);
+        let mut bits = Word::zero();
+        self.halted.iter().for_each(|queue| bits.set_bits(*queue as usize, 1, &Word::from(1)));
+        bench.set("queue_halted", bits);
         let cfg = bench.driver("cfg");
         let word = |name| QueuePairEntry::field(name).start / 32;
         for (qp, psn) in self.psns.iter().enumerate() {
@@ -163,6 +182,16 @@ impl Traffic {
             };
             bench.send(cfg, write(word("start_psn"), *psn));
             bench.send(cfg, write(word("state"), 1));
+        }
+        let enable = SendQueueEntry::field("enable").start / 32;
+        for queue in 0..256 {
+            let word = Beat::from([("table", 2), ("index", queue), ("word", enable as u64)]);
+            bench.send(cfg, word.with("data", 1));
+        }
+        bench.run_until(|b| b.pending(cfg) == 0);
+        let open = bench.driver("open");
+        for (slot, queue) in (0_u64..).zip(&self.queues) {
+            bench.send(open, Beat::from([("slot", slot), ("queue", *queue)]));
         }
         // Two words each; the second one counts.
         let stamp = |qp: usize| before + 2 * qp as u64 + 1;
@@ -181,14 +210,14 @@ impl Traffic {
                 .with("stamp", stamp(dest.qp) - u64::from(dest.gone));
             bench.send(writes, beat);
         }
-        bench.run_until(|b| b.pending(cfg) == 0 && b.pending(writes) == 0);
+        bench.run_until(|b| b.pending(open) == 0 && b.pending(writes) == 0);
         let payload = bench.driver("payload");
         for beat in &self.beats {
             for part in split(bench.random(), beat, parts) {
                 bench.send(payload, part);
             }
         }
-        payload
+        Inputs { cfg, open, payload }
     }
 }
 
@@ -259,6 +288,8 @@ pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) 
         transports: vec![Transport::Rc; 256],
         psns: vec![0; 256],
         qp_error: vec![false; 256],
+        queues: (0..256).collect(),
+        halted: Vec::new(),
         dests: vec![dest],
         beats,
     }

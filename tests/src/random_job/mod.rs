@@ -1,0 +1,390 @@
+//! Random jobs: everything that a job file can say, small enough to run by the thousand, and some with
+//! tables of tens of thousands of rows.
+
+mod large;
+mod regions;
+mod spoil;
+mod tables;
+
+use serde_json::{Value, json};
+
+use regions::Wanted;
+use spoil::spoil;
+
+use crate::{
+    expect::{self, Memory, hex},
+    random::Random,
+};
+
+/// How large jobs get.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Posts.
+    pub posts: u64,
+    /// Bytes of a buffer.
+    pub buffer: u64,
+    /// Rows of a region.
+    pub rows: u64,
+    /// Payload bytes of one post.
+    pub payload: u64,
+    /// Whether there are partitioned posts.
+    pub partitioned: bool,
+    /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
+    pub large: u64,
+}
+
+/// Whether the hardware takes partitioned requests; where it does not, no job for it has one.
+pub const HARDWARE_TAKES_PARTITIONED: bool = true;
+
+impl Limits {
+    /// For the reference model.
+    pub const SOFT: Self =
+        Self { posts: 8, buffer: 20_000, rows: 200, payload: 100_000, partitioned: true, large: 0 };
+    /// For simulated hardware, where every cycle costs.
+    pub const RTL: Self = Self {
+        posts: 5,
+        buffer: 9_000,
+        rows: 120,
+        payload: 20_000,
+        partitioned: HARDWARE_TAKES_PARTITIONED,
+        large: 0,
+    };
+    /// Some small posts around a large one, for up to 64 destinations.
+    pub const LARGE: Self = Self { posts: 3, large: 600_000, ..Self::RTL };
+}
+
+/// One post in so many is spoiled: its regions need not be inside their buffers.
+const SPOILED: u64 = 12;
+/// Posts that do not come out as wanted are drawn again, at most so many times.
+const ATTEMPTS: usize = 200;
+
+/// The job of that seed: the same on every machine.
+pub fn generate(seed: u64, limits: Limits) -> Value {
+    let mut random = Random::new(seed);
+    let (buffers, memory, tables) = (Vec::new(), Memory::default(), Vec::new());
+    let mut generator = Generator { limits, buffers, memory, tables };
+    for i in 0..random.range(1..=4) {
+        let len = random.skewed(1..=limits.buffer);
+        let name = format!("t{i}");
+        let buffer = match random.one_in(8) {
+            true => json!({"name": name, "size": len}),
+            false => json!({"name": name, "hex": hex(&random.bytes(len as usize))}),
+        };
+        generator.add(buffer);
+        generator.tables.push((name, len));
+    }
+    let is_large = limits.large > 0;
+    let many = match random.one_in(if is_large { 2 } else { 12 }) {
+        true => random.range(5..=64),
+        false => random.range(1..=4),
+    };
+    let qps: Vec<Value> = (0..many).map(|i| queue_pair(&mut random, i)).collect();
+    let count = random.range(1..=limits.posts);
+    let large = if is_large { random.range(0..=count - 1) } else { count };
+    let posts: Vec<Value> = (0..count)
+        .map(|i| match i == large {
+            true => generator.post(&mut random, &qps, i, limits.large, Generator::draw_large),
+            false => generator.post(&mut random, &qps, i, limits.payload, Generator::draw),
+        })
+        .collect();
+    json!({
+        "buffers": generator.buffers,
+        "local": {"mac": mac(&mut random), "ip": ip(&mut random)},
+        "qps": qps,
+        "posts": posts,
+    })
+}
+
+fn mac(random: &mut Random) -> String {
+    let mut bytes = random.bytes(6);
+    bytes[0] = bytes[0] & 0xfe | 2;
+    bytes.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":")
+}
+
+fn ip(random: &mut Random) -> String {
+    format!("10.{}.{}.{}", random.any() as u8, random.any() as u8, random.range(1..=254))
+}
+
+/// Queue pair `i`; numbers are random, but no two queue pairs have the same.
+fn queue_pair(random: &mut Random, i: u64) -> Value {
+    let transport = *random.pick(&["rc", "rc", "uc", "ud"]);
+    let start_psn = match random.one_in(3) {
+        true => (1 << 24) - random.range(1..=20),
+        false => random.range(0..=(1 << 24) - 1),
+    };
+    let number = |random: &mut Random| random.range(0..=(1 << 18) - 1) << 6 | i;
+    json!({
+        "name": format!("q{i}"), "transport": transport,
+        "qpn": number(random), "dest_qpn": number(random),
+        "start_psn": start_psn, "mtu": random.pick(&[256, 512, 1024, 2048, 4096]),
+        "dest_mac": mac(random), "dest_ip": ip(random), "qkey": random.any() as u32,
+    })
+}
+
+#[derive(Debug)]
+struct Generator {
+    limits: Limits,
+    buffers: Vec<Value>,
+    memory: Memory,
+    /// Name and length of the buffers that data lie in.
+    tables: Vec<(String, u64)>,
+}
+
+impl Generator {
+    fn add(&mut self, buffer: Value) {
+        self.memory.add(&buffer);
+        self.buffers.push(buffer);
+    }
+
+    /// A post that is drawn until it succeeds, and sends at most `payload` bytes, or fails and is to.
+    fn post(
+        &mut self,
+        random: &mut Random,
+        qps: &[Value],
+        wr_id: u64,
+        payload: u64,
+        draw: fn(&mut Self, &mut Random, &[Value]) -> Value,
+    ) -> Value {
+        let by_name = json!({ "qps": qps });
+        let queue_pairs = expect::queue_pairs(&by_name);
+        let spoiled = random.one_in(SPOILED);
+        let before = self.buffers.len();
+        for _ in 0..ATTEMPTS {
+            let mut post = draw(self, random, qps);
+            post["wr_id"] = json!(if random.one_in(10) { random.any() } else { wr_id });
+            if spoiled {
+                spoil(random, &mut post);
+            }
+            let keep = match expect::messages(&post, &self.memory, &queue_pairs, &|_| false) {
+                Ok(all) => all.iter().flatten().map(Vec::len).sum::<usize>() as u64 <= payload,
+                Err(_) => spoiled,
+            };
+            if keep {
+                return post;
+            }
+            self.buffers.truncate(before);
+        }
+        json!({"verb": "post_send", "qp": "q0", "wr_id": wr_id, "op": "send", "regions": []})
+    }
+
+    /// The head of a post for `count` of the queue pairs.
+    fn head<'a>(
+        &self,
+        random: &mut Random,
+        qps: &'a [Value],
+        shared: bool,
+        count: u64,
+    ) -> Head<'a> {
+        let mut order: Vec<&Value> = qps.iter().collect();
+        for i in 0..count as usize {
+            let other = random.range(i as u64..=order.len() as u64 - 1);
+            order.swap(i, other as usize);
+        }
+        order.truncate(count as usize);
+
+        let datagrams = order.iter().filter(|qp| qp["transport"] == "ud");
+        let longest = datagrams.filter_map(|qp| qp["mtu"].as_u64()).min();
+        let ops = ["send", "send_imm", "write", "write_imm"];
+        let op = *random.pick(if longest.is_some() { &ops[..2] } else { &ops });
+        let element = random.one_in(2);
+        let rows_per_message = match longest {
+            Some(_) => random.skewed(1..=16),
+            None => random.skewed(1..=300),
+        };
+        let mut post = json!({"op": op, "rows_per_message": rows_per_message});
+        if element || random.one_in(2) {
+            post["row_mask"] = json!(if element { "element" } else { "period" });
+        }
+        if random.one_in(4) {
+            let threshold = random.skewed(0..=4095);
+            post["fetch"] =
+                json!({"max_read": 64 << random.range(0..=6), "merge_threshold": threshold});
+        }
+        if op.ends_with("_imm") {
+            post["imm"] = json!(random.any() as u32);
+        }
+        post["verb"] = json!(if shared { "post_ssq_send" } else { "post_send" });
+        Head { post, order, datagram: longest }
+    }
+
+    /// A post of any kind, which may fail.
+    fn draw(&mut self, random: &mut Random, qps: &[Value]) -> Value {
+        let shared = random.one_in(2);
+        let count = if shared { random.range(1..=qps.len() as u64) } else { 1 };
+        let mut head = self.head(random, qps, shared, count);
+        let element = head.post["row_mask"] == "element";
+        let rows_per_message = head.post["rows_per_message"].as_u64().expect("every head has it");
+        let message = head.datagram.unwrap_or(10_000);
+        if shared && self.limits.partitioned && random.one_in(4) {
+            self.partition(random, &mut head, message / rows_per_message);
+            return head.post;
+        }
+        if random.one_in(4) {
+            self.shuffle(random, &mut head, message / rows_per_message);
+            return head.post;
+        }
+        let share = (self.limits.payload / count).max(64);
+        let mut entries = Vec::new();
+        for qp in &head.order {
+            let regions = random.skewed(0..=16);
+            let units = if element { rows_per_message * regions.max(1) } else { rows_per_message };
+            let row = (message / units).clamp(1, share / 4);
+            let rows = self.limits.rows.min(share / row).max(1);
+            let elements = element.then(|| random.skewed(0..=rows));
+            let columns = element && random.one_in(3);
+            let wanted = Wanted { elements, row: random.skewed(1..=row), rows, columns };
+            let regions = (0..regions).map(|_| self.region(random, wanted)).collect();
+            entries.push(head.entry(random, qp, regions));
+        }
+        head.finish(entries);
+        head.post
+    }
+}
+
+/// A post without destinations, and the queue pairs that will be.
+#[derive(Debug)]
+struct Head<'a> {
+    post: Value,
+    order: Vec<&'a Value>,
+    /// Bytes of a message, at most, if one of the queue pairs is on UD.
+    datagram: Option<u64>,
+}
+
+impl Head<'_> {
+    /// A destination.
+    fn entry(&self, random: &mut Random, qp: &Value, regions: Vec<Value>) -> Value {
+        let mut entry = json!({"qp": qp["name"], "regions": regions});
+        if self.post["op"].as_str().is_some_and(|op| op.starts_with("write")) {
+            entry["remote_addr"] = json!(random.any());
+            entry["rkey"] = json!(random.any() as u32);
+        }
+        entry
+    }
+
+    /// A destination of a partitioned post.
+    fn partition(&self, random: &mut Random, qp: &Value, id: u64) -> Value {
+        let mut entry = self.entry(random, qp, Vec::new());
+        let fields = entry.as_object_mut().expect("it was made as one");
+        fields.remove("regions");
+        fields.insert("partition".to_owned(), json!(id));
+        entry
+    }
+
+    /// Gives the post its destinations; on a queue pair's own queue the only one's fields are the post's.
+    fn finish(&mut self, mut entries: Vec<Value>) {
+        if self.post["verb"] == "post_ssq_send" {
+            self.post["destinations"] = json!(entries);
+        } else if let (Value::Object(post), Value::Object(entry)) =
+            (&mut self.post, &mut entries[0])
+        {
+            post.append(entry);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn a_seed_always_gives_the_same_job() {
+        assert_eq!(generate(7, Limits::SOFT), generate(7, Limits::SOFT));
+    }
+
+    #[test]
+    fn large_jobs_have_many_rows_and_destinations_and_succeed() {
+        let (mut seen, mut successes, mut rows) = (HashSet::new(), 0, 0);
+        for seed in 0..60 {
+            let job = generate(seed, Limits::LARGE);
+            let text = job.to_string();
+            let parsed = drdma_cli::job::Job::parse(&text, Path::new("."));
+            assert!(parsed.is_ok(), "seed {seed}: {}", parsed.unwrap_err());
+            let large = |post: &&Value| post.to_string().contains("\"l");
+            let post = job["posts"].as_array().unwrap().iter().find(large).expect("a large post");
+            let destinations = post["destinations"].as_array().map_or(1, Vec::len);
+            let kinds = ["bitmapped", "strided", "pointer_mapped", "partitioned", "fetch_rows"];
+            let text = post.to_string();
+            seen.extend(kinds.into_iter().filter(|kind| text.contains(kind)));
+            seen.extend((destinations >= 30).then_some("tens of destinations"));
+            seen.extend((destinations == 1).then_some("one destination"));
+            let memory = Memory::of(&job);
+            let by_name = expect::queue_pairs(&job);
+            if let Ok(all) = expect::messages(post, &memory, &by_name, &|_| false) {
+                let bytes: usize = all.iter().flatten().map(Vec::len).sum();
+                successes += u32::from(bytes > 20_000);
+            }
+            rows = rows.max(post["partitioned"]["rows"].as_u64().unwrap_or(0));
+        }
+        assert_eq!(seen.len(), 7, "{seen:?}");
+        assert!(rows > 20_000, "{rows} rows");
+        assert!(successes > 60 / 2, "{successes} large posts send more than 20,000 bytes");
+    }
+
+    #[test]
+    fn partitioned_posts_come_only_where_they_are_wanted() {
+        let any = |partitioned| {
+            let limits = Limits { partitioned, ..Limits::RTL };
+            (0..50).any(|seed| generate(seed, limits).to_string().contains("partitioned"))
+        };
+        assert!(any(true));
+        assert!(!any(false));
+    }
+
+    #[test]
+    fn random_jobs_are_jobs_and_cover_what_a_job_can_say() {
+        let (mut seen, mut posts, mut successes) = (HashSet::new(), 0, 0);
+        for seed in 0..1200 {
+            let job = generate(seed, Limits::SOFT);
+            let text = job.to_string();
+            let parsed = drdma_cli::job::Job::parse(&text, Path::new("."));
+            assert!(parsed.is_ok(), "seed {seed}: {}", parsed.unwrap_err());
+            for word in [
+                "contiguous",
+                "strided",
+                "bitmapped",
+                "pointer_mapped",
+                "post_send",
+                "post_ssq_send",
+                "\"rc\"",
+                "\"uc\"",
+                "\"ud\"",
+                "\"send\"",
+                "send_imm",
+                "\"write\"",
+                "write_imm",
+                "\"element\"",
+                "\"period\"",
+                "partitioned",
+                "merge_threshold",
+                "fetch_rows",
+            ] {
+                if text.contains(word) {
+                    seen.insert(word.to_owned());
+                }
+            }
+            for mtu in [256, 512, 1024, 2048, 4096] {
+                if text.contains(&format!("\"mtu\":{mtu},")) {
+                    seen.insert(mtu.to_string());
+                }
+            }
+            for completion in expect::run(&job).completions {
+                posts += 1;
+                successes += u32::from(completion.status == "success");
+                seen.insert(completion.status);
+            }
+        }
+        let count = seen.len();
+        let statuses = [
+            "success",
+            "local_protection_error",
+            "local_length_error",
+            "local_qp_operation_error",
+            "wr_flush_error",
+        ];
+        assert!(statuses.iter().all(|status| seen.contains(*status)), "{seen:?}");
+        assert_eq!(count, 18 + 5 + statuses.len(), "{seen:?}");
+        assert!(successes * 10 > posts * 7, "{successes} of {posts} posts succeed");
+    }
+}
