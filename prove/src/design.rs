@@ -96,6 +96,19 @@ impl Design {
         Self::new(&self.top, &self.verilog.replacen(text, &changed, 1))
     }
 
+    /// The modules that are memories and nothing else.
+    pub fn memories(&self) -> Vec<String> {
+        let memory = |text: &str| {
+            ["write_address", "write_data"].iter().all(|port| text.contains(&format!(" {port}")))
+                && text.contains("read_data")
+                && !text.contains(".clk(")
+        };
+        modules(&self.verilog)
+            .filter(|(name, text)| *name != self.top && memory(text))
+            .map(|(name, _)| name.to_owned())
+            .collect()
+    }
+
     /// The text of module `name`.
     pub fn module(&self, name: &str) -> Option<&str> {
         modules(&self.verilog).find(|(module, _)| *module == name).map(|(_, text)| text)

@@ -10,6 +10,7 @@
 pub mod catalogue;
 pub mod crc;
 pub mod design;
+pub mod jobs;
 pub mod page;
 pub mod property;
 pub mod streams;

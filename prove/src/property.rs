@@ -49,6 +49,8 @@ pub struct Property {
     /// Inputs of the harness that the block does not have: name and width. They may be anything in
     /// every cycle.
     pub free: Vec<(String, usize)>,
+    /// Bits of an output `bad` of the harness, which say each of something that it must not be.
+    pub outputs: usize,
     /// What is assumed and asserted. Every port is a wire of its own name; `started` is 0 in the first
     /// cycle, a reset; `running` is 1 if there was no reset in the cycle before.
     pub harness: String,
@@ -73,6 +75,7 @@ impl Property {
             claim: claim.to_owned(),
             design,
             free: Vec::new(),
+            outputs: 0,
             harness: String::new(),
             method: Method::Unbounded,
             memories: Memories::Exact,
@@ -91,6 +94,12 @@ impl Property {
     /// An input of the harness.
     pub fn free(mut self, name: &str, width: usize) -> Self {
         self.free.push((name.to_owned(), width));
+        self
+    }
+
+    /// An output `bad` of the harness instead of assertions.
+    pub fn outputs(mut self, bits: usize) -> Self {
+        self.outputs = bits;
         self
     }
 
@@ -152,13 +161,16 @@ impl Property {
         let mut text = design.verilog.clone();
         let inputs = design.ports.iter().filter(|p| p.input).map(ToString::to_string);
         let free = self.free.iter().map(|(name, width)| format!("[{}:0] {name}", width - 1));
-        let mut inputs: Vec<_> = inputs.chain(free).map(|i| format!("    input wire {i}")).collect();
+        let mut ports: Vec<_> = inputs.chain(free).map(|i| format!("    input wire {i}")).collect();
         for needed in ["clk", "rst"] {
             if design.width(needed).is_none() {
-                inputs.push(format!("    input wire [0:0] {needed}"));
+                ports.push(format!("    input wire [0:0] {needed}"));
             }
         }
-        let _ = writeln!(text, "`default_nettype none\nmodule prove(\n{}\n);", inputs.join(",\n"));
+        if self.outputs > 0 {
+            ports.push(format!("    output wire [{}:0] bad", self.outputs - 1));
+        }
+        let _ = writeln!(text, "`default_nettype none\nmodule prove(\n{}\n);", ports.join(",\n"));
         for port in design.ports.iter().filter(|p| !p.input) {
             let _ = writeln!(text, "    wire {port};");
         }

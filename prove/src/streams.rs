@@ -92,69 +92,125 @@ impl Stream {
     }
 }
 
-/// A change of the block's top module by which `stream` breaks the rule: valid is withdrawn, or a bit
-/// of the payload turns, in every other cycle.
-fn mutants(property: Property, stream: &Stream) -> Property {
-    let design = property.design.clone();
-    let toggle = "    reg mutant = 1'b0;\n    always @(posedge clk) mutant <= !mutant;\n";
-    let spoil = |property: Property, name: &str, port: &Port, operator: &str| {
-        // The port gets another name inside, and the changed one in its place.
-        let text = design.module(&design.top).unwrap_or_default();
-        let Some((header, body)) = text.split_once("\n);\n") else { return property };
-        let inner = format!("{}$before", port.name);
-        let range = match port.width {
-            1 => String::new(),
-            width => format!("[{}:0] ", width - 1),
-        };
-        let is_reg = header.contains(&format!("output reg {range}{}", port.name));
-        let kind = if is_reg { "reg" } else { "wire" };
-        let new_header = header.replace(
-            &format!("output reg {range}{}", port.name),
-            &format!("output wire {range}{}", port.name),
-        );
-        let body = renamed(body, &port.name, &inner);
-        let changed = format!(
-            "{new_header}\n);\n    {kind} {range}{inner};\n{toggle}    assign {} = {inner} {operator} mutant;\n{body}",
-            port.name
-        );
-        property.mutant(name, text, &changed)
-    };
-    let valid = Port { name: stream.valid.clone(), input: false, width: 1 };
-    let mut property = spoil(property, "valid is withdrawn", &valid, "&");
-    if let Some(port) = stream.payload.first() {
-        property = spoil(property, "a payload bit turns", port, "^");
-    }
-    property
+/// What is asked of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// The rule.
+    Rule,
+    /// The rule, of a block that withdraws valid every other cycle.
+    Withdrawn,
+    /// The rule, of a block that turns a bit of the payload every other cycle.
+    Turned,
 }
 
-/// `text` with every identifier `from` as `to`, but for the names of ports of instances.
-fn renamed(text: &str, from: &str, to: &str) -> String {
-    let mut result = String::new();
-    let mut rest = text;
-    let word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    while let Some(at) = rest.find(from) {
-        let before = rest[..at].chars().next_back();
-        let after = rest[at + from.len()..].chars().next();
-        let whole = !before.is_some_and(|c| word(c) || c == '.') && !after.is_some_and(word);
-        let _ = write!(result, "{}{}", &rest[..at], if whole { to } else { from });
-        rest = &rest[at + from.len()..];
-    }
-    result + rest
+impl Question {
+    /// All of them, in the order of a model's outputs.
+    pub const ALL: [Self; 3] = [Self::Rule, Self::Withdrawn, Self::Turned];
 }
 
-/// The rule for output stream `name` of a block.
-///
-/// # Panics
-/// The block has no such output stream.
-pub fn property(block: &str, design: &Design, name: &str) -> Property {
-    let streams = of(design);
-    let stream = streams.iter().find(|s| s.name == name && !s.input);
-    let stream = stream.unwrap_or_else(|| panic!("{block} gives no stream {name}"));
-    let rules = streams.iter().filter(|s| s.input).map(|s| s.rule("assume"));
-    let harness = rules.collect::<String>() + &stream.rule("assert");
-    let claim = format!("`{name}` holds valid and payload until it is taken");
-    let property = Property::new(block, &format!("stream {name}"), &claim, design.clone());
-    mutants(property.harness(harness).free_memories(), stream)
+/// The rule for all output streams of a block: one model, in which each stream has an output of `bad`
+/// for each [`Question`].
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The block.
+    pub block: String,
+    /// Its output streams.
+    pub streams: Vec<Stream>,
+    /// The model, for a [`Property`] without assertions.
+    pub model: Property,
+    /// Only shown with `--all`.
+    pub long: bool,
+}
+
+impl Rules {
+    /// Those of a block whose input streams keep the rule; `assumed` is Verilog that assumes more.
+    pub fn new(block: &str, design: &Design, assumed: &str) -> Self {
+        let streams = of(design);
+        let inputs = streams.iter().filter(|s| s.input).map(|s| s.rule("assume"));
+        let mut harness = inputs.collect::<String>() + assumed;
+        harness += "    reg turn = 1'b0;\n    always @(posedge clk) turn <= !turn;\n";
+        let streams: Vec<_> = streams.into_iter().filter(|s| !s.input).collect();
+        for (k, stream) in streams.iter().enumerate() {
+            harness += &stream.questions(3 * k);
+        }
+        let model = Property::new(block, "streams", "", design.clone())
+            .harness(harness)
+            .outputs(3 * streams.len())
+            .free_memories();
+        Self { block: block.to_owned(), streams, model, long: false }
+    }
+
+    /// Only with `--all`.
+    pub fn long(mut self) -> Self {
+        self.long = true;
+        self
+    }
+
+    /// A stream and a question about it, in words.
+    pub fn title(&self, stream: usize, question: Question) -> String {
+        let title = format!("{}: stream {}", self.block, self.streams[stream].name);
+        match question {
+            Question::Rule => title,
+            Question::Withdrawn => format!("{title}, mutant `valid is withdrawn`"),
+            Question::Turned => format!("{title}, mutant `a payload bit turns`"),
+        }
+    }
+
+    /// The questions that there are about a stream: one without payload has no bit to turn.
+    pub fn questions(&self, stream: usize) -> impl Iterator<Item = Question> {
+        let payload = !self.streams[stream].payload.is_empty();
+        Question::ALL.into_iter().filter(move |q| payload || *q != Question::Turned)
+    }
+
+    /// The rule of one stream as a property of its own, for a trace of how it is broken.
+    pub fn alone(&self, stream: usize) -> Property {
+        let mut property = self.model.clone();
+        let stream = &self.streams[stream];
+        property.name = format!("stream {}", stream.name);
+        property.outputs = 0;
+        property.harness += &format!(
+            "    always @* if ({0}_waits) assert ({1} && {0}_held == {2});\n",
+            stream.name,
+            stream.valid,
+            stream.value().0
+        );
+        property.harness = property.harness.lines().filter(|line| !line.contains(" bad[")).fold(
+            String::new(),
+            |mut text, line| {
+                let _ = writeln!(text, "{line}");
+                text
+            },
+        );
+        property
+    }
+}
+
+impl Stream {
+    /// Verilog for bits `first` to `first + 2` of `bad`.
+    fn questions(&self, first: usize) -> String {
+        let (value, width) = self.value();
+        let Self { name, valid, ready, .. } = self;
+        let (second, third) = (first + 1, first + 2);
+        format!(
+            "    // Stream {name}.
+    reg {name}_waits = 1'b0;
+    reg {name}_withdrawn_waits = 1'b0;
+    reg [{high}:0] {name}_held;
+    reg [{high}:0] {name}_turned_held;
+    wire [{high}:0] {name}_turned = {value} ^ turn;
+    always @(posedge clk) begin
+        {name}_waits <= {valid} && !{ready} && !rst;
+        {name}_withdrawn_waits <= {valid} && turn && !{ready} && !rst;
+        {name}_held <= {value};
+        {name}_turned_held <= {name}_turned;
+    end
+    assign bad[{first}] = {name}_waits && !({valid} && {name}_held == {value});
+    assign bad[{second}] = {name}_withdrawn_waits && !({valid} && turn);
+    assign bad[{third}] = {name}_waits && {valid} && {name}_turned_held != {name}_turned;
+",
+            high = width - 1
+        )
+    }
 }
 
 #[cfg(test)]
@@ -186,18 +242,16 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_has_a_mutant_for_valid_and_one_for_its_payload() {
+    fn every_stream_has_its_questions() {
         let design = Design::new("t", TEXT).expect("a design");
-        let property = property("t", &design, "m");
-        let names: Vec<_> = property.mutants.iter().map(|m| m.name.as_str()).collect();
-        assert_eq!(names, ["valid is withdrawn", "a payload bit turns"]);
-        let text = property.verilog(Some(&property.mutants[0])).expect("it fits");
-        assert!(text.contains("output wire m_valid"));
-        assert!(text.contains("always @(*) m_valid$before = s_valid;"));
-    }
-
-    #[test]
-    fn only_whole_names_are_renamed() {
-        assert_eq!(renamed("a ba .a(a) a_b a$q (a)", "a", "x"), "x ba .a(x) a_b a$q (x)");
+        let rules = Rules::new("t", &design, "");
+        let names: Vec<_> = rules.streams.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["m", "m_more"]);
+        assert_eq!(rules.questions(0).collect::<Vec<_>>(), Question::ALL);
+        assert_eq!(rules.model.outputs, 6);
+        let title = rules.title(1, Question::Withdrawn);
+        assert_eq!(title, "t: stream m_more, mutant `valid is withdrawn`");
+        let alone = rules.alone(0).harness;
+        assert!(alone.contains("assert (m_valid && m_held == {m_data})") && !alone.contains("bad["));
     }
 }

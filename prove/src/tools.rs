@@ -15,7 +15,7 @@ use crate::{
 /// Cycles in which a mutant's failure is looked for before PDR looks for it.
 const MUTANT_CYCLES: u32 = 24;
 /// Seconds after which abc gives up.
-const LIMIT_SECONDS: u32 = 1200;
+const LIMIT_SECONDS: u32 = 60;
 
 /// What was found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,21 +97,54 @@ pub(crate) fn run(program: &str, args: &[&str], folder: &Path) -> Result<String,
 
 /// The yosys script that makes `model.aig` of `model.v`; `flat.il` is what traces are replayed on.
 fn script(property: &Property) -> String {
+    let mut cuts = property.cuts.clone();
     let memories = match property.memories {
         Memories::Exact => "memory -nordff",
         // Without its memory a read port's output is driven by nothing, and may be anything.
         Memories::Free => {
+            cuts.extend(property.design.memories());
             "delete t:$memrd t:$memrd_v2 t:$memwr t:$memwr_v2 t:$meminit t:$meminit_v2"
         }
     };
-    let cuts = property.cuts.iter().map(|name| format!("delete prove/t:{name} */t:{name}; "));
-    let cuts: String = cuts.collect();
+    let cuts: String = cuts.iter().map(|name| format!("delete */t:{name}; ")).collect();
+    let outputs = if property.outputs > 0 { "delete -output w:* w:bad %d" } else { "delete -output" };
     format!(
         "read_verilog -formal model.v; hierarchy -check -top prove; {cuts}proc; flatten; opt_expr; opt_clean; {memories}; \
-         setundef -undriven -expose; setundef -anyseq; opt -fast; dffunmap; write_rtlil flat.il; delete -output; opt_clean; \
+         setundef -undriven -expose; setundef -anyseq; opt -fast; dffunmap; write_rtlil flat.il; {outputs}; opt_clean; \
          techmap; opt -fast; dffunmap; abc -g AND -fast; opt_clean; \
          write_aiger -I -B -zinit -no-startoffset -map model.aim model.aig"
     )
+}
+
+/// Makes the model of a property in `folder`.
+///
+/// # Errors
+/// yosys is missing or refuses the harness.
+pub fn model(property: &Property, mutant: Option<&Mutant>, folder: &Path) -> Result<(), ToolError> {
+    fs::create_dir_all(folder).map_err(file(folder))?;
+    let model = folder.join("model.v");
+    fs::write(&model, property.verilog(mutant)?).map_err(file(&model))?;
+    run("yosys", &["-q", "-p", &script(property)], folder).map(|_| ())
+}
+
+/// Decides output `bad[output]` of a model, which should never be 1: true if it never is, false if it
+/// can be, and nothing if abc gives up.
+///
+/// # Errors
+/// abc is missing or fails.
+pub fn decide_output(output: usize, folder: &Path) -> Result<Option<bool>, ToolError> {
+    let read = format!("read_aiger model.aig; fold; cone -O {output}; strash; scleanup");
+    let search = format!("{read}; bmc3 -F {MUTANT_CYCLES} -T 5; print_status");
+    if failed_in(&run("yosys-abc", &["-c", &search], folder)?).is_some() {
+        return Ok(Some(false));
+    }
+    let prove = format!("{read}; pdr -T {LIMIT_SECONDS}; print_status");
+    let said = run("yosys-abc", &["-c", &prove], folder)?;
+    Ok(match (said.contains("Property proved"), failed_in(&said)) {
+        (true, _) => Some(true),
+        (false, Some(_)) => Some(false),
+        (false, None) => None,
+    })
 }
 
 /// Decides a property of the block, or of a mutant of it; everything is written to `folder`.
@@ -123,10 +156,7 @@ pub fn decide(
     mutant: Option<&Mutant>,
     folder: &Path,
 ) -> Result<Outcome, ToolError> {
-    fs::create_dir_all(folder).map_err(file(folder))?;
-    let model = folder.join("model.v");
-    fs::write(&model, property.verilog(mutant)?).map_err(file(&model))?;
-    run("yosys", &["-q", "-p", &script(property)], folder)?;
+    model(property, mutant, folder)?;
     let read = "read_aiger model.aig; fold; strash";
     // The small cycles are searched first: a failure has its shortest trace.
     let bound = match (property.method, mutant) {

@@ -6,15 +6,33 @@ mod places;
 mod ranges;
 mod rules;
 
-use drdma_hdl::emit::emit;
+use std::sync::OnceLock;
+
+use drdma_hdl::{emit::emit, top::Card};
 use rust_hdl_core::prelude::Block;
 
-use crate::{design::Design, property::Property};
+use crate::{design::Design, property::Property, streams::Rules};
 
-/// All properties.
-pub fn all() -> Vec<Property> {
-    let parts = [fifos::all(), arbiters::all(), places::all(), ranges::all(), rules::all()];
-    parts.into_iter().flatten().collect()
+/// Everything that is shown.
+pub struct Catalogue {
+    /// Properties of single blocks.
+    pub properties: Vec<Property>,
+    /// The rule of streams, block by block.
+    pub rules: Vec<Rules>,
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Catalogue {
+    /// All of it.
+    pub fn new() -> Self {
+        let parts = [fifos::all(), arbiters::all(), places::all(), ranges::all()];
+        Self { properties: parts.into_iter().flatten().collect(), rules: rules::all() }
+    }
 }
 
 /// The block that `make` builds.
@@ -26,6 +44,18 @@ fn design<B: Block>(name: &str, make: impl FnOnce() -> B + Send) -> Design {
     Design::new(name, &emitted.verilog).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Block `name` as it is in the card.
+///
+/// # Panics
+/// There is no such block.
+fn of_card(name: &str) -> Design {
+    static CARD: OnceLock<String> = OnceLock::new();
+    let card = CARD.get_or_init(|| {
+        emit("card", Card::default).unwrap_or_else(|error| panic!("{error}")).verilog
+    });
+    Design::new(&format!("card_{name}"), card).unwrap_or_else(|error| panic!("{error}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,7 +64,7 @@ mod tests {
     #[test]
     fn every_property_has_a_name_of_its_own_and_a_mutant_that_fits() {
         let mut titles = BTreeSet::new();
-        for property in all() {
+        for property in Catalogue::new().properties {
             let title = property.title();
             assert!(titles.insert(title.clone()), "two properties are called {title}");
             assert!(!property.mutants.is_empty(), "{title} has no mutant");
