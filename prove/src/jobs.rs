@@ -9,6 +9,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use crate::{
+    linear::Linear,
     page,
     property::{Mutant, Property},
     streams::{Question, Rules},
@@ -41,8 +42,20 @@ impl<'a> Model<'a> {
 pub enum Job<'a> {
     /// A property of the block, or of a mutant of it.
     Property(&'a Property, Option<&'a Mutant>),
+    /// A claim about a CRC, or of a mutant of it.
+    Linear(&'a Linear, Option<&'a Mutant>),
     /// The rule of a stream of a block, or of a changed block.
     Rule(&'a Model<'a>, usize, Question),
+}
+
+/// What a claim about a CRC comes down to; the check is part of the program.
+fn linear_digest(linear: &Linear, mutant: Option<&Mutant>) -> String {
+    let digest = Sha256::new()
+        .chain_update(page::TOOLS)
+        .chain_update(include_str!("linear/crcs.rs"))
+        .chain_update(&linear.design.verilog)
+        .chain_update(mutant.map_or(String::new(), |m| format!("{}\n{}", m.from, m.to)));
+    digest.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What a property and a mutant come down to.
@@ -61,6 +74,10 @@ impl Job<'_> {
             Self::Property(property, Some(mutant)) => {
                 format!("{}, mutant `{}`", property.title(), mutant.name)
             }
+            Self::Linear(linear, None) => linear.title(),
+            Self::Linear(linear, Some(mutant)) => {
+                format!("{}, mutant `{}`", linear.title(), mutant.name)
+            }
             Self::Rule(model, stream, question) => model.rules.title(*stream, *question),
         }
     }
@@ -69,6 +86,7 @@ impl Job<'_> {
     fn known(&self, work: &Path) -> Result<PathBuf, String> {
         let name = match self {
             Self::Property(property, mutant) => digest(property, *mutant)?,
+            Self::Linear(linear, mutant) => linear_digest(linear, *mutant),
             Self::Rule(model, stream, question) => {
                 format!("{}-{stream}-{question:?}", digest(&model.rules.model, None)?)
             }
@@ -88,6 +106,7 @@ impl Job<'_> {
         }
         let said = match self {
             Self::Property(property, mutant) => property_answer(property, *mutant, work)?,
+            Self::Linear(linear, mutant) => linear_answer(linear, *mutant, work)?,
             Self::Rule(model, stream, question) => rule_answer(model, *stream, *question, work)?,
         };
         fs::create_dir_all(work)
@@ -116,6 +135,18 @@ fn property_answer(
     // Models are large, and of no use any more.
     fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(said)
+}
+
+fn linear_answer(linear: &Linear, mutant: Option<&Mutant>, work: &Path) -> Result<String, String> {
+    let folder = work.join(linear_digest(linear, mutant));
+    let found = linear.decide(mutant, &folder).map_err(|error| error.to_string())?;
+    fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    match (found, mutant) {
+        (Ok(()), None) => Ok("holds".to_owned()),
+        (Err(wrong), Some(_)) => Ok(format!("fails: {wrong}")),
+        (Ok(()), Some(_)) => Err("holds, so the property says nothing".to_owned()),
+        (Err(wrong), None) => Err(wrong),
+    }
 }
 
 fn rule_answer(

@@ -3,14 +3,14 @@
 //! A [`Property`] is a block's Verilog as [`drdma_hdl::emit`] prints it, and a *harness* around it:
 //! what is assumed of the inputs and asserted of the outputs. yosys makes a circuit of both, and abc
 //! either finds an inductive invariant from which the assertions follow at any time after a reset, or
-//! searches the first cycles, or finds a way to break them. [`catalogue`] holds the properties, [`crc`]
-//! what is shown of the CRCs, which are linear. Every property is also tried on changed blocks, its
+//! searches the first cycles, or finds a way to break them. [`catalogue`] holds the properties, [`linear`]
+//! what is shown of the CRCs. Every property is also tried on changed blocks, its
 //! *mutants*, and must fail there.
 
 pub mod catalogue;
-pub mod crc;
 pub mod design;
 pub mod jobs;
+pub mod linear;
 pub mod page;
 pub mod property;
 pub mod streams;

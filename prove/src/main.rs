@@ -52,6 +52,10 @@ fn jobs<'a>(
         jobs.push(Job::Property(property, None));
         jobs.extend(property.mutants.iter().map(|mutant| Job::Property(property, Some(mutant))));
     }
+    for linear in &catalogue.linear {
+        jobs.push(Job::Linear(linear, None));
+        jobs.extend(linear.mutants.iter().map(|mutant| Job::Linear(linear, Some(mutant))));
+    }
     for (rules, model) in catalogue.rules.iter().zip(models) {
         if arguments.all || !rules.long {
             for stream in 0..rules.streams.len() {
@@ -60,7 +64,13 @@ fn jobs<'a>(
         }
     }
     let mutant =
-        |job: &Job| !matches!(job, Job::Property(_, None) | Job::Rule(_, _, Question::Rule));
+        |job: &Job| {
+            let real = matches!(
+                job,
+                Job::Property(_, None) | Job::Linear(_, None) | Job::Rule(_, _, Question::Rule)
+            );
+            !real
+        };
     jobs.retain(|job| {
         arguments.only.as_ref().is_none_or(|text| job.title().contains(text))
             && !(arguments.no_mutants && mutant(job))

@@ -9,6 +9,9 @@ pub enum Method {
     /// At any time after a reset, without a bound: property-directed reachability finds an inductive
     /// invariant.
     Unbounded,
+    /// At any time after a reset, by induction over so many cycles: an SMT solver shows that the property
+    /// holds in a cycle if it has held in those before, whatever state they began with.
+    Induction(u32),
     /// In the first cycles after a reset.
     Bounded(u32),
 }
@@ -94,6 +97,12 @@ impl Property {
     /// An input of the harness.
     pub fn free(mut self, name: &str, width: usize) -> Self {
         self.free.push((name.to_owned(), width));
+        self
+    }
+
+    /// By induction over `cycles` cycles.
+    pub fn induction(mut self, cycles: u32) -> Self {
+        self.method = Method::Induction(cycles);
         self
     }
 

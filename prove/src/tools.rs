@@ -161,20 +161,26 @@ pub fn decide(
     // The small cycles are searched first: a failure has its shortest trace.
     let bound = match (property.method, mutant) {
         (Method::Bounded(cycles), _) => cycles,
-        (Method::Unbounded, Some(_)) => MUTANT_CYCLES,
+        (_, Some(_)) => MUTANT_CYCLES,
         (Method::Unbounded, None) => 4,
+        // The induction begins with the cycles after the reset.
+        (Method::Induction(cycles), None) => cycles + 2,
     };
     let search = format!("{read}; bmc3 -F {bound} -T {LIMIT_SECONDS}; print_status; write_cex -a trace.aiw");
     let said = run("yosys-abc", &["-c", &search], folder)?;
     if let Some(cycle) = failed_in(&said) {
         return trace::replay(property, cycle, folder);
     }
-    if let Method::Bounded(cycles) = property.method {
-        let enough = format!("No output failed in {cycles} frames");
-        return Ok(match said.contains(&enough) || said.contains("No output failed") && !said.contains("Reached timeout") {
-            true => Outcome::Holds,
-            false => Outcome::Unknown(last_lines(&said)),
-        });
+    let searched = said.contains(&format!("No output asserted in {bound} frames"));
+    match property.method {
+        Method::Bounded(_) if searched => return Ok(Outcome::Holds),
+        Method::Induction(cycles) if searched && mutant.is_none() => {
+            return induction(cycles, folder);
+        }
+        Method::Bounded(_) | Method::Induction(_) if !searched => {
+            return Ok(Outcome::Unknown(last_lines(&said)));
+        }
+        _ => {}
     }
     let prove = format!("{read}; scleanup; pdr -T {LIMIT_SECONDS}; print_status");
     let said = run("yosys-abc", &["-c", &prove], folder)?;
@@ -189,6 +195,23 @@ pub fn decide(
             trace::replay(property, cycle, folder)
         }
         None => Ok(Outcome::Unknown(last_lines(&said))),
+    }
+}
+
+/// The step of an induction over `cycles` cycles; that the first ones are right is known.
+fn induction(cycles: u32, folder: &Path) -> Result<Outcome, ToolError> {
+    run("yosys", &["-q", "-p", "read_rtlil flat.il; write_smt2 -wires model.smt2"], folder)?;
+    let cycles = cycles.to_string();
+    let step = ["-s", "z3", "-i", "-t", &cycles, "--dump-vcd", "step.vcd", "model.smt2"];
+    // Its code only says whether the step holds, as its last line does.
+    match run("yosys-smtbmc", &step, folder) {
+        Ok(said) if said.contains("Status: PASSED") => Ok(Outcome::Holds),
+        Ok(said) => Ok(Outcome::Unknown(last_lines(&said))),
+        Err(ToolError::Failed { output, .. }) if output.contains("Status: FAILED") => {
+            let vcd = folder.join("step.vcd");
+            Ok(Outcome::Unknown(format!("the induction's step fails: {}", vcd.display())))
+        }
+        Err(error) => Err(error),
     }
 }
 

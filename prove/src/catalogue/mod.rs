@@ -11,7 +11,12 @@ use std::sync::OnceLock;
 use drdma_hdl::{emit::emit, top::Card};
 use rust_hdl_core::prelude::Block;
 
-use crate::{design::Design, property::Property, streams::Rules};
+use crate::{
+    design::Design,
+    linear::{self, Linear},
+    property::Property,
+    streams::Rules,
+};
 
 /// Everything that is shown.
 pub struct Catalogue {
@@ -19,6 +24,8 @@ pub struct Catalogue {
     pub properties: Vec<Property>,
     /// The rule of streams, block by block.
     pub rules: Vec<Rules>,
+    /// The CRCs.
+    pub linear: Vec<Linear>,
 }
 
 impl Default for Catalogue {
@@ -31,7 +38,11 @@ impl Catalogue {
     /// All of it.
     pub fn new() -> Self {
         let parts = [fifos::all(), arbiters::all(), places::all(), ranges::all()];
-        Self { properties: parts.into_iter().flatten().collect(), rules: rules::all() }
+        Self {
+            properties: parts.into_iter().flatten().collect(),
+            rules: rules::all(),
+            linear: linear::all(),
+        }
     }
 }
 
@@ -39,7 +50,7 @@ impl Catalogue {
 ///
 /// # Panics
 /// It cannot be emitted, which its own tests would show.
-fn design<B: Block>(name: &str, make: impl FnOnce() -> B + Send) -> Design {
+pub(crate) fn design<B: Block>(name: &str, make: impl FnOnce() -> B + Send) -> Design {
     let emitted = emit(name, make).unwrap_or_else(|error| panic!("{error}"));
     Design::new(name, &emitted.verilog).unwrap_or_else(|error| panic!("{error}"))
 }

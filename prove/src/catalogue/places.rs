@@ -132,6 +132,8 @@ fn directory() -> Property {
     .mutant("a successor lies on the block", "near$d = (place + 13'h40);", "near$d = (place + 13'h3f);")
     .mutant("places are far apart", "far$d = (place + 13'h49);", "far$d = (place + 13'h4a);")
     .cut("card_placer_directory_tags")
+    .free_memories()
+    .induction(2)
 }
 
 /// The properties.

@@ -40,13 +40,16 @@ const BLOCKS: [(&str, bool); 29] = [
 /// What else must be assumed of a block's inputs, in Verilog.
 fn assumed(block: &str) -> &'static str {
     match block {
-        // What a request says of its reads is written before its first beat; the registers stay as they are
+        // The placer becomes busy with the beats that it takes. What a request says of its reads is written before its first beat; the registers stay as they are
         // while a beat waits. Whoever writes them meanwhile withdraws it.
         "windows" => {
             "    reg [25:0] settings;
     always @(posedge clk) settings <= {max_read, merge_threshold};
     always @* if (beat_waits) assume (settings == {max_read, merge_threshold});
     always @* if (beat_valid) assume (!fetch_write_valid);
+    reg idle = 1'b0;
+    always @(posedge clk) idle <= !placer_busy && !(row_valid && row_ready) && !rst;
+    always @* if (idle) assume (!placer_busy);
 "
         }
         _ => "",
