@@ -1,6 +1,7 @@
 //! The `drdma-prove` command.
 
 use std::{
+    fs,
     path::PathBuf,
     process::ExitCode,
     sync::{
@@ -14,6 +15,7 @@ use clap::Parser;
 use drdma_prove::{
     catalogue::Catalogue,
     jobs::{Job, Model},
+    page,
     streams::Question,
 };
 
@@ -36,6 +38,9 @@ struct Arguments {
     /// List them, and do nothing.
     #[arg(long)]
     list: bool,
+    /// Write the table of all properties to DIR/proofs.md, and prove nothing.
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
     /// Where models, traces and what was decided are kept.
     #[arg(long, value_name = "DIR", default_value = "target/prove")]
     work: PathBuf,
@@ -81,6 +86,16 @@ fn jobs<'a>(
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let catalogue = Catalogue::new();
+    if let Some(folder) = &arguments.docs {
+        let path = folder.join("proofs.md");
+        return match fs::write(&path, page::page(&catalogue)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {}: {error}", path.display());
+                ExitCode::FAILURE
+            }
+        };
+    }
     let models: Vec<_> = catalogue.rules.iter().map(Model::new).collect();
     let jobs = jobs(&arguments, &catalogue, &models);
     if arguments.list {

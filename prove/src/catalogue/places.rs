@@ -7,9 +7,8 @@ use crate::property::Property;
 
 use super::of_card;
 
-fn windows() -> Vec<Property> {
-    let design = of_card("windows");
-    let environment = "    // The placer opens a window that is granted, while it is busy; only windows that are in use are freed.
+/// What surrounds `windows`, in Verilog: `used` is a bit a window.
+pub(super) const AROUND_WINDOWS: &str = "    // The placer opens a window that is granted, while it is busy; only windows that are in use are freed.
     always @* assume (!opened || (granted && placer_busy));
     wire header = header_valid && header_ready && header_opens;
     wire opens = opened || header;
@@ -28,6 +27,10 @@ fn windows() -> Vec<Property> {
         end
     end
 ";
+
+fn windows() -> Vec<Property> {
+    let design = of_card("windows");
+    let environment = AROUND_WINDOWS;
     let number = Property::new(
         "windows",
         "numbers",

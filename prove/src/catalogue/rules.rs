@@ -2,7 +2,7 @@
 
 use crate::streams::Rules;
 
-use super::of_card;
+use super::{of_card, places::AROUND_WINDOWS};
 
 /// The blocks, with the streams of theirs for which another method is needed.
 const BLOCKS: [(&str, bool); 29] = [
@@ -38,28 +38,28 @@ const BLOCKS: [(&str, bool); 29] = [
 ];
 
 /// What else must be assumed of a block's inputs, in Verilog.
-fn assumed(block: &str) -> &'static str {
+fn assumed(block: &str) -> String {
     match block {
         // The placer becomes busy with the beats that it takes. What a request says of its reads is written before its first beat; the registers stay as they are
         // while a beat waits. Whoever writes them meanwhile withdraws it.
-        "windows" => {
-            "    reg [25:0] settings;
-    always @(posedge clk) settings <= {max_read, merge_threshold};
-    always @* if (beat_waits) assume (settings == {max_read, merge_threshold});
+        "windows" => format!(
+            "{AROUND_WINDOWS}    reg [25:0] settings;
+    always @(posedge clk) settings <= {{max_read, merge_threshold}};
+    always @* if (beat_waits) assume (settings == {{max_read, merge_threshold}});
     always @* if (beat_valid) assume (!fetch_write_valid);
     reg idle = 1'b0;
     always @(posedge clk) idle <= !placer_busy && !(row_valid && row_ready) && !rst;
     always @* if (idle) assume (!placer_busy);
 "
-        }
-        _ => "",
+        ),
+        _ => String::new(),
     }
 }
 
 /// The rules, block by block.
 pub(super) fn all() -> Vec<Rules> {
     let rules = |&(block, long): &(&str, bool)| {
-        let rules = Rules::new(block, &of_card(block), assumed(block));
+        let rules = Rules::new(block, &of_card(block), &assumed(block));
         if long { rules.long() } else { rules }
     };
     BLOCKS.iter().map(rules).collect()

@@ -64,7 +64,7 @@ impl Linear {
         let (model, netlist) = (folder.join("model.v"), folder.join("netlist.json"));
         fs::write(&model, &design.verilog).map_err(file(&model))?;
         let script = format!(
-            "read_verilog model.v; hierarchy -check -top {}; proc; flatten; opt -fast; dffunmap; techmap; opt -fast; \
+            "read_verilog model.v; hierarchy -check -top {}; proc; flatten; opt -fast; dffunmap; techmap; opt_expr; opt_clean; \
              write_json netlist.json",
             design.top
         );
