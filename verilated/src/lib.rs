@@ -12,6 +12,7 @@
 
 mod cache;
 mod compile;
+pub mod coverage;
 mod error;
 mod lint;
 mod model;

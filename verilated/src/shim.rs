@@ -1,13 +1,14 @@
 //! The C++ between a Verilated class and [`Model`](crate::Model): a few `extern "C"` functions.
 
-use crate::Source;
+use crate::{Options, Source};
 use std::fmt::Write;
 
 /// The name that Verilator gives to the class.
 pub(crate) const CLASS: &str = "Vmodel";
 
 /// The text of the shim for `source`.
-pub(crate) fn text(source: &Source, trace: bool) -> String {
+pub(crate) fn text(source: &Source, options: &Options) -> String {
+    let trace = options.trace;
     let mut ports = String::new();
     for (index, port) in source.ports.iter().enumerate() {
         let _ = writeln!(ports, "    case {index}: return &s->model.{};", port.name);
@@ -32,8 +33,12 @@ pub(crate) fn text(source: &Source, trace: bool) -> String {
         )
     };
     let trace_on = if trace { "    context.traceEverOn(true);\n" } else { "" };
+    let (include_coverage, write_coverage) = match options.coverage {
+        true => ("#include \"verilated_cov.h\"\n", "    s->context.coveragep()->write(path);\n"),
+        false => ("", "    (void)s; (void)path;\n"),
+    };
     format!(
-        r#"{include}#include <cstdint>
+        r#"{include}{include_coverage}#include <cstdint>
 namespace {{
 struct Simulation {{
     VerilatedContext& context;
@@ -58,6 +63,9 @@ API void drdma_trace_close(void* p) {{
 API void drdma_trace_dump(void* p, uint64_t time) {{
     auto* s = static_cast<Simulation*>(p);
 {dump}}}
+API void drdma_write_coverage(void* p, const char* path) {{
+    auto* s = static_cast<Simulation*>(p);
+{write_coverage}}}
 API void drdma_delete(void* p) {{
     drdma_trace_close(p);
     auto* s = static_cast<Simulation*>(p);

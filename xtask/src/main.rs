@@ -32,6 +32,10 @@ Usage: cargo xtask <command>
                       to figure-15), --check compares with what is recorded
   resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
                       fail if the card has grown, with --only BLOCK synthesise that one
+  prove [ARGS]        prove properties of the RTL's blocks; --all also those that take long, --only TEXT
+                      some of them, --docs writes docs/proofs.md (docs/proofs.md tells more)
+  coverage [TEST]     the tests of the blocks, or those with TEST in their name, with line and toggle
+                      coverage, to target/coverage
   verilog --out DIR   write the card's Verilog to DIR
   bitstream --board au50|au55c --corundum DIR --out DIR
                       check the card against a Corundum tree, and write what a build in it needs
@@ -96,6 +100,8 @@ fn main() -> ExitCode {
         "check" => none_left(&args).and_then(|()| check()),
         "report" => report(&args),
         "resources" => resources(&args),
+        "prove" => prove(&args),
+        "coverage" => coverage(&args),
         "verilog" => verilog(&args),
         "bitstream" => bitstream::package(&args),
         "seal" => bitstream::seal(&args),
@@ -159,6 +165,7 @@ fn test(args: &[String]) -> Result<(), Error> {
         cargo().args(["test", "--workspace", "--no-fail-fast"]).args(args).run()?;
     }
     if args.is_empty() {
+        prove_if_possible()?;
         return vm::run_if_possible();
     }
     eprintln!("There are ARGS: what is tested in guests is not; `cargo xtask vm` tests it.");
@@ -190,6 +197,47 @@ fn resources(args: &[String]) -> Result<(), Error> {
         return Err(Error::Tools("yosys is missing: install Debian's package yosys".into()));
     }
     measuring("resources").args(args).run()
+}
+
+/// The program that proves, with `args`.
+fn prover(args: &[String]) -> Result<(), Error> {
+    let work = target().join("prove").display().to_string();
+    cargo()
+        .args(["run", "--release", "--package", "drdma-prove", "--", "--work", &work])
+        .args(args)
+        .run()
+}
+
+fn prove(args: &[String]) -> Result<(), Error> {
+    if args == ["--docs"] {
+        return prover(&["--docs".to_owned(), root().join("docs").display().to_string()]);
+    }
+    setup::for_proofs()?;
+    prover(args)
+}
+
+/// Proves, unless what it takes cannot be had here.
+fn prove_if_possible() -> Result<(), Error> {
+    match setup::for_proofs() {
+        Ok(()) => prover(&[]),
+        Err(error) => {
+            eprintln!("warning: {error}: the proofs are SKIPPED");
+            Ok(())
+        }
+    }
+}
+
+fn coverage(args: &[String]) -> Result<(), Error> {
+    setup::run()?;
+    let folder = target().join("coverage");
+    let folder = folder.display().to_string();
+    cargo()
+        .args(["test", "--package", "drdma-hdl", "--lib", "--no-fail-fast"])
+        .args(args)
+        .env("DRDMA_VERILATED_COVERAGE", &folder)
+        .run()?;
+    eprintln!("The counts are in {folder}: `verilator_coverage --annotate DIR {folder}/*.dat`");
+    Ok(())
 }
 
 /// The program that measures, with one of its commands.

@@ -51,6 +51,19 @@ pub fn run() -> Result<(), Error> {
     install(&packages, "the simulated card")
 }
 
+/// Debian packages that proofs need; yosys brings abc.
+const PROVERS: &[(&str, &[&str])] = &[("yosys", &["yosys", "-V"]), ("z3", &["z3", "--version"])];
+
+/// Installs what is missing for proofs.
+pub fn for_proofs() -> Result<(), Error> {
+    let missing = PROVERS.iter().filter(|(_, command)| !succeeds(command));
+    let packages: Vec<_> = missing.map(|(package, _)| *package).collect();
+    match packages.is_empty() {
+        true => Ok(()),
+        false => install(&packages, "`cargo xtask prove`"),
+    }
+}
+
 /// Installs packages for `what` by apt-get, which does nothing about those that are there.
 pub fn install(packages: &[&str], what: &str) -> Result<(), Error> {
     let list = packages.join(", ");

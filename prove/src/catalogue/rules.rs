@@ -1,0 +1,66 @@
+//! The rule of streams, for every stream that a block of the card gives.
+
+use crate::streams::Rules;
+
+use super::{of_card, places::AROUND_WINDOWS};
+
+/// The blocks, with the streams of theirs for which another method is needed.
+const BLOCKS: [(&str, bool); 29] = [
+    ("control", false),
+    ("host_read", false),
+    ("queue", false),
+    ("decoder", false),
+    ("sequencer", false),
+    ("expander", false),
+    ("windows", false),
+    ("columns_source", false),
+    ("columns_condenser", false),
+    ("columns_scanner", false),
+    ("columns_packer", false),
+    ("columns_planner", false),
+    ("columns_addresser", false),
+    ("columns", false),
+    ("boxes", false),
+    ("bytes", false),
+    ("placer", false),
+    ("placer_boxes", false),
+    ("reader", false),
+    ("fragments", false),
+    ("gather", false),
+    ("segmenter", false),
+    ("segmenter_issuer", false),
+    ("packetizer", false),
+    ("packetizer_headers", false),
+    ("mac", false),
+    ("receiver", false),
+    ("completion", false),
+    ("host_write", false),
+];
+
+/// What else must be assumed of a block's inputs, in Verilog.
+fn assumed(block: &str) -> String {
+    match block {
+        // The placer becomes busy with the beats that it takes. What a request says of its reads is written before its first beat; the registers stay as they are
+        // while a beat waits. Whoever writes them meanwhile withdraws it.
+        "windows" => format!(
+            "{AROUND_WINDOWS}    reg [25:0] settings;
+    always @(posedge clk) settings <= {{max_read, merge_threshold}};
+    always @* if (beat_waits) assume (settings == {{max_read, merge_threshold}});
+    always @* if (beat_valid) assume (!fetch_write_valid);
+    reg idle = 1'b0;
+    always @(posedge clk) idle <= !placer_busy && !(row_valid && row_ready) && !rst;
+    always @* if (idle) assume (!placer_busy);
+"
+        ),
+        _ => String::new(),
+    }
+}
+
+/// The rules, block by block.
+pub(super) fn all() -> Vec<Rules> {
+    let rules = |&(block, long): &(&str, bool)| {
+        let rules = Rules::new(block, &of_card(block), &assumed(block));
+        if long { rules.long() } else { rules }
+    };
+    BLOCKS.iter().map(rules).collect()
+}
