@@ -6,7 +6,7 @@ use drdma_verilated::testbench::Random;
 
 use crate::{
     experiment::{Experiment, Fetched, Target},
-    layout::{Partitioned, Piece, Place, Region, Requests},
+    layout::{Partitioned, Piece, Place, Post, Region, RowMask},
 };
 
 /// Seed of everything random: the same experiments in every run.
@@ -52,7 +52,8 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
         rows_per_message: MTU.div_euclid(row).max(1) as u32,
         fetched: Fetched::Registers,
         words: None,
-        requests: Requests::Own(vec![region]),
+        row_mask: RowMask::Period,
+        posts: vec![Post::Own { to: 0, regions: vec![region] }],
     }
 }
 
@@ -75,7 +76,7 @@ fn with_schedule(experiment: &Experiment, rows: u64) -> Experiment {
     let mut buffers = experiment.buffers.clone();
     buffers.push(vec![0; rows.div_ceil(8) as usize]);
     Experiment {
-        fetched: Fetched::Schedule(buffers.len() - 1),
+        fetched: Fetched::Schedule(vec![buffers.len() - 1]),
         buffers,
         id: format!("{id}-schedule"),
         title: format!("{title}, with the schedule that libdrdma finds"),
@@ -150,7 +151,8 @@ impl Table {
             rows_per_message: (MTU / row) as u32,
             fetched: Fetched::Registers,
             words: None,
-            requests: Requests::Shared(regions),
+            row_mask: RowMask::Period,
+            posts: vec![Post::Shared(regions)],
         }
     }
 
@@ -168,7 +170,7 @@ impl Table {
         let ids = Piece { at: at(self.buffers.len() - 1, 0), len: self.rows };
         let list = Partitioned { ids, destinations, columns: self.columns.clone() };
         Experiment {
-            requests: Requests::Partitioned(list),
+            posts: vec![Post::Partitioned(list)],
             buffers: self.buffers.clone(),
             ..self.shuffled(id, title, target, 1)
         }
@@ -181,14 +183,22 @@ impl Table {
             at: Place { offset: base.offset + row * width, ..*base },
             len: *width,
         };
-        let list = |row| self.columns.iter().map(|column| value(row, column)).collect();
-        let lists = (0..self.rows).map(|row| (random.below(2) as usize, list(row))).collect();
+        let list = |row| {
+            let piece = |column| Region::Contiguous(value(row, column));
+            self.columns.iter().map(piece).collect()
+        };
+        let posts = (0..self.rows).map(|row| {
+            let to = random.below(2) as usize;
+            Post::Own { to, regions: list(row) }
+        });
+        let posts = posts.collect();
         let title = title.to_owned();
         Experiment {
             title,
             write: false,
             rows_per_message: 1,
-            requests: Requests::Lists(lists),
+            row_mask: RowMask::Element,
+            posts,
             buffers: self.buffers.clone(),
             ..Self::new(8, 4, 0).shuffled(id, "", target, 1)
         }
@@ -423,10 +433,12 @@ fn small_packets() -> Vec<Experiment> {
 
 /// The first periods of a strided experiment.
 fn first(periods: u64, mut experiment: Experiment) -> Experiment {
-    if let Requests::Own(regions) = &mut experiment.requests
-        && let [Region::Strided { count, .. }] = &mut regions[..]
-    {
-        *count = (*count).min(periods);
+    for post in &mut experiment.posts {
+        if let Post::Own { regions, .. } = post
+            && let [Region::Strided { count, .. }] = &mut regions[..]
+        {
+            *count = (*count).min(periods);
+        }
     }
     experiment
 }
@@ -464,8 +476,7 @@ mod tests {
         let messages = by_bitmaps.messages();
         let mut rows: Vec<u64> = messages
             .iter()
-            .flatten()
-            .flatten()
+            .flat_map(|to| to.messages.iter().flatten())
             .filter(|piece| piece.at.buffer == 0)
             .map(|piece| piece.at.offset / 4)
             .collect();

@@ -6,9 +6,9 @@
 //! | [`catalogue`] | every experiment |
 //! | [`layout`] | what an experiment sends, and which bytes that is |
 //! | [`rig`] | a card with peers: runs an experiment and checks every message |
-//! | [`goodput`] | rates from the frames' time stamps |
 //! | [`bound`] | how fast any card could be |
 //! | [`experiment`] | an experiment's figure beside its target |
+//! | [`shapes`] | random shapes, and one of the command line |
 //! | [`reasons`] | why figures are missed |
 //! | [`figures`] | the paper's figures 11 to 15: docs/figures |
 //! | [`posting`] | criterion's figures |
@@ -22,7 +22,6 @@ mod catalogue;
 mod costs;
 mod experiment;
 mod figures;
-mod goodput;
 mod layout;
 mod page;
 mod posting;
@@ -30,6 +29,7 @@ mod reasons;
 mod record;
 mod resources;
 mod rig;
+mod shapes;
 
 use std::{
     fs,
@@ -50,6 +50,7 @@ use page::Results;
 use posting::Posting;
 use record::Record;
 use resources::Resources;
+use shapes::{shape::Shape, summary::Summary};
 
 /// Measures the simulated card.
 #[derive(Debug, Parser)]
@@ -63,10 +64,10 @@ enum Command {
     /// Runs the experiments and writes results.md.
     Measure {
         /// The folder of results.md and resources.json.
-        #[arg(long)]
+        #[arg(long, default_value = "docs")]
         docs: PathBuf,
         /// The folder in which criterion leaves its figures.
-        #[arg(long)]
+        #[arg(long, default_value = "target/criterion")]
         criterion: PathBuf,
         /// Runs only experiments whose names contain this, and writes nothing; draws the figures whose
         /// names contain it, and writes their pictures.
@@ -76,6 +77,20 @@ enum Command {
         /// tenth.
         #[arg(long)]
         check: bool,
+        /// Draws COUNT random shapes from a seed, measures them and nothing else, and plots the shares of
+        /// the bound.
+        #[arg(long, num_args = 2, value_names = ["SEED", "COUNT"], conflicts_with_all = ["only", "check"])]
+        shapes: Vec<u64>,
+        /// Measures one shape, and tells where its cycles went: for instance 'columns=5x8 rows=8192
+        /// dests=4 by=bitmaps'. May be given several times.
+        #[arg(long, conflicts_with_all = ["only", "check", "shapes"])]
+        shape: Vec<Shape>,
+        /// Where the shares of random shapes are plotted.
+        #[arg(long, value_name = "FILE", default_value = "shapes.svg", requires = "shapes")]
+        plot: PathBuf,
+        /// How many simulations run at a time, unless as many as there are processors.
+        #[arg(long)]
+        threads: Option<usize>,
     },
     /// Synthesises every block and writes resources.md and resources.json.
     Resources {
@@ -96,8 +111,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Measure { docs, criterion, only, check } => {
-            measure(&docs, &criterion, only.as_deref(), check)
+        Command::Measure { shape, .. } if !shape.is_empty() => explain(&shape),
+        Command::Measure { shapes, plot, threads, .. } if !shapes.is_empty() => {
+            let count = usize::try_from(shapes[1]).unwrap_or(usize::MAX);
+            measure_shapes(shapes::draw::shapes(shapes[0], count), &plot, processors(threads))
+        }
+        Command::Measure { docs, criterion, only, check, threads, .. } => {
+            measure(&docs, &criterion, only.as_deref(), check, processors(threads))
         }
         Command::Resources { docs, check, only, limit } => {
             synthesise(&docs, check, only.as_deref(), Duration::from_secs(limit))
@@ -142,7 +162,43 @@ fn select(only: Option<&str>, with_figures: bool) -> Result<Selected, String> {
     Ok(Selected { experiments, listed, figures })
 }
 
-fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Result<(), String> {
+/// How many simulations run at a time.
+fn processors(threads: Option<usize>) -> usize {
+    let all = || thread::available_parallelism().map_or(1, usize::from);
+    threads.unwrap_or_else(all).max(1)
+}
+
+/// Measures shapes of the command line, one after another.
+fn explain(list: &[Shape]) -> Result<(), String> {
+    for shape in list {
+        print!("{}", shapes::explain(shape)?);
+    }
+    Ok(())
+}
+
+/// Measures random shapes.
+fn measure_shapes(list: Vec<Shape>, plot: &Path, threads: usize) -> Result<(), String> {
+    let ran = shapes::run(list, threads);
+    let summary = Summary::of(&ran);
+    print!("{}\nThe worst:\n\n{}\n{}", summary.table(), summary.worst(), summary.text());
+    write(plot, &summary.picture().svg()?)?;
+    eprintln!("{} is written", plot.display());
+    let failed = ran.iter().filter_map(|(shape, result)| {
+        Some(format!("the card did wrong in {shape}: {}", result.as_ref().err()?))
+    });
+    match failed.collect::<Vec<_>>() {
+        failed if failed.is_empty() => Ok(()),
+        failed => Err(failed.join("\n")),
+    }
+}
+
+fn measure(
+    docs: &Path,
+    criterion: &Path,
+    only: Option<&str>,
+    check: bool,
+    threads: usize,
+) -> Result<(), String> {
     let Selected { mut experiments, listed, figures } = select(only, !check)?;
     // The first one, contiguous data, runs alone: its simulation's speed is a figure, too.
     let rest = experiments.split_off(1.min(experiments.len()));
@@ -151,7 +207,7 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Re
         Some((_, Ok(figure))) => Some(figure.simulated),
         _ => None,
     };
-    ran.extend(run_all(rest, thread::available_parallelism().map_or(1, usize::from)));
+    ran.extend(run_all(rest, threads));
     let posting = Posting::read(criterion);
     let drawn = draw(&figures, Measured { ran: &ran, posting: &posting });
 
@@ -331,7 +387,7 @@ mod tests {
     #[test]
     fn a_name_that_nothing_has_is_an_error() {
         let nowhere = Path::new("/nowhere");
-        let error = measure(nowhere, nowhere, Some("figure-16"), false).unwrap_err();
+        let error = measure(nowhere, nowhere, Some("figure-16"), false, 1).unwrap_err();
         assert_eq!(error, "there is no experiment `figure-16`");
     }
 }

@@ -130,8 +130,8 @@ impl Results<'_> {
 
     fn details_table(&self) -> String {
         let header = [
-            "", "whole", "wire", "reads", "best", "KiB read", "best", "read", "conflict", "waited",
-            "stopped",
+            "", "us", "latency", "wire", "reads", "least", "KiB read", "least", "read", "conflict",
+            "waited", "stopped",
         ];
         let mut table = markdown(&header);
         for (experiment, result) in self.figures {
@@ -139,12 +139,13 @@ impl Results<'_> {
             let kib = |bytes: u64| format!("{:.0}", bytes as f64 / 1024.0);
             let mut cells = vec![
                 experiment.id.clone(),
-                format!("{:.1}", figure.whole),
+                format!("{:.1}", figure.ns.0 / 1e3),
+                format!("{:.1}", figure.ns.1 / 1e3),
                 format!("{:.1}", figure.wire),
                 figure.reads.0.to_string(),
-                figure.best.reads.to_string(),
+                figure.least.0.to_string(),
                 kib(figure.reads.1),
-                kib(figure.best.bytes),
+                kib(figure.least.1),
             ];
             cells.extend(figure.assembler.map(|percent| format!("{percent:.0} %")));
             table.add_row(cells);
@@ -248,7 +249,7 @@ pub fn finished(mut table: Table, right: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bound::Fetch, catalogue, figures::Measured};
+    use crate::{catalogue, figures::Measured};
 
     fn figure(met: bool) -> Figure {
         Figure {
@@ -259,9 +260,9 @@ mod tests {
             bound: 98.0,
             wire: 99.0,
             gbps: 12.3,
-            whole: 11.0,
+            ns: (9_000.0, 2_600.0),
             reads: (7, 2048),
-            best: Fetch { ns: 1.0, reads: 5, bytes: 1024 },
+            least: (5, 1024),
             assembler: [50.0, 0.0, 25.0, 0.0],
             simulated: Simulated::default(),
         }
