@@ -27,9 +27,8 @@ pub fn measured() -> Result<&'static CostTable, String> {
 fn measure() -> Result<CostTable, String> {
     let network = Network::new();
     network.add_peer(calibrate::peer());
-    let pcie = rig::host();
     let cycles_per_progress = calibrate::CYCLES_PER_LOOK;
-    let config = rtl::Config { pcie, cycles_per_progress, ..rtl::Config::default() };
+    let config = rtl::Config { cycles_per_progress, ..rig::card() };
     let card = RtlCard::new(config, network).map_err(|error| error.to_string())?;
     let [_, _, mac @ ..] = calibrate::LOCAL.mac.to_be_bytes();
     let options = Options::new(MacAddress(mac), calibrate::LOCAL.ip.into());

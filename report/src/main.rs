@@ -88,6 +88,10 @@ enum Command {
         /// Where the shares of random shapes are plotted.
         #[arg(long, value_name = "FILE", default_value = "shapes.svg", requires = "shapes")]
         plot: PathBuf,
+        /// Measures the card of this Verilog (`mqnic_app_block.v` of `cargo xtask verilog`) instead of the
+        /// one that this program was built with; its registers and layouts must be the same.
+        #[arg(long, value_name = "FILE")]
+        verilog: Option<PathBuf>,
         /// How many simulations run at a time, unless as many as there are processors.
         #[arg(long)]
         threads: Option<usize>,
@@ -110,7 +114,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    if let Command::Measure { verilog: Some(file), .. } = &command {
+        rig::use_verilog(file.clone());
+    }
+    let result = match command {
         Command::Measure { shape, .. } if !shape.is_empty() => explain(&shape),
         Command::Measure { shapes, plot, threads, .. } if !shapes.is_empty() => {
             let count = usize::try_from(shapes[1]).unwrap_or(usize::MAX);

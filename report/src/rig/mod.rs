@@ -4,7 +4,8 @@ mod post;
 
 use std::{
     fs,
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    path::PathBuf,
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -50,6 +51,20 @@ const PATIENCE_CYCLES: u64 = 1_000_000;
 /// The host of every experiment: 64 tags, reads of 512 B, payloads of 256 B.
 pub fn host() -> pcie::Config {
     pcie::Config { tags: 64, max_read_request: 512, max_payload: 256, ..pcie::Config::default() }
+}
+
+/// The card's Verilog, if not the one that this program emits.
+static VERILOG: OnceLock<PathBuf> = OnceLock::new();
+
+/// Measures another card from now on: Verilog that `cargo xtask verilog` wrote.
+pub fn use_verilog(file: PathBuf) {
+    // The first one stays.
+    let _ = VERILOG.set(file);
+}
+
+/// The card of every experiment.
+pub fn card() -> rtl::Config {
+    rtl::Config { pcie: host(), verilog: VERILOG.get().cloned(), ..rtl::Config::default() }
 }
 
 /// Why an experiment gave no figure.
@@ -162,7 +177,7 @@ pub struct Outcome {
 /// Anything that is not exactly as it should be.
 pub fn run(experiment: &Experiment, expected: &[Destination]) -> Result<Outcome, RunError> {
     let network = Network::new();
-    let config = rtl::Config { pcie: host(), words: experiment.words, ..rtl::Config::default() };
+    let config = rtl::Config { words: experiment.words, ..card() };
     let cycles = config.cycles_per_progress;
     let card = RtlCard::new(config, network.clone())?;
     let costs = match experiment.fetched {
