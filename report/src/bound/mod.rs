@@ -32,6 +32,8 @@
 //! out is what only makes a card slower: reads of one cache line wait for each other, jitter, the pace at
 //! which the shell takes reads, the card's memory. `brute.rs` compares with all schedules of small inputs.
 
+#[cfg(test)]
+mod brute;
 pub mod cover;
 
 use drdma_abi::roce::{
@@ -194,4 +196,105 @@ pub fn wire_bytes(len: u64, mtu: u64, transport: Transport, write: bool) -> u64 
 /// The time in nanoseconds that so many bytes are on the wire.
 pub fn wire_ns(bytes: u64) -> f64 {
     bytes as f64 * 8.0 / WIRE_GBPS
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> pcie::Config {
+        pcie::Config {
+            tags: 4,
+            bytes_in_flight: 1024,
+            max_read_request: 512,
+            latency_ns: 1000,
+            link_gbps: 80.0,
+            ..pcie::Config::default()
+        }
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found}, expected {expected}");
+    }
+
+    fn every(stride: u64, len: u64, count: u64) -> Vec<Run> {
+        (0..count).map(|i| Run { addr: i * stride, len }).collect()
+    }
+
+    fn fetch(runs: Vec<Run>, host: &pcie::Config) -> f64 {
+        fetch_ns(&Pages::with_grain(runs, 1), host)
+    }
+
+    #[test]
+    fn small_reads_far_apart_are_bound_by_tags() {
+        // 10 B take 1 ns of the link; four at a time; a page apart no gap is worth reading.
+        near(fetch(every(4096, 10, 8), &host()), 8.0 * 1001.0 / 4.0);
+    }
+
+    #[test]
+    fn long_runs_are_bound_by_bytes_in_flight() {
+        // 16 reads of 256 B, four at a time, hold tags and all 1,024 B for 1,025.6 ns each.
+        let found = fetch(every(4096, 4096, 1), &host());
+        assert!((found / (16.0 * 1025.6 / 4.0) - 1.0).abs() < 0.002, "{found}");
+    }
+
+    #[test]
+    fn with_tags_and_room_enough_the_link_is_the_bound() {
+        let host = pcie::Config { tags: 1000, bytes_in_flight: 1 << 20, ..host() };
+        near(fetch(vec![Run { addr: 0, len: 8000 }], &host), 800.0);
+    }
+
+    #[test]
+    fn the_card_s_host_fetches_just_below_its_wire() {
+        // 64 reads of 256 B in flight, 1,300 ns and 17.8 ns each.
+        let ns = fetch(vec![Run { addr: 0, len: 1 << 20 }], &pcie::Config::default());
+        let held = 1300.0 + 256.0 * 8.0 / 115.0;
+        let expected = 64.0 * 256.0 * 8.0 / held;
+        assert!((f64::from(1 << 23) / ns / expected - 1.0).abs() < 0.002);
+    }
+
+    fn need(data: Vec<Run>, wire_bytes: u64) -> Need {
+        let requests = vec![Run { addr: 1 << 40, len: 64 }];
+        Need { requests, indexes: vec![Run { addr: 1 << 41, len: 64 }], data, trips: 2, wire_bytes }
+    }
+
+    #[test]
+    fn a_run_takes_its_round_trips_and_the_wire_or_the_reads() {
+        // The wire: 2 us, then all frames but the first one's headers.
+        let wire = Bound::of(need(every(64, 4, 1), 10_000), &host());
+        near(wire.latency_ns, 2000.0);
+        near(wire.whole_ns, 2000.0 + wire_ns(10_000 - 82));
+        near(wire.gbps(125, wire.latency_ns + 10.0), 100.0);
+        assert_eq!((wire.reads, wire.read_bytes), (3, 64 + 64 + 4));
+        // The reads: data from 1 us on, with bitmaps.
+        let data = every(4096, 10, 8000);
+        let found = Bound::of(need(data.clone(), 1000), &host());
+        near(found.whole_ns, 1000.0 + (8000.0 * 1001.0 + 1006.4) / 4.0);
+        // Behind pointers data come a round trip later.
+        let pointers = Bound::of(Need { trips: 3, ..need(data, 1000) }, &host());
+        near(pointers.whole_ns, 2000.0 + 8000.0 * 1001.0 / 4.0);
+        near(pointers.latency_ns, 3000.0);
+    }
+
+    #[test]
+    fn nothing_to_send_has_no_bound() {
+        assert_eq!(Bound::of(need(Vec::new(), 0), &host()), Bound::default());
+    }
+
+    #[test]
+    fn the_search_finds_the_top_of_a_concave_function() {
+        for top in [0.0, 0.3, 0.62, 1.0] {
+            let found = maximum(|x| 1.0 - (x - top).abs());
+            assert!(found > 0.99, "{found} at {top}");
+        }
+    }
+
+    #[test]
+    fn the_wire_counts_every_header() {
+        // Preamble, gap and FCS 24, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4.
+        assert_eq!(wire_bytes(4096, 4096, Transport::Rc, false), 4096 + 82);
+        assert_eq!(wire_bytes(4096, 4096, Transport::Rc, true), 4096 + 98);
+        assert_eq!(wire_bytes(20, 4096, Transport::Ud, false), 110);
+        assert_eq!(wire_bytes(10_001, 4096, Transport::Rc, true), 10_004 + 3 * 82 + 16);
+        near(wire_ns(1250), 100.0);
+    }
 }
