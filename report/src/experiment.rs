@@ -26,6 +26,8 @@ pub enum Target {
     MegaPackets(f64),
     /// So many million requests a second.
     MegaPosts(f64),
+    /// So many million requests a second, up to the last completion that the host sees.
+    MegaCompletions(f64),
     /// At most so many cycles beyond so many round trips of PCIe, each of which takes
     /// [`ROUND_TRIP_CYCLES`]; the card must make exactly so many.
     Latency { round_trips: u64, cycles: u64 },
@@ -87,6 +89,9 @@ pub struct Measurement {
     pub packets: u64,
     /// From the first doorbell to the last byte on the wire, in nanoseconds.
     pub whole_ns: f64,
+    /// From just before the first doorbell to when the last completion was seen, in nanoseconds: up to
+    /// [`rig::CYCLES_PER_LOOK`] cycles after it was written.
+    pub completed_ns: f64,
     /// What no card undercuts.
     pub bound: Bound,
     /// The card's counters.
@@ -155,6 +160,12 @@ impl Measurement {
     /// Millions of something a second.
     fn mega(&self, count: u64) -> f64 {
         count as f64 * 1e3 / self.ns()
+    }
+
+    /// Millions of requests a second, up to the last completion.
+    fn mega_completions(&self) -> f64 {
+        let ns = self.completed_ns.max(self.whole_ns) - self.bound.latency_ns;
+        self.posts as f64 * 1e3 / ns
     }
 
     /// Cycles from the doorbell to the first byte of a lone frame's preamble.
@@ -228,6 +239,7 @@ impl Experiment {
             posts: self.posts.len() as u64,
             packets: outcome.counters.get(counter::PACKETS),
             whole_ns: span.last_byte_ns - span.first_doorbell_ns,
+            completed_ns: outcome.counters.get(counter::CYCLES) as f64 * NS_PER_CYCLE,
             bound,
             counters: outcome.counters,
             round_trips_ns: outcome.round_trips_ns,
@@ -265,6 +277,11 @@ impl Experiment {
                 format!(">= {least:.0} M requests/s"),
                 posts >= least,
             ),
+            Target::MegaCompletions(least) => {
+                let found = found.mega_completions();
+                let text = format!("{found:.1} M completions/s");
+                (text, format!(">= {least:.0} M completions/s"), found >= least)
+            }
             Target::Latency { round_trips, cycles } => {
                 let first = found.first_byte_cycles();
                 let reads = found.reads().0;
@@ -285,6 +302,7 @@ impl Experiment {
         let value = match self.target {
             Target::MegaPackets(_) => packets,
             Target::MegaPosts(_) => posts,
+            Target::MegaCompletions(_) => found.mega_completions(),
             Target::Latency { .. } => found.first_byte_cycles() as f64,
             _ => gbps,
         };

@@ -214,6 +214,60 @@ impl Post {
     }
 }
 
+impl Place {
+    /// The same place so many buffers further on.
+    fn moved(self, buffers: usize) -> Self {
+        Self { buffer: self.buffer + buffers, ..self }
+    }
+}
+
+impl Piece {
+    fn moved(self, buffers: usize) -> Self {
+        Self { at: self.at.moved(buffers), ..self }
+    }
+}
+
+fn moved_columns(columns: &[(Place, u64)], buffers: usize) -> Vec<(Place, u64)> {
+    columns.iter().map(|(base, width)| (base.moved(buffers), *width)).collect()
+}
+
+impl Region {
+    fn moved(&self, buffers: usize) -> Self {
+        let mut region = self.clone();
+        match &mut region {
+            Self::Contiguous(piece) => *piece = piece.moved(buffers),
+            Self::Strided { base, .. } => *base = base.moved(buffers),
+            Self::Bitmapped { bitmap, columns, .. } => {
+                *bitmap = bitmap.moved(buffers);
+                *columns = moved_columns(columns, buffers);
+            }
+            Self::PointerMapped { pointers, target, .. } => {
+                *pointers += buffers;
+                *target += buffers;
+            }
+        }
+        region
+    }
+}
+
+impl Post {
+    /// The same request of the data so many buffers further on.
+    pub fn moved(&self, buffers: usize) -> Self {
+        let moved = |list: &[Region]| list.iter().map(|region| region.moved(buffers)).collect();
+        match self {
+            Self::Shared(destinations) => {
+                Self::Shared(destinations.iter().map(|list| moved(list)).collect())
+            }
+            Self::Partitioned(list) => Self::Partitioned(Partitioned {
+                ids: list.ids.moved(buffers),
+                columns: moved_columns(&list.columns, buffers),
+                ..*list
+            }),
+            Self::Own { to, regions } => Self::Own { to: *to, regions: moved(regions) },
+        }
+    }
+}
+
 /// The units of a list of regions, in order.
 fn units(regions: &[Region], buffers: &[Vec<u8>], mask: RowMask) -> Vec<Vec<Piece>> {
     let mut rows = regions.iter().map(|region| region.rows(buffers));
@@ -334,6 +388,34 @@ mod tests {
             destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect();
         let first = vec![vec![105, 106, 2]];
         assert_eq!(found, [first, vec![vec![103, 104, 1, 109, 110, 4], vec![111, 112, 5]]]);
+    }
+
+    #[test]
+    fn a_moved_request_is_of_other_buffers_and_of_nothing_else() {
+        let Post::Own { regions, .. } = two_regions() else { unreachable!() };
+        let ids = Piece { at: at(2, 0), len: 1 };
+        let bitmapped =
+            Region::Bitmapped { bitmap: at(2, 0), rows: 7, columns: vec![(at(1, 0), 2)] };
+        let mut buffers = [(0..32).collect(), (100..132).collect(), vec![0b1011_0001]].to_vec();
+        buffers.extend(buffers.clone());
+        for post in [
+            two_regions(),
+            Post::Shared(vec![regions, vec![bitmapped]]),
+            Post::Partitioned(Partitioned { ids, destinations: 2, columns: vec![(at(0, 1), 4)] }),
+        ] {
+            let found = |post: Post| {
+                let destinations = messages(&[post], &buffers, RowMask::Period, 2);
+                let mut pieces: Vec<Piece> =
+                    destinations.iter().flat_map(|to| to.messages.concat()).collect();
+                let all = pieces.iter().map(|piece| bytes(&[*piece], &buffers)).collect::<Vec<_>>();
+                pieces.retain(|piece| piece.at.buffer >= 3);
+                (all, pieces.len())
+            };
+            let ((before, none), (after, moved)) = (found(post.clone()), found(post.moved(3)));
+            assert_eq!((&before, none, moved), (&after, 0, before.len()));
+            let index = |post: &Post| post.indexes().iter().map(|p| p.at.buffer).sum::<usize>();
+            assert_eq!(index(&post.moved(3)), index(&post) + 3 * post.indexes().len());
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use experiment::{Experiment, Figure};
-use figures::{Drawing, Measured};
+use figures::{Drawing, Measured, picture::Picture};
 use page::Results;
 use posting::Posting;
 use record::Record;
@@ -73,8 +73,8 @@ enum Command {
         /// names contain it, and writes their pictures.
         #[arg(long)]
         only: Option<String>,
-        /// Writes and draws nothing, and fails if a figure is worse than the recorded one by more than a
-        /// tenth.
+        /// Writes and draws nothing, and fails if a figure misses its target, or is worse than the recorded
+        /// one by more than a tenth.
         #[arg(long)]
         check: bool,
         /// Draws COUNT random shapes from a seed, measures them and nothing else, and plots the shares of
@@ -170,6 +170,9 @@ fn select(only: Option<&str>, with_figures: bool) -> Result<Selected, String> {
     Ok(Selected { experiments, listed, figures })
 }
 
+/// Seed and number of the random shapes of docs/results.md.
+const SHAPES: (u64, usize) = (2022, 100);
+
 /// How many simulations run at a time.
 fn processors(threads: Option<usize>) -> usize {
     let all = || thread::available_parallelism().map_or(1, usize::from);
@@ -189,12 +192,8 @@ fn measure_shapes(list: Vec<Shape>, plot: &Path, threads: usize) -> Result<(), S
     let ran = shapes::run(list, threads);
     let summary = Summary::of(&ran);
     print!("{}\nThe worst:\n\n{}\n{}", summary.table(), summary.worst(), summary.text());
-    write(plot, &summary.picture().svg()?)?;
-    eprintln!("{} is written", plot.display());
-    let failed = ran.iter().filter_map(|(shape, result)| {
-        Some(format!("the card did wrong in {shape}: {}", result.as_ref().err()?))
-    });
-    match failed.collect::<Vec<_>>() {
+    write_picture(plot, &summary.picture())?;
+    match shapes::failures(&ran) {
         failed if failed.is_empty() => Ok(()),
         failed => Err(failed.join("\n")),
     }
@@ -218,22 +217,26 @@ fn measure(
     ran.extend(run_all(rest, threads));
     let posting = Posting::read(criterion);
     let drawn = draw(&figures, Measured { ran: &ran, posting: &posting });
+    let mut wrong = failures(&ran, &drawn);
+    // Shapes have no names: they are part of the whole report only.
+    let shapes = only.is_none().then(|| {
+        let ran = shapes::run(shapes::draw::shapes(SHAPES.0, SHAPES.1), threads);
+        wrong.extend(shapes::failures(&ran));
+        Summary::of(&ran)
+    });
 
     let listed = &ran[..listed];
-    let measured = listed.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
-    let record = docs.join("results.json");
     if check {
-        let recorded = Record::read(&record)?;
-        let worse: Vec<_> = measured.filter_map(|(e, figure)| recorded.worse(e, figure)).collect();
-        if !worse.is_empty() {
-            return Err(format!("worse than recorded:\n  {}", worse.join("\n  ")));
-        }
-    } else if only.is_none() {
-        write(&record, &Record::of(measured).json())?;
+        wrong.extend(complaints(docs, listed, shapes.as_ref())?);
+    } else if let Some(shapes) = &shapes {
+        let measured = listed.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
+        write(&docs.join("results.json"), &Record::of(measured).json())?;
+        write_picture(&docs.join(page::SHAPES_FILE), &shapes.picture())?;
         let results = Results {
             figures: listed,
             drawn: &drawn,
             posting,
+            shapes,
             speed,
             resources: Resources::read(&docs.join("resources.json")),
             processor: processor(),
@@ -247,14 +250,29 @@ fn measure(
             println!("{}", figure.section(drawing));
         }
         if let Ok(drawing) = drawing {
-            figure.write(drawing, docs)?;
-            eprintln!("{} is written", docs.join(figure.file()).display());
+            write_picture(&docs.join(figure.file()), &drawing.picture)?;
         }
     }
-    match failures(&ran, &drawn) {
-        failed if failed.is_empty() => Ok(()),
-        failed => Err(failed.join("\n")),
+    match wrong {
+        wrong if wrong.is_empty() => Ok(()),
+        wrong => Err(wrong.join("\n")),
     }
+}
+
+/// What misses its target, or is worse than recorded, a line each.
+fn complaints(
+    docs: &Path,
+    listed: &[Ran],
+    shapes: Option<&Summary>,
+) -> Result<Vec<String>, String> {
+    let recorded = Record::read(&docs.join("results.json"))?;
+    let measured = listed.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
+    let mut wrong: Vec<String> =
+        measured.flat_map(|(e, figure)| recorded.complaints(e, figure)).collect();
+    wrong.extend(
+        shapes.filter(|shapes| !shapes.met()).map(|shapes| shapes.text().trim().to_owned()),
+    );
+    Ok(wrong)
 }
 
 type Drawn = (figures::Figure, Result<Drawing, String>);
@@ -338,6 +356,15 @@ fn synthesise(docs: &Path, check: bool, only: Option<&str>, limit: Duration) -> 
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(())
+}
+
+fn write_picture(path: &Path, picture: &Picture) -> Result<(), String> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    write(path, &picture.svg()?)?;
+    eprintln!("{} is written", path.display());
     Ok(())
 }
 

@@ -45,6 +45,8 @@ const RKEY: u32 = 0x4321;
 const REQUEST_BLOCKS: usize = (MAX_WQE_GRANULES - 2) / MAX_DESTINATIONS / (BLOCK / GRANULE) + 1;
 /// Blocks of a ring, at most.
 const MOST_BLOCKS: usize = 1 << 16;
+/// Cycles between two looks at completions.
+pub const CYCLES_PER_LOOK: u64 = 64;
 /// Simulated time without a frame after which a run has failed: 4 ms.
 const PATIENCE_CYCLES: u64 = 1_000_000;
 
@@ -64,7 +66,12 @@ pub fn use_verilog(file: PathBuf) {
 
 /// The card of every experiment.
 pub fn card() -> rtl::Config {
-    rtl::Config { pcie: host(), verilog: VERILOG.get().cloned(), ..rtl::Config::default() }
+    rtl::Config {
+        pcie: host(),
+        verilog: VERILOG.get().cloned(),
+        cycles_per_progress: CYCLES_PER_LOOK,
+        ..rtl::Config::default()
+    }
 }
 
 /// Why an experiment gave no figure.
@@ -377,7 +384,10 @@ mod tests {
     use drdma_sim::soft::{CYCLES_PER_PROGRESS, SoftCard};
 
     use super::*;
-    use crate::catalogue;
+    use crate::{
+        catalogue,
+        shapes::{build, draw, shape::Shape},
+    };
 
     /// On the reference model, which needs no time.
     fn model(experiment: &Experiment) -> Outcome {
@@ -398,6 +408,18 @@ mod tests {
             let outcome = model(&experiment);
             if let Err(error) = check(&experiment, &experiment.messages(), &outcome.messages) {
                 panic!("{}: {error}", experiment.id);
+            }
+        }
+    }
+
+    #[test]
+    fn random_shapes_pass_on_the_reference_model() {
+        for shape in draw::shapes(11, 24) {
+            let shape = Shape { rows: shape.rows.min(1500), posts: Some(3), ..shape };
+            let experiment = build::experiment(&shape);
+            let outcome = model(&experiment);
+            if let Err(error) = check(&experiment, &experiment.messages(), &outcome.messages) {
+                panic!("{shape}: {error}");
             }
         }
     }

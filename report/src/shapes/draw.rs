@@ -66,10 +66,16 @@ fn shape(random: &mut Random) -> Shape {
     }
 }
 
-/// Widths of columns, together 1 B to 1 KiB.
+/// Widths of columns, together 1 B to 1 KiB: half of the shapes by the bytes of a row, half by those of a
+/// column.
 fn columns(random: &mut Random) -> Vec<u64> {
-    let row = log(random, 1, MOST_ROW);
-    let count = 1 + random.below(row.min(MOST_COLUMNS as u64));
+    let (count, row) = if even(random, 2) {
+        let row = log(random, 1, MOST_ROW);
+        (1 + random.below(row.min(MOST_COLUMNS as u64)), row)
+    } else {
+        let count = 1 + random.below(MOST_COLUMNS as u64);
+        (count, count * log(random, 1, MOST_ROW / MOST_COLUMNS as u64))
+    };
     match random.below(4) {
         // Alike.
         0 => vec![row / count; count as usize],

@@ -63,6 +63,14 @@ pub fn run(shapes: Vec<Shape>, threads: usize) -> Vec<Ran> {
     taken.collect()
 }
 
+/// What went wrong, a line each.
+pub fn failures(ran: &[Ran]) -> Vec<String> {
+    let wrong = |(shape, result): &Ran| {
+        Some(format!("the card did wrong in {shape}: {}", result.as_ref().err()?))
+    };
+    ran.iter().filter_map(wrong).collect()
+}
+
 /// A random shape, made shorter if it would take too long.
 fn one(shape: &Shape) -> Ran {
     let shape = match shape.posts {
@@ -114,4 +122,32 @@ pub fn explain(shape: &Shape) -> Result<String, String> {
         row(name, value.to_string());
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{summary::Summary, *};
+
+    #[test]
+    fn a_shape_is_measured_beside_its_bound_and_explained() {
+        let shape: Shape = "columns=3x4 rows=1024 dests=2 posts=4 select=50".parse().unwrap();
+        let (_, found) = &run(vec![shape.clone()], 1)[0];
+        let found = found.as_ref().unwrap();
+        assert_eq!((found.posts, found.payload % 12), (4, 0));
+        assert!((0.1..=1.0).contains(&found.share()), "{}", summary::line(found));
+        // No card reads less than must be read.
+        let ((reads, bytes), least) = (found.reads(), found.bound);
+        assert!(reads >= least.reads && bytes >= least.read_bytes, "{reads}, {bytes}: {least:?}");
+        let text = explain(&shape).unwrap();
+        for part in ["4 of", "first latency, taken out     650 cycles", "ASSEMBLE_EMPTY"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_fails_is_listed() {
+        let ran = [(Shape::default(), Err("3 B for 4 B".to_owned()))];
+        assert!(failures(&ran)[0].ends_with("seed=1: 3 B for 4 B"));
+        assert_eq!(Summary::of(&ran).mean(), 1.0);
+    }
 }
