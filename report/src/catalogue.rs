@@ -286,7 +286,7 @@ fn strided(
     period: u64,
     pattern: &[(u64, u64)],
 ) -> Experiment {
-    // Enough periods for a steady state.
+    // Enough periods that the start is little.
     let count = ((2 << 20) / period).clamp(2 << 10, 16 << 10);
     let buffers = vec![Random::new(SEED).bytes((count * period) as usize)];
     let pattern = pattern.to_vec();
@@ -338,7 +338,7 @@ fn bitmaps() -> Vec<Experiment> {
     for (kind, bits) in [("random", random_bits as fn(u64, u64) -> Vec<u8>), ("runs", runs_of_bits)]
     {
         for percent in [1, 10, 50, 90] {
-            // Enough rows for a steady state.
+            // Enough rows that the start is little.
             let rows = ROWS
                 * match (kind, percent) {
                     ("random", 1) => 8,
@@ -418,7 +418,7 @@ pub fn words() -> Vec<Experiment> {
             gbps if gbps < 56.0 => Target::About { gbps, factor: 1.01 },
             _ => Target::Wire(0.99),
         };
-        // Enough for a steady state: a word a cycle takes its time.
+        // Few: a word a cycle takes its time.
         let values = first(2 << 10, values(&words_id(words), &title, target));
         pipelined(Experiment { words: Some(words), ..values })
     };

@@ -86,7 +86,7 @@ enum Command {
         #[arg(long, conflicts_with_all = ["only", "check", "shapes"])]
         shape: Vec<Shape>,
         /// Where the shares of random shapes are plotted.
-        #[arg(long, value_name = "FILE", default_value = "shapes.svg", requires = "shapes")]
+        #[arg(long, value_name = "FILE", default_value = "target/shapes.svg", requires = "shapes")]
         plot: PathBuf,
         /// Measures the card of this Verilog (`mqnic_app_block.v` of `cargo xtask verilog`) instead of the
         /// one that this program was built with; its registers and layouts must be the same.
