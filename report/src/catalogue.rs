@@ -373,8 +373,9 @@ fn records() -> Vec<Experiment> {
     let experiment = |len: u64| {
         let bytes = 16 << 20;
         let mut random = Random::new(SEED + len);
-        // A slot for each record, so that none overlap; anywhere in it, in any order.
-        let slots = bytes / (2 * len);
+        // A slot for each record, in any order: none overlap, and no two are in one read.
+        let slot_bytes = (2 * len).max(1024);
+        let slots = bytes / slot_bytes;
         let count = ((2 << 20) / len).min(6144);
         let mut order: Vec<u64> = (0..slots).collect();
         for k in 0..count {
@@ -382,7 +383,7 @@ fn records() -> Vec<Experiment> {
         }
         let offsets: Vec<u64> = order[..count as usize]
             .iter()
-            .map(|slot| slot * 2 * len + 8 * random.below(len / 8))
+            .map(|slot| slot * slot_bytes + 8 * random.below(len / 8))
             .collect();
         let buffers = vec![random.bytes(bytes as usize), vec![0; 8 * count as usize]];
         let region = Region::PointerMapped { pointers: 1, target: 0, offsets, len };
