@@ -2,7 +2,7 @@
 //! reads cost, and what a card does meanwhile; the cards of this machine, and what they boot.
 
 pub mod cable;
-pub mod calibrate;
+pub use drdma_calibrate as calibrate;
 pub mod demo;
 pub mod device;
 pub mod devices;

@@ -6,9 +6,14 @@ use drdma_verilated::testbench::Random;
 
 use crate::{
     experiment::{Experiment, Fetched, Target},
-    layout::{Partitioned, Piece, Place, Region, Requests},
+    layout::{Partitioned, Piece, Place, Post, Region, RowMask},
 };
 
+/// Requests that an experiment posts back to back, each of data of its own.
+const PIPELINED: usize = 3;
+/// Requests of the experiments on message rates, and their payload in bytes.
+const SMALL_POSTS: usize = 4096;
+const SMALL: u64 = 64;
 /// Seed of everything random: the same experiments in every run.
 const SEED: u64 = 2022;
 /// Rows of the shuffled table.
@@ -30,7 +35,30 @@ pub fn all() -> Vec<Experiment> {
     all.extend(bitmaps());
     all.extend(records());
     all.extend(small_packets());
+    let mut all: Vec<_> = all.into_iter().map(pipelined).collect();
+    all.push(latency());
+    all.extend(rates());
     all
+}
+
+/// The experiment's request several times, each of buffers of its own. One that has several requests already
+/// stays as it is.
+fn pipelined(experiment: Experiment) -> Experiment {
+    let [post] = &experiment.posts[..] else { return experiment };
+    let count = experiment.buffers.len();
+    let times = 0..PIPELINED;
+    let fetched = match &experiment.fetched {
+        Fetched::Schedule(buffers) => Fetched::Schedule(
+            times.clone().flat_map(|k| buffers.iter().map(move |b| b + k * count)).collect(),
+        ),
+        other => other.clone(),
+    };
+    Experiment {
+        fetched,
+        posts: times.map(|k| post.moved(k * count)).collect(),
+        buffers: vec![&experiment.buffers[..]; PIPELINED].concat(),
+        ..experiment
+    }
 }
 
 fn at(buffer: usize, offset: u64) -> Place {
@@ -52,7 +80,8 @@ fn one(id: &str, title: &str, target: Target, buffers: Vec<Vec<u8>>, region: Reg
         rows_per_message: MTU.div_euclid(row).max(1) as u32,
         fetched: Fetched::Registers,
         words: None,
-        requests: Requests::Own(vec![region]),
+        row_mask: RowMask::Period,
+        posts: vec![Post::Own { to: 0, regions: vec![region] }],
     }
 }
 
@@ -75,7 +104,7 @@ fn with_schedule(experiment: &Experiment, rows: u64) -> Experiment {
     let mut buffers = experiment.buffers.clone();
     buffers.push(vec![0; rows.div_ceil(8) as usize]);
     Experiment {
-        fetched: Fetched::Schedule(buffers.len() - 1),
+        fetched: Fetched::Schedule(vec![buffers.len() - 1]),
         buffers,
         id: format!("{id}-schedule"),
         title: format!("{title}, with the schedule that libdrdma finds"),
@@ -84,11 +113,11 @@ fn with_schedule(experiment: &Experiment, rows: u64) -> Experiment {
 }
 
 fn contiguous() -> Experiment {
-    let len = 4 << 20;
+    let len = 1 << 20;
     let buffers = vec![Random::new(SEED).bytes(len)];
     let region = Region::Contiguous(Piece { at: at(0, 0), len: len as u64 });
     let paper = "98 (reads of 256 B)";
-    let title = "contiguous, 4 MiB";
+    let title = "contiguous, 1 MiB";
     Experiment { paper, ..one("contiguous", title, Target::Gbps(96.0), buffers, region) }
 }
 
@@ -150,7 +179,8 @@ impl Table {
             rows_per_message: (MTU / row) as u32,
             fetched: Fetched::Registers,
             words: None,
-            requests: Requests::Shared(regions),
+            row_mask: RowMask::Period,
+            posts: vec![Post::Shared(regions)],
         }
     }
 
@@ -168,7 +198,7 @@ impl Table {
         let ids = Piece { at: at(self.buffers.len() - 1, 0), len: self.rows };
         let list = Partitioned { ids, destinations, columns: self.columns.clone() };
         Experiment {
-            requests: Requests::Partitioned(list),
+            posts: vec![Post::Partitioned(list)],
             buffers: self.buffers.clone(),
             ..self.shuffled(id, title, target, 1)
         }
@@ -181,14 +211,22 @@ impl Table {
             at: Place { offset: base.offset + row * width, ..*base },
             len: *width,
         };
-        let list = |row| self.columns.iter().map(|column| value(row, column)).collect();
-        let lists = (0..self.rows).map(|row| (random.below(2) as usize, list(row))).collect();
+        let list = |row| {
+            let piece = |column| Region::Contiguous(value(row, column));
+            self.columns.iter().map(piece).collect()
+        };
+        let posts = (0..self.rows).map(|row| {
+            let to = random.below(2) as usize;
+            Post::Own { to, regions: list(row) }
+        });
+        let posts = posts.collect();
         let title = title.to_owned();
         Experiment {
             title,
             write: false,
             rows_per_message: 1,
-            requests: Requests::Lists(lists),
+            row_mask: RowMask::Element,
+            posts,
             buffers: self.buffers.clone(),
             ..Self::new(8, 4, 0).shuffled(id, "", target, 1)
         }
@@ -207,7 +245,7 @@ fn shuffles() -> Vec<Experiment> {
             ..Table::new(LISTED_ROWS, 4, 0).listed(
                 "lists-2",
                 "shuffle, 5 x 4 B, 8 Ki rows, 2 destinations by SGE lists, a row each",
-                Target::About { gbps: 1.5, factor: 2.0 },
+                Target::About { gbps: 1.5, factor: 1.2 },
             )
         },
     ];
@@ -248,8 +286,8 @@ fn strided(
     period: u64,
     pattern: &[(u64, u64)],
 ) -> Experiment {
-    // Enough periods for a steady state.
-    let count = ((2 << 20) / period).max(8 << 10);
+    // Enough periods that the start is little.
+    let count = ((2 << 20) / period).clamp(2 << 10, 16 << 10);
     let buffers = vec![Random::new(SEED).bytes((count * period) as usize)];
     let pattern = pattern.to_vec();
     one(id, title, target, buffers, Region::Strided { base: at(0, 0), period, count, pattern })
@@ -300,11 +338,11 @@ fn bitmaps() -> Vec<Experiment> {
     for (kind, bits) in [("random", random_bits as fn(u64, u64) -> Vec<u8>), ("runs", runs_of_bits)]
     {
         for percent in [1, 10, 50, 90] {
-            // Enough rows for a steady state.
+            // Enough rows that the start is little.
             let rows = ROWS
                 * match (kind, percent) {
-                    ("random", 1) => 16,
-                    ("runs", 1) => 64,
+                    ("random", 1) => 8,
+                    ("runs", 1) => 32,
                     ("runs", 10) => 8,
                     _ => 1,
                 };
@@ -335,8 +373,9 @@ fn records() -> Vec<Experiment> {
     let experiment = |len: u64| {
         let bytes = 16 << 20;
         let mut random = Random::new(SEED + len);
-        // A slot for each record, so that none overlap; anywhere in it, in any order.
-        let slots = bytes / (2 * len);
+        // A slot for each record, in any order: none overlap, and no two are in one read.
+        let slot_bytes = (2 * len).max(1024);
+        let slots = bytes / slot_bytes;
         let count = ((2 << 20) / len).min(6144);
         let mut order: Vec<u64> = (0..slots).collect();
         for k in 0..count {
@@ -344,7 +383,7 @@ fn records() -> Vec<Experiment> {
         }
         let offsets: Vec<u64> = order[..count as usize]
             .iter()
-            .map(|slot| slot * 2 * len + 8 * random.below(len / 8))
+            .map(|slot| slot * slot_bytes + 8 * random.below(len / 8))
             .collect();
         let buffers = vec![random.bytes(bytes as usize), vec![0; 8 * count as usize]];
         let region = Region::PointerMapped { pointers: 1, target: 0, offsets, len };
@@ -380,9 +419,9 @@ pub fn words() -> Vec<Experiment> {
             gbps if gbps < 56.0 => Target::About { gbps, factor: 1.01 },
             _ => Target::Wire(0.99),
         };
-        // Enough for a steady state: a word a cycle takes its time.
-        let values = first(6 << 10, values(&words_id(words), &title, target));
-        Experiment { words: Some(words), ..values }
+        // Few: a word a cycle takes its time.
+        let values = first(2 << 10, values(&words_id(words), &title, target));
+        pipelined(Experiment { words: Some(words), ..values })
     };
     (1..=BEAT_WORDS).map(experiment).collect()
 }
@@ -405,28 +444,65 @@ fn small_packets() -> Vec<Experiment> {
             rows_per_message: 1,
             ..first(16 << 10, strided("packets-ud", title, Target::MegaPackets(90.0), 32, &row))
         },
-        one(
-            "latency",
-            "one SEND of 64 B on an idle card: doorbell to first byte on the wire",
-            Target::Latency { round_trips: 2, cycles: 100 },
-            vec![Random::new(SEED).bytes(64)],
-            Region::Contiguous(Piece { at: at(0, 0), len: 64 }),
-        ),
     ]
-    .into_iter()
-    .map(|experiment| match experiment.id.as_str() {
-        "latency" => Experiment { write: false, ..experiment },
-        _ => experiment,
-    })
-    .collect()
+}
+
+fn latency() -> Experiment {
+    let title = "one SEND of 64 B on an idle card: doorbell to first byte on the wire";
+    let target = Target::Latency { round_trips: 2, cycles: 60 };
+    let region = Region::Contiguous(Piece { at: at(0, 0), len: SMALL });
+    let experiment = one("latency", title, target, vec![Random::new(SEED).bytes(64)], region);
+    Experiment { write: false, ..experiment }
+}
+
+/// Thousands of small SENDs, rung together: one queue or sixteen, payloads side by side or each elsewhere.
+fn rates() -> Vec<Experiment> {
+    let mut all = Vec::new();
+    for queues in [1, 16] {
+        let named = if queues == 1 { "one queue" } else { "16 queues" };
+        let mut add = |id: &str, what: &str, apart: u64, target| {
+            let id = format!("rate-{queues}-{id}");
+            let title = format!("{SMALL_POSTS} SENDs of {SMALL} B, {named}, {what}");
+            all.push(rate(&id, &title, target, queues, apart));
+        };
+        add("together", "payloads side by side", SMALL, Target::MegaPosts(50.0));
+        add("apart", "each payload elsewhere", 1024, Target::MegaPosts(35.0));
+        let what = "payloads side by side, up to the last completion";
+        add("completed", what, SMALL, Target::MegaCompletions(25.0));
+    }
+    all
+}
+
+/// Small SENDs of payloads that lie `apart` bytes from each other, in order if they touch, at random if not.
+fn rate(id: &str, title: &str, target: Target, queues: usize, apart: u64) -> Experiment {
+    let mut random = Random::new(SEED);
+    let mut slots: Vec<u64> = (0..SMALL_POSTS as u64).collect();
+    if apart > SMALL {
+        for k in (1..slots.len()).rev() {
+            slots.swap(k, random.below(k as u64 + 1) as usize);
+        }
+    }
+    let post = |(index, slot): (usize, u64)| {
+        let region = Region::Contiguous(Piece { at: at(0, slot * apart), len: SMALL });
+        Post::Own { to: index % queues, regions: vec![region] }
+    };
+    let buffers = vec![random.bytes(SMALL_POSTS * apart as usize)];
+    let region = Region::Contiguous(Piece { at: at(0, 0), len: SMALL });
+    Experiment {
+        write: false,
+        posts: slots.into_iter().enumerate().map(post).collect(),
+        ..one(id, title, target, buffers, region)
+    }
 }
 
 /// The first periods of a strided experiment.
 fn first(periods: u64, mut experiment: Experiment) -> Experiment {
-    if let Requests::Own(regions) = &mut experiment.requests
-        && let [Region::Strided { count, .. }] = &mut regions[..]
-    {
-        *count = (*count).min(periods);
+    for post in &mut experiment.posts {
+        if let Post::Own { regions, .. } = post
+            && let [Region::Strided { count, .. }] = &mut regions[..]
+        {
+            *count = (*count).min(periods);
+        }
     }
     experiment
 }
@@ -457,6 +533,40 @@ mod tests {
     }
 
     #[test]
+    fn every_experiment_but_latency_is_of_pipelined_requests() {
+        for experiment in all() {
+            let least = if experiment.id == "latency" { 1 } else { PIPELINED };
+            assert!(experiment.posts.len() >= least, "{}", experiment.id);
+        }
+        // Each is of data of its own.
+        let shuffle = all().into_iter().find(|experiment| experiment.id == "shuffle-2").unwrap();
+        let mut places: Vec<_> = shuffle
+            .messages()
+            .iter()
+            .flat_map(|to| to.messages.concat())
+            .map(|piece| (piece.at.buffer, piece.at.offset))
+            .collect();
+        let count = places.len();
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!((places.len(), count), (count, PIPELINED * 5 * ROWS as usize));
+    }
+
+    #[test]
+    fn small_sends_lie_side_by_side_or_apart() {
+        let offsets = |id: &str| -> Vec<u64> {
+            let experiment = rates().into_iter().find(|experiment| experiment.id == id).unwrap();
+            let to = &experiment.messages()[0];
+            to.messages.iter().map(|message| message[0].at.offset).collect()
+        };
+        let together = offsets("rate-1-together");
+        assert!(together.windows(2).all(|pair| pair[1] == pair[0] + SMALL));
+        let apart = offsets("rate-16-apart");
+        assert_eq!((together.len(), apart.len()), (SMALL_POSTS, SMALL_POSTS / 16));
+        assert!(apart.windows(2).all(|pair| pair[0].abs_diff(pair[1]) >= 1024));
+    }
+
+    #[test]
     fn a_shuffled_row_goes_to_exactly_one_destination() {
         let (table, target) = (|| Table::new(100, 4, 0), Target::Gbps(0.0));
         let (by_bitmaps, by_ids) =
@@ -464,8 +574,7 @@ mod tests {
         let messages = by_bitmaps.messages();
         let mut rows: Vec<u64> = messages
             .iter()
-            .flatten()
-            .flatten()
+            .flat_map(|to| to.messages.iter().flatten())
             .filter(|piece| piece.at.buffer == 0)
             .map(|piece| piece.at.offset / 4)
             .collect();

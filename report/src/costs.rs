@@ -2,13 +2,13 @@
 
 use std::{sync::OnceLock, time::Duration};
 
-use drdma_cli::calibrate::{self, Calibration};
+use drdma_calibrate::{self as calibrate, Calibration};
 use drdma_sim::{
     clock::NS_PER_CYCLE,
     rtl::{self, RtlCard},
     wire::Network,
 };
-use libdrdma::{Context, MacAddress, Options, optimizer::CostTable};
+use libdrdma::{Context, optimizer::CostTable};
 
 use crate::rig;
 
@@ -27,13 +27,11 @@ pub fn measured() -> Result<&'static CostTable, String> {
 fn measure() -> Result<CostTable, String> {
     let network = Network::new();
     network.add_peer(calibrate::peer());
-    let pcie = rig::host();
     let cycles_per_progress = calibrate::CYCLES_PER_LOOK;
-    let config = rtl::Config { pcie, cycles_per_progress, ..rtl::Config::default() };
+    let config = rtl::Config { cycles_per_progress, ..rig::card() };
     let card = RtlCard::new(config, network).map_err(|error| error.to_string())?;
-    let [_, _, mac @ ..] = calibrate::LOCAL.mac.to_be_bytes();
-    let options = Options::new(MacAddress(mac), calibrate::LOCAL.ip.into());
-    let context = Context::open(Box::new(card), options).map_err(|error| error.to_string())?;
+    let context =
+        Context::open(Box::new(card), calibrate::options()).map_err(|error| error.to_string())?;
     let points = calibrate::measure(&context, NS_PER_CYCLE, PATIENCE, |_| ())
         .map_err(|error| error.to_string())?;
     let calibration =

@@ -2,17 +2,16 @@
 
 use drdma_abi::roce::{Transport, WIRE_OVERHEAD};
 use drdma_sim::clock::NS_PER_CYCLE;
-use libdrdma::counter;
+use libdrdma::{Counters, counter};
 
 use crate::{
-    bound::{self, Fetch, Run},
-    goodput,
-    layout::{Piece, Region, Requests},
-    rig::{self, Outcome, RunError, Simulated},
+    bound::{self, Bound, Need, Run},
+    layout::{self, Destination, Piece, Post, Region, RowMask},
+    rig::{self, RunError, Simulated},
 };
 
-/// Bytes that the card can keep between fetching and sending them: its segmented memory.
-const CARD_MEMORY: u64 = 128 << 10;
+/// Cycles of a round trip to the host, at most: 1,300 ns, and up to 40 ns by which answers are out of order.
+const ROUND_TRIP_CYCLES: u64 = 335;
 
 /// What an experiment is to reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +24,12 @@ pub enum Target {
     Wire(f64),
     /// So many million packets a second.
     MegaPackets(f64),
-    /// At most so many cycles beyond the round trips of PCIe, of which there must be so many.
+    /// So many million requests a second.
+    MegaPosts(f64),
+    /// So many million requests a second, up to the last completion that the host sees.
+    MegaCompletions(f64),
+    /// At most so many cycles beyond so many round trips of PCIe, each of which takes
+    /// [`ROUND_TRIP_CYCLES`]; the card must make exactly so many.
     Latency { round_trips: u64, cycles: u64 },
     /// A baseline: this many Gb/s, within a factor.
     About { gbps: f64, factor: f64 },
@@ -56,27 +60,127 @@ pub struct Experiment {
     pub fetched: Fetched,
     /// Words of 4 B that the card's assembler reads in a cycle, 1 to 16, if not as many as it can.
     pub words: Option<u32>,
-    /// What is posted.
-    pub requests: Requests,
+    /// How regions are cut into units.
+    pub row_mask: RowMask,
+    /// What is posted, all of it at once.
+    pub posts: Vec<Post>,
 }
 
 /// Who decides which reads the card makes for a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The card's registers.
     Registers,
     /// The fetch plan that the library finds best for it.
     Plan,
-    /// The schedule that the library finds best for its one bitmap, in the buffer of that index.
-    Schedule(usize),
+    /// The schedule that the library finds best for each request's one bitmap, in the buffer of that
+    /// index.
+    Schedule(Vec<usize>),
 }
 
-/// What an experiment gave.
+/// What a run gave, beside what no card undercuts.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// Bytes of payload.
+    pub payload: u64,
+    /// Requests.
+    pub posts: u64,
+    /// Packets on the wire.
+    pub packets: u64,
+    /// From the first doorbell to the last byte on the wire, in nanoseconds.
+    pub whole_ns: f64,
+    /// From just before the first doorbell to when the last completion was seen, in nanoseconds: up to
+    /// [`rig::CYCLES_PER_LOOK`] cycles after it was written.
+    pub completed_ns: f64,
+    /// What no card undercuts.
+    pub bound: Bound,
+    /// The card's counters.
+    pub counters: Counters,
+    /// Nanoseconds that the host took for the card's reads, all together.
+    pub round_trips_ns: f64,
+    /// Bytes of all frames, without FCS.
+    pub frame_bytes: u64,
+    /// What the simulation did.
+    pub simulated: Simulated,
+}
+
+impl Measurement {
+    /// The time that counts: from the doorbell to the last byte, the first latency taken out once.
+    pub fn ns(&self) -> f64 {
+        self.whole_ns - self.bound.latency_ns
+    }
+
+    /// Gb/s of payload in the whole run.
+    pub fn gbps(&self) -> f64 {
+        self.bound.gbps(self.payload, self.whole_ns)
+    }
+
+    /// Gb/s that no card exceeds.
+    pub fn limit(&self) -> f64 {
+        self.bound.gbps(self.payload, self.bound.whole_ns)
+    }
+
+    /// Gb/s if fetching took no time.
+    pub fn wire(&self) -> f64 {
+        self.bound.gbps(self.payload, self.bound.wire_ns)
+    }
+
+    /// The share of the bound that was reached, at most 1.
+    pub fn share(&self) -> f64 {
+        self.gbps() / self.limit()
+    }
+
+    /// Cycles from the doorbell to the last byte, the first latency included.
+    pub fn cycles(&self) -> u64 {
+        (self.whole_ns / NS_PER_CYCLE).ceil() as u64
+    }
+
+    /// DMA reads and their bytes, all of them.
+    pub fn reads(&self) -> (u64, u64) {
+        let count = |counter| self.counters.get(counter);
+        (
+            count(counter::DATA_READS) + count(counter::CONTROL_READS),
+            count(counter::DATA_READ_BYTES) + count(counter::CONTROL_READ_BYTES),
+        )
+    }
+
+    /// What the assembler did, in percent of all cycles: it read payload, at least a byte; it did while
+    /// another byte waited for its bank; its next beat waited for data from the host; its next beat found
+    /// no room because the packetizer took none. A cycle may count several times.
+    pub fn assembler(&self) -> [f64; 4] {
+        [
+            counter::ASSEMBLE_BUSY,
+            counter::ASSEMBLE_CONFLICT,
+            counter::ASSEMBLE_EMPTY,
+            counter::ASSEMBLE_BLOCKED,
+        ]
+        .map(|what| 100.0 * self.counters.get(what) as f64 / self.cycles() as f64)
+    }
+
+    /// Millions of something a second.
+    fn mega(&self, count: u64) -> f64 {
+        count as f64 * 1e3 / self.ns()
+    }
+
+    /// Millions of requests a second, up to the last completion.
+    fn mega_completions(&self) -> f64 {
+        let ns = self.completed_ns.max(self.whole_ns) - self.bound.latency_ns;
+        self.posts as f64 * 1e3 / ns
+    }
+
+    /// Cycles from the doorbell to the first byte of a lone frame's preamble.
+    fn first_byte_cycles(&self) -> u64 {
+        let on_the_wire = self.frame_bytes + WIRE_OVERHEAD as u64;
+        ((self.whole_ns - bound::wire_ns(on_the_wire)) / NS_PER_CYCLE).ceil() as u64
+    }
+}
+
+/// An experiment's measurement beside its target.
 #[derive(Clone, Debug, Default)]
 pub struct Figure {
     /// What was measured, with its unit.
     pub measured: String,
-    /// The number in it: Gb/s, million packets a second, or cycles.
+    /// The number in it: Gb/s, million packets or requests a second, or cycles.
     pub value: f64,
     /// What it was to reach, with its unit.
     pub target: String,
@@ -86,26 +190,30 @@ pub struct Figure {
     pub bound: f64,
     /// What the wire alone could carry, in Gb/s.
     pub wire: f64,
-    /// Goodput in steady state, in Gb/s.
+    /// Goodput of the whole run, in Gb/s.
     pub gbps: f64,
-    /// Goodput from the first doorbell to the last byte, in Gb/s.
-    pub whole: f64,
+    /// The time that counts, and the first latency that is not part of it, in nanoseconds.
+    pub ns: (f64, f64),
     /// DMA reads and their bytes: the card's, all of them.
     pub reads: (u64, u64),
-    /// Those of the plan that the bound is computed from.
-    pub best: Fetch,
-    /// What the assembler did, in percent of all cycles: it read payload, at least a byte; it did
-    /// while another byte waited for its bank; its next beat waited for data from the host; its next
-    /// beat found no room because the packetizer took none. A cycle may count several times.
+    /// Those that no card undercuts, each for itself.
+    pub least: (u64, u64),
+    /// What the assembler did: [`Measurement::assembler`].
     pub assembler: [f64; 4],
     /// What the simulation did.
     pub simulated: Simulated,
 }
 
 impl Experiment {
-    /// The messages of each destination, as pieces.
-    pub fn messages(&self) -> Vec<Vec<Vec<Piece>>> {
-        self.requests.messages(&self.buffers, self.rows_per_message as usize)
+    /// What arrives at each destination, as pieces.
+    pub fn messages(&self) -> Vec<Destination> {
+        let rows = self.rows_per_message as usize;
+        layout::messages(&self.posts, &self.buffers, self.row_mask, rows)
+    }
+
+    /// Destinations.
+    pub fn destinations(&self) -> usize {
+        self.posts.iter().map(Post::destinations).max().unwrap_or(0)
     }
 
     /// Runs it.
@@ -113,118 +221,141 @@ impl Experiment {
     /// # Errors
     /// The card did something wrong, or nothing.
     pub fn run(&self) -> Result<Figure, RunError> {
-        let outcome = rig::run(self)?;
-        let host = rig::host();
+        Ok(self.judge(&self.measure()?))
+    }
+
+    /// Runs it on the simulated card and checks every message.
+    ///
+    /// # Errors
+    /// The card did something wrong, or nothing.
+    pub fn measure(&self) -> Result<Measurement, RunError> {
         let messages = self.messages();
-        let payload: u64 = pieces(&messages).map(|piece| piece.len).sum();
-        let wire_ns = bound::wire_ns(self.wire_bytes(&messages));
-        let best = bound::fetch(self.needed(&messages, &outcome), &host);
-        let gbps = |ns: f64| payload as f64 * 8.0 / ns;
-        let (limit, wire) = (gbps(wire_ns.max(best.ns)), gbps(wire_ns));
-        let steady = goodput::steady(&outcome.stamps);
-        let (measured, target, met) = match self.target {
-            Target::Gbps(least) => (
-                format!("{:.1} Gb/s", steady.gbps),
-                format!(">= {least:.1} Gb/s"),
-                steady.gbps >= least,
-            ),
-            Target::Bound(share) => share_of("bound", steady.gbps, limit, share),
-            Target::Wire(share) => share_of("wire", steady.gbps, wire, share),
-            Target::MegaPackets(least) => (
-                format!("{:.1} M packets/s", steady.mega_packets),
-                format!(">= {least:.0} M packets/s"),
-                steady.mega_packets >= least,
-            ),
-            Target::Latency { round_trips, cycles } => {
-                let found = first_byte_cycles(&outcome);
-                let reads = outcome.counters.get(counter::DATA_READS)
-                    + outcome.counters.get(counter::CONTROL_READS);
-                let waited = (outcome.round_trips_ns / NS_PER_CYCLE).ceil() as u64;
-                let most = waited + cycles;
-                (
-                    format!("{found} cycles, {reads} round trips {waited} of them"),
-                    format!("<= {most} cycles, {round_trips} round trips"),
-                    found <= most && reads == round_trips,
-                )
-            }
-            Target::About { gbps, factor } => {
-                let met = steady.gbps >= gbps / factor && steady.gbps <= gbps * factor;
-                (format!("{:.2} Gb/s", steady.gbps), format!("about {gbps:.1} Gb/s"), met)
-            }
-        };
-        let value = match self.target {
-            Target::MegaPackets(_) => steady.mega_packets,
-            Target::Latency { .. } => first_byte_cycles(&outcome) as f64,
-            _ => steady.gbps,
-        };
-        let count = |counter| outcome.counters.get(counter);
-        Ok(Figure {
-            measured,
-            value,
-            target,
-            met,
-            bound: limit,
-            wire,
-            gbps: steady.gbps,
-            whole: outcome.span.gbps(payload),
-            reads: (
-                count(counter::DATA_READS) + count(counter::CONTROL_READS),
-                count(counter::DATA_READ_BYTES) + count(counter::CONTROL_READ_BYTES),
-            ),
-            best,
-            assembler: [
-                counter::ASSEMBLE_BUSY,
-                counter::ASSEMBLE_CONFLICT,
-                counter::ASSEMBLE_EMPTY,
-                counter::ASSEMBLE_BLOCKED,
-            ]
-            .map(|what| 100.0 * count(what) as f64 / outcome.span.cycles() as f64),
+        let outcome = rig::run(self, &messages)?;
+        let need = self.need(&messages, &outcome.addresses, outcome.ring_bytes);
+        let bound = Bound::of(need, &rig::host());
+        let span = outcome.span;
+        Ok(Measurement {
+            payload: pieces(&messages).map(|piece| piece.len).sum(),
+            posts: self.posts.len() as u64,
+            packets: outcome.counters.get(counter::PACKETS),
+            whole_ns: span.last_byte_ns - span.first_doorbell_ns,
+            completed_ns: outcome.counters.get(counter::CYCLES) as f64 * NS_PER_CYCLE,
+            bound,
+            counters: outcome.counters,
+            round_trips_ns: outcome.round_trips_ns,
+            frame_bytes: outcome.frame_bytes,
             simulated: outcome.simulated,
         })
     }
 
-    fn wire_bytes(&self, messages: &[Vec<Vec<Piece>>]) -> u64 {
+    /// The time that a run takes by its bound, the first latency taken out, in nanoseconds: before it is
+    /// known where buffers lie and how long requests are.
+    pub fn expected_ns(&self) -> f64 {
+        let addresses: Vec<u64> =
+            (1..=self.buffers.len() as u64).map(|index| index << 32).collect();
+        let bound = Bound::of(self.need(&self.messages(), &addresses, 1), &rig::host());
+        bound.whole_ns - bound.latency_ns
+    }
+
+    /// Compares a measurement with the target.
+    fn judge(&self, found: &Measurement) -> Figure {
+        let gbps = found.gbps();
+        let (packets, posts) = (found.mega(found.packets), found.mega(found.posts));
+        let (measured, target, met) = match self.target {
+            Target::Gbps(least) => {
+                (format!("{gbps:.1} Gb/s"), format!(">= {least:.1} Gb/s"), gbps >= least)
+            }
+            Target::Bound(share) => share_of("bound", gbps, found.limit(), share),
+            Target::Wire(share) => share_of("wire", gbps, found.wire(), share),
+            Target::MegaPackets(least) => (
+                format!("{packets:.1} M packets/s"),
+                format!(">= {least:.0} M packets/s"),
+                packets >= least,
+            ),
+            Target::MegaPosts(least) => (
+                format!("{posts:.1} M requests/s"),
+                format!(">= {least:.0} M requests/s"),
+                posts >= least,
+            ),
+            Target::MegaCompletions(least) => {
+                let found = found.mega_completions();
+                let text = format!("{found:.1} M completions/s");
+                (text, format!(">= {least:.0} M completions/s"), found >= least)
+            }
+            Target::Latency { round_trips, cycles } => {
+                let first = found.first_byte_cycles();
+                let reads = found.reads().0;
+                let waited = (found.round_trips_ns / NS_PER_CYCLE).ceil() as u64;
+                let most = round_trips * ROUND_TRIP_CYCLES + cycles;
+                (
+                    format!("{first} cycles, {reads} round trips {waited} of them"),
+                    format!("<= {most} cycles, {round_trips} round trips"),
+                    first <= most && reads == round_trips,
+                )
+            }
+            Target::About { gbps: about, factor } => {
+                let met = gbps >= about / factor && gbps <= about * factor;
+                let (low, high) = (about / factor, about * factor);
+                (format!("{gbps:.2} Gb/s"), format!("{low:.2} to {high:.2} Gb/s"), met)
+            }
+        };
+        let value = match self.target {
+            Target::MegaPackets(_) => packets,
+            Target::MegaPosts(_) => posts,
+            Target::MegaCompletions(_) => found.mega_completions(),
+            Target::Latency { .. } => found.first_byte_cycles() as f64,
+            _ => gbps,
+        };
+        Figure {
+            measured,
+            value,
+            target,
+            met,
+            bound: found.limit(),
+            wire: found.wire(),
+            gbps,
+            ns: (found.ns(), found.bound.latency_ns),
+            reads: found.reads(),
+            least: (found.bound.reads, found.bound.read_bytes),
+            assembler: found.assembler(),
+            simulated: found.simulated,
+        }
+    }
+
+    fn wire_bytes(&self, messages: &[Destination]) -> u64 {
         let len = |message: &Vec<Piece>| message.iter().map(|piece| piece.len).sum();
         let one =
             |message| bound::wire_bytes(len(message), self.mtu.into(), self.transport, self.write);
-        messages.iter().flatten().map(one).sum()
+        messages.iter().flat_map(|to| &to.messages).map(one).sum()
     }
 
-    /// Every byte of host memory that the card must see: data, bitmaps, ids and pointers, requests; those
-    /// that can be in the card at the same time in a group.
-    fn needed(&self, messages: &[Vec<Vec<Piece>>], outcome: &Outcome) -> Vec<Vec<Run>> {
-        let regions = self.requests.regions();
-        let run =
-            |Piece { at, len }: Piece| Run { addr: outcome.addresses[at.buffer] + at.offset, len };
-        // The ring lies apart from everything else.
-        let ring = Run { addr: 1 << 60, len: outcome.ring_bytes };
-        let around: Vec<_> = self.requests.indexes().into_iter().map(run).chain([ring]).collect();
-        let data: Vec<_> = pieces(messages).copied().map(run).collect();
-        // Destinations take their rows in the order of addresses, records come in any order.
-        let any_order = |region: &&Region| matches!(region, Region::PointerMapped { .. });
-        let mut groups = match regions.iter().any(any_order) {
-            true => bound::groups(&data, CARD_MEMORY),
-            false => vec![data],
-        };
-        groups.push(around);
-        groups
+    /// Every byte of host memory that the card must see, and what it must send.
+    fn need(&self, messages: &[Destination], addresses: &[u64], ring_bytes: u64) -> Need {
+        let run = |Piece { at, len }: Piece| Run { addr: addresses[at.buffer] + at.offset, len };
+        let indexes = self.posts.iter().flat_map(Post::indexes).map(run).collect();
+        // The first payload may be that of any request.
+        let pointers = self.posts.iter().all(|post| {
+            let regions = post.regions();
+            let pointers = |region: &&Region| matches!(region, Region::PointerMapped { .. });
+            !regions.is_empty() && regions.iter().all(pointers)
+        });
+        Need {
+            // The rings lie apart from everything else; together they could be read no slower.
+            requests: vec![Run { addr: 1 << 60, len: ring_bytes }],
+            indexes,
+            data: pieces(messages).copied().map(run).collect(),
+            trips: if pointers { 3 } else { 2 },
+            wire_bytes: self.wire_bytes(messages),
+        }
     }
 }
 
-fn pieces(messages: &[Vec<Vec<Piece>>]) -> impl Iterator<Item = &Piece> {
-    messages.iter().flatten().flatten()
+fn pieces(messages: &[Destination]) -> impl Iterator<Item = &Piece> {
+    messages.iter().flat_map(|to| to.messages.iter().flatten())
 }
 
 fn share_of(what: &str, gbps: f64, limit: f64, share: f64) -> (String, String, bool) {
     let measured = format!("{gbps:.1} Gb/s, {:.1} % of the {what}", 100.0 * gbps / limit);
     let target = format!(">= {:.0} % of the {what}", 100.0 * share);
     (measured, target, gbps >= share * limit)
-}
-
-/// Cycles from the doorbell to the first byte of a lone frame's preamble.
-fn first_byte_cycles(outcome: &Outcome) -> u64 {
-    let on_the_wire = outcome.frame_bytes + WIRE_OVERHEAD as u64;
-    let ns =
-        outcome.span.last_byte_ns - outcome.span.first_doorbell_ns - bound::wire_ns(on_the_wire);
-    (ns / NS_PER_CYCLE).ceil() as u64
 }

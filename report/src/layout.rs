@@ -138,36 +138,48 @@ impl Partitioned {
     }
 }
 
-/// The work requests of an experiment; each destination is a queue pair of its own.
-#[derive(Clone, Debug)]
-pub enum Requests {
-    /// One `post_ssq_send`: the regions of every destination.
-    Shared(Vec<Vec<Region>>),
-    /// One `post_ssq_send` of a partitioned region.
-    Partitioned(Partitioned),
-    /// One `post_send` to destination 0 with these regions.
-    Own(Vec<Region>),
-    /// `post_send`s with scatter-gather lists: destination and pieces; each is one message.
-    Lists(Vec<(usize, Vec<Piece>)>),
+/// How regions are cut into units, which are packed into messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowMask {
+    /// The rows of the regions, one region after another.
+    #[default]
+    Period,
+    /// Unit `i` is row `i` of every region.
+    Element,
 }
 
-impl Requests {
-    /// Destinations.
+/// A work request; each destination is a queue pair of its own.
+#[derive(Clone, Debug)]
+pub enum Post {
+    /// A `post_ssq_send`: the regions of every destination.
+    Shared(Vec<Vec<Region>>),
+    /// A `post_ssq_send` of a partitioned region.
+    Partitioned(Partitioned),
+    /// A `post_send` of these regions to one destination.
+    Own {
+        /// The destination.
+        to: usize,
+        /// What is sent there.
+        regions: Vec<Region>,
+    },
+}
+
+impl Post {
+    /// Destinations, up to the last one that this request names.
     pub fn destinations(&self) -> usize {
         match self {
             Self::Shared(destinations) => destinations.len(),
             Self::Partitioned(list) => list.destinations,
-            Self::Own(_) => 1,
-            Self::Lists(lists) => lists.iter().map(|(to, _)| to + 1).max().unwrap_or(0),
+            Self::Own { to, .. } => to + 1,
         }
     }
 
-    /// Every region that is neither a list nor partitioned.
+    /// Every region that is not partitioned.
     pub fn regions(&self) -> Vec<&Region> {
         match self {
             Self::Shared(destinations) => destinations.iter().flatten().collect(),
-            Self::Own(regions) => regions.iter().collect(),
-            Self::Partitioned(_) | Self::Lists(_) => Vec::new(),
+            Self::Own { regions, .. } => regions.iter().collect(),
+            Self::Partitioned(_) => Vec::new(),
         }
     }
 
@@ -179,29 +191,126 @@ impl Requests {
         }
     }
 
-    /// The messages of each destination, as pieces.
-    pub fn messages(&self, buffers: &[Vec<u8>], rows_per_message: usize) -> Vec<Vec<Vec<Piece>>> {
+    /// The messages of each destination of this request, as pieces.
+    pub fn messages(
+        &self,
+        buffers: &[Vec<u8>],
+        mask: RowMask,
+        rows_per_message: usize,
+    ) -> Vec<(usize, Vec<Vec<Piece>>)> {
         let packed = |rows: Vec<Vec<Piece>>| -> Vec<Vec<Piece>> {
             rows.chunks(rows_per_message).map(<[_]>::concat).collect()
         };
-        let cut = |regions: &[Region]| {
-            packed(regions.iter().flat_map(|region| region.rows(buffers)).collect())
-        };
+        let cut = |regions: &[Region]| packed(units(regions, buffers, mask));
         match self {
-            Self::Shared(destinations) => destinations.iter().map(|list| cut(list)).collect(),
+            Self::Shared(destinations) => {
+                destinations.iter().map(|list| cut(list)).enumerate().collect()
+            }
             Self::Partitioned(list) => {
-                (0..list.destinations).map(|to| packed(list.rows(to, buffers))).collect()
+                (0..list.destinations).map(|to| (to, packed(list.rows(to, buffers)))).collect()
             }
-            Self::Own(regions) => vec![cut(regions)],
-            Self::Lists(lists) => {
-                let mut messages = vec![Vec::new(); self.destinations()];
-                for (to, list) in lists {
-                    messages[*to].push(list.clone());
-                }
-                messages
-            }
+            Self::Own { to, regions } => vec![(*to, cut(regions))],
         }
     }
+}
+
+impl Place {
+    /// The same place so many buffers further on.
+    fn moved(self, buffers: usize) -> Self {
+        Self { buffer: self.buffer + buffers, ..self }
+    }
+}
+
+impl Piece {
+    fn moved(self, buffers: usize) -> Self {
+        Self { at: self.at.moved(buffers), ..self }
+    }
+}
+
+fn moved_columns(columns: &[(Place, u64)], buffers: usize) -> Vec<(Place, u64)> {
+    columns.iter().map(|(base, width)| (base.moved(buffers), *width)).collect()
+}
+
+impl Region {
+    fn moved(&self, buffers: usize) -> Self {
+        let mut region = self.clone();
+        match &mut region {
+            Self::Contiguous(piece) => *piece = piece.moved(buffers),
+            Self::Strided { base, .. } => *base = base.moved(buffers),
+            Self::Bitmapped { bitmap, columns, .. } => {
+                *bitmap = bitmap.moved(buffers);
+                *columns = moved_columns(columns, buffers);
+            }
+            Self::PointerMapped { pointers, target, .. } => {
+                *pointers += buffers;
+                *target += buffers;
+            }
+        }
+        region
+    }
+}
+
+impl Post {
+    /// The same request of the data so many buffers further on.
+    pub fn moved(&self, buffers: usize) -> Self {
+        let moved = |list: &[Region]| list.iter().map(|region| region.moved(buffers)).collect();
+        match self {
+            Self::Shared(destinations) => {
+                Self::Shared(destinations.iter().map(|list| moved(list)).collect())
+            }
+            Self::Partitioned(list) => Self::Partitioned(Partitioned {
+                ids: list.ids.moved(buffers),
+                columns: moved_columns(&list.columns, buffers),
+                ..*list
+            }),
+            Self::Own { to, regions } => Self::Own { to: *to, regions: moved(regions) },
+        }
+    }
+}
+
+/// The units of a list of regions, in order.
+fn units(regions: &[Region], buffers: &[Vec<u8>], mask: RowMask) -> Vec<Vec<Piece>> {
+    let mut rows = regions.iter().map(|region| region.rows(buffers));
+    match mask {
+        RowMask::Period => rows.flatten().collect(),
+        RowMask::Element => {
+            let first = rows.next().unwrap_or_default();
+            rows.fold(first, |mut units, rows| {
+                units.iter_mut().zip(rows).for_each(|(unit, row)| unit.extend(row));
+                units
+            })
+        }
+    }
+}
+
+/// The messages of each destination, in the order of the requests; of each request the index of its
+/// first message there.
+pub fn messages(
+    posts: &[Post],
+    buffers: &[Vec<u8>],
+    mask: RowMask,
+    rows_per_message: usize,
+) -> Vec<Destination> {
+    let count = posts.iter().map(Post::destinations).max().unwrap_or(0);
+    let mut destinations = vec![Destination::default(); count];
+    for post in posts {
+        for (to, messages) in post.messages(buffers, mask, rows_per_message) {
+            let destination = &mut destinations[to];
+            destination.starts.push(destination.messages.len());
+            destination.messages.extend(messages);
+        }
+    }
+    destinations
+}
+
+/// What arrives at a destination.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Destination {
+    /// Its messages, as pieces.
+    pub messages: Vec<Vec<Piece>>,
+    /// The indexes of those with which a request begins. A request without messages for it has the index
+    /// of the next one's.
+    pub starts: Vec<usize>,
 }
 
 /// The bytes of a message.
@@ -222,21 +331,32 @@ mod tests {
         Place { buffer, offset }
     }
 
-    fn sent(requests: &Requests, rows_per_message: usize) -> Vec<Vec<Vec<u8>>> {
+    fn sent(post: Post, mask: RowMask, rows_per_message: usize) -> Vec<Vec<Vec<u8>>> {
         let buffers = [(0..32).collect(), (100..132).collect(), vec![0b1011_0001]];
-        let messages = requests.messages(&buffers, rows_per_message);
+        let destinations = messages(&[post], &buffers, mask, rows_per_message);
         let text = |message: &Vec<Piece>| bytes(message, &buffers);
-        messages.iter().map(|list| list.iter().map(text).collect()).collect()
+        destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect()
+    }
+
+    fn two_regions() -> Post {
+        let strided =
+            Region::Strided { base: at(0, 1), period: 4, count: 2, pattern: vec![(2, 1), (0, 1)] };
+        let pointers =
+            Region::PointerMapped { pointers: 2, target: 1, offsets: vec![8, 0], len: 2 };
+        Post::Own { to: 0, regions: vec![strided, pointers] }
     }
 
     #[test]
     fn rows_are_packed_into_messages_across_regions() {
-        let strided =
-            Region::Strided { base: at(0, 1), period: 4, count: 3, pattern: vec![(2, 1), (0, 1)] };
-        let pointers =
-            Region::PointerMapped { pointers: 2, target: 1, offsets: vec![8, 0], len: 2 };
-        let found = sent(&Requests::Own(vec![strided, pointers]), 2);
-        let expected: [&[u8]; 3] = [&[3, 1, 7, 5], &[11, 9, 108, 109], &[100, 101]];
+        let found = sent(two_regions(), RowMask::Period, 3);
+        let expected: [&[u8]; 2] = [&[3, 1, 7, 5, 108, 109], &[100, 101]];
+        assert_eq!(found, [expected.map(<[u8]>::to_vec)]);
+    }
+
+    #[test]
+    fn an_element_is_a_row_of_every_region() {
+        let found = sent(two_regions(), RowMask::Element, 1);
+        let expected: [&[u8]; 2] = [&[3, 1, 108, 109], &[7, 5, 100, 101]];
         assert_eq!(found, [expected.map(<[u8]>::to_vec)]);
     }
 
@@ -247,7 +367,7 @@ mod tests {
             rows: 7,
             columns: vec![(at(0, 0), 2), (at(1, 1), 1)],
         };
-        let found = sent(&Requests::Shared(vec![vec![region]]), 9);
+        let found = sent(Post::Shared(vec![vec![region]]), RowMask::Period, 9);
         assert_eq!(found, [[[0, 1, 101, 8, 9, 105, 10, 11, 106]]]);
     }
 
@@ -260,21 +380,53 @@ mod tests {
             destinations: 2,
             columns: vec![(at(1, 3), 2), (at(0, 1), 1)],
         };
-        let requests = Requests::Partitioned(list);
-        assert_eq!(requests.indexes(), [Piece { at: at(3, 0), len: 5 }]);
-        let messages = requests.messages(&buffers, 2);
+        let post = Post::Partitioned(list);
+        assert_eq!(post.indexes(), [Piece { at: at(3, 0), len: 5 }]);
+        let destinations = messages(&[post], &buffers, RowMask::Period, 2);
         let text = |message: &Vec<Piece>| bytes(message, &buffers);
         let found: Vec<Vec<_>> =
-            messages.iter().map(|list| list.iter().map(text).collect()).collect();
+            destinations.iter().map(|to| to.messages.iter().map(text).collect()).collect();
         let first = vec![vec![105, 106, 2]];
         assert_eq!(found, [first, vec![vec![103, 104, 1, 109, 110, 4], vec![111, 112, 5]]]);
     }
 
     #[test]
-    fn a_list_is_a_message() {
-        let piece = |buffer, offset, len| Piece { at: at(buffer, offset), len };
-        let lists = vec![(1, vec![piece(0, 4, 1), piece(1, 4, 2)]), (0, vec![piece(0, 0, 1)])];
-        let found = sent(&Requests::Lists(lists), 1);
-        assert_eq!(found, [vec![vec![0]], vec![vec![4, 104, 105]]]);
+    fn a_moved_request_is_of_other_buffers_and_of_nothing_else() {
+        let Post::Own { regions, .. } = two_regions() else { unreachable!() };
+        let ids = Piece { at: at(2, 0), len: 1 };
+        let bitmapped =
+            Region::Bitmapped { bitmap: at(2, 0), rows: 7, columns: vec![(at(1, 0), 2)] };
+        let mut buffers = [(0..32).collect(), (100..132).collect(), vec![0b1011_0001]].to_vec();
+        buffers.extend(buffers.clone());
+        for post in [
+            two_regions(),
+            Post::Shared(vec![regions, vec![bitmapped]]),
+            Post::Partitioned(Partitioned { ids, destinations: 2, columns: vec![(at(0, 1), 4)] }),
+        ] {
+            let found = |post: Post| {
+                let destinations = messages(&[post], &buffers, RowMask::Period, 2);
+                let mut pieces: Vec<Piece> =
+                    destinations.iter().flat_map(|to| to.messages.concat()).collect();
+                let all = pieces.iter().map(|piece| bytes(&[*piece], &buffers)).collect::<Vec<_>>();
+                pieces.retain(|piece| piece.at.buffer >= 3);
+                (all, pieces.len())
+            };
+            let ((before, none), (after, moved)) = (found(post.clone()), found(post.moved(3)));
+            assert_eq!((&before, none, moved), (&after, 0, before.len()));
+            let index = |post: &Post| post.indexes().iter().map(|p| p.at.buffer).sum::<usize>();
+            assert_eq!(index(&post.moved(3)), index(&post) + 3 * post.indexes().len());
+        }
+    }
+
+    #[test]
+    fn requests_follow_one_another_at_their_destinations() {
+        let piece = |offset| Piece { at: at(0, offset), len: 1 };
+        let own = |to, offset| Post::Own { to, regions: vec![Region::Contiguous(piece(offset))] };
+        let found = messages(&[own(1, 4), own(0, 8), own(1, 2)], &[], RowMask::Element, 1);
+        let expected = |messages: &[u64], starts: &[usize]| Destination {
+            messages: messages.iter().map(|offset| vec![piece(*offset)]).collect(),
+            starts: starts.to_vec(),
+        };
+        assert_eq!(found, [expected(&[8], &[0]), expected(&[4, 2], &[0, 1])]);
     }
 }

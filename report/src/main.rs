@@ -6,9 +6,9 @@
 //! | [`catalogue`] | every experiment |
 //! | [`layout`] | what an experiment sends, and which bytes that is |
 //! | [`rig`] | a card with peers: runs an experiment and checks every message |
-//! | [`goodput`] | rates from the frames' time stamps |
 //! | [`bound`] | how fast any card could be |
 //! | [`experiment`] | an experiment's figure beside its target |
+//! | [`shapes`] | random shapes, and one of the command line |
 //! | [`reasons`] | why figures are missed |
 //! | [`figures`] | the paper's figures 11 to 15: docs/figures |
 //! | [`posting`] | criterion's figures |
@@ -22,7 +22,6 @@ mod catalogue;
 mod costs;
 mod experiment;
 mod figures;
-mod goodput;
 mod layout;
 mod page;
 mod posting;
@@ -30,6 +29,7 @@ mod reasons;
 mod record;
 mod resources;
 mod rig;
+mod shapes;
 
 use std::{
     fs,
@@ -45,11 +45,12 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use experiment::{Experiment, Figure};
-use figures::{Drawing, Measured};
+use figures::{Drawing, Measured, picture::Picture};
 use page::Results;
 use posting::Posting;
 use record::Record;
 use resources::Resources;
+use shapes::{shape::Shape, summary::Summary};
 
 /// Measures the simulated card.
 #[derive(Debug, Parser)]
@@ -63,19 +64,37 @@ enum Command {
     /// Runs the experiments and writes results.md.
     Measure {
         /// The folder of results.md and resources.json.
-        #[arg(long)]
+        #[arg(long, default_value = "docs")]
         docs: PathBuf,
         /// The folder in which criterion leaves its figures.
-        #[arg(long)]
+        #[arg(long, default_value = "target/criterion")]
         criterion: PathBuf,
         /// Runs only experiments whose names contain this, and writes nothing; draws the figures whose
         /// names contain it, and writes their pictures.
         #[arg(long)]
         only: Option<String>,
-        /// Writes and draws nothing, and fails if a figure is worse than the recorded one by more than a
-        /// tenth.
+        /// Writes and draws nothing, and fails if a figure misses its target, or is worse than the recorded
+        /// one by more than a tenth.
         #[arg(long)]
         check: bool,
+        /// Draws COUNT random shapes from a seed, measures them and nothing else, and plots the shares of
+        /// the bound.
+        #[arg(long, num_args = 2, value_names = ["SEED", "COUNT"], conflicts_with_all = ["only", "check"])]
+        shapes: Vec<u64>,
+        /// Measures one shape, and tells where its cycles went: for instance 'columns=5x8 rows=8192
+        /// dests=4 by=bitmaps'. May be given several times.
+        #[arg(long, conflicts_with_all = ["only", "check", "shapes"])]
+        shape: Vec<Shape>,
+        /// Where the shares of random shapes are plotted.
+        #[arg(long, value_name = "FILE", default_value = "target/shapes.svg", requires = "shapes")]
+        plot: PathBuf,
+        /// Measures the card of this Verilog (`mqnic_app_block.v` of `cargo xtask verilog`) instead of the
+        /// one that this program was built with; its registers and layouts must be the same.
+        #[arg(long, value_name = "FILE")]
+        verilog: Option<PathBuf>,
+        /// How many simulations run at a time, unless as many as there are processors.
+        #[arg(long)]
+        threads: Option<usize>,
     },
     /// Synthesises every block and writes resources.md and resources.json.
     Resources {
@@ -95,9 +114,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
-        Command::Measure { docs, criterion, only, check } => {
-            measure(&docs, &criterion, only.as_deref(), check)
+    let command = Arguments::parse().command;
+    if let Command::Measure { verilog: Some(file), .. } = &command {
+        rig::use_verilog(file.clone());
+    }
+    let result = match command {
+        Command::Measure { shape, .. } if !shape.is_empty() => explain(&shape),
+        Command::Measure { shapes, plot, threads, .. } if !shapes.is_empty() => {
+            let count = usize::try_from(shapes[1]).unwrap_or(usize::MAX);
+            measure_shapes(shapes::draw::shapes(shapes[0], count), &plot, processors(threads))
+        }
+        Command::Measure { docs, criterion, only, check, threads, .. } => {
+            measure(&docs, &criterion, only.as_deref(), check, processors(threads))
         }
         Command::Resources { docs, check, only, limit } => {
             synthesise(&docs, check, only.as_deref(), Duration::from_secs(limit))
@@ -142,7 +170,42 @@ fn select(only: Option<&str>, with_figures: bool) -> Result<Selected, String> {
     Ok(Selected { experiments, listed, figures })
 }
 
-fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Result<(), String> {
+/// Seed and number of the random shapes of docs/results.md.
+const SHAPES: (u64, usize) = (2022, 100);
+
+/// How many simulations run at a time.
+fn processors(threads: Option<usize>) -> usize {
+    let all = || thread::available_parallelism().map_or(1, usize::from);
+    threads.unwrap_or_else(all).max(1)
+}
+
+/// Measures shapes of the command line, one after another.
+fn explain(list: &[Shape]) -> Result<(), String> {
+    for shape in list {
+        print!("{}", shapes::explain(shape)?);
+    }
+    Ok(())
+}
+
+/// Measures random shapes.
+fn measure_shapes(list: Vec<Shape>, plot: &Path, threads: usize) -> Result<(), String> {
+    let ran = shapes::run(list, threads);
+    let summary = Summary::of(&ran);
+    print!("{}\nThe worst:\n\n{}\n{}", summary.table(), summary.worst(), summary.text());
+    write_picture(plot, &summary.picture())?;
+    match shapes::failures(&ran) {
+        failed if failed.is_empty() => Ok(()),
+        failed => Err(failed.join("\n")),
+    }
+}
+
+fn measure(
+    docs: &Path,
+    criterion: &Path,
+    only: Option<&str>,
+    check: bool,
+    threads: usize,
+) -> Result<(), String> {
     let Selected { mut experiments, listed, figures } = select(only, !check)?;
     // The first one, contiguous data, runs alone: its simulation's speed is a figure, too.
     let rest = experiments.split_off(1.min(experiments.len()));
@@ -151,25 +214,29 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Re
         Some((_, Ok(figure))) => Some(figure.simulated),
         _ => None,
     };
-    ran.extend(run_all(rest, thread::available_parallelism().map_or(1, usize::from)));
+    ran.extend(run_all(rest, threads));
     let posting = Posting::read(criterion);
     let drawn = draw(&figures, Measured { ran: &ran, posting: &posting });
+    let mut wrong = failures(&ran, &drawn);
+    // Shapes have no names: they are part of the whole report only.
+    let shapes = only.is_none().then(|| {
+        let ran = shapes::run(shapes::draw::shapes(SHAPES.0, SHAPES.1), threads);
+        wrong.extend(shapes::failures(&ran));
+        Summary::of(&ran)
+    });
 
     let listed = &ran[..listed];
-    let measured = listed.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
-    let record = docs.join("results.json");
     if check {
-        let recorded = Record::read(&record)?;
-        let worse: Vec<_> = measured.filter_map(|(e, figure)| recorded.worse(e, figure)).collect();
-        if !worse.is_empty() {
-            return Err(format!("worse than recorded:\n  {}", worse.join("\n  ")));
-        }
-    } else if only.is_none() {
-        write(&record, &Record::of(measured).json())?;
+        wrong.extend(complaints(docs, listed, shapes.as_ref())?);
+    } else if let Some(shapes) = &shapes {
+        let measured = listed.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
+        write(&docs.join("results.json"), &Record::of(measured).json())?;
+        write_picture(&docs.join(page::SHAPES_FILE), &shapes.picture())?;
         let results = Results {
             figures: listed,
             drawn: &drawn,
             posting,
+            shapes,
             speed,
             resources: Resources::read(&docs.join("resources.json")),
             processor: processor(),
@@ -183,14 +250,29 @@ fn measure(docs: &Path, criterion: &Path, only: Option<&str>, check: bool) -> Re
             println!("{}", figure.section(drawing));
         }
         if let Ok(drawing) = drawing {
-            figure.write(drawing, docs)?;
-            eprintln!("{} is written", docs.join(figure.file()).display());
+            write_picture(&docs.join(figure.file()), &drawing.picture)?;
         }
     }
-    match failures(&ran, &drawn) {
-        failed if failed.is_empty() => Ok(()),
-        failed => Err(failed.join("\n")),
+    match wrong {
+        wrong if wrong.is_empty() => Ok(()),
+        wrong => Err(wrong.join("\n")),
     }
+}
+
+/// What misses its target, or is worse than recorded, a line each.
+fn complaints(
+    docs: &Path,
+    listed: &[Ran],
+    shapes: Option<&Summary>,
+) -> Result<Vec<String>, String> {
+    let recorded = Record::read(&docs.join("results.json"))?;
+    let measured = listed.iter().filter_map(|(e, result)| Some((e, result.as_ref().ok()?)));
+    let mut wrong: Vec<String> =
+        measured.flat_map(|(e, figure)| recorded.complaints(e, figure)).collect();
+    wrong.extend(
+        shapes.filter(|shapes| !shapes.met()).map(|shapes| shapes.text().trim().to_owned()),
+    );
+    Ok(wrong)
 }
 
 type Drawn = (figures::Figure, Result<Drawing, String>);
@@ -277,6 +359,15 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+fn write_picture(path: &Path, picture: &Picture) -> Result<(), String> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    write(path, &picture.svg()?)?;
+    eprintln!("{} is written", path.display());
+    Ok(())
+}
+
 /// The name of this machine's processor.
 fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -331,7 +422,7 @@ mod tests {
     #[test]
     fn a_name_that_nothing_has_is_an_error() {
         let nowhere = Path::new("/nowhere");
-        let error = measure(nowhere, nowhere, Some("figure-16"), false).unwrap_err();
+        let error = measure(nowhere, nowhere, Some("figure-16"), false, 1).unwrap_err();
         assert_eq!(error, "there is no experiment `figure-16`");
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     reasons,
     resources::Resources,
     rig::Simulated,
+    shapes::summary::Summary,
 };
 
 /// Cycles a second that the simulation is to reach.
@@ -24,6 +25,8 @@ pub struct Results<'a> {
     pub drawn: &'a [(figures::Figure, Result<Drawing, String>)],
     /// Posting, if criterion's figures are there.
     pub posting: Result<Posting, String>,
+    /// Random shapes.
+    pub shapes: &'a Summary,
     /// The simulation of the whole card under load, no other beside it.
     pub speed: Option<Simulated>,
     /// What the card takes of a U50, as last recorded.
@@ -35,18 +38,23 @@ pub struct Results<'a> {
 const HEAD: &str = "\
 # Results
 
+**250 MHz is what the simulation assumes: the card was never placed and routed.**
+
 Written by `cargo xtask report`, which runs every experiment below on the simulated card and compares
 every message that arrives at the peers with what should arrive, byte for byte. A card that sends
 anything else fails the report, however fast it is.
 
 - The card is `rtl:` at 250 MHz, with a host of 64 PCIe tags, reads of up to 512 B, payloads of 256 B,
   a round trip of 1,300 ns and 115 Gb/s of completion data; 16 KiB of reads are in flight at most.
-- *Goodput* is payload per time in steady state: from the frame with which 10 % of the bytes were sent
-  to the one with which 90 % were, by their time stamps on a wire of 100 Gb/s. Preamble, gap and FCS
-  take their time on it. *Whole* is the same from the doorbell to the last byte.
-- *Bound* is the smaller of what the wire carries and what PCIe can fetch: tags, bytes in flight and
-  link, for every byte that an optimal plan fetches: data, gaps worth reading through, bitmaps, ids,
-  pointers and requests. It leaves out jitter and waiting, so no card reaches all of it.
+- Every figure is of a whole run: several requests (three where nothing else is said, each of data of its
+  own) wait in the ring when the doorbell is rung, and payload is divided by the time from that doorbell to
+  the last byte on a wire of 100 Gb/s. Preamble, gap and FCS take their time on it. The *first latency* is
+  taken out of the time once: 2,600 ns, two round trips, before which no card has a byte of payload (its
+  request must come first), or 3,900 ns where data lie behind pointers. It does not depend on the card.
+- *Bound* is what no card exceeds: no schedule of frames and of reads ends sooner, with 64 reads and
+  16 KiB in flight, whichever gaps it reads through. It counts all headers, and every byte that must
+  be fetched: data, bitmaps, ids, pointers and requests. `report/src/bound` has the proof. It leaves out jitter
+  and waiting, so no card reaches all of it.
 - *Paper* is what the D-RDMA paper reports, in Gb/s where it is a number.
 - A figure that stands a second time, *without a plan*, is of a request that leaves its reads to the card's
   registers; the first time the request carries the fetch plan that `FetchPlan::cheapest` finds for it by the
@@ -67,6 +75,7 @@ impl Results<'_> {
             page += "\n## What is missed, and why\n\n";
             page += &reasons;
         }
+        page += &self.shapes_text();
         page += figures::HEAD;
         page.extend(self.drawn.iter().map(|(figure, drawing)| figure.section(drawing)));
         page += DETAILS;
@@ -130,8 +139,8 @@ impl Results<'_> {
 
     fn details_table(&self) -> String {
         let header = [
-            "", "whole", "wire", "reads", "best", "KiB read", "best", "read", "conflict", "waited",
-            "stopped",
+            "", "us", "latency", "wire", "reads", "least", "KiB read", "least", "read", "conflict",
+            "waited", "stopped",
         ];
         let mut table = markdown(&header);
         for (experiment, result) in self.figures {
@@ -139,17 +148,31 @@ impl Results<'_> {
             let kib = |bytes: u64| format!("{:.0}", bytes as f64 / 1024.0);
             let mut cells = vec![
                 experiment.id.clone(),
-                format!("{:.1}", figure.whole),
+                format!("{:.1}", figure.ns.0 / 1e3),
+                format!("{:.1}", figure.ns.1 / 1e3),
                 format!("{:.1}", figure.wire),
                 figure.reads.0.to_string(),
-                figure.best.reads.to_string(),
+                figure.least.0.to_string(),
                 kib(figure.reads.1),
-                kib(figure.best.bytes),
+                kib(figure.least.1),
             ];
             cells.extend(figure.assembler.map(|percent| format!("{percent:.0} %")));
             table.add_row(cells);
         }
         finished(table, 1)
+    }
+
+    fn shapes_text(&self) -> String {
+        format!(
+            "\n## Random shapes\n\n![Shares of the bound, sorted: the least is {:.3}, the geometric mean \
+             {:.3}.]({SHAPES_FILE})\n\n{SHAPES}\n{}\nThe worst:\n\n{}\n<details><summary>All</summary>\n\n{}\n\
+             </details>\n",
+            self.shapes.least(),
+            self.shapes.mean(),
+            self.shapes.text(),
+            self.shapes.worst(),
+            self.shapes.table(),
+        )
     }
 
     fn posting_text(&self) -> String {
@@ -204,12 +227,23 @@ impl Results<'_> {
     }
 }
 
+/// The file with the plot of random shapes, in the folder of the documents.
+pub const SHAPES_FILE: &str = "figures/shapes.svg";
+
+const SHAPES: &str = "\
+Shapes that nobody chose, drawn from a fixed seed: columns of mixed widths, whole rows of 1 B to 1 KiB, up to 64
+destinations by bitmaps, by ids or by extents of a row store, all or some of the rows, both row masks, packets of
+1,024 and 4,096 B, any number of rows in a message. `select` is in percent of the rows; `pack=full` packs as many
+rows into a message as fit one packet. `cargo xtask report --shapes SEED COUNT` draws others, and
+`cargo xtask report --shape 'columns=5x8 rows=8192 dests=4'` measures one and tells where its cycles went.
+";
+
 const DETAILS: &str = "
 ## In detail
 
-Gb/s from the doorbell to the last byte, and what the wire could carry; DMA reads of the card, all of
-them, beside those of the plan that the bound is computed from; and what the assembler did, in percent
-of the cycles. *Read*: it read payload, at least a byte. *Conflict*: it did, while another byte waited for
+Microseconds of the run, and the first latency that is not part of them; what the wire could carry, in Gb/s; DMA
+reads of the card, all of them, and their bytes, each beside the number that no card undercuts; and what the
+assembler did, in percent of the cycles. *Read*: it read payload, at least a byte. *Conflict*: it did, while another byte waited for
 its bank, which may cost nothing: later beats use the banks that are left. *Waited*: its next beat waited
 for data from the host; those before it may still be read. *Stopped*: its next beat found no room because
 the packetizer took none. A cycle may be in several columns, or in none.
@@ -248,7 +282,7 @@ pub fn finished(mut table: Table, right: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bound::Fetch, catalogue, figures::Measured};
+    use crate::{catalogue, figures::Measured};
 
     fn figure(met: bool) -> Figure {
         Figure {
@@ -259,9 +293,9 @@ mod tests {
             bound: 98.0,
             wire: 99.0,
             gbps: 12.3,
-            whole: 11.0,
+            ns: (9_000.0, 2_600.0),
             reads: (7, 2048),
-            best: Fetch { ns: 1.0, reads: 5, bytes: 1024 },
+            least: (5, 1024),
             assembler: [50.0, 0.0, 25.0, 0.0],
             simulated: Simulated::default(),
         }
@@ -277,6 +311,7 @@ mod tests {
             figures: &figures,
             drawn: &[],
             posting: Ok(posting),
+            shapes: &Summary::of(&[]),
             speed: Some(Simulated { cycles: 90_000, time, processor: time / 2 }),
             resources: Err("no file".to_owned()),
             processor: "a processor".to_owned(),
@@ -294,7 +329,7 @@ mod tests {
         assert!(page.contains("| >= 45.6 Gb/s | **missed** |"), "{page}");
         assert!(page.contains("| **failed** |"));
         let reason = reasons::of("contiguous-registers");
-        let listed = format!("- {reason}\n  - contiguous, 4 MiB, without a plan\n");
+        let listed = format!("- {reason}\n  - contiguous, 1 MiB, without a plan\n");
         assert!(page.contains(&listed), "{page}");
         assert!(page.contains("- destination 0, message 1: 3 B for 4 B\n  - shuffle, 5 x 4 B"));
     }
@@ -311,6 +346,7 @@ mod tests {
             figures: &ran,
             drawn: &drawn,
             posting,
+            shapes: &Summary::of(&[]),
             speed: None,
             resources: Err("no file".to_owned()),
             processor: "a processor".to_owned(),
@@ -336,5 +372,8 @@ mod tests {
         assert!(page.contains("45000 cycles/s"));
         assert!(page.contains("target: >= 50000 cycles/s, **missed**. 90000 cycles in a second"));
         assert!(page.contains(">= 100 times cheaper than either; met. On a processor."));
+        // Before anything else: what no simulation tells.
+        assert!(page.lines().nth(2).unwrap().contains("never placed and routed"));
+        assert!(page.contains("](figures/shapes.svg)"));
     }
 }

@@ -40,6 +40,15 @@ impl Record {
         serde_json::to_string_pretty(self).expect("names and numbers") + "\n"
     }
 
+    /// What is wrong with a figure: it misses its target, or it is worse than the recorded one by more than a
+    /// tenth, or not recorded.
+    pub fn complaints(&self, experiment: &Experiment, figure: &Figure) -> Vec<String> {
+        let Figure { measured, target, met, .. } = figure;
+        let missed =
+            (!met).then(|| format!("{}: {measured}, the target is {target}", experiment.id));
+        missed.into_iter().chain(self.worse(experiment, figure)).collect()
+    }
+
     /// Says so if a figure is worse than the recorded one by more than a tenth, or not recorded.
     pub fn worse(&self, experiment: &Experiment, figure: &Figure) -> Option<String> {
         let Experiment { id, target, .. } = experiment;
@@ -70,10 +79,16 @@ mod tests {
         let find = |id: &str| all.iter().find(|experiment| experiment.id == id).unwrap();
         for (id, better, worse) in [("oltp", 91.0, 89.0), ("latency", 109.0, 111.0)] {
             let record = Record([(id.to_owned(), 100.0)].into());
-            let figure = |value| Figure { value, ..Figure::default() };
+            let figure = |value| Figure { value, met: true, ..Figure::default() };
             assert_eq!(record.worse(find(id), &figure(better)), None);
             assert!(record.worse(find(id), &figure(worse)).unwrap().contains("100 is recorded"));
             assert!(Record::default().worse(find(id), &figure(better)).is_some());
+            // A target counts, whatever is recorded.
+            assert_eq!(record.complaints(find(id), &figure(better)), [""; 0]);
+            assert_eq!(record.complaints(find(id), &figure(worse)).len(), 1);
+            let missed = Figure { met: false, ..figure(100.0) };
+            let found = record.complaints(find(id), &missed);
+            assert!(found.len() == 1 && found[0].contains("the target is"), "{found:?}");
         }
     }
 

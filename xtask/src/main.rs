@@ -29,7 +29,9 @@ Usage: cargo xtask <command>
   check               formatting and lints
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
                       of the experiments and writes nothing but the plots among them (figure-11
-                      to figure-15), --check compares with what is recorded
+                      to figure-15), --check compares with the targets and with what is recorded,
+                      --shapes SEED COUNT measures random shapes and plots them to
+                      target/shapes.svg, --shape 'columns=5x8 rows=8192 dests=4' explains one
   resources [ARGS]    synthesise every block with yosys, and write docs/resources.md; with --check
                       fail if the card has grown, with --only BLOCK synthesise that one
   prove [ARGS]        prove properties of the RTL's blocks; --all also those that take long, --only TEXT

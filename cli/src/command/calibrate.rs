@@ -13,6 +13,7 @@ use drdma_cli::{
 };
 use drdma_sim::{clock::NS_PER_CYCLE, wire::Network};
 use indicatif::ProgressBar;
+use libdrdma::Context;
 use serde_json::json;
 
 use super::{Failure, create};
@@ -53,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Before the minutes that measuring may take.
     let mut out = arguments.out.as_deref().map(create).transpose()?;
     network.add_peer(calibrate::peer());
-    let context = device::set_up(card, calibrate::LOCAL).map_err(Failure::failed)?;
+    let context = Context::open(card, calibrate::options()).map_err(Failure::failed)?;
     let bar = match stderr().is_terminal() {
         true => ProgressBar::new(calibrate::grid().count() as u64),
         false => ProgressBar::hidden(),

@@ -129,7 +129,7 @@ mod tests {
         let words: Vec<_> = all.iter().filter_map(|experiment| experiment.words).collect();
         assert_eq!(words, (1..=BEAT_WORDS).collect::<Vec<_>>());
         for experiment in all {
-            let messages = experiment.messages().into_iter().flatten();
+            let messages = experiment.messages().into_iter().flat_map(|to| to.messages);
             let len = |message: Vec<_>| {
                 message.iter().map(|piece: &crate::layout::Piece| piece.len).sum::<u64>()
             };

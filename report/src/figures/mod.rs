@@ -18,8 +18,6 @@ mod figure_15;
 pub mod picture;
 mod reads;
 
-use std::{fs, path::Path};
-
 use crate::{Ran, experiment::Experiment, posting::Posting};
 use picture::Picture;
 
@@ -62,7 +60,8 @@ pub struct Drawing {
     alt: String,
     /// How it came about, and how it compares with the paper's.
     text: String,
-    picture: Picture,
+    /// The picture.
+    pub picture: Picture,
     /// Its values.
     table: String,
 }
@@ -83,17 +82,6 @@ impl Figure {
     /// The file with its picture, in the folder of the documents.
     pub fn file(&self) -> String {
         format!("figures/{}.svg", self.id)
-    }
-
-    /// Writes the picture to that folder.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn write(&self, drawing: &Drawing, docs: &Path) -> Result<(), String> {
-        let file = docs.join(self.file());
-        let told = |error: std::io::Error| format!("{}: {error}", file.display());
-        file.parent().map_or(Ok(()), fs::create_dir_all).map_err(told)?;
-        fs::write(&file, drawing.picture.svg()?).map_err(told)
     }
 
     /// Its part of the page of results.

@@ -4,18 +4,21 @@ mod post;
 
 use std::{
     fs,
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    path::PathBuf,
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
-use drdma_abi::roce::Transport;
+use drdma_abi::{
+    roce::Transport,
+    work_request::{BLOCK, GRANULE, MAX_DESTINATIONS, MAX_WQE_GRANULES},
+};
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_sim::{
     clock::Span,
-    model::frame::Frame,
     pcie,
     rtl::{self, RtlCard},
-    wire::{CapturedFrame, Message, MessageKind, Network, PeerConfig, PeerId},
+    wire::{Message, MessageKind, Network, PeerConfig, PeerId},
 };
 use libdrdma::{
     CompletionQueue, Context, Counters, MacAddress, MemoryRegion, Options, ProtectionDomain,
@@ -25,8 +28,7 @@ use libdrdma::{
 use crate::{
     costs,
     experiment::{Experiment, Fetched},
-    goodput::Stamp,
-    layout::{self, Region, Requests},
+    layout::{self, Destination, Post, Region},
 };
 
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
@@ -39,14 +41,37 @@ const QKEY: u32 = 0x1122;
 /// Where WRITEs go, and under which key.
 const REMOTE: u64 = 0x7000_0000_0000;
 const RKEY: u32 = 0x4321;
-/// Blocks of ring that a list of up to six pieces takes.
-const LIST_BLOCKS: usize = 3;
+/// Blocks of a queue pair's ring for a request, at most.
+const REQUEST_BLOCKS: usize = (MAX_WQE_GRANULES - 2) / MAX_DESTINATIONS / (BLOCK / GRANULE) + 1;
+/// Blocks of a ring, at most.
+const MOST_BLOCKS: usize = 1 << 16;
+/// Cycles between two looks at completions.
+pub const CYCLES_PER_LOOK: u64 = 64;
 /// Simulated time without a frame after which a run has failed: 4 ms.
 const PATIENCE_CYCLES: u64 = 1_000_000;
 
 /// The host of every experiment: 64 tags, reads of 512 B, payloads of 256 B.
 pub fn host() -> pcie::Config {
     pcie::Config { tags: 64, max_read_request: 512, max_payload: 256, ..pcie::Config::default() }
+}
+
+/// The card's Verilog, if not the one that this program emits.
+static VERILOG: OnceLock<PathBuf> = OnceLock::new();
+
+/// Measures another card from now on: Verilog that `cargo xtask verilog` wrote.
+pub fn use_verilog(file: PathBuf) {
+    // The first one stays.
+    let _ = VERILOG.set(file);
+}
+
+/// The card of every experiment.
+pub fn card() -> rtl::Config {
+    rtl::Config {
+        pcie: host(),
+        verilog: VERILOG.get().cloned(),
+        cycles_per_progress: CYCLES_PER_LOOK,
+        ..rtl::Config::default()
+    }
 }
 
 /// Why an experiment gave no figure.
@@ -135,9 +160,7 @@ impl<C: Card> Card for Probe<C> {
 /// What a run gave.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Every frame that left.
-    pub stamps: Vec<Stamp>,
-    /// The bytes of those frames, without FCS.
+    /// The bytes of all frames, without FCS.
     pub frame_bytes: u64,
     /// From the first doorbell to the last byte on the wire.
     pub span: Span,
@@ -159,9 +182,9 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Anything that is not exactly as it should be.
-pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
+pub fn run(experiment: &Experiment, expected: &[Destination]) -> Result<Outcome, RunError> {
     let network = Network::new();
-    let config = rtl::Config { pcie: host(), words: experiment.words, ..rtl::Config::default() };
+    let config = rtl::Config { words: experiment.words, ..card() };
     let cycles = config.cycles_per_progress;
     let card = RtlCard::new(config, network.clone())?;
     let costs = match experiment.fetched {
@@ -171,7 +194,7 @@ pub fn run(experiment: &Experiment) -> Result<Outcome, RunError> {
     let round_trips = card.round_trips_ps();
     let mut outcome = run_on(experiment, card, cycles, &network, costs)?;
     outcome.round_trips_ns = round_trips.load(Ordering::Relaxed) as f64 / 1000.0;
-    check(experiment, &outcome.messages)?;
+    check(experiment, expected, &outcome.messages)?;
     Ok(outcome)
 }
 
@@ -184,7 +207,6 @@ fn run_on(
     network: &Network,
     costs: Option<&CostTable>,
 ) -> Result<Outcome, RunError> {
-    network.keep_frames();
     let simulated = Arc::new(Mutex::new(Simulated::default()));
     let card = Probe { card, cycles, simulated: Arc::clone(&simulated) };
     let context = Context::open(Box::new(card), Options::new(MAC, IP.into()))?;
@@ -192,17 +214,20 @@ fn run_on(
     let memory = load(experiment, &pd)?;
     let addresses: Vec<u64> = memory.iter().map(MemoryRegion::addr).collect();
 
-    let requests = match &experiment.requests {
-        Requests::Lists(lists) => lists.len(),
-        Requests::Shared(_) | Requests::Partitioned(_) | Requests::Own(_) => 1,
-    };
+    let requests = experiment.posts.len();
     let cq = context.completion_queue().entries(requests as u32).build()?;
-    let blocks = (requests * LIST_BLOCKS).max(256) as u32;
+    let mut own = vec![0; experiment.destinations()];
+    for post in &experiment.posts {
+        if let Post::Own { to, .. } = post {
+            own[*to] += 1;
+        }
+    }
     let mut qps = Vec::new();
     let mut peers = Vec::new();
-    for index in 0..experiment.requests.destinations() as u32 {
-        let qp = connect(experiment, &pd, &cq, index, blocks)?;
-        peers.push(add_peer(experiment, network, index, qp.qpn()));
+    for (index, posts) in own.into_iter().enumerate() {
+        let blocks = (posts * REQUEST_BLOCKS).clamp(1, MOST_BLOCKS) as u32;
+        let qp = connect(experiment, &pd, &cq, index as u32, blocks)?;
+        peers.push(add_peer(experiment, network, index as u32, qp.qpn()));
         qps.push(qp);
     }
     context.clear_counters()?;
@@ -217,17 +242,11 @@ fn run_on(
         Ok(())
     })?;
 
-    let frames = network.frames();
-    let stamp = |frame: &CapturedFrame| {
-        let payload = Frame::parse(&frame.bytes).map_or(0, |parsed| parsed.payload.len() as u64);
-        Stamp { ns: frame.time_ns, payload }
-    };
     if let Some(error) = network.errors().first() {
         return Err(RunError::Wire(error.to_string()));
     }
     let simulated = *simulated.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(Outcome {
-        stamps: frames.iter().map(stamp).collect(),
         frame_bytes: network.traffic().frame_bytes,
         span: network.clock().span().unwrap_or_default(),
         counters: context.counters()?,
@@ -247,7 +266,7 @@ fn load(experiment: &Experiment, pd: &ProtectionDomain) -> Result<Vec<MemoryRegi
         region.write_at(0, bytes);
         memory.push(region);
     }
-    for region in experiment.requests.regions() {
+    for region in experiment.posts.iter().flat_map(Post::regions) {
         if let Region::PointerMapped { pointers, target, offsets, .. } = region {
             let base = memory[*target].addr();
             let words: Vec<u8> = offsets.iter().flat_map(|at| (base + at).to_le_bytes()).collect();
@@ -323,17 +342,25 @@ fn wait(
 
 /// Compares what arrived at each destination, message by message and byte by byte, with what should
 /// have.
-fn check(experiment: &Experiment, arrived: &[Vec<Message>]) -> Result<(), RunError> {
-    for (destination, (found, expected)) in arrived.iter().zip(experiment.messages()).enumerate() {
+fn check(
+    experiment: &Experiment,
+    expected: &[Destination],
+    arrived: &[Vec<Message>],
+) -> Result<(), RunError> {
+    for (destination, (found, expected)) in arrived.iter().zip(expected).enumerate() {
         let wrong = |message, what| Err(RunError::Payload { destination, message, what });
         let mut remote_addr = REMOTE;
-        for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let expected = layout::bytes(expected, &experiment.buffers);
+        let mut starts = expected.starts.iter().copied().peekable();
+        for (index, (found, pieces)) in found.iter().zip(&expected.messages).enumerate() {
+            let expected = layout::bytes(pieces, &experiment.buffers);
             if found.bytes != expected {
                 let at = found.bytes.iter().zip(&expected).position(|(a, b)| a != b);
                 let at = at.unwrap_or(found.bytes.len().min(expected.len()));
                 let lengths = format!("{} B for {} B", found.bytes.len(), expected.len());
                 return wrong(index, format!("{lengths}, different from byte {at} on"));
+            }
+            while starts.next_if(|start| *start <= index).is_some() {
+                remote_addr = REMOTE;
             }
             let kind = match experiment.write {
                 true => MessageKind::Write { remote_addr, rkey: RKEY },
@@ -342,13 +369,11 @@ fn check(experiment: &Experiment, arrived: &[Vec<Message>]) -> Result<(), RunErr
             if found.kind != kind {
                 return wrong(index, format!("{:?} instead of {kind:?}", found.kind));
             }
-            // Every list is a request of its own, which begins anew.
-            if !matches!(experiment.requests, Requests::Lists(_)) {
-                remote_addr += found.bytes.len() as u64;
-            }
+            remote_addr += found.bytes.len() as u64;
         }
-        if found.len() != expected.len() {
-            return wrong(found.len(), format!("{} messages for {}", found.len(), expected.len()));
+        let expected = expected.messages.len();
+        if found.len() != expected {
+            return wrong(found.len(), format!("{} messages for {expected}", found.len()));
         }
     }
     Ok(())
@@ -359,7 +384,10 @@ mod tests {
     use drdma_sim::soft::{CYCLES_PER_PROGRESS, SoftCard};
 
     use super::*;
-    use crate::catalogue;
+    use crate::{
+        catalogue,
+        shapes::{build, draw, shape::Shape},
+    };
 
     /// On the reference model, which needs no time.
     fn model(experiment: &Experiment) -> Outcome {
@@ -378,8 +406,20 @@ mod tests {
     fn every_experiment_passes_on_the_reference_model() {
         for experiment in catalogue::all() {
             let outcome = model(&experiment);
-            if let Err(error) = check(&experiment, &outcome.messages) {
+            if let Err(error) = check(&experiment, &experiment.messages(), &outcome.messages) {
                 panic!("{}: {error}", experiment.id);
+            }
+        }
+    }
+
+    #[test]
+    fn random_shapes_pass_on_the_reference_model() {
+        for shape in draw::shapes(11, 24) {
+            let shape = Shape { rows: shape.rows.min(1500), posts: Some(3), ..shape };
+            let experiment = build::experiment(&shape);
+            let outcome = model(&experiment);
+            if let Err(error) = check(&experiment, &experiment.messages(), &outcome.messages) {
+                panic!("{shape}: {error}");
             }
         }
     }
@@ -388,11 +428,12 @@ mod tests {
     fn a_wrong_byte_a_wrong_address_and_a_lost_message_are_found() {
         let experiment = named("shuffle-2");
         let right = model(&experiment).messages;
-        check(&experiment, &right).expect("right messages");
+        let expected = experiment.messages();
+        check(&experiment, &expected, &right).expect("right messages");
         let refused = |change: fn(&mut Vec<Vec<Message>>)| {
             let mut messages = right.clone();
             change(&mut messages);
-            check(&experiment, &messages).expect_err("a wrong message").to_string()
+            check(&experiment, &expected, &messages).expect_err("a wrong message").to_string()
         };
         assert_eq!(
             refused(|messages| messages[1][3].bytes[77] ^= 1),
@@ -411,10 +452,9 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_counted_with_their_payload() {
-        let outcome = model(&named("packets-ud"));
-        assert_eq!(outcome.stamps.len(), 16 << 10);
-        assert!(outcome.stamps.iter().all(|stamp| stamp.payload == 20));
-        assert_eq!(outcome.frame_bytes, (110 - 24) * (16 << 10));
+    fn frames_are_counted() {
+        let experiment = named("packets-ud");
+        let rows: usize = experiment.messages()[0].messages.len();
+        assert_eq!(model(&experiment).frame_bytes, (110 - 24) * rows as u64);
     }
 }

@@ -3,19 +3,23 @@
 use libdrdma::{
     Bitmapped, CompletionQueue, Contiguous, Destination, MemoryRegion, Operation,
     PartitionDestination, Partitioned, PartitionedRegion, PartitionedWorkRequest, PointerMapped,
-    ProtectionDomain, QueuePair, RegionError, RowMask, SharedOperation, SharedWorkRequest, Strided,
-    WorkRequest,
+    PostGuard, ProtectionDomain, QueuePair, RegionError, RowMask, SharedOperation, SharedPostGuard,
+    SharedWorkRequest, Strided, WorkRequest,
     optimizer::{CostTable, FetchPlan, Fragment, Limits, Schedule},
 };
 
 use super::{REMOTE, RKEY, RunError};
 use crate::{
     experiment::{Experiment, Fetched},
-    layout::{self, Piece, Place, Region, Requests},
+    layout::{self, Piece, Place, Post, Region},
 };
 
-/// Posts what the experiment says and waits, while everything is still alive. With `costs`, regions of
-/// one destination are posted with the fetch plan or the schedule that suits them best.
+/// Blocks of the shared send queue: as many as there can be.
+const SHARED_BLOCKS: u32 = 1 << 16;
+
+/// Posts what the experiment says, all of it before the doorbells are rung (one a queue), and waits while
+/// everything is still alive. With `costs`, regions of one destination are posted with the fetch plan or
+/// the schedule that suits them best.
 ///
 /// # Errors
 /// What the library refuses, or what `wait` says.
@@ -28,81 +32,115 @@ pub fn post<'m>(
     costs: Option<&CostTable>,
     wait: impl FnOnce() -> Result<(), RunError>,
 ) -> Result<(), RunError> {
-    let tell = |list: &[Region]| {
-        list.iter().map(|region| told(region, memory)).collect::<Result<Vec<_>, _>>()
+    let own = |post: &Post| matches!(post, Post::Own { .. });
+    let (owned, shared): (Vec<_>, Vec<_>) =
+        experiment.posts.iter().enumerate().partition(|(_, post)| own(post));
+    let mut ssq = match shared.is_empty() {
+        true => None,
+        false => Some(pd.shared_send_queue(cq).send_blocks(SHARED_BLOCKS).build()?),
+    };
+    if let Some(ssq) = &mut ssq {
+        let mut batch = ssq.batch();
+        for (id, post) in shared {
+            post_shared(experiment, id as u64, post, qps, memory, &mut batch)?;
+        }
+        batch.submit()?;
+    }
+    let mut batches: Vec<_> = qps.iter_mut().map(QueuePair::batch).collect();
+    for (id, post) in owned {
+        if let Post::Own { to, regions } = post {
+            post_own(experiment, id as u64, regions, memory, costs, &mut batches[*to])?;
+        }
+    }
+    batches.into_iter().try_for_each(PostGuard::submit)?;
+    wait()
+}
+
+fn post_shared<'m>(
+    experiment: &Experiment,
+    wr_id: u64,
+    post: &Post,
+    qps: &[QueuePair<'m>],
+    memory: &'m [MemoryRegion],
+    batch: &mut SharedPostGuard<'_, 'm>,
+) -> Result<(), RunError> {
+    let operation = match experiment.write {
+        true => SharedOperation::Write,
+        false => SharedOperation::Send,
     };
     let rows = experiment.rows_per_message;
-    let operation = match experiment.write {
-        true => Operation::Write { remote_addr: REMOTE, rkey: RKEY },
-        false => Operation::Send,
-    };
-    match &experiment.requests {
-        Requests::Shared(list) => {
-            let mut ssq = pd.shared_send_queue(cq).build()?;
-            let regions = list.iter().map(|list| tell(list)).collect::<Result<Vec<_>, _>>()?;
+    match post {
+        Post::Shared(list) => {
+            let regions =
+                list.iter().map(|list| told_all(list, memory)).collect::<Result<Vec<_>, _>>()?;
             let destinations: Vec<_> = qps
                 .iter()
                 .zip(&regions)
                 .map(|(qp, regions)| Destination::new(qp).remote(REMOTE, RKEY).regions(regions))
                 .collect();
-            let request = SharedWorkRequest::new(1)
-                .operation(shared_operation(experiment))
+            let request = SharedWorkRequest::new(wr_id)
+                .operation(operation)
+                .row_mask(mask(experiment))
                 .rows_per_message(rows)
                 .destinations(&destinations);
-            ssq.post_ssq_send(&request)?;
-            wait()
+            batch.post_ssq_send(&request)?;
         }
-        Requests::Partitioned(list) => {
-            let mut ssq = pd.shared_send_queue(cq).build()?;
+        Post::Partitioned(list) => {
             let region = partitioned(list, memory)?;
             let destinations: Vec<_> = (0..=u8::MAX)
-                .zip(&*qps)
+                .zip(qps)
                 .map(|(id, qp)| PartitionDestination::new(qp, id).remote(REMOTE, RKEY))
                 .collect();
-            let request = PartitionedWorkRequest::new(1, &region)
-                .operation(shared_operation(experiment))
+            let request = PartitionedWorkRequest::new(wr_id, &region)
+                .operation(operation)
                 .rows_per_message(rows)
                 .destinations(&destinations);
-            ssq.post_ssq_send(&request)?;
-            wait()
+            batch.post_ssq_send(&request)?;
         }
-        Requests::Own(list) => {
-            let mut fetched = None;
-            let mut regions = tell(list)?;
-            match (experiment.fetched, costs) {
-                (Fetched::Schedule(buffer), Some(costs)) => {
-                    let schedule = schedule(&list[0], memory, costs)?;
-                    memory[buffer].write_at(0, schedule.fetch_rows());
-                    regions[0] = told_with(&list[0], memory, Some(&memory[buffer]))?;
-                    fetched = Some(schedule.plan());
-                }
-                (_, Some(costs)) => fetched = Some(plan(&regions, memory, costs)?),
-                (_, None) => {}
-            }
-            let mut request =
-                WorkRequest::new(1).operation(operation).rows_per_message(rows).regions(&regions);
-            if let Some(plan) = fetched {
-                request = request.fetch_plan(plan);
-            }
-            qps[0].post_send(&request)?;
-            wait()
+        Post::Own { .. } => {}
+    }
+    Ok(())
+}
+
+fn post_own<'m>(
+    experiment: &Experiment,
+    wr_id: u64,
+    list: &[Region],
+    memory: &'m [MemoryRegion],
+    costs: Option<&CostTable>,
+    batch: &mut PostGuard<'_, 'm>,
+) -> Result<(), RunError> {
+    let operation = match experiment.write {
+        true => Operation::Write { remote_addr: REMOTE, rkey: RKEY },
+        false => Operation::Send,
+    };
+    let mut regions = told_all(list, memory)?;
+    let fetched = match (&experiment.fetched, costs) {
+        (Fetched::Schedule(buffers), Some(costs)) => {
+            let buffer = buffers[wr_id as usize];
+            let schedule = schedule(&list[0], memory, costs)?;
+            memory[buffer].write_at(0, schedule.fetch_rows());
+            regions[0] = told_with(&list[0], memory, Some(&memory[buffer]))?;
+            Some(schedule.plan())
         }
-        Requests::Lists(lists) => {
-            let mut batches: Vec<_> = qps.iter_mut().map(QueuePair::batch).collect();
-            for (id, (to, pieces)) in lists.iter().enumerate() {
-                let regions = pieces
-                    .iter()
-                    .map(|piece| told(&Region::Contiguous(*piece), memory))
-                    .collect::<Result<Vec<_>, _>>()?;
-                let request = WorkRequest::new(id as u64)
-                    .operation(operation)
-                    .row_mask(RowMask::Element)
-                    .regions(&regions);
-                batches[*to].post_send(&request)?;
-            }
-            batches.into_iter().try_for_each(libdrdma::PostGuard::submit)?;
-            wait()
-        }
+        (_, Some(costs)) => Some(plan(&regions, memory, costs)?),
+        (_, None) => None,
+    };
+    let mut request = WorkRequest::new(wr_id)
+        .operation(operation)
+        .row_mask(mask(experiment))
+        .rows_per_message(experiment.rows_per_message)
+        .regions(&regions);
+    if let Some(plan) = fetched {
+        request = request.fetch_plan(plan);
+    }
+    Ok(batch.post_send(&request)?)
+}
+
+fn mask(experiment: &Experiment) -> RowMask {
+    match experiment.row_mask {
+        layout::RowMask::Period => RowMask::Period,
+        layout::RowMask::Element => RowMask::Element,
     }
 }
 
@@ -141,10 +179,6 @@ fn plan(
         .map_err(|error| RunError::Refused(error.to_string()))
 }
 
-fn shared_operation(experiment: &Experiment) -> SharedOperation {
-    if experiment.write { SharedOperation::Write } else { SharedOperation::Send }
-}
-
 /// A partitioned region in the library's words.
 fn partitioned<'m>(
     list: &layout::Partitioned,
@@ -160,15 +194,15 @@ fn partitioned<'m>(
         .build()
 }
 
-/// A region in the library's words.
-fn told<'m>(
-    region: &Region,
+/// Regions in the library's words.
+fn told_all<'m>(
+    list: &[Region],
     memory: &'m [MemoryRegion],
-) -> Result<libdrdma::Region<'m>, RegionError> {
-    told_with(region, memory, None)
+) -> Result<Vec<libdrdma::Region<'m>>, RegionError> {
+    list.iter().map(|region| told_with(region, memory, None)).collect()
 }
 
-/// Likewise, with fetch rows if it is bitmapped and there are any.
+/// A region in the library's words, with fetch rows if it is bitmapped and there are any.
 fn told_with<'m>(
     region: &Region,
     memory: &'m [MemoryRegion],

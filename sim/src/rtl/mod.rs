@@ -13,7 +13,8 @@ pub mod axil;
 pub mod mac;
 
 use std::{
-    fs::File,
+    collections::BTreeMap,
+    fs::{self, File},
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -58,6 +59,9 @@ pub struct Config {
     pub column_rows: Option<u32>,
     /// What `ASSEMBLER_WORDS` is from the start, if not its value after reset: 1 to 16.
     pub words: Option<u32>,
+    /// The card's Verilog, as `cargo xtask verilog` writes it, instead of the one that this program emits:
+    /// another version of the card with the same registers and layouts.
+    pub verilog: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -68,6 +72,7 @@ impl Default for Config {
             cycles_per_progress: CYCLES_PER_PROGRESS,
             column_rows: None,
             words: None,
+            verilog: None,
         }
     }
 }
@@ -113,25 +118,40 @@ impl Config {
 /// If the card cannot be emitted.
 pub fn source() -> Result<Source, CardError> {
     let file = drdma_hdl::top::file().map_err(|error| CardError::Failed(error.to_string()))?;
+    Ok(source_of(file))
+}
+
+/// Likewise, of that Verilog.
+fn source_of(file: String) -> Source {
     let source = Source::new(app_block::NAME)
         .verilog(format!("{}.v", app_block::NAME), file)
         .ports(app_block::ports(app_block::U50));
-    Ok(app_block::U50.iter().fold(source, |source, (name, value)| source.parameter(*name, *value)))
+    app_block::U50.iter().fold(source, |source, (name, value)| source.parameter(*name, *value))
 }
 
-/// The loaded card, with and without traces; emitted and built at the first use in a process.
-static LIBRARIES: Mutex<[Option<Library>; 2]> = Mutex::new([None, None]);
+/// The loaded cards, with and without traces, by the file of their Verilog; emitted or read, and built, at
+/// the first use in a process.
+static LIBRARIES: Mutex<BTreeMap<(bool, Option<PathBuf>), Library>> = Mutex::new(BTreeMap::new());
 
-fn library(trace: bool) -> Result<Library, CardError> {
+fn library(config: &Config) -> Result<Library, CardError> {
+    let (trace, verilog) = (config.trace.is_some(), &config.verilog);
     // Held while it is built: whoever asks meanwhile waits for this one.
     let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
-    let library = &mut libraries[usize::from(trace)];
-    if let Some(library) = library {
+    let key = (trace, verilog.clone());
+    if let Some(library) = libraries.get(&key) {
         return Ok(library.clone());
     }
+    let source = match verilog {
+        None => source()?,
+        Some(path) => source_of(
+            fs::read_to_string(path)
+                .map_err(|error| CardError::Failed(format!("{}: {error}", path.display())))?,
+        ),
+    };
     let options = Options { trace, optimise: if trace { 0 } else { 1 }, ..Options::default() };
-    let built = source()?.build(&options).map_err(|e| CardError::Failed(e.to_string()))?;
-    Ok(library.insert(built).clone())
+    let built = source.build(&options).map_err(|e| CardError::Failed(e.to_string()))?;
+    libraries.insert(key, built.clone());
+    Ok(built)
 }
 
 /// The card's RTL with host memory, PCIe and wire around it.
@@ -156,7 +176,7 @@ impl RtlCard {
     /// If Verilator or the C++ compiler is missing or fails, or the card does not answer.
     pub fn new(config: Config, network: Network) -> Result<Self, CardError> {
         let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
-        let library = library(config.trace.is_some())?;
+        let library = library(&config)?;
         let mut model = library.instance(config.pcie.seed);
         if let Some(path) = &config.trace {
             model.open_trace(path).map_err(failed)?;

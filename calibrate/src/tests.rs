@@ -1,7 +1,6 @@
-use drdma_sim::wire::Network;
+use drdma_sim::{soft::SoftCard, wire::Network};
 
 use super::{rig::Shape, *};
-use crate::device;
 
 fn point(size: u32, stride: u32, ns: f64) -> Point {
     let read_bytes = f64::from(size.max(4));
@@ -10,7 +9,7 @@ fn point(size: u32, stride: u32, ns: f64) -> Point {
 
 fn rig(network: &Network, patience: Duration) -> Rig {
     network.add_peer(peer());
-    let context = device::set_up(device::open("soft:", network).unwrap(), LOCAL).unwrap();
+    let context = Context::open(Box::new(SoftCard::new(network.clone())), options()).unwrap();
     Rig::new(&context, patience).unwrap()
 }
 
@@ -25,7 +24,7 @@ fn every_row_is_one_read_of_the_size_that_is_measured() {
             assert_eq!(run.read_bytes, u64::from(rows * size), "{size} every {stride}");
         }
     }
-    assert_eq!(device::complaints(&network.errors()), None);
+    assert_eq!(network.errors(), []);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Measuring what DMA reads cost on a device, and the merge threshold that follows.
+//! Measures what DMA reads cost on a device, and the merge threshold that follows.
 //!
 //! For each read size and each distance from one read to the next, a strided region is sent in which
 //! every row is one read. Longer reads hold gaps, so that the wire, which carries only payload, does
@@ -18,7 +18,7 @@ use libdrdma::{
 use serde::{Deserialize, Serialize};
 
 use rig::Rig;
-pub use rig::{LOCAL, peer};
+pub use rig::{options, peer};
 use steady::{Run, Sample};
 pub use table::render;
 

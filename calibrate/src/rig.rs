@@ -6,7 +6,7 @@ use drdma_abi::register::Counter;
 use drdma_driver::memory::PAGE;
 use drdma_sim::wire::PeerConfig;
 use libdrdma::{
-    CompletionQueue, Context, MacAddress, MemoryRegion, ProtectionDomain, QueuePair,
+    CompletionQueue, Context, MacAddress, MemoryRegion, Options, ProtectionDomain, QueuePair,
     QueuePairAttributes, Region, Status, Transport, WorkRequest, counter,
 };
 
@@ -14,12 +14,25 @@ use super::{
     CalibrateError,
     steady::{Run, Sample, steady},
 };
-use crate::job::Local;
+
+/// An Ethernet and an IPv4 address.
+struct Addresses {
+    mac: MacAddress,
+    ip: u32,
+}
+
+impl Addresses {
+    /// The MAC address as a number, its first byte in bits 47 to 40.
+    fn mac_number(&self) -> u64 {
+        let [a, b, c, d, e, f] = self.mac.0;
+        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+}
 
 /// The card's own addresses.
-pub const LOCAL: Local = Local { mac: 0x0200_0000_0001, ip: 0x0a00_0001 };
+const LOCAL: Addresses = Addresses { mac: MacAddress([2, 0, 0, 0, 0, 1]), ip: 0x0a00_0001 };
 /// Where the payload goes: nobody answers it, so nobody need be there.
-const SINK: Local = Local { mac: 0x0200_0000_0002, ip: 0x0a00_0002 };
+const SINK: Addresses = Addresses { mac: MacAddress([2, 0, 0, 0, 0, 2]), ip: 0x0a00_0002 };
 const SINK_QPN: u32 = 2;
 const QPN: u32 = 17;
 const MTU: u32 = 4096;
@@ -33,12 +46,17 @@ const EXTENTS: u32 = 16;
 /// Bytes of an extent of a row that is longer than they are together.
 const WORD: u32 = 4;
 
+/// The card's own addresses, for [`Context::open`].
+pub fn options() -> Options {
+    Options::new(LOCAL.mac, LOCAL.ip.into())
+}
+
 /// The peer that swallows the payload, for a simulated network.
 pub fn peer() -> PeerConfig {
     PeerConfig {
         mtu: MTU,
         keep_messages: false,
-        ..PeerConfig::new(Transport::Uc, SINK.mac, SINK.ip, SINK_QPN, QPN)
+        ..PeerConfig::new(Transport::Uc, SINK.mac_number(), SINK.ip, SINK_QPN, QPN)
     }
 }
 
@@ -104,11 +122,10 @@ impl Rig {
         let cq = context.completion_queue().entries(16).build()?;
         let mut qp =
             pd.queue_pair(&cq).transport(Transport::Uc).qpn(QPN).send_blocks(16).build()?;
-        let [_, _, mac @ ..] = SINK.mac.to_be_bytes();
         qp.connect(
             &QueuePairAttributes::new()
                 .path_mtu(MTU)
-                .dest_mac(MacAddress(mac))
+                .dest_mac(SINK.mac)
                 .dest_ip(SINK.ip.into())
                 .dest_qpn(SINK_QPN)
                 .start_psn(0),

@@ -1,0 +1,132 @@
+//! Random shapes.
+
+use drdma_verilated::testbench::Random;
+
+use super::shape::{At, By, MOST_COLUMNS, MOST_DESTINATIONS, MOST_ROW, Shape};
+use crate::layout::RowMask;
+
+/// Rows of a request: least and most.
+const ROWS: (u64, u64) = (1 << 10, 64 << 10);
+/// Percent of the rows that are sent, at least.
+const LEAST_SELECTED: u64 = 5;
+
+/// The shapes of a seed: the first ones of a longer list are those of a shorter one.
+pub fn shapes(seed: u64, count: usize) -> Vec<Shape> {
+    let mut random = Random::new(seed);
+    (0..count).map(|_| shape(&mut random)).collect()
+}
+
+/// A number from `least` to `most`; each octave is as likely as any other.
+fn log(random: &mut Random, least: u64, most: u64) -> u64 {
+    let share = random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
+    let value = least as f64 * ((most + 1) as f64 / least as f64).powf(share);
+    (value as u64).clamp(least, most)
+}
+
+fn even(random: &mut Random, values: u64) -> bool {
+    random.below(values) == 0
+}
+
+fn shape(random: &mut Random) -> Shape {
+    let by = match random.below(4) {
+        0 => By::Ids,
+        1 => By::Extents,
+        _ => By::Bitmaps,
+    };
+    let columns = columns(random);
+    let row: u64 = columns.iter().sum();
+    let mtu = if even(random, 2) { 1024 } else { 4096 };
+    let rows = log(random, ROWS.0, ROWS.1);
+    let fit = (u64::from(mtu) / row).max(1);
+    Shape {
+        columns,
+        // Half of them are powers of two, as batches often are.
+        rows: if even(random, 2) { rows.next_power_of_two() } else { rows },
+        destinations: log(random, 1, MOST_DESTINATIONS as u64) as usize,
+        by,
+        select: if even(random, 2) {
+            100
+        } else {
+            LEAST_SELECTED + random.below(101 - LEAST_SELECTED)
+        },
+        mtu,
+        mask: match even(random, 4) && by != By::Ids {
+            true => RowMask::Element,
+            false => RowMask::Period,
+        },
+        pack: even(random, 4).then(|| log(random, 1, 2 * fit) as u32),
+        at: match random.below(3) {
+            0 => At::Page,
+            1 => At::Line,
+            _ => At::Odd,
+        },
+        write: even(random, 2),
+        posts: None,
+        seed: random.below(1 << 16),
+    }
+}
+
+/// Widths of columns, together 1 B to 1 KiB: half of the shapes by the bytes of a row, half by those of a
+/// column.
+fn columns(random: &mut Random) -> Vec<u64> {
+    let (count, row) = if even(random, 2) {
+        let row = log(random, 1, MOST_ROW);
+        (1 + random.below(row.min(MOST_COLUMNS as u64)), row)
+    } else {
+        let count = 1 + random.below(MOST_COLUMNS as u64);
+        (count, count * log(random, 1, MOST_ROW / MOST_COLUMNS as u64))
+    };
+    match random.below(4) {
+        // Alike.
+        0 => vec![row / count; count as usize],
+        // Alike, a power of two.
+        1 => vec![1 << (row / count).ilog2(); count as usize],
+        // Powers of two.
+        2 => (0..count).map(|_| 1 << random.below(u64::from((row / count).ilog2()) + 1)).collect(),
+        // Anything: a byte each, and the rest among them at random.
+        _ => {
+            let shares: Vec<u64> = (0..count).map(|_| random.below(1 << 16)).collect();
+            let all: u64 = shares.iter().sum::<u64>().max(1);
+            shares.iter().map(|share| 1 + (row - count) * share / all).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_within_their_limits_and_of_every_kind() {
+        let all = shapes(1, 400);
+        for shape in &all {
+            assert!((1..=MOST_COLUMNS).contains(&shape.columns.len()), "{shape}");
+            assert!(
+                (1..=MOST_ROW).contains(&shape.row()) && !shape.columns.contains(&0),
+                "{shape}"
+            );
+            assert!((ROWS.0..=ROWS.1).contains(&shape.rows), "{shape}");
+            assert!((1..=MOST_DESTINATIONS).contains(&shape.destinations), "{shape}");
+            assert!((LEAST_SELECTED..=100).contains(&shape.select), "{shape}");
+            // What is printed is what `--shape` takes.
+            assert_eq!(shape.to_string().parse::<Shape>().as_ref(), Ok(shape));
+        }
+        let any =
+            |wanted: fn(&Shape) -> bool| assert!(all.iter().filter(|s| wanted(s)).count() > 20);
+        any(|shape| shape.by == By::Ids);
+        any(|shape| shape.by == By::Extents);
+        any(|shape| shape.by == By::Bitmaps && shape.mask == RowMask::Element);
+        any(|shape| shape.row() > 512);
+        any(|shape| shape.row() < 4);
+        any(|shape| shape.destinations > 32);
+        any(|shape| shape.columns.len() > 9);
+        any(|shape| shape.pack.is_some());
+        any(|shape| shape.at == At::Odd && shape.mtu == 1024);
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_shapes_and_longer_lists_begin_alike() {
+        assert_eq!(shapes(7, 20)[..10], shapes(7, 10));
+        assert_ne!(shapes(7, 10), shapes(8, 10));
+    }
+}
