@@ -14,7 +14,7 @@ pub mod memory;
 pub mod pci;
 pub mod vfio;
 
-pub use card::{Card, CardError};
+pub use card::{Card, CardError, RegisterWindow};
 pub use device::{Device, OpenError, identify};
 pub use iova::IovaAllocator;
 pub use memory::DmaMemory;
