@@ -202,6 +202,14 @@ impl Device {
         self.card.write(register.offset, value)
     }
 
+    /// Writes the register at an offset in BAR2: of a table, say.
+    ///
+    /// # Errors
+    /// There is none, or the card failed.
+    pub fn write_at(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.card.write(offset, value)
+    }
+
     /// Reads a counter: both words, again if the high one changed meanwhile.
     ///
     /// # Errors
@@ -302,7 +310,7 @@ impl Device {
             size: size as u64,
             reason: "no free I/O virtual addresses".into(),
         })?;
-        if let Err(error) = self.card.map(iova, memory) {
+        if let Err(error) = self.card.map(iova, &memory.for_card()) {
             self.iovas.free(iova);
             return Err(error);
         }

@@ -160,6 +160,11 @@ impl DmaMemory {
         self
     }
 
+    /// The same memory as a card gets it, which cannot write what it is only going to read.
+    pub(crate) fn for_card(&self) -> Self {
+        Self { writable: self.writable && self.card_writes, ..self.clone() }
+    }
+
     /// True if the card may write to the memory, and not only read it.
     pub fn is_written_by_card(&self) -> bool {
         self.card_writes
@@ -487,7 +492,10 @@ mod tests {
             memory.write(lead + 7, &[0xff; 9]);
             let mut back = vec![0; 120];
             memory.read(lead, &mut back);
-            assert_eq!((&back[..7], &back[7..16], &back[16..]), (&bytes[..7], &[0xff; 9][..], &bytes[16..]));
+            assert_eq!(
+                (&back[..7], &back[7..16], &back[16..]),
+                (&bytes[..7], &[0xff; 9][..], &bytes[16..])
+            );
         }
     }
 
@@ -527,6 +535,10 @@ mod tests {
         assert!(memory.is_written_by_card());
         assert!(!memory.read_by_card().is_written_by_card());
         assert!(!of_vector(0, &[1], false).is_written_by_card());
+        let memory = DmaMemory::new(1).unwrap().read_by_card();
+        memory.write(0, &[1]);
+        let card = std::panic::AssertUnwindSafe(|| memory.for_card().write(0, &[2]));
+        assert!(std::panic::catch_unwind(card).is_err(), "a card that writes all the same");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    ops::{Deref, DerefMut},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -15,7 +16,16 @@ use drdma_abi::{
 };
 use drdma_driver::{CardError, DmaMemory};
 
-use crate::{Context, Error, PostError, QueuePairState, encode::field, send_queue::QueueState};
+use crate::{
+    Context, Error, PostError, QueuePairState, encode::field, memory::Hold, send_queue::QueueState,
+};
+
+/// Where an entry has the consumer's position.
+const CONSUMER: u32 = {
+    let field = crate::encode::position::<CompletionQueueEntry>("consumer");
+    assert!(field.width == 32 && field.bit % 32 == 0);
+    (8 * field.word + field.bit / 8) as u32
+};
 
 /// How one work request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +76,8 @@ impl<'a> CompletionQueueBuilder<'a> {
             return Err(Error::Limits { what: "entries", value: entries.into(), limits });
         }
         let entries = entries.next_power_of_two();
-        let (ring, iova) = context.inner.allocate_ring(entries as usize * Completion::SIZE)?;
+        let (ring, iova) =
+            context.inner.allocate_ring(entries as usize * Completion::SIZE, true)?;
         let mut hardware = context.inner.lock();
         let limit = hardware.completion_queues.limit();
         let Some(number) = hardware.completion_queues.take() else {
@@ -86,6 +97,7 @@ impl<'a> CompletionQueueBuilder<'a> {
             pending: VecDeque::new(),
             queues: (0..SEND_QUEUES.entries).map(|_| None).collect(),
             halted: Vec::new(),
+            dead: Vec::new(),
         };
         let inner = CompletionQueueInner {
             context: context.clone(),
@@ -185,11 +197,41 @@ struct State {
     queues: Vec<Option<Arc<QueueState>>>,
     /// Numbers of those that are halted.
     halted: Vec<u32>,
+    /// Memory that requests kept: dropped when nothing is locked.
+    dead: Vec<Hold>,
+}
+
+/// The state, locked.
+struct StateGuard<'a>(Option<MutexGuard<'a, State>>);
+
+impl Deref for StateGuard<'_> {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        self.0.as_ref().expect("it is locked")
+    }
+}
+
+impl DerefMut for StateGuard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut State {
+        self.0.as_mut().expect("it is locked")
+    }
+}
+
+impl Drop for StateGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let dead = std::mem::take(&mut self.dead);
+        self.0 = None;
+        drop(dead);
+    }
 }
 
 impl CompletionQueueInner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> StateGuard<'_> {
+        StateGuard(Some(self.state.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Makes room for the completion of a request.
@@ -220,7 +262,7 @@ impl CompletionQueueInner {
         let mut state = self.lock();
         self.drain(&mut state);
         while let Some(entry) = queue.oldest() {
-            queue.complete(&entry);
+            queue.complete(&entry, &mut state.dead);
             self.release(1);
         }
         state.queues[queue.number as usize] = None;
@@ -231,7 +273,7 @@ impl CompletionQueueInner {
     pub fn flush(&self, queue: &QueueState) {
         let mut state = self.lock();
         self.drain(&mut state);
-        while let Some(completion) = flush_one(queue) {
+        while let Some(completion) = flush_one(queue, &mut state.dead) {
             state.pending.push_back(completion);
         }
         state.halted.retain(|number| *number != queue.number);
@@ -269,7 +311,7 @@ impl CompletionQueueInner {
             completion.wr_id = entry.wr_id;
             if completion.status != Status::Success {
                 let queue = queue.clone();
-                let failed = match queue.queue_pair {
+                let failed = match queue.queue_pair() {
                     Some(owner) => vec![owner],
                     None => self.in_error(queue.queue_pairs(&entry)),
                 };
@@ -277,9 +319,9 @@ impl CompletionQueueInner {
                     self.context.inner.set_state(queue_pair, QueuePairState::Error);
                 }
                 state.halt(&queue);
-                queue.complete(&entry);
+                queue.complete(&entry, &mut state.dead);
             } else {
-                queue.complete(&entry);
+                queue.complete(&entry, &mut state.dead);
             }
             return Some(completion);
         }
@@ -333,14 +375,11 @@ impl CompletionQueueInner {
             return;
         }
         state.reported = state.consumed;
-        let mut hardware = self.context.inner.lock();
-        let written = hardware.device.write_field::<CompletionQueueEntry>(
-            COMPLETION_QUEUES,
-            self.number,
-            "consumer",
-            state.consumed,
-        );
-        hardware.note(written);
+        let offset = COMPLETION_QUEUES.entry(self.number) + CONSUMER;
+        let context = &self.context.inner;
+        if let Err(error) = context.write_register(offset, state.consumed) {
+            context.lock().note(Err(error));
+        }
     }
 }
 
@@ -353,16 +392,17 @@ impl State {
     }
 
     /// Completes the oldest request of some halted queue.
-    fn flush_one(&self) -> Option<WorkCompletion> {
-        let queues = self.halted.iter().filter_map(|number| self.queues[*number as usize].as_ref());
-        queues.into_iter().find_map(|queue| flush_one(queue))
+    fn flush_one(&mut self) -> Option<WorkCompletion> {
+        let Self { halted, queues, dead, .. } = self;
+        let queues = halted.iter().filter_map(|number| queues[*number as usize].as_ref());
+        queues.into_iter().find_map(|queue| flush_one(queue, dead))
     }
 }
 
 /// Completes a queue's oldest request with `wr_flush_error`.
-fn flush_one(queue: &QueueState) -> Option<WorkCompletion> {
+fn flush_one(queue: &QueueState, dead: &mut Vec<Hold>) -> Option<WorkCompletion> {
     let entry = queue.oldest()?;
-    queue.complete(&entry);
+    queue.complete(&entry, dead);
     Some(WorkCompletion {
         wr_id: entry.wr_id,
         status: Status::WrFlushError,
@@ -378,7 +418,7 @@ impl Drop for CompletionQueueInner {
         let disabled = CompletionQueueEntry::default();
         let result = hardware.device.write_entry(COMPLETION_QUEUES, self.number, &disabled);
         hardware.note(result);
-        hardware.retire(self.iova);
+        hardware.retire(self.iova, self.ring.clone());
         hardware.completion_queues.put(self.number);
     }
 }
@@ -394,7 +434,8 @@ impl Iterator for Poll<'_> {
     type Item = WorkCompletion;
 
     fn next(&mut self) -> Option<WorkCompletion> {
-        let state = &mut *self.queue.lock();
+        let mut guard = self.queue.lock();
+        let state = &mut *guard;
         let completion = state
             .pending
             .pop_front()

@@ -243,15 +243,15 @@ fn run_on(
 fn load(experiment: &Experiment, pd: &ProtectionDomain) -> Result<Vec<MemoryRegion>, RunError> {
     let mut memory = Vec::new();
     for bytes in &experiment.buffers {
-        let region = pd.allocate(bytes.len())?;
-        region.write_at(0, bytes);
+        let region = pd.allocate_shared(bytes.len())?;
+        region.store_at(0, bytes);
         memory.push(region);
     }
     for region in experiment.requests.regions() {
         if let Region::PointerMapped { pointers, target, offsets, .. } = region {
             let base = memory[*target].addr();
             let words: Vec<u8> = offsets.iter().flat_map(|at| (base + at).to_le_bytes()).collect();
-            memory[*pointers].write_at(0, &words);
+            memory[*pointers].store_at(0, &words);
         }
     }
     Ok(memory)

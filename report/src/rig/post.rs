@@ -72,7 +72,7 @@ pub fn post<'m>(
             match (experiment.fetched, costs) {
                 (Fetched::Schedule(buffer), Some(costs)) => {
                     let schedule = schedule(&list[0], memory, costs)?;
-                    memory[buffer].write_at(0, schedule.fetch_rows());
+                    memory[buffer].store_at(0, schedule.fetch_rows());
                     regions[0] = told_with(&list[0], memory, Some(&memory[buffer]))?;
                     fetched = Some(schedule.plan());
                 }

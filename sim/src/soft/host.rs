@@ -67,9 +67,10 @@ impl Default for Host {
 }
 
 impl Host {
-    /// Maps `memory` at `iova`.
+    /// Maps `memory` at `iova`, for writing unless the card only reads it.
     pub fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
-        self.map_with(iova, memory, Rights::ALL)
+        let rights = Rights { read: true, write: memory.is_written_by_card() };
+        self.map_with(iova, memory, rights)
     }
 
     /// Maps `memory` at `iova` with some rights.
