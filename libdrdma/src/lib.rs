@@ -127,6 +127,7 @@
 #![deny(unsafe_code)]
 
 mod address;
+mod arena;
 mod body;
 mod borrow;
 mod completion_queue;
@@ -150,6 +151,7 @@ pub use drdma_abi::{completion::Status, register::counter, roce::Transport};
 pub use drdma_driver::{Card, CardError, DmaMemory, RegisterWindow};
 
 pub use address::{MacAddress, ParseMacError};
+pub use arena::Arena;
 pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion};
 pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
 pub use memory::Memory;

@@ -5,9 +5,11 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use drdma_driver::DmaMemory;
+
 use crate::{
-    CompletionQueue, Context, MemoryRegion, MemoryRegionError, Owner, Sharing, memory_region::Key,
-    queue_pair::QueuePairBuilder, shared_send_queue::SharedSendQueueBuilder,
+    Arena, CompletionQueue, Context, MemoryRegion, MemoryRegionError, Owner, Sharing,
+    memory_region::Key, queue_pair::QueuePairBuilder, shared_send_queue::SharedSendQueueBuilder,
 };
 
 /// A group of memory regions and queues that may be used with one another (IBTA 1.4 section
@@ -99,6 +101,38 @@ impl ProtectionDomain {
         let (owner, kind) = (Arc::new(owner), TypeId::of::<()>());
         // SAFETY: the caller's promise.
         unsafe { MemoryRegion::of_owner(self, pointer, len, Sharing::Shared, owner, kind) }
+    }
+
+    /// Registers the memory of the process's allocator, once for all that is in it: what
+    /// [`register`](Self::register) is given from now on, and lies there, has its mapping and its key.
+    /// Registering it again changes nothing. The domain and its memory regions keep it registered.
+    ///
+    /// ```
+    /// # use libdrdma::{Arena, Context, Options};
+    /// # static ARENA: Arena = Arena::new(1 << 20);
+    /// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+    /// # let card = drdma_sim::open("soft:", drdma_sim::wire::Network::new())?;
+    /// # let pd = Context::open(card, options)?.protection_domain();
+    /// pd.register_arena(&ARENA)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No memory, no free key, or the card failed.
+    #[allow(unsafe_code)]
+    pub fn register_arena(&self, arena: &'static Arena) -> Result<(), MemoryRegionError> {
+        let len = arena.capacity();
+        let memory =
+            arena.memory().map_err(|source| MemoryRegionError::Allocation { len, source })?;
+        let mut arenas = self.arenas.write().unwrap_or_else(PoisonError::into_inner);
+        if arenas.iter().any(|key| key.find(memory, len).is_some()) {
+            return Ok(());
+        }
+        // SAFETY: the pages are there for ever, and zero until they are written to. What is read of
+        // them are bytes of owners, for which their memory regions answer.
+        let memory = unsafe { DmaMemory::from_raw(memory, len, true, Arc::new(())) };
+        arenas.push(Key::over(self, memory.map_err(MemoryRegionError::Address)?)?);
+        Ok(())
     }
 
     /// Starts a queue pair whose requests complete to `cq`.
