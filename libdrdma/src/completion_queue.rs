@@ -2,11 +2,14 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     ops::{Deref, DerefMut},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
+    task::{Context as TaskContext, Poll as TaskPoll, Waker},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -17,7 +20,8 @@ use drdma_abi::{
 use drdma_driver::{CardError, DmaMemory};
 
 use crate::{
-    Context, Error, PostError, QueuePairState, encode::field, memory::Hold, send_queue::QueueState,
+    CompletionChannel, Completions, Context, Error, NextCompletion, PostError, QueuePairState,
+    WaitPolicy, channel::Pauses, encode::field, memory::Hold, send_queue::QueueState,
 };
 
 /// Where an entry has the consumer's position.
@@ -26,6 +30,9 @@ const CONSUMER: u32 = {
     assert!(field.width == 32 && field.bit % 32 == 0);
     (8 * field.word + field.bit / 8) as u32
 };
+
+/// Where an entry of the ring has its phase.
+const PHASE: crate::encode::Position = crate::encode::position::<Completion>("phase");
 
 /// How one work request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,16 +52,18 @@ pub struct WorkCompletion {
 }
 
 /// Starts a [`CompletionQueue`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct CompletionQueueBuilder<'a> {
     context: &'a Context,
     entries: u32,
+    channel: Option<CompletionChannel>,
+    policy: WaitPolicy,
 }
 
 impl<'a> CompletionQueueBuilder<'a> {
     pub(crate) fn new(context: &'a Context) -> Self {
-        Self { context, entries: 1024 }
+        Self { context, entries: 1024, channel: None, policy: WaitPolicy::default() }
     }
 
     /// Room for at least that many completions, rounded up to a power of two: 1 to 65,536 (default
@@ -65,12 +74,26 @@ impl<'a> CompletionQueueBuilder<'a> {
         self
     }
 
+    /// Where events arrive that [`CompletionQueue::notify`] asks for, and whose thread wakes
+    /// asynchronous tasks (default: one of the context's own, with the default [`WaitPolicy`]).
+    pub fn channel(mut self, channel: &CompletionChannel) -> Self {
+        self.channel = Some(channel.clone());
+        self
+    }
+
+    /// How threads wait in [`CompletionQueue::wait`] and [`CompletionQueue::poll_timeout`] (default
+    /// [`WaitPolicy::default`]).
+    pub fn wait_policy(mut self, policy: WaitPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// Makes the queue.
     ///
     /// # Errors
     /// A size outside the limits, no free completion queue, no memory, or the card failed.
     pub fn build(self) -> Result<CompletionQueue, Error> {
-        let Self { context, entries } = self;
+        let Self { context, entries, channel, policy } = self;
         if entries == 0 || entries > 1 << 16 {
             let limits = "1 to 65536";
             return Err(Error::Limits { what: "entries", value: entries.into(), limits });
@@ -107,12 +130,24 @@ impl<'a> CompletionQueueBuilder<'a> {
             entries,
             outstanding: AtomicU32::new(0),
             state: Mutex::new(state),
+            policy,
+            channel: channel.map_or_else(OnceLock::new, OnceLock::from),
+            tasks: Mutex::default(),
         };
         // Dropped with what it has taken, if the card fails.
         context.inner.lock().device.write_entry(COMPLETION_QUEUES, number, &entry)?;
         Ok(CompletionQueue { inner: Arc::new(inner) })
     }
 }
+
+impl PartialEq for CompletionQueue {
+    /// True for handles of the same queue.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for CompletionQueue {}
 
 /// Where requests complete: one completion a request, in order per send queue. Clones are handles
 /// to the same queue; it lives as long as a send queue completes to it.
@@ -130,20 +165,101 @@ impl CompletionQueue {
         Poll { queue: &self.inner }
     }
 
-    /// Waits for one completion, calling [`Context::progress`] meanwhile; `None` after `timeout`.
+    /// Waits for one completion, calling [`Context::progress`] meanwhile, with pauses as the queue's
+    /// [`WaitPolicy`] says; `None` after `timeout`.
     ///
     /// # Errors
     /// The card failed.
     pub fn poll_timeout(&self, timeout: Duration) -> Result<Option<WorkCompletion>, CardError> {
         let start = Instant::now();
+        let context = &self.inner.context;
+        let mut pauses = Pauses::new(self.inner.policy);
         loop {
             if let Some(completion) = self.poll().next() {
                 return Ok(Some(completion));
             }
-            if start.elapsed() >= timeout {
+            let waited = start.elapsed();
+            if waited >= timeout {
                 return Ok(None);
             }
-            self.inner.context.progress()?;
+            let looked = context.look()?;
+            if context.inner.runs_by_itself() {
+                if let Some(nap) = pauses.next() {
+                    thread::sleep(nap.min(timeout - waited));
+                }
+            } else if !looked {
+                // Another thread lets the card's time go on.
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Asks for an event on the queue's [channel](Self::channel) as soon as there is something to
+    /// poll (`ibv_req_notify_cq`), which may be now. One event follows one call.
+    ///
+    /// # Errors
+    /// The card failed, or the system has no thread for the context's own channel.
+    pub fn notify(&self) -> Result<(), CardError> {
+        self.channel()?.shared().arm(&self.inner, true)
+    }
+
+    /// The channel that it was made with, or the context's own.
+    ///
+    /// # Errors
+    /// The system has no thread for the context's own channel.
+    pub fn channel(&self) -> Result<&CompletionChannel, CardError> {
+        if self.inner.channel.get().is_none() {
+            let channel = self.inner.context.inner.channel()?.clone();
+            let _ = self.inner.channel.set(channel);
+        }
+        Ok(self.inner.channel.get().expect("a channel"))
+    }
+
+    /// The next completion, for asynchronous tasks. It needs no particular executor; the channel's
+    /// thread wakes the task.
+    ///
+    /// ```
+    /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+    /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+    /// # let network = drdma_sim::wire::Network::new();
+    /// # let red = drdma_sim::wire::PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+    /// # network.add_peer(red);
+    /// # let context = Context::open(drdma_sim::open("soft:", network)?, Options::new(mac, ip))?;
+    /// # let pd = context.protection_domain();
+    /// # let cq = context.completion_queue().build()?;
+    /// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+    /// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+    /// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+    /// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+    /// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async {
+    ///     qp.post_send(&WorkRequest::new(7))?;
+    ///     assert_eq!(cq.next().await?.wr_id, 7);
+    ///     Ok(())
+    /// })
+    /// # as Result<(), Box<dyn std::error::Error>>
+    /// ```
+    pub fn next(&self) -> NextCompletion<'_> {
+        NextCompletion { queue: self }
+    }
+
+    /// All further completions, as a stream ([`futures_core::Stream`]).
+    pub fn completions(&self) -> Completions {
+        Completions { queue: self.clone(), failed: false }
+    }
+
+    /// A completion, or the task is woken when there is one.
+    pub(crate) fn poll_next(
+        &self,
+        task: &mut TaskContext<'_>,
+    ) -> TaskPoll<Result<WorkCompletion, CardError>> {
+        if let Some(completion) = self.poll().next() {
+            return TaskPoll::Ready(Ok(completion));
+        }
+        self.inner.add_task(task.waker());
+        match self.channel().and_then(|channel| channel.shared().arm(&self.inner, false)) {
+            Ok(()) => TaskPoll::Pending,
+            Err(error) => TaskPoll::Ready(Err(error)),
         }
     }
 
@@ -174,7 +290,15 @@ impl CompletionQueue {
     }
 }
 
-#[derive(Debug)]
+impl fmt::Debug for CompletionQueueInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompletionQueue")
+            .field("number", &self.number)
+            .field("entries", &self.entries)
+            .finish_non_exhaustive()
+    }
+}
+
 pub(crate) struct CompletionQueueInner {
     pub context: Context,
     pub number: u32,
@@ -184,9 +308,12 @@ pub(crate) struct CompletionQueueInner {
     /// Requests posted, or about to be, whose completions were not polled yet.
     outstanding: AtomicU32,
     state: Mutex<State>,
+    policy: WaitPolicy,
+    channel: OnceLock<CompletionChannel>,
+    /// Tasks that wait for a completion.
+    tasks: Mutex<Vec<Waker>>,
 }
 
-#[derive(Debug)]
 struct State {
     /// Entries taken from the ring, modulo 2^32, and how many of them the card was told of.
     consumed: u32,
@@ -243,6 +370,51 @@ impl CompletionQueueInner {
             return Err(PostError::CompletionQueueFull { outstanding, capacity: self.entries });
         }
         Ok(())
+    }
+
+    /// Something was posted.
+    #[inline]
+    pub fn stir(&self) {
+        if let Some(channel) = self.channel.get() {
+            channel.shared().stir();
+        }
+    }
+
+    /// True if there is something to poll.
+    pub fn has_completion(&self) -> bool {
+        let Ok(state) = self.state.try_lock() else {
+            // Somebody polls, or posts; whoever waits is told at the next look.
+            return false;
+        };
+        let halted = |number: &u32| {
+            let queue = state.queues[*number as usize].as_ref();
+            queue.is_some_and(|queue| queue.oldest().is_some())
+        };
+        !state.pending.is_empty()
+            || self.phase_word(&state).is_some()
+            || state.halted.iter().any(halted)
+    }
+
+    /// True if something is posted that was not polled.
+    pub fn expects_completion(&self) -> bool {
+        self.outstanding.load(Ordering::Acquire) > 0
+    }
+
+    /// A task waits for a completion.
+    fn add_task(&self, task: &Waker) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tasks.iter().any(|other| other.will_wake(task)) {
+            tasks.push(task.clone());
+        }
+    }
+
+    /// Wakes the tasks that wait for a completion.
+    pub fn wake_tasks(&self) {
+        let tasks = {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        tasks.into_iter().for_each(Waker::wake);
     }
 
     /// Gives back the room of that many completions.
@@ -344,18 +516,27 @@ impl CompletionQueueInner {
         failed
     }
 
+    /// Where the next entry of the ring is.
+    #[inline]
+    fn next_entry(&self, state: &State) -> usize {
+        (state.consumed & (self.entries - 1)) as usize * Completion::SIZE
+    }
+
+    /// The word with the phase of the next entry, if that was written.
+    #[inline]
+    fn phase_word(&self, state: &State) -> Option<u64> {
+        let phase = (state.consumed >> self.entries.ilog2() & 1) ^ 1;
+        let last = self.ring.load_u64(self.next_entry(state) + 8 * PHASE.word);
+        ((last >> PHASE.bit) as u8 == phase as u8).then_some(last)
+    }
+
     /// Takes the next entry from the ring, whoever's it is.
     #[inline]
     fn take_entry(&self, state: &mut State) -> Option<WorkCompletion> {
         let position = state.consumed;
-        let at = (position & (self.entries - 1)) as usize * Completion::SIZE;
-        let phase = (position >> self.entries.ilog2() & 1) ^ 1;
+        let at = self.next_entry(state);
         // The phase is written last: the word that holds it is read first.
-        const PHASE: crate::encode::Position = crate::encode::position::<Completion>("phase");
-        let last = self.ring.load_u64(at + 8 * PHASE.word);
-        if (last >> PHASE.bit) as u8 != phase as u8 {
-            return None;
-        }
+        let last = self.phase_word(state)?;
         let load = |word| if word == PHASE.word { last } else { self.ring.load_u64(at + 8 * word) };
         state.consumed = position.wrapping_add(1);
         let status = field!(Completion.status in load) as u8;

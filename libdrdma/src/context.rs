@@ -6,7 +6,7 @@ use std::{
     net::Ipv4Addr,
     ops::{Deref, DerefMut},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError,
         atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -19,7 +19,7 @@ use drdma_abi::register::{
 use drdma_driver::{Card, CardError, Device, DmaMemory, OpenError, RegisterWindow};
 
 use crate::{
-    MacAddress, ProtectionDomain, QueuePairState,
+    CompletionChannel, CompletionChannelBuilder, MacAddress, ProtectionDomain, QueuePairState,
     completion_queue::CompletionQueueBuilder,
     index_pool::IndexPool,
     send_queue::{Pending, QueueState},
@@ -190,6 +190,8 @@ pub(crate) struct ContextInner {
     /// The [`QueuePairState`] of every queue pair: completions change it.
     states: Vec<AtomicU8>,
     queues: Mutex<Queues>,
+    /// The channel of completion queues that have no other.
+    channel: OnceLock<CompletionChannel>,
 }
 
 /// The send queues of a context.
@@ -382,6 +384,17 @@ impl ContextInner {
         }
     }
 
+    /// The channel of completion queues that have no other.
+    pub fn channel(&self) -> Result<&CompletionChannel, CardError> {
+        if let Some(channel) = self.channel.get() {
+            return Ok(channel);
+        }
+        let channel = CompletionChannelBuilder::default().build().map_err(|error| {
+            CardError::Failed(format!("there is no thread that waits for completions: {error}"))
+        })?;
+        Ok(self.channel.get_or_init(|| channel))
+    }
+
     /// True if the card's time goes on by itself.
     pub fn runs_by_itself(&self) -> bool {
         self.window.is_some()
@@ -492,6 +505,7 @@ impl Context {
             opened: Instant::now(),
             states: (0..QUEUE_PAIRS.entries).map(|_| AtomicU8::new(0)).collect(),
             queues: Mutex::default(),
+            channel: OnceLock::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -507,6 +521,11 @@ impl Context {
         CompletionQueueBuilder::new(self)
     }
 
+    /// Starts a completion channel: it serves any number of completion queues.
+    pub fn completion_channel(&self) -> CompletionChannelBuilder {
+        CompletionChannelBuilder::default()
+    }
+
     /// Lets a simulated card's time go on, and notices a board that was removed; call it in every
     /// polling loop. While another thread does, this does nothing; nor does it wait for one.
     ///
@@ -514,21 +533,27 @@ impl Context {
     /// The card failed: now, or since the last call in a place that could not say so (a drop, or
     /// [`CompletionQueue::poll`](crate::CompletionQueue::poll)).
     pub fn progress(&self) -> Result<(), CardError> {
+        self.look().map(|_| ())
+    }
+
+    /// The same. False if another thread was doing it.
+    pub(crate) fn look(&self) -> Result<bool, CardError> {
         let inner = &*self.inner;
         if inner.runs_by_itself() && !inner.attention.load(Ordering::Acquire) {
             let now = inner.opened.elapsed().as_millis() as u64;
             let looked = inner.looked.load(Ordering::Relaxed);
             if now < looked + LOOK.as_millis() as u64 {
-                return Ok(());
+                return Ok(true);
             }
             inner.looked.store(now, Ordering::Relaxed);
         }
-        let Some(mut hardware) = inner.try_lock() else { return Ok(()) };
+        let Some(mut hardware) = inner.try_lock() else { return Ok(false) };
         if let Some(error) = hardware.failure.take() {
             return Err(error);
         }
         hardware.device.progress()?;
-        hardware.settle().map(|_| ())
+        hardware.settle()?;
+        Ok(true)
     }
 
     /// Reads every counter of the card.

@@ -16,6 +16,7 @@
 //! | [`SharedSendQueue`] | many connections planned together, for [`SharedWorkRequest`]s |
 //! | [`Partitioned`] | one region for all connections, by a partition id a row: [`PartitionedWorkRequest`] |
 //! | [`CompletionQueue`] | how requests ended: [`WorkCompletion`] |
+//! | [`CompletionChannel`] | sleeping until something has completed |
 //!
 //! # A shuffle
 //!
@@ -130,6 +131,7 @@ mod address;
 mod arena;
 mod body;
 mod borrow;
+mod channel;
 mod completion_queue;
 mod context;
 mod encode;
@@ -152,6 +154,9 @@ pub use drdma_driver::{Card, CardError, DmaMemory, RegisterWindow};
 
 pub use address::{MacAddress, ParseMacError};
 pub use arena::Arena;
+pub use channel::{
+    CompletionChannel, CompletionChannelBuilder, Completions, NextCompletion, WaitPolicy,
+};
 pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion};
 pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
 pub use memory::Memory;

@@ -517,7 +517,9 @@ impl SendQueue {
         add(&counts.ring_bytes, ring_bytes);
         add(&counts.doorbells, 1);
         let doorbell = DOORBELLS.entry(self.state.number);
-        Ok(self.context.inner.write_register(doorbell, self.tail)?)
+        let rung = self.context.inner.write_register(doorbell, self.tail);
+        self.completion_queue.stir();
+        Ok(rung?)
     }
 
     /// Takes back what was staged.
