@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use drdma_sim::{
     Slot,
-    soft::host::Faults,
     wire::{Behaviour, Network, PeerConfig},
 };
+use drdma_soft::host::Faults;
 use libdrdma::{
     Card, CardError, CompletionQueue, Context, Contiguous, Destination, DmaMemory, MacAddress,
     MemoryRegion, Options, ProtectionDomain, QueuePair, QueuePairAttributes, SharedWorkRequest,

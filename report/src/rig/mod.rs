@@ -10,9 +10,9 @@ use std::{
 
 use drdma_abi::roce::Transport;
 use drdma_driver::{Card, CardError, DmaMemory};
+use drdma_semantics::frame::Frame;
 use drdma_sim::{
     clock::Span,
-    model::frame::Frame,
     pcie,
     rtl::{self, RtlCard},
     wire::{CapturedFrame, Message, MessageKind, Network, PeerConfig, PeerId},
@@ -356,7 +356,7 @@ fn check(experiment: &Experiment, arrived: &[Vec<Message>]) -> Result<(), RunErr
 
 #[cfg(test)]
 mod tests {
-    use drdma_sim::soft::{CYCLES_PER_PROGRESS, SoftCard};
+    use drdma_soft::card::{CYCLES_PER_PROGRESS, SoftCard};
 
     use super::*;
     use crate::catalogue;
