@@ -31,7 +31,7 @@ const THRESHOLD: usize = 32 << 10;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use libdrdma::{Context, Options};
 /// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
-/// # let card = drdma_sim::open("soft:", drdma_sim::wire::Network::new())?;
+/// # let card = libdrdma::open("soft:")?;
 /// # let context = Context::open(card, options)?;
 /// let pd = context.protection_domain();
 /// pd.register_arena(&ARENA)?;

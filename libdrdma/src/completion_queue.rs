@@ -221,10 +221,10 @@ impl CompletionQueue {
     /// ```
     /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
     /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
-    /// # let network = drdma_sim::wire::Network::new();
-    /// # let red = drdma_sim::wire::PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+    /// # let network = libdrdma::network::Network::new();
+    /// # let red = libdrdma::network::PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
     /// # network.add_peer(red);
-    /// # let context = Context::open(drdma_sim::open("soft:", network)?, Options::new(mac, ip))?;
+    /// # let context = Context::open(libdrdma::open_on("soft:", &network)?, Options::new(mac, ip))?;
     /// # let pd = context.protection_domain();
     /// # let cq = context.completion_queue().build()?;
     /// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;

@@ -31,13 +31,13 @@
 //!     Bitmapped, Context, Destination, MacAddress, Options, QueuePairAttributes, Region,
 //!     SharedWorkRequest, Status, Transport,
 //! };
-//! # use drdma_sim::wire::{Network, PeerConfig};
+//! # use libdrdma::network::{Network, PeerConfig};
 //! # let network = Network::new();
 //! # let peers = [0, 1].map(|i| {
 //! #     let (mac, ip) = (0x0200_0000_0002 + i, 0x0a00_0002 + i as u32);
 //! #     network.add_peer(PeerConfig::new(Transport::Rc, mac, ip, 33, 17 + i as u32))
 //! # });
-//! # let card = drdma_sim::open("soft:", network.clone())?;
+//! # let card = libdrdma::open_on("soft:", &network)?;
 //!
 //! // A card, simulated or real.
 //! let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
@@ -138,6 +138,7 @@ mod encode;
 mod index_pool;
 mod memory;
 mod memory_region;
+mod open;
 pub mod optimizer;
 mod owner;
 mod post_error;
@@ -150,6 +151,10 @@ mod shared_send_queue;
 mod work_request;
 
 pub use drdma_abi::{completion::Status, register::counter, roce::Transport};
+/// The network that simulated cards are plugged into: peers, and what arrived there.
+#[cfg(feature = "soft")]
+pub use drdma_soft::wire as network;
+
 pub use drdma_driver::{Card, CardError, DmaMemory, RegisterWindow};
 
 pub use address::{MacAddress, ParseMacError};
@@ -161,6 +166,9 @@ pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll, WorkCo
 pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
 pub use memory::Memory;
 pub use memory_region::{MemoryRegion, MemoryRegionError};
+#[cfg(feature = "soft")]
+pub use open::open_on;
+pub use open::{DeviceError, open};
 pub use owner::{Owner, Sharing};
 pub use post_error::PostError;
 pub use protection_domain::ProtectionDomain;

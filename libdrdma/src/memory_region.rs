@@ -101,7 +101,7 @@ pub enum MemoryRegionError {
 /// ```
 /// # use libdrdma::{Context, Options};
 /// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
-/// # let card = drdma_sim::open("soft:", drdma_sim::wire::Network::new())?;
+/// # let card = libdrdma::open("soft:")?;
 /// # let pd = Context::open(card, options)?.protection_domain();
 /// let mut prices = pd.register(vec![10_u32, 20, 30])?;
 /// prices.view_mut::<u32>()?[1] = 21;

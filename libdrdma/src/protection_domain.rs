@@ -71,7 +71,7 @@ impl ProtectionDomain {
     /// ```
     /// # use libdrdma::{Context, Options};
     /// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
-    /// # let card = drdma_sim::open("soft:", drdma_sim::wire::Network::new())?;
+    /// # let card = libdrdma::open("soft:")?;
     /// # let pd = Context::open(card, options)?.protection_domain();
     /// // A buffer of some engine's.
     /// let mut buffer = b"some rows".to_vec();
@@ -111,7 +111,7 @@ impl ProtectionDomain {
     /// # use libdrdma::{Arena, Context, Options};
     /// # static ARENA: Arena = Arena::new(1 << 20);
     /// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
-    /// # let card = drdma_sim::open("soft:", drdma_sim::wire::Network::new())?;
+    /// # let card = libdrdma::open("soft:")?;
     /// # let pd = Context::open(card, options)?.protection_domain();
     /// pd.register_arena(&ARENA)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -9,7 +9,7 @@ use std::{
 
 use common::open_all;
 use drdma_abi::register::{MEMORY_REGIONS, MemoryRegionEntry};
-use drdma_sim::wire::{Network, PeerConfig};
+use libdrdma::network::{Network, PeerConfig};
 use libdrdma::{
     Arena, Context, Contiguous, MacAddress, Options, PointerMapped, QueuePair, QueuePairAttributes,
     Strided, Transport, WorkRequest,
@@ -157,7 +157,7 @@ fn columns_of_the_arena_are_sent_from_where_they_lie() {
     let network = Network::new();
     let peer =
         network.add_peer(PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17));
-    let card = drdma_sim::open("soft:", network.clone()).unwrap();
+    let card = libdrdma::open_on("soft:", &network).unwrap();
     let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
     let context = Context::open(card, options).unwrap();
     let pd = context.protection_domain();

@@ -12,7 +12,7 @@ use std::{
 };
 
 use common::{connected, open_all, peer, polled};
-use drdma_sim::wire::{Network, PeerConfig, PeerId};
+use libdrdma::network::{Network, PeerConfig, PeerId};
 use libdrdma::{
     Bitmapped, CardError, CompletionQueue, Context, Contiguous, Destination, DmaMemory, MacAddress,
     MemoryRegion, MemoryRegionError, Options, Owner, PartitionDestination, Partitioned,
@@ -74,7 +74,7 @@ struct Engine {
 impl Engine {
     fn new() -> Self {
         let network = Network::new();
-        let card = drdma_sim::open("soft:", network.clone()).unwrap();
+        let card = libdrdma::open_on("soft:", &network).unwrap();
         let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
         let context = Context::open(card, options).unwrap();
         let pd = context.protection_domain();
@@ -408,9 +408,9 @@ fn data_for_a_queue_pair_that_was_dropped_reach_no_other_peer() {
 fn a_dead_peer_ends_in_an_error_unless_told_otherwise() {
     let network = Network::new();
     let mut config = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 0x102);
-    config.behaviour = drdma_sim::wire::Behaviour::Dead;
+    config.behaviour = libdrdma::network::Behaviour::Dead;
     network.add_peer(config);
-    let card = drdma_sim::open("soft:?cycles=65536", network).unwrap();
+    let card = libdrdma::open_on("soft:?cycles=65536", &network).unwrap();
     let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
     assert_eq!(options.ack_timeout, libdrdma::DEFAULT_ACK_TIMEOUT);
     let context = Context::open(card, options).unwrap();
@@ -477,7 +477,7 @@ fn an_owner_is_not_given_back_while_the_card_may_be_reading() {
 #[test]
 fn owners_of_every_kind_are_sent_as_they_lie() {
     let network = Network::new();
-    let card = drdma_sim::open("soft:", network.clone()).unwrap();
+    let card = libdrdma::open_on("soft:", &network).unwrap();
     let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
     let context = Context::open(card, options).unwrap();
     let pd = context.protection_domain();

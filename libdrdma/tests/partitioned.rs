@@ -13,7 +13,7 @@ use drdma_abi::{
         WqeHeader, flags,
     },
 };
-use drdma_sim::wire::{MessageKind, Network, PeerConfig};
+use libdrdma::network::{MessageKind, Network, PeerConfig};
 use libdrdma::{
     Column, Context, Destination, MacAddress, MemoryRegion, Options, PartitionDestination,
     PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest, PostError,
@@ -326,7 +326,7 @@ fn a_failure_is_put_down_to_the_queue_pairs_of_the_request() {
 #[test]
 fn partitions_arrive_where_they_belong_and_mix_with_other_requests() {
     let network = Network::new();
-    let card = drdma_sim::open("soft:", network.clone()).unwrap();
+    let card = libdrdma::open_on("soft:", &network).unwrap();
     let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
     let context = Context::open(card, options).unwrap();
     let pd = context.protection_domain();

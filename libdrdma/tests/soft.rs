@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drdma_sim::wire::{Behaviour, MessageKind, Network, PeerConfig, PeerId};
+use libdrdma::network::{Behaviour, MessageKind, Network, PeerConfig, PeerId};
 use libdrdma::{
     CompletionQueue, Context, Contiguous, Destination, Extent, MacAddress, Operation, Options,
     ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairState, Region, RowMask,
@@ -21,7 +21,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let network = Network::new();
-        let card = drdma_sim::open("soft:", network.clone()).unwrap();
+        let card = libdrdma::open_on("soft:", &network).unwrap();
         let mut options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
         options.ack_timeout = 4;
         let context = Context::open(card, options).unwrap();

@@ -15,8 +15,8 @@ use std::{
 };
 
 use common::{Fake, connected, open, peer};
-use drdma_sim::wire::{Network, PeerConfig};
 use futures_core::Stream;
+use libdrdma::network::{Network, PeerConfig};
 use libdrdma::{
     CompletionChannel, CompletionQueue, Context, Contiguous, MacAddress, Options, ProtectionDomain,
     QueuePair, QueuePairAttributes, Status, Transport, WaitPolicy, WorkRequest,
@@ -187,7 +187,7 @@ fn channels_and_queues_go_in_any_order() {
 /// A simulated card, and queue pairs of which each has a completion queue of its own.
 fn soft(count: u32) -> (Context, Vec<(CompletionQueue, QueuePair<'static>)>) {
     let network = Network::new();
-    let card = drdma_sim::open("soft:", network.clone()).unwrap();
+    let card = libdrdma::open_on("soft:", &network).unwrap();
     let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
     let context = Context::open(card, options).unwrap();
     let pd = context.protection_domain();

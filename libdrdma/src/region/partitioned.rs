@@ -31,7 +31,7 @@ const fn width<I>() -> u64 {
 /// goes to the one whose id it carries, and nowhere if there is none.
 ///
 /// ```
-/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::network::{Network, PeerConfig};
 /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport};
 /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
 /// # let network = Network::new();
@@ -39,7 +39,7 @@ const fn width<I>() -> u64 {
 /// #     let config = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, qpn, qpn - 16);
 /// #     network.add_peer(config)
 /// # });
-/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let card = libdrdma::open_on("soft:", &network)?;
 /// # let context = Context::open(card, Options::new(mac, ip))?;
 /// # let pd = context.protection_domain();
 /// # let cq = context.completion_queue().build()?;

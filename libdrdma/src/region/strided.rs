@@ -11,13 +11,13 @@ pub(super) const NAME: &str = "strided region";
 /// Extents may overlap, come in any order, and reach beyond the period.
 ///
 /// ```
-/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::network::{Network, PeerConfig};
 /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
 /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
 /// # let network = Network::new();
 /// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
 /// # let peer = network.add_peer(red);
-/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let card = libdrdma::open_on("soft:", &network)?;
 /// # let context = Context::open(card, Options::new(mac, ip))?;
 /// # let pd = context.protection_domain();
 /// # let cq = context.completion_queue().build()?;

@@ -8,6 +8,8 @@ pub enum Behaviour {
     /// As the transport says.
     #[default]
     Normal,
+    /// Whatever comes is acknowledged, in any order; nothing of it is checked, kept or counted.
+    Anything,
     /// Not at all, as if it were switched off: frames vanish.
     Dead,
     /// With an RNR NAK to every message.

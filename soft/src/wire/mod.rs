@@ -102,6 +102,8 @@ struct State {
     errors: Vec<WireError>,
     port: Port,
     cable: Option<Cable>,
+    /// There is a peer at every address.
+    everywhere: bool,
 }
 
 /// Which ways the port of the card is open.
@@ -154,13 +156,14 @@ impl Network {
     /// queue pair, told by the UDP source port. One of the same address and card queue pair as an
     /// earlier one takes over from it.
     pub fn add_peer(&self, config: PeerConfig) -> PeerId {
-        let mut state = self.state();
-        let State { peers, by_address, .. } = &mut *state;
-        let same_address = by_address.entry((config.mac, config.ip, config.qpn)).or_default();
-        same_address.retain(|id| peers[*id].config().card_qpn != config.card_qpn);
-        same_address.push(peers.len());
-        peers.push(Peer::new(config));
-        PeerId(peers.len() - 1)
+        PeerId(self.state().add_peer(config))
+    }
+
+    /// From now on there is a peer wherever the card sends to and none was added, which takes
+    /// [`Behaviour::Anything`]. It answers queue pairs of the card whose numbers are below 16,384: the
+    /// UDP source port tells no more of them.
+    pub fn answer_everywhere(&self) {
+        self.state().everywhere = true;
     }
 
     /// Every peer, in the order in which they were added.
@@ -312,6 +315,15 @@ impl Network {
 }
 
 impl State {
+    fn add_peer(&mut self, config: PeerConfig) -> usize {
+        let Self { peers, by_address, .. } = self;
+        let same_address = by_address.entry((config.mac, config.ip, config.qpn)).or_default();
+        same_address.retain(|id| peers[*id].config().card_qpn != config.card_qpn);
+        same_address.push(peers.len());
+        peers.push(Peer::new(config));
+        peers.len() - 1
+    }
+
     fn deliver(&mut self, frame: Vec<u8>, time_ns: u64) {
         self.sequence += 1;
         self.to_card.insert((time_ns, self.sequence), frame);
@@ -370,10 +382,20 @@ impl State {
             let card_qpn = self.peers[**id].config().card_qpn;
             drdma_semantics::packets::source_port(card_qpn) == port
         };
-        let Some(&id) = ids.iter().find(own).or(ids.first()) else {
-            let (mac, ip, qpn) = address;
-            self.errors.push(WireError::NoPeer { frame: number, mac, ip, qpn });
-            return;
+        let own = ids.iter().find(own).or(ids.first()).copied();
+        let (mac, ip, qpn) = address;
+        let id = match own {
+            Some(id) => id,
+            None if self.everywhere => {
+                let card_qpn = u32::from(port & 0x3fff);
+                let mut config = PeerConfig::new(frame.transport(), mac, ip, qpn, card_qpn);
+                config.behaviour = Behaviour::Anything;
+                self.add_peer(config)
+            }
+            None => {
+                self.errors.push(WireError::NoPeer { frame: number, mac, ip, qpn });
+                return;
+            }
         };
         let peer = &mut self.peers[id];
         let due = time_ns.saturating_add(peer.config().answer_delay_ns);

@@ -221,8 +221,13 @@ impl Peer {
 
     /// Takes a packet that was addressed to this peer, and gives the answer, if there is one.
     pub fn receive(&mut self, frame: &Frame<'_>) -> Option<Vec<u8>> {
-        if self.config.behaviour == Behaviour::Dead {
-            return None;
+        match self.config.behaviour {
+            Behaviour::Dead => return None,
+            Behaviour::Anything => {
+                let asked = frame.transport() == Transport::Rc && frame.bth.ack_req == 1;
+                return asked.then(|| self.answer(frame, syndrome::ACK | 31, frame.bth.psn));
+            }
+            _ => {}
         }
         self.check_fields(frame);
         if frame.transport() != self.config.transport {
@@ -255,7 +260,7 @@ impl Peer {
             let refusal = match self.config.behaviour {
                 Behaviour::NotReady => Some(syndrome::RNR_NAK),
                 Behaviour::Refuse(syndrome) => Some(syndrome),
-                Behaviour::Normal | Behaviour::Dead => None,
+                Behaviour::Normal | Behaviour::Anything | Behaviour::Dead => None,
             };
             let refusal = refusal.or_else(|| self.check_access(frame));
             if let Some(code) = refusal {
