@@ -27,7 +27,7 @@ use crate::{
 /// Where an entry has the consumer's position.
 const CONSUMER: u32 = {
     let field = crate::encode::position::<CompletionQueueEntry>("consumer");
-    assert!(field.width == 32 && field.bit % 32 == 0);
+    assert!(field.width == 32 && field.bit.is_multiple_of(32));
     (8 * field.word + field.bit / 8) as u32
 };
 
@@ -163,6 +163,14 @@ impl CompletionQueue {
     /// next [`Context::progress`].
     pub fn poll(&self) -> Poll<'_> {
         Poll { queue: &self.inner }
+    }
+
+    /// [`Context::progress`] of the card that completes here.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn progress(&self) -> Result<(), CardError> {
+        self.inner.context.progress()
     }
 
     /// Waits for one completion, calling [`Context::progress`] meanwhile, with pauses as the queue's
