@@ -4,6 +4,7 @@
 //! sleep: only into queues that somebody waits for, and only while something is posted there.
 
 use std::{
+    cell::Cell,
     collections::VecDeque,
     future::Future,
     io,
@@ -13,7 +14,7 @@ use std::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering, fence},
     },
-    task::{Context as TaskContext, Poll},
+    task::{Context as TaskContext, Poll, Waker},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -101,6 +102,11 @@ impl Pauses {
     }
 }
 
+thread_local! {
+    /// The channel whose thread this is, if any.
+    static SERVED: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
+}
+
 /// Starts a [`CompletionChannel`].
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
@@ -185,9 +191,8 @@ impl Drop for Handle {
         self.shared.lock().closed = true;
         self.shared.work.notify_all();
         // The thread itself may have had the last completion queue for a moment.
-        if let Some(thread) =
-            self.thread.take().filter(|t| t.thread().id() != thread::current().id())
-        {
+        let itself = SERVED.get() == Arc::as_ptr(&self.shared);
+        if let Some(thread) = self.thread.take().filter(|_| !itself) {
             let _ = thread.join();
         }
     }
@@ -330,6 +335,7 @@ impl Shared {
 
     /// The thread.
     fn run(&self) {
+        SERVED.set(self);
         let mut pauses = Pauses::new(self.policy);
         loop {
             let armed = {
@@ -368,8 +374,16 @@ impl Shared {
                 continue;
             };
             if queue.has_completion() {
-                self.fire(&one.queue);
-                queue.wake_tasks();
+                // A task is noted before the queue is armed for it: none is missed.
+                let event = self.disarm(&one.queue);
+                let tasks = queue.take_tasks();
+                // Whoever is told may close everything at once: this thread must not be the last to
+                // have the queue.
+                drop(queue);
+                if event {
+                    self.fire(&one.queue);
+                }
+                tasks.into_iter().for_each(Waker::wake);
                 look.fired = true;
             } else if queue.expects_completion() {
                 let context = &queue.context;
@@ -383,14 +397,17 @@ impl Shared {
         look
     }
 
+    /// Nobody waits for that queue any longer. True if an event was asked for.
+    fn disarm(&self, queue: &Weak<CompletionQueueInner>) -> bool {
+        let mut state = self.lock();
+        let at = state.armed.iter().position(|armed| armed.queue.ptr_eq(queue));
+        at.is_some_and(|at| state.armed.swap_remove(at).event)
+    }
+
     fn fire(&self, queue: &Weak<CompletionQueueInner>) {
         let mut state = self.lock();
-        let Some(at) = state.armed.iter().position(|armed| armed.queue.ptr_eq(queue)) else {
-            return;
-        };
-        let armed = state.armed.swap_remove(at);
-        if armed.event && !state.fired.iter().any(|other| other.ptr_eq(queue)) {
-            state.fired.push_back(armed.queue);
+        if !state.fired.iter().any(|other| other.ptr_eq(queue)) {
+            state.fired.push_back(queue.clone());
             self.signal();
         }
     }
@@ -410,7 +427,8 @@ impl Shared {
         state.fired.extend(events);
         self.signal();
         drop(state);
-        armed.iter().filter_map(|one| one.queue.upgrade()).for_each(|queue| queue.wake_tasks());
+        let tasks = |one: &Armed| one.queue.upgrade().map_or(Vec::new(), |q| q.take_tasks());
+        armed.iter().flat_map(tasks).for_each(Waker::wake);
     }
 
     /// Sleeps, unless there is work: a post, or a queue that was not known of.

@@ -416,13 +416,9 @@ impl CompletionQueueInner {
         }
     }
 
-    /// Wakes the tasks that wait for a completion.
-    pub fn wake_tasks(&self) {
-        let tasks = {
-            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *tasks)
-        };
-        tasks.into_iter().for_each(Waker::wake);
+    /// The tasks that wait for a completion, to be woken.
+    pub fn take_tasks(&self) -> Vec<Waker> {
+        std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Gives back the room of that many completions.
