@@ -1,6 +1,6 @@
 //! The trait that every back end implements.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::memory::DmaMemory;
 
@@ -66,4 +66,21 @@ pub trait Card: Send {
     /// goes on by itself, and this looks now and then whether the card is still there. Call it in
     /// every polling loop.
     fn progress(&mut self) -> Result<(), CardError>;
+
+    /// The registers for threads that do not wait for each other. `None` (which is the default) for a
+    /// card whose time goes on in calls of this trait alone, as a simulated one's: a card that has a
+    /// window works by itself, and [`progress`](Self::progress) only looks whether it is there.
+    fn window(&self) -> Option<Arc<dyn RegisterWindow>> {
+        None
+    }
+}
+
+/// Registers that several threads write at once.
+pub trait RegisterWindow: Send + Sync {
+    /// Writes the 32-bit register at `offset` in BAR2, as [`Card::write`] does. Writes of one thread
+    /// take effect in order.
+    ///
+    /// # Errors
+    /// There is no such register, or the card is used no longer.
+    fn write(&self, offset: u32, value: u32) -> Result<(), CardError>;
 }

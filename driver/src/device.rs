@@ -1,7 +1,7 @@
 //! A card with its register map: typed access to registers, counters and tables, and the
 //! bookkeeping of mapped memory.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use drdma_abi::{
     ABI_HASH, Layout,
@@ -11,7 +11,7 @@ use drdma_abi::{
     },
 };
 
-use crate::{Card, CardError, DmaMemory, IovaAllocator};
+use crate::{Card, CardError, DmaMemory, IovaAllocator, RegisterWindow};
 
 bitflags::bitflags! {
     /// Bits of [`CONTROL`].
@@ -202,6 +202,14 @@ impl Device {
         self.card.write(register.offset, value)
     }
 
+    /// Writes the register at an offset in BAR2: of a table, say.
+    ///
+    /// # Errors
+    /// There is none, or the card failed.
+    pub fn write_at(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.card.write(offset, value)
+    }
+
     /// Reads a counter: both words, again if the high one changed meanwhile.
     ///
     /// # Errors
@@ -284,18 +292,25 @@ impl Device {
         self.card.write(Self::entry_offset(DOORBELLS, queue), position)
     }
 
-    /// Makes memory visible to the card and returns the address of its first byte there.
+    /// The card's registers for threads that do not wait for each other, if it has them.
+    pub fn window(&self) -> Option<Arc<dyn RegisterWindow>> {
+        self.card.window()
+    }
+
+    /// Makes memory visible to the card and returns the address of its first page there.
     ///
     /// # Errors
     /// No free address, or the card refused.
     pub fn map(&mut self, memory: &DmaMemory) -> Result<u64, CardError> {
         let size = memory.mapped_len();
-        let iova = self.iovas.allocate(size as u64).ok_or_else(|| CardError::Map {
+        // The same calls give the same addresses, wherever this process has its own memory.
+        let like = if memory.is_foreign() { memory.as_ptr().addr() as u64 } else { 0 };
+        let iova = self.iovas.allocate_at(size as u64, like).ok_or_else(|| CardError::Map {
             iova: 0,
             size: size as u64,
             reason: "no free I/O virtual addresses".into(),
         })?;
-        if let Err(error) = self.card.map(iova, memory) {
+        if let Err(error) = self.card.map(iova, &memory.for_card()) {
             self.iovas.free(iova);
             return Err(error);
         }

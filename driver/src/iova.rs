@@ -25,15 +25,22 @@ impl IovaAllocator {
     /// The lowest free range of at least `size` bytes, or `None` when the 48 bits that an IOMMU
     /// translates are used up.
     pub fn allocate(&mut self, size: u64) -> Option<u64> {
+        self.allocate_at(size, 0)
+    }
+
+    /// Likewise, but a range of at least [`LARGE_PAGE`] bytes starts as far behind a multiple of it
+    /// as the address `like`, so that an IOMMU can use large pages where the host has some.
+    pub fn allocate_at(&mut self, size: u64, like: u64) -> Option<u64> {
         let page = PAGE as u64;
         let align = if size >= LARGE_PAGE as u64 { LARGE_PAGE as u64 } else { page };
+        let behind = like % align / page * page;
         let size = size.max(1).checked_next_multiple_of(page)?.checked_add(page)?;
-        let mut at = FIRST_IOVA;
+        let mut at = FIRST_IOVA + behind;
         for (&start, &taken) in &self.used {
             if start.saturating_sub(at) >= size {
                 break;
             }
-            at = at.max((start + taken).next_multiple_of(align));
+            at = at.max((start + taken).saturating_sub(behind).next_multiple_of(align) + behind);
         }
         if at.checked_add(size)? > 1 << 48 {
             return None;
@@ -86,6 +93,20 @@ mod tests {
         assert_eq!(iovas.allocate(large - 8192), Some(FIRST_IOVA + 2 * large + 4096));
         assert!(iovas.free(FIRST_IOVA + large));
         assert_eq!(iovas.allocate(large), Some(FIRST_IOVA + large), "the hole is used again");
+    }
+
+    #[test]
+    fn large_ranges_may_lie_on_large_pages_as_some_other_address_does() {
+        let mut iovas = IovaAllocator::new();
+        let large = LARGE_PAGE as u64;
+        let like = 0x7f12_3456_7000;
+        let first = iovas.allocate_at(3 * large, like).unwrap();
+        assert_eq!(first, FIRST_IOVA + like % large);
+        let second = iovas.allocate_at(large, like).unwrap();
+        assert!(second >= first + 3 * large + 4096 && second < first + 5 * large);
+        assert_eq!(second % large, like % large);
+        let small = iovas.allocate_at(4096, like).unwrap();
+        assert_eq!(small, FIRST_IOVA, "small ones lie anywhere");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Memory that software and a card share.
 
 use std::{
+    any::Any,
+    fmt,
     fs::File,
     io,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence},
@@ -19,18 +22,43 @@ pub const PAGE: usize = 4096;
 pub const LARGE_PAGE: usize = 1 << LARGE_PAGE_BITS;
 const LARGE_PAGE_BITS: u8 = 21;
 
-/// Page-aligned, zeroed memory that a card can be given. Clones share the same bytes.
+/// Whole pages that a card can be given: zeroed ones of its own ([`new`](Self::new)), or those around
+/// bytes that the application owns ([`from_raw`](Self::from_raw)). Clones share the same bytes.
 ///
 /// A card and other threads read and write it at any time, so it is never lent as a slice: bytes
 /// are copied in and out with relaxed atomic accesses, which race with nothing. What a copy that
 /// overlaps a concurrent write gives is a mixture of old and new bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct DmaMemory {
-    mapping: Arc<MmapRaw>,
-    /// Where it starts in the mapping: a multiple of [`PAGE`].
-    start: usize,
+    /// Keeps the bytes where they are.
+    owner: Arc<dyn Any + Send + Sync>,
+    /// The first page.
+    pages: *mut u8,
+    /// The bytes of the pages that this process may touch, on behalf of a simulated card as well:
+    /// what lies beside an application's bytes belongs to somebody else.
+    usable: Range<usize>,
     len: usize,
     size: usize,
+    foreign: bool,
+    /// This process may write.
+    writable: bool,
+    card_writes: bool,
+}
+
+// SAFETY: the pages stay where they are as long as the owner, which can be sent; they are accessed by
+// atomics alone.
+unsafe impl Send for DmaMemory {}
+// SAFETY: likewise.
+unsafe impl Sync for DmaMemory {}
+
+impl fmt::Debug for DmaMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DmaMemory")
+            .field("pages", &self.pages)
+            .field("len", &self.len)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Zeroed memory of at least `size` bytes: from the host's pool of large pages if it has enough of
@@ -65,7 +93,97 @@ impl DmaMemory {
     /// What the operating system says when it has no memory.
     pub fn new(len: usize) -> io::Result<Self> {
         let size = len.max(1).checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { mapping: Arc::new(MmapRaw::from(allocate(size)?)), start: 0, len, size })
+        Ok(Self::of_mapping(MmapRaw::from(allocate(size)?), len, size))
+    }
+
+    fn of_mapping(mapping: MmapRaw, len: usize, size: usize) -> Self {
+        Self {
+            pages: mapping.as_mut_ptr(),
+            owner: Arc::new(mapping),
+            usable: 0..size,
+            len,
+            size,
+            foreign: false,
+            writable: true,
+            card_writes: true,
+        }
+    }
+
+    /// The pages around `len` bytes at `pointer`, which `owner` keeps there. A real card reaches whole
+    /// pages; a simulated one reads what is beside the bytes as 0, and cannot write it.
+    ///
+    /// Unlike memory of [`new`](Self::new), the pages are not kept from children of this process
+    /// (`fork`). Kernels before 5.9 may give this process other pages then, while the card goes on
+    /// with the first ones.
+    ///
+    /// # Errors
+    /// No byte, or bytes beyond the end of the address space.
+    ///
+    /// # Safety
+    /// The bytes stay allocated, initialised and at this address until the owner is dropped. While
+    /// something else reads or writes them, they are read through this (by a simulated card, say)
+    /// only if nobody writes to them otherwise than by atomics or through this, and written only if
+    /// nobody else accesses them so. Without `writable` they are never written through this, and may
+    /// lie in pages that this process can only read.
+    pub unsafe fn from_raw(
+        pointer: *mut u8,
+        len: usize,
+        writable: bool,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> io::Result<Self> {
+        let lead = pointer.addr() % PAGE;
+        let end = pointer.addr().checked_add(len).filter(|_| len > 0 && !pointer.is_null());
+        let size = end.and_then(|end| {
+            end.checked_next_multiple_of(PAGE)?;
+            Some((lead + len).next_multiple_of(PAGE))
+        });
+        let Some(size) = size else {
+            let text = format!("{len} B at {pointer:p} are no memory");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        };
+        Ok(Self {
+            owner,
+            pages: pointer.wrapping_sub(lead),
+            usable: lead..lead + len,
+            len,
+            size,
+            foreign: true,
+            writable,
+            card_writes: writable,
+        })
+    }
+
+    /// The same memory, which the card is only going to read: an IOMMU refuses it everything else.
+    #[must_use]
+    pub fn read_by_card(mut self) -> Self {
+        self.card_writes = false;
+        self
+    }
+
+    /// The same memory as a card gets it, which cannot write what it is only going to read.
+    pub(crate) fn for_card(&self) -> Self {
+        Self { writable: self.writable && self.card_writes, ..self.clone() }
+    }
+
+    /// True if the card may write to the memory, and not only read it.
+    pub fn is_written_by_card(&self) -> bool {
+        self.card_writes
+    }
+
+    /// Where the first byte lies in the first page: 0 unless it is an application's own memory.
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.usable.start
+    }
+
+    /// True for memory that the application owns ([`from_raw`](Self::from_raw)).
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
+    /// What keeps the bytes where they are.
+    pub fn into_owner(self) -> Arc<dyn Any + Send + Sync> {
+        self.owner
     }
 
     /// The whole pages of a file that others map as well, another process's memory say. Whoever has
@@ -82,7 +200,7 @@ impl DmaMemory {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mapping = MmapOptions::new().len(size).map_raw(file)?;
-        Ok(Self { mapping: Arc::new(mapping), start: 0, len: size, size })
+        Ok(Self::of_mapping(mapping, size, size))
     }
 
     /// A part of it, which shares its bytes: `len` bytes, a multiple of [`PAGE`], from `offset`,
@@ -91,17 +209,19 @@ impl DmaMemory {
     pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
         let end = offset.checked_add(len)?;
         let whole = offset.is_multiple_of(PAGE) && len.is_multiple_of(PAGE) && len > 0;
+        let within = |at: usize| at.clamp(offset, end) - offset;
         (whole && end <= self.size).then(|| Self {
-            mapping: Arc::clone(&self.mapping),
-            start: self.start + offset,
+            pages: self.pages.wrapping_add(offset),
+            usable: within(self.usable.start)..within(self.usable.end),
             len,
             size: len,
+            ..self.clone()
         })
     }
 
     /// True if somebody else has the same memory, or a part of it.
     pub fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.mapping) > 1
+        Arc::strong_count(&self.owner) > 1
     }
 
     /// Bytes that were asked for.
@@ -120,10 +240,10 @@ impl DmaMemory {
         self.size
     }
 
-    /// The address at which this process sees the memory.
+    /// The address at which this process sees the first page.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
-        self.mapping.as_mut_ptr().wrapping_add(self.start)
+        self.pages
     }
 
     #[inline]
@@ -136,29 +256,43 @@ impl DmaMemory {
         );
     }
 
-    /// The byte at `offset`, which the caller has checked to lie in the mapping.
+    /// The same for bytes that must be this memory's own.
+    #[inline]
+    fn check_usable(&self, offset: usize, len: usize) {
+        self.check(offset, len);
+        assert!(
+            self.usable.start <= offset && offset + len <= self.usable.end,
+            "bytes {offset}..+{len} are beside the memory at {}..{}",
+            self.usable.start,
+            self.usable.end
+        );
+    }
+
+    /// The byte at `offset`, which the caller has checked to be usable.
     #[inline]
     fn byte(&self, offset: usize) -> &AtomicU8 {
-        debug_assert!(offset < self.mapped_len());
-        // SAFETY: in the mapping, which lives as long as `self`; a byte is always aligned.
+        debug_assert!(self.usable.contains(&offset));
+        // SAFETY: usable, as long as `self` lives; a byte is always aligned.
         unsafe { AtomicU8::from_ptr(self.as_ptr().add(offset)) }
     }
 
-    /// The aligned word at `offset`, which the caller has checked to lie in the mapping.
+    /// The aligned word at `offset`, which the caller has checked to be usable.
     #[inline]
     fn word(&self, offset: usize) -> &AtomicU64 {
-        debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.mapped_len());
-        // SAFETY: in the mapping, which lives as long as `self`, and aligned, as the mapping is;
-        // every bit pattern is a valid u64.
+        debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.usable.end);
+        // SAFETY: usable, as long as `self` lives, and aligned, as the first page is; every bit
+        // pattern is a valid u64.
         unsafe { AtomicU64::from_ptr(self.as_ptr().add(offset).cast()) }
     }
 
-    /// Copies bytes in.
+    /// Copies bytes in. `offset` counts from the first page's start.
     ///
     /// # Panics
-    /// If they do not fit in the mapped pages.
+    /// If they do not fit in the mapped pages, or are beside an application's memory, or that cannot
+    /// be written.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
-        self.check(offset, bytes.len());
+        self.check_usable(offset, bytes.len());
+        assert!(self.writable, "the memory of {} B is read-only", self.len);
         let (head, rest) = bytes.split_at(bytes.len().min(offset.wrapping_neg() % 8));
         let (words, tail) = rest.as_chunks::<8>();
         let middle = offset + head.len();
@@ -174,12 +308,25 @@ impl DmaMemory {
         fence(Ordering::Release);
     }
 
-    /// Copies bytes out.
+    /// Copies bytes out. `offset` counts from the first page's start; what is beside an application's
+    /// memory reads as 0.
     ///
     /// # Panics
     /// If they are not in the mapped pages.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
+        let end = offset + bytes.len();
+        if self.usable.start <= offset && end <= self.usable.end {
+            return self.read_usable(offset, bytes);
+        }
+        bytes.fill(0);
+        let (from, to) = (offset.max(self.usable.start), end.min(self.usable.end));
+        if from < to {
+            self.read_usable(from, &mut bytes[from - offset..to - offset]);
+        }
+    }
+
+    fn read_usable(&self, offset: usize, bytes: &mut [u8]) {
         fence(Ordering::Acquire);
         let (head, rest) = bytes.split_at_mut(bytes.len().min(offset.wrapping_neg() % 8));
         let middle = offset + head.len();
@@ -204,7 +351,8 @@ impl DmaMemory {
     #[inline]
     pub fn write_words(&self, offset: usize, words: &[u64]) {
         assert!(offset.is_multiple_of(8), "offset {offset} is not a multiple of 8");
-        self.check(offset, 8 * words.len());
+        self.check_usable(offset, 8 * words.len());
+        debug_assert!(self.writable);
         for (i, word) in words.iter().enumerate() {
             self.word(offset + 8 * i).store(word.to_le(), Ordering::Relaxed);
         }
@@ -218,8 +366,8 @@ impl DmaMemory {
     #[inline]
     pub fn load_u32(&self, offset: usize) -> u32 {
         assert!(offset.is_multiple_of(4), "offset {offset} is not a multiple of 4");
-        self.check(offset, 4);
-        // SAFETY: in the mapping and aligned, as checked; every bit pattern is a valid u32.
+        self.check_usable(offset, 4);
+        // SAFETY: usable and aligned, as checked; every bit pattern is a valid u32.
         let word = unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) };
         u32::from_le(word.load(Ordering::Acquire))
     }
@@ -231,7 +379,7 @@ impl DmaMemory {
     #[inline]
     pub fn load_u64(&self, offset: usize) -> u64 {
         assert!(offset.is_multiple_of(8), "offset {offset} is not a multiple of 8");
-        self.check(offset, 8);
+        self.check_usable(offset, 8);
         u64::from_le(self.word(offset).load(Ordering::Acquire))
     }
 }
@@ -321,6 +469,96 @@ mod tests {
         for (offset, len) in [(0, 0), (8, PAGE), (0, 8), (PAGE, PAGE), (usize::MAX & !4095, 8192)] {
             assert!(inner.part(offset, len).is_none(), "{offset} {len}");
         }
+    }
+
+    /// `len` bytes of a vector, `lead` bytes behind the start of a page, as memory.
+    fn of_vector(lead: usize, bytes: &[u8], writable: bool) -> DmaMemory {
+        let mut owner = vec![0xaa_u8; 3 * PAGE];
+        let first = owner.as_ptr().addr().next_multiple_of(PAGE) - owner.as_ptr().addr() + lead;
+        owner[first..first + bytes.len()].copy_from_slice(bytes);
+        let pointer = owner.as_mut_ptr().wrapping_add(first);
+        // SAFETY: the bytes are the vector's, which nobody else has.
+        unsafe { DmaMemory::from_raw(pointer, bytes.len(), writable, Arc::new(owner)) }.unwrap()
+    }
+
+    #[test]
+    fn an_applications_bytes_lie_anywhere_in_whole_pages() {
+        for (lead, pages) in [(0, 1), (5, 1), (4000, 2)] {
+            let bytes: Vec<u8> = (1..=120).collect();
+            let memory = of_vector(lead, &bytes, true);
+            assert_eq!((memory.offset(), memory.len()), (lead, 120));
+            assert_eq!(memory.mapped_len(), pages * PAGE);
+            assert!(memory.as_ptr().addr().is_multiple_of(PAGE) && memory.is_foreign());
+            memory.write(lead + 7, &[0xff; 9]);
+            let mut back = vec![0; 120];
+            memory.read(lead, &mut back);
+            assert_eq!(
+                (&back[..7], &back[7..16], &back[16..]),
+                (&bytes[..7], &[0xff; 9][..], &bytes[16..])
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_beside_an_applications_bytes_is_neither_read_nor_written() {
+        let memory = of_vector(9, &[1, 2, 3, 4, 5], true);
+        let mut bytes = [7; 12];
+        memory.read(6, &mut bytes);
+        assert_eq!(bytes, [0, 0, 0, 1, 2, 3, 4, 5, 0, 0, 0, 0]);
+        memory.read(100, &mut bytes);
+        assert_eq!(bytes, [0; 12]);
+        let part = of_vector(4094, &[1, 2, 3, 4], true).part(PAGE, PAGE).unwrap();
+        part.read(0, &mut bytes[..4]);
+        assert_eq!(bytes[..4], [3, 4, 0, 0]);
+        for (offset, len) in [(8, 1), (13, 2), (14, 1)] {
+            let write = std::panic::AssertUnwindSafe(|| memory.write(offset, &vec![0; len]));
+            let error = std::panic::catch_unwind(write).unwrap_err();
+            let text = format!("bytes {offset}..+{len} are beside the memory at 9..14");
+            assert_eq!(error.downcast_ref::<String>(), Some(&text));
+        }
+    }
+
+    #[test]
+    fn the_owner_is_kept_until_the_last_handle_goes() {
+        let memory = of_vector(0, &[1], true);
+        let weak = Arc::downgrade(&memory.clone().into_owner());
+        let clone = memory.clone();
+        drop(memory);
+        assert!(weak.upgrade().is_some());
+        drop(clone);
+        assert!(weak.upgrade().is_none());
+    }
+
+    #[test]
+    fn memory_is_written_by_the_card_unless_it_is_said_not_to_be() {
+        let memory = DmaMemory::new(1).unwrap();
+        assert!(memory.is_written_by_card());
+        assert!(!memory.read_by_card().is_written_by_card());
+        assert!(!of_vector(0, &[1], false).is_written_by_card());
+        let memory = DmaMemory::new(1).unwrap().read_by_card();
+        memory.write(0, &[1]);
+        let card = std::panic::AssertUnwindSafe(|| memory.for_card().write(0, &[2]));
+        assert!(std::panic::catch_unwind(card).is_err(), "a card that writes all the same");
+    }
+
+    #[test]
+    #[should_panic(expected = "the memory of 2 B is read-only")]
+    fn read_only_memory_is_not_written() {
+        of_vector(1, &[1, 2], false).write(1, &[0]);
+    }
+
+    #[test]
+    fn no_bytes_and_bytes_beyond_all_addresses_are_refused() {
+        let owner = || Arc::new(()) as Arc<dyn Any + Send + Sync>;
+        let fails = |pointer: *mut u8, len| {
+            // SAFETY: this is refused.
+            unsafe { DmaMemory::from_raw(pointer, len, true, owner()) }.unwrap_err().to_string()
+        };
+        assert_eq!(fails(std::ptr::null_mut(), 8), "8 B at 0x0 are no memory");
+        assert_eq!(fails(std::ptr::without_provenance_mut(64), 0), "0 B at 0x40 are no memory");
+        let last = std::ptr::without_provenance_mut(usize::MAX - 5);
+        assert_eq!(fails(last, 8), "8 B at 0xfffffffffffffffa are no memory");
+        assert_eq!(fails(last, 3), "3 B at 0xfffffffffffffffa are no memory");
     }
 
     #[test]

@@ -92,17 +92,17 @@ impl Table {
             let to = (row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63) as usize;
             bits[to][row as usize / 64] |= 1 << (row % 64);
         }
-        let table = Self {
+        let mut table = Self {
             columns: values.iter().map(|_| allocate(ROWS * WIDTH)).collect(),
             bitmaps: [allocate(ROWS / 8), allocate(ROWS / 8)],
             buffer: allocate(BUFFER),
             values,
             bits,
         };
-        for (column, values) in table.columns.iter().zip(&table.values) {
+        for (column, values) in table.columns.iter_mut().zip(&table.values) {
             column.write_at(0, values.as_flattened());
         }
-        for (bitmap, bits) in table.bitmaps.iter().zip(&table.bits) {
+        for (bitmap, bits) in table.bitmaps.iter_mut().zip(&table.bits) {
             let bytes: Vec<u8> = bits.iter().flat_map(|word| word.to_le_bytes()).collect();
             bitmap.write_at(0, &bytes);
         }

@@ -3,7 +3,9 @@
 use drdma_abi::work_request::{Destination as DestinationLayout, GRANULE, MAX_REGIONS, flags};
 use drdma_driver::DmaMemory;
 
-use crate::{Destination, PartitionId, PartitionedWorkRequest, PostError, encode::words};
+use crate::{
+    Destination, PartitionId, PartitionedWorkRequest, PostError, encode::words, memory::Hold,
+};
 
 /// What stands behind the head: destinations, and what is sent to them.
 pub(crate) trait Body {
@@ -19,6 +21,9 @@ pub(crate) trait Body {
 
     /// Writes the granules.
     fn write(&self, writer: &mut Writer);
+
+    /// Tells the memory that must be kept until it is sent.
+    fn hold(&self, keep: impl FnMut(&Hold));
 }
 
 impl Body for [Destination<'_, '_>] {
@@ -75,6 +80,12 @@ impl Body for [Destination<'_, '_>] {
             }
         }
     }
+
+    #[inline]
+    fn hold(&self, keep: impl FnMut(&Hold)) {
+        let regions = self.iter().flat_map(|destination| destination.regions);
+        regions.map(|region| &region.hold).filter(|hold| !hold.is_nothing()).for_each(keep);
+    }
 }
 
 impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
@@ -116,6 +127,13 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
                 remote_addr: destination.remote_addr,
                 rkey: destination.rkey,
             }));
+        }
+    }
+
+    #[inline]
+    fn hold(&self, mut keep: impl FnMut(&Hold)) {
+        if !self.region.hold.is_nothing() {
+            keep(&self.region.hold);
         }
     }
 }

@@ -2,10 +2,14 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
+    ops::{Deref, DerefMut},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
+    task::{Context as TaskContext, Poll as TaskPoll, Waker},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -15,7 +19,20 @@ use drdma_abi::{
 };
 use drdma_driver::{CardError, DmaMemory};
 
-use crate::{Context, Error, PostError, QueuePairState, encode::field, send_queue::QueueState};
+use crate::{
+    CompletionChannel, Completions, Context, Error, NextCompletion, PostError, QueuePairState,
+    WaitPolicy, channel::Pauses, encode::field, memory::Hold, send_queue::QueueState,
+};
+
+/// Where an entry has the consumer's position.
+const CONSUMER: u32 = {
+    let field = crate::encode::position::<CompletionQueueEntry>("consumer");
+    assert!(field.width == 32 && field.bit.is_multiple_of(32));
+    (8 * field.word + field.bit / 8) as u32
+};
+
+/// Where an entry of the ring has its phase.
+const PHASE: crate::encode::Position = crate::encode::position::<Completion>("phase");
 
 /// How one work request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +52,18 @@ pub struct WorkCompletion {
 }
 
 /// Starts a [`CompletionQueue`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct CompletionQueueBuilder<'a> {
     context: &'a Context,
     entries: u32,
+    channel: Option<CompletionChannel>,
+    policy: WaitPolicy,
 }
 
 impl<'a> CompletionQueueBuilder<'a> {
     pub(crate) fn new(context: &'a Context) -> Self {
-        Self { context, entries: 1024 }
+        Self { context, entries: 1024, channel: None, policy: WaitPolicy::default() }
     }
 
     /// Room for at least that many completions, rounded up to a power of two: 1 to 65,536 (default
@@ -55,18 +74,33 @@ impl<'a> CompletionQueueBuilder<'a> {
         self
     }
 
+    /// Where events arrive that [`CompletionQueue::notify`] asks for, and whose thread wakes
+    /// asynchronous tasks (default: one of the context's own, with the default [`WaitPolicy`]).
+    pub fn channel(mut self, channel: &CompletionChannel) -> Self {
+        self.channel = Some(channel.clone());
+        self
+    }
+
+    /// How threads wait in [`CompletionQueue::wait`] and [`CompletionQueue::poll_timeout`] (default
+    /// [`WaitPolicy::default`]).
+    pub fn wait_policy(mut self, policy: WaitPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// Makes the queue.
     ///
     /// # Errors
     /// A size outside the limits, no free completion queue, no memory, or the card failed.
     pub fn build(self) -> Result<CompletionQueue, Error> {
-        let Self { context, entries } = self;
+        let Self { context, entries, channel, policy } = self;
         if entries == 0 || entries > 1 << 16 {
             let limits = "1 to 65536";
             return Err(Error::Limits { what: "entries", value: entries.into(), limits });
         }
         let entries = entries.next_power_of_two();
-        let (ring, iova) = context.inner.allocate_ring(entries as usize * Completion::SIZE)?;
+        let (ring, iova) =
+            context.inner.allocate_ring(entries as usize * Completion::SIZE, true)?;
         let mut hardware = context.inner.lock();
         let limit = hardware.completion_queues.limit();
         let Some(number) = hardware.completion_queues.take() else {
@@ -86,6 +120,7 @@ impl<'a> CompletionQueueBuilder<'a> {
             pending: VecDeque::new(),
             queues: (0..SEND_QUEUES.entries).map(|_| None).collect(),
             halted: Vec::new(),
+            dead: Vec::new(),
         };
         let inner = CompletionQueueInner {
             context: context.clone(),
@@ -95,12 +130,24 @@ impl<'a> CompletionQueueBuilder<'a> {
             entries,
             outstanding: AtomicU32::new(0),
             state: Mutex::new(state),
+            policy,
+            channel: channel.map_or_else(OnceLock::new, OnceLock::from),
+            tasks: Mutex::default(),
         };
         // Dropped with what it has taken, if the card fails.
         context.inner.lock().device.write_entry(COMPLETION_QUEUES, number, &entry)?;
         Ok(CompletionQueue { inner: Arc::new(inner) })
     }
 }
+
+impl PartialEq for CompletionQueue {
+    /// True for handles of the same queue.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for CompletionQueue {}
 
 /// Where requests complete: one completion a request, in order per send queue. Clones are handles
 /// to the same queue; it lives as long as a send queue completes to it.
@@ -118,20 +165,109 @@ impl CompletionQueue {
         Poll { queue: &self.inner }
     }
 
-    /// Waits for one completion, calling [`Context::progress`] meanwhile; `None` after `timeout`.
+    /// [`Context::progress`] of the card that completes here.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn progress(&self) -> Result<(), CardError> {
+        self.inner.context.progress()
+    }
+
+    /// Waits for one completion, calling [`Context::progress`] meanwhile, with pauses as the queue's
+    /// [`WaitPolicy`] says; `None` after `timeout`.
     ///
     /// # Errors
     /// The card failed.
     pub fn poll_timeout(&self, timeout: Duration) -> Result<Option<WorkCompletion>, CardError> {
         let start = Instant::now();
+        let context = &self.inner.context;
+        let mut pauses = Pauses::new(self.inner.policy);
         loop {
             if let Some(completion) = self.poll().next() {
                 return Ok(Some(completion));
             }
-            if start.elapsed() >= timeout {
+            let waited = start.elapsed();
+            if waited >= timeout {
                 return Ok(None);
             }
-            self.inner.context.progress()?;
+            let looked = context.look()?;
+            if context.inner.runs_by_itself() {
+                if let Some(nap) = pauses.next() {
+                    thread::sleep(nap.min(timeout - waited));
+                }
+            } else if !looked {
+                // Another thread lets the card's time go on.
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Asks for an event on the queue's [channel](Self::channel) as soon as there is something to
+    /// poll (`ibv_req_notify_cq`), which may be now. One event follows one call.
+    ///
+    /// # Errors
+    /// The card failed, or the system has no thread for the context's own channel.
+    pub fn notify(&self) -> Result<(), CardError> {
+        self.channel()?.shared().arm(&self.inner, true)
+    }
+
+    /// The channel that it was made with, or the context's own.
+    ///
+    /// # Errors
+    /// The system has no thread for the context's own channel.
+    pub fn channel(&self) -> Result<&CompletionChannel, CardError> {
+        if self.inner.channel.get().is_none() {
+            let channel = self.inner.context.inner.channel()?.clone();
+            let _ = self.inner.channel.set(channel);
+        }
+        Ok(self.inner.channel.get().expect("a channel"))
+    }
+
+    /// The next completion, for asynchronous tasks. It needs no particular executor; the channel's
+    /// thread wakes the task.
+    ///
+    /// ```
+    /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
+    /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+    /// # let network = libdrdma::network::Network::new();
+    /// # let red = libdrdma::network::PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
+    /// # network.add_peer(red);
+    /// # let context = Context::open(libdrdma::open_on("soft:", &network)?, Options::new(mac, ip))?;
+    /// # let pd = context.protection_domain();
+    /// # let cq = context.completion_queue().build()?;
+    /// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
+    /// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+    /// # let attributes = attributes.dest_mac("02:00:00:00:00:02".parse()?);
+    /// # qp.connect(&attributes.dest_ip([10, 0, 0, 2].into()))?;
+    /// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async {
+    ///     qp.post_send(&WorkRequest::new(7))?;
+    ///     assert_eq!(cq.next().await?.wr_id, 7);
+    ///     Ok(())
+    /// })
+    /// # as Result<(), Box<dyn std::error::Error>>
+    /// ```
+    pub fn next(&self) -> NextCompletion<'_> {
+        NextCompletion { queue: self }
+    }
+
+    /// All further completions, as a stream ([`futures_core::Stream`]).
+    pub fn completions(&self) -> Completions {
+        Completions { queue: self.clone(), failed: false }
+    }
+
+    /// A completion, or the task is woken when there is one.
+    pub(crate) fn poll_next(
+        &self,
+        task: &mut TaskContext<'_>,
+    ) -> TaskPoll<Result<WorkCompletion, CardError>> {
+        if let Some(completion) = self.poll().next() {
+            return TaskPoll::Ready(Ok(completion));
+        }
+        self.inner.add_task(task.waker());
+        match self.channel().and_then(|channel| channel.shared().arm(&self.inner, false)) {
+            Ok(()) => TaskPoll::Pending,
+            Err(error) => TaskPoll::Ready(Err(error)),
         }
     }
 
@@ -162,7 +298,15 @@ impl CompletionQueue {
     }
 }
 
-#[derive(Debug)]
+impl fmt::Debug for CompletionQueueInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompletionQueue")
+            .field("number", &self.number)
+            .field("entries", &self.entries)
+            .finish_non_exhaustive()
+    }
+}
+
 pub(crate) struct CompletionQueueInner {
     pub context: Context,
     pub number: u32,
@@ -172,9 +316,12 @@ pub(crate) struct CompletionQueueInner {
     /// Requests posted, or about to be, whose completions were not polled yet.
     outstanding: AtomicU32,
     state: Mutex<State>,
+    policy: WaitPolicy,
+    channel: OnceLock<CompletionChannel>,
+    /// Tasks that wait for a completion.
+    tasks: Mutex<Vec<Waker>>,
 }
 
-#[derive(Debug)]
 struct State {
     /// Entries taken from the ring, modulo 2^32, and how many of them the card was told of.
     consumed: u32,
@@ -185,11 +332,41 @@ struct State {
     queues: Vec<Option<Arc<QueueState>>>,
     /// Numbers of those that are halted.
     halted: Vec<u32>,
+    /// Memory that requests kept: dropped when nothing is locked.
+    dead: Vec<Hold>,
+}
+
+/// The state, locked.
+struct StateGuard<'a>(Option<MutexGuard<'a, State>>);
+
+impl Deref for StateGuard<'_> {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        self.0.as_ref().expect("it is locked")
+    }
+}
+
+impl DerefMut for StateGuard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut State {
+        self.0.as_mut().expect("it is locked")
+    }
+}
+
+impl Drop for StateGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let dead = std::mem::take(&mut self.dead);
+        self.0 = None;
+        drop(dead);
+    }
 }
 
 impl CompletionQueueInner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> StateGuard<'_> {
+        StateGuard(Some(self.state.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Makes room for the completion of a request.
@@ -201,6 +378,47 @@ impl CompletionQueueInner {
             return Err(PostError::CompletionQueueFull { outstanding, capacity: self.entries });
         }
         Ok(())
+    }
+
+    /// Something was posted.
+    #[inline]
+    pub fn stir(&self) {
+        if let Some(channel) = self.channel.get() {
+            channel.shared().stir();
+        }
+    }
+
+    /// True if there is something to poll.
+    pub fn has_completion(&self) -> bool {
+        let Ok(state) = self.state.try_lock() else {
+            // Somebody polls, or posts; whoever waits is told at the next look.
+            return false;
+        };
+        let halted = |number: &u32| {
+            let queue = state.queues[*number as usize].as_ref();
+            queue.is_some_and(|queue| queue.oldest().is_some())
+        };
+        !state.pending.is_empty()
+            || self.phase_word(&state).is_some()
+            || state.halted.iter().any(halted)
+    }
+
+    /// True if something is posted that was not polled.
+    pub fn expects_completion(&self) -> bool {
+        self.outstanding.load(Ordering::Acquire) > 0
+    }
+
+    /// A task waits for a completion.
+    fn add_task(&self, task: &Waker) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tasks.iter().any(|other| other.will_wake(task)) {
+            tasks.push(task.clone());
+        }
+    }
+
+    /// The tasks that wait for a completion, to be woken.
+    pub fn take_tasks(&self) -> Vec<Waker> {
+        std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Gives back the room of that many completions.
@@ -220,7 +438,7 @@ impl CompletionQueueInner {
         let mut state = self.lock();
         self.drain(&mut state);
         while let Some(entry) = queue.oldest() {
-            queue.complete(&entry);
+            queue.complete(&entry, &mut state.dead);
             self.release(1);
         }
         state.queues[queue.number as usize] = None;
@@ -231,7 +449,7 @@ impl CompletionQueueInner {
     pub fn flush(&self, queue: &QueueState) {
         let mut state = self.lock();
         self.drain(&mut state);
-        while let Some(completion) = flush_one(queue) {
+        while let Some(completion) = flush_one(queue, &mut state.dead) {
             state.pending.push_back(completion);
         }
         state.halted.retain(|number| *number != queue.number);
@@ -269,7 +487,7 @@ impl CompletionQueueInner {
             completion.wr_id = entry.wr_id;
             if completion.status != Status::Success {
                 let queue = queue.clone();
-                let failed = match queue.queue_pair {
+                let failed = match queue.queue_pair() {
                     Some(owner) => vec![owner],
                     None => self.in_error(queue.queue_pairs(&entry)),
                 };
@@ -277,9 +495,9 @@ impl CompletionQueueInner {
                     self.context.inner.set_state(queue_pair, QueuePairState::Error);
                 }
                 state.halt(&queue);
-                queue.complete(&entry);
+                queue.complete(&entry, &mut state.dead);
             } else {
-                queue.complete(&entry);
+                queue.complete(&entry, &mut state.dead);
             }
             return Some(completion);
         }
@@ -302,18 +520,27 @@ impl CompletionQueueInner {
         failed
     }
 
+    /// Where the next entry of the ring is.
+    #[inline]
+    fn next_entry(&self, state: &State) -> usize {
+        (state.consumed & (self.entries - 1)) as usize * Completion::SIZE
+    }
+
+    /// The word with the phase of the next entry, if that was written.
+    #[inline]
+    fn phase_word(&self, state: &State) -> Option<u64> {
+        let phase = (state.consumed >> self.entries.ilog2() & 1) ^ 1;
+        let last = self.ring.load_u64(self.next_entry(state) + 8 * PHASE.word);
+        ((last >> PHASE.bit) as u8 == phase as u8).then_some(last)
+    }
+
     /// Takes the next entry from the ring, whoever's it is.
     #[inline]
     fn take_entry(&self, state: &mut State) -> Option<WorkCompletion> {
         let position = state.consumed;
-        let at = (position & (self.entries - 1)) as usize * Completion::SIZE;
-        let phase = (position >> self.entries.ilog2() & 1) ^ 1;
+        let at = self.next_entry(state);
         // The phase is written last: the word that holds it is read first.
-        const PHASE: crate::encode::Position = crate::encode::position::<Completion>("phase");
-        let last = self.ring.load_u64(at + 8 * PHASE.word);
-        if (last >> PHASE.bit) as u8 != phase as u8 {
-            return None;
-        }
+        let last = self.phase_word(state)?;
         let load = |word| if word == PHASE.word { last } else { self.ring.load_u64(at + 8 * word) };
         state.consumed = position.wrapping_add(1);
         let status = field!(Completion.status in load) as u8;
@@ -333,14 +560,11 @@ impl CompletionQueueInner {
             return;
         }
         state.reported = state.consumed;
-        let mut hardware = self.context.inner.lock();
-        let written = hardware.device.write_field::<CompletionQueueEntry>(
-            COMPLETION_QUEUES,
-            self.number,
-            "consumer",
-            state.consumed,
-        );
-        hardware.note(written);
+        let offset = COMPLETION_QUEUES.entry(self.number) + CONSUMER;
+        let context = &self.context.inner;
+        if let Err(error) = context.write_register(offset, state.consumed) {
+            context.lock().note(Err(error));
+        }
     }
 }
 
@@ -353,16 +577,17 @@ impl State {
     }
 
     /// Completes the oldest request of some halted queue.
-    fn flush_one(&self) -> Option<WorkCompletion> {
-        let queues = self.halted.iter().filter_map(|number| self.queues[*number as usize].as_ref());
-        queues.into_iter().find_map(|queue| flush_one(queue))
+    fn flush_one(&mut self) -> Option<WorkCompletion> {
+        let Self { halted, queues, dead, .. } = self;
+        let queues = halted.iter().filter_map(|number| queues[*number as usize].as_ref());
+        queues.into_iter().find_map(|queue| flush_one(queue, dead))
     }
 }
 
 /// Completes a queue's oldest request with `wr_flush_error`.
-fn flush_one(queue: &QueueState) -> Option<WorkCompletion> {
+fn flush_one(queue: &QueueState, dead: &mut Vec<Hold>) -> Option<WorkCompletion> {
     let entry = queue.oldest()?;
-    queue.complete(&entry);
+    queue.complete(&entry, dead);
     Some(WorkCompletion {
         wr_id: entry.wr_id,
         status: Status::WrFlushError,
@@ -378,7 +603,7 @@ impl Drop for CompletionQueueInner {
         let disabled = CompletionQueueEntry::default();
         let result = hardware.device.write_entry(COMPLETION_QUEUES, self.number, &disabled);
         hardware.note(result);
-        hardware.retire(self.iova);
+        hardware.retire(self.iova, self.ring.clone());
         hardware.completion_queues.put(self.number);
     }
 }
@@ -394,7 +619,8 @@ impl Iterator for Poll<'_> {
     type Item = WorkCompletion;
 
     fn next(&mut self) -> Option<WorkCompletion> {
-        let state = &mut *self.queue.lock();
+        let mut guard = self.queue.lock();
+        let state = &mut *guard;
         let completion = state
             .pending
             .pop_front()

@@ -1,24 +1,35 @@
 //! An open card: the root of everything else.
 
 use std::{
+    any::Any,
     fmt,
     net::Ipv4Addr,
+    ops::{Deref, DerefMut},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU8, AtomicU32, Ordering},
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError,
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use drdma_abi::register::{
     ACK_TIMEOUT, COMPLETION_QUEUES, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW,
     MAX_READ, MEMORY_REGIONS, MERGE_THRESHOLD, QUEUE_PAIRS, SEND_QUEUES, Table,
 };
-use drdma_driver::{Card, CardError, Device, DmaMemory, OpenError};
+use drdma_driver::{Card, CardError, Device, DmaMemory, OpenError, RegisterWindow};
 
 use crate::{
-    MacAddress, ProtectionDomain, QueuePairState, completion_queue::CompletionQueueBuilder,
+    CompletionChannel, CompletionChannelBuilder, MacAddress, ProtectionDomain, QueuePairState,
+    completion_queue::CompletionQueueBuilder,
     index_pool::IndexPool,
+    send_queue::{Pending, QueueState},
 };
+
+/// How long a card is given to acknowledge, unless told otherwise: 0.54 s of its time, in units of
+/// 1,024 cycles.
+pub const DEFAULT_ACK_TIMEOUT: u32 = 1 << 17;
+/// How often a card whose time goes on by itself is looked at.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// How a card is set up when it is opened.
 ///
@@ -42,15 +53,16 @@ pub struct Options {
     /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
     /// read (D-RDMA section 4.1), 0 to 4096; `None` leaves the card's own value.
     pub merge_threshold: Option<u32>,
-    /// Units of 1,024 cycles without progress after which an unacknowledged RC request completes
-    /// with `retry_exceeded`; 0 waits for ever.
+    /// Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged RC request
+    /// completes with `retry_exceeded` ([`DEFAULT_ACK_TIMEOUT`] unless told); 0 waits for ever.
     pub ack_timeout: u32,
 }
 
 impl Options {
-    /// The given addresses, everything else as the card has it.
+    /// The given addresses and the default time-out, everything else as the card has it.
     pub fn new(mac: MacAddress, ip: Ipv4Addr) -> Self {
-        Self { mac, ip, max_read: None, merge_threshold: None, ack_timeout: 0 }
+        let ack_timeout = DEFAULT_ACK_TIMEOUT;
+        Self { mac, ip, max_read: None, merge_threshold: None, ack_timeout }
     }
 }
 
@@ -131,6 +143,15 @@ pub struct Statistics {
     pub doorbells: u64,
 }
 
+impl Statistics {
+    fn add(&mut self, other: &Self) {
+        self.work_requests += other.work_requests;
+        self.request_bytes += other.request_bytes;
+        self.ring_bytes += other.ring_bytes;
+        self.doorbells += other.doorbells;
+    }
+}
+
 /// The card's counters (the register map's `counter` module), read one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
@@ -159,15 +180,32 @@ pub struct Context {
 
 pub(crate) struct ContextInner {
     hardware: Mutex<Hardware>,
+    /// Registers that are written without locking, if the card has a way to that.
+    window: Option<Arc<dyn RegisterWindow>>,
+    /// The hardware's owner has something to do in [`Context::progress`].
+    attention: AtomicBool,
+    /// When a card with a window was last looked at, in milliseconds since `opened`.
+    looked: AtomicU64,
+    opened: Instant,
     /// The [`QueuePairState`] of every queue pair: completions change it.
     states: Vec<AtomicU8>,
+    queues: Mutex<Queues>,
+    /// The channel of completion queues that have no other.
+    channel: OnceLock<CompletionChannel>,
+}
+
+/// The send queues of a context.
+#[derive(Default)]
+struct Queues {
+    open: Vec<Arc<QueueState>>,
+    /// What those counted that are gone.
+    closed: Statistics,
 }
 
 /// What only one thread at a time touches. It is locked last: never lock a completion queue while
 /// holding it.
 pub(crate) struct Hardware {
     pub device: Device,
-    pub statistics: Statistics,
     pub queue_pairs: IndexPool,
     pub memory_regions: IndexPool,
     pub send_queues: IndexPool,
@@ -176,28 +214,66 @@ pub(crate) struct Hardware {
     pub qpns: Vec<Option<u32>>,
     /// What failed where no error could be returned.
     pub failure: Option<CardError>,
+    /// Indexes of queue pairs that are free again when no request names them any longer.
+    leaving: Vec<(u32, Vec<Pending>)>,
     /// The card may still be working on requests of a queue that was taken from it.
     unsettled: bool,
-    /// Addresses of memory that is unmapped when it does not any longer.
-    retired: Vec<u64>,
-    /// State of the generator of key tags.
-    tags: u64,
+    /// What goes when it does not any longer.
+    retired: Vec<Retired>,
+    /// What has gone: dropped when nothing is locked, because an owner may do anything when it is
+    /// dropped.
+    dead: Vec<Retired>,
+}
+
+/// Memory that the card may still be reading.
+enum Retired {
+    /// Mapped memory: where.
+    Mapped(u64, #[expect(dead_code, reason = "kept, not read")] DmaMemory),
+    /// The owner of a part of memory that stays mapped.
+    Owner(#[expect(dead_code, reason = "kept, not read")] Arc<dyn Any + Send + Sync>),
 }
 
 impl Hardware {
-    /// The next tag of a local key: 22 bits, not 0.
-    pub fn next_tag(&mut self) -> u32 {
+    /// A tag of a local key: 22 random bits, not 0. Who does not know it finds no key.
+    pub fn next_tag(&mut self) -> Result<u32, CardError> {
         loop {
-            // splitmix64: a full-period sequence, the same in every run.
-            self.tags = self.tags.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = self.tags;
-            z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            let tag = (z >> 42) as u32;
+            let mut bytes = [0; 4];
+            let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+            match got {
+                Ok(4) => {}
+                Ok(_) | Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => {
+                    let text = format!("the system has no random numbers for keys: {error}");
+                    return Err(CardError::Failed(text));
+                }
+            }
+            let tag = u32::from_le_bytes(bytes) >> 10;
             if tag != 0 {
-                return tag;
+                return Ok(tag);
             }
         }
+    }
+
+    /// Frees the index of a queue pair when none of those requests can name it any longer.
+    pub fn put_queue_pair(&mut self, index: u32, pending: Vec<Pending>) {
+        self.qpns[index as usize] = None;
+        match pending.is_empty() {
+            true => self.queue_pairs.put(index),
+            false => self.leaving.push((index, pending)),
+        }
+    }
+
+    /// A free index for a queue pair.
+    pub fn take_queue_pair(&mut self) -> Option<u32> {
+        let Self { leaving, queue_pairs, .. } = self;
+        leaving.retain(|(index, pending)| {
+            let over = pending.iter().all(Pending::is_over);
+            if over {
+                queue_pairs.put(*index);
+            }
+            !over
+        });
+        queue_pairs.take()
     }
 
     /// Requests that have no completion were taken from the card: it may go on reading their memory
@@ -213,9 +289,12 @@ impl Hardware {
             return Ok(false);
         }
         self.unsettled = false;
-        for iova in std::mem::take(&mut self.retired) {
-            let unmapped = self.device.unmap(iova);
-            self.note(unmapped);
+        for retired in std::mem::take(&mut self.retired) {
+            if let Retired::Mapped(iova, _) = &retired {
+                let unmapped = self.device.unmap(*iova);
+                self.note(unmapped);
+            }
+            self.dead.push(retired);
         }
         Ok(true)
     }
@@ -223,8 +302,8 @@ impl Hardware {
     /// Unmaps memory that no request needs any longer, as soon as the card is done with abandoned
     /// ones. Until then the address is not used again: what the card still writes there must not
     /// reach anything new.
-    pub fn retire(&mut self, iova: u64) {
-        self.retired.push(iova);
+    pub fn retire(&mut self, iova: u64, memory: DmaMemory) {
+        self.retired.push(Retired::Mapped(iova, memory));
         let settled = self.settle().map(|_| ());
         self.note(settled);
     }
@@ -235,6 +314,41 @@ impl Hardware {
             self.failure.get_or_insert(error);
         }
     }
+
+    /// True if [`Context::progress`] has something to do.
+    fn wants_attention(&self) -> bool {
+        self.failure.is_some() || self.unsettled || !self.retired.is_empty()
+    }
+}
+
+/// The hardware, locked.
+pub(crate) struct HardwareGuard<'a> {
+    /// There until it is dropped.
+    guard: Option<MutexGuard<'a, Hardware>>,
+    attention: &'a AtomicBool,
+}
+
+impl Deref for HardwareGuard<'_> {
+    type Target = Hardware;
+
+    fn deref(&self) -> &Hardware {
+        self.guard.as_ref().expect("it is locked")
+    }
+}
+
+impl DerefMut for HardwareGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Hardware {
+        self.guard.as_mut().expect("it is locked")
+    }
+}
+
+impl Drop for HardwareGuard<'_> {
+    fn drop(&mut self) {
+        self.attention.store(self.wants_attention(), Ordering::Release);
+        let dead = std::mem::take(&mut self.dead);
+        self.guard = None;
+        drop(dead);
+    }
 }
 
 impl fmt::Debug for ContextInner {
@@ -244,8 +358,80 @@ impl fmt::Debug for ContextInner {
 }
 
 impl ContextInner {
-    pub fn lock(&self) -> MutexGuard<'_, Hardware> {
-        self.hardware.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock(&self) -> HardwareGuard<'_> {
+        self.guard(self.hardware.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The same, unless another thread has it locked.
+    fn try_lock(&self) -> Option<HardwareGuard<'_>> {
+        match self.hardware.try_lock() {
+            Ok(guard) => Some(self.guard(guard)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(self.guard(poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn guard<'a>(&'a self, guard: MutexGuard<'a, Hardware>) -> HardwareGuard<'a> {
+        HardwareGuard { guard: Some(guard), attention: &self.attention }
+    }
+
+    /// Writes a register, without locking if the card can do that.
+    #[inline]
+    pub fn write_register(&self, offset: u32, value: u32) -> Result<(), CardError> {
+        match &self.window {
+            Some(window) => window.write(offset, value),
+            None => self.lock().device.write_at(offset, value),
+        }
+    }
+
+    /// The channel of completion queues that have no other.
+    pub fn channel(&self) -> Result<&CompletionChannel, CardError> {
+        if let Some(channel) = self.channel.get() {
+            return Ok(channel);
+        }
+        let channel = CompletionChannelBuilder::default().build().map_err(|error| {
+            CardError::Failed(format!("there is no thread that waits for completions: {error}"))
+        })?;
+        Ok(self.channel.get_or_init(|| channel))
+    }
+
+    /// True if the card's time goes on by itself.
+    pub fn runs_by_itself(&self) -> bool {
+        self.window.is_some()
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A send queue is there from now on.
+    pub fn open_queue(&self, queue: &Arc<QueueState>) {
+        self.queues().open.push(queue.clone());
+    }
+
+    /// A send queue is there no longer.
+    pub fn close_queue(&self, queue: &QueueState) {
+        let mut queues = self.queues();
+        queues.open.retain(|open| !std::ptr::eq(&**open, queue));
+        queues.closed.add(&queue.statistics());
+    }
+
+    /// The requests of shared queues that the card may not have looked at yet: they name queue pairs
+    /// by their index.
+    pub fn shared_requests(&self) -> Vec<Pending> {
+        self.queues().open.iter().filter_map(Pending::of).collect()
+    }
+
+    /// Keeps the owner of memory that stays mapped until the card does not read for requests any
+    /// longer that were taken from it.
+    pub fn keep_until_settled(&self, owner: Arc<dyn Any + Send + Sync>) {
+        // Only abandoned requests may still be read for, and these want attention.
+        if self.attention.load(Ordering::Acquire) {
+            let mut hardware = self.lock();
+            if hardware.unsettled {
+                hardware.retired.push(Retired::Owner(owner));
+            }
+        }
     }
 
     pub fn state(&self, queue_pair: u32) -> QueuePairState {
@@ -256,9 +442,12 @@ impl ContextInner {
         self.states[queue_pair as usize].store(state as u8, Ordering::Release);
     }
 
-    /// Allocates a ring and shows it to the card.
-    pub fn allocate_ring(&self, len: usize) -> Result<(DmaMemory, u64), Error> {
-        let memory = DmaMemory::new(len).map_err(|source| Error::Ring { len, source })?;
+    /// Allocates a ring and shows it to the card, which writes to it or only reads it.
+    pub fn allocate_ring(&self, len: usize, written: bool) -> Result<(DmaMemory, u64), Error> {
+        let mut memory = DmaMemory::new(len).map_err(|source| Error::Ring { len, source })?;
+        if !written {
+            memory = memory.read_by_card();
+        }
         let iova = self.lock().device.map(&memory)?;
         Ok((memory, iova))
     }
@@ -297,25 +486,34 @@ impl Context {
         let pool = |table: Table| IndexPool::new(table.entries);
         let hardware = Hardware {
             device,
-            statistics: Statistics::default(),
             queue_pairs: pool(QUEUE_PAIRS),
             memory_regions: pool(MEMORY_REGIONS),
             send_queues: pool(SEND_QUEUES),
             completion_queues: pool(COMPLETION_QUEUES),
             qpns: vec![None; QUEUE_PAIRS.entries as usize],
             failure: None,
+            leaving: Vec::new(),
             unsettled: false,
             retired: Vec::new(),
-            tags: 0,
+            dead: Vec::new(),
         };
-        let states = (0..QUEUE_PAIRS.entries).map(|_| AtomicU8::new(0)).collect();
-        Ok(Self { inner: Arc::new(ContextInner { hardware: Mutex::new(hardware), states }) })
+        let inner = ContextInner {
+            window: hardware.device.window(),
+            hardware: Mutex::new(hardware),
+            attention: AtomicBool::new(false),
+            looked: AtomicU64::new(0),
+            opened: Instant::now(),
+            states: (0..QUEUE_PAIRS.entries).map(|_| AtomicU8::new(0)).collect(),
+            queues: Mutex::default(),
+            channel: OnceLock::new(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// A new protection domain: memory regions and queues of different domains do not mix.
     pub fn protection_domain(&self) -> ProtectionDomain {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        ProtectionDomain { context: self.clone(), id: NEXT.fetch_add(1, Ordering::Relaxed) }
+        ProtectionDomain::new(self.clone(), NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Starts a completion queue.
@@ -323,19 +521,39 @@ impl Context {
         CompletionQueueBuilder::new(self)
     }
 
+    /// Starts a completion channel: it serves any number of completion queues.
+    pub fn completion_channel(&self) -> CompletionChannelBuilder {
+        CompletionChannelBuilder::default()
+    }
+
     /// Lets a simulated card's time go on, and notices a board that was removed; call it in every
-    /// polling loop.
+    /// polling loop. While another thread does, this does nothing; nor does it wait for one.
     ///
     /// # Errors
     /// The card failed: now, or since the last call in a place that could not say so (a drop, or
     /// [`CompletionQueue::poll`](crate::CompletionQueue::poll)).
     pub fn progress(&self) -> Result<(), CardError> {
-        let mut hardware = self.inner.lock();
+        self.look().map(|_| ())
+    }
+
+    /// The same. False if another thread was doing it.
+    pub(crate) fn look(&self) -> Result<bool, CardError> {
+        let inner = &*self.inner;
+        if inner.runs_by_itself() && !inner.attention.load(Ordering::Acquire) {
+            let now = inner.opened.elapsed().as_millis() as u64;
+            let looked = inner.looked.load(Ordering::Relaxed);
+            if now < looked + LOOK.as_millis() as u64 {
+                return Ok(true);
+            }
+            inner.looked.store(now, Ordering::Relaxed);
+        }
+        let Some(mut hardware) = inner.try_lock() else { return Ok(false) };
         if let Some(error) = hardware.failure.take() {
             return Err(error);
         }
         hardware.device.progress()?;
-        hardware.settle().map(|_| ())
+        hardware.settle()?;
+        Ok(true)
     }
 
     /// Reads every counter of the card.
@@ -389,6 +607,9 @@ impl Context {
 
     /// What was posted so far: exact, and counted at each doorbell.
     pub fn statistics(&self) -> Statistics {
-        self.inner.lock().statistics
+        let queues = self.inner.queues();
+        let mut sum = queues.closed;
+        queues.open.iter().for_each(|queue| sum.add(&queue.statistics()));
+        sum
     }
 }

@@ -10,12 +10,13 @@
 //! |---|---|
 //! | [`Context`] | an open card, from anything that implements [`Card`] |
 //! | [`ProtectionDomain`] | what belongs together |
-//! | [`MemoryRegion`] | memory that the card may read, and its key |
+//! | [`MemoryRegion`] | memory that the card may read, and its key: the application's own ([`Owner`]), or new |
 //! | [`Contiguous`], [`Strided`], [`Bitmapped`], [`PointerMapped`] | what a [`Region`] can be |
 //! | [`QueuePair`] | a connection and its own queue, for [`WorkRequest`]s |
 //! | [`SharedSendQueue`] | many connections planned together, for [`SharedWorkRequest`]s |
 //! | [`Partitioned`] | one region for all connections, by a partition id a row: [`PartitionedWorkRequest`] |
 //! | [`CompletionQueue`] | how requests ended: [`WorkCompletion`] |
+//! | [`CompletionChannel`] | sleeping until something has completed |
 //!
 //! # A shuffle
 //!
@@ -30,13 +31,13 @@
 //!     Bitmapped, Context, Destination, MacAddress, Options, QueuePairAttributes, Region,
 //!     SharedWorkRequest, Status, Transport,
 //! };
-//! # use drdma_sim::wire::{Network, PeerConfig};
+//! # use libdrdma::network::{Network, PeerConfig};
 //! # let network = Network::new();
 //! # let peers = [0, 1].map(|i| {
 //! #     let (mac, ip) = (0x0200_0000_0002 + i, 0x0a00_0002 + i as u32);
 //! #     network.add_peer(PeerConfig::new(Transport::Rc, mac, ip, 33, 17 + i as u32))
 //! # });
-//! # let card = drdma_sim::open("soft:", network.clone())?;
+//! # let card = libdrdma::open_on("soft:", &network)?;
 //!
 //! // A card, simulated or real.
 //! let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
@@ -44,24 +45,22 @@
 //! let pd = context.protection_domain();
 //!
 //! // The table: 100 keys of 4 bytes, 100 values of 8 bytes.
-//! let (keys, values) = (pd.allocate(400)?, pd.allocate(800)?);
-//! for row in 0..100u64 {
-//!     keys.write_at(4 * row as usize, &(row as u32 * 7).to_le_bytes());
-//!     values.write_at(8 * row as usize, &(row * row).to_le_bytes());
-//! }
+//! let keys: Vec<u32> = (0..100).map(|row| row * 7).collect();
+//! let values: Vec<u64> = (0..100).map(|row| row * row).collect();
 //!
 //! // The partitioning: one bit a row and receiver.
-//! let bitmaps = [pd.allocate(13)?, pd.allocate(13)?];
-//! for (receiver, bitmap) in bitmaps.iter().enumerate() {
-//!     let mut bits = [0u8; 13];
-//!     for row in 0..100 {
-//!         let ours = row * 7 % 2 == receiver;
-//!         bits[row / 8] |= u8::from(ours) << (row % 8);
-//!     }
-//!     bitmap.write_at(0, &bits);
+//! let mut bits = [vec![0u8; 13], vec![0u8; 13]];
+//! for (row, key) in keys.iter().enumerate() {
+//!     bits[*key as usize % 2][row / 8] |= 1 << (row % 8);
 //! }
 //!
-//! // The connections. They come after the memory that is sent from: it must outlive them.
+//! // All of it is sent from where it lies.
+//! let (keys, values) = (pd.register(keys)?, pd.register(values)?);
+//! let [even, odd] = bits;
+//! let bitmaps = [pd.register(even)?, pd.register(odd)?];
+//!
+//! // The connections. They come after the memory that is sent from, which they borrow (to have it
+//! // the other way round: `Memory`).
 //! let cq = context.completion_queue().entries(16).build()?;
 //! let mut qps = Vec::new();
 //! for i in 0..2u8 {
@@ -111,10 +110,10 @@
 //!
 //! # Memory safety
 //!
-//! A [`Region`] borrows its memory region, so its bounds are checked when it is built. A queue
-//! borrows the memory of everything that was posted to it, so that memory is neither freed nor lent
-//! as a slice while the card may read it; [`QueuePair::release`] ends that. The card never writes to
-//! it. What cannot be known here (where the pointers of a [`PointerMapped`] region point, and
+//! A [`Region`] borrows its memory regions or shares them ([`Memory`]), so its bounds are checked when
+//! it is built. A queue goes on doing so for everything that was posted to it, so that memory is neither
+//! freed nor written to while the card may read it: borrowed memory until [`QueuePair::release`],
+//! shared memory until the request's completion. The card never writes to it. What cannot be known here (where the pointers of a [`PointerMapped`] region point, and
 //! everything in regions made by the `unchecked` functions) is checked by the card, which
 //! completes such a request with an error before it sends anything of it. A queue that is leaked
 //! (`std::mem::forget`) keeps nothing borrowed: the card then reads whatever is there, and nothing
@@ -129,14 +128,19 @@
 #![deny(unsafe_code)]
 
 mod address;
+mod arena;
 mod body;
 mod borrow;
+mod channel;
 mod completion_queue;
 mod context;
 mod encode;
 mod index_pool;
+mod memory;
 mod memory_region;
+mod open;
 pub mod optimizer;
+mod owner;
 mod post_error;
 mod protection_domain;
 mod queue_pair;
@@ -147,12 +151,25 @@ mod shared_send_queue;
 mod work_request;
 
 pub use drdma_abi::{completion::Status, register::counter, roce::Transport};
-pub use drdma_driver::{Card, CardError, DmaMemory};
+/// The network that simulated cards are plugged into: peers, and what arrived there.
+#[cfg(feature = "soft")]
+pub use drdma_soft::wire as network;
+
+pub use drdma_driver::{Card, CardError, DmaMemory, RegisterWindow};
 
 pub use address::{MacAddress, ParseMacError};
+pub use arena::Arena;
+pub use channel::{
+    CompletionChannel, CompletionChannelBuilder, Completions, NextCompletion, WaitPolicy,
+};
 pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion};
-pub use context::{Context, Counters, Error, Options, Statistics};
+pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
+pub use memory::Memory;
 pub use memory_region::{MemoryRegion, MemoryRegionError};
+#[cfg(feature = "soft")]
+pub use open::open_on;
+pub use open::{DeviceError, open};
+pub use owner::{Owner, Sharing};
 pub use post_error::PostError;
 pub use protection_domain::ProtectionDomain;
 pub use queue_pair::{PostGuard, QueuePair, QueuePairBuilder};

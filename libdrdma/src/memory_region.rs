@@ -1,16 +1,22 @@
 //! Memory regions: memory that the card may read, and the key that says so.
 
-use std::{ops::Range, slice, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    ops::Range,
+    slice,
+    sync::Arc,
+};
 
+use bytemuck::{AnyBitPattern, NoUninit};
 use drdma_abi::register::{MEMORY_REGIONS, MemoryRegionEntry};
 use drdma_driver::{CardError, DmaMemory};
 
-use crate::{ProtectionDomain, context::ContextInner};
+use crate::{Owner, ProtectionDomain, Sharing, context::ContextInner};
 
 /// Bits of a local key that are the table index; the others are the tag.
 const INDEX_BITS: u32 = MEMORY_REGIONS.entries.ilog2();
 
-/// Why memory was not registered or not lent.
+/// Why memory was not registered, not lent or not given back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryRegionError {
@@ -39,6 +45,30 @@ pub enum MemoryRegionError {
         /// Bytes of the memory region.
         len: u64,
     },
+    /// Nobody may write to the memory.
+    #[error("the memory of {len} B is immutable")]
+    Immutable {
+        /// Bytes of the memory region.
+        len: u64,
+    },
+    /// The bytes are no whole values, or not aligned for them.
+    #[error("{len} B at {addr:#x} are not a slice of `{name}`: {reason}")]
+    View {
+        /// Bytes of the memory region.
+        len: u64,
+        /// Where they begin in this process.
+        addr: u64,
+        /// The type of the values.
+        name: &'static str,
+        /// What does not fit.
+        reason: &'static str,
+    },
+    /// The memory region was not made from an owner of that type.
+    #[error("the owner of the memory is not a `{name}`")]
+    OtherOwner {
+        /// The type that was asked for.
+        name: &'static str,
+    },
     /// The operating system gave no memory.
     #[error("cannot allocate {len} B")]
     Allocation {
@@ -47,6 +77,9 @@ pub enum MemoryRegionError {
         /// Why.
         source: std::io::Error,
     },
+    /// Bytes that are no memory: at address 0, or beyond the end of the address space.
+    #[error("{0}")]
+    Address(std::io::Error),
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
@@ -55,11 +88,65 @@ pub enum MemoryRegionError {
 /// Registered memory: `len` bytes that the card sees at [`addr`](Self::addr), under the key
 /// [`lkey`](Self::lkey).
 ///
-/// Regions borrow it, and queues that they were posted to go on borrowing it, so that it is
-/// neither dropped nor lent as a slice while the card may read it. Bytes can be copied in and out
-/// at any time. The card only ever reads it.
+/// It is made of new memory ([`ProtectionDomain::allocate`]) or of memory that the application has
+/// anyway ([`ProtectionDomain::register`]), which [`into_owner`](Self::into_owner) gives back.
+///
+/// Regions borrow it or share it ([`Memory`]), and queues that they were posted to go on doing so,
+/// so that it is neither dropped nor written to by this process while the card may read it. Bytes can
+/// be copied out at any time. The card only ever reads it.
+///
+/// A memory region whose memory is its own is written to through `&mut` alone, so that slices of
+/// either kind can be lent:
+///
+/// ```
+/// # use libdrdma::{Context, Options};
+/// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+/// # let card = libdrdma::open("soft:")?;
+/// # let pd = Context::open(card, options)?.protection_domain();
+/// let mut prices = pd.register(vec![10_u32, 20, 30])?;
+/// prices.view_mut::<u32>()?[1] = 21;
+/// assert_eq!(prices.view::<u32>()?, [10, 21, 30]);
+/// assert_eq!(prices.as_slice()?[4], 21);
+/// let back: Vec<u32> = prices.into_owner()?;
+/// assert_eq!(back, [10, 21, 30]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use libdrdma::MemoryRegion;
+/// # fn example(mut memory: MemoryRegion) -> Result<(), Box<dyn std::error::Error>> {
+/// let first = &memory.as_slice()?[0];
+/// memory.write_at(0, b"x"); // `first` would change
+/// println!("{first}");
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct MemoryRegion {
+    // The key goes before the memory.
+    key: Arc<Key>,
+    span: Arc<Span>,
+    /// The first byte, counted from the first page that is mapped.
+    offset: usize,
+    len: usize,
+}
+
+/// Mapped memory, shared by the keys that cover parts of it.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    context: Arc<ContextInner>,
+    memory: DmaMemory,
+    iova: u64,
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        self.context.lock().retire(self.iova, self.memory.clone());
+    }
+}
+
+/// A key of the card's, over bytes of an allocation.
+#[derive(Debug)]
+pub(crate) struct Key {
     allocation: Arc<Allocation>,
     offset: usize,
     len: usize,
@@ -67,48 +154,18 @@ pub struct MemoryRegion {
     pd: u32,
 }
 
-/// Mapped memory, shared by the memory regions that cover it.
-#[derive(Debug)]
-struct Allocation {
-    context: Arc<ContextInner>,
-    memory: DmaMemory,
-    iova: u64,
-    /// No handle to the memory exists outside this crate and the card.
-    private: bool,
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        self.context.lock().retire(self.iova);
-    }
-}
-
-impl MemoryRegion {
-    pub(crate) fn register(
-        pd: &ProtectionDomain,
-        memory: &DmaMemory,
-        private: bool,
-    ) -> Result<Self, MemoryRegionError> {
-        if memory.is_empty() {
-            return Err(MemoryRegionError::Empty);
-        }
-        let context = pd.context.inner.clone();
-        let iova = context.lock().device.map(memory)?;
-        let allocation = Allocation { context, memory: memory.clone(), iova, private };
-        Self::over(Arc::new(allocation), 0, memory.len(), pd.id)
-    }
-
-    /// Gives a key to bytes of an allocation.
-    fn over(
+impl Key {
+    fn new(
         allocation: Arc<Allocation>,
         offset: usize,
         len: usize,
         pd: u32,
-    ) -> Result<Self, MemoryRegionError> {
+    ) -> Result<Arc<Self>, MemoryRegionError> {
         let mut hardware = allocation.context.lock();
         let limit = hardware.memory_regions.limit();
+        let tag = hardware.next_tag()?;
         let index = hardware.memory_regions.take().ok_or(MemoryRegionError::NoKey { limit })?;
-        let lkey = hardware.next_tag() << INDEX_BITS | index;
+        let lkey = tag << INDEX_BITS | index;
         let entry = MemoryRegionEntry {
             addr: allocation.iova + offset as u64,
             len: len as u64,
@@ -122,14 +179,147 @@ impl MemoryRegion {
             return Err(error.into());
         }
         drop(hardware);
-        Ok(Self { allocation, offset, len, lkey, pd })
+        Ok(Arc::new(Self { allocation, offset, len, lkey, pd }))
+    }
+
+    /// Maps memory for the card, and gives it a key.
+    pub fn over(pd: &ProtectionDomain, memory: DmaMemory) -> Result<Arc<Self>, MemoryRegionError> {
+        let context = pd.context.inner.clone();
+        // No verb lets the card write to it.
+        let memory = memory.read_by_card();
+        let iova = context.lock().device.map(&memory)?;
+        let (offset, len) = (memory.offset(), memory.len());
+        let allocation = Arc::new(Allocation { context, memory, iova });
+        Self::new(allocation, offset, len, pd.id)
+    }
+
+    /// Where bytes of this process lie in it: counted from the first page.
+    pub fn find(&self, pointer: *const u8, len: usize) -> Option<usize> {
+        let offset = pointer.addr().checked_sub(self.allocation.memory.as_ptr().addr())?;
+        let behind = self.offset + self.len;
+        (offset >= self.offset && offset.checked_add(len)? <= behind).then_some(offset)
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        let mut hardware = self.allocation.context.lock();
+        let index = self.lkey & (MEMORY_REGIONS.entries - 1);
+        let invalid = MemoryRegionEntry::default();
+        let result = hardware.device.write_entry(MEMORY_REGIONS, index, &invalid);
+        hardware.note(result);
+        hardware.memory_regions.put(index);
+    }
+}
+
+/// The right to bytes: whoever has the only handle of it may write to them, unless they are others' as
+/// well.
+#[derive(Debug)]
+pub(crate) struct Span {
+    context: Arc<ContextInner>,
+    sharing: Sharing,
+    /// What owns the bytes, if the mapping does not.
+    owner: Option<Arc<dyn Any + Send + Sync>>,
+    /// The owner's type.
+    kind: TypeId,
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if let Some(owner) = self.owner.take() {
+            self.context.keep_until_settled(owner);
+        }
+    }
+}
+
+impl MemoryRegion {
+    /// Zeroed memory of its own.
+    pub(crate) fn allocate(
+        pd: &ProtectionDomain,
+        len: usize,
+        sharing: Sharing,
+    ) -> Result<Self, MemoryRegionError> {
+        if len == 0 {
+            return Err(MemoryRegionError::Empty);
+        }
+        let memory =
+            DmaMemory::new(len).map_err(|source| MemoryRegionError::Allocation { len, source })?;
+        Self::whole(pd, memory, sharing, TypeId::of::<()>())
+    }
+
+    /// Memory of an owner.
+    pub(crate) fn register<O: Owner>(
+        pd: &ProtectionDomain,
+        owner: O,
+    ) -> Result<Self, MemoryRegionError> {
+        if let Some(memory) = (&owner as &dyn Any).downcast_ref::<DmaMemory>() {
+            // It has pages of its own.
+            if memory.is_empty() {
+                return Err(MemoryRegionError::Empty);
+            }
+            return Self::whole(pd, memory.clone(), O::SHARING, TypeId::of::<()>());
+        }
+        let mut owner = Arc::new(owner);
+        let (pointer, len) = Arc::get_mut(&mut owner).expect("nobody else has it").memory();
+        // SAFETY: the owner promises it, and is kept where it is in the `Arc`. Whoever else accesses
+        // the bytes does it as its `SHARING` says, which is what the memory region lends them by:
+        // exclusive ones are written to through a mutable borrow of the only memory region, and read
+        // by a simulated card for requests that exclude one; immutable ones are not written to.
+        #[allow(unsafe_code)]
+        unsafe {
+            Self::of_owner(pd, pointer, len, O::SHARING, owner, TypeId::of::<O>())
+        }
+    }
+
+    /// Memory at an address.
+    ///
+    /// # Safety
+    /// That of [`DmaMemory::from_raw`], and what `sharing` says.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn of_owner(
+        pd: &ProtectionDomain,
+        pointer: *mut u8,
+        len: usize,
+        sharing: Sharing,
+        owner: Arc<dyn Any + Send + Sync>,
+        kind: TypeId,
+    ) -> Result<Self, MemoryRegionError> {
+        if len == 0 {
+            return Err(MemoryRegionError::Empty);
+        }
+        if let Some((key, offset)) = pd.find(pointer, len) {
+            let context = pd.context.inner.clone();
+            let span = Arc::new(Span { context, sharing, owner: Some(owner), kind });
+            return Ok(Self { key, span, offset, len });
+        }
+        let writable = sharing != Sharing::Immutable;
+        // SAFETY: the caller's promise.
+        let memory = unsafe { DmaMemory::from_raw(pointer, len, writable, owner) };
+        Self::whole(pd, memory.map_err(MemoryRegionError::Address)?, sharing, kind)
+    }
+
+    fn whole(
+        pd: &ProtectionDomain,
+        memory: DmaMemory,
+        sharing: Sharing,
+        kind: TypeId,
+    ) -> Result<Self, MemoryRegionError> {
+        let key = Key::over(pd, memory)?;
+        let (offset, len) = (key.offset, key.len);
+        let context = pd.context.inner.clone();
+        let span = Arc::new(Span { context, sharing, owner: None, kind });
+        Ok(Self { key, span, offset, len })
+    }
+
+    fn memory(&self) -> &DmaMemory {
+        &self.key.allocation.memory
     }
 
     /// Where the card sees the first byte (an I/O virtual address). Pointers of a
     /// [`PointerMapped`](crate::PointerMapped) region are such addresses.
     #[inline]
     pub fn addr(&self) -> u64 {
-        self.allocation.iova + self.offset as u64
+        self.key.allocation.iova + self.offset as u64
     }
 
     /// Bytes, at least 1.
@@ -139,19 +329,32 @@ impl MemoryRegion {
         self.len
     }
 
-    /// The local key: a table index in the low 10 bits, a tag above.
+    /// The local key: a table index in the low 10 bits, a random tag above.
     #[inline]
     pub fn lkey(&self) -> u32 {
-        self.lkey
+        self.key.lkey
+    }
+
+    /// True if its key opens no other bytes than its own. The key of memory in a
+    /// [registered arena](ProtectionDomain::register_arena) opens all of the arena;
+    /// [`alias`](Self::alias) makes one that does not.
+    #[inline]
+    pub fn has_own_key(&self) -> bool {
+        (self.key.offset, self.key.len) == (self.offset, self.len)
     }
 
     #[inline]
     pub(crate) fn pd(&self) -> u32 {
-        self.pd
+        self.key.pd
+    }
+
+    fn shared(&self) -> MemoryRegionError {
+        MemoryRegionError::Shared { len: self.len as u64 }
     }
 
     /// A second memory region with a key of its own over the bytes `range` of this one. The memory
-    /// lives until the last of them is dropped.
+    /// lives until the last of them is dropped; as long as there are two, it is not written to through
+    /// either of them, unless others write to it anyway ([`Sharing::Shared`]).
     ///
     /// # Errors
     /// An empty range or one that is not inside, no free key, or the card failed.
@@ -164,16 +367,34 @@ impl MemoryRegion {
         if start == end {
             return Err(MemoryRegionError::Empty);
         }
-        Self::over(self.allocation.clone(), self.offset + start, end - start, self.pd)
+        let (offset, len) = (self.offset + start, end - start);
+        let key = Key::new(self.key.allocation.clone(), offset, len, self.key.pd)?;
+        Ok(Self { key, span: self.span.clone(), offset, len })
     }
 
     /// Copies bytes in.
     ///
     /// # Panics
-    /// If they do not fit.
-    pub fn write_at(&self, offset: usize, bytes: &[u8]) {
+    /// If they do not fit, or the memory may not be written to: it is immutable, or an alias has it,
+    /// too.
+    pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
-        self.allocation.memory.write(self.offset + offset, bytes);
+        if let Err(error) = self.check_writable() {
+            panic!("{error}");
+        }
+        self.memory().write(self.offset + offset, bytes);
+    }
+
+    /// Copies bytes into memory that others may write to as well ([`Sharing::Shared`]), while regions
+    /// and queues have it. What the card reads meanwhile is a mixture of old and new bytes.
+    ///
+    /// # Panics
+    /// If they do not fit, or the memory is not such.
+    pub fn store_at(&self, offset: usize, bytes: &[u8]) {
+        self.check(offset, bytes.len());
+        let len = self.len;
+        assert!(self.span.sharing == Sharing::Shared, "the memory of {len} B is not shared");
+        self.memory().write(self.offset + offset, bytes);
     }
 
     /// Copies bytes out.
@@ -182,7 +403,7 @@ impl MemoryRegion {
     /// If they are not inside.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
-        self.allocation.memory.read(self.offset + offset, bytes);
+        self.memory().read(self.offset + offset, bytes);
     }
 
     fn check(&self, offset: usize, len: usize) {
@@ -193,38 +414,120 @@ impl MemoryRegion {
         );
     }
 
-    /// The memory as a slice. That no region and no queue borrows it is checked by the compiler;
-    /// that no other memory region covers the same memory, here.
+    /// Refuses writing where somebody else may hold a slice.
+    fn check_writable(&mut self) -> Result<(), MemoryRegionError> {
+        let is_only = Arc::get_mut(&mut self.span).is_some();
+        match self.span.sharing {
+            Sharing::Immutable => Err(MemoryRegionError::Immutable { len: self.len as u64 }),
+            Sharing::Exclusive if !is_only => Err(self.shared()),
+            Sharing::Exclusive | Sharing::Shared => Ok(()),
+        }
+    }
+
+    fn pointer(&self) -> *mut u8 {
+        self.memory().as_ptr().wrapping_add(self.offset)
+    }
+
+    /// The memory as a slice.
     ///
     /// # Errors
-    /// The memory is shared: with an [`alias`](Self::alias), or because it was
-    /// [registered](crate::ProtectionDomain::register) from outside.
+    /// Others may write to it: [`Sharing::Shared`].
     #[allow(unsafe_code)]
-    pub fn as_mut_slice(&mut self) -> Result<&mut [u8], MemoryRegionError> {
-        let shared = MemoryRegionError::Shared { len: self.len as u64 };
-        let Some(allocation) = Arc::get_mut(&mut self.allocation).filter(|a| a.private) else {
-            return Err(shared);
+    pub fn as_slice(&self) -> Result<&[u8], MemoryRegionError> {
+        if self.span.sharing == Sharing::Shared {
+            return Err(self.shared());
+        }
+        // SAFETY: the bytes are mapped and initialised as long as the memory region, which is
+        // borrowed. Nobody writes to them meanwhile: not this process, which needs the only memory
+        // region of them mutably for that, and not the card, which never does.
+        Ok(unsafe { slice::from_raw_parts(self.pointer(), self.len) })
+    }
+
+    /// The memory as a slice that can be written to. That no region and no queue has it is checked
+    /// by the compiler (or by [`Arc::get_mut`], where it is shared with them); that no other memory
+    /// region covers the same memory, here.
+    ///
+    /// # Errors
+    /// The memory is immutable, or shared: with an [`alias`](Self::alias), or with whoever else
+    /// has it ([`Sharing::Shared`]).
+    #[allow(unsafe_code)]
+    pub fn as_slice_mut(&mut self) -> Result<&mut [u8], MemoryRegionError> {
+        self.check_writable()?;
+        if self.span.sharing == Sharing::Shared {
+            return Err(self.shared());
+        }
+        // SAFETY: the bytes are mapped and initialised as long as the memory region, which is
+        // borrowed mutably; no other one refers to them, and nothing else may access them
+        // (`Exclusive`) but the card. That only reads them: for requests whose regions have the
+        // memory region borrowed or shared, which excludes this; for those that were taken from it,
+        // of which it sends nothing any longer; or for unchecked ones. It does so like any device,
+        // without regard to what the process does with the memory.
+        Ok(unsafe { slice::from_raw_parts_mut(self.pointer(), self.len) })
+    }
+
+    /// The memory as values.
+    ///
+    /// # Errors
+    /// As [`as_slice`](Self::as_slice), or the bytes are no whole values or not aligned for them.
+    pub fn view<T: AnyBitPattern>(&self) -> Result<&[T], MemoryRegionError> {
+        let at = (self.len, self.pointer().addr());
+        bytemuck::try_cast_slice(self.as_slice()?).map_err(|error| misfit::<T>(at, error))
+    }
+
+    /// The memory as values that can be written to.
+    ///
+    /// # Errors
+    /// As [`as_slice_mut`](Self::as_slice_mut), or the bytes are no whole values or not aligned for
+    /// them.
+    pub fn view_mut<T: AnyBitPattern + NoUninit>(&mut self) -> Result<&mut [T], MemoryRegionError> {
+        let at = (self.len, self.pointer().addr());
+        bytemuck::try_cast_slice_mut(self.as_slice_mut()?).map_err(|error| misfit::<T>(at, error))
+    }
+
+    /// Gives back what the memory region was [made](ProtectionDomain::register) of, which the card
+    /// does not reach any longer.
+    ///
+    /// # Errors
+    /// An owner of another type, another memory region covers the same memory
+    /// ([`alias`](Self::alias)), or the card may still be reading it ([`CardError::Busy`]): for
+    /// requests that were taken from it. The memory region is dropped in any case, and the owner with
+    /// it as soon as that is possible.
+    pub fn into_owner<O: Owner>(self) -> Result<O, MemoryRegionError> {
+        if self.span.kind != TypeId::of::<O>() {
+            let name = std::any::type_name::<O>();
+            return Err(MemoryRegionError::OtherOwner { name });
+        }
+        let shared = self.shared();
+        let context = self.key.allocation.context.clone();
+        let Self { key, span, .. } = self;
+        let Some(mut span) = Arc::into_inner(span) else { return Err(shared) };
+        let busy = || MemoryRegionError::Card(CardError::Busy { waited: Default::default() });
+        let owner = match span.owner.take() {
+            Some(owner) => {
+                if !context.lock().settle()? {
+                    context.keep_until_settled(owner);
+                    return Err(busy());
+                }
+                owner
+            }
+            None => {
+                let memory = key.allocation.memory.clone();
+                drop(key);
+                memory.into_owner()
+            }
         };
-        debug_assert!(self.offset + self.len <= allocation.memory.mapped_len());
-        // SAFETY: the bytes are in the mapping, initialised and live as long as the allocation,
-        // which is borrowed mutably: no other memory region refers to it, and no handle to the
-        // memory exists outside (`private`) but the card's. The card only reads it: for requests
-        // whose regions borrow this memory region, which the mutable borrow excludes; for those that
-        // were taken from it, of which it sends nothing any longer; or for unchecked ones. It does
-        // so like any device, without regard to what the process does with the memory.
-        Ok(unsafe {
-            slice::from_raw_parts_mut(allocation.memory.as_ptr().add(self.offset), self.len)
-        })
+        let owner = owner.downcast::<O>().expect("the owner's type");
+        Arc::into_inner(owner).ok_or_else(busy)
     }
 }
 
-impl Drop for MemoryRegion {
-    fn drop(&mut self) {
-        let mut hardware = self.allocation.context.lock();
-        let index = self.lkey & (MEMORY_REGIONS.entries - 1);
-        let invalid = MemoryRegionEntry::default();
-        let result = hardware.device.write_entry(MEMORY_REGIONS, index, &invalid);
-        hardware.note(result);
-        hardware.memory_regions.put(index);
-    }
+/// Why bytes, so many at an address, are no values.
+fn misfit<T>((len, addr): (usize, usize), error: bytemuck::PodCastError) -> MemoryRegionError {
+    use bytemuck::PodCastError as Error;
+    let reason = match error {
+        Error::TargetAlignmentGreaterAndInputNotAligned => "they are not aligned",
+        _ => "they are no whole number of values",
+    };
+    let name = std::any::type_name::<T>();
+    MemoryRegionError::View { len: len as u64, addr: addr as u64, name, reason }
 }

@@ -1,10 +1,15 @@
 //! Protection domains: what belongs together.
 
+use std::{
+    any::{Any, TypeId},
+    sync::{Arc, PoisonError, RwLock},
+};
+
 use drdma_driver::DmaMemory;
 
 use crate::{
-    CompletionQueue, Context, MemoryRegion, MemoryRegionError, queue_pair::QueuePairBuilder,
-    shared_send_queue::SharedSendQueueBuilder,
+    Arena, CompletionQueue, Context, MemoryRegion, MemoryRegionError, Owner, Sharing,
+    memory_region::Key, queue_pair::QueuePairBuilder, shared_send_queue::SharedSendQueueBuilder,
 };
 
 /// A group of memory regions and queues that may be used with one another (IBTA 1.4 section
@@ -13,26 +18,121 @@ use crate::{
 pub struct ProtectionDomain {
     pub(crate) context: Context,
     pub(crate) id: u32,
+    /// Keys of memory that much else lies in.
+    arenas: Arc<RwLock<Vec<Arc<Key>>>>,
 }
 
 impl ProtectionDomain {
-    /// Allocates `len` zero bytes that the card can read and registers them.
+    pub(crate) fn new(context: Context, id: u32) -> Self {
+        Self { context, id, arenas: Arc::default() }
+    }
+
+    /// The key of the arena that bytes lie in, and where they lie there.
+    pub(crate) fn find(&self, pointer: *const u8, len: usize) -> Option<(Arc<Key>, usize)> {
+        let arenas = self.arenas.read().unwrap_or_else(PoisonError::into_inner);
+        arenas.iter().find_map(|key| Some((key.clone(), key.find(pointer, len)?)))
+    }
+
+    /// Allocates `len` zero bytes that the card can read and registers them. From 2 MiB on, they are
+    /// made of large pages where the host has some.
     ///
     /// # Errors
     /// No memory, no free key, `len` is 0, or the card failed.
     pub fn allocate(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
-        let memory =
-            DmaMemory::new(len).map_err(|source| MemoryRegionError::Allocation { len, source })?;
-        MemoryRegion::register(self, &memory, true)
+        MemoryRegion::allocate(self, len, Sharing::Exclusive)
     }
 
-    /// Registers memory that was allocated elsewhere (and that others may go on writing to:
-    /// [`MemoryRegion::as_mut_slice`] is refused for it).
+    /// Allocates memory as [`allocate`](Self::allocate) does, to be written to by
+    /// [`MemoryRegion::store_at`] while regions and queues have it. It lends no slices.
     ///
     /// # Errors
-    /// No free key, the memory is empty, or the card failed.
-    pub fn register(&self, memory: &DmaMemory) -> Result<MemoryRegion, MemoryRegionError> {
-        MemoryRegion::register(self, memory, false)
+    /// No memory, no free key, `len` is 0, or the card failed.
+    pub fn allocate_shared(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
+        MemoryRegion::allocate(self, len, Sharing::Shared)
+    }
+
+    /// Registers memory that the application has anyway, wherever it lies: [`Owner`] tells what can
+    /// be. The memory region keeps the owner until it is dropped and the card does not read the memory
+    /// any longer, or [`MemoryRegion::into_owner`] gives it back.
+    ///
+    /// A board's IOMMU maps whole pages, so that the card could reach what else lies in the first and
+    /// the last one; the key lets it reach the owner's bytes only. Memory that lies in a [registered
+    /// arena](Self::register_arena) is mapped already: it costs neither a mapping nor a key.
+    ///
+    /// # Errors
+    /// No free key, the memory is empty, or the card failed; the owner is dropped then.
+    pub fn register<O: Owner>(&self, owner: O) -> Result<MemoryRegion, MemoryRegionError> {
+        MemoryRegion::register(self, owner)
+    }
+
+    /// Registers `len` bytes at `pointer`, which `owner` keeps there: it is dropped when the card does
+    /// not read them any longer. The memory region lends no slices of them.
+    ///
+    /// ```
+    /// # use libdrdma::{Context, Options};
+    /// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+    /// # let card = libdrdma::open("soft:")?;
+    /// # let pd = Context::open(card, options)?.protection_domain();
+    /// // A buffer of some engine's.
+    /// let mut buffer = b"some rows".to_vec();
+    /// let (pointer, len) = (buffer.as_mut_ptr(), buffer.len());
+    /// // SAFETY: the vector keeps the bytes where they are, and nobody else has it.
+    /// let memory = unsafe { pd.register_raw(pointer, len, buffer)? };
+    /// let mut bytes = [0; 4];
+    /// memory.read_at(5, &mut bytes);
+    /// assert_eq!(&bytes, b"rows");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No free key, no byte, bytes that are no memory, or the card failed; the owner is dropped then.
+    ///
+    /// # Safety
+    /// The bytes are initialised, can be read and written, and stay where they are until `owner` is
+    /// dropped. While a request reads them, nobody writes to them but by atomic accesses; while
+    /// [`MemoryRegion::write_at`] writes to them, nobody accesses them otherwise.
+    #[allow(unsafe_code)]
+    pub unsafe fn register_raw(
+        &self,
+        pointer: *mut u8,
+        len: usize,
+        owner: impl Any + Send + Sync,
+    ) -> Result<MemoryRegion, MemoryRegionError> {
+        let (owner, kind) = (Arc::new(owner), TypeId::of::<()>());
+        // SAFETY: the caller's promise.
+        unsafe { MemoryRegion::of_owner(self, pointer, len, Sharing::Shared, owner, kind) }
+    }
+
+    /// Registers the memory of the process's allocator, once for all that is in it: what
+    /// [`register`](Self::register) is given from now on, and lies there, has its mapping and its key.
+    /// Registering it again changes nothing. The domain and its memory regions keep it registered.
+    ///
+    /// ```
+    /// # use libdrdma::{Arena, Context, Options};
+    /// # static ARENA: Arena = Arena::new(1 << 20);
+    /// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+    /// # let card = libdrdma::open("soft:")?;
+    /// # let pd = Context::open(card, options)?.protection_domain();
+    /// pd.register_arena(&ARENA)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No memory, no free key, or the card failed.
+    #[allow(unsafe_code)]
+    pub fn register_arena(&self, arena: &'static Arena) -> Result<(), MemoryRegionError> {
+        let len = arena.capacity();
+        let memory =
+            arena.memory().map_err(|source| MemoryRegionError::Allocation { len, source })?;
+        let mut arenas = self.arenas.write().unwrap_or_else(PoisonError::into_inner);
+        if arenas.iter().any(|key| key.find(memory, len).is_some()) {
+            return Ok(());
+        }
+        // SAFETY: the pages are there for ever, and zero until they are written to. What is read of
+        // them are bytes of owners, for which their memory regions answer.
+        let memory = unsafe { DmaMemory::from_raw(memory, len, true, Arc::new(())) };
+        arenas.push(Key::over(self, memory.map_err(MemoryRegionError::Address)?)?);
+        Ok(())
     }
 
     /// Starts a queue pair whose requests complete to `cq`.

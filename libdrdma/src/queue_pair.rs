@@ -5,6 +5,8 @@ use drdma_abi::{
     roce::{DEFAULT_PKEY, Transport},
 };
 
+use drdma_driver::CardError;
+
 use crate::{
     CompletionQueue, Context, Destination, Error, ModifyError, PostError, ProtectionDomain,
     QueuePairAttributes, QueuePairState, WorkRequest,
@@ -74,10 +76,8 @@ impl<'a> QueuePairBuilder<'a> {
                     .expect("more numbers than queue pairs"),
             };
             let limit = hardware.queue_pairs.limit();
-            let index = hardware
-                .queue_pairs
-                .take()
-                .ok_or(Error::Exhausted { what: "queue pair", limit })?;
+            let index =
+                hardware.take_queue_pair().ok_or(Error::Exhausted { what: "queue pair", limit })?;
             hardware.qpns[index as usize] = Some(qpn);
             (index, qpn)
         };
@@ -97,15 +97,49 @@ struct Slot {
     index: u32,
 }
 
+impl Slot {
+    /// Does `work`, which takes the queue pair from the card, and goes to another place if requests
+    /// that the card has not looked at may name this one: they were meant for the peer that the queue
+    /// pair was connected to.
+    fn renew(&mut self, work: impl FnOnce() -> Result<(), CardError>) -> Result<(), ModifyError> {
+        let context = &self.context.inner;
+        let pending = context.shared_requests();
+        if pending.is_empty() {
+            return Ok(work()?);
+        }
+        let index = {
+            let mut hardware = context.lock();
+            let limit = hardware.queue_pairs.limit();
+            hardware.take_queue_pair().ok_or(ModifyError::Exhausted { limit })?
+        };
+        let done = work();
+        let mut hardware = context.lock();
+        match done {
+            Ok(()) => {
+                hardware.qpns[index as usize] = hardware.qpns[self.index as usize];
+                hardware.put_queue_pair(self.index, pending);
+                drop(hardware);
+                context.set_state(self.index, QueuePairState::Reset);
+                self.index = index;
+                Ok(())
+            }
+            Err(error) => {
+                hardware.queue_pairs.put(index);
+                Err(error.into())
+            }
+        }
+    }
+}
+
 impl Drop for Slot {
     fn drop(&mut self) {
         self.context.inner.set_state(self.index, QueuePairState::Reset);
+        let pending = self.context.inner.shared_requests();
         let mut hardware = self.context.inner.lock();
         let entry = QueuePairEntry::default();
         let result = hardware.device.write_entry(QUEUE_PAIRS, self.index, &entry);
         hardware.note(result);
-        hardware.qpns[self.index as usize] = None;
-        hardware.queue_pairs.put(self.index);
+        hardware.put_queue_pair(self.index, pending);
     }
 }
 
@@ -140,7 +174,7 @@ impl Drop for Slot {
 /// # -> Result<(), Box<dyn std::error::Error>> {
 /// let mut qp = qp.release()?;
 /// qp.post_send(&WorkRequest::new(1).regions(&[Contiguous::new(&memory).build()?]))?;
-/// memory.as_mut_slice()?[0] = 1; // the card may still be reading it
+/// memory.as_slice_mut()?[0] = 1; // the card may still be reading it
 /// drop(qp);
 /// # Ok(()) }
 /// ```
@@ -166,7 +200,7 @@ impl Drop for Slot {
 /// let mut qp = qp.release()?;
 /// qp.post_send(&WorkRequest::new(1).regions(&[Contiguous::new(&memory).build()?]))?;
 /// let qp: QueuePair = qp.release()?;
-/// memory.as_mut_slice()?[0] = 1;
+/// memory.as_slice_mut()?[0] = 1;
 /// drop(memory);
 /// drop(qp);
 /// # Ok(()) }
@@ -188,7 +222,7 @@ impl<'m> QueuePair<'m> {
         self.qpn
     }
 
-    /// The index in the card's table, that work requests name it by.
+    /// The index in the card's table, that work requests name it by. Going to Reset may change it.
     pub fn index(&self) -> u32 {
         self.slot.index
     }
@@ -227,7 +261,13 @@ impl<'m> QueuePair<'m> {
         check(self.transport, from, to, attributes)?;
         match to {
             QueuePairState::Reset => {
-                self.queue.disable()?;
+                // What names a queue pair that has no peer is not meant for another one.
+                if from == QueuePairState::Reset {
+                    self.queue.disable()?;
+                } else {
+                    self.slot.renew(|| self.queue.disable())?;
+                    self.queue.set_queue_pair(self.slot.index);
+                }
                 self.attributes = QueuePairAttributes::default();
             }
             QueuePairState::Error => {

@@ -210,6 +210,13 @@ impl QueuePairAttributes {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModifyError {
+    /// Going to Reset needs another place in the card's table, because posted shared requests name this
+    /// one, and none is free until they are polled.
+    #[error("the card has no free queue pair: all {limit} are in use, or named by posted requests")]
+    Exhausted {
+        /// Queue pairs of a card.
+        limit: u32,
+    },
     /// The attributes name no state to go to.
     #[error("no state to go to")]
     NoState,

@@ -6,7 +6,7 @@ use drdma_abi::work_request::{
     Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType, shape_flags,
 };
 
-use crate::{MemoryRegion, encode::words};
+use crate::{Memory, MemoryRegion, encode::words, memory::Hold};
 
 mod bitmapped;
 mod contiguous;
@@ -75,6 +75,17 @@ pub enum RegionError {
         what: Part,
         /// Its address.
         addr: u64,
+    },
+    /// Pointers into memory whose key opens more than its own bytes.
+    #[error(
+        "{region}: the key of the {what} opens a whole arena; `MemoryRegion::alias` makes one for \
+         the {what} alone"
+    )]
+    SharedKey {
+        /// The type of region.
+        region: &'static str,
+        /// Whose key it is.
+        what: Part,
     },
     /// Memory regions of different protection domains in one region.
     #[error("{region}: {what} is in another protection domain")]
@@ -213,7 +224,7 @@ impl Words {
 }
 
 /// A region, ready to be posted any number of times: the very words that go into the ring. It
-/// borrows its memory regions.
+/// borrows its memory regions, or keeps them: [`Memory`].
 ///
 /// Made by [`Contiguous`], [`Strided`], [`Bitmapped`] and [`PointerMapped`], which check it, or by
 /// the `unchecked` functions.
@@ -223,6 +234,8 @@ pub struct Region<'m> {
     kind: RegionType,
     /// The protection domain, or [`UNCHECKED`].
     pd: u32,
+    /// Shared memory.
+    pub(crate) hold: Hold,
     memory: PhantomData<&'m MemoryRegion>,
 }
 
@@ -264,7 +277,8 @@ impl Region<'_> {
 
     #[inline]
     fn start(kind: RegionType, pd: u32, addr: u64, count: u32, lkey: u32) -> Self {
-        Self { words: Words::start(addr, count, lkey), kind, pd, memory: PhantomData }
+        let (words, hold) = (Words::start(addr, count, lkey), Hold::Nothing);
+        Self { words, kind, pd, hold, memory: PhantomData }
     }
 
     #[inline]
@@ -315,13 +329,13 @@ pub struct Column {
 /// (`local_protection_error`, say). What they read is what the memory holds at that time.
 ///
 /// ```
-/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::network::{Network, PeerConfig};
 /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
 /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
 /// # let network = Network::new();
 /// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
 /// # let peer = network.add_peer(red);
-/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let card = libdrdma::open_on("soft:", &network)?;
 /// # let context = Context::open(card, Options::new(mac, ip))?;
 /// # let pd = context.protection_domain();
 /// # let cq = context.completion_queue().build()?;
@@ -443,9 +457,14 @@ fn outside(region: &'static str, start: u128, memory: &MemoryRegion, part: Part)
 }
 
 /// Columns as given: memory, offset of row 0's value, width.
-type Columns<'m> = List<(&'m MemoryRegion, u64, u64)>;
+type Columns<'m> = List<(Memory<'m>, u64, u64)>;
 
 impl<'m> Columns<'m> {
+    /// The columns' memory.
+    fn memory(&self) -> impl Iterator<Item = &Memory<'m>> {
+        self.iter().map(|(memory, ..)| memory)
+    }
+
     /// Appends the columns of a region of `rows` rows in protection domain `pd`, or says what is
     /// wrong with one.
     #[inline]
@@ -456,7 +475,7 @@ impl<'m> Columns<'m> {
         rows: u64,
         words: &mut Words,
     ) -> Result<(), RegionError> {
-        for (i, (memory, offset, width)) in self.iter().enumerate() {
+        for (i, &(ref memory, offset, width)) in self.iter().enumerate() {
             let what = Part::Column(i);
             let value = positive(region, Part::ColumnWidth(i), width)?;
             let end = u128::from(offset) + u128::from(rows) * u128::from(width);
@@ -473,15 +492,15 @@ impl<'m> Columns<'m> {
 }
 
 /// Up to 16 things, kept in place; what does not fit is only counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct List<T> {
     items: [Option<T>; MAX_ELEMENTS],
     given: usize,
 }
 
-impl<T: Copy> List<T> {
+impl<T> List<T> {
     fn new() -> Self {
-        Self { items: [None; MAX_ELEMENTS], given: 0 }
+        Self { items: [const { None }; MAX_ELEMENTS], given: 0 }
     }
 
     #[inline]
@@ -492,8 +511,8 @@ impl<T: Copy> List<T> {
         self.given += 1;
     }
 
-    fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        self.items.iter().map_while(|item| *item)
+    fn iter(&self) -> impl Iterator<Item = &T> + '_ {
+        self.items.iter().map_while(Option::as_ref)
     }
 
     /// Refuses an empty list and one that was too long.

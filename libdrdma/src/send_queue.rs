@@ -1,16 +1,17 @@
 //! Rings of work queue entries: what queue pairs and shared send queues have in common.
 
 use std::{
+    collections::VecDeque,
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use drdma_abi::{
     register::{
-        QUEUE_PAIRS, QueuePairEntry, SEND_QUEUES, SendQueueEntry,
+        DOORBELLS, QUEUE_PAIRS, QueuePairEntry, SEND_QUEUES, SendQueueEntry,
         counter::{DATA_READS, PACKETS},
     },
     work_request::{
@@ -21,10 +22,11 @@ use drdma_abi::{
 use drdma_driver::{CardError, DmaMemory};
 
 use crate::{
-    CompletionQueue, Context, Error, PostError, ProtectionDomain, RowMask,
+    CompletionQueue, Context, Error, PostError, ProtectionDomain, RowMask, Statistics,
     body::{Body, Writer},
     completion_queue::CompletionQueueInner,
     encode::{field, words},
+    memory::Hold,
     optimizer::FetchPlan,
 };
 
@@ -52,15 +54,68 @@ pub(crate) struct Head {
 #[derive(Debug)]
 pub(crate) struct QueueState {
     pub number: u32,
-    /// The owner, unless the queue is shared.
-    pub queue_pair: Option<u32>,
+    /// The owner's index, unless the queue is shared.
+    queue_pair: Option<AtomicU32>,
     ring: DmaMemory,
     blocks: u32,
-    /// The position behind the last entry that the card was told of, in blocks modulo 2^32.
+    /// The position behind the last entry in the ring, in blocks modulo 2^32.
+    staged: AtomicU32,
+    /// The position behind the last entry that the card was told of.
     posted: AtomicU32,
     /// The position of the oldest entry that has not completed.
     completed: AtomicU32,
     halted: AtomicBool,
+    /// How often the ring was emptied.
+    emptied: AtomicU32,
+    /// Memory that posted entries keep, by the positions behind them.
+    held: Mutex<VecDeque<(u32, Hold)>>,
+    /// There is such memory.
+    holds: AtomicBool,
+    counts: Counts,
+}
+
+/// What was posted to a queue; only its owner writes it.
+#[derive(Debug, Default)]
+struct Counts {
+    work_requests: AtomicU64,
+    request_bytes: AtomicU64,
+    ring_bytes: AtomicU64,
+    doorbells: AtomicU64,
+}
+
+/// Adds to a count that no other thread writes.
+#[inline]
+fn add(count: &AtomicU64, value: u64) {
+    count.store(count.load(Ordering::Relaxed) + value, Ordering::Relaxed);
+}
+
+/// What stands in a shared queue's ring at some moment, and names queue pairs by their index.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    queue: Arc<QueueState>,
+    emptied: u32,
+    position: u32,
+}
+
+impl Pending {
+    /// `None` for a queue in whose ring nothing is, or that is not shared.
+    pub fn of(queue: &Arc<QueueState>) -> Option<Self> {
+        let position = queue.staged.load(Ordering::Acquire);
+        let idle = position == queue.completed.load(Ordering::Acquire);
+        (queue.queue_pair.is_none() && !idle).then(|| Self {
+            queue: queue.clone(),
+            emptied: queue.emptied.load(Ordering::Acquire),
+            position,
+        })
+    }
+
+    /// True if all of it has completed, or was taken from the card.
+    pub fn is_over(&self) -> bool {
+        let completed = self.queue.completed.load(Ordering::Acquire);
+        self.queue.emptied.load(Ordering::Acquire) != self.emptied
+            || completed.wrapping_sub(self.position) < 1 << 31
+            || completed == self.queue.staged.load(Ordering::Acquire)
+    }
 }
 
 /// An entry in the ring that has not completed.
@@ -96,10 +151,38 @@ impl QueueState {
         })
     }
 
-    /// Frees the room of the oldest entry.
-    pub fn complete(&self, entry: &Outstanding) {
+    /// Frees the room of the oldest entry. What memory it kept is appended to `dead`, to be dropped
+    /// when nothing is locked.
+    pub fn complete(&self, entry: &Outstanding, dead: &mut Vec<Hold>) {
         let behind = entry.position.wrapping_add(entry.blocks);
         self.completed.store(behind, Ordering::Release);
+        if self.holds.load(Ordering::Acquire) {
+            let mut held = self.held();
+            while held.front().is_some_and(|(position, _)| *position == behind) {
+                dead.extend(held.pop_front().map(|(_, hold)| hold));
+            }
+            self.holds.store(!held.is_empty(), Ordering::Release);
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, VecDeque<(u32, Hold)>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The index of the queue pair that it belongs to, unless it is shared.
+    pub fn queue_pair(&self) -> Option<u32> {
+        self.queue_pair.as_ref().map(|index| index.load(Ordering::Acquire))
+    }
+
+    /// What was posted so far.
+    pub fn statistics(&self) -> Statistics {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Statistics {
+            work_requests: load(&self.counts.work_requests),
+            request_bytes: load(&self.counts.request_bytes),
+            ring_bytes: load(&self.counts.ring_bytes),
+            doorbells: load(&self.counts.doorbells),
+        }
     }
 
     /// The queue pair of every destination of an entry, from the ring.
@@ -153,6 +236,8 @@ pub(crate) struct SendQueue {
     /// Entries in the ring that the card was not told of yet, and their bytes.
     staged: u32,
     staged_bytes: u64,
+    /// Memory that these keep, by the positions behind them.
+    staged_holds: Vec<(u32, Hold)>,
     enabled: bool,
 }
 
@@ -174,7 +259,7 @@ impl SendQueue {
             return Err(Error::Context);
         }
         let blocks = blocks.next_power_of_two();
-        let (ring, iova) = context.inner.allocate_ring(blocks as usize * BLOCK)?;
+        let (ring, iova) = context.inner.allocate_ring(blocks as usize * BLOCK, false)?;
         let number = {
             let mut hardware = context.inner.lock();
             let limit = hardware.send_queues.limit();
@@ -188,13 +273,19 @@ impl SendQueue {
         };
         let state = Arc::new(QueueState {
             number,
-            queue_pair,
+            queue_pair: queue_pair.map(AtomicU32::new),
             ring,
             blocks,
+            staged: AtomicU32::new(0),
             posted: AtomicU32::new(0),
             completed: AtomicU32::new(0),
             halted: AtomicBool::new(false),
+            emptied: AtomicU32::new(0),
+            held: Mutex::default(),
+            holds: AtomicBool::new(false),
+            counts: Counts::default(),
         });
+        context.inner.open_queue(&state);
         completion_queue.attach(state.clone());
         Ok(Self {
             context,
@@ -205,6 +296,7 @@ impl SendQueue {
             tail: 0,
             staged: 0,
             staged_bytes: 0,
+            staged_holds: Vec::new(),
             enabled: false,
         })
     }
@@ -221,6 +313,12 @@ impl SendQueue {
         self.state.is_halted()
     }
 
+    /// The queue pair that it belongs to has another index from now on. Nothing is posted.
+    pub fn set_queue_pair(&self, index: u32) {
+        let own = self.state.queue_pair.as_ref().expect("a queue pair's own queue");
+        own.store(index, Ordering::Release);
+    }
+
     /// Tells the card of the ring; its position is 0 from now on.
     pub fn enable(&mut self) -> Result<(), CardError> {
         let entry = SendQueueEntry {
@@ -228,7 +326,7 @@ impl SendQueue {
             log_blocks: self.state.blocks.ilog2() as u8,
             shared: u8::from(self.state.queue_pair.is_none()),
             completion_queue: self.completion_queue.number as u16,
-            qp: self.state.queue_pair.unwrap_or(0),
+            qp: self.state.queue_pair().unwrap_or(0),
             enable: 1,
             ..Default::default()
         };
@@ -263,6 +361,8 @@ impl SendQueue {
     /// Completes what is posted, and empties the ring.
     fn clear(&mut self) {
         self.completion_queue.flush(&self.state);
+        self.state.emptied.fetch_add(1, Ordering::AcqRel);
+        self.state.staged.store(0, Ordering::Release);
         self.state.posted.store(0, Ordering::Release);
         self.state.completed.store(0, Ordering::Release);
         self.state.halted.store(false, Ordering::Release);
@@ -285,7 +385,7 @@ impl SendQueue {
         }
         let queue = SendQueueEntry::default();
         hardware.device.write_entry(SEND_QUEUES, self.state.number, &queue)?;
-        if let Some(index) = self.state.queue_pair {
+        if let Some(index) = self.state.queue_pair() {
             hardware.device.write_entry(QUEUE_PAIRS, index, &QueuePairEntry::default())?;
         }
         self.enabled = false;
@@ -343,6 +443,9 @@ impl SendQueue {
         self.completion_queue.reserve()?;
         self.write(head, body, granules);
         self.tail = self.tail.wrapping_add(needed);
+        self.state.staged.store(self.tail, Ordering::Release);
+        let (tail, holds) = (self.tail, &mut self.staged_holds);
+        body.hold(|hold| holds.push((tail, hold.clone())));
         self.staged += 1;
         self.staged_bytes += (granules * GRANULE) as u64;
         Ok(())
@@ -399,22 +502,31 @@ impl SendQueue {
         }
         let ring_bytes = BLOCK as u64
             * u64::from(self.tail.wrapping_sub(self.state.posted.load(Ordering::Relaxed)));
+        if !self.staged_holds.is_empty() {
+            // Before its completion is looked for.
+            self.state.held().extend(self.staged_holds.drain(..));
+            self.state.holds.store(true, Ordering::Release);
+        }
         self.state.posted.store(self.tail, Ordering::Release);
         let (staged, bytes) = (self.staged, self.staged_bytes);
         self.staged = 0;
         self.staged_bytes = 0;
-        let mut hardware = self.context.inner.lock();
-        let statistics = &mut hardware.statistics;
-        statistics.work_requests += u64::from(staged);
-        statistics.request_bytes += bytes;
-        statistics.ring_bytes += ring_bytes;
-        statistics.doorbells += 1;
-        Ok(hardware.device.ring_doorbell(self.state.number, self.tail)?)
+        let counts = &self.state.counts;
+        add(&counts.work_requests, staged.into());
+        add(&counts.request_bytes, bytes);
+        add(&counts.ring_bytes, ring_bytes);
+        add(&counts.doorbells, 1);
+        let doorbell = DOORBELLS.entry(self.state.number);
+        let rung = self.context.inner.write_register(doorbell, self.tail);
+        self.completion_queue.stir();
+        Ok(rung?)
     }
 
     /// Takes back what was staged.
     pub fn discard(&mut self) {
         self.tail = self.state.posted.load(Ordering::Relaxed);
+        self.state.staged.store(self.tail, Ordering::Release);
+        self.staged_holds.clear();
         self.completion_queue.release(self.staged);
         self.staged = 0;
         self.staged_bytes = 0;
@@ -430,9 +542,11 @@ impl Drop for SendQueue {
             stopped = self.wait_until_settled();
         }
         self.completion_queue.detach(&self.state);
+        self.state.emptied.fetch_add(1, Ordering::AcqRel);
+        self.context.inner.close_queue(&self.state);
         let mut hardware = self.context.inner.lock();
         hardware.note(stopped);
-        hardware.retire(self.iova);
+        hardware.retire(self.iova, self.state.ring.clone());
         hardware.send_queues.put(self.state.number);
     }
 }

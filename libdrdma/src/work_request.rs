@@ -1,5 +1,7 @@
 //! Work requests: what to do with regions.
 
+use std::marker::PhantomData;
+
 use drdma_abi::work_request::Opcode;
 
 use crate::{
@@ -164,6 +166,33 @@ impl WorkRequest<'_, '_> {
 }
 
 /// One destination of a [`SharedWorkRequest`].
+///
+/// It borrows its queue pair, which is neither dropped nor connected to another peer before the request
+/// was posted:
+///
+/// ```compile_fail,E0505
+/// # use libdrdma::{Destination, QueuePair, SharedSendQueue, SharedWorkRequest};
+/// # fn example(red: QueuePair, mut ssq: SharedSendQueue)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// let destinations = [Destination::new(&red)];
+/// drop(red);
+/// ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&destinations))?;
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use libdrdma::{Destination, QueuePair, QueuePairAttributes, SharedSendQueue};
+/// # use libdrdma::SharedWorkRequest;
+/// # fn example(mut red: QueuePair, mut ssq: SharedSendQueue, other_peer: QueuePairAttributes)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// let destinations = [Destination::new(&red)];
+/// red.connect(&other_peer)?;
+/// ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&destinations))?;
+/// # Ok(()) }
+/// ```
+///
+/// Afterwards it may be: the request then ends with an error or without having sent anything there,
+/// and no other queue pair gets its data.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a, 'm> {
     pub(crate) qp: u32,
@@ -174,12 +203,9 @@ pub struct Destination<'a, 'm> {
 }
 
 impl<'a, 'm> Destination<'a, 'm> {
-    /// Nothing, to the peer of that queue pair.
-    ///
-    /// The queue pair is named by its [index](QueuePair::index), which another one may have once this
-    /// one was dropped: a destination must not be posted then.
+    /// Nothing, to the peer of that queue pair, which is borrowed until the request was posted.
     #[inline]
-    pub fn new(qp: &QueuePair<'_>) -> Self {
+    pub fn new(qp: &'a QueuePair<'_>) -> Self {
         let pd = qp.protection_domain();
         Self { qp: qp.index(), pd, remote_addr: 0, rkey: 0, regions: &[] }
     }
@@ -294,24 +320,34 @@ impl SharedWorkRequest<'_, '_> {
 /// PartitionedWorkRequest::new(1, &region).destinations(&destinations);
 /// # }
 /// ```
+///
+/// It borrows its queue pair, as a [`Destination`] does:
+///
+/// ```compile_fail,E0505
+/// # use libdrdma::{PartitionDestination, PartitionedRegion, PartitionedWorkRequest, QueuePair};
+/// # fn example(red: QueuePair, region: PartitionedRegion<u8>) {
+/// let destinations = [PartitionDestination::new(&red, 1)];
+/// drop(red);
+/// PartitionedWorkRequest::new(1, &region).destinations(&destinations);
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub struct PartitionDestination<I> {
+pub struct PartitionDestination<'a, I> {
     pub(crate) qp: u32,
     pub(crate) pd: u32,
     pub(crate) partition: I,
     pub(crate) remote_addr: u64,
     pub(crate) rkey: u32,
+    queue_pair: PhantomData<&'a QueuePair<'a>>,
 }
 
-impl<I: PartitionId> PartitionDestination<I> {
-    /// The rows that carry the id `partition`, to the peer of that queue pair.
-    ///
-    /// The queue pair is named by its [index](QueuePair::index), which another one may have once this
-    /// one was dropped: a destination must not be posted then.
+impl<'a, I: PartitionId> PartitionDestination<'a, I> {
+    /// The rows that carry the id `partition`, to the peer of that queue pair, which is borrowed until
+    /// the request was posted.
     #[inline]
-    pub fn new(qp: &QueuePair<'_>, partition: I) -> Self {
-        let pd = qp.protection_domain();
-        Self { qp: qp.index(), pd, partition, remote_addr: 0, rkey: 0 }
+    pub fn new(qp: &'a QueuePair<'_>, partition: I) -> Self {
+        let (pd, queue_pair) = (qp.protection_domain(), PhantomData);
+        Self { qp: qp.index(), pd, partition, remote_addr: 0, rkey: 0, queue_pair }
     }
 
     /// Where the first message of a WRITE goes, and the key of that memory.
@@ -357,7 +393,7 @@ pub struct PartitionedWorkRequest<'a, 'm, I> {
     pub(crate) rows_per_message: u32,
     pub(crate) fetch: Option<FetchPlan>,
     pub(crate) region: &'a PartitionedRegion<'m, I>,
-    pub(crate) destinations: &'a [PartitionDestination<I>],
+    pub(crate) destinations: &'a [PartitionDestination<'a, I>],
 }
 
 impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
@@ -395,7 +431,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
     /// Where it goes: 1 to 64 destinations, no queue pair and no partition twice.
     #[must_use]
     #[inline]
-    pub fn destinations(mut self, destinations: &'a [PartitionDestination<I>]) -> Self {
+    pub fn destinations(mut self, destinations: &'a [PartitionDestination<'a, I>]) -> Self {
         self.destinations = destinations;
         self
     }

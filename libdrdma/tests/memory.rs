@@ -29,7 +29,7 @@ fn the_card_knows_a_region_until_it_is_dropped() {
 #[test]
 fn an_alias_has_its_own_key_and_keeps_the_memory_alive() {
     let (_, card, pd, _) = open_all();
-    let arena = pd.allocate(8192).unwrap();
+    let mut arena = pd.allocate(8192).unwrap();
     arena.write_at(4096, b"hello");
     let alias = arena.alias(4096..4101).unwrap();
     assert_eq!((alias.addr(), alias.len()), (arena.addr() + 4096, 5));
@@ -64,18 +64,18 @@ fn ranges_that_are_empty_or_outside_are_refused() {
 fn a_slice_is_lent_only_of_memory_that_nobody_shares() {
     let (_, _, pd, _) = open_all();
     let mut memory = pd.allocate(100).unwrap();
-    memory.as_mut_slice().unwrap()[99] = 7;
+    memory.as_slice_mut().unwrap()[99] = 7;
     let alias = memory.alias(0..10).unwrap();
-    let error = memory.as_mut_slice().unwrap_err().to_string();
+    let error = memory.as_slice_mut().unwrap_err().to_string();
     assert_eq!(error, "the memory of 100 B is shared with another memory region or handle");
     drop(alias);
-    assert_eq!(memory.as_mut_slice().unwrap().len(), 100);
+    assert_eq!(memory.as_slice_mut().unwrap().len(), 100);
     let mut byte = [0];
     memory.read_at(99, &mut byte);
     assert_eq!(byte, [7]);
     let outside = DmaMemory::new(64).unwrap();
-    let mut registered = pd.register(&outside).unwrap();
-    assert!(registered.as_mut_slice().is_err());
+    let mut registered = pd.register(outside.clone()).unwrap();
+    assert!(registered.as_slice_mut().is_err());
     outside.write(3, b"x");
     registered.read_at(3, &mut byte);
     assert_eq!(&byte, b"x");
@@ -104,4 +104,14 @@ fn keys_differ_in_their_tags_and_a_full_table_is_an_error() {
     let new = memory.alias(0..1).unwrap().lkey();
     assert_eq!(old & 0x3ff, new & 0x3ff);
     assert_ne!(old, new, "an old key does not fit a new region");
+}
+
+#[test]
+fn keys_are_others_in_every_context() {
+    let keys = [0, 1].map(|_| {
+        let (_, _, pd, _) = open_all();
+        let memory = pd.allocate(64).unwrap();
+        (0..8).map(|_| memory.alias(0..1).unwrap().lkey()).collect::<Vec<u32>>()
+    });
+    assert_ne!(keys[0], keys[1]);
 }

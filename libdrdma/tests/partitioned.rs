@@ -13,7 +13,7 @@ use drdma_abi::{
         WqeHeader, flags,
     },
 };
-use drdma_sim::wire::{MessageKind, Network, PeerConfig};
+use libdrdma::network::{MessageKind, Network, PeerConfig};
 use libdrdma::{
     Column, Context, Destination, MacAddress, MemoryRegion, Options, PartitionDestination,
     PartitionId, Partitioned, PartitionedRegion, PartitionedWorkRequest, PostError,
@@ -25,7 +25,7 @@ use proptest::{collection::vec, prelude::*};
 
 fn memory() -> (ProtectionDomain, MemoryRegion) {
     let (_, _, pd, _) = open_all();
-    let memory = pd.allocate(65536).unwrap();
+    let memory = pd.allocate_shared(65536).unwrap();
     (pd, memory)
 }
 
@@ -114,7 +114,7 @@ fn one_region_stays_in_one_protection_domain() {
 #[test]
 fn the_fragments_and_lanes_of_a_region_are_those_of_the_rows_that_are_sent() {
     let (_, m) = memory();
-    m.write_at(5, &[1, 0, 2, 0, 0, 1, 9, 2, 0, 1]);
+    m.store_at(5, &[1, 0, 2, 0, 0, 1, 9, 2, 0, 1]);
     let region = Partitioned::<u8>::new(&m).offset(5).rows(10);
     let region = region.column(&m, 100, 4).column(&m, 200, 1).build().unwrap();
     let relative = |f: Fragment| (f.addr - m.addr(), f.len);
@@ -132,7 +132,7 @@ fn the_fragments_and_lanes_of_a_region_are_those_of_the_rows_that_are_sent() {
     assert_eq!(fragments(&[77]), []);
 
     // Of two bytes, the low one first.
-    m.write_at(1001, &[0, 1, 1, 0, 0, 1]);
+    m.store_at(1001, &[0, 1, 1, 0, 0, 1]);
     let region = Partitioned::<u16>::new(&m).offset(1001).rows(3).column(&m, 0, 2);
     let region = region.build().unwrap();
     let found: Vec<_> = region.fragments(&[0x100], &[&m]).unwrap().map(relative).collect();
@@ -326,12 +326,12 @@ fn a_failure_is_put_down_to_the_queue_pairs_of_the_request() {
 #[test]
 fn partitions_arrive_where_they_belong_and_mix_with_other_requests() {
     let network = Network::new();
-    let card = drdma_sim::open("soft:", network.clone()).unwrap();
+    let card = libdrdma::open_on("soft:", &network).unwrap();
     let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
     let context = Context::open(card, options).unwrap();
     let pd = context.protection_domain();
     let cq = context.completion_queue().build().unwrap();
-    let (keys, ids) = (pd.allocate(64).unwrap(), pd.allocate(33).unwrap());
+    let (mut keys, mut ids) = (pd.allocate(64).unwrap(), pd.allocate(33).unwrap());
     keys.write_at(0, &(0..64).collect::<Vec<u8>>());
     for row in 0..16u16 {
         ids.write_at(1 + 2 * usize::from(row), &[0, (row % 3) as u8]);

@@ -252,14 +252,14 @@ fn a_shared_queue_halts_alone_and_names_the_destination() {
             .unwrap()],
         regions(3),
     );
-    let destinations =
-        [Destination::new(&red).regions(&strided), Destination::new(&blue).regions(&list)];
-    let request = |wr_id| SharedWorkRequest::new(wr_id).destinations(&destinations);
     card.state().outcomes.extend([(OK, 0), (Status::RemoteAccessError, 1)]);
     card.state().failing = vec![blue.index()];
-    for wr_id in 0..4 {
-        ssq.post_ssq_send(&request(wr_id)).unwrap();
-    }
+    let post = |ssq: &mut libdrdma::SharedSendQueue<'static>, red: &QueuePair, wr_id| {
+        let destinations =
+            [Destination::new(red).regions(&strided), Destination::new(&blue).regions(&list)];
+        ssq.post_ssq_send(&SharedWorkRequest::new(wr_id).destinations(&destinations)).unwrap();
+    };
+    (0..4).for_each(|wr_id| post(&mut ssq, &red, wr_id));
     context.progress().unwrap();
     let completions: Vec<_> = cq.poll().collect();
     let found: Vec<_> = completions.iter().map(|c| (c.wr_id, c.status, c.destination)).collect();
@@ -271,7 +271,7 @@ fn a_shared_queue_halts_alone_and_names_the_destination() {
     red.post_send(&WorkRequest::new(10)).unwrap();
     ssq.reset().unwrap();
     assert!(!ssq.is_halted());
-    ssq.post_ssq_send(&request(11)).unwrap();
+    post(&mut ssq, &red, 11);
     context.progress().unwrap();
     let mut found = polled(&cq);
     found.sort_by_key(|(wr_id, _)| *wr_id);
@@ -327,7 +327,7 @@ fn released_queues_borrow_nothing_and_go_on() {
     let mut memory = pd.allocate(64).unwrap();
     let mut idle: QueuePair = pd.queue_pair(&cq).build().unwrap();
     for wr_id in 0..3u8 {
-        memory.as_mut_slice().unwrap().fill(wr_id);
+        memory.as_slice_mut().unwrap().fill(wr_id);
         let mut qp = idle;
         qp.connect(&peer()).unwrap();
         let region = [libdrdma::Contiguous::new(&memory).build().unwrap()];
@@ -401,12 +401,12 @@ fn queues_may_be_used_from_several_threads() {
 #[test]
 fn memory_can_be_written_while_work_is_posted() {
     let (context, card, pd, cq) = open_all();
-    let memory = pd.allocate(64).unwrap();
+    let memory = pd.allocate_shared(64).unwrap();
     let region = [libdrdma::Contiguous::new(&memory).build().unwrap()];
     let mut qp = connected(&pd, &cq, 16);
     let operation = Operation::Write { remote_addr: 4096, rkey: 7 };
     qp.post_send(&WorkRequest::new(1).operation(operation).regions(&region)).unwrap();
-    memory.write_at(0, b"late");
+    memory.store_at(0, b"late");
     context.progress().unwrap();
     let mut bytes = [0; 4];
     Fake::state(&card).read_memory(memory.addr(), &mut bytes);

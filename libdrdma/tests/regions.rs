@@ -11,7 +11,7 @@ use libdrdma::{
 
 fn memory() -> (libdrdma::ProtectionDomain, MemoryRegion) {
     let (_, _, pd, _) = open_all();
-    let memory = pd.allocate(65536).unwrap();
+    let memory = pd.allocate_shared(65536).unwrap();
     (pd, memory)
 }
 
@@ -262,12 +262,12 @@ fn the_fragments_of_a_region_are_what_its_rows_are_gathered_from() {
     let expected = [(20, 4), (8, 8), (36, 4), (24, 8)];
     assert_eq!(fragments(&region.build().unwrap(), &m), expected);
 
-    m.write_at(7, &[0b0000_1010, 0b0000_0110]);
+    m.store_at(7, &[0b0000_1010, 0b0000_0110]);
     let region = Bitmapped::new(&m).offset(7).rows(10).column(&m, 100, 4).column(&m, 200, 1);
     let expected = [(104, 4), (201, 1), (112, 4), (203, 1), (136, 4), (209, 1)];
     assert_eq!(fragments(&region.build().unwrap(), &m), expected);
 
-    m.write_at(64, &[m.addr() + 900, m.addr() + 300].map(u64::to_le_bytes).concat());
+    m.store_at(64, &[m.addr() + 900, m.addr() + 300].map(u64::to_le_bytes).concat());
     let region = PointerMapped::new(&m, &m).offset(64).count(2).extent(0, 2).extent(10, 6);
     let expected = [(900, 2), (910, 6), (300, 2), (310, 6)];
     assert_eq!(fragments(&region.build().unwrap(), &m), expected);
@@ -294,7 +294,7 @@ fn the_lanes_of_a_region_are_what_all_rows_have_equally_far_apart() {
 #[test]
 fn a_region_without_rows_has_no_fragments() {
     let (_, m) = memory();
-    m.write_at(0, &[0; 8]);
+    m.store_at(0, &[0; 8]);
     let strided = Strided::new(&m).period(1).count(0).extent(0, 1).build().unwrap();
     let bitmapped = Bitmapped::new(&m).rows(60).column(&m, 0, 4).build().unwrap();
     for region in [strided, bitmapped] {

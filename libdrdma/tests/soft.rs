@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drdma_sim::wire::{Behaviour, MessageKind, Network, PeerConfig, PeerId};
+use libdrdma::network::{Behaviour, MessageKind, Network, PeerConfig, PeerId};
 use libdrdma::{
     CompletionQueue, Context, Contiguous, Destination, Extent, MacAddress, Operation, Options,
     ProtectionDomain, QueuePair, QueuePairAttributes, QueuePairState, Region, RowMask,
@@ -21,7 +21,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let network = Network::new();
-        let card = drdma_sim::open("soft:", network.clone()).unwrap();
+        let card = libdrdma::open_on("soft:", &network).unwrap();
         let mut options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
         options.ack_timeout = 4;
         let context = Context::open(card, options).unwrap();
@@ -67,7 +67,7 @@ fn attributes(n: u8, psn: u32) -> QueuePairAttributes {
 #[test]
 fn every_transport_and_operation_arrives() {
     let bench = Bench::new();
-    let memory = bench.pd.allocate(3000).unwrap();
+    let mut memory = bench.pd.allocate(3000).unwrap();
     let bytes: Vec<u8> = (0..3000).map(|i| (i * 7 + i / 256) as u8).collect();
     memory.write_at(0, &bytes);
     let long = [Contiguous::new(&memory).build().unwrap()];
@@ -109,7 +109,7 @@ fn every_transport_and_operation_arrives() {
 #[test]
 fn elements_are_shuffled_to_their_destinations() {
     let bench = Bench::new();
-    let memory = bench.pd.allocate(64).unwrap();
+    let mut memory = bench.pd.allocate(64).unwrap();
     memory.write_at(0, b"a1A0b2B0c3C0d4D0");
     let (red_peer, red) = bench.connected(2, Transport::Rc);
     let (blue_peer, blue) = bench.connected(3, Transport::Uc);

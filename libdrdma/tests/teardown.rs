@@ -117,7 +117,7 @@ fn a_shared_queue_gives_memory_back_when_the_card_has_sent_what_it_began() {
     card.state().busy = 100;
     let ssq = ssq.release().unwrap();
     assert_eq!(card.state().busy, 0, "it waited");
-    memory.as_mut_slice().unwrap().fill(1);
+    memory.as_slice_mut().unwrap().fill(1);
     assert_eq!(polled(&cq), [(1, Status::WrFlushError)]);
     assert!(!ssq.is_halted());
 }

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, fs::File, os::unix::fs::MetadataExt as _};
 
 use drdma_driver::{DmaMemory, memory::PAGE};
-use drdma_sim::soft::host::{Host, Rights};
+use drdma_soft::host::{Host, Rights};
 use rustix::{
     fs::{SealFlags, fcntl_add_seals},
     io::Errno,
@@ -100,7 +100,7 @@ const NONE: Rights = Rights { read: false, write: false };
 
 #[cfg(test)]
 mod tests {
-    use drdma_sim::model::memory::HostMemory as _;
+    use drdma_semantics::memory::HostMemory as _;
 
     use super::*;
 

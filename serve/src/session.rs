@@ -2,7 +2,7 @@
 
 use std::{fs::File, os::unix::net::UnixStream};
 
-use drdma_sim::soft::host::Rights;
+use drdma_soft::host::Rights;
 use rustix::io::Errno;
 
 use crate::{

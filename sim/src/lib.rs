@@ -1,16 +1,13 @@
-//! The simulated card: reference model, Verilated RTL, host memory and PCIe, wire and peers.
+//! The simulated cards: the Verilated hardware, and `soft:` (`drdma-soft`) by the same URIs.
 //!
 //! | module | |
 //! |---|---|
-//! | [`model`] | what a work request means, in plain Rust, from docs/semantics.md |
-//! | [`clock`] | how long a card worked |
 //! | [`rtl`] | the Verilated card at Corundum's ports |
 //! | [`pcie`] | the host behind these ports: DMA engine, timing |
-//! | [`slot`] | what holds a simulated card: mapped memory, reset, whether it is at work |
-//! | [`soft`] | the model behind the card's registers: a [`Card`] without RTL |
-//! | [`wire`] | the network that a simulated card is plugged into: switch, peers, capture |
-//! | [`uri`] | device URIs |
 //! | [`flash`] | the flash that a board boots from |
+//!
+//! [`clock`], [`slot`], [`uri`] and [`wire`], the surroundings of any simulated card, are
+//! `drdma-soft`'s.
 //!
 //! A program opens a card by its URI and drives it through the same trait as a board:
 //!
@@ -26,28 +23,18 @@
 
 #[cfg(test)]
 mod cards;
-pub mod clock;
 pub mod flash;
-pub mod model;
 pub mod pcie;
 pub mod rtl;
-pub mod slot;
-pub mod soft;
-#[cfg(test)]
-pub(crate) mod testing;
-pub mod uri;
-pub mod wire;
 
 use drdma_driver::Card;
 
-pub use clock::SimClock;
-pub use slot::Slot;
-pub use uri::OpenError;
+pub use drdma_soft::{OpenError, SimClock, Slot, clock, slot, uri, wire};
 use uri::{DeviceUri, Options};
 use wire::Network;
 
 /// The schemes that [`open`] knows.
-const SCHEMES: &str = "soft: and rtl:";
+const SCHEMES: &str = "there are soft: and rtl:";
 
 /// Opens the simulated card that `uri` names, plugged into `network`.
 ///
@@ -69,16 +56,10 @@ pub fn open(uri: &str, network: Network) -> Result<Box<dyn Card>, OpenError> {
 pub fn open_slot(uri: &str, network: Network) -> Result<Box<dyn Slot>, OpenError> {
     let uri: DeviceUri = uri.parse()?;
     match uri.scheme() {
-        "soft" => open_soft(uri.into_options(), network),
+        "soft" => Ok(Box::new(drdma_soft::open_with(uri.into_options(), network)?)),
         "rtl" => open_rtl(uri.into_options(), network),
         scheme => Err(OpenError::UnknownScheme { scheme: scheme.into(), known: SCHEMES }),
     }
-}
-
-fn open_soft(mut options: Options, network: Network) -> Result<Box<dyn Slot>, OpenError> {
-    let cycles = options.take("cycles")?.unwrap_or(soft::CYCLES_PER_PROGRESS);
-    options.finish()?;
-    Ok(Box::new(soft::SoftCard::new(network).with_cycles_per_progress(cycles)))
 }
 
 fn open_rtl(mut options: Options, network: Network) -> Result<Box<dyn Slot>, OpenError> {

@@ -157,7 +157,8 @@ fn bits(selected: &[bool]) -> Vec<u8> {
 #[test]
 fn columns_of_a_bitmap_lie_where_software_says() {
     let bench = Bench::new();
-    let (memory, bitmap) = (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate(8192).unwrap());
+    let (memory, bitmap) =
+        (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate_shared(8192).unwrap());
     let mut qp = bench.connected(17);
     let mut random = Random::new(1);
     for _ in 0..12 {
@@ -166,7 +167,7 @@ fn columns_of_a_bitmap_lie_where_software_says() {
         let threshold = *random.pick(&[0, 60, 256, 1500]);
         bench.pd.context().set_merge_threshold(threshold).unwrap();
         let selected: Vec<bool> = (0..rows).map(|_| random.one_in(rarity)).collect();
-        bitmap.write_at(0, &bits(&selected));
+        bitmap.store_at(0, &bits(&selected));
         let region = columns(&mut random, rows)
             .into_iter()
             .fold(Bitmapped::new(&bitmap).rows(rows), |region, (offset, width)| {
@@ -210,7 +211,8 @@ fn extents_of_a_period_lie_where_software_says() {
 #[test]
 fn columns_of_several_destinations_lie_where_software_says() {
     let bench = Bench::new();
-    let (memory, ids) = (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate(20_000).unwrap());
+    let (memory, ids) =
+        (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate_shared(20_000).unwrap());
     let qps = [bench.connected(17), bench.connected(18)];
     let mut ssq = bench.pd.shared_send_queue(&bench.cq).build().unwrap();
     let mut random = Random::new(3);
@@ -218,7 +220,7 @@ fn columns_of_several_destinations_lie_where_software_says() {
         let rows = random.range(256..=20_000);
         // Rows of a third partition are sent to nobody.
         let partitions: Vec<u8> = (0..rows).map(|_| random.range(0..=2) as u8).collect();
-        ids.write_at(0, &partitions);
+        ids.store_at(0, &partitions);
         let region = columns(&mut random, rows)
             .into_iter()
             .fold(Partitioned::<u8>::new(&ids).rows(rows), |region, (offset, width)| {
@@ -268,12 +270,13 @@ fn check_blocks(windows: &[Window], rows: impl Iterator<Item = Vec<Fragment>>) {
 #[test]
 fn records_lie_where_software_says() {
     let bench = Bench::new();
-    let (memory, pointers) = (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate(8000).unwrap());
+    let (memory, pointers) =
+        (bench.pd.allocate(MEMORY).unwrap(), bench.pd.allocate_shared(8000).unwrap());
     let mut qp = bench.connected(17);
     let mut random = Random::new(4);
     for extents in 1..=4 {
         for (index, pointer) in (0..1000).map(|_| 64 * random.range(0..=60_000)).enumerate() {
-            pointers.write_at(8 * index, &(memory.addr() + pointer).to_le_bytes());
+            pointers.store_at(8 * index, &(memory.addr() + pointer).to_le_bytes());
         }
         let region = (0..extents).fold(
             PointerMapped::new(&pointers, &memory).count(1000),

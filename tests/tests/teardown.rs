@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use drdma_sim::{
     Slot,
-    soft::host::Faults,
     wire::{Behaviour, Network, PeerConfig},
 };
+use drdma_soft::host::Faults;
 use libdrdma::{
     Card, CardError, CompletionQueue, Context, Contiguous, Destination, DmaMemory, MacAddress,
     MemoryRegion, Options, ProtectionDomain, QueuePair, QueuePairAttributes, SharedWorkRequest,
@@ -94,7 +94,7 @@ impl Bench {
 
     fn memory(&self) -> MemoryRegion {
         let mut memory = self.pd.allocate(BYTES).unwrap();
-        memory.as_mut_slice().unwrap().fill(0x11);
+        memory.as_slice_mut().unwrap().fill(0x11);
         memory
     }
 
@@ -148,7 +148,7 @@ fn a_shared_queue_sends_nothing_of_memory_that_it_gave_back(uri: &str) {
         (0..2).for_each(|_| lent.post_ssq_send(&request).unwrap());
         bench.progress(moment);
         ssq = lent.release().unwrap();
-        memory.as_mut_slice().unwrap().fill(0xee);
+        memory.as_slice_mut().unwrap().fill(0xee);
         drop(memory);
         bench.progress(30);
         bench.check_faults(moment);

@@ -7,7 +7,7 @@ use drdma_cli::{
     explain::{self, Options},
     job::Job,
 };
-use drdma_sim::model::boxes::Settings;
+use drdma_semantics::boxes::Settings;
 use serde_json::json;
 
 use super::{Failure, tuning::Tuning};

@@ -20,8 +20,8 @@ impl Table {
         rows: usize,
         destinations: usize,
     ) -> Result<Self, MemoryRegionError> {
-        let columns = COLUMNS.iter().map(|(_, width)| pd.allocate(width * rows));
-        let bitmaps = (0..destinations).map(|_| pd.allocate(rows.div_ceil(8)));
+        let columns = COLUMNS.iter().map(|(_, width)| pd.allocate_shared(width * rows));
+        let bitmaps = (0..destinations).map(|_| pd.allocate_shared(rows.div_ceil(8)));
         Ok(Self {
             columns: columns.collect::<Result<_, _>>()?,
             bitmaps: bitmaps.collect::<Result<_, _>>()?,
@@ -36,7 +36,7 @@ impl Table {
             row.values().for_each(|(column, value)| columns[column].extend_from_slice(value));
         }
         for (region, bytes) in self.columns.iter().zip(&columns) {
-            region.write_at(0, bytes);
+            region.store_at(0, bytes);
         }
     }
 
@@ -47,7 +47,7 @@ impl Table {
             bitmaps[row.destination(destinations)][i / 8] |= 1 << (i % 8);
         }
         for (region, bytes) in self.bitmaps.iter().zip(&bitmaps) {
-            region.write_at(0, bytes);
+            region.store_at(0, bytes);
         }
     }
 

@@ -1,9 +1,7 @@
 //! The reads that would cost least, beside those that the card makes.
 
-use drdma_sim::{
-    model::{boxes::Settings, memory::Fault, rows::Units},
-    pcie,
-};
+use drdma_semantics::{boxes::Settings, memory::Fault, rows::Units};
+use drdma_sim::pcie;
 use libdrdma::optimizer::{Cheapest, CostTable, Fragment, Limits, Optimizer};
 
 use super::{Cheap, image::Image};
@@ -42,7 +40,7 @@ impl<'a> Follower<'a> {
                 if !units.next(image, &mut unit)? {
                     break;
                 }
-                let fragment = |f: &drdma_sim::model::rows::Fragment| Fragment {
+                let fragment = |f: &drdma_semantics::rows::Fragment| Fragment {
                     addr: f.addr,
                     len: f.len.into(),
                 };

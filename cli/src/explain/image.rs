@@ -6,10 +6,11 @@ use drdma_abi::{
     register::{MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS},
     work_request::Opcode,
 };
-use drdma_sim::model::{
+use drdma_semantics::{
     checks::{Directory, QueuePair},
     memory::{Fault, HostMemory},
     partitioned::Partitioned,
+    region,
     request::{self, Request},
 };
 
@@ -67,8 +68,8 @@ impl<'a> Image<'a> {
             opcode: post.op,
             imm: if Opcode::has_imm(post.op) { post.imm } else { 0 },
             row_mask: match post.row_mask {
-                RowMask::Period => request::RowMask::Period,
-                RowMask::Element => request::RowMask::Element,
+                RowMask::Period => region::RowMask::Period,
+                RowMask::Element => region::RowMask::Element,
             },
             rows_per_message: post.rows_per_message,
             fetch: post.fetch.map(|plan| request::FetchPlan {
@@ -86,8 +87,8 @@ impl<'a> Image<'a> {
         }
     }
 
-    fn columns(&self, columns: &[Column]) -> Vec<request::Column> {
-        let column = |column: &Column| request::Column {
+    fn columns(&self, columns: &[Column]) -> Vec<region::Column> {
+        let column = |column: &Column| region::Column {
             base: self.addr(column.base),
             width: column.width,
             lkey: column.base.buffer as u32,
@@ -95,12 +96,12 @@ impl<'a> Image<'a> {
         columns.iter().map(column).collect()
     }
 
-    fn region(&mut self, region: &job::Region) -> request::Region {
+    fn region(&mut self, region: &job::Region) -> region::Region {
         match region {
             &job::Region::Contiguous { base, len } => {
-                request::Region::Contiguous { addr: self.addr(base), len, lkey: base.buffer as u32 }
+                region::Region::Contiguous { addr: self.addr(base), len, lkey: base.buffer as u32 }
             }
-            job::Region::Strided { base, period, count, pattern } => request::Region::Strided {
+            job::Region::Strided { base, period, count, pattern } => region::Region::Strided {
                 base: self.addr(*base),
                 period: *period,
                 count: *count,
@@ -108,12 +109,12 @@ impl<'a> Image<'a> {
                 pattern: extents(pattern),
             },
             job::Region::Bitmapped { bitmap, rows, columns, fetch_rows } => {
-                request::Region::Bitmapped {
+                region::Region::Bitmapped {
                     bitmap: self.addr(*bitmap),
                     rows: *rows,
                     lkey: bitmap.buffer as u32,
                     columns: self.columns(columns),
-                    fetch_rows: fetch_rows.map(|place| request::FetchRows {
+                    fetch_rows: fetch_rows.map(|place| region::FetchRows {
                         bitmap: self.addr(place),
                         lkey: place.buffer as u32,
                     }),
@@ -125,7 +126,7 @@ impl<'a> Image<'a> {
                     let addr = self.addr(pointer);
                     self.pointers.extend(addr.to_le_bytes());
                 }
-                request::Region::PointerMapped {
+                region::Region::PointerMapped {
                     pointers: at,
                     count: pointers.len() as u32,
                     lkey: POINTERS_KEY,
@@ -145,8 +146,8 @@ impl<'a> Image<'a> {
     }
 }
 
-fn extents(pattern: &[Extent]) -> Vec<request::Extent> {
-    pattern.iter().map(|e| request::Extent { offset: e.offset, len: e.len }).collect()
+fn extents(pattern: &[Extent]) -> Vec<region::Extent> {
+    pattern.iter().map(|e| region::Extent { offset: e.offset, len: e.len }).collect()
 }
 
 impl Directory for Image<'_> {

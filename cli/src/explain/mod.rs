@@ -6,10 +6,12 @@ mod placement;
 mod table;
 
 use drdma_abi::{completion::Status, work_request::BLOCK};
-use drdma_sim::model::{
+use drdma_semantics::{
     boxes::{Planner, Settings, Window},
-    checks::{self, Admitted, Failure, Posted, Reason, Which},
+    checks::{self, Admitted, Posted},
+    failure::{Failure, Reason, Which},
     memory::Fault,
+    region,
     request::{self, Request},
     rows::Units,
 };
@@ -210,7 +212,7 @@ fn plan(
     let units = |index: usize, mask| request.units(index, mask, &admitted[index].limits);
     for (index, (destination, admitted)) in post.destinations.iter().zip(admitted).enumerate() {
         let qp = &job.qps[destination.qp];
-        let (rows, _) = walk(units(index, request::RowMask::Period), image)?;
+        let (rows, _) = walk(units(index, region::RowMask::Period), image)?;
         let (count, fragments) = walk(units(index, request.row_mask), image)?;
         let messages = &admitted.messages;
         let packets = (0..messages.count())

@@ -1,10 +1,11 @@
 //! Where a request's data lie in the segmented memory, and how fast they are gathered from there.
 
 use drdma_abi::register::COLUMN_MIN_ROWS;
-use drdma_sim::model::{
+use drdma_semantics::{
     boxes::Settings,
     memory::Fault,
-    request::{Column, Destination, Region, Request, RowMask},
+    region::{Column, Region, RowMask},
+    request::{Destination, Request},
     rows::Units,
 };
 use libdrdma::optimizer::{

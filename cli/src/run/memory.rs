@@ -33,13 +33,15 @@ impl<'a> Memory<'a> {
     /// No memory or no keys, or the card failed.
     pub fn new(job: &'a Job, pd: &ProtectionDomain) -> Result<Self, MemoryRegionError> {
         let placement = Placement::of(job);
-        let arena = pd.allocate(placement.size())?;
+        let mut arena = pd.allocate(placement.size())?;
+        for (i, buffer) in job.buffers.iter().enumerate() {
+            if let Contents::Bytes(bytes) = &buffer.contents {
+                arena.write_at(placement.start(i), bytes);
+            }
+        }
         let mut buffers = Vec::with_capacity(job.buffers.len());
         for (i, buffer) in job.buffers.iter().enumerate() {
             let start = placement.start(i);
-            if let Contents::Bytes(bytes) = &buffer.contents {
-                arena.write_at(start, bytes);
-            }
             buffers.push(match buffer.len() {
                 0 => None,
                 len => Some(arena.alias(start..start + len)?),

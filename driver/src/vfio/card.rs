@@ -1,12 +1,15 @@
 //! A D-RDMA card behind VFIO.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
 
 use drdma_abi::register::{BAR2_SIZE, TYPE, TYPE_ID};
 
 use super::{PciFunction, VfioError};
 use crate::{
-    Card, CardError, DmaMemory, identify,
+    Card, CardError, DmaMemory, RegisterWindow, identify,
     pci::{Bar, Firmware, PciAddress, Sysfs, corundum::open_ports},
 };
 
@@ -20,6 +23,8 @@ const CORUNDUM_LEN: usize = 0x1_0000;
 const REGISTERS: u32 = 2;
 /// A card that reads as ones.
 const GONE: &str = "it does not answer any more: its PCIe link is down, or it was reprogrammed";
+/// A card that this program has closed.
+const CLOSED: &str = "it was closed";
 /// A card that the kernel waits for.
 const WANTED: &str = "it is to be unplugged or unbound, and the kernel waits for this program";
 /// How often polling looks whether the card is still there, which polled memory does not tell.
@@ -49,13 +54,42 @@ fn open_in(sysfs: &Sysfs, uri: &str) -> Result<VfioCard, VfioError> {
 /// A board: registers are mapped from BAR2, memory is mapped by the IOMMU.
 #[derive(Debug)]
 pub struct VfioCard {
-    // The mapping goes before the function is closed.
-    registers: Bar,
+    registers: Arc<Registers>,
     function: PciFunction,
     /// When it was last there.
     seen: Instant,
-    /// Why it is used no longer.
-    failure: Option<&'static str>,
+}
+
+/// The registers, for all who write them.
+#[derive(Debug)]
+struct Registers {
+    bar: Bar,
+    /// Why the card is used no longer.
+    failure: OnceLock<&'static str>,
+}
+
+impl Registers {
+    /// The card is used no longer; the first reason stays.
+    fn fail(&self, reason: &'static str) {
+        let _ = self.failure.set(reason);
+    }
+
+    /// Fails once the card is used no longer.
+    #[inline]
+    fn usable(&self) -> Result<(), CardError> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(reason) => Err(CardError::Failed((*reason).into())),
+        }
+    }
+}
+
+impl RegisterWindow for Registers {
+    #[inline]
+    fn write(&self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.usable()?;
+        self.bar.write(offset, value).map_err(|_| CardError::Register { offset })
+    }
 }
 
 impl VfioCard {
@@ -66,8 +100,9 @@ impl VfioCard {
     /// It does not fit, and was left as it is; or it failed; or it is in a Corundum shell whose port
     /// cannot be opened.
     pub fn new(function: PciFunction) -> Result<Self, VfioError> {
-        let registers = function.bar(REGISTERS, BAR2_SIZE as usize)?;
-        let mut card = Self { registers, function, seen: Instant::now(), failure: None };
+        let bar = function.bar(REGISTERS, BAR2_SIZE as usize)?;
+        let registers = Arc::new(Registers { bar, failure: OnceLock::new() });
+        let mut card = Self { registers, function, seen: Instant::now() };
         identify(&mut card)?;
         // A card without a reset of its own still has the one in its register `CONTROL`, which
         // `Device::open` uses in any case.
@@ -97,17 +132,11 @@ impl VfioCard {
         if self.function.is_requested() {
             // It is to stop before its memory goes. If it cannot be told, it is gone already.
             let _ = self.function.set_bus_master(false);
-            self.failure = Some(WANTED);
-        } else if !matches!(self.registers.read(TYPE.offset), Ok(TYPE_ID)) {
-            self.failure = Some(GONE);
+            self.registers.fail(WANTED);
+        } else if !matches!(self.registers.bar.read(TYPE.offset), Ok(TYPE_ID)) {
+            self.registers.fail(GONE);
         }
-        self.usable()
-    }
-
-    /// Fails once the card is used no longer.
-    #[inline]
-    fn usable(&self) -> Result<(), CardError> {
-        self.failure.map_or(Ok(()), |text| Err(CardError::Failed(text.into())))
+        self.registers.usable()
     }
 
     /// The function, for what is not the card's alone.
@@ -119,23 +148,22 @@ impl VfioCard {
 impl Card for VfioCard {
     #[inline]
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
-        self.usable()?;
-        let value = self.registers.read(offset).map_err(|_| CardError::Register { offset })?;
+        self.registers.usable()?;
+        let value = self.registers.bar.read(offset).map_err(|_| CardError::Register { offset })?;
         // A card that is not there any more reads as ones; so may a register.
         match (value, offset == TYPE.offset) {
             (u32::MAX, false) => self.check_present()?,
             // This may be another card altogether, which answers with ones here.
-            (u32::MAX, true) if !self.function.is_present() => self.failure = Some(GONE),
+            (u32::MAX, true) if !self.function.is_present() => self.registers.fail(GONE),
             _ => {}
         }
-        self.usable()?;
+        self.registers.usable()?;
         Ok(value)
     }
 
     #[inline]
     fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
-        self.usable()?;
-        self.registers.write(offset, value).map_err(|_| CardError::Register { offset })
+        self.registers.write(offset, value)
     }
 
     fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
@@ -153,12 +181,22 @@ impl Card for VfioCard {
 
     #[inline]
     fn progress(&mut self) -> Result<(), CardError> {
-        self.usable()?;
+        self.registers.usable()?;
         if self.seen.elapsed() >= LOOK {
             self.check_present()?;
             self.seen = Instant::now();
         }
         Ok(())
+    }
+
+    fn window(&self) -> Option<Arc<dyn RegisterWindow>> {
+        Some(Arc::clone(&self.registers) as _)
+    }
+}
+
+impl Drop for VfioCard {
+    fn drop(&mut self) {
+        self.registers.fail(CLOSED);
     }
 }
 
@@ -368,6 +406,26 @@ mod tests {
         let mut device = Device::attach(Box::new(card)).unwrap();
         assert_eq!(device.counter(PACKETS).unwrap(), 77);
         assert_eq!(fake.register(CONTROL.offset), 1);
+    }
+
+    #[test]
+    fn registers_are_written_by_several_threads_until_the_card_is_closed() {
+        let fake = FakeVfio::card();
+        let card = open(&fake).unwrap();
+        let window = card.window().expect("a window");
+        std::thread::scope(|scope| {
+            for word in 0..4 {
+                let window = &window;
+                scope.spawn(move || window.write(IP.offset + 0x1000 + 4 * word, word).unwrap());
+            }
+        });
+        assert_eq!((0..4).map(|w| fake.register(IP.offset + 0x1000 + 4 * w)).sum::<u32>(), 6);
+        let error = window.write(2, 0).unwrap_err().to_string();
+        assert_eq!(error, "no register at offset 0x2");
+        drop(card);
+        let error = window.write(IP.offset, 1).unwrap_err().to_string();
+        assert_eq!(error, "the card failed: it was closed");
+        assert_eq!(fake.register(IP.offset), 0);
     }
 
     #[test]

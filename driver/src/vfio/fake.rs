@@ -12,7 +12,7 @@ use drdma_abi::{
 };
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::{EventFd, Interrupt, Iommu, Vfio};
+use super::{DmaAccess, EventFd, Interrupt, Iommu, Vfio};
 use crate::pci::Bar;
 
 /// Clones are the same function.
@@ -29,6 +29,7 @@ struct State {
     config: [u8; 12],
     /// Size and address by I/O virtual address.
     mapped: BTreeMap<u64, (usize, usize)>,
+    access: BTreeMap<u64, DmaAccess>,
     events: Option<Vec<EventFd>>,
     requests: Option<EventFd>,
     calls: Vec<String>,
@@ -60,6 +61,7 @@ impl FakeVfio {
             shell: None,
             config: [0x34, 0x12, 0x01, 0x10, 0x02, 0, 0, 0, 0, 0, 0, 2],
             mapped: BTreeMap::new(),
+            access: BTreeMap::new(),
             events: None,
             requests: None,
             calls: Vec::new(),
@@ -119,6 +121,11 @@ impl FakeVfio {
     /// What is mapped: I/O virtual address, then address and bytes.
     pub(crate) fn mapped(&self) -> Vec<(u64, (usize, usize))> {
         self.state().mapped.iter().map(|(iova, mapped)| (*iova, *mapped)).collect()
+    }
+
+    /// What the function may do with what was mapped, by I/O virtual address.
+    pub(crate) fn access(&self) -> Vec<(u64, DmaAccess)> {
+        self.state().access.iter().map(|(iova, access)| (*iova, *access)).collect()
     }
 
     pub(crate) fn calls(&self) -> Vec<String> {
@@ -207,7 +214,13 @@ impl Vfio for FakeVfio {
     }
 
     // SAFETY: the memory is never touched here; only its place is noted.
-    unsafe fn map(&self, iova: u64, pointer: *mut u8, len: usize) -> io::Result<()> {
+    unsafe fn map(
+        &self,
+        iova: u64,
+        pointer: *mut u8,
+        len: usize,
+        access: DmaAccess,
+    ) -> io::Result<()> {
         let mut state = self.state();
         check(state.fail_map)?;
         let before = state.mapped.range(..iova + len as u64).next_back();
@@ -215,6 +228,7 @@ impl Vfio for FakeVfio {
             return Err(io::Error::from_raw_os_error(libc::EEXIST));
         }
         state.mapped.insert(iova, (pointer as usize, len));
+        state.access.insert(iova, access);
         state.calls.push(format!("map {iova:#x}"));
         Ok(())
     }

@@ -17,15 +17,16 @@ use std::{
 
 use memmap2::{MmapOptions, MmapRaw};
 use vfio_bindings::bindings::vfio::{
-    VFIO_BASE, VFIO_IOMMU_INFO_PGSIZES, VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE,
-    VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,
-    VFIO_PCI_MSIX_IRQ_INDEX, VFIO_PCI_REQ_IRQ_INDEX, VFIO_REGION_INFO_FLAG_MMAP, VFIO_TYPE,
+    VFIO_BASE, VFIO_DMA_MAP_FLAG_READ, VFIO_DMA_MAP_FLAG_WRITE, VFIO_IOMMU_INFO_PGSIZES,
+    VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE, VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL,
+    VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_MSIX_IRQ_INDEX,
+    VFIO_PCI_REQ_IRQ_INDEX, VFIO_REGION_INFO_FLAG_MMAP, VFIO_TYPE, vfio_iommu_type1_dma_map,
     vfio_iommu_type1_info,
 };
 use vfio_ioctls::{VfioContainer, VfioDevice};
 use vmm_sys_util::{
     eventfd::EventFd,
-    ioctl::{ioctl, ioctl_with_mut_ptr},
+    ioctl::{ioctl, ioctl_with_mut_ptr, ioctl_with_ref},
 };
 
 use super::{Iommu, VfioError};
@@ -58,6 +59,25 @@ impl fmt::Display for Interrupt {
     }
 }
 
+/// What a function may do with memory that is mapped for it; the IOMMU refuses it the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DmaAccess {
+    /// Read it.
+    Read,
+    /// Read and write it.
+    ReadWrite,
+}
+
+impl DmaAccess {
+    /// Flags of the kernel's request.
+    fn flags(self) -> u32 {
+        match self {
+            Self::Read => VFIO_DMA_MAP_FLAG_READ,
+            Self::ReadWrite => VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+        }
+    }
+}
+
 /// What the kernel does for an open function.
 pub trait Vfio: Send {
     /// What the IOMMU can map.
@@ -66,15 +86,21 @@ pub trait Vfio: Send {
     /// What the kernel says.
     fn iommu(&self) -> io::Result<Iommu>;
 
-    /// Maps `len` bytes at `pointer` for DMA, both ways.
+    /// Maps `len` bytes at `pointer` for DMA.
     ///
     /// # Safety
-    /// They stay allocated until they are unmapped, and until then nobody holds a reference to
-    /// them.
+    /// The pages stay what they are until they are unmapped. Until then, nobody relies on what the
+    /// function may write.
     ///
     /// # Errors
     /// What the kernel says.
-    unsafe fn map(&self, iova: u64, pointer: *mut u8, len: usize) -> io::Result<()>;
+    unsafe fn map(
+        &self,
+        iova: u64,
+        pointer: *mut u8,
+        len: usize,
+        access: DmaAccess,
+    ) -> io::Result<()>;
 
     /// Unmaps what was mapped as a whole.
     ///
@@ -140,6 +166,8 @@ const fn request(number: u32) -> c_ulong {
 const VFIO_DEVICE_RESET: c_ulong = request(11);
 /// What the IOMMU can map, which `VfioContainer` does not tell.
 const VFIO_IOMMU_GET_INFO: c_ulong = request(12);
+/// A mapping with rights of its own: `VfioContainer::vfio_dma_map` gives all of them.
+const VFIO_IOMMU_MAP_DMA: c_ulong = request(13);
 
 /// A function of the running kernel.
 pub(crate) struct KernelVfio {
@@ -178,7 +206,7 @@ impl KernelVfio {
 fn os_error(error: vfio_ioctls::VfioError) -> io::Error {
     use vfio_ioctls::VfioError as Error;
     match error {
-        Error::IommuDmaMap(source) | Error::IommuDmaUnmap(source) => source.into(),
+        Error::IommuDmaUnmap(source) => source.into(),
         other => io::Error::other(other),
     }
 }
@@ -209,9 +237,26 @@ impl Vfio for KernelVfio {
     }
 
     // SAFETY: the caller keeps the memory as the trait asks, which is what the kernel needs.
-    unsafe fn map(&self, iova: u64, pointer: *mut u8, len: usize) -> io::Result<()> {
-        // SAFETY: what this trait asks for is what the container asks for.
-        unsafe { self.container.vfio_dma_map(iova, len, pointer) }.map_err(os_error)
+    unsafe fn map(
+        &self,
+        iova: u64,
+        pointer: *mut u8,
+        len: usize,
+        access: DmaAccess,
+    ) -> io::Result<()> {
+        let map = vfio_iommu_type1_dma_map {
+            argsz: size_of::<vfio_iommu_type1_dma_map>() as u32,
+            flags: access.flags(),
+            vaddr: pointer.expose_provenance() as u64,
+            iova,
+            size: len as u64,
+        };
+        // SAFETY: the kernel reads `map`, as many bytes as it says; what it names is kept by the
+        // caller.
+        match unsafe { ioctl_with_ref(&*self.container, VFIO_IOMMU_MAP_DMA, &map) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     fn unmap(&self, iova: u64, len: usize) -> io::Result<()> {
@@ -401,12 +446,15 @@ mod tests {
     #[test]
     fn the_operating_systems_errors_are_kept() {
         use vfio_ioctls::VfioError as Error;
-        let source = vmm_sys_util::errno::Error::new(libc::ENOMEM);
-        assert_eq!(os_error(Error::IommuDmaMap(source)).raw_os_error(), Some(libc::ENOMEM));
         let source = vmm_sys_util::errno::Error::new(libc::EINVAL);
         assert_eq!(os_error(Error::IommuDmaUnmap(source)).raw_os_error(), Some(libc::EINVAL));
         let text = os_error(Error::VfioDeviceEnableIrq).to_string();
         assert_eq!(text, "failed to enable vfio device irq");
+    }
+
+    #[test]
+    fn rights_have_the_kernels_numbers() {
+        assert_eq!((DmaAccess::Read.flags(), DmaAccess::ReadWrite.flags()), (1, 3));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io, ops::RangeInclusive};
 
-use super::Vfio;
+use super::{DmaAccess, Vfio};
 use crate::DmaMemory;
 
 /// What an IOMMU can map for a process.
@@ -134,9 +134,13 @@ impl Mappings {
         memory: &DmaMemory,
     ) -> Result<(), MapError> {
         self.check(iova, memory.mapped_len() as u64)?;
-        // SAFETY: `mapped` keeps the memory alive until it is unmapped, and nobody holds a
-        // reference to its bytes: it lends none.
-        let result = unsafe { vfio.map(iova, memory.as_ptr(), memory.mapped_len()) };
+        let access = match memory.is_written_by_card() {
+            true => DmaAccess::ReadWrite,
+            false => DmaAccess::Read,
+        };
+        // SAFETY: `mapped` keeps the memory alive until it is unmapped. What the card may write is
+        // memory that lends no references, or that an application gave for it.
+        let result = unsafe { vfio.map(iova, memory.as_ptr(), memory.mapped_len(), access) };
         result.map_err(|error| match error.raw_os_error() {
             Some(libc::ENOMEM) => MapError::Locked(self.bytes()),
             Some(libc::ENOSPC) => MapError::Mappings(self.mapped.len()),
@@ -198,6 +202,16 @@ mod tests {
         mappings.unmap_all(&fake);
         assert!(fake.mapped().is_empty());
         assert_eq!(mappings.bytes(), 0);
+    }
+
+    #[test]
+    fn the_iommu_lets_the_card_only_read_what_it_only_reads() {
+        let fake = FakeVfio::new();
+        let mut mappings = Mappings::new(iommu());
+        mappings.map(&fake, 0x1000, &memory(1).read_by_card()).unwrap();
+        mappings.map(&fake, 0x2000, &memory(1)).unwrap();
+        let expected = [(0x1000, DmaAccess::Read), (0x2000, DmaAccess::ReadWrite)];
+        assert_eq!(fake.access(), expected);
     }
 
     #[test]

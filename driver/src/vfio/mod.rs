@@ -30,6 +30,6 @@ pub mod mapping;
 pub use card::{VfioCard, firmware, open};
 pub use error::VfioError;
 pub use function::{Command, PciFunction};
-pub use kernel::{Interrupt, Vfio};
+pub use kernel::{DmaAccess, Interrupt, Vfio};
 pub use mapping::{Iommu, MapError};
 pub use vmm_sys_util::eventfd::EventFd;

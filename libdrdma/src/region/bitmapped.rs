@@ -3,7 +3,7 @@
 use drdma_abi::work_request::RegionType;
 
 use super::{Columns, List, Part, Region, RegionError, outside, word};
-use crate::MemoryRegion;
+use crate::{Memory, memory::Hold};
 
 pub(super) const NAME: &str = "bitmapped region";
 
@@ -11,23 +11,22 @@ pub(super) const NAME: &str = "bitmapped region";
 /// section 3.3). Bit `r mod 8` of byte `r / 8` selects row `r`.
 ///
 /// ```
-/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::network::{Network, PeerConfig};
 /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
 /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
 /// # let network = Network::new();
 /// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
 /// # let peer = network.add_peer(red);
-/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let card = libdrdma::open_on("soft:", &network)?;
 /// # let context = Context::open(card, Options::new(mac, ip))?;
 /// # let pd = context.protection_domain();
 /// # let cq = context.completion_queue().build()?;
 /// use libdrdma::Bitmapped;
 ///
 /// // Two columns of eight rows, and the rows that a filter has selected: 1, 3 and 4.
-/// let (keys, values, bitmap) = (pd.allocate(8)?, pd.allocate(16)?, pd.allocate(1)?);
-/// keys.write_at(0, b"abcdefgh");
-/// values.write_at(0, b"AABBCCDDEEFFGGHH");
-/// bitmap.write_at(0, &[0b0001_1010]);
+/// let keys = pd.register(b"abcdefgh".to_vec())?;
+/// let values = pd.register(b"AABBCCDDEEFFGGHH".to_vec())?;
+/// let bitmap = pd.register(vec![0b0001_1010_u8])?;
 /// let rows = Bitmapped::new(&bitmap).rows(8).column(&keys, 0, 1).column(&values, 0, 2);
 /// let regions = [rows.build()?];
 /// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
@@ -42,17 +41,18 @@ pub(super) const NAME: &str = "bitmapped region";
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Bitmapped<'m> {
-    bitmap: &'m MemoryRegion,
+    bitmap: Memory<'m>,
     offset: u64,
     rows: u64,
     columns: Columns<'m>,
-    fetch_rows: Option<(&'m MemoryRegion, u64)>,
+    fetch_rows: Option<(Memory<'m>, u64)>,
 }
 
 impl<'m> Bitmapped<'m> {
     /// A region whose bitmap is in `bitmap`; rows and at least one column must follow.
     #[inline]
-    pub fn new(bitmap: &'m MemoryRegion) -> Self {
+    pub fn new(bitmap: impl Into<Memory<'m>>) -> Self {
+        let bitmap = bitmap.into();
         Self { bitmap, offset: 0, rows: 0, columns: List::new(), fetch_rows: None }
     }
 
@@ -72,8 +72,8 @@ impl<'m> Bitmapped<'m> {
 
     /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`.
     #[inline]
-    pub fn column(mut self, memory: &'m MemoryRegion, offset: u64, width: u64) -> Self {
-        self.columns.push((memory, offset, width));
+    pub fn column(mut self, memory: impl Into<Memory<'m>>, offset: u64, width: u64) -> Self {
+        self.columns.push((memory.into(), offset, width));
         self
     }
 
@@ -86,8 +86,8 @@ impl<'m> Bitmapped<'m> {
     /// It is advice: what arrives does not depend on it. The card follows it where it packs rows of at
     /// most 64 B (`docs/semantics.md`, *How data are fetched*).
     #[inline]
-    pub fn fetch_rows(mut self, memory: &'m MemoryRegion, offset: u64) -> Self {
-        self.fetch_rows = Some((memory, offset));
+    pub fn fetch_rows(mut self, memory: impl Into<Memory<'m>>, offset: u64) -> Self {
+        self.fetch_rows = Some((memory.into(), offset));
         self
     }
 
@@ -103,10 +103,11 @@ impl<'m> Bitmapped<'m> {
         let bits = word(NAME, Part::Rows, rows)?;
         let bitmap_end = u128::from(offset) + u128::from(rows.div_ceil(8));
         if rows > 0 && bitmap_end > bitmap.len() as u128 {
-            return Err(outside(NAME, offset.into(), bitmap, Part::Bitmap));
+            return Err(outside(NAME, offset.into(), &bitmap, Part::Bitmap));
         }
         let pd = bitmap.pd();
-        if let Some((memory, offset)) = fetch_rows {
+        if let Some((memory, offset)) = &fetch_rows {
+            let offset = *offset;
             let end = u128::from(offset) + u128::from(rows.div_ceil(8));
             if rows > 0 && end > memory.len() as u128 {
                 return Err(outside(NAME, offset.into(), memory, Part::FetchRows));
@@ -116,13 +117,14 @@ impl<'m> Bitmapped<'m> {
                 return Err(RegionError::ProtectionDomain { region: NAME, what });
             }
         }
-        let place = |(memory, offset): (&MemoryRegion, u64)| {
-            (memory.addr().wrapping_add(offset), memory.lkey())
-        };
+        let place =
+            |(memory, offset): &(Memory, u64)| (memory.addr().wrapping_add(*offset), memory.lkey());
         let addr = bitmap.addr().wrapping_add(offset);
         let mut region = Region::start(RegionType::Bitmapped, pd, addr, bits, bitmap.lkey());
-        region.selecting_shape(fetch_rows.map(place), columns.given);
+        region.selecting_shape(fetch_rows.as_ref().map(place), columns.given);
         columns.describe(NAME, pd, rows, &mut region.words)?;
+        let others = fetch_rows.iter().map(|(memory, _)| memory).chain([&bitmap]);
+        region.hold = Hold::of(columns.memory().chain(others));
         Ok(region)
     }
 }

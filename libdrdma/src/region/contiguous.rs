@@ -3,27 +3,26 @@
 use drdma_abi::work_request::RegionType;
 
 use super::{Part, Region, RegionError, outside, positive};
-use crate::MemoryRegion;
+use crate::{Memory, memory::Hold};
 
 const NAME: &str = "contiguous region";
 
 /// Starts a contiguous region: one row of one element, a scatter-gather entry.
 ///
 /// ```
-/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::network::{Network, PeerConfig};
 /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
 /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
 /// # let network = Network::new();
 /// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
 /// # let peer = network.add_peer(red);
-/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let card = libdrdma::open_on("soft:", &network)?;
 /// # let context = Context::open(card, Options::new(mac, ip))?;
 /// # let pd = context.protection_domain();
 /// # let cq = context.completion_queue().build()?;
 /// use libdrdma::Contiguous;
 ///
-/// let memory = pd.allocate(16)?;
-/// memory.write_at(0, b"hello, world");
+/// let memory = pd.register(b"hello, world".to_vec())?;
 /// let regions = [Contiguous::new(&memory).offset(7).len(5).build()?];
 /// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
 /// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
@@ -34,10 +33,10 @@ const NAME: &str = "contiguous region";
 /// assert_eq!(network.messages(peer)[0].bytes, b"world");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct Contiguous<'m> {
-    memory: &'m MemoryRegion,
+    memory: Memory<'m>,
     offset: u64,
     len: Option<u64>,
 }
@@ -45,8 +44,8 @@ pub struct Contiguous<'m> {
 impl<'m> Contiguous<'m> {
     /// The whole of `memory`.
     #[inline]
-    pub fn new(memory: &'m MemoryRegion) -> Self {
-        Self { memory, offset: 0, len: None }
+    pub fn new(memory: impl Into<Memory<'m>>) -> Self {
+        Self { memory: memory.into(), offset: 0, len: None }
     }
 
     /// First byte, counted in the memory region (default 0).
@@ -75,9 +74,12 @@ impl<'m> Contiguous<'m> {
         let len = len.unwrap_or(room);
         let bytes = positive(NAME, Part::Length, len)?;
         if len > room {
-            return Err(outside(NAME, offset.into(), memory, Part::Bytes { offset, len }));
+            return Err(outside(NAME, offset.into(), &memory, Part::Bytes { offset, len }));
         }
         let addr = memory.addr() + offset;
-        Ok(Region::start(RegionType::Contiguous, memory.pd(), addr, bytes, memory.lkey()))
+        let (pd, lkey) = (memory.pd(), memory.lkey());
+        let mut region = Region::start(RegionType::Contiguous, pd, addr, bytes, lkey);
+        region.hold = Hold::of([&memory]);
+        Ok(region)
     }
 }

@@ -85,10 +85,10 @@ impl<I: PartitionId> PartitionedRegion<'_, I> {
     /// and alike everywhere, a few thousand of its fragments tell as much as all of them.
     ///
     /// ```
-    /// # use drdma_sim::wire::Network;
+    /// # use libdrdma::network::Network;
     /// # use libdrdma::{Context, Options};
     /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
-    /// # let card = drdma_sim::open("soft:", Network::new())?;
+    /// # let card = libdrdma::open("soft:")?;
     /// # let pd = Context::open(card, Options::new(mac, ip))?.protection_domain();
     /// use libdrdma::{Partitioned, optimizer::{CostTable, FetchPlan, Limits}};
     ///

@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData};
 use drdma_abi::work_request::MAX_ELEMENTS;
 
 use super::{Column, Columns, List, Part, RegionError, UNCHECKED, Words, at_most, outside, word};
-use crate::MemoryRegion;
+use crate::{Memory, MemoryRegion, memory::Hold};
 
 pub(super) const NAME: &str = "partitioned region";
 
@@ -31,7 +31,7 @@ const fn width<I>() -> u64 {
 /// goes to the one whose id it carries, and nowhere if there is none.
 ///
 /// ```
-/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::network::{Network, PeerConfig};
 /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport};
 /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
 /// # let network = Network::new();
@@ -39,17 +39,16 @@ const fn width<I>() -> u64 {
 /// #     let config = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, qpn, qpn - 16);
 /// #     network.add_peer(config)
 /// # });
-/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let card = libdrdma::open_on("soft:", &network)?;
 /// # let context = Context::open(card, Options::new(mac, ip))?;
 /// # let pd = context.protection_domain();
 /// # let cq = context.completion_queue().build()?;
 /// use libdrdma::{PartitionDestination, Partitioned, PartitionedWorkRequest};
 ///
 /// // Two columns of eight rows, and where each row goes: to partition 0, 1 or 2.
-/// let (keys, values, ids) = (pd.allocate(8)?, pd.allocate(16)?, pd.allocate(8)?);
-/// keys.write_at(0, b"abcdefgh");
-/// values.write_at(0, b"AABBCCDDEEFFGGHH");
-/// ids.write_at(0, &[1, 0, 2, 0, 0, 1, 2, 2]);
+/// let keys = pd.register(b"abcdefgh".to_vec())?;
+/// let values = pd.register(b"AABBCCDDEEFFGGHH".to_vec())?;
+/// let ids = pd.register(vec![1_u8, 0, 2, 0, 0, 1, 2, 2])?;
 /// let rows = Partitioned::<u8>::new(&ids).rows(8).column(&keys, 0, 1).column(&values, 0, 2);
 /// let region = rows.build()?;
 /// # let mut connected = Vec::new();
@@ -75,7 +74,7 @@ const fn width<I>() -> u64 {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Partitioned<'m, I> {
-    ids: &'m MemoryRegion,
+    ids: Memory<'m>,
     offset: u64,
     rows: u64,
     columns: Columns<'m>,
@@ -85,8 +84,8 @@ pub struct Partitioned<'m, I> {
 impl<'m, I: PartitionId> Partitioned<'m, I> {
     /// A region whose ids are in `ids`; rows and at least one column must follow.
     #[inline]
-    pub fn new(ids: &'m MemoryRegion) -> Self {
-        Self { ids, offset: 0, rows: 0, columns: List::new(), id: PhantomData }
+    pub fn new(ids: impl Into<Memory<'m>>) -> Self {
+        Self { ids: ids.into(), offset: 0, rows: 0, columns: List::new(), id: PhantomData }
     }
 
     /// The first id's first byte, counted in its memory region (default 0); it need not be aligned.
@@ -105,8 +104,8 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
 
     /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`.
     #[inline]
-    pub fn column(mut self, memory: &'m MemoryRegion, offset: u64, width: u64) -> Self {
-        self.columns.push((memory, offset, width));
+    pub fn column(mut self, memory: impl Into<Memory<'m>>, offset: u64, width: u64) -> Self {
+        self.columns.push((memory.into(), offset, width));
         self
     }
 
@@ -122,18 +121,20 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
         let count = word(NAME, Part::Rows, rows)?;
         let end = u128::from(offset) + u128::from(rows) * u128::from(width::<I>());
         if rows > 0 && end > ids.len() as u128 {
-            return Err(outside(NAME, offset.into(), ids, Part::Ids));
+            return Err(outside(NAME, offset.into(), &ids, Part::Ids));
         }
         let pd = ids.pd();
         let addr = ids.addr().wrapping_add(offset);
         let mut words = Words::start(addr, count, ids.lkey());
         words.shape(width::<I>(), 0, columns.given);
         columns.describe(NAME, pd, rows, &mut words)?;
-        Ok(PartitionedRegion { words, pd, memory: PhantomData })
+        let hold = Hold::of(columns.memory().chain([&ids]));
+        Ok(PartitionedRegion { words, pd, hold, memory: PhantomData })
     }
 }
 
-/// A partitioned region, ready to be posted any number of times. It borrows its memory regions.
+/// A partitioned region, ready to be posted any number of times. It borrows its memory regions, or
+/// keeps them: [`Memory`].
 /// Made by [`Partitioned`], which checks it, or by [`PartitionedRegion::unchecked`].
 ///
 /// It is no [`Region`](crate::Region): one request has one, which all its destinations share.
@@ -158,6 +159,8 @@ pub struct PartitionedRegion<'m, I> {
     words: Words,
     /// The protection domain, or [`UNCHECKED`].
     pd: u32,
+    /// Shared memory.
+    pub(crate) hold: Hold,
     memory: PhantomData<(&'m MemoryRegion, I)>,
 }
 
@@ -205,6 +208,6 @@ impl<I: PartitionId> PartitionedRegion<'static, I> {
         let mut words = Words::start(ids, rows, lkey);
         words.shape(width::<I>(), 0, columns.len());
         columns.iter().for_each(|column| words.element(column.addr, column.width, column.lkey));
-        Ok(Self { words, pd: UNCHECKED, memory: PhantomData })
+        Ok(Self { words, pd: UNCHECKED, hold: Hold::Nothing, memory: PhantomData })
     }
 }

@@ -3,7 +3,7 @@
 use drdma_abi::work_request::RegionType;
 
 use super::{List, Part, Pattern, Region, RegionError, outside, positive, word};
-use crate::MemoryRegion;
+use crate::{Memory, memory::Hold};
 
 pub(super) const NAME: &str = "pointer-mapped region";
 
@@ -11,26 +11,23 @@ pub(super) const NAME: &str = "pointer-mapped region";
 /// section 3.3).
 ///
 /// ```
-/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::network::{Network, PeerConfig};
 /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
 /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
 /// # let network = Network::new();
 /// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
 /// # let peer = network.add_peer(red);
-/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let card = libdrdma::open_on("soft:", &network)?;
 /// # let context = Context::open(card, Options::new(mac, ip))?;
 /// # let pd = context.protection_domain();
 /// # let cq = context.completion_queue().build()?;
 /// use libdrdma::PointerMapped;
 ///
 /// // Records of 8 bytes somewhere in a heap, found through an index.
-/// let heap = pd.allocate(64)?;
+/// let mut heap = pd.allocate(64)?;
 /// heap.write_at(40, b"first...");
 /// heap.write_at(13, b"second..");
-/// let index = pd.allocate(16)?;
-/// for (i, offset) in [40, 13].into_iter().enumerate() {
-///     index.write_at(8 * i, &(heap.addr() + offset).to_le_bytes());
-/// }
+/// let index = pd.register(vec![heap.addr() + 40, heap.addr() + 13])?;
 /// let regions = [PointerMapped::new(&index, &heap).count(2).extent(0, 3).build()?];
 /// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
 /// # let attributes = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
@@ -44,8 +41,8 @@ pub(super) const NAME: &str = "pointer-mapped region";
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct PointerMapped<'m> {
-    pointers: &'m MemoryRegion,
-    target: &'m MemoryRegion,
+    pointers: Memory<'m>,
+    target: Memory<'m>,
     offset: u64,
     count: u64,
     pattern: Pattern,
@@ -53,10 +50,11 @@ pub struct PointerMapped<'m> {
 
 impl<'m> PointerMapped<'m> {
     /// A region whose array of 64-bit little-endian pointers is in `pointers`, pointing to records
-    /// in `target` ([`MemoryRegion::addr`] plus the record's offset); a count and at least one
+    /// in `target` ([`MemoryRegion::addr`](crate::MemoryRegion::addr) plus the record's offset); a count and at least one
     /// extent must follow.
     #[inline]
-    pub fn new(pointers: &'m MemoryRegion, target: &'m MemoryRegion) -> Self {
+    pub fn new(pointers: impl Into<Memory<'m>>, target: impl Into<Memory<'m>>) -> Self {
+        let (pointers, target) = (pointers.into(), target.into());
         Self { pointers, target, offset: 0, count: 0, pattern: List::new() }
     }
 
@@ -86,7 +84,8 @@ impl<'m> PointerMapped<'m> {
     ///
     /// # Errors
     /// No or too many extents, an extent of 0 bytes or longer than the target, an array that ends
-    /// outside its memory region, or memory of two protection domains.
+    /// outside its memory region, memory of two protection domains, or a target whose key opens more
+    /// than the target, so that pointers would not have to stay in it.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         let Self { pointers, target, offset, count, pattern } = self;
@@ -94,20 +93,24 @@ impl<'m> PointerMapped<'m> {
         let entries = word(NAME, Part::Count, count)?;
         let end = u128::from(offset) + 8 * u128::from(count);
         if count > 0 && end > pointers.len() as u128 {
-            return Err(outside(NAME, offset.into(), pointers, Part::Pointers));
+            return Err(outside(NAME, offset.into(), &pointers, Part::Pointers));
         }
         let pd = pointers.pd();
         if target.pd() != pd {
             return Err(RegionError::ProtectionDomain { region: NAME, what: Part::Target });
         }
+        if !target.has_own_key() {
+            return Err(RegionError::SharedKey { region: NAME, what: Part::Target });
+        }
         let addr = pointers.addr().wrapping_add(offset);
         let mut region =
             Region::start(RegionType::PointerMapped, pd, addr, entries, pointers.lkey());
+        region.hold = Hold::of([&pointers, &target]);
         region.shape(0, target.lkey(), pattern.given);
-        for (i, (at, len)) in pattern.iter().enumerate() {
+        for (i, &(at, len)) in pattern.iter().enumerate() {
             let bytes = positive(NAME, Part::ExtentLength(i), len)?;
             if count > 0 && len > target.len() as u64 {
-                return Err(outside(NAME, 0, target, Part::Extent(i)));
+                return Err(outside(NAME, 0, &target, Part::Extent(i)));
             }
             region.element(at, bytes, 0);
         }

@@ -3,7 +3,7 @@
 use drdma_abi::work_request::RegionType;
 
 use super::{List, Part, Pattern, Region, RegionError, outside, positive, word};
-use crate::MemoryRegion;
+use crate::{Memory, memory::Hold};
 
 pub(super) const NAME: &str = "strided region";
 
@@ -11,21 +11,20 @@ pub(super) const NAME: &str = "strided region";
 /// Extents may overlap, come in any order, and reach beyond the period.
 ///
 /// ```
-/// # use drdma_sim::wire::{Network, PeerConfig};
+/// # use libdrdma::network::{Network, PeerConfig};
 /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
 /// # let (mac, ip) = ("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
 /// # let network = Network::new();
 /// # let red = PeerConfig::new(Transport::Rc, 0x0200_0000_0002, 0x0a00_0002, 33, 17);
 /// # let peer = network.add_peer(red);
-/// # let card = drdma_sim::open("soft:", network.clone())?;
+/// # let card = libdrdma::open_on("soft:", &network)?;
 /// # let context = Context::open(card, Options::new(mac, ip))?;
 /// # let pd = context.protection_domain();
 /// # let cq = context.completion_queue().build()?;
 /// use libdrdma::Strided;
 ///
 /// // Rows of 8 bytes, of which the first two and the sixth are sent.
-/// let table = pd.allocate(24)?;
-/// table.write_at(0, b"ab...c..de...f..gh...i..");
+/// let table = pd.register(b"ab...c..de...f..gh...i..".to_vec())?;
 /// let projection = Strided::new(&table).period(8).count(3).extent(0, 2).extent(5, 1);
 /// let regions = [projection.build()?];
 /// # let mut qp = pd.queue_pair(&cq).qpn(17).build()?;
@@ -50,7 +49,7 @@ pub(super) const NAME: &str = "strided region";
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Strided<'m> {
-    memory: &'m MemoryRegion,
+    memory: Memory<'m>,
     offset: u64,
     period: u64,
     count: u64,
@@ -60,8 +59,8 @@ pub struct Strided<'m> {
 impl<'m> Strided<'m> {
     /// A region of `memory`; period, count and at least one extent must follow.
     #[inline]
-    pub fn new(memory: &'m MemoryRegion) -> Self {
-        Self { memory, offset: 0, period: 0, count: 0, pattern: List::new() }
+    pub fn new(memory: impl Into<Memory<'m>>) -> Self {
+        Self { memory: memory.into(), offset: 0, period: 0, count: 0, pattern: List::new() }
     }
 
     /// Start of the first period, counted in the memory region (default 0).
@@ -112,11 +111,12 @@ impl<'m> Strided<'m> {
             periods,
             memory.lkey(),
         );
+        region.hold = Hold::of([&memory]);
         region.shape(period, 0, pattern.given);
         // The first period that reaches outside, and the first byte that it covers there.
         let mut first_outside: Option<(u64, u128)> = None;
         let size = memory.len() as u128;
-        for (i, (at, len)) in pattern.iter().enumerate() {
+        for (i, &(at, len)) in pattern.iter().enumerate() {
             let len = positive(NAME, Part::ExtentLength(i), len)?;
             region.element(at, len, 0);
             let start = u128::from(offset) + u128::from(at);
@@ -133,7 +133,7 @@ impl<'m> Strided<'m> {
         }
         match first_outside {
             Some((index, byte)) => {
-                Err(outside(NAME, byte, memory, Part::PeriodOf { index, count }))
+                Err(outside(NAME, byte, &memory, Part::PeriodOf { index, count }))
             }
             None => Ok(region),
         }

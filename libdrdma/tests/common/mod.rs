@@ -15,7 +15,7 @@ use drdma_abi::{
 };
 use libdrdma::{
     Card, CardError, CompletionQueue, Context, DmaMemory, MacAddress, Options, ProtectionDomain,
-    QueuePair, QueuePairAttributes, Status,
+    QueuePair, QueuePairAttributes, RegisterWindow, Status,
 };
 
 /// A request as it stood in the ring, unwrapped.
@@ -46,6 +46,11 @@ pub struct State {
     pub late: Vec<Logged>,
     /// Every access fails from now on.
     pub broken: bool,
+    /// Reading a counter takes until this is false again; a thread is doing so.
+    pub stall: bool,
+    pub stalled: bool,
+    /// There is a way to write registers for threads that do not wait for each other.
+    window: bool,
     positions: BTreeMap<u32, (u32, u32)>,
     halted: Vec<u32>,
     errors: Vec<u32>,
@@ -57,6 +62,13 @@ pub struct State {
 pub struct Fake(Arc<Mutex<State>>);
 
 impl Fake {
+    /// A card that goes on by itself, as far as others can tell.
+    pub fn with_window() -> Self {
+        let fake = Self::default();
+        fake.state().window = true;
+        fake
+    }
+
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
@@ -176,6 +188,10 @@ fn table_index(table: Table, offset: u32) -> Option<(u32, bool)> {
 
 impl Card for Fake {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        while COUNTERS.iter().any(|counter| counter.offset == offset) && self.state().stall {
+            self.state().stalled = true;
+            std::thread::yield_now();
+        }
         let mut state = self.state();
         if state.broken {
             return Err(CardError::Failed("broken".into()));
@@ -227,6 +243,11 @@ impl Card for Fake {
         Ok(())
     }
 
+    fn window(&self) -> Option<Arc<dyn RegisterWindow>> {
+        let window = self.state().window;
+        window.then(|| Arc::new(self.clone()) as _)
+    }
+
     fn progress(&mut self) -> Result<(), CardError> {
         let mut state = self.state();
         if state.broken {
@@ -243,6 +264,12 @@ impl Card for Fake {
             }
         }
         Ok(())
+    }
+}
+
+impl RegisterWindow for Fake {
+    fn write(&self, offset: u32, value: u32) -> Result<(), CardError> {
+        Card::write(&mut self.clone(), offset, value)
     }
 }
 

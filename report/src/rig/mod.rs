@@ -14,6 +14,7 @@ use drdma_abi::{
     work_request::{BLOCK, GRANULE, MAX_DESTINATIONS, MAX_WQE_GRANULES},
 };
 use drdma_driver::{Card, CardError, DmaMemory};
+use drdma_semantics::frame::Frame;
 use drdma_sim::{
     clock::Span,
     pcie,
@@ -262,15 +263,15 @@ fn run_on(
 fn load(experiment: &Experiment, pd: &ProtectionDomain) -> Result<Vec<MemoryRegion>, RunError> {
     let mut memory = Vec::new();
     for bytes in &experiment.buffers {
-        let region = pd.allocate(bytes.len())?;
-        region.write_at(0, bytes);
+        let region = pd.allocate_shared(bytes.len())?;
+        region.store_at(0, bytes);
         memory.push(region);
     }
     for region in experiment.posts.iter().flat_map(Post::regions) {
         if let Region::PointerMapped { pointers, target, offsets, .. } = region {
             let base = memory[*target].addr();
             let words: Vec<u8> = offsets.iter().flat_map(|at| (base + at).to_le_bytes()).collect();
-            memory[*pointers].write_at(0, &words);
+            memory[*pointers].store_at(0, &words);
         }
     }
     Ok(memory)
@@ -381,7 +382,7 @@ fn check(
 
 #[cfg(test)]
 mod tests {
-    use drdma_sim::soft::{CYCLES_PER_PROGRESS, SoftCard};
+    use drdma_soft::card::{CYCLES_PER_PROGRESS, SoftCard};
 
     use super::*;
     use crate::{

@@ -119,7 +119,7 @@ fn post_own<'m>(
         (Fetched::Schedule(buffers), Some(costs)) => {
             let buffer = buffers[wr_id as usize];
             let schedule = schedule(&list[0], memory, costs)?;
-            memory[buffer].write_at(0, schedule.fetch_rows());
+            memory[buffer].store_at(0, schedule.fetch_rows());
             regions[0] = told_with(&list[0], memory, Some(&memory[buffer]))?;
             Some(schedule.plan())
         }

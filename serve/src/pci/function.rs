@@ -1,7 +1,8 @@
 //! The function: its regions as the kernel's VFIO numbers them, and the card behind them.
 
 use drdma_driver::CardError;
-use drdma_sim::{Slot, soft::host::Host, wire::Network};
+use drdma_sim::{Slot, wire::Network};
+use drdma_soft::host::Host;
 use rustix::io::Errno;
 
 use super::{

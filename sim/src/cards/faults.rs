@@ -14,10 +14,13 @@ use drdma_driver::Card as _;
 use proptest::prelude::*;
 
 use super::rig::{BLOCKS, Rig, Simulated, bytes, contiguous, send, to};
-use crate::{
-    model::request::{Extent, Region, Request, encode},
-    soft::SoftCard,
+use drdma_semantics::{
+    region::{Extent, Region},
+    request::{Request, encode},
     testing::{BASE, CONTROL, LKEY, SIZE},
+};
+use drdma_soft::{
+    card::SoftCard,
     wire::{Behaviour, PeerError, WireError},
 };
 

@@ -7,9 +7,10 @@ use drdma_abi::{
 };
 
 use super::rig::{Rig, Simulated, bytes, send, to};
-use crate::{
-    model::request::{Column, FetchPlan, FetchRows, Region, Request},
-    rtl::RtlCard,
+use crate::rtl::RtlCard;
+use drdma_semantics::{
+    region::{Column, FetchRows, Region},
+    request::{FetchPlan, Request},
     testing::{BASE, CONTROL, LKEY, SIZE},
 };
 

@@ -14,11 +14,14 @@ use super::{
     matrix,
     rig::{BLOCKS, Rig, Simulated, bytes, contiguous, send, to},
 };
-use crate::{
-    model::request::{Column, Destination, Extent, Region, Request, RowMask, encode},
-    rtl::{self, RtlCard},
-    soft::SoftCard,
+use crate::rtl::{self, RtlCard};
+use drdma_semantics::{
+    region::{Column, Extent, Region, RowMask},
+    request::{Destination, Request, encode},
     testing::{BASE, CONTROL, LKEY, SIZE},
+};
+use drdma_soft::{
+    card::SoftCard,
     wire::{Message, Network},
 };
 

@@ -3,11 +3,12 @@
 use drdma_abi::{completion::Status, roce::Transport, work_request::Opcode};
 
 use super::rig::{Rig, Simulated, contiguous, send, to};
-use crate::{
-    model::request::{Column, Extent, Region, Request, RowMask},
+use drdma_semantics::{
+    region::{Column, Extent, Region, RowMask},
+    request::Request,
     testing::{self, BASE, CONTROL, LKEY},
-    wire::MessageKind,
 };
+use drdma_soft::wire::MessageKind;
 
 /// One region of each type, of lengths and places that are not aligned.
 pub fn regions() -> [Region; 4] {

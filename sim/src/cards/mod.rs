@@ -6,7 +6,7 @@
 macro_rules! on_every_card {
     ($($name:ident),* $(,)?) => {
         mod on_soft {
-            $(#[test] fn $name() { super::$name::<crate::soft::SoftCard>(); })*
+            $(#[test] fn $name() { super::$name::<drdma_soft::card::SoftCard>(); })*
         }
         mod on_rtl {
             $(#[test] fn $name() { super::$name::<crate::rtl::RtlCard>(); })*

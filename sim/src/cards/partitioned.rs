@@ -4,15 +4,13 @@ use drdma_abi::{completion::Status, register::counter, roce::Transport, work_req
 use proptest::prelude::*;
 
 use super::rig::{Rig, Simulated, bytes, contiguous, send, to};
-use crate::{
-    model::{
-        partitioned::Partitioned,
-        request::{Column, Destination, Request, RowMask},
-    },
-    soft::SoftCard,
+use drdma_semantics::{
+    partitioned::Partitioned,
+    region::{Column, RowMask},
+    request::{Destination, Request},
     testing::{self, BASE, CONTROL, LKEY, SIZE},
-    wire::MessageKind,
 };
+use drdma_soft::{card::SoftCard, wire::MessageKind};
 
 /// Ids of one byte at [`CONTROL`] and two columns of 4 and 1 bytes at the start of the memory.
 fn region(rows: u32) -> Partitioned {

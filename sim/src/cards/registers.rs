@@ -4,7 +4,7 @@ use drdma_abi::register::{
 use drdma_driver::{Card, CardError, DmaMemory};
 
 use super::rig::{Rig, Simulated, contiguous, send, to};
-use crate::{soft::SoftCard, wire::Network};
+use drdma_soft::{card::SoftCard, wire::Network};
 
 fn registers_read_as_the_map_says<C: Simulated>() {
     let mut card = SoftCard::new(Network::new());
@@ -64,7 +64,7 @@ fn reset_forgets_everything_but_the_mapped_memory<C: Simulated>() {
     }
     assert_eq!(rig.finish(), []);
     assert_eq!(rig.network.traffic().frames, 0);
-    assert!(rig.card.map(crate::testing::BASE, &rig.data).is_err(), "still mapped");
+    assert!(rig.card.map(drdma_semantics::testing::BASE, &rig.data).is_err(), "still mapped");
 }
 
 fn a_card_that_is_not_enabled_takes_no_doorbells<C: Simulated>() {

@@ -4,12 +4,12 @@ use drdma_abi::{completion::Status, register::counter, roce::Transport, work_req
 use proptest::prelude::*;
 
 use super::rig::{BLOCKS, Rig, Simulated, bytes, contiguous, send, to};
-use crate::{
-    model::request::{Column, Destination, Extent, FetchPlan, Region, Request, RowMask},
-    soft::SoftCard,
+use drdma_semantics::{
+    region::{Column, Extent, Region, RowMask},
+    request::{Destination, FetchPlan, Request},
     testing::{self, BASE, LKEY},
-    wire::MessageKind,
 };
+use drdma_soft::{card::SoftCard, wire::MessageKind};
 
 fn strided(offset: u64, period: u64, count: u32, extents: &[(u64, u32)]) -> Region {
     let pattern = extents.iter().map(|(offset, len)| Extent { offset: *offset, len: *len });
@@ -228,7 +228,7 @@ fn unacknowledged<C: Simulated>() -> Rig<C> {
 
 /// Acknowledges `psn` in the peer's name.
 fn acknowledge<C>(rig: &Rig<C>, psn: u32) {
-    let flow = crate::model::packets::Flow {
+    let flow = drdma_semantics::packets::Flow {
         source_mac: 0x0200_0000_0002,
         dest_mac: super::rig::MAC,
         source_ip: 0x0a00_0002,
@@ -404,7 +404,7 @@ proptest! {
             opcode, row_mask, rows_per_message, imm: 77, ..send(1, list)
         };
         // Too long for the ring of this rig.
-        prop_assume!(crate::model::request::encode(&request, 0).len() <= 4096);
+        prop_assume!(drdma_semantics::request::encode(&request, 0).len() <= 4096);
         rig.post(0, &request);
         rig.progress(1);
         let mut completions = rig.poll();

@@ -13,11 +13,14 @@ use drdma_abi::{
 };
 use drdma_driver::{Card, DmaMemory};
 
-use crate::{
-    model::request::{Destination, Region, Request, RowMask, encode},
-    rtl::{self, RtlCard},
-    soft::SoftCard,
+use crate::rtl::{self, RtlCard};
+use drdma_semantics::{
+    region::{Region, RowMask},
+    request::{Destination, Request, encode},
     testing::{BASE, LKEY, SIZE, memory},
+};
+use drdma_soft::{
+    card::SoftCard,
     wire::{Network, PeerConfig, PeerId},
 };
 

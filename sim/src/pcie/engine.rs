@@ -17,7 +17,8 @@ use super::{
     port::{Descriptor, Direction, DmaPort, SEGMENT, SEGMENTS, SegmentWrite},
     reads::{DESCRIPTOR_CYCLES, PAGE, QUEUE, Reads, Request},
 };
-use crate::{model::memory::HostMemory as _, soft::host::Host};
+use drdma_semantics::memory::HostMemory as _;
+use drdma_soft::host::Host;
 
 /// The index of the `data` port's side.
 const DATA: usize = 1;

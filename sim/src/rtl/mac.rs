@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use drdma_abi::roce::WIRE_OVERHEAD;
 use drdma_verilated::{Library, Model, PortHandle, testbench::Random};
 
-use crate::{clock::NS_PER_CYCLE, wire::Network};
+use drdma_soft::{clock::NS_PER_CYCLE, wire::Network};
 
 /// Bytes of a beat.
 const BEAT: usize = 64;

@@ -27,18 +27,18 @@ use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
 use drdma_verilated::{Library, Model, Options, PortHandle, Source};
 
-use crate::{
+use crate::pcie::{
+    self,
+    engine::{Engine, ReadLog},
+};
+use axil::Axil;
+use drdma_soft::{
     clock::{NS_PER_CYCLE, SimClock},
-    pcie::{
-        self,
-        engine::{Engine, ReadLog},
-    },
+    host::Host,
     slot::Slot,
-    soft::host::Host,
     uri::OpenError,
     wire::Network,
 };
-use axil::Axil;
 use mac::Mac;
 
 /// Cycles that pass in one call of `progress`, unless told otherwise.

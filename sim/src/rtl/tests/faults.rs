@@ -1,14 +1,15 @@
 //! Host memory that cannot be read while requests are in progress.
 
 use super::*;
-use crate::{
-    cards::rig::{bytes, contiguous, send, to},
-    model::request::{Column, Extent, Region, Request, RowMask},
-    testing::{BASE, CONTROL, LKEY, SIZE},
-    wire::Behaviour,
-};
+use crate::cards::rig::{bytes, contiguous, send, to};
 use drdma_abi::{completion::Status, register::ACK_TIMEOUT, roce::Transport};
 use drdma_driver::{Card as _, DmaMemory};
+use drdma_semantics::{
+    region::{Column, Extent, Region, RowMask},
+    request::Request,
+    testing::{BASE, CONTROL, LKEY, SIZE},
+};
+use drdma_soft::wire::Behaviour;
 
 /// A key to the test memory, a page that is not mapped, and a page of sevens behind it.
 const HOLED: u32 = 0x55;

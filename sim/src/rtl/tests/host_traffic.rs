@@ -3,11 +3,10 @@
 use super::*;
 use crate::{
     cards::rig::{CARD_IP, MAC, contiguous, send, to},
-    model::request::Request,
     rtl::mac::HostFrame,
-    testing::SIZE,
 };
 use drdma_abi::{completion::Status, roce::Transport};
+use drdma_semantics::{request::Request, testing::SIZE};
 use drdma_verilated::testbench::Random;
 
 /// A frame that is not the card's; some look much like it.

@@ -19,8 +19,8 @@ use crate::{
     cards::rig::Rig,
     pcie,
     rtl::{Config, RtlCard},
-    wire::Network,
 };
+use drdma_soft::wire::Network;
 
 /// A rig around the hardware behind that link; a call of `progress` is so many cycles.
 fn rig(pcie: pcie::Config, cycles_per_progress: u64) -> Rig<RtlCard> {

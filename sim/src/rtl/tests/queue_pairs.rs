@@ -1,15 +1,13 @@
 //! Queue pairs that the host takes away, or makes anew, while the card works for them.
 
 use super::*;
-use crate::{
-    cards::rig::{CARD_IP, MAC, bytes, contiguous, send, to},
-    wire::{Behaviour, PeerConfig, PeerId},
-};
+use crate::cards::rig::{CARD_IP, MAC, bytes, contiguous, send, to};
 use drdma_abi::{
     completion::Status,
     register::{QUEUE_PAIRS, QueuePairEntry},
     roce::Transport,
 };
+use drdma_soft::wire::{Behaviour, PeerConfig, PeerId};
 use drdma_verilated::testbench::Random;
 
 /// Bytes of every request that is in progress when its queue pair goes.

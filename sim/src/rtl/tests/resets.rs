@@ -1,17 +1,17 @@
 //! Resets of the whole card by the host, in the midst of everything.
 
 use super::*;
-use crate::{
-    cards::rig::{CARD_IP, MAC, bytes, contiguous, send, to},
-    model::request::{Column, Extent, Region, Request},
-    slot::Slot as _,
-    testing::{self, BASE, CONTROL as TABLES, LKEY, SIZE},
-    wire::PeerId,
-};
+use crate::cards::rig::{CARD_IP, MAC, bytes, contiguous, send, to};
 use drdma_abi::{
     register::{CONTROL, IP, MAC_HIGH, MAC_LOW, STATUS},
     roce::Transport,
 };
+use drdma_semantics::{
+    region::{Column, Extent, Region},
+    request::Request,
+    testing::{self, BASE, CONTROL as TABLES, LKEY, SIZE},
+};
+use drdma_soft::{slot::Slot as _, wire::PeerId};
 use drdma_verilated::testbench::Random;
 
 /// Bits of `CONTROL`.
@@ -93,7 +93,7 @@ fn requests(random: &mut Random) -> Posts {
             list[1].regions = list[0].regions.clone();
         }
         for dest in &list {
-            let mask = crate::model::request::RowMask::Period;
+            let mask = drdma_semantics::region::RowMask::Period;
             let units = testing::units(&dest.regions, mask, &memory);
             let messages = testing::messages(&units, rows_per_message);
             expected[dest.qp as usize - 1].extend(messages);

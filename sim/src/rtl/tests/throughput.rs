@@ -5,16 +5,17 @@
 //! (`cargo test -p drdma-sim throughput -- --nocapture`).
 
 use super::*;
-use crate::{
-    cards::rig::{send, to},
-    model::request::{Column, Destination, Extent, Region, Request, RowMask},
-    wire::PeerConfig,
-};
+use crate::cards::rig::{send, to};
 use drdma_abi::{
     register::{COUNTER_CLEAR, Counter, counter},
     roce::Transport,
 };
 use drdma_driver::{Card as _, DmaMemory};
+use drdma_semantics::{
+    region::{Column, Extent, Region, RowMask},
+    request::{Destination, Request},
+};
+use drdma_soft::wire::PeerConfig;
 use drdma_verilated::testbench::Random;
 
 const TABLE: u64 = 0x1_0000_0000;

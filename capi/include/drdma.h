@@ -1,0 +1,444 @@
+// The C interface of libdrdma: declarative RDMA verbs.
+//
+// Names, arguments and conventions are those of libibverbs where it has them. Functions that return a
+// pointer return NULL on failure and set errno; functions that return an int return 0, or the error
+// number, which is in errno as well. drdma_last_error() has the error in words. Functions may be called
+// by any thread; an object must not be used while or after it is destroyed.
+//
+// Made by cbindgen from capi/src; do not edit.
+
+#ifndef DRDMA_H
+#define DRDMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// How a request ended: the codes of `ibv_wc_status`.
+enum drdma_wc_status {
+  // Done: sent, and acknowledged where the transport does that.
+  DRDMA_WC_SUCCESS = 0,
+  // A message does not fit.
+  DRDMA_WC_LOC_LEN_ERR = 1,
+  // The request is malformed, or its queue pair cannot do it.
+  DRDMA_WC_LOC_QP_OP_ERR = 2,
+  // A byte outside its memory region, or memory that could not be read.
+  DRDMA_WC_LOC_PROT_ERR = 4,
+  // Not executed: its queue was in the error state.
+  DRDMA_WC_WR_FLUSH_ERR = 5,
+  // The responder refused the request as invalid.
+  DRDMA_WC_REM_INV_REQ_ERR = 9,
+  // The responder refused the remote key or its bounds.
+  DRDMA_WC_REM_ACCESS_ERR = 10,
+  // The responder could not complete the request.
+  DRDMA_WC_REM_OP_ERR = 11,
+  // No acknowledgement came.
+  DRDMA_WC_RETRY_EXC_ERR = 12,
+  // The responder stayed not ready.
+  DRDMA_WC_RNR_RETRY_EXC_ERR = 13,
+};
+
+// What a region is.
+enum drdma_region_type {
+  // `length` bytes at `offset` of `mr`.
+  DRDMA_REGION_CONTIGUOUS = 0,
+  // The `extents` of each of `count` periods of `period` bytes, from `offset` of `mr` on.
+  DRDMA_REGION_STRIDED = 1,
+  // The values of `columns` in those of `count` rows that the bitmap at `offset` of `mr` selects:
+  // bit `r` mod 8 of byte `r` / 8 selects row `r`.
+  DRDMA_REGION_BITMAPPED = 2,
+  // The `extents` at each of the `count` pointers at `offset` of `mr`, which are 64-bit addresses as
+  // the card sees them (drdma_mr_iova) and lie in `target`.
+  DRDMA_REGION_POINTER_MAPPED = 3,
+};
+
+// The transport of a queue pair.
+enum drdma_qp_type {
+  // Reliable connection.
+  DRDMA_QPT_RC = 0,
+  // Unreliable connection.
+  DRDMA_QPT_UC = 1,
+  // Unreliable datagram.
+  DRDMA_QPT_UD = 2,
+};
+
+// What a request does.
+enum drdma_wr_opcode {
+  // RDMA WRITE.
+  DRDMA_WR_RDMA_WRITE = 0,
+  // RDMA WRITE with immediate data.
+  DRDMA_WR_RDMA_WRITE_WITH_IMM = 1,
+  // SEND.
+  DRDMA_WR_SEND = 2,
+  // SEND with immediate data.
+  DRDMA_WR_SEND_WITH_IMM = 3,
+};
+
+// How regions are cut into units.
+enum drdma_row_mask {
+  // The units are the rows of the regions, one region after another.
+  DRDMA_ROW_MASK_PERIOD = 0,
+  // Unit `i` is element `i` of every region.
+  DRDMA_ROW_MASK_ELEMENT = 1,
+};
+
+// The states of a queue pair.
+enum drdma_qp_state {
+  // Newly made.
+  DRDMA_QPS_RESET = 0,
+  // Set up.
+  DRDMA_QPS_INIT = 1,
+  // The peer is known.
+  DRDMA_QPS_RTR = 2,
+  // Work requests are executed.
+  DRDMA_QPS_RTS = 3,
+  // A request failed: all further ones are flushed.
+  DRDMA_QPS_ERR = 4,
+};
+
+// Which attributes of drdma_modify_qp are given.
+enum drdma_qp_attr_mask {
+  // `qp_state`, always.
+  DRDMA_QP_STATE = 1,
+  // `pkey`: Reset to Init.
+  DRDMA_QP_PKEY = 2,
+  // `qkey`: Reset to Init, UD.
+  DRDMA_QP_QKEY = 4,
+  // `path_mtu`: Init to RTR.
+  DRDMA_QP_PATH_MTU = 8,
+  // `dest_qp_num`: Init to RTR.
+  DRDMA_QP_DEST_QPN = 16,
+  // `dest_mac` and `dest_ip`: Init to RTR.
+  DRDMA_QP_AV = 32,
+  // `sq_psn`: RTR to RTS.
+  DRDMA_QP_SQ_PSN = 64,
+};
+
+// Where events of completion queues arrive.
+struct drdma_comp_channel;
+
+// An open card.
+struct drdma_context;
+
+// A completion queue.
+struct drdma_cq;
+
+// Registered memory.
+struct drdma_mr;
+
+// A group of memory regions and queues that may be used with one another.
+struct drdma_pd;
+
+// A queue pair.
+struct drdma_qp;
+
+// A shared send queue: several queue pairs' data, planned together.
+struct drdma_ssq;
+
+// How a card is set up.
+struct drdma_device_attr {
+  // The card's Ethernet address, in the order of transmission.
+  uint8_t mac[6];
+  // The card's IPv4 address, in the order of transmission.
+  uint8_t ip[4];
+  // Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged request
+  // completes with DRDMA_WC_RETRY_EXC_ERR; 0: the default of half a second.
+  uint32_t ack_timeout;
+};
+
+// A run of bytes inside a period or a record.
+struct drdma_extent {
+  // The first one.
+  uint64_t offset;
+  // How many.
+  uint64_t length;
+};
+
+// A column: values one behind the other.
+struct drdma_column {
+  // The memory that it lies in.
+  const struct drdma_mr *mr;
+  // Row 0's value in it.
+  uint64_t offset;
+  // Bytes of a value.
+  uint64_t width;
+};
+
+// What to send, described instead of listed. Fields that its type does not name are 0.
+struct drdma_region {
+  // A `drdma_region_type`.
+  uint32_t region_type;
+  // Entries of `extents`.
+  uint32_t num_extents;
+  // Entries of `columns`.
+  uint32_t num_columns;
+  // The memory, or that of the bitmap, or that of the pointers.
+  const struct drdma_mr *mr;
+  // First byte in it.
+  uint64_t offset;
+  // Bytes of a contiguous region.
+  uint64_t length;
+  // Bytes from one period to the next.
+  uint64_t period;
+  // Periods, rows or pointers.
+  uint64_t count;
+  // Up to 16.
+  const struct drdma_extent *extents;
+  // Up to 16.
+  const struct drdma_column *columns;
+  // The memory that pointers point to.
+  const struct drdma_mr *target;
+};
+
+// A request to one queue pair.
+struct drdma_send_wr {
+  // Its name in the completion.
+  uint64_t wr_id;
+  // The next one, or NULL.
+  const struct drdma_send_wr *next;
+  // A `drdma_wr_opcode`.
+  uint32_t opcode;
+  // A `drdma_row_mask`.
+  uint32_t row_mask;
+  // Units that are packed into one message, at least 1.
+  uint32_t rows_per_message;
+  // Immediate data, in the host's byte order.
+  uint32_t imm_data;
+  // Where the first message of a WRITE goes.
+  uint64_t remote_addr;
+  // The key of that memory.
+  uint32_t rkey;
+  // Entries of `regions`.
+  uint32_t num_regions;
+  // What is sent: up to 16.
+  const struct drdma_region *regions;
+};
+
+// One region for all destinations of a request: each of `rows` rows goes to the destination whose
+// partition its id names.
+struct drdma_partitioned_region {
+  // The memory of the ids.
+  const struct drdma_mr *ids;
+  // The first id in it.
+  uint64_t offset;
+  // Bytes of an id: 1 or 2 (little-endian).
+  uint32_t id_width;
+  // Entries of `columns`.
+  uint32_t num_columns;
+  // Rows, that is, ids.
+  uint64_t rows;
+  // Up to 16.
+  const struct drdma_column *columns;
+};
+
+// One destination of a request to a shared send queue.
+struct drdma_destination {
+  // The queue pair.
+  const struct drdma_qp *qp;
+  // Where the first message of a WRITE goes.
+  uint64_t remote_addr;
+  // The key of that memory.
+  uint32_t rkey;
+  // The partition that goes there, of a partitioned request.
+  uint16_t partition;
+  // Entries of `regions`.
+  uint32_t num_regions;
+  // What is sent there, unless the request is partitioned: up to 16.
+  const struct drdma_region *regions;
+};
+
+// A request to several queue pairs, which the card plans together.
+struct drdma_ssq_wr {
+  // Its name in the completion.
+  uint64_t wr_id;
+  // A `drdma_wr_opcode`.
+  uint32_t opcode;
+  // A `drdma_row_mask`.
+  uint32_t row_mask;
+  // Units that are packed into one message, at least 1.
+  uint32_t rows_per_message;
+  // Immediate data, in the host's byte order.
+  uint32_t imm_data;
+  // One region for all destinations, by a partition id a row; or NULL, and each has its own.
+  const struct drdma_partitioned_region *partitioned;
+  // Entries of `destinations`.
+  uint32_t num_destinations;
+  // Where it goes: 1 to 64.
+  const struct drdma_destination *destinations;
+};
+
+// A completion.
+struct drdma_wc {
+  // The request's name.
+  uint64_t wr_id;
+  // Payload bytes of all its messages; 0 unless the status is DRDMA_WC_SUCCESS.
+  uint64_t byte_len;
+  // A `drdma_wc_status`.
+  uint32_t status;
+  // The number of the send queue: drdma_qp_queue, drdma_ssq_queue.
+  uint16_t queue;
+  // The destination that failed: its index in the request.
+  uint16_t destination;
+};
+
+// How a queue pair is made.
+struct drdma_qp_init_attr {
+  // Where its requests complete.
+  struct drdma_cq *send_cq;
+  // A `drdma_qp_type`.
+  uint32_t qp_type;
+  // Its number on the wire, 24 bits; 0: chosen.
+  uint32_t qp_num;
+  // Room in its send queue in blocks of 64 bytes, 1 to 65,536; 0: 256.
+  uint32_t max_send_blocks;
+};
+
+// What drdma_modify_qp changes.
+struct drdma_qp_attr {
+  // A `drdma_qp_state`: where to go.
+  uint32_t qp_state;
+  // Bytes: 256, 512, 1024, 2048 or 4096.
+  uint32_t path_mtu;
+  // Queue key.
+  uint32_t qkey;
+  // The peer's queue pair number.
+  uint32_t dest_qp_num;
+  // The first packet's sequence number.
+  uint32_t sq_psn;
+  // Partition key.
+  uint16_t pkey;
+  // The peer's Ethernet address, in the order of transmission.
+  uint8_t dest_mac[6];
+  // The peer's IPv4 address, in the order of transmission.
+  uint8_t dest_ip[4];
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Opens a card by its name: `vfio:0000:65:00.0` a board, `soft:` the reference model, whose peers
+// acknowledge whatever comes.
+struct drdma_context *drdma_open_device(const char *name, const struct drdma_device_attr *attr);
+
+// Closes the handle; the card stops with the last object that uses it.
+int drdma_close_device(struct drdma_context *context);
+
+// Makes a protection domain.
+struct drdma_pd *drdma_alloc_pd(struct drdma_context *context);
+
+// Gives a protection domain back; memory regions and queues in it stay.
+int drdma_dealloc_pd(struct drdma_pd *pd);
+
+// The last error of this thread in words: valid until its next error, empty before the first.
+const char *drdma_last_error(void);
+
+// Registers `length` bytes at `addr`, wherever they lie. The memory stays the caller's; it must not be
+// freed before drdma_dereg_mr has returned 0, nor be written to while a request that reads it is in
+// progress. `access` is 0: the card only reads it.
+struct drdma_mr *drdma_reg_mr(struct drdma_pd *pd,
+                              void *addr,
+                              size_t length,
+                              int access);
+
+// Gives memory back: when this returns 0, the card does not read it any longer. EBUSY: a posted request
+// that was not polled needs it, and nothing has changed. ETIMEDOUT: the card goes on reading it for a
+// request that was taken from it; the region is gone, but its memory must stay.
+int drdma_dereg_mr(struct drdma_mr *mr);
+
+// The local key; 0 if `mr` is NULL.
+uint32_t drdma_mr_lkey(const struct drdma_mr *mr);
+
+// Where the card sees the first byte: what the pointers of a pointer-mapped region count from. 0 if `mr`
+// is NULL.
+uint64_t drdma_mr_iova(const struct drdma_mr *mr);
+
+// Posts requests, one behind the other. On failure, `bad_wr` (which may be NULL) is the first that was
+// not posted. The memory of their regions stays registered until they are polled.
+int drdma_post_send(struct drdma_qp *qp,
+                    const struct drdma_send_wr *wr,
+                    const struct drdma_send_wr **bad_wr);
+
+// Posts a request to a shared send queue. The memory of its regions stays registered until it is polled.
+int drdma_post_ssq_send(struct drdma_ssq *ssq,
+                        const struct drdma_ssq_wr *wr);
+
+// Makes a completion channel.
+struct drdma_comp_channel *drdma_create_comp_channel(struct drdma_context *context);
+
+// Destroys a completion channel. EBUSY: a completion queue has it.
+int drdma_destroy_comp_channel(struct drdma_comp_channel *channel);
+
+// The file descriptor, readable while there are events; -1 if `channel` is NULL.
+int drdma_comp_channel_fd(const struct drdma_comp_channel *channel);
+
+// Waits for an event, and takes it: the completion queue and what it was made with. `timeout_ms` is -1
+// for ever, 0 not at all; EAGAIN: there was none.
+int drdma_get_cq_event(struct drdma_comp_channel *channel,
+                       struct drdma_cq **cq,
+                       void **cq_context,
+                       int timeout_ms);
+
+// Makes a completion queue with room for `cqe` completions, 1 to 65,536. `channel` may be NULL.
+struct drdma_cq *drdma_create_cq(struct drdma_context *context,
+                                 int cqe,
+                                 void *cq_context,
+                                 struct drdma_comp_channel *channel);
+
+// Destroys a completion queue; queues that complete there go on doing so, unseen. Its channel must
+// still be there.
+int drdma_destroy_cq(struct drdma_cq *cq);
+
+// Takes up to `num_entries` completions, without waiting; returns their number, or a negative error
+// number. A simulated card works in this call.
+int drdma_poll_cq(struct drdma_cq *cq, int num_entries, struct drdma_wc *wc);
+
+// Asks for an event on the queue's channel as soon as there is something to poll, which may be now.
+int drdma_req_notify_cq(struct drdma_cq *cq);
+
+// A status in words: a constant.
+const char *drdma_wc_status_str(uint32_t status);
+
+// Makes a queue pair, in state DRDMA_QPS_RESET.
+struct drdma_qp *drdma_create_qp(struct drdma_pd *pd, const struct drdma_qp_init_attr *attr);
+
+// Destroys a queue pair, and takes back what is posted: it gets no completion.
+int drdma_destroy_qp(struct drdma_qp *qp);
+
+// The queue pair's number on the wire; 0 if `qp` is NULL.
+uint32_t drdma_qp_num(const struct drdma_qp *qp);
+
+// The number of its send queue, as completions tell it; 0 if `qp` is NULL.
+uint16_t drdma_qp_queue(const struct drdma_qp *qp);
+
+// Goes to another state, with the attributes that `attr_mask` names (`drdma_qp_attr_mask`).
+int drdma_modify_qp(struct drdma_qp *qp, const struct drdma_qp_attr *attr, int attr_mask);
+
+// Reset, Init, RTR, RTS in one go, with all attributes of `attr` but `qp_state`. A `pkey` of 0 is the
+// default one; `qkey` counts on UD alone.
+int drdma_connect_qp(struct drdma_qp *qp,
+                     const struct drdma_qp_attr *attr);
+
+// The state of a queue pair, as far as completions were polled; DRDMA_QPS_RESET if `qp` is NULL.
+uint32_t drdma_query_qp_state(const struct drdma_qp *qp);
+
+// Makes a shared send queue, with room for `max_send_blocks` blocks of 64 bytes; 0: 8,192.
+struct drdma_ssq *drdma_create_ssq(struct drdma_pd *pd,
+                                   struct drdma_cq *send_cq,
+                                   uint32_t max_send_blocks);
+
+// Destroys a shared send queue, and waits until the card has sent what it has begun; what is posted gets
+// no completion.
+int drdma_destroy_ssq(struct drdma_ssq *ssq);
+
+// Completes what is still posted with DRDMA_WC_WR_FLUSH_ERR, and makes the queue ready again after an
+// error.
+int drdma_reset_ssq(struct drdma_ssq *ssq);
+
+// The queue's number, as completions tell it; 0 if `ssq` is NULL.
+uint16_t drdma_ssq_queue(const struct drdma_ssq *ssq);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* DRDMA_H */

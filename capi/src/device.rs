@@ -1,0 +1,81 @@
+//! Devices and protection domains.
+
+use std::{
+    ffi::{CStr, c_char, c_int},
+    net::Ipv4Addr,
+};
+
+use libdrdma::{Context, MacAddress, Options, ProtectionDomain};
+
+use crate::error::{Failure, destroy, get, object};
+
+/// An open card.
+pub struct drdma_context {
+    pub(crate) context: Context,
+}
+
+/// How a card is set up.
+#[repr(C)]
+pub struct drdma_device_attr {
+    /// The card's Ethernet address, in the order of transmission.
+    pub mac: [u8; 6],
+    /// The card's IPv4 address, in the order of transmission.
+    pub ip: [u8; 4],
+    /// Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged request
+    /// completes with DRDMA_WC_RETRY_EXC_ERR; 0: the default of half a second.
+    pub ack_timeout: u32,
+}
+
+/// Opens a card by its name: `vfio:0000:65:00.0` a board, `soft:` the reference model, whose peers
+/// acknowledge whatever comes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn drdma_open_device(
+    name: *const c_char,
+    attr: *const drdma_device_attr,
+) -> *mut drdma_context {
+    object(|| {
+        if name.is_null() {
+            return Err(Failure::null("name"));
+        }
+        // SAFETY: C promises a string.
+        let name = unsafe { CStr::from_ptr(name) };
+        let name = name.to_str().map_err(|_| Failure::new(libc::EINVAL, "name is not UTF-8"))?;
+        // SAFETY: C promises an object.
+        let attr = unsafe { get(attr, "attr") }?;
+        let mut options = Options::new(MacAddress(attr.mac), Ipv4Addr::from(attr.ip));
+        if attr.ack_timeout != 0 {
+            options.ack_timeout = attr.ack_timeout;
+        }
+        let card = libdrdma::open(name)?;
+        Ok(drdma_context { context: Context::open(card, options)? })
+    })
+}
+
+/// Closes the handle; the card stops with the last object that uses it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn drdma_close_device(context: *mut drdma_context) -> c_int {
+    // SAFETY: C promises an object.
+    unsafe { destroy(context, "context") }
+}
+
+/// A group of memory regions and queues that may be used with one another.
+pub struct drdma_pd {
+    pub(crate) pd: ProtectionDomain,
+}
+
+/// Makes a protection domain.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn drdma_alloc_pd(context: *mut drdma_context) -> *mut drdma_pd {
+    object(|| {
+        // SAFETY: C promises an object.
+        let context = unsafe { get(context, "context") }?;
+        Ok(drdma_pd { pd: context.context.protection_domain() })
+    })
+}
+
+/// Gives a protection domain back; memory regions and queues in it stay.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn drdma_dealloc_pd(pd: *mut drdma_pd) -> c_int {
+    // SAFETY: C promises an object.
+    unsafe { destroy(pd, "pd") }
+}

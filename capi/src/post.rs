@@ -1,0 +1,282 @@
+//! Work requests.
+
+use std::{ffi::c_int, sync::MutexGuard};
+
+use libdrdma::{
+    Destination, Operation, PartitionDestination, PartitionId, PartitionedWorkRequest, QueuePair,
+    Region, RowMask, SharedOperation, SharedWorkRequest, WorkRequest,
+};
+
+use crate::{
+    error::{Failure, array, get, status},
+    queue::{drdma_qp, drdma_ssq},
+    region::{drdma_partitioned_region, drdma_region},
+};
+
+/// What a request does.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub enum drdma_wr_opcode {
+    /// RDMA WRITE.
+    DRDMA_WR_RDMA_WRITE = 0,
+    /// RDMA WRITE with immediate data.
+    DRDMA_WR_RDMA_WRITE_WITH_IMM = 1,
+    /// SEND.
+    DRDMA_WR_SEND = 2,
+    /// SEND with immediate data.
+    DRDMA_WR_SEND_WITH_IMM = 3,
+}
+
+/// How regions are cut into units.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub enum drdma_row_mask {
+    /// The units are the rows of the regions, one region after another.
+    DRDMA_ROW_MASK_PERIOD = 0,
+    /// Unit `i` is element `i` of every region.
+    DRDMA_ROW_MASK_ELEMENT = 1,
+}
+
+/// A request to one queue pair.
+#[repr(C)]
+pub struct drdma_send_wr {
+    /// Its name in the completion.
+    pub wr_id: u64,
+    /// The next one, or NULL.
+    pub next: *const drdma_send_wr,
+    /// A `drdma_wr_opcode`.
+    pub opcode: u32,
+    /// A `drdma_row_mask`.
+    pub row_mask: u32,
+    /// Units that are packed into one message, at least 1.
+    pub rows_per_message: u32,
+    /// Immediate data, in the host's byte order.
+    pub imm_data: u32,
+    /// Where the first message of a WRITE goes.
+    pub remote_addr: u64,
+    /// The key of that memory.
+    pub rkey: u32,
+    /// Entries of `regions`.
+    pub num_regions: u32,
+    /// What is sent: up to 16.
+    pub regions: *const drdma_region,
+}
+
+/// One destination of a request to a shared send queue.
+#[repr(C)]
+pub struct drdma_destination {
+    /// The queue pair.
+    pub qp: *const drdma_qp,
+    /// Where the first message of a WRITE goes.
+    pub remote_addr: u64,
+    /// The key of that memory.
+    pub rkey: u32,
+    /// The partition that goes there, of a partitioned request.
+    pub partition: u16,
+    /// Entries of `regions`.
+    pub num_regions: u32,
+    /// What is sent there, unless the request is partitioned: up to 16.
+    pub regions: *const drdma_region,
+}
+
+/// A request to several queue pairs, which the card plans together.
+#[repr(C)]
+pub struct drdma_ssq_wr {
+    /// Its name in the completion.
+    pub wr_id: u64,
+    /// A `drdma_wr_opcode`.
+    pub opcode: u32,
+    /// A `drdma_row_mask`.
+    pub row_mask: u32,
+    /// Units that are packed into one message, at least 1.
+    pub rows_per_message: u32,
+    /// Immediate data, in the host's byte order.
+    pub imm_data: u32,
+    /// One region for all destinations, by a partition id a row; or NULL, and each has its own.
+    pub partitioned: *const drdma_partitioned_region,
+    /// Entries of `destinations`.
+    pub num_destinations: u32,
+    /// Where it goes: 1 to 64.
+    pub destinations: *const drdma_destination,
+}
+
+fn row_mask(mask: u32) -> Result<RowMask, Failure> {
+    match mask {
+        0 => Ok(RowMask::Period),
+        1 => Ok(RowMask::Element),
+        other => Err(Failure::new(libc::EINVAL, format!("row_mask is {other}: it must be 0 or 1"))),
+    }
+}
+
+fn opcode(opcode: u32, imm: u32) -> Result<SharedOperation, Failure> {
+    match opcode {
+        0 => Ok(SharedOperation::Write),
+        1 => Ok(SharedOperation::WriteImm(imm)),
+        2 => Ok(SharedOperation::Send),
+        3 => Ok(SharedOperation::SendImm(imm)),
+        other => Err(Failure::new(libc::EINVAL, format!("opcode is {other}: it must be 0 to 3"))),
+    }
+}
+
+/// # Safety
+/// C promises what is behind the pointers.
+unsafe fn build(regions: *const drdma_region, count: u32) -> Result<Vec<Region<'static>>, Failure> {
+    // SAFETY: the caller's promise.
+    let regions = unsafe { array(regions, count, "regions") }?;
+    // SAFETY: likewise.
+    regions.iter().map(|region| unsafe { region.build() }).collect()
+}
+
+/// # Safety
+/// C promises what is behind the pointers.
+unsafe fn post_send(qp: &drdma_qp, wr: &drdma_send_wr) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let regions = unsafe { build(wr.regions, wr.num_regions) }?;
+    let (remote_addr, rkey) = (wr.remote_addr, wr.rkey);
+    let operation = match opcode(wr.opcode, wr.imm_data)? {
+        SharedOperation::Send => Operation::Send,
+        SharedOperation::SendImm(imm) => Operation::SendImm(imm),
+        SharedOperation::Write => Operation::Write { remote_addr, rkey },
+        SharedOperation::WriteImm(imm) => Operation::WriteImm { remote_addr, rkey, imm },
+    };
+    let request = WorkRequest::new(wr.wr_id)
+        .operation(operation)
+        .row_mask(row_mask(wr.row_mask)?)
+        .rows_per_message(wr.rows_per_message)
+        .regions(&regions);
+    Ok(qp.lock().post_send(&request)?)
+}
+
+/// Posts requests, one behind the other. On failure, `bad_wr` (which may be NULL) is the first that was
+/// not posted. The memory of their regions stays registered until they are polled.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn drdma_post_send(
+    qp: *mut drdma_qp,
+    wr: *const drdma_send_wr,
+    bad_wr: *mut *const drdma_send_wr,
+) -> c_int {
+    let mut at = wr;
+    let result = status(|| {
+        // SAFETY: C promises an object.
+        let qp = unsafe { get(qp, "qp") }?;
+        if wr.is_null() {
+            return Err(Failure::null("wr"));
+        }
+        // SAFETY: C promises a list.
+        while let Some(request) = unsafe { at.as_ref() } {
+            // SAFETY: C promises what it points to.
+            unsafe { post_send(qp, request) }?;
+            at = request.next;
+        }
+        Ok(())
+    });
+    if result != 0 && !bad_wr.is_null() {
+        // SAFETY: C promises the place.
+        unsafe { *bad_wr = at };
+    }
+    result
+}
+
+/// The queue pairs of a request, locked.
+struct Locked<'a>(Vec<(*const drdma_qp, MutexGuard<'a, QueuePair<'static>>)>);
+
+impl<'a> Locked<'a> {
+    /// # Safety
+    /// C promises queue pairs.
+    unsafe fn new(destinations: &'a [drdma_destination]) -> Result<Self, Failure> {
+        let mut pairs = Vec::with_capacity(destinations.len());
+        for destination in destinations {
+            // SAFETY: the caller's promise.
+            pairs.push(unsafe { get(destination.qp, "a destination's qp") }?);
+        }
+        // Always in the same order, so that two threads do not wait for each other.
+        pairs.sort_by_key(|pair| std::ptr::from_ref(*pair));
+        pairs.dedup_by_key(|pair| std::ptr::from_ref(*pair));
+        let lock = |pair: &'a drdma_qp| (std::ptr::from_ref(pair), pair.lock());
+        Ok(Self(pairs.into_iter().map(lock).collect()))
+    }
+
+    fn get(&self, qp: *const drdma_qp) -> &QueuePair<'static> {
+        let at = self.0.binary_search_by_key(&qp, |(pair, _)| *pair);
+        &self.0[at.expect("all of them are locked")].1
+    }
+}
+
+/// # Safety
+/// C promises what is behind the pointers.
+unsafe fn post_partitioned<I: PartitionId + TryFrom<u16>>(
+    ssq: &drdma_ssq,
+    wr: &drdma_ssq_wr,
+    region: &drdma_partitioned_region,
+    destinations: &[drdma_destination],
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let region = unsafe { region.build::<I>() }?;
+    // SAFETY: likewise.
+    let pairs = unsafe { Locked::new(destinations) }?;
+    let mut list = Vec::with_capacity(destinations.len());
+    for destination in destinations {
+        let id = I::try_from(destination.partition).map_err(|_| {
+            let text = format!("partition {} does not fit ids of 1 byte", destination.partition);
+            Failure::new(libc::EINVAL, text)
+        })?;
+        let (remote_addr, rkey) = (destination.remote_addr, destination.rkey);
+        list.push(
+            PartitionDestination::new(pairs.get(destination.qp), id).remote(remote_addr, rkey),
+        );
+    }
+    let request = PartitionedWorkRequest::new(wr.wr_id, &region)
+        .operation(opcode(wr.opcode, wr.imm_data)?)
+        .rows_per_message(wr.rows_per_message)
+        .destinations(&list);
+    Ok(ssq.lock().post_ssq_send(&request)?)
+}
+
+/// Posts a request to a shared send queue. The memory of its regions stays registered until it is polled.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn drdma_post_ssq_send(
+    ssq: *mut drdma_ssq,
+    wr: *const drdma_ssq_wr,
+) -> c_int {
+    status(|| {
+        // SAFETY: C promises objects.
+        let (ssq, wr) = unsafe { (get(ssq, "ssq")?, get(wr, "wr")?) };
+        // SAFETY: C promises an array.
+        let destinations = unsafe { array(wr.destinations, wr.num_destinations, "destinations") }?;
+        // SAFETY: C promises an object.
+        if let Some(region) = unsafe { wr.partitioned.as_ref() } {
+            return match region.id_width {
+                // SAFETY: C promises what they point to.
+                1 => unsafe { post_partitioned::<u8>(ssq, wr, region, destinations) },
+                // SAFETY: likewise.
+                2 => unsafe { post_partitioned::<u16>(ssq, wr, region, destinations) },
+                other => {
+                    let text = format!("id_width is {other}: it must be 1 or 2");
+                    Err(Failure::new(libc::EINVAL, text))
+                }
+            };
+        }
+        let mut regions = Vec::with_capacity(destinations.len());
+        for destination in destinations {
+            // SAFETY: C promises what it points to.
+            regions.push(unsafe { build(destination.regions, destination.num_regions) }?);
+        }
+        // SAFETY: C promises queue pairs.
+        let pairs = unsafe { Locked::new(destinations) }?;
+        let list: Vec<_> = destinations
+            .iter()
+            .zip(&regions)
+            .map(|(destination, regions)| {
+                Destination::new(pairs.get(destination.qp))
+                    .remote(destination.remote_addr, destination.rkey)
+                    .regions(regions)
+            })
+            .collect();
+        let request = SharedWorkRequest::new(wr.wr_id)
+            .operation(opcode(wr.opcode, wr.imm_data)?)
+            .row_mask(row_mask(wr.row_mask)?)
+            .rows_per_message(wr.rows_per_message)
+            .destinations(&list);
+        Ok(ssq.lock().post_ssq_send(&request)?)
+    })
+}

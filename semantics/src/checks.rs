@@ -1,0 +1,456 @@
+//! The checks of a work queue entry, in the order of docs/semantics.md: the first that fails gives
+//! the status.
+
+use std::{collections::HashSet, ops::Range};
+
+use drdma_abi::{
+    Layout as _,
+    completion::Status,
+    register::MemoryRegionEntry,
+    roce::Transport,
+    work_request::{
+        Destination as DestinationHead, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS,
+        MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType,
+        WQE_MAGIC, WqeHeader, blocks, flags,
+    },
+};
+
+use crate::{
+    failure::{Failure, Reason, Which, refuse},
+    memory::HostMemory,
+    messages::Messages,
+    partitioned::Partitioned,
+    region::{Column, Region, RowMask, decode_region},
+    request::{Destination, FetchPlan, Request},
+    rows::{POINTER, Units, selected},
+};
+
+/// What a card knows when it checks a request.
+pub trait Directory {
+    /// The memory region of that key, if it is valid.
+    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry>;
+
+    /// The queue pair of that number; `None` if the card has none of that number.
+    fn queue_pair(&self, qp: u32) -> Option<QueuePair>;
+}
+
+/// What a check must know of a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuePair {
+    /// It was made ready to send.
+    pub ready: bool,
+    /// It is in the error state.
+    pub error: bool,
+    /// Its transport.
+    pub transport: Transport,
+    /// Its path MTU.
+    pub mtu: u32,
+}
+
+/// What is known of an entry before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posted {
+    /// The ring position of its first block.
+    pub position: u32,
+    /// Blocks from there to the producer's position.
+    pub blocks: u32,
+    /// The queue pair that the queue belongs to; `None` for a shared one.
+    pub owner: Option<u32>,
+}
+
+/// Check 1: the head of an entry.
+///
+/// # Errors
+/// `local_qp_operation_error` if anything in it is wrong.
+pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
+    let head = WqeHeader::decode(bytes);
+    let (max, known) = match posted.owner {
+        Some(_) => (1, flags::ELEMENT_MASK | flags::FETCH_PLAN),
+        None => {
+            (MAX_DESTINATIONS as u16, flags::ELEMENT_MASK | flags::PARTITIONED | flags::FETCH_PLAN)
+        }
+    };
+    let (log_max_read, threshold) = (head.fetch_log_max_read, head.fetch_merge_threshold);
+    let plan = head.flags & flags::FETCH_PLAN != 0;
+    let granules = head.granules as usize;
+    let tests = [
+        ("magic", u64::from(head.magic), head.magic == WQE_MAGIC),
+        ("opcode", u64::from(head.opcode), Opcode::from_code(head.opcode).is_some()),
+        ("flags", u64::from(head.flags), head.flags & !known == 0),
+        (
+            "fetch_log_max_read",
+            log_max_read.into(),
+            if plan { LOG_MAX_READ.contains(&log_max_read) } else { log_max_read == 0 },
+        ),
+        (
+            "fetch_merge_threshold",
+            threshold.into(),
+            if plan { threshold <= MAX_MERGE_THRESHOLD } else { threshold == 0 },
+        ),
+        ("rows_per_message", u64::from(head.rows_per_message), head.rows_per_message != 0),
+        ("destinations", u64::from(head.destinations), (1..=max).contains(&head.destinations)),
+        ("position", u64::from(head.position), head.position == posted.position),
+        (
+            "granules",
+            u64::from(head.granules),
+            (WqeHeader::SIZE / GRANULE..=MAX_WQE_GRANULES).contains(&granules)
+                && blocks(granules) <= posted.blocks as usize,
+        ),
+    ];
+    match tests.iter().find(|(_, _, good)| !good) {
+        Some((field, value, _)) => refuse(Reason::Head { field, value: *value }),
+        None => Ok(head),
+    }
+}
+
+/// Checks 1 and 2: a whole entry, as many granules as its head says.
+///
+/// # Errors
+/// The first check that fails.
+pub fn check_entry(
+    entry: &[u8],
+    posted: &Posted,
+    directory: &dyn Directory,
+) -> Result<Request, Failure> {
+    let Some(head) = entry.first_chunk() else {
+        return refuse(Reason::Length { granules: (entry.len() / GRANULE) as u32 });
+    };
+    let head = check_head(head, posted)?;
+    let size = head.granules as usize * GRANULE;
+    let Some(mut rest) = entry.get(WqeHeader::SIZE..size) else {
+        return refuse(Reason::Length { granules: head.granules });
+    };
+    let opcode = Opcode::from_code(head.opcode).expect("checked");
+    let mut partitioned = None;
+    if head.flags & flags::PARTITIONED != 0 {
+        let (region, after) = check_partitioned(rest, directory)?;
+        partitioned = Some(region);
+        rest = after;
+    }
+    let mut seen = Seen::default();
+    let mut destinations = Vec::with_capacity(usize::from(head.destinations));
+    for index in 0..head.destinations {
+        let at = |failure: Failure| Failure { destination: index, ..failure };
+        let Some((bytes, after)) = rest.split_first_chunk::<{ DestinationHead::SIZE }>() else {
+            return refuse(Reason::Length { granules: head.granules }).map_err(at);
+        };
+        let destination = DestinationHead::decode(bytes);
+        check_partition(&destination, partitioned.as_ref(), &mut seen).map_err(at)?;
+        check_destination(&destination, opcode, posted, &mut seen, directory).map_err(at)?;
+        rest = after;
+        let mut regions = Vec::with_capacity(usize::from(destination.regions));
+        for i in 0..usize::from(destination.regions) {
+            let fails = |status, reason| Failure {
+                status,
+                destination: index,
+                queue_pair: Some(destination.qp),
+                reason,
+            };
+            let (region, after) = decode_region(RegionType::of(destination.types, i), rest)
+                .map_err(|error| {
+                    fails(
+                        Status::LocalQpOperationError,
+                        Reason::Shape { region: Which::Own(i), error },
+                    )
+                })?;
+            check_memory(Which::Own(i), &region, directory)
+                .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
+            rest = after;
+            regions.push(region);
+        }
+        let last = index + 1 == head.destinations;
+        if last && !rest.is_empty() {
+            return Err(Failure {
+                status: Status::LocalQpOperationError,
+                destination: index,
+                queue_pair: Some(destination.qp),
+                reason: Reason::Length { granules: head.granules },
+            });
+        }
+        destinations.push(Destination {
+            qp: destination.qp,
+            remote_addr: destination.remote_addr,
+            rkey: destination.rkey,
+            partition: destination.partition,
+            regions,
+        });
+    }
+    Ok(Request {
+        wr_id: head.wr_id,
+        opcode,
+        imm: head.imm,
+        row_mask: match head.flags & flags::ELEMENT_MASK {
+            0 => RowMask::Period,
+            _ => RowMask::Element,
+        },
+        rows_per_message: head.rows_per_message,
+        fetch: (head.flags & flags::FETCH_PLAN != 0).then_some(FetchPlan {
+            log_max_read: head.fetch_log_max_read,
+            merge_threshold: head.fetch_merge_threshold,
+        }),
+        partitioned,
+        destinations,
+    })
+}
+
+/// What the destinations before have named.
+#[derive(Debug, Default)]
+struct Seen {
+    queue_pairs: HashSet<u32>,
+    partitions: HashSet<u16>,
+}
+
+/// Check 2, first: the partitioned region of a request, and what follows it. No queue pair is known
+/// yet that could be at fault.
+fn check_partitioned<'a>(
+    granules: &'a [u8],
+    directory: &dyn Directory,
+) -> Result<(Partitioned, &'a [u8]), Failure> {
+    let fails = |status, reason| Failure { status, destination: 0, queue_pair: None, reason };
+    let which = Which::Partitioned;
+    let (region, rest) = Partitioned::decode(granules).map_err(|error| {
+        fails(Status::LocalQpOperationError, Reason::Shape { region: which, error })
+    })?;
+    if region.rows > 0 {
+        covered(which, directory, region.lkey, region.ids.into(), region.size().into())
+            .and_then(|()| check_columns(which, &region.columns, region.rows, directory))
+            .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
+    }
+    Ok((region, rest))
+}
+
+/// Check 2a: the fields of a destination's head that a partitioned request uses in another way.
+fn check_partition(
+    head: &DestinationHead,
+    region: Option<&Partitioned>,
+    seen: &mut Seen,
+) -> Result<(), Failure> {
+    let partition = head.partition;
+    let (max_regions, max_partition) =
+        region.map_or((MAX_REGIONS as u16, 0), |region| (0, region.max_id()));
+    let tests = [("regions", head.regions, max_regions), ("partition", partition, max_partition)];
+    if let Some((field, value, _)) = tests.iter().find(|(_, value, max)| value > max) {
+        return refuse(Reason::Destination { field, value: u64::from(*value) });
+    }
+    if region.is_some() && !seen.partitions.insert(partition) {
+        return refuse(Reason::Partition { partition });
+    }
+    Ok(())
+}
+
+/// Check 2a: the head of a destination, and its queue pair.
+fn check_destination(
+    head: &DestinationHead,
+    opcode: Opcode,
+    posted: &Posted,
+    seen: &mut Seen,
+    directory: &dyn Directory,
+) -> Result<(), Failure> {
+    let regions = usize::from(head.regions);
+    let used = if regions >= 16 { u32::MAX } else { (1 << (2 * regions)) - 1 };
+    let tests = [
+        ("reserved2", head.reserved2, head.reserved2 == 0),
+        ("types", u64::from(head.types), head.types & !used == 0),
+    ];
+    if let Some((field, value, _)) = tests.iter().find(|(_, _, good)| !good) {
+        return refuse(Reason::Destination { field, value: *value });
+    }
+    let qp = head.qp;
+    let problem = |problem| Reason::QueuePair { qp, problem };
+    let Some(queue_pair) = directory.queue_pair(qp) else {
+        return refuse(problem("does not exist"));
+    };
+    if posted.owner.is_some_and(|owner| owner != qp) {
+        return refuse(problem("is not the owner of the queue"));
+    }
+    if !seen.queue_pairs.insert(qp) {
+        return refuse(problem("is named twice"));
+    }
+    if queue_pair.error {
+        return Err(Failure {
+            status: Status::WrFlushError,
+            destination: 0,
+            queue_pair: Some(qp),
+            reason: problem("is in the error state"),
+        });
+    }
+    if !queue_pair.ready {
+        return refuse(problem("is not ready to send"));
+    }
+    if opcode.is_write() && queue_pair.transport == Transport::Ud {
+        return refuse(problem("is a datagram queue pair, which cannot WRITE"));
+    }
+    Ok(())
+}
+
+/// The addresses of a memory region.
+fn addresses(entry: &MemoryRegionEntry) -> Range<u128> {
+    u128::from(entry.addr)..u128::from(entry.addr) + u128::from(entry.len)
+}
+
+/// `Ok` if `len` bytes from `start` on are in the memory region of that key.
+fn covered(
+    region: Which,
+    directory: &dyn Directory,
+    lkey: u32,
+    start: u128,
+    len: u128,
+) -> Result<(), Reason> {
+    let end = start + len;
+    let allowed = directory.memory_region(lkey).map(|entry| addresses(&entry));
+    match allowed {
+        Some(allowed) if start >= allowed.start && end <= allowed.end => Ok(()),
+        _ => Err(Reason::Memory { region, lkey, start, end }),
+    }
+}
+
+/// All values of every column, sent or not, are in the memory regions of their keys.
+fn check_columns(
+    region: Which,
+    columns: &[Column],
+    rows: u32,
+    directory: &dyn Directory,
+) -> Result<(), Reason> {
+    columns.iter().try_for_each(|column| {
+        let len = u128::from(rows) * u128::from(column.width);
+        covered(region, directory, column.lkey, column.base.into(), len)
+    })
+}
+
+/// Check 2b, memory: every byte that the description covers is in the memory region of its key.
+fn check_memory(which: Which, region: &Region, directory: &dyn Directory) -> Result<(), Reason> {
+    let covered = |lkey, start, len| covered(which, directory, lkey, start, len);
+    match region {
+        Region::Contiguous { addr, len, lkey } => covered(*lkey, (*addr).into(), (*len).into()),
+        Region::Strided { count: 0, .. }
+        | Region::Bitmapped { rows: 0, .. }
+        | Region::PointerMapped { count: 0, .. } => Ok(()),
+        Region::Strided { base, period, count, lkey, pattern } => {
+            let span = u128::from(count - 1) * u128::from(*period);
+            pattern.iter().try_for_each(|extent| {
+                let start = u128::from(*base) + u128::from(extent.offset);
+                covered(*lkey, start, span + u128::from(extent.len))
+            })
+        }
+        Region::Bitmapped { bitmap, rows, lkey, columns, fetch_rows } => {
+            let bytes = u128::from(rows.div_ceil(8));
+            covered(*lkey, (*bitmap).into(), bytes)?;
+            if let Some(fetch) = fetch_rows {
+                covered(fetch.lkey, fetch.bitmap.into(), bytes)?;
+            }
+            check_columns(which, columns, *rows, directory)
+        }
+        Region::PointerMapped { pointers, count, lkey, .. } => {
+            covered(*lkey, (*pointers).into(), u128::from(*count) * 8)
+        }
+    }
+}
+
+/// A destination that passed every check.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    /// Its messages.
+    pub messages: Messages,
+    /// For each region, the addresses that its records may have, if pointers lead to them.
+    pub limits: Vec<Option<Range<u128>>>,
+}
+
+/// Check 3: what must be read first. One [`Admitted`] a destination.
+///
+/// # Errors
+/// The first check that fails.
+pub fn check_contents<M: HostMemory + ?Sized>(
+    request: &Request,
+    directory: &dyn Directory,
+    memory: &M,
+) -> Result<Vec<Admitted>, Failure> {
+    let counts = match &request.partitioned {
+        Some(region) => Some(region.count(memory).map_err(|fault| Failure {
+            status: Status::LocalProtectionError,
+            destination: 0,
+            queue_pair: request.destinations.first().map(|destination| destination.qp),
+            reason: Reason::Read { region: Which::Partitioned, fault },
+        })?),
+        None => None,
+    };
+    let mut admitted = Vec::with_capacity(request.destinations.len());
+    for (index, destination) in request.destinations.iter().enumerate() {
+        let fails = |status, reason| Failure {
+            status,
+            destination: index as u16,
+            queue_pair: Some(destination.qp),
+            reason,
+        };
+        let mut rows = Vec::with_capacity(destination.regions.len());
+        let mut limits = Vec::with_capacity(destination.regions.len());
+        for (i, region) in destination.regions.iter().enumerate() {
+            let (count, limit) = count_rows(Which::Own(i), region, directory, memory)
+                .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
+            rows.push(count);
+            limits.push(limit);
+        }
+        let (row_mask, packed) = (request.row_mask, request.rows_per_message);
+        let messages = match (&request.partitioned, &counts) {
+            (Some(region), Some(counts)) => {
+                let rows = counts.get(usize::from(destination.partition)).copied().unwrap_or(0);
+                Messages::of_equal(rows, region.row_len(), packed)
+            }
+            _ => Messages::new(&destination.regions, &rows, row_mask, packed)
+                .map_err(|error| fails(Status::LocalQpOperationError, error.into()))?,
+        };
+        let limit = match directory.queue_pair(destination.qp) {
+            Some(QueuePair { transport: Transport::Ud, mtu, .. }) => u64::from(mtu),
+            _ => MAX_MESSAGE,
+        };
+        let len = messages.longest();
+        if len > u128::from(limit) {
+            return Err(fails(Status::LocalLengthError, Reason::MessageLength { len, limit }));
+        }
+        admitted.push(Admitted { messages, limits });
+    }
+    Ok(admitted)
+}
+
+/// The rows of a region, and where its records may be; every pointer is followed.
+fn count_rows<M: HostMemory + ?Sized>(
+    which: Which,
+    region: &Region,
+    directory: &dyn Directory,
+    memory: &M,
+) -> Result<(u64, Option<Range<u128>>), Reason> {
+    let read = |fault| Reason::Read { region: which, fault };
+    match region {
+        Region::Contiguous { .. } => Ok((1, None)),
+        Region::Strided { count, .. } => Ok((u64::from(*count), None)),
+        Region::Bitmapped { bitmap, rows, .. } => {
+            Ok((selected(memory, *bitmap, *rows).map_err(read)?, None))
+        }
+        Region::PointerMapped { count: 0, .. } => Ok((0, None)),
+        Region::PointerMapped { pointers, count, target_lkey, .. } => {
+            let target = directory.memory_region(*target_lkey);
+            let allowed = target.map_or(0..0, |entry| addresses(&entry));
+            let limits = [Some(allowed.clone())];
+            let regions = std::slice::from_ref(region);
+            let mut units = Units::with_limits(regions, RowMask::Period, &limits);
+            let mut record = Vec::new();
+            let array = *pointers..pointers.saturating_add(u64::from(*count) * POINTER);
+            loop {
+                match units.next(memory, &mut record) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(fault) if array.contains(&fault.addr) => return Err(read(fault)),
+                    Err(fault) => {
+                        let (lkey, start) = (*target_lkey, u128::from(fault.addr));
+                        let end = start + fault.len as u128;
+                        return Err(Reason::Memory { region: which, lkey, start, end });
+                    }
+                }
+            }
+            Ok((u64::from(*count), Some(allowed)))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/checks.rs"]
+mod tests;

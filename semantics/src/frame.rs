@@ -1,0 +1,277 @@
+//! Received RoCEv2 frames, read and verified.
+
+use std::ops::Range;
+
+use drdma_abi::roce::{
+    Aeth, Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth,
+    Transport, UDP_PORT, Udp, operation,
+};
+
+use crate::icrc;
+
+/// The low five bits of the BTH opcodes of RDMA READ, which the card does not send but may see.
+pub mod read_operation {
+    /// RDMA READ request; carries a RETH.
+    pub const REQUEST: u8 = 0x0c;
+    /// First packet of a READ response; carries an AETH.
+    pub const RESPONSE_FIRST: u8 = 0x0d;
+    /// Middle packet of a READ response.
+    pub const RESPONSE_MIDDLE: u8 = 0x0e;
+    /// Last packet of a READ response; carries an AETH.
+    pub const RESPONSE_LAST: u8 = 0x0f;
+    /// The only packet of a READ response; carries an AETH.
+    pub const RESPONSE_ONLY: u8 = 0x10;
+}
+
+/// Why a frame is not a right RoCEv2 frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// Not IPv4.
+    #[error("EtherType {0:#06x} is not IPv4")]
+    NotIpv4(u16),
+    /// Not UDP to the port of RoCEv2.
+    #[error("IP protocol {protocol}, UDP port {port} is not RoCEv2")]
+    NotRoce {
+        /// IP protocol number.
+        protocol: u8,
+        /// UDP destination port; 0 if it is not UDP.
+        port: u16,
+    },
+    /// The frame ends too early.
+    #[error("a frame of {found} B where at least {needed} B are needed")]
+    Truncated {
+        /// Bytes needed.
+        needed: usize,
+        /// Bytes there.
+        found: usize,
+    },
+    /// An IPv4 header that RoCEv2 does not have.
+    #[error("IPv4 header: {field} is {value}")]
+    Ip {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        value: u16,
+    },
+    /// The IPv4 header's checksum is wrong.
+    #[error("IPv4 checksum {found:#06x} is wrong")]
+    IpChecksum {
+        /// What the header holds.
+        found: u16,
+    },
+    /// The lengths of frame, IPv4 and UDP do not fit together.
+    #[error("frame of {frame} B, IPv4 length {ip}, UDP length {udp} do not fit together")]
+    Length {
+        /// Bytes of the frame behind the Ethernet header.
+        frame: usize,
+        /// IPv4 total length.
+        ip: u16,
+        /// UDP length.
+        udp: u16,
+    },
+    /// An opcode that is not known.
+    #[error("BTH opcode {0:#04x} is not known")]
+    Opcode(u8),
+    /// A transport header version that is not 0.
+    #[error("transport header version {0} is not 0")]
+    Version(u8),
+    /// More padding than payload, or padding that does not end on 4 bytes.
+    #[error("{pad} pad bytes in a payload of {payload} B with padding")]
+    Pad {
+        /// BTH pad count.
+        pad: u8,
+        /// Bytes of payload and padding.
+        payload: usize,
+    },
+    /// The invariant CRC is wrong.
+    #[error("invariant CRC {found:#010x} should be {expected:#010x}")]
+    Icrc {
+        /// What the frame holds.
+        found: u32,
+        /// What is right.
+        expected: u32,
+    },
+}
+
+impl FrameError {
+    /// True if the frame belongs to another protocol, and nothing is wrong with it.
+    pub fn is_other_protocol(&self) -> bool {
+        matches!(self, Self::NotIpv4(_) | Self::NotRoce { .. })
+    }
+}
+
+/// A RoCEv2 frame whose lengths, checksum and invariant CRC are right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Ethernet header.
+    pub ethernet: Ethernet,
+    /// IPv4 header.
+    pub ip: Ipv4,
+    /// UDP header.
+    pub udp: Udp,
+    /// Base transport header.
+    pub bth: Bth,
+    /// On UD.
+    pub deth: Option<Deth>,
+    /// On the first or only packet of a WRITE, and READ requests.
+    pub reth: Option<Reth>,
+    /// On acknowledgements and READ responses.
+    pub aeth: Option<Aeth>,
+    /// Immediate data.
+    pub imm: Option<u32>,
+    /// Payload without padding.
+    pub payload: &'a [u8],
+    /// Padding.
+    pub padding: &'a [u8],
+}
+
+/// What the opcode says about a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Shape {
+    reth: bool,
+    aeth: bool,
+    imm: bool,
+}
+
+fn shape(opcode: u8) -> Option<(Transport, Shape)> {
+    use operation::{
+        ACKNOWLEDGE, SEND_FIRST, SEND_LAST, SEND_LAST_IMM, SEND_MIDDLE, SEND_ONLY, SEND_ONLY_IMM,
+        WRITE_FIRST, WRITE_LAST, WRITE_LAST_IMM, WRITE_MIDDLE, WRITE_ONLY, WRITE_ONLY_IMM,
+    };
+    use read_operation::{REQUEST, RESPONSE_FIRST, RESPONSE_LAST, RESPONSE_MIDDLE, RESPONSE_ONLY};
+    let transport = Transport::ALL.into_iter().find(|t| t.opcode_bits() == opcode & 0xe0)?;
+    let operation = opcode & 0x1f;
+    let known = match transport {
+        Transport::Ud => matches!(operation, SEND_ONLY | SEND_ONLY_IMM),
+        Transport::Uc => operation <= WRITE_ONLY_IMM,
+        Transport::Rc => operation <= ACKNOWLEDGE,
+    };
+    let shape = match operation {
+        SEND_FIRST | SEND_MIDDLE | SEND_LAST | SEND_ONLY => Shape::default(),
+        WRITE_MIDDLE | WRITE_LAST | RESPONSE_MIDDLE => Shape::default(),
+        SEND_LAST_IMM | SEND_ONLY_IMM | WRITE_LAST_IMM => Shape { imm: true, ..Shape::default() },
+        WRITE_FIRST | WRITE_ONLY | REQUEST => Shape { reth: true, ..Shape::default() },
+        WRITE_ONLY_IMM => Shape { reth: true, imm: true, aeth: false },
+        RESPONSE_FIRST | RESPONSE_LAST | RESPONSE_ONLY | ACKNOWLEDGE => {
+            Shape { aeth: true, ..Shape::default() }
+        }
+        _ => return None,
+    };
+    known.then_some((transport, shape))
+}
+
+/// Takes layouts from the front of a frame.
+struct Reader<'a> {
+    frame: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn range(&mut self, len: usize, end: usize) -> Result<Range<usize>, FrameError> {
+        let needed = self.at + len;
+        if needed > end {
+            return Err(FrameError::Truncated { needed, found: end });
+        }
+        let range = self.at..needed;
+        self.at = needed;
+        Ok(range)
+    }
+
+    fn take<L: drdma_abi::Layout>(&mut self) -> Result<L, FrameError> {
+        let range = self.range(L::SIZE, self.frame.len())?;
+        Ok(L::decode(&self.frame[range]))
+    }
+
+    fn take_if<L: drdma_abi::Layout>(&mut self, there: bool) -> Result<Option<L>, FrameError> {
+        if there { self.take().map(Some) } else { Ok(None) }
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Reads and verifies a frame, given from its Ethernet header to its invariant CRC. Bytes
+    /// behind the IPv4 packet (Ethernet padding of short frames) are not looked at.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse(frame: &'a [u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader { frame, at: 0 };
+        let ethernet: Ethernet = reader.take()?;
+        if ethernet.ethertype != ETHERTYPE_IPV4 {
+            return Err(FrameError::NotIpv4(ethernet.ethertype));
+        }
+        let ip: Ipv4 = reader.take()?;
+        if ip.protocol != IP_PROTOCOL_UDP {
+            return Err(FrameError::NotRoce { protocol: ip.protocol, port: 0 });
+        }
+        for (field, value, right) in [
+            ("version", u16::from(ip.version), 4),
+            ("header length", u16::from(ip.ihl), 5),
+            ("fragment offset", ip.fragment, 0),
+            ("flags", u16::from(ip.flags & !2), 0),
+        ] {
+            if value != right {
+                return Err(FrameError::Ip { field, value });
+            }
+        }
+        if icrc::internet_checksum(&frame[Ethernet::SIZE..reader.at]) != 0 {
+            return Err(FrameError::IpChecksum { found: ip.checksum });
+        }
+        let udp: Udp = reader.take()?;
+        if udp.destination_port != UDP_PORT {
+            return Err(FrameError::NotRoce { protocol: ip.protocol, port: udp.destination_port });
+        }
+        let there = frame.len() - Ethernet::SIZE;
+        let total = usize::from(ip.total_length);
+        if total > there || usize::from(udp.length) + Ipv4::SIZE != total {
+            return Err(FrameError::Length { frame: there, ip: ip.total_length, udp: udp.length });
+        }
+        let frame = &frame[..Ethernet::SIZE + total];
+        reader.frame = frame;
+
+        let bth: Bth = reader.take()?;
+        let (transport, shape) = shape(bth.opcode).ok_or(FrameError::Opcode(bth.opcode))?;
+        if bth.version != 0 {
+            return Err(FrameError::Version(bth.version));
+        }
+        let deth = reader.take_if(transport == Transport::Ud)?;
+        let reth = reader.take_if(shape.reth)?;
+        let aeth = reader.take_if(shape.aeth)?;
+        let imm: Option<ImmDt> = reader.take_if(shape.imm)?;
+        let end = (frame.len() - ICRC_SIZE).max(reader.at);
+        if end + ICRC_SIZE > frame.len() {
+            let needed = end + ICRC_SIZE;
+            return Err(FrameError::Truncated { needed, found: frame.len() });
+        }
+        let data = &frame[reader.at..end];
+        let pad = usize::from(bth.pad);
+        if pad > data.len() || !data.len().is_multiple_of(4) {
+            return Err(FrameError::Pad { pad: bth.pad, payload: data.len() });
+        }
+        let expected = icrc::of_frame(frame);
+        let found = u32::from_le_bytes(frame[end..].try_into().expect("4 bytes"));
+        if found != expected {
+            return Err(FrameError::Icrc { found, expected });
+        }
+        let (payload, padding) = data.split_at(data.len() - pad);
+        let imm = imm.map(|imm| imm.value);
+        Ok(Self { ethernet, ip, udp, bth, deth, reth, aeth, imm, payload, padding })
+    }
+
+    /// The packet's transport.
+    pub fn transport(&self) -> Transport {
+        Transport::ALL
+            .into_iter()
+            .find(|transport| transport.opcode_bits() == self.bth.opcode & 0xe0)
+            .expect("checked when the frame was read")
+    }
+
+    /// The low five bits of the opcode: [`operation`].
+    pub fn operation(&self) -> u8 {
+        self.bth.opcode & 0x1f
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/frame.rs"]
+mod tests;

@@ -1,0 +1,41 @@
+//! The reference semantics: what a work request means, in plain Rust.
+//!
+//! Written from `docs/semantics.md` and sharing only `drdma-abi` with the hardware, so that a
+//! mistake in the one is not in the other. The simulated card `soft:` and `drdma explain` are made
+//! of it. No module imports one that stands below it:
+//!
+//! | module | |
+//! |---|---|
+//! | [`memory`] | host memory as a card sees it |
+//! | [`granules`] | the parts of a region in a work queue entry |
+//! | [`region`] | regions: what a destination is sent, row by row |
+//! | [`partitioned`] | the region that destinations share: how many rows each one gets |
+//! | [`rows`] | from a region to its units, each a list of fragments of host memory |
+//! | [`boxes`] | from the fragments of all destinations to the DMA reads that cover them |
+//! | [`messages`] | from the units of a destination to messages and their lengths |
+//! | [`request`] | from a [`Request`](request::Request) to the bytes of a work queue entry |
+//! | [`failure`] | why a request is refused |
+//! | [`checks`] | from the bytes of a work queue entry to an admitted request, or a [`Status`](drdma_abi::completion::Status) |
+//! | [`icrc`] | checksums of a RoCEv2 frame |
+//! | [`packets`] | from a message to RoCEv2 frames |
+//! | [`frame`] | from a RoCEv2 frame to its headers and payload, verified |
+//!
+//! Nothing here allocates by a count that a request names: units are walked one at a time, and the
+//! arithmetic on whole regions is done on runs of equal units.
+#![deny(unsafe_code)]
+
+pub mod boxes;
+pub mod checks;
+pub mod failure;
+pub mod frame;
+pub mod granules;
+pub mod icrc;
+pub mod memory;
+pub mod messages;
+pub mod packets;
+pub mod partitioned;
+pub mod region;
+pub mod request;
+pub mod rows;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

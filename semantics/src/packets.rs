@@ -1,0 +1,214 @@
+//! From messages to RoCEv2 frames: segmentation at the MTU, headers, padding and the invariant CRC
+//! (IBTA 1.4 sections 9.3, 9.6 and annex A17).
+
+use drdma_abi::{
+    roce::{
+        Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth, TTL,
+        Transport, UDP_PORT, Udp, operation,
+    },
+    work_request::Opcode,
+};
+
+use crate::icrc;
+
+/// Packet sequence numbers and queue pair numbers have 24 bits.
+pub const MASK_24: u32 = 0xff_ffff;
+
+/// What all packets of a queue pair have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The sender's MAC address.
+    pub source_mac: u64,
+    /// The receiver's MAC address.
+    pub dest_mac: u64,
+    /// The sender's IPv4 address.
+    pub source_ip: u32,
+    /// The receiver's IPv4 address.
+    pub dest_ip: u32,
+    /// The sender's queue pair number.
+    pub qpn: u32,
+    /// The receiver's queue pair number.
+    pub dest_qpn: u32,
+    /// Partition key.
+    pub pkey: u16,
+    /// Queue key, for UD.
+    pub qkey: u32,
+    /// Transport.
+    pub transport: Transport,
+    /// Path MTU.
+    pub mtu: u32,
+}
+
+impl Flow {
+    /// The UDP source port of the queue pair's packets.
+    pub fn source_port(&self) -> u16 {
+        source_port(self.qpn)
+    }
+}
+
+/// The UDP source port of a queue pair's packets.
+pub fn source_port(qpn: u32) -> u16 {
+    0xc000 | (qpn & 0x3fff) as u16
+}
+
+/// What all packets of a message have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageHead {
+    /// What the message is.
+    pub opcode: Opcode,
+    /// Immediate data, sent if the opcode carries it.
+    pub imm: u32,
+    /// Where a WRITE goes.
+    pub remote_addr: u64,
+    /// The remote key of a WRITE.
+    pub rkey: u32,
+    /// Bytes of the message.
+    pub len: u32,
+}
+
+/// A piece of a message: the payload of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Bytes of the message before it.
+    pub offset: u32,
+    /// Bytes.
+    pub len: u32,
+    /// It is the message's first.
+    pub first: bool,
+    /// It is the message's last.
+    pub last: bool,
+}
+
+/// The segments of a message of `len` bytes: all of the MTU but the last. A message of no bytes has
+/// one, of no bytes.
+pub fn segments(len: u32, mtu: u32) -> impl Iterator<Item = Segment> + Clone {
+    let count = len.div_ceil(mtu).max(1);
+    (0..count).map(move |i| Segment {
+        offset: i * mtu,
+        len: mtu.min(len - i * mtu),
+        first: i == 0,
+        last: i + 1 == count,
+    })
+}
+
+/// The low five bits of the BTH opcode of a segment.
+pub fn operation_of(opcode: Opcode, segment: &Segment) -> u8 {
+    match (opcode.is_write(), segment.first, segment.last, opcode.has_imm()) {
+        (false, true, true, false) => operation::SEND_ONLY,
+        (false, true, true, true) => operation::SEND_ONLY_IMM,
+        (false, true, false, _) => operation::SEND_FIRST,
+        (false, false, false, _) => operation::SEND_MIDDLE,
+        (false, false, true, false) => operation::SEND_LAST,
+        (false, false, true, true) => operation::SEND_LAST_IMM,
+        (true, true, true, false) => operation::WRITE_ONLY,
+        (true, true, true, true) => operation::WRITE_ONLY_IMM,
+        (true, true, false, _) => operation::WRITE_FIRST,
+        (true, false, false, _) => operation::WRITE_MIDDLE,
+        (true, false, true, false) => operation::WRITE_LAST,
+        (true, false, true, true) => operation::WRITE_LAST_IMM,
+    }
+}
+
+/// The frame of one segment of a message, whole, with room for the payload to be filled in.
+///
+/// `fill` is given the `segment.len` payload bytes to write; the invariant CRC is computed after it.
+///
+/// # Errors
+/// What `fill` says; there is no frame then.
+pub fn frame<E>(
+    flow: &Flow,
+    message: &MessageHead,
+    segment: &Segment,
+    psn: u32,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    let operation = operation_of(message.opcode, segment);
+    let mut extended = Vec::with_capacity(32);
+    if flow.transport == Transport::Ud {
+        let source_qp = flow.qpn & MASK_24;
+        extended.extend(Deth { qkey: flow.qkey, reserved: 0, source_qp }.to_bytes());
+    }
+    if message.opcode.is_write() && segment.first {
+        let reth = Reth {
+            virtual_address: message.remote_addr,
+            rkey: message.rkey,
+            dma_length: message.len,
+        };
+        extended.extend(reth.to_bytes());
+    }
+    if message.opcode.has_imm() && segment.last {
+        extended.extend(ImmDt { value: message.imm }.to_bytes());
+    }
+    let bth = Bth {
+        opcode: flow.transport.opcode_bits() | operation,
+        migration: 1,
+        pkey: flow.pkey,
+        dest_qp: flow.dest_qpn & MASK_24,
+        ack_req: u8::from(flow.transport == Transport::Rc && segment.last),
+        psn: psn & MASK_24,
+        ..Bth::default()
+    };
+    assemble(flow, bth, &extended, segment.len as usize, fill)
+}
+
+/// A frame of any opcode: BTH (its pad count is set here), extended headers, payload.
+///
+/// # Errors
+/// What `fill` says; there is no frame then.
+pub fn assemble<E>(
+    flow: &Flow,
+    bth: Bth,
+    extended: &[u8],
+    payload: usize,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    let pad = payload.wrapping_neg() % 4;
+    let transport = Bth::SIZE + extended.len() + payload + pad + ICRC_SIZE;
+    let mut ip = Ipv4 {
+        version: 4,
+        ihl: 5,
+        total_length: (Ipv4::SIZE + Udp::SIZE + transport) as u16,
+        flags: 2,
+        ttl: TTL,
+        protocol: IP_PROTOCOL_UDP,
+        source: flow.source_ip,
+        destination: flow.dest_ip,
+        ..Ipv4::default()
+    };
+    ip.checksum = icrc::internet_checksum(&ip.to_bytes());
+    let udp = Udp {
+        source_port: flow.source_port(),
+        destination_port: UDP_PORT,
+        length: (Udp::SIZE + transport) as u16,
+        checksum: 0,
+    };
+    let ethernet =
+        Ethernet { destination: flow.dest_mac, source: flow.source_mac, ethertype: ETHERTYPE_IPV4 };
+    let mut frame = Vec::with_capacity(Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + transport);
+    frame.extend(ethernet.to_bytes());
+    frame.extend(ip.to_bytes());
+    frame.extend(udp.to_bytes());
+    frame.extend(Bth { pad: pad as u8, ..bth }.to_bytes());
+    frame.extend(extended);
+    let start = frame.len();
+    frame.resize(start + payload + pad + ICRC_SIZE, 0);
+    fill(&mut frame[start..start + payload])?;
+    let crc = icrc::of_frame(&frame);
+    let at = frame.len() - ICRC_SIZE;
+    frame[at..].copy_from_slice(&crc.to_le_bytes());
+    Ok(frame)
+}
+
+/// `psn` and `by` more, modulo 2^24.
+pub fn psn_add(psn: u32, by: u32) -> u32 {
+    psn.wrapping_add(by) & MASK_24
+}
+
+/// How far `psn` is ahead of `from`: -2^23 to 2^23 - 1.
+pub fn psn_distance(psn: u32, from: u32) -> i32 {
+    (psn.wrapping_sub(from) << 8) as i32 >> 8
+}
+
+#[cfg(test)]
+#[path = "tests/packets.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! Work requests with names instead of granules.
+
+use std::ops::Range;
+
+use drdma_abi::{
+    Layout as _,
+    work_request::{
+        self as wire, Destination as DestinationHead, GRANULE, Opcode, WqeHeader, flags,
+    },
+};
+
+use crate::{
+    boxes::Settings,
+    partitioned::Partitioned,
+    region::{Region, RowMask, encode_region},
+    rows::Units,
+};
+
+/// How a request says that it is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FetchPlan {
+    /// The binary logarithm of the longest DMA read of data in bytes, 6 to 12.
+    pub log_max_read: u8,
+    /// The widest gap in bytes that is read through, 0 to 4095.
+    pub merge_threshold: u16,
+}
+
+/// A work request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The application's name for it.
+    pub wr_id: u64,
+    /// What to do.
+    pub opcode: Opcode,
+    /// Immediate data, for the opcodes that carry it.
+    pub imm: u32,
+    /// How units are formed.
+    pub row_mask: RowMask,
+    /// Units in a message, at least 1.
+    pub rows_per_message: u32,
+    /// How it is fetched, if not as the card's registers say. No packet depends on it.
+    pub fetch: Option<FetchPlan>,
+    /// The region that all destinations share, each getting the rows of its partition; they have no
+    /// regions of their own then.
+    pub partitioned: Option<Partitioned>,
+    /// Where to.
+    pub destinations: Vec<Destination>,
+}
+
+impl Request {
+    /// How boxes are formed for this request on a card whose registers say `registers`.
+    pub fn settings(&self, registers: Settings) -> Settings {
+        self.fetch.map_or(registers, |plan| Settings {
+            max_read: 1 << plan.log_max_read,
+            merge_threshold: plan.merge_threshold.into(),
+            ..registers
+        })
+    }
+
+    /// The units of destination `index`, cut by `row_mask` (that of the request, or another), with
+    /// the addresses that each region's records may have.
+    pub fn units(&self, index: usize, row_mask: RowMask, limits: &[Option<Range<u128>>]) -> Units {
+        let destination = &self.destinations[index];
+        match &self.partitioned {
+            Some(region) => Units::of_partition(region, destination.partition),
+            None => Units::with_limits(&destination.regions, row_mask, limits),
+        }
+    }
+}
+
+/// One destination of a work request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// Local queue pair number.
+    pub qp: u32,
+    /// Where the first message of a WRITE goes.
+    pub remote_addr: u64,
+    /// The remote key of a WRITE.
+    pub rkey: u32,
+    /// The id of the rows that it gets, in a partitioned request; 0 in others.
+    pub partition: u16,
+    /// What to send.
+    pub regions: Vec<Region>,
+}
+
+impl Destination {
+    /// The rows that are read as if they were needed, too: for each region that has fetch rows, these
+    /// as units.
+    pub fn fetch_rows(&self) -> impl Iterator<Item = Units> {
+        self.regions.iter().filter_map(|region| match region {
+            Region::Bitmapped { rows, columns, fetch_rows: Some(fetch), .. } => {
+                let region = Region::Bitmapped {
+                    bitmap: fetch.bitmap,
+                    rows: *rows,
+                    lkey: fetch.lkey,
+                    columns: columns.clone(),
+                    fetch_rows: None,
+                };
+                Some(Units::new(&[region], RowMask::Period))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The work queue entry of `request`, as software writes it into a ring: whole blocks, the last one
+/// padded with zeros.
+///
+/// For planners and tests: nothing is checked, so that malformed requests can be written too.
+/// Counts that do not fit their field are cut.
+pub fn encode(request: &Request, position: u32) -> Vec<u8> {
+    let mut bytes = vec![0; WqeHeader::SIZE];
+    let mut flags = if request.row_mask == RowMask::Element { flags::ELEMENT_MASK } else { 0 };
+    if let Some(region) = &request.partitioned {
+        flags |= flags::PARTITIONED;
+        region.encode(&mut bytes);
+    }
+    if request.fetch.is_some() {
+        flags |= flags::FETCH_PLAN;
+    }
+    for destination in &request.destinations {
+        let mut types = 0u32;
+        for (i, region) in destination.regions.iter().enumerate().take(wire::MAX_REGIONS) {
+            types |= (region.kind() as u32) << (2 * i);
+        }
+        let head = DestinationHead {
+            qp: destination.qp,
+            regions: destination.regions.len() as u16,
+            partition: destination.partition,
+            remote_addr: destination.remote_addr,
+            rkey: destination.rkey,
+            types,
+            ..DestinationHead::default()
+        };
+        bytes.extend(head.to_bytes());
+        for region in &destination.regions {
+            encode_region(region, &mut bytes);
+        }
+    }
+    let head = WqeHeader {
+        magic: wire::WQE_MAGIC,
+        opcode: request.opcode as u8,
+        flags,
+        fetch_log_max_read: request.fetch.map_or(0, |plan| plan.log_max_read),
+        fetch_merge_threshold: request.fetch.map_or(0, |plan| plan.merge_threshold),
+        destinations: request.destinations.len() as u16,
+        granules: (bytes.len() / GRANULE) as u32,
+        position,
+        wr_id: request.wr_id,
+        rows_per_message: request.rows_per_message,
+        imm: request.imm,
+    };
+    head.encode(&mut bytes);
+    bytes.resize(bytes.len().next_multiple_of(wire::BLOCK), 0);
+    bytes
+}

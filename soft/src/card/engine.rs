@@ -1,0 +1,365 @@
+//! Doorbells, reading and checking requests, sending them, completing them.
+
+use drdma_abi::{
+    Layout as _,
+    completion::{Completion, Status},
+    register::{CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, MERGE_THRESHOLD, counter},
+    roce::Transport,
+    work_request::{BLOCK, GRANULE, WqeHeader, blocks},
+};
+
+use crate::{
+    card::{
+        job::{Job, Lane},
+        state::{ENABLE, NS_PER_CYCLE, SoftCard},
+        tables::{InFlight, RequestId, Unacknowledged},
+    },
+    host::Counted,
+};
+use drdma_semantics::{
+    boxes::Settings,
+    checks::{self, Directory as _, Posted},
+    memory::{Fault, HostMemory as _},
+    packets::{Flow, psn_add},
+};
+
+/// Packets that may be unacknowledged on a queue pair: a quarter of the sequence numbers.
+const MAX_IN_FLIGHT: u32 = 1 << 22;
+/// Requests that a queue may have started without a completion.
+const MAX_REQUESTS: usize = 1 << 16;
+/// Doorbells that are remembered; more than any host rings before the card gets to run.
+const MAX_DOORBELLS: usize = 1 << 20;
+/// Cycles to read and check a request.
+const REQUEST_CYCLES: u64 = 16;
+
+impl SoftCard {
+    /// Takes a doorbell.
+    pub(super) fn ring_doorbell(&mut self, queue: u32, producer: u32) {
+        let enabled = self.registers.get(&CONTROL) & ENABLE != 0;
+        let running = self.tables.send_queues[queue as usize].is_running();
+        if !enabled || !running {
+            return;
+        }
+        if self.doorbells.len() < MAX_DOORBELLS && self.doorbells.back() != Some(&(queue, producer))
+        {
+            self.doorbells.push_back((queue, producer));
+        }
+    }
+
+    /// One call of `progress`.
+    pub(super) fn run(&mut self) {
+        let end = self.cycles + self.cycles_per_progress;
+        self.take_frames();
+        if self.registers.get(&CONTROL) & ENABLE != 0 {
+            while self.cycles < end {
+                match self.step() {
+                    Some(cycles) => self.cycles += cycles,
+                    None => break,
+                }
+            }
+        }
+        // A packet that began goes on to its end.
+        self.cycles = self.cycles.max(end);
+        self.take_frames();
+        self.check_timeouts();
+        self.complete();
+    }
+
+    /// Sends a packet or starts a request; gives the cycles that took, or `None` if there is
+    /// nothing to do.
+    fn step(&mut self) -> Option<u64> {
+        if let Some(job) = self.job.take() {
+            return self.send_packet(job);
+        }
+        let (index, producer) = *self.doorbells.front()?;
+        let queue = &self.tables.send_queues[index as usize];
+        // Nothing new, or more than the ring holds: not a doorbell that a driver rings.
+        let posted = producer.wrapping_sub(queue.position);
+        if !queue.is_running() || posted == 0 || posted > queue.blocks() {
+            self.doorbells.pop_front();
+            return Some(1);
+        }
+        if queue.in_flight.len() >= MAX_REQUESTS {
+            return None;
+        }
+        self.start_request(index, producer);
+        Some(REQUEST_CYCLES)
+    }
+
+    /// Reads and checks the next request of a queue.
+    fn start_request(&mut self, index: u32, producer: u32) {
+        let queue = &self.tables.send_queues[index as usize];
+        let position = queue.position;
+        let posted = Posted {
+            position,
+            blocks: producer.wrapping_sub(position),
+            owner: (queue.entry.shared == 0).then_some(queue.entry.qp),
+        };
+        let mut request = InFlight { wr_id: 0, bytes: 0, sending: true, waiting: 0, failed: None };
+
+        let entry = match self.read_entry(index, &posted) {
+            Ok(entry) => entry,
+            Err(wr_id) => {
+                request.wr_id = wr_id;
+                self.refuse(index, request, Status::LocalQpOperationError, 0, None);
+                return;
+            }
+        };
+        request.wr_id = WqeHeader::decode(&entry).wr_id;
+        let memory = Counted::new(&self.host);
+        let admitted = checks::check_entry(&entry, &posted, &self.tables).and_then(|checked| {
+            let admitted = checks::check_contents(&checked, &self.tables, &memory)?;
+            Ok((checked, admitted))
+        });
+        self.counters.add(&counter::CONTROL_READS, memory.reads.get());
+        self.counters.add(&counter::CONTROL_READ_BYTES, memory.bytes.get());
+        let (checked, admitted) = match admitted {
+            Ok(admitted) => admitted,
+            Err(failure) => {
+                let destination = failure.destination;
+                self.refuse(index, request, failure.status, destination, failure.queue_pair);
+                return;
+            }
+        };
+
+        let registers = Settings {
+            max_read: self.registers.get(&MAX_READ),
+            merge_threshold: self.registers.get(&MERGE_THRESHOLD),
+            ..Settings::default()
+        };
+        let queue = &mut self.tables.send_queues[index as usize];
+        queue.position = position.wrapping_add(blocks(entry.len() / GRANULE) as u32);
+        let serial = queue.start(request);
+        let id = RequestId { queue: index, serial };
+        let job = Job::new(id, &checked, admitted, checked.settings(registers), |qp| {
+            (self.tables.queue_pairs[qp as usize].generation, self.flow(qp))
+        });
+        if let Some(request) = self.tables.send_queues[index as usize].get(serial) {
+            request.bytes = job.bytes();
+        }
+        self.job = Some(job);
+    }
+
+    /// The entry at a queue's position, as many granules as its head says, if the head is right.
+    /// Otherwise, the name that stands in it, or 0 if it cannot be read.
+    fn read_entry(&mut self, index: u32, posted: &Posted) -> Result<Vec<u8>, u64> {
+        let mut bytes = vec![0; BLOCK];
+        self.read_blocks(index, posted.position, &mut bytes).map_err(|_| 0u64)?;
+        let head = bytes.first_chunk().expect("a block holds a head");
+        let wr_id = WqeHeader::decode(head).wr_id;
+        let head = checks::check_head(head, posted).map_err(|_| wr_id)?;
+        let size = head.granules as usize * GRANULE;
+        bytes.resize(size.next_multiple_of(BLOCK), 0);
+        let second = posted.position.wrapping_add(1);
+        self.read_blocks(index, second, &mut bytes[BLOCK..]).map_err(|_| wr_id)?;
+        bytes.truncate(size);
+        Ok(bytes)
+    }
+
+    /// Reads whole blocks of a ring, around its end.
+    fn read_blocks(&mut self, index: u32, position: u32, out: &mut [u8]) -> Result<(), Fault> {
+        let queue = &self.tables.send_queues[index as usize];
+        let mask = queue.blocks() - 1;
+        let first = (position & mask) as usize;
+        let before_end = (queue.blocks() as usize - first) * BLOCK;
+        let (head, tail) = out.split_at_mut(before_end.min(out.len()));
+        for (block, part) in [(first, head), (0, tail)] {
+            if !part.is_empty() {
+                self.counters.add(&counter::CONTROL_READS, 1);
+                self.counters.add(&counter::CONTROL_READ_BYTES, part.len() as u64);
+                let addr = queue.entry.addr.wrapping_add((block * BLOCK) as u64);
+                self.host.read(addr, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A request that fails its checks: no packet of it is sent.
+    fn refuse(
+        &mut self,
+        index: u32,
+        request: InFlight,
+        status: Status,
+        destination: u16,
+        queue_pair: Option<u32>,
+    ) {
+        let failed = Some((status, destination));
+        let queue = &mut self.tables.send_queues[index as usize];
+        queue.start(InFlight { sending: false, failed, ..request });
+        queue.stopped = true;
+        if let Some(qp) = queue_pair {
+            self.tables.queue_pairs[qp as usize].error = true;
+        }
+    }
+
+    /// The headers of a queue pair's packets.
+    fn flow(&self, qp: u32) -> Flow {
+        let entry = &self.tables.queue_pairs[qp as usize].entry;
+        let mac_high = u64::from(self.registers.get(&MAC_HIGH) & 0xffff);
+        Flow {
+            source_mac: mac_high << 32 | u64::from(self.registers.get(&MAC_LOW)),
+            dest_mac: entry.dest_mac,
+            source_ip: self.registers.get(&IP),
+            dest_ip: entry.dest_ip,
+            qpn: entry.qpn,
+            dest_qpn: entry.dest_qpn,
+            pkey: entry.pkey,
+            qkey: entry.qkey,
+            transport: Transport::from_code(entry.transport).unwrap_or(Transport::Rc),
+            mtu: self.tables.queue_pair(qp).map_or(0, |view| view.mtu),
+        }
+    }
+
+    /// Sends the next packet of a job, or finds that it is over.
+    fn send_packet(&mut self, mut job: Job) -> Option<u64> {
+        let id = job.id;
+        if self.tables.send_queues[id.queue as usize].get(id.serial).is_none() {
+            return Some(1);
+        }
+        if let Some(destination) = job.lanes.iter().position(|lane| self.is_gone(lane)) {
+            self.fail(id, Status::WrFlushError, destination as u16);
+            return Some(1);
+        }
+        let lane = job.next_lane(|lane| {
+            let queue_pair = &self.tables.queue_pairs[lane.qp as usize];
+            lane.flow.transport != Transport::Rc || queue_pair.packets_in_flight() < MAX_IN_FLIGHT
+        });
+        let lane = match lane {
+            Ok(Some(lane)) => lane,
+            Ok(None) => {
+                self.plan(&mut job, u64::MAX);
+                let queue = &mut self.tables.send_queues[id.queue as usize];
+                if let Some(request) = queue.get(id.serial) {
+                    request.sending = false;
+                }
+                return Some(1);
+            }
+            Err(_) => {
+                self.job = Some(job);
+                return None;
+            }
+        };
+        let ahead = job.sent + u64::from(job.lanes[lane].flow.mtu);
+        self.plan(&mut job, ahead);
+
+        let qp = job.lanes[lane].qp as usize;
+        let psn = self.tables.queue_pairs[qp].next_psn;
+        let packet = match job.send(lane, psn, &self.host) {
+            Ok(packet) => packet,
+            Err(status) => {
+                self.tables.queue_pairs[qp].error = true;
+                self.fail(id, status, lane as u16);
+                return Some(1);
+            }
+        };
+        let next = psn_add(psn, 1);
+        let queue_pair = &mut self.tables.queue_pairs[qp];
+        queue_pair.next_psn = next;
+        if job.lanes[lane].flow.transport == Transport::Rc {
+            if queue_pair.unacknowledged.is_empty() {
+                queue_pair.oldest_psn = psn;
+            }
+            match queue_pair.unacknowledged.back_mut() {
+                Some(last) if last.request == id => {
+                    (last.end_psn, last.closed) = (next, packet.last);
+                }
+                _ => {
+                    queue_pair.unacknowledged.push_back(Unacknowledged {
+                        request: id,
+                        destination: lane as u16,
+                        end_psn: next,
+                        closed: packet.last,
+                    });
+                    if let Some(request) = self.tables.send_queues[id.queue as usize].get(id.serial)
+                    {
+                        request.waiting += 1;
+                    }
+                }
+            }
+            let queue_pair = &mut self.tables.queue_pairs[qp];
+            if packet.asks {
+                queue_pair.asked_psn = psn;
+                queue_pair.waiting_since.get_or_insert(self.cycles);
+            }
+        }
+        let cycles = packet.frame.len().div_ceil(64) as u64;
+        self.counters.add(&counter::PAYLOAD_BYTES, packet.payload.into());
+        self.counters.add(&counter::FRAME_BYTES, packet.frame.len() as u64);
+        self.counters.add(&counter::PACKETS, 1);
+        self.counters.add(&counter::ASSEMBLE_BUSY, u64::from(packet.payload).div_ceil(64));
+        self.network.transmit(&packet.frame, self.cycles * NS_PER_CYCLE);
+        self.job = Some(job);
+        Some(cycles)
+    }
+
+    /// True if a lane's queue pair was reset, or came into the error state, since the request was
+    /// admitted, and the lane is not done.
+    fn is_gone(&self, lane: &Lane) -> bool {
+        let queue_pair = &self.tables.queue_pairs[lane.qp as usize];
+        !lane.is_done() && (queue_pair.error || queue_pair.generation != lane.generation)
+    }
+
+    /// Plans the DMA reads of a job until `bytes` of payload are planned.
+    fn plan(&mut self, job: &mut Job, bytes: u64) {
+        while let Some(planner) = &mut job.planner
+            && job.planned < bytes
+        {
+            // What cannot be read stops the packets, too.
+            match planner.next_window(&self.host) {
+                Ok(Some(window)) => {
+                    job.planned += window.payload_bytes;
+                    self.counters.add(&counter::WINDOWS, 1);
+                    self.counters.add(&counter::DATA_READS, window.boxes.len() as u64);
+                    self.counters.add(&counter::DATA_READ_BYTES, window.read_bytes());
+                }
+                Ok(None) | Err(_) => job.planner = None,
+            }
+        }
+    }
+
+    /// Fails a request that was started; its queue starts no further one.
+    pub(super) fn fail(&mut self, id: RequestId, status: Status, destination: u16) {
+        let queue = &mut self.tables.send_queues[id.queue as usize];
+        if let Some(request) = queue.get(id.serial) {
+            request.failed.get_or_insert((status, destination));
+            request.sending = false;
+            queue.stopped = true;
+        }
+    }
+
+    /// Writes the completions that are due: per queue in order, as far as there is room.
+    fn complete(&mut self) {
+        for index in 0..self.tables.send_queues.len() {
+            let queue = &mut self.tables.send_queues[index];
+            while let Some(request) = queue.in_flight.front().copied() {
+                let done = !request.sending && request.waiting == 0;
+                if !done && request.failed.is_none() {
+                    break;
+                }
+                let completion_queue = usize::from(queue.entry.completion_queue);
+                if let Some(to) = self.tables.completion_queues.get_mut(completion_queue) {
+                    if !to.has_room() {
+                        break;
+                    }
+                    let (status, destination) = request.failed.unwrap_or((Status::Success, 0));
+                    let completion = Completion {
+                        wr_id: request.wr_id,
+                        bytes: if request.failed.is_none() { request.bytes } else { 0 },
+                        queue: index as u32,
+                        destination,
+                        status: status as u8,
+                        ..Completion::default()
+                    };
+                    to.push(&self.host, completion);
+                }
+                self.counters.add(&counter::WORK_REQUESTS, 1);
+                queue.in_flight.pop_front();
+                queue.first_serial += 1;
+                if request.failed.is_some() {
+                    queue.halted = true;
+                    queue.drop_requests();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A request that was admitted and is being sent, packet by packet.
+
+use drdma_abi::{completion::Status, roce::Transport, work_request::Opcode};
+
+use crate::card::tables::RequestId;
+use drdma_semantics::{
+    boxes::{Planner, Settings},
+    checks::Admitted,
+    memory::{Fault, HostMemory},
+    messages::Messages,
+    packets::{self, Flow, MessageHead, Segment},
+    request::{Destination, Request},
+    rows::{Fragment, Units},
+};
+
+/// A request that is being sent.
+#[derive(Debug)]
+pub struct Job {
+    /// The request.
+    pub id: RequestId,
+    /// Where to, in the request's order.
+    pub lanes: Vec<Lane>,
+    /// Plans the DMA reads ahead of the packets, for the counters.
+    pub planner: Option<Planner>,
+    /// Payload bytes planned.
+    pub planned: u64,
+    /// Payload bytes sent.
+    pub sent: u64,
+    /// The lane whose turn it is.
+    turn: usize,
+}
+
+/// One destination of a job.
+#[derive(Debug)]
+pub struct Lane {
+    /// The queue pair.
+    pub qp: u32,
+    /// The queue pair's generation when the request was admitted.
+    pub generation: u64,
+    /// Headers.
+    pub flow: Flow,
+    opcode: Opcode,
+    imm: u32,
+    rkey: u32,
+    /// Where the next message of a WRITE goes.
+    remote_addr: u64,
+    messages: Messages,
+    next_message: u64,
+    payload: Payload,
+    /// The message that is being sent, and its bytes that were.
+    current: Option<(MessageHead, u32)>,
+}
+
+/// The payload of a lane as a stream of bytes.
+#[derive(Debug)]
+struct Payload {
+    units: Units,
+    unit: Vec<Fragment>,
+    at: usize,
+    within: u32,
+}
+
+impl Payload {
+    /// Fills `out` with the next bytes.
+    fn fill<M: HostMemory + ?Sized>(&mut self, memory: &M, out: &mut [u8]) -> Result<(), Fault> {
+        let mut done = 0;
+        while done < out.len() {
+            let Some(fragment) = self.unit.get(self.at) else {
+                self.at = 0;
+                if !self.units.next(memory, &mut self.unit)? {
+                    // A bitmap or an array of ids that lost rows since they were counted.
+                    return Err(Fault { addr: 0, len: out.len() - done });
+                }
+                continue;
+            };
+            let addr = fragment.addr.wrapping_add(self.within.into());
+            let len = (fragment.len - self.within).min((out.len() - done) as u32);
+            memory.read(addr, &mut out[done..done + len as usize])?;
+            done += len as usize;
+            self.within += len;
+            if self.within == fragment.len {
+                self.at += 1;
+                self.within = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A frame to send.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// The lane's index.
+    pub lane: usize,
+    /// The frame, without FCS.
+    pub frame: Vec<u8>,
+    /// Its payload bytes.
+    pub payload: u32,
+    /// It asks for an acknowledgement.
+    pub asks: bool,
+    /// It is the lane's last.
+    pub last: bool,
+}
+
+impl Job {
+    /// A job for an admitted request; `lanes` gives for each destination the queue pair's
+    /// generation and headers.
+    pub fn new(
+        id: RequestId,
+        request: &Request,
+        admitted: Vec<Admitted>,
+        settings: Settings,
+        lane: impl Fn(u32) -> (u64, Flow),
+    ) -> Self {
+        let mut lanes = Vec::with_capacity(admitted.len());
+        let mut plans = Vec::with_capacity(admitted.len());
+        for (index, (destination, admitted)) in
+            request.destinations.iter().zip(admitted).enumerate()
+        {
+            let units = request.units(index, request.row_mask, &admitted.limits);
+            plans.push(units.clone());
+            let (generation, flow) = lane(destination.qp);
+            lanes.push(Lane {
+                qp: destination.qp,
+                generation,
+                flow,
+                opcode: request.opcode,
+                imm: request.imm,
+                rkey: destination.rkey,
+                remote_addr: destination.remote_addr,
+                messages: admitted.messages,
+                next_message: 0,
+                payload: Payload { units, unit: Vec::new(), at: 0, within: 0 },
+                current: None,
+            });
+        }
+        let fetch_rows = request.destinations.iter().flat_map(Destination::fetch_rows);
+        let planner = Some(Planner::new(settings, plans).reading(fetch_rows));
+        Self { id, lanes, planner, planned: 0, sent: 0, turn: 0 }
+    }
+
+    /// Payload bytes of all messages.
+    pub fn bytes(&self) -> u64 {
+        self.lanes.iter().fold(0, |sum, lane| sum.wrapping_add(lane.messages.bytes() as u64))
+    }
+
+    /// The lane that sends the next packet: lanes take turns, message by message, and one that may
+    /// not send is passed over. `Ok(None)` when everything was sent.
+    ///
+    /// # Errors
+    /// [`Blocked`] if every lane that has something to send may not.
+    pub fn next_lane(
+        &mut self,
+        may_send: impl Fn(&Lane) -> bool,
+    ) -> Result<Option<usize>, Blocked> {
+        let mut blocked = false;
+        for step in 0..self.lanes.len() {
+            let index = (self.turn + step) % self.lanes.len();
+            if self.lanes[index].is_done() {
+                continue;
+            }
+            if may_send(&self.lanes[index]) {
+                self.turn = index;
+                return Ok(Some(index));
+            }
+            blocked = true;
+        }
+        if blocked { Err(Blocked) } else { Ok(None) }
+    }
+
+    /// The next packet of a lane that is not done.
+    ///
+    /// # Errors
+    /// If its payload cannot be read: the request's status.
+    pub fn send<M: HostMemory + ?Sized>(
+        &mut self,
+        index: usize,
+        psn: u32,
+        memory: &M,
+    ) -> Result<Outgoing, Status> {
+        let lane = &mut self.lanes[index];
+        let (message, offset) = match lane.current {
+            Some(current) => current,
+            None => (lane.start_message(), 0),
+        };
+        let mtu = lane.flow.mtu;
+        let len = mtu.min(message.len - offset);
+        let segment =
+            Segment { offset, len, first: offset == 0, last: offset + len == message.len };
+        let payload = &mut lane.payload;
+        let frame =
+            packets::frame(&lane.flow, &message, &segment, psn, |out| payload.fill(memory, out))
+                .map_err(|_: Fault| Status::LocalProtectionError)?;
+        lane.current = (!segment.last).then_some((message, offset + len));
+        if segment.last {
+            lane.remote_addr = lane.remote_addr.wrapping_add(u64::from(message.len));
+            self.turn = index + 1;
+        }
+        self.sent += u64::from(len);
+        Ok(Outgoing {
+            lane: index,
+            frame,
+            payload: len,
+            asks: segment.last && lane.flow.transport == Transport::Rc,
+            last: lane.is_done(),
+        })
+    }
+}
+
+impl Lane {
+    /// True if everything was sent.
+    pub fn is_done(&self) -> bool {
+        self.current.is_none() && self.next_message >= self.messages.count()
+    }
+
+    fn start_message(&mut self) -> MessageHead {
+        let message = self.messages.message(self.next_message);
+        self.next_message += 1;
+        MessageHead {
+            opcode: self.opcode,
+            imm: self.imm,
+            remote_addr: self.remote_addr,
+            rkey: self.rkey,
+            len: message.len as u32,
+        }
+    }
+}
+
+/// Every lane that has something to send awaits acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked;

@@ -1,0 +1,162 @@
+//! The card in plain Rust: the whole register map, rings in mapped memory, packets to a
+//! [`Network`].
+//!
+//! It does what docs/semantics.md says and nothing about *how* the hardware does it: time passes by
+//! 1,024 cycles of 4 ns a call of `progress`, and a packet takes one cycle per 64 bytes.
+//!
+//! | module | |
+//! |---|---|
+//! | [`registers`] | which register is at which offset, global registers, counters |
+//! | [`tables`] | queue pairs, memory regions, send and completion queues |
+//! | [`job`] | a request that is being sent |
+//! | `state` | all that a card holds |
+//! | `engine` | doorbells, reading and checking requests, sending, completing |
+//! | `responses` | acknowledgements and time-outs |
+
+mod engine;
+pub mod job;
+pub mod registers;
+mod responses;
+mod state;
+pub mod tables;
+
+use drdma_abi::{
+    Layout as _,
+    register::{
+        ASSEMBLER_WORDS, Access, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, COUNTERS,
+        CompletionQueueEntry, DOORBELLS, MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS,
+        SEND_QUEUE_ERRORS, SEND_QUEUES, STATUS, Table, counter,
+    },
+};
+use drdma_driver::{Card, CardError, DmaMemory};
+
+use crate::{host::Host, slot::Slot};
+use registers::{Counters, Registers, Target};
+pub use state::{CYCLES_PER_PROGRESS, NS_PER_CYCLE, SoftCard};
+use state::{ENABLE, RESET};
+
+impl SoftCard {
+    fn write_table(&mut self, table: &Table, index: u32, at: u32, value: u32) {
+        let tables = &mut self.tables;
+        let entry = index as usize;
+        if *table == QUEUE_PAIRS {
+            if let Some(written) = tables.staged_queue_pairs.write(index, at, value) {
+                let lost = tables.queue_pairs[entry].load(written);
+                self.flush_queue_pair(lost);
+            }
+        } else if *table == MEMORY_REGIONS {
+            if let Some(written) = tables.staged_memory_regions.write(index, at, value) {
+                tables.memory_regions[entry] = written;
+            }
+        } else if *table == SEND_QUEUES {
+            if let Some(written) = tables.staged_send_queues.write(index, at, value) {
+                tables.send_queues[entry].load(written);
+                self.doorbells.retain(|(queue, _)| *queue != index);
+            }
+        } else if *table == COMPLETION_QUEUES {
+            let queue = &mut tables.completion_queues[entry];
+            if at as usize * 8 == CompletionQueueEntry::field("consumer").start {
+                queue.consumer = value;
+            }
+            if let Some(written) = tables.staged_completion_queues.write(index, at, value) {
+                queue.entry = written;
+                queue.consumer = queue.entry.consumer;
+                queue.position = 0;
+            }
+        } else if *table == DOORBELLS {
+            self.ring_doorbell(index, value);
+        }
+    }
+
+    fn read_table(&self, table: &Table, index: u32) -> u32 {
+        let entry = index as usize;
+        if *table == QUEUE_PAIR_ERRORS {
+            u32::from(self.tables.queue_pairs[entry].error)
+        } else if *table == SEND_QUEUE_ERRORS {
+            u32::from(self.tables.send_queues[entry].halted)
+        } else {
+            0
+        }
+    }
+}
+
+impl Slot for SoftCard {
+    fn host(&mut self) -> &mut Host {
+        &mut self.host
+    }
+
+    fn reset_function(&mut self) -> Result<(), CardError> {
+        self.reset();
+        self.registers = Registers::default();
+        self.network.forget_frames();
+        Ok(())
+    }
+
+    fn is_quiet(&mut self) -> Result<bool, CardError> {
+        Ok(!self.is_busy() && !self.network.is_receiving())
+    }
+
+    fn activity(&self) -> u64 {
+        // All but the cycles, which are the first.
+        (1..COUNTERS.len()).map(|index| u64::from(self.counters.word(index, false))).sum()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.cycles * NS_PER_CYCLE
+    }
+
+    fn take_host_frames(&mut self) -> u64 {
+        0
+    }
+}
+
+impl Card for SoftCard {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        Ok(match registers::find(offset)? {
+            Target::Register(register) if *register == STATUS => u32::from(self.is_busy()),
+            Target::Register(register) if register.access == Access::WriteOnly => 0,
+            Target::Register(register) => self.registers.get(register),
+            Target::Counter(index, high) => self.counters.word(index, high),
+            Target::Table(table, index, _) => self.read_table(table, index),
+            Target::Nothing => 0,
+        })
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        match registers::find(offset)? {
+            Target::Register(register) if *register == CONTROL => {
+                if value & RESET != 0 {
+                    self.reset();
+                }
+                self.registers.set(&CONTROL, value & ENABLE);
+            }
+            Target::Register(register) if *register == COUNTER_CLEAR => {
+                self.counters = Counters::default();
+            }
+            Target::Register(register) if *register == ASSEMBLER_WORDS => {
+                let held = (1..=register.reset).contains(&value);
+                self.registers.set(register, if held { value } else { register.reset });
+            }
+            Target::Register(register) if register.access == Access::ReadWrite => {
+                self.registers.set(register, value);
+            }
+            Target::Table(table, index, at) => self.write_table(table, index, at, value),
+            Target::Register(_) | Target::Counter(..) | Target::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.host.map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.host.unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        self.run();
+        self.counters.add(&counter::CYCLES, self.cycles_per_progress);
+        Ok(())
+    }
+}

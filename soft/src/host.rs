@@ -1,0 +1,336 @@
+//! The memory that was mapped for the card.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    ops::Range,
+};
+
+use drdma_driver::{CardError, DmaMemory, memory::PAGE};
+
+use drdma_semantics::memory::{Fault, HostMemory};
+
+/// What the card may do with mapped memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// It may read.
+    pub read: bool,
+    /// It may write.
+    pub write: bool,
+}
+
+impl Rights {
+    /// Everything.
+    pub const ALL: Self = Self { read: true, write: true };
+}
+
+#[derive(Clone, Debug)]
+struct Mapping {
+    memory: DmaMemory,
+    rights: Rights,
+}
+
+impl Mapping {
+    fn len(&self) -> u64 {
+        self.memory.mapped_len() as u64
+    }
+}
+
+/// Accesses that found no memory, and the last of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// The last one of either.
+    pub last: Option<Fault>,
+    /// Accesses while the card was no bus master: whatever they were for, a real one would not have
+    /// made them. None of the others.
+    pub stopped: u64,
+}
+
+/// Mapped memory by I/O virtual address. What is not mapped faults, and everything does as long as
+/// the card is no bus master.
+#[derive(Clone, Debug)]
+pub struct Host {
+    mappings: BTreeMap<u64, Mapping>,
+    bus_master: bool,
+    faults: RefCell<Faults>,
+}
+
+impl Default for Host {
+    /// Nothing mapped, for a card that is a bus master.
+    fn default() -> Self {
+        Self { mappings: BTreeMap::new(), bus_master: true, faults: RefCell::default() }
+    }
+}
+
+impl Host {
+    /// Maps `memory` at `iova`, for writing unless the card only reads it.
+    pub fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        let rights = Rights { read: true, write: memory.is_written_by_card() };
+        self.map_with(iova, memory, rights)
+    }
+
+    /// Maps `memory` at `iova` with some rights.
+    pub fn map_with(
+        &mut self,
+        iova: u64,
+        memory: &DmaMemory,
+        rights: Rights,
+    ) -> Result<(), CardError> {
+        let size = memory.mapped_len() as u64;
+        let fail = |reason: String| Err(CardError::Map { iova, size, reason });
+        if !iova.is_multiple_of(PAGE as u64) {
+            return fail(format!("the address is not a multiple of {PAGE}"));
+        }
+        let Some(end) = iova.checked_add(size) else {
+            return fail("the addresses wrap around".into());
+        };
+        if let Some((at, other)) = self.mappings.range(..end).next_back()
+            && at + other.len() > iova
+        {
+            return fail(format!("{} B at {at:#x} are mapped already", other.len()));
+        }
+        self.mappings.insert(iova, Mapping { memory: memory.clone(), rights });
+        Ok(())
+    }
+
+    /// Takes back a mapping.
+    pub fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        match self.mappings.remove(&iova) {
+            Some(_) => Ok(()),
+            None => Err(CardError::Unmap { iova, reason: "nothing is mapped there".into() }),
+        }
+    }
+
+    /// Takes back whatever is mapped in a range, whole mappings or parts of them, and tells how many
+    /// bytes those were. A page of which the range has a part goes as a whole.
+    pub fn unmap_range(&mut self, range: Range<u64>) -> u64 {
+        let page = PAGE as u64;
+        let (start, end) =
+            (range.start / page * page, range.end.div_ceil(page).saturating_mul(page));
+        let mut touched: Vec<u64> = self.mappings.range(start..end).map(|(at, _)| *at).collect();
+        let before = self.mappings.range(..start).next_back();
+        touched.extend(before.filter(|(at, other)| *at + other.len() > start).map(|(at, _)| *at));
+        let mut bytes = 0;
+        for at in touched {
+            let Mapping { memory, rights } = self.mappings.remove(&at).expect("a mapping");
+            let after = at + memory.mapped_len() as u64;
+            bytes += after.min(end) - at.max(start);
+            for (from, to) in [(at, start.clamp(at, after)), (end.clamp(at, after), after)] {
+                // What is outside of the range stays.
+                let part = memory.part((from - at) as usize, (to - from) as usize);
+                self.mappings.extend(part.map(|memory| (from, Mapping { memory, rights })));
+            }
+        }
+        bytes
+    }
+
+    /// Takes back everything.
+    pub fn unmap_all(&mut self) {
+        self.mappings.clear();
+    }
+
+    /// Mappings.
+    pub fn mappings(&self) -> usize {
+        self.mappings.len()
+    }
+
+    /// Lets the card access memory, or not.
+    pub fn set_bus_master(&mut self, on: bool) {
+        self.bus_master = on;
+    }
+
+    /// The accesses so far that found no memory.
+    pub fn faults(&self) -> Faults {
+        *self.faults.borrow()
+    }
+
+    /// The pieces of mappings that `len` bytes at `addr` are made of, by `visit(memory, offset in
+    /// it, offset in the access, bytes)`. All of them are there, or nothing is visited.
+    fn pieces(
+        &self,
+        addr: u64,
+        len: usize,
+        allowed: impl Fn(Rights) -> bool,
+        mut visit: impl FnMut(&DmaMemory, usize, usize, usize),
+    ) -> Result<(), Fault> {
+        let fault = Fault { addr, len };
+        if !self.bus_master {
+            return Err(fault);
+        }
+        for dry in [true, false] {
+            let mut done = 0;
+            while done < len {
+                let at = addr.checked_add(done as u64).ok_or(fault)?;
+                let (start, mapping) = self.mappings.range(..=at).next_back().ok_or(fault)?;
+                let offset = (at - start) as usize;
+                let part = mapping.memory.mapped_len().saturating_sub(offset).min(len - done);
+                if part == 0 || !allowed(mapping.rights) {
+                    return Err(fault);
+                }
+                if !dry {
+                    visit(&mapping.memory, offset, done, part);
+                }
+                done += part;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a fault.
+    fn noted(&self, result: Result<(), Fault>, count: impl Fn(&mut Faults)) -> Result<(), Fault> {
+        result.inspect_err(|fault| {
+            let mut faults = self.faults.borrow_mut();
+            if self.bus_master {
+                faults.last = Some(*fault);
+                count(&mut faults);
+            } else {
+                faults.stopped += 1;
+            }
+        })
+    }
+
+    /// Writes `bytes` at `addr`.
+    pub fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let written = self.pieces(
+            addr,
+            bytes.len(),
+            |rights| rights.write,
+            |memory, offset, at, len| {
+                memory.write(offset, &bytes[at..at + len]);
+            },
+        );
+        self.noted(written, |faults| faults.writes += 1)
+    }
+}
+
+impl HostMemory for Host {
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        // Nearly always, one mapping holds it all.
+        if let Some((start, Mapping { memory, rights })) = self.mappings.range(..=addr).next_back()
+            && let offset = (addr - start) as usize
+            && out.len() <= memory.mapped_len().saturating_sub(offset)
+            && rights.read
+            && self.bus_master
+        {
+            memory.read(offset, out);
+            return Ok(());
+        }
+        let len = out.len();
+        let read = self.pieces(
+            addr,
+            len,
+            |rights| rights.read,
+            |memory, offset, at, len| {
+                memory.read(offset, &mut out[at..at + len]);
+            },
+        );
+        self.noted(read, |faults| faults.reads += 1)
+    }
+}
+
+/// Memory that counts how it is read.
+#[derive(Debug)]
+pub struct Counted<'a> {
+    host: &'a Host,
+    /// Reads.
+    pub reads: Cell<u64>,
+    /// Their bytes.
+    pub bytes: Cell<u64>,
+}
+
+impl<'a> Counted<'a> {
+    /// Nothing read yet.
+    pub fn new(host: &'a Host) -> Self {
+        Self { host, reads: Cell::new(0), bytes: Cell::new(0) }
+    }
+}
+
+impl HostMemory for Counted<'_> {
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        self.reads.set(self.reads.get() + 1);
+        self.bytes.set(self.bytes.get() + out.len() as u64);
+        self.host.read(addr, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four pages at 0x10000, the numbers of the bytes' pages in them.
+    fn host() -> (Host, DmaMemory) {
+        let memory = DmaMemory::new(4 * PAGE).unwrap();
+        (0..4).for_each(|page| memory.write(page * PAGE, &[page as u8 + 1; PAGE]));
+        let mut host = Host::default();
+        host.map(0x10000, &memory).unwrap();
+        (host, memory)
+    }
+
+    fn byte(host: &Host, addr: u64) -> Option<u8> {
+        let mut byte = [0];
+        host.read(addr, &mut byte).ok().map(|()| byte[0])
+    }
+
+    #[test]
+    fn a_hole_leaves_what_is_around_it_and_pages_may_be_mapped_one_by_one() {
+        let (mut host, memory) = host();
+        assert_eq!(host.unmap_range(0x11000..0x13000), 2 * 4096);
+        let seen = [0x10fff, 0x11000, 0x12fff, 0x13000].map(|addr| byte(&host, addr));
+        assert_eq!(seen, [Some(1), None, None, Some(4)]);
+        // An access over the hole does nothing at all.
+        assert!(host.write(0x10ffc, &[9; 8]).is_err());
+        assert_eq!(byte(&host, 0x10ffc), Some(1));
+        for (at, page) in [(0x11000, 2), (0x12000, 1)] {
+            host.map(at, &memory.part(page * PAGE, PAGE).unwrap()).unwrap();
+        }
+        let mut bytes = [0; 2];
+        host.read(0x11fff, &mut bytes).unwrap();
+        assert_eq!(bytes, [3, 2], "an access is cut where mappings meet");
+        assert_eq!(host.mappings(), 4);
+        host.unmap_all();
+        assert_eq!(byte(&host, 0x10000), None);
+    }
+
+    #[test]
+    fn ranges_may_cover_what_was_never_mapped_and_parts_of_mappings() {
+        for (range, bytes, mappings) in [
+            (0..u64::MAX, 4 * 4096, 0),
+            (0..0x10000, 0, 1),
+            (0x14000..u64::MAX, 0, 1),
+            (0..0x11000, 4096, 1),
+            (0x13001..0x20000, 4096, 1),
+            (0x12fff..0x13001, 8192, 1),
+            (0x11000..0x12000, 4096, 2),
+        ] {
+            let (mut host, _memory) = host();
+            assert_eq!(host.unmap_range(range.clone()), bytes, "{range:x?}");
+            assert_eq!(host.mappings(), mappings, "{range:x?}");
+        }
+    }
+
+    #[test]
+    fn accesses_need_rights_and_a_bus_master_and_faults_are_counted() {
+        let (mut host, memory) = host();
+        let rights = Rights { read: true, write: false };
+        host.map_with(0x20000, &memory, rights).unwrap();
+        host.map_with(0x30000, &memory, Rights { read: false, write: true }).unwrap();
+        assert_eq!(byte(&host, 0x20000), Some(1));
+        assert!(host.write(0x20000, &[1]).is_err());
+        assert_eq!(host.faults().writes, 1);
+        assert_eq!(byte(&host, 0x30000), None);
+        host.write(0x30000, &[8]).unwrap();
+        assert_eq!(byte(&host, 0x10000), Some(8));
+        host.set_bus_master(false);
+        assert_eq!(byte(&host, 0x10000), None);
+        assert!(host.write(0x10010, &[1, 2]).is_err());
+        let last = Some(Fault { addr: 0x30000, len: 1 });
+        assert_eq!(host.faults(), Faults { reads: 1, writes: 1, last, stopped: 2 });
+        host.set_bus_master(true);
+        assert_eq!(byte(&host, 0x10000), Some(8));
+        assert!(host.map(0x13000, &memory).is_err(), "mapped already");
+    }
+}

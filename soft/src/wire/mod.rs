@@ -1,0 +1,409 @@
+//! The wire: a switch, the peers behind it, and a capture of what the card sends.
+//!
+//! A card holds a [`Network`] handle, gives it every frame that leaves ([`Network::transmit`]) and
+//! takes from it every frame that arrives ([`Network::receive`]). Tests and tools hold another
+//! handle of the same network, through which they add peers and see what arrived there.
+
+pub mod capture;
+pub mod config;
+pub mod peer;
+pub mod sparse;
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    io::{self, Write},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use drdma_abi::roce::{Ethernet, WIRE_OVERHEAD};
+
+use crate::clock::SimClock;
+pub use capture::{Capture, CapturedFrame};
+pub use config::{Behaviour, PeerConfig, Writable};
+use drdma_semantics::frame::{Frame, FrameError};
+pub use peer::{Message, MessageKind, Peer, PeerError};
+
+/// A peer of a [`Network`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(usize);
+
+/// Something wrong with what the card sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// A frame that is not a right RoCEv2 frame.
+    #[error("frame {frame}: {error}")]
+    Frame {
+        /// The frame's number, from 0.
+        frame: u64,
+        /// What is wrong with it.
+        error: FrameError,
+    },
+    /// Bytes behind the IP packet.
+    #[error("frame {frame}: {bytes} B behind the IPv4 packet")]
+    Trailing {
+        /// The frame's number, from 0.
+        frame: u64,
+        /// How many.
+        bytes: usize,
+    },
+    /// A frame for nobody.
+    #[error("frame {frame}: nobody at MAC {mac:012x}, IPv4 {ip:#010x}, queue pair {qpn}")]
+    NoPeer {
+        /// The frame's number, from 0.
+        frame: u64,
+        /// Destination MAC address.
+        mac: u64,
+        /// Destination IPv4 address.
+        ip: u32,
+        /// Destination queue pair.
+        qpn: u32,
+    },
+    /// Something that a peer found wrong.
+    #[error("peer with queue pair {qpn}: {error}")]
+    Peer {
+        /// The peer's queue pair number.
+        qpn: u32,
+        /// What it found.
+        error: PeerError,
+    },
+    /// The capture could not be written.
+    #[error("the capture: {0}")]
+    Capture(String),
+}
+
+/// What went over the wire from the card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes, without FCS.
+    pub frame_bytes: u64,
+    /// Bytes on the wire: with preamble, gap and FCS.
+    pub wire_bytes: u64,
+    /// When the first frame was sent.
+    pub first_ns: u64,
+    /// When the last frame was sent.
+    pub last_ns: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    peers: Vec<Peer>,
+    by_address: HashMap<(u64, u32, u32), Vec<usize>>,
+    /// Frames to the card: by time of arrival, then in order.
+    to_card: BTreeMap<(u64, u64), Vec<u8>>,
+    sequence: u64,
+    capture: Option<Capture>,
+    kept: Option<Vec<CapturedFrame>>,
+    /// Frame numbers that the switch loses.
+    lost: Vec<u64>,
+    traffic: Traffic,
+    errors: Vec<WireError>,
+    port: Port,
+    cable: Option<Cable>,
+    /// There is a peer at every address.
+    everywhere: bool,
+}
+
+/// Which ways the port of the card is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Frames leave; those of a closed port wait in its FIFO of [`PORT_FIFO`] bytes.
+    pub transmit: bool,
+    /// Frames arrive; those for a closed port are lost.
+    pub receive: bool,
+}
+
+impl Default for Port {
+    fn default() -> Self {
+        Self { transmit: true, receive: true }
+    }
+}
+
+/// Bytes of the transmit FIFO.
+pub const PORT_FIFO: usize = 32 * 1024;
+
+/// The way out of the simulation: who is at the other end is somebody else's business.
+#[derive(Debug, Default)]
+struct Cable {
+    /// Frames of the card, which wait to be taken.
+    sent: VecDeque<CapturedFrame>,
+    /// Those that wait for the port to be opened.
+    held: VecDeque<CapturedFrame>,
+    lost: u64,
+}
+
+/// A handle of a simulated network. Clones are handles of the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    state: Arc<Mutex<State>>,
+    clock: SimClock,
+}
+
+impl Network {
+    /// A network without peers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A test that failed while it looked at a peer leaves the network usable.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a peer. Several peers may have the same address: each takes the packets of its card
+    /// queue pair, told by the UDP source port. One of the same address and card queue pair as an
+    /// earlier one takes over from it.
+    pub fn add_peer(&self, config: PeerConfig) -> PeerId {
+        PeerId(self.state().add_peer(config))
+    }
+
+    /// From now on there is a peer wherever the card sends to and none was added, which takes
+    /// [`Behaviour::Anything`]. It answers queue pairs of the card whose numbers are below 16,384: the
+    /// UDP source port tells no more of them.
+    pub fn answer_everywhere(&self) {
+        self.state().everywhere = true;
+    }
+
+    /// Every peer, in the order in which they were added.
+    pub fn peers(&self) -> Vec<PeerId> {
+        (0..self.state().peers.len()).map(PeerId).collect()
+    }
+
+    /// Adds peers, in order.
+    pub fn add_peers(&self, configs: impl IntoIterator<Item = PeerConfig>) -> Vec<PeerId> {
+        configs.into_iter().map(|config| self.add_peer(config)).collect()
+    }
+
+    /// Looks at a peer, or changes it.
+    ///
+    /// # Panics
+    /// If the peer is of another network.
+    pub fn with_peer<R>(&self, id: PeerId, look: impl FnOnce(&mut Peer) -> R) -> R {
+        look(&mut self.state().peers[id.0])
+    }
+
+    /// The messages that arrived at a peer so far.
+    pub fn messages(&self, id: PeerId) -> Vec<Message> {
+        self.with_peer(id, |peer| peer.messages().to_vec())
+    }
+
+    /// Everything that was wrong with what the card sent, frames first, then peer by peer.
+    pub fn errors(&self) -> Vec<WireError> {
+        let state = self.state();
+        let mut errors = state.errors.clone();
+        for peer in &state.peers {
+            let qpn = peer.config().qpn;
+            errors.extend(
+                peer.errors().iter().map(|error| WireError::Peer { qpn, error: error.clone() }),
+            );
+        }
+        errors
+    }
+
+    /// Writes every frame that leaves the card from now on to `out`, as pcap.
+    ///
+    /// # Errors
+    /// What `out` says to the file's header. Later errors are in [`Network::errors`].
+    pub fn capture_to(&self, out: impl Write + Send + 'static) -> io::Result<()> {
+        self.state().capture = Some(Capture::new(out)?);
+        Ok(())
+    }
+
+    /// Writes out what the capture has buffered.
+    ///
+    /// # Errors
+    /// What the capture's output says.
+    pub fn flush_capture(&self) -> io::Result<()> {
+        self.state().capture.as_mut().map_or(Ok(()), Capture::flush)
+    }
+
+    /// Keeps every frame that leaves the card from now on, for [`Network::frames`].
+    pub fn keep_frames(&self) {
+        self.state().kept.get_or_insert_default();
+    }
+
+    /// The frames kept so far.
+    pub fn frames(&self) -> Vec<CapturedFrame> {
+        self.state().kept.clone().unwrap_or_default()
+    }
+
+    /// Lets the switch lose the frame of that number, counted from 0 since the network was made.
+    pub fn lose_frame(&self, number: u64) {
+        self.state().lost.push(number);
+    }
+
+    /// What the card sent so far.
+    pub fn traffic(&self) -> Traffic {
+        self.state().traffic
+    }
+
+    /// Tells how long the card worked that is plugged in here.
+    pub fn clock(&self) -> &SimClock {
+        &self.clock
+    }
+
+    /// Takes a frame, without FCS, that leaves the card at `time_ns`.
+    pub fn transmit(&self, frame: &[u8], time_ns: u64) {
+        self.state().transmit(frame, time_ns);
+    }
+
+    /// The next frame, without FCS, that has arrived at the card by `time_ns`.
+    pub fn receive(&self, time_ns: u64) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        let entry = state.to_card.first_entry()?;
+        (entry.key().0 <= time_ns).then(|| entry.remove())
+    }
+
+    /// True if a frame is on its way to the card.
+    pub fn is_receiving(&self) -> bool {
+        !self.state().to_card.is_empty()
+    }
+
+    /// Sends a frame, right or wrong, to the card; it arrives at `time_ns`.
+    pub fn inject(&self, frame: Vec<u8>, time_ns: u64) {
+        let mut state = self.state();
+        if state.port.receive {
+            state.deliver(frame, time_ns);
+        } else if let Some(cable) = &mut state.cable {
+            cable.lost += 1;
+        }
+    }
+
+    /// Plugs in a cable that leads out of the simulation: from now on, frames of the card go to
+    /// [`Network::take_sent`] instead of peers, and nobody looks whether they are right.
+    pub fn plug_cable(&self) {
+        self.state().cable.get_or_insert_default();
+    }
+
+    /// The next frame of the card that goes out through the cable.
+    pub fn take_sent(&self) -> Option<CapturedFrame> {
+        self.state().cable.as_mut()?.sent.pop_front()
+    }
+
+    /// Opens or closes the card's port. Only a port with a cable closes its transmitting side.
+    pub fn set_port(&self, port: Port) {
+        let mut state = self.state();
+        state.port = port;
+        if port.transmit
+            && let Some(held) = state.cable.as_mut().map(|cable| std::mem::take(&mut cable.held))
+        {
+            held.iter().for_each(|frame| state.transmit(&frame.bytes, frame.time_ns));
+        }
+    }
+
+    /// True if frames leave through the port.
+    pub fn is_transmitting(&self) -> bool {
+        let state = self.state();
+        state.port.transmit || state.cable.is_none()
+    }
+
+    /// Forgets the frames that wait at the port, in both directions, as a reset does.
+    pub fn forget_frames(&self) {
+        let mut state = self.state();
+        state.to_card.clear();
+        if let Some(cable) = &mut state.cable {
+            cable.held.clear();
+        }
+    }
+
+    /// Frames that were lost because the port was closed.
+    pub fn lost_at_port(&self) -> u64 {
+        self.state().cable.as_ref().map_or(0, |cable| cable.lost)
+    }
+}
+
+impl State {
+    fn add_peer(&mut self, config: PeerConfig) -> usize {
+        let Self { peers, by_address, .. } = self;
+        let same_address = by_address.entry((config.mac, config.ip, config.qpn)).or_default();
+        same_address.retain(|id| peers[*id].config().card_qpn != config.card_qpn);
+        same_address.push(peers.len());
+        peers.push(Peer::new(config));
+        peers.len() - 1
+    }
+
+    fn deliver(&mut self, frame: Vec<u8>, time_ns: u64) {
+        self.sequence += 1;
+        self.to_card.insert((time_ns, self.sequence), frame);
+    }
+
+    fn transmit(&mut self, bytes: &[u8], time_ns: u64) {
+        if let Some(cable) = &mut self.cable
+            && !self.port.transmit
+        {
+            let held: usize = cable.held.iter().map(|frame| frame.bytes.len()).sum();
+            match held + bytes.len() <= PORT_FIFO {
+                true => cable.held.push_back(CapturedFrame { time_ns, bytes: bytes.to_vec() }),
+                false => cable.lost += 1,
+            }
+            return;
+        }
+        let number = self.traffic.frames;
+        if number == 0 {
+            self.traffic.first_ns = time_ns;
+        }
+        self.traffic.frames += 1;
+        self.traffic.frame_bytes += bytes.len() as u64;
+        self.traffic.wire_bytes += (bytes.len() + WIRE_OVERHEAD) as u64;
+        self.traffic.last_ns = time_ns;
+        if let Some(capture) = &mut self.capture
+            && let Err(error) = capture.write(bytes, time_ns)
+        {
+            self.errors.push(WireError::Capture(error.to_string()));
+            self.capture = None;
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.push(CapturedFrame { time_ns, bytes: bytes.to_vec() });
+        }
+        if self.lost.contains(&number) {
+            return;
+        }
+        if let Some(cable) = &mut self.cable {
+            cable.sent.push_back(CapturedFrame { time_ns, bytes: bytes.to_vec() });
+            return;
+        }
+        let frame = match Frame::parse(bytes) {
+            Ok(frame) => frame,
+            Err(error) => {
+                self.errors.push(WireError::Frame { frame: number, error });
+                return;
+            }
+        };
+        let trailing = bytes.len() - Ethernet::SIZE - usize::from(frame.ip.total_length);
+        if trailing > 0 {
+            self.errors.push(WireError::Trailing { frame: number, bytes: trailing });
+        }
+        let address = (frame.ethernet.destination, frame.ip.destination, frame.bth.dest_qp);
+        let ids = self.by_address.get(&address).map_or(&[][..], |ids| &ids[..]);
+        let port = frame.udp.source_port;
+        let own = |id: &&usize| {
+            let card_qpn = self.peers[**id].config().card_qpn;
+            drdma_semantics::packets::source_port(card_qpn) == port
+        };
+        let own = ids.iter().find(own).or(ids.first()).copied();
+        let (mac, ip, qpn) = address;
+        let id = match own {
+            Some(id) => id,
+            None if self.everywhere => {
+                let card_qpn = u32::from(port & 0x3fff);
+                let mut config = PeerConfig::new(frame.transport(), mac, ip, qpn, card_qpn);
+                config.behaviour = Behaviour::Anything;
+                self.add_peer(config)
+            }
+            None => {
+                self.errors.push(WireError::NoPeer { frame: number, mac, ip, qpn });
+                return;
+            }
+        };
+        let peer = &mut self.peers[id];
+        let due = time_ns.saturating_add(peer.config().answer_delay_ns);
+        if let Some(answer) = peer.receive(&frame) {
+            self.deliver(answer, due);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

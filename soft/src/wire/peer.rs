@@ -1,0 +1,443 @@
+//! A remote queue pair that checks everything it is sent.
+
+use std::{collections::HashMap, convert::Infallible};
+
+use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, TTL, Transport, operation, syndrome};
+
+use crate::wire::{
+    config::{Behaviour, PeerConfig},
+    sparse::SparseMemory,
+};
+use drdma_semantics::{
+    frame::{Frame, FrameError},
+    packets::{self, Flow, MASK_24, psn_add, psn_distance, source_port},
+};
+
+/// What kind of message arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MessageKind {
+    /// A SEND.
+    Send,
+    /// A WRITE.
+    Write {
+        /// Where to.
+        remote_addr: u64,
+        /// Under which key.
+        rkey: u32,
+    },
+}
+
+/// A whole message as it arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// SEND or WRITE.
+    pub kind: MessageKind,
+    /// Immediate data.
+    pub imm: Option<u32>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The sender's queue pair number.
+    pub source_qpn: u32,
+    /// The sequence number of its first packet.
+    pub psn: u32,
+    /// Its packets.
+    pub packets: u32,
+}
+
+/// Something that a right sender does not do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// A frame that cannot be read, or is damaged.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A field that has another value than it should.
+    #[error("{field} is {found:#x}, should be {expected:#x}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        found: u64,
+        /// What it should hold.
+        expected: u64,
+    },
+    /// A packet out of order.
+    #[error("packet {found:#x} where {expected:#x} was expected")]
+    Psn {
+        /// Its sequence number.
+        found: u32,
+        /// The one that was expected.
+        expected: u32,
+    },
+    /// A packet of another transport.
+    #[error("opcode {0:#04x} on a queue pair of another transport")]
+    Transport(u8),
+    /// A packet that cannot follow the one before it.
+    #[error("opcode {opcode:#04x} {state}")]
+    Sequence {
+        /// Its opcode.
+        opcode: u8,
+        /// Inside or outside a message.
+        state: &'static str,
+    },
+    /// A packet of a wrong size.
+    #[error("opcode {opcode:#04x} with {found} B of payload at an MTU of {mtu} B")]
+    Size {
+        /// Its opcode.
+        opcode: u8,
+        /// Bytes of its payload.
+        found: usize,
+        /// The path MTU.
+        mtu: u32,
+    },
+    /// A WRITE of another length than its RETH says.
+    #[error("a WRITE of {found} B whose RETH says {expected} B")]
+    WriteLength {
+        /// Bytes that came.
+        found: u64,
+        /// Bytes announced.
+        expected: u32,
+    },
+    /// A WRITE that is not allowed.
+    #[error("a WRITE of {len} B to {addr:#x} with key {rkey:#x} is not allowed")]
+    Access {
+        /// Where to.
+        addr: u64,
+        /// Bytes.
+        len: u32,
+        /// Key.
+        rkey: u32,
+    },
+}
+
+/// A message of which packets are still to come.
+#[derive(Clone, Debug)]
+struct Partial {
+    message: Message,
+    write: bool,
+    announced: Option<u32>,
+    len: u64,
+}
+
+/// A remote queue pair.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    config: PeerConfig,
+    /// The next sequence number, by the sender's queue pair number.
+    expected: HashMap<u32, u32>,
+    partial: Option<Partial>,
+    /// A NAK for a gap was sent, and the gap is still there.
+    gap_reported: bool,
+    /// A NAK was sent; without retransmission nothing good can follow.
+    refused: bool,
+    msn: u32,
+    messages: Vec<Message>,
+    message_count: u64,
+    message_bytes: u64,
+    memory: SparseMemory,
+    errors: Vec<PeerError>,
+}
+
+/// Where a packet stands in its message.
+struct Place {
+    write: bool,
+    first: bool,
+    last: bool,
+}
+
+fn place(operation: u8) -> Option<Place> {
+    let write = operation >= operation::WRITE_FIRST;
+    let (first, last) = match operation {
+        operation::SEND_FIRST | operation::WRITE_FIRST => (true, false),
+        operation::SEND_MIDDLE | operation::WRITE_MIDDLE => (false, false),
+        operation::SEND_LAST | operation::SEND_LAST_IMM => (false, true),
+        operation::WRITE_LAST | operation::WRITE_LAST_IMM => (false, true),
+        operation::SEND_ONLY | operation::SEND_ONLY_IMM => (true, true),
+        operation::WRITE_ONLY | operation::WRITE_ONLY_IMM => (true, true),
+        _ => return None,
+    };
+    Some(Place { write, first, last })
+}
+
+impl Peer {
+    /// A peer to which nothing was sent yet.
+    pub fn new(config: PeerConfig) -> Self {
+        let expected = config.start_psn.map(|psn| (config.card_qpn, psn & MASK_24));
+        Self {
+            expected: expected.into_iter().collect(),
+            config,
+            partial: None,
+            gap_reported: false,
+            refused: false,
+            msn: 0,
+            messages: Vec::new(),
+            message_count: 0,
+            message_bytes: 0,
+            memory: SparseMemory::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// What it was made with.
+    pub fn config(&self) -> &PeerConfig {
+        &self.config
+    }
+
+    /// Changes how it answers from now on.
+    pub fn set_behaviour(&mut self, behaviour: Behaviour) {
+        self.config.behaviour = behaviour;
+        self.refused = false;
+    }
+
+    /// The messages that arrived whole, in order.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Takes the messages that arrived whole, in order.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// How many messages arrived whole.
+    pub fn message_count(&self) -> u64 {
+        self.message_count
+    }
+
+    /// The bytes of the messages that arrived whole.
+    pub fn message_bytes(&self) -> u64 {
+        self.message_bytes
+    }
+
+    /// What WRITEs left in the peer's memory.
+    pub fn memory(&self) -> &SparseMemory {
+        &self.memory
+    }
+
+    /// What the sender did wrong.
+    pub fn errors(&self) -> &[PeerError] {
+        &self.errors
+    }
+
+    /// Takes a packet that was addressed to this peer, and gives the answer, if there is one.
+    pub fn receive(&mut self, frame: &Frame<'_>) -> Option<Vec<u8>> {
+        match self.config.behaviour {
+            Behaviour::Dead => return None,
+            Behaviour::Anything => {
+                let asked = frame.transport() == Transport::Rc && frame.bth.ack_req == 1;
+                return asked.then(|| self.answer(frame, syndrome::ACK | 31, frame.bth.psn));
+            }
+            _ => {}
+        }
+        self.check_fields(frame);
+        if frame.transport() != self.config.transport {
+            self.errors.push(PeerError::Transport(frame.bth.opcode));
+            return None;
+        }
+        let Some(place) = place(frame.operation()) else {
+            self.errors.push(PeerError::Transport(frame.bth.opcode));
+            return None;
+        };
+        let source = frame.deth.map_or(self.config.card_qpn, |deth| deth.source_qp);
+        let psn = frame.bth.psn;
+        if self.refused {
+            // Sent before the sender knew.
+            return None;
+        }
+        let expected = *self.expected.entry(source).or_insert(psn);
+        let distance = psn_distance(psn, expected);
+        if distance != 0 {
+            if !self.gap_reported {
+                self.errors.push(PeerError::Psn { found: psn, expected });
+            }
+            if self.config.transport == Transport::Rc {
+                return self.out_of_order(frame, distance, expected);
+            }
+            self.partial = None;
+        }
+        if self.config.transport == Transport::Rc {
+            self.gap_reported = false;
+            let refusal = match self.config.behaviour {
+                Behaviour::NotReady => Some(syndrome::RNR_NAK),
+                Behaviour::Refuse(syndrome) => Some(syndrome),
+                Behaviour::Normal | Behaviour::Anything | Behaviour::Dead => None,
+            };
+            let refusal = refusal.or_else(|| self.check_access(frame));
+            if let Some(code) = refusal {
+                self.refused = true;
+                return Some(self.answer(frame, code, psn));
+            }
+        }
+        self.expected.insert(source, psn_add(psn, 1));
+        self.take(frame, &place, source);
+        (self.config.transport == Transport::Rc && frame.bth.ack_req == 1)
+            .then(|| self.answer(frame, syndrome::ACK | 31, psn))
+    }
+
+    /// What a responder does with an RC packet that is not the next.
+    fn out_of_order(&mut self, frame: &Frame<'_>, distance: i32, next: u32) -> Option<Vec<u8>> {
+        if distance < 0 {
+            let last = psn_add(next, MASK_24);
+            return Some(self.answer(frame, syndrome::ACK | 31, last));
+        }
+        let first = !std::mem::replace(&mut self.gap_reported, true);
+        first.then(|| self.answer(frame, syndrome::NAK_PSN, next))
+    }
+
+    /// The fields that are the same in every packet of the flow.
+    fn check_fields(&mut self, frame: &Frame<'_>) {
+        let config = &self.config;
+        let source = frame.deth.map_or(config.card_qpn, |deth| deth.source_qp);
+        let last = place(frame.operation()).is_some_and(|place| place.last);
+        let ack = u8::from(config.transport == Transport::Rc && last);
+        let Ethernet { source: mac, .. } = frame.ethernet;
+        let Ipv4 { identification, tos, ttl, flags, source: ip, .. } = frame.ip;
+        let Bth { solicited, migration, resv8a, resv7, .. } = frame.bth;
+        let fields = [
+            ("source MAC address", mac, config.card_mac.unwrap_or(mac)),
+            ("source IPv4 address", ip.into(), config.card_ip.unwrap_or(ip).into()),
+            ("IPv4 type of service", tos.into(), 0),
+            ("IPv4 identification", identification.into(), 0),
+            ("IPv4 flags", flags.into(), 2),
+            ("IPv4 time to live", ttl.into(), TTL.into()),
+            ("UDP source port", frame.udp.source_port.into(), source_port(source).into()),
+            ("UDP checksum", frame.udp.checksum.into(), 0),
+            ("solicited event", solicited.into(), 0),
+            ("migration request", migration.into(), 1),
+            ("partition key", frame.bth.pkey.into(), config.pkey.into()),
+            ("BTH reserved byte", resv8a.into(), 0),
+            ("BTH reserved bits", resv7.into(), 0),
+            ("acknowledge request", frame.bth.ack_req.into(), ack.into()),
+            ("padding", frame.padding.iter().fold(0, |all, byte| all | u64::from(*byte)), 0),
+            ("queue key", frame.deth.map_or(config.qkey, |d| d.qkey).into(), config.qkey.into()),
+            ("DETH reserved byte", frame.deth.map_or(0, |deth| deth.reserved).into(), 0),
+        ];
+        for (field, found, expected) in fields {
+            if found != expected {
+                self.errors.push(PeerError::Field { field, found, expected });
+            }
+        }
+    }
+
+    /// The NAK that a WRITE out of bounds is answered with.
+    fn check_access(&mut self, frame: &Frame<'_>) -> Option<u8> {
+        let (reth, writable) = (frame.reth?, self.config.writable?);
+        let end = u128::from(reth.virtual_address) + u128::from(reth.dma_length);
+        let limit = u128::from(writable.addr) + u128::from(writable.len);
+        let good =
+            reth.rkey == writable.rkey && reth.virtual_address >= writable.addr && end <= limit;
+        if good {
+            return None;
+        }
+        self.errors.push(PeerError::Access {
+            addr: reth.virtual_address,
+            len: reth.dma_length,
+            rkey: reth.rkey,
+        });
+        Some(syndrome::NAK_REMOTE_ACCESS)
+    }
+
+    /// Puts a packet that is in order to its message.
+    fn take(&mut self, frame: &Frame<'_>, place: &Place, source_qpn: u32) {
+        let opcode = frame.bth.opcode;
+        let (found, mtu) = (frame.payload.len(), self.config.mtu as usize);
+        let size_good = if place.last { found <= mtu } else { found == mtu };
+        if !size_good || (!place.first && found == 0) {
+            self.errors.push(PeerError::Size { opcode, found, mtu: self.config.mtu });
+        }
+        let mut partial = match (place.first, self.partial.take()) {
+            (true, interrupted) => {
+                if interrupted.is_some() {
+                    self.errors.push(PeerError::Sequence { opcode, state: "inside a message" });
+                }
+                let kind = match frame.reth {
+                    Some(reth) => {
+                        MessageKind::Write { remote_addr: reth.virtual_address, rkey: reth.rkey }
+                    }
+                    None => MessageKind::Send,
+                };
+                let psn = frame.bth.psn;
+                let bytes = Vec::new();
+                Partial {
+                    message: Message { kind, imm: None, bytes, source_qpn, psn, packets: 0 },
+                    write: place.write,
+                    announced: frame.reth.map(|reth| reth.dma_length),
+                    len: 0,
+                }
+            }
+            (false, Some(partial)) if partial.write == place.write => partial,
+            (false, Some(_)) => {
+                self.errors.push(PeerError::Sequence { opcode, state: "in another message" });
+                return;
+            }
+            (false, None) => {
+                self.errors.push(PeerError::Sequence { opcode, state: "outside a message" });
+                return;
+            }
+        };
+        if let MessageKind::Write { remote_addr, .. } = partial.message.kind
+            && self.config.keep_messages
+        {
+            self.memory.write(remote_addr.wrapping_add(partial.len), frame.payload);
+        }
+        if self.config.keep_messages {
+            partial.message.bytes.extend_from_slice(frame.payload);
+        }
+        partial.len += found as u64;
+        partial.message.packets += 1;
+        if !place.last {
+            self.partial = Some(partial);
+            return;
+        }
+        if let Some(expected) = partial.announced.filter(|len| u64::from(*len) != partial.len) {
+            self.errors.push(PeerError::WriteLength { found: partial.len, expected });
+        }
+        partial.message.imm = frame.imm;
+        self.msn = psn_add(self.msn, 1);
+        self.message_count += 1;
+        self.message_bytes += partial.len;
+        if self.config.keep_messages {
+            self.messages.push(partial.message);
+        }
+    }
+
+    /// An acknowledgement to the sender of `frame`.
+    fn answer(&self, frame: &Frame<'_>, syndrome: u8, psn: u32) -> Vec<u8> {
+        acknowledgement(
+            &Flow {
+                source_mac: self.config.mac,
+                dest_mac: frame.ethernet.source,
+                source_ip: self.config.ip,
+                dest_ip: frame.ip.source,
+                qpn: self.config.qpn,
+                dest_qpn: self.config.card_qpn,
+                pkey: self.config.pkey,
+                qkey: 0,
+                transport: Transport::Rc,
+                mtu: self.config.mtu,
+            },
+            syndrome,
+            psn,
+            self.msn,
+        )
+    }
+}
+
+/// An acknowledgement frame: [`syndrome`], the packet sequence number, the message sequence number.
+pub fn acknowledgement(flow: &Flow, syndrome: u8, psn: u32, msn: u32) -> Vec<u8> {
+    let bth = Bth {
+        opcode: Transport::Rc.opcode_bits() | operation::ACKNOWLEDGE,
+        migration: 1,
+        pkey: flow.pkey,
+        dest_qp: flow.dest_qpn & MASK_24,
+        psn: psn & MASK_24,
+        ..Bth::default()
+    };
+    let aeth = Aeth { syndrome, msn: msn & MASK_24 };
+    let Ok(frame) = packets::assemble(flow, bth, &aeth.to_bytes(), 0, |_| Ok::<(), Infallible>(()));
+    frame
+}
+
+#[cfg(test)]
+#[path = "tests/peer.rs"]
+mod tests;
