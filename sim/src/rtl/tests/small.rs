@@ -119,6 +119,7 @@ impl Bench {
         }
         let rig = &mut self.rig;
         rig.set(&COUNTER_CLEAR, 1);
+        let log = rig.card.data_reads();
         let before = rig.network.traffic().frames;
         for queue in 0..self.queues.min(posts) {
             rig.card.write(DOORBELLS.entry(queue), self.producers[queue as usize]).unwrap();
@@ -126,6 +127,17 @@ impl Bench {
         let mut patience = 20_000 + 100 * u64::from(posts);
         while rig.network.traffic().frames - before < u64::from(posts) {
             rig.card.step();
+            if std::env::var_os("SMALL_LOG").is_some() && patience % 50 == 0 {
+                let statistics = rig.card.engine.statistics();
+                println!(
+                    "{patience} reads {} of them data {} bytes {} writes {} frames {}",
+                    statistics.reads,
+                    log.lock().unwrap().len(),
+                    statistics.read_bytes,
+                    statistics.writes,
+                    rig.network.traffic().frames
+                );
+            }
             patience -= 1;
             assert!(patience > 0, "{} frames", rig.network.traffic().frames - before);
         }
