@@ -8,23 +8,24 @@ use super::{Completion, CompletionEvent, CompletionState};
 impl Logic for Completion {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, event, step, open_count, qp, psn, syndrome, refused, status);
-        dff_setup!(self, clk, queue, slot, written, quiet, first, failing, no_room);
-        dff_setup!(self, clk, clock, ticked, watched, turn);
-        dff_setup!(self, clk, record, is_silent, name, result, failed, waiting, waits_none);
-        dff_setup!(self, clk, waits_one, follower, is_refused, awaited, is_gone);
-        self.names.clk.next = self.clk.val();
-        self.names.write_enable.next = false;
+        dff_setup!(self, clk, state, step, look_valid, event, qp, psn, slot, queue, wr_id, code);
+        dff_setup!(self, clk, bad_dest, total, is_gone, first, syndrome, written);
+        dff_setup!(
+            self, clk, act_valid, act_event, act_qp, act_psn, act_slot, act_queue, act_wr_id
+        );
+        dff_setup!(self, clk, act_code, act_bad_dest, act_total, act_gone, act_first);
+        dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp);
+        dff_setup!(self, clk, refused, status, quiet, failing, clock, ticked, watched);
+        dff_setup!(self, clk, owner, result, is_ended, failed, sent_count, acked_count, waits_none);
+        dff_setup!(self, clk, waits_one, is_refused, awaited);
         self.results.clk.next = self.clk.val();
         self.results.write_enable.next = false;
-        self.waits.clk.next = self.clk.val();
-        self.waits.write_enable.next = false;
-        self.slot_next.clk.next = self.clk.val();
-        self.slot_next.write_enable.next = false;
-        self.queues.clk.next = self.clk.val();
-        self.queues.write_enable.next = false;
-        self.silent.clk.next = self.clk.val();
-        self.silent.write_enable.next = false;
+        self.sent_counts.clk.next = self.clk.val();
+        self.sent_counts.write_enable.next = false;
+        self.acked_counts.clk.next = self.clk.val();
+        self.acked_counts.write_enable.next = false;
+        self.owners.clk.next = self.clk.val();
+        self.owners.write_enable.next = false;
         self.refused_pairs.clk.next = self.clk.val();
         self.refused_pairs.write_enable.next = false;
         self.pending.clk.next = self.clk.val();
@@ -33,18 +34,6 @@ impl Logic for Completion {
         self.events.rst.next = self.rst.val();
         self.events.in_valid.next = false;
         self.events.out_ready.next = false;
-        self.slots.clk.next = self.clk.val();
-        self.slots.rst.next = self.rst.val();
-        self.slots.in_valid.next = false;
-        self.slots.out_ready.next = self.slot_free_ready.val();
-        self.done.clk.next = self.clk.val();
-        self.done.rst.next = self.rst.val();
-        self.done.in_valid.next = false;
-        self.done.out_ready.next = false;
-        self.rings.clk.next = self.clk.val();
-        self.rings.advance.next = false;
-        self.rings.restart_valid.next = false;
-        self.rings.restart_index.next = self.queue.q.val().get_bits::<6>(0);
         self.packets.clk.next = self.clk.val();
         self.packets.rst.next = self.rst.val();
         self.packets.push.next = false;
@@ -59,22 +48,12 @@ impl Logic for Completion {
         self.open_ready.next = false;
         self.sent_ready.next = false;
         self.ack_ready.next = false;
-        self.write_valid.next = false;
         self.set_qp_error_valid.next = false;
         self.set_queue_halted_valid.next = false;
-        self.count_work_requests.next = false;
         self.count_acks.next = false;
-        self.busy.next = self.open_count.q.val().any();
-        self.slot_free_valid.next = self.slots.out_valid.val();
-        self.slot_free_slot.next = self.slots.out_data.val();
 
         // The host's table writes: addresses are kept, what starts something becomes an event.
         self.unused.next = self.cfg_index.val().get_bits::<2>(8);
-        self.rings.cfg_valid.next = self.cfg_valid.val();
-        self.rings.cfg_table.next = self.cfg_table.val();
-        self.rings.cfg_index.next = self.cfg_index.val().get_bits::<8>(0);
-        self.rings.cfg_word.next = self.cfg_word.val();
-        self.rings.cfg_data.next = self.cfg_data.val();
         self.events.in_data.next = self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0);
         if self.cfg_valid.val() {
             if (self.cfg_table.val() == 0) && (self.cfg_word.val() == 15) {
@@ -92,101 +71,102 @@ impl Logic for Completion {
             }
         }
 
+        // Requests that are done.
+        self.retire.clk.next = self.clk.val();
+        self.retire.rst.next = self.rst.val();
+        self.retire.cfg_valid.next = self.cfg_valid.val();
+        self.retire.cfg_table.next = self.cfg_table.val();
+        self.retire.cfg_index.next = self.cfg_index.val().get_bits::<8>(0);
+        self.retire.cfg_word.next = self.cfg_word.val();
+        self.retire.cfg_data.next = self.cfg_data.val();
+        self.retire.open.next = false;
+        self.retire.open_slot.next = self.act_slot.q.val();
+        self.retire.open_queue.next = self.act_queue.q.val();
+        self.retire.open_wr_id.next = self.act_wr_id.q.val();
+        self.retire.done.next = false;
+        self.retire.done_slot.next = self.act_slot.q.val();
+        self.slot_free_valid.next = self.retire.slot_free_valid.val();
+        self.retire.slot_free_ready.next = self.slot_free_ready.val();
+        self.slot_free_slot.next = self.retire.slot_free_slot.val();
+        self.write_valid.next = self.retire.write_valid.val();
+        self.retire.write_ready.next = self.write_ready.val();
+        self.write_addr.next = self.retire.write_addr.val();
+        self.write_data.next = self.retire.write_data.val();
+        self.busy.next = self.retire.busy.val();
+        self.count_work_requests.next = self.retire.retired.val();
+        self.retire.queue.next = self.queue.q.val();
+        self.retire.slot.next = self.slot.q.val();
+        self.retire.renew.next = false;
+        self.retire.unpark.next = false;
+        self.retire.restart.next = false;
+        self.retire.restart_index.next = self.queue.q.val().get_bits::<6>(0);
+        self.retire.clear.next = false;
+        self.retire.clear_index.next = self.step.q.val();
+
         // What the memories say of the queue pair at hand. An acknowledgement of a packet that was not
         // sent is none; one may come before the destination's end does.
         self.progress.sending_valid.next = self.sending_valid.val();
         self.progress.sending_qp.next = self.sending_qp.val();
         self.progress.sending_psn.next = self.sending_psn.val();
         self.progress.qp.next = self.qp.q.val();
-        self.progress.psn.next = self.psn.q.val();
+        self.progress.psn.next = self.act_psn.q.val();
         self.progress.refuses.next = self.refused.q.val();
         self.verdict.syndrome.next = self.syndrome.q.val();
         self.packets.qp.next = self.qp.q.val();
-        self.packets.push_psn.next = self.sent_psn.val();
-        self.packets.push_slot.next = self.sent_slot.val();
-        self.packets.push_dest.next = self.sent_bad_dest.val();
+        self.packets.push_psn.next = self.act_psn.q.val();
+        self.packets.push_slot.next = self.act_slot.q.val();
+        self.packets.push_dest.next = self.act_bad_dest.q.val();
         self.refused_pairs.read_address[0].next = self.qp.q.val();
-        self.refused_pairs.write_address.next = self.qp.q.val();
-        self.refused_pairs.write_data.next = 0.into();
         self.is_refused.d.next = self.refused_pairs.read_data[0].val().get_bit(0);
         self.pending.read_address[0].next = self.qp.q.val();
-        self.pending.write_address.next = self.qp.q.val();
-        self.pending.write_data.next = self.status.q.val();
         self.awaited.d.next = self.pending.read_data[0].val();
-        self.is_gone.d.next = self.gone.val();
 
-        // ... of the queue,
-        self.queues.read_address[0].next = self.queue.q.val();
-        self.record.d.next = self.queues.read_data[0].val();
-        self.queue_tail.next = self.record.q.val().get_bits::<8>(0);
-        self.queue_head.next = self.record.q.val().get_bits::<8>(8);
-        self.queue_used.next = self.record.q.val().get_bit(16);
-        self.silent.read_address[0].next = self.queue.q.val();
-        self.silent.write_address.next = self.queue.q.val();
-        self.silent.write_data.next = 0.into();
-        self.is_silent.d.next = self.silent.read_data[0].val().get_bit(0);
-        self.rings.queue.next = self.queue.q.val();
-
-        // ... and of the slot.
-        self.names.read_address[0].next = self.slot.q.val();
-        self.name.d.next = self.names.read_data[0].val();
+        // ... and of the slot. A request's end, one cycle ahead, counts already.
+        self.owners.read_address[0].next = self.slot.q.val();
+        self.owner.d.next = self.owners.read_data[0].val();
         self.results.read_address[0].next = self.slot.q.val();
         self.found_result.next = self.results.read_data[0].val();
         self.result.d.next = self.found_result.val();
+        self.is_ended.d.next = self.found_result.val().get_bit(55)
+            || (self.act_valid.q.val()
+                && (self.act_event.q.val() == CompletionEvent::End)
+                && (self.act_slot.q.val() == self.slot.q.val()));
         self.failed.d.next = self.found_result.val().get_bits::<8>(47).any();
-        self.waits.read_address[0].next = self.slot.q.val();
-        self.found_waiting.next = self.waits.read_data[0].val();
-        self.waiting.d.next = self.found_waiting.val();
-        self.waits_none.d.next = !self.found_waiting.val().any();
-        self.waits_one.d.next = self.found_waiting.val() == 1;
-        self.slot_next.read_address[0].next = self.slot.q.val();
-        self.follower.d.next = self.slot_next.read_data[0].val();
-        self.shown.next = !self.result.q.val().get_bit(56) && !self.is_silent.q.val();
-
-        // The entry of the request at hand.
-        self.write_addr.next = self.rings.addr.val();
-        self.write_data.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
-            | (bit_cast::<256, 8>(self.name.q.val().get_bits::<8>(64)) << 128)
-            | (bit_cast::<256, 8>(self.result.q.val().get_bits::<8>(47)) << 176);
-        if self.failed.q.val() {
-            self.write_data.next = self.write_data.val()
-                | (bit_cast::<256, 7>(self.result.q.val().get_bits::<7>(40)) << 160);
-        } else {
-            self.write_data.next = self.write_data.val()
-                | (bit_cast::<256, 40>(self.result.q.val().get_bits::<40>(0)) << 64);
-        }
-        if !self.rings.lap.val() {
-            self.write_data.next = self.write_data.val() | self.phase.val();
-        }
+        self.results.read_address[1].next = self.retire.result_slot.val();
+        self.retire.result.next = self.results.read_data[1].val();
+        self.sent_counts.read_address[0].next = self.slot.q.val();
+        self.sent_count.d.next = self.sent_counts.read_data[0].val();
+        self.acked_counts.read_address[0].next = self.slot.q.val();
+        self.acked_count.d.next = self.acked_counts.read_data[0].val();
+        self.waits_none.d.next =
+            self.sent_counts.read_data[0].val() == self.acked_counts.read_data[0].val();
+        self.waits_one.d.next =
+            self.sent_counts.read_data[0].val() - self.acked_counts.read_data[0].val() == 1;
 
         // Defaults of the memories' writes.
-        self.names.write_address.next = self.slot.q.val();
-        self.names.write_data.next = bit_cast::<72, 64>(self.open_wr_id.val())
-            | (bit_cast::<72, 8>(self.open_queue.val()) << 64);
-        self.results.write_address.next = self.slot.q.val();
+        self.results.write_address.next = self.act_slot.q.val();
         self.results.write_data.next = self.result.q.val();
-        self.waits.write_address.next = self.slot.q.val();
-        self.waits.write_data.next = self.waiting.q.val() - 1;
-        self.slot_next.write_address.next = self.queue_tail.val();
-        self.slot_next.write_data.next = self.slot.q.val();
-        self.queues.write_address.next = self.queue.q.val();
-        self.queue_rest.next = (bit_cast::<17, 8>(self.queue_head.val()) << 8)
-            | bit_cast::<17, 8>(self.slot.q.val())
-            | self.queue_is_used.val();
-        self.queues.write_data.next = self.queue_rest.val();
-        self.slots.in_data.next = self.slot.q.val();
-        self.done.in_data.next = self.slot.q.val();
-        self.set_qp_error_index.next = self.qp.q.val();
-        self.set_queue_halted_index.next = self.name.q.val().get_bits::<8>(64);
-        self.pop_request.next = false;
+        self.sent_counts.write_address.next = self.act_slot.q.val();
+        self.sent_counts.write_data.next = self.sent_count.q.val() + 1;
+        self.acked_counts.write_address.next = self.act_slot.q.val();
+        self.acked_counts.write_data.next = self.acked_count.q.val() + 1;
+        self.owners.write_address.next = self.act_slot.q.val();
+        self.owners.write_data.next = self.act_queue.q.val();
+        self.refused_pairs.write_address.next = self.act_qp.q.val();
+        self.refused_pairs.write_data.next = 0.into();
+        self.pending.write_address.next = self.act_qp.q.val();
+        self.pending.write_data.next = self.status.q.val();
+        self.set_qp_error_index.next = self.act_qp.q.val();
+        self.set_queue_halted_index.next = self.owner.q.val();
 
         // An acknowledgement covers a packet up to its own number, a refusal those before it.
-        self.since.next = self.psn.q.val() - self.packets.psn.val();
-        self.covered.next =
-            !self.since.val().get_bit(23) && (!self.refused.q.val() || self.since.val().any());
+        self.since.next = self.act_psn.q.val() - self.packets.psn.val();
+        self.covered.next = self.packets.used.val()
+            && !self.since.val().get_bit(23)
+            && (!self.refused.q.val() || self.since.val().any());
         self.new_status.next = self.result.q.val().get_bits::<8>(47);
         if !self.failed.q.val() {
-            self.new_status.next = self.sent_status.val();
+            self.new_status.next = self.act_code.q.val();
         }
 
         // The clock: every 1,024 cycles all queue pairs are looked at once, as there is time.
@@ -195,81 +175,242 @@ impl Logic for Completion {
             self.ticked.d.next = true;
         }
 
+        // The event of the cycle before takes effect now: nothing but these takes one cycle.
+        self.act_valid.d.next = self.look_valid.q.val();
+        self.act_event.d.next = self.event.q.val();
+        self.act_qp.d.next = self.qp.q.val();
+        self.act_psn.d.next = self.psn.q.val();
+        self.act_slot.d.next = self.slot.q.val();
+        self.act_queue.d.next = self.queue.q.val();
+        self.act_wr_id.d.next = self.wr_id.q.val();
+        self.act_code.d.next = self.code.q.val();
+        self.act_bad_dest.d.next = self.bad_dest.q.val();
+        self.act_total.d.next = self.total.q.val();
+        self.act_gone.d.next = self.is_gone.q.val();
+        self.act_first.d.next = self.first.q.val();
+        self.acknowledging.next =
+            self.act_valid.q.val() && (self.act_event.q.val() == CompletionEvent::Acknowledge);
+        self.pops.next = false;
+        if self.act_valid.q.val() {
+            match self.act_event.q.val() {
+                CompletionEvent::Opened => {
+                    self.retire.open.next = true;
+                    self.owners.write_enable.next = true;
+                    self.results.write_enable.next = true;
+                    self.results.write_data.next = 0.into();
+                }
+                CompletionEvent::Packet => {
+                    if self.act_gone.q.val() {
+                        self.results.write_enable.next = !self.failed.q.val();
+                        self.results.write_data.next = self.result.q.val()
+                            | (bit_cast::<57, 8>(self.flush.val()) << 47)
+                            | (bit_cast::<57, 7>(self.act_bad_dest.q.val()) << 40);
+                    } else if self.progress.early.val() {
+                        // Acknowledged already.
+                        self.results.write_enable.next = false;
+                    } else if self.is_refused.q.val() {
+                        // Nobody will acknowledge it any more.
+                        self.results.write_enable.next = !self.failed.q.val();
+                        self.results.write_data.next = self.result.q.val()
+                            | (bit_cast::<57, 8>(self.awaited.q.val()) << 47)
+                            | (bit_cast::<57, 7>(self.act_bad_dest.q.val()) << 40);
+                        self.pending.write_enable.next = !self.failed.q.val();
+                        self.pending.write_data.next = self.flush.val();
+                    } else {
+                        self.packets.push.next = true;
+                        self.sent_counts.write_enable.next = true;
+                    }
+                }
+                CompletionEvent::End => {
+                    self.results.write_enable.next = true;
+                    self.results.write_data.next = bit_cast::<57, 40>(self.act_total.q.val())
+                        | (bit_cast::<57, 8>(self.new_status.val()) << 47)
+                        | self.ended.val()
+                        | (self.result.q.val() & self.forgotten.val());
+                    if self.failed.q.val() {
+                        self.results.write_data.next = self.results.write_data.val()
+                            | (bit_cast::<57, 7>(self.result.q.val().get_bits::<7>(40)) << 40);
+                    } else if self.act_code.q.val().any() {
+                        self.results.write_data.next = self.results.write_data.val()
+                            | (bit_cast::<57, 7>(self.act_bad_dest.q.val()) << 40);
+                    }
+                    self.retire.done.next = self.waits_none.q.val();
+                    self.set_queue_halted_valid.next =
+                        self.new_status.val().any() && !self.result.q.val().get_bit(56);
+                }
+                CompletionEvent::Acknowledge => {
+                    if !self.act_first.q.val() || self.progress.genuine.val() {
+                        self.progress.acknowledge.next = self.act_first.q.val();
+                        self.pops.next = self.covered.val();
+                        self.packets.pop.next = self.covered.val();
+                    }
+                }
+                CompletionEvent::Tick => {
+                    self.packets.tick.next = self.packets.used.val();
+                    if self.packets.used.val()
+                        && self.timeout.val().any()
+                        && (bit_cast::<32, 16>(self.packets.age.val()) >= self.timeout.val())
+                    {
+                        self.late.d.next = true;
+                        self.late_qp.d.next = self.act_qp.q.val();
+                    }
+                }
+                CompletionEvent::Covered => {
+                    self.acked_counts.write_enable.next = true;
+                    self.retire.done.next = self.waits_one.q.val() && self.is_ended.q.val();
+                }
+                _ => {}
+            }
+        }
+
+        // What must not follow the event of the cycle before at once: it would read what that one
+        // is about to write.
+        self.look_list.next = self.look_valid.q.val()
+            && ((self.event.q.val() == CompletionEvent::Packet)
+                || (self.event.q.val() == CompletionEvent::Acknowledge)
+                || (self.event.q.val() == CompletionEvent::Tick));
+        self.look_slot.next = self.look_valid.q.val()
+            && ((self.event.q.val() == CompletionEvent::Opened)
+                || (self.event.q.val() == CompletionEvent::Packet)
+                || (self.event.q.val() == CompletionEvent::Covered))
+            && (self.slot.q.val() == self.sent_slot.val());
+        // The walk of one acknowledgement ends before the next one's begins.
+        self.ack_fits.next = !(self.look_list.val()
+            && ((self.event.q.val() == CompletionEvent::Acknowledge)
+                || (self.qp.q.val() == self.ack_qp.val())));
+        self.end_fits.next = !self.look_slot.val();
+        self.packet_fits.next = !self.look_slot.val()
+            && !(self.look_list.val() && (self.qp.q.val() == self.sent_qp.val()))
+            && (self.packets.roomy.val()
+                || (self.packets.room.val()
+                    && !self.look_valid.q.val()
+                    && !self.act_valid.q.val()));
+        self.refusal.next = self.ack_syndrome.val().get_bits::<3>(5).any();
+        // What takes longer waits until everything before it is over, and everything else for it.
+        self.slow.next = self.late.q.val()
+            || self.events.out_valid.val()
+            || (self.ack_valid.val() && self.refusal.val());
+        self.drained.next = !self.look_valid.q.val()
+            && !self.act_valid.q.val()
+            && !self.more.q.val()
+            && self.retire.idle.val();
+        self.retire.hold.next = self.slow.val() || (self.state.q.val() != CompletionState::Run);
+
+        self.look_valid.d.next = false;
         match self.state.q.val() {
             CompletionState::Clear => {
                 self.step.d.next = self.step.q.val() + 1;
                 self.qp.d.next = self.qp.q.val() + 1;
-                self.queue.d.next = self.queue.q.val() + 1;
                 self.packets.clear.next = true;
                 self.progress.forget.next = true;
+                self.retire.clear.next = true;
                 self.refused_pairs.write_enable.next = true;
-                self.silent.write_enable.next = true;
-                self.queues.write_enable.next = true;
-                self.queues.write_data.next = 0.into();
-                self.rings.restart_valid.next = true;
-                if self.step.q.val() < 256 {
-                    self.slots.in_valid.next = true;
-                    self.slots.in_data.next = self.step.q.val().get_bits::<8>(0);
-                }
+                self.sent_counts.write_enable.next = true;
+                self.sent_counts.write_address.next = self.step.q.val().get_bits::<8>(0);
+                self.sent_counts.write_data.next = 0.into();
+                self.acked_counts.write_enable.next = true;
+                self.acked_counts.write_address.next = self.step.q.val().get_bits::<8>(0);
+                self.acked_counts.write_data.next = 0.into();
                 if self.step.q.val() == 1023 {
-                    self.state.d.next = CompletionState::Wait;
+                    self.state.d.next = CompletionState::Run;
                 }
             }
-            CompletionState::Wait => {
-                self.turn.d.next = !self.turn.q.val();
-                self.no_room.d.next = false;
+            CompletionState::Run => {
                 self.quiet.d.next = false;
-                self.first.d.next = false;
                 self.failing.d.next = false;
+                self.refused.d.next = false;
+                self.first.d.next = true;
                 self.qp.d.next = self.sent_qp.val();
                 self.psn.d.next = self.sent_psn.val();
-                self.syndrome.d.next = self.ack_syndrome.val();
-                self.queue.d.next = self.open_queue.val();
                 self.slot.d.next = self.sent_slot.val();
+                self.code.d.next = self.sent_status.val();
+                self.bad_dest.d.next = self.sent_bad_dest.val();
+                self.total.d.next = self.sent_total.val();
+                self.is_gone.d.next = self.gone.val();
+                self.queue.d.next = self.open_queue.val();
+                self.wr_id.d.next = self.open_wr_id.val();
+                self.syndrome.d.next = self.ack_syndrome.val();
                 self.written.d.next = self.events.out_data.val().get_bits::<2>(8);
-                if self.events.out_valid.val() {
-                    self.events.out_ready.next = true;
-                    self.queue.d.next = self.events.out_data.val().get_bits::<8>(0);
-                    self.qp.d.next = self.events.out_data.val().get_bits::<8>(0);
-                    self.status.d.next = self.flush.val();
-                    self.quiet.d.next = true;
-                    self.event.d.next = CompletionEvent::Written;
-                    self.state.d.next = CompletionState::Look;
-                } else if self.sent_valid.val() && !self.no_room.q.val() {
-                    self.event.d.next = CompletionEvent::Sent;
-                    self.state.d.next = CompletionState::Look;
-                } else if self.open_valid.val() {
-                    self.slot.d.next = self.open_slot.val();
-                    self.event.d.next = CompletionEvent::Opened;
-                    self.state.d.next = CompletionState::Look;
-                } else if self.ack_valid.val() && (self.turn.q.val() || !self.done.out_valid.val())
+                if self.acknowledging.val() {
+                    // The request of the packet that has left its list.
+                    self.slot.d.next = self.packets.slot.val();
+                    self.event.d.next = CompletionEvent::Covered;
+                    self.look_valid.d.next = self.pops.val();
+                    self.more.d.next =
+                        self.pops.val() && !self.packets.lone.val() && self.since.val().any();
+                    self.more_qp.d.next = self.act_qp.q.val();
+                    self.more_psn.d.next = self.act_psn.q.val();
+                } else if self.more.q.val() {
+                    self.more.d.next = false;
+                    self.qp.d.next = self.more_qp.q.val();
+                    self.psn.d.next = self.more_psn.q.val();
+                    self.first.d.next = false;
+                    self.event.d.next = CompletionEvent::Acknowledge;
+                    self.look_valid.d.next = true;
+                } else if self.slow.val() {
+                    if self.drained.val() && self.late.q.val() {
+                        self.late.d.next = false;
+                        self.qp.d.next = self.late_qp.q.val();
+                        self.status.d.next = self.retry.val();
+                        self.first.d.next = false;
+                        self.event.d.next = CompletionEvent::Tick;
+                        self.state.d.next = CompletionState::Look;
+                    } else if self.drained.val() && self.events.out_valid.val() {
+                        self.events.out_ready.next = true;
+                        self.queue.d.next = self.events.out_data.val().get_bits::<8>(0);
+                        self.qp.d.next = self.events.out_data.val().get_bits::<8>(0);
+                        self.status.d.next = self.flush.val();
+                        self.quiet.d.next = true;
+                        self.first.d.next = false;
+                        self.event.d.next = CompletionEvent::Written;
+                        self.state.d.next = CompletionState::Look;
+                    } else if self.drained.val() {
+                        self.ack_ready.next = true;
+                        self.count_acks.next = true;
+                        self.qp.d.next = self.ack_qp.val();
+                        self.psn.d.next = self.ack_psn.val();
+                        self.event.d.next = CompletionEvent::Refused;
+                        self.state.d.next = CompletionState::Look;
+                    }
+                } else if self.sent_valid.val()
+                    && (self.sent_kind.val() == 0)
+                    && self.packet_fits.val()
                 {
+                    self.sent_ready.next = true;
+                    self.event.d.next = CompletionEvent::Packet;
+                    self.look_valid.d.next = true;
+                } else if self.ack_valid.val() && self.ack_fits.val() {
                     self.ack_ready.next = true;
                     self.count_acks.next = true;
                     self.qp.d.next = self.ack_qp.val();
                     self.psn.d.next = self.ack_psn.val();
-                    self.first.d.next = true;
-                    self.event.d.next = CompletionEvent::Walk;
-                    self.state.d.next = CompletionState::Look;
-                } else if self.done.out_valid.val() {
-                    self.done.out_ready.next = true;
-                    self.slot.d.next = self.done.out_data.val();
-                    self.event.d.next = CompletionEvent::Done;
-                    self.state.d.next = CompletionState::Look;
-                } else if self.ticked.q.val() {
+                    self.event.d.next = CompletionEvent::Acknowledge;
+                    self.look_valid.d.next = true;
+                } else if self.sent_valid.val()
+                    && (self.sent_kind.val() != 0)
+                    && self.end_fits.val()
+                {
+                    self.sent_ready.next = true;
+                    self.event.d.next = CompletionEvent::End;
+                    self.look_valid.d.next = true;
+                } else if self.open_valid.val() {
+                    self.open_ready.next = true;
+                    self.slot.d.next = self.open_slot.val();
+                    self.event.d.next = CompletionEvent::Opened;
+                    self.look_valid.d.next = true;
+                } else if self.ticked.q.val() && !self.look_valid.q.val() {
                     self.watched.d.next = self.watched.q.val() + 1;
                     if self.watched.q.val() == 255 {
                         self.ticked.d.next = false;
                     }
                     self.qp.d.next = self.watched.q.val();
-                    self.status.d.next = self.retry.val();
                     self.event.d.next = CompletionEvent::Tick;
-                    self.state.d.next = CompletionState::Look;
+                    self.look_valid.d.next = true;
                 }
             }
             CompletionState::Look => {
                 self.state.d.next = CompletionState::Act;
-                if self.event.q.val() == CompletionEvent::Walk {
+                if self.event.q.val() == CompletionEvent::Refused {
                     self.state.d.next = CompletionState::Walk;
                 }
                 if self.first.q.val() {
@@ -278,122 +419,40 @@ impl Logic for Completion {
                 }
             }
             CompletionState::Act => {
-                self.state.d.next = CompletionState::Wait;
-                match self.event.q.val() {
-                    CompletionEvent::Written => {
-                        if self.written.q.val() == 0 {
-                            self.refused_pairs.write_enable.next = true;
-                            self.progress.forget.next = true;
-                            self.failing.d.next = true;
-                            self.event.d.next = CompletionEvent::Walk;
-                            self.state.d.next = CompletionState::Walk;
-                        }
-                        if self.written.q.val() == 1 {
-                            self.silent.write_enable.next = true;
-                            self.slot.d.next = self.queue_head.val();
-                            if self.queue_used.val() {
-                                self.state.d.next = CompletionState::ForgetLook;
-                            }
-                        }
-                        if self.written.q.val() == 2 {
-                            self.rings.restart_valid.next = true;
+                self.state.d.next = CompletionState::Run;
+                if self.event.q.val() == CompletionEvent::Tick {
+                    // It may have been acknowledged meanwhile.
+                    if self.packets.used.val()
+                        && (bit_cast::<32, 16>(self.packets.age.val()) >= self.timeout.val())
+                    {
+                        self.failing.d.next = true;
+                        self.event.d.next = CompletionEvent::Refused;
+                        self.state.d.next = CompletionState::Walk;
+                    }
+                } else {
+                    if self.written.q.val() == 0 {
+                        self.refused_pairs.write_enable.next = true;
+                        self.progress.forget.next = true;
+                        self.failing.d.next = true;
+                        self.event.d.next = CompletionEvent::Refused;
+                        self.state.d.next = CompletionState::Walk;
+                    }
+                    if self.written.q.val() == 1 {
+                        self.slot.d.next = self.retire.head.val();
+                        self.retire.renew.next = !self.retire.used.val();
+                        if self.retire.used.val() {
+                            self.state.d.next = CompletionState::ForgetLook;
                         }
                     }
-                    CompletionEvent::Opened => {
-                        self.open_ready.next = true;
-                        self.open_count.d.next = self.open_count.q.val() + 1;
-                        self.names.write_enable.next = true;
-                        self.results.write_enable.next = true;
-                        self.results.write_data.next = 0.into();
-                        self.waits.write_enable.next = true;
-                        self.waits.write_data.next = 0.into();
-                        self.queues.write_enable.next = true;
-                        if self.queue_used.val() {
-                            self.slot_next.write_enable.next = true;
-                        } else {
-                            self.queues.write_data.next = (bit_cast::<17, 8>(self.slot.q.val())
-                                << 8)
-                                | bit_cast::<17, 8>(self.slot.q.val())
-                                | self.queue_is_used.val();
-                        }
+                    if self.written.q.val() == 2 {
+                        self.retire.restart.next = true;
                     }
-                    CompletionEvent::Sent => {
-                        if self.sent_kind.val() != 0 {
-                            self.sent_ready.next = true;
-                            self.results.write_enable.next = true;
-                            self.results.write_data.next =
-                                bit_cast::<58, 40>(self.sent_total.val())
-                                    | (bit_cast::<58, 8>(self.new_status.val()) << 47)
-                                    | self.ended.val()
-                                    | (self.result.q.val() & self.forgotten.val());
-                            if self.failed.q.val() {
-                                self.results.write_data.next = self.results.write_data.val()
-                                    | (bit_cast::<58, 7>(self.result.q.val().get_bits::<7>(40))
-                                        << 40);
-                            } else if self.sent_status.val().any() {
-                                self.results.write_data.next = self.results.write_data.val()
-                                    | (bit_cast::<58, 7>(self.sent_bad_dest.val()) << 40);
-                            }
-                            self.done.in_valid.next = self.waits_none.q.val();
-                            self.set_queue_halted_valid.next =
-                                self.new_status.val().any() && !self.result.q.val().get_bit(56);
-                        } else if self.is_gone.q.val() {
-                            self.sent_ready.next = true;
-                            self.results.write_enable.next = !self.failed.q.val();
-                            self.results.write_data.next = self.result.q.val()
-                                | (bit_cast::<58, 8>(self.flush.val()) << 47)
-                                | (bit_cast::<58, 7>(self.sent_bad_dest.val()) << 40);
-                        } else if self.progress.early.val() {
-                            // Acknowledged already.
-                            self.sent_ready.next = true;
-                        } else if self.is_refused.q.val() {
-                            // Nobody will acknowledge it any more.
-                            self.sent_ready.next = true;
-                            self.results.write_enable.next = !self.failed.q.val();
-                            self.results.write_data.next = self.result.q.val()
-                                | (bit_cast::<58, 8>(self.awaited.q.val()) << 47)
-                                | (bit_cast::<58, 7>(self.sent_bad_dest.val()) << 40);
-                            self.pending.write_enable.next = !self.failed.q.val();
-                            self.pending.write_data.next = self.flush.val();
-                        } else if self.packets.room.val() {
-                            self.sent_ready.next = true;
-                            self.packets.push.next = true;
-                            self.waits.write_enable.next = true;
-                            self.waits.write_data.next = self.waiting.q.val() + 1;
-                        } else {
-                            self.no_room.d.next = true;
-                        }
-                    }
-                    CompletionEvent::Done => {
-                        self.queue.d.next = self.name.q.val().get_bits::<8>(64);
-                        if !self.result.q.val().get_bit(56) {
-                            self.state.d.next = CompletionState::Queue;
-                        } else if !self.result.q.val().get_bit(57) {
-                            // Forgotten: its queue does not know it any more. Freed once.
-                            self.results.write_enable.next = true;
-                            self.results.write_data.next = self.result.q.val() | self.freed.val();
-                            self.slots.in_valid.next = true;
-                            self.open_count.d.next = self.open_count.q.val() - 1;
-                        }
-                    }
-                    CompletionEvent::Tick => {
-                        self.packets.tick.next = self.packets.used.val();
-                        if self.packets.used.val()
-                            && self.timeout.val().any()
-                            && (bit_cast::<32, 16>(self.packets.age.val()) >= self.timeout.val())
-                        {
-                            self.failing.d.next = true;
-                            self.event.d.next = CompletionEvent::Walk;
-                            self.state.d.next = CompletionState::Walk;
-                        }
-                    }
-                    _ => {}
                 }
             }
             CompletionState::Walk => {
                 self.first.d.next = false;
                 self.slot.d.next = self.packets.slot.val();
-                self.state.d.next = CompletionState::Wait;
+                self.state.d.next = CompletionState::Run;
                 if self.failing.q.val() {
                     self.set_qp_error_valid.next = !self.quiet.q.val();
                     self.refused_pairs.write_enable.next = !self.quiet.q.val();
@@ -405,9 +464,9 @@ impl Logic for Completion {
                     }
                 } else if !self.first.q.val() || self.progress.genuine.val() {
                     self.progress.acknowledge.next = self.first.q.val();
-                    if self.packets.used.val() && self.covered.val() {
+                    if self.covered.val() {
                         self.state.d.next = CompletionState::WalkLook;
-                    } else if self.refused.q.val() {
+                    } else {
                         // What it refuses may not have come to its end.
                         self.failing.d.next = true;
                         self.state.d.next = CompletionState::Walk;
@@ -419,59 +478,18 @@ impl Logic for Completion {
             }
             CompletionState::WalkAct => {
                 self.packets.pop.next = true;
-                self.waits.write_enable.next = true;
-                self.done.in_valid.next = self.waits_one.q.val() && self.result.q.val().get_bit(55);
+                self.acked_counts.write_enable.next = true;
+                self.retire.done.next = self.waits_one.q.val() && self.is_ended.q.val();
                 if self.failing.q.val() {
                     self.results.write_enable.next = !self.failed.q.val();
                     self.results.write_data.next = self.result.q.val()
-                        | (bit_cast::<58, 8>(self.status.q.val()) << 47)
-                        | (bit_cast::<58, 7>(self.packets.dest.val()) << 40);
+                        | (bit_cast::<57, 8>(self.status.q.val()) << 47)
+                        | (bit_cast::<57, 7>(self.packets.dest.val()) << 40);
                     self.set_queue_halted_valid.next =
                         !self.quiet.q.val() && !self.result.q.val().get_bit(56);
                     self.status.d.next = self.flush.val();
                 }
                 self.state.d.next = CompletionState::Look;
-                if self.packets.lone.val() && !self.failing.q.val() && !self.refused.q.val() {
-                    self.state.d.next = CompletionState::Wait;
-                }
-            }
-            CompletionState::Queue => {
-                self.state.d.next = CompletionState::Oldest;
-            }
-            CompletionState::Oldest => {
-                self.slot.d.next = self.queue_head.val();
-                self.state.d.next = CompletionState::Wait;
-                if self.queue_used.val() {
-                    self.state.d.next = CompletionState::OldestLook;
-                }
-            }
-            CompletionState::OldestLook => {
-                self.state.d.next = CompletionState::OldestAct;
-            }
-            CompletionState::OldestAct => {
-                if !self.result.q.val().get_bit(55) || !self.waits_none.q.val() {
-                    self.state.d.next = CompletionState::Wait;
-                } else if !self.shown.val() {
-                    self.pop_request.next = true;
-                    self.state.d.next = CompletionState::Queue;
-                } else if self.rings.full.val() {
-                    // No room: later again, after others.
-                    self.done.in_valid.next = true;
-                    self.state.d.next = CompletionState::Wait;
-                } else {
-                    self.state.d.next = CompletionState::Complete;
-                }
-            }
-            CompletionState::Complete => {
-                self.write_valid.next = true;
-                self.silent.write_data.next = 1.into();
-                if self.write_ready.val() {
-                    self.count_work_requests.next = true;
-                    self.rings.advance.next = true;
-                    self.pop_request.next = true;
-                    self.silent.write_enable.next = self.failed.q.val();
-                    self.state.d.next = CompletionState::Queue;
-                }
             }
             CompletionState::ForgetLook => {
                 self.state.d.next = CompletionState::Forget;
@@ -479,27 +497,14 @@ impl Logic for Completion {
             CompletionState::Forget => {
                 self.results.write_enable.next = true;
                 self.results.write_data.next = self.result.q.val() | self.forgotten.val();
-                self.done.in_valid.next =
-                    self.result.q.val().get_bit(55) && self.waits_none.q.val();
-                self.slot.d.next = self.follower.q.val();
+                self.retire.unpark.next = self.retire.parked.val();
+                self.retire.done.next = self.retire.parked.val();
+                self.slot.d.next = self.retire.follower.val();
                 self.state.d.next = CompletionState::ForgetLook;
-                if self.slot.q.val() == self.queue_tail.val() {
-                    self.queues.write_enable.next = true;
-                    self.queues.write_data.next = 0.into();
-                    self.state.d.next = CompletionState::Wait;
+                if self.slot.q.val() == self.retire.tail.val() {
+                    self.retire.renew.next = true;
+                    self.state.d.next = CompletionState::Run;
                 }
-            }
-        }
-
-        if self.pop_request.val() {
-            self.slots.in_valid.next = true;
-            self.open_count.d.next = self.open_count.q.val() - 1;
-            self.queues.write_enable.next = true;
-            self.queues.write_data.next = 0.into();
-            if self.queue_head.val() != self.queue_tail.val() {
-                self.queues.write_data.next = (bit_cast::<17, 8>(self.follower.q.val()) << 8)
-                    | bit_cast::<17, 8>(self.queue_tail.val())
-                    | self.queue_is_used.val();
             }
         }
 
@@ -507,13 +512,13 @@ impl Logic for Completion {
             self.state.d.next = CompletionState::Clear;
             self.step.d.next = 0.into();
             self.qp.d.next = 0.into();
-            self.queue.d.next = 0.into();
-            self.open_count.d.next = 0.into();
+            self.look_valid.d.next = false;
+            self.act_valid.d.next = false;
+            self.more.d.next = false;
+            self.late.d.next = false;
             self.clock.d.next = 0.into();
             self.ticked.d.next = false;
             self.watched.d.next = 0.into();
-            self.turn.d.next = false;
-            self.no_room.d.next = false;
         }
     }
 }

@@ -4,17 +4,17 @@
 //! it was sent and, on RC, every destination's last packet was acknowledged. Done requests leave
 //! their queue in order, each with one entry in the queue's completion ring.
 //!
-//! Two kinds of linked lists in small memories hold all state: per send queue the open requests, per
-//! queue pair the packets whose acknowledgement somebody waits for. One event is handled at a time:
-//! a table write of the host, a request opened, something sent, an acknowledgement, a request done,
-//! and in idle cycles the clock of one queue pair. It is chosen in one cycle, which says what it is
-//! about; all memories are read in the next, into registers; and in the third it takes effect.
+//! Linked lists in small memories hold all state: per send queue the open requests ([`Retire`]), per queue pair the
+//! packets whose acknowledgement somebody waits for ([`Outstanding`]). Events go through a pipeline: one is chosen in a
+//! cycle; what the memories say of its queue pair and slot is read in the next; and it takes effect in the third. One
+//! that would read what the event before it is about to write is not chosen in the next cycle. What is rare (table
+//! writes of the host, refusals, the clock, timeouts) waits until the pipeline is empty and has it for itself.
 //!
-//! Contract: an event takes 3 cycles; an acknowledgement 4 for every packet list entry that it covers,
-//! and 3 unless the list is empty then; a completion 8, the next one of the same queue 5; a list that
-//! the host resets takes 4 for each entry, a queue 2 for each request. `slot_free` holds all 256 slots
-//! 1,024 cycles after reset. May stall at any time. A completion queue without room keeps only its own
-//! queues waiting.
+//! Contract: a cycle for a request opened, for a destination's item and for a request's end; an acknowledgement 2,
+//! and 3 for each further packet that it covers; two of these that are about the same queue pair or request, up to a
+//! cycle more. A completion 3 cycles. A table write 3 cycles, and 4 for each packet of a queue pair, or 2 for each request of
+//! a queue, that the host resets. `slot_free` holds all 256 slots 1,024 cycles after reset. May stall at any time. A
+//! completion queue without room keeps only its own queues waiting.
 
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
@@ -28,12 +28,13 @@ use crate::primitive::lutram::Lutram;
 mod kernel;
 mod outstanding;
 mod progress;
+mod retire;
 mod rings;
 mod verdict;
 
 use outstanding::Outstanding;
 use progress::Progress;
-use rings::Rings;
+use retire::Retire;
 use verdict::Verdict;
 
 #[cfg(test)]
@@ -44,9 +45,9 @@ mod tests;
 pub enum CompletionState {
     /// Clears the tables.
     Clear,
-    /// Waits for an event.
-    Wait,
-    /// Reads what the tables say of its queue pair, queue and slot.
+    /// Events go through the pipeline.
+    Run,
+    /// Something rare: reads what the tables say of its queue pair, queue and slot.
     Look,
     /// Does what there is to do.
     Act,
@@ -56,16 +57,6 @@ pub enum CompletionState {
     WalkLook,
     /// Takes the packet from the list.
     WalkAct,
-    /// Reads where a queue's oldest request is.
-    Queue,
-    /// Goes there.
-    Oldest,
-    /// Reads what the tables say of it.
-    OldestLook,
-    /// Decides whether it can be completed.
-    OldestAct,
-    /// Writes its completion.
-    Complete,
     /// Reads what the tables say of an open request.
     ForgetLook,
     /// Forgets it.
@@ -79,14 +70,18 @@ pub enum CompletionEvent {
     Written,
     /// A request is opened.
     Opened,
-    /// Something was sent.
-    Sent,
-    /// A request is done.
-    Done,
+    /// A packet that must be acknowledged was sent.
+    Packet,
+    /// A request was sent.
+    End,
+    /// Packets of a queue pair were acknowledged.
+    Acknowledge,
+    /// One of them is a request's.
+    Covered,
     /// Time goes by for a queue pair.
     Tick,
-    /// Packets of a queue pair were acknowledged, or fail.
-    Walk,
+    /// Packets of a queue pair were refused, or fail.
+    Refused,
 }
 
 /// The block. See the [module](self).
@@ -202,85 +197,103 @@ pub struct Completion {
     pub count_acks: Signal<Out, Bit>,
 
     state: DFF<CompletionState>,
-    event: DFF<CompletionEvent>,
     step: DFF<Bits<10>>,
-    open_count: DFF<Bits<9>>,
 
     // What the host wrote: {kind, index}; kind 0: queue pair, 1: send queue, 2: completion queue.
     events: Fifo<10, 10, 11>,
-    rings: Rings,
+    retire: Retire,
 
-    // Requests, by slot. Result: total 40, bad_dest 7,
-    // status 8, ended, forgotten, freed.
-    slots: Fifo<8, 8, 9>,
-    names: Lutram<72, 8, 1>,
-    results: Lutram<58, 8, 1>,
-    waits: Lutram<8, 8, 1>,
-    slot_next: Lutram<8, 8, 1>,
-    // Queues: tail 8, head 8, used.
-    queues: Lutram<17, 8, 1>,
-    silent: Lutram<1, 8, 1>,
+    // Requests, by slot. Result: total 40, bad_dest 7, status 8, ended, forgotten. Packets that must be
+    // acknowledged, and that were, modulo 256: as many at a request's end. The queue.
+    results: Lutram<57, 8, 2>,
+    sent_counts: Lutram<8, 8, 1>,
+    acked_counts: Lutram<8, 8, 1>,
+    owners: Lutram<8, 8, 1>,
     progress: Progress,
     // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
     refused_pairs: Lutram<1, 8, 1>,
     // The status of the next request that waits for such a peer.
     pending: Lutram<8, 8, 1>,
-    done: Fifo<8, 9, 10>,
     packets: Outstanding,
 
-    // The event at hand.
+    // The event that was chosen: the memories are read.
+    look_valid: DFF<Bit>,
+    event: DFF<CompletionEvent>,
     qp: DFF<Bits<8>>,
     psn: DFF<Bits<24>>,
-    syndrome: DFF<Bits<8>>,
-    refused: DFF<Bit>,
-    status: DFF<Bits<8>>,
-    queue: DFF<Bits<8>>,
     slot: DFF<Bits<8>>,
-    written: DFF<Bits<2>>,
-    quiet: DFF<Bit>,
-    // The first packet of a list is looked at; the list fails.
+    queue: DFF<Bits<8>>,
+    wr_id: DFF<Bits<64>>,
+    code: DFF<Bits<8>>,
+    bad_dest: DFF<Bits<7>>,
+    total: DFF<Bits<40>>,
+    is_gone: DFF<Bit>,
+    // The oldest packet of a list is looked at.
     first: DFF<Bit>,
+    syndrome: DFF<Bits<8>>,
+    written: DFF<Bits<2>>,
+
+    // The event before that one: it takes effect.
+    act_valid: DFF<Bit>,
+    act_event: DFF<CompletionEvent>,
+    act_qp: DFF<Bits<8>>,
+    act_psn: DFF<Bits<24>>,
+    act_slot: DFF<Bits<8>>,
+    act_queue: DFF<Bits<8>>,
+    act_wr_id: DFF<Bits<64>>,
+    act_code: DFF<Bits<8>>,
+    act_bad_dest: DFF<Bits<7>>,
+    act_total: DFF<Bits<40>>,
+    act_gone: DFF<Bit>,
+    act_first: DFF<Bit>,
+    // What the memories said of its slot and queue pair.
+    owner: DFF<Bits<8>>,
+    result: DFF<Bits<57>>,
+    is_ended: DFF<Bit>,
+    failed: DFF<Bit>,
+    sent_count: DFF<Bits<8>>,
+    acked_count: DFF<Bits<8>>,
+    waits_none: DFF<Bit>,
+    waits_one: DFF<Bit>,
+    is_refused: DFF<Bit>,
+    awaited: DFF<Bits<8>>,
+
+    // An acknowledgement may cover further packets of this queue pair.
+    more: DFF<Bit>,
+    more_qp: DFF<Bits<8>>,
+    more_psn: DFF<Bits<24>>,
+    // This queue pair waits for too long.
+    late: DFF<Bit>,
+    late_qp: DFF<Bits<8>>,
+
+    // What takes longer: a list is walked, or fails; without a word to the host.
+    refused: DFF<Bit>,
     failing: DFF<Bit>,
-    // What was sent last finds no room: others go first.
-    no_room: DFF<Bit>,
+    quiet: DFF<Bit>,
+    status: DFF<Bits<8>>,
     clock: DFF<Bits<18>>,
     ticked: DFF<Bit>,
     watched: DFF<Bits<8>>,
-    turn: DFF<Bit>,
-
-    // What the memories said of `queue`, `slot` and `qp` a cycle before.
-    record: DFF<Bits<17>>,
-    is_silent: DFF<Bit>,
-    name: DFF<Bits<72>>,
-    result: DFF<Bits<58>>,
-    failed: DFF<Bit>,
-    waiting: DFF<Bits<8>>,
-    waits_none: DFF<Bit>,
-    waits_one: DFF<Bit>,
-    follower: DFF<Bits<8>>,
-    is_refused: DFF<Bit>,
-    awaited: DFF<Bits<8>>,
-    is_gone: DFF<Bit>,
 
     // Bits of shared buses that this block has no use for.
     unused: Signal<Local, Bits<2>>,
-    queue_used: Signal<Local, Bit>,
-    queue_head: Signal<Local, Bits<8>>,
-    queue_tail: Signal<Local, Bits<8>>,
-    queue_rest: Signal<Local, Bits<17>>,
-    found_result: Signal<Local, Bits<58>>,
-    found_waiting: Signal<Local, Bits<8>>,
+    found_result: Signal<Local, Bits<57>>,
     since: Signal<Local, Bits<24>>,
     covered: Signal<Local, Bit>,
-    pop_request: Signal<Local, Bit>,
+    pops: Signal<Local, Bit>,
+    acknowledging: Signal<Local, Bit>,
+    look_list: Signal<Local, Bit>,
+    look_slot: Signal<Local, Bit>,
+    ack_fits: Signal<Local, Bit>,
+    packet_fits: Signal<Local, Bit>,
+    end_fits: Signal<Local, Bit>,
+    refusal: Signal<Local, Bit>,
+    slow: Signal<Local, Bit>,
+    drained: Signal<Local, Bit>,
     verdict: Verdict,
     new_status: Signal<Local, Bits<8>>,
-    shown: Signal<Local, Bit>,
-    ended: Constant<Bits<58>>,
-    forgotten: Constant<Bits<58>>,
-    freed: Constant<Bits<58>>,
-    queue_is_used: Constant<Bits<17>>,
-    phase: Constant<Bits<256>>,
+    ended: Constant<Bits<57>>,
+    forgotten: Constant<Bits<57>>,
     flush: Constant<Bits<8>>,
     retry: Constant<Bits<8>>,
 }
@@ -343,69 +356,83 @@ impl Default for Completion {
             count_work_requests: Signal::default(),
             count_acks: Signal::default(),
             state: DFF::default(),
-            event: DFF::default(),
             step: DFF::default(),
-            open_count: DFF::default(),
             events: Fifo::default(),
-            rings: Rings::default(),
-            slots: Fifo::default(),
-            names: Lutram::default(),
+            retire: Retire::default(),
             results: Lutram::default(),
-            waits: Lutram::default(),
-            slot_next: Lutram::default(),
-            queues: Lutram::default(),
-            silent: Lutram::default(),
+            sent_counts: Lutram::default(),
+            acked_counts: Lutram::default(),
+            owners: Lutram::default(),
             progress: Progress::default(),
             refused_pairs: Lutram::default(),
             pending: Lutram::default(),
-            done: Fifo::default(),
             packets: Outstanding::default(),
+            look_valid: DFF::default(),
+            event: DFF::default(),
             qp: DFF::default(),
             psn: DFF::default(),
-            syndrome: DFF::default(),
-            refused: DFF::default(),
-            status: DFF::default(),
-            queue: DFF::default(),
             slot: DFF::default(),
-            written: DFF::default(),
-            quiet: DFF::default(),
+            queue: DFF::default(),
+            wr_id: DFF::default(),
+            code: DFF::default(),
+            bad_dest: DFF::default(),
+            total: DFF::default(),
+            is_gone: DFF::default(),
             first: DFF::default(),
+            syndrome: DFF::default(),
+            written: DFF::default(),
+            act_valid: DFF::default(),
+            act_event: DFF::default(),
+            act_qp: DFF::default(),
+            act_psn: DFF::default(),
+            act_slot: DFF::default(),
+            act_queue: DFF::default(),
+            act_wr_id: DFF::default(),
+            act_code: DFF::default(),
+            act_bad_dest: DFF::default(),
+            act_total: DFF::default(),
+            act_gone: DFF::default(),
+            act_first: DFF::default(),
+            owner: DFF::default(),
+            result: DFF::default(),
+            is_ended: DFF::default(),
+            failed: DFF::default(),
+            sent_count: DFF::default(),
+            acked_count: DFF::default(),
+            waits_none: DFF::default(),
+            waits_one: DFF::default(),
+            is_refused: DFF::default(),
+            awaited: DFF::default(),
+            more: DFF::default(),
+            more_qp: DFF::default(),
+            more_psn: DFF::default(),
+            late: DFF::default(),
+            late_qp: DFF::default(),
+            refused: DFF::default(),
             failing: DFF::default(),
-            no_room: DFF::default(),
+            quiet: DFF::default(),
+            status: DFF::default(),
             clock: DFF::default(),
             ticked: DFF::default(),
             watched: DFF::default(),
-            turn: DFF::default(),
-            record: DFF::default(),
-            is_silent: DFF::default(),
-            name: DFF::default(),
-            result: DFF::default(),
-            failed: DFF::default(),
-            waiting: DFF::default(),
-            waits_none: DFF::default(),
-            waits_one: DFF::default(),
-            follower: DFF::default(),
-            is_refused: DFF::default(),
-            awaited: DFF::default(),
-            is_gone: DFF::default(),
             unused: Signal::default(),
-            queue_used: Signal::default(),
-            queue_head: Signal::default(),
-            queue_tail: Signal::default(),
-            queue_rest: Signal::default(),
             found_result: Signal::default(),
-            found_waiting: Signal::default(),
             since: Signal::default(),
             covered: Signal::default(),
-            pop_request: Signal::default(),
+            pops: Signal::default(),
+            acknowledging: Signal::default(),
+            look_list: Signal::default(),
+            look_slot: Signal::default(),
+            ack_fits: Signal::default(),
+            packet_fits: Signal::default(),
+            end_fits: Signal::default(),
+            refusal: Signal::default(),
+            slow: Signal::default(),
+            drained: Signal::default(),
             verdict: Verdict::default(),
             new_status: Signal::default(),
-            shown: Signal::default(),
             ended: flag(55),
             forgotten: flag(56),
-            freed: flag(57),
-            queue_is_used: flag(16),
-            phase: flag(184),
             flush: status(Status::WrFlushError),
             retry: status(Status::RetryExceeded),
         }

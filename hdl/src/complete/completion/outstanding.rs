@@ -1,8 +1,8 @@
 //! Packets that wait for their acknowledgement: a list for each queue pair, oldest first.
 //!
 //! Contract: the outputs tell of the list of `qp` of the cycle before, as it was then; `push`, `pop` and
-//! `tick` are given when they tell of the list as it is, and `qp` is the same. At most one of these and
-//! `clear` is given in a cycle, and counts from the next one on. After a reset, `clear` with all 1,024
+//! `tick` are given when they tell of the list as it is, and are for that list, whatever `qp` is by then. At most
+//! one of these and `clear` is given in a cycle, and counts from the next one on. After a reset, `clear` with all 1,024
 //! indices makes every list empty.
 
 use rust_hdl_core::prelude::*;
@@ -18,7 +18,7 @@ use crate::primitive::lutram::Lutram;
 /// `clear_index`.
 ///
 /// # Outputs
-/// `room`; `used`, `lone`, `age`; `psn`, `slot`, `dest` of the oldest packet.
+/// `room`, `roomy`; `used`, `lone`, `age`; `psn`, `slot`, `dest` of the oldest packet.
 #[derive(LogicBlock, Default)]
 pub struct Outstanding {
     /// Clock.
@@ -29,6 +29,8 @@ pub struct Outstanding {
     pub qp: Signal<In, Bits<8>>,
     /// One more packet can be kept.
     pub room: Signal<Out, Bit>,
+    /// At least eight more can be kept.
+    pub roomy: Signal<Out, Bit>,
     /// The list is not empty.
     pub used: Signal<Out, Bit>,
     /// If it is not empty, it has one packet.
@@ -64,6 +66,8 @@ pub struct Outstanding {
     followers: Lutram<10, 10, 1>,
     // Lists: tail 10, head 10, used, age 16.
     lists: Lutram<37, 8, 1>,
+    /// The queue pair that the outputs tell of.
+    shown: DFF<Bits<8>>,
     list: DFF<Bits<37>>,
     entry: DFF<Bits<39>>,
     follower: DFF<Bits<10>>,
@@ -83,7 +87,8 @@ impl Logic for Outstanding {
     #[hdl_gen]
     fn update(&mut self) {
         // The list of the queue pair at hand, and its oldest packet.
-        dff_setup!(self, clk, list, entry, follower, has_one);
+        dff_setup!(self, clk, shown, list, entry, follower, has_one);
+        self.shown.d.next = self.qp.val();
         self.lists.clk.next = self.clk.val();
         self.lists.read_address[0].next = self.qp.val();
         self.found.next = self.lists.read_data[0].val();
@@ -109,6 +114,7 @@ impl Logic for Outstanding {
         self.places.clk.next = self.clk.val();
         self.places.rst.next = self.rst.val();
         self.room.next = self.places.out_valid.val();
+        self.roomy.next = self.places.count.val() >= 8;
         self.fresh.next = self.places.out_data.val();
         self.places.out_ready.next = self.push.val();
         self.places.in_valid.next = self.pop.val() || self.clear.val();
@@ -152,7 +158,7 @@ impl Logic for Outstanding {
         }
         self.lists.write_enable.next =
             self.push.val() || self.pop.val() || self.tick.val() || self.clear.val();
-        self.lists.write_address.next = self.qp.val();
+        self.lists.write_address.next = self.shown.q.val();
         self.lists.write_data.next = (bit_cast::<37, 16>(self.new_age.val()) << 21)
             | (bit_cast::<37, 1>(self.stays.val().into()) << 20)
             | (bit_cast::<37, 10>(self.new_head.val()) << 10)

@@ -7,8 +7,8 @@ use rust_hdl_widgets::prelude::*;
 /// Tells of a queue pair whether an acknowledgement is of a packet that was sent, and whether a packet
 /// was acknowledged already. PSNs are compared as numbers of 24 bits, half of them ahead.
 ///
-/// Contract: the outputs are of `qp` of the cycle before and of `psn` now; `acknowledge` is given with
-/// such a `qp`. What is told in a cycle counts from the next: for the outputs from the one after that.
+/// Contract: the outputs are of `qp` of the cycle before and of `psn` now; `acknowledge` and `forget` are for that
+/// `qp`. What is told in a cycle counts from the next: for the outputs from the one after that.
 /// After a reset `forget` of every queue pair is given.
 ///
 /// # Inputs
@@ -44,6 +44,8 @@ pub struct Progress {
     /// The queue pair begins anew.
     pub forget: Signal<In, Bit>,
 
+    /// The queue pair that the outputs tell of.
+    shown: DFF<Bits<8>>,
     sent: Lutram<24, 8, 1>,
     has_sent: DFF<Bits<256>>,
     // PSN, and whether there is one.
@@ -73,6 +75,7 @@ impl Default for Progress {
             genuine: Signal::default(),
             early: Signal::default(),
             forget: Signal::default(),
+            shown: DFF::default(),
             sent: Lutram::default(),
             has_sent: DFF::default(),
             acked: Lutram::default(),
@@ -91,7 +94,8 @@ impl Default for Progress {
 impl Logic for Progress {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, has_sent, last_sent, is_sent, last_acked);
+        dff_setup!(self, clk, shown, has_sent, last_sent, is_sent, last_acked);
+        self.shown.d.next = self.qp.val();
         self.sent.clk.next = self.clk.val();
         self.sent.write_enable.next = self.sending_valid.val();
         self.sent.write_address.next = self.sending_qp.val();
@@ -113,14 +117,15 @@ impl Logic for Progress {
         }
         self.behind.next =
             (self.newest.val() - self.last_acked.q.val().get_bits::<24>(0)).get_bit(23);
-        self.acked.write_address.next = self.qp.val();
+        self.acked.write_address.next = self.shown.q.val();
         self.acked.write_data.next = bit_cast::<25, 24>(self.newest.val()) | self.valid.val();
         self.acked.write_enable.next =
             self.acknowledge.val() && (!self.last_acked.q.val().get_bit(24) || !self.behind.val());
         if self.forget.val() {
             self.acked.write_enable.next = true;
             self.acked.write_data.next = 0.into();
-            self.has_sent.d.next = self.has_sent.q.val().replace_bit(self.qp.val().index(), false);
+            self.has_sent.d.next =
+                self.has_sent.q.val().replace_bit(self.shown.q.val().index(), false);
         }
         if self.sending_valid.val() {
             self.has_sent.d.next =

@@ -6,7 +6,10 @@
 //!
 //! A window whose last request has ended is closed if no beat comes within 4 cycles, as the splitter
 //! knows, so that it does not wait, but not
-//! while no other window is free: small requests that come meanwhile share it, and its reads.
+//! while no other window is free: small requests that come meanwhile share it, and its reads. Where requests follow
+//! one another without such a pause, a window is closed between two of them 192 cycles after its opening if another one
+//! is free, and once it has 128 beats in any case: else one window would take all requests that the card can have
+//! open, and none of them would be read meanwhile.
 //!
 //! A question is only asked if there is an entry left even if every question on the way gets a
 //! new one. When the directory is full, a *probe* asks without that right; its failure closes the
@@ -107,6 +110,10 @@ pub struct Planner {
     /// Placed beats of the window.
     beats: DFF<Bits<12>>,
     idle: DFF<Bits<4>>,
+    /// Cycles since it was opened, at most 192.
+    age: DFF<Bits<8>>,
+    /// It may be closed between two requests.
+    ripe: DFF<Bit>,
     after_end: DFF<Bit>,
     /// A probe is on the way.
     /// A window was closed in one of the last two cycles.
@@ -142,7 +149,7 @@ impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, open, known, asked, fresh, reserved, beats, idle, after_end);
-        dff_setup!(self, clk, late, probing, full);
+        dff_setup!(self, clk, late, probing, full, age, ripe);
 
         // Which lanes must ask, which one is first, and who shares its block.
         self.need.next = (self.piece_used.val() & !(self.piece_same.val() & self.known.q.val()))
@@ -193,7 +200,10 @@ impl Logic for Planner {
                 self.issue_close.next =
                     (self.after_end.q.val() && self.may_open.val() && !self.more_pieces.val())
                         || (self.flush.val() && self.idle.q.val().get_bit(3));
-            } else if self.fresh.q.val() && (self.beats.q.val().get_bit(11) || self.overflow.val())
+            } else if self.fresh.q.val()
+                && (self.beats.q.val().get_bit(11)
+                    || self.overflow.val()
+                    || (self.ripe.q.val() && self.after_end.q.val()))
             {
                 self.issue_close.next = !self.on_the_way.val();
             } else if !self.need.val().any() {
@@ -217,7 +227,14 @@ impl Logic for Planner {
                 self.idle.d.next = self.idle.q.val() + 1;
             }
         }
+        if !self.age.q.val().get_bits::<2>(6).all() {
+            self.age.d.next = self.age.q.val() + 1;
+        }
+        self.ripe.d.next = self.beats.q.val().get_bits::<5>(7).any()
+            || (self.age.q.val().get_bits::<2>(6).all() && self.may_open.val());
         if self.issue_open.val() {
+            self.age.d.next = 0.into();
+            self.ripe.d.next = false;
             self.open.d.next = true;
         }
         if self.issue_question.val() {

@@ -11,12 +11,12 @@
 //!           Contexts --'  '--> Bounds --> Requests ---->  open, request, error pulses
 //! ```
 //!
-//! *Throughput*: one granule a cycle; besides, one cycle a destination, three a pointer-mapped
-//! region, and up to two an entry, three a partitioned one. An entry with one contiguous region
-//! takes 8 cycles: its request leaves 2 cycles after its last granule, and the next one's first
-//! region is parsed then.
+//! *Throughput*: a cycle for an entry's head with its first destination, which fill a block (two if the request is
+//! partitioned), and one a granule behind it; besides, one cycle a destination, three a pointer-mapped
+//! region, and up to three an entry. An entry with one contiguous region takes 4 cycles: its request leaves 3 cycles
+//! after its last granule, and the next one's first region is parsed then.
 //!
-//! *Latency*: `open` comes 6 cycles after an entry's first block, `request` 3 cycles after the
+//! *Latency*: `open` comes 4 cycles after an entry's first block, `request` 3 cycles after the
 //! granule of a last contiguous region and 10 after the last element of another. Lanes, sets and
 //! destinations are written before.
 //!
@@ -327,6 +327,7 @@ impl Logic for Decoder {
         self.parser.granule_position.next = self.unpacker.granule_position.val();
         self.parser.granule_remaining.next = self.unpacker.granule_remaining.val();
         self.parser.granule_error.next = self.unpacker.granule_error.val();
+        self.parser.granule_rest.next = self.unpacker.granule_rest.val();
         self.parser.queue_shared.next = self.contexts.shared.val();
         self.parser.queue_owned.next = self.contexts.owned.val();
         self.parser.queue_owner.next = self.contexts.owner.val();

@@ -53,6 +53,8 @@ pub struct Unpacker {
     pub granule_remaining: Signal<Out, Bits<17>>,
     /// Of its block.
     pub granule_error: Signal<Out, Bit>,
+    /// The rest of its block; only with the block's first granule.
+    pub granule_rest: Signal<Out, Bits<384>>,
     /// The granule is taken.
     pub take: Signal<In, Bit>,
     /// The granule and the rest of its block are dropped.
@@ -113,8 +115,10 @@ impl Logic for Unpacker {
         // unless that granule was the last one.
         self.drop_block.next = self.valid.q.val() && self.skip.val() && (self.index.q.val() != 3);
         self.advance.next = self.block_valid.q.val() && self.free.val() && !self.drop_block.val();
-        // The first granule of a block that finds nothing before it passes the block's register.
-        self.direct.next = self.wqe_valid.val() && !self.block_valid.q.val() && self.free.val();
+        // The first granule of a block that finds nothing before it, or what is dropped, passes the block's register.
+        self.direct.next = self.wqe_valid.val()
+            && (!self.block_valid.q.val() || self.drop_block.val())
+            && self.free.val();
         self.block_free.next = !self.block_valid.q.val()
             || self.drop_block.val()
             || (self.advance.val() && (self.block_index.q.val() == 3));
@@ -167,5 +171,6 @@ impl Logic for Unpacker {
         self.granule_position.next = self.position.q.val();
         self.granule_remaining.next = self.remaining.q.val();
         self.granule_error.next = self.error.q.val();
+        self.granule_rest.next = self.block.q.val().get_bits::<384>(128);
     }
 }

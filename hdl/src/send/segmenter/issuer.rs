@@ -38,7 +38,7 @@ pub enum IssuerState {
 /// Turns events (pages that make packets, ends of destinations and requests) into packets with
 /// sequence numbers, addresses and operations, and into `sent` items, in order.
 ///
-/// 2 cycles an event, and one more for every item after its first. Pages of packets that must not
+/// 2 cycles an event, and one more for every item after its first; one for the end of a request that has begun. Pages of packets that must not
 /// be sent go back by `drop`. Stalls when the output is full.
 #[derive(LogicBlock)]
 pub struct Issuer {
@@ -170,6 +170,7 @@ pub struct Issuer {
     todo_dest_end: DFF<Bit>,
     todo_request_end: DFF<Bit>,
     refused: Signal<Local, Bit>,
+    only_end: Signal<Local, Bit>,
 
     // The request, and one bit for each of its destinations.
     queues: Queues,
@@ -255,6 +256,7 @@ impl Default for Issuer {
             set_qp_error_valid: Signal::default(),
             set_qp_error_index: Signal::default(),
             refused: Signal::default(),
+            only_end: Signal::default(),
             packet_valid: Signal::default(),
             packet_ready: Signal::default(),
             packet_marker: Signal::default(),
@@ -444,7 +446,7 @@ impl Logic for Issuer {
             self.was_barred.d.next = self.barred.val();
             self.todo_full.d.next = self.held.q.val().get_bit(50);
             self.todo_last.d.next = self.held.q.val().get_bit(71);
-            self.todo_dest_end.d.next = self.held.q.val().get_bit(94) && !self.refused.val();
+            self.todo_dest_end.d.next = self.held.q.val().get_bit(94) && !self.refused.val() && self.reliable.val();
             self.todo_request_end.d.next = self.held.q.val().get_bit(95);
             self.next_psn.d.next = self.psns.read_data[0].val();
             self.has_sent.d.next = self.started.q.val().get_bit(self.dest.val().index());
@@ -590,8 +592,8 @@ impl Logic for Issuer {
             }
             if self.marker.val() && !self.todo_dest_end.q.val() && self.todo_request_end.q.val() {
                 self.todo_request_end.d.next = false;
-                self.released.d.next = true;
                 self.begun.d.next = false;
+                self.released.d.next = true;
                 self.queues.fail.next = self.final_status.val().any();
                 self.started.d.next = 0.into();
                 self.flushed.d.next = 0.into();
@@ -605,6 +607,11 @@ impl Logic for Issuer {
         self.release_valid.next = self.released.q.val();
 
         // The next event.
+        self.only_end.next = self.event_data.val().get_bit(95)
+            && !self.event_data.val().get_bit(50)
+            && !self.event_data.val().get_bit(71)
+            && !self.event_data.val().get_bits::<3>(92).any()
+            && !self.event_data.val().get_bits::<8>(96).any();
         self.take.next = self.event_valid.val()
             && ((self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val()));
         self.event_ready.next = (self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val());
@@ -616,6 +623,14 @@ impl Logic for Issuer {
         if self.take.val() {
             self.held.d.next = self.event_data.val();
             self.state.d.next = IssuerState::Loading;
+            // The end of a request of which something was given has nothing to load.
+            if self.begun.q.val() && self.only_end.val() {
+                self.todo_full.d.next = false;
+                self.todo_last.d.next = false;
+                self.todo_dest_end.d.next = false;
+                self.todo_request_end.d.next = true;
+                self.state.d.next = IssuerState::Giving;
+            }
         }
 
         // `sent` items.

@@ -5,6 +5,7 @@ mod traffic;
 
 use super::Segmenter;
 use crate::testing;
+use drdma_abi::roce::Transport;
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use reference::Reference;
@@ -12,7 +13,7 @@ pub(crate) use reference::{Item, Packet};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use traffic::Inputs;
+use traffic::{Inputs, requests};
 pub(crate) use traffic::{Chances, Traffic, stream};
 
 /// Cycles from a beat to the packet that it completes.
@@ -58,6 +59,17 @@ fn small_messages_take_two_cycles_each() {
     assert_eq!(came[0] - taken[0], LATENCY, "latency");
     let cycles = came[399] - came[0];
     assert_eq!(cycles, 2 * 399);
+}
+
+/// Requests of a packet each: 3 cycles, and one more for the item of a destination that is to be acknowledged.
+#[test]
+fn small_requests_take_three_cycles_each_or_four() {
+    for (transport, cycles) in [(Transport::Uc, 3), (Transport::Rc, 4)] {
+        let (_, came) = timed(&requests(400, 64, transport));
+        let items = if transport == Transport::Rc { 3 } else { 2 };
+        assert_eq!(came.len(), 400 * items);
+        assert_eq!(came[399 * items] - came[0], cycles * 399, "{transport:?}");
+    }
 }
 
 fn library() -> Library {

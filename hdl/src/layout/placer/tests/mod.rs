@@ -453,6 +453,38 @@ fn requests_share_the_last_window_while_no_other_is_free() {
 }
 
 #[test]
+fn requests_without_a_pause_are_cut_into_windows_between_two_of_them() {
+    let library = library();
+    let mut random = Random::new(14);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    let used = grant_windows(&mut bench);
+    let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
+    bench.monitor("box");
+    // Two beats every five cycles: 64 bytes, and the request's end.
+    for k in 0..400 {
+        bench.send(beats, beat(&input(&mut random, &[(0x4000 + 64 * k, 64)])));
+        let mut last = input(&mut random, &[]);
+        last.fields.insert("request_end", 1);
+        bench.send(beats, beat(&last));
+        bench.run(5);
+        if k == 300 {
+            used.set(3);
+        }
+    }
+    bench.run(100);
+    let windows: Vec<usize> = bench
+        .received(out)
+        .split_inclusive(|beat| beat.u64("window_end") == 1)
+        .map(<[_]>::len)
+        .collect();
+    // 192 cycles where another window is free; 128 beats where none is.
+    assert!(windows[..3].iter().all(|beats| (77..=82).contains(beats)), "{windows:?}");
+    assert_eq!(windows[3], 128, "{windows:?}");
+    assert!(windows.iter().all(|beats| beats % 2 == 0), "{windows:?}");
+}
+
+#[test]
 fn windows_wait_until_one_is_free() {
     let library = library();
     let mut random = Random::new(9);

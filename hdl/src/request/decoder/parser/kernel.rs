@@ -45,6 +45,8 @@ impl Logic for Parser {
             state,
             left,
             batch_over,
+            sole,
+            ended,
             head_queue,
             head_fixed_bad,
             head_rows_bad,
@@ -102,6 +104,9 @@ impl Logic for Parser {
             self.partitions[k].d.next = self.partitions[k].q.val();
         }
         self.fields.data.next = self.granule_data.val();
+        for k in 0..3 {
+            self.rest_fields[k].data.next = self.granule_rest.val().get_bits::<128>(k * 128);
+        }
 
         // How it wants to be fetched.
         self.fetch_bad.next = self.fields.head_log_max_read.val().any()
@@ -189,6 +194,11 @@ impl Logic for Parser {
                 bit_cast::<35, 29>(self.fields.region_count.val().get_bits::<29>(3)) + 1;
         }
 
+        // A head that is followed by a destination, as far as that was read and is no more than its own.
+        self.whole.next = !self.granule_error.val()
+            && !self.fields.head_flags.val().get_bit(1)
+            && self.fields.head_granules.val().get_bits::<13>(2).any();
+
         // Nothing happens, unless a state says otherwise.
         self.taking.next = false;
         self.skipping.next = false;
@@ -198,7 +208,8 @@ impl Logic for Parser {
         self.dest_accept.next = false;
         self.check_valid.next = false;
         self.element_valid.next = false;
-        self.finish.next = false;
+        self.finish.next = self.ended.q.val();
+        self.ended.d.next = false;
 
         // A lane and a check, as an element would have them.
         self.check_long.next = true;
@@ -252,6 +263,34 @@ impl Logic for Parser {
                     self.head_destinations.d.next = self.fields.head_destinations.val();
                     self.head_granules.d.next = self.fields.head_granules.val();
                     self.state.d.next = DecoderState::HeadRest;
+                    if self.whole.val() {
+                        self.skipping.next = true;
+                        self.head_wr_id.d.next = self.rest_fields[0].head_wr_id.val();
+                        self.head_rows.d.next = self.rest_fields[0].head_rows_per_message.val();
+                        self.head_imm.d.next = self.rest_fields[0].head_imm.val();
+                        self.head_rows_bad.d.next =
+                            self.rest_fields[0].head_rows_per_message.val() == 0;
+                        self.dests_left.d.next =
+                            self.fields.head_destinations.val().get_bits::<7>(0);
+                        self.dest_no_qp.d.next =
+                            self.rest_fields[1].dest_qp.val().get_bits::<24>(8) != 0;
+                        self.dest_qp.d.next = self.rest_fields[1].dest_qp.val().get_bits::<8>(0);
+                        self.dest_partition.d.next = self.rest_fields[1].dest_partition.val();
+                        self.dest_fixed_bad.d.next = (self.rest_fields[1].dest_regions.val() > 16)
+                            || (self.rest_fields[1].dest_partition.val() != 0);
+                        self.dest_regions.d.next =
+                            self.rest_fields[1].dest_regions.val().get_bits::<5>(0);
+                        self.dest_remote_addr.d.next = self.rest_fields[1].dest_remote_addr.val();
+                        self.dest_rkey.d.next = self.rest_fields[2].dest_rkey.val();
+                        self.dest_types.d.next = self.rest_fields[2].dest_types.val();
+                        self.dest_rest_bad.d.next = (self.rest_fields[2].dest_reserved2.val() != 0)
+                            || ((self.rest_fields[2].dest_types.val()
+                                >> (bit_cast::<6, 5>(
+                                    self.rest_fields[1].dest_regions.val().get_bits::<5>(0),
+                                ) << 1))
+                                != 0);
+                        self.state.d.next = DecoderState::Look;
+                    }
                 }
                 self.first.d.next = true;
                 self.dest_index.d.next = 0.into();
@@ -264,6 +303,9 @@ impl Logic for Parser {
                 self.fail.d.next = false;
                 self.fail_flush.d.next = false;
                 self.fail_qp.d.next = false;
+            }
+            DecoderState::Look => {
+                self.state.d.next = DecoderState::Judge;
             }
             DecoderState::HeadRest => {
                 if self.granule_valid.val() {
@@ -360,6 +402,9 @@ impl Logic for Parser {
                         self.partitions[0].d.next = self.dest_partition.q.val();
                         self.partitions_named.d.next = (self.partitions_named.q.val() << 1) | 1;
                         self.dest_done.next = self.dest_regions.q.val() == 0;
+                        self.sole.d.next = (self.dest_regions.q.val() == 1)
+                            && (self.dests_left.q.val() == 1)
+                            && (self.left.q.val() == 1);
                         self.state.d.next = DecoderState::Region;
                     }
                 }
@@ -410,7 +455,13 @@ impl Logic for Parser {
                     } else {
                         self.element_valid.next = true;
                         self.joined_for.d.next = false;
-                        if self.head_element_mask.q.val() && (self.dest_regions.q.val() != 1) {
+                        if self.sole.q.val() {
+                            // The end of the entry, without a state of its own.
+                            self.skipping.next = true;
+                            self.ended.d.next = true;
+                            self.region_done.next = true;
+                        } else if self.head_element_mask.q.val() && (self.dest_regions.q.val() != 1)
+                        {
                             self.state.d.next = DecoderState::Join;
                         } else {
                             self.region_done.next = true;
@@ -540,7 +591,9 @@ impl Logic for Parser {
             || (self.region_done.val() && (self.regions_left.q.val() == 1))
         {
             self.dests_left.d.next = self.dests_left.q.val() - 1;
-            if self.dests_left.q.val() == 1 {
+            if self.ended.d.val() {
+                self.state.d.next = DecoderState::Head;
+            } else if self.dests_left.q.val() == 1 {
                 self.state.d.next = DecoderState::End;
             } else {
                 self.dest_index.d.next = self.dest_index.q.val() + 1;
@@ -552,13 +605,18 @@ impl Logic for Parser {
             self.dest_index.d.next = 0.into();
         }
         if self.taking.val() {
-            if self.state.q.val() != DecoderState::HeadRest {
+            if self.state.q.val() == DecoderState::Head {
+                // A head that is taken alone says it anew with its second half.
+                self.left.d.next = self.fields.head_granules.val().get_bits::<15>(0) - 4;
+            } else if self.state.q.val() != DecoderState::HeadRest {
                 self.left.d.next = self.left.q.val() - 1;
             }
-            self.batch_over.d.next = self.granule_last.val() && (self.granule_remaining.val() == 1);
+            self.batch_over.d.next = (self.granule_last.val() || self.skipping.val())
+                && (self.granule_remaining.val() == 1);
         }
         if self.rst.val() {
             self.state.d.next = DecoderState::Head;
+            self.ended.d.next = false;
         }
 
         self.take.next = self.taking.val();

@@ -10,8 +10,10 @@ use rust_hdl_widgets::prelude::*;
 /// What the next granule is, or what is to be done before it.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum DecoderState {
-    /// The first half of an entry's head.
+    /// The first half of an entry's head, or with its first destination.
     Head,
+    /// What the tables say of the two is being looked up.
+    Look,
     /// Its second half.
     HeadRest,
     /// The first half of a destination's head.
@@ -41,7 +43,8 @@ pub enum DecoderState {
 
 /// Walks the granules of work queue entries.
 ///
-/// Every granule takes one cycle; a destination takes one more, a pointer-mapped region three more, a
+/// Every granule takes one cycle, but an entry's head and its first destination one together, unless the request is
+/// partitioned, or cut off there; a destination takes one more, a pointer-mapped region three more, a
 /// contiguous one two more where it is one of several under row mask Element,
 /// an entry up to two more, a partitioned one three. It stops while there is no room for a
 /// destination or a set, and before a request's first destination, or the region that a partitioned
@@ -78,6 +81,8 @@ pub struct Parser {
     pub granule_remaining: Signal<In, Bits<17>>,
     /// Of its block.
     pub granule_error: Signal<In, Bit>,
+    /// The rest of its block; only with the block's first granule.
+    pub granule_rest: Signal<In, Bits<384>>,
     /// The granule is taken.
     pub take: Signal<Out, Bit>,
     /// The rest of its block is dropped with it.
@@ -210,11 +215,17 @@ pub struct Parser {
     pub dests: Signal<Out, Bits<7>>,
 
     fields: Fields,
+    /// Of the other granules of an entry's first block.
+    rest_fields: [Fields; 3],
     state: DFF<DecoderState>,
     /// Granules of the entry that were not taken.
     left: DFF<Bits<15>>,
     /// The granule that was taken last ended its batch.
     batch_over: DFF<Bit>,
+    /// The region at hand is the entry's last granule, if it is contiguous.
+    sole: DFF<Bit>,
+    /// The entry has ended with it.
+    ended: DFF<Bit>,
 
     head_queue: DFF<Bits<8>>,
     head_fixed_bad: DFF<Bit>,
@@ -287,6 +298,8 @@ pub struct Parser {
     fail_flush: DFF<Bit>,
     fail_qp: DFF<Bit>,
 
+    /// The head and a destination are taken at once.
+    whole: Signal<Local, Bit>,
     /// No granule of the entry is left.
     none_left: Signal<Local, Bit>,
     /// A granule of the entry is offered, and was read.
@@ -323,6 +336,7 @@ impl Default for Parser {
             granule_position: Default::default(),
             granule_remaining: Default::default(),
             granule_error: Default::default(),
+            granule_rest: Default::default(),
             take: Default::default(),
             skip: Default::default(),
             queue: Default::default(),
@@ -386,9 +400,13 @@ impl Default for Parser {
             failed_qp: Default::default(),
             dests: Default::default(),
             fields: Default::default(),
+            rest_fields: array_init::array_init(|_| Fields::default()),
             state: Default::default(),
             left: Default::default(),
             batch_over: Default::default(),
+            sole: Default::default(),
+            ended: Default::default(),
+            whole: Default::default(),
             head_queue: Default::default(),
             head_fixed_bad: Default::default(),
             head_rows_bad: Default::default(),

@@ -55,7 +55,7 @@ fn the_largest_requests_fill_the_rings() {
 }
 
 #[test]
-fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
+fn small_requests_take_four_cycles_and_large_ones_one_a_granule() {
     let mut random = Random::new(5);
     let mut card = card(&mut random);
     let mut world = World::new(&library(), 5, &card);
@@ -72,11 +72,11 @@ fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
     compare(&mut world, &mut card, &[batch(3, bytes)]);
     let times = world.bench.received_at(world.request).to_vec();
     let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
-    assert_eq!(gaps, HashSet::from([8]), "cycles from request to request");
+    assert_eq!(gaps, HashSet::from([4]), "cycles from request to request");
     let first_block = world.bench.sent_at(world.wqe)[0];
     let opened = world.bench.received_at(world.open)[0];
-    assert_eq!(opened - first_block, 6, "cycles from the first block to the opening");
-    assert_eq!(times[0] - first_block, 9, "cycles from the first block to the request");
+    assert_eq!(opened - first_block, 4, "cycles from the first block to the opening");
+    assert_eq!(times[0] - first_block, 7, "cycles from the first block to the request");
 
     // 16 regions: head 2, destination 2, regions 16.
     let large = entry(3, &vec![(RegionType::Contiguous, region); 16]);
@@ -89,7 +89,7 @@ fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
     compare(&mut world, &mut card, &[batch(3, bytes)]);
     let times = &world.bench.received_at(world.request)[100..];
     let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
-    assert_eq!(gaps, HashSet::from([22]), "cycles for 20 granules");
+    assert_eq!(gaps, HashSet::from([20]), "cycles for 20 granules");
 
     // 16 pointer-mapped regions of one extent: three cycles more for each.
     let pointers = [
@@ -107,5 +107,5 @@ fn small_requests_take_eight_cycles_and_large_ones_one_a_granule() {
     compare(&mut world, &mut card, &[batch(3, bytes)]);
     let times = &world.bench.received_at(world.request)[140..];
     let gaps: HashSet<_> = times.windows(2).map(|w| w[1] - w[0]).collect();
-    assert_eq!(gaps, HashSet::from([52 + 3 * 16 + 2]), "cycles for 52 granules");
+    assert_eq!(gaps, HashSet::from([52 + 3 * 16 + 1]), "cycles for 52 granules");
 }

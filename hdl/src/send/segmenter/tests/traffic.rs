@@ -294,3 +294,12 @@ pub(crate) fn stream(messages: usize, length: usize, beat: usize, log_mtu: u32) 
         beats,
     }
 }
+
+/// Requests of one message of `length` bytes, at most 64, each to the same destination.
+pub(crate) fn requests(count: usize, length: usize, transport: Transport) -> Traffic {
+    let mut traffic = stream(1, length, length, 12);
+    traffic.dests[0].transport = transport;
+    traffic.transports = vec![transport; 256];
+    traffic.beats = (0..count).flat_map(|_| traffic.beats.clone()).collect();
+    traffic
+}

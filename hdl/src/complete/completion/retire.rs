@@ -1,0 +1,419 @@
+//! Requests that are done leave their queues, in the order in which they were opened.
+//!
+//! A request that is done while an older one of its queue is not is *parked*: it is done again when the older one
+//! leaves. So every done request is in exactly one place: announced (`done`, or in its FIFO), at work, or parked.
+//!
+//! Contract: a completion every 3 cycles, and one more for each request that had to be parked; the entry follows
+//! `done` after 6 cycles. A request whose completion queue has no room is done again behind those that wait.
+
+use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
+
+use super::rings::Rings;
+use crate::primitive::fifo::Fifo;
+use crate::primitive::lutram::Lutram;
+
+/// What happens to the request at hand.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum RetireState {
+    /// There is none.
+    Idle,
+    /// Is it the oldest one of its queue?
+    Find,
+    /// Until its place in the completion ring is known.
+    Settle,
+    /// Its entry is written.
+    Write,
+    /// It leaves its queue.
+    Leave,
+}
+
+/// The lists of open requests, and what becomes of those that are done; see the [module](self).
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg_*`; `open*`, `done*` (pulses); `result` of `result_slot`; `write_ready`, `slot_free_ready`;
+/// `hold`: no request is begun; and, while `idle` and `hold`: `queue`, `slot`, `renew`, `unpark`, `restart*`;
+/// `clear`, `clear_index` (all 1,024 after a reset).
+///
+/// # Outputs
+/// `result_slot`; streams `write`, `slot_free`; `idle`, `busy`, `retired`; of `queue` a cycle before `used`, `head`,
+/// `tail`, and of `slot` a cycle before `follower`, `parked`.
+#[derive(LogicBlock, Default)]
+pub struct Retire {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A word of a table was written.
+    pub cfg_valid: Signal<In, Bit>,
+    /// Its table.
+    pub cfg_table: Signal<In, Bits<3>>,
+    /// Its entry.
+    pub cfg_index: Signal<In, Bits<8>>,
+    /// Its place in the entry.
+    pub cfg_word: Signal<In, Bits<4>>,
+    /// The word.
+    pub cfg_data: Signal<In, Bits<32>>,
+
+    /// A request is opened.
+    pub open: Signal<In, Bit>,
+    /// Its slot.
+    pub open_slot: Signal<In, Bits<8>>,
+    /// Its queue.
+    pub open_queue: Signal<In, Bits<8>>,
+    /// Its name.
+    pub open_wr_id: Signal<In, Bits<64>>,
+    /// A request is done.
+    pub done: Signal<In, Bit>,
+    /// Its slot.
+    pub done_slot: Signal<In, Bits<8>>,
+    /// The request whose result is asked for.
+    pub result_slot: Signal<Out, Bits<8>>,
+    /// That result: total 40, destination 7, status 8, ended, forgotten.
+    pub result: Signal<In, Bits<57>>,
+
+    /// A slot is offered.
+    pub slot_free_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub slot_free_ready: Signal<In, Bit>,
+    /// Which.
+    pub slot_free_slot: Signal<Out, Bits<8>>,
+    /// An entry is offered.
+    pub write_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub write_ready: Signal<In, Bit>,
+    /// Where it goes.
+    pub write_addr: Signal<Out, Bits<64>>,
+    /// The entry.
+    pub write_data: Signal<Out, Bits<256>>,
+    /// Requests are open.
+    pub busy: Signal<Out, Bit>,
+    /// An entry was written.
+    pub retired: Signal<Out, Bit>,
+
+    /// No further request is looked at.
+    pub hold: Signal<In, Bit>,
+    /// None is.
+    pub idle: Signal<Out, Bit>,
+    /// A queue.
+    pub queue: Signal<In, Bits<8>>,
+    /// It has open requests.
+    pub used: Signal<Out, Bit>,
+    /// The oldest one.
+    pub head: Signal<Out, Bits<8>>,
+    /// The latest one.
+    pub tail: Signal<Out, Bits<8>>,
+    /// It has none any more, and gives completions again.
+    pub renew: Signal<In, Bit>,
+    /// A request.
+    pub slot: Signal<In, Bits<8>>,
+    /// The one behind it.
+    pub follower: Signal<Out, Bits<8>>,
+    /// It is parked.
+    pub parked: Signal<Out, Bit>,
+    /// It is not any more.
+    pub unpark: Signal<In, Bit>,
+    /// A completion queue starts anew.
+    pub restart: Signal<In, Bit>,
+    /// Which.
+    pub restart_index: Signal<In, Bits<6>>,
+    /// The tables of that number are cleared.
+    pub clear: Signal<In, Bit>,
+    /// The number.
+    pub clear_index: Signal<In, Bits<10>>,
+
+    state: DFF<RetireState>,
+    open_count: DFF<Bits<9>>,
+    // Requests, by slot: queue 8, name 64; the next one of the queue; whether it is parked.
+    names: Lutram<72, 8, 1>,
+    slot_next: Lutram<8, 8, 2>,
+    parking: Lutram<1, 8, 2>,
+    slots: Fifo<8, 8, 9>,
+    // Queues: tail 8, head 8, used; whether one failed and gives no further completions.
+    queues: Lutram<17, 8, 3>,
+    silent: Lutram<1, 8, 1>,
+    rings: Rings,
+    announced: Fifo<8, 9, 10>,
+    // The next request.
+    next: DFF<Bit>,
+    next_slot: DFF<Bits<8>>,
+    // The request at hand.
+    at_slot: DFF<Bits<8>>,
+    name: DFF<Bits<72>>,
+    result_of: DFF<Bits<57>>,
+    failed: DFF<Bit>,
+    is_oldest: DFF<Bit>,
+    is_silent: DFF<Bit>,
+    // The one that is the oldest one now.
+    follows: DFF<Bit>,
+    follows_slot: DFF<Bits<8>>,
+    // What `queue` and `slot` were.
+    record_of: DFF<Bits<17>>,
+    follower_of: DFF<Bits<8>>,
+    parked_of: DFF<Bit>,
+    renewed: DFF<Bits<8>>,
+
+    over: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
+    frees: Signal<Local, Bit>,
+    record: Signal<Local, Bits<17>>,
+    opened: Signal<Local, Bits<17>>,
+    is_last: Signal<Local, Bit>,
+}
+
+impl Logic for Retire {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, state, open_count, next, next_slot, at_slot, name, result_of, failed);
+        dff_setup!(self, clk, is_oldest, is_silent, follows, follows_slot);
+        dff_setup!(self, clk, record_of, follower_of, parked_of, renewed);
+
+        // A request is opened: it is the latest one of its queue.
+        self.names.clk.next = self.clk.val();
+        self.names.write_enable.next = self.open.val();
+        self.names.write_address.next = self.open_slot.val();
+        self.names.write_data.next = bit_cast::<72, 64>(self.open_wr_id.val())
+            | (bit_cast::<72, 8>(self.open_queue.val()) << 64);
+        self.queues.clk.next = self.clk.val();
+        self.queues.read_address[0].next = self.open_queue.val();
+        self.opened.next = self.queues.read_data[0].val();
+        self.queues.write_enable.next = self.open.val();
+        self.queues.write_address.next = self.open_queue.val();
+        self.queues.write_data.next = bit_cast::<17, 8>(self.open_slot.val())
+            | (bit_cast::<17, 8>(self.opened.val().get_bits::<8>(8)) << 8)
+            | (bit_cast::<17, 1>(1.into()) << 16);
+        if !self.opened.val().get_bit(16) {
+            self.queues.write_data.next = bit_cast::<17, 8>(self.open_slot.val())
+                | (bit_cast::<17, 8>(self.open_slot.val()) << 8)
+                | (bit_cast::<17, 1>(1.into()) << 16);
+        }
+        self.slot_next.clk.next = self.clk.val();
+        self.slot_next.write_enable.next = self.open.val() && self.opened.val().get_bit(16);
+        self.slot_next.write_address.next = self.opened.val().get_bits::<8>(0);
+        self.slot_next.write_data.next = self.open_slot.val();
+
+        // Requests that are done.
+        self.announced.clk.next = self.clk.val();
+        self.announced.rst.next = self.rst.val();
+        self.announced.in_valid.next = self.done.val();
+        self.announced.in_data.next = self.done_slot.val();
+        self.names.read_address[0].next = self.next_slot.q.val();
+        self.result_slot.next = self.next_slot.q.val();
+
+        // The queue of the one at hand.
+        self.rings.clk.next = self.clk.val();
+        self.rings.cfg_valid.next = self.cfg_valid.val();
+        self.rings.cfg_table.next = self.cfg_table.val();
+        self.rings.cfg_index.next = self.cfg_index.val();
+        self.rings.cfg_word.next = self.cfg_word.val();
+        self.rings.cfg_data.next = self.cfg_data.val();
+        self.rings.queue.next = self.name.q.val().get_bits::<8>(64);
+        self.rings.advance.next = false;
+        self.rings.restart_valid.next = self.restart.val();
+        self.rings.restart_index.next = self.restart_index.val();
+        self.queues.read_address[1].next = self.name.q.val().get_bits::<8>(64);
+        self.record.next = self.queues.read_data[1].val();
+        self.is_oldest.d.next = self.record.val().get_bit(16)
+            && (self.record.val().get_bits::<8>(8) == self.at_slot.q.val());
+        self.is_last.next =
+            self.record.val().get_bits::<8>(0) == self.record.val().get_bits::<8>(8);
+        self.silent.clk.next = self.clk.val();
+        self.silent.read_address[0].next = self.name.q.val().get_bits::<8>(64);
+        self.is_silent.d.next = self.silent.read_data[0].val().get_bit(0);
+        self.silent.write_enable.next = false;
+        self.silent.write_address.next = self.name.q.val().get_bits::<8>(64);
+        self.silent.write_data.next = 1.into();
+        self.slot_next.read_address[0].next = self.at_slot.q.val();
+        self.parking.clk.next = self.clk.val();
+        self.parking.read_address[0].next = self.follows_slot.q.val();
+        self.parking.write_enable.next = false;
+        self.parking.write_address.next = self.at_slot.q.val();
+        self.parking.write_data.next = 1.into();
+
+        // Its entry: the destination that failed, or the bytes that were sent.
+        self.write_valid.next = false;
+        self.write_addr.next = self.rings.addr.val();
+        self.write_data.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
+            | (bit_cast::<256, 8>(self.name.q.val().get_bits::<8>(64)) << 128)
+            | (bit_cast::<256, 8>(self.result_of.q.val().get_bits::<8>(47)) << 176)
+            | (bit_cast::<256, 1>((!self.rings.lap.val()).into()) << 184);
+        if self.failed.q.val() {
+            self.write_data.next = self.write_data.val()
+                | (bit_cast::<256, 7>(self.result_of.q.val().get_bits::<7>(40)) << 160);
+        } else {
+            self.write_data.next = self.write_data.val()
+                | (bit_cast::<256, 40>(self.result_of.q.val().get_bits::<40>(0)) << 64);
+        }
+
+        // Behind one that left: if it is parked, it is done again.
+        if self.follows.q.val() {
+            self.parking.write_address.next = self.follows_slot.q.val();
+            self.parking.write_data.next = 0.into();
+            if !self.parking.read_data[0].val().get_bit(0) {
+                self.follows.d.next = false;
+            } else if !self.done.val() {
+                self.follows.d.next = false;
+                self.announced.in_valid.next = true;
+                self.announced.in_data.next = self.follows_slot.q.val();
+                self.parking.write_enable.next = true;
+            }
+        }
+
+        self.over.next = false;
+        self.leaves.next = false;
+        self.frees.next = false;
+        self.retired.next = false;
+        match self.state.q.val() {
+            RetireState::Idle => {
+                self.over.next = true;
+            }
+            RetireState::Find => {
+                self.state.d.next = RetireState::Settle;
+                if self.result_of.q.val().get_bit(56) {
+                    // Its queue has forgotten it.
+                    self.frees.next = true;
+                    self.over.next = true;
+                }
+            }
+            RetireState::Settle => {
+                self.state.d.next = RetireState::Write;
+                if !self.is_oldest.q.val() {
+                    self.state.d.next = RetireState::Settle;
+                    if !self.follows.q.val() {
+                        self.parking.write_enable.next = true;
+                        self.over.next = true;
+                    }
+                }
+            }
+            RetireState::Write => {
+                // The one before has left, and the one behind it was seen to.
+                if !self.follows.q.val() {
+                    if self.is_silent.q.val() {
+                        self.state.d.next = RetireState::Leave;
+                        self.leaves.next = !self.open.val();
+                    } else if self.rings.full.val() {
+                        // No room: later again, after others.
+                        if !self.done.val() {
+                            self.announced.in_valid.next = true;
+                            self.announced.in_data.next = self.at_slot.q.val();
+                            self.over.next = true;
+                        }
+                    } else {
+                        self.write_valid.next = true;
+                        if self.write_ready.val() {
+                            self.retired.next = true;
+                            self.rings.advance.next = true;
+                            self.silent.write_enable.next = self.failed.q.val();
+                            self.state.d.next = RetireState::Leave;
+                            self.leaves.next = !self.open.val();
+                        }
+                    }
+                }
+            }
+            RetireState::Leave => {
+                self.leaves.next = !self.open.val();
+            }
+        }
+        // A request that is being opened has the lists.
+        if self.leaves.val() {
+            self.frees.next = true;
+            self.over.next = true;
+            self.queues.write_enable.next = true;
+            self.queues.write_address.next = self.name.q.val().get_bits::<8>(64);
+            self.queues.write_data.next = 0.into();
+            self.follows_slot.d.next = self.slot_next.read_data[0].val();
+            if !self.is_last.val() {
+                self.follows.d.next = true;
+                self.queues.write_data.next = bit_cast::<17, 8>(self.record.val().get_bits::<8>(0))
+                    | (bit_cast::<17, 8>(self.slot_next.read_data[0].val()) << 8)
+                    | (bit_cast::<17, 1>(1.into()) << 16);
+            }
+        }
+        self.announced.out_ready.next = !self.next.q.val();
+        if !self.next.q.val() {
+            self.next.d.next = self.announced.out_valid.val();
+            self.next_slot.d.next = self.announced.out_data.val();
+        }
+        if self.over.val() {
+            self.state.d.next = RetireState::Idle;
+            if self.next.q.val() && !self.hold.val() {
+                self.announced.out_ready.next = true;
+                self.next.d.next = self.announced.out_valid.val();
+                self.next_slot.d.next = self.announced.out_data.val();
+                self.state.d.next = RetireState::Find;
+                self.at_slot.d.next = self.next_slot.q.val();
+                self.name.d.next = self.names.read_data[0].val();
+                self.result_of.d.next = self.result.val();
+                self.failed.d.next = self.result.val().get_bits::<8>(47).any();
+            }
+        }
+        self.idle.next = (self.state.q.val() == RetireState::Idle) && !self.follows.q.val();
+
+        // Slots.
+        self.slots.clk.next = self.clk.val();
+        self.slots.rst.next = self.rst.val();
+        self.slots.in_valid.next = self.frees.val();
+        self.slots.in_data.next = self.at_slot.q.val();
+        self.slots.out_ready.next = self.slot_free_ready.val();
+        self.slot_free_valid.next = self.slots.out_valid.val();
+        self.slot_free_slot.next = self.slots.out_data.val();
+        if self.open.val() && !self.frees.val() {
+            self.open_count.d.next = self.open_count.q.val() + 1;
+        }
+        if !self.open.val() && self.frees.val() {
+            self.open_count.d.next = self.open_count.q.val() - 1;
+        }
+        self.busy.next = self.open_count.q.val().any();
+
+        // Queues that are forgotten.
+        self.renewed.d.next = self.queue.val();
+        self.queues.read_address[2].next = self.queue.val();
+        self.record_of.d.next = self.queues.read_data[2].val();
+        self.used.next = self.record_of.q.val().get_bit(16);
+        self.head.next = self.record_of.q.val().get_bits::<8>(8);
+        self.tail.next = self.record_of.q.val().get_bits::<8>(0);
+        self.slot_next.read_address[1].next = self.slot.val();
+        self.follower_of.d.next = self.slot_next.read_data[1].val();
+        self.follower.next = self.follower_of.q.val();
+        self.parking.read_address[1].next = self.slot.val();
+        self.parked_of.d.next = self.parking.read_data[1].val().get_bit(0);
+        self.parked.next = self.parked_of.q.val();
+        if self.unpark.val() {
+            self.parking.write_enable.next = true;
+            self.parking.write_address.next = self.slot.val();
+            self.parking.write_data.next = 0.into();
+        }
+        if self.renew.val() {
+            self.queues.write_enable.next = true;
+            self.queues.write_address.next = self.renewed.q.val();
+            self.queues.write_data.next = 0.into();
+            self.silent.write_enable.next = true;
+            self.silent.write_address.next = self.renewed.q.val();
+            self.silent.write_data.next = 0.into();
+        }
+        if self.clear.val() {
+            self.parking.write_enable.next = true;
+            self.parking.write_address.next = self.clear_index.val().get_bits::<8>(0);
+            self.parking.write_data.next = 0.into();
+            self.queues.write_enable.next = true;
+            self.queues.write_address.next = self.clear_index.val().get_bits::<8>(0);
+            self.queues.write_data.next = 0.into();
+            self.silent.write_enable.next = true;
+            self.silent.write_address.next = self.clear_index.val().get_bits::<8>(0);
+            self.silent.write_data.next = 0.into();
+            self.rings.restart_valid.next = true;
+            self.rings.restart_index.next = self.clear_index.val().get_bits::<6>(0);
+            if self.clear_index.val() < 256 {
+                self.slots.in_valid.next = true;
+                self.slots.in_data.next = self.clear_index.val().get_bits::<8>(0);
+            }
+        }
+
+        if self.rst.val() {
+            self.state.d.next = RetireState::Idle;
+            self.open_count.d.next = 0.into();
+            self.next.d.next = false;
+            self.follows.d.next = false;
+        }
+    }
+}

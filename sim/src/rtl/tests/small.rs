@@ -1,0 +1,170 @@
+//! Small requests: posts a second, and the latency of a lone one.
+//!
+//! Every run writes its requests into the rings first and rings then, once a queue. Cycles are counted from the first
+//! doorbell to the last byte on the wire (`cargo test -p drdma-sim small -- --nocapture`).
+
+use super::*;
+use crate::{
+    cards::rig::{send, to},
+    model::request::{Region, encode},
+    wire::PeerConfig,
+};
+use drdma_abi::{
+    register::{
+        COMPLETION_QUEUES, COUNTER_CLEAR, CompletionQueueEntry, DOORBELLS, SEND_QUEUES,
+        SendQueueEntry,
+    },
+    roce::Transport,
+};
+use drdma_driver::{Card as _, DmaMemory};
+use drdma_verilated::testbench::Random;
+
+const DATA: u64 = 0x1_0000_0000;
+const DATA_BYTES: usize = 4 << 20;
+const RINGS: u64 = 0x2_0000_0000;
+const COMPLETIONS: u64 = 0x3_0000_0000;
+const KEY: u32 = 3;
+/// Bytes of a completion queue's ring.
+const COMPLETION_BYTES: usize = 32 << LOG_COMPLETIONS;
+const LOG_COMPLETIONS: u8 = 13;
+/// Blocks of a ring.
+const LOG_BLOCKS: u8 = 14;
+const RING_BYTES: usize = 64 << LOG_BLOCKS;
+
+/// Where the payloads lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Payloads {
+    /// Side by side.
+    Adjacent,
+    /// Each in a page of its own.
+    Scattered,
+}
+
+struct Bench {
+    rig: Rig<RtlCard>,
+    rings: DmaMemory,
+    _data: DmaMemory,
+    _completions: DmaMemory,
+    queues: u32,
+    producers: Vec<u32>,
+}
+
+impl Bench {
+    /// A card with so many queue pairs, each with a send queue and a completion queue of its own.
+    fn new(pcie: pcie::Config, transport: Transport, queues: u32) -> Self {
+        let mut config = Config { pcie, cycles_per_progress: 1, ..Config::default() };
+        config.trace = std::env::var_os("SMALL_TRACE").map(Into::into);
+        let network = Network::new();
+        let card = RtlCard::new(config, network.clone()).expect("the card's RTL");
+        let mut rig = Rig::around(card, network);
+        let data = DmaMemory::new(DATA_BYTES).unwrap();
+        data.write(0, &Random::new(5).bytes(DATA_BYTES));
+        let rings = DmaMemory::new(queues as usize * RING_BYTES).unwrap();
+        let completions = DmaMemory::new(queues as usize * COMPLETION_BYTES).unwrap();
+        rig.card.map(DATA, &data).unwrap();
+        rig.card.map(RINGS, &rings).unwrap();
+        rig.card.map(COMPLETIONS, &completions).unwrap();
+        rig.add_region(KEY, DATA, DATA_BYTES as u64);
+        for index in 0..queues {
+            let peer = PeerConfig {
+                mtu: 4096,
+                keep_messages: false,
+                ..PeerConfig::new(transport, 2, 3, 0x100 + index, 0x200 + index)
+            };
+            rig.add_queue_pair_to(index, 0, peer);
+            let completion_queue = CompletionQueueEntry {
+                addr: COMPLETIONS + u64::from(index) * COMPLETION_BYTES as u64,
+                log_entries: LOG_COMPLETIONS,
+                enable: 1,
+                ..Default::default()
+            };
+            rig.write_entry(&COMPLETION_QUEUES, index, &completion_queue);
+            let queue = SendQueueEntry {
+                addr: RINGS + u64::from(index) * RING_BYTES as u64,
+                log_blocks: LOG_BLOCKS,
+                shared: 0,
+                qp: index,
+                completion_queue: index as u16,
+                enable: 1,
+                ..Default::default()
+            };
+            rig.write_entry(&SEND_QUEUES, index, &queue);
+        }
+        Self {
+            rig,
+            rings,
+            _data: data,
+            _completions: completions,
+            queues,
+            producers: vec![0; queues as usize],
+        }
+    }
+
+    /// Cycles from the first doorbell to the last byte on the wire of so many SENDs.
+    fn run(&mut self, posts: u32, bytes: u32, payloads: Payloads) -> u64 {
+        for post in 0..posts {
+            let queue = post % self.queues;
+            let offset = match payloads {
+                Payloads::Adjacent => u64::from(post * bytes),
+                Payloads::Scattered => u64::from(post % 1024) * 4096,
+            };
+            let region = Region::Contiguous { addr: DATA + offset, len: bytes, lkey: KEY };
+            let producer = &mut self.producers[queue as usize];
+            let request = send(u64::from(post), vec![to(queue, vec![region])]);
+            for block in encode(&request, *producer).chunks(64) {
+                let slot = (*producer % (1 << LOG_BLOCKS)) as usize;
+                self.rings.write(queue as usize * RING_BYTES + slot * 64, block);
+                *producer = producer.wrapping_add(1);
+            }
+        }
+        let rig = &mut self.rig;
+        rig.set(&COUNTER_CLEAR, 1);
+        let log = rig.card.data_reads();
+        let before = rig.network.traffic().frames;
+        for queue in 0..self.queues.min(posts) {
+            rig.card.write(DOORBELLS.entry(queue), self.producers[queue as usize]).unwrap();
+        }
+        let mut patience = 20_000 + 100 * u64::from(posts);
+        while rig.network.traffic().frames - before < u64::from(posts) {
+            rig.card.step();
+            if std::env::var_os("SMALL_LOG").is_some() && patience % 50 == 0 {
+                let statistics = rig.card.engine.statistics();
+                println!(
+                    "{patience} reads {} of them data {} bytes {} writes {} frames {}",
+                    statistics.reads,
+                    log.lock().unwrap().len(),
+                    statistics.read_bytes,
+                    statistics.writes,
+                    rig.network.traffic().frames
+                );
+            }
+            patience -= 1;
+            assert!(patience > 0, "{} frames", rig.network.traffic().frames - before);
+        }
+        let cycles = rig.network.clock().span().expect("a doorbell").cycles();
+        rig.settle();
+        assert_eq!(rig.network.errors(), []);
+        cycles
+    }
+}
+
+#[test]
+fn small_posts() {
+    let posts: u32 = std::env::var("SMALL_POSTS").ok().map_or(2_000, |text| text.parse().unwrap());
+    for queues in [1, 16] {
+        for transport in [Transport::Uc, Transport::Rc] {
+            for payloads in [Payloads::Adjacent, Payloads::Scattered] {
+                let mut bench = Bench::new(pcie::Config::default(), transport, queues);
+                let lone = bench.run(1, 64, payloads);
+                let cycles = bench.run(posts, 64, payloads);
+                println!(
+                    "{queues} queues, {transport:?}, {payloads:?}: {:.2} cycles a post, lone {lone}",
+                    (cycles - lone) as f64 / f64::from(posts - 1)
+                );
+                if std::env::var_os("SMALL_TRACE").is_some() {
+                    return;
+                }
+            }
+        }
+    }
+}
