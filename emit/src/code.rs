@@ -30,6 +30,13 @@ macro_rules! integers {
 }
 integers!(u8, u16, u32, u64, usize);
 
+impl Value for i32 {
+    fn literal(&self) -> VerilogLiteral {
+        let value = u64::try_from(*self).unwrap_or_else(|_| panic!("{self} in a kernel"));
+        value.into()
+    }
+}
+
 impl Value for bool {
     fn literal(&self) -> VerilogLiteral {
         (*self).into()

@@ -1,9 +1,10 @@
 //! `#[hdl_gen]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use std::collections::BTreeMap;
 use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
 use syn::{
     BinOp, Block, Error, Expr, ExprIf, ExprMatch, ExprMethodCall, GenericArgument, ItemFn, Lit,
     Macro, Member, Pat, Path, PathArguments, Result, Stmt, Token, UnOp,
@@ -106,7 +107,6 @@ fn name(of: &Expr) -> Result<Name> {
 fn is_value(e: &Expr) -> bool {
     match e {
         Expr::MethodCall(call) => call.method == "val",
-        Expr::Field(field) => matches!(&field.member, Member::Named(m) if m == "next"),
         Expr::Paren(e) => is_value(&e.expr),
         _ => false,
     }
@@ -301,7 +301,7 @@ impl Kernel {
         if has_signal(e) {
             return fail(e, "the printer does not know this");
         }
-        Ok(quote!(code::value(&(#e))))
+        Ok(quote_spanned!(e.span()=> code::value(&(#e))))
     }
 
     /// What has a form of its own in Verilog.

@@ -1,8 +1,7 @@
 //! Tells whether a queue pair's context is still the one that a packet was meant for.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::Lutram;
 

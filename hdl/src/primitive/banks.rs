@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 use super::quad::first_of_four;
 

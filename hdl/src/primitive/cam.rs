@@ -1,6 +1,6 @@
 //! A content-addressable memory.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// `N` keys of `W` bits in registers, searched in one cycle; `I` bits count to `N` - 1.
 ///

@@ -1,6 +1,6 @@
 //! Concatenation of two fields.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Joins `low` of `A` bits and `high` of `B` bits to one vector of `O` = `A` + `B` bits.
 ///

@@ -1,7 +1,7 @@
 //! A small memory with asynchronous reads.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// A memory of 2^`A` words of `D` bits in lookup tables, with one write port and `R` read ports.
 ///

@@ -1,6 +1,6 @@
 //! A pipelined multiplier that keeps the lower part of the product, with a summand.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Cycles from the factors to the sum.
 pub const STAGES: usize = 5;

@@ -1,7 +1,7 @@
 //! Concatenation of equal fields.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Joins `N` fields of `W` bits to one vector of `O` = `N * W` bits; field 0 is lowest.
 ///

@@ -1,6 +1,6 @@
 //! The first set bit, and the number of set bits.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Finds the lowest set bit of `N`; `I` bits count to `N` - 1.
 ///

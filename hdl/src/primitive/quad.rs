@@ -11,7 +11,7 @@
 use std::fmt::Write as _;
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Positions.
 const POSITIONS: usize = 4;

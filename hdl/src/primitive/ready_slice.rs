@@ -1,7 +1,6 @@
 //! Half a register slice: cuts the path of `ready` alone.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Lets beats of `W` bits through, and holds one that comes while the output is stalled, so that
 /// `in_ready` comes straight from a register.

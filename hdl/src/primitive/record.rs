@@ -1,6 +1,6 @@
 //! Records as plain bits, and back: memories and FIFOs hold bits.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// The `W` bits of a record `T`; its first field is lowest.
 ///
@@ -80,7 +80,7 @@ mod tests {
     use crate::testing;
     use drdma_verilated::Word;
 
-    #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
     struct Pair {
         low: Bits<5>,
         high: Bits<9>,

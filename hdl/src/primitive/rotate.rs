@@ -1,7 +1,6 @@
 //! A byte rotation.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Moves byte k of 64 to byte `k + amount`, around the end.
 ///

@@ -1,7 +1,6 @@
 //! A register slice: cuts every path between two stages of a stream.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Holds up to two beats of `W` bits, so that `in_ready` and `out_valid`, `out_data` come
 /// straight from registers.

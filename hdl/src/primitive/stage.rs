@@ -1,7 +1,6 @@
 //! A register of a stream.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Holds a beat of `W` bits. `in_ready` depends on `out_ready`: where that comes from another block's
 /// port, take a [`Skid`](super::Skid), which costs a lookup table a bit.

@@ -1,7 +1,7 @@
 //! Wide combinational helpers: concatenation, one-hot selection, pairwise comparison, bit ranges.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Joins four vectors; `a` is lowest. `O` = `A` + `B` + `C` + `D`.
 ///

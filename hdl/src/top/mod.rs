@@ -4,8 +4,7 @@
 //! of a U50; [`file`] wraps it into the published module `mqnic_app_block`, which adapts them to the
 //! shell's parameters. There is no logic here but what joins blocks.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::complete::completion::Completion;
 use crate::emit::{EmitError, Emitted, emit};

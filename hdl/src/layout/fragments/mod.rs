@@ -11,8 +11,7 @@
 //! fragment covers, and its difference `ram - pos`; the fragment of each byte; its address.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::{Pack, Skid};
 

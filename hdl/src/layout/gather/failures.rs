@@ -6,8 +6,7 @@
 //! window are kept; with more, every beat of the window that reads anything has failed.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::Ram;
 

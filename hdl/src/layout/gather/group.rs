@@ -1,8 +1,7 @@
 //! Sixteen positions of the payload, which read one copy of the memory.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use super::quad::Quad;
 use crate::primitive::{Banks, Choose, Pack};

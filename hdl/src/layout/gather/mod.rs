@@ -26,8 +26,7 @@
 //! there to the complete beat; `out` is the output register.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::{CountOnes, Lutram, Pack};
 

@@ -1,8 +1,7 @@
 //! Four positions of the payload: their requests, which they make together, and their bytes.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::{Choose, Classes, Lutram, Pack, QuadMux, Turns};
 

@@ -16,8 +16,7 @@
 //! for the next one, and both leave as one if that is not longer than the longest box.
 
 use crate::primitive::{BitRange, Concat, FirstSet, LastSet, PromptFifo, Ram};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// What *runs* does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -13,8 +13,7 @@ use super::{ENTRIES, LANES, PIECES};
 use crate::primitive::{Cam, Lutram, Pack};
 use array_init::array_init;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Questions in, answers out; see the module.
 #[derive(LogicBlock)]

@@ -50,8 +50,7 @@ pub use splitter::Splitter;
 pub use translator::Translator;
 
 use crate::primitive::{Concat, Fifo, Pack};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Fragments of a beat.
 const LANES: usize = 16;

@@ -14,8 +14,7 @@
 
 use super::{FIELDS, LANES, PIECES};
 use crate::primitive::{Concat, Pack, Select};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Pieces in, questions out; see the module.
 #[derive(LogicBlock, Default)]

@@ -7,8 +7,7 @@
 
 use super::{FIELDS, LANES};
 use crate::primitive::{Concat, EqualPairs, Fifo, Pack};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Beats in, pieces out; see the module.
 #[derive(LogicBlock, Default)]

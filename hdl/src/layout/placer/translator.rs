@@ -9,8 +9,7 @@ use super::lane::Lane;
 use super::{FIELDS, LANES, PIECES, PLACED};
 use crate::primitive::{Concat, EqualPairs, Fifo, Lutram, Pack, Select};
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Pieces with answers in, placed beats and needed words out; see the module.
 #[derive(LogicBlock)]

@@ -15,8 +15,7 @@
 
 use crate::primitive::{Fifo, Ram, ReadySlice};
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 #[cfg(test)]
 mod tests;

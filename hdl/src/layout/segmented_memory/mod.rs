@@ -9,8 +9,7 @@
 //! delivers the old word.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::pack::Pack;
 use crate::primitive::ram::Ram;

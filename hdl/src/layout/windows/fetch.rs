@@ -1,8 +1,7 @@
 //! How the data of a request is fetched: what it says itself, or else the card's registers.
 
 use crate::primitive::Lutram;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Bits of what a request says: it does (1), the binary logarithm of the longest read (4), the widest
 /// gap that is read through (12).

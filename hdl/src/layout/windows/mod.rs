@@ -32,8 +32,7 @@ mod tests;
 pub use fetch::{FETCH_BITS, Fetch};
 pub use merge::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox};
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// The block; see the module.
 #[derive(LogicBlock, Default)]

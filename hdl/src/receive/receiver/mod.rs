@@ -11,8 +11,7 @@
 
 use array_init::array_init;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use drdma_abi::roce;
 

@@ -1,8 +1,7 @@
 //! One of the sixteen lanes.
 
 use crate::primitive::{MultiplyAdd, Ram, RamStyle};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Keeps one lane of every set, and makes its address: base + row * step + shift, modulo 2^64.
 ///

@@ -22,11 +22,10 @@ mod tests;
 use crate::primitive::{Fifo, Flatten, Pack, Restore};
 use array_init::array_init;
 use lane::Lane;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// What a beat carries beside its fragments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
 pub struct Side {
     /// Bytes of the beat.
     pub bytes: Bits<7>,

@@ -1,8 +1,7 @@
 //! Beats that are done.
 
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::{Fifo, PromptFifo};
 

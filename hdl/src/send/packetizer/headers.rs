@@ -1,8 +1,7 @@
 //! Headers of packets.
 
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;

@@ -1,7 +1,6 @@
 //! The beats of a frame, one after the other.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use super::headers::FRAME;
 

@@ -1,7 +1,6 @@
 //! The AXI-Lite slave: one write and one read at a time, as plain register accesses.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Holds each access until it is said to be done, then responds.
 ///

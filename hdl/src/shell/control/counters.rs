@@ -1,7 +1,6 @@
 //! The counters of the register map.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Each has 64 bits, adds up to 65,535 a cycle, and wraps; what is added shows two cycles later.
 #[derive(LogicBlock, Default)]

@@ -1,8 +1,7 @@
 //! 256 error bits.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// One bit a queue pair or a queue, set by `N` blocks and cleared by the host, which wins.
 #[derive(LogicBlock)]

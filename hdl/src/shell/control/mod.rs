@@ -12,8 +12,7 @@
 
 use drdma_abi::Layout;
 use drdma_abi::register::*;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 mod axil;
 mod counters;

@@ -2,8 +2,7 @@
 
 use drdma_abi::ABI_HASH;
 use drdma_abi::register::*;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 fn value<const N: usize>(value: u32) -> Constant<Bits<N>> {
     Constant::new(u64::from(value).into())

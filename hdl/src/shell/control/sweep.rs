@@ -4,8 +4,7 @@ use drdma_abi::register::{
     COMPLETION_QUEUES, CompletionQueueEntry, MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS,
     QueuePairEntry, SEND_QUEUES, SendQueueEntry,
 };
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Writes 0 to the last word of every entry of every table, one in four cycles: nothing is ready,
 /// valid or enabled until the host says so.

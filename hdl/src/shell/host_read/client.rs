@@ -3,8 +3,7 @@
 //! data have come.
 
 use crate::primitive::{Fifo, Join, Lutram};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Beats of the ring, at most 64 of them a read; reads that can be in flight. One request per two
 /// cycles, one beat per cycle.

@@ -16,8 +16,7 @@
 //! taken and done through a reset.
 
 use crate::primitive::Ram;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 mod client;
 #[cfg(test)]

@@ -12,8 +12,7 @@
 //! engine's own reset, not the host's soft reset.
 
 use crate::primitive::{Lutram, Skid};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 #[cfg(test)]
 mod tests;

@@ -12,8 +12,7 @@
 //! idle; while both are, it is the card's turn. May stall at any time.
 
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::skid::Skid;
 

@@ -4,7 +4,7 @@ use crate::send::packetizer::Packetizer;
 use crate::send::segmenter::Segmenter;
 use crate::testing;
 use drdma_verilated::Library;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Payload in, frames out.
 #[derive(LogicBlock, Default)]
