@@ -38,7 +38,6 @@ pub struct ReadySlice<const W: usize> {
 impl<const W: usize> Logic for ReadySlice<W> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, held, data);
         self.in_ready.next = !self.held.q.val();
         self.out_valid.next = self.held.q.val() || self.in_valid.val();
         self.out_data.next = self.in_data.val();

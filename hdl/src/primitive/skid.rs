@@ -42,7 +42,6 @@ pub struct Skid<const W: usize> {
 impl<const W: usize> Logic for Skid<W> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, data, spare_valid, spare);
         self.in_ready.next = !self.spare_valid.q.val();
         self.out_valid.next = self.valid.q.val();
         self.out_data.next = self.data.q.val();

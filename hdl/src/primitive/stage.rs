@@ -37,7 +37,6 @@ pub struct Stage<const W: usize> {
 impl<const W: usize> Logic for Stage<W> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, data);
         self.in_ready.next = !self.valid.q.val() || self.out_ready.val();
         self.out_valid.next = self.valid.q.val();
         self.out_data.next = self.data.q.val();

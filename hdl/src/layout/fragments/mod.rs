@@ -25,7 +25,7 @@ const SIDE: usize = 80;
 const PLACED: usize = 272 + 112 + 96 + SIDE;
 
 /// The block. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Fragments {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -107,6 +107,7 @@ pub struct Fragments {
     pub bytes_bad_dest: Signal<Out, Bits<7>>,
 
     side: Signal<Local, Bits<SIDE>>,
+    #[init(array_init(|k| Constant::new((4_u8 << k).to_bits())))]
     flag: [Constant<Bits<SIDE>>; 6],
     slice: Skid<PLACED>,
     go: Signal<Local, Bit>,
@@ -114,6 +115,7 @@ pub struct Fragments {
     // Stage a: what each fragment covers.
     pos: Signal<Local, Bits<96>>,
     end: [Signal<Local, Bits<7>>; 16],
+    #[init(Constant::new(u64::MAX.to_bits()))]
     ones: Constant<Bits<64>>,
     a_valid: DFF<Bit>,
     a_covers: [DFF<Bits<64>>; 16],
@@ -132,7 +134,9 @@ pub struct Fragments {
 
     // The output: the address of each byte.
     fragment: [Signal<Local, Bits<4>>; 64],
+    #[init(array_init(|k| Constant::new(k.to_bits())))]
     index: [Constant<Bits<17>>; 64],
+    #[init(array_init(|j| Constant::new((1_u8 << j).to_bits())))]
     weight: [Constant<Bits<4>>; 4],
     places: Pack<64, 17, 1088>,
     out_valid: DFF<Bit>,
@@ -141,95 +145,9 @@ pub struct Fragments {
     out_side: DFF<Bits<SIDE>>,
 }
 
-impl Default for Fragments {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            placed_valid: Signal::default(),
-            placed_ready: Signal::default(),
-            placed_ram: Signal::default(),
-            placed_len: Signal::default(),
-            placed_pos: Signal::default(),
-            placed_window: Signal::default(),
-            placed_window_end: Signal::default(),
-            placed_beat_end: Signal::default(),
-            placed_dest: Signal::default(),
-            placed_slot: Signal::default(),
-            placed_bytes: Signal::default(),
-            placed_message_start: Signal::default(),
-            placed_message_end: Signal::default(),
-            placed_message_bytes: Signal::default(),
-            placed_request_end: Signal::default(),
-            placed_dest_end: Signal::default(),
-            placed_status: Signal::default(),
-            placed_bad_dest: Signal::default(),
-            bytes_valid: Signal::default(),
-            bytes_ready: Signal::default(),
-            bytes_mask: Signal::default(),
-            bytes_ram: Signal::default(),
-            bytes_window: Signal::default(),
-            bytes_window_end: Signal::default(),
-            bytes_beat_end: Signal::default(),
-            bytes_dest: Signal::default(),
-            bytes_slot: Signal::default(),
-            bytes_bytes: Signal::default(),
-            bytes_message_start: Signal::default(),
-            bytes_message_end: Signal::default(),
-            bytes_message_bytes: Signal::default(),
-            bytes_request_end: Signal::default(),
-            bytes_dest_end: Signal::default(),
-            bytes_status: Signal::default(),
-            bytes_bad_dest: Signal::default(),
-            side: Signal::default(),
-            flag: array_init(|k| Constant::new((4_u8 << k).to_bits())),
-            slice: Skid::default(),
-            go: Signal::default(),
-            pos: Signal::default(),
-            end: array_init(|_| Signal::default()),
-            ones: Constant::new(u64::MAX.to_bits()),
-            a_valid: DFF::default(),
-            a_covers: array_init(|_| DFF::default()),
-            a_differences: DFF::default(),
-            a_side: DFF::default(),
-            differences: Pack::default(),
-            all: Signal::default(),
-            plane: array_init(|_| Signal::default()),
-            b_valid: DFF::default(),
-            b_mask: DFF::default(),
-            b_planes: array_init(|_| DFF::default()),
-            b_differences: DFF::default(),
-            b_side: DFF::default(),
-            fragment: array_init(|_| Signal::default()),
-            index: array_init(|k| Constant::new(k.to_bits())),
-            weight: array_init(|j| Constant::new((1_u8 << j).to_bits())),
-            places: Pack::default(),
-            out_valid: DFF::default(),
-            out_mask: DFF::default(),
-            out_ram: DFF::default(),
-            out_side: DFF::default(),
-        }
-    }
-}
-
 impl Logic for Fragments {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            a_valid,
-            a_differences,
-            a_side,
-            b_valid,
-            b_mask,
-            b_differences,
-            b_side,
-            out_valid,
-            out_mask,
-            out_ram,
-            out_side
-        );
         for l in 0..16 {
             self.a_covers[l].clock.next = self.clk.val();
             self.a_covers[l].d.next = self.a_covers[l].q.val();

@@ -17,7 +17,7 @@ use crate::primitive::Ram;
 ///
 /// # Outputs
 /// `all`, `failed`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Failures {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -64,62 +64,13 @@ pub struct Failures {
     hits: DFF<Bits<64>>,
     hit: DFF<Bit>,
     place: [Signal<Local, Bits<18>>; 64],
+    #[init(array_init(|k| Constant::new((1_u64 << k).to_bits())))]
     bit: [Constant<Bits<64>>; 64],
-}
-
-impl Default for Failures {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            error_valid: Signal::default(),
-            error_window: Signal::default(),
-            error_ram: Signal::default(),
-            error_len: Signal::default(),
-            window: Signal::default(),
-            valid: Signal::default(),
-            ram: Signal::default(),
-            restart: Signal::default(),
-            step: Signal::default(),
-            forget: Signal::default(),
-            all: Signal::default(),
-            failed: Signal::default(),
-            ranges: Ram::default(),
-            counts: array_init(|_| DFF::default()),
-            flooded: DFF::default(),
-            count: Signal::default(),
-            index: Signal::default(),
-            checked: DFF::default(),
-            read_valid: DFF::default(),
-            range_valid: DFF::default(),
-            start: DFF::default(),
-            behind: DFF::default(),
-            range_start: Signal::default(),
-            hits_valid: DFF::default(),
-            hits: DFF::default(),
-            hit: DFF::default(),
-            place: array_init(|_| Signal::default()),
-            bit: array_init(|k| Constant::new((1_u64 << k).to_bits())),
-        }
-    }
 }
 
 impl Logic for Failures {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            flooded,
-            checked,
-            read_valid,
-            range_valid,
-            start,
-            behind,
-            hits_valid,
-            hits,
-            hit
-        );
         self.count.next = 0.into();
         self.index.next = 0.into();
         for w in 0..4 {

@@ -1,6 +1,5 @@
 //! Sixteen positions of the payload, which read one copy of the memory.
 
-use array_init::array_init;
 use drdma_emit::prelude::*;
 
 use super::quad::Quad;
@@ -17,7 +16,7 @@ use crate::primitive::{Banks, Choose, Pack};
 ///
 /// # Outputs
 /// `done`; `read_row`, `read_enable`; `data`; `busy`, `conflict`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct Group {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -68,42 +67,9 @@ pub struct Group {
     conflicted: DFF<Bit>,
 }
 
-impl Default for Group {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            write: Signal::default(),
-            valid: Signal::default(),
-            ram: Signal::default(),
-            newest: Signal::default(),
-            oldest: Signal::default(),
-            following: Signal::default(),
-            done: Signal::default(),
-            read_row: Signal::default(),
-            read_enable: Signal::default(),
-            read_data: Signal::default(),
-            leave: Signal::default(),
-            data: Signal::default(),
-            busy: Signal::default(),
-            conflict: Signal::default(),
-            quads: array_init(|_| Quad::default()),
-            banks: Banks::default(),
-            choices: array_init(|_| Choose::default()),
-            rows: Pack::default(),
-            beat: Pack::default(),
-            row: DFF::default(),
-            enable: DFF::default(),
-            conflicts: Signal::default(),
-            conflicted: DFF::default(),
-        }
-    }
-}
-
 impl Logic for Group {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, row, enable, conflicted);
         self.done.next = true;
         self.conflicts.next = false;
         for k in 0..4 {

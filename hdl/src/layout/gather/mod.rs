@@ -338,29 +338,6 @@ impl Default for Gather {
 impl Logic for Gather {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            windows,
-            p_valid,
-            p_mask,
-            p_ram,
-            p_window,
-            p_window_end,
-            p_beat_end,
-            p_side,
-            p_words,
-            carry,
-            room,
-            newest,
-            oldest,
-            following,
-            leave,
-            ends,
-            freed,
-            out_valid,
-            out
-        );
         for k in 0..4 {
             self.complete[k].clock.next = self.clk.val();
         }

@@ -218,21 +218,6 @@ pub struct Boxes {
 impl Logic for Boxes {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, most, gap, through, size, rest, busy, number, parity, total, next_entry
-        );
-        dff_setup!(self, clk, words_valid, words_bits);
-        dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_window, gaps_line, gaps_entry);
-        dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_entry);
-        dff_setup!(self, clk, state, run_valid, run_bits, run_ends, run_from, run_to);
-        dff_setup!(self, clk, run_block, run_place, run_follows, run_is_first, cut_bits);
-        dff_setup!(self, clk, trimmed, trims);
-        dff_setup!(self, clk, open, open_block, open_from, open_place, open_words);
-        dff_setup!(self, clk, before, room, slack, full);
-        dff_setup!(self, clk, sent_valid, sent_word, sent_place, sent_to, sent_reach, sent_full);
-        dff_setup!(self, clk, sent_tag, held_valid, held_word, held_place, held_to, held_reach);
-        dff_setup!(self, clk, held_full, held_tag);
-
         // Settings: at least 16 words a box; gaps above 126 words are never read through.
         self.most.d.next = self.max_read.val().get_bits::<11>(2) & 0x7f0;
         if !self.max_read.val().get_bits::<7>(6).any() {

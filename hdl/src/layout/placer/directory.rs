@@ -12,8 +12,8 @@
 use super::{ENTRIES, LANES, PIECES};
 use crate::primitive::{Cam, Lutram, Pack};
 use array_init::array_init;
-use num_bigint::BigUint;
 use drdma_emit::prelude::*;
+use num_bigint::BigUint;
 
 /// Questions in, answers out; see the module.
 #[derive(LogicBlock)]
@@ -218,22 +218,6 @@ impl Default for Directory {
 impl Logic for Directory {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, query, query_probe, query_block, query_lanes, query_beat);
-        dff_setup!(self, clk, query_pieces, query_close, search, search_probe, search_block);
-        dff_setup!(
-            self,
-            clk,
-            search_successor,
-            search_lanes,
-            search_beat,
-            search_pieces,
-            search_close
-        );
-        dff_setup!(self, clk, repeats, follows_ahead, follows_last, ahead_new, entries);
-        dff_setup!(self, clk, last_valid, last_successor, near, far, parity);
-        dff_setup!(self, clk, answer, answer_hit, answer_probe, answer_group, answer_index);
-        dff_setup!(self, clk, answer_parity, beat, pieces, close, close_entries);
-
         // Query.
         self.tags.clk.next = self.clk.val();
         self.tags.enable.next = self.query.q.val();

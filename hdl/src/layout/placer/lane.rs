@@ -57,9 +57,6 @@ pub struct Lane {
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, active, current_entry, current_place, words);
-        dff_setup!(self, clk, held, held_entry, held_words);
-
         self.start.next = self.current_place.q.val();
         self.old.next = self.words.q.val();
         if self.load.val() {

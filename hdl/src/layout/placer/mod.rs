@@ -212,8 +212,6 @@ pub struct Placer {
 impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, room, beats, closing, counted);
-
         // Beats to pieces.
         self.splitter.clk.next = self.clk.val();
         self.splitter.rst.next = self.rst.val();

@@ -140,9 +140,6 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, open, known, asked, fresh, reserved, beats, idle, after_end);
-        dff_setup!(self, clk, late, probing, full);
-
         // Which lanes must ask, which one is first, and who shares its block.
         self.need.next = (self.piece_used.val() & !(self.piece_same.val() & self.known.q.val()))
             & !self.asked.q.val();

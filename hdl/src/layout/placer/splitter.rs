@@ -128,11 +128,6 @@ pub struct Splitter {
 impl Logic for Splitter {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, cut_valid, cut_second, cut_used, cut_cross, cut_fields, cut_chunk);
-        dff_setup!(self, clk, whole_valid, whole_used, whole_offset, whole_len, whole_pos);
-        dff_setup!(self, clk, whole_fields, whole_end, whole_chunk);
-        dff_setup!(self, clk, out_valid, out_used, out_same, out_offset, out_len, out_pos);
-        dff_setup!(self, clk, out_fields, out_end, out_chunk);
         for i in 0..16 {
             self.cut_block[i].clock.next = self.clk.val();
             self.cut_block[i].d.next = self.cut_block[i].q.val();

@@ -14,14 +14,13 @@
 //! **Reset.** Reads from before a reset may end after it, but before their tags are used again.
 
 use crate::primitive::{Fifo, Ram, ReadySlice};
-use array_init::array_init;
 use drdma_emit::prelude::*;
 
 #[cfg(test)]
 mod tests;
 
 /// The block; see the module.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct Reader {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -138,84 +137,9 @@ pub struct Reader {
     unused: Signal<Local, Bits<6>>,
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            box_valid: Signal::default(),
-            box_ready: Signal::default(),
-            box_addr: Signal::default(),
-            box_ram: Signal::default(),
-            box_len: Signal::default(),
-            box_window: Signal::default(),
-            box_window_end: Signal::default(),
-            m_axis_data_dma_read_desc_dma_addr: Signal::default(),
-            m_axis_data_dma_read_desc_ram_sel: Signal::default(),
-            m_axis_data_dma_read_desc_ram_addr: Signal::default(),
-            m_axis_data_dma_read_desc_len: Signal::default(),
-            m_axis_data_dma_read_desc_tag: Signal::default(),
-            m_axis_data_dma_read_desc_valid: Signal::default(),
-            m_axis_data_dma_read_desc_ready: Signal::default(),
-            s_axis_data_dma_read_desc_status_tag: Signal::default(),
-            s_axis_data_dma_read_desc_status_error: Signal::default(),
-            s_axis_data_dma_read_desc_status_valid: Signal::default(),
-            window_ready_valid: Signal::default(),
-            window_ready_ready: Signal::default(),
-            window_ready_window: Signal::default(),
-            read_error_valid: Signal::default(),
-            read_error_ready: Signal::default(),
-            read_error_window: Signal::default(),
-            read_error_ram: Signal::default(),
-            read_error_len: Signal::default(),
-            count_reads: Signal::default(),
-            count_bytes: Signal::default(),
-            boxes: ReadySlice::default(),
-            box_bits: Signal::default(),
-            addr: Signal::default(),
-            range: Signal::default(),
-            empty: Signal::default(),
-            last: Signal::default(),
-            issue: Signal::default(),
-            pass: Signal::default(),
-            valid: DFF::default(),
-            desc_addr: DFF::default(),
-            desc_range: DFF::default(),
-            desc_tag: DFF::default(),
-            counted: DFF::default(),
-            counted_len: DFF::default(),
-            fresh: DFF::default(),
-            returned: Fifo::default(),
-            has_tag: Signal::default(),
-            asked: DFF::default(),
-            tag: Signal::default(),
-            reads: Ram::default(),
-            status_tag: Signal::default(),
-            ended: DFF::default(),
-            ended_tag: DFF::default(),
-            ended_error: DFF::default(),
-            errors: Fifo::default(),
-            calm: Signal::default(),
-            on_the_way: array_init(|_| DFF::default()),
-            starts: array_init(|_| Signal::default()),
-            ends: array_init(|_| Signal::default()),
-            complete: DFF::default(),
-            next: DFF::default(),
-            given: DFF::default(),
-            given_window: DFF::default(),
-            ready: Signal::default(),
-            none: Signal::default(),
-            unused: Signal::default(),
-        }
-    }
-}
-
 impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, desc_addr, desc_range, desc_tag, fresh, asked);
-        dff_setup!(self, clk, ended, ended_tag, ended_error, complete, next);
-        dff_setup!(self, clk, given, given_window, counted, counted_len);
         for w in 0..4 {
             self.on_the_way[w].clock.next = self.clk.val();
             self.on_the_way[w].d.next = self.on_the_way[w].q.val();

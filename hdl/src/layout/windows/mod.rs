@@ -125,8 +125,6 @@ pub struct Windows {
 impl Logic for Windows {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, column, next, used, boxed, to_box, gathered, to_gather);
-
         self.free.next = !self.used.q.val().get_bit(2);
         self.granted.next = self.free.val();
         self.number.next = self.next.q.val();

@@ -9,9 +9,8 @@
 //! follows after 9 to 25 cycles. It stops the stream only while 48 acknowledgements wait to be looked
 //! up.
 
-use array_init::array_init;
-use num_bigint::BigUint;
 use drdma_emit::prelude::*;
+use num_bigint::BigUint;
 
 use drdma_abi::roce;
 
@@ -26,7 +25,7 @@ mod tests;
 const BEAT: usize = 512 + 64 + 1 + 16 + 16 + 128;
 
 /// The block. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Receiver {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -112,6 +111,7 @@ pub struct Receiver {
     is_ack: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
 
+    #[init(Crc32::new(&VARIANT))]
     crc: Crc32<COVERED>,
     side: Fifo<88, 4, 5>,
     checked: DFF<Bit>,
@@ -132,10 +132,15 @@ pub struct Receiver {
     unknown: Signal<Local, Bit>,
     unused: Signal<Local, Bits<74>>,
 
+    #[init(Constant::new(Bits::from(BigUint::from(1_u8) << 576)))]
     last: Constant<Bits<BEAT>>,
+    #[init(Constant::new(roce::UDP_PORT.to_bits()))]
     port: Constant<Bits<16>>,
+    #[init(Constant::new(roce::operation::ACKNOWLEDGE.to_bits()))]
     ack_opcode: Constant<Bits<8>>,
+    #[init(Constant::new(roce::IP_PROTOCOL_UDP.to_bits()))]
     udp: Constant<Bits<8>>,
+    #[init(Constant::new((u64::MAX >> 2).to_bits()))]
     whole: Constant<Bits<64>>,
 }
 
@@ -147,86 +152,9 @@ const COVERED: usize = 8 * 8 + HEADERS;
 /// The bytes that the ICRC sees as ones: 8 in front, then the fields that change on the way.
 const VARIANT: [usize; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 16, 18, 19, 34, 35, 40];
 
-impl Default for Receiver {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            mac: Signal::default(),
-            ip: Signal::default(),
-            s_axis_if_rx_tdata: Signal::default(),
-            s_axis_if_rx_tkeep: Signal::default(),
-            s_axis_if_rx_tvalid: Signal::default(),
-            s_axis_if_rx_tready: Signal::default(),
-            s_axis_if_rx_tlast: Signal::default(),
-            s_axis_if_rx_tid: Signal::default(),
-            s_axis_if_rx_tdest: Signal::default(),
-            s_axis_if_rx_tuser: Signal::default(),
-            m_axis_if_rx_tdata: Signal::default(),
-            m_axis_if_rx_tkeep: Signal::default(),
-            m_axis_if_rx_tvalid: Signal::default(),
-            m_axis_if_rx_tready: Signal::default(),
-            m_axis_if_rx_tlast: Signal::default(),
-            m_axis_if_rx_tid: Signal::default(),
-            m_axis_if_rx_tdest: Signal::default(),
-            m_axis_if_rx_tuser: Signal::default(),
-            ack_valid: Signal::default(),
-            ack_ready: Signal::default(),
-            ack_qp: Signal::default(),
-            ack_psn: Signal::default(),
-            ack_syndrome: Signal::default(),
-            count_dropped: Signal::default(),
-            arriving: Fifo::default(),
-            leaving: Fifo::default(),
-            inside: DFF::default(),
-            taking: DFF::default(),
-            beat: Signal::default(),
-            here: Signal::default(),
-            mine: Signal::default(),
-            take: Signal::default(),
-            moves: Signal::default(),
-            is_ack: Signal::default(),
-            refused: Signal::default(),
-            crc: Crc32::new(&VARIANT),
-            side: Fifo::default(),
-            checked: DFF::default(),
-            wrong: DFF::default(),
-            found_crc: DFF::default(),
-            acks: Fifo::default(),
-            searching: DFF::default(),
-            row: DFF::default(),
-            numbers: array_init(|_| Lutram::default()),
-            live: DFF::default(),
-            hit: Signal::default(),
-            column: Signal::default(),
-            looked: DFF::default(),
-            matched: DFF::default(),
-            matched_qp: DFF::default(),
-            found: DFF::default(),
-            found_qp: DFF::default(),
-            unknown: Signal::default(),
-            unused: Signal::default(),
-            last: Constant::new(Bits::from(BigUint::from(1_u8) << 576)),
-            port: Constant::new(roce::UDP_PORT.to_bits()),
-            ack_opcode: Constant::new(roce::operation::ACKNOWLEDGE.to_bits()),
-            udp: Constant::new(roce::IP_PROTOCOL_UDP.to_bits()),
-            whole: Constant::new((u64::MAX >> 2).to_bits()),
-        }
-    }
-}
-
 impl Logic for Receiver {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, inside, taking, checked, wrong, found_crc, searching, row, live, looked,
-            matched, matched_qp, found, found_qp
-        );
         self.arriving.clk.next = self.clk.val();
         self.arriving.rst.next = self.rst.val();
         self.leaving.clk.next = self.clk.val();

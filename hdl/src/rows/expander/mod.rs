@@ -20,9 +20,8 @@ mod lane;
 mod tests;
 
 use crate::primitive::{Fifo, Flatten, Pack, Restore};
-use array_init::array_init;
-use lane::Lane;
 use drdma_emit::prelude::*;
+use lane::Lane;
 
 /// What a beat carries beside its fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
@@ -69,7 +68,7 @@ const SIDE_BITS: usize = 100;
 ///
 /// # Outputs
 /// `token_ready`; `beat` stream: the token's side band, `addr`, `len`, `pos` and `step` of 16 lanes.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Expander {
     // Clock and reset.
     /// Clock.
@@ -217,6 +216,7 @@ pub struct Expander {
     // Lanes: lengths after 3 cycles, addresses after 7.
     lanes: [Lane; 16],
     used: Signal<Local, Bits<16>>,
+    #[init(Constant::new(0xffff.into()))]
     ones: Constant<Bits<16>>,
     len: [DFF<Bits<7>>; 16],
     // Sums of 2 and 4 lanes, and of all lanes up to one.
@@ -238,120 +238,9 @@ pub struct Expander {
     side_out: Restore<Side, SIDE_BITS>,
 }
 
-impl Default for Expander {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            lane_write_valid: Signal::default(),
-            lane_write_set: Signal::default(),
-            lane_write_lane: Signal::default(),
-            lane_write_base: Signal::default(),
-            lane_write_step: Signal::default(),
-            lane_write_len: Signal::default(),
-            token_valid: Signal::default(),
-            token_ready: Signal::default(),
-            token_set: Signal::default(),
-            token_first: Signal::default(),
-            token_last: Signal::default(),
-            token_piece: Signal::default(),
-            token_offset: Signal::default(),
-            token_bytes: Signal::default(),
-            token_row: Signal::default(),
-            token_pointer: Signal::default(),
-            token_dest: Signal::default(),
-            token_slot: Signal::default(),
-            token_unit_end: Signal::default(),
-            token_message_end: Signal::default(),
-            token_message_start: Signal::default(),
-            token_message_bytes: Signal::default(),
-            token_chunk_start: Signal::default(),
-            token_chunk_blocks: Signal::default(),
-            token_request_end: Signal::default(),
-            token_dest_end: Signal::default(),
-            token_status: Signal::default(),
-            token_bad_dest: Signal::default(),
-            token_column: Signal::default(),
-            token_rows: Signal::default(),
-            beat_valid: Signal::default(),
-            beat_ready: Signal::default(),
-            beat_bytes: Signal::default(),
-            beat_dest: Signal::default(),
-            beat_slot: Signal::default(),
-            beat_unit_end: Signal::default(),
-            beat_message_end: Signal::default(),
-            beat_message_start: Signal::default(),
-            beat_message_bytes: Signal::default(),
-            beat_chunk_start: Signal::default(),
-            beat_chunk_blocks: Signal::default(),
-            beat_request_end: Signal::default(),
-            beat_dest_end: Signal::default(),
-            beat_status: Signal::default(),
-            beat_bad_dest: Signal::default(),
-            beat_column: Signal::default(),
-            beat_rows: Signal::default(),
-            beat_addr: Signal::default(),
-            beat_len: Signal::default(),
-            beat_pos: Signal::default(),
-            beat_step: Signal::default(),
-            on_way: Default::default(),
-            has_room: Default::default(),
-            take: Default::default(),
-            give: Default::default(),
-            first: Default::default(),
-            last: Default::default(),
-            piece: Default::default(),
-            bytes: Default::default(),
-            row: Default::default(),
-            pointer: Default::default(),
-            offset: Default::default(),
-            first_2: Default::default(),
-            last_2: Default::default(),
-            piece_2: Default::default(),
-            bytes_2: Default::default(),
-            column: Default::default(),
-            column_2: Default::default(),
-            row_2: Default::default(),
-            shift: Default::default(),
-            unused: Default::default(),
-            side: Default::default(),
-            side_in: Default::default(),
-            valid: array_init(|_| Default::default()),
-            lanes: array_init(|_| Default::default()),
-            used: Default::default(),
-            ones: Constant::new(0xffff.into()),
-            len: array_init(|_| Default::default()),
-            pairs: array_init(|_| Default::default()),
-            fours: array_init(|_| Default::default()),
-            eights: array_init(|_| Default::default()),
-            sums: array_init(|_| Default::default()),
-            len_pack: Default::default(),
-            pos_pack: Default::default(),
-            step_pack: Default::default(),
-            addr_pack: Default::default(),
-            poss: Default::default(),
-            plain: Default::default(),
-            behind: Default::default(),
-            early: Default::default(),
-            start_pack: Default::default(),
-            len_now: Default::default(),
-            side_fifo: Default::default(),
-            addr_fifo: Default::default(),
-            len_fifo: Default::default(),
-            pos_fifo: Default::default(),
-            step_fifo: Default::default(),
-            side_out: Default::default(),
-        }
-    }
-}
-
 impl Logic for Expander {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, on_way, has_room, first, last, piece, bytes, row, pointer, offset, first_2,
-            last_2, piece_2, bytes_2, column, column_2, row_2, shift, poss
-        );
         for k in 0..7 {
             self.valid[k].clock.next = self.clk.val();
         }

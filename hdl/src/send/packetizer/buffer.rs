@@ -1,7 +1,7 @@
 //! Beats that are done.
 
-use num_bigint::BigUint;
 use drdma_emit::prelude::*;
+use num_bigint::BigUint;
 
 use crate::primitive::{Fifo, PromptFifo};
 
@@ -23,7 +23,7 @@ pub const OUTPUT: usize = 534;
 ///
 /// # Outputs
 /// `roomy`. `tx` stream: the beats of frames. `sent` stream: see [`SENT`]. `count_*`: as of the packetizer.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct OutputBuffer {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -65,12 +65,15 @@ pub struct OutputBuffer {
 
     room: DFF<Bits<9>>,
     has_room: DFF<Bit>,
+    #[init(Constant::new(256.into()))]
     all_room: Constant<Bits<9>>,
+    #[init(Constant::new(72.into()))]
     frame_room: Constant<Bits<9>>,
     beats: PromptFifo<OUTPUT, 8, 9>,
     pop: Signal<Local, Bit>,
     is_marker: Signal<Local, Bit>,
     is_last: Signal<Local, Bit>,
+    #[init(Constant::new(((BigUint::from(1_u8) << 64_usize) - 1_u8).into()))]
     keep_all: Constant<Bits<64>>,
     sent: Fifo<SENT, 4, 5>,
     packets: DFF<Bits<16>>,
@@ -78,48 +81,9 @@ pub struct OutputBuffer {
     frame_bytes: DFF<Bits<16>>,
 }
 
-impl Default for OutputBuffer {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            issued: Signal::default(),
-            roomy: Signal::default(),
-            in_valid: Signal::default(),
-            in_data: Signal::default(),
-            tx_valid: Signal::default(),
-            tx_ready: Signal::default(),
-            tx_data: Signal::default(),
-            tx_keep: Signal::default(),
-            tx_last: Signal::default(),
-            sent_valid: Signal::default(),
-            sent_ready: Signal::default(),
-            sent_item: Signal::default(),
-            count_packets: Signal::default(),
-            count_payload_bytes: Signal::default(),
-            count_frame_bytes: Signal::default(),
-            room: DFF::default(),
-            has_room: DFF::default(),
-            all_room: Constant::new(256.into()),
-            // The longest frame has 66 beats.
-            frame_room: Constant::new(72.into()),
-            beats: PromptFifo::default(),
-            pop: Signal::default(),
-            is_marker: Signal::default(),
-            is_last: Signal::default(),
-            keep_all: Constant::new(((BigUint::from(1_u8) << 64_usize) - 1_u8).into()),
-            sent: Fifo::default(),
-            packets: DFF::default(),
-            payload_bytes: DFF::default(),
-            frame_bytes: DFF::default(),
-        }
-    }
-}
-
 impl Logic for OutputBuffer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, room, has_room, packets, payload_bytes, frame_bytes);
         self.beats.clk.next = self.clk.val();
         self.beats.rst.next = self.rst.val();
         self.sent.clk.next = self.clk.val();

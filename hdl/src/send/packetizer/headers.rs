@@ -1,7 +1,7 @@
 //! Headers of packets.
 
-use num_bigint::BigUint;
 use drdma_emit::prelude::*;
+use num_bigint::BigUint;
 
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
@@ -378,7 +378,6 @@ impl Logic for Headers {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, a_valid, a_packet, a_qp, a_stamp, a_dest, a_padded, cut, cut_dest, b_dropped, c_dropped, d_dropped, e_dropped, b_valid, b_packet, b_entry, b_header, b_end, b_frame, b_slots, b_addresses, own_sum, c_valid, c_packet, c_entry, c_length, c_sum, d_valid, d_packet, d_entry, d_length, d_sum, e_valid, e_packet, e_entry, e_length, e_sum, f_valid, f_header);
         self.entries.clk.next = self.clk.val();
 
         // The host's words of the queue pairs.

@@ -22,7 +22,7 @@ pub const SIDE: usize = 49;
 ///
 /// # Outputs
 /// `issued`: a beat is; `beat_*`: it was. `page_read_*`, `page_free_*`: as of the packetizer.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Issuer {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -78,61 +78,14 @@ pub struct Issuer {
     valid: DFF<Bit>,
     side: DFF<Bits<SIDE>>,
     rotation: DFF<Bits<4>>,
+    #[init(Constant::new(4.into()))]
     icrc: Constant<Bits<13>>,
-}
-
-impl Default for Issuer {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            frame_valid: Signal::default(),
-            frame_ready: Signal::default(),
-            frame: Signal::default(),
-            roomy: Signal::default(),
-            issued: Signal::default(),
-            page_read_enable: Signal::default(),
-            page_read_address: Signal::default(),
-            page_free_valid: Signal::default(),
-            page_free_page: Signal::default(),
-            beat_valid: Signal::default(),
-            beat_side: Signal::default(),
-            beat_rotation: Signal::default(),
-            slot: DFF::default(),
-            payload_left: DFF::default(),
-            frame_left: DFF::default(),
-            next_slot: Signal::default(),
-            slots: Signal::default(),
-            row: Signal::default(),
-            beyond: Signal::default(),
-            marker: Signal::default(),
-            dropped: Signal::default(),
-            sends: Signal::default(),
-            first: Signal::default(),
-            last: Signal::default(),
-            issue: Signal::default(),
-            payload_now: Signal::default(),
-            frame_now: Signal::default(),
-            low: Signal::default(),
-            filled: Signal::default(),
-            count: Signal::default(),
-            crc_count: Signal::default(),
-            flags: Signal::default(),
-            free: DFF::default(),
-            free_page: DFF::default(),
-            valid: DFF::default(),
-            side: DFF::default(),
-            rotation: DFF::default(),
-            icrc: Constant::new(4.into()),
-        }
-    }
 }
 
 impl Logic for Issuer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, slot, payload_left, frame_left, free, free_page, valid, side, rotation);
 
         // The next beat of the frame, or the first one of the next.
         self.marker.next = self.frame.val().get_bit(34);

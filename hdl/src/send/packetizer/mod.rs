@@ -20,8 +20,8 @@
 //! lead to the same state as the 8 bytes of ones.
 
 use array_init::array_init;
-use num_bigint::BigUint;
 use drdma_emit::prelude::*;
+use num_bigint::BigUint;
 
 use drdma_abi::Layout;
 use drdma_abi::layout::set_bits;
@@ -368,7 +368,6 @@ impl Logic for Packetizer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, rotation, fine_rotation, coarse, moved, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest);
         for k in 0..3 {
             self.valids[k].clock.next = self.clk.val();
             self.sides[k].clock.next = self.clk.val();

@@ -78,20 +78,6 @@ pub struct AxiLite {
 impl Logic for AxiLite {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            address,
-            address_held,
-            data,
-            data_held,
-            whole,
-            respond,
-            read,
-            read_held,
-            answer,
-            answer_data
-        );
         self.awready.next = !self.address.q.val();
         if !self.address.q.val() {
             self.address.d.next = self.awvalid.val();

@@ -353,23 +353,6 @@ impl Default for Control {
 impl Logic for Control {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            state,
-            queue_enabled,
-            cfg,
-            cfg_table_held,
-            cfg_index_held,
-            cfg_word_held,
-            cfg_data_held,
-            looked,
-            found,
-            found_sum,
-            is_counter,
-            is_high,
-            high
-        );
         self.clear.next = self.rst.val() || self.settings.soft_reset.val();
 
         // The host.

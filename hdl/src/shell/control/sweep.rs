@@ -64,7 +64,6 @@ impl Default for Sweep {
 impl Logic for Sweep {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, active, phase, at, at_table);
         self.busy.next = self.active.q.val();
         self.valid.next = self.active.q.val() && self.phase.q.val().all();
         self.number.next = bit_cast::<3, 2>(self.at_table.q.val());

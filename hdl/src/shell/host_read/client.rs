@@ -10,7 +10,7 @@ use drdma_emit::prelude::*;
 ///
 /// A read's beats are consecutive in the ring; where they would pass its end, the rest of the lap
 /// is left unused until the read is done.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Client {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -95,6 +95,7 @@ pub struct Client {
     failed: DFF<Bits<64>>,
     issued: Signal<Local, Bits<64>>,
     ended: Signal<Local, Bits<64>>,
+    #[init(Constant::new(1.into()))]
     one: Constant<Bits<64>>,
     full: Signal<Local, Bit>,
     /// Changes one cycle late: a client is issued a read every other cycle at most.
@@ -121,103 +122,9 @@ pub struct Client {
     responses: Fifo<514, 4, 5>,
 }
 
-impl Default for Client {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            req_valid: Signal::default(),
-            req_ready: Signal::default(),
-            req_addr: Signal::default(),
-            req_bytes: Signal::default(),
-            read_valid: Signal::default(),
-            read_take: Signal::default(),
-            read_addr: Signal::default(),
-            read_bytes: Signal::default(),
-            read_beat: Signal::default(),
-            read_index: Signal::default(),
-            done_valid: Signal::default(),
-            done_index: Signal::default(),
-            done_error: Signal::default(),
-            fetch_valid: Signal::default(),
-            fetch_take: Signal::default(),
-            fetch_beat: Signal::default(),
-            fetched_data: Signal::default(),
-            resp_valid: Signal::default(),
-            resp_ready: Signal::default(),
-            resp_data: Signal::default(),
-            resp_last: Signal::default(),
-            resp_error: Signal::default(),
-            partial: Signal::default(),
-            beats: Signal::default(),
-            placed: DFF::default(),
-            placed_addr: DFF::default(),
-            placed_bytes: DFF::default(),
-            placed_beats: DFF::default(),
-            placed_start: DFF::default(),
-            placed_size: DFF::default(),
-            position: DFF::default(),
-            behind: Signal::default(),
-            passes: Signal::default(),
-            skipped: Signal::default(),
-            reads: Lutram::default(),
-            tail: DFF::default(),
-            head: DFF::default(),
-            done: DFF::default(),
-            failed: DFF::default(),
-            issued: Signal::default(),
-            ended: Signal::default(),
-            one: Constant::new(1.into()),
-            full: Signal::default(),
-            free: DFF::default(),
-            allocated: DFF::default(),
-            released: DFF::default(),
-            current: DFF::default(),
-            current_beat: DFF::default(),
-            current_left: DFF::default(),
-            current_size: DFF::default(),
-            current_error: DFF::default(),
-            current_last: Signal::default(),
-            load: Signal::default(),
-            done_now: Signal::default(),
-            credits: DFF::default(),
-            fetching: Default::default(),
-            fetching_flags: Default::default(),
-            flagged: Join::default(),
-            responses: Fifo::default(),
-        }
-    }
-}
-
 impl Logic for Client {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            placed,
-            placed_addr,
-            placed_bytes,
-            placed_beats,
-            placed_start,
-            placed_size,
-            position,
-            tail,
-            head,
-            done,
-            failed,
-            free,
-            allocated,
-            released,
-            current,
-            current_beat,
-            current_left,
-            current_size,
-            current_error,
-            credits,
-            fetching,
-            fetching_flags
-        );
         self.reads.clk.next = self.clk.val();
         self.responses.clk.next = self.clk.val();
         self.responses.rst.next = self.rst.val();

@@ -151,20 +151,6 @@ pub struct HostRead {
 impl Logic for HostRead {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            descriptor,
-            descriptor_addr,
-            descriptor_bytes,
-            descriptor_beat,
-            descriptor_tag,
-            fresh,
-            issued_b_last,
-            accepted,
-            fetched_b_last,
-            fetching_segment
-        );
         self.a.clk.next = self.clk.val();
         self.a.rst.next = self.rst.val();
         self.b.clk.next = self.clk.val();

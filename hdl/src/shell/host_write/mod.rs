@@ -19,7 +19,7 @@ mod tests;
 
 /// See the [module](self). Entry `i` is in the low half of beat `i` of the RAM: segment `i mod 2`,
 /// row `i / 2`; everything else in the RAM reads as 0.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct HostWrite {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -81,6 +81,7 @@ pub struct HostWrite {
     sent: DFF<Bits<32>>,
     taken: Signal<Local, Bits<32>>,
     ended: Signal<Local, Bits<32>>,
+    #[init(Constant::new(1.into()))]
     one: Constant<Bits<32>>,
     full: Signal<Local, Bit>,
     accept: Signal<Local, Bit>,
@@ -92,53 +93,9 @@ pub struct HostWrite {
     responses: [Skid<256>; 2],
 }
 
-impl Default for HostWrite {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            write_valid: Signal::default(),
-            write_ready: Signal::default(),
-            write_addr: Signal::default(),
-            write_data: Signal::default(),
-            busy: Signal::default(),
-            m_axis_ctrl_dma_write_desc_dma_addr: Signal::default(),
-            m_axis_ctrl_dma_write_desc_ram_sel: Signal::default(),
-            m_axis_ctrl_dma_write_desc_ram_addr: Signal::default(),
-            m_axis_ctrl_dma_write_desc_len: Signal::default(),
-            m_axis_ctrl_dma_write_desc_tag: Signal::default(),
-            m_axis_ctrl_dma_write_desc_valid: Signal::default(),
-            m_axis_ctrl_dma_write_desc_ready: Signal::default(),
-            s_axis_ctrl_dma_write_desc_status_tag: Signal::default(),
-            s_axis_ctrl_dma_write_desc_status_valid: Signal::default(),
-            ctrl_dma_ram_rd_cmd_sel: Signal::default(),
-            ctrl_dma_ram_rd_cmd_addr: Signal::default(),
-            ctrl_dma_ram_rd_cmd_valid: Signal::default(),
-            ctrl_dma_ram_rd_cmd_ready: Signal::default(),
-            ctrl_dma_ram_rd_resp_data: Signal::default(),
-            ctrl_dma_ram_rd_resp_valid: Signal::default(),
-            ctrl_dma_ram_rd_resp_ready: Signal::default(),
-            tail: DFF::default(),
-            head: DFF::default(),
-            sent: DFF::default(),
-            taken: Signal::default(),
-            ended: Signal::default(),
-            one: Constant::new(1.into()),
-            full: Signal::default(),
-            accept: Signal::default(),
-            descriptors: Skid::default(),
-            entries: Default::default(),
-            known: Default::default(),
-            responses: Default::default(),
-        }
-    }
-}
-
 impl Logic for HostWrite {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, tail, head, sent);
-
         // An entry gets a number, goes to the RAM, and its descriptor goes out.
         self.full.next = (self.tail.q.val().get_bits::<5>(0) == self.head.q.val().get_bits::<5>(0))
             && (self.tail.q.val() != self.head.q.val());

@@ -11,8 +11,8 @@
 //! Contract: one beat a cycle, latency 1, and a cycle more for a change of sides when the other one is
 //! idle; while both are, it is the card's turn. May stall at any time.
 
-use num_bigint::BigUint;
 use drdma_emit::prelude::*;
+use num_bigint::BigUint;
 
 use crate::primitive::skid::Skid;
 
@@ -23,7 +23,7 @@ mod tests;
 const BEAT: usize = 512 + 64 + 1 + 16 + 16 + 32;
 
 /// The block. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Mac {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -103,6 +103,7 @@ pub struct Mac {
     card_turn: DFF<Bit>,
     /// The frame that has begun has no end.
     cut: DFF<Bit>,
+    #[init(Constant::new(cut_beat().into()))]
     cut_beat: Constant<Bits<BEAT>>,
     inside: DFF<Bit>,
     host_beat: Signal<Local, Bits<BEAT>>,
@@ -113,59 +114,8 @@ pub struct Mac {
     other_waits: Signal<Local, Bit>,
     out: Skid<BEAT>,
     completions: Skid<112>,
+    #[init(Constant::new(Bits::from(BigUint::from(1_u8) << 576)))]
     last: Constant<Bits<BEAT>>,
-}
-
-impl Default for Mac {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            s_axis_if_tx_tdata: Signal::default(),
-            s_axis_if_tx_tkeep: Signal::default(),
-            s_axis_if_tx_tvalid: Signal::default(),
-            s_axis_if_tx_tready: Signal::default(),
-            s_axis_if_tx_tlast: Signal::default(),
-            s_axis_if_tx_tid: Signal::default(),
-            s_axis_if_tx_tdest: Signal::default(),
-            s_axis_if_tx_tuser: Signal::default(),
-            card_reset: Signal::default(),
-            tx_valid: Signal::default(),
-            tx_ready: Signal::default(),
-            tx_data: Signal::default(),
-            tx_keep: Signal::default(),
-            tx_last: Signal::default(),
-            m_axis_if_tx_tdata: Signal::default(),
-            m_axis_if_tx_tkeep: Signal::default(),
-            m_axis_if_tx_tvalid: Signal::default(),
-            m_axis_if_tx_tready: Signal::default(),
-            m_axis_if_tx_tlast: Signal::default(),
-            m_axis_if_tx_tid: Signal::default(),
-            m_axis_if_tx_tdest: Signal::default(),
-            m_axis_if_tx_tuser: Signal::default(),
-            s_axis_if_tx_cpl_ts: Signal::default(),
-            s_axis_if_tx_cpl_tag: Signal::default(),
-            s_axis_if_tx_cpl_valid: Signal::default(),
-            s_axis_if_tx_cpl_ready: Signal::default(),
-            m_axis_if_tx_cpl_ts: Signal::default(),
-            m_axis_if_tx_cpl_tag: Signal::default(),
-            m_axis_if_tx_cpl_valid: Signal::default(),
-            m_axis_if_tx_cpl_ready: Signal::default(),
-            card_turn: DFF::default(),
-            cut: DFF::default(),
-            cut_beat: Constant::new(cut_beat().into()),
-            inside: DFF::default(),
-            host_beat: Signal::default(),
-            card_beat: Signal::default(),
-            moves: Signal::default(),
-            ends: Signal::default(),
-            own_waits: Signal::default(),
-            other_waits: Signal::default(),
-            out: Skid::default(),
-            completions: Skid::default(),
-            last: Constant::new(Bits::from(BigUint::from(1_u8) << 576)),
-        }
-    }
 }
 
 /// A beat that ends a frame, marked as an error.
@@ -177,7 +127,6 @@ fn cut_beat() -> BigUint {
 impl Logic for Mac {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, card_turn, cut, inside);
         self.out.clk.next = self.clk.val();
         self.out.rst.next = self.rst.val();
         self.completions.clk.next = self.clk.val();

@@ -3,8 +3,8 @@
 use crate::send::packetizer::Packetizer;
 use crate::send::segmenter::Segmenter;
 use crate::testing;
-use drdma_verilated::Library;
 use drdma_emit::prelude::*;
+use drdma_verilated::Library;
 
 /// Payload in, frames out.
 #[derive(LogicBlock, Default)]
