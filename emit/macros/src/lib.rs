@@ -25,7 +25,8 @@ pub fn hdl_gen(_: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a struct a `Record`: what a stream carries, a register or a memory holds.
 ///
 /// Its fields are signals' types or arrays of them; the first one is lowest. With it comes a struct of
-/// the same name and `Signals` behind it, a signal a field.
+/// the same name and `Signals` behind it, a signal a field. It also is `Default`: derive
+/// `Copy, Clone, Debug, PartialEq` beside it.
 #[proc_macro_derive(Record)]
 pub fn record(item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as DeriveInput);

@@ -103,10 +103,18 @@ pub fn expand(item: &DeriveInput) -> Result<TokenStream> {
     let kinds = fields.iter().map(Field::kinds);
     let values = fields.iter().map(Field::values);
     let members = fields.iter().map(Field::signal);
+    let own_defaults = data.fields.iter().map(|field| defaults::value(&field.ty));
     let defaults = data.fields.iter().map(|field| defaults::value(&field.ty));
     let text = name.to_string();
     let about = format!("The fields of a [`{name}`], a signal each.");
     Ok(quote! {
+        #[automatically_derived]
+        impl #generics ::std::default::Default for #name #types #bounds {
+            fn default() -> Self {
+                Self { #(#names: #own_defaults),* }
+            }
+        }
+
         #[automatically_derived]
         impl #generics ::drdma_emit::prelude::Synth for #name #types #bounds {
             const BITS: usize = 0 #(+ #bits)*;

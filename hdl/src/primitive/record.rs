@@ -68,7 +68,7 @@ mod tests {
     use crate::testing;
     use drdma_verilated::Word;
 
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
+    #[derive(Clone, Copy, Debug, PartialEq, Record)]
     struct Pair {
         low: Bits<5>,
         high: Bits<9>,

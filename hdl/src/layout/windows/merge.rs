@@ -7,7 +7,7 @@ use crate::primitive::{Flatten, Restore, Skid};
 use drdma_emit::prelude::*;
 
 /// A DMA read, as the reader takes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct ReadBox {
     /// Host address.
     pub addr: Bits<64>,
@@ -25,7 +25,7 @@ pub struct ReadBox {
 pub const READ_BOX_BITS: usize = 97;
 
 /// A beat of payload whose bytes' places are known, as the gather takes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct ByteBeat {
     /// Positions that have a byte.
     pub mask: Bits<64>,

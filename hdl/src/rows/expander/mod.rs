@@ -24,7 +24,7 @@ use drdma_emit::prelude::*;
 use lane::Lane;
 
 /// What a beat carries beside its fragments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Record)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Side {
     /// Bytes of the beat.
     pub bytes: Bits<7>,
