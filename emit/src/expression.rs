@@ -88,7 +88,7 @@ impl Text {
 }
 
 /// A stream's signals that are not of its record.
-pub(super) const HANDSHAKE: [&str; 2] = ["valid", "ready"];
+pub(super) const HANDSHAKE: [&str; 4] = ["valid", "ready", "tvalid", "tready"];
 
 type Result<T> = std::result::Result<T, String>;
 

@@ -313,9 +313,16 @@ fn by_field(scope: &Scope, statement: &Statement) -> Result<Option<VerilogBlock>
                 }
             }
             let mut code = copy(scope, &to, &from);
-            if HANDSHAKE.iter().all(|wire| scope.bundles[&from].iter().any(|f| f == wire)) {
-                code.push(assign(format!("{to}$valid"), format!("{from}$valid")));
-                code.push(assign(format!("{from}$ready"), format!("{to}$ready")));
+            let wire = |bundle: &str, name: &str| {
+                let names = [name.to_owned(), format!("t{name}")];
+                let field = scope.bundles[bundle].iter().find(|field| names.contains(field))?;
+                Some(format!("{bundle}${field}"))
+            };
+            if let (Some(from), Some(to)) = (wire(&from, "valid"), wire(&to, "valid")) {
+                code.push(assign(to, from));
+            }
+            if let (Some(from), Some(to)) = (wire(&from, "ready"), wire(&to, "ready")) {
+                code.push(assign(from, to));
             }
             Ok(Some(code))
         }

@@ -24,6 +24,7 @@ pub(super) fn print(name: &str, top: &Module) -> Result<Emitted> {
     };
     let outer: Vec<Port> = ports.iter().map(|atom| plain(atom)).collect();
     if ports.iter().any(|atom| atom.name.contains('$')) {
+        printer.shell = Some(name.to_owned());
         let inner = printer.module(top, &format!("{name}_core"))?;
         let list: Vec<_> =
             outer.iter().map(|p| declare_port(p.direction, "wire", p.width, &p.name)).collect();
@@ -59,6 +60,8 @@ struct Printer {
     /// Texts that black boxes and wrappers bring along.
     cores: Vec<String>,
     top: bool,
+    /// The name of the top module where the one that is printed first stands inside it.
+    shell: Option<String>,
 }
 
 fn signal(atom: &Atom) -> Signal {
@@ -158,7 +161,8 @@ impl Printer {
                 return Err(fail(module)(format!("`{}` is a reserved word", atom.name)));
             }
         }
-        let body = self.body(module, name)?;
+        let shell = self.shell.take();
+        let body = self.body(module, shell.as_deref().unwrap_or(name))?;
         if let Some(known) = self.known.get(&body)
             && !is_top
         {

@@ -1,7 +1,8 @@
 //! Records, and ports that are made of them.
 //!
-//! A [`Record`] is a struct of fields. [`Signals`] is one with a signal a field, [`Stream`] has `valid`
-//! and `ready` beside them, [`Channel`] is a stream that any record fits. In Verilog the field
+//! A [`Record`] is a struct of fields. [`Signals`] is one with a signal a field; [`Stream`] has `valid`
+//! and `ready` beside them, [`AxiStream`] `tvalid` and `tready`, [`Flow`] `valid` alone; [`Channel`] is a
+//! stream that any record fits. In Verilog the field
 //! `bytes` of the stream `token` is the port `token$bytes`, and `token_bytes` at the top module.
 
 use num_bigint::BigUint;
@@ -12,53 +13,53 @@ use std::ops::{Deref, DerefMut};
 const MOST_BITS: usize = 4096;
 
 /// A direction that signals can have in a bundle, and that of those which go against it.
-pub trait Flow: Direction {
+pub trait Directed: Direction {
     /// The other way.
-    type Back: Flow;
+    type Back: Directed;
 }
 
-impl Flow for In {
+impl Directed for In {
     type Back = Out;
 }
 
-impl Flow for Out {
+impl Directed for Out {
     type Back = In;
 }
 
-impl Flow for Local {
+impl Directed for Local {
     type Back = Local;
 }
 
 /// A struct of fields; derived.
 pub trait Record: Synth {
     /// Its fields, a signal each.
-    type Signals<D: Flow>: Block + Default;
+    type Signals<D: Directed>: Block + Default;
 }
 
 /// Bits that are a record of one field, `data`.
-pub struct Plain<D: Flow, T: Synth> {
+pub struct Plain<D: Directed, T: Synth> {
     /// The bits.
     pub data: Signal<D, T>,
 }
 
-impl<D: Flow, T: Synth> Default for Plain<D, T> {
+impl<D: Directed, T: Synth> Default for Plain<D, T> {
     fn default() -> Self {
         Self { data: Signal::default() }
     }
 }
 
 impl<const N: usize> Record for Bits<N> {
-    type Signals<D: Flow> = Plain<D, Self>;
+    type Signals<D: Directed> = Plain<D, Self>;
 }
 
 impl Record for Bit {
-    type Signals<D: Flow> = Plain<D, Self>;
+    type Signals<D: Directed> = Plain<D, Self>;
 }
 
 /// A record as signals of their own: `self.x.field.val()`, `self.x.field.next = ..`.
 ///
 /// As a whole, `self.x.val()` is the record and `self.x.next = record` writes every field.
-pub struct Signals<D: Flow, R: Record> {
+pub struct Signals<D: Directed, R: Record> {
     /// What the whole record becomes, in a kernel.
     pub next: R,
     fields: R::Signals<D>,
@@ -68,7 +69,7 @@ pub struct Signals<D: Flow, R: Record> {
 ///
 /// A record passes in each cycle in which `valid` and `ready` are both set. `valid` does not wait for
 /// `ready`, and stays with the same record until it passes.
-pub struct Stream<D: Flow, R: Record> {
+pub struct Stream<D: Directed, R: Record> {
     /// A record is offered.
     pub valid: Signal<D, Bit>,
     /// It is accepted in this cycle.
@@ -78,8 +79,28 @@ pub struct Stream<D: Flow, R: Record> {
     fields: R::Signals<D>,
 }
 
+/// A stream that is never stalled: [`Signals`] with `valid`.
+pub struct Flow<D: Directed, R: Record> {
+    /// There is a record in this cycle.
+    pub valid: Signal<D, Bit>,
+    /// What the whole record becomes, in a kernel.
+    pub next: R,
+    fields: R::Signals<D>,
+}
+
+/// A [`Stream`] with the names of AXI4-Stream, for ports that others name.
+pub struct AxiStream<D: Directed, R: Record> {
+    /// A record is offered.
+    pub tvalid: Signal<D, Bit>,
+    /// It is accepted in this cycle.
+    pub tready: Signal<D::Back, Bit>,
+    /// What the whole record becomes, in a kernel.
+    pub next: R,
+    fields: R::Signals<D>,
+}
+
 /// A stream whose record is one signal, `data`: what FIFOs and slices have, whatever the record.
-pub struct Channel<D: Flow, T: Synth> {
+pub struct Channel<D: Directed, T: Synth> {
     /// A record is offered.
     pub valid: Signal<D, Bit>,
     /// It is accepted in this cycle.
@@ -88,67 +109,66 @@ pub struct Channel<D: Flow, T: Synth> {
     pub data: Signal<D, T>,
 }
 
-/// What another bundle of the same record can be joined to.
-pub trait Bundle<T> {}
+/// What a bundle of the record `R` with the handshake `H` can be joined to.
+pub trait Bundle<R, H> {}
 
-impl<D: Flow, R: Record> Bundle<(R, bool)> for Signals<D, R> {}
-impl<D: Flow, R: Record> Bundle<R> for Stream<D, R> {}
-impl<D: Flow, T: Synth> Bundle<T> for Channel<D, T> {}
+/// No handshake.
+pub struct Bare;
+/// `valid` alone.
+pub struct Unstalled;
+/// `valid` and `ready`.
+pub struct Stalled;
 
-impl<D: Flow, R: Record> Signals<D, R> {
-    /// The whole record.
-    pub fn val(&self) -> R {
-        R::default()
-    }
+impl<D: Directed, R: Record> Bundle<R, Bare> for Signals<D, R> {}
+impl<D: Directed, R: Record> Bundle<R, Unstalled> for Flow<D, R> {}
+impl<D: Directed, R: Record> Bundle<R, Stalled> for Stream<D, R> {}
+impl<D: Directed, R: Record> Bundle<R, Stalled> for AxiStream<D, R> {}
+impl<D: Directed, T: Synth> Bundle<T, Stalled> for Channel<D, T> {}
 
-    /// In a kernel: these fields drive those of `to`.
-    pub fn join<B: Bundle<(R, bool)>>(&mut self, _to: &mut B) {}
-}
+macro_rules! whole {
+    ($name: ident, $handshake: ident) => {
+        impl<D: Directed, R: Record> $name<D, R> {
+            /// The whole record.
+            pub fn val(&self) -> R {
+                R::default()
+            }
 
-impl<D: Flow, R: Record> Stream<D, R> {
-    /// The whole record.
-    pub fn val(&self) -> R {
-        R::default()
-    }
-
-    /// In a kernel: what comes here goes on to `to`, whose `ready` drives the one here.
-    ///
-    /// Joins an own input to a sub-block's, an output of one to the input of another, and an output
-    /// of one to an own one.
-    pub fn join<B: Bundle<R>>(&mut self, _to: &mut B) {}
-}
-
-impl<D: Flow, T: Synth> Channel<D, T> {
-    /// In a kernel: as [`Stream::join`].
-    pub fn join<B: Bundle<T>>(&mut self, _to: &mut B) {}
-}
-
-impl<D: Flow, R: Record> Default for Signals<D, R> {
-    fn default() -> Self {
-        Self { next: R::default(), fields: R::Signals::default() }
-    }
-}
-
-impl<D: Flow, R: Record> Default for Stream<D, R> {
-    fn default() -> Self {
-        Self {
-            valid: Signal::default(),
-            ready: Signal::default(),
-            next: R::default(),
-            fields: R::Signals::default(),
+            /// In a kernel: what comes here goes on to `to`, whose `ready` drives the one here.
+            ///
+            /// Joins an own input to a sub-block's, an output of one to the input of another, and an
+            /// output of one to an own one.
+            pub fn join<B: Bundle<R, $handshake>>(&mut self, _to: &mut B) {}
         }
-    }
+    };
+}
+whole!(Signals, Bare);
+whole!(Flow, Unstalled);
+whole!(Stream, Stalled);
+whole!(AxiStream, Stalled);
+
+impl<D: Directed, T: Synth> Channel<D, T> {
+    /// In a kernel: as [`Stream::join`].
+    pub fn join<B: Bundle<T, Stalled>>(&mut self, _to: &mut B) {}
 }
 
-impl<D: Flow, T: Synth> Default for Channel<D, T> {
-    fn default() -> Self {
-        Self { valid: Signal::default(), ready: Signal::default(), data: Signal::default() }
-    }
+macro_rules! defaults {
+    ($name: ident, $bound: ident, $($field: ident),*) => {
+        impl<D: Directed, R: $bound> Default for $name<D, R> {
+            fn default() -> Self {
+                Self { $($field: Default::default()),* }
+            }
+        }
+    };
 }
+defaults!(Signals, Record, next, fields);
+defaults!(Flow, Record, valid, next, fields);
+defaults!(Stream, Record, valid, ready, next, fields);
+defaults!(AxiStream, Record, tvalid, tready, next, fields);
+defaults!(Channel, Synth, valid, ready, data);
 
 macro_rules! fields_of {
     ($name: ident) => {
-        impl<D: Flow, R: Record> Deref for $name<D, R> {
+        impl<D: Directed, R: Record> Deref for $name<D, R> {
             type Target = R::Signals<D>;
 
             fn deref(&self) -> &Self::Target {
@@ -156,7 +176,7 @@ macro_rules! fields_of {
             }
         }
 
-        impl<D: Flow, R: Record> DerefMut for $name<D, R> {
+        impl<D: Directed, R: Record> DerefMut for $name<D, R> {
             fn deref_mut(&mut self) -> &mut Self::Target {
                 &mut self.fields
             }
@@ -164,16 +184,18 @@ macro_rules! fields_of {
     };
 }
 fields_of!(Signals);
+fields_of!(Flow);
 fields_of!(Stream);
+fields_of!(AxiStream);
 
 /// The visits of a bundle; it has no logic, and is never run.
 macro_rules! bundle {
     ($name: ident, $bound: ident, $($field: ident),*) => {
-        impl<D: Flow, R: $bound> Logic for $name<D, R> {
+        impl<D: Directed, R: $bound> Logic for $name<D, R> {
             fn update(&mut self) {}
         }
 
-        impl<D: Flow, R: $bound> Block for $name<D, R> {
+        impl<D: Directed, R: $bound> Block for $name<D, R> {
             fn connect_all(&mut self) {}
 
             fn update_all(&mut self) {}
@@ -191,14 +213,16 @@ macro_rules! bundle {
     };
 }
 bundle!(Signals, Record, fields);
+bundle!(Flow, Record, valid, fields);
 bundle!(Stream, Record, valid, ready, fields);
+bundle!(AxiStream, Record, tvalid, tready, fields);
 bundle!(Channel, Synth, valid, ready, data);
 
-impl<D: Flow, T: Synth> Logic for Plain<D, T> {
+impl<D: Directed, T: Synth> Logic for Plain<D, T> {
     fn update(&mut self) {}
 }
 
-impl<D: Flow, T: Synth> Block for Plain<D, T> {
+impl<D: Directed, T: Synth> Block for Plain<D, T> {
     fn connect_all(&mut self) {}
 
     fn update_all(&mut self) {}

@@ -7,7 +7,7 @@ use syn::{Data, DeriveInput, Error, Expr, GenericParam, Ident, Result, Type};
 use crate::defaults;
 
 /// Names of a stream's own.
-const TAKEN: [&str; 3] = ["valid", "ready", "next"];
+const TAKEN: [&str; 5] = ["valid", "ready", "tvalid", "tready", "next"];
 
 struct Field<'a> {
     field: &'a syn::Field,
@@ -95,7 +95,7 @@ pub fn expand(item: &DeriveInput) -> Result<TokenStream> {
         GenericParam::Lifetime(p) => p.lifetime.ident.clone(),
     });
     let arguments: Vec<_> = arguments.collect();
-    let own = quote!(<FlowOf: ::drdma_emit::prelude::Flow, #parameters>);
+    let own = quote!(<FlowOf: ::drdma_emit::prelude::Directed, #parameters>);
     let own_types = quote!(<FlowOf, #(#arguments),*>);
     let names: Vec<_> = fields.iter().map(|f| f.name).collect();
     let texts: Vec<_> = names.iter().map(ToString::to_string).collect();
@@ -138,7 +138,7 @@ pub fn expand(item: &DeriveInput) -> Result<TokenStream> {
 
         #[automatically_derived]
         impl #generics ::drdma_emit::prelude::Record for #name #types #bounds {
-            type Signals<FlowOf: ::drdma_emit::prelude::Flow> = #signals #own_types;
+            type Signals<FlowOf: ::drdma_emit::prelude::Directed> = #signals #own_types;
         }
 
         #[doc = #about]
