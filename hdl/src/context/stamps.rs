@@ -46,7 +46,6 @@ impl<const R: usize> Logic for Stamps<R> {
         if self.written.val() {
             self.words.d.next = self.words.q.val() + 1;
         }
-        self.stamps.clk.next = self.clk.val();
         self.stamps.write_enable.next = self.written.val();
         self.stamps.write_address.next = self.cfg_index.val().get_bits::<8>(0);
         self.stamps.write_data.next = self.words.q.val();

@@ -314,8 +314,6 @@ impl Logic for Card {
         self.reset.next = self.rst.val() || self.control.soft_reset.val();
 
         // control
-        self.control.clk.next = self.clk.val();
-        self.control.rst.next = self.rst.val();
         self.control.axil_awaddr.next = self.s_axil_app_ctrl_awaddr.val();
         self.control.axil_awvalid.next = self.s_axil_app_ctrl_awvalid.val();
         self.control.axil_wdata.next = self.s_axil_app_ctrl_wdata.val();
@@ -326,8 +324,6 @@ impl Logic for Card {
         self.control.axil_arvalid.next = self.s_axil_app_ctrl_arvalid.val();
         self.control.axil_rready.next = self.s_axil_app_ctrl_rready.val();
         self.control.doorbell_ready.next = self.queue.doorbell_ready.val();
-        self.linger.clock.next = self.clk.val();
-        self.linger.d.next = self.linger.q.val();
         if self.linger.q.val().any() {
             self.linger.d.next = self.linger.q.val() - 1;
         }
@@ -391,7 +387,6 @@ impl Logic for Card {
         self.s_axil_app_ctrl_rvalid.next = self.control.axil_rvalid.val();
 
         // host_read
-        self.host_read.clk.next = self.clk.val();
         self.host_read.rst.next = self.reset.val();
         self.host_read.a_req_valid.next = self.queue.read_req_valid.val();
         self.host_read.a_req_addr.next = self.queue.read_req_addr.val();
@@ -430,7 +425,6 @@ impl Logic for Card {
         self.ctrl_dma_ram_wr_done.next = self.host_read.ctrl_dma_ram_wr_done.val();
 
         // queue
-        self.queue.clk.next = self.clk.val();
         self.queue.rst.next = self.reset.val();
         self.queue.doorbell_valid.next = self.control.doorbell_valid.val();
         self.queue.doorbell_queue.next = self.control.doorbell_queue.val();
@@ -449,7 +443,6 @@ impl Logic for Card {
         self.queue.wqe_ready.next = self.decoder.wqe_ready.val();
 
         // decoder
-        self.decoder.clk.next = self.clk.val();
         self.decoder.rst.next = self.reset.val();
         self.decoder.wqe_valid.next = self.queue.wqe_valid.val();
         self.decoder.wqe_data.next = self.queue.wqe_data.val();
@@ -471,7 +464,6 @@ impl Logic for Card {
         self.decoder.request_ready.next = self.sequencer.request_ready.val();
 
         // sequencer
-        self.sequencer.clk.next = self.clk.val();
         self.sequencer.rst.next = self.reset.val();
         self.sequencer.request_valid.next = self.decoder.request_valid.val();
         self.sequencer.request_slot.next = self.decoder.request_slot.val();
@@ -528,7 +520,6 @@ impl Logic for Card {
         self.sequencer.token_ready.next = self.expander.token_ready.val();
 
         // expander
-        self.expander.clk.next = self.clk.val();
         self.expander.rst.next = self.reset.val();
         self.expander.lane_write_valid.next = self.decoder.lane_write_valid.val();
         self.expander.lane_write_set.next = self.decoder.lane_write_set.val();
@@ -562,7 +553,6 @@ impl Logic for Card {
         self.expander.beat_ready.next = self.windows.beat_ready.val();
 
         // windows
-        self.windows.clk.next = self.clk.val();
         self.windows.rst.next = self.reset.val();
         self.windows.beat_valid.next = self.expander.beat_valid.val();
         self.windows.beat_column.next = self.expander.beat_column.val();
@@ -583,7 +573,6 @@ impl Logic for Card {
         self.windows.bytes_end.next = self.bytes.done.val();
 
         // placer
-        self.placer.clk.next = self.clk.val();
         self.placer.rst.next = self.reset.val();
         self.placer.max_read.next = self.windows.plan_max_read.val();
         self.placer.merge_threshold.next = self.windows.plan_merge_threshold.val();
@@ -611,7 +600,6 @@ impl Logic for Card {
         self.placer.box_ready.next = self.boxes.a_ready.val();
 
         // columns
-        self.columns.clk.next = self.clk.val();
         self.columns.rst.next = self.reset.val();
         self.columns.max_read.next = self.windows.plan_max_read.val();
         self.columns.merge_threshold.next = self.windows.plan_merge_threshold.val();
@@ -635,7 +623,6 @@ impl Logic for Card {
         self.columns.bytes_ready.next = self.bytes.b_ready.val();
 
         // boxes of both paths
-        self.boxes.clk.next = self.clk.val();
         self.boxes.rst.next = self.reset.val();
         self.boxes.open.next = self.windows.box_open.val();
         self.boxes.is_b.next = self.windows.box_column.val();
@@ -658,7 +645,6 @@ impl Logic for Card {
         self.boxes.out_ready.next = self.reader.box_ready.val();
 
         // reader
-        self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.reset.val();
         self.reader.box_valid.next = self.boxes.out_valid.val();
         self.reader.box_addr.next = self.boxes.out.val().addr;
@@ -689,8 +675,6 @@ impl Logic for Card {
 
         // segmented_memory
         for g in 0..4 {
-            self.segmented_memory[g].clk.next = self.clk.val();
-            self.segmented_memory[g].rst.next = self.rst.val();
             self.segmented_memory[g].data_dma_ram_wr_cmd_be.next =
                 self.data_dma_ram_wr_cmd_be.val();
             self.segmented_memory[g].data_dma_ram_wr_cmd_addr.next =
@@ -708,7 +692,6 @@ impl Logic for Card {
         self.data_dma_ram_wr_done.next = self.segmented_memory[0].data_dma_ram_wr_done.val();
 
         // fragments
-        self.fragments.clk.next = self.clk.val();
         self.fragments.rst.next = self.reset.val();
         self.fragments.placed_valid.next = self.placer.placed_valid.val();
         self.fragments.placed_ram.next = self.placer.placed_ram.val();
@@ -730,7 +713,6 @@ impl Logic for Card {
         self.fragments.bytes_ready.next = self.bytes.a_ready.val();
 
         // bytes of both paths
-        self.bytes.clk.next = self.clk.val();
         self.bytes.rst.next = self.reset.val();
         self.bytes.open.next = self.windows.bytes_open.val();
         self.bytes.is_b.next = self.windows.bytes_column.val();
@@ -773,7 +755,6 @@ impl Logic for Card {
         self.bytes.out_ready.next = self.gather.bytes_ready.val();
 
         // gather
-        self.gather.clk.next = self.clk.val();
         self.gather.rst.next = self.reset.val();
         self.gather.words.next = self.control.assembler_words.val();
         self.gather.bytes_valid.next = self.bytes.out_valid.val();
@@ -801,7 +782,6 @@ impl Logic for Card {
         self.gather.payload_ready.next = self.segmenter.payload_ready.val();
 
         // segmenter
-        self.segmenter.clk.next = self.clk.val();
         self.segmenter.rst.next = self.reset.val();
         self.segmenter.payload_valid.next = self.gather.payload_valid.val();
         self.segmenter.payload_data.next = self.gather.payload_data.val();
@@ -842,7 +822,6 @@ impl Logic for Card {
         self.segmenter.page_free_page.next = self.packetizer.page_free_page.val();
 
         // packetizer
-        self.packetizer.clk.next = self.clk.val();
         self.packetizer.rst.next = self.reset.val();
         self.packetizer.packet_valid.next = self.segmenter.packet_valid.val();
         self.packetizer.packet_marker.next = self.segmenter.packet_marker.val();
@@ -875,8 +854,6 @@ impl Logic for Card {
         self.packetizer.sent_ready.next = self.completion.sent_ready.val();
 
         // mac
-        self.mac.clk.next = self.clk.val();
-        self.mac.rst.next = self.rst.val();
         self.mac.s_axis_if_tx_tdata.next = self.s_axis_if_tx_tdata.val();
         self.mac.s_axis_if_tx_tkeep.next = self.s_axis_if_tx_tkeep.val();
         self.mac.s_axis_if_tx_tvalid.next = self.s_axis_if_tx_tvalid.val();
@@ -908,8 +885,6 @@ impl Logic for Card {
         self.m_axis_if_tx_cpl_valid.next = self.mac.m_axis_if_tx_cpl_valid.val();
 
         // receiver
-        self.receiver.clk.next = self.clk.val();
-        self.receiver.rst.next = self.rst.val();
         self.receiver.cfg_valid.next = self.control.cfg_valid.val();
         self.receiver.cfg_table.next = self.control.cfg_table.val();
         self.receiver.cfg_index.next = self.control.cfg_index.val();
@@ -936,7 +911,6 @@ impl Logic for Card {
         self.m_axis_if_rx_tuser.next = self.receiver.m_axis_if_rx_tuser.val();
 
         // completion
-        self.completion.clk.next = self.clk.val();
         self.completion.rst.next = self.reset.val();
         self.completion.cfg_valid.next = self.control.cfg_valid.val();
         self.completion.cfg_table.next = self.control.cfg_table.val();
@@ -968,8 +942,6 @@ impl Logic for Card {
         self.completion.write_ready.next = self.host_write.write_ready.val();
 
         // host_write
-        self.host_write.clk.next = self.clk.val();
-        self.host_write.rst.next = self.rst.val();
         self.host_write.write_valid.next = self.completion.write_valid.val();
         self.host_write.write_addr.next = self.completion.write_addr.val();
         self.host_write.write_data.next = self.completion.write_data.val();

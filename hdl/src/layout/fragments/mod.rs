@@ -148,15 +148,6 @@ pub struct Fragments {
 impl Logic for Fragments {
     #[hdl_gen]
     fn update(&mut self) {
-        for l in 0..16 {
-            self.a_covers[l].clock.next = self.clk.val();
-            self.a_covers[l].d.next = self.a_covers[l].q.val();
-        }
-        for j in 0..4 {
-            self.b_planes[j].clock.next = self.clk.val();
-            self.b_planes[j].d.next = self.b_planes[j].q.val();
-        }
-
         self.side.next = bit_cast::<SIDE, 2>(self.placed_window.val())
             | (bit_cast::<SIDE, 10>(self.placed_dest.val()) << 8)
             | (bit_cast::<SIDE, 8>(self.placed_slot.val()) << 18)
@@ -182,8 +173,6 @@ impl Logic for Fragments {
         if self.placed_dest_end.val() {
             self.side.next = self.side.val() | self.flag[5].val();
         }
-        self.slice.clk.next = self.clk.val();
-        self.slice.rst.next = self.rst.val();
         self.slice.in_valid.next = self.placed_valid.val();
         self.slice.in_data.next = bit_cast::<PLACED, 272>(self.placed_ram.val())
             | (bit_cast::<PLACED, 112>(self.placed_len.val()) << 272)

@@ -74,8 +74,6 @@ impl Logic for Failures {
         self.count.next = 0.into();
         self.index.next = 0.into();
         for w in 0..4 {
-            self.counts[w].clock.next = self.clk.val();
-            self.counts[w].d.next = self.counts[w].q.val();
             if self.window.val().index() == w {
                 self.count.next = self.counts[w].q.val();
                 if self.forget.val() {
@@ -97,7 +95,6 @@ impl Logic for Failures {
             self.flooded.d.next =
                 self.flooded.d.val().replace_bit(self.error_window.val().index(), true);
         }
-        self.ranges.clk.next = self.clk.val();
         self.ranges.write_lanes.next = self.error_valid.val().into();
         self.ranges.write_address.next =
             (bit_cast::<10, 2>(self.error_window.val()) << 8) | bit_cast::<10, 8>(self.index.val());

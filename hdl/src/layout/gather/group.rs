@@ -73,8 +73,6 @@ impl Logic for Group {
         self.done.next = true;
         self.conflicts.next = false;
         for k in 0..4 {
-            self.quads[k].clk.next = self.clk.val();
-            self.quads[k].rst.next = self.rst.val();
             self.quads[k].write.next = self.write.val();
             self.quads[k].valid.next = self.valid.val().get_bits::<4>(k * 4);
             self.quads[k].ram.next = self.ram.val().get_bits::<68>(k * 68);

@@ -338,13 +338,6 @@ impl Default for Gather {
 impl Logic for Gather {
     #[hdl_gen]
     fn update(&mut self) {
-        for k in 0..4 {
-            self.complete[k].clock.next = self.clk.val();
-        }
-        self.failures.clk.next = self.clk.val();
-        self.failures.rst.next = self.rst.val();
-        self.notes.clk.next = self.clk.val();
-
         // Windows become ready, and their failed reads are noted, in any cycle.
         self.window_ready_ready.next = true;
         self.read_error_ready.next = true;
@@ -448,8 +441,6 @@ impl Logic for Gather {
         self.count_busy.next = false;
         self.count_conflict.next = false;
         for g in 0..4 {
-            self.groups[g].clk.next = self.clk.val();
-            self.groups[g].rst.next = self.rst.val();
             self.groups[g].write.next = self.p_take.val();
             self.groups[g].valid.next = self.p_mask.q.val().get_bits::<16>(g * 16);
             self.groups[g].ram.next = self.p_ram.q.val().get_bits::<272>(g * 272);

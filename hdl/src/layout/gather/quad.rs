@@ -121,7 +121,6 @@ impl Logic for Quad {
     fn update(&mut self) {
         // What has entered is in `requests` in the cycle in which `newest` tells so.
         self.schedule.valid.next = self.valid.val();
-        self.requests.clk.next = self.clk.val();
         self.requests.write_enable.next = self.write.val();
         self.requests.write_address.next = self.newest.val().get_bits::<5>(0);
         self.requests.write_data.next = bit_cast::<REQUEST, 68>(self.ram.val())
@@ -222,7 +221,6 @@ impl Logic for Quad {
         self.e_banks.d.next = self.d_banks.q.val();
         self.e_selects.d.next = self.d_selects.q.val();
         self.e_slot.d.next = self.d_slot.q.val();
-        self.crossbar.clk.next = self.clk.val();
         self.crossbar.data.next = self.read_data.val();
         self.crossbar.banks.next = self.e_banks.q.val();
         for k in 0..4 {
@@ -235,7 +233,6 @@ impl Logic for Quad {
 
         // They wait for the rest of their beat.
         for k in 0..4 {
-            self.bytes[k].clk.next = self.clk.val();
             self.bytes[k].write_enable.next = self.g_bytes.q.val().get_bit(k);
             self.bytes[k].write_address.next = self.g_slot.q.val();
             self.bytes[k].write_data.next = self.crossbar.result.val().get_bits::<8>(k * 8);

@@ -258,7 +258,6 @@ impl Logic for Boxes {
         }
 
         // The list of the window that is being planned, and of the one that is done here.
-        self.list.clk.next = self.clk.val();
         self.list.write_lanes.next = self.list_write.val().into();
         self.list.write_address.next = self.list_index.val();
         self.list.write_data.next = bit_cast::<70, 56>(self.list_block.val())
@@ -554,8 +553,6 @@ impl Logic for Boxes {
             | (bit_cast::<17, 13>(self.last_place.val()) << 2);
         self.fields.c.next = bit_cast::<13, 11>(self.held_words.val().get_bits::<11>(0)) << 2;
         self.fields.d.next = self.last_tag.val();
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
         self.queue.in_data.next = self.fields.whole.val();
         self.queue.out_ready.next = self.box_ready.val();
         self.box_valid.next = self.queue.out_valid.val();

@@ -219,7 +219,6 @@ impl Logic for Directory {
     #[hdl_gen]
     fn update(&mut self) {
         // Query.
-        self.tags.clk.next = self.clk.val();
         self.tags.enable.next = self.query.q.val();
         self.tags.key.next = self.query_block.q.val();
         self.query.d.next = self.ask.val();
@@ -271,7 +270,6 @@ impl Logic for Directory {
         self.tags.write_index.next = self.entries.q.val();
         self.tags.write_key.next = self.search_block.q.val();
         self.tags.clear.next = self.rst.val() || self.search_close.q.val();
-        self.places.clk.next = self.clk.val();
         self.places.write_enable.next = self.create.val();
         self.places.write_address.next = self.entries.q.val();
         self.places.write_data.next = self.place.val();

@@ -213,8 +213,6 @@ impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
         // Beats to pieces.
-        self.splitter.clk.next = self.clk.val();
-        self.splitter.rst.next = self.rst.val();
         self.splitter.beat_valid.next = self.beat_valid.val();
         self.beat_ready.next = self.splitter.beat_ready.val();
         self.splitter.beat_addr.next = self.beat_addr.val();
@@ -236,8 +234,6 @@ impl Logic for Placer {
         self.splitter.beat_chunk_blocks.next = self.beat_chunk_blocks.val();
 
         // Pieces to questions.
-        self.planner.clk.next = self.clk.val();
-        self.planner.rst.next = self.rst.val();
         self.planner.go.next = self.go.q.val();
         self.planner.piece_valid.next = self.splitter.piece_valid.val();
         self.splitter.piece_ready.next = self.planner.piece_ready.val();
@@ -267,8 +263,6 @@ impl Logic for Placer {
         self.count_windows.next = self.counted.q.val();
 
         // Questions to answers.
-        self.directory.clk.next = self.clk.val();
-        self.directory.rst.next = self.rst.val();
         self.directory.ask.next = self.planner.ask.val();
         self.directory.ask_probe.next = self.planner.ask_probe.val();
         self.directory.ask_block.next = self.planner.ask_block.val();
@@ -283,8 +277,6 @@ impl Logic for Placer {
         self.planner.answered_lanes.next = self.directory.answered_lanes.val();
 
         // Answers to placed beats.
-        self.translator.clk.next = self.clk.val();
-        self.translator.rst.next = self.rst.val();
         self.state.next = bit_cast::<17, 8>(self.directory.answer_entry.val())
             | (bit_cast::<17, 7>(self.directory.out_entries.val()) << 8)
             | (bit_cast::<17, 1>(self.directory.out_valid.val().into()) << 15)
@@ -293,8 +285,6 @@ impl Logic for Placer {
         self.answer.b.next = self.directory.answer_lanes.val();
         self.answer.c.next = self.directory.answer_place.val();
         self.answer.d.next = self.state.val();
-        self.answers.clk.next = self.clk.val();
-        self.answers.rst.next = self.rst.val();
         self.answers.in_valid.next = self.directory.answer_lanes.val().any()
             || self.directory.out_valid.val()
             || self.directory.out_close.val();
@@ -316,8 +306,6 @@ impl Logic for Placer {
         self.translator.in_entries.next = self.answers.out_data.val().get_bits::<7>(467);
 
         // Needed words to boxes.
-        self.boxes.clk.next = self.clk.val();
-        self.boxes.rst.next = self.rst.val();
         self.boxes.max_read.next = self.max_read.val();
         self.boxes.merge_threshold.next = self.merge_threshold.val();
         self.boxes.list_write.next = self.directory.list_write.val();
@@ -343,8 +331,6 @@ impl Logic for Placer {
         self.box_window_end.next = self.boxes.box_window_end.val();
 
         // The buffer: it always has room for what was let through.
-        self.buffer.clk.next = self.clk.val();
-        self.buffer.rst.next = self.rst.val();
         self.buffer.in_valid.next = self.translator.placed_valid.val();
         self.buffer.in_data.next = self.translator.placed.val();
         self.buffer.out_ready.next = self.placed_ready.val();

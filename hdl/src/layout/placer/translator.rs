@@ -118,11 +118,6 @@ pub struct Translator {
 impl Logic for Translator {
     #[hdl_gen]
     fn update(&mut self) {
-        for i in 0..2 {
-            self.some[i].clock.next = self.clk.val();
-            self.some[i].d.next = self.some[i].q.val();
-        }
-
         // A lane that waits cannot take another block; nor can the window close.
         self.stalled.next = (self.answer_lanes.val() & self.waiting.whole.val()).any()
             || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
@@ -136,8 +131,6 @@ impl Logic for Translator {
         self.first.next = self.waiting.whole.val()
             & !((self.most_below.val() | (self.most_below.val() << 8)) << 1);
         for i in 0..16 {
-            self.lanes[i].clk.next = self.clk.val();
-            self.lanes[i].rst.next = self.rst.val();
             self.lanes[i].step.next = self.go.val();
             self.lanes[i].load.next = self.answer_lanes.val().get_bit(i);
             self.lanes[i].entry.next = self.answer_entry.val();
@@ -177,7 +170,6 @@ impl Logic for Translator {
         self.merge_words.d.next = self.pick_words.value.val();
 
         // Merge into what the entry has.
-        self.words_ram.clk.next = self.clk.val();
         self.words_ram.write_enable.next = self.merge.q.val();
         self.words_ram.write_address.next = self.merge_entry.q.val();
         self.words_ram.read_address[0].next = self.merge_entry.q.val();
@@ -238,8 +230,6 @@ impl Logic for Translator {
             self.ended_entries.d.next = self.in_entries.val();
             self.parity.d.next = !self.parity.q.val();
         }
-        self.windows.clk.next = self.clk.val();
-        self.windows.rst.next = self.rst.val();
         self.windows.in_valid.next = self.opened.val();
         self.windows.in_data.next = self.opened_number.val();
         self.windows.out_ready.next = self.close.val();

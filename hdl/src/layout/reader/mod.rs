@@ -140,14 +140,7 @@ pub struct Reader {
 impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
-        for w in 0..4 {
-            self.on_the_way[w].clock.next = self.clk.val();
-            self.on_the_way[w].d.next = self.on_the_way[w].q.val();
-        }
-
         // Boxes wait: address, then the range (ram, len, window), then the end of the window.
-        self.boxes.clk.next = self.clk.val();
-        self.boxes.rst.next = self.rst.val();
         self.box_bits.next = bit_cast::<97, 64>(self.box_addr.val())
             | (bit_cast::<97, 17>(self.box_ram.val()) << 64)
             | (bit_cast::<97, 13>(self.box_len.val()) << 81)
@@ -204,13 +197,10 @@ impl Logic for Reader {
         }
 
         // Tags.
-        self.returned.clk.next = self.clk.val();
-        self.returned.rst.next = self.rst.val();
         self.returned.out_ready.next = self.issue.val() && !self.fresh.q.val().get_bit(8);
         if self.issue.val() && self.fresh.q.val().get_bit(8) {
             self.fresh.d.next = self.fresh.q.val() + 1;
         }
-        self.reads.clk.next = self.clk.val();
         self.reads.write_lanes.next = self.issue.val().into();
         self.reads.write_address.next = self.tag.val();
         self.reads.write_data.next = self.range.val();
@@ -233,8 +223,6 @@ impl Logic for Reader {
         self.ended_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
         self.returned.in_valid.next = self.ended.q.val();
         self.returned.in_data.next = self.ended_tag.q.val();
-        self.errors.clk.next = self.clk.val();
-        self.errors.rst.next = self.rst.val();
         self.errors.in_valid.next = self.ended.q.val() && self.ended_error.q.val();
         self.errors.in_data.next = self.reads.read_data.val();
         self.errors.out_ready.next = self.read_error_ready.val();

@@ -59,7 +59,6 @@ impl Logic for SegmentedMemory {
     fn update(&mut self) {
         for s in 0..2 {
             for k in 0..16 {
-                self.banks[(s * 16) + k].clk.next = self.clk.val();
                 self.banks[(s * 16) + k].write_lanes.next = 0.into();
                 if self.data_dma_ram_wr_cmd_valid.val().get_bit(s) {
                     self.banks[(s * 16) + k].write_lanes.next =

@@ -69,7 +69,6 @@ pub struct Fetch {
 impl Logic for Fetch {
     #[hdl_gen]
     fn update(&mut self) {
-        self.plans.clk.next = self.clk.val();
         self.plans.write_enable.next = self.write_valid.val();
         self.plans.write_address.next = self.write_slot.val();
         self.plans.write_data.next = self.write_plan.val();

@@ -121,8 +121,6 @@ pub struct Merge<T: Synth, const W: usize> {
 impl<T: Synth, const W: usize> Logic for Merge<T, W> {
     #[hdl_gen]
     fn update(&mut self) {
-        self.skid.clk.next = self.clk.val();
-        self.skid.rst.next = self.rst.val();
         self.a_bits.record.next = self.a.val();
         self.b_bits.record.next = self.b.val();
         self.valid.next = self.open.val() && self.a_valid.val();

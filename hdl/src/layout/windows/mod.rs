@@ -128,8 +128,6 @@ impl Logic for Windows {
         self.free.next = !self.used.q.val().get_bit(2);
         self.granted.next = self.free.val();
         self.number.next = self.next.q.val();
-        self.fetch.clk.next = self.clk.val();
-        self.fetch.rst.next = self.rst.val();
         self.fetch.write_valid.next = self.fetch_write_valid.val();
         self.fetch.write_slot.next = self.fetch_write_slot.val();
         self.fetch.write_plan.next = self.fetch_write_plan.val();

@@ -155,17 +155,6 @@ const VARIANT: [usize; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 16, 18, 19, 34, 35, 40]
 impl Logic for Receiver {
     #[hdl_gen]
     fn update(&mut self) {
-        self.arriving.clk.next = self.clk.val();
-        self.arriving.rst.next = self.rst.val();
-        self.leaving.clk.next = self.clk.val();
-        self.leaving.rst.next = self.rst.val();
-        self.crc.clk.next = self.clk.val();
-        self.crc.rst.next = self.rst.val();
-        self.side.clk.next = self.clk.val();
-        self.side.rst.next = self.rst.val();
-        self.acks.clk.next = self.clk.val();
-        self.acks.rst.next = self.rst.val();
-
         self.beat.next = bit_cast::<BEAT, 512>(self.s_axis_if_rx_tdata.val())
             | (bit_cast::<BEAT, 64>(self.s_axis_if_rx_tkeep.val()) << 512)
             | (bit_cast::<BEAT, 16>(self.s_axis_if_rx_tid.val()) << 577)
@@ -254,7 +243,6 @@ impl Logic for Receiver {
 
         // Its queue pair: 16 numbers a cycle.
         for k in 0..16 {
-            self.numbers[k].clk.next = self.clk.val();
             self.numbers[k].write_enable.next = self.cfg_valid.val()
                 && (self.cfg_table.val() == 0)
                 && (self.cfg_word.val() == 3)

@@ -57,14 +57,12 @@ pub struct Lane {
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        self.bases.clk.next = self.clk.val();
         self.bases.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
         self.bases.write_address.next = self.write_set.val();
         self.bases.write_data.next = bit_cast::<71, 64>(self.write_base.val())
             | (bit_cast::<71, 7>(self.write_len.val()) << 64);
         self.bases.read_enable.next = true;
         self.bases.read_address.next = self.set_read.val();
-        self.steps.clk.next = self.clk.val();
         self.steps.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
         self.steps.write_address.next = self.write_set.val();
         self.steps.write_data.next = self.write_step.val();
@@ -78,7 +76,6 @@ impl Logic for Lane {
         self.step.next = bit_cast::<8, 64>(self.stride.q.val());
 
         self.in_row_0.d.next = self.base.q.val() + self.shift.val();
-        self.address.clk.next = self.clk.val();
         self.address.a.next = self.stride.q.val();
         self.address.b.next = self.row.val();
         self.address.c.next = self.in_row_0.q.val();

@@ -241,16 +241,6 @@ pub struct Expander {
 impl Logic for Expander {
     #[hdl_gen]
     fn update(&mut self) {
-        for k in 0..7 {
-            self.valid[k].clock.next = self.clk.val();
-        }
-        for k in 0..16 {
-            self.len[k].clock.next = self.clk.val();
-        }
-        for k in 0..15 {
-            self.fours[k].clock.next = self.clk.val();
-        }
-
         // A token is taken when there is room for its beat at the end.
         self.token_ready.next = self.has_room.q.val();
         self.take.next = self.token_valid.val() && self.has_room.q.val();
@@ -285,9 +275,6 @@ impl Logic for Expander {
         }
 
         // What needs no more than its lane leaves at once, if it is the next to leave.
-        for k in 0..2 {
-            self.plain[k].clock.next = self.clk.val();
-        }
         self.plain[0].d.next = !self.token_column.val()
             && ((self.token_bytes.val() == 0)
                 || ((self.token_first.val() == self.token_last.val())
@@ -330,7 +317,6 @@ impl Logic for Expander {
         }
         self.unused.next = self.lane_write_len.val().get_bits::<25>(7);
         for k in 0..16 {
-            self.lanes[k].clk.next = self.clk.val();
             self.lanes[k].write.next =
                 self.lane_write_valid.val() && (self.lane_write_lane.val() == k.to_bits());
             self.lanes[k].write_set.next = self.lane_write_set.val();
@@ -388,24 +374,14 @@ impl Logic for Expander {
 
         // The end: five FIFOs that give as one. Each takes its part of a beat as soon as it is known;
         // the addresses come last.
-        self.side_fifo.clk.next = self.clk.val();
-        self.side_fifo.rst.next = self.rst.val();
         self.side_fifo.in_valid.next = self.take.val();
         self.side_fifo.out_ready.next = self.give.val();
-        self.addr_fifo.clk.next = self.clk.val();
-        self.addr_fifo.rst.next = self.rst.val();
         self.addr_fifo.in_valid.next = self.valid[6].q.val() || self.early.val();
         self.addr_fifo.out_ready.next = self.give.val();
-        self.len_fifo.clk.next = self.clk.val();
-        self.len_fifo.rst.next = self.rst.val();
         self.len_fifo.in_valid.next = self.valid[2].q.val() || self.early.val();
         self.len_fifo.out_ready.next = self.give.val();
-        self.pos_fifo.clk.next = self.clk.val();
-        self.pos_fifo.rst.next = self.rst.val();
         self.pos_fifo.in_valid.next = self.valid[4].q.val() || self.early.val();
         self.pos_fifo.out_ready.next = self.give.val();
-        self.step_fifo.clk.next = self.clk.val();
-        self.step_fifo.rst.next = self.rst.val();
         self.step_fifo.in_valid.next = self.valid[1].q.val();
         self.step_fifo.out_ready.next = self.give.val();
         self.side_fifo.in_data.next = self.side_in.bits.val();

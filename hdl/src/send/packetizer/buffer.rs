@@ -84,11 +84,6 @@ pub struct OutputBuffer {
 impl Logic for OutputBuffer {
     #[hdl_gen]
     fn update(&mut self) {
-        self.beats.clk.next = self.clk.val();
-        self.beats.rst.next = self.rst.val();
-        self.sent.clk.next = self.clk.val();
-        self.sent.rst.next = self.rst.val();
-
         // Room was counted when the beat was issued.
         self.beats.in_valid.next = self.in_valid.val();
         self.beats.in_data.next = self.in_data.val();

@@ -378,7 +378,6 @@ impl Logic for Headers {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        self.entries.clk.next = self.clk.val();
 
         // The host's words of the queue pairs.
         for k in 0..7 {
@@ -436,8 +435,6 @@ impl Logic for Headers {
         self.a_padded.d.next = self.rounded.val() & 0x1ffc;
 
         // Whether its queue pair is still the one that it is for, now that the entry has been read.
-        self.stamps.clk.next = self.clk.val();
-        self.stamps.rst.next = self.rst.val();
         self.stamps.cfg_valid.next = self.cfg_valid.val();
         self.stamps.cfg_table.next = self.cfg_table.val();
         self.stamps.cfg_index.next = self.cfg_index.val();

@@ -368,25 +368,6 @@ impl Logic for Packetizer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        for k in 0..3 {
-            self.valids[k].clock.next = self.clk.val();
-            self.sides[k].clock.next = self.clk.val();
-            self.delay_valid[k].clock.next = self.clk.val();
-            self.delay_data[k].clock.next = self.clk.val();
-            self.delay_tail[k].clock.next = self.clk.val();
-        }
-        self.headers.clk.next = self.clk.val();
-        self.headers.rst.next = self.rst.val();
-        self.header_fifo.clk.next = self.clk.val();
-        self.header_fifo.rst.next = self.rst.val();
-        self.frame_fifo.clk.next = self.clk.val();
-        self.frame_fifo.rst.next = self.rst.val();
-        self.crc.clk.next = self.clk.val();
-        self.crc.rst.next = self.rst.val();
-        self.issuer.clk.next = self.clk.val();
-        self.issuer.rst.next = self.rst.val();
-        self.buffer.clk.next = self.clk.val();
-        self.buffer.rst.next = self.rst.val();
 
         // Headers are made ahead; up to 5 items are on their way to the frames'.
         self.go.d.next = self.frame_fifo.free.val() >= 12;

@@ -23,8 +23,6 @@ impl Logic for CounterBank {
     #[hdl_gen]
     fn update(&mut self) {
         for k in 0..16 {
-            self.sums[k].clock.next = self.clk.val();
-            self.added[k].clock.next = self.clk.val();
             self.added[k].d.next = self.amounts[k].val();
             self.sums[k].d.next = self.sums[k].q.val() + self.added[k].q.val().get_bits::<64>(0);
             if self.clear.val() {

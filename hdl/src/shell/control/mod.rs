@@ -356,8 +356,6 @@ impl Logic for Control {
         self.clear.next = self.rst.val() || self.settings.soft_reset.val();
 
         // The host.
-        self.axil.clk.next = self.clk.val();
-        self.axil.rst.next = self.rst.val();
         self.axil.awaddr.next = self.axil_awaddr.val();
         self.axil.awvalid.next = self.axil_awvalid.val();
         self.axil_awready.next = self.axil.awready.val();
@@ -377,7 +375,6 @@ impl Logic for Control {
         self.axil.rready.next = self.axil_rready.val();
 
         // After a reset, the tables are cleared before anything is written.
-        self.sweep.clk.next = self.clk.val();
         self.sweep.rst.next = self.clear.val();
 
         // A write finds its place.
@@ -456,7 +453,6 @@ impl Logic for Control {
         self.cfg_data.next = self.cfg_data_held.q.val();
 
         // It changes the states of queue pairs and queues.
-        self.errors.clk.next = self.clk.val();
         self.errors.rst.next = self.clear.val();
         self.errors.set_valid[0].next = self.set_qp_error_a_valid.val();
         self.errors.set_index[0].next = self.set_qp_error_a_index.val();
@@ -467,7 +463,6 @@ impl Logic for Control {
             && (self.cfg_word_held.q.val() == self.state_word.val());
         self.errors.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
         self.qp_error.next = self.errors.flags.val();
-        self.halts.clk.next = self.clk.val();
         self.halts.rst.next = self.clear.val();
         self.halts.set_valid[0].next = self.set_queue_halted_valid.val();
         self.halts.set_index[0].next = self.set_queue_halted_index.val();
@@ -486,8 +481,6 @@ impl Logic for Control {
         }
 
         // Or it changes a setting.
-        self.settings.clk.next = self.clk.val();
-        self.settings.rst.next = self.rst.val();
         self.settings.write_valid.next =
             self.execute.val() && !self.axil.write_addr.val().get_bits::<8>(16).any();
         self.settings.write_addr.next = self.place.val();
@@ -504,7 +497,6 @@ impl Logic for Control {
         self.ack_timeout.next = self.settings.ack_timeout.val();
 
         // Counters count.
-        self.counters.clk.next = self.clk.val();
         self.counters.clear.next = self.settings.clear_counters.val();
         self.counters.amounts[0].next = bits::<16>(1);
         self.counters.amounts[1].next = self.count_1.val();

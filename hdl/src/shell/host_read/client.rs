@@ -125,10 +125,6 @@ pub struct Client {
 impl Logic for Client {
     #[hdl_gen]
     fn update(&mut self) {
-        self.reads.clk.next = self.clk.val();
-        self.responses.clk.next = self.clk.val();
-        self.responses.rst.next = self.rst.val();
-
         // Requests come in, and get their number of beats and their place: at the ring's start if they
         // would pass its end.
         self.req_ready.next = !self.placed.q.val();

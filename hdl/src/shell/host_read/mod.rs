@@ -151,11 +151,6 @@ pub struct HostRead {
 impl Logic for HostRead {
     #[hdl_gen]
     fn update(&mut self) {
-        self.a.clk.next = self.clk.val();
-        self.a.rst.next = self.rst.val();
-        self.b.clk.next = self.clk.val();
-        self.b.rst.next = self.rst.val();
-
         self.a.req_valid.next = self.a_req_valid.val();
         self.a.req_addr.next = self.a_req_addr.val();
         self.a.req_bytes.next = self.a_req_bytes.val();
@@ -223,7 +218,6 @@ impl Logic for HostRead {
         self.accepted.d.next = self.ctrl_dma_ram_wr_cmd_valid.val();
         self.ctrl_dma_ram_wr_done.next = self.accepted.q.val();
         for k in 0..2 {
-            self.ram[k].clk.next = self.clk.val();
             self.ram[k].write_lanes.next = bits::<64>(0);
             if self.ctrl_dma_ram_wr_cmd_valid.val().get_bit(k)
                 && !self.ctrl_dma_ram_wr_cmd_sel.val().get_bit(k)

@@ -102,8 +102,6 @@ impl Logic for HostWrite {
         self.write_ready.next = !self.full.val() && self.descriptors.in_ready.val();
         self.accept.next =
             self.write_valid.val() && !self.full.val() && self.descriptors.in_ready.val();
-        self.descriptors.clk.next = self.clk.val();
-        self.descriptors.rst.next = self.rst.val();
         self.descriptors.in_valid.next = self.write_valid.val() && !self.full.val();
         self.descriptors.in_data.next = bit_cast::<69, 64>(self.write_addr.val())
             | (bit_cast::<69, 5>(self.tail.q.val().get_bits::<5>(0)) << 64);
@@ -150,7 +148,6 @@ impl Logic for HostWrite {
             bit_cast::<1024, 256>(self.responses[0].out_data.val())
                 | (bit_cast::<1024, 256>(self.responses[1].out_data.val()) << 512);
         for k in 0..2 {
-            self.entries[k].clk.next = self.clk.val();
             self.entries[k].write_enable.next =
                 self.accept.val() && (self.tail.q.val().get_bits::<1>(0) == k.to_bits());
             self.entries[k].write_address.next = self.tail.q.val().get_bits::<4>(1);
@@ -159,8 +156,6 @@ impl Logic for HostWrite {
                 self.ctrl_dma_ram_rd_cmd_addr.val().get_bits::<4>(k * 10);
             self.known[k].next = !self.ctrl_dma_ram_rd_cmd_sel.val().get_bit(k)
                 && !self.ctrl_dma_ram_rd_cmd_addr.val().get_bits::<6>(k * 10 + 4).any();
-            self.responses[k].clk.next = self.clk.val();
-            self.responses[k].rst.next = self.rst.val();
             self.responses[k].in_valid.next = self.ctrl_dma_ram_rd_cmd_valid.val().get_bit(k);
             self.responses[k].in_data.next = bits::<256>(0);
             if self.known[k].val() {

@@ -127,11 +127,6 @@ fn cut_beat() -> BigUint {
 impl Logic for Mac {
     #[hdl_gen]
     fn update(&mut self) {
-        self.out.clk.next = self.clk.val();
-        self.out.rst.next = self.rst.val();
-        self.completions.clk.next = self.clk.val();
-        self.completions.rst.next = self.rst.val();
-
         self.host_beat.next = bit_cast::<BEAT, 512>(self.s_axis_if_tx_tdata.val())
             | (bit_cast::<BEAT, 64>(self.s_axis_if_tx_tkeep.val()) << 512)
             | (bit_cast::<BEAT, 16>(self.s_axis_if_tx_tid.val()) << 577)
