@@ -76,24 +76,46 @@ pub(super) fn print(
     Ok(kernel)
 }
 
-/// What a register does that is assigned in some cases only: it holds its value.
+/// What a register does in a cycle in which it is not assigned: it holds its value.
+///
+/// One that is always assigned gets the statement too, which counts as a use of all its bits for who
+/// looks for unused ones, unless the kernel begins with one, or drives the register's clock itself.
+/// One that is never assigned gets none, and is refused for it.
 fn holds(pieces: &[Piece], registers: &[&str]) -> Vec<Piece> {
-    let mut first: BTreeMap<&str, &Piece> = BTreeMap::new();
-    for piece in pieces.iter().rev() {
-        for name in piece.writes.iter().chain(&piece.reads) {
-            first.insert(name, piece);
+    /// How a kernel first writes a register's input.
+    #[derive(PartialEq)]
+    enum First {
+        Hold,
+        Whole,
+        Part,
+    }
+    let mut first: BTreeMap<&str, First> = BTreeMap::new();
+    for piece in pieces {
+        for target in &piece.writes {
+            let how = || match (&piece.assignment, target.strip_suffix("$d")) {
+                (Some((_, value)), Some(register)) if *value == format!("{register}$q") => {
+                    First::Hold
+                }
+                (Some(_), _) if !piece.reads.contains(target) => First::Whole,
+                _ => First::Part,
+            };
+            first.entry(target).or_insert_with(how);
+        }
+        for name in piece.reads.difference(&piece.writes) {
+            first.entry(name).or_insert(First::Part);
         }
     }
     let written: BTreeSet<&str> =
         pieces.iter().flat_map(|piece| piece.writes.iter().map(String::as_str)).collect();
     let hold = |register: &&str| {
         let (d, q) = (format!("{register}$d"), format!("{register}$q"));
-        let piece = first.get(d.as_str()).filter(|_| written.contains(d.as_str()))?;
-        let whole = piece.assignment.as_ref().is_some_and(|(target, _)| *target == d);
-        if whole && !piece.reads.contains(&d) {
-            return None;
-        }
-        Some(Piece {
+        let clocked = written.contains(format!("{register}$clock").as_str());
+        let needed = match first.get(d.as_str())? {
+            First::Hold => false,
+            First::Whole => !clocked,
+            First::Part => true,
+        };
+        (needed && written.contains(d.as_str())).then(|| Piece {
             text: format!("        {d} = {q};\n"),
             reads: [q.clone()].into(),
             writes: [d.clone()].into(),

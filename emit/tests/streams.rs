@@ -231,7 +231,6 @@ impl Logic for Registers {
 #[test]
 fn a_register_holds_unless_a_kernel_says_otherwise() {
     let text = emit("registers", Registers::default).unwrap().verilog;
-    assert!(text.contains("assign follows$d = data;"), "{text}");
     assert!(text.contains("holds$d = holds$q;"), "{text}");
     let mut model = testing::library("registers", Registers::default).instance(1);
     let (mut held, mut random) = (None, Random::new(1));

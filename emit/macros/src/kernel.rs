@@ -47,6 +47,25 @@ fn has_signal(of: &impl ToTokens) -> bool {
     scan(of.to_token_stream())
 }
 
+/// Whether a value is computed in Rust as it stands: of constants and numbers with types, not of literals
+/// alone, whose type is that of what they meet.
+fn is_rust(e: &Expr) -> bool {
+    fn scan(tokens: TokenStream) -> Option<bool> {
+        let mut typed = false;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(word) if word == "into" || word == "to_bits" => return None,
+                TokenTree::Ident(_) => typed = true,
+                TokenTree::Literal(l) => typed |= l.to_string().contains(['u', 'i', '_']),
+                TokenTree::Group(group) => typed |= scan(group.stream())?,
+                TokenTree::Punct(_) => {}
+            }
+        }
+        Some(typed)
+    }
+    !has_signal(e) && scan(e.to_token_stream()) == Some(true)
+}
+
 /// The name of a signal, in parts: text, and indices that Rust computes.
 #[derive(Default)]
 struct Name {
@@ -334,6 +353,7 @@ impl Kernel {
                 let name = name(e)?.code();
                 quote!(code::signal(#name))
             }
+            Expr::Binary(_) if is_rust(e) => return Ok(None),
             Expr::Binary(binary) => {
                 let (l, r) = (self.value(&binary.left)?, self.value(&binary.right)?);
                 let operator = match &binary.op {

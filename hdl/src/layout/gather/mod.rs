@@ -25,7 +25,6 @@
 //! Stages: `p` holds a beat, waits for its window and looks for failed reads; the groups take it from
 //! there to the complete beat; `out` is the output register.
 
-use array_init::array_init;
 use drdma_emit::prelude::*;
 
 use crate::primitive::{CountOnes, Lutram, Pack};
@@ -50,7 +49,7 @@ const NOTE: usize = KEPT + 1;
 const OUTPUT: usize = 512 + KEPT;
 
 /// The assembler. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Gather {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -175,6 +174,7 @@ pub struct Gather {
     failures: Failures,
     arrived: Signal<Local, Bits<4>>,
     finished: Signal<Local, Bits<4>>,
+    #[init(std::array::from_fn(|w| Constant::new((1_u8 << w).to_bits())))]
     window_bit: [Constant<Bits<4>>; 4],
 
     // Stage p.
@@ -220,119 +220,19 @@ pub struct Gather {
     out_free: Signal<Local, Bit>,
     leaving: Signal<Local, Bit>,
 
+    #[init(Constant::new((1_u128 << 25).to_bits()))]
     message_start: Constant<Bits<SIDE>>,
+    #[init(Constant::new((1_u128 << 26).to_bits()))]
     message_end: Constant<Bits<SIDE>>,
+    #[init(Constant::new((1_u128 << 27).to_bits()))]
     request_end: Constant<Bits<SIDE>>,
+    #[init(Constant::new((1_u128 << 28).to_bits()))]
     dest_end: Constant<Bits<SIDE>>,
     /// Bytes and ends: a beat without them is no payload.
+    #[init(Constant::new(((0x7f_u128 << 18) | (7 << 26)).to_bits()))]
     counting: Constant<Bits<SIDE>>,
+    #[init(Constant::new(32.into()))]
     all_room: Constant<Bits<6>>,
-}
-
-impl Default for Gather {
-    fn default() -> Self {
-        let bit = |k: usize| Constant::new((1_u128 << k).to_bits());
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            words: Signal::default(),
-            bytes_valid: Signal::default(),
-            bytes_ready: Signal::default(),
-            bytes_mask: Signal::default(),
-            bytes_ram: Signal::default(),
-            bytes_window: Signal::default(),
-            bytes_window_end: Signal::default(),
-            bytes_beat_end: Signal::default(),
-            bytes_dest: Signal::default(),
-            bytes_slot: Signal::default(),
-            bytes_bytes: Signal::default(),
-            bytes_message_start: Signal::default(),
-            bytes_message_end: Signal::default(),
-            bytes_message_bytes: Signal::default(),
-            bytes_request_end: Signal::default(),
-            bytes_dest_end: Signal::default(),
-            bytes_status: Signal::default(),
-            bytes_bad_dest: Signal::default(),
-            window_ready_valid: Signal::default(),
-            window_ready_ready: Signal::default(),
-            window_ready_window: Signal::default(),
-            read_error_valid: Signal::default(),
-            read_error_ready: Signal::default(),
-            read_error_window: Signal::default(),
-            read_error_ram: Signal::default(),
-            read_error_len: Signal::default(),
-            read_row: array_init(|_| Signal::default()),
-            read_enable: array_init(|_| Signal::default()),
-            read_data: array_init(|_| Signal::default()),
-            window_free: Signal::default(),
-            payload_valid: Signal::default(),
-            payload_ready: Signal::default(),
-            payload_data: Signal::default(),
-            payload_mask: Signal::default(),
-            payload_part_end: Signal::default(),
-            payload_error: Signal::default(),
-            payload_dest: Signal::default(),
-            payload_slot: Signal::default(),
-            payload_bytes: Signal::default(),
-            payload_message_start: Signal::default(),
-            payload_message_end: Signal::default(),
-            payload_message_bytes: Signal::default(),
-            payload_request_end: Signal::default(),
-            payload_dest_end: Signal::default(),
-            payload_status: Signal::default(),
-            payload_bad_dest: Signal::default(),
-            count_busy: Signal::default(),
-            count_conflict: Signal::default(),
-            count_empty: Signal::default(),
-            count_blocked: Signal::default(),
-            windows: DFF::default(),
-            failures: Failures::default(),
-            arrived: Signal::default(),
-            finished: Signal::default(),
-            window_bit: array_init(|w| Constant::new((1_u8 << w).to_bits())),
-            p_valid: DFF::default(),
-            p_mask: DFF::default(),
-            p_ram: DFF::default(),
-            p_window: DFF::default(),
-            p_window_end: DFF::default(),
-            p_beat_end: DFF::default(),
-            p_side: DFF::default(),
-            p_words: DFF::default(),
-            carry: DFF::default(),
-            p_ready: Signal::default(),
-            p_clear: Signal::default(),
-            p_last: Signal::default(),
-            p_take: Signal::default(),
-            p_free: Signal::default(),
-            quads: Signal::default(),
-            ones: CountOnes::default(),
-            side: Signal::default(),
-            note: Signal::default(),
-            room: DFF::default(),
-            newest: DFF::default(),
-            oldest: DFF::default(),
-            following: DFF::default(),
-            leave: DFF::default(),
-            ends: DFF::default(),
-            notes: Lutram::default(),
-            groups: array_init(|_| Group::default()),
-            done: Signal::default(),
-            window_done: Signal::default(),
-            freed: DFF::default(),
-            complete: array_init(|_| DFF::default()),
-            data: Pack::default(),
-            out_valid: DFF::default(),
-            out: DFF::default(),
-            out_free: Signal::default(),
-            leaving: Signal::default(),
-            message_start: bit(25),
-            message_end: bit(26),
-            request_end: bit(27),
-            dest_end: bit(28),
-            counting: Constant::new(((0x7f_u128 << 18) | (7 << 26)).to_bits()),
-            all_room: Constant::new(32.into()),
-        }
-    }
 }
 
 impl Logic for Gather {

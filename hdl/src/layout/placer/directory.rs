@@ -11,12 +11,11 @@
 
 use super::{ENTRIES, LANES, PIECES};
 use crate::primitive::{Cam, Lutram, Pack};
-use array_init::array_init;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
 /// Questions in, answers out; see the module.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Directory {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -110,6 +109,7 @@ pub struct Directory {
     far: DFF<Bits<13>>,
     parity: DFF<Bit>,
     /// For each bit of an entry's number, the entries that have it.
+    #[init(std::array::from_fn(|i| Constant::new(number(i).into())))]
     numbers: [Constant<Bits<ENTRIES>>; 7],
     numbered: Pack<7, 1, 7>,
     found: Signal<Local, Bit>,
@@ -133,86 +133,10 @@ pub struct Directory {
     close_entries: DFF<Bits<7>>,
 }
 
-impl Default for Directory {
-    fn default() -> Self {
-        let number = |i: usize| {
-            let has = (0..ENTRIES).filter(|entry| entry >> i & 1 == 1);
-            has.fold(BigUint::ZERO, |mask, entry| mask | BigUint::from(1_u32) << entry)
-        };
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            ask: Signal::default(),
-            ask_probe: Signal::default(),
-            ask_block: Signal::default(),
-            ask_lanes: Signal::default(),
-            pass: Signal::default(),
-            pass_pieces: Signal::default(),
-            ask_close: Signal::default(),
-            on_the_way: Signal::default(),
-            answered: Signal::default(),
-            answered_hit: Signal::default(),
-            answered_probe: Signal::default(),
-            answered_lanes: Signal::default(),
-            answer_lanes: Signal::default(),
-            answer_entry: Signal::default(),
-            answer_place: Signal::default(),
-            out_valid: Signal::default(),
-            out_pieces: Signal::default(),
-            out_close: Signal::default(),
-            out_entries: Signal::default(),
-            list_write: Signal::default(),
-            list_index: Signal::default(),
-            list_block: Signal::default(),
-            list_place: Signal::default(),
-            list_follows: Signal::default(),
-            query: DFF::default(),
-            query_probe: DFF::default(),
-            query_block: DFF::default(),
-            query_lanes: DFF::default(),
-            query_beat: DFF::default(),
-            query_pieces: DFF::default(),
-            query_close: DFF::default(),
-            tags: Cam::default(),
-            search: DFF::default(),
-            search_probe: DFF::default(),
-            search_block: DFF::default(),
-            search_successor: DFF::default(),
-            search_lanes: DFF::default(),
-            search_beat: DFF::default(),
-            search_pieces: DFF::default(),
-            search_close: DFF::default(),
-            repeats: DFF::default(),
-            follows_ahead: DFF::default(),
-            follows_last: DFF::default(),
-            ahead_new: DFF::default(),
-            entries: DFF::default(),
-            last_valid: DFF::default(),
-            last_successor: DFF::default(),
-            near: DFF::default(),
-            far: DFF::default(),
-            parity: DFF::default(),
-            numbers: array_init(|i| Constant::new(number(i).into())),
-            numbered: Pack::default(),
-            found: Signal::default(),
-            hit: Signal::default(),
-            create: Signal::default(),
-            follows: Signal::default(),
-            place: Signal::default(),
-            index: Signal::default(),
-            places: Lutram::default(),
-            answer: DFF::default(),
-            answer_hit: DFF::default(),
-            answer_probe: DFF::default(),
-            answer_group: DFF::default(),
-            answer_index: DFF::default(),
-            answer_parity: DFF::default(),
-            beat: DFF::default(),
-            pieces: DFF::default(),
-            close: DFF::default(),
-            close_entries: DFF::default(),
-        }
-    }
+/// The entries whose number has bit `i`.
+fn number(i: usize) -> BigUint {
+    let has = (0..ENTRIES).filter(|entry| entry >> i & 1 == 1);
+    has.fold(BigUint::ZERO, |mask, entry| mask | BigUint::from(1_u32) << entry)
 }
 
 impl Logic for Directory {

@@ -19,7 +19,6 @@
 //! take the frame's own beats, it is given in place of those 14 bytes others, chosen such that they
 //! lead to the same state as the 8 bytes of ones.
 
-use array_init::array_init;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
@@ -46,7 +45,7 @@ use issuer::{Issuer, SIDE};
 const TAIL: usize = 27;
 
 /// The packetizer. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Packetizer {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -189,13 +188,16 @@ pub struct Packetizer {
     sides: [DFF<Bits<SIDE>>; 3],
     rotation: DFF<Bits<4>>,
     fine_rotation: DFF<Bits<2>>,
+    #[init(Turn::new(16))]
     by_sixteens: Turn<512>,
+    #[init(Turn::new(4))]
     by_fours: Turn<512>,
     coarse: DFF<Bits<512>>,
     moved: DFF<Bits<512>>,
 
     // Merge.
     previous: DFF<Bits<512>>,
+    #[init(Constant::new(((BigUint::from(1_u8) << 512_usize) - 1_u8).into()))]
     ones: Constant<Bits<512>>,
     low_shift: Signal<Local, Bits<10>>,
     end_shift: Signal<Local, Bits<10>>,
@@ -212,7 +214,9 @@ pub struct Packetizer {
 
     // CRC, and the beats beside it.
     crc: FrameCrc32,
+    #[init(Constant::new(covered().0.into()))]
     kept: Constant<Bits<512>>,
+    #[init(Constant::new(covered().1.into()))]
     set: Constant<Bits<512>>,
     delay_valid: [DFF<Bit>; 3],
     delay_data: [DFF<Bits<512>>; 3],
@@ -260,108 +264,6 @@ fn covered() -> (BigUint, BigUint) {
     let mut kept = [0xff; 64];
     kept[..ETHERNET].fill(0);
     (BigUint::from_bytes_le(&kept), BigUint::from_bytes_le(&ones))
-}
-
-impl Default for Packetizer {
-    fn default() -> Self {
-        let (kept, set) = covered();
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            packet_valid: Signal::default(),
-            packet_ready: Signal::default(),
-            packet_marker: Signal::default(),
-            packet_page: Signal::default(),
-            packet_bytes: Signal::default(),
-            packet_qp: Signal::default(),
-            packet_operation: Signal::default(),
-            packet_ack_req: Signal::default(),
-            packet_psn: Signal::default(),
-            packet_remote_addr: Signal::default(),
-            packet_rkey: Signal::default(),
-            packet_message_bytes: Signal::default(),
-            packet_imm: Signal::default(),
-            packet_has_imm: Signal::default(),
-            packet_has_reth: Signal::default(),
-            packet_slot: Signal::default(),
-            packet_kind: Signal::default(),
-            packet_status: Signal::default(),
-            packet_bad_dest: Signal::default(),
-            packet_total: Signal::default(),
-            page_read_enable: Signal::default(),
-            page_read_address: Signal::default(),
-            page_read_data: Signal::default(),
-            page_free_valid: Signal::default(),
-            page_free_page: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            mac: Signal::default(),
-            ip: Signal::default(),
-            tx_valid: Signal::default(),
-            tx_ready: Signal::default(),
-            tx_data: Signal::default(),
-            tx_keep: Signal::default(),
-            tx_last: Signal::default(),
-            sent_valid: Signal::default(),
-            sent_ready: Signal::default(),
-            sent_slot: Signal::default(),
-            sent_qp: Signal::default(),
-            sent_kind: Signal::default(),
-            sent_psn: Signal::default(),
-            sent_status: Signal::default(),
-            sent_bad_dest: Signal::default(),
-            sent_total: Signal::default(),
-            gone: Signal::default(),
-            sending_valid: Signal::default(),
-            sending_qp: Signal::default(),
-            sending_psn: Signal::default(),
-            count_packets: Signal::default(),
-            count_payload_bytes: Signal::default(),
-            count_frame_bytes: Signal::default(),
-            headers: Headers::default(),
-            header_fifo: Fifo::default(),
-            frame_fifo: Fifo::default(),
-            go: DFF::default(),
-            issuer: Issuer::default(),
-            valids: array_init(|_| DFF::default()),
-            sides: array_init(|_| DFF::default()),
-            rotation: DFF::default(),
-            fine_rotation: DFF::default(),
-            by_sixteens: Turn::new(16),
-            by_fours: Turn::new(4),
-            coarse: DFF::default(),
-            moved: DFF::default(),
-            previous: DFF::default(),
-            low_shift: Signal::default(),
-            end_shift: Signal::default(),
-            low_mask: Signal::default(),
-            end_mask: Signal::default(),
-            lower: Signal::default(),
-            merged: DFF::default(),
-            merged_valid: DFF::default(),
-            merged_tail: DFF::default(),
-            crc_first: DFF::default(),
-            crc_valid: DFF::default(),
-            crc_last: DFF::default(),
-            crc_bytes: DFF::default(),
-            crc: FrameCrc32::default(),
-            delay_valid: array_init(|_| DFF::default()),
-            delay_data: array_init(|_| DFF::default()),
-            delay_tail: array_init(|_| DFF::default()),
-            tail: Signal::default(),
-            places: Pack::default(),
-            rest: DFF::default(),
-            beat_flags: Signal::default(),
-            closing: Signal::default(),
-            buffer: OutputBuffer::default(),
-            ones: Constant::new(((BigUint::from(1_u8) << 512_usize) - 1_u8).into()),
-            kept: Constant::new(kept.into()),
-            set: Constant::new(set.into()),
-        }
-    }
 }
 
 impl Logic for Packetizer {

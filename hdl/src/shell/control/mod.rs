@@ -63,7 +63,7 @@ pub enum ControlState {
 }
 
 /// See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Control {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -213,12 +213,19 @@ pub struct Control {
 
     // Addresses: the tables' high 8 bits, the low bits that an address in them does not have, and
     // where in an address entry and word are.
+    #[init(TABLES_HERE.map(|table| value(table.offset >> 16)))]
     sections: [Constant<Bits<8>>; 7],
+    #[init(TABLES_HERE.map(|table| value(0x1_0000 - table.entries * table.entry_size)))]
     outside: [Constant<Bits<16>>; 7],
+    #[init(entries().map(|table| value(table.entry_size.ilog2())))]
     shifts: [Constant<Bits<4>>; 4],
+    #[init(entries().map(|table| value(table.entry_size / 4 - 1)))]
     word_masks: [Constant<Bits<4>>; 4],
+    #[init(word_of::<QueuePairEntry>("state"))]
     state_word: Constant<Bits<4>>,
+    #[init(word_of::<SendQueueEntry>("enable"))]
     enable_word: Constant<Bits<4>>,
+    #[init(value(COUNTERS_OFFSET >> 7))]
     counters_at: Constant<Bits<9>>,
 
     // The write that is served.
@@ -247,107 +254,10 @@ pub struct Control {
     high: DFF<Bits<32>>,
 }
 
-impl Default for Control {
-    fn default() -> Self {
-        let [a, b, c, d, ..] = TABLES_HERE;
-        let entries = [a, b, c, d];
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            axil_awaddr: Signal::default(),
-            axil_awvalid: Signal::default(),
-            axil_awready: Signal::default(),
-            axil_wdata: Signal::default(),
-            axil_wstrb: Signal::default(),
-            axil_wvalid: Signal::default(),
-            axil_wready: Signal::default(),
-            axil_bresp: Signal::default(),
-            axil_bvalid: Signal::default(),
-            axil_bready: Signal::default(),
-            axil_araddr: Signal::default(),
-            axil_arvalid: Signal::default(),
-            axil_arready: Signal::default(),
-            axil_rdata: Signal::default(),
-            axil_rresp: Signal::default(),
-            axil_rvalid: Signal::default(),
-            axil_rready: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            doorbell_valid: Signal::default(),
-            doorbell_ready: Signal::default(),
-            doorbell_queue: Signal::default(),
-            doorbell_position: Signal::default(),
-            enable: Signal::default(),
-            soft_reset: Signal::default(),
-            max_read: Signal::default(),
-            merge_threshold: Signal::default(),
-            column_min_rows: Signal::default(),
-            assembler_words: Signal::default(),
-            mac: Signal::default(),
-            ip: Signal::default(),
-            ack_timeout: Signal::default(),
-            busy: Signal::default(),
-            qp_error: Signal::default(),
-            queue_halted: Signal::default(),
-            set_qp_error_a_valid: Signal::default(),
-            set_qp_error_a_index: Signal::default(),
-            set_qp_error_b_valid: Signal::default(),
-            set_qp_error_b_index: Signal::default(),
-            set_queue_halted_valid: Signal::default(),
-            set_queue_halted_index: Signal::default(),
-            count_1: Signal::default(),
-            count_2: Signal::default(),
-            count_3: Signal::default(),
-            count_4: Signal::default(),
-            count_5: Signal::default(),
-            count_6: Signal::default(),
-            count_7: Signal::default(),
-            count_8: Signal::default(),
-            count_9: Signal::default(),
-            count_10: Signal::default(),
-            count_11: Signal::default(),
-            count_12: Signal::default(),
-            count_13: Signal::default(),
-            count_14: Signal::default(),
-            count_15: Signal::default(),
-            axil: AxiLite::default(),
-            settings: Settings::default(),
-            counters: CounterBank::default(),
-            errors: Flags::default(),
-            halts: Flags::default(),
-            queue_enabled: DFF::default(),
-            sweep: Sweep::default(),
-            clear: Signal::default(),
-            sections: TABLES_HERE.map(|table| value(table.offset >> 16)),
-            outside: TABLES_HERE.map(|table| value(0x1_0000 - table.entries * table.entry_size)),
-            shifts: entries.map(|table| value(table.entry_size.ilog2())),
-            word_masks: entries.map(|table| value(table.entry_size / 4 - 1)),
-            state_word: word_of::<QueuePairEntry>("state"),
-            enable_word: word_of::<SendQueueEntry>("enable"),
-            counters_at: value(COUNTERS_OFFSET >> 7),
-            state: DFF::default(),
-            place: Signal::default(),
-            hits: Default::default(),
-            execute: Signal::default(),
-            passes: Signal::default(),
-            bell: Signal::default(),
-            cfg: DFF::default(),
-            cfg_table_held: DFF::default(),
-            cfg_index_held: DFF::default(),
-            cfg_word_held: DFF::default(),
-            cfg_data_held: DFF::default(),
-            read_place: Signal::default(),
-            looked: DFF::default(),
-            found: DFF::default(),
-            found_sum: DFF::default(),
-            is_counter: DFF::default(),
-            is_high: DFF::default(),
-            high: DFF::default(),
-        }
-    }
+/// The tables of entries.
+fn entries() -> [Table; 4] {
+    let [a, b, c, d, ..] = TABLES_HERE;
+    [a, b, c, d]
 }
 
 impl Logic for Control {
