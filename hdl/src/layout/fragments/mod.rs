@@ -10,6 +10,7 @@
 //! Stages: a register slice, so that `placed_ready` comes from a register; the bytes that each
 //! fragment covers, and its difference `ram - pos`; the fragment of each byte; its address.
 
+use crate::layout::windows::ByteBeat;
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
@@ -24,6 +25,43 @@ const SIDE: usize = 80;
 /// A placed beat: places 272, lengths 112, positions 96, sideband.
 const PLACED: usize = 272 + 112 + 96 + SIDE;
 
+/// A beat as fragments that have their places in the segmented memory.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct PlacedBeat {
+    /// 16 places in the segmented memory.
+    pub ram: Bits<272>,
+    /// 16 lengths; 0: no fragment.
+    pub len: Bits<112>,
+    /// 16 positions in the beat's payload.
+    pub pos: Bits<96>,
+    /// The window that holds the fragments.
+    pub window: Bits<2>,
+    /// Last beat of its window.
+    pub window_end: Bit,
+    /// Last part of a beat.
+    pub beat_end: Bit,
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Payload bytes of the whole beat.
+    pub bytes: Bits<7>,
+    /// Starts a message.
+    pub message_start: Bit,
+    /// Ends a message.
+    pub message_end: Bit,
+    /// Length of the message that starts, where it can be longer than a packet.
+    pub message_bytes: Bits<32>,
+    /// Ends the request.
+    pub request_end: Bit,
+    /// Ends the destination.
+    pub dest_end: Bit,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+}
+
 /// The block. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Fragments {
@@ -33,78 +71,12 @@ pub struct Fragments {
     pub rst: Signal<In, Bit>,
 
     // Placed beats.
-    /// A beat is offered.
-    pub placed_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub placed_ready: Signal<Out, Bit>,
-    /// 16 places in the segmented memory.
-    pub placed_ram: Signal<In, Bits<272>>,
-    /// 16 lengths; 0: no fragment.
-    pub placed_len: Signal<In, Bits<112>>,
-    /// 16 positions in the beat's payload.
-    pub placed_pos: Signal<In, Bits<96>>,
-    /// The window that holds the fragments.
-    pub placed_window: Signal<In, Bits<2>>,
-    /// Last beat of its window.
-    pub placed_window_end: Signal<In, Bit>,
-    /// Last part of a beat.
-    pub placed_beat_end: Signal<In, Bit>,
-    /// Destination.
-    pub placed_dest: Signal<In, Bits<10>>,
-    /// Request.
-    pub placed_slot: Signal<In, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub placed_bytes: Signal<In, Bits<7>>,
-    /// Starts a message.
-    pub placed_message_start: Signal<In, Bit>,
-    /// Ends a message.
-    pub placed_message_end: Signal<In, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
-    pub placed_message_bytes: Signal<In, Bits<32>>,
-    /// Ends the request.
-    pub placed_request_end: Signal<In, Bit>,
-    /// Ends the destination.
-    pub placed_dest_end: Signal<In, Bit>,
-    /// The request's status.
-    pub placed_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
-    pub placed_bad_dest: Signal<In, Bits<7>>,
+    /// Beats of fragments.
+    pub placed: Stream<In, PlacedBeat>,
 
     // Bytes.
-    /// A beat is offered.
-    pub bytes_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub bytes_ready: Signal<In, Bit>,
-    /// Positions that have a byte.
-    pub bytes_mask: Signal<Out, Bits<64>>,
-    /// 64 places in the segmented memory; of positions without a byte they mean nothing.
-    pub bytes_ram: Signal<Out, Bits<1088>>,
-    /// The window that holds the fragments.
-    pub bytes_window: Signal<Out, Bits<2>>,
-    /// Last beat of its window.
-    pub bytes_window_end: Signal<Out, Bit>,
-    /// Last part of a beat.
-    pub bytes_beat_end: Signal<Out, Bit>,
-    /// Destination.
-    pub bytes_dest: Signal<Out, Bits<10>>,
-    /// Request.
-    pub bytes_slot: Signal<Out, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub bytes_bytes: Signal<Out, Bits<7>>,
-    /// Starts a message.
-    pub bytes_message_start: Signal<Out, Bit>,
-    /// Ends a message.
-    pub bytes_message_end: Signal<Out, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
-    pub bytes_message_bytes: Signal<Out, Bits<32>>,
-    /// Ends the request.
-    pub bytes_request_end: Signal<Out, Bit>,
-    /// Ends the destination.
-    pub bytes_dest_end: Signal<Out, Bit>,
-    /// The request's status.
-    pub bytes_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
-    pub bytes_bad_dest: Signal<Out, Bits<7>>,
+    /// The same beats, where each byte is.
+    pub bytes: Stream<Out, ByteBeat>,
 
     side: Signal<Local, Bits<SIDE>>,
     #[init(array_init(|k| Constant::new((4_u8 << k).to_bits())))]
@@ -148,38 +120,38 @@ pub struct Fragments {
 impl Logic for Fragments {
     #[hdl_gen]
     fn update(&mut self) {
-        self.side.next = bit_cast::<SIDE, 2>(self.placed_window.val())
-            | (bit_cast::<SIDE, 10>(self.placed_dest.val()) << 8)
-            | (bit_cast::<SIDE, 8>(self.placed_slot.val()) << 18)
-            | (bit_cast::<SIDE, 7>(self.placed_bytes.val()) << 26)
-            | (bit_cast::<SIDE, 32>(self.placed_message_bytes.val()) << 33)
-            | (bit_cast::<SIDE, 8>(self.placed_status.val()) << 65)
-            | (bit_cast::<SIDE, 7>(self.placed_bad_dest.val()) << 73);
-        if self.placed_window_end.val() {
+        self.side.next = bit_cast::<SIDE, 2>(self.placed.window.val())
+            | (bit_cast::<SIDE, 10>(self.placed.dest.val()) << 8)
+            | (bit_cast::<SIDE, 8>(self.placed.slot.val()) << 18)
+            | (bit_cast::<SIDE, 7>(self.placed.bytes.val()) << 26)
+            | (bit_cast::<SIDE, 32>(self.placed.message_bytes.val()) << 33)
+            | (bit_cast::<SIDE, 8>(self.placed.status.val()) << 65)
+            | (bit_cast::<SIDE, 7>(self.placed.bad_dest.val()) << 73);
+        if self.placed.window_end.val() {
             self.side.next = self.side.val() | self.flag[0].val();
         }
-        if self.placed_beat_end.val() {
+        if self.placed.beat_end.val() {
             self.side.next = self.side.val() | self.flag[1].val();
         }
-        if self.placed_message_start.val() {
+        if self.placed.message_start.val() {
             self.side.next = self.side.val() | self.flag[2].val();
         }
-        if self.placed_message_end.val() {
+        if self.placed.message_end.val() {
             self.side.next = self.side.val() | self.flag[3].val();
         }
-        if self.placed_request_end.val() {
+        if self.placed.request_end.val() {
             self.side.next = self.side.val() | self.flag[4].val();
         }
-        if self.placed_dest_end.val() {
+        if self.placed.dest_end.val() {
             self.side.next = self.side.val() | self.flag[5].val();
         }
-        self.slice.in_valid.next = self.placed_valid.val();
-        self.slice.in_data.next = bit_cast::<PLACED, 272>(self.placed_ram.val())
-            | (bit_cast::<PLACED, 112>(self.placed_len.val()) << 272)
-            | (bit_cast::<PLACED, 96>(self.placed_pos.val()) << 384)
+        self.slice.in_valid.next = self.placed.valid.val();
+        self.slice.in_data.next = bit_cast::<PLACED, 272>(self.placed.ram.val())
+            | (bit_cast::<PLACED, 112>(self.placed.len.val()) << 272)
+            | (bit_cast::<PLACED, 96>(self.placed.pos.val()) << 384)
             | (bit_cast::<PLACED, SIDE>(self.side.val()) << 480);
-        self.placed_ready.next = self.slice.in_ready.val();
-        self.go.next = !self.out_valid.q.val() || self.bytes_ready.val();
+        self.placed.ready.next = self.slice.in_ready.val();
+        self.go.next = !self.out_valid.q.val() || self.bytes.ready.val();
         self.slice.out_ready.next = self.go.val();
 
         // Stage a.
@@ -251,22 +223,22 @@ impl Logic for Fragments {
             self.out_ram.d.next = self.places.whole.val();
             self.out_side.d.next = self.b_side.q.val();
         }
-        self.bytes_valid.next = self.out_valid.q.val();
-        self.bytes_mask.next = self.out_mask.q.val();
-        self.bytes_ram.next = self.out_ram.q.val();
-        self.bytes_window.next = self.out_side.q.val().get_bits::<2>(0);
-        self.bytes_dest.next = self.out_side.q.val().get_bits::<10>(8);
-        self.bytes_slot.next = self.out_side.q.val().get_bits::<8>(18);
-        self.bytes_bytes.next = self.out_side.q.val().get_bits::<7>(26);
-        self.bytes_message_bytes.next = self.out_side.q.val().get_bits::<32>(33);
-        self.bytes_status.next = self.out_side.q.val().get_bits::<8>(65);
-        self.bytes_bad_dest.next = self.out_side.q.val().get_bits::<7>(73);
-        self.bytes_window_end.next = self.out_side.q.val().get_bit(2);
-        self.bytes_beat_end.next = self.out_side.q.val().get_bit(3);
-        self.bytes_message_start.next = self.out_side.q.val().get_bit(4);
-        self.bytes_message_end.next = self.out_side.q.val().get_bit(5);
-        self.bytes_request_end.next = self.out_side.q.val().get_bit(6);
-        self.bytes_dest_end.next = self.out_side.q.val().get_bit(7);
+        self.bytes.valid.next = self.out_valid.q.val();
+        self.bytes.mask.next = self.out_mask.q.val();
+        self.bytes.ram.next = self.out_ram.q.val();
+        self.bytes.window.next = self.out_side.q.val().get_bits::<2>(0);
+        self.bytes.dest.next = self.out_side.q.val().get_bits::<10>(8);
+        self.bytes.slot.next = self.out_side.q.val().get_bits::<8>(18);
+        self.bytes.bytes.next = self.out_side.q.val().get_bits::<7>(26);
+        self.bytes.message_bytes.next = self.out_side.q.val().get_bits::<32>(33);
+        self.bytes.status.next = self.out_side.q.val().get_bits::<8>(65);
+        self.bytes.bad_dest.next = self.out_side.q.val().get_bits::<7>(73);
+        self.bytes.window_end.next = self.out_side.q.val().get_bit(2);
+        self.bytes.beat_end.next = self.out_side.q.val().get_bit(3);
+        self.bytes.message_start.next = self.out_side.q.val().get_bit(4);
+        self.bytes.message_end.next = self.out_side.q.val().get_bit(5);
+        self.bytes.request_end.next = self.out_side.q.val().get_bit(6);
+        self.bytes.dest_end.next = self.out_side.q.val().get_bit(7);
 
         if self.rst.val() {
             self.a_valid.d.next = false;

@@ -5,6 +5,7 @@
 //! after the last range, and at once if there is none; `failed` what came out. 255 ranges of a
 //! window are kept; with more, every beat of the window that reads anything has failed.
 
+use crate::layout::reader::ReadError;
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
@@ -23,14 +24,8 @@ pub struct Failures {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A part of a window could not be read.
-    pub error_valid: Signal<In, Bit>,
-    /// The window.
-    pub error_window: Signal<In, Bits<2>>,
-    /// The part's start.
-    pub error_ram: Signal<In, Bits<17>>,
-    /// Its bytes.
-    pub error_len: Signal<In, Bits<13>>,
+    /// A read that failed.
+    pub error: Flow<In, ReadError>,
     /// The window of the beat at hand.
     pub window: Signal<In, Bits<2>>,
     /// Its bytes.
@@ -80,9 +75,9 @@ impl Logic for Failures {
                     self.counts[w].d.next = 0.into();
                 }
             }
-            if self.error_window.val().index() == w {
+            if self.error.window.val().index() == w {
                 self.index.next = self.counts[w].q.val();
-                if self.error_valid.val() && (self.counts[w].q.val() != 255) {
+                if self.error.valid.val() && (self.counts[w].q.val() != 255) {
                     self.counts[w].d.next = self.counts[w].q.val() + 1;
                 }
             }
@@ -91,15 +86,15 @@ impl Logic for Failures {
             self.flooded.d.next =
                 self.flooded.q.val().replace_bit(self.window.val().index(), false);
         }
-        if self.error_valid.val() && (self.index.val() == 255) {
+        if self.error.valid.val() && (self.index.val() == 255) {
             self.flooded.d.next =
-                self.flooded.d.val().replace_bit(self.error_window.val().index(), true);
+                self.flooded.d.val().replace_bit(self.error.window.val().index(), true);
         }
-        self.ranges.write_lanes.next = self.error_valid.val().into();
+        self.ranges.write_lanes.next = self.error.valid.val().into();
         self.ranges.write_address.next =
-            (bit_cast::<10, 2>(self.error_window.val()) << 8) | bit_cast::<10, 8>(self.index.val());
-        self.ranges.write_data.next = (bit_cast::<30, 17>(self.error_ram.val()) << 13)
-            | bit_cast::<30, 13>(self.error_len.val());
+            (bit_cast::<10, 2>(self.error.window.val()) << 8) | bit_cast::<10, 8>(self.index.val());
+        self.ranges.write_data.next = (bit_cast::<30, 17>(self.error.ram.val()) << 13)
+            | bit_cast::<30, 13>(self.error.len.val());
 
         // The next range.
         self.ranges.read_address.next =

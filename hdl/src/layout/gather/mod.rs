@@ -25,6 +25,8 @@
 //! Stages: `p` holds a beat, waits for its window and looks for failed reads; the groups take it from
 //! there to the complete beat; `out` is the output register.
 
+use crate::layout::reader::{ReadError, WindowReady};
+use crate::layout::windows::ByteBeat;
 use drdma_emit::prelude::*;
 
 use crate::primitive::{CountOnes, Lutram, Pack};
@@ -48,6 +50,39 @@ const NOTE: usize = KEPT + 1;
 /// Bits of the output: data, then the others.
 const OUTPUT: usize = 512 + KEPT;
 
+/// A part of a beat of payload.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Payload {
+    /// Bytes at their positions in the beat.
+    pub data: Bits<512>,
+    /// Which of them there are.
+    pub mask: Bits<64>,
+    /// Last part of the beat.
+    pub part_end: Bit,
+    /// A byte of this part, or of one before it in the beat, could not be read.
+    pub error: Bit,
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Payload bytes of the whole beat.
+    pub bytes: Bits<7>,
+    /// Starts a message.
+    pub message_start: Bit,
+    /// Ends a message.
+    pub message_end: Bit,
+    /// Length of the message that starts, where it can be longer than a packet.
+    pub message_bytes: Bits<32>,
+    /// Ends the request.
+    pub request_end: Bit,
+    /// Ends the destination.
+    pub dest_end: Bit,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+}
+
 /// The assembler. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Gather {
@@ -60,58 +95,14 @@ pub struct Gather {
     pub words: Signal<In, Bits<5>>,
 
     // Beats.
-    /// A beat is offered.
-    pub bytes_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub bytes_ready: Signal<Out, Bit>,
-    /// Positions that have a byte.
-    pub bytes_mask: Signal<In, Bits<64>>,
-    /// 64 places in the segmented memory.
-    pub bytes_ram: Signal<In, Bits<1088>>,
-    /// The window that holds them.
-    pub bytes_window: Signal<In, Bits<2>>,
-    /// Last beat of its window.
-    pub bytes_window_end: Signal<In, Bit>,
-    /// Last part of a beat.
-    pub bytes_beat_end: Signal<In, Bit>,
-    /// Destination.
-    pub bytes_dest: Signal<In, Bits<10>>,
-    /// Request.
-    pub bytes_slot: Signal<In, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub bytes_bytes: Signal<In, Bits<7>>,
-    /// Starts a message.
-    pub bytes_message_start: Signal<In, Bit>,
-    /// Ends a message.
-    pub bytes_message_end: Signal<In, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
-    pub bytes_message_bytes: Signal<In, Bits<32>>,
-    /// Ends the request.
-    pub bytes_request_end: Signal<In, Bit>,
-    /// Ends the destination.
-    pub bytes_dest_end: Signal<In, Bit>,
-    /// The request's status.
-    pub bytes_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
-    pub bytes_bad_dest: Signal<In, Bits<7>>,
+    /// Beats: where each byte is.
+    pub bytes: Stream<In, ByteBeat>,
 
     // From the reader.
-    /// A window's data have arrived.
-    pub window_ready_valid: Signal<In, Bit>,
-    /// Always taken.
-    pub window_ready_ready: Signal<Out, Bit>,
-    /// Which.
-    pub window_ready_window: Signal<In, Bits<2>>,
-    /// A read failed.
-    pub read_error_valid: Signal<In, Bit>,
-    /// Always taken.
-    pub read_error_ready: Signal<Out, Bit>,
-    /// Its window.
-    pub read_error_window: Signal<In, Bits<2>>,
-    /// Where its data should have gone.
-    pub read_error_ram: Signal<In, Bits<17>>,
-    /// Its length.
-    pub read_error_len: Signal<In, Bits<13>>,
+    /// Windows whose data have arrived; always accepted.
+    pub window_ready: Stream<In, WindowReady>,
+    /// Reads that failed; always accepted.
+    pub read_error: Stream<In, ReadError>,
 
     // To the segmented memory, a copy for each group.
     /// For every bank the row to read.
@@ -126,38 +117,8 @@ pub struct Gather {
     pub window_free: Signal<Out, Bit>,
 
     // Payload.
-    /// A part is offered.
-    pub payload_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub payload_ready: Signal<In, Bit>,
-    /// Bytes at their positions in the beat.
-    pub payload_data: Signal<Out, Bits<512>>,
-    /// Which of them there are.
-    pub payload_mask: Signal<Out, Bits<64>>,
-    /// Last part of the beat.
-    pub payload_part_end: Signal<Out, Bit>,
-    /// A byte of this part, or of one before it in the beat, could not be read.
-    pub payload_error: Signal<Out, Bit>,
-    /// Destination.
-    pub payload_dest: Signal<Out, Bits<10>>,
-    /// Request.
-    pub payload_slot: Signal<Out, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub payload_bytes: Signal<Out, Bits<7>>,
-    /// Starts a message.
-    pub payload_message_start: Signal<Out, Bit>,
-    /// Ends a message.
-    pub payload_message_end: Signal<Out, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
-    pub payload_message_bytes: Signal<Out, Bits<32>>,
-    /// Ends the request.
-    pub payload_request_end: Signal<Out, Bit>,
-    /// Ends the destination.
-    pub payload_dest_end: Signal<Out, Bit>,
-    /// The request's status.
-    pub payload_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
-    pub payload_bad_dest: Signal<Out, Bits<7>>,
+    /// Payload.
+    pub payload: Stream<Out, Payload>,
 
     // Counters: one cycle each.
     /// Payload was read.
@@ -239,8 +200,8 @@ impl Logic for Gather {
     #[hdl_gen]
     fn update(&mut self) {
         // Windows become ready, and their failed reads are noted, in any cycle.
-        self.window_ready_ready.next = true;
-        self.read_error_ready.next = true;
+        self.window_ready.ready.next = true;
+        self.read_error.ready.next = true;
         self.p_ready.next =
             self.p_valid.q.val() && self.windows.q.val().get_bit(self.p_window.q.val().index());
         self.p_clear.next = self.p_ready.val() && self.failures.all.val();
@@ -249,7 +210,7 @@ impl Logic for Gather {
         self.arrived.next = 0.into();
         self.finished.next = 0.into();
         for w in 0..4 {
-            if self.window_ready_valid.val() && (self.window_ready_window.val().index() == w) {
+            if self.window_ready.valid.val() && (self.window_ready.window.val().index() == w) {
                 self.arrived.next = self.window_bit[w].val();
             }
             if self.p_take.val()
@@ -260,10 +221,8 @@ impl Logic for Gather {
             }
         }
         self.windows.d.next = (self.windows.q.val() | self.arrived.val()) & !self.finished.val();
-        self.failures.error_valid.next = self.read_error_valid.val();
-        self.failures.error_window.next = self.read_error_window.val();
-        self.failures.error_ram.next = self.read_error_ram.val();
-        self.failures.error_len.next = self.read_error_len.val();
+        self.failures.error.valid.next = self.read_error.valid.val();
+        self.failures.error.next = self.read_error.val();
 
         // Stage p: a beat waits for its window; failed reads are compared one a cycle, while so many
         // words a cycle are read. The last of them are when the beat enters.
@@ -273,42 +232,42 @@ impl Logic for Gather {
         self.failures.step.next = self.p_ready.val();
         self.failures.forget.next = self.finished.val().any();
         self.p_free.next = !self.p_valid.q.val() || self.p_take.val();
-        self.bytes_ready.next = self.p_free.val();
+        self.bytes.ready.next = self.p_free.val();
         self.failures.restart.next = self.p_free.val();
         self.quads.next = 0.into();
         for k in 0..16 {
-            if self.bytes_mask.val().get_bits::<4>(k * 4).any() {
+            if self.bytes.mask.val().get_bits::<4>(k * 4).any() {
                 self.quads.next = self.quads.val().replace_bit(k, true);
             }
         }
         self.ones.bits.next = self.quads.val();
-        self.side.next = bit_cast::<SIDE, 10>(self.bytes_dest.val())
-            | (bit_cast::<SIDE, 8>(self.bytes_slot.val()) << 10)
-            | (bit_cast::<SIDE, 7>(self.bytes_bytes.val()) << 18)
-            | (bit_cast::<SIDE, 32>(self.bytes_message_bytes.val()) << 29)
-            | (bit_cast::<SIDE, 8>(self.bytes_status.val()) << 61)
-            | (bit_cast::<SIDE, 7>(self.bytes_bad_dest.val()) << 69);
-        if self.bytes_message_start.val() {
+        self.side.next = bit_cast::<SIDE, 10>(self.bytes.dest.val())
+            | (bit_cast::<SIDE, 8>(self.bytes.slot.val()) << 10)
+            | (bit_cast::<SIDE, 7>(self.bytes.bytes.val()) << 18)
+            | (bit_cast::<SIDE, 32>(self.bytes.message_bytes.val()) << 29)
+            | (bit_cast::<SIDE, 8>(self.bytes.status.val()) << 61)
+            | (bit_cast::<SIDE, 7>(self.bytes.bad_dest.val()) << 69);
+        if self.bytes.message_start.val() {
             self.side.next = self.side.val() | self.message_start.val();
         }
-        if self.bytes_message_end.val() {
+        if self.bytes.message_end.val() {
             self.side.next = self.side.val() | self.message_end.val();
         }
-        if self.bytes_request_end.val() {
+        if self.bytes.request_end.val() {
             self.side.next = self.side.val() | self.request_end.val();
         }
-        if self.bytes_dest_end.val() {
+        if self.bytes.dest_end.val() {
             self.side.next = self.side.val() | self.dest_end.val();
         }
         if self.p_free.val() {
-            self.p_valid.d.next = self.bytes_valid.val();
+            self.p_valid.d.next = self.bytes.valid.val();
         }
-        if self.p_free.val() && self.bytes_valid.val() {
-            self.p_mask.d.next = self.bytes_mask.val();
-            self.p_ram.d.next = self.bytes_ram.val();
-            self.p_window.d.next = self.bytes_window.val();
-            self.p_window_end.d.next = self.bytes_window_end.val();
-            self.p_beat_end.d.next = self.bytes_beat_end.val();
+        if self.p_free.val() && self.bytes.valid.val() {
+            self.p_mask.d.next = self.bytes.mask.val();
+            self.p_ram.d.next = self.bytes.ram.val();
+            self.p_window.d.next = self.bytes.window.val();
+            self.p_window_end.d.next = self.bytes.window_end.val();
+            self.p_beat_end.d.next = self.bytes.beat_end.val();
             self.p_side.d.next = self.side.val();
             self.p_words.d.next = self.ones.count.val();
         } else if self.p_ready.val() && !self.p_last.val() {
@@ -380,7 +339,7 @@ impl Logic for Gather {
         }
 
         // The output. A beat that only ended its window is left out.
-        self.out_free.next = !self.out_valid.q.val() || self.payload_ready.val();
+        self.out_free.next = !self.out_valid.q.val() || self.payload.ready.val();
         self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[3].q.val());
         self.notes.read_address[0].next = self.leave.q.val().get_bits::<5>(0);
         if self.out_free.val() {
@@ -399,21 +358,21 @@ impl Logic for Gather {
         if !self.p_take.val() && self.leaving.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
-        self.payload_valid.next = self.out_valid.q.val();
-        self.payload_data.next = self.out.q.val().get_bits::<512>(0);
-        self.payload_dest.next = self.out.q.val().get_bits::<10>(512);
-        self.payload_slot.next = self.out.q.val().get_bits::<8>(522);
-        self.payload_bytes.next = self.out.q.val().get_bits::<7>(530);
-        self.payload_message_start.next = self.out.q.val().get_bit(537);
-        self.payload_message_end.next = self.out.q.val().get_bit(538);
-        self.payload_request_end.next = self.out.q.val().get_bit(539);
-        self.payload_dest_end.next = self.out.q.val().get_bit(540);
-        self.payload_message_bytes.next = self.out.q.val().get_bits::<32>(541);
-        self.payload_status.next = self.out.q.val().get_bits::<8>(573);
-        self.payload_bad_dest.next = self.out.q.val().get_bits::<7>(581);
-        self.payload_mask.next = self.out.q.val().get_bits::<64>(588);
-        self.payload_part_end.next = self.out.q.val().get_bit(652);
-        self.payload_error.next = self.out.q.val().get_bit(653);
+        self.payload.valid.next = self.out_valid.q.val();
+        self.payload.data.next = self.out.q.val().get_bits::<512>(0);
+        self.payload.dest.next = self.out.q.val().get_bits::<10>(512);
+        self.payload.slot.next = self.out.q.val().get_bits::<8>(522);
+        self.payload.bytes.next = self.out.q.val().get_bits::<7>(530);
+        self.payload.message_start.next = self.out.q.val().get_bit(537);
+        self.payload.message_end.next = self.out.q.val().get_bit(538);
+        self.payload.request_end.next = self.out.q.val().get_bit(539);
+        self.payload.dest_end.next = self.out.q.val().get_bit(540);
+        self.payload.message_bytes.next = self.out.q.val().get_bits::<32>(541);
+        self.payload.status.next = self.out.q.val().get_bits::<8>(573);
+        self.payload.bad_dest.next = self.out.q.val().get_bits::<7>(581);
+        self.payload.mask.next = self.out.q.val().get_bits::<64>(588);
+        self.payload.part_end.next = self.out.q.val().get_bit(652);
+        self.payload.error.next = self.out.q.val().get_bit(653);
 
         self.count_empty.next = self.p_valid.q.val() && !self.p_ready.val();
         self.count_blocked.next =

@@ -15,6 +15,7 @@
 //! cut may be so short that both would have been a single read after all: a box that is full waits
 //! for the next one, and both leave as one if that is not longer than the longest box.
 
+use crate::layout::windows::ReadBox;
 use crate::primitive::{BitRange, Concat, FirstSet, LastSet, PromptFifo, Ram};
 use drdma_emit::prelude::*;
 
@@ -71,20 +72,8 @@ pub struct Boxes {
     /// A window is done: its list and words may be overwritten.
     pub forget: Signal<Out, Bits<2>>,
 
-    /// A box.
-    pub box_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub box_ready: Signal<In, Bit>,
-    /// Host address.
-    pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the segmented memory.
-    pub box_ram: Signal<Out, Bits<17>>,
-    /// Bytes.
-    pub box_len: Signal<Out, Bits<13>>,
-    /// Window.
-    pub box_window: Signal<Out, Bits<2>>,
-    /// The window has no more boxes.
-    pub box_window_end: Signal<Out, Bit>,
+    /// Reads to make.
+    pub reads: Stream<Out, ReadBox>,
 
     // Settings in words.
     most: DFF<Bits<11>>,
@@ -554,13 +543,13 @@ impl Logic for Boxes {
         self.fields.c.next = bit_cast::<13, 11>(self.held_words.val().get_bits::<11>(0)) << 2;
         self.fields.d.next = self.last_tag.val();
         self.queue.in_data.next = self.fields.whole.val();
-        self.queue.out_ready.next = self.box_ready.val();
-        self.box_valid.next = self.queue.out_valid.val();
-        self.box_addr.next = self.queue.out_data.val().get_bits::<64>(0);
-        self.box_ram.next = self.queue.out_data.val().get_bits::<17>(64);
-        self.box_len.next = self.queue.out_data.val().get_bits::<13>(81);
-        self.box_window.next = self.queue.out_data.val().get_bits::<2>(94);
-        self.box_window_end.next = self.queue.out_data.val().get_bit(96);
+        self.queue.out_ready.next = self.reads.ready.val();
+        self.reads.valid.next = self.queue.out_valid.val();
+        self.reads.addr.next = self.queue.out_data.val().get_bits::<64>(0);
+        self.reads.ram.next = self.queue.out_data.val().get_bits::<17>(64);
+        self.reads.len.next = self.queue.out_data.val().get_bits::<13>(81);
+        self.reads.window.next = self.queue.out_data.val().get_bits::<2>(94);
+        self.reads.window_end.next = self.queue.out_data.val().get_bit(96);
 
         if self.rst.val() {
             self.busy.d.next = false;

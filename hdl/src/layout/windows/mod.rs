@@ -30,7 +30,7 @@ mod merge;
 mod tests;
 
 pub use fetch::{FETCH_BITS, Fetch};
-pub use merge::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox};
+pub use merge::{ByteBeat, Merge, ReadBox};
 
 use drdma_emit::prelude::*;
 

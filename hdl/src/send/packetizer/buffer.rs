@@ -1,5 +1,6 @@
 //! Beats that are done.
 
+use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
@@ -38,16 +39,8 @@ pub struct OutputBuffer {
     /// See [`OUTPUT`].
     pub in_data: Signal<In, Bits<OUTPUT>>,
 
-    /// A beat is offered.
-    pub tx_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub tx_ready: Signal<In, Bit>,
-    /// Its bytes, the first one lowest.
-    pub tx_data: Signal<Out, Bits<512>>,
-    /// Which of them there are.
-    pub tx_keep: Signal<Out, Bits<64>>,
-    /// Ends the frame.
-    pub tx_last: Signal<Out, Bit>,
+    /// Frames.
+    pub tx: Stream<Out, FrameBeat>,
 
     /// A `sent` item is offered.
     pub sent_valid: Signal<Out, Bit>,
@@ -89,13 +82,13 @@ impl Logic for OutputBuffer {
         self.beats.in_data.next = self.in_data.val();
         self.is_last.next = self.beats.out_data.val().get_bit(519);
         self.is_marker.next = self.beats.out_data.val().get_bit(520);
-        self.tx_valid.next = self.beats.out_valid.val() && !self.is_marker.val();
-        self.tx_data.next = self.beats.out_data.val().get_bits::<512>(0);
-        self.tx_keep.next = !(self.keep_all.val() << self.beats.out_data.val().get_bits::<7>(512));
-        self.tx_last.next = self.is_last.val();
+        self.tx.valid.next = self.beats.out_valid.val() && !self.is_marker.val();
+        self.tx.data.next = self.beats.out_data.val().get_bits::<512>(0);
+        self.tx.keep.next = !(self.keep_all.val() << self.beats.out_data.val().get_bits::<7>(512));
+        self.tx.last.next = self.is_last.val();
         self.sent.in_valid.next = self.beats.out_valid.val() && self.is_marker.val();
         self.sent.in_data.next = self.beats.out_data.val().get_bits::<SENT>(0);
-        self.beats.out_ready.next = self.tx_ready.val();
+        self.beats.out_ready.next = self.tx.ready.val();
         if self.is_marker.val() {
             self.beats.out_ready.next = self.sent.in_ready.val();
         }

@@ -1,5 +1,8 @@
 //! Headers of packets.
 
+use super::Packet;
+use super::Sending;
+use crate::context::ConfigWrite;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
@@ -63,55 +66,11 @@ pub struct Headers {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// An item is given; it is taken.
-    pub packet_valid: Signal<In, Bit>,
-    /// A `sent` item.
-    pub packet_marker: Signal<In, Bit>,
-    /// Payload page.
-    pub packet_page: Signal<In, Bits<7>>,
-    /// Payload bytes.
-    pub packet_bytes: Signal<In, Bits<13>>,
-    /// Queue pair.
-    pub packet_qp: Signal<In, Bits<8>>,
-    /// Operation.
-    pub packet_operation: Signal<In, Bits<5>>,
-    /// Asks for an acknowledgement.
-    pub packet_ack_req: Signal<In, Bit>,
-    /// Sequence number.
-    pub packet_psn: Signal<In, Bits<24>>,
-    /// Address of the RETH.
-    pub packet_remote_addr: Signal<In, Bits<64>>,
-    /// Key of the RETH.
-    pub packet_rkey: Signal<In, Bits<32>>,
-    /// Length of the RETH.
-    pub packet_message_bytes: Signal<In, Bits<32>>,
-    /// Immediate data.
-    pub packet_imm: Signal<In, Bits<32>>,
-    /// There are immediate data.
-    pub packet_has_imm: Signal<In, Bit>,
-    /// There is a RETH.
-    pub packet_has_reth: Signal<In, Bit>,
-    /// Request.
-    pub packet_slot: Signal<In, Bits<8>>,
-    /// Kind of `sent` item.
-    pub packet_kind: Signal<In, Bits<2>>,
-    /// Status.
-    pub packet_status: Signal<In, Bits<8>>,
-    /// The destination that failed; of a packet, its own.
-    pub packet_bad_dest: Signal<In, Bits<7>>,
-    /// Payload bytes of the request; of a packet, the stamp of its queue pair's context.
-    pub packet_total: Signal<In, Bits<40>>,
+    /// An item, in the cycle in which it is accepted.
+    pub packet: Flow<In, Packet>,
 
-    /// A word is written.
-    pub cfg_valid: Signal<In, Bit>,
-    /// To this table.
-    pub cfg_table: Signal<In, Bits<3>>,
-    /// To this entry.
-    pub cfg_index: Signal<In, Bits<10>>,
-    /// Its word.
-    pub cfg_word: Signal<In, Bits<4>>,
-    /// The value.
-    pub cfg_data: Signal<In, Bits<32>>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
@@ -123,12 +82,8 @@ pub struct Headers {
     pub sent_stamp: Signal<In, Bits<32>>,
     /// The host has written to that queue pair's entry since.
     pub gone: Signal<Out, Bit>,
-    /// A packet is sent,
-    pub sending_valid: Signal<Out, Bit>,
-    /// of this queue pair,
-    pub sending_qp: Signal<Out, Bits<8>>,
-    /// with this PSN.
-    pub sending_psn: Signal<Out, Bits<24>>,
+    /// A packet is sent.
+    pub sending: Flow<Out, Sending>,
 
     /// There is a frame.
     pub frame_valid: Signal<Out, Bit>,
@@ -144,7 +99,7 @@ pub struct Headers {
     copies: Pack<7, 32, ENTRY>,
 
     // Stage a: the item.
-    packet: Signal<Local, Bits<PACKET>>,
+    packet_bits: Signal<Local, Bits<PACKET>>,
     flags: Signal<Local, Bits<3>>,
     address: Signal<Local, Bits<64>>,
     rkey: Signal<Local, Bits<32>>,
@@ -250,73 +205,73 @@ impl Logic for Headers {
 
         // The host's words of the queue pairs.
         for k in 0..7 {
-            self.copies.parts[k].next = self.cfg_data.val();
+            self.copies.parts[k].next = self.cfg.data.val();
         }
         self.entries.write_lanes.next = 0.into();
-        if self.cfg_valid.val()
-            && !self.cfg_table.val().any()
-            && !self.cfg_index.val().get_bits::<2>(8).any()
+        if self.cfg.valid.val()
+            && !self.cfg.table.val().any()
+            && !self.cfg.index.val().get_bits::<2>(8).any()
         {
-            self.entries.write_lanes.next = bits::<7>(1) << self.cfg_word.val();
+            self.entries.write_lanes.next = bits::<7>(1) << self.cfg.word.val();
         }
-        self.entries.write_address.next = self.cfg_index.val().get_bits::<8>(0);
+        self.entries.write_address.next = self.cfg.index.val().get_bits::<8>(0);
         self.entries.write_data.next = self.copies.whole.val();
 
         // Stage a: the item is taken, its queue pair is read.
         self.entries.read_enable.next = true;
-        self.entries.read_address.next = self.packet_qp.val();
-        self.address.next = self.packet_remote_addr.val();
-        self.rkey.next = self.packet_rkey.val();
+        self.entries.read_address.next = self.packet.qp.val();
+        self.address.next = self.packet.remote_addr.val();
+        self.rkey.next = self.packet.rkey.val();
         self.flags.next = 0.into();
-        if self.packet_has_imm.val() {
+        if self.packet.has_imm.val() {
             self.flags.next = self.flags.val() | 1;
         }
-        if self.packet_has_reth.val() {
+        if self.packet.has_reth.val() {
             self.flags.next = self.flags.val() | 2;
         }
-        if self.packet_marker.val() {
+        if self.packet.marker.val() {
             self.flags.next = 4.into();
-            self.address.next = bit_cast::<64, 40>(self.packet_total.val())
-                | (bit_cast::<64, 8>(self.packet_slot.val()) << 40)
-                | (bit_cast::<64, 2>(self.packet_kind.val()) << 48)
-                | (bit_cast::<64, 7>(self.packet_bad_dest.val()) << 50);
-            self.rkey.next = bit_cast::<32, 8>(self.packet_status.val())
-                | (bit_cast::<32, 8>(self.packet_qp.val()) << 8);
+            self.address.next = bit_cast::<64, 40>(self.packet.total.val())
+                | (bit_cast::<64, 8>(self.packet.slot.val()) << 40)
+                | (bit_cast::<64, 2>(self.packet.kind.val()) << 48)
+                | (bit_cast::<64, 7>(self.packet.bad_dest.val()) << 50);
+            self.rkey.next = bit_cast::<32, 8>(self.packet.status.val())
+                | (bit_cast::<32, 8>(self.packet.qp.val()) << 8);
         }
-        self.packet.next = bit_cast::<PACKET, 5>(self.packet_operation.val())
-            | (bit_cast::<PACKET, 24>(self.packet_psn.val()) << 6)
+        self.packet_bits.next = bit_cast::<PACKET, 5>(self.packet.operation.val())
+            | (bit_cast::<PACKET, 24>(self.packet.psn.val()) << 6)
             | (bit_cast::<PACKET, 64>(self.address.val()) << 30)
             | (bit_cast::<PACKET, 32>(self.rkey.val()) << 94)
-            | (bit_cast::<PACKET, 32>(self.packet_message_bytes.val()) << 126)
-            | (bit_cast::<PACKET, 32>(self.packet_imm.val()) << 158)
+            | (bit_cast::<PACKET, 32>(self.packet.message_bytes.val()) << 126)
+            | (bit_cast::<PACKET, 32>(self.packet.imm.val()) << 158)
             | (bit_cast::<PACKET, 3>(self.flags.val()) << 190)
-            | (bit_cast::<PACKET, 7>(self.packet_page.val()) << 193)
-            | (bit_cast::<PACKET, 13>(self.packet_bytes.val()) << 200);
-        if self.packet_ack_req.val() {
-            self.packet.next = self.packet.val() | 32;
+            | (bit_cast::<PACKET, 7>(self.packet.page.val()) << 193)
+            | (bit_cast::<PACKET, 13>(self.packet.bytes.val()) << 200);
+        if self.packet.ack_req.val() {
+            self.packet_bits.next = self.packet_bits.val() | 32;
         }
-        self.a_valid.d.next = self.packet_valid.val();
-        self.a_packet.d.next = self.packet.val();
-        self.a_qp.d.next = self.packet_qp.val();
-        self.a_stamp.d.next = self.packet_total.val().get_bits::<32>(0);
-        self.a_dest.d.next = self.packet_bad_dest.val();
-        self.rounded.next = self.packet_bytes.val() + 3;
+        self.a_valid.d.next = self.packet.valid.val();
+        self.a_packet.d.next = self.packet_bits.val();
+        self.a_qp.d.next = self.packet.qp.val();
+        self.a_stamp.d.next = self.packet.total.val().get_bits::<32>(0);
+        self.a_dest.d.next = self.packet.bad_dest.val();
+        self.rounded.next = self.packet.bytes.val() + 3;
         self.a_padded.d.next = self.rounded.val() & 0x1ffc;
 
         // Whether its queue pair is still the one that it is for, now that the entry has been read.
-        self.stamps.cfg_valid.next = self.cfg_valid.val();
-        self.stamps.cfg_table.next = self.cfg_table.val();
-        self.stamps.cfg_index.next = self.cfg_index.val();
+        self.stamps.cfg_valid.next = self.cfg.valid.val();
+        self.stamps.cfg_table.next = self.cfg.table.val();
+        self.stamps.cfg_index.next = self.cfg.index.val();
         self.stamps.qp[0].next = self.a_qp.q.val();
         self.stamps.qp[1].next = self.sent_qp.val();
         self.gone.next = self.stamps.stamp[1].val() != self.sent_stamp.val();
         self.dropped.next = !self.a_packet.q.val().get_bit(192)
             && (self.stamps.stamp[0].val() != self.a_stamp.q.val());
-        self.sending_valid.next = self.a_valid.q.val()
+        self.sending.valid.next = self.a_valid.q.val()
             && !self.a_packet.q.val().get_bit(192)
             && !self.dropped.val();
-        self.sending_qp.next = self.a_qp.q.val();
-        self.sending_psn.next = self.a_packet.q.val().get_bits::<24>(6);
+        self.sending.qp.next = self.a_qp.q.val();
+        self.sending.psn.next = self.a_packet.q.val().get_bits::<24>(6);
         self.b_dropped.d.next = self.dropped.val();
         self.c_dropped.d.next = self.b_dropped.q.val();
         self.d_dropped.d.next = self.c_dropped.q.val();

@@ -19,6 +19,8 @@
 //! take the frame's own beats, it is given in place of those 14 bytes others, chosen such that they
 //! lead to the same state as the 8 bytes of ones.
 
+use crate::context::ConfigWrite;
+use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
@@ -44,6 +46,76 @@ use issuer::{Issuer, SIDE};
 /// words), `payload` 13.
 const TAIL: usize = 27;
 
+/// What is sent: a packet, or the end of a request.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Packet {
+    /// A `sent` item {slot, qp, kind, psn, status, bad_dest, total}, not a packet.
+    pub marker: Bit,
+    /// The page that holds the payload.
+    pub page: Bits<7>,
+    /// Payload bytes.
+    pub bytes: Bits<13>,
+    /// Queue pair.
+    pub qp: Bits<8>,
+    /// Operation of the BTH.
+    pub operation: Bits<5>,
+    /// Asks for an acknowledgement.
+    pub ack_req: Bit,
+    /// Sequence number.
+    pub psn: Bits<24>,
+    /// Address of the RETH.
+    pub remote_addr: Bits<64>,
+    /// Key of the RETH.
+    pub rkey: Bits<32>,
+    /// Length of the RETH.
+    pub message_bytes: Bits<32>,
+    /// Immediate data.
+    pub imm: Bits<32>,
+    /// There are immediate data.
+    pub has_imm: Bit,
+    /// There is a RETH.
+    pub has_reth: Bit,
+    /// Request of a `sent` item.
+    pub slot: Bits<8>,
+    /// Its kind.
+    pub kind: Bits<2>,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed; of a packet, its own.
+    pub bad_dest: Bits<7>,
+    /// Payload bytes of the request; of a packet and an item of kind 0, the stamp of its queue pair's
+    /// context.
+    pub total: Bits<40>,
+}
+
+/// What has left.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Sent {
+    /// Request.
+    pub slot: Bits<8>,
+    /// Queue pair.
+    pub qp: Bits<8>,
+    /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
+    pub kind: Bits<2>,
+    /// Its sequence number.
+    pub psn: Bits<24>,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+    /// Payload bytes of the request.
+    pub total: Bits<40>,
+}
+
+/// A packet on its way.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Sending {
+    /// of this queue pair,
+    pub qp: Bits<8>,
+    /// with this PSN.
+    pub psn: Bits<24>,
+}
+
 /// The packetizer. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Packetizer {
@@ -53,47 +125,8 @@ pub struct Packetizer {
     pub rst: Signal<In, Bit>,
 
     // Packets, and `sent` items in order with them (`marker`).
-    /// An item is offered.
-    pub packet_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub packet_ready: Signal<Out, Bit>,
-    /// A `sent` item {slot, qp, kind, psn, status, bad_dest, total}, not a packet.
-    pub packet_marker: Signal<In, Bit>,
-    /// The page that holds the payload.
-    pub packet_page: Signal<In, Bits<7>>,
-    /// Payload bytes.
-    pub packet_bytes: Signal<In, Bits<13>>,
-    /// Queue pair.
-    pub packet_qp: Signal<In, Bits<8>>,
-    /// Operation of the BTH.
-    pub packet_operation: Signal<In, Bits<5>>,
-    /// Asks for an acknowledgement.
-    pub packet_ack_req: Signal<In, Bit>,
-    /// Sequence number.
-    pub packet_psn: Signal<In, Bits<24>>,
-    /// Address of the RETH.
-    pub packet_remote_addr: Signal<In, Bits<64>>,
-    /// Key of the RETH.
-    pub packet_rkey: Signal<In, Bits<32>>,
-    /// Length of the RETH.
-    pub packet_message_bytes: Signal<In, Bits<32>>,
-    /// Immediate data.
-    pub packet_imm: Signal<In, Bits<32>>,
-    /// There are immediate data.
-    pub packet_has_imm: Signal<In, Bit>,
-    /// There is a RETH.
-    pub packet_has_reth: Signal<In, Bit>,
-    /// Request of a `sent` item.
-    pub packet_slot: Signal<In, Bits<8>>,
-    /// Its kind.
-    pub packet_kind: Signal<In, Bits<2>>,
-    /// The request's status.
-    pub packet_status: Signal<In, Bits<8>>,
-    /// The destination that failed; of a packet, its own.
-    pub packet_bad_dest: Signal<In, Bits<7>>,
-    /// Payload bytes of the request; of a packet and an item of kind 0, the stamp of its queue pair's
-    /// context.
-    pub packet_total: Signal<In, Bits<40>>,
+    /// Packets to send.
+    pub packet: Stream<In, Packet>,
 
     // Payload pages.
     /// A row is read.
@@ -108,64 +141,28 @@ pub struct Packetizer {
     pub page_free_page: Signal<Out, Bits<7>>,
 
     // Configuration.
-    /// A word is written.
-    pub cfg_valid: Signal<In, Bit>,
-    /// To this table.
-    pub cfg_table: Signal<In, Bits<3>>,
-    /// To this entry.
-    pub cfg_index: Signal<In, Bits<10>>,
-    /// Its word.
-    pub cfg_word: Signal<In, Bits<4>>,
-    /// The value.
-    pub cfg_data: Signal<In, Bits<32>>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
 
     // Frames.
-    /// A beat is offered.
-    pub tx_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub tx_ready: Signal<In, Bit>,
-    /// Its bytes, the first one lowest.
-    pub tx_data: Signal<Out, Bits<512>>,
-    /// Which of them there are.
-    pub tx_keep: Signal<Out, Bits<64>>,
-    /// Ends the frame.
-    pub tx_last: Signal<Out, Bit>,
+    /// Frames.
+    pub tx: Stream<Out, FrameBeat>,
 
     // `sent` items, to the completion unit.
-    /// An item is offered.
-    pub sent_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub sent_ready: Signal<In, Bit>,
-    /// Request.
-    pub sent_slot: Signal<Out, Bits<8>>,
-    /// Queue pair.
-    pub sent_qp: Signal<Out, Bits<8>>,
-    /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
-    pub sent_kind: Signal<Out, Bits<2>>,
-    /// Its sequence number.
-    pub sent_psn: Signal<Out, Bits<24>>,
-    /// The request's status.
-    pub sent_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
-    pub sent_bad_dest: Signal<Out, Bits<7>>,
-    /// Payload bytes of the request.
-    pub sent_total: Signal<Out, Bits<40>>,
+    /// What has left, in order.
+    pub sent: Stream<Out, Sent>,
     /// The host has written to the entry of the item's queue pair since its stamp: not a field of
     /// the stream, but true from the cycle after the write on, also while the item waits. Without
     /// meaning for items of kind 1.
     pub gone: Signal<Out, Bit>,
 
     // Packets that are sent, told a cycle after they were taken.
-    /// One is sent,
-    pub sending_valid: Signal<Out, Bit>,
-    /// of this queue pair,
-    pub sending_qp: Signal<Out, Bits<8>>,
-    /// with this PSN.
-    pub sending_psn: Signal<Out, Bits<24>>,
+    /// A packet is sent.
+    pub sending: Flow<Out, Sending>,
 
     // Counters: what left in a cycle.
     /// Frames.
@@ -273,39 +270,16 @@ impl Logic for Packetizer {
 
         // Headers are made ahead; up to 5 items are on their way to the frames'.
         self.go.d.next = self.frame_fifo.free.val() >= 12;
-        self.packet_ready.next = self.go.q.val();
-        self.headers.packet_valid.next = self.packet_valid.val() && self.go.q.val();
-        self.headers.packet_marker.next = self.packet_marker.val();
-        self.headers.packet_page.next = self.packet_page.val();
-        self.headers.packet_bytes.next = self.packet_bytes.val();
-        self.headers.packet_qp.next = self.packet_qp.val();
-        self.headers.packet_operation.next = self.packet_operation.val();
-        self.headers.packet_ack_req.next = self.packet_ack_req.val();
-        self.headers.packet_psn.next = self.packet_psn.val();
-        self.headers.packet_remote_addr.next = self.packet_remote_addr.val();
-        self.headers.packet_rkey.next = self.packet_rkey.val();
-        self.headers.packet_message_bytes.next = self.packet_message_bytes.val();
-        self.headers.packet_imm.next = self.packet_imm.val();
-        self.headers.packet_has_imm.next = self.packet_has_imm.val();
-        self.headers.packet_has_reth.next = self.packet_has_reth.val();
-        self.headers.packet_slot.next = self.packet_slot.val();
-        self.headers.packet_kind.next = self.packet_kind.val();
-        self.headers.packet_status.next = self.packet_status.val();
-        self.headers.packet_bad_dest.next = self.packet_bad_dest.val();
-        self.headers.packet_total.next = self.packet_total.val();
-        self.headers.cfg_valid.next = self.cfg_valid.val();
-        self.headers.cfg_table.next = self.cfg_table.val();
-        self.headers.cfg_index.next = self.cfg_index.val();
-        self.headers.cfg_word.next = self.cfg_word.val();
-        self.headers.cfg_data.next = self.cfg_data.val();
+        self.packet.ready.next = self.go.q.val();
+        self.headers.packet.valid.next = self.packet.valid.val() && self.go.q.val();
+        self.headers.packet.next = self.packet.val();
+        self.cfg.join(&mut self.headers.cfg);
         self.headers.mac.next = self.mac.val();
         self.headers.ip.next = self.ip.val();
         self.headers.sent_qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
         self.headers.sent_stamp.next = self.buffer.sent_item.val().get_bits::<32>(0);
         self.gone.next = self.headers.gone.val();
-        self.sending_valid.next = self.headers.sending_valid.val();
-        self.sending_qp.next = self.headers.sending_qp.val();
-        self.sending_psn.next = self.headers.sending_psn.val();
+        self.headers.sending.join(&mut self.sending);
         // What is dropped has no header.
         self.header_fifo.in_valid.next = self.headers.header_valid.val();
         self.header_fifo.in_data.next = self.headers.out_header.val();
@@ -415,20 +389,16 @@ impl Logic for Packetizer {
             | (bit_cast::<OUTPUT, 13>(self.tail.val().get_bits::<13>(14)) << 521);
 
         // What leaves.
-        self.tx_valid.next = self.buffer.tx_valid.val();
-        self.buffer.tx_ready.next = self.tx_ready.val();
-        self.tx_data.next = self.buffer.tx_data.val();
-        self.tx_keep.next = self.buffer.tx_keep.val();
-        self.tx_last.next = self.buffer.tx_last.val();
-        self.sent_valid.next = self.buffer.sent_valid.val();
-        self.buffer.sent_ready.next = self.sent_ready.val();
-        self.sent_total.next = self.buffer.sent_item.val().get_bits::<40>(0);
-        self.sent_slot.next = self.buffer.sent_item.val().get_bits::<8>(40);
-        self.sent_kind.next = self.buffer.sent_item.val().get_bits::<2>(48);
-        self.sent_bad_dest.next = self.buffer.sent_item.val().get_bits::<7>(50);
-        self.sent_status.next = self.buffer.sent_item.val().get_bits::<8>(57);
-        self.sent_qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
-        self.sent_psn.next = self.buffer.sent_item.val().get_bits::<24>(73);
+        self.buffer.tx.join(&mut self.tx);
+        self.sent.valid.next = self.buffer.sent_valid.val();
+        self.buffer.sent_ready.next = self.sent.ready.val();
+        self.sent.total.next = self.buffer.sent_item.val().get_bits::<40>(0);
+        self.sent.slot.next = self.buffer.sent_item.val().get_bits::<8>(40);
+        self.sent.kind.next = self.buffer.sent_item.val().get_bits::<2>(48);
+        self.sent.bad_dest.next = self.buffer.sent_item.val().get_bits::<7>(50);
+        self.sent.status.next = self.buffer.sent_item.val().get_bits::<8>(57);
+        self.sent.qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
+        self.sent.psn.next = self.buffer.sent_item.val().get_bits::<24>(73);
         self.count_packets.next = self.buffer.count_packets.val();
         self.count_payload_bytes.next = self.buffer.count_payload_bytes.val();
         self.count_frame_bytes.next = self.buffer.count_frame_bytes.val();

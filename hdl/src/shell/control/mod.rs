@@ -10,6 +10,7 @@
 //! written 0, in 6,400 cycles, during which writes wait. Reading the low word of a counter holds its
 //! high word for the next read of a high word. Reads of tables give 0.
 
+use crate::context::ConfigWrite;
 use drdma_abi::Layout;
 use drdma_abi::register::*;
 use drdma_emit::prelude::*;
@@ -62,6 +63,15 @@ pub enum ControlState {
     Done,
 }
 
+/// A queue has new work requests.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Doorbell {
+    /// Queue number.
+    pub queue: Bits<8>,
+    /// The producer's position, in blocks.
+    pub position: Bits<32>,
+}
+
 /// See the [module](self).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Control {
@@ -108,26 +118,12 @@ pub struct Control {
     pub axil_rready: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ tables: every word that the host writes, to all blocks
-    /// A word is written; at most one in four cycles.
-    pub cfg_valid: Signal<Out, Bit>,
-    /// 0: queue pairs, 1: memory regions, 2: send queues, 3: completion queues.
-    pub cfg_table: Signal<Out, Bits<3>>,
-    /// Which entry.
-    pub cfg_index: Signal<Out, Bits<10>>,
-    /// Which word of it.
-    pub cfg_word: Signal<Out, Bits<4>>,
-    /// The word.
-    pub cfg_data: Signal<Out, Bits<32>>,
+    /// Every word that the host writes into a table, to all blocks.
+    pub cfg: Flow<Out, ConfigWrite>,
 
     // ------------------------------------------------------------------ doorbells
-    /// A doorbell of an enabled queue that is not halted.
-    pub doorbell_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub doorbell_ready: Signal<In, Bit>,
-    /// Queue number.
-    pub doorbell_queue: Signal<Out, Bits<8>>,
-    /// The producer's position, in blocks.
-    pub doorbell_position: Signal<Out, Bits<32>>,
+    /// Doorbells.
+    pub doorbell: Stream<Out, Doorbell>,
 
     // ------------------------------------------------------------------ settings
     /// The card takes doorbells and sends.
@@ -235,11 +231,8 @@ pub struct Control {
     execute: Signal<Local, Bit>,
     passes: Signal<Local, Bit>,
     bell: Signal<Local, Bits<8>>,
-    cfg: DFF<Bit>,
-    cfg_table_held: DFF<Bits<3>>,
-    cfg_index_held: DFF<Bits<10>>,
-    cfg_word_held: DFF<Bits<4>>,
-    cfg_data_held: DFF<Bits<32>>,
+    writes: DFF<Bit>,
+    written: DFF<ConfigWrite>,
 
     // The read that is served, in two cycles.
     read_place: Signal<Local, Bits<16>>,
@@ -302,9 +295,9 @@ impl Logic for Control {
             && self.settings.enable.val()
             && self.queue_enabled.q.val().get_bit(self.bell.val().index())
             && !self.halts.flags.val().get_bit(self.bell.val().index());
-        self.doorbell_valid.next = false;
-        self.doorbell_queue.next = self.bell.val();
-        self.doorbell_position.next = self.axil.write_data.val();
+        self.doorbell.valid.next = false;
+        self.doorbell.queue.next = self.bell.val();
+        self.doorbell.position.next = self.axil.write_data.val();
         self.axil.write_done.next = false;
         match self.state.q.val() {
             ControlState::Ready => {
@@ -323,8 +316,8 @@ impl Logic for Control {
                 }
             }
             ControlState::Ring => {
-                self.doorbell_valid.next = true;
-                if self.doorbell_ready.val() {
+                self.doorbell.valid.next = true;
+                if self.doorbell.ready.val() {
                     self.state.d.next = ControlState::Done;
                 }
             }
@@ -340,27 +333,24 @@ impl Logic for Control {
         }
 
         // A word of a table goes to all blocks.
-        self.cfg.d.next = self.sweep.valid.val();
-        self.cfg_table_held.d.next = self.sweep.number.val();
-        self.cfg_index_held.d.next = self.sweep.index.val();
-        self.cfg_word_held.d.next = self.sweep.last_word.val();
-        self.cfg_data_held.d.next = bits::<32>(0);
+        self.writes.d.next = self.sweep.valid.val();
+        self.written.d.next.table = self.sweep.number.val();
+        self.written.d.next.index = self.sweep.index.val();
+        self.written.d.next.word = self.sweep.last_word.val();
+        self.written.d.next.data = bits::<32>(0);
         for k in 0..4 {
             if self.execute.val() && self.hits[k].val() {
-                self.cfg.d.next = true;
-                self.cfg_table_held.d.next = k.to_bits();
-                self.cfg_index_held.d.next =
+                self.writes.d.next = true;
+                self.written.d.next.table = k.to_bits();
+                self.written.d.next.index =
                     (self.place.val() >> self.shifts[k].val()).get_bits::<10>(0);
-                self.cfg_word_held.d.next =
+                self.written.d.next.word =
                     self.place.val().get_bits::<4>(2) & self.word_masks[k].val();
-                self.cfg_data_held.d.next = self.axil.write_data.val();
+                self.written.d.next.data = self.axil.write_data.val();
             }
         }
-        self.cfg_valid.next = self.cfg.q.val();
-        self.cfg_table.next = self.cfg_table_held.q.val();
-        self.cfg_index.next = self.cfg_index_held.q.val();
-        self.cfg_word.next = self.cfg_word_held.q.val();
-        self.cfg_data.next = self.cfg_data_held.q.val();
+        self.cfg.valid.next = self.writes.q.val();
+        self.cfg.next = self.written.q.val();
 
         // It changes the states of queue pairs and queues.
         self.errors.rst.next = self.clear.val();
@@ -368,25 +358,25 @@ impl Logic for Control {
         self.errors.set_index[0].next = self.set_qp_error_a_index.val();
         self.errors.set_valid[1].next = self.set_qp_error_b_valid.val();
         self.errors.set_index[1].next = self.set_qp_error_b_index.val();
-        self.errors.clear_valid.next = self.cfg.q.val()
-            && (self.cfg_table_held.q.val() == 0)
-            && (self.cfg_word_held.q.val() == self.state_word.val());
-        self.errors.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
+        self.errors.clear_valid.next = self.writes.q.val()
+            && (self.written.q.val().table == 0)
+            && (self.written.q.val().word == self.state_word.val());
+        self.errors.clear_index.next = self.written.q.val().index.get_bits::<8>(0);
         self.qp_error.next = self.errors.flags.val();
         self.halts.rst.next = self.clear.val();
         self.halts.set_valid[0].next = self.set_queue_halted_valid.val();
         self.halts.set_index[0].next = self.set_queue_halted_index.val();
         self.halts.clear_valid.next = false;
-        self.halts.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
+        self.halts.clear_index.next = self.written.q.val().index.get_bits::<8>(0);
         self.queue_halted.next = self.halts.flags.val();
-        if self.cfg.q.val()
-            && (self.cfg_table_held.q.val() == 2)
-            && (self.cfg_word_held.q.val() == self.enable_word.val())
+        if self.writes.q.val()
+            && (self.written.q.val().table == 2)
+            && (self.written.q.val().word == self.enable_word.val())
         {
             self.halts.clear_valid.next = true;
             self.queue_enabled.d.next = self.queue_enabled.q.val().replace_bit(
-                self.cfg_index_held.q.val().get_bits::<8>(0).index(),
-                self.cfg_data_held.q.val().get_bit(0),
+                self.written.q.val().index.get_bits::<8>(0).index(),
+                self.written.q.val().data.get_bit(0),
             );
         }
 
@@ -473,7 +463,7 @@ impl Logic for Control {
 
         if self.clear.val() {
             self.queue_enabled.d.next = bits::<256>(0);
-            self.cfg.d.next = false;
+            self.writes.d.next = false;
         }
         if self.rst.val() {
             self.state.d.next = ControlState::Ready;

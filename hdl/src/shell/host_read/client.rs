@@ -2,6 +2,7 @@
 //! ring of beats, remembers the reads in order, and fetches the beats of the oldest when all its
 //! data have come.
 
+use super::{HostReadBeat, HostReadRequest};
 use crate::primitive::{Fifo, Join, Lutram};
 use drdma_emit::prelude::*;
 
@@ -19,14 +20,8 @@ pub struct Client {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ requests of the client
-    /// A request is offered.
-    pub req_valid: Signal<In, Bit>,
-    /// It is taken at the end of this cycle.
-    pub req_ready: Signal<Out, Bit>,
-    /// First byte in host memory.
-    pub req_addr: Signal<In, Bits<64>>,
-    /// Bytes, 1 to 4,096.
-    pub req_bytes: Signal<In, Bits<13>>,
+    /// Reads.
+    pub req: Stream<In, HostReadRequest>,
 
     // ------------------------------------------------------------------ reads to be issued
     /// A read that has its place in the ring.
@@ -61,16 +56,8 @@ pub struct Client {
     pub fetched_data: Signal<In, Bits<512>>,
 
     // ------------------------------------------------------------------ responses to the client
-    /// A beat is at the output.
-    pub resp_valid: Signal<Out, Bit>,
-    /// It is taken at the end of this cycle.
-    pub resp_ready: Signal<In, Bit>,
-    /// Its bytes.
-    pub resp_data: Signal<Out, Bits<512>>,
-    /// The last beat of its read.
-    pub resp_last: Signal<Out, Bit>,
-    /// The read has failed; the bytes mean nothing.
-    pub resp_error: Signal<Out, Bit>,
+    /// What was read.
+    pub resp: Stream<Out, HostReadBeat>,
 
     partial: Signal<Local, Bit>,
     beats: Signal<Local, Bits<7>>,
@@ -127,18 +114,18 @@ impl Logic for Client {
     fn update(&mut self) {
         // Requests come in, and get their number of beats and their place: at the ring's start if they
         // would pass its end.
-        self.req_ready.next = !self.placed.q.val();
-        self.partial.next = self.req_bytes.val().get_bits::<6>(0).any();
+        self.req.ready.next = !self.placed.q.val();
+        self.partial.next = self.req.bytes.val().get_bits::<6>(0).any();
         self.beats.next =
-            self.req_bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
+            self.req.bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
         self.behind.next =
             bit_cast::<10, 9>(self.position.q.val()) + bit_cast::<10, 7>(self.beats.val());
         self.passes.next = self.behind.val() > 512;
         self.skipped.next = bits::<10>(512) - bit_cast::<10, 9>(self.position.q.val());
         if !self.placed.q.val() {
-            self.placed.d.next = self.req_valid.val();
-            self.placed_addr.d.next = self.req_addr.val();
-            self.placed_bytes.d.next = self.req_bytes.val();
+            self.placed.d.next = self.req.valid.val();
+            self.placed_addr.d.next = self.req.addr.val();
+            self.placed_bytes.d.next = self.req.bytes.val();
             self.placed_beats.d.next = self.beats.val();
             self.placed_start.d.next = self.position.q.val();
             self.placed_size.d.next = bit_cast::<10, 7>(self.beats.val());
@@ -146,7 +133,7 @@ impl Logic for Client {
                 self.placed_start.d.next = bits::<9>(0);
                 self.placed_size.d.next = bit_cast::<10, 7>(self.beats.val()) + self.skipped.val();
             }
-            if self.req_valid.val() {
+            if self.req.valid.val() {
                 self.position.d.next = self.behind.val().get_bits::<9>(0);
                 if self.passes.val() {
                     self.position.d.next = bit_cast::<9, 7>(self.beats.val());
@@ -233,16 +220,16 @@ impl Logic for Client {
         self.responses.in_valid.next = self.fetching.q.val();
         self.responses.in_data.next = self.flagged.whole.val();
 
-        self.responses.out_ready.next = self.resp_ready.val();
-        self.resp_valid.next = self.responses.out_valid.val();
-        self.resp_data.next = self.responses.out_data.val().get_bits::<512>(0);
-        self.resp_last.next = self.responses.out_data.val().get_bit(512);
-        self.resp_error.next = self.responses.out_data.val().get_bit(513);
+        self.responses.out_ready.next = self.resp.ready.val();
+        self.resp.valid.next = self.responses.out_valid.val();
+        self.resp.data.next = self.responses.out_data.val().get_bits::<512>(0);
+        self.resp.last.next = self.responses.out_data.val().get_bit(512);
+        self.resp.error.next = self.responses.out_data.val().get_bit(513);
 
         // A credit is a place in the output FIFO.
-        if self.fetch_take.val() && !(self.responses.out_valid.val() && self.resp_ready.val()) {
+        if self.fetch_take.val() && !(self.responses.out_valid.val() && self.resp.ready.val()) {
             self.credits.d.next = self.credits.q.val() - 1;
-        } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp_ready.val()
+        } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp.ready.val()
         {
             self.credits.d.next = self.credits.q.val() + 1;
         }
