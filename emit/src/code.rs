@@ -128,6 +128,15 @@ pub fn join(from: impl Into<String>, to: impl Into<String>) -> Statement {
     })])
 }
 
+/// `to` gets the fields that it has in common with `from`: see [`Share`](crate::prelude::Share).
+pub fn share(from: impl Into<String>, to: impl Into<String>) -> Statement {
+    Statement::Link(vec![VerilogLink::Bidirectional(VerilogLinkDetails {
+        my_name: String::new(),
+        owner_name: from.into(),
+        other_name: to.into(),
+    })])
+}
+
 /// The variants of an enum that a kernel names.
 pub fn states<T: Synth>() -> Statement {
     match T::descriptor().kind {

@@ -326,9 +326,16 @@ fn by_field(scope: &Scope, statement: &Statement) -> Result<Option<VerilogBlock>
             Ok(Some(copy(scope, &to, &names::resolve(from, &scope.loops)?)))
         }
         Statement::Link(links) => {
-            let [Link::Forward(link)] = &links[..] else { return Ok(None) };
+            let (link, whole) = match &links[..] {
+                [Link::Forward(link)] => (link, true),
+                [Link::Bidirectional(link)] => (link, false),
+                _ => return Ok(None),
+            };
             let from = names::resolve(&link.owner_name, &scope.loops)?;
             let to = names::resolve(&link.other_name, &scope.loops)?;
+            if !whole {
+                return share(scope, &from, &to).map(Some);
+            }
             for name in [&from, &to] {
                 if !scope.bundles.contains_key(name) {
                     return Err(format!("`{name}` is not a stream"));
@@ -350,6 +357,34 @@ fn by_field(scope: &Scope, statement: &Statement) -> Result<Option<VerilogBlock>
         }
         _ => Ok(None),
     }
+}
+
+/// The fields of a record in a signal or a bundle: names, and what each one is called in a kernel.
+fn named_fields(scope: &Scope, of: &str) -> Result<Vec<(String, String)>> {
+    if let Some(fields) = scope.bundles.get(of) {
+        let data = format!("{of}$data");
+        if scope.records.contains_key(&data) {
+            return named_fields(scope, &data);
+        }
+        let fields = fields.iter().filter(|field| !HANDSHAKE.contains(&field.as_str()));
+        return Ok(fields.map(|field| (field.clone(), format!("{of}${field}"))).collect());
+    }
+    let parts = scope.records.get(of).ok_or_else(|| format!("`{of}` is not a record"))?;
+    Ok(parts.iter().map(|part| (part.name.clone(), format!("{of}.{}", part.name))).collect())
+}
+
+/// Assignments of the fields that two records have in common.
+fn share(scope: &Scope, from: &str, to: &str) -> Result<VerilogBlock> {
+    let (source, target) = (named_fields(scope, from)?, named_fields(scope, to)?);
+    let common = target.into_iter().filter_map(|(field, to)| {
+        let (_, from) = source.iter().find(|(name, _)| *name == field)?;
+        Some(assign(to, from.clone()))
+    });
+    let common: VerilogBlock = common.collect();
+    if common.is_empty() {
+        return Err(format!("`{from}` and `{to}` have no field in common"));
+    }
+    Ok(common)
 }
 
 fn assign(to: String, from: String) -> Statement {

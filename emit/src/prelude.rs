@@ -1,6 +1,6 @@
 //! What a block's file imports.
 
-pub use crate::record::{AxiStream, Channel, Directed, Flow, Record, Signals, Stream};
+pub use crate::record::{AxiStream, Channel, Directed, Flow, Record, Share, Signals, Stream};
 pub use drdma_emit_macros::{BlockDefault, Record, hdl_gen};
 pub use rust_hdl_core::prelude::{
     Bit, Bits, Block, Clock, Constant, Direction, In, Local, Logic, LogicBlock, LogicState,

@@ -151,6 +151,19 @@ impl<D: Directed, T: Synth> Channel<D, T> {
     pub fn join<B: Bundle<T, Stalled>>(&mut self, _to: &mut B) {}
 }
 
+/// Fields of one record that another one has too.
+pub trait Share {
+    /// In a kernel: writes the fields of `to` that have the name of a field here. Not the handshake.
+    fn share<B: Share>(&mut self, _to: &mut B) {}
+}
+
+impl<D: Directed, R: Record> Share for Signals<D, R> {}
+impl<D: Directed, R: Record> Share for Flow<D, R> {}
+impl<D: Directed, R: Record> Share for Stream<D, R> {}
+impl<D: Directed, R: Record> Share for AxiStream<D, R> {}
+impl<D: Directed, R: Record> Share for Channel<D, R> {}
+impl<D: Direction, R: Record> Share for Signal<D, R> {}
+
 macro_rules! defaults {
     ($name: ident, $bound: ident, $($field: ident),*) => {
         impl<D: Directed, R: $bound> Default for $name<D, R> {

@@ -115,6 +115,29 @@ fn a_clock_comes_from_a_port_called_clk_alone() {
     assert_eq!(reason(NoClock::default), "refused.c: never driven: clock");
 }
 
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Other {
+    middle: Bits<4>,
+}
+
+#[derive(LogicBlock, Default)]
+struct Strangers {
+    a: Signals<In, RefusalPair>,
+    b: Signal<Out, Other>,
+}
+
+impl Logic for Strangers {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.a.share(&mut self.b);
+    }
+}
+
+#[test]
+fn records_without_a_common_field_do_not_share() {
+    assert_eq!(reason(Strangers::default), "refused: `a` and `b` have no field in common");
+}
+
 #[derive(LogicBlock, Default)]
 struct Silent {
     clk: Signal<In, Clock>,

@@ -26,6 +26,13 @@ struct Piece<const N: usize> {
     last: Bit,
 }
 
+/// Fields that a piece has too.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Tag {
+    last: Bit,
+    kind: Kind,
+}
+
 /// A record in one register.
 #[derive(LogicBlock, Default)]
 struct Hold {
@@ -65,6 +72,7 @@ struct Lanes<const N: usize> {
     s: [Stream<In, Piece<3>>; N],
     m: [Stream<Out, Piece<3>>; N],
     kinds: [Signal<Out, Bits<2>>; N],
+    tag: [Signal<Local, Tag>; N],
     changed: [Signals<Local, Piece<3>>; N],
     /// Pieces that were short or long, for ever.
     some: DFF<Bits<16>>,
@@ -95,6 +103,8 @@ impl<const N: usize> Logic for Lanes<N> {
                 }
             }
             self.m[k].next = self.changed[k].val();
+            self.holds[k].output.share(&mut self.tag[k]);
+            self.tag[k].share(&mut self.m[k]);
             // A field of a field.
             if self.holds[k].output.data.val().place.bank == 7 {
                 self.m[k].place.next.row = self.step.val();

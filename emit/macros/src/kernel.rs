@@ -212,16 +212,17 @@ impl Kernel {
                 let body = self.block(&each.body)?;
                 Ok(quote!(for #variable in #range { #body }))
             }
-            Expr::MethodCall(call) if call.method == "join" => {
+            Expr::MethodCall(call) if call.method == "join" || call.method == "share" => {
                 let from = name(&call.receiver)?.code();
                 let [Expr::Reference(to)] = &call.args.iter().collect::<Vec<_>>()[..] else {
-                    return fail(call, "write `self.a.out.join(&mut self.b.input)`");
+                    return fail(call, "write `self.a.out.join(&mut self.b.input)`, or `share`");
                 };
                 let to = name(&to.expr)?.code();
-                Ok(quote!(__code.push(code::join(#from, #to));))
+                let method = &call.method;
+                Ok(quote!(__code.push(code::#method(#from, #to));))
             }
             Expr::Macro(call) => self.macro_call(&call.mac),
-            _ => fail(e, "a statement is an assignment, `if`, `match`, `for` or `join`"),
+            _ => fail(e, "a statement is an assignment, `if`, `match`, `for`, `join` or `share`"),
         }
     }
 
