@@ -14,16 +14,28 @@ use crate::layout::windows::ByteBeat;
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
-use crate::primitive::{Pack, Skid};
+use crate::primitive::{Pack, StreamSkid};
 
 #[cfg(test)]
 mod tests;
 
-/// Bits of what passes: window 2, window_end, beat_end, dest 10, slot 8, bytes 7, message_start,
-/// message_end, request_end, dest_end, message_bytes 32, status 8, bad_dest 7.
-const SIDE: usize = 80;
-/// A placed beat: places 272, lengths 112, positions 96, sideband.
-const PLACED: usize = 272 + 112 + 96 + SIDE;
+/// What passes beside the fragments.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Side {
+    window: Bits<2>,
+    window_end: Bit,
+    beat_end: Bit,
+    dest: Bits<10>,
+    slot: Bits<8>,
+    bytes: Bits<7>,
+    message_start: Bit,
+    message_end: Bit,
+    message_bytes: Bits<32>,
+    request_end: Bit,
+    dest_end: Bit,
+    status: Bits<8>,
+    bad_dest: Bits<7>,
+}
 
 /// A beat as fragments that have their places in the segmented memory.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -78,10 +90,7 @@ pub struct Fragments {
     /// The same beats, where each byte is.
     pub bytes: Stream<Out, ByteBeat>,
 
-    side: Signal<Local, Bits<SIDE>>,
-    #[init(array_init(|k| Constant::new((4_u8 << k).to_bits())))]
-    flag: [Constant<Bits<SIDE>>; 6],
-    slice: Skid<PLACED>,
+    slice: StreamSkid<PlacedBeat>,
     go: Signal<Local, Bit>,
 
     // Stage a: what each fragment covers.
@@ -92,7 +101,7 @@ pub struct Fragments {
     a_valid: DFF<Bit>,
     a_covers: [DFF<Bits<64>>; 16],
     a_differences: DFF<Bits<512>>,
-    a_side: DFF<Bits<SIDE>>,
+    a_side: DFF<Side>,
     differences: Pack<16, 32, 512>,
 
     // Stage b: the fragment of each byte, as four planes of bits.
@@ -102,7 +111,7 @@ pub struct Fragments {
     b_mask: DFF<Bits<64>>,
     b_planes: [DFF<Bits<64>>; 4],
     b_differences: DFF<Bits<512>>,
-    b_side: DFF<Bits<SIDE>>,
+    b_side: DFF<Side>,
 
     // The output: the address of each byte.
     fragment: [Signal<Local, Bits<4>>; 64],
@@ -114,65 +123,36 @@ pub struct Fragments {
     out_valid: DFF<Bit>,
     out_mask: DFF<Bits<64>>,
     out_ram: DFF<Bits<1088>>,
-    out_side: DFF<Bits<SIDE>>,
+    out_side: DFF<Side>,
 }
 
 impl Logic for Fragments {
     #[hdl_gen]
     fn update(&mut self) {
-        self.side.next = bit_cast::<SIDE, 2>(self.placed.window.val())
-            | (bit_cast::<SIDE, 10>(self.placed.dest.val()) << 8)
-            | (bit_cast::<SIDE, 8>(self.placed.slot.val()) << 18)
-            | (bit_cast::<SIDE, 7>(self.placed.bytes.val()) << 26)
-            | (bit_cast::<SIDE, 32>(self.placed.message_bytes.val()) << 33)
-            | (bit_cast::<SIDE, 8>(self.placed.status.val()) << 65)
-            | (bit_cast::<SIDE, 7>(self.placed.bad_dest.val()) << 73);
-        if self.placed.window_end.val() {
-            self.side.next = self.side.val() | self.flag[0].val();
-        }
-        if self.placed.beat_end.val() {
-            self.side.next = self.side.val() | self.flag[1].val();
-        }
-        if self.placed.message_start.val() {
-            self.side.next = self.side.val() | self.flag[2].val();
-        }
-        if self.placed.message_end.val() {
-            self.side.next = self.side.val() | self.flag[3].val();
-        }
-        if self.placed.request_end.val() {
-            self.side.next = self.side.val() | self.flag[4].val();
-        }
-        if self.placed.dest_end.val() {
-            self.side.next = self.side.val() | self.flag[5].val();
-        }
-        self.slice.in_valid.next = self.placed.valid.val();
-        self.slice.in_data.next = bit_cast::<PLACED, 272>(self.placed.ram.val())
-            | (bit_cast::<PLACED, 112>(self.placed.len.val()) << 272)
-            | (bit_cast::<PLACED, 96>(self.placed.pos.val()) << 384)
-            | (bit_cast::<PLACED, SIDE>(self.side.val()) << 480);
-        self.placed.ready.next = self.slice.in_ready.val();
+        self.placed.join(&mut self.slice.input);
         self.go.next = !self.out_valid.q.val() || self.bytes.ready.val();
-        self.slice.out_ready.next = self.go.val();
+        self.slice.output.ready.next = self.go.val();
 
         // Stage a.
-        self.pos.next = self.slice.out_data.val().get_bits::<96>(384);
+        self.pos.next = self.slice.output.data.val().pos;
         for l in 0..16 {
             self.end[l].next = self.pos.val().get_bits::<6>(l * 6).get_bits::<7>(0)
-                + self.slice.out_data.val().get_bits::<7>((l * 7) + 272);
-            self.differences.parts[l].next = (self.slice.out_data.val().get_bits::<17>(l * 17)
-                - self.pos.val().get_bits::<6>(l * 6).get_bits::<17>(0))
-            .get_bits::<32>(0);
+                + self.slice.output.data.val().len.get_bits::<7>(l * 7);
+            self.differences.parts[l].next =
+                (self.slice.output.data.val().ram.get_bits::<17>(l * 17)
+                    - self.pos.val().get_bits::<6>(l * 6).get_bits::<17>(0))
+                .get_bits::<32>(0);
         }
         if self.go.val() {
-            self.a_valid.d.next = self.slice.out_valid.val();
+            self.a_valid.d.next = self.slice.output.valid.val();
         }
-        if self.go.val() && self.slice.out_valid.val() {
+        if self.go.val() && self.slice.output.valid.val() {
             for l in 0..16 {
                 self.a_covers[l].d.next = (self.ones.val() << self.pos.val().get_bits::<6>(l * 6))
                     & !(self.ones.val() << self.end[l].val());
             }
             self.a_differences.d.next = self.differences.whole.val();
-            self.a_side.d.next = self.slice.out_data.val().get_bits::<SIDE>(480);
+            self.slice.output.share(&mut self.a_side.d);
         }
 
         // Stage b.
@@ -226,19 +206,7 @@ impl Logic for Fragments {
         self.bytes.valid.next = self.out_valid.q.val();
         self.bytes.mask.next = self.out_mask.q.val();
         self.bytes.ram.next = self.out_ram.q.val();
-        self.bytes.window.next = self.out_side.q.val().get_bits::<2>(0);
-        self.bytes.dest.next = self.out_side.q.val().get_bits::<10>(8);
-        self.bytes.slot.next = self.out_side.q.val().get_bits::<8>(18);
-        self.bytes.bytes.next = self.out_side.q.val().get_bits::<7>(26);
-        self.bytes.message_bytes.next = self.out_side.q.val().get_bits::<32>(33);
-        self.bytes.status.next = self.out_side.q.val().get_bits::<8>(65);
-        self.bytes.bad_dest.next = self.out_side.q.val().get_bits::<7>(73);
-        self.bytes.window_end.next = self.out_side.q.val().get_bit(2);
-        self.bytes.beat_end.next = self.out_side.q.val().get_bit(3);
-        self.bytes.message_start.next = self.out_side.q.val().get_bit(4);
-        self.bytes.message_end.next = self.out_side.q.val().get_bit(5);
-        self.bytes.request_end.next = self.out_side.q.val().get_bit(6);
-        self.bytes.dest_end.next = self.out_side.q.val().get_bit(7);
+        self.out_side.q.share(&mut self.bytes);
 
         if self.rst.val() {
             self.a_valid.d.next = false;

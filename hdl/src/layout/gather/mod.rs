@@ -29,7 +29,7 @@ use crate::layout::reader::{ReadError, WindowReady};
 use crate::layout::windows::ByteBeat;
 use drdma_emit::prelude::*;
 
-use crate::primitive::{CountOnes, Lutram, Pack};
+use crate::primitive::{CountOnes, Flatten, Lutram, Pack, Restore};
 
 mod failures;
 mod group;
@@ -40,15 +40,45 @@ mod tests;
 use failures::Failures;
 use group::Group;
 
-/// Bits of what passes beside the payload: dest 10, slot 8, bytes 7, message_start, message_end,
-/// request_end, dest_end, message_bytes 32, status 8, bad_dest 7.
-const SIDE: usize = 76;
-/// What the output needs besides data: the sideband, the mask, the end of the part, the failed read.
-const KEPT: usize = SIDE + 64 + 2;
-/// The same, and whether the beat is left out.
-const NOTE: usize = KEPT + 1;
-/// Bits of the output: data, then the others.
-const OUTPUT: usize = 512 + KEPT;
+/// What passes beside the payload of a beat.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Side {
+    dest: Bits<10>,
+    slot: Bits<8>,
+    bytes: Bits<7>,
+    message_start: Bit,
+    message_end: Bit,
+    request_end: Bit,
+    dest_end: Bit,
+    message_bytes: Bits<32>,
+    status: Bits<8>,
+    bad_dest: Bits<7>,
+}
+
+/// What is remembered of a part that is at work: what the output needs besides data.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Note {
+    dest: Bits<10>,
+    slot: Bits<8>,
+    bytes: Bits<7>,
+    message_start: Bit,
+    message_end: Bit,
+    request_end: Bit,
+    dest_end: Bit,
+    message_bytes: Bits<32>,
+    status: Bits<8>,
+    bad_dest: Bits<7>,
+    mask: Bits<64>,
+    part_end: Bit,
+    error: Bit,
+    /// It is no payload: it only ended its window.
+    left_out: Bit,
+}
+
+/// Bits of a [`Note`].
+const NOTE: usize = 143;
+/// Beats that can be at work.
+const ROOM: u64 = 32;
 
 /// A part of a beat of payload.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -145,7 +175,7 @@ pub struct Gather {
     p_window: DFF<Bits<2>>,
     p_window_end: DFF<Bit>,
     p_beat_end: DFF<Bit>,
-    p_side: DFF<Bits<SIDE>>,
+    p_side: DFF<Side>,
     /// Words of the beat that this cycle and later ones read.
     p_words: DFF<Bits<5>>,
     carry: DFF<Bit>,
@@ -156,8 +186,8 @@ pub struct Gather {
     p_free: Signal<Local, Bit>,
     quads: Signal<Local, Bits<16>>,
     ones: CountOnes<16, 5>,
-    side: Signal<Local, Bits<SIDE>>,
-    note: Signal<Local, Bits<NOTE>>,
+    note: Signal<Local, Note>,
+    note_bits: Flatten<Note, NOTE>,
 
     // Beats at work, numbered modulo 64.
     room: DFF<Bits<6>>,
@@ -177,23 +207,10 @@ pub struct Gather {
     // Output.
     data: Pack<4, 128, 512>,
     out_valid: DFF<Bit>,
-    out: DFF<Bits<OUTPUT>>,
+    left: Restore<Note, NOTE>,
+    out: DFF<Payload>,
     out_free: Signal<Local, Bit>,
     leaving: Signal<Local, Bit>,
-
-    #[init(Constant::new((1_u128 << 25).to_bits()))]
-    message_start: Constant<Bits<SIDE>>,
-    #[init(Constant::new((1_u128 << 26).to_bits()))]
-    message_end: Constant<Bits<SIDE>>,
-    #[init(Constant::new((1_u128 << 27).to_bits()))]
-    request_end: Constant<Bits<SIDE>>,
-    #[init(Constant::new((1_u128 << 28).to_bits()))]
-    dest_end: Constant<Bits<SIDE>>,
-    /// Bytes and ends: a beat without them is no payload.
-    #[init(Constant::new(((0x7f_u128 << 18) | (7 << 26)).to_bits()))]
-    counting: Constant<Bits<SIDE>>,
-    #[init(Constant::new(32.into()))]
-    all_room: Constant<Bits<6>>,
 }
 
 impl Logic for Gather {
@@ -241,24 +258,6 @@ impl Logic for Gather {
             }
         }
         self.ones.bits.next = self.quads.val();
-        self.side.next = bit_cast::<SIDE, 10>(self.bytes.dest.val())
-            | (bit_cast::<SIDE, 8>(self.bytes.slot.val()) << 10)
-            | (bit_cast::<SIDE, 7>(self.bytes.bytes.val()) << 18)
-            | (bit_cast::<SIDE, 32>(self.bytes.message_bytes.val()) << 29)
-            | (bit_cast::<SIDE, 8>(self.bytes.status.val()) << 61)
-            | (bit_cast::<SIDE, 7>(self.bytes.bad_dest.val()) << 69);
-        if self.bytes.message_start.val() {
-            self.side.next = self.side.val() | self.message_start.val();
-        }
-        if self.bytes.message_end.val() {
-            self.side.next = self.side.val() | self.message_end.val();
-        }
-        if self.bytes.request_end.val() {
-            self.side.next = self.side.val() | self.request_end.val();
-        }
-        if self.bytes.dest_end.val() {
-            self.side.next = self.side.val() | self.dest_end.val();
-        }
         if self.p_free.val() {
             self.p_valid.d.next = self.bytes.valid.val();
         }
@@ -268,7 +267,7 @@ impl Logic for Gather {
             self.p_window.d.next = self.bytes.window.val();
             self.p_window_end.d.next = self.bytes.window_end.val();
             self.p_beat_end.d.next = self.bytes.beat_end.val();
-            self.p_side.d.next = self.side.val();
+            self.bytes.share(&mut self.p_side.d);
             self.p_words.d.next = self.ones.count.val();
         } else if self.p_ready.val() && !self.p_last.val() {
             self.p_words.d.next = self.p_words.q.val() - self.words.val();
@@ -276,17 +275,19 @@ impl Logic for Gather {
 
         // It enters: the addresses into the groups, the rest into `notes`. That a part has failed is
         // told with the later parts of its beat too.
-        self.note.next = bit_cast::<NOTE, SIDE>(self.p_side.q.val())
-            | (bit_cast::<NOTE, 64>(self.p_mask.q.val()) << 76)
-            | (bit_cast::<NOTE, 1>(self.p_beat_end.q.val().into()) << 140)
-            | (bit_cast::<NOTE, 1>((self.failures.failed.val() || self.carry.q.val()).into())
-                << 141);
-        if !self.p_mask.q.val().any() && !(self.p_side.q.val() & self.counting.val()).any() {
-            self.note.next = self.note.val().replace_bit(142, true);
-        }
+        self.p_side.q.share(&mut self.note);
+        self.note.next.mask = self.p_mask.q.val();
+        self.note.next.part_end = self.p_beat_end.q.val();
+        self.note.next.error = self.failures.failed.val() || self.carry.q.val();
+        self.note.next.left_out = !self.p_mask.q.val().any()
+            && (self.p_side.q.val().bytes == 0)
+            && !self.p_side.q.val().message_end
+            && !self.p_side.q.val().request_end
+            && !self.p_side.q.val().dest_end;
         self.notes.write_enable.next = self.p_take.val();
         self.notes.write_address.next = self.newest.q.val().get_bits::<5>(0);
-        self.notes.write_data.next = self.note.val();
+        self.note_bits.record.next = self.note.val();
+        self.notes.write_data.next = self.note_bits.bits.val();
         if self.p_take.val() {
             self.carry.d.next =
                 !self.p_beat_end.q.val() && (self.carry.q.val() || self.failures.failed.val());
@@ -342,15 +343,15 @@ impl Logic for Gather {
         self.out_free.next = !self.out_valid.q.val() || self.payload.ready.val();
         self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[3].q.val());
         self.notes.read_address[0].next = self.leave.q.val().get_bits::<5>(0);
+        self.left.bits.next = self.notes.read_data[0].val();
         if self.out_free.val() {
             self.out_valid.d.next = false;
         }
         if self.leaving.val() {
             self.leave.d.next = self.leave.q.val() + 1;
-            self.out_valid.d.next = !self.notes.read_data[0].val().get_bit(142);
-            self.out.d.next = bit_cast::<OUTPUT, 512>(self.data.whole.val())
-                | (bit_cast::<OUTPUT, KEPT>(self.notes.read_data[0].val().get_bits::<KEPT>(0))
-                    << 512);
+            self.out_valid.d.next = !self.left.record.val().left_out;
+            self.left.record.share(&mut self.out.d);
+            self.out.d.next.data = self.data.whole.val();
         }
         if self.p_take.val() && !self.leaving.val() {
             self.room.d.next = self.room.q.val() - 1;
@@ -359,20 +360,7 @@ impl Logic for Gather {
             self.room.d.next = self.room.q.val() + 1;
         }
         self.payload.valid.next = self.out_valid.q.val();
-        self.payload.data.next = self.out.q.val().get_bits::<512>(0);
-        self.payload.dest.next = self.out.q.val().get_bits::<10>(512);
-        self.payload.slot.next = self.out.q.val().get_bits::<8>(522);
-        self.payload.bytes.next = self.out.q.val().get_bits::<7>(530);
-        self.payload.message_start.next = self.out.q.val().get_bit(537);
-        self.payload.message_end.next = self.out.q.val().get_bit(538);
-        self.payload.request_end.next = self.out.q.val().get_bit(539);
-        self.payload.dest_end.next = self.out.q.val().get_bit(540);
-        self.payload.message_bytes.next = self.out.q.val().get_bits::<32>(541);
-        self.payload.status.next = self.out.q.val().get_bits::<8>(573);
-        self.payload.bad_dest.next = self.out.q.val().get_bits::<7>(581);
-        self.payload.mask.next = self.out.q.val().get_bits::<64>(588);
-        self.payload.part_end.next = self.out.q.val().get_bit(652);
-        self.payload.error.next = self.out.q.val().get_bit(653);
+        self.payload.next = self.out.q.val();
 
         self.count_empty.next = self.p_valid.q.val() && !self.p_ready.val();
         self.count_blocked.next =
@@ -382,7 +370,7 @@ impl Logic for Gather {
             self.windows.d.next = 0.into();
             self.p_valid.d.next = false;
             self.carry.d.next = false;
-            self.room.d.next = self.all_room.val();
+            self.room.d.next = ROOM.into();
             self.newest.d.next = 0.into();
             self.oldest.d.next = 0.into();
             self.following.d.next = 1.into();

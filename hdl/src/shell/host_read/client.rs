@@ -3,8 +3,26 @@
 //! data have come.
 
 use super::{HostReadBeat, HostReadRequest};
-use crate::primitive::{Fifo, Join, Lutram};
+use crate::primitive::{Flatten, Lutram, Restore, StreamFifo};
 use drdma_emit::prelude::*;
+
+/// Where the beats of a read are in the ring.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Place {
+    /// The first one.
+    start: Bits<9>,
+    /// How many.
+    beats: Bits<7>,
+    /// How many, and those that are skipped before them.
+    size: Bits<10>,
+}
+
+/// Bits of a [`Place`].
+const PLACE: usize = 26;
+/// Beats of a ring.
+const RING: u64 = 512;
+/// Places for beats on their way to the output.
+const CREDITS: u64 = 16;
 
 /// Beats of the ring, at most 64 of them a read; reads that can be in flight. One request per two
 /// cycles, one beat per cycle.
@@ -75,7 +93,10 @@ pub struct Client {
     skipped: Signal<Local, Bits<10>>,
 
     // The reads in flight: places, and whether each is done.
-    reads: Lutram<26, 6, 1>,
+    places: Lutram<PLACE, 6, 1>,
+    written: Flatten<Place, PLACE>,
+    oldest: Restore<Place, PLACE>,
+    place: Signal<Local, Place>,
     tail: DFF<Bits<7>>,
     head: DFF<Bits<7>>,
     done: DFF<Bits<64>>,
@@ -104,9 +125,10 @@ pub struct Client {
     // Beats on their way from the RAM to the output.
     credits: DFF<Bits<5>>,
     fetching: DFF<Bit>,
-    fetching_flags: DFF<Bits<2>>,
-    flagged: Join<512, 2, 514>,
-    responses: Fifo<514, 4, 5>,
+    fetching_last: DFF<Bit>,
+    fetching_error: DFF<Bit>,
+    answer: Signals<Local, HostReadBeat>,
+    responses: StreamFifo<HostReadBeat, 4, 5>,
 }
 
 impl Logic for Client {
@@ -120,8 +142,8 @@ impl Logic for Client {
             self.req.bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
         self.behind.next =
             bit_cast::<10, 9>(self.position.q.val()) + bit_cast::<10, 7>(self.beats.val());
-        self.passes.next = self.behind.val() > 512;
-        self.skipped.next = bits::<10>(512) - bit_cast::<10, 9>(self.position.q.val());
+        self.passes.next = self.behind.val() > RING;
+        self.skipped.next = bits::<10>(RING) - bit_cast::<10, 9>(self.position.q.val());
         if !self.placed.q.val() {
             self.placed.d.next = self.req.valid.val();
             self.placed_addr.d.next = self.req.addr.val();
@@ -151,11 +173,13 @@ impl Logic for Client {
         self.read_bytes.next = self.placed_bytes.q.val();
         self.read_beat.next = self.placed_start.q.val();
         self.read_index.next = self.tail.q.val().get_bits::<6>(0);
-        self.reads.write_enable.next = self.read_take.val();
-        self.reads.write_address.next = self.tail.q.val().get_bits::<6>(0);
-        self.reads.write_data.next = bit_cast::<26, 9>(self.placed_start.q.val())
-            | (bit_cast::<26, 7>(self.placed_beats.q.val()) << 9)
-            | (bit_cast::<26, 10>(self.placed_size.q.val()) << 16);
+        self.places.write_enable.next = self.read_take.val();
+        self.places.write_address.next = self.tail.q.val().get_bits::<6>(0);
+        self.place.next.start = self.placed_start.q.val();
+        self.place.next.beats = self.placed_beats.q.val();
+        self.place.next.size = self.placed_size.q.val();
+        self.written.record.next = self.place.val();
+        self.places.write_data.next = self.written.bits.val();
         self.allocated.d.next = bits::<10>(0);
         self.issued.next = bits::<64>(0);
         if self.read_take.val() {
@@ -178,7 +202,8 @@ impl Logic for Client {
         }
 
         // The oldest one is fetched beat by beat.
-        self.reads.read_address[0].next = self.head.q.val().get_bits::<6>(0);
+        self.places.read_address[0].next = self.head.q.val().get_bits::<6>(0);
+        self.oldest.bits.next = self.places.read_data[0].val();
         self.current_last.next = self.current_left.q.val() == 1;
         self.done_now.next =
             self.done_valid.val() && (self.done_index.val() == self.head.q.val().get_bits::<6>(0));
@@ -200,9 +225,9 @@ impl Logic for Client {
         if self.load.val() {
             self.head.d.next = self.head.q.val() + 1;
             self.current.d.next = true;
-            self.current_beat.d.next = self.reads.read_data[0].val().get_bits::<9>(0);
-            self.current_left.d.next = self.reads.read_data[0].val().get_bits::<7>(9);
-            self.current_size.d.next = self.reads.read_data[0].val().get_bits::<10>(16);
+            self.current_beat.d.next = self.oldest.record.val().start;
+            self.current_left.d.next = self.oldest.record.val().beats;
+            self.current_size.d.next = self.oldest.record.val().size;
             self.current_error.d.next =
                 self.failed.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index());
             if self.done_now.val() {
@@ -213,23 +238,21 @@ impl Logic for Client {
 
         // The flags go along with the beat, which comes a cycle later.
         self.fetching.d.next = self.fetch_take.val();
-        self.fetching_flags.d.next = bit_cast::<2, 1>(self.current_last.val().into())
-            | (bit_cast::<2, 1>(self.current_error.q.val().into()) << 1);
-        self.flagged.low.next = self.fetched_data.val();
-        self.flagged.high.next = self.fetching_flags.q.val();
-        self.responses.in_valid.next = self.fetching.q.val();
-        self.responses.in_data.next = self.flagged.whole.val();
-
-        self.responses.out_ready.next = self.resp.ready.val();
-        self.resp.valid.next = self.responses.out_valid.val();
-        self.resp.data.next = self.responses.out_data.val().get_bits::<512>(0);
-        self.resp.last.next = self.responses.out_data.val().get_bit(512);
-        self.resp.error.next = self.responses.out_data.val().get_bit(513);
+        self.fetching_last.d.next = self.current_last.val();
+        self.fetching_error.d.next = self.current_error.q.val();
+        self.answer.data.next = self.fetched_data.val();
+        self.answer.last.next = self.fetching_last.q.val();
+        self.answer.error.next = self.fetching_error.q.val();
+        self.responses.input.valid.next = self.fetching.q.val();
+        self.responses.input.data.next = self.answer.val();
+        self.responses.output.join(&mut self.resp);
 
         // A credit is a place in the output FIFO.
-        if self.fetch_take.val() && !(self.responses.out_valid.val() && self.resp.ready.val()) {
+        if self.fetch_take.val() && !(self.responses.output.valid.val() && self.resp.ready.val()) {
             self.credits.d.next = self.credits.q.val() - 1;
-        } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp.ready.val()
+        } else if !self.fetch_take.val()
+            && self.responses.output.valid.val()
+            && self.resp.ready.val()
         {
             self.credits.d.next = self.credits.q.val() + 1;
         }
@@ -240,9 +263,9 @@ impl Logic for Client {
             self.head.d.next = bits::<7>(0);
             self.allocated.d.next = bits::<10>(0);
             self.released.d.next = bits::<10>(0);
-            self.free.d.next = bits::<10>(512);
+            self.free.d.next = RING.into();
             self.current.d.next = false;
-            self.credits.d.next = bits::<5>(16);
+            self.credits.d.next = CREDITS.into();
             self.fetching.d.next = false;
         }
     }
