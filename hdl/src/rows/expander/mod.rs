@@ -19,7 +19,7 @@ mod lane;
 #[cfg(test)]
 mod tests;
 
-use crate::primitive::{Fifo, Flatten, Pack, Restore};
+use crate::primitive::{Fifo, Pack, StreamFifo};
 use drdma_emit::prelude::*;
 use lane::Lane;
 
@@ -57,9 +57,6 @@ pub struct Side {
     /// Header: rows of its chunk.
     pub rows: Bits<13>,
 }
-
-/// Bits of a [`Side`].
-const SIDE_BITS: usize = 100;
 
 /// A lane of a set.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -216,7 +213,6 @@ pub struct Expander {
     unused: Signal<Local, Bits<25>>,
     // The side band; a token was taken 1 to 7 cycles ago.
     side: Signal<Local, Side>,
-    side_in: Flatten<Side, SIDE_BITS>,
     valid: [DFF<Bit>; 7],
     // One lane of row 0, or none, needs no product and no position, and is done after 2 cycles.
     plain: [DFF<Bit>; 2],
@@ -241,12 +237,11 @@ pub struct Expander {
     addr_pack: Pack<16, 64, 1024>,
     poss: DFF<Bits<96>>,
     // Beats that wait for the placer.
-    side_fifo: Fifo<SIDE_BITS, 5, 6>,
+    side_fifo: StreamFifo<Side, 5, 6>,
     addr_fifo: Fifo<1024, 5, 6>,
     len_fifo: Fifo<112, 5, 6>,
     pos_fifo: Fifo<96, 5, 6>,
     step_fifo: Fifo<128, 5, 6>,
-    side_out: Restore<Side, SIDE_BITS>,
 }
 
 impl Logic for Expander {
@@ -264,22 +259,7 @@ impl Logic for Expander {
         self.has_room.d.next = self.on_way.d.val() < 32;
 
         // The side band.
-        self.side.next.bytes = self.token.bytes.val();
-        self.side.next.dest = self.token.dest.val();
-        self.side.next.slot = self.token.slot.val();
-        self.side.next.unit_end = self.token.unit_end.val();
-        self.side.next.message_end = self.token.message_end.val();
-        self.side.next.message_start = self.token.message_start.val();
-        self.side.next.message_bytes = self.token.message_bytes.val();
-        self.side.next.chunk_start = self.token.chunk_start.val();
-        self.side.next.chunk_blocks = self.token.chunk_blocks.val();
-        self.side.next.request_end = self.token.request_end.val();
-        self.side.next.dest_end = self.token.dest_end.val();
-        self.side.next.status = self.token.status.val();
-        self.side.next.bad_dest = self.token.bad_dest.val();
-        self.side.next.column = self.token.column.val();
-        self.side.next.rows = self.token.rows.val();
-        self.side_in.record.next = self.side.val();
+        self.token.share(&mut self.side);
         self.valid[0].d.next = self.take.val();
         for k in 1..7 {
             self.valid[k].d.next = self.valid[k - 1].q.val();
@@ -385,8 +365,8 @@ impl Logic for Expander {
 
         // The end: five FIFOs that give as one. Each takes its part of a beat as soon as it is known;
         // the addresses come last.
-        self.side_fifo.in_valid.next = self.take.val();
-        self.side_fifo.out_ready.next = self.give.val();
+        self.side_fifo.input.valid.next = self.take.val();
+        self.side_fifo.output.ready.next = self.give.val();
         self.addr_fifo.in_valid.next = self.valid[6].q.val() || self.early.val();
         self.addr_fifo.out_ready.next = self.give.val();
         self.len_fifo.in_valid.next = self.valid[2].q.val() || self.early.val();
@@ -395,7 +375,7 @@ impl Logic for Expander {
         self.pos_fifo.out_ready.next = self.give.val();
         self.step_fifo.in_valid.next = self.valid[1].q.val();
         self.step_fifo.out_ready.next = self.give.val();
-        self.side_fifo.in_data.next = self.side_in.bits.val();
+        self.side_fifo.input.data.next = self.side.val();
         self.addr_fifo.in_data.next = self.addr_pack.whole.val();
         self.len_fifo.in_data.next = self.len_pack.whole.val();
         self.pos_fifo.in_data.next = self.poss.q.val();
@@ -406,22 +386,9 @@ impl Logic for Expander {
             self.pos_fifo.in_data.next = 0.into();
         }
         self.beat.valid.next = self.addr_fifo.out_valid.val();
-        self.side_out.bits.next = self.side_fifo.out_data.val();
-        self.beat.bytes.next = self.side_out.record.val().bytes;
-        self.beat.dest.next = self.side_out.record.val().dest;
-        self.beat.slot.next = self.side_out.record.val().slot;
-        self.beat.unit_end.next = self.side_out.record.val().unit_end;
-        self.beat.message_end.next = self.side_out.record.val().message_end;
-        self.beat.message_start.next = self.side_out.record.val().message_start;
-        self.beat.message_bytes.next = self.side_out.record.val().message_bytes;
-        self.beat.chunk_start.next = self.side_out.record.val().chunk_start;
-        self.beat.chunk_blocks.next = self.side_out.record.val().chunk_blocks;
-        self.beat.request_end.next = self.side_out.record.val().request_end;
-        self.beat.dest_end.next = self.side_out.record.val().dest_end;
-        self.beat.status.next = self.side_out.record.val().status;
-        self.beat.bad_dest.next = self.side_out.record.val().bad_dest;
-        self.beat_column.next = self.side_out.record.val().column;
-        self.beat_rows.next = self.side_out.record.val().rows;
+        self.side_fifo.output.share(&mut self.beat);
+        self.beat_column.next = self.side_fifo.output.data.val().column;
+        self.beat_rows.next = self.side_fifo.output.data.val().rows;
         self.beat.addr.next = self.addr_fifo.out_data.val();
         self.beat.len.next = self.len_fifo.out_data.val();
         self.beat.pos.next = self.pos_fifo.out_data.val();

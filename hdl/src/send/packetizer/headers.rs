@@ -19,11 +19,29 @@ use crate::primitive::{Pack, Ram};
 
 /// Bits of the longest header: Ethernet, IPv4, UDP, BTH, RETH, ImmDt.
 pub const HEADER: usize = 592;
-/// Bits of what is known about a frame. From bit 0: `page` 7, `slots` 7 (beats), `long` (the header is
-/// longer than a beat), `rotate` 6 (bytes of the header beyond whole beats), `end` 13 (bytes of
-/// header and payload), `marker`, `payload` 13, `frame` 13 (bytes), `dropped` (there is no header, and
-/// no frame: only the page is to be given back).
-pub const FRAME: usize = 62;
+/// What is known about a frame.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Frame {
+    /// The page of its payload.
+    pub page: Bits<7>,
+    /// Its beats.
+    pub slots: Bits<7>,
+    /// The header is longer than a beat.
+    pub long: Bit,
+    /// Bytes of the header beyond whole beats.
+    pub rotate: Bits<6>,
+    /// Bytes of header and payload.
+    pub end: Bits<13>,
+    /// It is no frame but a `sent` item: one beat, which is the header.
+    pub marker: Bit,
+    /// Bytes of payload.
+    pub payload: Bits<13>,
+    /// Bytes of the frame.
+    pub bytes: Bits<13>,
+    /// There is no header and no frame: only the page is to be given back.
+    pub dropped: Bit,
+}
+
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `page` 7, `bytes` 13.
 const PACKET: usize = 213;
@@ -85,10 +103,8 @@ pub struct Headers {
     /// A packet is sent.
     pub sending: Flow<Out, Sending>,
 
-    /// There is a frame.
-    pub frame_valid: Signal<Out, Bit>,
-    /// See [`FRAME`].
-    pub out_frame: Signal<Out, Bits<FRAME>>,
+    /// Frames.
+    pub frame: Flow<Out, Frame>,
     /// There is a header.
     pub header_valid: Signal<Out, Bit>,
     /// Its bytes, the first one lowest.
@@ -323,19 +339,28 @@ impl Logic for Headers {
             + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16));
 
         // The frame can be begun.
-        self.frame_valid.next = self.b_valid.q.val();
-        self.out_frame.next = bit_cast::<FRAME, 7>(self.b_packet.q.val().get_bits::<7>(193))
-            | (bit_cast::<FRAME, 7>(self.b_slots.q.val()) << 7)
-            | (bit_cast::<FRAME, 1>(self.b_header.q.val().get_bits::<1>(6)) << 14)
-            | (bit_cast::<FRAME, 6>(self.b_header.q.val().get_bits::<6>(0)) << 15)
-            | (bit_cast::<FRAME, 13>(self.b_end.q.val()) << 21)
-            | (bit_cast::<FRAME, 13>(self.b_packet.q.val().get_bits::<13>(200)) << 35)
-            | (bit_cast::<FRAME, 13>(self.b_frame.q.val()) << 48);
-        if self.b_packet.q.val().get_bit(192) {
-            self.out_frame.next = (1_u64 << 7 | 64 << 21 | 1 << 34 | 64 << 48).into();
-        } else if self.b_dropped.q.val() {
-            self.out_frame.next = bit_cast::<FRAME, 7>(self.b_packet.q.val().get_bits::<7>(193))
-                | (1_u64 << 7 | 1 << 61);
+        self.frame.valid.next = self.b_valid.q.val();
+        self.frame.page.next = self.b_packet.q.val().get_bits::<7>(193);
+        self.frame.slots.next = self.b_slots.q.val();
+        self.frame.long.next = self.b_header.q.val().get_bit(6);
+        self.frame.rotate.next = self.b_header.q.val().get_bits::<6>(0);
+        self.frame.end.next = self.b_end.q.val();
+        self.frame.marker.next = self.b_packet.q.val().get_bit(192);
+        self.frame.payload.next = self.b_packet.q.val().get_bits::<13>(200);
+        self.frame.bytes.next = self.b_frame.q.val();
+        self.frame.dropped.next = self.b_dropped.q.val() && !self.frame.marker.val();
+        if self.frame.marker.val() || self.frame.dropped.val() {
+            self.frame.slots.next = 1.into();
+            self.frame.long.next = false;
+            self.frame.rotate.next = 0.into();
+            self.frame.payload.next = 0.into();
+            self.frame.end.next = 0.into();
+            self.frame.bytes.next = 0.into();
+        }
+        if self.frame.marker.val() {
+            self.frame.page.next = 0.into();
+            self.frame.end.next = 64.into();
+            self.frame.bytes.next = 64.into();
         }
 
         // Stage c: the length of the IP packet.

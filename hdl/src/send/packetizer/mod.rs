@@ -30,7 +30,7 @@ use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
 
 use crate::primitive::crc32::{advance, take_back};
 use crate::primitive::rotate::Turn;
-use crate::primitive::{Fifo, FrameCrc32, Pack};
+use crate::primitive::{Fifo, FrameCrc32, Pack, StreamFifo};
 
 pub mod buffer;
 pub mod headers;
@@ -38,13 +38,21 @@ pub mod issuer;
 #[cfg(test)]
 mod tests;
 
-use buffer::{OUTPUT, OutputBuffer};
-use headers::{FRAME, HEADER, Headers};
-use issuer::{Issuer, SIDE};
+use buffer::OutputBuffer;
+use headers::{Frame, HEADER, Headers};
+use issuer::{Issuer, Side};
 
-/// Bits of what the tail needs of [`SIDE`]: `marker`, `last`, `tail`, `count` 7, `place` 4 (of the ICRC, in
-/// words), `payload` 13.
-const TAIL: usize = 27;
+/// What the tail needs of a beat.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Tail {
+    marker: Bit,
+    last: Bit,
+    tail: Bit,
+    count: Bits<7>,
+    /// Where the ICRC goes, in words.
+    place: Bits<4>,
+    payload: Bits<13>,
+}
 
 /// What is sent: a packet, or the end of a request.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -91,20 +99,20 @@ pub struct Packet {
 /// What has left.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Sent {
-    /// Request.
-    pub slot: Bits<8>,
-    /// Queue pair.
-    pub qp: Bits<8>,
-    /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
-    pub kind: Bits<2>,
-    /// Its sequence number.
-    pub psn: Bits<24>,
-    /// The request's status.
-    pub status: Bits<8>,
-    /// The destination that failed.
-    pub bad_dest: Bits<7>,
     /// Payload bytes of the request.
     pub total: Bits<40>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
+    pub kind: Bits<2>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// Queue pair.
+    pub qp: Bits<8>,
+    /// Its sequence number.
+    pub psn: Bits<24>,
 }
 
 /// A packet on its way.
@@ -175,14 +183,14 @@ pub struct Packetizer {
     // Headers.
     headers: Headers,
     header_fifo: Fifo<HEADER, 5, 6>,
-    frame_fifo: Fifo<FRAME, 5, 6>,
+    frame_fifo: StreamFifo<Frame, 5, 6>,
     go: DFF<Bit>,
 
     issuer: Issuer,
 
     // What passes beside the rows: 2 cycles of memory, 2 of rotation.
     valids: [DFF<Bit>; 3],
-    sides: [DFF<Bits<SIDE>>; 3],
+    sides: [DFF<Side>; 3],
     rotation: DFF<Bits<4>>,
     fine_rotation: DFF<Bits<2>>,
     #[init(Turn::new(16))]
@@ -203,7 +211,7 @@ pub struct Packetizer {
     lower: Signal<Local, Bits<512>>,
     merged: DFF<Bits<512>>,
     merged_valid: DFF<Bit>,
-    merged_tail: DFF<Bits<TAIL>>,
+    merged_tail: DFF<Tail>,
     crc_first: DFF<Bit>,
     crc_valid: DFF<Bit>,
     crc_last: DFF<Bit>,
@@ -217,13 +225,12 @@ pub struct Packetizer {
     set: Constant<Bits<512>>,
     delay_valid: [DFF<Bit>; 3],
     delay_data: [DFF<Bits<512>>; 3],
-    delay_tail: [DFF<Bits<TAIL>>; 3],
+    delay_tail: [DFF<Tail>; 3],
 
     // Tail: the ICRC goes to one of 16 places, 4 bytes apart.
-    tail: Signal<Local, Bits<TAIL>>,
+    tail: Signal<Local, Tail>,
     places: Pack<16, 32, 512>,
     rest: DFF<Bits<16>>,
-    beat_flags: Signal<Local, Bits<2>>,
     closing: Signal<Local, Bits<512>>,
 
     buffer: OutputBuffer,
@@ -276,20 +283,18 @@ impl Logic for Packetizer {
         self.cfg.join(&mut self.headers.cfg);
         self.headers.mac.next = self.mac.val();
         self.headers.ip.next = self.ip.val();
-        self.headers.sent_qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
-        self.headers.sent_stamp.next = self.buffer.sent_item.val().get_bits::<32>(0);
+        self.headers.sent_qp.next = self.buffer.sent.qp.val();
+        self.headers.sent_stamp.next = self.buffer.sent.total.val().get_bits::<32>(0);
         self.gone.next = self.headers.gone.val();
         self.headers.sending.join(&mut self.sending);
         // What is dropped has no header.
         self.header_fifo.in_valid.next = self.headers.header_valid.val();
         self.header_fifo.in_data.next = self.headers.out_header.val();
-        self.frame_fifo.in_valid.next = self.headers.frame_valid.val();
-        self.frame_fifo.in_data.next = self.headers.out_frame.val();
+        self.frame_fifo.input.valid.next = self.headers.frame.valid.val();
+        self.frame_fifo.input.data.next = self.headers.frame.val();
 
         // The beats of frames, one a cycle.
-        self.issuer.frame_valid.next = self.frame_fifo.out_valid.val();
-        self.issuer.frame.next = self.frame_fifo.out_data.val();
-        self.frame_fifo.out_ready.next = self.issuer.frame_ready.val();
+        self.frame_fifo.output.join(&mut self.issuer.frame);
         self.issuer.roomy.next = self.buffer.roomy.val();
         self.buffer.issued.next = self.issuer.issued.val();
         self.page_read_enable.next = self.issuer.page_read_enable.val();
@@ -315,33 +320,31 @@ impl Logic for Packetizer {
         self.moved.d.next = self.by_fours.result.val();
 
         // Merge: the bytes below come from the header or the row before.
-        self.header_fifo.out_ready.next = self.valids[2].q.val() && self.sides[2].q.val().get_bit(16);
+        self.header_fifo.out_ready.next = self.valids[2].q.val() && self.sides[2].q.val().pop;
         if self.valids[2].q.val() {
             self.previous.d.next = self.moved.q.val();
         }
         self.lower.next = self.previous.q.val();
-        if self.sides[2].q.val().get_bit(14) {
+        if self.sides[2].q.val().first {
             self.lower.next = self.header_fifo.out_data.val().get_bits::<512>(0);
         }
-        if self.sides[2].q.val().get_bit(15) {
+        if self.sides[2].q.val().second {
             self.lower.next = bit_cast::<512, 80>(self.header_fifo.out_data.val().get_bits::<80>(512));
         }
-        self.low_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().get_bits::<7>(0)) << 3;
-        self.end_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().get_bits::<7>(7)) << 3;
+        self.low_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().low) << 3;
+        self.end_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().filled) << 3;
         self.low_mask.next = !(self.ones.val() << self.low_shift.val());
         self.end_mask.next = !(self.ones.val() << self.end_shift.val());
         self.merged.d.next = ((self.lower.val() & self.low_mask.val())
             | (self.moved.q.val() & !self.low_mask.val()))
             & self.end_mask.val();
         self.merged_valid.d.next = self.valids[2].q.val();
-        self.crc_first.d.next = self.sides[2].q.val().get_bit(14);
-        self.crc_last.d.next = self.sides[2].q.val().get_bit(19);
-        self.crc_valid.d.next = self.valids[2].q.val() && self.sides[2].q.val().get_bit(20);
-        self.crc_bytes.d.next = self.sides[2].q.val().get_bits::<7>(29);
-        self.merged_tail.d.next = bit_cast::<TAIL, 2>(self.sides[2].q.val().get_bits::<2>(17))
-            | (bit_cast::<TAIL, 8>(self.sides[2].q.val().get_bits::<8>(21)) << 2)
-            | (bit_cast::<TAIL, 4>(self.sides[2].q.val().get_bits::<4>(31)) << 10)
-            | (bit_cast::<TAIL, 13>(self.sides[2].q.val().get_bits::<13>(36)) << 14);
+        self.crc_first.d.next = self.sides[2].q.val().first;
+        self.crc_last.d.next = self.sides[2].q.val().crc_last;
+        self.crc_valid.d.next = self.valids[2].q.val() && self.sides[2].q.val().crc_valid;
+        self.crc_bytes.d.next = self.sides[2].q.val().crc_count;
+        self.sides[2].q.share(&mut self.merged_tail.d);
+        self.merged_tail.d.next.place = self.sides[2].q.val().crc_count.get_bits::<4>(2);
 
         // CRC: some bits of the first beat are not what is sent.
         self.crc.in_valid.next = self.crc_valid.q.val();
@@ -364,7 +367,7 @@ impl Logic for Packetizer {
         self.tail.next = self.delay_tail[2].q.val();
         for k in 0..16 {
             self.places.parts[k].next = 0.into();
-            if self.crc.out_valid.val() && (self.tail.val().get_bits::<4>(10) == k.to_bits()) {
+            if self.crc.out_valid.val() && (self.tail.val().place == k.to_bits()) {
                 self.places.parts[k].next = self.crc.out_crc.val();
             }
         }
@@ -372,33 +375,16 @@ impl Logic for Packetizer {
             self.rest.d.next = self.crc.out_crc.val().get_bits::<16>(16);
         }
         self.closing.next = self.delay_data[2].q.val() | (self.places.whole.val() << 16);
-        if self.tail.val().get_bit(2) {
+        if self.tail.val().tail {
             self.closing.next = bit_cast::<512, 16>(self.rest.q.val());
         }
-        self.beat_flags.next = 0.into();
-        if self.tail.val().get_bit(1) {
-            self.beat_flags.next = self.beat_flags.val() | 1;
-        }
-        if self.tail.val().get_bit(0) {
-            self.beat_flags.next = self.beat_flags.val() | 2;
-        }
-        self.buffer.in_valid.next = self.delay_valid[2].q.val();
-        self.buffer.in_data.next = bit_cast::<OUTPUT, 512>(self.closing.val())
-            | (bit_cast::<OUTPUT, 7>(self.tail.val().get_bits::<7>(3)) << 512)
-            | (bit_cast::<OUTPUT, 2>(self.beat_flags.val()) << 519)
-            | (bit_cast::<OUTPUT, 13>(self.tail.val().get_bits::<13>(14)) << 521);
+        self.buffer.input.valid.next = self.delay_valid[2].q.val();
+        self.tail.share(&mut self.buffer.input);
+        self.buffer.input.data.next = self.closing.val();
 
         // What leaves.
         self.buffer.tx.join(&mut self.tx);
-        self.sent.valid.next = self.buffer.sent_valid.val();
-        self.buffer.sent_ready.next = self.sent.ready.val();
-        self.sent.total.next = self.buffer.sent_item.val().get_bits::<40>(0);
-        self.sent.slot.next = self.buffer.sent_item.val().get_bits::<8>(40);
-        self.sent.kind.next = self.buffer.sent_item.val().get_bits::<2>(48);
-        self.sent.bad_dest.next = self.buffer.sent_item.val().get_bits::<7>(50);
-        self.sent.status.next = self.buffer.sent_item.val().get_bits::<8>(57);
-        self.sent.qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
-        self.sent.psn.next = self.buffer.sent_item.val().get_bits::<24>(73);
+        self.buffer.sent.join(&mut self.sent);
         self.count_packets.next = self.buffer.count_packets.val();
         self.count_payload_bytes.next = self.buffer.count_payload_bytes.val();
         self.count_frame_bytes.next = self.buffer.count_frame_bytes.val();
