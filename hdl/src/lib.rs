@@ -23,9 +23,10 @@
     clippy::collapsible_if
 )]
 
+pub use drdma_emit as emit;
+
 pub mod complete;
 pub mod context;
-pub mod emit;
 pub mod layout;
 pub mod primitive;
 pub mod receive;
@@ -37,17 +38,4 @@ pub mod top;
 
 /// What the tests of blocks share.
 #[cfg(test)]
-pub(crate) mod testing {
-    use crate::emit::emit;
-    use drdma_verilated::{Library, Options};
-    use rust_hdl_core::prelude::Block;
-
-    /// Emits a block as module `name`, lints it and builds it.
-    pub fn library<B: Block>(name: &str, make: impl FnOnce() -> B + Send) -> Library {
-        let source = emit(name, make).unwrap_or_else(|e| panic!("{e}")).source();
-        let warnings = source.lint().unwrap_or_else(|e| panic!("{e}"));
-        let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
-        assert!(warnings.is_empty(), "{name}: {}", warnings.join("\n"));
-        source.build(&Options::default()).unwrap_or_else(|e| panic!("{e}"))
-    }
-}
+pub(crate) use drdma_emit::testing;

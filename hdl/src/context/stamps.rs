@@ -1,8 +1,6 @@
 //! Tells whether a queue pair's context is still the one that a packet was meant for.
 
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::Lutram;
 
@@ -18,7 +16,7 @@ use crate::primitive::Lutram;
 ///
 /// # Outputs
 /// `stamp` of each of them, in the same cycle. Undefined until a word of the entry was written.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Stamps<const R: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -39,34 +37,15 @@ pub struct Stamps<const R: usize> {
     stamps: Lutram<32, 8, R>,
 }
 
-impl<const R: usize> Default for Stamps<R> {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            qp: array_init(|_| Signal::default()),
-            stamp: array_init(|_| Signal::default()),
-            written: Signal::default(),
-            words: DFF::default(),
-            stamps: Lutram::default(),
-        }
-    }
-}
-
 impl<const R: usize> Logic for Stamps<R> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, words);
         self.written.next = self.cfg_valid.val()
             && !self.cfg_table.val().any()
             && !self.cfg_index.val().get_bits::<2>(8).any();
         if self.written.val() {
             self.words.d.next = self.words.q.val() + 1;
         }
-        self.stamps.clk.next = self.clk.val();
         self.stamps.write_enable.next = self.written.val();
         self.stamps.write_address.next = self.cfg_index.val().get_bits::<8>(0);
         self.stamps.write_data.next = self.words.q.val();

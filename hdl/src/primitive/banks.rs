@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 use super::quad::first_of_four;
 
@@ -28,7 +28,7 @@ const WORD: usize = 2 + ROW;
 /// # Outputs
 /// `left`: what waits, a bit a class; `free`: nothing of this requester does. `reads`: the banks that are
 /// read; `chosen` (8 classes x 4 banks x 2 bits): for whom.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Banks {
     /// Classes of which a word is wanted.
     pub pending: [Signal<In, Bits<8>>; N],
@@ -44,20 +44,6 @@ pub struct Banks {
     pub reads: Signal<Out, Bits<32>>,
     /// The requester whose row each of them reads, by class.
     pub chosen: Signal<Out, Bits<64>>,
-}
-
-impl Default for Banks {
-    fn default() -> Self {
-        Self {
-            pending: array_init(|_| Signal::default()),
-            words: array_init(|_| Signal::default()),
-            ages: array_init(|_| Signal::default()),
-            left: array_init(|_| Signal::default()),
-            free: array_init(|_| Signal::default()),
-            reads: Signal::default(),
-            chosen: Signal::default(),
-        }
-    }
 }
 
 impl Logic for Banks {

@@ -1,6 +1,6 @@
 //! A content-addressable memory.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// `N` keys of `W` bits in registers, searched in one cycle; `I` bits count to `N` - 1.
 ///
@@ -14,7 +14,8 @@ use rust_hdl_core::prelude::*;
 ///
 /// # Outputs
 /// `found`: bit `i` says that entry `i` holds the key.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(N <= 1 << I, "Cam: {I} bits do not count to {}", N - 1)]
 pub struct Cam<const N: usize, const W: usize, const I: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -32,22 +33,6 @@ pub struct Cam<const N: usize, const W: usize, const I: usize> {
     pub write_key: Signal<In, Bits<W>>,
     /// Forget every key.
     pub clear: Signal<In, Bit>,
-}
-
-impl<const N: usize, const W: usize, const I: usize> Default for Cam<N, W, I> {
-    fn default() -> Self {
-        assert!(N <= 1 << I, "Cam: {I} bits do not count to {}", N - 1);
-        Self {
-            clk: Signal::default(),
-            enable: Signal::default(),
-            key: Signal::default(),
-            found: Signal::default(),
-            write_enable: Signal::default(),
-            write_index: Signal::default(),
-            write_key: Signal::default(),
-            clear: Signal::default(),
-        }
-    }
 }
 
 impl<const N: usize, const W: usize, const I: usize> Logic for Cam<N, W, I> {

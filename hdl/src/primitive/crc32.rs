@@ -3,7 +3,7 @@
 //! The CRC is linear: the state after a beat is a matrix times the state before it, plus a matrix times
 //! the data. Processing a zero byte is invertible, so that zeros behind a packet's end can be taken back.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 use std::fmt::Write;
 
 /// The reflected polynomial.

@@ -1,7 +1,7 @@
 //! A synchronous FIFO with valid/ready streams.
 
 use super::RamStyle;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Holds up to 2^`A` beats of `W` bits; `C` = `A` + 1 is the width of the counters.
 ///

@@ -1,7 +1,7 @@
 //! The CRC-32 of frames, 64 bytes per cycle.
 
 use super::crc32::{BYTES, advance, concatenation, contribution, matrix, take_back};
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 use std::fmt::Write;
 
 /// CRC-32 of packets whose length is 2 more than a multiple of 4, as that of what an ICRC covers.

@@ -2,7 +2,7 @@
 
 use drdma_abi::Layout;
 use drdma_abi::roce::{Bth, Deth, Ethernet, ImmDt, Ipv4, Reth, Udp};
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// The text of a header: the layout's fields joined, the first one highest, and the bytes in the
 /// order in which they are sent, the first one lowest.

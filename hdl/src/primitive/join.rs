@@ -1,6 +1,6 @@
 //! Concatenation of two fields.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Joins `low` of `A` bits and `high` of `B` bits to one vector of `O` = `A` + `B` bits.
 ///
@@ -11,7 +11,8 @@ use rust_hdl_core::prelude::*;
 ///
 /// # Outputs
 /// `whole`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(O == A + B, "Join: the result has {O} bits, {A} and {B} bits do not")]
 pub struct Join<const A: usize, const B: usize, const O: usize> {
     /// The field in the least significant bits.
     pub low: Signal<In, Bits<A>>,
@@ -19,13 +20,6 @@ pub struct Join<const A: usize, const B: usize, const O: usize> {
     pub high: Signal<In, Bits<B>>,
     /// Both.
     pub whole: Signal<Out, Bits<O>>,
-}
-
-impl<const A: usize, const B: usize, const O: usize> Default for Join<A, B, O> {
-    fn default() -> Self {
-        assert_eq!(O, A + B, "Join: the result has {O} bits, {A} and {B} bits do not");
-        Self { low: Signal::default(), high: Signal::default(), whole: Signal::default() }
-    }
 }
 
 impl<const A: usize, const B: usize, const O: usize> Logic for Join<A, B, O> {

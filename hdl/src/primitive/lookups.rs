@@ -1,6 +1,6 @@
 //! Many lookups in one small table, and many sums of a product.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Looks up as many entries of a table of 2^`I` entries of `W` bits as there are indices: field
 /// `p` of `results` is the entry that field `p` of `indices` names.

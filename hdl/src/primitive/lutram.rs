@@ -1,7 +1,6 @@
 //! A small memory with asynchronous reads.
 
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// A memory of 2^`A` words of `D` bits in lookup tables, with one write port and `R` read ports.
 ///
@@ -14,7 +13,7 @@ use rust_hdl_core::prelude::*;
 ///
 /// # Outputs
 /// `read_data`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Lutram<const D: usize, const A: usize, const R: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -28,19 +27,6 @@ pub struct Lutram<const D: usize, const A: usize, const R: usize> {
     pub read_address: [Signal<In, Bits<A>>; R],
     /// Those words.
     pub read_data: [Signal<Out, Bits<D>>; R],
-}
-
-impl<const D: usize, const A: usize, const R: usize> Default for Lutram<D, A, R> {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            write_enable: Signal::default(),
-            write_address: Signal::default(),
-            write_data: Signal::default(),
-            read_address: array_init(|_| Signal::default()),
-            read_data: array_init(|_| Signal::default()),
-        }
-    }
 }
 
 impl<const D: usize, const A: usize, const R: usize> Logic for Lutram<D, A, R> {

@@ -26,6 +26,7 @@
 //! | [`small_division`] | quotients of numbers below 64, from a table |
 //! | [`spread`] | a small table's entries spread over many fields, in order |
 //! | [`stage`] | register of a stream |
+//! | [`stream`] | FIFO and register slices of streams of records |
 //! | [`stretch`] | a table that is read in long stretches from any entry on |
 //! | [`wide`] | concatenation, one-hot selection, pairwise comparison, bit ranges, last set bit |
 
@@ -53,6 +54,7 @@ pub mod skid;
 pub mod small_division;
 pub mod spread;
 pub mod stage;
+pub mod stream;
 pub mod stretch;
 pub mod wide;
 
@@ -78,5 +80,6 @@ pub use skid::Skid;
 pub use small_division::SmallDivision;
 pub use spread::Spread;
 pub use stage::Stage;
+pub use stream::{StreamFifo, StreamSkid, StreamStage};
 pub use stretch::Stretch;
 pub use wide::{BitRange, Concat, EqualPairs, LastSet, Select};

@@ -1,6 +1,6 @@
 //! A pipelined multiplier.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Multiplies two unsigned numbers of `A` and `B` bits; `P` = `A` + `B` bits is the product.
 ///

@@ -1,6 +1,6 @@
 //! A pipelined multiplier that keeps the lower part of the product, with a summand.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Cycles from the factors to the sum.
 pub const STAGES: usize = 5;
@@ -16,7 +16,8 @@ pub const STAGES: usize = 5;
 ///
 /// # Outputs
 /// `sum`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check((A, B) == (64, 32), "MultiplyAdd: factors of {A} and {B} bits")]
 pub struct MultiplyAdd<const A: usize, const B: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -28,19 +29,6 @@ pub struct MultiplyAdd<const A: usize, const B: usize> {
     pub c: Signal<In, Bits<A>>,
     /// The lower bits of the sum.
     pub sum: Signal<Out, Bits<A>>,
-}
-
-impl<const A: usize, const B: usize> Default for MultiplyAdd<A, B> {
-    fn default() -> Self {
-        assert_eq!((A, B), (64, 32), "MultiplyAdd: factors of {A} and {B} bits");
-        Self {
-            clk: Signal::default(),
-            a: Signal::default(),
-            b: Signal::default(),
-            c: Signal::default(),
-            sum: Signal::default(),
-        }
-    }
 }
 
 impl<const A: usize, const B: usize> Logic for MultiplyAdd<A, B> {

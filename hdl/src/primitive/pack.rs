@@ -1,7 +1,6 @@
 //! Concatenation of equal fields.
 
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Joins `N` fields of `W` bits to one vector of `O` = `N * W` bits; field 0 is lowest.
 ///
@@ -12,19 +11,13 @@ use rust_hdl_core::prelude::*;
 ///
 /// # Outputs
 /// `whole`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(O == N * W, "Pack: the result has {O} bits, {N} fields of {W} bits do not")]
 pub struct Pack<const N: usize, const W: usize, const O: usize> {
     /// The fields.
     pub parts: [Signal<In, Bits<W>>; N],
     /// All fields.
     pub whole: Signal<Out, Bits<O>>,
-}
-
-impl<const N: usize, const W: usize, const O: usize> Default for Pack<N, W, O> {
-    fn default() -> Self {
-        assert_eq!(O, N * W, "Pack: the result has {O} bits, {N} fields of {W} bits do not");
-        Self { parts: array_init(|_| Signal::default()), whole: Signal::default() }
-    }
 }
 
 impl<const N: usize, const W: usize, const O: usize> Logic for Pack<N, W, O> {

@@ -1,6 +1,6 @@
 //! The first set bit, and the number of set bits.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Finds the lowest set bit of `N`; `I` bits count to `N` - 1.
 ///
@@ -11,7 +11,8 @@ use rust_hdl_core::prelude::*;
 ///
 /// # Outputs
 /// `any` (a bit is set), `index` (of the lowest one; 0 if there is none).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(N <= 1 << I, "FirstSet: {I} bits do not count to {}", N - 1)]
 pub struct FirstSet<const N: usize, const I: usize> {
     /// The bits.
     pub bits: Signal<In, Bits<N>>,
@@ -19,13 +20,6 @@ pub struct FirstSet<const N: usize, const I: usize> {
     pub any: Signal<Out, Bit>,
     /// The lowest one.
     pub index: Signal<Out, Bits<I>>,
-}
-
-impl<const N: usize, const I: usize> Default for FirstSet<N, I> {
-    fn default() -> Self {
-        assert!(N <= 1 << I, "FirstSet: {I} bits do not count to {}", N - 1);
-        Self { bits: Signal::default(), any: Signal::default(), index: Signal::default() }
-    }
 }
 
 impl<const N: usize, const I: usize> Logic for FirstSet<N, I> {
@@ -58,19 +52,13 @@ impl<const N: usize, const I: usize> Logic for FirstSet<N, I> {
 ///
 /// # Outputs
 /// `count`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(N < 1 << C, "CountOnes: {C} bits do not count to {N}")]
 pub struct CountOnes<const N: usize, const C: usize> {
     /// The bits.
     pub bits: Signal<In, Bits<N>>,
     /// The number of set ones.
     pub count: Signal<Out, Bits<C>>,
-}
-
-impl<const N: usize, const C: usize> Default for CountOnes<N, C> {
-    fn default() -> Self {
-        assert!(N < 1 << C, "CountOnes: {C} bits do not count to {N}");
-        Self { bits: Signal::default(), count: Signal::default() }
-    }
 }
 
 impl<const N: usize, const C: usize> Logic for CountOnes<N, C> {

@@ -1,7 +1,7 @@
 //! A FIFO that loses no time while it is empty.
 
 use super::{RamStyle, fifo};
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// A [`Fifo`](super::Fifo) whose first output follows its first input after 1 cycle, whatever its
 /// memory is: a beat that finds nothing before it goes straight to the output register.

@@ -11,7 +11,7 @@
 use std::fmt::Write as _;
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Positions.
 const POSITIONS: usize = 4;
@@ -28,7 +28,7 @@ const CLASSES: usize = 8;
 ///
 /// # Outputs
 /// `turns` (4 x 2 bits; 0 of what is not valid), `last`: the last turn.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Turns {
     /// The places there are.
     pub valid: Signal<In, Bits<4>>,
@@ -38,17 +38,6 @@ pub struct Turns {
     pub turns: Signal<Out, Bits<8>>,
     /// The highest of them.
     pub last: Signal<Out, Bits<2>>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self {
-            valid: Signal::default(),
-            place: array_init(|_| Signal::default()),
-            turns: Signal::default(),
-            last: Signal::default(),
-        }
-    }
 }
 
 impl Logic for Turns {
@@ -95,7 +84,7 @@ impl Logic for Turns {
 ///
 /// # Outputs
 /// `used`: the classes; `chosen` (8 x 2 bits): the first place in each, 3 where a class is not used.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Classes {
     /// The places that count.
     pub active: Signal<In, Bits<4>>,
@@ -105,17 +94,6 @@ pub struct Classes {
     pub used: Signal<Out, Bits<8>>,
     /// Whose word it is.
     pub chosen: Signal<Out, Bits<16>>,
-}
-
-impl Default for Classes {
-    fn default() -> Self {
-        Self {
-            active: Signal::default(),
-            class: array_init(|_| Signal::default()),
-            used: Signal::default(),
-            chosen: Signal::default(),
-        }
-    }
 }
 
 impl Logic for Classes {
@@ -207,7 +185,7 @@ impl<const M: usize, const W: usize, const S: usize, const O: usize> Logic for C
 ///
 /// # Outputs
 /// `result`: 4 bytes.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct QuadMux {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -224,18 +202,6 @@ pub struct QuadMux {
 impl QuadMux {
     /// Cycles from `data` to `result`.
     pub const LATENCY: usize = 2;
-}
-
-impl Default for QuadMux {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            data: Signal::default(),
-            banks: Signal::default(),
-            selects: array_init(|_| Signal::default()),
-            result: Signal::default(),
-        }
-    }
 }
 
 impl Logic for QuadMux {

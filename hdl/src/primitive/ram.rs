@@ -1,6 +1,6 @@
 //! A memory with one write port, one read port and registered reads.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Depth up to which a FIFO is made of lookup tables by default.
 const DISTRIBUTED_DEPTH: usize = 64;

@@ -1,7 +1,6 @@
 //! Half a register slice: cuts the path of `ready` alone.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Lets beats of `W` bits through, and holds one that comes while the output is stalled, so that
 /// `in_ready` comes straight from a register.
@@ -39,7 +38,6 @@ pub struct ReadySlice<const W: usize> {
 impl<const W: usize> Logic for ReadySlice<W> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, held, data);
         self.in_ready.next = !self.held.q.val();
         self.out_valid.next = self.held.q.val() || self.in_valid.val();
         self.out_data.next = self.in_data.val();

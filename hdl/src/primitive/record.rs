@@ -1,6 +1,6 @@
 //! Records as plain bits, and back: memories and FIFOs hold bits.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// The `W` bits of a record `T`; its first field is lowest.
 ///
@@ -11,19 +11,13 @@ use rust_hdl_core::prelude::*;
 ///
 /// # Outputs
 /// `bits`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(T::BITS == W, "Flatten: the record has {} bits, not {W}", T::BITS)]
 pub struct Flatten<T: Synth, const W: usize> {
     /// The record.
     pub record: Signal<In, T>,
     /// Its bits.
     pub bits: Signal<Out, Bits<W>>,
-}
-
-impl<T: Synth, const W: usize> Default for Flatten<T, W> {
-    fn default() -> Self {
-        assert_eq!(T::BITS, W, "Flatten: the record has {} bits, not {W}", T::BITS);
-        Self { record: Signal::default(), bits: Signal::default() }
-    }
 }
 
 impl<T: Synth, const W: usize> Logic for Flatten<T, W> {
@@ -47,19 +41,13 @@ impl<T: Synth, const W: usize> Logic for Flatten<T, W> {
 ///
 /// # Outputs
 /// `record`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(T::BITS == W, "Restore: the record has {} bits, not {W}", T::BITS)]
 pub struct Restore<T: Synth, const W: usize> {
     /// The bits.
     pub bits: Signal<In, Bits<W>>,
     /// The record.
     pub record: Signal<Out, T>,
-}
-
-impl<T: Synth, const W: usize> Default for Restore<T, W> {
-    fn default() -> Self {
-        assert_eq!(T::BITS, W, "Restore: the record has {} bits, not {W}", T::BITS);
-        Self { bits: Signal::default(), record: Signal::default() }
-    }
 }
 
 impl<T: Synth, const W: usize> Logic for Restore<T, W> {
@@ -80,7 +68,7 @@ mod tests {
     use crate::testing;
     use drdma_verilated::Word;
 
-    #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+    #[derive(Clone, Copy, Debug, PartialEq, Record)]
     struct Pair {
         low: Bits<5>,
         high: Bits<9>,

@@ -1,7 +1,6 @@
 //! A byte rotation.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Moves byte k of 64 to byte `k + amount`, around the end.
 ///
@@ -13,7 +12,8 @@ use rust_hdl_widgets::prelude::*;
 ///
 /// # Outputs
 /// `result`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check((W, S) == (512, 6), "Rotate: {W} bits and {S} are not 64 bytes")]
 pub struct Rotate<const W: usize, const S: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -24,8 +24,11 @@ pub struct Rotate<const W: usize, const S: usize> {
     /// The rotated bytes.
     pub result: Signal<Out, Bits<W>>,
 
+    #[init(Turn::new(16))]
     by_sixteens: Turn<W>,
+    #[init(Turn::new(4))]
     by_fours: Turn<W>,
+    #[init(Turn::new(1))]
     by_ones: Turn<W>,
     coarse: DFF<Bits<W>>,
     rest: DFF<Bits<2>>,
@@ -37,28 +40,9 @@ impl<const W: usize, const S: usize> Rotate<W, S> {
     pub const LATENCY: usize = 2;
 }
 
-impl<const W: usize, const S: usize> Default for Rotate<W, S> {
-    fn default() -> Self {
-        assert_eq!((W, S), (512, 6), "Rotate: {W} bits and {S} are not 64 bytes");
-        Self {
-            clk: Signal::default(),
-            data: Signal::default(),
-            amount: Signal::default(),
-            result: Signal::default(),
-            by_sixteens: Turn::new(16),
-            by_fours: Turn::new(4),
-            by_ones: Turn::new(1),
-            coarse: DFF::default(),
-            rest: DFF::default(),
-            out: DFF::default(),
-        }
-    }
-}
-
 impl<const W: usize, const S: usize> Logic for Rotate<W, S> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, coarse, rest, out);
         self.by_sixteens.data.next = self.data.val();
         self.by_sixteens.count.next = self.amount.val().get_bits::<2>(4);
         self.by_fours.data.next = self.by_sixteens.result.val();

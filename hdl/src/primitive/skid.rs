@@ -1,7 +1,6 @@
 //! A register slice: cuts every path between two stages of a stream.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Holds up to two beats of `W` bits, so that `in_ready` and `out_valid`, `out_data` come
 /// straight from registers.
@@ -43,7 +42,6 @@ pub struct Skid<const W: usize> {
 impl<const W: usize> Logic for Skid<W> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, data, spare_valid, spare);
         self.in_ready.next = !self.spare_valid.q.val();
         self.out_valid.next = self.valid.q.val();
         self.out_data.next = self.data.q.val();

@@ -1,6 +1,6 @@
 //! Quotients of small numbers, from a table.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Divides a number below 64 by a divisor of 8 bits, at least 1.
 ///

@@ -1,6 +1,6 @@
 //! Many lookups in one small table, in ascending order.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Spreads the 16 entries of a table over `N` fields: field `p` of `results` is the entry that
 /// field `p` of `indices` names. The first index is 0, and each of the others is that of the field

@@ -1,7 +1,6 @@
 //! A register of a stream.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Holds a beat of `W` bits. `in_ready` depends on `out_ready`: where that comes from another block's
 /// port, take a [`Skid`](super::Skid), which costs a lookup table a bit.
@@ -38,7 +37,6 @@ pub struct Stage<const W: usize> {
 impl<const W: usize> Logic for Stage<W> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, data);
         self.in_ready.next = !self.valid.q.val() || self.out_ready.val();
         self.out_valid.next = self.valid.q.val();
         self.out_data.next = self.data.q.val();

@@ -1,6 +1,6 @@
 //! A table that is read in long stretches from any entry on.
 
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Entries written at a time, and banks.
 const BANKS: usize = 4;

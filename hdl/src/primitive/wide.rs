@@ -1,7 +1,6 @@
 //! Wide combinational helpers: concatenation, one-hot selection, pairwise comparison, bit ranges.
 
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Joins four vectors; `a` is lowest. `O` = `A` + `B` + `C` + `D`.
 ///
@@ -66,7 +65,7 @@ impl<const A: usize, const B: usize, const C: usize, const D: usize, const O: us
 ///
 /// # Outputs
 /// `value`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Select<const N: usize, const W: usize> {
     /// Which values.
     pub choice: Signal<In, Bits<N>>,
@@ -74,16 +73,6 @@ pub struct Select<const N: usize, const W: usize> {
     pub values: [Signal<In, Bits<W>>; N],
     /// Their OR.
     pub value: Signal<Out, Bits<W>>,
-}
-
-impl<const N: usize, const W: usize> Default for Select<N, W> {
-    fn default() -> Self {
-        Self {
-            choice: Signal::default(),
-            values: array_init(|_| Signal::default()),
-            value: Signal::default(),
-        }
-    }
 }
 
 impl<const N: usize, const W: usize> Logic for Select<N, W> {
@@ -109,18 +98,12 @@ impl<const N: usize, const W: usize> Logic for Select<N, W> {
 ///
 /// # Outputs
 /// `equal`: bit `j` of `equal[i]` says whether values `i` and `j` are the same.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct EqualPairs<const N: usize, const W: usize> {
     /// The values.
     pub values: [Signal<In, Bits<W>>; N],
     /// Who equals whom.
     pub equal: [Signal<Out, Bits<N>>; N],
-}
-
-impl<const N: usize, const W: usize> Default for EqualPairs<N, W> {
-    fn default() -> Self {
-        Self { values: array_init(|_| Signal::default()), equal: array_init(|_| Signal::default()) }
-    }
 }
 
 impl<const N: usize, const W: usize> Logic for EqualPairs<N, W> {
@@ -162,7 +145,8 @@ impl<const N: usize, const W: usize> Logic for EqualPairs<N, W> {
 ///
 /// # Outputs
 /// `mask`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(N == 1 << I, "BitRange: {I} bits do not number {N}")]
 pub struct BitRange<const N: usize, const I: usize> {
     /// The lowest bit.
     pub from: Signal<In, Bits<I>>,
@@ -170,13 +154,6 @@ pub struct BitRange<const N: usize, const I: usize> {
     pub to: Signal<In, Bits<I>>,
     /// The bits.
     pub mask: Signal<Out, Bits<N>>,
-}
-
-impl<const N: usize, const I: usize> Default for BitRange<N, I> {
-    fn default() -> Self {
-        assert_eq!(N, 1 << I, "BitRange: {I} bits do not number {N}");
-        Self { from: Signal::default(), to: Signal::default(), mask: Signal::default() }
-    }
 }
 
 impl<const N: usize, const I: usize> Logic for BitRange<N, I> {
@@ -203,19 +180,13 @@ impl<const N: usize, const I: usize> Logic for BitRange<N, I> {
 ///
 /// # Outputs
 /// `index` (of the highest set bit; 0 if there is none).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(N == 1 << I, "LastSet: {I} bits do not number {N}")]
 pub struct LastSet<const N: usize, const I: usize> {
     /// The bits.
     pub bits: Signal<In, Bits<N>>,
     /// The highest one.
     pub index: Signal<Out, Bits<I>>,
-}
-
-impl<const N: usize, const I: usize> Default for LastSet<N, I> {
-    fn default() -> Self {
-        assert_eq!(N, 1 << I, "LastSet: {I} bits do not number {N}");
-        Self { bits: Signal::default(), index: Signal::default() }
-    }
 }
 
 impl<const N: usize, const I: usize> Logic for LastSet<N, I> {

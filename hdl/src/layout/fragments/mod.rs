@@ -10,23 +10,72 @@
 //! Stages: a register slice, so that `placed_ready` comes from a register; the bytes that each
 //! fragment covers, and its difference `ram - pos`; the fragment of each byte; its address.
 
+use crate::layout::windows::ByteBeat;
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
-use crate::primitive::{Pack, Skid};
+use crate::primitive::{Pack, StreamSkid};
 
 #[cfg(test)]
 mod tests;
 
-/// Bits of what passes: window 2, window_end, beat_end, dest 10, slot 8, bytes 7, message_start,
-/// message_end, request_end, dest_end, message_bytes 32, status 8, bad_dest 7.
-const SIDE: usize = 80;
-/// A placed beat: places 272, lengths 112, positions 96, sideband.
-const PLACED: usize = 272 + 112 + 96 + SIDE;
+/// What passes beside the fragments.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Side {
+    window: Bits<2>,
+    window_end: Bit,
+    beat_end: Bit,
+    dest: Bits<10>,
+    slot: Bits<8>,
+    bytes: Bits<7>,
+    message_start: Bit,
+    message_end: Bit,
+    message_bytes: Bits<32>,
+    request_end: Bit,
+    dest_end: Bit,
+    status: Bits<8>,
+    bad_dest: Bits<7>,
+}
+
+/// A beat as fragments that have their places in the segmented memory.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct PlacedBeat {
+    /// 16 places in the segmented memory.
+    pub ram: Bits<272>,
+    /// 16 lengths; 0: no fragment.
+    pub len: Bits<112>,
+    /// 16 positions in the beat's payload.
+    pub pos: Bits<96>,
+    /// The window that holds the fragments.
+    pub window: Bits<2>,
+    /// Last beat of its window.
+    pub window_end: Bit,
+    /// Last part of a beat.
+    pub beat_end: Bit,
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Payload bytes of the whole beat.
+    pub bytes: Bits<7>,
+    /// Starts a message.
+    pub message_start: Bit,
+    /// Ends a message.
+    pub message_end: Bit,
+    /// Length of the message that starts, where it can be longer than a packet.
+    pub message_bytes: Bits<32>,
+    /// Ends the request.
+    pub request_end: Bit,
+    /// Ends the destination.
+    pub dest_end: Bit,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+}
 
 /// The block. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Fragments {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -34,92 +83,25 @@ pub struct Fragments {
     pub rst: Signal<In, Bit>,
 
     // Placed beats.
-    /// A beat is offered.
-    pub placed_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub placed_ready: Signal<Out, Bit>,
-    /// 16 places in the segmented memory.
-    pub placed_ram: Signal<In, Bits<272>>,
-    /// 16 lengths; 0: no fragment.
-    pub placed_len: Signal<In, Bits<112>>,
-    /// 16 positions in the beat's payload.
-    pub placed_pos: Signal<In, Bits<96>>,
-    /// The window that holds the fragments.
-    pub placed_window: Signal<In, Bits<2>>,
-    /// Last beat of its window.
-    pub placed_window_end: Signal<In, Bit>,
-    /// Last part of a beat.
-    pub placed_beat_end: Signal<In, Bit>,
-    /// Destination.
-    pub placed_dest: Signal<In, Bits<10>>,
-    /// Request.
-    pub placed_slot: Signal<In, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub placed_bytes: Signal<In, Bits<7>>,
-    /// Starts a message.
-    pub placed_message_start: Signal<In, Bit>,
-    /// Ends a message.
-    pub placed_message_end: Signal<In, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
-    pub placed_message_bytes: Signal<In, Bits<32>>,
-    /// Ends the request.
-    pub placed_request_end: Signal<In, Bit>,
-    /// Ends the destination.
-    pub placed_dest_end: Signal<In, Bit>,
-    /// The request's status.
-    pub placed_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
-    pub placed_bad_dest: Signal<In, Bits<7>>,
+    /// Beats of fragments.
+    pub placed: Stream<In, PlacedBeat>,
 
     // Bytes.
-    /// A beat is offered.
-    pub bytes_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub bytes_ready: Signal<In, Bit>,
-    /// Positions that have a byte.
-    pub bytes_mask: Signal<Out, Bits<64>>,
-    /// 64 places in the segmented memory; of positions without a byte they mean nothing.
-    pub bytes_ram: Signal<Out, Bits<1088>>,
-    /// The window that holds the fragments.
-    pub bytes_window: Signal<Out, Bits<2>>,
-    /// Last beat of its window.
-    pub bytes_window_end: Signal<Out, Bit>,
-    /// Last part of a beat.
-    pub bytes_beat_end: Signal<Out, Bit>,
-    /// Destination.
-    pub bytes_dest: Signal<Out, Bits<10>>,
-    /// Request.
-    pub bytes_slot: Signal<Out, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub bytes_bytes: Signal<Out, Bits<7>>,
-    /// Starts a message.
-    pub bytes_message_start: Signal<Out, Bit>,
-    /// Ends a message.
-    pub bytes_message_end: Signal<Out, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
-    pub bytes_message_bytes: Signal<Out, Bits<32>>,
-    /// Ends the request.
-    pub bytes_request_end: Signal<Out, Bit>,
-    /// Ends the destination.
-    pub bytes_dest_end: Signal<Out, Bit>,
-    /// The request's status.
-    pub bytes_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
-    pub bytes_bad_dest: Signal<Out, Bits<7>>,
+    /// The same beats, where each byte is.
+    pub bytes: Stream<Out, ByteBeat>,
 
-    side: Signal<Local, Bits<SIDE>>,
-    flag: [Constant<Bits<SIDE>>; 6],
-    slice: Skid<PLACED>,
+    slice: StreamSkid<PlacedBeat>,
     go: Signal<Local, Bit>,
 
     // Stage a: what each fragment covers.
     pos: Signal<Local, Bits<96>>,
     end: [Signal<Local, Bits<7>>; 16],
+    #[init(Constant::new(u64::MAX.to_bits()))]
     ones: Constant<Bits<64>>,
     a_valid: DFF<Bit>,
     a_covers: [DFF<Bits<64>>; 16],
     a_differences: DFF<Bits<512>>,
-    a_side: DFF<Bits<SIDE>>,
+    a_side: DFF<Side>,
     differences: Pack<16, 32, 512>,
 
     // Stage b: the fragment of each byte, as four planes of bits.
@@ -129,172 +111,48 @@ pub struct Fragments {
     b_mask: DFF<Bits<64>>,
     b_planes: [DFF<Bits<64>>; 4],
     b_differences: DFF<Bits<512>>,
-    b_side: DFF<Bits<SIDE>>,
+    b_side: DFF<Side>,
 
     // The output: the address of each byte.
     fragment: [Signal<Local, Bits<4>>; 64],
+    #[init(array_init(|k| Constant::new(k.to_bits())))]
     index: [Constant<Bits<17>>; 64],
+    #[init(array_init(|j| Constant::new((1_u8 << j).to_bits())))]
     weight: [Constant<Bits<4>>; 4],
     places: Pack<64, 17, 1088>,
     out_valid: DFF<Bit>,
     out_mask: DFF<Bits<64>>,
     out_ram: DFF<Bits<1088>>,
-    out_side: DFF<Bits<SIDE>>,
-}
-
-impl Default for Fragments {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            placed_valid: Signal::default(),
-            placed_ready: Signal::default(),
-            placed_ram: Signal::default(),
-            placed_len: Signal::default(),
-            placed_pos: Signal::default(),
-            placed_window: Signal::default(),
-            placed_window_end: Signal::default(),
-            placed_beat_end: Signal::default(),
-            placed_dest: Signal::default(),
-            placed_slot: Signal::default(),
-            placed_bytes: Signal::default(),
-            placed_message_start: Signal::default(),
-            placed_message_end: Signal::default(),
-            placed_message_bytes: Signal::default(),
-            placed_request_end: Signal::default(),
-            placed_dest_end: Signal::default(),
-            placed_status: Signal::default(),
-            placed_bad_dest: Signal::default(),
-            bytes_valid: Signal::default(),
-            bytes_ready: Signal::default(),
-            bytes_mask: Signal::default(),
-            bytes_ram: Signal::default(),
-            bytes_window: Signal::default(),
-            bytes_window_end: Signal::default(),
-            bytes_beat_end: Signal::default(),
-            bytes_dest: Signal::default(),
-            bytes_slot: Signal::default(),
-            bytes_bytes: Signal::default(),
-            bytes_message_start: Signal::default(),
-            bytes_message_end: Signal::default(),
-            bytes_message_bytes: Signal::default(),
-            bytes_request_end: Signal::default(),
-            bytes_dest_end: Signal::default(),
-            bytes_status: Signal::default(),
-            bytes_bad_dest: Signal::default(),
-            side: Signal::default(),
-            flag: array_init(|k| Constant::new((4_u8 << k).to_bits())),
-            slice: Skid::default(),
-            go: Signal::default(),
-            pos: Signal::default(),
-            end: array_init(|_| Signal::default()),
-            ones: Constant::new(u64::MAX.to_bits()),
-            a_valid: DFF::default(),
-            a_covers: array_init(|_| DFF::default()),
-            a_differences: DFF::default(),
-            a_side: DFF::default(),
-            differences: Pack::default(),
-            all: Signal::default(),
-            plane: array_init(|_| Signal::default()),
-            b_valid: DFF::default(),
-            b_mask: DFF::default(),
-            b_planes: array_init(|_| DFF::default()),
-            b_differences: DFF::default(),
-            b_side: DFF::default(),
-            fragment: array_init(|_| Signal::default()),
-            index: array_init(|k| Constant::new(k.to_bits())),
-            weight: array_init(|j| Constant::new((1_u8 << j).to_bits())),
-            places: Pack::default(),
-            out_valid: DFF::default(),
-            out_mask: DFF::default(),
-            out_ram: DFF::default(),
-            out_side: DFF::default(),
-        }
-    }
+    out_side: DFF<Side>,
 }
 
 impl Logic for Fragments {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            a_valid,
-            a_differences,
-            a_side,
-            b_valid,
-            b_mask,
-            b_differences,
-            b_side,
-            out_valid,
-            out_mask,
-            out_ram,
-            out_side
-        );
-        for l in 0..16 {
-            self.a_covers[l].clock.next = self.clk.val();
-            self.a_covers[l].d.next = self.a_covers[l].q.val();
-        }
-        for j in 0..4 {
-            self.b_planes[j].clock.next = self.clk.val();
-            self.b_planes[j].d.next = self.b_planes[j].q.val();
-        }
-
-        self.side.next = bit_cast::<SIDE, 2>(self.placed_window.val())
-            | (bit_cast::<SIDE, 10>(self.placed_dest.val()) << 8)
-            | (bit_cast::<SIDE, 8>(self.placed_slot.val()) << 18)
-            | (bit_cast::<SIDE, 7>(self.placed_bytes.val()) << 26)
-            | (bit_cast::<SIDE, 32>(self.placed_message_bytes.val()) << 33)
-            | (bit_cast::<SIDE, 8>(self.placed_status.val()) << 65)
-            | (bit_cast::<SIDE, 7>(self.placed_bad_dest.val()) << 73);
-        if self.placed_window_end.val() {
-            self.side.next = self.side.val() | self.flag[0].val();
-        }
-        if self.placed_beat_end.val() {
-            self.side.next = self.side.val() | self.flag[1].val();
-        }
-        if self.placed_message_start.val() {
-            self.side.next = self.side.val() | self.flag[2].val();
-        }
-        if self.placed_message_end.val() {
-            self.side.next = self.side.val() | self.flag[3].val();
-        }
-        if self.placed_request_end.val() {
-            self.side.next = self.side.val() | self.flag[4].val();
-        }
-        if self.placed_dest_end.val() {
-            self.side.next = self.side.val() | self.flag[5].val();
-        }
-        self.slice.clk.next = self.clk.val();
-        self.slice.rst.next = self.rst.val();
-        self.slice.in_valid.next = self.placed_valid.val();
-        self.slice.in_data.next = bit_cast::<PLACED, 272>(self.placed_ram.val())
-            | (bit_cast::<PLACED, 112>(self.placed_len.val()) << 272)
-            | (bit_cast::<PLACED, 96>(self.placed_pos.val()) << 384)
-            | (bit_cast::<PLACED, SIDE>(self.side.val()) << 480);
-        self.placed_ready.next = self.slice.in_ready.val();
-        self.go.next = !self.out_valid.q.val() || self.bytes_ready.val();
-        self.slice.out_ready.next = self.go.val();
+        self.placed.join(&mut self.slice.input);
+        self.go.next = !self.out_valid.q.val() || self.bytes.ready.val();
+        self.slice.output.ready.next = self.go.val();
 
         // Stage a.
-        self.pos.next = self.slice.out_data.val().get_bits::<96>(384);
+        self.pos.next = self.slice.output.data.val().pos;
         for l in 0..16 {
             self.end[l].next = self.pos.val().get_bits::<6>(l * 6).get_bits::<7>(0)
-                + self.slice.out_data.val().get_bits::<7>((l * 7) + 272);
-            self.differences.parts[l].next = (self.slice.out_data.val().get_bits::<17>(l * 17)
-                - self.pos.val().get_bits::<6>(l * 6).get_bits::<17>(0))
-            .get_bits::<32>(0);
+                + self.slice.output.data.val().len.get_bits::<7>(l * 7);
+            self.differences.parts[l].next =
+                (self.slice.output.data.val().ram.get_bits::<17>(l * 17)
+                    - self.pos.val().get_bits::<6>(l * 6).get_bits::<17>(0))
+                .get_bits::<32>(0);
         }
         if self.go.val() {
-            self.a_valid.d.next = self.slice.out_valid.val();
+            self.a_valid.d.next = self.slice.output.valid.val();
         }
-        if self.go.val() && self.slice.out_valid.val() {
+        if self.go.val() && self.slice.output.valid.val() {
             for l in 0..16 {
                 self.a_covers[l].d.next = (self.ones.val() << self.pos.val().get_bits::<6>(l * 6))
                     & !(self.ones.val() << self.end[l].val());
             }
             self.a_differences.d.next = self.differences.whole.val();
-            self.a_side.d.next = self.slice.out_data.val().get_bits::<SIDE>(480);
+            self.slice.output.share(&mut self.a_side.d);
         }
 
         // Stage b.
@@ -345,22 +203,10 @@ impl Logic for Fragments {
             self.out_ram.d.next = self.places.whole.val();
             self.out_side.d.next = self.b_side.q.val();
         }
-        self.bytes_valid.next = self.out_valid.q.val();
-        self.bytes_mask.next = self.out_mask.q.val();
-        self.bytes_ram.next = self.out_ram.q.val();
-        self.bytes_window.next = self.out_side.q.val().get_bits::<2>(0);
-        self.bytes_dest.next = self.out_side.q.val().get_bits::<10>(8);
-        self.bytes_slot.next = self.out_side.q.val().get_bits::<8>(18);
-        self.bytes_bytes.next = self.out_side.q.val().get_bits::<7>(26);
-        self.bytes_message_bytes.next = self.out_side.q.val().get_bits::<32>(33);
-        self.bytes_status.next = self.out_side.q.val().get_bits::<8>(65);
-        self.bytes_bad_dest.next = self.out_side.q.val().get_bits::<7>(73);
-        self.bytes_window_end.next = self.out_side.q.val().get_bit(2);
-        self.bytes_beat_end.next = self.out_side.q.val().get_bit(3);
-        self.bytes_message_start.next = self.out_side.q.val().get_bit(4);
-        self.bytes_message_end.next = self.out_side.q.val().get_bit(5);
-        self.bytes_request_end.next = self.out_side.q.val().get_bit(6);
-        self.bytes_dest_end.next = self.out_side.q.val().get_bit(7);
+        self.bytes.valid.next = self.out_valid.q.val();
+        self.bytes.mask.next = self.out_mask.q.val();
+        self.bytes.ram.next = self.out_ram.q.val();
+        self.out_side.q.share(&mut self.bytes);
 
         if self.rst.val() {
             self.a_valid.d.next = false;

@@ -5,9 +5,9 @@
 //! after the last range, and at once if there is none; `failed` what came out. 255 ranges of a
 //! window are kept; with more, every beat of the window that reads anything has failed.
 
+use crate::layout::reader::ReadError;
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::Ram;
 
@@ -18,20 +18,14 @@ use crate::primitive::Ram;
 ///
 /// # Outputs
 /// `all`, `failed`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Failures {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A part of a window could not be read.
-    pub error_valid: Signal<In, Bit>,
-    /// The window.
-    pub error_window: Signal<In, Bits<2>>,
-    /// The part's start.
-    pub error_ram: Signal<In, Bits<17>>,
-    /// Its bytes.
-    pub error_len: Signal<In, Bits<13>>,
+    /// A read that failed.
+    pub error: Flow<In, ReadError>,
     /// The window of the beat at hand.
     pub window: Signal<In, Bits<2>>,
     /// Its bytes.
@@ -65,76 +59,25 @@ pub struct Failures {
     hits: DFF<Bits<64>>,
     hit: DFF<Bit>,
     place: [Signal<Local, Bits<18>>; 64],
+    #[init(array_init(|k| Constant::new((1_u64 << k).to_bits())))]
     bit: [Constant<Bits<64>>; 64],
-}
-
-impl Default for Failures {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            error_valid: Signal::default(),
-            error_window: Signal::default(),
-            error_ram: Signal::default(),
-            error_len: Signal::default(),
-            window: Signal::default(),
-            valid: Signal::default(),
-            ram: Signal::default(),
-            restart: Signal::default(),
-            step: Signal::default(),
-            forget: Signal::default(),
-            all: Signal::default(),
-            failed: Signal::default(),
-            ranges: Ram::default(),
-            counts: array_init(|_| DFF::default()),
-            flooded: DFF::default(),
-            count: Signal::default(),
-            index: Signal::default(),
-            checked: DFF::default(),
-            read_valid: DFF::default(),
-            range_valid: DFF::default(),
-            start: DFF::default(),
-            behind: DFF::default(),
-            range_start: Signal::default(),
-            hits_valid: DFF::default(),
-            hits: DFF::default(),
-            hit: DFF::default(),
-            place: array_init(|_| Signal::default()),
-            bit: array_init(|k| Constant::new((1_u64 << k).to_bits())),
-        }
-    }
 }
 
 impl Logic for Failures {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            flooded,
-            checked,
-            read_valid,
-            range_valid,
-            start,
-            behind,
-            hits_valid,
-            hits,
-            hit
-        );
         self.count.next = 0.into();
         self.index.next = 0.into();
         for w in 0..4 {
-            self.counts[w].clock.next = self.clk.val();
-            self.counts[w].d.next = self.counts[w].q.val();
             if self.window.val().index() == w {
                 self.count.next = self.counts[w].q.val();
                 if self.forget.val() {
                     self.counts[w].d.next = 0.into();
                 }
             }
-            if self.error_window.val().index() == w {
+            if self.error.window.val().index() == w {
                 self.index.next = self.counts[w].q.val();
-                if self.error_valid.val() && (self.counts[w].q.val() != 255) {
+                if self.error.valid.val() && (self.counts[w].q.val() != 255) {
                     self.counts[w].d.next = self.counts[w].q.val() + 1;
                 }
             }
@@ -143,16 +86,15 @@ impl Logic for Failures {
             self.flooded.d.next =
                 self.flooded.q.val().replace_bit(self.window.val().index(), false);
         }
-        if self.error_valid.val() && (self.index.val() == 255) {
+        if self.error.valid.val() && (self.index.val() == 255) {
             self.flooded.d.next =
-                self.flooded.d.val().replace_bit(self.error_window.val().index(), true);
+                self.flooded.d.val().replace_bit(self.error.window.val().index(), true);
         }
-        self.ranges.clk.next = self.clk.val();
-        self.ranges.write_lanes.next = self.error_valid.val().into();
+        self.ranges.write_lanes.next = self.error.valid.val().into();
         self.ranges.write_address.next =
-            (bit_cast::<10, 2>(self.error_window.val()) << 8) | bit_cast::<10, 8>(self.index.val());
-        self.ranges.write_data.next = (bit_cast::<30, 17>(self.error_ram.val()) << 13)
-            | bit_cast::<30, 13>(self.error_len.val());
+            (bit_cast::<10, 2>(self.error.window.val()) << 8) | bit_cast::<10, 8>(self.index.val());
+        self.ranges.write_data.next = (bit_cast::<30, 17>(self.error.ram.val()) << 13)
+            | bit_cast::<30, 13>(self.error.len.val());
 
         // The next range.
         self.ranges.read_address.next =

@@ -1,8 +1,6 @@
 //! Sixteen positions of the payload, which read one copy of the memory.
 
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use super::quad::Quad;
 use crate::primitive::{Banks, Choose, Pack};
@@ -18,7 +16,7 @@ use crate::primitive::{Banks, Choose, Pack};
 ///
 /// # Outputs
 /// `done`; `read_row`, `read_enable`; `data`; `busy`, `conflict`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct Group {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -69,47 +67,12 @@ pub struct Group {
     conflicted: DFF<Bit>,
 }
 
-impl Default for Group {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            write: Signal::default(),
-            valid: Signal::default(),
-            ram: Signal::default(),
-            newest: Signal::default(),
-            oldest: Signal::default(),
-            following: Signal::default(),
-            done: Signal::default(),
-            read_row: Signal::default(),
-            read_enable: Signal::default(),
-            read_data: Signal::default(),
-            leave: Signal::default(),
-            data: Signal::default(),
-            busy: Signal::default(),
-            conflict: Signal::default(),
-            quads: array_init(|_| Quad::default()),
-            banks: Banks::default(),
-            choices: array_init(|_| Choose::default()),
-            rows: Pack::default(),
-            beat: Pack::default(),
-            row: DFF::default(),
-            enable: DFF::default(),
-            conflicts: Signal::default(),
-            conflicted: DFF::default(),
-        }
-    }
-}
-
 impl Logic for Group {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, row, enable, conflicted);
         self.done.next = true;
         self.conflicts.next = false;
         for k in 0..4 {
-            self.quads[k].clk.next = self.clk.val();
-            self.quads[k].rst.next = self.rst.val();
             self.quads[k].write.next = self.write.val();
             self.quads[k].valid.next = self.valid.val().get_bits::<4>(k * 4);
             self.quads[k].ram.next = self.ram.val().get_bits::<68>(k * 68);

@@ -25,11 +25,11 @@
 //! Stages: `p` holds a beat, waits for its window and looks for failed reads; the groups take it from
 //! there to the complete beat; `out` is the output register.
 
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::layout::reader::{ReadError, WindowReady};
+use crate::layout::windows::ByteBeat;
+use drdma_emit::prelude::*;
 
-use crate::primitive::{CountOnes, Lutram, Pack};
+use crate::primitive::{CountOnes, Flatten, Lutram, Pack, Restore};
 
 mod failures;
 mod group;
@@ -40,18 +40,81 @@ mod tests;
 use failures::Failures;
 use group::Group;
 
-/// Bits of what passes beside the payload: dest 10, slot 8, bytes 7, message_start, message_end,
-/// request_end, dest_end, message_bytes 32, status 8, bad_dest 7.
-const SIDE: usize = 76;
-/// What the output needs besides data: the sideband, the mask, the end of the part, the failed read.
-const KEPT: usize = SIDE + 64 + 2;
-/// The same, and whether the beat is left out.
-const NOTE: usize = KEPT + 1;
-/// Bits of the output: data, then the others.
-const OUTPUT: usize = 512 + KEPT;
+/// What passes beside the payload of a beat.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Side {
+    dest: Bits<10>,
+    slot: Bits<8>,
+    bytes: Bits<7>,
+    message_start: Bit,
+    message_end: Bit,
+    request_end: Bit,
+    dest_end: Bit,
+    message_bytes: Bits<32>,
+    status: Bits<8>,
+    bad_dest: Bits<7>,
+}
+
+/// What is remembered of a part that is at work: what the output needs besides data.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Note {
+    dest: Bits<10>,
+    slot: Bits<8>,
+    bytes: Bits<7>,
+    message_start: Bit,
+    message_end: Bit,
+    request_end: Bit,
+    dest_end: Bit,
+    message_bytes: Bits<32>,
+    status: Bits<8>,
+    bad_dest: Bits<7>,
+    mask: Bits<64>,
+    part_end: Bit,
+    error: Bit,
+    /// It is no payload: it only ended its window.
+    left_out: Bit,
+}
+
+/// Bits of a [`Note`].
+const NOTE: usize = 143;
+/// Beats that can be at work.
+const ROOM: u64 = 32;
+
+/// A part of a beat of payload.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Payload {
+    /// Bytes at their positions in the beat.
+    pub data: Bits<512>,
+    /// Which of them there are.
+    pub mask: Bits<64>,
+    /// Last part of the beat.
+    pub part_end: Bit,
+    /// A byte of this part, or of one before it in the beat, could not be read.
+    pub error: Bit,
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Payload bytes of the whole beat.
+    pub bytes: Bits<7>,
+    /// Starts a message.
+    pub message_start: Bit,
+    /// Ends a message.
+    pub message_end: Bit,
+    /// Length of the message that starts, where it can be longer than a packet.
+    pub message_bytes: Bits<32>,
+    /// Ends the request.
+    pub request_end: Bit,
+    /// Ends the destination.
+    pub dest_end: Bit,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+}
 
 /// The assembler. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Gather {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -62,58 +125,14 @@ pub struct Gather {
     pub words: Signal<In, Bits<5>>,
 
     // Beats.
-    /// A beat is offered.
-    pub bytes_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub bytes_ready: Signal<Out, Bit>,
-    /// Positions that have a byte.
-    pub bytes_mask: Signal<In, Bits<64>>,
-    /// 64 places in the segmented memory.
-    pub bytes_ram: Signal<In, Bits<1088>>,
-    /// The window that holds them.
-    pub bytes_window: Signal<In, Bits<2>>,
-    /// Last beat of its window.
-    pub bytes_window_end: Signal<In, Bit>,
-    /// Last part of a beat.
-    pub bytes_beat_end: Signal<In, Bit>,
-    /// Destination.
-    pub bytes_dest: Signal<In, Bits<10>>,
-    /// Request.
-    pub bytes_slot: Signal<In, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub bytes_bytes: Signal<In, Bits<7>>,
-    /// Starts a message.
-    pub bytes_message_start: Signal<In, Bit>,
-    /// Ends a message.
-    pub bytes_message_end: Signal<In, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
-    pub bytes_message_bytes: Signal<In, Bits<32>>,
-    /// Ends the request.
-    pub bytes_request_end: Signal<In, Bit>,
-    /// Ends the destination.
-    pub bytes_dest_end: Signal<In, Bit>,
-    /// The request's status.
-    pub bytes_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
-    pub bytes_bad_dest: Signal<In, Bits<7>>,
+    /// Beats: where each byte is.
+    pub bytes: Stream<In, ByteBeat>,
 
     // From the reader.
-    /// A window's data have arrived.
-    pub window_ready_valid: Signal<In, Bit>,
-    /// Always taken.
-    pub window_ready_ready: Signal<Out, Bit>,
-    /// Which.
-    pub window_ready_window: Signal<In, Bits<2>>,
-    /// A read failed.
-    pub read_error_valid: Signal<In, Bit>,
-    /// Always taken.
-    pub read_error_ready: Signal<Out, Bit>,
-    /// Its window.
-    pub read_error_window: Signal<In, Bits<2>>,
-    /// Where its data should have gone.
-    pub read_error_ram: Signal<In, Bits<17>>,
-    /// Its length.
-    pub read_error_len: Signal<In, Bits<13>>,
+    /// Windows whose data have arrived; always accepted.
+    pub window_ready: Stream<In, WindowReady>,
+    /// Reads that failed; always accepted.
+    pub read_error: Stream<In, ReadError>,
 
     // To the segmented memory, a copy for each group.
     /// For every bank the row to read.
@@ -128,38 +147,8 @@ pub struct Gather {
     pub window_free: Signal<Out, Bit>,
 
     // Payload.
-    /// A part is offered.
-    pub payload_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub payload_ready: Signal<In, Bit>,
-    /// Bytes at their positions in the beat.
-    pub payload_data: Signal<Out, Bits<512>>,
-    /// Which of them there are.
-    pub payload_mask: Signal<Out, Bits<64>>,
-    /// Last part of the beat.
-    pub payload_part_end: Signal<Out, Bit>,
-    /// A byte of this part, or of one before it in the beat, could not be read.
-    pub payload_error: Signal<Out, Bit>,
-    /// Destination.
-    pub payload_dest: Signal<Out, Bits<10>>,
-    /// Request.
-    pub payload_slot: Signal<Out, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub payload_bytes: Signal<Out, Bits<7>>,
-    /// Starts a message.
-    pub payload_message_start: Signal<Out, Bit>,
-    /// Ends a message.
-    pub payload_message_end: Signal<Out, Bit>,
-    /// Length of the message that starts, where it can be longer than a packet.
-    pub payload_message_bytes: Signal<Out, Bits<32>>,
-    /// Ends the request.
-    pub payload_request_end: Signal<Out, Bit>,
-    /// Ends the destination.
-    pub payload_dest_end: Signal<Out, Bit>,
-    /// The request's status.
-    pub payload_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
-    pub payload_bad_dest: Signal<Out, Bits<7>>,
+    /// Payload.
+    pub payload: Stream<Out, Payload>,
 
     // Counters: one cycle each.
     /// Payload was read.
@@ -176,6 +165,7 @@ pub struct Gather {
     failures: Failures,
     arrived: Signal<Local, Bits<4>>,
     finished: Signal<Local, Bits<4>>,
+    #[init(std::array::from_fn(|w| Constant::new((1_u8 << w).to_bits())))]
     window_bit: [Constant<Bits<4>>; 4],
 
     // Stage p.
@@ -185,7 +175,7 @@ pub struct Gather {
     p_window: DFF<Bits<2>>,
     p_window_end: DFF<Bit>,
     p_beat_end: DFF<Bit>,
-    p_side: DFF<Bits<SIDE>>,
+    p_side: DFF<Side>,
     /// Words of the beat that this cycle and later ones read.
     p_words: DFF<Bits<5>>,
     carry: DFF<Bit>,
@@ -196,8 +186,8 @@ pub struct Gather {
     p_free: Signal<Local, Bit>,
     quads: Signal<Local, Bits<16>>,
     ones: CountOnes<16, 5>,
-    side: Signal<Local, Bits<SIDE>>,
-    note: Signal<Local, Bits<NOTE>>,
+    note: Signal<Local, Note>,
+    note_bits: Flatten<Note, NOTE>,
 
     // Beats at work, numbered modulo 64.
     room: DFF<Bits<6>>,
@@ -217,161 +207,18 @@ pub struct Gather {
     // Output.
     data: Pack<4, 128, 512>,
     out_valid: DFF<Bit>,
-    out: DFF<Bits<OUTPUT>>,
+    left: Restore<Note, NOTE>,
+    out: DFF<Payload>,
     out_free: Signal<Local, Bit>,
     leaving: Signal<Local, Bit>,
-
-    message_start: Constant<Bits<SIDE>>,
-    message_end: Constant<Bits<SIDE>>,
-    request_end: Constant<Bits<SIDE>>,
-    dest_end: Constant<Bits<SIDE>>,
-    /// Bytes and ends: a beat without them is no payload.
-    counting: Constant<Bits<SIDE>>,
-    all_room: Constant<Bits<6>>,
-}
-
-impl Default for Gather {
-    fn default() -> Self {
-        let bit = |k: usize| Constant::new((1_u128 << k).to_bits());
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            words: Signal::default(),
-            bytes_valid: Signal::default(),
-            bytes_ready: Signal::default(),
-            bytes_mask: Signal::default(),
-            bytes_ram: Signal::default(),
-            bytes_window: Signal::default(),
-            bytes_window_end: Signal::default(),
-            bytes_beat_end: Signal::default(),
-            bytes_dest: Signal::default(),
-            bytes_slot: Signal::default(),
-            bytes_bytes: Signal::default(),
-            bytes_message_start: Signal::default(),
-            bytes_message_end: Signal::default(),
-            bytes_message_bytes: Signal::default(),
-            bytes_request_end: Signal::default(),
-            bytes_dest_end: Signal::default(),
-            bytes_status: Signal::default(),
-            bytes_bad_dest: Signal::default(),
-            window_ready_valid: Signal::default(),
-            window_ready_ready: Signal::default(),
-            window_ready_window: Signal::default(),
-            read_error_valid: Signal::default(),
-            read_error_ready: Signal::default(),
-            read_error_window: Signal::default(),
-            read_error_ram: Signal::default(),
-            read_error_len: Signal::default(),
-            read_row: array_init(|_| Signal::default()),
-            read_enable: array_init(|_| Signal::default()),
-            read_data: array_init(|_| Signal::default()),
-            window_free: Signal::default(),
-            payload_valid: Signal::default(),
-            payload_ready: Signal::default(),
-            payload_data: Signal::default(),
-            payload_mask: Signal::default(),
-            payload_part_end: Signal::default(),
-            payload_error: Signal::default(),
-            payload_dest: Signal::default(),
-            payload_slot: Signal::default(),
-            payload_bytes: Signal::default(),
-            payload_message_start: Signal::default(),
-            payload_message_end: Signal::default(),
-            payload_message_bytes: Signal::default(),
-            payload_request_end: Signal::default(),
-            payload_dest_end: Signal::default(),
-            payload_status: Signal::default(),
-            payload_bad_dest: Signal::default(),
-            count_busy: Signal::default(),
-            count_conflict: Signal::default(),
-            count_empty: Signal::default(),
-            count_blocked: Signal::default(),
-            windows: DFF::default(),
-            failures: Failures::default(),
-            arrived: Signal::default(),
-            finished: Signal::default(),
-            window_bit: array_init(|w| Constant::new((1_u8 << w).to_bits())),
-            p_valid: DFF::default(),
-            p_mask: DFF::default(),
-            p_ram: DFF::default(),
-            p_window: DFF::default(),
-            p_window_end: DFF::default(),
-            p_beat_end: DFF::default(),
-            p_side: DFF::default(),
-            p_words: DFF::default(),
-            carry: DFF::default(),
-            p_ready: Signal::default(),
-            p_clear: Signal::default(),
-            p_last: Signal::default(),
-            p_take: Signal::default(),
-            p_free: Signal::default(),
-            quads: Signal::default(),
-            ones: CountOnes::default(),
-            side: Signal::default(),
-            note: Signal::default(),
-            room: DFF::default(),
-            newest: DFF::default(),
-            oldest: DFF::default(),
-            following: DFF::default(),
-            leave: DFF::default(),
-            ends: DFF::default(),
-            notes: Lutram::default(),
-            groups: array_init(|_| Group::default()),
-            done: Signal::default(),
-            window_done: Signal::default(),
-            freed: DFF::default(),
-            complete: array_init(|_| DFF::default()),
-            data: Pack::default(),
-            out_valid: DFF::default(),
-            out: DFF::default(),
-            out_free: Signal::default(),
-            leaving: Signal::default(),
-            message_start: bit(25),
-            message_end: bit(26),
-            request_end: bit(27),
-            dest_end: bit(28),
-            counting: Constant::new(((0x7f_u128 << 18) | (7 << 26)).to_bits()),
-            all_room: Constant::new(32.into()),
-        }
-    }
 }
 
 impl Logic for Gather {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            windows,
-            p_valid,
-            p_mask,
-            p_ram,
-            p_window,
-            p_window_end,
-            p_beat_end,
-            p_side,
-            p_words,
-            carry,
-            room,
-            newest,
-            oldest,
-            following,
-            leave,
-            ends,
-            freed,
-            out_valid,
-            out
-        );
-        for k in 0..4 {
-            self.complete[k].clock.next = self.clk.val();
-        }
-        self.failures.clk.next = self.clk.val();
-        self.failures.rst.next = self.rst.val();
-        self.notes.clk.next = self.clk.val();
-
         // Windows become ready, and their failed reads are noted, in any cycle.
-        self.window_ready_ready.next = true;
-        self.read_error_ready.next = true;
+        self.window_ready.ready.next = true;
+        self.read_error.ready.next = true;
         self.p_ready.next =
             self.p_valid.q.val() && self.windows.q.val().get_bit(self.p_window.q.val().index());
         self.p_clear.next = self.p_ready.val() && self.failures.all.val();
@@ -380,7 +227,7 @@ impl Logic for Gather {
         self.arrived.next = 0.into();
         self.finished.next = 0.into();
         for w in 0..4 {
-            if self.window_ready_valid.val() && (self.window_ready_window.val().index() == w) {
+            if self.window_ready.valid.val() && (self.window_ready.window.val().index() == w) {
                 self.arrived.next = self.window_bit[w].val();
             }
             if self.p_take.val()
@@ -391,10 +238,8 @@ impl Logic for Gather {
             }
         }
         self.windows.d.next = (self.windows.q.val() | self.arrived.val()) & !self.finished.val();
-        self.failures.error_valid.next = self.read_error_valid.val();
-        self.failures.error_window.next = self.read_error_window.val();
-        self.failures.error_ram.next = self.read_error_ram.val();
-        self.failures.error_len.next = self.read_error_len.val();
+        self.failures.error.valid.next = self.read_error.valid.val();
+        self.failures.error.next = self.read_error.val();
 
         // Stage p: a beat waits for its window; failed reads are compared one a cycle, while so many
         // words a cycle are read. The last of them are when the beat enters.
@@ -404,43 +249,25 @@ impl Logic for Gather {
         self.failures.step.next = self.p_ready.val();
         self.failures.forget.next = self.finished.val().any();
         self.p_free.next = !self.p_valid.q.val() || self.p_take.val();
-        self.bytes_ready.next = self.p_free.val();
+        self.bytes.ready.next = self.p_free.val();
         self.failures.restart.next = self.p_free.val();
         self.quads.next = 0.into();
         for k in 0..16 {
-            if self.bytes_mask.val().get_bits::<4>(k * 4).any() {
+            if self.bytes.mask.val().get_bits::<4>(k * 4).any() {
                 self.quads.next = self.quads.val().replace_bit(k, true);
             }
         }
         self.ones.bits.next = self.quads.val();
-        self.side.next = bit_cast::<SIDE, 10>(self.bytes_dest.val())
-            | (bit_cast::<SIDE, 8>(self.bytes_slot.val()) << 10)
-            | (bit_cast::<SIDE, 7>(self.bytes_bytes.val()) << 18)
-            | (bit_cast::<SIDE, 32>(self.bytes_message_bytes.val()) << 29)
-            | (bit_cast::<SIDE, 8>(self.bytes_status.val()) << 61)
-            | (bit_cast::<SIDE, 7>(self.bytes_bad_dest.val()) << 69);
-        if self.bytes_message_start.val() {
-            self.side.next = self.side.val() | self.message_start.val();
-        }
-        if self.bytes_message_end.val() {
-            self.side.next = self.side.val() | self.message_end.val();
-        }
-        if self.bytes_request_end.val() {
-            self.side.next = self.side.val() | self.request_end.val();
-        }
-        if self.bytes_dest_end.val() {
-            self.side.next = self.side.val() | self.dest_end.val();
-        }
         if self.p_free.val() {
-            self.p_valid.d.next = self.bytes_valid.val();
+            self.p_valid.d.next = self.bytes.valid.val();
         }
-        if self.p_free.val() && self.bytes_valid.val() {
-            self.p_mask.d.next = self.bytes_mask.val();
-            self.p_ram.d.next = self.bytes_ram.val();
-            self.p_window.d.next = self.bytes_window.val();
-            self.p_window_end.d.next = self.bytes_window_end.val();
-            self.p_beat_end.d.next = self.bytes_beat_end.val();
-            self.p_side.d.next = self.side.val();
+        if self.p_free.val() && self.bytes.valid.val() {
+            self.p_mask.d.next = self.bytes.mask.val();
+            self.p_ram.d.next = self.bytes.ram.val();
+            self.p_window.d.next = self.bytes.window.val();
+            self.p_window_end.d.next = self.bytes.window_end.val();
+            self.p_beat_end.d.next = self.bytes.beat_end.val();
+            self.bytes.share(&mut self.p_side.d);
             self.p_words.d.next = self.ones.count.val();
         } else if self.p_ready.val() && !self.p_last.val() {
             self.p_words.d.next = self.p_words.q.val() - self.words.val();
@@ -448,17 +275,19 @@ impl Logic for Gather {
 
         // It enters: the addresses into the groups, the rest into `notes`. That a part has failed is
         // told with the later parts of its beat too.
-        self.note.next = bit_cast::<NOTE, SIDE>(self.p_side.q.val())
-            | (bit_cast::<NOTE, 64>(self.p_mask.q.val()) << 76)
-            | (bit_cast::<NOTE, 1>(self.p_beat_end.q.val().into()) << 140)
-            | (bit_cast::<NOTE, 1>((self.failures.failed.val() || self.carry.q.val()).into())
-                << 141);
-        if !self.p_mask.q.val().any() && !(self.p_side.q.val() & self.counting.val()).any() {
-            self.note.next = self.note.val().replace_bit(142, true);
-        }
+        self.p_side.q.share(&mut self.note);
+        self.note.next.mask = self.p_mask.q.val();
+        self.note.next.part_end = self.p_beat_end.q.val();
+        self.note.next.error = self.failures.failed.val() || self.carry.q.val();
+        self.note.next.left_out = !self.p_mask.q.val().any()
+            && (self.p_side.q.val().bytes == 0)
+            && !self.p_side.q.val().message_end
+            && !self.p_side.q.val().request_end
+            && !self.p_side.q.val().dest_end;
         self.notes.write_enable.next = self.p_take.val();
         self.notes.write_address.next = self.newest.q.val().get_bits::<5>(0);
-        self.notes.write_data.next = self.note.val();
+        self.note_bits.record.next = self.note.val();
+        self.notes.write_data.next = self.note_bits.bits.val();
         if self.p_take.val() {
             self.carry.d.next =
                 !self.p_beat_end.q.val() && (self.carry.q.val() || self.failures.failed.val());
@@ -472,8 +301,6 @@ impl Logic for Gather {
         self.count_busy.next = false;
         self.count_conflict.next = false;
         for g in 0..4 {
-            self.groups[g].clk.next = self.clk.val();
-            self.groups[g].rst.next = self.rst.val();
             self.groups[g].write.next = self.p_take.val();
             self.groups[g].valid.next = self.p_mask.q.val().get_bits::<16>(g * 16);
             self.groups[g].ram.next = self.p_ram.q.val().get_bits::<272>(g * 272);
@@ -513,18 +340,18 @@ impl Logic for Gather {
         }
 
         // The output. A beat that only ended its window is left out.
-        self.out_free.next = !self.out_valid.q.val() || self.payload_ready.val();
+        self.out_free.next = !self.out_valid.q.val() || self.payload.ready.val();
         self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[3].q.val());
         self.notes.read_address[0].next = self.leave.q.val().get_bits::<5>(0);
+        self.left.bits.next = self.notes.read_data[0].val();
         if self.out_free.val() {
             self.out_valid.d.next = false;
         }
         if self.leaving.val() {
             self.leave.d.next = self.leave.q.val() + 1;
-            self.out_valid.d.next = !self.notes.read_data[0].val().get_bit(142);
-            self.out.d.next = bit_cast::<OUTPUT, 512>(self.data.whole.val())
-                | (bit_cast::<OUTPUT, KEPT>(self.notes.read_data[0].val().get_bits::<KEPT>(0))
-                    << 512);
+            self.out_valid.d.next = !self.left.record.val().left_out;
+            self.left.record.share(&mut self.out.d);
+            self.out.d.next.data = self.data.whole.val();
         }
         if self.p_take.val() && !self.leaving.val() {
             self.room.d.next = self.room.q.val() - 1;
@@ -532,21 +359,8 @@ impl Logic for Gather {
         if !self.p_take.val() && self.leaving.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
-        self.payload_valid.next = self.out_valid.q.val();
-        self.payload_data.next = self.out.q.val().get_bits::<512>(0);
-        self.payload_dest.next = self.out.q.val().get_bits::<10>(512);
-        self.payload_slot.next = self.out.q.val().get_bits::<8>(522);
-        self.payload_bytes.next = self.out.q.val().get_bits::<7>(530);
-        self.payload_message_start.next = self.out.q.val().get_bit(537);
-        self.payload_message_end.next = self.out.q.val().get_bit(538);
-        self.payload_request_end.next = self.out.q.val().get_bit(539);
-        self.payload_dest_end.next = self.out.q.val().get_bit(540);
-        self.payload_message_bytes.next = self.out.q.val().get_bits::<32>(541);
-        self.payload_status.next = self.out.q.val().get_bits::<8>(573);
-        self.payload_bad_dest.next = self.out.q.val().get_bits::<7>(581);
-        self.payload_mask.next = self.out.q.val().get_bits::<64>(588);
-        self.payload_part_end.next = self.out.q.val().get_bit(652);
-        self.payload_error.next = self.out.q.val().get_bit(653);
+        self.payload.valid.next = self.out_valid.q.val();
+        self.payload.next = self.out.q.val();
 
         self.count_empty.next = self.p_valid.q.val() && !self.p_ready.val();
         self.count_blocked.next =
@@ -556,7 +370,7 @@ impl Logic for Gather {
             self.windows.d.next = 0.into();
             self.p_valid.d.next = false;
             self.carry.d.next = false;
-            self.room.d.next = self.all_room.val();
+            self.room.d.next = ROOM.into();
             self.newest.d.next = 0.into();
             self.oldest.d.next = 0.into();
             self.following.d.next = 1.into();

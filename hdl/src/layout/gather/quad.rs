@@ -1,8 +1,7 @@
 //! Four positions of the payload: their requests, which they make together, and their bytes.
 
 use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::{Choose, Classes, Lutram, Pack, QuadMux, Turns};
 
@@ -22,7 +21,7 @@ const REQUEST: usize = 82;
 ///
 /// # Outputs
 /// `waiting`; `pending`, `words`, `age`; `conflict`; `data`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Quad {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -74,6 +73,7 @@ pub struct Quad {
     active: Signal<Local, Bits<4>>,
     classes: Classes,
     class_words: Choose<8, 12, 16, 96>,
+    #[init(array_init(|k| Constant::new((1_u8 << k).to_bits())))]
     bit: [Constant<Bits<4>>; 4],
 
     // The head.
@@ -116,112 +116,11 @@ pub struct Quad {
     beat: Pack<4, 8, 32>,
 }
 
-impl Default for Quad {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            write: Signal::default(),
-            valid: Signal::default(),
-            ram: Signal::default(),
-            newest: Signal::default(),
-            oldest: Signal::default(),
-            following: Signal::default(),
-            waiting: Signal::default(),
-            pending: Signal::default(),
-            words: Signal::default(),
-            age: Signal::default(),
-            left: Signal::default(),
-            free: Signal::default(),
-            conflict: Signal::default(),
-            read_data: Signal::default(),
-            leave: Signal::default(),
-            data: Signal::default(),
-            schedule: Turns::default(),
-            requests: Lutram::default(),
-            request: Signal::default(),
-            next: DFF::default(),
-            turn: DFF::default(),
-            turn_end: Signal::default(),
-            active: Signal::default(),
-            classes: Classes::default(),
-            class_words: Choose::default(),
-            bit: array_init(|k| Constant::new((1_u8 << k).to_bits())),
-            head_pending: DFF::default(),
-            head_words: DFF::default(),
-            head_active: DFF::default(),
-            head_selects: DFF::default(),
-            head_slot: DFF::default(),
-            head_more: DFF::default(),
-            head_age: DFF::default(),
-            selects: Pack::default(),
-            load: Signal::default(),
-            next_lag: Signal::default(),
-            head_lag: Signal::default(),
-            next_age: Signal::default(),
-            kept_age: Signal::default(),
-            c_granted: DFF::default(),
-            c_active: DFF::default(),
-            c_banks: DFF::default(),
-            c_selects: DFF::default(),
-            c_slot: DFF::default(),
-            d_bytes: DFF::default(),
-            d_banks: DFF::default(),
-            d_selects: DFF::default(),
-            d_slot: DFF::default(),
-            e_bytes: DFF::default(),
-            e_banks: DFF::default(),
-            e_selects: DFF::default(),
-            e_slot: DFF::default(),
-            f_bytes: DFF::default(),
-            f_slot: DFF::default(),
-            g_bytes: DFF::default(),
-            g_slot: DFF::default(),
-            banks: Pack::default(),
-            crossbar: QuadMux::default(),
-            bytes: array_init(|_| Lutram::default()),
-            beat: Pack::default(),
-        }
-    }
-}
-
 impl Logic for Quad {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            next,
-            turn,
-            head_pending,
-            head_words,
-            head_active,
-            head_selects,
-            head_slot,
-            head_more,
-            head_age,
-            c_granted,
-            c_active,
-            c_banks,
-            c_selects,
-            c_slot,
-            d_bytes,
-            d_banks,
-            d_selects,
-            d_slot,
-            e_bytes,
-            e_banks,
-            e_selects,
-            e_slot,
-            f_bytes,
-            f_slot,
-            g_bytes,
-            g_slot
-        );
-
         // What has entered is in `requests` in the cycle in which `newest` tells so.
         self.schedule.valid.next = self.valid.val();
-        self.requests.clk.next = self.clk.val();
         self.requests.write_enable.next = self.write.val();
         self.requests.write_address.next = self.newest.val().get_bits::<5>(0);
         self.requests.write_data.next = bit_cast::<REQUEST, 68>(self.ram.val())
@@ -322,7 +221,6 @@ impl Logic for Quad {
         self.e_banks.d.next = self.d_banks.q.val();
         self.e_selects.d.next = self.d_selects.q.val();
         self.e_slot.d.next = self.d_slot.q.val();
-        self.crossbar.clk.next = self.clk.val();
         self.crossbar.data.next = self.read_data.val();
         self.crossbar.banks.next = self.e_banks.q.val();
         for k in 0..4 {
@@ -335,7 +233,6 @@ impl Logic for Quad {
 
         // They wait for the rest of their beat.
         for k in 0..4 {
-            self.bytes[k].clk.next = self.clk.val();
             self.bytes[k].write_enable.next = self.g_bytes.q.val().get_bit(k);
             self.bytes[k].write_address.next = self.g_slot.q.val();
             self.bytes[k].write_data.next = self.crossbar.result.val().get_bits::<8>(k * 8);

@@ -15,9 +15,9 @@
 //! cut may be so short that both would have been a single read after all: a box that is full waits
 //! for the next one, and both leave as one if that is not longer than the longest box.
 
+use crate::layout::windows::ReadBox;
 use crate::primitive::{BitRange, Concat, FirstSet, LastSet, PromptFifo, Ram};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// What *runs* does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -72,20 +72,8 @@ pub struct Boxes {
     /// A window is done: its list and words may be overwritten.
     pub forget: Signal<Out, Bits<2>>,
 
-    /// A box.
-    pub box_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub box_ready: Signal<In, Bit>,
-    /// Host address.
-    pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the segmented memory.
-    pub box_ram: Signal<Out, Bits<17>>,
-    /// Bytes.
-    pub box_len: Signal<Out, Bits<13>>,
-    /// Window.
-    pub box_window: Signal<Out, Bits<2>>,
-    /// The window has no more boxes.
-    pub box_window_end: Signal<Out, Bit>,
+    /// Reads to make.
+    pub reads: Stream<Out, ReadBox>,
 
     // Settings in words.
     most: DFF<Bits<11>>,
@@ -219,21 +207,6 @@ pub struct Boxes {
 impl Logic for Boxes {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, most, gap, through, size, rest, busy, number, parity, total, next_entry
-        );
-        dff_setup!(self, clk, words_valid, words_bits);
-        dff_setup!(self, clk, gaps_valid, gaps_bits, gaps_window, gaps_line, gaps_entry);
-        dff_setup!(self, clk, ends_valid, ends_bits, ends_ends, ends_entry);
-        dff_setup!(self, clk, state, run_valid, run_bits, run_ends, run_from, run_to);
-        dff_setup!(self, clk, run_block, run_place, run_follows, run_is_first, cut_bits);
-        dff_setup!(self, clk, trimmed, trims);
-        dff_setup!(self, clk, open, open_block, open_from, open_place, open_words);
-        dff_setup!(self, clk, before, room, slack, full);
-        dff_setup!(self, clk, sent_valid, sent_word, sent_place, sent_to, sent_reach, sent_full);
-        dff_setup!(self, clk, sent_tag, held_valid, held_word, held_place, held_to, held_reach);
-        dff_setup!(self, clk, held_full, held_tag);
-
         // Settings: at least 16 words a box; gaps above 126 words are never read through.
         self.most.d.next = self.max_read.val().get_bits::<11>(2) & 0x7f0;
         if !self.max_read.val().get_bits::<7>(6).any() {
@@ -274,7 +247,6 @@ impl Logic for Boxes {
         }
 
         // The list of the window that is being planned, and of the one that is done here.
-        self.list.clk.next = self.clk.val();
         self.list.write_lanes.next = self.list_write.val().into();
         self.list.write_address.next = self.list_index.val();
         self.list.write_data.next = bit_cast::<70, 56>(self.list_block.val())
@@ -570,16 +542,14 @@ impl Logic for Boxes {
             | (bit_cast::<17, 13>(self.last_place.val()) << 2);
         self.fields.c.next = bit_cast::<13, 11>(self.held_words.val().get_bits::<11>(0)) << 2;
         self.fields.d.next = self.last_tag.val();
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
         self.queue.in_data.next = self.fields.whole.val();
-        self.queue.out_ready.next = self.box_ready.val();
-        self.box_valid.next = self.queue.out_valid.val();
-        self.box_addr.next = self.queue.out_data.val().get_bits::<64>(0);
-        self.box_ram.next = self.queue.out_data.val().get_bits::<17>(64);
-        self.box_len.next = self.queue.out_data.val().get_bits::<13>(81);
-        self.box_window.next = self.queue.out_data.val().get_bits::<2>(94);
-        self.box_window_end.next = self.queue.out_data.val().get_bit(96);
+        self.queue.out_ready.next = self.reads.ready.val();
+        self.reads.valid.next = self.queue.out_valid.val();
+        self.reads.addr.next = self.queue.out_data.val().get_bits::<64>(0);
+        self.reads.ram.next = self.queue.out_data.val().get_bits::<17>(64);
+        self.reads.len.next = self.queue.out_data.val().get_bits::<13>(81);
+        self.reads.window.next = self.queue.out_data.val().get_bits::<2>(94);
+        self.reads.window_end.next = self.queue.out_data.val().get_bit(96);
 
         if self.rst.val() {
             self.busy.d.next = false;

@@ -11,13 +11,11 @@
 
 use super::{ENTRIES, LANES, PIECES};
 use crate::primitive::{Cam, Lutram, Pack};
-use array_init::array_init;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 /// Questions in, answers out; see the module.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Directory {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -111,6 +109,7 @@ pub struct Directory {
     far: DFF<Bits<13>>,
     parity: DFF<Bit>,
     /// For each bit of an entry's number, the entries that have it.
+    #[init(std::array::from_fn(|i| Constant::new(number(i).into())))]
     numbers: [Constant<Bits<ENTRIES>>; 7],
     numbered: Pack<7, 1, 7>,
     found: Signal<Local, Bit>,
@@ -134,109 +133,16 @@ pub struct Directory {
     close_entries: DFF<Bits<7>>,
 }
 
-impl Default for Directory {
-    fn default() -> Self {
-        let number = |i: usize| {
-            let has = (0..ENTRIES).filter(|entry| entry >> i & 1 == 1);
-            has.fold(BigUint::ZERO, |mask, entry| mask | BigUint::from(1_u32) << entry)
-        };
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            ask: Signal::default(),
-            ask_probe: Signal::default(),
-            ask_block: Signal::default(),
-            ask_lanes: Signal::default(),
-            pass: Signal::default(),
-            pass_pieces: Signal::default(),
-            ask_close: Signal::default(),
-            on_the_way: Signal::default(),
-            answered: Signal::default(),
-            answered_hit: Signal::default(),
-            answered_probe: Signal::default(),
-            answered_lanes: Signal::default(),
-            answer_lanes: Signal::default(),
-            answer_entry: Signal::default(),
-            answer_place: Signal::default(),
-            out_valid: Signal::default(),
-            out_pieces: Signal::default(),
-            out_close: Signal::default(),
-            out_entries: Signal::default(),
-            list_write: Signal::default(),
-            list_index: Signal::default(),
-            list_block: Signal::default(),
-            list_place: Signal::default(),
-            list_follows: Signal::default(),
-            query: DFF::default(),
-            query_probe: DFF::default(),
-            query_block: DFF::default(),
-            query_lanes: DFF::default(),
-            query_beat: DFF::default(),
-            query_pieces: DFF::default(),
-            query_close: DFF::default(),
-            tags: Cam::default(),
-            search: DFF::default(),
-            search_probe: DFF::default(),
-            search_block: DFF::default(),
-            search_successor: DFF::default(),
-            search_lanes: DFF::default(),
-            search_beat: DFF::default(),
-            search_pieces: DFF::default(),
-            search_close: DFF::default(),
-            repeats: DFF::default(),
-            follows_ahead: DFF::default(),
-            follows_last: DFF::default(),
-            ahead_new: DFF::default(),
-            entries: DFF::default(),
-            last_valid: DFF::default(),
-            last_successor: DFF::default(),
-            near: DFF::default(),
-            far: DFF::default(),
-            parity: DFF::default(),
-            numbers: array_init(|i| Constant::new(number(i).into())),
-            numbered: Pack::default(),
-            found: Signal::default(),
-            hit: Signal::default(),
-            create: Signal::default(),
-            follows: Signal::default(),
-            place: Signal::default(),
-            index: Signal::default(),
-            places: Lutram::default(),
-            answer: DFF::default(),
-            answer_hit: DFF::default(),
-            answer_probe: DFF::default(),
-            answer_group: DFF::default(),
-            answer_index: DFF::default(),
-            answer_parity: DFF::default(),
-            beat: DFF::default(),
-            pieces: DFF::default(),
-            close: DFF::default(),
-            close_entries: DFF::default(),
-        }
-    }
+/// The entries whose number has bit `i`.
+fn number(i: usize) -> BigUint {
+    let has = (0..ENTRIES).filter(|entry| entry >> i & 1 == 1);
+    has.fold(BigUint::ZERO, |mask, entry| mask | BigUint::from(1_u32) << entry)
 }
 
 impl Logic for Directory {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, query, query_probe, query_block, query_lanes, query_beat);
-        dff_setup!(self, clk, query_pieces, query_close, search, search_probe, search_block);
-        dff_setup!(
-            self,
-            clk,
-            search_successor,
-            search_lanes,
-            search_beat,
-            search_pieces,
-            search_close
-        );
-        dff_setup!(self, clk, repeats, follows_ahead, follows_last, ahead_new, entries);
-        dff_setup!(self, clk, last_valid, last_successor, near, far, parity);
-        dff_setup!(self, clk, answer, answer_hit, answer_probe, answer_group, answer_index);
-        dff_setup!(self, clk, answer_parity, beat, pieces, close, close_entries);
-
         // Query.
-        self.tags.clk.next = self.clk.val();
         self.tags.enable.next = self.query.q.val();
         self.tags.key.next = self.query_block.q.val();
         self.query.d.next = self.ask.val();
@@ -288,7 +194,6 @@ impl Logic for Directory {
         self.tags.write_index.next = self.entries.q.val();
         self.tags.write_key.next = self.search_block.q.val();
         self.tags.clear.next = self.rst.val() || self.search_close.q.val();
-        self.places.clk.next = self.clk.val();
         self.places.write_enable.next = self.create.val();
         self.places.write_address.next = self.entries.q.val();
         self.places.write_data.next = self.place.val();

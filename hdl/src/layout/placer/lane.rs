@@ -1,8 +1,7 @@
 //! One lane's translation: from a block of host memory to its place in the segmented memory.
 
 use crate::primitive::BitRange;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Holds the entry and the place of the block that the lane works on, and collects which of its
 /// words are needed. When another block is loaded, or the window closes, the collected words wait
@@ -58,9 +57,6 @@ pub struct Lane {
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, active, current_entry, current_place, words);
-        dff_setup!(self, clk, held, held_entry, held_words);
-
         self.start.next = self.current_place.q.val();
         self.old.next = self.words.q.val();
         if self.load.val() {

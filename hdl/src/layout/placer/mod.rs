@@ -49,9 +49,11 @@ pub use planner::Planner;
 pub use splitter::Splitter;
 pub use translator::Translator;
 
+use crate::layout::fragments::PlacedBeat;
+use crate::layout::windows::ReadBox;
 use crate::primitive::{Concat, Fifo, Pack};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::rows::expander::RowBeat;
+use drdma_emit::prelude::*;
 
 /// Fragments of a beat.
 const LANES: usize = 16;
@@ -92,96 +94,16 @@ pub struct Placer {
     /// A window was planned (one pulse each).
     pub count_windows: Signal<Out, Bit>,
 
-    /// A beat.
-    pub beat_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub beat_ready: Signal<Out, Bit>,
-    /// Host addresses of its fragments.
-    pub beat_addr: Signal<In, Bits<1024>>,
-    /// Their lengths, 0 to 64.
-    pub beat_len: Signal<In, Bits<112>>,
-    /// Their places in the payload.
-    pub beat_pos: Signal<In, Bits<96>>,
-    /// Destination.
-    pub beat_dest: Signal<In, Bits<10>>,
-    /// Request.
-    pub beat_slot: Signal<In, Bits<8>>,
-    /// Payload bytes of the beat.
-    pub beat_bytes: Signal<In, Bits<7>>,
-    /// Ends a unit.
-    pub beat_unit_end: Signal<In, Bit>,
-    /// Starts a message.
-    pub beat_message_start: Signal<In, Bit>,
-    /// Ends a message.
-    pub beat_message_end: Signal<In, Bit>,
-    /// Length of the message that starts.
-    pub beat_message_bytes: Signal<In, Bits<32>>,
-    /// Starts a chunk.
-    pub beat_chunk_start: Signal<In, Bit>,
-    /// Blocks that the chunk needs, about.
-    pub beat_chunk_blocks: Signal<In, Bits<8>>,
-    /// Ends its request.
-    pub beat_request_end: Signal<In, Bit>,
-    /// Ends its destination.
-    pub beat_dest_end: Signal<In, Bit>,
-    /// The request's status.
-    pub beat_status: Signal<In, Bits<8>>,
-    /// The failing destination.
-    pub beat_bad_dest: Signal<In, Bits<7>>,
+    /// Beats of fragments.
+    pub beat: Stream<In, RowBeat>,
 
-    /// A placed beat.
-    pub placed_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub placed_ready: Signal<In, Bit>,
-    /// Addresses of the fragments in the segmented memory.
-    pub placed_ram: Signal<Out, Bits<272>>,
-    /// Their lengths.
-    pub placed_len: Signal<Out, Bits<112>>,
-    /// Their places in the payload.
-    pub placed_pos: Signal<Out, Bits<96>>,
-    /// Destination.
-    pub placed_dest: Signal<Out, Bits<10>>,
-    /// Request.
-    pub placed_slot: Signal<Out, Bits<8>>,
-    /// Payload bytes of the whole beat.
-    pub placed_bytes: Signal<Out, Bits<7>>,
+    /// The same beats; their fragments have places.
+    pub placed: Stream<Out, PlacedBeat>,
     /// Ends a unit.
     pub placed_unit_end: Signal<Out, Bit>,
-    /// Starts a message.
-    pub placed_message_start: Signal<Out, Bit>,
-    /// Ends a message.
-    pub placed_message_end: Signal<Out, Bit>,
-    /// Length of the message that starts.
-    pub placed_message_bytes: Signal<Out, Bits<32>>,
-    /// Ends its request.
-    pub placed_request_end: Signal<Out, Bit>,
-    /// Ends its destination.
-    pub placed_dest_end: Signal<Out, Bit>,
-    /// The request's status.
-    pub placed_status: Signal<Out, Bits<8>>,
-    /// The failing destination.
-    pub placed_bad_dest: Signal<Out, Bits<7>>,
-    /// The window.
-    pub placed_window: Signal<Out, Bits<2>>,
-    /// The last placed beat of its window.
-    pub placed_window_end: Signal<Out, Bit>,
-    /// The last placed beat of its beat: only here the ends and `bytes` count.
-    pub placed_beat_end: Signal<Out, Bit>,
 
-    /// A box.
-    pub box_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub box_ready: Signal<In, Bit>,
-    /// Host address.
-    pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the segmented memory.
-    pub box_ram: Signal<Out, Bits<17>>,
-    /// Bytes; 0: the box carries only `window_end`.
-    pub box_len: Signal<Out, Bits<13>>,
-    /// Window.
-    pub box_window: Signal<Out, Bits<2>>,
-    /// No more boxes of this window.
-    pub box_window_end: Signal<Out, Bit>,
+    /// Reads to make.
+    pub reads: Stream<Out, ReadBox>,
 
     splitter: Splitter,
     planner: Planner,
@@ -213,34 +135,28 @@ pub struct Placer {
 impl Logic for Placer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, room, beats, closing, counted);
-
         // Beats to pieces.
-        self.splitter.clk.next = self.clk.val();
-        self.splitter.rst.next = self.rst.val();
-        self.splitter.beat_valid.next = self.beat_valid.val();
-        self.beat_ready.next = self.splitter.beat_ready.val();
-        self.splitter.beat_addr.next = self.beat_addr.val();
-        self.splitter.beat_len.next = self.beat_len.val();
-        self.splitter.beat_pos.next = self.beat_pos.val();
-        self.fields.next = bit_cast::<FIELDS, 10>(self.beat_dest.val())
-            | (bit_cast::<FIELDS, 8>(self.beat_slot.val()) << 10)
-            | (bit_cast::<FIELDS, 7>(self.beat_bytes.val()) << 18)
-            | (bit_cast::<FIELDS, 1>(self.beat_unit_end.val().into()) << 25)
-            | (bit_cast::<FIELDS, 1>(self.beat_message_start.val().into()) << 26)
-            | (bit_cast::<FIELDS, 1>(self.beat_message_end.val().into()) << 27)
-            | (bit_cast::<FIELDS, 1>(self.beat_request_end.val().into()) << 28)
-            | (bit_cast::<FIELDS, 1>(self.beat_dest_end.val().into()) << 29)
-            | (bit_cast::<FIELDS, 32>(self.beat_message_bytes.val()) << 30)
-            | (bit_cast::<FIELDS, 8>(self.beat_status.val()) << 62)
-            | (bit_cast::<FIELDS, 7>(self.beat_bad_dest.val()) << 70);
+        self.splitter.beat_valid.next = self.beat.valid.val();
+        self.beat.ready.next = self.splitter.beat_ready.val();
+        self.splitter.beat_addr.next = self.beat.addr.val();
+        self.splitter.beat_len.next = self.beat.len.val();
+        self.splitter.beat_pos.next = self.beat.pos.val();
+        self.fields.next = bit_cast::<FIELDS, 10>(self.beat.dest.val())
+            | (bit_cast::<FIELDS, 8>(self.beat.slot.val()) << 10)
+            | (bit_cast::<FIELDS, 7>(self.beat.bytes.val()) << 18)
+            | (bit_cast::<FIELDS, 1>(self.beat.unit_end.val().into()) << 25)
+            | (bit_cast::<FIELDS, 1>(self.beat.message_start.val().into()) << 26)
+            | (bit_cast::<FIELDS, 1>(self.beat.message_end.val().into()) << 27)
+            | (bit_cast::<FIELDS, 1>(self.beat.request_end.val().into()) << 28)
+            | (bit_cast::<FIELDS, 1>(self.beat.dest_end.val().into()) << 29)
+            | (bit_cast::<FIELDS, 32>(self.beat.message_bytes.val()) << 30)
+            | (bit_cast::<FIELDS, 8>(self.beat.status.val()) << 62)
+            | (bit_cast::<FIELDS, 7>(self.beat.bad_dest.val()) << 70);
         self.splitter.beat_fields.next = self.fields.val();
-        self.splitter.beat_chunk_start.next = self.beat_chunk_start.val();
-        self.splitter.beat_chunk_blocks.next = self.beat_chunk_blocks.val();
+        self.splitter.beat_chunk_start.next = self.beat.chunk_start.val();
+        self.splitter.beat_chunk_blocks.next = self.beat.chunk_blocks.val();
 
         // Pieces to questions.
-        self.planner.clk.next = self.clk.val();
-        self.planner.rst.next = self.rst.val();
         self.planner.go.next = self.go.q.val();
         self.planner.piece_valid.next = self.splitter.piece_valid.val();
         self.splitter.piece_ready.next = self.planner.piece_ready.val();
@@ -270,8 +186,6 @@ impl Logic for Placer {
         self.count_windows.next = self.counted.q.val();
 
         // Questions to answers.
-        self.directory.clk.next = self.clk.val();
-        self.directory.rst.next = self.rst.val();
         self.directory.ask.next = self.planner.ask.val();
         self.directory.ask_probe.next = self.planner.ask_probe.val();
         self.directory.ask_block.next = self.planner.ask_block.val();
@@ -286,8 +200,6 @@ impl Logic for Placer {
         self.planner.answered_lanes.next = self.directory.answered_lanes.val();
 
         // Answers to placed beats.
-        self.translator.clk.next = self.clk.val();
-        self.translator.rst.next = self.rst.val();
         self.state.next = bit_cast::<17, 8>(self.directory.answer_entry.val())
             | (bit_cast::<17, 7>(self.directory.out_entries.val()) << 8)
             | (bit_cast::<17, 1>(self.directory.out_valid.val().into()) << 15)
@@ -296,8 +208,6 @@ impl Logic for Placer {
         self.answer.b.next = self.directory.answer_lanes.val();
         self.answer.c.next = self.directory.answer_place.val();
         self.answer.d.next = self.state.val();
-        self.answers.clk.next = self.clk.val();
-        self.answers.rst.next = self.rst.val();
         self.answers.in_valid.next = self.directory.answer_lanes.val().any()
             || self.directory.out_valid.val()
             || self.directory.out_close.val();
@@ -319,8 +229,6 @@ impl Logic for Placer {
         self.translator.in_entries.next = self.answers.out_data.val().get_bits::<7>(467);
 
         // Needed words to boxes.
-        self.boxes.clk.next = self.clk.val();
-        self.boxes.rst.next = self.rst.val();
         self.boxes.max_read.next = self.max_read.val();
         self.boxes.merge_threshold.next = self.merge_threshold.val();
         self.boxes.list_write.next = self.directory.list_write.val();
@@ -337,53 +245,45 @@ impl Logic for Placer {
         self.boxes.words.next = self.translator.words.val();
         self.boxes.words_any.next = self.translator.words_any.val();
         self.translator.forget.next = self.boxes.forget.val();
-        self.box_valid.next = self.boxes.box_valid.val();
-        self.boxes.box_ready.next = self.box_ready.val();
-        self.box_addr.next = self.boxes.box_addr.val();
-        self.box_ram.next = self.boxes.box_ram.val();
-        self.box_len.next = self.boxes.box_len.val();
-        self.box_window.next = self.boxes.box_window.val();
-        self.box_window_end.next = self.boxes.box_window_end.val();
+        self.boxes.reads.join(&mut self.reads);
 
         // The buffer: it always has room for what was let through.
-        self.buffer.clk.next = self.clk.val();
-        self.buffer.rst.next = self.rst.val();
         self.buffer.in_valid.next = self.translator.placed_valid.val();
         self.buffer.in_data.next = self.translator.placed.val();
-        self.buffer.out_ready.next = self.placed_ready.val();
-        self.placed_valid.next = self.buffer.out_valid.val();
+        self.buffer.out_ready.next = self.placed.ready.val();
+        self.placed.valid.next = self.buffer.out_valid.val();
         self.base.next = bit_cast::<17, 2>(self.buffer.out_data.val().get_bits::<2>(525)) << 15;
         for i in 0..16 {
             self.rams.parts[i].next = self.base.val()
                 | self.buffer.out_data.val().get_bits::<15>(i * 15).get_bits::<17>(0);
         }
-        self.placed_ram.next = self.rams.whole.val();
-        self.placed_len.next = self.buffer.out_data.val().get_bits::<112>(240);
-        self.placed_pos.next = self.buffer.out_data.val().get_bits::<96>(352);
-        self.placed_dest.next = self.buffer.out_data.val().get_bits::<10>(448);
-        self.placed_slot.next = self.buffer.out_data.val().get_bits::<8>(458);
-        self.placed_bytes.next = self.buffer.out_data.val().get_bits::<7>(466);
+        self.placed.ram.next = self.rams.whole.val();
+        self.placed.len.next = self.buffer.out_data.val().get_bits::<112>(240);
+        self.placed.pos.next = self.buffer.out_data.val().get_bits::<96>(352);
+        self.placed.dest.next = self.buffer.out_data.val().get_bits::<10>(448);
+        self.placed.slot.next = self.buffer.out_data.val().get_bits::<8>(458);
+        self.placed.bytes.next = self.buffer.out_data.val().get_bits::<7>(466);
         self.placed_unit_end.next = self.buffer.out_data.val().get_bit(473);
-        self.placed_message_start.next = self.buffer.out_data.val().get_bit(474);
-        self.placed_message_end.next = self.buffer.out_data.val().get_bit(475);
-        self.placed_request_end.next = self.buffer.out_data.val().get_bit(476);
-        self.placed_dest_end.next = self.buffer.out_data.val().get_bit(477);
-        self.placed_message_bytes.next = self.buffer.out_data.val().get_bits::<32>(478);
-        self.placed_status.next = self.buffer.out_data.val().get_bits::<8>(510);
-        self.placed_bad_dest.next = self.buffer.out_data.val().get_bits::<7>(518);
-        self.placed_window.next = self.buffer.out_data.val().get_bits::<2>(525);
-        self.placed_beat_end.next = self.buffer.out_data.val().get_bit(527);
-        self.placed_window_end.next = self.buffer.out_data.val().get_bit(528);
+        self.placed.message_start.next = self.buffer.out_data.val().get_bit(474);
+        self.placed.message_end.next = self.buffer.out_data.val().get_bit(475);
+        self.placed.request_end.next = self.buffer.out_data.val().get_bit(476);
+        self.placed.dest_end.next = self.buffer.out_data.val().get_bit(477);
+        self.placed.message_bytes.next = self.buffer.out_data.val().get_bits::<32>(478);
+        self.placed.status.next = self.buffer.out_data.val().get_bits::<8>(510);
+        self.placed.bad_dest.next = self.buffer.out_data.val().get_bits::<7>(518);
+        self.placed.window.next = self.buffer.out_data.val().get_bits::<2>(525);
+        self.placed.beat_end.next = self.buffer.out_data.val().get_bit(527);
+        self.placed.window_end.next = self.buffer.out_data.val().get_bit(528);
 
         // Accounts.
-        self.taken.next = self.buffer.out_valid.val() && self.placed_ready.val();
+        self.taken.next = self.buffer.out_valid.val() && self.placed.ready.val();
         if self.planner.pass.val() && !self.taken.val() {
             self.room.d.next = self.room.q.val() - 1;
         }
         if self.taken.val() && !self.planner.pass.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
-        self.accepted.next = self.beat_valid.val() && self.splitter.beat_ready.val();
+        self.accepted.next = self.beat.valid.val() && self.splitter.beat_ready.val();
         self.passed.next = self.planner.pass.val() && self.splitter.piece_end.val();
         if self.accepted.val() && !self.passed.val() {
             self.beats.d.next = self.beats.q.val() + 1;

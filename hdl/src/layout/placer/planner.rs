@@ -17,8 +17,7 @@
 
 use super::{FIELDS, LANES, PIECES};
 use crate::primitive::{Concat, Pack, Select};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Pieces in, questions out; see the module.
 #[derive(LogicBlock, Default)]
@@ -148,9 +147,6 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, open, known, asked, fresh, reserved, beats, idle, after_end);
-        dff_setup!(self, clk, late, probing, full, age, ripe);
-
         // Which lanes must ask, which one is first, and who shares its block.
         self.need.next = (self.piece_used.val() & !(self.piece_same.val() & self.known.q.val()))
             & !self.asked.q.val();

@@ -7,8 +7,7 @@
 
 use super::{FIELDS, LANES};
 use crate::primitive::{Concat, EqualPairs, Fifo, Pack};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Beats in, pieces out; see the module.
 #[derive(LogicBlock, Default)]
@@ -129,30 +128,6 @@ pub struct Splitter {
 impl Logic for Splitter {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, cut_valid, cut_second, cut_used, cut_cross, cut_fields, cut_chunk);
-        dff_setup!(self, clk, whole_valid, whole_used, whole_offset, whole_len, whole_pos);
-        dff_setup!(self, clk, whole_fields, whole_end, whole_chunk);
-        dff_setup!(self, clk, out_valid, out_used, out_same, out_offset, out_len, out_pos);
-        dff_setup!(self, clk, out_fields, out_end, out_chunk);
-        for i in 0..16 {
-            self.cut_block[i].clock.next = self.clk.val();
-            self.cut_block[i].d.next = self.cut_block[i].q.val();
-            self.cut_offset[i].clock.next = self.clk.val();
-            self.cut_offset[i].d.next = self.cut_offset[i].q.val();
-            self.cut_len[i].clock.next = self.clk.val();
-            self.cut_len[i].d.next = self.cut_len[i].q.val();
-            self.cut_pos[i].clock.next = self.clk.val();
-            self.cut_pos[i].d.next = self.cut_pos[i].q.val();
-            self.whole_block[i].clock.next = self.clk.val();
-            self.whole_block[i].d.next = self.whole_block[i].q.val();
-            self.out_block[i].clock.next = self.clk.val();
-            self.out_block[i].d.next = self.out_block[i].q.val();
-            self.out_equal[i].clock.next = self.clk.val();
-            self.out_equal[i].d.next = self.out_equal[i].q.val();
-            self.last[i].clock.next = self.clk.val();
-            self.last[i].d.next = self.last[i].q.val();
-        }
-
         // What moves at the end of this cycle.
         self.out_move.next = !self.out_valid.q.val() || self.offered.in_ready.val();
         self.whole_move.next = !self.whole_valid.q.val() || self.out_move.val();
@@ -268,8 +243,6 @@ impl Logic for Splitter {
         self.pieces.b.next = self.equals.whole.val();
         self.pieces.c.next = self.flags.whole.val();
         self.pieces.d.next = self.shape.whole.val();
-        self.offered.clk.next = self.clk.val();
-        self.offered.rst.next = self.rst.val();
         self.offered.in_valid.next = self.out_valid.q.val();
         self.offered.in_data.next = self.pieces.whole.val();
         self.offered.out_ready.next = self.piece_ready.val();

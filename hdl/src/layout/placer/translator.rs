@@ -8,12 +8,10 @@
 use super::lane::Lane;
 use super::{FIELDS, LANES, PIECES, PLACED};
 use crate::primitive::{Concat, EqualPairs, Fifo, Lutram, Pack, Select};
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Pieces with answers in, placed beats and needed words out; see the module.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Translator {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -117,87 +115,9 @@ pub struct Translator {
     joined: Concat<525, 2, 1, 1, PLACED>,
 }
 
-impl Default for Translator {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            step: Signal::default(),
-            answer_lanes: Signal::default(),
-            answer_entry: Signal::default(),
-            answer_place: Signal::default(),
-            in_valid: Signal::default(),
-            in_pieces: Signal::default(),
-            in_close: Signal::default(),
-            in_entries: Signal::default(),
-            opened: Signal::default(),
-            opened_number: Signal::default(),
-            placed_valid: Signal::default(),
-            placed: Signal::default(),
-            window_valid: Signal::default(),
-            window_ready: Signal::default(),
-            window: Signal::default(),
-            window_parity: Signal::default(),
-            window_entries: Signal::default(),
-            words_entry: Signal::default(),
-            words: Signal::default(),
-            words_any: Signal::default(),
-            forget: Signal::default(),
-            lanes: array_init(|_| Lane::default()),
-            waiting: Pack::default(),
-            close: Signal::default(),
-            stalled: Signal::default(),
-            go: Signal::default(),
-            pick_entry: Select::default(),
-            pick_equal: Select::default(),
-            equal: EqualPairs::default(),
-            shares: Signal::default(),
-            some_below: Signal::default(),
-            more_below: Signal::default(),
-            most_below: Signal::default(),
-            first: Signal::default(),
-            flush: DFF::default(),
-            flush_entry: DFF::default(),
-            flush_lanes: DFF::default(),
-            pick_words: Select::default(),
-            merge: DFF::default(),
-            merge_entry: DFF::default(),
-            merge_words: DFF::default(),
-            words_ram: Lutram::default(),
-            some: array_init(|_| DFF::default()),
-            had: Signal::default(),
-            merges: Signal::default(),
-            ended: DFF::default(),
-            ended_window: DFF::default(),
-            ended_parity: DFF::default(),
-            ended_entries: DFF::default(),
-            draining: Pack::default(),
-            windows: Fifo::default(),
-            parity: DFF::default(),
-            rams: Pack::default(),
-            held: DFF::default(),
-            held_ram: DFF::default(),
-            held_len: DFF::default(),
-            held_pos: DFF::default(),
-            held_fields: DFF::default(),
-            held_end: DFF::default(),
-            numbers: Concat::default(),
-            joined: Concat::default(),
-        }
-    }
-}
-
 impl Logic for Translator {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, flush, flush_entry, flush_lanes, merge, merge_entry, merge_words);
-        dff_setup!(self, clk, ended, ended_window, ended_parity, ended_entries, parity);
-        dff_setup!(self, clk, held, held_ram, held_len, held_pos, held_fields, held_end);
-        for i in 0..2 {
-            self.some[i].clock.next = self.clk.val();
-            self.some[i].d.next = self.some[i].q.val();
-        }
-
         // A lane that waits cannot take another block; nor can the window close.
         self.stalled.next = (self.answer_lanes.val() & self.waiting.whole.val()).any()
             || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
@@ -211,8 +131,6 @@ impl Logic for Translator {
         self.first.next = self.waiting.whole.val()
             & !((self.most_below.val() | (self.most_below.val() << 8)) << 1);
         for i in 0..16 {
-            self.lanes[i].clk.next = self.clk.val();
-            self.lanes[i].rst.next = self.rst.val();
             self.lanes[i].step.next = self.go.val();
             self.lanes[i].load.next = self.answer_lanes.val().get_bit(i);
             self.lanes[i].entry.next = self.answer_entry.val();
@@ -252,7 +170,6 @@ impl Logic for Translator {
         self.merge_words.d.next = self.pick_words.value.val();
 
         // Merge into what the entry has.
-        self.words_ram.clk.next = self.clk.val();
         self.words_ram.write_enable.next = self.merge.q.val();
         self.words_ram.write_address.next = self.merge_entry.q.val();
         self.words_ram.read_address[0].next = self.merge_entry.q.val();
@@ -313,8 +230,6 @@ impl Logic for Translator {
             self.ended_entries.d.next = self.in_entries.val();
             self.parity.d.next = !self.parity.q.val();
         }
-        self.windows.clk.next = self.clk.val();
-        self.windows.rst.next = self.rst.val();
         self.windows.in_valid.next = self.opened.val();
         self.windows.in_data.next = self.opened_number.val();
         self.windows.out_ready.next = self.close.val();

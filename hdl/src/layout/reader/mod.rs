@@ -13,75 +13,53 @@
 //!
 //! **Reset.** Reads from before a reset may end after it, but before their tags are used again.
 
+use crate::layout::windows::ReadBox;
 use crate::primitive::{Fifo, Ram, ReadySlice};
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::shell::corundum::{DmaDescriptor, DmaReadStatus};
+use drdma_emit::prelude::*;
 
 #[cfg(test)]
 mod tests;
 
+/// All reads of a window have ended.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct WindowReady {
+    /// The window; in order.
+    pub window: Bits<2>,
+}
+
+/// A read that failed.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct ReadError {
+    /// The window.
+    pub window: Bits<2>,
+    /// The part's start in the segmented memory.
+    pub ram: Bits<17>,
+    /// Its bytes.
+    pub len: Bits<13>,
+}
+
 /// The block; see the module.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct Reader {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// A box.
-    pub box_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub box_ready: Signal<Out, Bit>,
-    /// Host address.
-    pub box_addr: Signal<In, Bits<64>>,
-    /// Address in the segmented memory.
-    pub box_ram: Signal<In, Bits<17>>,
-    /// Bytes; 0: nothing to read.
-    pub box_len: Signal<In, Bits<13>>,
-    /// Window.
-    pub box_window: Signal<In, Bits<2>>,
-    /// No more boxes of this window.
-    pub box_window_end: Signal<In, Bit>,
+    /// Reads to make.
+    pub reads: Stream<In, ReadBox>,
 
-    /// Host address.
-    pub m_axis_data_dma_read_desc_dma_addr: Signal<Out, Bits<64>>,
-    /// Always 0.
-    pub m_axis_data_dma_read_desc_ram_sel: Signal<Out, Bits<1>>,
-    /// Address in the segmented memory.
-    pub m_axis_data_dma_read_desc_ram_addr: Signal<Out, Bits<17>>,
-    /// Bytes.
-    pub m_axis_data_dma_read_desc_len: Signal<Out, Bits<16>>,
-    /// 0 to 255.
-    pub m_axis_data_dma_read_desc_tag: Signal<Out, Bits<14>>,
-    /// A descriptor.
-    pub m_axis_data_dma_read_desc_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub m_axis_data_dma_read_desc_ready: Signal<In, Bit>,
-    /// The read that has ended.
-    pub s_axis_data_dma_read_desc_status_tag: Signal<In, Bits<14>>,
-    /// 0: its data are in the memory.
-    pub s_axis_data_dma_read_desc_status_error: Signal<In, Bits<4>>,
-    /// A read has ended.
-    pub s_axis_data_dma_read_desc_status_valid: Signal<In, Bit>,
+    /// DMA read descriptors.
+    pub m_axis_data_dma_read_desc: Stream<Out, DmaDescriptor>,
+    /// Reads that have ended.
+    pub s_axis_data_dma_read_desc_status: Flow<In, DmaReadStatus>,
 
-    /// A window has all its data, or its error ranges have been given.
-    pub window_ready_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub window_ready_ready: Signal<In, Bit>,
-    /// The window; in order.
-    pub window_ready_window: Signal<Out, Bits<2>>,
+    /// Windows whose data have arrived.
+    pub window_ready: Stream<Out, WindowReady>,
 
-    /// A part of a window that could not be read.
-    pub read_error_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub read_error_ready: Signal<In, Bit>,
-    /// The window.
-    pub read_error_window: Signal<Out, Bits<2>>,
-    /// The part's start in the segmented memory.
-    pub read_error_ram: Signal<Out, Bits<17>>,
-    /// Its bytes.
-    pub read_error_len: Signal<Out, Bits<13>>,
+    /// Reads that failed, each before its window.
+    pub read_error: Stream<Out, ReadError>,
 
     /// Reads taken by the engine in the cycle before.
     pub count_reads: Signal<Out, Bits<16>>,
@@ -115,7 +93,7 @@ pub struct Reader {
     asked: DFF<Bits<256>>,
     tag: Signal<Local, Bits<8>>,
     /// Range and window of the read with each tag.
-    reads: Ram<32, 1, 8>,
+    in_flight: Ram<32, 1, 8>,
 
     // A status, and one cycle later its read.
     status_tag: Signal<Local, Bits<8>>,
@@ -139,100 +117,18 @@ pub struct Reader {
     unused: Signal<Local, Bits<6>>,
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            box_valid: Signal::default(),
-            box_ready: Signal::default(),
-            box_addr: Signal::default(),
-            box_ram: Signal::default(),
-            box_len: Signal::default(),
-            box_window: Signal::default(),
-            box_window_end: Signal::default(),
-            m_axis_data_dma_read_desc_dma_addr: Signal::default(),
-            m_axis_data_dma_read_desc_ram_sel: Signal::default(),
-            m_axis_data_dma_read_desc_ram_addr: Signal::default(),
-            m_axis_data_dma_read_desc_len: Signal::default(),
-            m_axis_data_dma_read_desc_tag: Signal::default(),
-            m_axis_data_dma_read_desc_valid: Signal::default(),
-            m_axis_data_dma_read_desc_ready: Signal::default(),
-            s_axis_data_dma_read_desc_status_tag: Signal::default(),
-            s_axis_data_dma_read_desc_status_error: Signal::default(),
-            s_axis_data_dma_read_desc_status_valid: Signal::default(),
-            window_ready_valid: Signal::default(),
-            window_ready_ready: Signal::default(),
-            window_ready_window: Signal::default(),
-            read_error_valid: Signal::default(),
-            read_error_ready: Signal::default(),
-            read_error_window: Signal::default(),
-            read_error_ram: Signal::default(),
-            read_error_len: Signal::default(),
-            count_reads: Signal::default(),
-            count_bytes: Signal::default(),
-            boxes: ReadySlice::default(),
-            box_bits: Signal::default(),
-            addr: Signal::default(),
-            range: Signal::default(),
-            empty: Signal::default(),
-            last: Signal::default(),
-            issue: Signal::default(),
-            pass: Signal::default(),
-            valid: DFF::default(),
-            desc_addr: DFF::default(),
-            desc_range: DFF::default(),
-            desc_tag: DFF::default(),
-            counted: DFF::default(),
-            counted_len: DFF::default(),
-            fresh: DFF::default(),
-            returned: Fifo::default(),
-            has_tag: Signal::default(),
-            asked: DFF::default(),
-            tag: Signal::default(),
-            reads: Ram::default(),
-            status_tag: Signal::default(),
-            ended: DFF::default(),
-            ended_tag: DFF::default(),
-            ended_error: DFF::default(),
-            errors: Fifo::default(),
-            calm: Signal::default(),
-            on_the_way: array_init(|_| DFF::default()),
-            starts: array_init(|_| Signal::default()),
-            ends: array_init(|_| Signal::default()),
-            complete: DFF::default(),
-            next: DFF::default(),
-            given: DFF::default(),
-            given_window: DFF::default(),
-            ready: Signal::default(),
-            none: Signal::default(),
-            unused: Signal::default(),
-        }
-    }
-}
-
 impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, desc_addr, desc_range, desc_tag, fresh, asked);
-        dff_setup!(self, clk, ended, ended_tag, ended_error, complete, next);
-        dff_setup!(self, clk, given, given_window, counted, counted_len);
-        for w in 0..4 {
-            self.on_the_way[w].clock.next = self.clk.val();
-            self.on_the_way[w].d.next = self.on_the_way[w].q.val();
-        }
-
         // Boxes wait: address, then the range (ram, len, window), then the end of the window.
-        self.boxes.clk.next = self.clk.val();
-        self.boxes.rst.next = self.rst.val();
-        self.box_bits.next = bit_cast::<97, 64>(self.box_addr.val())
-            | (bit_cast::<97, 17>(self.box_ram.val()) << 64)
-            | (bit_cast::<97, 13>(self.box_len.val()) << 81)
-            | (bit_cast::<97, 2>(self.box_window.val()) << 94)
-            | (bit_cast::<97, 1>(self.box_window_end.val().into()) << 96);
-        self.boxes.in_valid.next = self.box_valid.val();
+        self.box_bits.next = bit_cast::<97, 64>(self.reads.addr.val())
+            | (bit_cast::<97, 17>(self.reads.ram.val()) << 64)
+            | (bit_cast::<97, 13>(self.reads.len.val()) << 81)
+            | (bit_cast::<97, 2>(self.reads.window.val()) << 94)
+            | (bit_cast::<97, 1>(self.reads.window_end.val().into()) << 96);
+        self.boxes.in_valid.next = self.reads.valid.val();
         self.boxes.in_data.next = self.box_bits.val();
-        self.box_ready.next = self.boxes.in_ready.val();
+        self.reads.ready.next = self.boxes.in_ready.val();
         self.addr.next = self.boxes.out_data.val().get_bits::<64>(0);
         self.range.next = self.boxes.out_data.val().get_bits::<32>(64);
         self.last.next = self.boxes.out_data.val().get_bit(96);
@@ -253,9 +149,9 @@ impl Logic for Reader {
             && !self.empty.val()
             && self.has_tag.val()
             && self.calm.val()
-            && (!self.valid.q.val() || self.m_axis_data_dma_read_desc_ready.val());
+            && (!self.valid.q.val() || self.m_axis_data_dma_read_desc.ready.val());
         self.boxes.out_ready.next = self.pass.val() || self.issue.val();
-        if self.m_axis_data_dma_read_desc_ready.val() {
+        if self.m_axis_data_dma_read_desc.ready.val() {
             self.valid.d.next = false;
         }
         if self.issue.val() {
@@ -264,14 +160,14 @@ impl Logic for Reader {
             self.desc_range.d.next = self.range.val();
             self.desc_tag.d.next = self.tag.val();
         }
-        self.m_axis_data_dma_read_desc_valid.next = self.valid.q.val();
-        self.m_axis_data_dma_read_desc_dma_addr.next = self.desc_addr.q.val();
-        self.m_axis_data_dma_read_desc_ram_sel.next = 0.into();
-        self.m_axis_data_dma_read_desc_ram_addr.next = self.desc_range.q.val().get_bits::<17>(0);
-        self.m_axis_data_dma_read_desc_len.next =
+        self.m_axis_data_dma_read_desc.valid.next = self.valid.q.val();
+        self.m_axis_data_dma_read_desc.dma_addr.next = self.desc_addr.q.val();
+        self.m_axis_data_dma_read_desc.ram_sel.next = 0.into();
+        self.m_axis_data_dma_read_desc.ram_addr.next = self.desc_range.q.val().get_bits::<17>(0);
+        self.m_axis_data_dma_read_desc.len.next =
             bit_cast::<16, 13>(self.desc_range.q.val().get_bits::<13>(17));
-        self.m_axis_data_dma_read_desc_tag.next = bit_cast::<14, 8>(self.desc_tag.q.val());
-        self.counted.d.next = self.valid.q.val() && self.m_axis_data_dma_read_desc_ready.val();
+        self.m_axis_data_dma_read_desc.tag.next = bit_cast::<14, 8>(self.desc_tag.q.val());
+        self.counted.d.next = self.valid.q.val() && self.m_axis_data_dma_read_desc.ready.val();
         self.counted_len.d.next = self.desc_range.q.val().get_bits::<13>(17);
         self.count_reads.next = 0.into();
         self.count_bytes.next = 0.into();
@@ -281,25 +177,22 @@ impl Logic for Reader {
         }
 
         // Tags.
-        self.returned.clk.next = self.clk.val();
-        self.returned.rst.next = self.rst.val();
         self.returned.out_ready.next = self.issue.val() && !self.fresh.q.val().get_bit(8);
         if self.issue.val() && self.fresh.q.val().get_bit(8) {
             self.fresh.d.next = self.fresh.q.val() + 1;
         }
-        self.reads.clk.next = self.clk.val();
-        self.reads.write_lanes.next = self.issue.val().into();
-        self.reads.write_address.next = self.tag.val();
-        self.reads.write_data.next = self.range.val();
+        self.in_flight.write_lanes.next = self.issue.val().into();
+        self.in_flight.write_address.next = self.tag.val();
+        self.in_flight.write_data.next = self.range.val();
 
         // Statuses: look the read up, then give the tag back and the range away.
-        self.status_tag.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<8>(0);
-        self.unused.next = self.s_axis_data_dma_read_desc_status_tag.val().get_bits::<6>(8);
-        self.reads.read_enable.next = self.s_axis_data_dma_read_desc_status_valid.val();
-        self.reads.read_address.next = self.status_tag.val();
-        self.ended.d.next = self.s_axis_data_dma_read_desc_status_valid.val()
+        self.status_tag.next = self.s_axis_data_dma_read_desc_status.tag.val().get_bits::<8>(0);
+        self.unused.next = self.s_axis_data_dma_read_desc_status.tag.val().get_bits::<6>(8);
+        self.in_flight.read_enable.next = self.s_axis_data_dma_read_desc_status.valid.val();
+        self.in_flight.read_address.next = self.status_tag.val();
+        self.ended.d.next = self.s_axis_data_dma_read_desc_status.valid.val()
             && self.asked.q.val().get_bit(self.status_tag.val().index());
-        if self.s_axis_data_dma_read_desc_status_valid.val() {
+        if self.s_axis_data_dma_read_desc_status.valid.val() {
             self.asked.d.next =
                 self.asked.q.val().replace_bit(self.status_tag.val().index(), false);
         }
@@ -307,18 +200,16 @@ impl Logic for Reader {
             self.asked.d.next = self.asked.d.val().replace_bit(self.tag.val().index(), true);
         }
         self.ended_tag.d.next = self.status_tag.val();
-        self.ended_error.d.next = self.s_axis_data_dma_read_desc_status_error.val().any();
+        self.ended_error.d.next = self.s_axis_data_dma_read_desc_status.error.val().any();
         self.returned.in_valid.next = self.ended.q.val();
         self.returned.in_data.next = self.ended_tag.q.val();
-        self.errors.clk.next = self.clk.val();
-        self.errors.rst.next = self.rst.val();
         self.errors.in_valid.next = self.ended.q.val() && self.ended_error.q.val();
-        self.errors.in_data.next = self.reads.read_data.val();
-        self.errors.out_ready.next = self.read_error_ready.val();
-        self.read_error_valid.next = self.errors.out_valid.val();
-        self.read_error_ram.next = self.errors.out_data.val().get_bits::<17>(0);
-        self.read_error_len.next = self.errors.out_data.val().get_bits::<13>(17);
-        self.read_error_window.next = self.errors.out_data.val().get_bits::<2>(30);
+        self.errors.in_data.next = self.in_flight.read_data.val();
+        self.errors.out_ready.next = self.read_error.ready.val();
+        self.read_error.valid.next = self.errors.out_valid.val();
+        self.read_error.ram.next = self.errors.out_data.val().get_bits::<17>(0);
+        self.read_error.len.next = self.errors.out_data.val().get_bits::<13>(17);
+        self.read_error.window.next = self.errors.out_data.val().get_bits::<2>(30);
 
         // Reads on the way, by window.
         self.ready.next = false;
@@ -326,8 +217,8 @@ impl Logic for Reader {
         for w in 0..4 {
             self.starts[w].next =
                 self.issue.val() && (self.range.val().get_bits::<2>(30) == w.to_bits());
-            self.ends[w].next =
-                self.ended.q.val() && (self.reads.read_data.val().get_bits::<2>(30) == w.to_bits());
+            self.ends[w].next = self.ended.q.val()
+                && (self.in_flight.read_data.val().get_bits::<2>(30) == w.to_bits());
             if self.starts[w].val() && !self.ends[w].val() {
                 self.on_the_way[w].d.next = self.on_the_way[w].q.val() + 1;
             }
@@ -343,12 +234,12 @@ impl Logic for Reader {
             && self.none.val()
             && self.calm.val();
         // Once given, a window stays: what happens to later ones is of no concern to it.
-        if self.window_ready_ready.val() {
+        if self.window_ready.ready.val() {
             self.given.d.next = false;
         }
         if self.ready.val() && !self.given.q.val() {
             // It is told at once, and again until it is taken.
-            self.given.d.next = !self.window_ready_ready.val();
+            self.given.d.next = !self.window_ready.ready.val();
             self.given_window.d.next = self.next.q.val();
             self.next.d.next = self.next.q.val() + 1;
             self.complete.d.next =
@@ -358,10 +249,10 @@ impl Logic for Reader {
             self.complete.d.next =
                 self.complete.d.val().replace_bit(self.range.val().get_bits::<2>(30).index(), true);
         }
-        self.window_ready_valid.next = self.given.q.val() || self.ready.val();
-        self.window_ready_window.next = self.next.q.val();
+        self.window_ready.valid.next = self.given.q.val() || self.ready.val();
+        self.window_ready.window.next = self.next.q.val();
         if self.given.q.val() {
-            self.window_ready_window.next = self.given_window.q.val();
+            self.window_ready.window.next = self.given_window.q.val();
         }
 
         if self.rst.val() {

@@ -49,7 +49,7 @@ fn windows_are_ready_in_order_after_their_data_and_errors() {
     for (seed, stalls) in (1..).zip(STALLS.into_iter().chain(STALLS)) {
         let mut random = Random::new(seed);
         let mut bench = Bench::new(library.instance(seed), seed);
-        let (input, desc) = (bench.driver("box"), bench.monitor(DESC));
+        let (input, desc) = (bench.driver("reads"), bench.monitor(DESC));
         let (ready, error) = (bench.monitor("window_ready"), bench.monitor("read_error"));
         bench.stall(stalls);
         let windows: Vec<_> = (0..60).map(|n| boxes(&mut random, n, 40)).collect();
@@ -132,7 +132,7 @@ fn a_read_a_cycle_and_256_in_flight() {
     let mut random = Random::new(1);
     let mut bench = Bench::new(library.instance(1), 1);
     let (input, desc, ready) =
-        (bench.driver("box"), bench.monitor(DESC), bench.monitor("window_ready"));
+        (bench.driver("reads"), bench.monitor(DESC), bench.monitor("window_ready"));
     let one = |random: &mut Random, end: bool| {
         Beat::new().with("addr", random.u64()).with("len", 4).with("window_end", end)
     };
@@ -168,7 +168,7 @@ fn a_read_a_cycle_and_256_in_flight() {
 fn reads_from_before_a_reset_end_without_a_trace() {
     let library = library();
     let mut bench = Bench::new(library.instance(1), 1);
-    let (input, desc) = (bench.driver("box"), bench.monitor(DESC));
+    let (input, desc) = (bench.driver("reads"), bench.monitor(DESC));
     let (ready, error) = (bench.monitor("window_ready"), bench.monitor("read_error"));
     let window = |reads: u64, window: u64| {
         let read = move |k| Beat::new().with("len", 4).with("window", window).with("window_end", k);

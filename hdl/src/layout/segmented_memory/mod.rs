@@ -8,9 +8,7 @@
 //! later. A read delivers two cycles after `read_enable`. A read of a word that is being written
 //! delivers the old word.
 
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::pack::Pack;
 use crate::primitive::ram::Ram;
@@ -19,7 +17,7 @@ use crate::primitive::ram::Ram;
 mod tests;
 
 /// The memory. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct SegmentedMemory {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -52,39 +50,15 @@ pub struct SegmentedMemory {
     words: Pack<32, 32, 1024>,
     read: DFF<Bits<1024>>,
     done: DFF<Bits<2>>,
+    #[init(Constant::new(3.into()))]
     both: Constant<Bits<2>>,
-}
-
-impl Default for SegmentedMemory {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            data_dma_ram_wr_cmd_be: Signal::default(),
-            data_dma_ram_wr_cmd_addr: Signal::default(),
-            data_dma_ram_wr_cmd_data: Signal::default(),
-            data_dma_ram_wr_cmd_valid: Signal::default(),
-            data_dma_ram_wr_cmd_ready: Signal::default(),
-            data_dma_ram_wr_done: Signal::default(),
-            read_row: Signal::default(),
-            read_enable: Signal::default(),
-            read_data: Signal::default(),
-            banks: array_init(|_| Ram::default()),
-            words: Pack::default(),
-            read: DFF::default(),
-            done: DFF::default(),
-            both: Constant::new(3.into()),
-        }
-    }
 }
 
 impl Logic for SegmentedMemory {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, read, done);
         for s in 0..2 {
             for k in 0..16 {
-                self.banks[(s * 16) + k].clk.next = self.clk.val();
                 self.banks[(s * 16) + k].write_lanes.next = 0.into();
                 if self.data_dma_ram_wr_cmd_valid.val().get_bit(s) {
                     self.banks[(s * 16) + k].write_lanes.next =

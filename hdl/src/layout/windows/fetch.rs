@@ -1,8 +1,7 @@
 //! How the data of a request is fetched: what it says itself, or else the card's registers.
 
 use crate::primitive::Lutram;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Bits of what a request says: it does (1), the binary logarithm of the longest read (4), the widest
 /// gap that is read through (12).
@@ -70,9 +69,6 @@ pub struct Fetch {
 impl Logic for Fetch {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, known, slot, plan, most_held, gap_held);
-
-        self.plans.clk.next = self.clk.val();
         self.plans.write_enable.next = self.write_valid.val();
         self.plans.write_address.next = self.write_slot.val();
         self.plans.write_data.next = self.write_plan.val();

@@ -3,11 +3,11 @@
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
-use crate::primitive::{Flatten, Restore, Skid};
-use rust_hdl_core::prelude::*;
+use crate::primitive::StreamSkid;
+use drdma_emit::prelude::*;
 
 /// A DMA read, as the reader takes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct ReadBox {
     /// Host address.
     pub addr: Bits<64>,
@@ -21,11 +21,8 @@ pub struct ReadBox {
     pub window_end: Bit,
 }
 
-/// Bits of a [`ReadBox`].
-pub const READ_BOX_BITS: usize = 97;
-
 /// A beat of payload whose bytes' places are known, as the gather takes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct ByteBeat {
     /// Positions that have a byte.
     pub mask: Bits<64>,
@@ -59,24 +56,13 @@ pub struct ByteBeat {
     pub bad_dest: Bits<7>,
 }
 
-/// Bits of a [`ByteBeat`].
-pub const BYTE_BEAT_BITS: usize = 1232;
-
 /// Lets pass what one of two streams has for the present window, to its last beat; each stream
 /// has its windows in order.
 ///
-/// A beat a cycle, latency 1 cycle; may stall at any time. No path from `out_ready` to `a_ready`
-/// and `b_ready`.
-///
-/// # Inputs
-/// `a` and `b` streams of records of `W` bits, each with `end`: the window's last; `is_b`: the
-/// present window is one of `b`; `open`: there is a present window; `out_ready`.
-///
-/// # Outputs
-/// `out` stream; `done`: the present window's last beat was taken (the next one
-/// is present in the next cycle).
+/// A beat a cycle, latency 1 cycle; may stall at any time. No path from `out.ready` to `a.ready`
+/// and `b.ready`.
 #[derive(LogicBlock, Default)]
-pub struct Merge<T: Synth, const W: usize> {
+pub struct Merge<T: Synth> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -85,61 +71,39 @@ pub struct Merge<T: Synth, const W: usize> {
     pub is_b: Signal<In, Bit>,
     /// There is a present window.
     pub open: Signal<In, Bit>,
-    /// Its last beat was taken.
+    /// The present window's last beat is accepted; the next window is present in the next cycle.
     pub done: Signal<Out, Bit>,
-    /// A beat of `a`.
-    pub a_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub a_ready: Signal<Out, Bit>,
-    /// The beat.
-    pub a: Signal<In, T>,
-    /// It is its window's last.
+    /// Beats of one.
+    pub a: Channel<In, T>,
+    /// The beat is its window's last.
     pub a_end: Signal<In, Bit>,
-    /// A beat of `b`.
-    pub b_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub b_ready: Signal<Out, Bit>,
-    /// The beat.
-    pub b: Signal<In, T>,
-    /// It is its window's last.
+    /// Beats of the other.
+    pub b: Channel<In, T>,
+    /// The beat is its window's last.
     pub b_end: Signal<In, Bit>,
-    /// A beat.
-    pub out_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub out_ready: Signal<In, Bit>,
-    /// The beat.
-    pub out: Signal<Out, T>,
+    /// Beats of both.
+    pub out: Channel<Out, T>,
 
-    a_bits: Flatten<T, W>,
-    b_bits: Flatten<T, W>,
-    skid: Skid<W>,
-    out_bits: Restore<T, W>,
+    skid: StreamSkid<T>,
     valid: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
 }
 
-impl<T: Synth, const W: usize> Logic for Merge<T, W> {
+impl<T: Synth> Logic for Merge<T> {
     #[hdl_gen]
     fn update(&mut self) {
-        self.skid.clk.next = self.clk.val();
-        self.skid.rst.next = self.rst.val();
-        self.a_bits.record.next = self.a.val();
-        self.b_bits.record.next = self.b.val();
-        self.valid.next = self.open.val() && self.a_valid.val();
+        self.valid.next = self.open.val() && self.a.valid.val();
         self.last.next = self.a_end.val();
-        self.skid.in_data.next = self.a_bits.bits.val();
-        self.a_ready.next = self.open.val() && self.skid.in_ready.val() && !self.is_b.val();
-        self.b_ready.next = self.open.val() && self.skid.in_ready.val() && self.is_b.val();
+        self.skid.input.data.next = self.a.data.val();
+        self.a.ready.next = self.open.val() && self.skid.input.ready.val() && !self.is_b.val();
+        self.b.ready.next = self.open.val() && self.skid.input.ready.val() && self.is_b.val();
         if self.is_b.val() {
-            self.valid.next = self.open.val() && self.b_valid.val();
+            self.valid.next = self.open.val() && self.b.valid.val();
             self.last.next = self.b_end.val();
-            self.skid.in_data.next = self.b_bits.bits.val();
+            self.skid.input.data.next = self.b.data.val();
         }
-        self.skid.in_valid.next = self.valid.val();
-        self.done.next = self.valid.val() && self.last.val() && self.skid.in_ready.val();
-        self.out_valid.next = self.skid.out_valid.val();
-        self.out_bits.bits.next = self.skid.out_data.val();
-        self.out.next = self.out_bits.record.val();
-        self.skid.out_ready.next = self.out_ready.val();
+        self.skid.input.valid.next = self.valid.val();
+        self.done.next = self.valid.val() && self.last.val() && self.skid.input.ready.val();
+        self.skid.output.join(&mut self.out);
     }
 }

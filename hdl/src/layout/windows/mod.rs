@@ -30,10 +30,9 @@ mod merge;
 mod tests;
 
 pub use fetch::{FETCH_BITS, Fetch};
-pub use merge::{BYTE_BEAT_BITS, ByteBeat, Merge, READ_BOX_BITS, ReadBox};
+pub use merge::{ByteBeat, Merge, ReadBox};
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// The block; see the module.
 #[derive(LogicBlock, Default)]
@@ -126,13 +125,9 @@ pub struct Windows {
 impl Logic for Windows {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, column, next, used, boxed, to_box, gathered, to_gather);
-
         self.free.next = !self.used.q.val().get_bit(2);
         self.granted.next = self.free.val();
         self.number.next = self.next.q.val();
-        self.fetch.clk.next = self.clk.val();
-        self.fetch.rst.next = self.rst.val();
         self.fetch.write_valid.next = self.fetch_write_valid.val();
         self.fetch.write_slot.next = self.fetch_write_slot.val();
         self.fetch.write_plan.next = self.fetch_write_plan.val();

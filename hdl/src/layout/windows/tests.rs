@@ -1,6 +1,6 @@
 //! The windows between a placer and columns that the bench plays.
 
-use super::{Merge, READ_BOX_BITS, ReadBox, Windows};
+use super::{Merge, ReadBox, Windows};
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use std::cell::RefCell;
@@ -242,7 +242,7 @@ fn a_requests_first_beat_waits_a_cycle_unless_idle_and_a_slots_next_request_is_a
 
 #[test]
 fn two_streams_become_one_window_by_window() {
-    let library = testing::library("merge", Merge::<ReadBox, READ_BOX_BITS>::default);
+    let library = testing::library("merge", Merge::<ReadBox>::default);
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         // Windows of the two streams in random order; each beat tells window, place and end.
@@ -257,8 +257,8 @@ fn two_streams_become_one_window_by_window() {
             for beat in 0..beats {
                 let data = (index as u64) << 8 | beat;
                 let end = u64::from(beat + 1 == beats);
-                let (driver, name) = if is_b { (b, "b") } else { (a, "a") };
-                bench.send(driver, Beat::from([(name, data), ("end", end)]));
+                let driver = if is_b { b } else { a };
+                bench.send(driver, Beat::from([("data", data), ("end", end)]));
                 expected.push(data);
             }
         }
@@ -277,7 +277,7 @@ fn two_streams_become_one_window_by_window() {
             move |model, _| *done.borrow_mut() += model.get("done") as usize
         });
         bench.run_until_received(out, expected.len());
-        let got: Vec<_> = bench.received(out).iter().map(|beat| beat.u64("out")).collect();
+        let got: Vec<_> = bench.received(out).iter().map(|beat| beat.u64("data")).collect();
         assert_eq!(got, expected, "seed {seed}");
         assert_eq!(*done.borrow(), windows.len(), "seed {seed}");
     }

@@ -9,10 +9,10 @@
 //! follows after 9 to 25 cycles. It stops the stream only while 48 acknowledgements wait to be looked
 //! up.
 
-use array_init::array_init;
+use crate::context::ConfigWrite;
+use crate::shell::corundum::RxBeat;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 use drdma_abi::roce;
 
@@ -26,8 +26,19 @@ mod tests;
 /// Bits of a beat: data, keep, last, id, destination, user.
 const BEAT: usize = 512 + 64 + 1 + 16 + 16 + 128;
 
+/// What an acknowledgement says.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Ack {
+    /// Queue pair.
+    pub qp: Bits<8>,
+    /// Sequence number.
+    pub psn: Bits<24>,
+    /// Syndrome.
+    pub syndrome: Bits<8>,
+}
+
 /// The block. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Receiver {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -35,68 +46,24 @@ pub struct Receiver {
     pub rst: Signal<In, Bit>,
 
     // Words that the host writes to tables.
-    /// A word was written.
-    pub cfg_valid: Signal<In, Bit>,
-    /// Its table.
-    pub cfg_table: Signal<In, Bits<3>>,
-    /// Its entry.
-    pub cfg_index: Signal<In, Bits<10>>,
-    /// Its place in the entry.
-    pub cfg_word: Signal<In, Bits<4>>,
-    /// The word.
-    pub cfg_data: Signal<In, Bits<32>>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
 
     // Frames from the wire.
-    /// Data.
-    pub s_axis_if_rx_tdata: Signal<In, Bits<512>>,
-    /// Bytes in use.
-    pub s_axis_if_rx_tkeep: Signal<In, Bits<64>>,
-    /// A beat is offered.
-    pub s_axis_if_rx_tvalid: Signal<In, Bit>,
-    /// It is taken.
-    pub s_axis_if_rx_tready: Signal<Out, Bit>,
-    /// Last beat of a frame.
-    pub s_axis_if_rx_tlast: Signal<In, Bit>,
-    /// Port.
-    pub s_axis_if_rx_tid: Signal<In, Bits<16>>,
-    /// Queue.
-    pub s_axis_if_rx_tdest: Signal<In, Bits<16>>,
-    /// Error and time stamp.
-    pub s_axis_if_rx_tuser: Signal<In, Bits<128>>,
+    /// Frames from the wire.
+    pub s_axis_if_rx: AxiStream<In, RxBeat>,
 
     // Frames to the host.
-    /// Data.
-    pub m_axis_if_rx_tdata: Signal<Out, Bits<512>>,
-    /// Bytes in use.
-    pub m_axis_if_rx_tkeep: Signal<Out, Bits<64>>,
-    /// A beat is offered.
-    pub m_axis_if_rx_tvalid: Signal<Out, Bit>,
-    /// It is taken.
-    pub m_axis_if_rx_tready: Signal<In, Bit>,
-    /// Last beat of a frame.
-    pub m_axis_if_rx_tlast: Signal<Out, Bit>,
-    /// Port.
-    pub m_axis_if_rx_tid: Signal<Out, Bits<16>>,
-    /// Queue.
-    pub m_axis_if_rx_tdest: Signal<Out, Bits<16>>,
-    /// Error and time stamp.
-    pub m_axis_if_rx_tuser: Signal<Out, Bits<128>>,
+    /// Frames to the host.
+    pub m_axis_if_rx: AxiStream<Out, RxBeat>,
 
     // Acknowledgements.
-    /// One is offered.
-    pub ack_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub ack_ready: Signal<In, Bit>,
-    /// Queue pair.
-    pub ack_qp: Signal<Out, Bits<8>>,
-    /// Sequence number.
-    pub ack_psn: Signal<Out, Bits<24>>,
-    /// Syndrome.
-    pub ack_syndrome: Signal<Out, Bits<8>>,
+    /// Acknowledgements.
+    pub ack: Stream<Out, Ack>,
 
     /// A frame of the card's was dropped.
     pub count_dropped: Signal<Out, Bits<2>>,
@@ -113,6 +80,7 @@ pub struct Receiver {
     is_ack: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
 
+    #[init(Crc32::new(&VARIANT))]
     crc: Crc32<COVERED>,
     side: Fifo<88, 4, 5>,
     checked: DFF<Bit>,
@@ -133,10 +101,15 @@ pub struct Receiver {
     unknown: Signal<Local, Bit>,
     unused: Signal<Local, Bits<74>>,
 
+    #[init(Constant::new(Bits::from(BigUint::from(1_u8) << 576)))]
     last: Constant<Bits<BEAT>>,
+    #[init(Constant::new(roce::UDP_PORT.to_bits()))]
     port: Constant<Bits<16>>,
+    #[init(Constant::new(roce::operation::ACKNOWLEDGE.to_bits()))]
     ack_opcode: Constant<Bits<8>>,
+    #[init(Constant::new(roce::IP_PROTOCOL_UDP.to_bits()))]
     udp: Constant<Bits<8>>,
+    #[init(Constant::new((u64::MAX >> 2).to_bits()))]
     whole: Constant<Bits<64>>,
 }
 
@@ -148,108 +121,20 @@ const COVERED: usize = 8 * 8 + HEADERS;
 /// The bytes that the ICRC sees as ones: 8 in front, then the fields that change on the way.
 const VARIANT: [usize; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 16, 18, 19, 34, 35, 40];
 
-impl Default for Receiver {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            mac: Signal::default(),
-            ip: Signal::default(),
-            s_axis_if_rx_tdata: Signal::default(),
-            s_axis_if_rx_tkeep: Signal::default(),
-            s_axis_if_rx_tvalid: Signal::default(),
-            s_axis_if_rx_tready: Signal::default(),
-            s_axis_if_rx_tlast: Signal::default(),
-            s_axis_if_rx_tid: Signal::default(),
-            s_axis_if_rx_tdest: Signal::default(),
-            s_axis_if_rx_tuser: Signal::default(),
-            m_axis_if_rx_tdata: Signal::default(),
-            m_axis_if_rx_tkeep: Signal::default(),
-            m_axis_if_rx_tvalid: Signal::default(),
-            m_axis_if_rx_tready: Signal::default(),
-            m_axis_if_rx_tlast: Signal::default(),
-            m_axis_if_rx_tid: Signal::default(),
-            m_axis_if_rx_tdest: Signal::default(),
-            m_axis_if_rx_tuser: Signal::default(),
-            ack_valid: Signal::default(),
-            ack_ready: Signal::default(),
-            ack_qp: Signal::default(),
-            ack_psn: Signal::default(),
-            ack_syndrome: Signal::default(),
-            count_dropped: Signal::default(),
-            arriving: Fifo::default(),
-            leaving: Fifo::default(),
-            inside: DFF::default(),
-            taking: DFF::default(),
-            beat: Signal::default(),
-            here: Signal::default(),
-            mine: Signal::default(),
-            take: Signal::default(),
-            moves: Signal::default(),
-            is_ack: Signal::default(),
-            refused: Signal::default(),
-            crc: Crc32::new(&VARIANT),
-            side: Fifo::default(),
-            checked: DFF::default(),
-            wrong: DFF::default(),
-            found_crc: DFF::default(),
-            acks: Fifo::default(),
-            searching: DFF::default(),
-            row: DFF::default(),
-            numbers: array_init(|_| Lutram::default()),
-            live: DFF::default(),
-            hit: Signal::default(),
-            column: Signal::default(),
-            looked: DFF::default(),
-            matched: DFF::default(),
-            matched_qp: DFF::default(),
-            found: DFF::default(),
-            found_qp: DFF::default(),
-            unknown: Signal::default(),
-            unused: Signal::default(),
-            last: Constant::new(Bits::from(BigUint::from(1_u8) << 576)),
-            port: Constant::new(roce::UDP_PORT.to_bits()),
-            ack_opcode: Constant::new(roce::operation::ACKNOWLEDGE.to_bits()),
-            udp: Constant::new(roce::IP_PROTOCOL_UDP.to_bits()),
-            whole: Constant::new((u64::MAX >> 2).to_bits()),
-        }
-    }
-}
-
 impl Logic for Receiver {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, inside, taking, checked, wrong, found_crc, searching, row, live, looked,
-            matched, matched_qp, found, found_qp
-        );
-        self.arriving.clk.next = self.clk.val();
-        self.arriving.rst.next = self.rst.val();
-        self.leaving.clk.next = self.clk.val();
-        self.leaving.rst.next = self.rst.val();
-        self.crc.clk.next = self.clk.val();
-        self.crc.rst.next = self.rst.val();
-        self.side.clk.next = self.clk.val();
-        self.side.rst.next = self.rst.val();
-        self.acks.clk.next = self.clk.val();
-        self.acks.rst.next = self.rst.val();
-
-        self.beat.next = bit_cast::<BEAT, 512>(self.s_axis_if_rx_tdata.val())
-            | (bit_cast::<BEAT, 64>(self.s_axis_if_rx_tkeep.val()) << 512)
-            | (bit_cast::<BEAT, 16>(self.s_axis_if_rx_tid.val()) << 577)
-            | (bit_cast::<BEAT, 16>(self.s_axis_if_rx_tdest.val()) << 593)
-            | (bit_cast::<BEAT, 128>(self.s_axis_if_rx_tuser.val()) << 609);
-        if self.s_axis_if_rx_tlast.val() {
+        self.beat.next = bit_cast::<BEAT, 512>(self.s_axis_if_rx.tdata.val())
+            | (bit_cast::<BEAT, 64>(self.s_axis_if_rx.tkeep.val()) << 512)
+            | (bit_cast::<BEAT, 16>(self.s_axis_if_rx.tid.val()) << 577)
+            | (bit_cast::<BEAT, 16>(self.s_axis_if_rx.tdest.val()) << 593)
+            | (bit_cast::<BEAT, 128>(self.s_axis_if_rx.tuser.val()) << 609);
+        if self.s_axis_if_rx.tlast.val() {
             self.beat.next = self.beat.val() | self.last.val();
         }
-        self.arriving.in_valid.next = self.s_axis_if_rx_tvalid.val();
+        self.arriving.in_valid.next = self.s_axis_if_rx.tvalid.val();
         self.arriving.in_data.next = self.beat.val();
-        self.s_axis_if_rx_tready.next = self.arriving.in_ready.val();
+        self.s_axis_if_rx.tready.next = self.arriving.in_ready.val();
 
         // Whose frame it is shows in its first beat. Network order: the first byte is lowest.
         self.here.next = self.arriving.out_data.val().get_bits::<512>(0);
@@ -295,14 +180,14 @@ impl Logic for Receiver {
             self.taking.d.next = self.take.val();
             self.refused.next = self.take.val() && !self.inside.q.val() && !self.is_ack.val();
         }
-        self.m_axis_if_rx_tvalid.next = self.leaving.out_valid.val();
-        self.leaving.out_ready.next = self.m_axis_if_rx_tready.val();
-        self.m_axis_if_rx_tdata.next = self.leaving.out_data.val().get_bits::<512>(0);
-        self.m_axis_if_rx_tkeep.next = self.leaving.out_data.val().get_bits::<64>(512);
-        self.m_axis_if_rx_tlast.next = self.leaving.out_data.val().get_bit(576);
-        self.m_axis_if_rx_tid.next = self.leaving.out_data.val().get_bits::<16>(577);
-        self.m_axis_if_rx_tdest.next = self.leaving.out_data.val().get_bits::<16>(593);
-        self.m_axis_if_rx_tuser.next = self.leaving.out_data.val().get_bits::<128>(609);
+        self.m_axis_if_rx.tvalid.next = self.leaving.out_valid.val();
+        self.leaving.out_ready.next = self.m_axis_if_rx.tready.val();
+        self.m_axis_if_rx.tdata.next = self.leaving.out_data.val().get_bits::<512>(0);
+        self.m_axis_if_rx.tkeep.next = self.leaving.out_data.val().get_bits::<64>(512);
+        self.m_axis_if_rx.tlast.next = self.leaving.out_data.val().get_bit(576);
+        self.m_axis_if_rx.tid.next = self.leaving.out_data.val().get_bits::<16>(577);
+        self.m_axis_if_rx.tdest.next = self.leaving.out_data.val().get_bits::<16>(593);
+        self.m_axis_if_rx.tuser.next = self.leaving.out_data.val().get_bits::<128>(609);
 
         // The ICRC of an acknowledgement; meanwhile its fields wait: QPN, PSN, syndrome, ICRC.
         self.crc.in_valid.next = self.moves.val() && self.take.val() && self.is_ack.val();
@@ -327,23 +212,22 @@ impl Logic for Receiver {
 
         // Its queue pair: 16 numbers a cycle.
         for k in 0..16 {
-            self.numbers[k].clk.next = self.clk.val();
-            self.numbers[k].write_enable.next = self.cfg_valid.val()
-                && (self.cfg_table.val() == 0)
-                && (self.cfg_word.val() == 3)
-                && (self.cfg_index.val().get_bits::<4>(0) == k.to_bits());
-            self.numbers[k].write_address.next = self.cfg_index.val().get_bits::<4>(4);
-            self.numbers[k].write_data.next = self.cfg_data.val().get_bits::<24>(0);
+            self.numbers[k].write_enable.next = self.cfg.valid.val()
+                && (self.cfg.table.val() == 0)
+                && (self.cfg.word.val() == 3)
+                && (self.cfg.index.val().get_bits::<4>(0) == k.to_bits());
+            self.numbers[k].write_address.next = self.cfg.index.val().get_bits::<4>(4);
+            self.numbers[k].write_data.next = self.cfg.data.val().get_bits::<24>(0);
             self.numbers[k].read_address[0].next = self.row.q.val();
         }
-        self.unused.next = (bit_cast::<74, 8>(self.cfg_data.val().get_bits::<8>(24)) << 2)
-            | bit_cast::<74, 2>(self.cfg_index.val().get_bits::<2>(8))
+        self.unused.next = (bit_cast::<74, 8>(self.cfg.data.val().get_bits::<8>(24)) << 2)
+            | bit_cast::<74, 2>(self.cfg.index.val().get_bits::<2>(8))
             | (bit_cast::<74, 48>(self.here.val().get_bits::<48>(48)) << 10)
             | (bit_cast::<74, 16>(self.here.val().get_bits::<16>(496)) << 58);
-        if self.cfg_valid.val() && (self.cfg_table.val() == 0) && (self.cfg_word.val() == 15) {
+        if self.cfg.valid.val() && (self.cfg.table.val() == 0) && (self.cfg.word.val() == 15) {
             self.live.d.next = self.live.q.val().replace_bit(
-                self.cfg_index.val().get_bits::<8>(0).index(),
-                self.cfg_data.val().get_bit(0),
+                self.cfg.index.val().get_bits::<8>(0).index(),
+                self.cfg.data.val().get_bit(0),
             );
         }
         self.hit.next = false;
@@ -378,11 +262,11 @@ impl Logic for Receiver {
             self.unknown.next = true;
             self.acks.out_ready.next = true;
         }
-        self.ack_valid.next = self.found.q.val();
-        self.ack_qp.next = self.found_qp.q.val();
-        self.ack_psn.next = self.acks.out_data.val().get_bits::<24>(24);
-        self.ack_syndrome.next = self.acks.out_data.val().get_bits::<8>(48);
-        if self.found.q.val() && self.ack_ready.val() {
+        self.ack.valid.next = self.found.q.val();
+        self.ack.qp.next = self.found_qp.q.val();
+        self.ack.psn.next = self.acks.out_data.val().get_bits::<24>(24);
+        self.ack.syndrome.next = self.acks.out_data.val().get_bits::<8>(48);
+        if self.found.q.val() && self.ack.ready.val() {
             self.found.d.next = false;
             self.acks.out_ready.next = true;
         }

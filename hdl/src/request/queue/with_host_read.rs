@@ -76,24 +76,24 @@ impl Logic for Fetch {
         self.wqe_remaining.next = self.queue.wqe_remaining.val();
         self.wqe_error.next = self.queue.wqe_error.val();
         self.m_axis_ctrl_dma_read_desc_dma_addr.next =
-            self.host_read.m_axis_ctrl_dma_read_desc_dma_addr.val();
+            self.host_read.m_axis_ctrl_dma_read_desc.dma_addr.val();
         self.m_axis_ctrl_dma_read_desc_ram_sel.next =
-            self.host_read.m_axis_ctrl_dma_read_desc_ram_sel.val();
+            self.host_read.m_axis_ctrl_dma_read_desc.ram_sel.val();
         self.m_axis_ctrl_dma_read_desc_ram_addr.next =
-            self.host_read.m_axis_ctrl_dma_read_desc_ram_addr.val();
+            self.host_read.m_axis_ctrl_dma_read_desc.ram_addr.val();
         self.m_axis_ctrl_dma_read_desc_len.next =
-            self.host_read.m_axis_ctrl_dma_read_desc_len.val();
+            self.host_read.m_axis_ctrl_dma_read_desc.len.val();
         self.m_axis_ctrl_dma_read_desc_tag.next =
-            self.host_read.m_axis_ctrl_dma_read_desc_tag.val();
+            self.host_read.m_axis_ctrl_dma_read_desc.tag.val();
         self.m_axis_ctrl_dma_read_desc_valid.next =
-            self.host_read.m_axis_ctrl_dma_read_desc_valid.val();
-        self.host_read.m_axis_ctrl_dma_read_desc_ready.next =
+            self.host_read.m_axis_ctrl_dma_read_desc.valid.val();
+        self.host_read.m_axis_ctrl_dma_read_desc.ready.next =
             self.m_axis_ctrl_dma_read_desc_ready.val();
-        self.host_read.s_axis_ctrl_dma_read_desc_status_tag.next =
+        self.host_read.s_axis_ctrl_dma_read_desc_status.tag.next =
             self.s_axis_ctrl_dma_read_desc_status_tag.val();
-        self.host_read.s_axis_ctrl_dma_read_desc_status_error.next =
+        self.host_read.s_axis_ctrl_dma_read_desc_status.error.next =
             self.s_axis_ctrl_dma_read_desc_status_error.val();
-        self.host_read.s_axis_ctrl_dma_read_desc_status_valid.next =
+        self.host_read.s_axis_ctrl_dma_read_desc_status.valid.next =
             self.s_axis_ctrl_dma_read_desc_status_valid.val();
         self.host_read.ctrl_dma_ram_wr_cmd_sel.next = self.ctrl_dma_ram_wr_cmd_sel.val();
         self.host_read.ctrl_dma_ram_wr_cmd_be.next = self.ctrl_dma_ram_wr_cmd_be.val();
@@ -102,19 +102,19 @@ impl Logic for Fetch {
         self.host_read.ctrl_dma_ram_wr_cmd_valid.next = self.ctrl_dma_ram_wr_cmd_valid.val();
         self.ctrl_dma_ram_wr_cmd_ready.next = self.host_read.ctrl_dma_ram_wr_cmd_ready.val();
         self.ctrl_dma_ram_wr_done.next = self.host_read.ctrl_dma_ram_wr_done.val();
-        self.host_read.a_req_valid.next = self.queue.read_req_valid.val();
-        self.queue.read_req_ready.next = self.host_read.a_req_ready.val();
-        self.host_read.a_req_addr.next = self.queue.read_req_addr.val();
-        self.host_read.a_req_bytes.next = self.queue.read_req_bytes.val();
-        self.queue.read_resp_valid.next = self.host_read.a_resp_valid.val();
-        self.host_read.a_resp_ready.next = self.queue.read_resp_ready.val();
-        self.queue.read_resp_data.next = self.host_read.a_resp_data.val();
-        self.queue.read_resp_last.next = self.host_read.a_resp_last.val();
-        self.queue.read_resp_error.next = self.host_read.a_resp_error.val();
-        self.host_read.b_req_valid.next = false;
-        self.host_read.b_req_addr.next = 0.into();
-        self.host_read.b_req_bytes.next = 0.into();
-        self.host_read.b_resp_ready.next = false;
+        self.host_read.a_req.valid.next = self.queue.read_req_valid.val();
+        self.queue.read_req_ready.next = self.host_read.a_req.ready.val();
+        self.host_read.a_req.addr.next = self.queue.read_req_addr.val();
+        self.host_read.a_req.bytes.next = self.queue.read_req_bytes.val();
+        self.queue.read_resp_valid.next = self.host_read.a_resp.valid.val();
+        self.host_read.a_resp.ready.next = self.queue.read_resp_ready.val();
+        self.queue.read_resp_data.next = self.host_read.a_resp.data.val();
+        self.queue.read_resp_last.next = self.host_read.a_resp.last.val();
+        self.queue.read_resp_error.next = self.host_read.a_resp.error.val();
+        self.host_read.b_req.valid.next = false;
+        self.host_read.b_req.addr.next = 0.into();
+        self.host_read.b_req.bytes.next = 0.into();
+        self.host_read.b_resp.ready.next = false;
     }
 }
 

@@ -1,8 +1,7 @@
 //! One of the sixteen lanes.
 
 use crate::primitive::{MultiplyAdd, Ram, RamStyle};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Keeps one lane of every set, and makes its address: base + row * step + shift, modulo 2^64.
 ///
@@ -14,7 +13,7 @@ use rust_hdl_widgets::prelude::*;
 ///
 /// # Outputs
 /// `len` (its low 7 bits: a longer lane is cut), `step` (its low 8 bits), `addr`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Lane {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -44,7 +43,9 @@ pub struct Lane {
     pub start: Signal<Out, Bits<64>>,
 
     // Base 64, length 7. An UltraRAM is 72 bits wide: two hold what 8.5 block RAMs would.
+    #[init(Ram::new(RamStyle::Ultra))]
     bases: Ram<71, 1, 11>,
+    #[init(Ram::new(RamStyle::Ultra))]
     steps: Ram<64, 1, 11>,
     base: DFF<Bits<64>>,
     stride: DFF<Bits<64>>,
@@ -53,46 +54,15 @@ pub struct Lane {
     address: MultiplyAdd<64, 32>,
 }
 
-impl Default for Lane {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            write: Signal::default(),
-            write_set: Signal::default(),
-            write_base: Signal::default(),
-            write_step: Signal::default(),
-            write_len: Signal::default(),
-            set_read: Signal::default(),
-            row: Signal::default(),
-            shift: Signal::default(),
-            len: Signal::default(),
-            step: Signal::default(),
-            addr: Signal::default(),
-            start: Signal::default(),
-            bases: Ram::new(RamStyle::Ultra),
-            steps: Ram::new(RamStyle::Ultra),
-            base: DFF::default(),
-            stride: DFF::default(),
-            bytes: DFF::default(),
-            in_row_0: DFF::default(),
-            address: MultiplyAdd::default(),
-        }
-    }
-}
-
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, base, stride, bytes, in_row_0);
-
-        self.bases.clk.next = self.clk.val();
         self.bases.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
         self.bases.write_address.next = self.write_set.val();
         self.bases.write_data.next = bit_cast::<71, 64>(self.write_base.val())
             | (bit_cast::<71, 7>(self.write_len.val()) << 64);
         self.bases.read_enable.next = true;
         self.bases.read_address.next = self.set_read.val();
-        self.steps.clk.next = self.clk.val();
         self.steps.write_lanes.next = bit_cast::<1, 1>(self.write.val().into());
         self.steps.write_address.next = self.write_set.val();
         self.steps.write_data.next = self.write_step.val();
@@ -106,7 +76,6 @@ impl Logic for Lane {
         self.step.next = bit_cast::<8, 64>(self.stride.q.val());
 
         self.in_row_0.d.next = self.base.q.val() + self.shift.val();
-        self.address.clk.next = self.clk.val();
         self.address.a.next = self.stride.q.val();
         self.address.b.next = self.row.val();
         self.address.c.next = self.in_row_0.q.val();

@@ -19,14 +19,12 @@ mod lane;
 #[cfg(test)]
 mod tests;
 
-use crate::primitive::{Fifo, Flatten, Pack, Restore};
-use array_init::array_init;
+use crate::primitive::{Fifo, Pack, StreamFifo};
+use drdma_emit::prelude::*;
 use lane::Lane;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 /// What a beat carries beside its fragments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Side {
     /// Bytes of the beat.
     pub bytes: Bits<7>,
@@ -60,8 +58,106 @@ pub struct Side {
     pub rows: Bits<13>,
 }
 
-/// Bits of a [`Side`].
-const SIDE_BITS: usize = 100;
+/// A lane of a set.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct LaneWrite {
+    /// Its set.
+    pub set: Bits<11>,
+    /// The lane.
+    pub lane: Bits<4>,
+    /// Address of row 0.
+    pub base: Bits<64>,
+    /// Bytes from a row to the next.
+    pub step: Bits<64>,
+    /// Bytes.
+    pub len: Bits<32>,
+}
+
+/// A piece of a row, or the header of a chunk of columns.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Token {
+    /// Lane set.
+    pub set: Bits<11>,
+    /// First lane.
+    pub first: Bits<4>,
+    /// Last lane.
+    pub last: Bits<4>,
+    /// One lane, cut: `offset` and `bytes` say which part.
+    pub piece: Bit,
+    /// Where the piece starts.
+    pub offset: Bits<32>,
+    /// Bytes of the beat.
+    pub bytes: Bits<7>,
+    /// Row.
+    pub row: Bits<32>,
+    /// Pointer.
+    pub pointer: Bits<64>,
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Last beat of a unit.
+    pub unit_end: Bit,
+    /// Last beat of a message.
+    pub message_end: Bit,
+    /// First beat of a message.
+    pub message_start: Bit,
+    /// Bytes of the message, where they are needed.
+    pub message_bytes: Bits<32>,
+    /// First beat of a chunk.
+    pub chunk_start: Bit,
+    /// Estimate of the blocks that the chunk needs.
+    pub chunk_blocks: Bits<8>,
+    /// The request ends.
+    pub request_end: Bit,
+    /// Last beat of the destination.
+    pub dest_end: Bit,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+    /// A header: no bytes, but all of its lanes are given.
+    pub column: Bit,
+    /// Header: rows of its chunk.
+    pub rows: Bits<13>,
+}
+
+/// At most 64 bytes of a row, as fragments in host memory; or the header of a chunk of columns.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct RowBeat {
+    /// Bytes of the beat.
+    pub bytes: Bits<7>,
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Last beat of a unit.
+    pub unit_end: Bit,
+    /// Last beat of a message.
+    pub message_end: Bit,
+    /// First beat of a message.
+    pub message_start: Bit,
+    /// Bytes of the message, where they are needed.
+    pub message_bytes: Bits<32>,
+    /// First beat of a chunk.
+    pub chunk_start: Bit,
+    /// Estimate of the blocks that the chunk needs.
+    pub chunk_blocks: Bits<8>,
+    /// The request ends.
+    pub request_end: Bit,
+    /// Last beat of the destination.
+    pub dest_end: Bit,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+    /// Addresses of 16 fragments.
+    pub addr: Bits<1024>,
+    /// Their bytes; 0: the lane is not used.
+    pub len: Bits<112>,
+    /// Their places in the beat's payload.
+    pub pos: Bits<96>,
+}
 
 /// The block: see the module's head.
 ///
@@ -70,7 +166,7 @@ const SIDE_BITS: usize = 100;
 ///
 /// # Outputs
 /// `token_ready`; `beat` stream: the token's side band, `addr`, `len`, `pos` and `step` of 16 lanes.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Expander {
     // Clock and reset.
     /// Clock.
@@ -78,108 +174,18 @@ pub struct Expander {
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
     // The decoder's lanes.
-    /// A lane is written.
-    pub lane_write_valid: Signal<In, Bit>,
-    /// Its set.
-    pub lane_write_set: Signal<In, Bits<11>>,
-    /// The lane.
-    pub lane_write_lane: Signal<In, Bits<4>>,
-    /// Address of row 0.
-    pub lane_write_base: Signal<In, Bits<64>>,
-    /// Bytes from a row to the next.
-    pub lane_write_step: Signal<In, Bits<64>>,
-    /// Bytes.
-    pub lane_write_len: Signal<In, Bits<32>>,
+    /// Lanes of sets that are written.
+    pub lane_write: Flow<In, LaneWrite>,
     // Tokens.
-    /// A token is offered.
-    pub token_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub token_ready: Signal<Out, Bit>,
-    /// Lane set.
-    pub token_set: Signal<In, Bits<11>>,
-    /// First lane.
-    pub token_first: Signal<In, Bits<4>>,
-    /// Last lane.
-    pub token_last: Signal<In, Bits<4>>,
-    /// One lane, cut: `offset` and `bytes` say which part.
-    pub token_piece: Signal<In, Bit>,
-    /// Where the piece starts.
-    pub token_offset: Signal<In, Bits<32>>,
-    /// Bytes of the beat.
-    pub token_bytes: Signal<In, Bits<7>>,
-    /// Row.
-    pub token_row: Signal<In, Bits<32>>,
-    /// Pointer.
-    pub token_pointer: Signal<In, Bits<64>>,
-    /// Destination.
-    pub token_dest: Signal<In, Bits<10>>,
-    /// Request.
-    pub token_slot: Signal<In, Bits<8>>,
-    /// Last beat of a unit.
-    pub token_unit_end: Signal<In, Bit>,
-    /// Last beat of a message.
-    pub token_message_end: Signal<In, Bit>,
-    /// First beat of a message.
-    pub token_message_start: Signal<In, Bit>,
-    /// Bytes of the message, where they are needed.
-    pub token_message_bytes: Signal<In, Bits<32>>,
-    /// First beat of a chunk.
-    pub token_chunk_start: Signal<In, Bit>,
-    /// Estimate of the blocks that the chunk needs.
-    pub token_chunk_blocks: Signal<In, Bits<8>>,
-    /// The request ends.
-    pub token_request_end: Signal<In, Bit>,
-    /// Last beat of the destination.
-    pub token_dest_end: Signal<In, Bit>,
-    /// The request's status.
-    pub token_status: Signal<In, Bits<8>>,
-    /// The destination that failed.
-    pub token_bad_dest: Signal<In, Bits<7>>,
-    /// A header: no bytes, but all of its lanes are given.
-    pub token_column: Signal<In, Bit>,
-    /// Header: rows of its chunk.
-    pub token_rows: Signal<In, Bits<13>>,
+    /// Tokens: what to send.
+    pub token: Stream<In, Token>,
     // Beats.
-    /// A beat is offered.
-    pub beat_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub beat_ready: Signal<In, Bit>,
-    /// Bytes of the beat.
-    pub beat_bytes: Signal<Out, Bits<7>>,
-    /// Destination.
-    pub beat_dest: Signal<Out, Bits<10>>,
-    /// Request.
-    pub beat_slot: Signal<Out, Bits<8>>,
-    /// Last beat of a unit.
-    pub beat_unit_end: Signal<Out, Bit>,
-    /// Last beat of a message.
-    pub beat_message_end: Signal<Out, Bit>,
-    /// First beat of a message.
-    pub beat_message_start: Signal<Out, Bit>,
-    /// Bytes of the message, where they are needed.
-    pub beat_message_bytes: Signal<Out, Bits<32>>,
-    /// First beat of a chunk.
-    pub beat_chunk_start: Signal<Out, Bit>,
-    /// Estimate of the blocks that the chunk needs.
-    pub beat_chunk_blocks: Signal<Out, Bits<8>>,
-    /// The request ends.
-    pub beat_request_end: Signal<Out, Bit>,
-    /// Last beat of the destination.
-    pub beat_dest_end: Signal<Out, Bit>,
-    /// The request's status.
-    pub beat_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
-    pub beat_bad_dest: Signal<Out, Bits<7>>,
+    /// Beats.
+    pub beat: Stream<Out, RowBeat>,
     /// A header.
     pub beat_column: Signal<Out, Bit>,
     /// Header: rows of its chunk.
     pub beat_rows: Signal<Out, Bits<13>>,
-    /// Addresses of 16 fragments.
-    pub beat_addr: Signal<Out, Bits<1024>>,
-    /// Their bytes; 0: the lane is not used.
-    pub beat_len: Signal<Out, Bits<112>>,
-    /// Their places in the beat's payload.
-    pub beat_pos: Signal<Out, Bits<96>>,
     /// Header: how far each lane goes with every row, below 256.
     pub beat_step: Signal<Out, Bits<128>>,
     on_way: DFF<Bits<6>>,
@@ -207,7 +213,6 @@ pub struct Expander {
     unused: Signal<Local, Bits<25>>,
     // The side band; a token was taken 1 to 7 cycles ago.
     side: Signal<Local, Side>,
-    side_in: Flatten<Side, SIDE_BITS>,
     valid: [DFF<Bit>; 7],
     // One lane of row 0, or none, needs no product and no position, and is done after 2 cycles.
     plain: [DFF<Bit>; 2],
@@ -218,6 +223,7 @@ pub struct Expander {
     // Lanes: lengths after 3 cycles, addresses after 7.
     lanes: [Lane; 16],
     used: Signal<Local, Bits<16>>,
+    #[init(Constant::new(0xffff.into()))]
     ones: Constant<Bits<16>>,
     len: [DFF<Bits<7>>; 16],
     // Sums of 2 and 4 lanes, and of all lanes up to one.
@@ -231,142 +237,20 @@ pub struct Expander {
     addr_pack: Pack<16, 64, 1024>,
     poss: DFF<Bits<96>>,
     // Beats that wait for the placer.
-    side_fifo: Fifo<SIDE_BITS, 5, 6>,
+    side_fifo: StreamFifo<Side, 5, 6>,
     addr_fifo: Fifo<1024, 5, 6>,
     len_fifo: Fifo<112, 5, 6>,
     pos_fifo: Fifo<96, 5, 6>,
     step_fifo: Fifo<128, 5, 6>,
-    side_out: Restore<Side, SIDE_BITS>,
-}
-
-impl Default for Expander {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            lane_write_valid: Signal::default(),
-            lane_write_set: Signal::default(),
-            lane_write_lane: Signal::default(),
-            lane_write_base: Signal::default(),
-            lane_write_step: Signal::default(),
-            lane_write_len: Signal::default(),
-            token_valid: Signal::default(),
-            token_ready: Signal::default(),
-            token_set: Signal::default(),
-            token_first: Signal::default(),
-            token_last: Signal::default(),
-            token_piece: Signal::default(),
-            token_offset: Signal::default(),
-            token_bytes: Signal::default(),
-            token_row: Signal::default(),
-            token_pointer: Signal::default(),
-            token_dest: Signal::default(),
-            token_slot: Signal::default(),
-            token_unit_end: Signal::default(),
-            token_message_end: Signal::default(),
-            token_message_start: Signal::default(),
-            token_message_bytes: Signal::default(),
-            token_chunk_start: Signal::default(),
-            token_chunk_blocks: Signal::default(),
-            token_request_end: Signal::default(),
-            token_dest_end: Signal::default(),
-            token_status: Signal::default(),
-            token_bad_dest: Signal::default(),
-            token_column: Signal::default(),
-            token_rows: Signal::default(),
-            beat_valid: Signal::default(),
-            beat_ready: Signal::default(),
-            beat_bytes: Signal::default(),
-            beat_dest: Signal::default(),
-            beat_slot: Signal::default(),
-            beat_unit_end: Signal::default(),
-            beat_message_end: Signal::default(),
-            beat_message_start: Signal::default(),
-            beat_message_bytes: Signal::default(),
-            beat_chunk_start: Signal::default(),
-            beat_chunk_blocks: Signal::default(),
-            beat_request_end: Signal::default(),
-            beat_dest_end: Signal::default(),
-            beat_status: Signal::default(),
-            beat_bad_dest: Signal::default(),
-            beat_column: Signal::default(),
-            beat_rows: Signal::default(),
-            beat_addr: Signal::default(),
-            beat_len: Signal::default(),
-            beat_pos: Signal::default(),
-            beat_step: Signal::default(),
-            on_way: Default::default(),
-            has_room: Default::default(),
-            take: Default::default(),
-            give: Default::default(),
-            first: Default::default(),
-            last: Default::default(),
-            piece: Default::default(),
-            bytes: Default::default(),
-            row: Default::default(),
-            pointer: Default::default(),
-            offset: Default::default(),
-            first_2: Default::default(),
-            last_2: Default::default(),
-            piece_2: Default::default(),
-            bytes_2: Default::default(),
-            column: Default::default(),
-            column_2: Default::default(),
-            row_2: Default::default(),
-            shift: Default::default(),
-            unused: Default::default(),
-            side: Default::default(),
-            side_in: Default::default(),
-            valid: array_init(|_| Default::default()),
-            lanes: array_init(|_| Default::default()),
-            used: Default::default(),
-            ones: Constant::new(0xffff.into()),
-            len: array_init(|_| Default::default()),
-            pairs: array_init(|_| Default::default()),
-            fours: array_init(|_| Default::default()),
-            eights: array_init(|_| Default::default()),
-            sums: array_init(|_| Default::default()),
-            len_pack: Default::default(),
-            pos_pack: Default::default(),
-            step_pack: Default::default(),
-            addr_pack: Default::default(),
-            poss: Default::default(),
-            plain: Default::default(),
-            behind: Default::default(),
-            early: Default::default(),
-            start_pack: Default::default(),
-            len_now: Default::default(),
-            side_fifo: Default::default(),
-            addr_fifo: Default::default(),
-            len_fifo: Default::default(),
-            pos_fifo: Default::default(),
-            step_fifo: Default::default(),
-            side_out: Default::default(),
-        }
-    }
 }
 
 impl Logic for Expander {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, on_way, has_room, first, last, piece, bytes, row, pointer, offset, first_2,
-            last_2, piece_2, bytes_2, column, column_2, row_2, shift, poss
-        );
-        for k in 0..7 {
-            self.valid[k].clock.next = self.clk.val();
-        }
-        for k in 0..16 {
-            self.len[k].clock.next = self.clk.val();
-        }
-        for k in 0..15 {
-            self.fours[k].clock.next = self.clk.val();
-        }
-
         // A token is taken when there is room for its beat at the end.
-        self.token_ready.next = self.has_room.q.val();
-        self.take.next = self.token_valid.val() && self.has_room.q.val();
-        self.give.next = self.addr_fifo.out_valid.val() && self.beat_ready.val();
+        self.token.ready.next = self.has_room.q.val();
+        self.take.next = self.token.valid.val() && self.has_room.q.val();
+        self.give.next = self.addr_fifo.out_valid.val() && self.beat.ready.val();
         if self.take.val() && !self.give.val() {
             self.on_way.d.next = self.on_way.q.val() + 1;
         } else if !self.take.val() && self.give.val() {
@@ -375,35 +259,17 @@ impl Logic for Expander {
         self.has_room.d.next = self.on_way.d.val() < 32;
 
         // The side band.
-        self.side.next.bytes = self.token_bytes.val();
-        self.side.next.dest = self.token_dest.val();
-        self.side.next.slot = self.token_slot.val();
-        self.side.next.unit_end = self.token_unit_end.val();
-        self.side.next.message_end = self.token_message_end.val();
-        self.side.next.message_start = self.token_message_start.val();
-        self.side.next.message_bytes = self.token_message_bytes.val();
-        self.side.next.chunk_start = self.token_chunk_start.val();
-        self.side.next.chunk_blocks = self.token_chunk_blocks.val();
-        self.side.next.request_end = self.token_request_end.val();
-        self.side.next.dest_end = self.token_dest_end.val();
-        self.side.next.status = self.token_status.val();
-        self.side.next.bad_dest = self.token_bad_dest.val();
-        self.side.next.column = self.token_column.val();
-        self.side.next.rows = self.token_rows.val();
-        self.side_in.record.next = self.side.val();
+        self.token.share(&mut self.side);
         self.valid[0].d.next = self.take.val();
         for k in 1..7 {
             self.valid[k].d.next = self.valid[k - 1].q.val();
         }
 
         // What needs no more than its lane leaves at once, if it is the next to leave.
-        for k in 0..2 {
-            self.plain[k].clock.next = self.clk.val();
-        }
-        self.plain[0].d.next = !self.token_column.val()
-            && ((self.token_bytes.val() == 0)
-                || ((self.token_first.val() == self.token_last.val())
-                    && (self.token_row.val() == 0)));
+        self.plain[0].d.next = !self.token.column.val()
+            && ((self.token.bytes.val() == 0)
+                || ((self.token.first.val() == self.token.last.val())
+                    && (self.token.row.val() == 0)));
         self.plain[1].d.next = self.plain[0].q.val();
         self.behind.next = false;
         for k in 2..7 {
@@ -415,16 +281,16 @@ impl Logic for Expander {
         }
 
         // While the lanes are read.
-        self.first.d.next = self.token_first.val();
-        self.last.d.next = self.token_last.val();
-        self.piece.d.next = self.token_piece.val();
-        self.bytes.d.next = self.token_bytes.val();
-        self.column.d.next = self.token_column.val();
-        self.row.d.next = self.token_row.val();
-        self.pointer.d.next = self.token_pointer.val();
+        self.first.d.next = self.token.first.val();
+        self.last.d.next = self.token.last.val();
+        self.piece.d.next = self.token.piece.val();
+        self.bytes.d.next = self.token.bytes.val();
+        self.column.d.next = self.token.column.val();
+        self.row.d.next = self.token.row.val();
+        self.pointer.d.next = self.token.pointer.val();
         self.offset.d.next = 0.into();
-        if self.token_piece.val() {
-            self.offset.d.next = self.token_offset.val();
+        if self.token.piece.val() {
+            self.offset.d.next = self.token.offset.val();
         }
         self.first_2.d.next = self.first.q.val();
         self.last_2.d.next = self.last.q.val();
@@ -440,16 +306,15 @@ impl Logic for Expander {
         if (self.bytes_2.q.val() == 0) && !self.column_2.q.val() {
             self.used.next = 0.into();
         }
-        self.unused.next = self.lane_write_len.val().get_bits::<25>(7);
+        self.unused.next = self.lane_write.len.val().get_bits::<25>(7);
         for k in 0..16 {
-            self.lanes[k].clk.next = self.clk.val();
             self.lanes[k].write.next =
-                self.lane_write_valid.val() && (self.lane_write_lane.val() == k.to_bits());
-            self.lanes[k].write_set.next = self.lane_write_set.val();
-            self.lanes[k].write_base.next = self.lane_write_base.val();
-            self.lanes[k].write_step.next = self.lane_write_step.val();
-            self.lanes[k].write_len.next = self.lane_write_len.val().get_bits::<7>(0);
-            self.lanes[k].set_read.next = self.token_set.val();
+                self.lane_write.valid.val() && (self.lane_write.lane.val() == k.to_bits());
+            self.lanes[k].write_set.next = self.lane_write.set.val();
+            self.lanes[k].write_base.next = self.lane_write.base.val();
+            self.lanes[k].write_step.next = self.lane_write.step.val();
+            self.lanes[k].write_len.next = self.lane_write.len.val().get_bits::<7>(0);
+            self.lanes[k].set_read.next = self.token.set.val();
             self.lanes[k].row.next = self.row_2.q.val();
             self.lanes[k].shift.next = self.shift.q.val();
             self.len[k].d.next = 0.into();
@@ -500,27 +365,17 @@ impl Logic for Expander {
 
         // The end: five FIFOs that give as one. Each takes its part of a beat as soon as it is known;
         // the addresses come last.
-        self.side_fifo.clk.next = self.clk.val();
-        self.side_fifo.rst.next = self.rst.val();
-        self.side_fifo.in_valid.next = self.take.val();
-        self.side_fifo.out_ready.next = self.give.val();
-        self.addr_fifo.clk.next = self.clk.val();
-        self.addr_fifo.rst.next = self.rst.val();
+        self.side_fifo.input.valid.next = self.take.val();
+        self.side_fifo.output.ready.next = self.give.val();
         self.addr_fifo.in_valid.next = self.valid[6].q.val() || self.early.val();
         self.addr_fifo.out_ready.next = self.give.val();
-        self.len_fifo.clk.next = self.clk.val();
-        self.len_fifo.rst.next = self.rst.val();
         self.len_fifo.in_valid.next = self.valid[2].q.val() || self.early.val();
         self.len_fifo.out_ready.next = self.give.val();
-        self.pos_fifo.clk.next = self.clk.val();
-        self.pos_fifo.rst.next = self.rst.val();
         self.pos_fifo.in_valid.next = self.valid[4].q.val() || self.early.val();
         self.pos_fifo.out_ready.next = self.give.val();
-        self.step_fifo.clk.next = self.clk.val();
-        self.step_fifo.rst.next = self.rst.val();
         self.step_fifo.in_valid.next = self.valid[1].q.val();
         self.step_fifo.out_ready.next = self.give.val();
-        self.side_fifo.in_data.next = self.side_in.bits.val();
+        self.side_fifo.input.data.next = self.side.val();
         self.addr_fifo.in_data.next = self.addr_pack.whole.val();
         self.len_fifo.in_data.next = self.len_pack.whole.val();
         self.pos_fifo.in_data.next = self.poss.q.val();
@@ -530,26 +385,13 @@ impl Logic for Expander {
             self.len_fifo.in_data.next = self.len_now.whole.val();
             self.pos_fifo.in_data.next = 0.into();
         }
-        self.beat_valid.next = self.addr_fifo.out_valid.val();
-        self.side_out.bits.next = self.side_fifo.out_data.val();
-        self.beat_bytes.next = self.side_out.record.val().bytes;
-        self.beat_dest.next = self.side_out.record.val().dest;
-        self.beat_slot.next = self.side_out.record.val().slot;
-        self.beat_unit_end.next = self.side_out.record.val().unit_end;
-        self.beat_message_end.next = self.side_out.record.val().message_end;
-        self.beat_message_start.next = self.side_out.record.val().message_start;
-        self.beat_message_bytes.next = self.side_out.record.val().message_bytes;
-        self.beat_chunk_start.next = self.side_out.record.val().chunk_start;
-        self.beat_chunk_blocks.next = self.side_out.record.val().chunk_blocks;
-        self.beat_request_end.next = self.side_out.record.val().request_end;
-        self.beat_dest_end.next = self.side_out.record.val().dest_end;
-        self.beat_status.next = self.side_out.record.val().status;
-        self.beat_bad_dest.next = self.side_out.record.val().bad_dest;
-        self.beat_column.next = self.side_out.record.val().column;
-        self.beat_rows.next = self.side_out.record.val().rows;
-        self.beat_addr.next = self.addr_fifo.out_data.val();
-        self.beat_len.next = self.len_fifo.out_data.val();
-        self.beat_pos.next = self.pos_fifo.out_data.val();
+        self.beat.valid.next = self.addr_fifo.out_valid.val();
+        self.side_fifo.output.share(&mut self.beat);
+        self.beat_column.next = self.side_fifo.output.data.val().column;
+        self.beat_rows.next = self.side_fifo.output.data.val().rows;
+        self.beat.addr.next = self.addr_fifo.out_data.val();
+        self.beat.len.next = self.len_fifo.out_data.val();
+        self.beat.pos.next = self.pos_fifo.out_data.val();
         self.beat_step.next = self.step_fifo.out_data.val();
 
         if self.rst.val() {

@@ -1,16 +1,36 @@
 //! Beats that are done.
 
+use crate::shell::corundum::FrameBeat;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
-use crate::primitive::{Fifo, PromptFifo};
+use super::Sent;
+use crate::primitive::{Flatten, PromptFifo, Restore, StreamFifo};
 
-/// Bits of a `sent` item. From bit 0: `total` 40, `slot` 8, `kind` 2, `bad_dest` 7, `status` 8, `qp` 8,
-/// `psn` 24.
+/// Bits of a [`Sent`].
 pub const SENT: usize = 97;
-/// Bits of a beat: data, `count` 7, `last`, `marker`, `payload` 13.
-pub const OUTPUT: usize = 534;
+
+/// A beat that is done.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Output {
+    /// Its bytes; of a `sent` item, that.
+    pub data: Bits<512>,
+    /// How many.
+    pub count: Bits<7>,
+    /// The frame's last beat.
+    pub last: Bit,
+    /// A `sent` item.
+    pub marker: Bit,
+    /// Bytes of the frame's payload.
+    pub payload: Bits<13>,
+}
+
+/// Bits of an [`Output`].
+const OUTPUT: usize = 534;
+/// Beats that are held.
+const ROOM: u64 = 256;
+/// Beats of the longest frame, and some.
+const FRAME_ROOM: u64 = 72;
 
 /// Holds beats until they are taken, tells `sent` items from the beats of frames, and counts what
 /// leaves.
@@ -18,13 +38,7 @@ pub const OUTPUT: usize = 534;
 /// A beat a cycle goes in and out, and follows after 1 cycle; there are 256 places. Whoever issues a beat
 /// says so (`issued`) when it starts on its way, and starts no frame without `roomy`: that is why beats
 /// come without a `ready`. 16 `sent` items wait without stopping the frames behind them.
-///
-/// # Inputs
-/// `issued`; `in_valid`, `in_data`: see [`OUTPUT`]. `tx_ready`, `sent_ready`.
-///
-/// # Outputs
-/// `roomy`. `tx` stream: the beats of frames. `sent` stream: see [`SENT`]. `count_*`: as of the packetizer.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct OutputBuffer {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -34,28 +48,14 @@ pub struct OutputBuffer {
     pub issued: Signal<In, Bit>,
     /// There is room for the longest frame beside all beats that were issued.
     pub roomy: Signal<Out, Bit>,
-    /// A beat comes.
-    pub in_valid: Signal<In, Bit>,
-    /// See [`OUTPUT`].
-    pub in_data: Signal<In, Bits<OUTPUT>>,
+    /// Beats.
+    pub input: Flow<In, Output>,
 
-    /// A beat is offered.
-    pub tx_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub tx_ready: Signal<In, Bit>,
-    /// Its bytes, the first one lowest.
-    pub tx_data: Signal<Out, Bits<512>>,
-    /// Which of them there are.
-    pub tx_keep: Signal<Out, Bits<64>>,
-    /// Ends the frame.
-    pub tx_last: Signal<Out, Bit>,
+    /// Frames.
+    pub tx: Stream<Out, FrameBeat>,
 
-    /// A `sent` item is offered.
-    pub sent_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub sent_ready: Signal<In, Bit>,
-    /// See [`SENT`].
-    pub sent_item: Signal<Out, Bits<SENT>>,
+    /// `sent` items.
+    pub sent: Stream<Out, Sent>,
 
     /// Frames that left.
     pub count_packets: Signal<Out, Bits<16>>,
@@ -66,80 +66,37 @@ pub struct OutputBuffer {
 
     room: DFF<Bits<9>>,
     has_room: DFF<Bit>,
-    all_room: Constant<Bits<9>>,
-    frame_room: Constant<Bits<9>>,
     beats: PromptFifo<OUTPUT, 8, 9>,
+    coming: Flatten<Output, OUTPUT>,
+    going: Restore<Output, OUTPUT>,
+    item: Restore<Sent, SENT>,
     pop: Signal<Local, Bit>,
-    is_marker: Signal<Local, Bit>,
-    is_last: Signal<Local, Bit>,
+    #[init(Constant::new(((BigUint::from(1_u8) << 64_usize) - 1_u8).into()))]
     keep_all: Constant<Bits<64>>,
-    sent: Fifo<SENT, 4, 5>,
+    items: StreamFifo<Sent, 4, 5>,
     packets: DFF<Bits<16>>,
     payload_bytes: DFF<Bits<16>>,
     frame_bytes: DFF<Bits<16>>,
 }
 
-impl Default for OutputBuffer {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            issued: Signal::default(),
-            roomy: Signal::default(),
-            in_valid: Signal::default(),
-            in_data: Signal::default(),
-            tx_valid: Signal::default(),
-            tx_ready: Signal::default(),
-            tx_data: Signal::default(),
-            tx_keep: Signal::default(),
-            tx_last: Signal::default(),
-            sent_valid: Signal::default(),
-            sent_ready: Signal::default(),
-            sent_item: Signal::default(),
-            count_packets: Signal::default(),
-            count_payload_bytes: Signal::default(),
-            count_frame_bytes: Signal::default(),
-            room: DFF::default(),
-            has_room: DFF::default(),
-            all_room: Constant::new(256.into()),
-            // The longest frame has 66 beats.
-            frame_room: Constant::new(72.into()),
-            beats: PromptFifo::default(),
-            pop: Signal::default(),
-            is_marker: Signal::default(),
-            is_last: Signal::default(),
-            keep_all: Constant::new(((BigUint::from(1_u8) << 64_usize) - 1_u8).into()),
-            sent: Fifo::default(),
-            packets: DFF::default(),
-            payload_bytes: DFF::default(),
-            frame_bytes: DFF::default(),
-        }
-    }
-}
-
 impl Logic for OutputBuffer {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, room, has_room, packets, payload_bytes, frame_bytes);
-        self.beats.clk.next = self.clk.val();
-        self.beats.rst.next = self.rst.val();
-        self.sent.clk.next = self.clk.val();
-        self.sent.rst.next = self.rst.val();
-
         // Room was counted when the beat was issued.
-        self.beats.in_valid.next = self.in_valid.val();
-        self.beats.in_data.next = self.in_data.val();
-        self.is_last.next = self.beats.out_data.val().get_bit(519);
-        self.is_marker.next = self.beats.out_data.val().get_bit(520);
-        self.tx_valid.next = self.beats.out_valid.val() && !self.is_marker.val();
-        self.tx_data.next = self.beats.out_data.val().get_bits::<512>(0);
-        self.tx_keep.next = !(self.keep_all.val() << self.beats.out_data.val().get_bits::<7>(512));
-        self.tx_last.next = self.is_last.val();
-        self.sent.in_valid.next = self.beats.out_valid.val() && self.is_marker.val();
-        self.sent.in_data.next = self.beats.out_data.val().get_bits::<SENT>(0);
-        self.beats.out_ready.next = self.tx_ready.val();
-        if self.is_marker.val() {
-            self.beats.out_ready.next = self.sent.in_ready.val();
+        self.beats.in_valid.next = self.input.valid.val();
+        self.coming.record.next = self.input.val();
+        self.beats.in_data.next = self.coming.bits.val();
+        self.going.bits.next = self.beats.out_data.val();
+        self.tx.valid.next = self.beats.out_valid.val() && !self.going.record.val().marker;
+        self.tx.data.next = self.going.record.val().data;
+        self.tx.keep.next = !(self.keep_all.val() << self.going.record.val().count);
+        self.tx.last.next = self.going.record.val().last;
+        self.items.input.valid.next = self.beats.out_valid.val() && self.going.record.val().marker;
+        self.item.bits.next = self.going.record.val().data.get_bits::<SENT>(0);
+        self.items.input.data.next = self.item.record.val();
+        self.beats.out_ready.next = self.tx.ready.val();
+        if self.going.record.val().marker {
+            self.beats.out_ready.next = self.items.input.ready.val();
         }
         self.pop.next = self.beats.out_valid.val() && self.beats.out_ready.val();
         if self.issued.val() && !self.pop.val() {
@@ -148,24 +105,20 @@ impl Logic for OutputBuffer {
         if !self.issued.val() && self.pop.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
-        self.has_room.d.next = self.room.q.val() >= self.frame_room.val();
+        self.has_room.d.next = self.room.q.val() >= FRAME_ROOM;
         self.roomy.next = self.has_room.q.val();
 
-        self.sent_valid.next = self.sent.out_valid.val();
-        self.sent.out_ready.next = self.sent_ready.val();
-        self.sent_item.next = self.sent.out_data.val();
+        self.items.output.join(&mut self.sent);
 
         // Counters.
         self.packets.d.next = 0.into();
         self.payload_bytes.d.next = 0.into();
         self.frame_bytes.d.next = 0.into();
-        if self.pop.val() && !self.is_marker.val() {
-            self.frame_bytes.d.next =
-                bit_cast::<16, 7>(self.beats.out_data.val().get_bits::<7>(512));
-            if self.is_last.val() {
+        if self.pop.val() && !self.going.record.val().marker {
+            self.frame_bytes.d.next = bit_cast::<16, 7>(self.going.record.val().count);
+            if self.going.record.val().last {
                 self.packets.d.next = 1.into();
-                self.payload_bytes.d.next =
-                    bit_cast::<16, 13>(self.beats.out_data.val().get_bits::<13>(521));
+                self.payload_bytes.d.next = bit_cast::<16, 13>(self.going.record.val().payload);
             }
         }
         self.count_packets.next = self.packets.q.val();
@@ -173,7 +126,7 @@ impl Logic for OutputBuffer {
         self.count_frame_bytes.next = self.frame_bytes.q.val();
 
         if self.rst.val() {
-            self.room.d.next = self.all_room.val();
+            self.room.d.next = ROOM.into();
             self.has_room.d.next = false;
             self.packets.d.next = 0.into();
             self.payload_bytes.d.next = 0.into();

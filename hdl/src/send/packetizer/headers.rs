@@ -1,8 +1,10 @@
 //! Headers of packets.
 
+use super::Packet;
+use super::Sending;
+use crate::context::ConfigWrite;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
@@ -17,16 +19,50 @@ use crate::primitive::{Pack, Ram};
 
 /// Bits of the longest header: Ethernet, IPv4, UDP, BTH, RETH, ImmDt.
 pub const HEADER: usize = 592;
-/// Bits of what is known about a frame. From bit 0: `page` 7, `slots` 7 (beats), `long` (the header is
-/// longer than a beat), `rotate` 6 (bytes of the header beyond whole beats), `end` 13 (bytes of
-/// header and payload), `marker`, `payload` 13, `frame` 13 (bytes), `dropped` (there is no header, and
-/// no frame: only the page is to be given back).
-pub const FRAME: usize = 62;
+/// What is known about a frame.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Frame {
+    /// The page of its payload.
+    pub page: Bits<7>,
+    /// Its beats.
+    pub slots: Bits<7>,
+    /// The header is longer than a beat.
+    pub long: Bit,
+    /// Bytes of the header beyond whole beats.
+    pub rotate: Bits<6>,
+    /// Bytes of header and payload.
+    pub end: Bits<13>,
+    /// It is no frame but a `sent` item: one beat, which is the header.
+    pub marker: Bit,
+    /// Bytes of payload.
+    pub payload: Bits<13>,
+    /// Bytes of the frame.
+    pub bytes: Bits<13>,
+    /// There is no header and no frame: only the page is to be given back.
+    pub dropped: Bit,
+}
+
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `page` 7, `bytes` 13.
 const PACKET: usize = 213;
 /// Bits of a queue pair's entry that are needed: its first 7 words.
 const ENTRY: usize = 224;
+
+/// Sum of what is the same in every IPv4 header: version, length and service; flags; time to live and
+/// protocol.
+const FIXED_SUM: u64 = 0x4500 + 0x4000 + ((TTL as u64) << 8) + IP_PROTOCOL_UDP as u64;
+
+/// Bytes of the headers of every packet: Ethernet, IPv4, UDP, BTH.
+const FIXED_HEADER: u64 = 14 + 20 + 8 + 12;
+
+/// The same, with the ICRC.
+const FIXED_FRAME: u64 = FIXED_HEADER + 4;
+
+/// The same, to be rounded up to beats.
+const FIXED_ROUNDED: u64 = FIXED_FRAME + 63;
+
+/// Bytes of the Ethernet header.
+const ETHERNET_BYTES: u64 = 14;
 
 /// Makes a packet's headers and the dimensions of its frame. A `sent` item passes in order, with
 /// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest` 7, `status` 8, `qp` 8, `psn` 24) in place of
@@ -40,62 +76,19 @@ const ENTRY: usize = 224;
 /// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
 /// cycles later; both must be taken. `sending_*` tells of a packet
 /// that is not dropped, a cycle after it was given.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
+#[check(fields_stand())]
 pub struct Headers {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
 
-    /// An item is given; it is taken.
-    pub packet_valid: Signal<In, Bit>,
-    /// A `sent` item.
-    pub packet_marker: Signal<In, Bit>,
-    /// Payload page.
-    pub packet_page: Signal<In, Bits<7>>,
-    /// Payload bytes.
-    pub packet_bytes: Signal<In, Bits<13>>,
-    /// Queue pair.
-    pub packet_qp: Signal<In, Bits<8>>,
-    /// Operation.
-    pub packet_operation: Signal<In, Bits<5>>,
-    /// Asks for an acknowledgement.
-    pub packet_ack_req: Signal<In, Bit>,
-    /// Sequence number.
-    pub packet_psn: Signal<In, Bits<24>>,
-    /// Address of the RETH.
-    pub packet_remote_addr: Signal<In, Bits<64>>,
-    /// Key of the RETH.
-    pub packet_rkey: Signal<In, Bits<32>>,
-    /// Length of the RETH.
-    pub packet_message_bytes: Signal<In, Bits<32>>,
-    /// Immediate data.
-    pub packet_imm: Signal<In, Bits<32>>,
-    /// There are immediate data.
-    pub packet_has_imm: Signal<In, Bit>,
-    /// There is a RETH.
-    pub packet_has_reth: Signal<In, Bit>,
-    /// Request.
-    pub packet_slot: Signal<In, Bits<8>>,
-    /// Kind of `sent` item.
-    pub packet_kind: Signal<In, Bits<2>>,
-    /// Status.
-    pub packet_status: Signal<In, Bits<8>>,
-    /// The destination that failed; of a packet, its own.
-    pub packet_bad_dest: Signal<In, Bits<7>>,
-    /// Payload bytes of the request; of a packet, the stamp of its queue pair's context.
-    pub packet_total: Signal<In, Bits<40>>,
+    /// An item, in the cycle in which it is accepted.
+    pub packet: Flow<In, Packet>,
 
-    /// A word is written.
-    pub cfg_valid: Signal<In, Bit>,
-    /// To this table.
-    pub cfg_table: Signal<In, Bits<3>>,
-    /// To this entry.
-    pub cfg_index: Signal<In, Bits<10>>,
-    /// Its word.
-    pub cfg_word: Signal<In, Bits<4>>,
-    /// The value.
-    pub cfg_data: Signal<In, Bits<32>>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
@@ -107,17 +100,11 @@ pub struct Headers {
     pub sent_stamp: Signal<In, Bits<32>>,
     /// The host has written to that queue pair's entry since.
     pub gone: Signal<Out, Bit>,
-    /// A packet is sent,
-    pub sending_valid: Signal<Out, Bit>,
-    /// of this queue pair,
-    pub sending_qp: Signal<Out, Bits<8>>,
-    /// with this PSN.
-    pub sending_psn: Signal<Out, Bits<24>>,
+    /// A packet is sent.
+    pub sending: Flow<Out, Sending>,
 
-    /// There is a frame.
-    pub frame_valid: Signal<Out, Bit>,
-    /// See [`FRAME`].
-    pub out_frame: Signal<Out, Bits<FRAME>>,
+    /// Frames.
+    pub frame: Flow<Out, Frame>,
     /// There is a header.
     pub header_valid: Signal<Out, Bit>,
     /// Its bytes, the first one lowest.
@@ -126,10 +113,9 @@ pub struct Headers {
     // Queue pairs.
     entries: Ram<ENTRY, 7, 8>,
     copies: Pack<7, 32, ENTRY>,
-    one: Constant<Bits<7>>,
 
     // Stage a: the item.
-    packet: Signal<Local, Bits<PACKET>>,
+    packet_bits: Signal<Local, Bits<PACKET>>,
     flags: Signal<Local, Bits<3>>,
     address: Signal<Local, Bits<64>>,
     rkey: Signal<Local, Bits<32>>,
@@ -146,7 +132,9 @@ pub struct Headers {
     // The request has lost a packet, of this destination.
     cut: DFF<Bit>,
     cut_dest: DFF<Bits<7>>,
+    #[init(Constant::new((BigUint::from(Status::WrFlushError as u8) << 94_u32).into()))]
     flushed: Constant<Bits<PACKET>>,
+    #[init(Constant::new(unflushed().into()))]
     unflushed: Constant<Bits<PACKET>>,
 
     // Stage b: its queue pair, and the dimensions of its frame.
@@ -171,11 +159,6 @@ pub struct Headers {
     c_entry: DFF<Bits<ENTRY>>,
     c_length: DFF<Bits<13>>,
     c_sum: DFF<Bits<20>>,
-    fixed_sum: Constant<Bits<20>>,
-    fixed_header: Constant<Bits<13>>,
-    fixed_frame: Constant<Bits<13>>,
-    fixed_rounded: Constant<Bits<13>>,
-    ethernet_bytes: Constant<Bits<13>>,
 
     // Stage d: the checksum's sum.
     d_valid: DFF<Bit>,
@@ -195,18 +178,6 @@ pub struct Headers {
     folded: Signal<Local, Bits<16>>,
     datagram: Signal<Local, Bit>,
     transport: Signal<Local, Bits<8>>,
-    uc: Constant<Bits<2>>,
-    ud: Constant<Bits<2>>,
-    rc_bits: Constant<Bits<8>>,
-    uc_bits: Constant<Bits<8>>,
-    ud_bits: Constant<Bits<8>>,
-    ethertype: Constant<Bits<16>>,
-    ttl: Constant<Bits<8>>,
-    protocol: Constant<Bits<8>>,
-    port: Constant<Bits<16>>,
-    zero: Constant<Bits<2>>,
-    marker_frame: Constant<Bits<FRAME>>,
-    dropped_frame: Constant<Bits<FRAME>>,
     ethernet: EthernetHeader,
     ipv4: Ipv4Header,
     udp: UdpHeader,
@@ -219,240 +190,104 @@ pub struct Headers {
     f_header: DFF<Bits<HEADER>>,
 }
 
-impl Default for Headers {
-    fn default() -> Self {
-        // Where the kernel takes the fields from.
-        for (name, start, width) in [
-            ("dest_mac", 0, 48),
-            ("dest_ip", 64, 32),
-            ("qpn", 96, 24),
-            ("dest_qpn", 128, 24),
-            ("qkey", 160, 32),
-            ("pkey", 192, 16),
-            ("transport", 208, 2),
-        ] {
-            let field = QueuePairEntry::field(name);
-            assert_eq!(field.start, start, "QueuePairEntry: {name} starts elsewhere");
-            assert!(width <= field.width, "QueuePairEntry: {name} has only {} bits", field.width);
-        }
-        let byte = |value: u8| Constant::new(usize::from(value).to_bits());
-        let transport = |transport: Transport| Constant::new((transport as usize).to_bits());
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            packet_valid: Signal::default(),
-            packet_marker: Signal::default(),
-            packet_page: Signal::default(),
-            packet_bytes: Signal::default(),
-            packet_qp: Signal::default(),
-            packet_operation: Signal::default(),
-            packet_ack_req: Signal::default(),
-            packet_psn: Signal::default(),
-            packet_remote_addr: Signal::default(),
-            packet_rkey: Signal::default(),
-            packet_message_bytes: Signal::default(),
-            packet_imm: Signal::default(),
-            packet_has_imm: Signal::default(),
-            packet_has_reth: Signal::default(),
-            packet_slot: Signal::default(),
-            packet_kind: Signal::default(),
-            packet_status: Signal::default(),
-            packet_bad_dest: Signal::default(),
-            packet_total: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            mac: Signal::default(),
-            ip: Signal::default(),
-            sent_qp: Signal::default(),
-            sent_stamp: Signal::default(),
-            gone: Signal::default(),
-            sending_valid: Signal::default(),
-            sending_qp: Signal::default(),
-            sending_psn: Signal::default(),
-            frame_valid: Signal::default(),
-            out_frame: Signal::default(),
-            header_valid: Signal::default(),
-            out_header: Signal::default(),
-            entries: Ram::default(),
-            copies: Pack::default(),
-            packet: Signal::default(),
-            flags: Signal::default(),
-            address: Signal::default(),
-            rkey: Signal::default(),
-            a_valid: DFF::default(),
-            a_packet: DFF::default(),
-            a_qp: DFF::default(),
-            a_stamp: DFF::default(),
-            a_dest: DFF::default(),
-            a_padded: DFF::default(),
-            rounded: Signal::default(),
-            stamps: Stamps::default(),
-            dropped: Signal::default(),
-            ends: Signal::default(),
-            cut: DFF::default(),
-            cut_dest: DFF::default(),
-            flushed: Constant::new((BigUint::from(Status::WrFlushError as u8) << 94_u32).into()),
-            unflushed: {
-                // Where `total`, `bad_dest` and `status` of a `sent` item stand.
-                let field =
-                    |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
-                let all = field(0, PACKET as u32);
-                Constant::new((all ^ field(30, 40) ^ field(80, 7) ^ field(94, 8)).into())
-            },
-            b_valid: DFF::default(),
-            b_dropped: DFF::default(),
-            b_packet: DFF::default(),
-            b_entry: DFF::default(),
-            b_header: DFF::default(),
-            b_end: DFF::default(),
-            b_frame: DFF::default(),
-            b_slots: DFF::default(),
-            b_addresses: DFF::default(),
-            own_sum: DFF::default(),
-            extra: Signal::default(),
-            header: Signal::default(),
-            destination: Signal::default(),
-            c_valid: DFF::default(),
-            c_dropped: DFF::default(),
-            c_packet: DFF::default(),
-            c_entry: DFF::default(),
-            c_length: DFF::default(),
-            c_sum: DFF::default(),
-            d_valid: DFF::default(),
-            d_dropped: DFF::default(),
-            d_packet: DFF::default(),
-            d_entry: DFF::default(),
-            d_length: DFF::default(),
-            d_sum: DFF::default(),
-            e_valid: DFF::default(),
-            e_dropped: DFF::default(),
-            e_packet: DFF::default(),
-            e_entry: DFF::default(),
-            e_length: DFF::default(),
-            e_sum: DFF::default(),
-            folded: Signal::default(),
-            datagram: Signal::default(),
-            transport: Signal::default(),
-            ethernet: EthernetHeader::default(),
-            ipv4: Ipv4Header::default(),
-            udp: UdpHeader::default(),
-            bth: BthHeader::default(),
-            reth: RethHeader::default(),
-            deth: DethHeader::default(),
-            imm: ImmDtHeader::default(),
-            extension: Signal::default(),
-            f_valid: DFF::default(),
-            f_header: DFF::default(),
-            one: Constant::new(1.into()),
-            // Version, length and service; flags; time to live and protocol.
-            fixed_sum: Constant::new(
-                (0x4500 + 0x4000 + (usize::from(TTL) << 8) + usize::from(IP_PROTOCOL_UDP))
-                    .to_bits(),
-            ),
-            fixed_header: Constant::new(54.into()),
-            fixed_frame: Constant::new(58.into()),
-            // The same, rounded up to beats.
-            fixed_rounded: Constant::new(121.into()),
-            ethernet_bytes: Constant::new(14.into()),
-            uc: transport(Transport::Uc),
-            ud: transport(Transport::Ud),
-            rc_bits: byte(Transport::Rc.opcode_bits()),
-            uc_bits: byte(Transport::Uc.opcode_bits()),
-            ud_bits: byte(Transport::Ud.opcode_bits()),
-            ethertype: Constant::new(usize::from(ETHERTYPE_IPV4).to_bits()),
-            ttl: byte(TTL),
-            protocol: byte(IP_PROTOCOL_UDP),
-            port: Constant::new(usize::from(UDP_PORT).to_bits()),
-            zero: Constant::new(0.into()),
-            // One step, no bytes.
-            dropped_frame: Constant::new((1_usize << 7 | 1 << 61).to_bits()),
-            // One beat, all of it header.
-            marker_frame: Constant::new((1_usize << 7 | 64 << 21 | 1 << 34 | 64 << 48).to_bits()),
-        }
+/// Fails unless the fields of a queue pair's entry stand where the kernel takes them from.
+fn fields_stand() -> bool {
+    for (name, start, width) in [
+        ("dest_mac", 0, 48),
+        ("dest_ip", 64, 32),
+        ("qpn", 96, 24),
+        ("dest_qpn", 128, 24),
+        ("qkey", 160, 32),
+        ("pkey", 192, 16),
+        ("transport", 208, 2),
+    ] {
+        let field = QueuePairEntry::field(name);
+        assert_eq!(field.start, start, "QueuePairEntry: {name} starts elsewhere");
+        assert!(width <= field.width, "QueuePairEntry: {name} has only {} bits", field.width);
     }
+    true
+}
+
+/// All but `total`, `bad_dest` and `status` of a `sent` item.
+fn unflushed() -> BigUint {
+    let field = |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
+    field(0, PACKET as u32) ^ field(30, 40) ^ field(80, 7) ^ field(94, 8)
 }
 
 impl Logic for Headers {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, a_valid, a_packet, a_qp, a_stamp, a_dest, a_padded, cut, cut_dest, b_dropped, c_dropped, d_dropped, e_dropped, b_valid, b_packet, b_entry, b_header, b_end, b_frame, b_slots, b_addresses, own_sum, c_valid, c_packet, c_entry, c_length, c_sum, d_valid, d_packet, d_entry, d_length, d_sum, e_valid, e_packet, e_entry, e_length, e_sum, f_valid, f_header);
-        self.entries.clk.next = self.clk.val();
 
         // The host's words of the queue pairs.
         for k in 0..7 {
-            self.copies.parts[k].next = self.cfg_data.val();
+            self.copies.parts[k].next = self.cfg.data.val();
         }
         self.entries.write_lanes.next = 0.into();
-        if self.cfg_valid.val()
-            && !self.cfg_table.val().any()
-            && !self.cfg_index.val().get_bits::<2>(8).any()
+        if self.cfg.valid.val()
+            && !self.cfg.table.val().any()
+            && !self.cfg.index.val().get_bits::<2>(8).any()
         {
-            self.entries.write_lanes.next = self.one.val() << self.cfg_word.val();
+            self.entries.write_lanes.next = bits::<7>(1) << self.cfg.word.val();
         }
-        self.entries.write_address.next = self.cfg_index.val().get_bits::<8>(0);
+        self.entries.write_address.next = self.cfg.index.val().get_bits::<8>(0);
         self.entries.write_data.next = self.copies.whole.val();
 
         // Stage a: the item is taken, its queue pair is read.
         self.entries.read_enable.next = true;
-        self.entries.read_address.next = self.packet_qp.val();
-        self.address.next = self.packet_remote_addr.val();
-        self.rkey.next = self.packet_rkey.val();
+        self.entries.read_address.next = self.packet.qp.val();
+        self.address.next = self.packet.remote_addr.val();
+        self.rkey.next = self.packet.rkey.val();
         self.flags.next = 0.into();
-        if self.packet_has_imm.val() {
+        if self.packet.has_imm.val() {
             self.flags.next = self.flags.val() | 1;
         }
-        if self.packet_has_reth.val() {
+        if self.packet.has_reth.val() {
             self.flags.next = self.flags.val() | 2;
         }
-        if self.packet_marker.val() {
+        if self.packet.marker.val() {
             self.flags.next = 4.into();
-            self.address.next = bit_cast::<64, 40>(self.packet_total.val())
-                | (bit_cast::<64, 8>(self.packet_slot.val()) << 40)
-                | (bit_cast::<64, 2>(self.packet_kind.val()) << 48)
-                | (bit_cast::<64, 7>(self.packet_bad_dest.val()) << 50);
-            self.rkey.next = bit_cast::<32, 8>(self.packet_status.val())
-                | (bit_cast::<32, 8>(self.packet_qp.val()) << 8);
+            self.address.next = bit_cast::<64, 40>(self.packet.total.val())
+                | (bit_cast::<64, 8>(self.packet.slot.val()) << 40)
+                | (bit_cast::<64, 2>(self.packet.kind.val()) << 48)
+                | (bit_cast::<64, 7>(self.packet.bad_dest.val()) << 50);
+            self.rkey.next = bit_cast::<32, 8>(self.packet.status.val())
+                | (bit_cast::<32, 8>(self.packet.qp.val()) << 8);
         }
-        self.packet.next = bit_cast::<PACKET, 5>(self.packet_operation.val())
-            | (bit_cast::<PACKET, 24>(self.packet_psn.val()) << 6)
+        self.packet_bits.next = bit_cast::<PACKET, 5>(self.packet.operation.val())
+            | (bit_cast::<PACKET, 24>(self.packet.psn.val()) << 6)
             | (bit_cast::<PACKET, 64>(self.address.val()) << 30)
             | (bit_cast::<PACKET, 32>(self.rkey.val()) << 94)
-            | (bit_cast::<PACKET, 32>(self.packet_message_bytes.val()) << 126)
-            | (bit_cast::<PACKET, 32>(self.packet_imm.val()) << 158)
+            | (bit_cast::<PACKET, 32>(self.packet.message_bytes.val()) << 126)
+            | (bit_cast::<PACKET, 32>(self.packet.imm.val()) << 158)
             | (bit_cast::<PACKET, 3>(self.flags.val()) << 190)
-            | (bit_cast::<PACKET, 7>(self.packet_page.val()) << 193)
-            | (bit_cast::<PACKET, 13>(self.packet_bytes.val()) << 200);
-        if self.packet_ack_req.val() {
-            self.packet.next = self.packet.val() | 32;
+            | (bit_cast::<PACKET, 7>(self.packet.page.val()) << 193)
+            | (bit_cast::<PACKET, 13>(self.packet.bytes.val()) << 200);
+        if self.packet.ack_req.val() {
+            self.packet_bits.next = self.packet_bits.val() | 32;
         }
-        self.a_valid.d.next = self.packet_valid.val();
-        self.a_packet.d.next = self.packet.val();
-        self.a_qp.d.next = self.packet_qp.val();
-        self.a_stamp.d.next = self.packet_total.val().get_bits::<32>(0);
-        self.a_dest.d.next = self.packet_bad_dest.val();
-        self.rounded.next = self.packet_bytes.val() + 3;
+        self.a_valid.d.next = self.packet.valid.val();
+        self.a_packet.d.next = self.packet_bits.val();
+        self.a_qp.d.next = self.packet.qp.val();
+        self.a_stamp.d.next = self.packet.total.val().get_bits::<32>(0);
+        self.a_dest.d.next = self.packet.bad_dest.val();
+        self.rounded.next = self.packet.bytes.val() + 3;
         self.a_padded.d.next = self.rounded.val() & 0x1ffc;
 
         // Whether its queue pair is still the one that it is for, now that the entry has been read.
-        self.stamps.clk.next = self.clk.val();
-        self.stamps.rst.next = self.rst.val();
-        self.stamps.cfg_valid.next = self.cfg_valid.val();
-        self.stamps.cfg_table.next = self.cfg_table.val();
-        self.stamps.cfg_index.next = self.cfg_index.val();
+        self.stamps.cfg_valid.next = self.cfg.valid.val();
+        self.stamps.cfg_table.next = self.cfg.table.val();
+        self.stamps.cfg_index.next = self.cfg.index.val();
         self.stamps.qp[0].next = self.a_qp.q.val();
         self.stamps.qp[1].next = self.sent_qp.val();
         self.gone.next = self.stamps.stamp[1].val() != self.sent_stamp.val();
         self.dropped.next = !self.a_packet.q.val().get_bit(192)
             && (self.stamps.stamp[0].val() != self.a_stamp.q.val());
-        self.sending_valid.next = self.a_valid.q.val()
+        self.sending.valid.next = self.a_valid.q.val()
             && !self.a_packet.q.val().get_bit(192)
             && !self.dropped.val();
-        self.sending_qp.next = self.a_qp.q.val();
-        self.sending_psn.next = self.a_packet.q.val().get_bits::<24>(6);
+        self.sending.qp.next = self.a_qp.q.val();
+        self.sending.psn.next = self.a_packet.q.val().get_bits::<24>(6);
         self.b_dropped.d.next = self.dropped.val();
         self.c_dropped.d.next = self.b_dropped.q.val();
         self.d_dropped.d.next = self.c_dropped.q.val();
@@ -487,15 +322,15 @@ impl Logic for Headers {
         if self.a_packet.q.val().get_bit(191) {
             self.extra.next = self.extra.val() | 16;
         }
-        if self.entries.read_data.val().get_bits::<2>(208) == self.ud.val() {
+        if self.entries.read_data.val().get_bits::<2>(208) == (Transport::Ud as usize).to_bits() {
             self.extra.next = self.extra.val() | 8;
         }
-        self.header.next = self.extra.val() + self.fixed_header.val();
+        self.header.next = self.extra.val() + FIXED_HEADER;
         self.b_header.d.next = self.header.val().get_bits::<7>(0);
         self.b_end.d.next = self.header.val() + self.a_packet.q.val().get_bits::<13>(200);
-        self.b_frame.d.next = self.a_padded.q.val() + (self.extra.val() + self.fixed_frame.val());
+        self.b_frame.d.next = self.a_padded.q.val() + (self.extra.val() + FIXED_FRAME);
         self.b_slots.d.next = (self.a_padded.q.val()
-            + (self.extra.val() + self.fixed_rounded.val())).get_bits::<7>(6);
+            + (self.extra.val() + FIXED_ROUNDED)).get_bits::<7>(6);
         self.destination.next = self.entries.read_data.val().get_bits::<32>(64);
         self.b_addresses.d.next = bit_cast::<20, 16>(self.destination.val().get_bits::<16>(0))
             + bit_cast::<20, 16>(self.destination.val().get_bits::<16>(16))
@@ -504,27 +339,36 @@ impl Logic for Headers {
             + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16));
 
         // The frame can be begun.
-        self.frame_valid.next = self.b_valid.q.val();
-        self.out_frame.next = bit_cast::<FRAME, 7>(self.b_packet.q.val().get_bits::<7>(193))
-            | (bit_cast::<FRAME, 7>(self.b_slots.q.val()) << 7)
-            | (bit_cast::<FRAME, 1>(self.b_header.q.val().get_bits::<1>(6)) << 14)
-            | (bit_cast::<FRAME, 6>(self.b_header.q.val().get_bits::<6>(0)) << 15)
-            | (bit_cast::<FRAME, 13>(self.b_end.q.val()) << 21)
-            | (bit_cast::<FRAME, 13>(self.b_packet.q.val().get_bits::<13>(200)) << 35)
-            | (bit_cast::<FRAME, 13>(self.b_frame.q.val()) << 48);
-        if self.b_packet.q.val().get_bit(192) {
-            self.out_frame.next = self.marker_frame.val();
-        } else if self.b_dropped.q.val() {
-            self.out_frame.next = bit_cast::<FRAME, 7>(self.b_packet.q.val().get_bits::<7>(193))
-                | self.dropped_frame.val();
+        self.frame.valid.next = self.b_valid.q.val();
+        self.frame.page.next = self.b_packet.q.val().get_bits::<7>(193);
+        self.frame.slots.next = self.b_slots.q.val();
+        self.frame.long.next = self.b_header.q.val().get_bit(6);
+        self.frame.rotate.next = self.b_header.q.val().get_bits::<6>(0);
+        self.frame.end.next = self.b_end.q.val();
+        self.frame.marker.next = self.b_packet.q.val().get_bit(192);
+        self.frame.payload.next = self.b_packet.q.val().get_bits::<13>(200);
+        self.frame.bytes.next = self.b_frame.q.val();
+        self.frame.dropped.next = self.b_dropped.q.val() && !self.frame.marker.val();
+        if self.frame.marker.val() || self.frame.dropped.val() {
+            self.frame.slots.next = 1.into();
+            self.frame.long.next = false;
+            self.frame.rotate.next = 0.into();
+            self.frame.payload.next = 0.into();
+            self.frame.end.next = 0.into();
+            self.frame.bytes.next = 0.into();
+        }
+        if self.frame.marker.val() {
+            self.frame.page.next = 0.into();
+            self.frame.end.next = 64.into();
+            self.frame.bytes.next = 64.into();
         }
 
         // Stage c: the length of the IP packet.
         self.c_valid.d.next = self.b_valid.q.val();
         self.c_packet.d.next = self.b_packet.q.val();
         self.c_entry.d.next = self.b_entry.q.val();
-        self.c_length.d.next = self.b_frame.q.val() - self.ethernet_bytes.val();
-        self.c_sum.d.next = self.b_addresses.q.val() + self.fixed_sum.val();
+        self.c_length.d.next = self.b_frame.q.val() - ETHERNET_BYTES;
+        self.c_sum.d.next = self.b_addresses.q.val() + FIXED_SUM;
 
         // Stage d: the words of the IP header are added up.
         self.d_valid.d.next = self.c_valid.q.val();
@@ -545,7 +389,7 @@ impl Logic for Headers {
 
         self.ethernet.destination.next = self.e_entry.q.val().get_bits::<48>(0);
         self.ethernet.source.next = self.mac.val();
-        self.ethernet.ethertype.next = self.ethertype.val();
+        self.ethernet.ethertype.next = usize::from(ETHERTYPE_IPV4).to_bits();
         self.ipv4.version.next = 4.into();
         self.ipv4.ihl.next = 5.into();
         self.ipv4.tos.next = 0.into();
@@ -553,27 +397,27 @@ impl Logic for Headers {
         self.ipv4.identification.next = 0.into();
         self.ipv4.flags.next = 2.into();
         self.ipv4.fragment.next = 0.into();
-        self.ipv4.ttl.next = self.ttl.val();
-        self.ipv4.protocol.next = self.protocol.val();
+        self.ipv4.ttl.next = usize::from(TTL).to_bits();
+        self.ipv4.protocol.next = usize::from(IP_PROTOCOL_UDP).to_bits();
         self.ipv4.checksum.next = !self.folded.val();
         self.ipv4.source.next = self.ip.val();
         self.ipv4.destination.next = self.e_entry.q.val().get_bits::<32>(64);
         self.udp.source_port.next = bit_cast::<16, 14>(self.e_entry.q.val().get_bits::<14>(96)) | 0xc000;
-        self.udp.destination_port.next = self.port.val();
+        self.udp.destination_port.next = usize::from(UDP_PORT).to_bits();
         self.udp.length.next = bit_cast::<16, 13>(self.e_length.q.val()) - 20;
         self.udp.checksum.next = 0.into();
-        self.datagram.next = self.e_entry.q.val().get_bits::<2>(208) == self.ud.val();
-        self.transport.next = self.rc_bits.val();
-        if self.e_entry.q.val().get_bits::<2>(208) == self.uc.val() {
-            self.transport.next = self.uc_bits.val();
+        self.datagram.next = self.e_entry.q.val().get_bits::<2>(208) == (Transport::Ud as usize).to_bits();
+        self.transport.next = usize::from(Transport::Rc.opcode_bits()).to_bits();
+        if self.e_entry.q.val().get_bits::<2>(208) == (Transport::Uc as usize).to_bits() {
+            self.transport.next = usize::from(Transport::Uc.opcode_bits()).to_bits();
         }
         if self.datagram.val() {
-            self.transport.next = self.ud_bits.val();
+            self.transport.next = usize::from(Transport::Ud.opcode_bits()).to_bits();
         }
         self.bth.opcode.next = self.transport.val() | bit_cast::<8, 5>(self.e_packet.q.val().get_bits::<5>(0));
         self.bth.solicited.next = 0.into();
         self.bth.migration.next = 1.into();
-        self.bth.pad.next = self.zero.val() - self.e_packet.q.val().get_bits::<2>(200);
+        self.bth.pad.next = bits::<2>(0) - self.e_packet.q.val().get_bits::<2>(200);
         self.bth.version.next = 0.into();
         self.bth.pkey.next = self.e_entry.q.val().get_bits::<16>(192);
         self.bth.resv8a.next = 0.into();

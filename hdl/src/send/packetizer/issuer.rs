@@ -1,15 +1,44 @@
 //! The beats of a frame, one after the other.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
-use super::headers::FRAME;
+use super::headers::Frame;
 
-/// Bits of what passes beside a beat. From bit 0: `low` 7 (bytes that do not come from this row),
-/// `end` 7 (bytes of header and payload), `first`, `second` (of a long header), `pop` (last beat with
-/// header), `marker`, `last`, `crc_last`, `crc_valid`, `tail` (only the rest of the ICRC), `count` 7
-/// (bytes of the frame), `crc_count` 7, `payload` 13.
-pub const SIDE: usize = 49;
+/// What passes beside a beat.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Side {
+    /// Bytes that do not come from this row.
+    pub low: Bits<7>,
+    /// Bytes of header and payload.
+    pub filled: Bits<7>,
+    /// The frame's first beat.
+    pub first: Bit,
+    /// The second one of a long header.
+    pub second: Bit,
+    /// The last beat with header.
+    pub pop: Bit,
+    /// A `sent` item.
+    pub marker: Bit,
+    /// The frame's last beat.
+    pub last: Bit,
+    /// The CRC ends here.
+    pub crc_last: Bit,
+    /// The CRC covers some of it.
+    pub crc_valid: Bit,
+    /// Only the rest of the ICRC.
+    pub tail: Bit,
+    /// Bytes of the frame.
+    pub count: Bits<7>,
+    /// Bytes that the CRC covers.
+    pub crc_count: Bits<7>,
+    /// Bytes of the frame's payload.
+    pub payload: Bits<13>,
+}
+
+/// Bytes of a beat.
+const BEAT: u64 = 64;
+/// Bytes of the ICRC.
+const ICRC: u64 = 4;
 
 /// Walks the beats of a frame: says what of each comes from where, reads its row, and gives the page back
 /// behind the last.
@@ -18,23 +47,15 @@ pub const SIDE: usize = 49;
 /// (`roomy`). What is dropped has one step, which gives its page back and makes no beat. A beat is
 /// issued in the cycle in which its row is read, and told a cycle later.
 ///
-/// # Inputs
-/// `frame` stream: see [`FRAME`]; taken with its last beat. `roomy`.
-///
-/// # Outputs
-/// `issued`: a beat is; `beat_*`: it was. `page_read_*`, `page_free_*`: as of the packetizer.
-#[derive(LogicBlock)]
+/// `page_read_*`, `page_free_*` are those of the packetizer.
+#[derive(LogicBlock, BlockDefault)]
 pub struct Issuer {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A frame is offered.
-    pub frame_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub frame_ready: Signal<Out, Bit>,
-    /// See [`FRAME`].
-    pub frame: Signal<In, Bits<FRAME>>,
+    /// Frames; each is accepted with its last beat.
+    pub frame: Stream<In, Frame>,
     /// There is room for all beats of a frame.
     pub roomy: Signal<In, Bit>,
     /// A beat is issued, and will need room.
@@ -49,8 +70,8 @@ pub struct Issuer {
     pub page_free_page: Signal<Out, Bits<7>>,
     /// A beat was issued in the cycle before.
     pub beat_valid: Signal<Out, Bit>,
-    /// See [`SIDE`].
-    pub beat_side: Signal<Out, Bits<SIDE>>,
+    /// What passes beside it.
+    pub beat_side: Signal<Out, Side>,
     /// How far its row is to be moved, in words of 4 B and two bytes beside.
     pub beat_rotation: Signal<Out, Bits<4>>,
 
@@ -73,100 +94,50 @@ pub struct Issuer {
     filled: Signal<Local, Bits<7>>,
     count: Signal<Local, Bits<7>>,
     crc_count: Signal<Local, Bits<7>>,
-    flags: Signal<Local, Bits<8>>,
     free: DFF<Bit>,
     free_page: DFF<Bits<7>>,
     valid: DFF<Bit>,
-    side: DFF<Bits<SIDE>>,
+    side: DFF<Side>,
     rotation: DFF<Bits<4>>,
-    icrc: Constant<Bits<13>>,
-}
-
-impl Default for Issuer {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            frame_valid: Signal::default(),
-            frame_ready: Signal::default(),
-            frame: Signal::default(),
-            roomy: Signal::default(),
-            issued: Signal::default(),
-            page_read_enable: Signal::default(),
-            page_read_address: Signal::default(),
-            page_free_valid: Signal::default(),
-            page_free_page: Signal::default(),
-            beat_valid: Signal::default(),
-            beat_side: Signal::default(),
-            beat_rotation: Signal::default(),
-            slot: DFF::default(),
-            payload_left: DFF::default(),
-            frame_left: DFF::default(),
-            next_slot: Signal::default(),
-            slots: Signal::default(),
-            row: Signal::default(),
-            beyond: Signal::default(),
-            marker: Signal::default(),
-            dropped: Signal::default(),
-            sends: Signal::default(),
-            first: Signal::default(),
-            last: Signal::default(),
-            issue: Signal::default(),
-            payload_now: Signal::default(),
-            frame_now: Signal::default(),
-            low: Signal::default(),
-            filled: Signal::default(),
-            count: Signal::default(),
-            crc_count: Signal::default(),
-            flags: Signal::default(),
-            free: DFF::default(),
-            free_page: DFF::default(),
-            valid: DFF::default(),
-            side: DFF::default(),
-            rotation: DFF::default(),
-            icrc: Constant::new(4.into()),
-        }
-    }
 }
 
 impl Logic for Issuer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, slot, payload_left, frame_left, free, free_page, valid, side, rotation);
 
         // The next beat of the frame, or the first one of the next.
-        self.marker.next = self.frame.val().get_bit(34);
-        self.dropped.next = self.frame.val().get_bit(61);
-        self.slots.next = self.frame.val().get_bits::<7>(7);
-        self.beyond.next = bit_cast::<7, 1>(self.frame.val().get_bits::<1>(14));
+        self.marker.next = self.frame.marker.val();
+        self.dropped.next = self.frame.dropped.val();
+        self.slots.next = self.frame.slots.val();
+        self.beyond.next = bit_cast::<7, 1>(self.frame.long.val().into());
         self.first.next = !self.slot.q.val().any();
         self.next_slot.next = self.slot.q.val() + 1;
         self.last.next = self.next_slot.val() == self.slots.val();
-        self.issue.next = self.frame_valid.val() && (!self.first.val() || self.roomy.val());
+        self.issue.next = self.frame.valid.val() && (!self.first.val() || self.roomy.val());
         self.sends.next = self.issue.val() && !self.dropped.val();
         self.issued.next = self.sends.val();
-        self.frame_ready.next = self.issue.val() && self.last.val();
+        self.frame.ready.next = self.issue.val() && self.last.val();
         self.payload_now.next = self.payload_left.q.val();
         self.frame_now.next = self.frame_left.q.val();
         if self.first.val() {
-            self.payload_now.next = self.frame.val().get_bits::<13>(21);
-            self.frame_now.next = self.frame.val().get_bits::<13>(48);
+            self.payload_now.next = self.frame.end.val();
+            self.frame_now.next = self.frame.bytes.val();
         }
-        self.filled.next = 64.into();
-        self.count.next = 64.into();
+        self.filled.next = BEAT.into();
+        self.count.next = BEAT.into();
         if self.issue.val() {
             self.slot.d.next = self.next_slot.val();
             if self.last.val() {
                 self.slot.d.next = 0.into();
             }
             self.payload_left.d.next = 0.into();
-            if self.payload_now.val() > 64 {
-                self.payload_left.d.next = self.payload_now.val() - 64;
+            if self.payload_now.val() > BEAT {
+                self.payload_left.d.next = self.payload_now.val() - BEAT;
             }
-            self.frame_left.d.next = self.frame_now.val() - 64;
+            self.frame_left.d.next = self.frame_now.val() - BEAT;
         }
-        if self.payload_now.val() < 64 {
+        if self.payload_now.val() < BEAT {
             self.filled.next = self.payload_now.val().get_bits::<7>(0);
         }
         if self.last.val() {
@@ -177,55 +148,46 @@ impl Logic for Issuer {
         self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
         self.page_read_enable.next =
             self.sends.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
-        self.page_read_address.next = (bit_cast::<13, 7>(self.frame.val().get_bits::<7>(0)) << 6)
+        self.page_read_address.next = (bit_cast::<13, 7>(self.frame.page.val()) << 6)
             | bit_cast::<13, 6>(self.row.val());
         self.free.d.next = self.issue.val() && self.last.val() && !self.marker.val();
-        self.free_page.d.next = self.frame.val().get_bits::<7>(0);
+        self.free_page.d.next = self.frame.page.val();
         self.page_free_valid.next = self.free.q.val();
         self.page_free_page.next = self.free_page.q.val();
 
         // What comes from where in this beat.
-        self.low.next = bit_cast::<7, 6>(self.frame.val().get_bits::<6>(15));
+        self.low.next = bit_cast::<7, 6>(self.frame.rotate.val());
         if self.marker.val() || (self.first.val() && self.beyond.val().any()) {
-            self.low.next = 64.into();
+            self.low.next = BEAT.into();
         }
         // The CRC ends 4 bytes before the frame, which may be in the beat before the last.
-        self.crc_count.next = 64.into();
-        self.flags.next = 0.into();
-        if self.first.val() {
-            self.flags.next = self.flags.val() | 1;
-        }
-        if (self.slot.q.val() == 1) && self.beyond.val().any() {
-            self.flags.next = self.flags.val() | 2;
-        }
-        if self.slot.q.val() == self.beyond.val() {
-            self.flags.next = self.flags.val() | 4;
-        }
-        if self.marker.val() {
-            self.flags.next = self.flags.val() | 8;
-        }
-        if self.last.val() {
-            self.flags.next = self.flags.val() | 16;
-        }
+        self.crc_count.next = BEAT.into();
+        self.side.d.next.crc_last = false;
+        self.side.d.next.crc_valid = false;
+        self.side.d.next.tail = false;
         if !self.marker.val() {
-            if self.frame_now.val() > self.icrc.val() {
-                self.flags.next = self.flags.val() | 64;
-                if self.frame_now.val() < 68 {
-                    self.flags.next = self.flags.val() | 32;
-                    self.crc_count.next = self.frame_now.val().get_bits::<7>(0) - 4;
+            if self.frame_now.val() > ICRC {
+                self.side.d.next.crc_valid = true;
+                if self.frame_now.val() < BEAT + ICRC {
+                    self.side.d.next.crc_last = true;
+                    self.crc_count.next = self.frame_now.val().get_bits::<7>(0) - ICRC;
                 }
             } else {
-                self.flags.next = self.flags.val() | 128;
+                self.side.d.next.tail = true;
             }
         }
         self.valid.d.next = self.sends.val();
-        self.side.d.next = bit_cast::<SIDE, 7>(self.low.val())
-            | (bit_cast::<SIDE, 7>(self.filled.val()) << 7)
-            | (bit_cast::<SIDE, 8>(self.flags.val()) << 14)
-            | (bit_cast::<SIDE, 7>(self.count.val()) << 22)
-            | (bit_cast::<SIDE, 7>(self.crc_count.val()) << 29)
-            | (bit_cast::<SIDE, 13>(self.frame.val().get_bits::<13>(35)) << 36);
-        self.rotation.d.next = self.frame.val().get_bits::<4>(17);
+        self.side.d.next.low = self.low.val();
+        self.side.d.next.filled = self.filled.val();
+        self.side.d.next.first = self.first.val();
+        self.side.d.next.second = (self.slot.q.val() == 1) && self.beyond.val().any();
+        self.side.d.next.pop = self.slot.q.val() == self.beyond.val();
+        self.side.d.next.marker = self.marker.val();
+        self.side.d.next.last = self.last.val();
+        self.side.d.next.count = self.count.val();
+        self.side.d.next.crc_count = self.crc_count.val();
+        self.side.d.next.payload = self.frame.payload.val();
+        self.rotation.d.next = self.frame.rotate.val().get_bits::<4>(2);
         self.beat_valid.next = self.valid.q.val();
         self.beat_side.next = self.side.q.val();
         self.beat_rotation.next = self.rotation.q.val();

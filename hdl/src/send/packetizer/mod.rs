@@ -19,10 +19,10 @@
 //! take the frame's own beats, it is given in place of those 14 bytes others, chosen such that they
 //! lead to the same state as the 8 bytes of ones.
 
-use array_init::array_init;
+use crate::context::ConfigWrite;
+use crate::shell::corundum::FrameBeat;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 use drdma_abi::Layout;
 use drdma_abi::layout::set_bits;
@@ -30,7 +30,7 @@ use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
 
 use crate::primitive::crc32::{advance, take_back};
 use crate::primitive::rotate::Turn;
-use crate::primitive::{Fifo, FrameCrc32, Pack};
+use crate::primitive::{Fifo, FrameCrc32, Pack, StreamFifo};
 
 pub mod buffer;
 pub mod headers;
@@ -38,16 +38,94 @@ pub mod issuer;
 #[cfg(test)]
 mod tests;
 
-use buffer::{OUTPUT, OutputBuffer};
-use headers::{FRAME, HEADER, Headers};
-use issuer::{Issuer, SIDE};
+use buffer::OutputBuffer;
+use headers::{Frame, HEADER, Headers};
+use issuer::{Issuer, Side};
 
-/// Bits of what the tail needs of [`SIDE`]: `marker`, `last`, `tail`, `count` 7, `place` 4 (of the ICRC, in
-/// words), `payload` 13.
-const TAIL: usize = 27;
+/// What the tail needs of a beat.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Tail {
+    marker: Bit,
+    last: Bit,
+    tail: Bit,
+    count: Bits<7>,
+    /// Where the ICRC goes, in words.
+    place: Bits<4>,
+    payload: Bits<13>,
+}
+
+/// What is sent: a packet, or the end of a request.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Packet {
+    /// A `sent` item {slot, qp, kind, psn, status, bad_dest, total}, not a packet.
+    pub marker: Bit,
+    /// The page that holds the payload.
+    pub page: Bits<7>,
+    /// Payload bytes.
+    pub bytes: Bits<13>,
+    /// Queue pair.
+    pub qp: Bits<8>,
+    /// Operation of the BTH.
+    pub operation: Bits<5>,
+    /// Asks for an acknowledgement.
+    pub ack_req: Bit,
+    /// Sequence number.
+    pub psn: Bits<24>,
+    /// Address of the RETH.
+    pub remote_addr: Bits<64>,
+    /// Key of the RETH.
+    pub rkey: Bits<32>,
+    /// Length of the RETH.
+    pub message_bytes: Bits<32>,
+    /// Immediate data.
+    pub imm: Bits<32>,
+    /// There are immediate data.
+    pub has_imm: Bit,
+    /// There is a RETH.
+    pub has_reth: Bit,
+    /// Request of a `sent` item.
+    pub slot: Bits<8>,
+    /// Its kind.
+    pub kind: Bits<2>,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed; of a packet, its own.
+    pub bad_dest: Bits<7>,
+    /// Payload bytes of the request; of a packet and an item of kind 0, the stamp of its queue pair's
+    /// context.
+    pub total: Bits<40>,
+}
+
+/// What has left.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Sent {
+    /// Payload bytes of the request.
+    pub total: Bits<40>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
+    pub kind: Bits<2>,
+    /// The destination that failed.
+    pub bad_dest: Bits<7>,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// Queue pair.
+    pub qp: Bits<8>,
+    /// Its sequence number.
+    pub psn: Bits<24>,
+}
+
+/// A packet on its way.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Sending {
+    /// of this queue pair,
+    pub qp: Bits<8>,
+    /// with this PSN.
+    pub psn: Bits<24>,
+}
 
 /// The packetizer. See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Packetizer {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -55,47 +133,8 @@ pub struct Packetizer {
     pub rst: Signal<In, Bit>,
 
     // Packets, and `sent` items in order with them (`marker`).
-    /// An item is offered.
-    pub packet_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub packet_ready: Signal<Out, Bit>,
-    /// A `sent` item {slot, qp, kind, psn, status, bad_dest, total}, not a packet.
-    pub packet_marker: Signal<In, Bit>,
-    /// The page that holds the payload.
-    pub packet_page: Signal<In, Bits<7>>,
-    /// Payload bytes.
-    pub packet_bytes: Signal<In, Bits<13>>,
-    /// Queue pair.
-    pub packet_qp: Signal<In, Bits<8>>,
-    /// Operation of the BTH.
-    pub packet_operation: Signal<In, Bits<5>>,
-    /// Asks for an acknowledgement.
-    pub packet_ack_req: Signal<In, Bit>,
-    /// Sequence number.
-    pub packet_psn: Signal<In, Bits<24>>,
-    /// Address of the RETH.
-    pub packet_remote_addr: Signal<In, Bits<64>>,
-    /// Key of the RETH.
-    pub packet_rkey: Signal<In, Bits<32>>,
-    /// Length of the RETH.
-    pub packet_message_bytes: Signal<In, Bits<32>>,
-    /// Immediate data.
-    pub packet_imm: Signal<In, Bits<32>>,
-    /// There are immediate data.
-    pub packet_has_imm: Signal<In, Bit>,
-    /// There is a RETH.
-    pub packet_has_reth: Signal<In, Bit>,
-    /// Request of a `sent` item.
-    pub packet_slot: Signal<In, Bits<8>>,
-    /// Its kind.
-    pub packet_kind: Signal<In, Bits<2>>,
-    /// The request's status.
-    pub packet_status: Signal<In, Bits<8>>,
-    /// The destination that failed; of a packet, its own.
-    pub packet_bad_dest: Signal<In, Bits<7>>,
-    /// Payload bytes of the request; of a packet and an item of kind 0, the stamp of its queue pair's
-    /// context.
-    pub packet_total: Signal<In, Bits<40>>,
+    /// Packets to send.
+    pub packet: Stream<In, Packet>,
 
     // Payload pages.
     /// A row is read.
@@ -110,64 +149,28 @@ pub struct Packetizer {
     pub page_free_page: Signal<Out, Bits<7>>,
 
     // Configuration.
-    /// A word is written.
-    pub cfg_valid: Signal<In, Bit>,
-    /// To this table.
-    pub cfg_table: Signal<In, Bits<3>>,
-    /// To this entry.
-    pub cfg_index: Signal<In, Bits<10>>,
-    /// Its word.
-    pub cfg_word: Signal<In, Bits<4>>,
-    /// The value.
-    pub cfg_data: Signal<In, Bits<32>>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
     /// The card's MAC address.
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
 
     // Frames.
-    /// A beat is offered.
-    pub tx_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub tx_ready: Signal<In, Bit>,
-    /// Its bytes, the first one lowest.
-    pub tx_data: Signal<Out, Bits<512>>,
-    /// Which of them there are.
-    pub tx_keep: Signal<Out, Bits<64>>,
-    /// Ends the frame.
-    pub tx_last: Signal<Out, Bit>,
+    /// Frames.
+    pub tx: Stream<Out, FrameBeat>,
 
     // `sent` items, to the completion unit.
-    /// An item is offered.
-    pub sent_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub sent_ready: Signal<In, Bit>,
-    /// Request.
-    pub sent_slot: Signal<Out, Bits<8>>,
-    /// Queue pair.
-    pub sent_qp: Signal<Out, Bits<8>>,
-    /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
-    pub sent_kind: Signal<Out, Bits<2>>,
-    /// Its sequence number.
-    pub sent_psn: Signal<Out, Bits<24>>,
-    /// The request's status.
-    pub sent_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
-    pub sent_bad_dest: Signal<Out, Bits<7>>,
-    /// Payload bytes of the request.
-    pub sent_total: Signal<Out, Bits<40>>,
+    /// What has left, in order.
+    pub sent: Stream<Out, Sent>,
     /// The host has written to the entry of the item's queue pair since its stamp: not a field of
     /// the stream, but true from the cycle after the write on, also while the item waits. Without
     /// meaning for items of kind 1.
     pub gone: Signal<Out, Bit>,
 
     // Packets that are sent, told a cycle after they were taken.
-    /// One is sent,
-    pub sending_valid: Signal<Out, Bit>,
-    /// of this queue pair,
-    pub sending_qp: Signal<Out, Bits<8>>,
-    /// with this PSN.
-    pub sending_psn: Signal<Out, Bits<24>>,
+    /// A packet is sent.
+    pub sending: Flow<Out, Sending>,
 
     // Counters: what left in a cycle.
     /// Frames.
@@ -180,23 +183,26 @@ pub struct Packetizer {
     // Headers.
     headers: Headers,
     header_fifo: Fifo<HEADER, 5, 6>,
-    frame_fifo: Fifo<FRAME, 5, 6>,
+    frame_fifo: StreamFifo<Frame, 5, 6>,
     go: DFF<Bit>,
 
     issuer: Issuer,
 
     // What passes beside the rows: 2 cycles of memory, 2 of rotation.
     valids: [DFF<Bit>; 3],
-    sides: [DFF<Bits<SIDE>>; 3],
+    sides: [DFF<Side>; 3],
     rotation: DFF<Bits<4>>,
     fine_rotation: DFF<Bits<2>>,
+    #[init(Turn::new(16))]
     by_sixteens: Turn<512>,
+    #[init(Turn::new(4))]
     by_fours: Turn<512>,
     coarse: DFF<Bits<512>>,
     moved: DFF<Bits<512>>,
 
     // Merge.
     previous: DFF<Bits<512>>,
+    #[init(Constant::new(((BigUint::from(1_u8) << 512_usize) - 1_u8).into()))]
     ones: Constant<Bits<512>>,
     low_shift: Signal<Local, Bits<10>>,
     end_shift: Signal<Local, Bits<10>>,
@@ -205,7 +211,7 @@ pub struct Packetizer {
     lower: Signal<Local, Bits<512>>,
     merged: DFF<Bits<512>>,
     merged_valid: DFF<Bit>,
-    merged_tail: DFF<Bits<TAIL>>,
+    merged_tail: DFF<Tail>,
     crc_first: DFF<Bit>,
     crc_valid: DFF<Bit>,
     crc_last: DFF<Bit>,
@@ -213,17 +219,18 @@ pub struct Packetizer {
 
     // CRC, and the beats beside it.
     crc: FrameCrc32,
+    #[init(Constant::new(covered().0.into()))]
     kept: Constant<Bits<512>>,
+    #[init(Constant::new(covered().1.into()))]
     set: Constant<Bits<512>>,
     delay_valid: [DFF<Bit>; 3],
     delay_data: [DFF<Bits<512>>; 3],
-    delay_tail: [DFF<Bits<TAIL>>; 3],
+    delay_tail: [DFF<Tail>; 3],
 
     // Tail: the ICRC goes to one of 16 places, 4 bytes apart.
-    tail: Signal<Local, Bits<TAIL>>,
+    tail: Signal<Local, Tail>,
     places: Pack<16, 32, 512>,
     rest: DFF<Bits<16>>,
-    beat_flags: Signal<Local, Bits<2>>,
     closing: Signal<Local, Bits<512>>,
 
     buffer: OutputBuffer,
@@ -263,178 +270,31 @@ fn covered() -> (BigUint, BigUint) {
     (BigUint::from_bytes_le(&kept), BigUint::from_bytes_le(&ones))
 }
 
-impl Default for Packetizer {
-    fn default() -> Self {
-        let (kept, set) = covered();
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            packet_valid: Signal::default(),
-            packet_ready: Signal::default(),
-            packet_marker: Signal::default(),
-            packet_page: Signal::default(),
-            packet_bytes: Signal::default(),
-            packet_qp: Signal::default(),
-            packet_operation: Signal::default(),
-            packet_ack_req: Signal::default(),
-            packet_psn: Signal::default(),
-            packet_remote_addr: Signal::default(),
-            packet_rkey: Signal::default(),
-            packet_message_bytes: Signal::default(),
-            packet_imm: Signal::default(),
-            packet_has_imm: Signal::default(),
-            packet_has_reth: Signal::default(),
-            packet_slot: Signal::default(),
-            packet_kind: Signal::default(),
-            packet_status: Signal::default(),
-            packet_bad_dest: Signal::default(),
-            packet_total: Signal::default(),
-            page_read_enable: Signal::default(),
-            page_read_address: Signal::default(),
-            page_read_data: Signal::default(),
-            page_free_valid: Signal::default(),
-            page_free_page: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            mac: Signal::default(),
-            ip: Signal::default(),
-            tx_valid: Signal::default(),
-            tx_ready: Signal::default(),
-            tx_data: Signal::default(),
-            tx_keep: Signal::default(),
-            tx_last: Signal::default(),
-            sent_valid: Signal::default(),
-            sent_ready: Signal::default(),
-            sent_slot: Signal::default(),
-            sent_qp: Signal::default(),
-            sent_kind: Signal::default(),
-            sent_psn: Signal::default(),
-            sent_status: Signal::default(),
-            sent_bad_dest: Signal::default(),
-            sent_total: Signal::default(),
-            gone: Signal::default(),
-            sending_valid: Signal::default(),
-            sending_qp: Signal::default(),
-            sending_psn: Signal::default(),
-            count_packets: Signal::default(),
-            count_payload_bytes: Signal::default(),
-            count_frame_bytes: Signal::default(),
-            headers: Headers::default(),
-            header_fifo: Fifo::default(),
-            frame_fifo: Fifo::default(),
-            go: DFF::default(),
-            issuer: Issuer::default(),
-            valids: array_init(|_| DFF::default()),
-            sides: array_init(|_| DFF::default()),
-            rotation: DFF::default(),
-            fine_rotation: DFF::default(),
-            by_sixteens: Turn::new(16),
-            by_fours: Turn::new(4),
-            coarse: DFF::default(),
-            moved: DFF::default(),
-            previous: DFF::default(),
-            low_shift: Signal::default(),
-            end_shift: Signal::default(),
-            low_mask: Signal::default(),
-            end_mask: Signal::default(),
-            lower: Signal::default(),
-            merged: DFF::default(),
-            merged_valid: DFF::default(),
-            merged_tail: DFF::default(),
-            crc_first: DFF::default(),
-            crc_valid: DFF::default(),
-            crc_last: DFF::default(),
-            crc_bytes: DFF::default(),
-            crc: FrameCrc32::default(),
-            delay_valid: array_init(|_| DFF::default()),
-            delay_data: array_init(|_| DFF::default()),
-            delay_tail: array_init(|_| DFF::default()),
-            tail: Signal::default(),
-            places: Pack::default(),
-            rest: DFF::default(),
-            beat_flags: Signal::default(),
-            closing: Signal::default(),
-            buffer: OutputBuffer::default(),
-            ones: Constant::new(((BigUint::from(1_u8) << 512_usize) - 1_u8).into()),
-            kept: Constant::new(kept.into()),
-            set: Constant::new(set.into()),
-        }
-    }
-}
-
 impl Logic for Packetizer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, go, rotation, fine_rotation, coarse, moved, previous, merged, merged_valid, merged_tail, crc_first, crc_valid, crc_last, crc_bytes, rest);
-        for k in 0..3 {
-            self.valids[k].clock.next = self.clk.val();
-            self.sides[k].clock.next = self.clk.val();
-            self.delay_valid[k].clock.next = self.clk.val();
-            self.delay_data[k].clock.next = self.clk.val();
-            self.delay_tail[k].clock.next = self.clk.val();
-        }
-        self.headers.clk.next = self.clk.val();
-        self.headers.rst.next = self.rst.val();
-        self.header_fifo.clk.next = self.clk.val();
-        self.header_fifo.rst.next = self.rst.val();
-        self.frame_fifo.clk.next = self.clk.val();
-        self.frame_fifo.rst.next = self.rst.val();
-        self.crc.clk.next = self.clk.val();
-        self.crc.rst.next = self.rst.val();
-        self.issuer.clk.next = self.clk.val();
-        self.issuer.rst.next = self.rst.val();
-        self.buffer.clk.next = self.clk.val();
-        self.buffer.rst.next = self.rst.val();
 
         // Headers are made ahead; up to 5 items are on their way to the frames'.
         self.go.d.next = self.frame_fifo.free.val() >= 12;
-        self.packet_ready.next = self.go.q.val();
-        self.headers.packet_valid.next = self.packet_valid.val() && self.go.q.val();
-        self.headers.packet_marker.next = self.packet_marker.val();
-        self.headers.packet_page.next = self.packet_page.val();
-        self.headers.packet_bytes.next = self.packet_bytes.val();
-        self.headers.packet_qp.next = self.packet_qp.val();
-        self.headers.packet_operation.next = self.packet_operation.val();
-        self.headers.packet_ack_req.next = self.packet_ack_req.val();
-        self.headers.packet_psn.next = self.packet_psn.val();
-        self.headers.packet_remote_addr.next = self.packet_remote_addr.val();
-        self.headers.packet_rkey.next = self.packet_rkey.val();
-        self.headers.packet_message_bytes.next = self.packet_message_bytes.val();
-        self.headers.packet_imm.next = self.packet_imm.val();
-        self.headers.packet_has_imm.next = self.packet_has_imm.val();
-        self.headers.packet_has_reth.next = self.packet_has_reth.val();
-        self.headers.packet_slot.next = self.packet_slot.val();
-        self.headers.packet_kind.next = self.packet_kind.val();
-        self.headers.packet_status.next = self.packet_status.val();
-        self.headers.packet_bad_dest.next = self.packet_bad_dest.val();
-        self.headers.packet_total.next = self.packet_total.val();
-        self.headers.cfg_valid.next = self.cfg_valid.val();
-        self.headers.cfg_table.next = self.cfg_table.val();
-        self.headers.cfg_index.next = self.cfg_index.val();
-        self.headers.cfg_word.next = self.cfg_word.val();
-        self.headers.cfg_data.next = self.cfg_data.val();
+        self.packet.ready.next = self.go.q.val();
+        self.headers.packet.valid.next = self.packet.valid.val() && self.go.q.val();
+        self.headers.packet.next = self.packet.val();
+        self.cfg.join(&mut self.headers.cfg);
         self.headers.mac.next = self.mac.val();
         self.headers.ip.next = self.ip.val();
-        self.headers.sent_qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
-        self.headers.sent_stamp.next = self.buffer.sent_item.val().get_bits::<32>(0);
+        self.headers.sent_qp.next = self.buffer.sent.qp.val();
+        self.headers.sent_stamp.next = self.buffer.sent.total.val().get_bits::<32>(0);
         self.gone.next = self.headers.gone.val();
-        self.sending_valid.next = self.headers.sending_valid.val();
-        self.sending_qp.next = self.headers.sending_qp.val();
-        self.sending_psn.next = self.headers.sending_psn.val();
+        self.headers.sending.join(&mut self.sending);
         // What is dropped has no header.
         self.header_fifo.in_valid.next = self.headers.header_valid.val();
         self.header_fifo.in_data.next = self.headers.out_header.val();
-        self.frame_fifo.in_valid.next = self.headers.frame_valid.val();
-        self.frame_fifo.in_data.next = self.headers.out_frame.val();
+        self.frame_fifo.input.valid.next = self.headers.frame.valid.val();
+        self.frame_fifo.input.data.next = self.headers.frame.val();
 
         // The beats of frames, one a cycle.
-        self.issuer.frame_valid.next = self.frame_fifo.out_valid.val();
-        self.issuer.frame.next = self.frame_fifo.out_data.val();
-        self.frame_fifo.out_ready.next = self.issuer.frame_ready.val();
+        self.frame_fifo.output.join(&mut self.issuer.frame);
         self.issuer.roomy.next = self.buffer.roomy.val();
         self.buffer.issued.next = self.issuer.issued.val();
         self.page_read_enable.next = self.issuer.page_read_enable.val();
@@ -460,33 +320,31 @@ impl Logic for Packetizer {
         self.moved.d.next = self.by_fours.result.val();
 
         // Merge: the bytes below come from the header or the row before.
-        self.header_fifo.out_ready.next = self.valids[2].q.val() && self.sides[2].q.val().get_bit(16);
+        self.header_fifo.out_ready.next = self.valids[2].q.val() && self.sides[2].q.val().pop;
         if self.valids[2].q.val() {
             self.previous.d.next = self.moved.q.val();
         }
         self.lower.next = self.previous.q.val();
-        if self.sides[2].q.val().get_bit(14) {
+        if self.sides[2].q.val().first {
             self.lower.next = self.header_fifo.out_data.val().get_bits::<512>(0);
         }
-        if self.sides[2].q.val().get_bit(15) {
+        if self.sides[2].q.val().second {
             self.lower.next = bit_cast::<512, 80>(self.header_fifo.out_data.val().get_bits::<80>(512));
         }
-        self.low_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().get_bits::<7>(0)) << 3;
-        self.end_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().get_bits::<7>(7)) << 3;
+        self.low_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().low) << 3;
+        self.end_shift.next = bit_cast::<10, 7>(self.sides[2].q.val().filled) << 3;
         self.low_mask.next = !(self.ones.val() << self.low_shift.val());
         self.end_mask.next = !(self.ones.val() << self.end_shift.val());
         self.merged.d.next = ((self.lower.val() & self.low_mask.val())
             | (self.moved.q.val() & !self.low_mask.val()))
             & self.end_mask.val();
         self.merged_valid.d.next = self.valids[2].q.val();
-        self.crc_first.d.next = self.sides[2].q.val().get_bit(14);
-        self.crc_last.d.next = self.sides[2].q.val().get_bit(19);
-        self.crc_valid.d.next = self.valids[2].q.val() && self.sides[2].q.val().get_bit(20);
-        self.crc_bytes.d.next = self.sides[2].q.val().get_bits::<7>(29);
-        self.merged_tail.d.next = bit_cast::<TAIL, 2>(self.sides[2].q.val().get_bits::<2>(17))
-            | (bit_cast::<TAIL, 8>(self.sides[2].q.val().get_bits::<8>(21)) << 2)
-            | (bit_cast::<TAIL, 4>(self.sides[2].q.val().get_bits::<4>(31)) << 10)
-            | (bit_cast::<TAIL, 13>(self.sides[2].q.val().get_bits::<13>(36)) << 14);
+        self.crc_first.d.next = self.sides[2].q.val().first;
+        self.crc_last.d.next = self.sides[2].q.val().crc_last;
+        self.crc_valid.d.next = self.valids[2].q.val() && self.sides[2].q.val().crc_valid;
+        self.crc_bytes.d.next = self.sides[2].q.val().crc_count;
+        self.sides[2].q.share(&mut self.merged_tail.d);
+        self.merged_tail.d.next.place = self.sides[2].q.val().crc_count.get_bits::<4>(2);
 
         // CRC: some bits of the first beat are not what is sent.
         self.crc.in_valid.next = self.crc_valid.q.val();
@@ -509,7 +367,7 @@ impl Logic for Packetizer {
         self.tail.next = self.delay_tail[2].q.val();
         for k in 0..16 {
             self.places.parts[k].next = 0.into();
-            if self.crc.out_valid.val() && (self.tail.val().get_bits::<4>(10) == k.to_bits()) {
+            if self.crc.out_valid.val() && (self.tail.val().place == k.to_bits()) {
                 self.places.parts[k].next = self.crc.out_crc.val();
             }
         }
@@ -517,37 +375,16 @@ impl Logic for Packetizer {
             self.rest.d.next = self.crc.out_crc.val().get_bits::<16>(16);
         }
         self.closing.next = self.delay_data[2].q.val() | (self.places.whole.val() << 16);
-        if self.tail.val().get_bit(2) {
+        if self.tail.val().tail {
             self.closing.next = bit_cast::<512, 16>(self.rest.q.val());
         }
-        self.beat_flags.next = 0.into();
-        if self.tail.val().get_bit(1) {
-            self.beat_flags.next = self.beat_flags.val() | 1;
-        }
-        if self.tail.val().get_bit(0) {
-            self.beat_flags.next = self.beat_flags.val() | 2;
-        }
-        self.buffer.in_valid.next = self.delay_valid[2].q.val();
-        self.buffer.in_data.next = bit_cast::<OUTPUT, 512>(self.closing.val())
-            | (bit_cast::<OUTPUT, 7>(self.tail.val().get_bits::<7>(3)) << 512)
-            | (bit_cast::<OUTPUT, 2>(self.beat_flags.val()) << 519)
-            | (bit_cast::<OUTPUT, 13>(self.tail.val().get_bits::<13>(14)) << 521);
+        self.buffer.input.valid.next = self.delay_valid[2].q.val();
+        self.tail.share(&mut self.buffer.input);
+        self.buffer.input.data.next = self.closing.val();
 
         // What leaves.
-        self.tx_valid.next = self.buffer.tx_valid.val();
-        self.buffer.tx_ready.next = self.tx_ready.val();
-        self.tx_data.next = self.buffer.tx_data.val();
-        self.tx_keep.next = self.buffer.tx_keep.val();
-        self.tx_last.next = self.buffer.tx_last.val();
-        self.sent_valid.next = self.buffer.sent_valid.val();
-        self.buffer.sent_ready.next = self.sent_ready.val();
-        self.sent_total.next = self.buffer.sent_item.val().get_bits::<40>(0);
-        self.sent_slot.next = self.buffer.sent_item.val().get_bits::<8>(40);
-        self.sent_kind.next = self.buffer.sent_item.val().get_bits::<2>(48);
-        self.sent_bad_dest.next = self.buffer.sent_item.val().get_bits::<7>(50);
-        self.sent_status.next = self.buffer.sent_item.val().get_bits::<8>(57);
-        self.sent_qp.next = self.buffer.sent_item.val().get_bits::<8>(65);
-        self.sent_psn.next = self.buffer.sent_item.val().get_bits::<24>(73);
+        self.buffer.tx.join(&mut self.tx);
+        self.buffer.sent.join(&mut self.sent);
         self.count_packets.next = self.buffer.count_packets.val();
         self.count_payload_bytes.next = self.buffer.count_payload_bytes.val();
         self.count_frame_bytes.next = self.buffer.count_frame_bytes.val();

@@ -1,7 +1,6 @@
 //! The AXI-Lite slave: one write and one read at a time, as plain register accesses.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Holds each access until it is said to be done, then responds.
 ///
@@ -79,20 +78,6 @@ pub struct AxiLite {
 impl Logic for AxiLite {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            address,
-            address_held,
-            data,
-            data_held,
-            whole,
-            respond,
-            read,
-            read_held,
-            answer,
-            answer_data
-        );
         self.awready.next = !self.address.q.val();
         if !self.address.q.val() {
             self.address.d.next = self.awvalid.val();

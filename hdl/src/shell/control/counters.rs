@@ -1,7 +1,6 @@
 //! The counters of the register map.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// Each has 64 bits, adds up to 65,535 a cycle, and wraps; what is added shows two cycles later.
 #[derive(LogicBlock, Default)]
@@ -24,8 +23,6 @@ impl Logic for CounterBank {
     #[hdl_gen]
     fn update(&mut self) {
         for k in 0..16 {
-            self.sums[k].clock.next = self.clk.val();
-            self.added[k].clock.next = self.clk.val();
             self.added[k].d.next = self.amounts[k].val();
             self.sums[k].d.next = self.sums[k].q.val() + self.added[k].q.val().get_bits::<64>(0);
             if self.clear.val() {

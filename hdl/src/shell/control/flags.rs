@@ -1,11 +1,9 @@
 //! 256 error bits.
 
-use array_init::array_init;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 /// One bit a queue pair or a queue, set by `N` blocks and cleared by the host, which wins.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Flags<const N: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -25,32 +23,13 @@ pub struct Flags<const N: usize> {
     masks: [Signal<Local, Bits<256>>; N],
     set: Signal<Local, Bits<256>>,
     keep: Signal<Local, Bits<256>>,
+    #[init(Constant::new(1.into()))]
     one: Constant<Bits<256>>,
-}
-
-impl<const N: usize> Default for Flags<N> {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            set_valid: array_init(|_| Signal::default()),
-            set_index: array_init(|_| Signal::default()),
-            clear_valid: Signal::default(),
-            clear_index: Signal::default(),
-            flags: Signal::default(),
-            held: DFF::default(),
-            masks: array_init(|_| Signal::default()),
-            set: Signal::default(),
-            keep: Signal::default(),
-            one: Constant::new(1.into()),
-        }
-    }
 }
 
 impl<const N: usize> Logic for Flags<N> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, held);
         self.flags.next = self.held.q.val();
         self.set.next = self.held.q.val();
         for k in 0..N {

@@ -11,10 +11,10 @@
 //! accesses are served as ever. Reading the low word of a counter holds its
 //! high word for the next read of a high word. Reads of tables give 0.
 
+use crate::context::ConfigWrite;
 use drdma_abi::Layout;
 use drdma_abi::register::*;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 mod axil;
 mod counters;
@@ -64,8 +64,17 @@ pub enum ControlState {
     Done,
 }
 
+/// A queue has new work requests.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Doorbell {
+    /// Queue number.
+    pub queue: Bits<8>,
+    /// The producer's position, in blocks.
+    pub position: Bits<32>,
+}
+
 /// See the [module](self).
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Control {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -110,26 +119,12 @@ pub struct Control {
     pub axil_rready: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ tables: every word that the host writes, to all blocks
-    /// A word is written; at most one in four cycles.
-    pub cfg_valid: Signal<Out, Bit>,
-    /// 0: queue pairs, 1: memory regions, 2: send queues, 3: completion queues.
-    pub cfg_table: Signal<Out, Bits<3>>,
-    /// Which entry.
-    pub cfg_index: Signal<Out, Bits<10>>,
-    /// Which word of it.
-    pub cfg_word: Signal<Out, Bits<4>>,
-    /// The word.
-    pub cfg_data: Signal<Out, Bits<32>>,
+    /// Every word that the host writes into a table, to all blocks.
+    pub cfg: Flow<Out, ConfigWrite>,
 
     // ------------------------------------------------------------------ doorbells
-    /// A doorbell of an enabled queue that is not halted.
-    pub doorbell_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub doorbell_ready: Signal<In, Bit>,
-    /// Queue number.
-    pub doorbell_queue: Signal<Out, Bits<8>>,
-    /// The producer's position, in blocks.
-    pub doorbell_position: Signal<Out, Bits<32>>,
+    /// Doorbells.
+    pub doorbell: Stream<Out, Doorbell>,
 
     // ------------------------------------------------------------------ settings
     /// The card takes doorbells and sends.
@@ -215,12 +210,19 @@ pub struct Control {
 
     // Addresses: the tables' high 8 bits, the low bits that an address in them does not have, and
     // where in an address entry and word are.
+    #[init(TABLES_HERE.map(|table| value(table.offset >> 16)))]
     sections: [Constant<Bits<8>>; 7],
+    #[init(TABLES_HERE.map(|table| value(0x1_0000 - table.entries * table.entry_size)))]
     outside: [Constant<Bits<16>>; 7],
+    #[init(entries().map(|table| value(table.entry_size.ilog2())))]
     shifts: [Constant<Bits<4>>; 4],
+    #[init(entries().map(|table| value(table.entry_size / 4 - 1)))]
     word_masks: [Constant<Bits<4>>; 4],
+    #[init(word_of::<QueuePairEntry>("state"))]
     state_word: Constant<Bits<4>>,
+    #[init(word_of::<SendQueueEntry>("enable"))]
     enable_word: Constant<Bits<4>>,
+    #[init(value(COUNTERS_OFFSET >> 7))]
     counters_at: Constant<Bits<9>>,
 
     // The write that is served.
@@ -230,11 +232,8 @@ pub struct Control {
     execute: Signal<Local, Bit>,
     passes: Signal<Local, Bit>,
     bell: Signal<Local, Bits<8>>,
-    cfg: DFF<Bit>,
-    cfg_table_held: DFF<Bits<3>>,
-    cfg_index_held: DFF<Bits<10>>,
-    cfg_word_held: DFF<Bits<4>>,
-    cfg_data_held: DFF<Bits<32>>,
+    writes: DFF<Bit>,
+    written: DFF<ConfigWrite>,
 
     // The read that is served, in two cycles.
     read_place: Signal<Local, Bits<16>>,
@@ -249,134 +248,18 @@ pub struct Control {
     high: DFF<Bits<32>>,
 }
 
-impl Default for Control {
-    fn default() -> Self {
-        let [a, b, c, d, ..] = TABLES_HERE;
-        let entries = [a, b, c, d];
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            axil_awaddr: Signal::default(),
-            axil_awvalid: Signal::default(),
-            axil_awready: Signal::default(),
-            axil_wdata: Signal::default(),
-            axil_wstrb: Signal::default(),
-            axil_wvalid: Signal::default(),
-            axil_wready: Signal::default(),
-            axil_bresp: Signal::default(),
-            axil_bvalid: Signal::default(),
-            axil_bready: Signal::default(),
-            axil_araddr: Signal::default(),
-            axil_arvalid: Signal::default(),
-            axil_arready: Signal::default(),
-            axil_rdata: Signal::default(),
-            axil_rresp: Signal::default(),
-            axil_rvalid: Signal::default(),
-            axil_rready: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            doorbell_valid: Signal::default(),
-            doorbell_ready: Signal::default(),
-            doorbell_queue: Signal::default(),
-            doorbell_position: Signal::default(),
-            enable: Signal::default(),
-            soft_reset: Signal::default(),
-            max_read: Signal::default(),
-            merge_threshold: Signal::default(),
-            column_min_rows: Signal::default(),
-            assembler_words: Signal::default(),
-            mac: Signal::default(),
-            ip: Signal::default(),
-            ack_timeout: Signal::default(),
-            busy: Signal::default(),
-            qp_error: Signal::default(),
-            queue_halted: Signal::default(),
-            set_qp_error_a_valid: Signal::default(),
-            set_qp_error_a_index: Signal::default(),
-            set_qp_error_b_valid: Signal::default(),
-            set_qp_error_b_index: Signal::default(),
-            set_queue_halted_valid: Signal::default(),
-            set_queue_halted_index: Signal::default(),
-            count_1: Signal::default(),
-            count_2: Signal::default(),
-            count_3: Signal::default(),
-            count_4: Signal::default(),
-            count_5: Signal::default(),
-            count_6: Signal::default(),
-            count_7: Signal::default(),
-            count_8: Signal::default(),
-            count_9: Signal::default(),
-            count_10: Signal::default(),
-            count_11: Signal::default(),
-            count_12: Signal::default(),
-            count_13: Signal::default(),
-            count_14: Signal::default(),
-            count_15: Signal::default(),
-            axil: AxiLite::default(),
-            settings: Settings::default(),
-            counters: CounterBank::default(),
-            errors: Flags::default(),
-            halts: Flags::default(),
-            queue_enabled: DFF::default(),
-            sweep: Sweep::default(),
-            clear: Signal::default(),
-            sections: TABLES_HERE.map(|table| value(table.offset >> 16)),
-            outside: TABLES_HERE.map(|table| value(0x1_0000 - table.entries * table.entry_size)),
-            shifts: entries.map(|table| value(table.entry_size.ilog2())),
-            word_masks: entries.map(|table| value(table.entry_size / 4 - 1)),
-            state_word: word_of::<QueuePairEntry>("state"),
-            enable_word: word_of::<SendQueueEntry>("enable"),
-            counters_at: value(COUNTERS_OFFSET >> 7),
-            state: DFF::default(),
-            place: Signal::default(),
-            hits: Default::default(),
-            execute: Signal::default(),
-            passes: Signal::default(),
-            bell: Signal::default(),
-            cfg: DFF::default(),
-            cfg_table_held: DFF::default(),
-            cfg_index_held: DFF::default(),
-            cfg_word_held: DFF::default(),
-            cfg_data_held: DFF::default(),
-            read_place: Signal::default(),
-            looked: DFF::default(),
-            found: DFF::default(),
-            found_sum: DFF::default(),
-            is_counter: DFF::default(),
-            is_high: DFF::default(),
-            high: DFF::default(),
-        }
-    }
+/// The tables of entries.
+fn entries() -> [Table; 4] {
+    let [a, b, c, d, ..] = TABLES_HERE;
+    [a, b, c, d]
 }
 
 impl Logic for Control {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            state,
-            queue_enabled,
-            cfg,
-            cfg_table_held,
-            cfg_index_held,
-            cfg_word_held,
-            cfg_data_held,
-            looked,
-            found,
-            found_sum,
-            is_counter,
-            is_high,
-            high
-        );
         self.clear.next = self.rst.val() || self.settings.soft_reset.val();
 
         // The host.
-        self.axil.clk.next = self.clk.val();
-        self.axil.rst.next = self.rst.val();
         self.axil.awaddr.next = self.axil_awaddr.val();
         self.axil.awvalid.next = self.axil_awvalid.val();
         self.axil_awready.next = self.axil.awready.val();
@@ -396,7 +279,6 @@ impl Logic for Control {
         self.axil.rready.next = self.axil_rready.val();
 
         // After a reset, the tables are cleared before anything is written to them.
-        self.sweep.clk.next = self.clk.val();
         self.sweep.rst.next = self.clear.val();
 
         // A write finds its place.
@@ -418,9 +300,9 @@ impl Logic for Control {
             && self.settings.enable.val()
             && self.queue_enabled.q.val().get_bit(self.bell.val().index())
             && !self.halts.flags.val().get_bit(self.bell.val().index());
-        self.doorbell_valid.next = false;
-        self.doorbell_queue.next = self.bell.val();
-        self.doorbell_position.next = self.axil.write_data.val();
+        self.doorbell.valid.next = false;
+        self.doorbell.queue.next = self.bell.val();
+        self.doorbell.position.next = self.axil.write_data.val();
         self.axil.write_done.next = false;
         match self.state.q.val() {
             ControlState::Ready => {
@@ -439,8 +321,8 @@ impl Logic for Control {
                 }
             }
             ControlState::Ring => {
-                self.doorbell_valid.next = true;
-                if self.doorbell_ready.val() {
+                self.doorbell.valid.next = true;
+                if self.doorbell.ready.val() {
                     self.state.d.next = ControlState::Done;
                 }
             }
@@ -457,61 +339,54 @@ impl Logic for Control {
         }
 
         // A word of a table goes to all blocks.
-        self.cfg.d.next = self.sweep.valid.val();
-        self.cfg_table_held.d.next = self.sweep.number.val();
-        self.cfg_index_held.d.next = self.sweep.index.val();
-        self.cfg_word_held.d.next = self.sweep.last_word.val();
-        self.cfg_data_held.d.next = bits::<32>(0);
+        self.writes.d.next = self.sweep.valid.val();
+        self.written.d.next.table = self.sweep.number.val();
+        self.written.d.next.index = self.sweep.index.val();
+        self.written.d.next.word = self.sweep.last_word.val();
+        self.written.d.next.data = bits::<32>(0);
         for k in 0..4 {
             if self.execute.val() && self.hits[k].val() {
-                self.cfg.d.next = true;
-                self.cfg_table_held.d.next = k.to_bits();
-                self.cfg_index_held.d.next =
+                self.writes.d.next = true;
+                self.written.d.next.table = k.to_bits();
+                self.written.d.next.index =
                     (self.place.val() >> self.shifts[k].val()).get_bits::<10>(0);
-                self.cfg_word_held.d.next =
+                self.written.d.next.word =
                     self.place.val().get_bits::<4>(2) & self.word_masks[k].val();
-                self.cfg_data_held.d.next = self.axil.write_data.val();
+                self.written.d.next.data = self.axil.write_data.val();
             }
         }
-        self.cfg_valid.next = self.cfg.q.val();
-        self.cfg_table.next = self.cfg_table_held.q.val();
-        self.cfg_index.next = self.cfg_index_held.q.val();
-        self.cfg_word.next = self.cfg_word_held.q.val();
-        self.cfg_data.next = self.cfg_data_held.q.val();
+        self.cfg.valid.next = self.writes.q.val();
+        self.cfg.next = self.written.q.val();
 
         // It changes the states of queue pairs and queues.
-        self.errors.clk.next = self.clk.val();
         self.errors.rst.next = self.clear.val();
         self.errors.set_valid[0].next = self.set_qp_error_a_valid.val();
         self.errors.set_index[0].next = self.set_qp_error_a_index.val();
         self.errors.set_valid[1].next = self.set_qp_error_b_valid.val();
         self.errors.set_index[1].next = self.set_qp_error_b_index.val();
-        self.errors.clear_valid.next = self.cfg.q.val()
-            && (self.cfg_table_held.q.val() == 0)
-            && (self.cfg_word_held.q.val() == self.state_word.val());
-        self.errors.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
+        self.errors.clear_valid.next = self.writes.q.val()
+            && (self.written.q.val().table == 0)
+            && (self.written.q.val().word == self.state_word.val());
+        self.errors.clear_index.next = self.written.q.val().index.get_bits::<8>(0);
         self.qp_error.next = self.errors.flags.val();
-        self.halts.clk.next = self.clk.val();
         self.halts.rst.next = self.clear.val();
         self.halts.set_valid[0].next = self.set_queue_halted_valid.val();
         self.halts.set_index[0].next = self.set_queue_halted_index.val();
         self.halts.clear_valid.next = false;
-        self.halts.clear_index.next = self.cfg_index_held.q.val().get_bits::<8>(0);
+        self.halts.clear_index.next = self.written.q.val().index.get_bits::<8>(0);
         self.queue_halted.next = self.halts.flags.val();
-        if self.cfg.q.val()
-            && (self.cfg_table_held.q.val() == 2)
-            && (self.cfg_word_held.q.val() == self.enable_word.val())
+        if self.writes.q.val()
+            && (self.written.q.val().table == 2)
+            && (self.written.q.val().word == self.enable_word.val())
         {
             self.halts.clear_valid.next = true;
             self.queue_enabled.d.next = self.queue_enabled.q.val().replace_bit(
-                self.cfg_index_held.q.val().get_bits::<8>(0).index(),
-                self.cfg_data_held.q.val().get_bit(0),
+                self.written.q.val().index.get_bits::<8>(0).index(),
+                self.written.q.val().data.get_bit(0),
             );
         }
 
         // Or it changes a setting.
-        self.settings.clk.next = self.clk.val();
-        self.settings.rst.next = self.rst.val();
         self.settings.write_valid.next =
             self.execute.val() && !self.axil.write_addr.val().get_bits::<8>(16).any();
         self.settings.write_addr.next = self.place.val();
@@ -529,7 +404,6 @@ impl Logic for Control {
         self.ack_timeout.next = self.settings.ack_timeout.val();
 
         // Counters count.
-        self.counters.clk.next = self.clk.val();
         self.counters.clear.next = self.settings.clear_counters.val();
         self.counters.amounts[0].next = bits::<16>(1);
         self.counters.amounts[1].next = self.count_1.val();
@@ -596,7 +470,7 @@ impl Logic for Control {
 
         if self.clear.val() {
             self.queue_enabled.d.next = bits::<256>(0);
-            self.cfg.d.next = false;
+            self.writes.d.next = false;
         }
         if self.rst.val() {
             self.state.d.next = ControlState::Ready;

@@ -2,8 +2,7 @@
 
 use drdma_abi::ABI_HASH;
 use drdma_abi::register::*;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 fn value<const N: usize>(value: u32) -> Constant<Bits<N>> {
     Constant::new(u64::from(value).into())
@@ -14,7 +13,7 @@ fn at(register: Register) -> Constant<Bits<16>> {
 }
 
 /// Every register of [`REGISTERS`]; writes take effect at the end of their cycle.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Settings {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -61,28 +60,51 @@ pub struct Settings {
     pub sweeping: Signal<In, Bit>,
 
     // Addresses and constants.
+    #[init(at(TYPE))]
     at_type: Constant<Bits<16>>,
+    #[init(at(VERSION))]
     at_version: Constant<Bits<16>>,
+    #[init(at(ABI_HASH_LOW))]
     at_abi_hash_low: Constant<Bits<16>>,
+    #[init(at(ABI_HASH_HIGH))]
     at_abi_hash_high: Constant<Bits<16>>,
+    #[init(at(CONTROL))]
     at_control: Constant<Bits<16>>,
+    #[init(at(STATUS))]
     at_status: Constant<Bits<16>>,
+    #[init(at(MAX_READ))]
     at_max_read: Constant<Bits<16>>,
+    #[init(at(MERGE_THRESHOLD))]
     at_merge_threshold: Constant<Bits<16>>,
+    #[init(at(MAC_LOW))]
     at_mac_low: Constant<Bits<16>>,
+    #[init(at(MAC_HIGH))]
     at_mac_high: Constant<Bits<16>>,
+    #[init(at(IP))]
     at_ip: Constant<Bits<16>>,
+    #[init(at(ACK_TIMEOUT))]
     at_ack_timeout: Constant<Bits<16>>,
+    #[init(at(COUNTER_CLEAR))]
     at_counter_clear: Constant<Bits<16>>,
+    #[init(at(COLUMN_MIN_ROWS))]
     at_column_min_rows: Constant<Bits<16>>,
+    #[init(at(ASSEMBLER_WORDS))]
     at_assembler_words: Constant<Bits<16>>,
+    #[init(value(TYPE.reset))]
     type_id: Constant<Bits<32>>,
+    #[init(value(VERSION.reset))]
     version_id: Constant<Bits<32>>,
+    #[init(value(ABI_HASH as u32))]
     hash_low: Constant<Bits<32>>,
+    #[init(value((ABI_HASH >> 32) as u32))]
     hash_high: Constant<Bits<32>>,
+    #[init(value(MAX_READ.reset))]
     max_read_reset: Constant<Bits<13>>,
+    #[init(value(MERGE_THRESHOLD.reset))]
     merge_reset: Constant<Bits<13>>,
+    #[init(value(COLUMN_MIN_ROWS.reset))]
     column_reset: Constant<Bits<32>>,
+    #[init(value(ASSEMBLER_WORDS.reset))]
     words_reset: Constant<Bits<5>>,
 
     // Registers.
@@ -100,86 +122,9 @@ pub struct Settings {
     clearing: DFF<Bit>,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            write_valid: Signal::default(),
-            write_addr: Signal::default(),
-            write_data: Signal::default(),
-            read_addr: Signal::default(),
-            read_data: Signal::default(),
-            enable: Signal::default(),
-            soft_reset: Signal::default(),
-            max_read: Signal::default(),
-            merge_threshold: Signal::default(),
-            column_min_rows: Signal::default(),
-            assembler_words: Signal::default(),
-            mac: Signal::default(),
-            ip: Signal::default(),
-            ack_timeout: Signal::default(),
-            clear_counters: Signal::default(),
-            busy: Signal::default(),
-            sweeping: Signal::default(),
-            at_type: at(TYPE),
-            at_version: at(VERSION),
-            at_abi_hash_low: at(ABI_HASH_LOW),
-            at_abi_hash_high: at(ABI_HASH_HIGH),
-            at_control: at(CONTROL),
-            at_status: at(STATUS),
-            at_max_read: at(MAX_READ),
-            at_merge_threshold: at(MERGE_THRESHOLD),
-            at_mac_low: at(MAC_LOW),
-            at_mac_high: at(MAC_HIGH),
-            at_ip: at(IP),
-            at_ack_timeout: at(ACK_TIMEOUT),
-            at_counter_clear: at(COUNTER_CLEAR),
-            at_column_min_rows: at(COLUMN_MIN_ROWS),
-            at_assembler_words: at(ASSEMBLER_WORDS),
-            type_id: value(TYPE.reset),
-            version_id: value(VERSION.reset),
-            hash_low: value(ABI_HASH as u32),
-            hash_high: value((ABI_HASH >> 32) as u32),
-            max_read_reset: value(MAX_READ.reset),
-            merge_reset: value(MERGE_THRESHOLD.reset),
-            column_reset: value(COLUMN_MIN_ROWS.reset),
-            words_reset: value(ASSEMBLER_WORDS.reset),
-            enabled: DFF::default(),
-            restarting: DFF::default(),
-            restart_count: DFF::default(),
-            max_read_held: DFF::default(),
-            merge_held: DFF::default(),
-            column_held: DFF::default(),
-            words_held: DFF::default(),
-            mac_low: DFF::default(),
-            mac_high: DFF::default(),
-            ip_held: DFF::default(),
-            timeout_held: DFF::default(),
-            clearing: DFF::default(),
-        }
-    }
-}
-
 impl Logic for Settings {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            enabled,
-            restarting,
-            restart_count,
-            max_read_held,
-            merge_held,
-            column_held,
-            words_held,
-            mac_low,
-            mac_high,
-            ip_held,
-            timeout_held,
-            clearing
-        );
         self.enable.next = self.enabled.q.val();
         self.soft_reset.next = self.restarting.q.val();
         self.max_read.next = self.max_read_held.q.val();

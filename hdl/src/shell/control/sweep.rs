@@ -1,15 +1,14 @@
 //! Clears the tables after a reset.
 
-use drdma_abi::register::{
-    COMPLETION_QUEUES, CompletionQueueEntry, MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS,
-    QueuePairEntry, SEND_QUEUES, SendQueueEntry,
-};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_abi::register::{COMPLETION_QUEUES, MEMORY_REGIONS, QUEUE_PAIRS, SEND_QUEUES, Table};
+use drdma_emit::prelude::*;
+
+/// What is swept.
+const TABLES: [Table; 4] = [QUEUE_PAIRS, MEMORY_REGIONS, SEND_QUEUES, COMPLETION_QUEUES];
 
 /// Writes 0 to the last word of every entry of every table, one in four cycles: nothing is ready,
 /// valid or enabled until the host says so.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Sweep {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -29,43 +28,16 @@ pub struct Sweep {
     phase: DFF<Bits<2>>,
     at: DFF<Bits<10>>,
     at_table: DFF<Bits<2>>,
+    #[init(TABLES.map(|table| Constant::new((u64::from(table.entries) - 1).into())))]
     ends: [Constant<Bits<10>>; 4],
+    #[init(TABLES.map(|table| Constant::new((u64::from(table.entry_size) / 4 - 1).into())))]
     words: [Constant<Bits<4>>; 4],
     final_entry: Signal<Local, Bits<10>>,
-}
-
-impl Default for Sweep {
-    fn default() -> Self {
-        let word = |size: usize| Constant::new((size as u64 / 4 - 1).into());
-        let tables = [QUEUE_PAIRS, MEMORY_REGIONS, SEND_QUEUES, COMPLETION_QUEUES];
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            busy: Signal::default(),
-            valid: Signal::default(),
-            number: Signal::default(),
-            index: Signal::default(),
-            last_word: Signal::default(),
-            active: DFF::default(),
-            phase: DFF::default(),
-            at: DFF::default(),
-            at_table: DFF::default(),
-            ends: tables.map(|table| Constant::new((u64::from(table.entries) - 1).into())),
-            words: [
-                word(QueuePairEntry::SIZE),
-                word(MemoryRegionEntry::SIZE),
-                word(SendQueueEntry::SIZE),
-                word(CompletionQueueEntry::SIZE),
-            ],
-            final_entry: Signal::default(),
-        }
-    }
 }
 
 impl Logic for Sweep {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, active, phase, at, at_table);
         self.busy.next = self.active.q.val();
         self.valid.next = self.active.q.val() && self.phase.q.val().all();
         self.number.next = bit_cast::<3, 2>(self.at_table.q.val());

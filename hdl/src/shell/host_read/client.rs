@@ -2,16 +2,34 @@
 //! ring of beats, remembers the reads in order, and fetches the beats of the oldest when all its
 //! data have come.
 
-use crate::primitive::{Fifo, Join, Lutram};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use super::{HostReadBeat, HostReadRequest};
+use crate::primitive::{Flatten, Lutram, Restore, StreamFifo};
+use drdma_emit::prelude::*;
+
+/// Where the beats of a read are in the ring.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Place {
+    /// The first one.
+    start: Bits<9>,
+    /// How many.
+    beats: Bits<7>,
+    /// How many, and those that are skipped before them.
+    size: Bits<10>,
+}
+
+/// Bits of a [`Place`].
+const PLACE: usize = 26;
+/// Beats of a ring.
+const RING: u64 = 512;
+/// Places for beats on their way to the output.
+const CREDITS: u64 = 16;
 
 /// Beats of the ring, at most 64 of them a read; reads that can be in flight. One request per two
 /// cycles, one beat per cycle.
 ///
 /// A read's beats are consecutive in the ring; where they would pass its end, the rest of the lap
 /// is left unused until the read is done.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Client {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -20,14 +38,8 @@ pub struct Client {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ requests of the client
-    /// A request is offered.
-    pub req_valid: Signal<In, Bit>,
-    /// It is taken at the end of this cycle.
-    pub req_ready: Signal<Out, Bit>,
-    /// First byte in host memory.
-    pub req_addr: Signal<In, Bits<64>>,
-    /// Bytes, 1 to 4,096.
-    pub req_bytes: Signal<In, Bits<13>>,
+    /// Reads.
+    pub req: Stream<In, HostReadRequest>,
 
     // ------------------------------------------------------------------ reads to be issued
     /// A read that has its place in the ring.
@@ -62,16 +74,8 @@ pub struct Client {
     pub fetched_data: Signal<In, Bits<512>>,
 
     // ------------------------------------------------------------------ responses to the client
-    /// A beat is at the output.
-    pub resp_valid: Signal<Out, Bit>,
-    /// It is taken at the end of this cycle.
-    pub resp_ready: Signal<In, Bit>,
-    /// Its bytes.
-    pub resp_data: Signal<Out, Bits<512>>,
-    /// The last beat of its read.
-    pub resp_last: Signal<Out, Bit>,
-    /// The read has failed; the bytes mean nothing.
-    pub resp_error: Signal<Out, Bit>,
+    /// What was read.
+    pub resp: Stream<Out, HostReadBeat>,
 
     partial: Signal<Local, Bit>,
     beats: Signal<Local, Bits<7>>,
@@ -89,13 +93,17 @@ pub struct Client {
     skipped: Signal<Local, Bits<10>>,
 
     // The reads in flight: places, and whether each is done.
-    reads: Lutram<26, 6, 1>,
+    places: Lutram<PLACE, 6, 1>,
+    written: Flatten<Place, PLACE>,
+    oldest: Restore<Place, PLACE>,
+    place: Signal<Local, Place>,
     tail: DFF<Bits<7>>,
     head: DFF<Bits<7>>,
     done: DFF<Bits<64>>,
     failed: DFF<Bits<64>>,
     issued: Signal<Local, Bits<64>>,
     ended: Signal<Local, Bits<64>>,
+    #[init(Constant::new(1.into()))]
     one: Constant<Bits<64>>,
     full: Signal<Local, Bit>,
     /// Changes one cycle late: a client is issued a read every other cycle at most.
@@ -117,126 +125,29 @@ pub struct Client {
     // Beats on their way from the RAM to the output.
     credits: DFF<Bits<5>>,
     fetching: DFF<Bit>,
-    fetching_flags: DFF<Bits<2>>,
-    flagged: Join<512, 2, 514>,
-    responses: Fifo<514, 4, 5>,
-}
-
-impl Default for Client {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            req_valid: Signal::default(),
-            req_ready: Signal::default(),
-            req_addr: Signal::default(),
-            req_bytes: Signal::default(),
-            read_valid: Signal::default(),
-            read_take: Signal::default(),
-            read_addr: Signal::default(),
-            read_bytes: Signal::default(),
-            read_beat: Signal::default(),
-            read_index: Signal::default(),
-            done_valid: Signal::default(),
-            done_index: Signal::default(),
-            done_error: Signal::default(),
-            fetch_valid: Signal::default(),
-            fetch_take: Signal::default(),
-            fetch_beat: Signal::default(),
-            fetched_data: Signal::default(),
-            resp_valid: Signal::default(),
-            resp_ready: Signal::default(),
-            resp_data: Signal::default(),
-            resp_last: Signal::default(),
-            resp_error: Signal::default(),
-            partial: Signal::default(),
-            beats: Signal::default(),
-            placed: DFF::default(),
-            placed_addr: DFF::default(),
-            placed_bytes: DFF::default(),
-            placed_beats: DFF::default(),
-            placed_start: DFF::default(),
-            placed_size: DFF::default(),
-            position: DFF::default(),
-            behind: Signal::default(),
-            passes: Signal::default(),
-            skipped: Signal::default(),
-            reads: Lutram::default(),
-            tail: DFF::default(),
-            head: DFF::default(),
-            done: DFF::default(),
-            failed: DFF::default(),
-            issued: Signal::default(),
-            ended: Signal::default(),
-            one: Constant::new(1.into()),
-            full: Signal::default(),
-            free: DFF::default(),
-            allocated: DFF::default(),
-            released: DFF::default(),
-            current: DFF::default(),
-            current_beat: DFF::default(),
-            current_left: DFF::default(),
-            current_size: DFF::default(),
-            current_error: DFF::default(),
-            current_last: Signal::default(),
-            load: Signal::default(),
-            done_now: Signal::default(),
-            credits: DFF::default(),
-            fetching: Default::default(),
-            fetching_flags: Default::default(),
-            flagged: Join::default(),
-            responses: Fifo::default(),
-        }
-    }
+    fetching_last: DFF<Bit>,
+    fetching_error: DFF<Bit>,
+    answer: Signals<Local, HostReadBeat>,
+    responses: StreamFifo<HostReadBeat, 4, 5>,
 }
 
 impl Logic for Client {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            placed,
-            placed_addr,
-            placed_bytes,
-            placed_beats,
-            placed_start,
-            placed_size,
-            position,
-            tail,
-            head,
-            done,
-            failed,
-            free,
-            allocated,
-            released,
-            current,
-            current_beat,
-            current_left,
-            current_size,
-            current_error,
-            credits,
-            fetching,
-            fetching_flags
-        );
-        self.reads.clk.next = self.clk.val();
-        self.responses.clk.next = self.clk.val();
-        self.responses.rst.next = self.rst.val();
-
         // Requests come in, and get their number of beats and their place: at the ring's start if they
         // would pass its end.
-        self.req_ready.next = !self.placed.q.val();
-        self.partial.next = self.req_bytes.val().get_bits::<6>(0).any();
+        self.req.ready.next = !self.placed.q.val();
+        self.partial.next = self.req.bytes.val().get_bits::<6>(0).any();
         self.beats.next =
-            self.req_bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
+            self.req.bytes.val().get_bits::<7>(6) + bit_cast::<7, 1>(self.partial.val().into());
         self.behind.next =
             bit_cast::<10, 9>(self.position.q.val()) + bit_cast::<10, 7>(self.beats.val());
-        self.passes.next = self.behind.val() > 512;
-        self.skipped.next = bits::<10>(512) - bit_cast::<10, 9>(self.position.q.val());
+        self.passes.next = self.behind.val() > RING;
+        self.skipped.next = bits::<10>(RING) - bit_cast::<10, 9>(self.position.q.val());
         if !self.placed.q.val() {
-            self.placed.d.next = self.req_valid.val();
-            self.placed_addr.d.next = self.req_addr.val();
-            self.placed_bytes.d.next = self.req_bytes.val();
+            self.placed.d.next = self.req.valid.val();
+            self.placed_addr.d.next = self.req.addr.val();
+            self.placed_bytes.d.next = self.req.bytes.val();
             self.placed_beats.d.next = self.beats.val();
             self.placed_start.d.next = self.position.q.val();
             self.placed_size.d.next = bit_cast::<10, 7>(self.beats.val());
@@ -244,7 +155,7 @@ impl Logic for Client {
                 self.placed_start.d.next = bits::<9>(0);
                 self.placed_size.d.next = bit_cast::<10, 7>(self.beats.val()) + self.skipped.val();
             }
-            if self.req_valid.val() {
+            if self.req.valid.val() {
                 self.position.d.next = self.behind.val().get_bits::<9>(0);
                 if self.passes.val() {
                     self.position.d.next = bit_cast::<9, 7>(self.beats.val());
@@ -262,11 +173,13 @@ impl Logic for Client {
         self.read_bytes.next = self.placed_bytes.q.val();
         self.read_beat.next = self.placed_start.q.val();
         self.read_index.next = self.tail.q.val().get_bits::<6>(0);
-        self.reads.write_enable.next = self.read_take.val();
-        self.reads.write_address.next = self.tail.q.val().get_bits::<6>(0);
-        self.reads.write_data.next = bit_cast::<26, 9>(self.placed_start.q.val())
-            | (bit_cast::<26, 7>(self.placed_beats.q.val()) << 9)
-            | (bit_cast::<26, 10>(self.placed_size.q.val()) << 16);
+        self.places.write_enable.next = self.read_take.val();
+        self.places.write_address.next = self.tail.q.val().get_bits::<6>(0);
+        self.place.next.start = self.placed_start.q.val();
+        self.place.next.beats = self.placed_beats.q.val();
+        self.place.next.size = self.placed_size.q.val();
+        self.written.record.next = self.place.val();
+        self.places.write_data.next = self.written.bits.val();
         self.allocated.d.next = bits::<10>(0);
         self.issued.next = bits::<64>(0);
         if self.read_take.val() {
@@ -289,7 +202,8 @@ impl Logic for Client {
         }
 
         // The oldest one is fetched beat by beat.
-        self.reads.read_address[0].next = self.head.q.val().get_bits::<6>(0);
+        self.places.read_address[0].next = self.head.q.val().get_bits::<6>(0);
+        self.oldest.bits.next = self.places.read_data[0].val();
         self.current_last.next = self.current_left.q.val() == 1;
         self.done_now.next =
             self.done_valid.val() && (self.done_index.val() == self.head.q.val().get_bits::<6>(0));
@@ -311,9 +225,9 @@ impl Logic for Client {
         if self.load.val() {
             self.head.d.next = self.head.q.val() + 1;
             self.current.d.next = true;
-            self.current_beat.d.next = self.reads.read_data[0].val().get_bits::<9>(0);
-            self.current_left.d.next = self.reads.read_data[0].val().get_bits::<7>(9);
-            self.current_size.d.next = self.reads.read_data[0].val().get_bits::<10>(16);
+            self.current_beat.d.next = self.oldest.record.val().start;
+            self.current_left.d.next = self.oldest.record.val().beats;
+            self.current_size.d.next = self.oldest.record.val().size;
             self.current_error.d.next =
                 self.failed.q.val().get_bit(self.head.q.val().get_bits::<6>(0).index());
             if self.done_now.val() {
@@ -324,23 +238,21 @@ impl Logic for Client {
 
         // The flags go along with the beat, which comes a cycle later.
         self.fetching.d.next = self.fetch_take.val();
-        self.fetching_flags.d.next = bit_cast::<2, 1>(self.current_last.val().into())
-            | (bit_cast::<2, 1>(self.current_error.q.val().into()) << 1);
-        self.flagged.low.next = self.fetched_data.val();
-        self.flagged.high.next = self.fetching_flags.q.val();
-        self.responses.in_valid.next = self.fetching.q.val();
-        self.responses.in_data.next = self.flagged.whole.val();
-
-        self.responses.out_ready.next = self.resp_ready.val();
-        self.resp_valid.next = self.responses.out_valid.val();
-        self.resp_data.next = self.responses.out_data.val().get_bits::<512>(0);
-        self.resp_last.next = self.responses.out_data.val().get_bit(512);
-        self.resp_error.next = self.responses.out_data.val().get_bit(513);
+        self.fetching_last.d.next = self.current_last.val();
+        self.fetching_error.d.next = self.current_error.q.val();
+        self.answer.data.next = self.fetched_data.val();
+        self.answer.last.next = self.fetching_last.q.val();
+        self.answer.error.next = self.fetching_error.q.val();
+        self.responses.input.valid.next = self.fetching.q.val();
+        self.responses.input.data.next = self.answer.val();
+        self.responses.output.join(&mut self.resp);
 
         // A credit is a place in the output FIFO.
-        if self.fetch_take.val() && !(self.responses.out_valid.val() && self.resp_ready.val()) {
+        if self.fetch_take.val() && !(self.responses.output.valid.val() && self.resp.ready.val()) {
             self.credits.d.next = self.credits.q.val() - 1;
-        } else if !self.fetch_take.val() && self.responses.out_valid.val() && self.resp_ready.val()
+        } else if !self.fetch_take.val()
+            && self.responses.output.valid.val()
+            && self.resp.ready.val()
         {
             self.credits.d.next = self.credits.q.val() + 1;
         }
@@ -351,9 +263,9 @@ impl Logic for Client {
             self.head.d.next = bits::<7>(0);
             self.allocated.d.next = bits::<10>(0);
             self.released.d.next = bits::<10>(0);
-            self.free.d.next = bits::<10>(512);
+            self.free.d.next = RING.into();
             self.current.d.next = false;
-            self.credits.d.next = bits::<5>(16);
+            self.credits.d.next = CREDITS.into();
             self.fetching.d.next = false;
         }
     }

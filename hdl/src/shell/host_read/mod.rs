@@ -16,8 +16,8 @@
 //! taken and done through a reset.
 
 use crate::primitive::Ram;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::shell::corundum::{DmaDescriptor, DmaReadStatus};
+use drdma_emit::prelude::*;
 
 mod client;
 #[cfg(test)]
@@ -26,6 +26,26 @@ pub(crate) mod dma_engine;
 mod tests;
 
 pub use client::Client;
+
+/// A read of host memory.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct HostReadRequest {
+    /// First byte in host memory.
+    pub addr: Bits<64>,
+    /// Bytes, 1 to 4,096.
+    pub bytes: Bits<13>,
+}
+
+/// 64 bytes of a read.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct HostReadBeat {
+    /// 64 bytes; byte 0 of a read's first beat is the byte at its address.
+    pub data: Bits<512>,
+    /// The last beat of its read.
+    pub last: Bit,
+    /// The read has failed.
+    pub error: Bit,
+}
 
 /// See the [module](self).
 #[derive(LogicBlock, Default)]
@@ -37,66 +57,22 @@ pub struct HostRead {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ client a
-    /// A request is offered.
-    pub a_req_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub a_req_ready: Signal<Out, Bit>,
-    /// First byte in host memory.
-    pub a_req_addr: Signal<In, Bits<64>>,
-    /// Bytes, 1 to 4,096.
-    pub a_req_bytes: Signal<In, Bits<13>>,
-    /// A beat is offered.
-    pub a_resp_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub a_resp_ready: Signal<In, Bit>,
-    /// 64 bytes; byte 0 of a read's first beat is the byte at its address.
-    pub a_resp_data: Signal<Out, Bits<512>>,
-    /// The last beat of its read.
-    pub a_resp_last: Signal<Out, Bit>,
-    /// The read has failed.
-    pub a_resp_error: Signal<Out, Bit>,
+    /// Reads of client a.
+    pub a_req: Stream<In, HostReadRequest>,
+    /// What client a has read.
+    pub a_resp: Stream<Out, HostReadBeat>,
 
     // ------------------------------------------------------------------ client b
-    /// A request is offered.
-    pub b_req_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub b_req_ready: Signal<Out, Bit>,
-    /// First byte in host memory.
-    pub b_req_addr: Signal<In, Bits<64>>,
-    /// Bytes, 1 to 4,096.
-    pub b_req_bytes: Signal<In, Bits<13>>,
-    /// A beat is offered.
-    pub b_resp_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub b_resp_ready: Signal<In, Bit>,
-    /// 64 bytes; byte 0 of a read's first beat is the byte at its address.
-    pub b_resp_data: Signal<Out, Bits<512>>,
-    /// The last beat of its read.
-    pub b_resp_last: Signal<Out, Bit>,
-    /// The read has failed.
-    pub b_resp_error: Signal<Out, Bit>,
+    /// Reads of client b.
+    pub b_req: Stream<In, HostReadRequest>,
+    /// What client b has read.
+    pub b_resp: Stream<Out, HostReadBeat>,
 
     // ------------------------------------------------------------------ DMA read descriptors
-    /// First byte in host memory.
-    pub m_axis_ctrl_dma_read_desc_dma_addr: Signal<Out, Bits<64>>,
-    /// Always 0: there is one RAM.
-    pub m_axis_ctrl_dma_read_desc_ram_sel: Signal<Out, Bits<1>>,
-    /// Where it goes in the RAM.
-    pub m_axis_ctrl_dma_read_desc_ram_addr: Signal<Out, Bits<17>>,
-    /// Bytes.
-    pub m_axis_ctrl_dma_read_desc_len: Signal<Out, Bits<16>>,
-    /// Bit 6: the client; bits 5 to 0: the number of the client's read.
-    pub m_axis_ctrl_dma_read_desc_tag: Signal<Out, Bits<14>>,
-    /// A descriptor is offered.
-    pub m_axis_ctrl_dma_read_desc_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub m_axis_ctrl_dma_read_desc_ready: Signal<In, Bit>,
-    /// The tag of the read that has ended.
-    pub s_axis_ctrl_dma_read_desc_status_tag: Signal<In, Bits<14>>,
-    /// 0, or why it failed.
-    pub s_axis_ctrl_dma_read_desc_status_error: Signal<In, Bits<4>>,
-    /// A read has ended.
-    pub s_axis_ctrl_dma_read_desc_status_valid: Signal<In, Bit>,
+    /// DMA read descriptors: tag bit 6 is the client, bits 5 to 0 the number of its read.
+    pub m_axis_ctrl_dma_read_desc: Stream<Out, DmaDescriptor>,
+    /// Reads that have ended.
+    pub s_axis_ctrl_dma_read_desc_status: Flow<In, DmaReadStatus>,
 
     // ------------------------------------------------------------------ RAM, write side
     /// One bit a segment: which RAM.
@@ -152,36 +128,11 @@ pub struct HostRead {
 impl Logic for HostRead {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            descriptor,
-            descriptor_addr,
-            descriptor_bytes,
-            descriptor_beat,
-            descriptor_tag,
-            fresh,
-            issued_b_last,
-            accepted,
-            fetched_b_last,
-            fetching_segment
-        );
-        self.a.clk.next = self.clk.val();
-        self.a.rst.next = self.rst.val();
-        self.b.clk.next = self.clk.val();
-        self.b.rst.next = self.rst.val();
-
-        self.a.req_valid.next = self.a_req_valid.val();
-        self.a.req_addr.next = self.a_req_addr.val();
-        self.a.req_bytes.next = self.a_req_bytes.val();
-        self.a_req_ready.next = self.a.req_ready.val();
-        self.b.req_valid.next = self.b_req_valid.val();
-        self.b.req_addr.next = self.b_req_addr.val();
-        self.b.req_bytes.next = self.b_req_bytes.val();
-        self.b_req_ready.next = self.b.req_ready.val();
+        self.a_req.join(&mut self.a.req);
+        self.b_req.join(&mut self.b.req);
 
         // Reads of the clients in turns become descriptors.
-        self.room.next = !self.descriptor.q.val() || self.m_axis_ctrl_dma_read_desc_ready.val();
+        self.room.next = !self.descriptor.q.val() || self.m_axis_ctrl_dma_read_desc.ready.val();
         self.issue_a.next = self.room.val()
             && self.a.read_valid.val()
             && (!self.b.read_valid.val() || self.issued_b_last.q.val());
@@ -210,13 +161,13 @@ impl Logic for HostRead {
         if self.issue_a.val() || self.issue_b.val() {
             self.issued_b_last.d.next = self.issue_b.val();
         }
-        self.m_axis_ctrl_dma_read_desc_valid.next = self.descriptor.q.val();
-        self.m_axis_ctrl_dma_read_desc_dma_addr.next = self.descriptor_addr.q.val();
-        self.m_axis_ctrl_dma_read_desc_ram_sel.next = bits::<1>(0);
-        self.m_axis_ctrl_dma_read_desc_ram_addr.next =
+        self.m_axis_ctrl_dma_read_desc.valid.next = self.descriptor.q.val();
+        self.m_axis_ctrl_dma_read_desc.dma_addr.next = self.descriptor_addr.q.val();
+        self.m_axis_ctrl_dma_read_desc.ram_sel.next = bits::<1>(0);
+        self.m_axis_ctrl_dma_read_desc.ram_addr.next =
             bit_cast::<17, 10>(self.descriptor_beat.q.val()) << 6;
-        self.m_axis_ctrl_dma_read_desc_len.next = bit_cast::<16, 13>(self.descriptor_bytes.q.val());
-        self.m_axis_ctrl_dma_read_desc_tag.next = bit_cast::<14, 7>(self.descriptor_tag.q.val());
+        self.m_axis_ctrl_dma_read_desc.len.next = bit_cast::<16, 13>(self.descriptor_bytes.q.val());
+        self.m_axis_ctrl_dma_read_desc.tag.next = bit_cast::<14, 7>(self.descriptor_tag.q.val());
         self.count_reads.next = bit_cast::<16, 1>(self.fresh.q.val().into());
         self.count_bytes.next = bits::<16>(0);
         if self.fresh.q.val() {
@@ -224,21 +175,20 @@ impl Logic for HostRead {
         }
 
         // Reads that have ended.
-        self.a.done_valid.next = self.s_axis_ctrl_dma_read_desc_status_valid.val()
-            && !self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<8>(6).any();
-        self.b.done_valid.next = self.s_axis_ctrl_dma_read_desc_status_valid.val()
-            && (self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<8>(6) == 1);
-        self.a.done_index.next = self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<6>(0);
-        self.b.done_index.next = self.s_axis_ctrl_dma_read_desc_status_tag.val().get_bits::<6>(0);
-        self.a.done_error.next = self.s_axis_ctrl_dma_read_desc_status_error.val().any();
-        self.b.done_error.next = self.s_axis_ctrl_dma_read_desc_status_error.val().any();
+        self.a.done_valid.next = self.s_axis_ctrl_dma_read_desc_status.valid.val()
+            && !self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<8>(6).any();
+        self.b.done_valid.next = self.s_axis_ctrl_dma_read_desc_status.valid.val()
+            && (self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<8>(6) == 1);
+        self.a.done_index.next = self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<6>(0);
+        self.b.done_index.next = self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<6>(0);
+        self.a.done_error.next = self.s_axis_ctrl_dma_read_desc_status.error.val().any();
+        self.b.done_error.next = self.s_axis_ctrl_dma_read_desc_status.error.val().any();
 
         // Data come into the RAM. A reset must not lose a `done` that the engine waits for.
         self.ctrl_dma_ram_wr_cmd_ready.next = bits::<2>(3);
         self.accepted.d.next = self.ctrl_dma_ram_wr_cmd_valid.val();
         self.ctrl_dma_ram_wr_done.next = self.accepted.q.val();
         for k in 0..2 {
-            self.ram[k].clk.next = self.clk.val();
             self.ram[k].write_lanes.next = bits::<64>(0);
             if self.ctrl_dma_ram_wr_cmd_valid.val().get_bit(k)
                 && !self.ctrl_dma_ram_wr_cmd_sel.val().get_bit(k)
@@ -285,16 +235,8 @@ impl Logic for HostRead {
         self.a.fetched_data.next = self.data.val();
         self.b.fetched_data.next = self.data.val();
 
-        self.a_resp_valid.next = self.a.resp_valid.val();
-        self.a.resp_ready.next = self.a_resp_ready.val();
-        self.a_resp_data.next = self.a.resp_data.val();
-        self.a_resp_last.next = self.a.resp_last.val();
-        self.a_resp_error.next = self.a.resp_error.val();
-        self.b_resp_valid.next = self.b.resp_valid.val();
-        self.b.resp_ready.next = self.b_resp_ready.val();
-        self.b_resp_data.next = self.b.resp_data.val();
-        self.b_resp_last.next = self.b.resp_last.val();
-        self.b_resp_error.next = self.b.resp_error.val();
+        self.a.resp.join(&mut self.a_resp);
+        self.b.resp.join(&mut self.b_resp);
 
         if self.rst.val() {
             self.descriptor.d.next = false;

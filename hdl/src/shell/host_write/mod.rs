@@ -12,15 +12,24 @@
 //! engine's own reset, not the host's soft reset.
 
 use crate::primitive::{Lutram, Skid};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::shell::corundum::{DmaDescriptor, DmaWriteStatus};
+use drdma_emit::prelude::*;
 
 #[cfg(test)]
 mod tests;
 
+/// An entry for host memory.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct HostWriteEntry {
+    /// Where it goes in host memory; a multiple of 32.
+    pub addr: Bits<64>,
+    /// Its 32 bytes.
+    pub data: Bits<256>,
+}
+
 /// See the [module](self). Entry `i` is in the low half of beat `i` of the RAM: segment `i mod 2`,
 /// row `i / 2`; everything else in the RAM reads as 0.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct HostWrite {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
@@ -29,36 +38,16 @@ pub struct HostWrite {
     pub rst: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ entries
-    /// An entry is offered.
-    pub write_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub write_ready: Signal<Out, Bit>,
-    /// Where it goes in host memory; a multiple of 32.
-    pub write_addr: Signal<In, Bits<64>>,
-    /// Its 32 bytes.
-    pub write_data: Signal<In, Bits<256>>,
+    /// Entries to write.
+    pub write: Stream<In, HostWriteEntry>,
     /// An entry was taken whose write was not sent yet.
     pub busy: Signal<Out, Bit>,
 
     // ------------------------------------------------------------------ DMA write descriptors
-    /// First byte in host memory.
-    pub m_axis_ctrl_dma_write_desc_dma_addr: Signal<Out, Bits<64>>,
-    /// Always 0: there is one RAM.
-    pub m_axis_ctrl_dma_write_desc_ram_sel: Signal<Out, Bits<1>>,
-    /// Where it is in the RAM.
-    pub m_axis_ctrl_dma_write_desc_ram_addr: Signal<Out, Bits<17>>,
-    /// Always 32.
-    pub m_axis_ctrl_dma_write_desc_len: Signal<Out, Bits<16>>,
-    /// The entry's number.
-    pub m_axis_ctrl_dma_write_desc_tag: Signal<Out, Bits<14>>,
-    /// A descriptor is offered.
-    pub m_axis_ctrl_dma_write_desc_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub m_axis_ctrl_dma_write_desc_ready: Signal<In, Bit>,
-    /// The tag of the write that was sent.
-    pub s_axis_ctrl_dma_write_desc_status_tag: Signal<In, Bits<14>>,
-    /// A write was sent.
-    pub s_axis_ctrl_dma_write_desc_status_valid: Signal<In, Bit>,
+    /// DMA write descriptors.
+    pub m_axis_ctrl_dma_write_desc: Stream<Out, DmaDescriptor>,
+    /// Writes that have ended.
+    pub s_axis_ctrl_dma_write_desc_status: Flow<In, DmaWriteStatus>,
 
     // ------------------------------------------------------------------ RAM, read side
     /// One bit a segment: which RAM.
@@ -82,6 +71,7 @@ pub struct HostWrite {
     sent: DFF<Bits<32>>,
     taken: Signal<Local, Bits<32>>,
     ended: Signal<Local, Bits<32>>,
+    #[init(Constant::new(1.into()))]
     one: Constant<Bits<32>>,
     full: Signal<Local, Bit>,
     accept: Signal<Local, Bit>,
@@ -93,73 +83,27 @@ pub struct HostWrite {
     responses: [Skid<256>; 2],
 }
 
-impl Default for HostWrite {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            write_valid: Signal::default(),
-            write_ready: Signal::default(),
-            write_addr: Signal::default(),
-            write_data: Signal::default(),
-            busy: Signal::default(),
-            m_axis_ctrl_dma_write_desc_dma_addr: Signal::default(),
-            m_axis_ctrl_dma_write_desc_ram_sel: Signal::default(),
-            m_axis_ctrl_dma_write_desc_ram_addr: Signal::default(),
-            m_axis_ctrl_dma_write_desc_len: Signal::default(),
-            m_axis_ctrl_dma_write_desc_tag: Signal::default(),
-            m_axis_ctrl_dma_write_desc_valid: Signal::default(),
-            m_axis_ctrl_dma_write_desc_ready: Signal::default(),
-            s_axis_ctrl_dma_write_desc_status_tag: Signal::default(),
-            s_axis_ctrl_dma_write_desc_status_valid: Signal::default(),
-            ctrl_dma_ram_rd_cmd_sel: Signal::default(),
-            ctrl_dma_ram_rd_cmd_addr: Signal::default(),
-            ctrl_dma_ram_rd_cmd_valid: Signal::default(),
-            ctrl_dma_ram_rd_cmd_ready: Signal::default(),
-            ctrl_dma_ram_rd_resp_data: Signal::default(),
-            ctrl_dma_ram_rd_resp_valid: Signal::default(),
-            ctrl_dma_ram_rd_resp_ready: Signal::default(),
-            tail: DFF::default(),
-            head: DFF::default(),
-            sent: DFF::default(),
-            taken: Signal::default(),
-            ended: Signal::default(),
-            one: Constant::new(1.into()),
-            full: Signal::default(),
-            accept: Signal::default(),
-            descriptors: Skid::default(),
-            entries: Default::default(),
-            known: Default::default(),
-            responses: Default::default(),
-        }
-    }
-}
-
 impl Logic for HostWrite {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, tail, head, sent);
-
         // An entry gets a number, goes to the RAM, and its descriptor goes out.
         self.full.next = (self.tail.q.val().get_bits::<5>(0) == self.head.q.val().get_bits::<5>(0))
             && (self.tail.q.val() != self.head.q.val());
-        self.write_ready.next = !self.full.val() && self.descriptors.in_ready.val();
+        self.write.ready.next = !self.full.val() && self.descriptors.in_ready.val();
         self.accept.next =
-            self.write_valid.val() && !self.full.val() && self.descriptors.in_ready.val();
-        self.descriptors.clk.next = self.clk.val();
-        self.descriptors.rst.next = self.rst.val();
-        self.descriptors.in_valid.next = self.write_valid.val() && !self.full.val();
-        self.descriptors.in_data.next = bit_cast::<69, 64>(self.write_addr.val())
+            self.write.valid.val() && !self.full.val() && self.descriptors.in_ready.val();
+        self.descriptors.in_valid.next = self.write.valid.val() && !self.full.val();
+        self.descriptors.in_data.next = bit_cast::<69, 64>(self.write.addr.val())
             | (bit_cast::<69, 5>(self.tail.q.val().get_bits::<5>(0)) << 64);
-        self.m_axis_ctrl_dma_write_desc_valid.next = self.descriptors.out_valid.val();
-        self.descriptors.out_ready.next = self.m_axis_ctrl_dma_write_desc_ready.val();
-        self.m_axis_ctrl_dma_write_desc_dma_addr.next =
+        self.m_axis_ctrl_dma_write_desc.valid.next = self.descriptors.out_valid.val();
+        self.descriptors.out_ready.next = self.m_axis_ctrl_dma_write_desc.ready.val();
+        self.m_axis_ctrl_dma_write_desc.dma_addr.next =
             self.descriptors.out_data.val().get_bits::<64>(0);
-        self.m_axis_ctrl_dma_write_desc_ram_sel.next = bits::<1>(0);
-        self.m_axis_ctrl_dma_write_desc_ram_addr.next =
+        self.m_axis_ctrl_dma_write_desc.ram_sel.next = bits::<1>(0);
+        self.m_axis_ctrl_dma_write_desc.ram_addr.next =
             bit_cast::<17, 5>(self.descriptors.out_data.val().get_bits::<5>(64)) << 6;
-        self.m_axis_ctrl_dma_write_desc_len.next = bits::<16>(32);
-        self.m_axis_ctrl_dma_write_desc_tag.next =
+        self.m_axis_ctrl_dma_write_desc.len.next = bits::<16>(32);
+        self.m_axis_ctrl_dma_write_desc.tag.next =
             bit_cast::<14, 5>(self.descriptors.out_data.val().get_bits::<5>(64));
 
         // Numbers are free again in order, once their writes were sent.
@@ -169,11 +113,11 @@ impl Logic for HostWrite {
             self.taken.next = self.one.val() << self.tail.q.val().get_bits::<5>(0);
         }
         self.ended.next = bits::<32>(0);
-        if self.s_axis_ctrl_dma_write_desc_status_valid.val()
-            && !self.s_axis_ctrl_dma_write_desc_status_tag.val().get_bits::<9>(5).any()
+        if self.s_axis_ctrl_dma_write_desc_status.valid.val()
+            && !self.s_axis_ctrl_dma_write_desc_status.tag.val().get_bits::<9>(5).any()
         {
             self.ended.next =
-                self.one.val() << self.s_axis_ctrl_dma_write_desc_status_tag.val().get_bits::<5>(0);
+                self.one.val() << self.s_axis_ctrl_dma_write_desc_status.tag.val().get_bits::<5>(0);
         }
         self.sent.d.next = (self.sent.q.val() & !self.taken.val()) | self.ended.val();
         if (self.head.q.val() != self.tail.q.val())
@@ -194,17 +138,14 @@ impl Logic for HostWrite {
             bit_cast::<1024, 256>(self.responses[0].out_data.val())
                 | (bit_cast::<1024, 256>(self.responses[1].out_data.val()) << 512);
         for k in 0..2 {
-            self.entries[k].clk.next = self.clk.val();
             self.entries[k].write_enable.next =
                 self.accept.val() && (self.tail.q.val().get_bits::<1>(0) == k.to_bits());
             self.entries[k].write_address.next = self.tail.q.val().get_bits::<4>(1);
-            self.entries[k].write_data.next = self.write_data.val();
+            self.entries[k].write_data.next = self.write.data.val();
             self.entries[k].read_address[0].next =
                 self.ctrl_dma_ram_rd_cmd_addr.val().get_bits::<4>(k * 10);
             self.known[k].next = !self.ctrl_dma_ram_rd_cmd_sel.val().get_bit(k)
                 && !self.ctrl_dma_ram_rd_cmd_addr.val().get_bits::<6>(k * 10 + 4).any();
-            self.responses[k].clk.next = self.clk.val();
-            self.responses[k].rst.next = self.rst.val();
             self.responses[k].in_valid.next = self.ctrl_dma_ram_rd_cmd_valid.val().get_bit(k);
             self.responses[k].in_data.next = bits::<256>(0);
             if self.known[k].val() {

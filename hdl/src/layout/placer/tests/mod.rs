@@ -144,7 +144,7 @@ fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
     bench.set("merge_threshold", threshold);
     let windows_used = grant_windows(&mut bench);
     let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
-    let boxes = bench.monitor("box");
+    let boxes = bench.monitor("reads");
     bench.stall(stalls);
     bench.send_all(beats, inputs.iter().map(beat));
     let (mut all_placed, mut all_boxes) = (Vec::new(), Vec::new());
@@ -413,7 +413,7 @@ fn a_window_takes_2048_beats_and_idle_requests_do_not_wait() {
     let mut bench = Bench::new(library.instance(1), 1);
     bench.set("max_read", 512);
     grant_windows(&mut bench);
-    let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
+    let (beats, boxes) = (bench.driver("beat"), bench.monitor("reads"));
     let mut last = input(&mut random, &[(0x1234, 8)]);
     last.fields.insert("request_end", 1);
     bench.send(beats, beat(&last));
@@ -431,7 +431,7 @@ fn requests_share_the_last_window_while_no_other_is_free() {
     bench.set("max_read", 512);
     let used = grant_windows(&mut bench);
     let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
-    let boxes = bench.monitor("box");
+    let boxes = bench.monitor("reads");
     // Twelve requests of a beat each, whose bytes are neighbours.
     for k in 0..12 {
         let mut last = input(&mut random, &[(0x4000 + 16 * k, 16)]);
@@ -492,7 +492,7 @@ fn windows_wait_until_one_is_free() {
     bench.set("max_read", 512);
     let used = grant_windows(&mut bench);
     let beats = bench.driver("beat");
-    let (out, boxes) = (bench.monitor("placed"), bench.monitor("box"));
+    let (out, boxes) = (bench.monitor("placed"), bench.monitor("reads"));
     let fragments = |k: u64| [(k * 4096, 8)];
     let inputs: Vec<_> = (0..1000).map(|k| input(&mut random, &fragments(k))).collect();
     bench.send_all(beats, inputs.iter().map(beat));
@@ -514,7 +514,7 @@ fn boxes_of_dense_blocks_come_every_other_cycle() {
     bench.set("max_read", 256);
     grant_windows(&mut bench);
     bench.set("merge_threshold", 256);
-    let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
+    let (beats, boxes) = (bench.driver("beat"), bench.monitor("reads"));
     bench.send_all(beats, inputs.iter().map(beat));
     bench.run_until_received(boxes, 112);
     let at = bench.received_at(boxes);
@@ -526,7 +526,7 @@ fn boxes_of_dense_blocks_come_every_other_cycle() {
     let mut bench = Bench::new(library.instance(1), 1);
     bench.set("max_read", 256);
     grant_windows(&mut bench);
-    let (beats, boxes) = (bench.driver("beat"), bench.monitor("box"));
+    let (beats, boxes) = (bench.driver("beat"), bench.monitor("reads"));
     bench.send_all(beats, inputs.iter().map(beat));
     bench.run_until_received(boxes, 800);
     let at = bench.received_at(boxes);

@@ -2,7 +2,7 @@
 
 use super::expression::{Scope, Signal};
 use super::survey::{Atom, Module};
-use super::{EmitError, Emitted, kernel, names};
+use super::{EmitError, Emitted, code, kernel, names};
 use drdma_verilated::{Direction, Port};
 use rust_hdl_core::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -24,6 +24,7 @@ pub(super) fn print(name: &str, top: &Module) -> Result<Emitted> {
     };
     let outer: Vec<Port> = ports.iter().map(|atom| plain(atom)).collect();
     if ports.iter().any(|atom| atom.name.contains('$')) {
+        printer.shell = Some(name.to_owned());
         let inner = printer.module(top, &format!("{name}_core"))?;
         let list: Vec<_> =
             outer.iter().map(|p| declare_port(p.direction, "wire", p.width, &p.name)).collect();
@@ -59,6 +60,8 @@ struct Printer {
     /// Texts that black boxes and wrappers bring along.
     cores: Vec<String>,
     top: bool,
+    /// The name of the top module where the one that is printed first stands inside it.
+    shell: Option<String>,
 }
 
 fn signal(atom: &Atom) -> Signal {
@@ -90,6 +93,55 @@ fn is_register(module: &Module) -> bool {
     names == ["clock", "d", "q"] && code.contains("always @(posedge clock) begin\n   q <= d;\nend")
 }
 
+/// Clocks and resets that a kernel does not mention come from the module's own.
+const CLOCKS: [&str; 2] = ["clk", "clock"];
+const RESET: &str = "rst";
+
+/// Connects what has a default, and looks for what nothing drives.
+fn connect(module: &Module, kernel: &mut kernel::Kernel) -> Result<()> {
+    let printed = matches!(module.code, Verilog::Combinatorial(_));
+    let own = |name: &str, clock: bool| {
+        module.atoms.iter().any(|a| a.name == name && a.clock == clock && a.width == 1)
+    };
+    let check = |path: &str, undriven: Vec<&str>| match &undriven[..] {
+        [] => Ok(()),
+        names => {
+            let reason = format!("never driven: {}", names.join(", "));
+            Err(EmitError { path: path.to_owned(), reason })
+        }
+    };
+    let driven = |atom: &Atom| match atom.kind {
+        AtomKind::InputParameter | AtomKind::Constant => true,
+        _ if printed => kernel.writes.contains(&atom.name),
+        _ => atom.driven,
+    };
+    let undriven = module.atoms.iter().filter(|atom| !driven(atom));
+    check(&module.path, undriven.map(|atom| atom.name.as_str()).collect())?;
+    for child in &module.children {
+        let mut undriven = Vec::new();
+        let inputs = child.atoms.iter().filter(|a| a.kind == AtomKind::InputParameter);
+        for atom in inputs {
+            let stub = format!("{}${}", child.name, atom.name);
+            let driven = match printed {
+                true => kernel.writes.contains(&stub) || kernel.clocks.contains_key(&stub),
+                false => atom.driven,
+            };
+            if driven {
+                continue;
+            }
+            if atom.clock && CLOCKS.contains(&atom.name.as_str()) && own("clk", true) {
+                kernel.clocks.insert(stub, "clk".to_owned());
+            } else if atom.name == RESET && atom.width == 1 && own(RESET, false) {
+                kernel.clocks.insert(stub, RESET.to_owned());
+            } else {
+                undriven.push(atom.name.as_str());
+            }
+        }
+        check(&child.path, undriven)?;
+    }
+    Ok(())
+}
+
 impl Printer {
     fn add_core(&mut self, text: &str) {
         if !self.cores.iter().any(|core| core == text) {
@@ -109,7 +161,8 @@ impl Printer {
                 return Err(fail(module)(format!("`{}` is a reserved word", atom.name)));
             }
         }
-        let body = self.body(module, name)?;
+        let shell = self.shell.take();
+        let body = self.body(module, shell.as_deref().unwrap_or(name))?;
         if let Some(known) = self.known.get(&body)
             && !is_top
         {
@@ -132,7 +185,9 @@ impl Printer {
         for atom in &module.atoms {
             let signal = signal(atom);
             scope.signals.insert(atom.name.clone(), signal);
+            scope.add_record(&atom.name, &atom.kind_of);
         }
+        scope.bundles.extend(module.bundles.iter().cloned());
         let mut clocks: HashSet<String> = HashSet::new();
         for child in &module.children {
             for atom in child.atoms.iter().filter(|a| a.kind.is_parameter()) {
@@ -141,17 +196,31 @@ impl Printer {
                 if atom.clock && atom.kind == AtomKind::InputParameter {
                     clocks.insert(name.clone());
                 }
+                scope.add_record(&name, &atom.kind_of);
                 scope.signals.insert(name, signal);
             }
+            let bundles = child.bundles.iter();
+            let bundles = bundles.map(|(name, f)| (format!("{}${name}", child.name), f.clone()));
+            scope.bundles.extend(bundles);
         }
-        let enums = module.enums.iter();
-        scope.enums = enums.map(|(n, value, width)| (n.clone(), (*value, *width))).collect();
-        let kernel = match &module.code {
+        let mut enums = module.enums.clone();
+        if let Verilog::Combinatorial(code) = &module.code {
+            for state in code::named_states(code) {
+                if !enums.contains(&state) {
+                    enums.push(state);
+                }
+            }
+        }
+        scope.enums = enums.iter().map(|(n, value, width)| (n.clone(), (*value, *width))).collect();
+        let names: Vec<_> = registers.iter().map(|register| register.name.as_str()).collect();
+        let mut kernel = match &module.code {
             Verilog::Combinatorial(code) => {
-                kernel::print(&mut scope, code, &|n| clocks.contains(n)).map_err(fail(module))?
+                let is_clock = |name: &str| clocks.contains(name);
+                kernel::print(&mut scope, code, &is_clock, &names).map_err(fail(module))?
             }
             _ => kernel::Kernel::default(),
         };
+        connect(module, &mut kernel)?;
 
         let mut out = String::from("(\n");
         let mut ports = Vec::new();
@@ -186,7 +255,7 @@ impl Printer {
                 let _ = writeln!(out, "    localparam {range}{} = {};", atom.name, atom.value);
             }
         }
-        for (name, value, width) in &module.enums {
+        for (name, value, width) in &enums {
             if leaf && !module.children.is_empty() || reads.contains(name) {
                 let _ = writeln!(out, "    localparam {}{name} = {width}'d{value};", range(*width));
             }

@@ -1,6 +1,5 @@
 //! What a block consists of, collected in one visit.
 
-use super::EmitError;
 use rust_hdl_core::prelude::*;
 use rust_hdl_core::type_descriptor::{TypeDescriptor, TypeKind};
 
@@ -12,6 +11,9 @@ pub(super) struct Atom {
     pub width: usize,
     pub signed: bool,
     pub clock: bool,
+    pub kind_of: TypeKind,
+    /// Whether a hand-written `connect` says that it is driven.
+    pub driven: bool,
     /// The value, if it is a constant.
     pub value: String,
 }
@@ -23,6 +25,8 @@ pub(super) struct Module {
     pub code: Verilog,
     pub atoms: Vec<Atom>,
     pub children: Vec<Module>,
+    /// Ports that are bundles of signals, with the fields in order.
+    pub bundles: Vec<(String, Vec<String>)>,
     /// Enum constants that its signals' types bring: (name with `$`, value, width).
     pub enums: Vec<(String, usize, usize)>,
 }
@@ -31,20 +35,13 @@ pub(super) struct Module {
 struct Survey {
     open: Vec<(Module, Vec<String>)>,
     done: Option<Module>,
-    undriven: Vec<(String, String)>,
 }
 
 /// Visits `block` as `name`.
-pub(super) fn survey(name: &str, block: &dyn Block) -> Result<Module, EmitError> {
+pub(super) fn survey(name: &str, block: &dyn Block) -> Module {
     let mut survey = Survey::default();
     block.accept(name, &mut survey);
-    if let Some((path, _)) = survey.undriven.first() {
-        let of_path = survey.undriven.iter().filter(|(p, _)| p == path);
-        let names: Vec<_> = of_path.map(|(_, name)| name.as_str()).collect();
-        let reason = format!("never driven: {}", names.join(", "));
-        return Err(EmitError { path: path.clone(), reason });
-    }
-    Ok(survey.done.expect("a block visits its own scope"))
+    survey.done.expect("a block visits its own scope")
 }
 
 fn add_enums(into: &mut Vec<(String, usize, usize)>, descriptor: &TypeDescriptor) {
@@ -62,6 +59,15 @@ fn add_enums(into: &mut Vec<(String, usize, usize)>, descriptor: &TypeDescriptor
     }
 }
 
+/// A constant's value, of its own width.
+fn constant(signal: &dyn rust_hdl_core::prelude::Atom) -> String {
+    let text = format!("{:x}", signal.verilog());
+    match text.split_once('\'') {
+        Some((_, digits)) => format!("{}'{digits}", signal.bits()),
+        None => text,
+    }
+}
+
 impl Probe for Survey {
     fn visit_start_scope(&mut self, name: &str, node: &dyn Block) {
         let path = match self.open.last() {
@@ -74,13 +80,16 @@ impl Probe for Survey {
             code: node.hdl(),
             atoms: Vec::new(),
             children: Vec::new(),
+            bundles: Vec::new(),
             enums: Vec::new(),
         };
         self.open.push((module, Vec::new()));
     }
 
     fn visit_start_namespace(&mut self, name: &str, _: &dyn Block) {
-        self.open.last_mut().expect("inside a scope").1.push(name.to_owned());
+        let (module, namespace) = self.open.last_mut().expect("inside a scope");
+        namespace.push(name.to_owned());
+        module.bundles.push((namespace.join("$"), Vec::new()));
     }
 
     fn visit_end_namespace(&mut self, _: &str, _: &dyn Block) {
@@ -88,17 +97,14 @@ impl Probe for Survey {
     }
 
     fn visit_atom(&mut self, name: &str, signal: &dyn rust_hdl_core::prelude::Atom) {
-        let is_top = self.open.len() == 1;
         let (module, namespace) = self.open.last_mut().expect("inside a scope");
+        if let (false, Some((_, fields))) = (namespace.is_empty(), module.bundles.last_mut()) {
+            fields.push(name.to_owned());
+        }
         let name = [namespace.as_slice(), &[name.to_owned()]].concat().join("$");
         let descriptor = signal.descriptor();
         add_enums(&mut module.enums, &descriptor);
         let kind = signal.kind();
-        let driven_outside = is_top && kind == AtomKind::InputParameter;
-        if !signal.connected() && !driven_outside {
-            // The driver of an input is its parent.
-            self.undriven.push((module.path.clone(), name.clone()));
-        }
         module.atoms.push(Atom {
             name,
             kind,
@@ -106,9 +112,11 @@ impl Probe for Survey {
             signed: matches!(descriptor.kind, TypeKind::Signed(_)),
             clock: descriptor.name == "clock",
             value: match kind {
-                AtomKind::Constant => format!("{:x}", signal.verilog()),
+                AtomKind::Constant => constant(signal),
                 _ => String::new(),
             },
+            kind_of: descriptor.kind,
+            driven: signal.connected(),
         });
     }
 

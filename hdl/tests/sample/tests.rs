@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing;
+use drdma_emit::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 
 /// What the block computes, in Rust.

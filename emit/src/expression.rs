@@ -3,6 +3,7 @@
 use super::names::{self, Loops};
 use rust_hdl_core::ast::VerilogOpUnary as OpUnary;
 use rust_hdl_core::ast::{VerilogExpression as Expression, VerilogLiteral, VerilogOp as Op};
+use rust_hdl_core::type_descriptor::{TypeField, TypeKind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,10 +16,53 @@ pub(super) struct Signal {
     pub fixed: bool,
 }
 
+/// A field of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub name: String,
+    pub width: usize,
+    pub signed: bool,
+    pub inner: Vec<Part>,
+}
+
+/// The fields of a type that is a record.
+pub(super) fn parts_of(kind: &TypeKind) -> Vec<Part> {
+    let TypeKind::Composite(fields) = kind else { return Vec::new() };
+    let part = |field: &TypeField| {
+        let kind = &field.kind.kind;
+        let signed = matches!(kind, TypeKind::Signed(_));
+        Part { name: field.fieldname.clone(), width: width_of(kind), signed, inner: parts_of(kind) }
+    };
+    fields.iter().map(|field| part(field)).collect()
+}
+
+fn width_of(kind: &TypeKind) -> usize {
+    match kind {
+        TypeKind::Bits(bits) | TypeKind::Signed(bits) => *bits,
+        TypeKind::Enum(variants) => rust_hdl_core::prelude::clog2(variants.len()),
+        TypeKind::Composite(fields) => fields.iter().map(|f| width_of(&f.kind.kind)).sum(),
+    }
+}
+
+/// What a kernel's text means.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// A signal or constant.
+    Whole(String, Signal),
+    /// Bits of a signal from the one given on: a field of a record.
+    Slice(String, usize, Signal),
+    /// The signals of a bundle's record.
+    Bundle(Vec<(String, Signal)>),
+}
+
 /// The names that a kernel can use, and what printing it brings along.
 #[derive(Default)]
 pub(super) struct Scope {
     pub signals: HashMap<String, Signal>,
+    /// The fields of signals that are records.
+    pub records: HashMap<String, Vec<Part>>,
+    /// The fields of bundles, handshake included.
+    pub bundles: HashMap<String, Vec<String>>,
     pub enums: HashMap<String, (usize, usize)>,
     pub loops: Loops,
     /// Names that are read.
@@ -42,6 +86,9 @@ impl Text {
         Self { text, width, name: false, signed: false }
     }
 }
+
+/// A stream's signals that are not of its record.
+pub(super) const HANDSHAKE: [&str; 4] = ["valid", "ready", "tvalid", "tready"];
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -67,6 +114,14 @@ fn bit_length(digits: &str) -> usize {
 }
 
 impl Scope {
+    /// Notes the fields of a signal that is a record.
+    pub fn add_record(&mut self, name: &str, kind: &TypeKind) {
+        let parts = parts_of(kind);
+        if !parts.is_empty() {
+            self.records.insert(name.to_owned(), parts);
+        }
+    }
+
     /// Whether `name` is a signal, not a constant.
     pub fn varies(&self, name: &str) -> bool {
         self.signals.get(name).is_some_and(|signal| !signal.fixed)
@@ -132,7 +187,10 @@ impl Scope {
                 (_, _, true) => None,
                 (_, bits, false) => Some(bits),
             },
-            Expression::Signal(name) => Some(self.lookup(name)?.1.width),
+            Expression::Signal(name) => Some(match self.place(name)? {
+                Place::Whole(_, signal) | Place::Slice(_, _, signal) => signal.width,
+                Place::Bundle(signals) => signals.iter().map(|(_, s)| s.width).sum(),
+            }),
             Expression::Cast(_, bits) | Expression::Slice(_, bits, _) => Some(*bits),
             Expression::Index(..) => Some(1),
             Expression::Signed(e) | Expression::Unsigned(e) | Expression::Paren(e) => {
@@ -155,13 +213,19 @@ impl Scope {
         })
     }
 
-    fn lookup(&self, text: &str) -> Result<(String, Signal)> {
+    pub fn place(&self, text: &str) -> Result<Place> {
         let name = names::resolve(text, &self.loops)?;
         if let Some(signal) = self.signals.get(&name) {
-            return Ok((name, *signal));
+            return Ok(Place::Whole(name, *signal));
         }
         if let Some(&(_, width)) = self.enums.get(&name) {
-            return Ok((name, Signal { width, signed: false, fixed: true }));
+            return Ok(Place::Whole(name, Signal { width, signed: false, fixed: true }));
+        }
+        if self.bundles.contains_key(&name) {
+            return Ok(Place::Bundle(self.payload(&name)));
+        }
+        if let Some((base, path)) = name.split_once('.') {
+            return self.field(base, path);
         }
         Err(format!(
             "`{}` is not a signal here: a const generic or `const` item has no name in Verilog \
@@ -170,10 +234,41 @@ impl Scope {
         ))
     }
 
-    /// The name and properties of an assignment's target.
-    pub fn target(&self, e: &Expression) -> Result<(String, Signal)> {
+    /// The signals of a bundle's record.
+    pub fn payload(&self, bundle: &str) -> Vec<(String, Signal)> {
+        let fields =
+            self.bundles[bundle].iter().filter(|field| !HANDSHAKE.contains(&field.as_str()));
+        let named = fields.map(|field| format!("{bundle}${field}"));
+        named.map(|name| (name.clone(), self.signals[&name])).collect()
+    }
+
+    /// The field `path` of the record `base`; a path's parts are joined by dots.
+    fn field(&self, base: &str, path: &str) -> Result<Place> {
+        if self.bundles.contains_key(base) {
+            // A field that is a record itself may follow.
+            return self.place(&format!("{base}${path}"));
+        }
+        let unknown = || format!("`{base}` has no field `{path}`");
+        let mut parts = self.records.get(base).ok_or_else(unknown)?;
+        let (mut lo, mut found) = (0, None);
+        for name in path.split('.') {
+            let at = parts.iter().position(|part| part.name == name).ok_or_else(unknown)?;
+            lo += parts[..at].iter().map(|part| part.width).sum::<usize>();
+            found = Some(&parts[at]);
+            parts = &parts[at].inner;
+        }
+        let part = found.ok_or_else(unknown)?;
+        let signal = Signal { width: part.width, signed: part.signed, fixed: false };
+        if part.width == self.signals[base].width {
+            return Ok(Place::Whole(base.to_owned(), signal));
+        }
+        Ok(Place::Slice(base.to_owned(), lo, signal))
+    }
+
+    /// What an assignment goes to.
+    pub fn target(&self, e: &Expression) -> Result<Place> {
         match e {
-            Expression::Signal(text) => self.lookup(text),
+            Expression::Signal(text) => self.place(text),
             _ => Err("an assignment must go to a signal's `.next`".to_owned()),
         }
     }
@@ -191,10 +286,29 @@ impl Scope {
                 self.sized(&digits, if integer { wanted.unwrap_or(bits) } else { bits })
             }
             Expression::Signal(text) => {
-                let (name, signal) = self.lookup(text)?;
-                self.reads.borrow_mut().insert(name.clone());
-                let Signal { width, signed, .. } = signal;
-                Ok(Text { text: name, width, name: true, signed })
+                let place = self.place(text)?;
+                let mut reads = self.reads.borrow_mut();
+                Ok(match place {
+                    Place::Whole(name, Signal { width, signed, .. }) => {
+                        reads.insert(name.clone());
+                        Text { text: name, width, name: true, signed }
+                    }
+                    Place::Slice(name, lo, Signal { width, signed, .. }) => {
+                        reads.insert(name.clone());
+                        let text = match width {
+                            1 => format!("{name}[{lo}]"),
+                            _ => format!("{name}[{}:{lo}]", lo + width - 1),
+                        };
+                        let text = if signed { format!("$signed({text})") } else { text };
+                        Text { text, width, name: false, signed }
+                    }
+                    Place::Bundle(signals) => {
+                        reads.extend(signals.iter().map(|(name, _)| name.clone()));
+                        let names: Vec<_> = signals.iter().rev().map(|(n, _)| n.as_str()).collect();
+                        let width = signals.iter().map(|(_, s)| s.width).sum();
+                        Text::new(format!("{{{}}}", names.join(", ")), width)
+                    }
+                })
             }
             Expression::Paren(e) => self.print(e, wanted),
             Expression::Cast(e, bits) => self.cast(e, *bits),
@@ -328,6 +442,9 @@ impl Scope {
     }
 
     fn slice(&self, e: &Expression, width: usize, offset: &Expression) -> Result<Text> {
+        if let Some(text) = self.slice_of_field(e, width, offset)? {
+            return Ok(text);
+        }
         let inner = self.print(e, None)?;
         if let Some(offset) = self.constant(offset) {
             if offset == 0 && width > inner.width {
@@ -367,6 +484,39 @@ impl Scope {
         );
         self.functions.borrow_mut().insert(name.clone(), body);
         Ok(Text::new(format!("{name}({}, {index})", inner.text), width))
+    }
+
+    /// A slice of a record's field, which is one of the record.
+    fn slice_of_field(
+        &self,
+        e: &Expression,
+        width: usize,
+        offset: &Expression,
+    ) -> Result<Option<Text>> {
+        let Expression::Signal(text) = e else { return Ok(None) };
+        let Place::Slice(name, lo, signal) = self.place(text)? else { return Ok(None) };
+        let range = match self.constant(offset) {
+            Some(offset) if offset >= 0 && offset as usize + width <= signal.width => {
+                let lo = lo + offset as usize;
+                match width {
+                    1 => format!("[{lo}]"),
+                    _ => format!("[{}:{lo}]", lo + width - 1),
+                }
+            }
+            Some(_) => return Ok(None),
+            None if width == signal.width => return Ok(None),
+            None => {
+                let bits = clog2(self.signals[&name].width);
+                let index = self.index(offset, bits)?;
+                let lo = literal(&format!("{lo:x}"), bits);
+                match width {
+                    1 => format!("[{lo} + {index}]"),
+                    _ => format!("[({lo} + {index}) +: {width}]"),
+                }
+            }
+        };
+        self.reads.borrow_mut().insert(name.clone());
+        Ok(Some(Text::new(format!("{name}{range}"), width)))
     }
 
     /// Bits `offset..offset + width` of `inner`.

@@ -1,6 +1,7 @@
 //! The printer against Rust, idiom by idiom.
 
-use super::*;
+use drdma_emit::emit;
+use drdma_emit::prelude::*;
 use drdma_verilated::Direction;
 use drdma_verilated::testbench::Random;
 use drdma_verilated::{Options, Word};

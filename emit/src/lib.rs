@@ -15,23 +15,22 @@
 //! - Kernel statements that share no signal become separate `assign`s and `always` blocks.
 //! - Modules with the same text are printed once.
 
+#[doc(hidden)]
+pub mod code;
 mod expression;
 mod initial;
 mod kernel;
 mod module;
 mod names;
-#[cfg(test)]
-mod refusals;
-#[cfg(test)]
-mod sample;
+pub mod prelude;
+pub mod record;
 mod survey;
-#[cfg(test)]
-mod tests;
+pub mod testing;
 
 use drdma_verilated::{Port, Source};
-use rust_hdl_core::prelude::*;
+use rust_hdl_core::prelude::Block;
 
-pub use initial::with_initial_values;
+pub use initial::{assigned, with_initial_values};
 
 /// Why a block cannot be emitted.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -74,16 +73,12 @@ const STACK_BYTES: usize = 1 << 30;
 ///
 /// # Panics
 /// `make` panics.
-pub fn emit<B: Block>(
-    name: &str,
-    make: impl FnOnce() -> B + Send,
-) -> std::result::Result<Emitted, EmitError> {
+pub fn emit<B: Block>(name: &str, make: impl FnOnce() -> B + Send) -> Result<Emitted, EmitError> {
     std::thread::scope(|scope| {
         let work = move || {
             let mut block = make();
             block.connect_all();
-            let survey = survey::survey(name, &block)?;
-            module::print(name, &survey)
+            module::print(name, &survey::survey(name, &block))
         };
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
         let thread = thread.spawn_scoped(scope, work).expect("a thread can be started");

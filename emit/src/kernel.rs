@@ -1,9 +1,10 @@
 //! Kernel statements in Verilog.
 
-use super::expression::Scope;
+use super::expression::{HANDSHAKE, Place, Scope};
+use super::names;
 use rust_hdl_core::ast::{
     VerilogBlock, VerilogBlockOrConditional as Otherwise, VerilogConditional,
-    VerilogExpression as Expression, VerilogStatement as Statement,
+    VerilogExpression as Expression, VerilogLink as Link, VerilogStatement as Statement,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,6 +20,8 @@ pub(super) struct Kernel {
     pub wires: BTreeSet<String>,
     /// Clock inputs of sub-modules and the signal that each one is.
     pub clocks: BTreeMap<String, String>,
+    /// Everything that is assigned.
+    pub writes: BTreeSet<String>,
 }
 
 /// A top-level statement, printed, with what it reads and writes.
@@ -30,15 +33,20 @@ struct Piece {
     assignment: Option<(String, String)>,
 }
 
-/// Prints `code`; `is_clock` tells the clock inputs of sub-modules.
+/// Prints `code`; `is_clock` tells the clock inputs of sub-modules, `registers` those that are registers.
 pub(super) fn print(
     scope: &mut Scope,
     code: &VerilogBlock,
     is_clock: &dyn Fn(&str) -> bool,
+    registers: &[&str],
 ) -> Result<Kernel> {
     let mut pieces = Vec::new();
     collect(scope, code, &mut pieces)?;
+    let held = holds(&pieces, registers);
+    scope.reads.borrow_mut().extend(held.iter().flat_map(|piece| piece.reads.iter().cloned()));
+    pieces.splice(0..0, held);
     let mut kernel = Kernel::default();
+    kernel.writes.extend(pieces.iter().flat_map(|piece| piece.writes.iter().cloned()));
     pieces.retain(|piece| match &piece.assignment {
         Some((target, value)) if is_clock(target) => {
             kernel.clocks.insert(target.clone(), value.clone());
@@ -66,6 +74,55 @@ pub(super) fn print(
         kernel.text.push_str("    end\n");
     }
     Ok(kernel)
+}
+
+/// What a register does in a cycle in which it is not assigned: it holds its value.
+///
+/// One that is always assigned gets the statement too, which counts as a use of all its bits for who
+/// looks for unused ones, unless the kernel begins with one, or drives the register's clock itself.
+/// One that is never assigned gets none, and is refused for it.
+fn holds(pieces: &[Piece], registers: &[&str]) -> Vec<Piece> {
+    /// How a kernel first writes a register's input.
+    #[derive(PartialEq)]
+    enum First {
+        Hold,
+        Whole,
+        Part,
+    }
+    let mut first: BTreeMap<&str, First> = BTreeMap::new();
+    for piece in pieces {
+        for target in &piece.writes {
+            let how = || match (&piece.assignment, target.strip_suffix("$d")) {
+                (Some((_, value)), Some(register)) if *value == format!("{register}$q") => {
+                    First::Hold
+                }
+                (Some(_), _) if !piece.reads.contains(target) => First::Whole,
+                _ => First::Part,
+            };
+            first.entry(target).or_insert_with(how);
+        }
+        for name in piece.reads.difference(&piece.writes) {
+            first.entry(name).or_insert(First::Part);
+        }
+    }
+    let written: BTreeSet<&str> =
+        pieces.iter().flat_map(|piece| piece.writes.iter().map(String::as_str)).collect();
+    let hold = |register: &&str| {
+        let (d, q) = (format!("{register}$d"), format!("{register}$q"));
+        let clocked = written.contains(format!("{register}$clock").as_str());
+        let needed = match first.get(d.as_str())? {
+            First::Hold => false,
+            First::Whole => !clocked,
+            First::Part => true,
+        };
+        (needed && written.contains(d.as_str())).then(|| Piece {
+            text: format!("        {d} = {q};\n"),
+            reads: [q.clone()].into(),
+            writes: [d.clone()].into(),
+            assignment: Some((d, q)),
+        })
+    };
+    registers.iter().filter_map(hold).collect()
 }
 
 /// Statements that must stay in one process, in order: those that write a common signal, and
@@ -103,6 +160,10 @@ fn groups(pieces: &[Piece]) -> Vec<Vec<&Piece>> {
 /// Top-level statements, with loops and macros opened.
 fn collect(scope: &mut Scope, code: &VerilogBlock, into: &mut Vec<Piece>) -> Result<()> {
     for statement in code {
+        if let Some(fields) = by_field(scope, statement)? {
+            collect(scope, &fields, into)?;
+            continue;
+        }
         match statement {
             Statement::Loop(_) => unroll(scope, statement, &mut |s, b| collect(s, b, into))?,
             Statement::Macro(code) => collect(scope, code, into)?,
@@ -162,16 +223,30 @@ fn print_statement(
     out: &mut String,
     writes: &mut BTreeSet<String>,
 ) -> Result<()> {
+    if let Some(fields) = by_field(scope, statement)? {
+        return print_block(scope, &fields, depth, out, writes);
+    }
     let pad = "    ".repeat(depth);
     match statement {
         Statement::Assignment(target, value) => {
-            let (name, signal) = scope.target(target)?;
+            let (name, lo, signal) = match scope.target(target)? {
+                Place::Whole(name, signal) => (name, None, signal),
+                Place::Slice(name, lo, signal) => (name, Some(lo), signal),
+                Place::Bundle(_) => return Err("only a record goes to a record".to_owned()),
+            };
             let value = value_of(scope, &name, signal.width, signal.signed, value)?;
-            let _ = writeln!(out, "{pad}{name} = {value};");
+            let range = match lo {
+                None => String::new(),
+                Some(lo) if signal.width == 1 => format!("[{lo}]"),
+                Some(lo) => format!("[{}:{lo}]", lo + signal.width - 1),
+            };
+            let _ = writeln!(out, "{pad}{name}{range} = {value};");
             writes.insert(name);
         }
         Statement::SliceAssignment { base, width, offset, replacement } => {
-            let (name, signal) = scope.target(base)?;
+            let Place::Whole(name, signal) = scope.target(base)? else {
+                return Err("a slice of a whole signal is assigned".to_owned());
+            };
             let value = value_of(scope, &name, *width, false, replacement)?;
             let range = match scope.constant(offset) {
                 _ if *width == signal.width => String::new(),
@@ -202,12 +277,14 @@ fn print_statement(
             let _ = writeln!(out, "{pad}case ({})", test.text);
             let last = code.cases.len() - 1;
             for (i, case) in code.cases.iter().enumerate() {
-                let label = match scope.enums.contains_key(&case.condition) {
+                let mut names = case.condition.split('|');
+                let label = match names.all(|name| scope.enums.contains_key(name)) {
                     // Rust has checked that the arms cover every value.
                     _ if i == last => "default".to_owned(),
                     true => {
-                        scope.reads.borrow_mut().insert(case.condition.clone());
-                        case.condition.clone()
+                        let names = case.condition.split('|').map(str::to_owned);
+                        scope.reads.borrow_mut().extend(names);
+                        case.condition.replace('|', ", ")
                     }
                     false if case.condition == "default" => case.condition.clone(),
                     false => {
@@ -229,10 +306,110 @@ fn print_statement(
         Statement::Macro(code) => print_block(scope, code, depth, out, writes)?,
         Statement::Comment(_) => {}
         Statement::Link(_) => {
-            return Err("interface links are not supported: assign the signals".to_owned());
+            return Err("RustHDL's links are not supported: use `join`".to_owned());
         }
     }
     Ok(())
+}
+
+/// A statement about whole bundles as statements about their signals.
+fn by_field(scope: &Scope, statement: &Statement) -> Result<Option<VerilogBlock>> {
+    match statement {
+        Statement::Assignment(Expression::Signal(to), value) => {
+            let to = names::resolve(to, &scope.loops)?;
+            if !scope.bundles.contains_key(&to) {
+                return Ok(None);
+            }
+            let Expression::Signal(from) = value else {
+                return Err(format!("`{to}` is a record: assign a signal's value, or each field"));
+            };
+            Ok(Some(copy(scope, &to, &names::resolve(from, &scope.loops)?)))
+        }
+        Statement::Link(links) => {
+            let (link, whole) = match &links[..] {
+                [Link::Forward(link)] => (link, true),
+                [Link::Bidirectional(link)] => (link, false),
+                _ => return Ok(None),
+            };
+            let from = names::resolve(&link.owner_name, &scope.loops)?;
+            let to = names::resolve(&link.other_name, &scope.loops)?;
+            if !whole {
+                return share(scope, &from, &to).map(Some);
+            }
+            for name in [&from, &to] {
+                if !scope.bundles.contains_key(name) {
+                    return Err(format!("`{name}` is not a stream"));
+                }
+            }
+            let mut code = copy(scope, &to, &from);
+            let wire = |bundle: &str, name: &str| {
+                let names = [name.to_owned(), format!("t{name}")];
+                let field = scope.bundles[bundle].iter().find(|field| names.contains(field))?;
+                Some(format!("{bundle}${field}"))
+            };
+            if let (Some(from), Some(to)) = (wire(&from, "valid"), wire(&to, "valid")) {
+                code.push(assign(to, from));
+            }
+            if let (Some(from), Some(to)) = (wire(&from, "ready"), wire(&to, "ready")) {
+                code.push(assign(from, to));
+            }
+            Ok(Some(code))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The fields of a record in a signal or a bundle: names, and what each one is called in a kernel.
+fn named_fields(scope: &Scope, of: &str) -> Result<Vec<(String, String)>> {
+    if let Some(fields) = scope.bundles.get(of) {
+        let data = format!("{of}$data");
+        if scope.records.contains_key(&data) {
+            return named_fields(scope, &data);
+        }
+        let fields = fields.iter().filter(|field| !HANDSHAKE.contains(&field.as_str()));
+        return Ok(fields.map(|field| (field.clone(), format!("{of}${field}"))).collect());
+    }
+    let parts = scope.records.get(of).ok_or_else(|| format!("`{of}` is not a record"))?;
+    Ok(parts.iter().map(|part| (part.name.clone(), format!("{of}.{}", part.name))).collect())
+}
+
+/// Assignments of the fields that two records have in common.
+fn share(scope: &Scope, from: &str, to: &str) -> Result<VerilogBlock> {
+    let (source, target) = (named_fields(scope, from)?, named_fields(scope, to)?);
+    let common = target.into_iter().filter_map(|(field, to)| {
+        let (_, from) = source.iter().find(|(name, _)| *name == field)?;
+        Some(assign(to, from.clone()))
+    });
+    let common: VerilogBlock = common.collect();
+    if common.is_empty() {
+        return Err(format!("`{from}` and `{to}` have no field in common"));
+    }
+    Ok(common)
+}
+
+fn assign(to: String, from: String) -> Statement {
+    Statement::Assignment(Expression::Signal(to), Expression::Signal(from))
+}
+
+/// Assignments of the record `from`, a bundle or a signal, to the bundle `to`.
+fn copy(scope: &Scope, to: &str, from: &str) -> VerilogBlock {
+    let fields = |bundle: &str| -> Option<Vec<&String>> {
+        let fields = scope.bundles.get(bundle)?.iter();
+        Some(fields.filter(|field| !HANDSHAKE.contains(&field.as_str())).collect())
+    };
+    let (source, target) = (fields(from), fields(to).unwrap_or_default());
+    let each = |from: &dyn Fn(&str) -> String| {
+        target.iter().map(|field| assign(format!("{to}${field}"), from(field))).collect()
+    };
+    if source.as_ref() == Some(&target) {
+        return each(&|field| format!("{from}${field}"));
+    }
+    if target == ["data"] {
+        return vec![assign(format!("{to}$data"), from.to_owned())];
+    }
+    // A record in one signal, which may be a channel's.
+    let whole = if source.is_some() { format!("{from}$data") } else { from.to_owned() };
+    each(&|field| format!("{whole}.{field}"))
 }
 
 fn value_of(
