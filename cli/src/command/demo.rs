@@ -85,11 +85,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     // Before the minutes that building may take; the capture begins with the shuffle.
     create(&arguments.pcap)?;
-    if kind == Kind::Rtl {
-        eprintln!(
-            "Building the simulated hardware (minutes, but once: later runs find it built) ..."
-        );
-    }
     let card = device::open(&arguments.device, &network)?;
     let mut progress = Progress::new(arguments);
     let outcome = demo::run(card, &network, &options, &mut progress).map_err(Failure::failed)?;

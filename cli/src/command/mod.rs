@@ -30,6 +30,8 @@ pub enum Failure {
     Usage(String),
     /// It could not be done. Exit code 1.
     Failed(String),
+    /// Ctrl-C. Exit code 130, as shells have it.
+    Interrupted(String),
 }
 
 impl Failure {
@@ -38,6 +40,7 @@ impl Failure {
         match self {
             Self::Usage(_) => 2,
             Self::Failed(_) => 1,
+            Self::Interrupted(_) => 130,
         }
     }
 
@@ -55,7 +58,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
+            Self::Usage(text) | Self::Failed(text) | Self::Interrupted(text) => f.write_str(text),
         }
     }
 }
@@ -68,9 +71,10 @@ impl From<JobError> for Failure {
 
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
-        match error.is_usage() {
-            true => Self::Usage(error.to_string()),
-            false => Self::Failed(error.to_string()),
+        match error {
+            DeviceError::Interrupted => Self::Interrupted(error.to_string()),
+            _ if error.is_usage() => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
         }
     }
 }

@@ -7,7 +7,10 @@ use std::{
 };
 
 use clap::Args;
-use drdma_cli::device::{self, Kind};
+use drdma_cli::{
+    device::{self, Kind},
+    interrupt,
+};
 use drdma_serve::{Event, Function, PortEnd, Server, WireSpec, pci::config::Link};
 use drdma_sim::{uri::DeviceUri, wire::Network};
 use signal_hook::{
@@ -48,6 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage("a card has one port: one wire and one capture".to_owned()));
     }
     let stop = stop_signal().map_err(Failure::failed)?;
+    let _held = interrupt::hold().map_err(Failure::failed)?;
 
     let network = Network::new();
     let uri = match Kind::of(&arguments.device) {

@@ -24,7 +24,7 @@ use std::{
 use drdma_abi::register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS, STATUS};
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
-use drdma_verilated::{Library, Model, Options, PortHandle, Source};
+use drdma_verilated::{Library, Model, Options, PortHandle, Source, Watch};
 
 use crate::pcie::{
     self,
@@ -122,7 +122,24 @@ pub fn source() -> Result<Source, CardError> {
 /// The loaded card, with and without traces; emitted and built at the first use in a process.
 static LIBRARIES: Mutex<[Option<Library>; 2]> = Mutex::new([None, None]);
 
-fn library(trace: bool) -> Result<Library, CardError> {
+/// Why the card was not built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The Verilog cannot be emitted.
+    #[error(transparent)]
+    Emit(CardError),
+    /// Verilator, the C++ compiler or the cache of built models.
+    #[error(transparent)]
+    Verilated(#[from] drdma_verilated::Error),
+}
+
+/// Builds the card, with or without traces, or finds it built; `watch` is told of every step. Every
+/// card of this process is then opened at once.
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn build(trace: bool, watch: &mut dyn Watch) -> Result<Library, BuildError> {
     // Held while it is built: whoever asks meanwhile waits for this one.
     let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
     let library = &mut libraries[usize::from(trace)];
@@ -130,7 +147,7 @@ fn library(trace: bool) -> Result<Library, CardError> {
         return Ok(library.clone());
     }
     let options = Options { trace, optimise: if trace { 0 } else { 1 } };
-    let built = source()?.build(&options).map_err(|e| CardError::Failed(e.to_string()))?;
+    let built = source().map_err(BuildError::Emit)?.build_watched(&options, watch)?;
     Ok(library.insert(built).clone())
 }
 
@@ -156,7 +173,8 @@ impl RtlCard {
     /// If Verilator or the C++ compiler is missing or fails, or the card does not answer.
     pub fn new(config: Config, network: Network) -> Result<Self, CardError> {
         let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
-        let library = library(config.trace.is_some())?;
+        let library = build(config.trace.is_some(), &mut ())
+            .map_err(|error| CardError::Failed(error.to_string()))?;
         let mut model = library.instance(config.pcie.seed);
         if let Some(path) = &config.trace {
             model.open_trace(path).map_err(failed)?;
