@@ -11,6 +11,7 @@ pub mod explain;
 pub mod flash;
 pub mod interrupt;
 pub mod job;
+pub mod output;
 pub mod placement;
 pub mod record;
 pub mod run;

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            command::note(format_args!("error: {failure}"));
             ExitCode::from(failure.code())
         }
     }

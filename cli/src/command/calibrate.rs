@@ -15,7 +15,7 @@ use drdma_sim::{clock::NS_PER_CYCLE, wire::Network};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use super::{Failure, create};
+use super::{Failure, create, finish, say};
 
 /// Measure what DMA reads of various sizes and distances cost on a device, and propose the merge
 /// threshold that its optimizer should use.
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     // Before the minutes that measuring may take.
-    let mut out = arguments.out.as_deref().map(create).transpose()?;
+    let out = arguments.out.as_deref().map(create).transpose()?;
     network.add_peer(calibrate::peer());
     let context = device::set_up(card, calibrate::LOCAL).map_err(Failure::failed)?;
     let bar = match stderr().is_terminal() {
@@ -65,12 +65,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let calibration =
         Calibration::of(&arguments.device, NS_PER_CYCLE, points.map_err(Failure::failed)?)
             .map_err(Failure::failed)?;
-    if let (Some(file), Some(path)) = (&mut out, &arguments.out) {
+    if let (Some(mut file), Some(path)) = (out, &arguments.out) {
         writeln!(file, "{:#}", json!(calibration)).map_err(|error| Failure::file(path, &error))?;
+        finish(file, path)?;
     }
-    print!("{}", calibrate::render(&calibration));
+    say(format_args!("{}", calibrate::render(&calibration)))?;
     if let Some(path) = &arguments.out {
-        println!("The costs are in {0}: drdma run --costs {0}", path.display());
+        say(format_args!("The costs are in {0}: drdma run --costs {0}\n", path.display()))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use drdma_cli::{
 use drdma_semantics::boxes::Settings;
 use serde_json::json;
 
-use super::{Failure, tuning::Tuning};
+use super::{Failure, say, tuning::Tuning};
 
 /// Explain what a card would do with a job file: rows, messages, packets, DMA reads.
 ///
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
+    /// End with exit code 0 even if requests would fail.
+    #[arg(long)]
+    allow_failures: bool,
 }
 
 /// Runs the command.
@@ -50,8 +53,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let boxes = if arguments.all { usize::MAX } else { arguments.boxes };
     let explanations = explain::explain(&job, &Options { settings, costs, boxes });
     match arguments.json {
-        true => println!("{:#}", json!(explanations)),
-        false => print!("{}", explain::render(&explanations)),
+        true => say(format_args!("{:#}\n", json!(explanations)))?,
+        false => say(explain::render(&explanations))?,
+    }
+    let failed = explanations.iter().filter(|explanation| explanation.reason.is_some()).count();
+    if failed > 0 && !arguments.allow_failures {
+        let all = explanations.len();
+        return Err(Failure::Failed(format!("{failed} of {all} requests would fail")));
     }
     Ok(())
 }

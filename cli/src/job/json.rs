@@ -144,7 +144,9 @@ impl<'a> At<'a> {
             &Json::Integer(value) => value,
             // What has more than 64 bits was read as a float.
             Json::Float(value) if value.abs() >= BEYOND_64_BITS => {
-                return Err(self.wrong_type("an integer of at most 64 bits"));
+                // Its digits are gone.
+                let (expected, found) = ("an integer of at most 64 bits", "longer".to_owned());
+                return Err(self.error(Problem::Type { expected, found }));
             }
             _ => return Err(self.wrong_type("an integer")),
         };
