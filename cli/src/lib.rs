@@ -9,6 +9,7 @@ pub mod device;
 pub mod devices;
 pub mod explain;
 pub mod flash;
+pub mod info;
 pub mod interrupt;
 pub mod job;
 pub mod output;

@@ -95,6 +95,22 @@ fn a_build_that_fails_says_why_and_leaves_nothing() {
     assert_eq!(left(&folder.file("cache")), Vec::<String>::new());
 }
 
+#[test]
+fn a_library_that_cannot_be_loaded_says_so() {
+    let folder = folder(&support::jobs::job());
+    let each = "while [ $# -gt 0 ]; do case $1 in";
+    let verilator = format!("{each} --Mdir) mkdir -p $2;; --getenv) echo /;; esac; shift; done");
+    tool(&folder, "verilator", &verilator);
+    tool(&folder, "g++", &format!("{each} -o) echo nonsense > $2;; esac; shift; done"));
+    let mut child = start(&folder, COMMANDS[0]);
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let last = text.lines().last().unwrap();
+    assert!(last.contains("model.so could not be loaded: "), "{text}");
+    assert!(last.contains("file too short") || last.contains("invalid ELF header"), "{text}");
+}
+
 /// Another user's folder, in which a model could lie that is not the card.
 #[test]
 fn a_cache_that_others_can_write_is_refused() {

@@ -68,7 +68,7 @@ pub enum Error {
         output: String,
     },
     /// The shared library could not be loaded or lacks a symbol.
-    #[error("{} could not be loaded: {source}", .path.display())]
+    #[error("{} could not be loaded: {}", .path.display(), reason(.source))]
     Load {
         /// The shared library.
         path: PathBuf,
@@ -114,6 +114,12 @@ impl Error {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
+}
+
+/// What the loader says; the error itself only names the function that failed.
+fn reason(error: &libloading::Error) -> String {
+    let source = std::error::Error::source(error);
+    source.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn render(warnings: &[Warning]) -> String {

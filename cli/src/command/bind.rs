@@ -7,6 +7,8 @@ use super::{Failure, SysfsArguments, say};
 
 /// Take a card from the host's driver and give it to vfio-pci, for `--device vfio:ADDRESS`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  drdma bind 0000:65:00.0")]
 pub struct BindArguments {
     /// The card's address, as `drdma devices` lists it.
     address: String,
@@ -19,6 +21,8 @@ pub struct BindArguments {
 
 /// Give a card back to the host's driver.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  drdma unbind 0000:65:00.0")]
 pub struct UnbindArguments {
     /// The card's address, as `drdma devices` lists it.
     address: String,

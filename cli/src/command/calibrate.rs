@@ -23,6 +23,8 @@ use super::{Failure, create, finish, say};
 /// Sends regions of zeros as UC packets to 02:00:00:00:00:02, 10.0.0.2, which nobody need answer, and
 /// reads the card's cycle counter. `soft:` has no clock that means anything and cannot be measured.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma calibrate --device rtl: --out costs.json")]
 pub struct Arguments {
     /// The device: `rtl:` is the simulated hardware, `vfio:0000:65:00.0` a board.
     #[arg(long, value_name = "URI")]
@@ -30,6 +32,9 @@ pub struct Arguments {
     /// Write the costs to this file as JSON, for `drdma run --costs FILE`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Print JSON, as it is written to --out, instead of a table.
+    #[arg(long)]
+    json: bool,
     /// Give up after so many seconds without the completion of a measurement.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
@@ -69,7 +74,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         writeln!(file, "{:#}", json!(calibration)).map_err(|error| Failure::file(path, &error))?;
         finish(file, path)?;
     }
-    say(format_args!("{}", calibrate::render(&calibration)))?;
+    if arguments.json {
+        return say(format_args!("{:#}\n", json!(calibration)));
+    }
+    say(calibrate::render(&calibration))?;
     if let Some(path) = &arguments.out {
         say(format_args!("The costs are in {0}: drdma run --costs {0}\n", path.display()))?;
     }

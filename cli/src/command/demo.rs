@@ -24,6 +24,9 @@ use super::{Failure, capture, create, finish_capture, note, say};
 /// Shuffle TPC-H's LINEITEM to simulated peers and check every row; then compare with plain
 /// scatter-gather lists.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma demo
+  drdma demo --device soft: --scale-factor 0.01 --destinations 64")]
 pub struct Arguments {
     /// The device: `rtl:` is the simulated hardware, `soft:` the reference model.
     #[arg(long, value_name = "URI", default_value = "rtl:")]

@@ -9,6 +9,9 @@ use super::{Failure, SysfsArguments, note, say};
 /// List the cards of this machine: driver, IOMMU group, PCIe link, firmware, and whether they are
 /// ready for `--device vfio:ADDRESS`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma devices
+  drdma devices --all --json")]
 pub struct Arguments {
     /// List every PCI device.
     #[arg(long)]

@@ -16,6 +16,10 @@ use super::{Failure, SysfsArguments, create, finish, say};
 /// main one. After an interruption, the same command continues. The board boots the new image when
 /// the machine was switched off and on.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma flash --device vfio:0000:65:00.0 fpga.bit
+  drdma flash --device vfio:0000:65:00.0 --verify fpga.bit
+  drdma flash --device vfio:0000:65:00.0 --read backup.bin")]
 pub struct Arguments {
     /// The board: vfio:0000:65:00.0; or model:FILE?board=au50, a file that stands for its flash.
     #[arg(long, value_name = "URI")]

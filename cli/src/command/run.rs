@@ -32,6 +32,10 @@ const REASONS: usize = 8;
 /// The exit code is 1 if a request failed, unless --allow-failures is given; standard error says why,
 /// by the names of the job file. Files are written when the run has ended; interrupted, it leaves none.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma run job.json --device soft: --pcap out.pcap
+  drdma run job.json --device 'rtl:?stall=0.1' --stats stats.json
+  drdma run job.json --device vfio:0000:65:00.0 --timeout 5")]
 pub struct Arguments {
     /// The job file.
     job: PathBuf,

@@ -26,6 +26,9 @@ const CYCLES: u64 = 64;
 
 /// Serve a simulated card over vfio-user, as a PCI device of a virtual machine. Ctrl-C ends it.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma serve --socket /tmp/card --wire dgram:/tmp/a,/tmp/b
+  drdma serve --device soft: --socket /tmp/card --wire pcap:card.pcap --once")]
 pub struct Arguments {
     /// The card: `rtl:` is the simulated hardware, `soft:` the reference model.
     #[arg(long, value_name = "URI", default_value = "rtl:")]

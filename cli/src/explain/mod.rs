@@ -30,6 +30,8 @@ pub use table::render;
 pub struct Options {
     /// How the card forms bounding boxes for posts that do not say it.
     pub settings: Settings,
+    /// Rows from which on the card packs several a cycle (register `COLUMN_MIN_ROWS`).
+    pub column_rows: u32,
     /// What reads cost.
     pub costs: CostTable,
     /// Bounding boxes that are listed for each post.
@@ -286,7 +288,10 @@ fn plan(
         cheap.window(&window.units, image)
     })?;
     explanation.cheapest = cheap.found();
-    explanation.placement = Some(placement::placed(request, &all(), &settings, image)?);
+    explanation.placement = Some({
+        let card = placement::Card { settings, column_rows: options.column_rows };
+        placement::placed(request, &all(), &card, image)?
+    });
     explanation.sent_bytes = explanation.destinations.iter().map(|share| share.sent_bytes).sum();
     Ok(())
 }

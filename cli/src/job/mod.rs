@@ -6,6 +6,8 @@
 //! and comes back as a completion with its status.
 
 mod error;
+mod example;
+mod format;
 mod json;
 mod parse;
 
@@ -13,6 +15,8 @@ use std::{fs::File, io::Read as _, path::Path};
 
 pub use drdma_abi::{roce::Transport, work_request::Opcode};
 pub use error::{JobError, Problem};
+pub use example::{Kind as ExampleKind, example};
+pub use format::schema;
 pub use libdrdma::optimizer::FetchPlan;
 
 /// Bytes that a job file may have.
