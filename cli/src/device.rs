@@ -7,12 +7,17 @@ use drdma_driver::{
     vfio::{self, VfioError},
 };
 use drdma_sim::{
-    OpenError, Slot,
+    OpenError, PrepareError, Slot, VerilatedError, Watch as _,
+    rtl::BuildError,
     wire::{Network, PeerConfig, WireError},
 };
 use libdrdma::{Context, MacAddress, Options};
 
-use crate::job::{Job, Local};
+use crate::{
+    building::Progress,
+    interrupt,
+    job::{Job, Local},
+};
 
 /// What kind of device it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,17 @@ pub enum DeviceError {
         /// Why.
         source: OpenError,
     },
+    /// The simulated hardware was not built.
+    #[error("{uri} cannot be opened: {source}; `--device soft:` is the reference model")]
+    Build {
+        /// The URI.
+        uri: String,
+        /// Why.
+        source: BuildError,
+    },
+    /// Ctrl-C, before the device was open.
+    #[error("interrupted; nothing was kept of the build")]
+    Interrupted,
     /// The board cannot be opened.
     #[error(transparent)]
     Vfio(#[from] VfioError),
@@ -63,7 +79,7 @@ impl DeviceError {
         match self {
             Self::Uri(_) => true,
             Self::Vfio(error) => error.is_usage(),
-            Self::Missing { .. } | Self::Open { .. } => false,
+            _ => false,
         }
     }
 }
@@ -102,20 +118,46 @@ pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> 
 }
 
 /// Opens the simulated card that a URI names, plugged into `network`, with what belongs to its slot.
+/// The simulated hardware is built at first; standard error shows how far that is.
 ///
 /// # Errors
 /// See [`DeviceError`].
 pub fn open_slot(uri: &str, network: &Network) -> Result<Box<dyn Slot>, DeviceError> {
+    // Without a handler Ctrl-C ends this process and those of the build at once.
+    let mut progress = Progress::new(interrupt::hold().ok());
+    drdma_sim::prepare(uri, &mut progress).map_err(|error| not_built(uri, error))?;
+    if progress.interrupted() {
+        return Err(DeviceError::Interrupted);
+    }
+    drop(progress);
     drdma_sim::open_slot(uri, network.clone()).map_err(|source| match source {
-        OpenError::Failed(ref text) => {
-            let packages = missing_packages(text);
-            match Kind::of(uri) == Kind::Rtl && !packages.is_empty() {
-                true => DeviceError::Missing { packages },
-                false => DeviceError::Open { uri: uri.to_owned(), source },
-            }
-        }
+        OpenError::Failed(_) => DeviceError::Open { uri: uri.to_owned(), source },
         usage => DeviceError::Uri(usage),
     })
+}
+
+fn not_built(uri: &str, error: PrepareError) -> DeviceError {
+    let source = match error {
+        PrepareError::Uri(error) => return DeviceError::Uri(error),
+        PrepareError::Build(BuildError::Verilated(VerilatedError::Interrupted)) => {
+            return DeviceError::Interrupted;
+        }
+        PrepareError::Build(source) => source,
+        other => {
+            let source = OpenError::Failed(other.to_string());
+            return DeviceError::Open { uri: uri.to_owned(), source };
+        }
+    };
+    let packages = match &source {
+        BuildError::Verilated(
+            VerilatedError::ToolMissing { .. } | VerilatedError::Compile { .. },
+        ) => missing_packages(&source.to_string()),
+        _ => Vec::new(),
+    };
+    match packages.is_empty() {
+        true => DeviceError::Build { uri: uri.to_owned(), source },
+        false => DeviceError::Missing { packages },
+    }
 }
 
 /// Packages for building the simulated hardware that are missing, going by the path and by what a

@@ -1,6 +1,7 @@
 //! The `drdma` command as a library: job files, running them on a device, explaining them; what DMA
 //! reads cost, and what a card does meanwhile; the cards of this machine, and what they boot.
 
+pub mod building;
 pub mod cable;
 pub use drdma_calibrate as calibrate;
 pub mod demo;
@@ -8,7 +9,10 @@ pub mod device;
 pub mod devices;
 pub mod explain;
 pub mod flash;
+pub mod info;
+pub mod interrupt;
 pub mod job;
+pub mod output;
 pub mod placement;
 pub mod record;
 pub mod run;

@@ -23,7 +23,7 @@ use std::{
     fs::File,
     io::{self, BufWriter, Write as _},
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -53,6 +53,7 @@ pub struct Recording {
 #[derive(Debug)]
 struct Output {
     file: BufWriter<File>,
+    path: PathBuf,
     /// What stands behind the maps, until these are known to be all.
     held: Option<String>,
     /// Lines that stand behind the completions that the host sees next.
@@ -62,6 +63,10 @@ struct Output {
 }
 
 impl Output {
+    fn unwritable(&self, error: &io::Error) -> CardError {
+        CardError::Failed(format!("cannot write {}: {error}", self.path.display()))
+    }
+
     fn line(&mut self, line: &str) -> io::Result<()> {
         self.release_deferred()?;
         self.put(line)
@@ -88,39 +93,37 @@ impl Output {
     }
 }
 
-fn unwritable(error: io::Error) -> CardError {
-    CardError::Failed(format!("the recording cannot be written: {error}"))
-}
-
 impl Recording {
-    /// Starts a file.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        let file = BufWriter::new(File::create(path)?);
+    /// Starts a recording in a file, which messages call `path`.
+    pub fn new(file: File, path: &Path) -> Self {
+        let (file, path) = (BufWriter::new(file), path.to_owned());
         let output =
-            Output { file, held: Some(String::new()), deferred: Vec::new(), is_seen: false };
-        Ok(Self { output: Arc::new(Mutex::new(output)) })
+            Output { file, path, held: Some(String::new()), deferred: Vec::new(), is_seen: false };
+        Self { output: Arc::new(Mutex::new(output)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Output> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn with(&self, write: impl FnOnce(&mut Output) -> io::Result<()>) -> Result<(), CardError> {
+        let mut output = self.lock();
+        write(&mut output).map_err(|error| output.unwritable(&error))
+    }
+
     fn line(&self, line: &str) -> Result<(), CardError> {
-        self.lock().line(line).map_err(unwritable)
+        self.with(|output| output.line(line))
     }
 
     /// Records a mapping.
     fn map(&self, addr: u64, size: usize) -> Result<(), CardError> {
         let line = format!(r#"{{"map": {{"addr": {addr}, "size": {size}}}}}"#);
-        writeln!(self.lock().file, "{line}").map_err(unwritable)
+        self.with(|output| writeln!(output.file, "{line}"))
     }
 
     /// Maps from here on stand between the other lines.
     fn mapped(&self) -> Result<(), CardError> {
-        self.lock().release().map_err(unwritable)
+        self.with(Output::release)
     }
 
     /// Records that the host saw a completion.
@@ -133,16 +136,17 @@ impl Recording {
             r#"{{"completion": {{"wr_id": {wr_id}, "status": "{}", "bytes": {bytes}, "queue": {queue}, "destination": {destination}}}}}"#,
             status.name()
         );
-        let mut output = self.lock();
-        output.is_seen = true;
-        output.put(&line).map_err(unwritable)
+        self.with(|output| {
+            output.is_seen = true;
+            output.put(&line)
+        })
     }
 
     /// Records a line behind the completions that the host sees before it does anything else.
     fn defer(&self, line: String) -> Result<(), CardError> {
         let mut output = self.lock();
         if output.is_seen {
-            output.release_deferred().map_err(unwritable)?;
+            output.release_deferred().map_err(|error| output.unwritable(&error))?;
         }
         output.deferred.push(line);
         Ok(())

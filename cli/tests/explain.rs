@@ -96,18 +96,6 @@ fn explain_reads_the_fetch_rows_as_well() {
 }
 
 #[test]
-fn explain_says_why_a_request_would_fail() {
-    let mut job = job();
-    job["posts"][0]["regions"][0]["count"] = json!(11);
-    let folder = folder(&job);
-    let output = folder.drdma(&["explain", "job.json", "--json"]);
-    assert_eq!(output.status.code(), Some(0));
-    let explained: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(explained[0]["status"], "local_protection_error");
-    assert!(explained[0]["reason"].as_str().unwrap().starts_with("destination 0: "));
-}
-
-#[test]
 fn explain_shows_partitioned_requests() {
     let folder = folder(&partitioned());
     let args = ["explain", "job.json", "--json", "--threshold", "0"];
@@ -125,14 +113,6 @@ fn explain_shows_partitioned_requests() {
     assert_eq!(post["cheapest"]["reads"], 2);
     let cost = |of: &Value| of["cost_ns"].as_f64().unwrap();
     assert!(cost(&post["cheapest"]) < cost(post), "{post}");
-
-    let mut job = partitioned();
-    job["posts"][0]["partitioned"]["rows"] = json!(11);
-    let folder = crate::folder(&job);
-    let explained: Value = serde_json::from_slice(&folder.drdma(&args).stdout).unwrap();
-    assert_eq!(explained[0]["status"], "local_protection_error");
-    let reason = explained[0]["reason"].as_str().unwrap();
-    assert!(reason.starts_with("the partitioned region: bytes "), "{reason}");
 }
 
 /// A column of `t`.

@@ -27,12 +27,15 @@ fn job(posts: Value) -> Value {
         .zip(["rc", "rc", "uc", "ud"])
         .enumerate()
         .map(|(i, ((name, qpn, dest_qpn), transport))| {
-            json!({
+            let mut qp = json!({
                 "name": name, "transport": transport, "qpn": qpn, "dest_qpn": dest_qpn,
                 "start_psn": if *name == "green" { 0xffffff } else { 100 }, "mtu": 256,
                 "dest_mac": format!("02:00:00:00:00:1{i}"), "dest_ip": format!("10.0.0.1{i}"),
-                "qkey": 0x11111111,
-            })
+            });
+            if transport == "ud" {
+                qp["qkey"] = json!(0x11111111);
+            }
+            qp
         })
         .collect();
     json!({
@@ -60,14 +63,15 @@ fn frame((name, opcode, psn, ack, headers, payload): &Packet) -> Vec<u8> {
 /// Runs posts and compares completions and, queue pair by queue pair, packets.
 fn claim(posts: Value, completions: &[(u64, &str, u64)], packets: &[Packet]) {
     let run = Folder::new().run(&job(posts));
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    let lines: Vec<String> = completions
-        .iter()
-        .map(|(wr_id, status, bytes)| {
-            format!("{{\"wr_id\":{wr_id},\"status\":\"{status}\",\"bytes\":{bytes}}}\n")
-        })
-        .collect();
-    assert_eq!(run.stdout, lines.concat());
+    let failed = completions.iter().any(|(_, status, _)| *status != "success");
+    assert_eq!(run.code, i32::from(failed), "{}", run.stderr);
+    assert_eq!(run.stdout.lines().count(), completions.len());
+    for (line, (wr_id, status, bytes)) in run.stdout.lines().zip(completions) {
+        let mut found: Value = serde_json::from_str(line).unwrap();
+        let reason = found.as_object_mut().unwrap().shift_remove("reason");
+        assert_eq!(found, json!({"wr_id": wr_id, "status": status, "bytes": bytes}));
+        assert_eq!(reason.is_some(), *status != "success", "{line}");
+    }
     let frames = run.frames.unwrap();
     for (name, _, dest_qpn) in QPS {
         let expected: Vec<String> =
@@ -418,8 +422,14 @@ fn a_message_of_more_than_two_gigabytes_is_an_error() {
     let buffers = job["buffers"].as_array_mut().unwrap();
     buffers.push(json!({"name": "large", "size": (1 << 23) + 256}));
     let run = Folder::new().run(&job);
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_eq!(run.stdout, "{\"wr_id\":1,\"status\":\"local_length_error\",\"bytes\":0}\n");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let completion: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(completion["status"], "local_length_error");
+    assert_eq!(
+        completion["reason"],
+        "posts[0]: a message of up to 4294967295 rows has 2147483904 B; 2147483648 B are the limit of any \
+         message"
+    );
     assert_eq!(run.frames.unwrap().len(), 0);
 }
 

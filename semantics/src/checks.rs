@@ -16,7 +16,7 @@ use drdma_abi::{
 };
 
 use crate::{
-    failure::{Failure, Reason, Which, refuse},
+    failure::{Failure, Part, Reason, Which, refuse},
     memory::HostMemory,
     messages::Messages,
     partitioned::Partitioned,
@@ -212,9 +212,15 @@ fn check_partitioned<'a>(
         fails(Status::LocalQpOperationError, Reason::Shape { region: which, error })
     })?;
     if region.rows > 0 {
-        covered(which, directory, region.lkey, region.ids.into(), region.size().into())
-            .and_then(|()| check_columns(which, &region.columns, region.rows, directory))
-            .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
+        covered(
+            (which, Part::Ids),
+            directory,
+            region.lkey,
+            region.ids.into(),
+            region.size().into(),
+        )
+        .and_then(|()| check_columns(which, &region.columns, region.rows, directory))
+        .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
     }
     Ok((region, rest))
 }
@@ -290,7 +296,7 @@ fn addresses(entry: &MemoryRegionEntry) -> Range<u128> {
 
 /// `Ok` if `len` bytes from `start` on are in the memory region of that key.
 fn covered(
-    region: Which,
+    (region, part): (Which, Part),
     directory: &dyn Directory,
     lkey: u32,
     start: u128,
@@ -300,7 +306,7 @@ fn covered(
     let allowed = directory.memory_region(lkey).map(|entry| addresses(&entry));
     match allowed {
         Some(allowed) if start >= allowed.start && end <= allowed.end => Ok(()),
-        _ => Err(Reason::Memory { region, lkey, start, end }),
+        _ => Err(Reason::Memory { region, part, lkey, start, end }),
     }
 }
 
@@ -311,37 +317,40 @@ fn check_columns(
     rows: u32,
     directory: &dyn Directory,
 ) -> Result<(), Reason> {
-    columns.iter().try_for_each(|column| {
+    columns.iter().enumerate().try_for_each(|(index, column)| {
         let len = u128::from(rows) * u128::from(column.width);
-        covered(region, directory, column.lkey, column.base.into(), len)
+        let part = Part::Column(index);
+        covered((region, part), directory, column.lkey, column.base.into(), len)
     })
 }
 
 /// Check 2b, memory: every byte that the description covers is in the memory region of its key.
 fn check_memory(which: Which, region: &Region, directory: &dyn Directory) -> Result<(), Reason> {
-    let covered = |lkey, start, len| covered(which, directory, lkey, start, len);
+    let covered = |part, lkey, start, len| covered((which, part), directory, lkey, start, len);
     match region {
-        Region::Contiguous { addr, len, lkey } => covered(*lkey, (*addr).into(), (*len).into()),
+        Region::Contiguous { addr, len, lkey } => {
+            covered(Part::Bytes, *lkey, (*addr).into(), (*len).into())
+        }
         Region::Strided { count: 0, .. }
         | Region::Bitmapped { rows: 0, .. }
         | Region::PointerMapped { count: 0, .. } => Ok(()),
         Region::Strided { base, period, count, lkey, pattern } => {
             let span = u128::from(count - 1) * u128::from(*period);
-            pattern.iter().try_for_each(|extent| {
+            pattern.iter().enumerate().try_for_each(|(index, extent)| {
                 let start = u128::from(*base) + u128::from(extent.offset);
-                covered(*lkey, start, span + u128::from(extent.len))
+                covered(Part::Extent(index), *lkey, start, span + u128::from(extent.len))
             })
         }
         Region::Bitmapped { bitmap, rows, lkey, columns, fetch_rows } => {
             let bytes = u128::from(rows.div_ceil(8));
-            covered(*lkey, (*bitmap).into(), bytes)?;
+            covered(Part::Bitmap, *lkey, (*bitmap).into(), bytes)?;
             if let Some(fetch) = fetch_rows {
-                covered(fetch.lkey, fetch.bitmap.into(), bytes)?;
+                covered(Part::FetchRows, fetch.lkey, fetch.bitmap.into(), bytes)?;
             }
             check_columns(which, columns, *rows, directory)
         }
         Region::PointerMapped { pointers, count, lkey, .. } => {
-            covered(*lkey, (*pointers).into(), u128::from(*count) * 8)
+            covered(Part::Pointers, *lkey, (*pointers).into(), u128::from(*count) * 8)
         }
     }
 }
@@ -426,23 +435,26 @@ fn count_rows<M: HostMemory + ?Sized>(
             Ok((selected(memory, *bitmap, *rows).map_err(read)?, None))
         }
         Region::PointerMapped { count: 0, .. } => Ok((0, None)),
-        Region::PointerMapped { pointers, count, target_lkey, .. } => {
+        Region::PointerMapped { pointers, count, target_lkey, pattern, .. } => {
             let target = directory.memory_region(*target_lkey);
             let allowed = target.map_or(0..0, |entry| addresses(&entry));
             let limits = [Some(allowed.clone())];
             let regions = std::slice::from_ref(region);
             let mut units = Units::with_limits(regions, RowMask::Period, &limits);
-            let mut record = Vec::new();
+            let (mut record, mut row) = (Vec::new(), 0);
             let array = *pointers..pointers.saturating_add(u64::from(*count) * POINTER);
             loop {
                 match units.next(memory, &mut record) {
-                    Ok(true) => {}
+                    Ok(true) => row += 1,
                     Ok(false) => break,
                     Err(fault) if array.contains(&fault.addr) => return Err(read(fault)),
                     Err(fault) => {
                         let (lkey, start) = (*target_lkey, u128::from(fault.addr));
                         let end = start + fault.len as u128;
-                        return Err(Reason::Memory { region: which, lkey, start, end });
+                        // The fragments before it were in bounds.
+                        let extent = record.len().min(pattern.len() - 1);
+                        let part = Part::Record { row, extent };
+                        return Err(Reason::Memory { region: which, part, lkey, start, end });
                     }
                 }
             }

@@ -24,6 +24,47 @@ impl fmt::Display for Which {
     }
 }
 
+/// What of a region lies in some memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All bytes of a contiguous region.
+    Bytes,
+    /// An extent of a strided region's pattern, in all periods.
+    Extent(usize),
+    /// The bitmap of rows that are sent.
+    Bitmap,
+    /// The bitmap of rows that are read.
+    FetchRows,
+    /// The ids of a partitioned region.
+    Ids,
+    /// All values of a column.
+    Column(usize),
+    /// The array of pointers.
+    Pointers,
+    /// An extent of the pattern of the record that a pointer leads to.
+    Record {
+        /// The pointer's index.
+        row: u64,
+        /// The extent's index.
+        extent: usize,
+    },
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes => f.write_str("bytes"),
+            Self::Extent(index) => write!(f, "extent {index}: bytes"),
+            Self::Bitmap => f.write_str("bitmap: bytes"),
+            Self::FetchRows => f.write_str("fetch rows: bytes"),
+            Self::Ids => f.write_str("ids: bytes"),
+            Self::Column(index) => write!(f, "column {index}: bytes"),
+            Self::Pointers => f.write_str("pointers: bytes"),
+            Self::Record { row, extent } => write!(f, "record {row}, extent {extent}: bytes"),
+        }
+    }
+}
+
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -76,10 +117,12 @@ pub enum Reason {
         error: ShapeError,
     },
     /// A region's memory.
-    #[error("{region}: bytes {start:#x}..{end:#x} are not in the memory of key {lkey:#x}")]
+    #[error("{region}, {part} {start:#x}..{end:#x} are not in the memory of key {lkey:#x}")]
     Memory {
         /// The region.
         region: Which,
+        /// What of it.
+        part: Part,
         /// The key.
         lkey: u32,
         /// The first byte.

@@ -30,6 +30,7 @@ pub mod rtl;
 use drdma_driver::Card;
 
 pub use drdma_soft::{OpenError, SimClock, Slot, clock, slot, uri, wire};
+pub use drdma_verilated::{Error as VerilatedError, Step, Watch};
 use uri::{DeviceUri, Options};
 use wire::Network;
 
@@ -62,7 +63,45 @@ pub fn open_slot(uri: &str, network: Network) -> Result<Box<dyn Slot>, OpenError
     }
 }
 
-fn open_rtl(mut options: Options, network: Network) -> Result<Box<dyn Slot>, OpenError> {
+/// Does what takes minutes before the card of `uri` is opened for the first time: the simulated
+/// hardware is built. `watch` is told of every step, and of none if it is built already.
+///
+/// # Errors
+/// If the URI is wrong (as [`open`] says), or the hardware was not built.
+pub fn prepare(uri: &str, watch: &mut dyn Watch) -> Result<(), PrepareError> {
+    let uri: DeviceUri = uri.parse()?;
+    match uri.scheme() {
+        "rtl" => {
+            let config = rtl_config(uri.into_options())?;
+            rtl::build(config.trace.is_some(), config.verilog.as_deref(), watch)?;
+        }
+        "soft" => {}
+        scheme => {
+            return Err(OpenError::UnknownScheme { scheme: scheme.into(), known: SCHEMES }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Why a card is not ready to be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// Its URI is wrong.
+    #[error(transparent)]
+    Uri(#[from] OpenError),
+    /// The simulated hardware was not built.
+    #[error(transparent)]
+    Build(#[from] rtl::BuildError),
+}
+
+fn open_rtl(options: Options, network: Network) -> Result<Box<dyn Slot>, OpenError> {
+    rtl::RtlCard::new(rtl_config(options)?, network)
+        .map(|card| Box::new(card) as Box<dyn Slot>)
+        .map_err(|error| OpenError::Failed(error.to_string()))
+}
+
+fn rtl_config(mut options: Options) -> Result<rtl::Config, OpenError> {
     let mut config = rtl::Config::default();
     let pcie = &mut config.pcie;
     pcie.tags = options.take("pcie_tags")?.unwrap_or(pcie.tags);
@@ -77,9 +116,7 @@ fn open_rtl(mut options: Options, network: Network) -> Result<Box<dyn Slot>, Ope
     config.words = options.take("words")?;
     options.finish()?;
     config.check()?;
-    rtl::RtlCard::new(config, network)
-        .map(|card| Box::new(card) as Box<dyn Slot>)
-        .map_err(|error| OpenError::Failed(error.to_string()))
+    Ok(config)
 }
 
 #[cfg(test)]

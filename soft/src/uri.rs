@@ -1,6 +1,6 @@
 //! Device URIs: `scheme:?option=value&option=value`.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, path::PathBuf, str::FromStr};
 
 /// Why a device was not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -106,6 +106,51 @@ impl fmt::Display for DeviceUri {
     }
 }
 
+/// What an option may hold.
+pub trait OptionValue: Sized {
+    /// The value that a text stands for.
+    fn read(text: &str) -> Option<Self>;
+
+    /// What such a text must be.
+    fn expected() -> String;
+}
+
+macro_rules! integers {
+    ($($integer:ty),*) => {
+        $(impl OptionValue for $integer {
+            fn read(text: &str) -> Option<Self> {
+                text.parse().ok()
+            }
+
+            fn expected() -> String {
+                format!("must be a whole number from 0 to {}", Self::MAX)
+            }
+        })*
+    };
+}
+
+integers!(u32, u64, usize);
+
+impl OptionValue for f64 {
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    fn expected() -> String {
+        "must be a number, such as 0.1".to_owned()
+    }
+}
+
+impl OptionValue for PathBuf {
+    fn read(text: &str) -> Option<Self> {
+        Some(text.into())
+    }
+
+    fn expected() -> String {
+        "must be a path".to_owned()
+    }
+}
+
 /// A URI's options. A card takes each one that it knows, then calls [`Options::finish`].
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -118,22 +163,16 @@ impl Options {
     /// The value of `option`, if it is given.
     ///
     /// # Errors
-    /// If it is not a `T`.
-    pub fn take<T>(&mut self, option: &'static str) -> Result<Option<T>, OpenError>
-    where
-        T: FromStr,
-        T::Err: fmt::Display,
-    {
+    /// If it is not a `T`; the error says what that is.
+    pub fn take<T: OptionValue>(&mut self, option: &'static str) -> Result<Option<T>, OpenError> {
         self.known.push(option);
         let Some(at) = self.left.iter().position(|(name, _)| name == option) else {
             return Ok(None);
         };
         let (option, value) = self.left.remove(at);
-        match value.parse() {
-            Ok(parsed) => Ok(Some(parsed)),
-            Err(error) => {
-                Err(OpenError::Value { option, reason: T::Err::to_string(&error), value })
-            }
+        match T::read(&value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(OpenError::Value { option, reason: T::expected(), value }),
         }
     }
 
@@ -171,7 +210,7 @@ mod tests {
         assert_eq!(uri.to_string(), "rtl:?pcie_tags=64&trace=out.fst");
         let mut options = uri.into_options();
         assert_eq!(options.take::<u32>("pcie_tags"), Ok(Some(64)));
-        assert_eq!(options.take::<String>("trace"), Ok(Some("out.fst".into())));
+        assert_eq!(options.take::<PathBuf>("trace"), Ok(Some("out.fst".into())));
         assert_eq!(options.take::<u32>("seed"), Ok(None));
         assert_eq!(options.finish(), Ok(()));
     }
@@ -184,7 +223,14 @@ mod tests {
         assert!(matches!(parse("soft:eth0"), Err(OpenError::Path { rest, .. }) if rest == "eth0"));
         let mut options = parse("soft:?cycles=many").unwrap().into_options();
         let error = options.take::<u32>("cycles").unwrap_err().to_string();
-        assert!(error.starts_with("option `cycles` is `many`: "), "{error}");
+        let expected = "must be a whole number from 0 to 4294967295";
+        assert_eq!(error, format!("option `cycles` is `many`: {expected}"));
+        for wrong in ["inf", "NaN", "0,1", ""] {
+            let uri = format!("rtl:?stall={wrong}");
+            let error = parse(&uri).unwrap().into_options().take::<f64>("stall").unwrap_err();
+            let expected = format!("option `stall` is `{wrong}`: must be a number, such as 0.1");
+            assert_eq!(error.to_string(), expected);
+        }
         let mut options = parse("soft:?speed=9").unwrap().into_options();
         assert_eq!(options.take::<u32>("cycles"), Ok(None));
         let error = options.finish().unwrap_err().to_string();

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Crates whose modules are looked at.
-const CRATES: [&str; 5] = ["sim", "serve", "cli", "soft", "semantics"];
+const CRATES: [&str; 6] = ["verilated", "sim", "serve", "cli", "soft", "semantics"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("in the workspace").to_owned()

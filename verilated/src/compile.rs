@@ -1,12 +1,12 @@
-//! Verilator and the C++ compiler.
+//! From Verilog to a shared library.
 
-use crate::{Error, Library, Result, Source, cache, coverage, lint, shim, wide};
-use sha2::{Digest, Sha256};
+use crate::cache::{self, Entry};
+use crate::watch::{Step, Watch};
+use crate::{Error, Library, Result, Source, coverage, lint, shim, tools, wide};
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
 /// How a model is built.
 #[derive(Clone, Debug)]
@@ -31,37 +31,56 @@ impl Default for Options {
     }
 }
 
+/// The shared library of an entry.
+const MODEL: &str = "model.so";
+
 /// Bytes of generated C++ above which the model is compiled as two units at once.
 const SPLIT_BYTES: u64 = 300_000;
 
-pub(crate) fn build(source: &Source, options: &Options) -> Result<Library> {
-    for port in &source.ports {
-        if port.name.contains("__") || port.name.contains('$') {
-            let (top, port) = (source.top.clone(), port.name.clone());
-            return Err(Error::PortName { top, port });
-        }
+impl Source {
+    /// Builds the model, or takes it from the cache, and loads it.
+    ///
+    /// # Errors
+    /// A tool is missing, Verilator or the C++ compiler refuses the design, Verilator warns of
+    /// something that is not allowed (unused signals are left to [`Source::lint`]), or the cache
+    /// cannot be written or trusted.
+    pub fn build(&self, options: &Options) -> Result<Library> {
+        self.build_watched(options, &mut ())
     }
-    let shim = shim::text(source, options);
-    let directory = cache::entry(&key(source, options, &shim)?, |dir| {
-        write_sources(source, dir)?;
-        verilate(source, options, dir)?;
-        fs::write(dir.join("shim.cpp"), &shim).map_err(Error::io(dir))?;
-        fs::write(dir.join(wide::NAME), wide::TEXT).map_err(Error::io(dir))?;
-        compile(options, dir)?;
-        fs::remove_dir_all(dir.join("obj")).map_err(Error::io(dir))
-    })?;
-    let counts = coverage::folder().filter(|_| options.coverage);
-    let counts = counts.map(|folder| coverage::Counts::new(source, folder)).transpose()?;
-    Library::load(source, options.trace, counts, &directory.join("model.so"))
+
+    /// The same; `watch` is told of every step, and may end it.
+    ///
+    /// # Errors
+    /// As [`Source::build`]; [`Error::Interrupted`] if `watch` says so.
+    pub fn build_watched(&self, options: &Options, watch: &mut dyn Watch) -> Result<Library> {
+        for port in &self.ports {
+            if port.name.contains("__") || port.name.contains('$') {
+                let (top, port) = (self.top.clone(), port.name.clone());
+                return Err(Error::PortName { top, port });
+            }
+        }
+        let shim = shim::text(self, options);
+        let entry = cache::entry(&key(self, options, &shim)?, watch, |dir, watch| {
+            tools::write_sources(self, dir)?;
+            watch.step(Step::Verilate);
+            verilate(self, options, dir, watch)?;
+            fs::write(dir.join("shim.cpp"), &shim).map_err(Error::io(dir))?;
+            fs::write(dir.join(wide::NAME), wide::TEXT).map_err(Error::io(dir))?;
+            compile(options, dir, watch)?;
+            fs::remove_dir_all(dir.join("obj")).map_err(Error::io(dir))
+        })?;
+        let counts = coverage::folder().filter(|_| options.coverage);
+        let counts = counts.map(|folder| coverage::Counts::new(self, folder)).transpose()?;
+        Library::load(self, options.trace, counts, entry.file(MODEL)?, &entry.path().join(MODEL))
+    }
 }
 
 fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
-    let mut hash = Sha256::new();
+    let mut all = String::new();
     let mut add = |text: &str| {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
+        let _ = write!(all, "{} {text}", text.len());
     };
-    add(tools()?);
+    add(tools::versions()?);
     add(&source.top);
     add(&format!("{options:?} {:?} {:?}", source.ports, source.parameters));
     add(shim);
@@ -72,63 +91,11 @@ fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
         add(name);
         add(text);
     }
-    Ok(hex(&hash.finalize()[..16]))
+    Ok(cache::sha256(all.as_bytes())[..32].to_owned())
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, b| {
-        let _ = write!(text, "{b:02x}");
-        text
-    })
-}
-
-/// The versions of Verilator and of the compiler.
-fn tools() -> Result<&'static str> {
-    static TOOLS: OnceLock<String> = OnceLock::new();
-    if let Some(tools) = TOOLS.get() {
-        return Ok(tools);
-    }
-    let mut text = String::new();
-    for command in ["verilator", "g++"] {
-        let output = Command::new(command).arg("--version").output().map_err(missing(command))?;
-        text.push_str(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default());
-    }
-    Ok(TOOLS.get_or_init(|| text))
-}
-
-fn missing(command: &str) -> impl FnOnce(std::io::Error) -> Error {
-    move |_| Error::ToolMissing { command: command.to_owned() }
-}
-
-pub(crate) fn write_sources(source: &Source, dir: &Path) -> Result<()> {
-    for (name, text) in &source.texts {
-        let path = dir.join(name);
-        fs::write(&path, text).map_err(Error::io(&path))?;
-    }
-    Ok(())
-}
-
-/// Verilator with what linting and building share.
-pub(crate) fn verilator_command(source: &Source, dir: &Path) -> Command {
-    let mut command = Command::new("verilator");
-    command.args(["-Wall", "-Wno-fatal", "--top-module", &source.top]);
-    command.args(source.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
-    command.args(source.texts.iter().map(|(name, _)| dir.join(name)));
-    command
-}
-
-/// Runs Verilator and returns its messages.
-pub(crate) fn run_verilator(source: &Source, mut command: Command) -> Result<String> {
-    let output = command.output().map_err(missing("verilator"))?;
-    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() {
-        return Ok(messages);
-    }
-    Err(Error::Verilate { top: source.top.clone(), output: messages })
-}
-
-fn verilate(source: &Source, options: &Options, dir: &Path) -> Result<()> {
-    let mut command = verilator_command(source, dir);
+fn verilate(source: &Source, options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
+    let mut command = tools::verilator(source, dir);
     command.args(["--cc", "--prefix", shim::CLASS, "-O3", "--output-split", "20000"]);
     command.args(["--x-assign", "unique", "--x-initial", "unique"]);
     command.arg("--Mdir").arg(dir.join("obj"));
@@ -141,33 +108,14 @@ fn verilate(source: &Source, options: &Options, dir: &Path) -> Result<()> {
         // Counters stand in the way of splitting, as traces do.
         command.args(["--coverage-line", "--coverage-toggle", "-Wno-UNOPTFLAT"]);
     }
-    let messages = run_verilator(source, command)?;
+    let messages = tools::run_verilator(source, command, dir, watch)?;
     lint::check_build(source, &messages)
-}
-
-fn include_root() -> Result<PathBuf> {
-    static ROOT: OnceLock<PathBuf> = OnceLock::new();
-    if let Some(root) = ROOT.get() {
-        return Ok(root.clone());
-    }
-    let output = Command::new("verilator")
-        .args(["--getenv", "VERILATOR_ROOT"])
-        .output()
-        .map_err(missing("verilator"))?;
-    let root = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("include");
-    Ok(ROOT.get_or_init(|| root).clone())
 }
 
 /// What every compilation of one variant has in common.
 fn flags(options: &Options) -> Vec<&'static str> {
-    let mut flags = vec![
-        "-std=c++17",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-fno-gnu-unique",
-        "-w",
-        "-DVM_SC=0",
-    ];
+    let mut flags =
+        vec!["-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-DVM_SC=0"];
     flags.push(if options.coverage { "-DVM_COVERAGE=1" } else { "-DVM_COVERAGE=0" });
     flags.extend(match options.trace {
         true => ["-DVM_TRACE=1", "-DVM_TRACE_FST=1"],
@@ -194,57 +142,50 @@ fn level(optimise: u8) -> &'static [&'static str] {
     }
 }
 
-/// Starts all commands and waits for them.
-fn run_all(commands: Vec<(String, Command)>) -> Result<()> {
-    let mut running = Vec::new();
-    for (what, mut command) in commands {
-        command.stderr(std::process::Stdio::piped());
-        running.push((what, command.spawn().map_err(missing("g++"))?));
-    }
-    let mut result = Ok(());
-    for (what, child) in running {
-        let output = child.wait_with_output().map_err(missing("g++"))?;
-        if !output.status.success() && result.is_ok() {
-            let output = String::from_utf8_lossy(&output.stderr).into_owned();
-            result = Err(Error::Compile { what, output });
-        }
-    }
-    result
-}
-
 /// Verilator's own run time, compiled once for all models of a variant.
-fn runtime(options: &Options) -> Result<PathBuf> {
-    let mut hash = Sha256::new();
-    hash.update(tools()?);
-    hash.update(flags(options).join(" "));
-    let include = include_root()?;
-    cache::entry(&format!("runtime-{}", hex(&hash.finalize()[..8])), |dir| {
-        let mut names = vec!["verilated.cpp", "verilated_threads.cpp"];
-        if options.trace {
-            names.push("verilated_fst_c.cpp");
-        }
-        if options.coverage {
-            names.push("verilated_cov.cpp");
-        }
+fn runtime(options: &Options, watch: &mut dyn Watch) -> Result<Entry> {
+    let include = tools::include_root()?;
+    let built_with = format!("{} {}", tools::versions()?, flags(options).join(" "));
+    let hash = cache::sha256(built_with.as_bytes());
+    cache::entry(&format!("runtime-{}", &hash[..16]), watch, |dir, watch| {
         let mut commands = Vec::new();
-        for name in names {
+        for name in runtime_files(options) {
             let mut command = Command::new("g++");
             command.args(flags(options)).arg("-O2").arg("-I").arg(&include);
             command.arg("-I").arg(include.join("vltstd")).arg("-c").arg(include.join(name));
             command.arg("-o").arg(dir.join(name).with_extension("o"));
             commands.push((name.to_owned(), command));
         }
-        run_all(commands)
+        run_all(commands, dir, watch)
     })
 }
 
-fn compile(options: &Options, dir: &Path) -> Result<()> {
-    let runtime = runtime(options)?;
-    let include = include_root()?;
-    let units = units(dir)?;
+/// The sources of Verilator's run time.
+fn runtime_files(options: &Options) -> Vec<&'static str> {
+    let mut files = vec!["verilated.cpp", "verilated_threads.cpp"];
+    if options.trace {
+        files.push("verilated_fst_c.cpp");
+    }
+    if options.coverage {
+        files.push("verilated_cov.cpp");
+    }
+    files
+}
+
+/// Compiles; each file that is done is a step.
+fn run_all(commands: Vec<(String, Command)>, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
+    let of = commands.len();
+    watch.step(Step::Compile { done: 0, of });
+    let step = |watch: &mut dyn Watch, done| watch.step(Step::Compile { done, of });
+    tools::run_all(commands, dir, watch, step).map(drop)
+}
+
+fn compile(options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
+    let runtime = runtime(options, watch)?;
+    let include = tools::include_root()?;
     let mut commands = Vec::new();
     let mut objects = Vec::new();
-    for (name, text, optimise) in units {
+    for (name, text, optimise) in units(dir)? {
         let path = dir.join("obj").join(&name);
         fs::write(&path, text).map_err(Error::io(&path))?;
         let mut command = Command::new("g++");
@@ -255,18 +196,19 @@ fn compile(options: &Options, dir: &Path) -> Result<()> {
         commands.push((name, command));
         objects.push(path.with_extension("o"));
     }
-    run_all(commands)?;
+    run_all(commands, dir, watch)?;
+    watch.step(Step::Link);
     let mut link = Command::new("g++");
-    link.args(["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o"]).arg(dir.join("model.so"));
-    link.args(objects).arg(runtime.join("verilated.o")).arg(runtime.join("verilated_threads.o"));
-    if options.trace {
-        link.arg(runtime.join("verilated_fst_c.o")).arg("-lz");
+    link.args(["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o"]).arg(dir.join(MODEL));
+    link.args(objects);
+    for name in runtime_files(options) {
+        link.arg(runtime.path().join(name).with_extension("o"));
     }
-    if options.coverage {
-        link.arg(runtime.join("verilated_cov.o"));
+    if options.trace {
+        link.arg("-lz");
     }
     link.args(["-pthread", "-latomic"]);
-    run_all(vec![("model.so".to_owned(), link)])
+    tools::run_all(vec![(MODEL.to_owned(), link)], dir, watch, |_, _| {}).map(drop)
 }
 
 /// The units to compile: name, text, and whether it runs every cycle. One unit, or two of about

@@ -15,6 +15,34 @@ pub enum Error {
         /// The command that could not be started.
         command: String,
     },
+    /// A command of the tool chain is installed, but did not start.
+    #[error("{command} could not be started: {source}")]
+    NotStarted {
+        /// The command.
+        command: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// There is no folder for built models.
+    #[error(
+        "nowhere to keep the built model: none of DRDMA_VERILATED_CACHE, XDG_CACHE_HOME and HOME \
+         names a folder"
+    )]
+    NoCache,
+    /// Another user could have put something there that would run as this one.
+    #[error(
+        "{} {reason}: nothing is loaded from there. Remove it or mend its rights, or name another \
+         folder in DRDMA_VERILATED_CACHE", .path.display()
+    )]
+    Untrusted {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// [`Watch::interrupted`](crate::Watch::interrupted) ended the build.
+    #[error("interrupted; nothing was kept of the build")]
+    Interrupted,
     /// Verilator refused the sources.
     #[error("verilator failed on {top}:\n{output}")]
     Verilate {
@@ -40,7 +68,7 @@ pub enum Error {
         output: String,
     },
     /// The shared library could not be loaded or lacks a symbol.
-    #[error("{} could not be loaded: {source}", .path.display())]
+    #[error("{} could not be loaded: {}", .path.display(), reason(.source))]
     Load {
         /// The shared library.
         path: PathBuf,
@@ -86,6 +114,12 @@ impl Error {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
+}
+
+/// What the loader says; the error itself only names the function that failed.
+fn reason(error: &libloading::Error) -> String {
+    let source = std::error::Error::source(error);
+    source.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn render(warnings: &[Warning]) -> String {

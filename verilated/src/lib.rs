@@ -6,6 +6,13 @@
 //!
 //! A [`Source`] names a top module and its ports. [`Source::build`] runs Verilator and the C++
 //! compiler, or finds the result of an earlier run in the cache, and loads the shared library.
+//! [`Source::build_watched`] says what it is at, and can be ended.
+//!
+//! The cache is the folder `drdma/verilated` in `$XDG_CACHE_HOME` (`~/.cache` if that is not set), or
+//! the folder that `DRDMA_VERILATED_CACHE` names. It may be removed whenever nothing runs. Only this
+//! user may enter it. Nothing is loaded that another user owns or could write to, nor a file whose
+//! hash is not the one noted when it was built. In this workspace Cargo sets the variable to
+//! `target/verilated` (`.cargo/config.toml`).
 //! Each [`Model`] is one instance of the design with its own random initial state.
 //! [`testbench`] holds what a test of a block needs: clock, reset, stream drivers and monitors.
 //! [`lint`](Source::lint) reports every Verilator warning that is not allowed.
@@ -19,14 +26,18 @@ mod model;
 mod shim;
 mod source;
 pub mod testbench;
+mod tools;
+mod watch;
 mod wide;
 mod word;
 
+pub use cache::CACHE_VARIABLE;
 pub use compile::Options;
 pub use error::Error;
 pub use lint::{ALLOWANCES, Allowance, Warning};
 pub use model::{Library, Model, PortHandle, PortRef};
 pub use source::{Direction, Port, Source};
+pub use watch::{Step, Watch};
 pub use word::Word;
 
 /// The result of everything that can fail here.

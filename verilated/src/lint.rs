@@ -1,6 +1,6 @@
 //! Verilator's warnings, and the few that are allowed.
 
-use crate::{Error, Result, Source, cache, compile};
+use crate::{Error, Result, Source, cache, tools};
 use std::fmt;
 
 /// A warning of Verilator's.
@@ -53,13 +53,19 @@ pub const ALLOWANCES: &[Allowance] = &[
 /// Left to [`Source::lint`]: a block under construction may have signals that nothing reads yet.
 const NOT_IN_BUILDS: &[&str] = &["UNUSEDSIGNAL"];
 
-pub(crate) fn lint(source: &Source) -> Result<Vec<Warning>> {
-    let scratch = cache::Scratch::new()?;
-    compile::write_sources(source, scratch.path())?;
-    let mut command = compile::verilator_command(source, scratch.path());
-    command.arg("--lint-only");
-    let output = compile::run_verilator(source, command)?;
-    Ok(not_allowed(&output))
+impl Source {
+    /// Every Verilator `-Wall` warning that [`ALLOWANCES`] does not cover.
+    ///
+    /// # Errors
+    /// A tool is missing, Verilator refuses the design, or the cache cannot be written or trusted.
+    pub fn lint(&self) -> Result<Vec<Warning>> {
+        let scratch = cache::Scratch::new()?;
+        tools::write_sources(self, scratch.path())?;
+        let mut command = tools::verilator(self, scratch.path());
+        command.arg("--lint-only");
+        let output = tools::run_verilator(self, command, scratch.path(), &mut ())?;
+        Ok(not_allowed(&output))
+    }
 }
 
 /// The warnings in Verilator's output that no allowance covers.

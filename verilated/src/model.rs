@@ -1,8 +1,11 @@
 //! A loaded model and its instances.
 
-use crate::{Direction, Error, coverage::Counts, Port, Result, Source, Word};
+use crate::{Direction, Error, Port, Result, Source, Word, coverage::Counts};
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::fs::File;
 use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
@@ -39,35 +42,56 @@ pub struct Library {
 /// Verilator's random generator is shared by the instances of a library while they are made.
 static MAKING: Mutex<()> = Mutex::new(());
 
+/// What was loaded in this process, by device and inode. The files stay open, so that neither an inode
+/// nor a descriptor's number, by which the loader knows a library, is used again.
+type Loaded = Vec<((u64, u64), File, Arc<Functions>)>;
+static LOADED: Mutex<Loaded> = Mutex::new(Vec::new());
+
+/// Loads a verified library through its descriptor: the name may lead elsewhere by now.
+fn load(file: &File, path: &Path) -> Result<Arc<Functions>> {
+    let metadata = file.metadata().map_err(Error::io(path))?;
+    let place = (metadata.dev(), metadata.ino());
+    let mut loaded = LOADED.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some((_, _, functions)) = loaded.iter().find(|(known, ..)| *known == place) {
+        return Ok(functions.clone());
+    }
+    let file = file.try_clone().map_err(Error::io(path))?;
+    let failed = |source| Error::Load { path: path.to_owned(), source };
+    let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // SAFETY: the library was built by this crate, as its hash says; its initialisers only set up
+    // Verilator's run time, which needs nothing of the process.
+    let library = unsafe { libloading::Library::new(descriptor) }.map_err(failed)?;
+    // SAFETY: the shim defines every symbol with the type that the field declares.
+    let functions = unsafe {
+        Functions {
+            new: *library.get(b"drdma_new").map_err(failed)?,
+            delete: *library.get(b"drdma_delete").map_err(failed)?,
+            eval: *library.get(b"drdma_eval").map_err(failed)?,
+            eval_clock: *library.get(b"drdma_eval_clock").map_err(failed)?,
+            finished: *library.get(b"drdma_finished").map_err(failed)?,
+            port: *library.get(b"drdma_port").map_err(failed)?,
+            trace_open: *library.get(b"drdma_trace_open").map_err(failed)?,
+            trace_close: *library.get(b"drdma_trace_close").map_err(failed)?,
+            trace_dump: *library.get(b"drdma_trace_dump").map_err(failed)?,
+            write_coverage: *library.get(b"drdma_write_coverage").map_err(failed)?,
+            _library: ManuallyDrop::new(library),
+        }
+    };
+    let functions = Arc::new(functions);
+    loaded.push((place, file, functions.clone()));
+    Ok(functions)
+}
+
 impl Library {
     pub(crate) fn load(
         source: &Source,
         trace: bool,
         counts: Option<Counts>,
+        file: &File,
         path: &Path,
     ) -> Result<Self> {
-        let failed = |source| Error::Load { path: path.to_owned(), source };
-        // SAFETY: the library was built by this crate; its initialisers only set up Verilator's
-        // run time, which needs nothing of the process.
-        let library = unsafe { libloading::Library::new(path) }.map_err(failed)?;
-        // SAFETY: the shim defines every symbol with the type that the field declares.
-        let functions = unsafe {
-            Functions {
-                new: *library.get(b"drdma_new").map_err(failed)?,
-                delete: *library.get(b"drdma_delete").map_err(failed)?,
-                eval: *library.get(b"drdma_eval").map_err(failed)?,
-                eval_clock: *library.get(b"drdma_eval_clock").map_err(failed)?,
-                finished: *library.get(b"drdma_finished").map_err(failed)?,
-                port: *library.get(b"drdma_port").map_err(failed)?,
-                trace_open: *library.get(b"drdma_trace_open").map_err(failed)?,
-                trace_close: *library.get(b"drdma_trace_close").map_err(failed)?,
-                trace_dump: *library.get(b"drdma_trace_dump").map_err(failed)?,
-                write_coverage: *library.get(b"drdma_write_coverage").map_err(failed)?,
-                _library: ManuallyDrop::new(library),
-            }
-        };
         Ok(Self {
-            functions: Arc::new(functions),
+            functions: load(file, path)?,
             top: source.top.as_str().into(),
             ports: source.ports.as_slice().into(),
             trace,

@@ -1,6 +1,6 @@
 //! The design to build: its Verilog texts, its top module and that module's ports.
 
-use crate::{Error, Library, Options, Result, Warning, compile, lint};
+use crate::{Error, Result};
 
 /// Which way a port goes, seen from the design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,23 +90,5 @@ impl Source {
     /// The texts, as (file name, contents).
     pub fn texts(&self) -> &[(String, String)] {
         &self.texts
-    }
-
-    /// Builds the model, or takes it from the cache, and loads it.
-    ///
-    /// # Errors
-    /// A tool is missing, Verilator or the C++ compiler refuses the design, Verilator warns of
-    /// something that is not allowed (unused signals are left to [`Source::lint`]), or the cache
-    /// cannot be written.
-    pub fn build(&self, options: &Options) -> Result<Library> {
-        compile::build(self, options)
-    }
-
-    /// Every Verilator `-Wall` warning that [`ALLOWANCES`](crate::ALLOWANCES) does not cover.
-    ///
-    /// # Errors
-    /// A tool is missing, Verilator refuses the design, or the cache cannot be written.
-    pub fn lint(&self) -> Result<Vec<Warning>> {
-        lint::lint(self)
     }
 }

@@ -3,10 +3,12 @@
 use clap::Args;
 use drdma_driver::pci::{Binder, PciAddress};
 
-use super::{Failure, SysfsArguments};
+use super::{Failure, SysfsArguments, say};
 
 /// Take a card from the host's driver and give it to vfio-pci, for `--device vfio:ADDRESS`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  drdma bind 0000:65:00.0")]
 pub struct BindArguments {
     /// The card's address, as `drdma devices` lists it.
     address: String,
@@ -19,6 +21,8 @@ pub struct BindArguments {
 
 /// Give a card back to the host's driver.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  drdma unbind 0000:65:00.0")]
 pub struct UnbindArguments {
     /// The card's address, as `drdma devices` lists it.
     address: String,
@@ -33,13 +37,15 @@ pub fn bind(arguments: &BindArguments) -> Result<(), Failure> {
     let bound = Binder::new(sysfs.clone()).bind(address, arguments.force)?;
     let group = bound.group;
     match bound.before.as_deref() {
-        Some("vfio-pci") => println!("{address} was bound to vfio-pci before (group {group})"),
-        Some(driver) => println!("{address}: {driver} -> vfio-pci (group {group})"),
-        None => println!("{address}: no driver -> vfio-pci (group {group})"),
+        Some("vfio-pci") => {
+            say(format_args!("{address} was bound to vfio-pci before (group {group})\n"))?
+        }
+        Some(driver) => say(format_args!("{address}: {driver} -> vfio-pci (group {group})\n"))?,
+        None => say(format_args!("{address}: no driver -> vfio-pci (group {group})\n"))?,
     }
     // It is bound, but cannot be used yet.
     sysfs.viable_group(address)?;
-    println!("vfio:{address} is ready for whoever may open /dev/vfio/{group}");
+    say(format_args!("vfio:{address} is ready for whoever may open /dev/vfio/{group}\n"))?;
     Ok(())
 }
 
@@ -47,6 +53,9 @@ pub fn bind(arguments: &BindArguments) -> Result<(), Failure> {
 pub fn unbind(arguments: &UnbindArguments) -> Result<(), Failure> {
     let address: PciAddress = arguments.address.parse()?;
     let unbound = Binder::new(arguments.sysfs.tree()).unbind(address)?;
-    println!("{address}: vfio-pci -> {}", unbound.driver.as_deref().unwrap_or("no driver"));
+    say(format_args!(
+        "{address}: vfio-pci -> {}\n",
+        unbound.driver.as_deref().unwrap_or("no driver")
+    ))?;
     Ok(())
 }

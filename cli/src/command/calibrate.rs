@@ -16,7 +16,7 @@ use indicatif::ProgressBar;
 use libdrdma::Context;
 use serde_json::json;
 
-use super::{Failure, create};
+use super::{Failure, create, finish, say};
 
 /// Measure what DMA reads of various sizes and distances cost on a device, and propose the merge
 /// threshold that its optimizer should use.
@@ -24,6 +24,8 @@ use super::{Failure, create};
 /// Sends regions of zeros as UC packets to 02:00:00:00:00:02, 10.0.0.2, which nobody need answer, and
 /// reads the card's cycle counter. `soft:` has no clock that means anything and cannot be measured.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma calibrate --device rtl: --out costs.json")]
 pub struct Arguments {
     /// The device: `rtl:` is the simulated hardware, `vfio:0000:65:00.0` a board.
     #[arg(long, value_name = "URI")]
@@ -31,6 +33,9 @@ pub struct Arguments {
     /// Write the costs to this file as JSON, for `drdma run --costs FILE`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Print JSON, as it is written to --out, instead of a table.
+    #[arg(long)]
+    json: bool,
     /// Give up after so many seconds without the completion of a measurement.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
@@ -52,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     // Before the minutes that measuring may take.
-    let mut out = arguments.out.as_deref().map(create).transpose()?;
+    let out = arguments.out.as_deref().map(create).transpose()?;
     network.add_peer(calibrate::peer());
     let context = Context::open(card, calibrate::options()).map_err(Failure::failed)?;
     let bar = match stderr().is_terminal() {
@@ -66,12 +71,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let calibration =
         Calibration::of(&arguments.device, NS_PER_CYCLE, points.map_err(Failure::failed)?)
             .map_err(Failure::failed)?;
-    if let (Some(file), Some(path)) = (&mut out, &arguments.out) {
+    if let (Some(mut file), Some(path)) = (out, &arguments.out) {
         writeln!(file, "{:#}", json!(calibration)).map_err(|error| Failure::file(path, &error))?;
+        finish(file, path)?;
     }
-    print!("{}", calibrate::render(&calibration));
+    if arguments.json {
+        return say(format_args!("{:#}\n", json!(calibration)));
+    }
+    say(calibrate::render(&calibration))?;
     if let Some(path) = &arguments.out {
-        println!("The costs are in {0}: drdma run --costs {0}", path.display());
+        say(format_args!("The costs are in {0}: drdma run --costs {0}\n", path.display()))?;
     }
     Ok(())
 }

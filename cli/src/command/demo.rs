@@ -14,15 +14,19 @@ use drdma_cli::{
         lineitem::{ROW, ROWS_PER_SCALE_FACTOR},
     },
     device::{self, Kind},
+    output::OutputFile,
 };
 use drdma_sim::wire::Network;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Failure, capture, create};
+use super::{Failure, capture, create, finish_capture, note, say};
 
 /// Shuffle TPC-H's LINEITEM to simulated peers and check every row; then compare with plain
 /// scatter-gather lists.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma demo
+  drdma demo --device soft: --scale-factor 0.01 --destinations 64")]
 pub struct Arguments {
     /// The device: `rtl:` is the simulated hardware, `soft:` the reference model.
     #[arg(long, value_name = "URI", default_value = "rtl:")]
@@ -84,26 +88,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage(text.to_owned()));
     }
     // Before the minutes that building may take; the capture begins with the shuffle.
-    create(&arguments.pcap)?;
-    if kind == Kind::Rtl {
-        eprintln!(
-            "Building the simulated hardware (minutes, but once: later runs find it built) ..."
-        );
-    }
+    let pcap = create(&arguments.pcap)?;
     let card = device::open(&arguments.device, &network)?;
-    let mut progress = Progress::new(arguments);
+    let mut progress = Progress::new(arguments, &pcap);
     let outcome = demo::run(card, &network, &options, &mut progress).map_err(Failure::failed)?;
     progress.bar.finish_and_clear();
     let path = &arguments.pcap;
-    network.flush_capture().map_err(|error| Failure::file(path, &error))?;
-    print!("{}", demo::render(&outcome, &options));
-    println!("The shuffle's packets are in {}.", path.display());
+    finish_capture(&network, pcap, path)?;
+    say(format_args!("{}", demo::render(&outcome, &options)))?;
+    say(format_args!("The shuffle's packets are in {}.\n", path.display()))?;
     Ok(())
 }
 
 /// A progress bar, or lines if nobody looks at a terminal.
 struct Progress<'a> {
     arguments: &'a Arguments,
+    pcap: &'a OutputFile,
     bar: ProgressBar,
     total: u64,
     terminal: bool,
@@ -111,34 +111,36 @@ struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    fn new(arguments: &'a Arguments) -> Self {
+    fn new(arguments: &'a Arguments, pcap: &'a OutputFile) -> Self {
         let total = (arguments.scale_factor * ROWS_PER_SCALE_FACTOR) as u64;
         let bar = ProgressBar::new(total);
         let style = ProgressStyle::with_template("{bar:40} {human_pos} rows arrived, {elapsed}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { arguments, bar, total, terminal: stderr().is_terminal(), next_line: 0 }
+        Self { arguments, pcap, bar, total, terminal: stderr().is_terminal(), next_line: 0 }
     }
 }
 
 impl Watcher for Progress<'_> {
     fn comparing(&mut self, rows: usize) {
-        eprintln!("Sending {rows} rows of LINEITEM as plain lists and as described regions ...");
+        note(format_args!(
+            "Sending {rows} rows of LINEITEM as plain lists and as described regions ..."
+        ));
     }
 
     fn shuffling(&mut self, network: &Network) -> Result<(), String> {
         let (factor, destinations) = (self.arguments.scale_factor, self.arguments.destinations);
-        eprintln!(
+        note(format_args!(
             "Shuffling LINEITEM at scale factor {factor} (about {} rows) to {destinations} \
              destinations ...",
             self.total
-        );
-        capture(network, &self.arguments.pcap).map_err(|failure| failure.to_string())
+        ));
+        capture(network, self.pcap, &self.arguments.pcap).map_err(|failure| failure.to_string())
     }
 
     fn arrived(&mut self, rows: u64) {
         self.bar.set_position(rows);
         if !self.terminal && rows >= self.next_line {
-            eprintln!("  {rows} rows have arrived, all of them right");
+            note(format_args!("  {rows} rows have arrived, all of them right"));
             self.next_line = rows + self.total / 10;
         }
     }

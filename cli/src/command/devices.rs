@@ -4,11 +4,14 @@ use clap::Args;
 use drdma_cli::devices;
 use serde_json::json;
 
-use super::{Failure, SysfsArguments};
+use super::{Failure, SysfsArguments, note, say};
 
 /// List the cards of this machine: driver, IOMMU group, PCIe link, firmware, and whether they are
 /// ready for `--device vfio:ADDRESS`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma devices
+  drdma devices --all --json")]
 pub struct Arguments {
     /// List every PCI device.
     #[arg(long)]
@@ -24,11 +27,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let devices = devices::list(&arguments.sysfs.tree(), arguments.all)?;
     if arguments.json {
-        println!("{:#}", json!(devices));
+        say(format_args!("{:#}\n", json!(devices)))?;
     } else if devices.is_empty() {
-        eprintln!("There is no card in this machine; `--all` lists every PCI device.");
+        note(format_args!("There is no card in this machine; `--all` lists every PCI device."));
     } else {
-        print!("{}", devices::render(&devices));
+        say(format_args!("{}", devices::render(&devices)))?;
     }
     Ok(())
 }

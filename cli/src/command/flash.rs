@@ -8,7 +8,7 @@ use drdma_cli::flash::{DeviceError, FlashDevice, Image, ImageError};
 use drdma_driver::flash::{Flash, FlashError, Progress, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Failure, SysfsArguments, create};
+use super::{Failure, SysfsArguments, create, finish, say};
 
 /// Write a bitstream to a board's flash over PCIe, verify it, or read the flash into a file.
 ///
@@ -16,6 +16,10 @@ use super::{Failure, SysfsArguments, create};
 /// main one. After an interruption, the same command continues. The board boots the new image when
 /// the machine was switched off and on.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma flash --device vfio:0000:65:00.0 fpga.bit
+  drdma flash --device vfio:0000:65:00.0 --verify fpga.bit
+  drdma flash --device vfio:0000:65:00.0 --read backup.bin")]
 pub struct Arguments {
     /// The board: vfio:0000:65:00.0; or model:FILE?board=au50, a file that stands for its flash.
     #[arg(long, value_name = "URI")]
@@ -94,30 +98,35 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn write(device: &mut FlashDevice, image: &Image, arguments: &Arguments) -> Result<(), Failure> {
     let title = &image.board.title;
     match &image.manifest {
-        Some(manifest) => println!(
-            "{title}: D-RDMA {}, Corundum {}, ABI {}",
+        Some(manifest) => say(format_args!(
+            "{title}: D-RDMA {}, Corundum {}, ABI {}\n",
             manifest.version,
             manifest.corundum_commit.as_deref().unwrap_or("of no commit"),
             manifest.abi_hash
-        ),
-        None => println!("{title}: a bitstream without a manifest; its hash was not checked"),
+        ))?,
+        None => say(format_args!(
+            "{title}: a bitstream without a manifest; its hash was not checked\n"
+        ))?,
     }
     let mut flash = Flash::open(device)?;
     let bar = Bar::new();
     if arguments.verify {
         flash.verify(&image.stream, &mut |progress| bar.show(progress))?;
         bar.end();
-        println!("the main segment has this image ({} B)", image.stream.len());
+        say(format_args!("the main segment has this image ({} B)\n", image.stream.len()))?;
         return Ok(());
     }
     let outcome = flash.write(&image.stream, &mut |progress| bar.show(progress))?;
     bar.end();
     if outcome.written == 0 {
-        println!("the main segment has this image already ({} B)", image.stream.len());
+        say(format_args!("the main segment has this image already ({} B)\n", image.stream.len()))?;
         return Ok(());
     }
-    println!("{} B written and verified, {} B were right already", outcome.written, outcome.kept);
-    println!("Switch the machine off and on: the board then boots this image.");
+    say(format_args!(
+        "{} B written and verified, {} B were right already\n",
+        outcome.written, outcome.kept
+    ))?;
+    say(format_args!("Switch the machine off and on: the board then boots this image.\n"))?;
     Ok(())
 }
 
@@ -139,7 +148,8 @@ fn read(device: &mut FlashDevice, arguments: &Arguments) -> Result<(), Failure> 
     flash.read(segment.start, &mut bytes, &mut |progress| bar.show(progress))?;
     bar.end();
     file.write_all(&bytes).map_err(|error| Failure::file(path, &error))?;
-    println!("{length} B from {:#010x} on are in {}", segment.start, path.display());
+    finish(file, path)?;
+    say(format_args!("{length} B from {:#010x} on are in {}\n", segment.start, path.display()))?;
     Ok(())
 }
 

@@ -6,6 +6,9 @@ pub mod demo;
 pub mod devices;
 pub mod explain;
 pub mod flash;
+pub mod info;
+pub mod new;
+pub mod pages;
 pub mod run;
 pub mod serve;
 pub mod top;
@@ -13,15 +16,14 @@ pub mod tuning;
 
 use std::{
     fmt,
-    fs::File,
-    io::{self, BufWriter},
+    io::{self, BufWriter, ErrorKind, Write as _},
     path::{Path, PathBuf},
 };
 
 use clap::Args;
-use drdma_cli::{device::DeviceError, job::JobError};
+use drdma_cli::{device::DeviceError, job::JobError, output::OutputFile};
 use drdma_driver::pci::{PciError, Sysfs};
-use drdma_sim::wire::Network;
+use drdma_sim::wire::{Network, WireError};
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub enum Failure {
     Usage(String),
     /// It could not be done. Exit code 1.
     Failed(String),
+    /// Ctrl-C. Exit code 130, as shells have it.
+    Interrupted(String),
 }
 
 impl Failure {
@@ -38,6 +42,7 @@ impl Failure {
         match self {
             Self::Usage(_) => 2,
             Self::Failed(_) => 1,
+            Self::Interrupted(_) => 130,
         }
     }
 
@@ -55,7 +60,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
+            Self::Usage(text) | Self::Failed(text) | Self::Interrupted(text) => f.write_str(text),
         }
     }
 }
@@ -68,9 +73,10 @@ impl From<JobError> for Failure {
 
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
-        match error.is_usage() {
-            true => Self::Usage(error.to_string()),
-            false => Self::Failed(error.to_string()),
+        match error {
+            DeviceError::Interrupted => Self::Interrupted(error.to_string()),
+            _ if error.is_usage() => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
         }
     }
 }
@@ -100,11 +106,44 @@ impl SysfsArguments {
 }
 
 /// Creates a file that a command writes.
-pub fn create(path: &Path) -> Result<File, Failure> {
-    File::create(path).map_err(|error| Failure::file(path, &error))
+pub fn create(path: &Path) -> Result<OutputFile, Failure> {
+    OutputFile::create(path).map_err(|error| Failure::file(path, &error))
+}
+
+/// Gives a file its name.
+pub fn finish(file: OutputFile, path: &Path) -> Result<(), Failure> {
+    file.finish().map_err(|error| Failure::file(path, &error))
 }
 
 /// Captures what leaves the card into a file.
-pub fn capture(network: &Network, path: &Path) -> Result<(), Failure> {
-    network.capture_to(BufWriter::new(create(path)?)).map_err(|error| Failure::file(path, &error))
+pub fn capture(network: &Network, file: &OutputFile, path: &Path) -> Result<(), Failure> {
+    let writer = file.writer().map_err(|error| Failure::file(path, &error))?;
+    network.capture_to(BufWriter::new(writer)).map_err(|error| Failure::file(path, &error))
+}
+
+/// Ends a capture: everything is in its file, which gets its name.
+pub fn finish_capture(network: &Network, file: OutputFile, path: &Path) -> Result<(), Failure> {
+    network.flush_capture().map_err(|error| Failure::file(path, &error))?;
+    for error in network.errors() {
+        if let WireError::Capture(reason) = error {
+            return Err(Failure::Failed(format!("cannot write {}: {reason}", path.display())));
+        }
+    }
+    finish(file, path)
+}
+
+/// Writes to standard output. It is no failure if whoever reads it has seen enough.
+pub fn say(text: impl fmt::Display) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match write!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("cannot write standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard error; whether that is possible changes nothing.
+pub fn note(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }

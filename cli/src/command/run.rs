@@ -1,7 +1,8 @@
 //! `drdma run`: a job on a device.
 
 use std::{
-    io::{self, Stdout, Write},
+    cell::OnceCell,
+    io::{self, ErrorKind, Write},
     path::PathBuf,
     time::Duration,
 };
@@ -10,6 +11,7 @@ use clap::Args;
 use drdma_cli::{
     cable::Cable,
     device::{self, Kind},
+    explain::Judge,
     job::Job,
     record::{Recorder, Recording},
     run::{self, Observer, RunError},
@@ -17,13 +19,23 @@ use drdma_cli::{
 };
 use drdma_serve::WireSpec;
 use drdma_sim::wire::Network;
-use libdrdma::{Context, WorkCompletion};
+use libdrdma::{Context, Status, WorkCompletion};
 use serde_json::json;
 
-use super::{Failure, capture, create, tuning::Tuning};
+use super::{Failure, capture, create, finish, finish_capture, tuning::Tuning};
+
+/// Failed requests whose reasons are told on standard error.
+const REASONS: usize = 8;
 
 /// Run a job file on a device; one JSON object per completion comes out.
+///
+/// The exit code is 1 if a request failed, unless --allow-failures is given; standard error says why,
+/// by the names of the job file. Files are written when the run has ended; interrupted, it leaves none.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma run job.json --device soft: --pcap out.pcap
+  drdma run job.json --device 'rtl:?stall=0.1' --stats stats.json
+  drdma run job.json --device vfio:0000:65:00.0 --timeout 5")]
 pub struct Arguments {
     /// The job file.
     job: PathBuf,
@@ -48,6 +60,9 @@ pub struct Arguments {
     /// Give up after so many seconds without a packet or a completion.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
+    /// End with exit code 0 even if requests failed.
+    #[arg(long)]
+    allow_failures: bool,
     #[command(flatten)]
     tuning: Tuning,
 }
@@ -70,19 +85,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let text = "--wire needs a simulated device: a board has a wire of its own";
         return Err(Failure::Usage(text.to_owned()));
     }
+    // What cannot be written is told before the run, not after it.
+    let new = |path: &Option<PathBuf>| {
+        let file = |path: &PathBuf| Ok::<_, Failure>((create(path)?, path.clone()));
+        path.as_ref().map(file).transpose()
+    };
+    let (pcap, stats_file) = (new(&arguments.pcap)?, new(&arguments.stats)?);
+    let record = new(&arguments.record)?;
     let network = Network::new();
     let mut card = device::open(&arguments.device, &network)?;
     let cable = arguments.wire.as_ref().map(|wire| plug(&network, wire)).transpose()?;
     if cable.is_none() {
         device::add_peers(&job, &network);
     }
-    if let Some(path) = &arguments.pcap {
-        capture(&network, path)?;
+    if let Some((file, path)) = &pcap {
+        capture(&network, file, path)?;
     }
-    // What cannot be written is told before the run, not after it.
-    let mut stats_file = arguments.stats.as_deref().map(create).transpose()?;
-    let recording = match &arguments.record {
-        Some(path) => Some(Recording::create(path).map_err(|error| Failure::file(path, &error))?),
+    let recording = match &record {
+        Some((file, path)) => {
+            let writer = file.writer().map_err(|error| Failure::file(path, &error))?;
+            Some(Recording::new(writer, path))
+        }
         None => None,
     };
     if let Some(recording) = &recording {
@@ -90,7 +113,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 
     let context = device::set_up_with(card, job.local, optimizer).map_err(Failure::failed)?;
-    let mut observer = Printer { network: network.clone(), recording, cable, stdout: io::stdout() };
+    let mut observer = Printer {
+        network: network.clone(),
+        recording,
+        cable,
+        done: 0,
+        failed: Vec::new(),
+        job: &job,
+        judge: OnceCell::new(),
+    };
     let patience = Duration::from_secs(arguments.timeout);
     let result = run::run(&job, &context, patience, &mut observer);
     let counters = context.counters();
@@ -105,28 +136,43 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let traffic = cable.map(Cable::finish).transpose();
 
     // The files tell most when something went wrong, so they are written in any case.
-    if let (Some(recording), Some(path)) = (&observer.recording, &arguments.record) {
-        recording.flush().map_err(|error| Failure::file(path, &error))?;
+    if let (Some(recording), Some((file, path))) = (&observer.recording, record) {
+        recording.flush().map_err(|error| Failure::file(&path, &error))?;
+        finish(file, &path)?;
     }
-    if let Some(path) = &arguments.pcap {
-        network.flush_capture().map_err(|error| Failure::file(path, &error))?;
+    if let Some((file, path)) = pcap {
+        finish_capture(&network, file, &path)?;
     }
     result.map_err(Failure::failed)?;
-    if let (Some(file), Some(path)) = (&mut stats_file, &arguments.stats) {
+    if let Some((mut file, path)) = stats_file {
         let stats = json!(Stats::of(&counters.map_err(Failure::failed)?, network.clock().span()));
-        writeln!(file, "{stats:#}").map_err(|error| Failure::file(path, &error))?;
+        writeln!(file, "{stats:#}").map_err(|error| Failure::file(&path, &error))?;
+        finish(file, &path)?;
     }
     let lost = traffic.map_err(Failure::failed)?.map_or(0, |traffic| traffic.lost);
     if lost > 0 {
         let text = "frames of the card were lost: nobody is at the other end of the wire";
         return Err(Failure::Failed(format!("{lost} {text}")));
     }
-    match device::complaints(&network.errors()) {
-        Some(complaints) => {
-            Err(Failure::Failed(format!("the card sent wrong packets: {complaints}")))
-        }
-        None => Ok(()),
+    if let Some(complaints) = device::complaints(&network.errors()) {
+        return Err(Failure::Failed(format!("the card sent wrong packets: {complaints}")));
     }
+    match observer.failed.len() {
+        failed if failed > 0 && !arguments.allow_failures => {
+            let reasons = few(&observer.failed);
+            let all = job.posts.len();
+            Err(Failure::Failed(format!("{failed} of {all} requests failed\n{reasons}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Some lines of many.
+fn few(lines: &[String]) -> String {
+    let first = lines.iter().take(REASONS).map(|line| format!("  {line}"));
+    let more = lines.len().saturating_sub(REASONS);
+    let rest = (more > 0).then(|| format!("  and {more} more"));
+    first.chain(rest).collect::<Vec<_>>().join("\n")
 }
 
 /// Plugs a wire into the card's port.
@@ -140,14 +186,20 @@ fn plug(network: &Network, spec: &WireSpec) -> Result<Cable, Failure> {
 }
 
 /// Prints completions, and notes in the recording where they were seen.
-struct Printer {
+struct Printer<'a> {
     network: Network,
     recording: Option<Recording>,
     cable: Option<Cable>,
-    stdout: Stdout,
+    /// Posts that are complete.
+    done: usize,
+    /// Why posts failed, in their order.
+    failed: Vec<String>,
+    job: &'a Job,
+    /// Made when the first one fails.
+    judge: OnceCell<Judge<'a>>,
 }
 
-impl Observer for Printer {
+impl Observer for Printer<'_> {
     fn seen(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
         if let Some(recording) = &self.recording {
             recording.completion(completion)?;
@@ -156,10 +208,21 @@ impl Observer for Printer {
     }
 
     fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
-        let (wr_id, status) = (completion.wr_id, completion.status.name());
-        let line = json!({"wr_id": wr_id, "status": status, "bytes": completion.bytes});
-        writeln!(self.stdout, "{line}")?;
-        Ok(())
+        let WorkCompletion { wr_id, status, bytes, destination, .. } = *completion;
+        let mut line = json!({"wr_id": wr_id, "status": status.name(), "bytes": bytes});
+        if status != Status::Success {
+            let judge = self.judge.get_or_init(|| Judge::new(self.job));
+            let reason = judge.why(self.done, status, destination);
+            self.failed.push(format!("{reason} ({}, wr_id {wr_id})", status.name()));
+            line["reason"] = json!(reason);
+        }
+        self.done += 1;
+        let mut stdout = io::stdout().lock();
+        match writeln!(stdout, "{line}") {
+            // Whoever reads them has seen enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            result => Ok(result?),
+        }
     }
 
     fn turn(&mut self, _context: &Context) -> Result<bool, RunError> {

@@ -1,13 +1,17 @@
 //! `drdma serve`: a simulated card as a PCI device of a virtual machine.
 
 use std::{
-    io,
+    fs::File,
+    io::{self, BufWriter},
     os::{fd::AsFd as _, unix::net::UnixStream},
     path::PathBuf,
 };
 
 use clap::Args;
-use drdma_cli::device::{self, Kind};
+use drdma_cli::{
+    device::{self, Kind},
+    interrupt,
+};
 use drdma_serve::{Event, Function, PortEnd, Server, WireSpec, pci::config::Link};
 use drdma_sim::{uri::DeviceUri, wire::Network};
 use signal_hook::{
@@ -15,13 +19,16 @@ use signal_hook::{
     low_level::pipe,
 };
 
-use super::{Failure, capture};
+use super::{Failure, note};
 
 /// Clock cycles between two looks at what the client and the wire want.
 const CYCLES: u64 = 64;
 
 /// Serve a simulated card over vfio-user, as a PCI device of a virtual machine. Ctrl-C ends it.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma serve --socket /tmp/card --wire dgram:/tmp/a,/tmp/b
+  drdma serve --device soft: --socket /tmp/card --wire pcap:card.pcap --once")]
 pub struct Arguments {
     /// The card: `rtl:` is the simulated hardware, `soft:` the reference model.
     #[arg(long, value_name = "URI", default_value = "rtl:")]
@@ -48,6 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage("a card has one port: one wire and one capture".to_owned()));
     }
     let stop = stop_signal().map_err(Failure::failed)?;
+    let _held = interrupt::hold().map_err(Failure::failed)?;
 
     let network = Network::new();
     let uri = match Kind::of(&arguments.device) {
@@ -60,7 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         _ => None,
     };
     if let Some(path) = captured {
-        capture(&network, path)?;
+        // Written at once: it may be read while the card is served.
+        let file = File::create(path).map_err(|error| Failure::file(path, &error))?;
+        network.capture_to(BufWriter::new(file)).map_err(|error| Failure::file(path, &error))?;
     }
     let wire = match wires.first() {
         Some(spec) => spec
@@ -72,15 +82,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let port = PortEnd::new(network.clone(), wire);
     let mut server =
         Server::bind(&arguments.socket, function, port, Box::new(tell)).map_err(Failure::failed)?;
-    eprintln!("serving {} at {}", arguments.device, arguments.socket.display());
+    note(format_args!("serving {} at {}", arguments.device, arguments.socket.display()));
     let served = server.run(stop.as_fd(), arguments.once);
 
     if let Some(path) = captured {
         network.flush_capture().map_err(|error| Failure::file(path, &error))?;
     }
-    eprintln!("wire: {}", server.traffic());
+    note(format_args!("wire: {}", server.traffic()));
     if server.host_frames() > 0 {
-        eprintln!("{} frames were none of the card's", server.host_frames());
+        note(format_args!("{} frames were none of the card's", server.host_frames()));
     }
     served.map_err(Failure::failed)
 }
@@ -111,12 +121,14 @@ fn stop_signal() -> io::Result<UnixStream> {
 
 fn tell(event: Event) {
     match event {
-        Event::Connected => eprintln!("a client has connected"),
-        Event::Disconnected { reason } => eprintln!("the client is gone: {reason}"),
-        Event::Refused(text) => eprintln!("{text}"),
-        Event::Fault { count, text } => eprintln!("DMA fault: {text}; {count} so far"),
-        Event::Stopped { count } => eprintln!("DMA without bus mastering: {count} not made so far"),
-        Event::Wire(text) => eprintln!("the wire failed: {text}"),
+        Event::Connected => note(format_args!("a client has connected")),
+        Event::Disconnected { reason } => note(format_args!("the client is gone: {reason}")),
+        Event::Refused(text) => note(format_args!("{text}")),
+        Event::Fault { count, text } => note(format_args!("DMA fault: {text}; {count} so far")),
+        Event::Stopped { count } => {
+            note(format_args!("DMA without bus mastering: {count} not made so far"))
+        }
+        Event::Wire(text) => note(format_args!("the wire failed: {text}")),
         _ => {}
     }
 }

@@ -26,6 +26,9 @@ use super::{Failure, tuning::Tuning};
 /// by the card's own clock (a simulated second is many on the wall); those of soft:, whose clock
 /// means nothing, are by the wall. q quits.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma top --device rtl: --job job.json
+  drdma top --device soft: --json --count 3")]
 pub struct Arguments {
     /// The device: `rtl:` is the simulated hardware, `soft:` the reference model,
     /// `vfio:0000:65:00.0` a board.

@@ -4,6 +4,7 @@ mod cheapest;
 mod image;
 mod placement;
 mod table;
+mod words;
 
 use drdma_abi::{completion::Status, work_request::BLOCK};
 use drdma_semantics::{
@@ -29,6 +30,8 @@ pub use table::render;
 pub struct Options {
     /// How the card forms bounding boxes for posts that do not say it.
     pub settings: Settings,
+    /// Rows from which on the card packs several a cycle (register `COLUMN_MIN_ROWS`).
+    pub column_rows: u32,
     /// What reads cost.
     pub costs: CostTable,
     /// Bounding boxes that are listed for each post.
@@ -135,20 +138,61 @@ pub fn explain(job: &Job, options: &Options) -> Vec<Explanation> {
     let mut image = Image::of(job);
     job.posts
         .iter()
-        .map(|post| {
+        .enumerate()
+        .map(|(index, post)| {
             let request = image.request(post);
-            explain_post(job, &image, post, &request, options)
+            explain_post(job, &image, index, &request, options)
         })
         .collect()
+}
+
+/// Tells why posts of a job fail.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    job: &'a Job,
+    image: Image<'a>,
+    requests: Vec<Request>,
+}
+
+impl<'a> Judge<'a> {
+    /// Of a job.
+    pub fn new(job: &'a Job) -> Self {
+        let mut image = Image::of(job);
+        let requests = job.posts.iter().map(|post| image.request(post)).collect();
+        Self { job, image, requests }
+    }
+
+    /// Why post `index` ended with `status`, because of the destination of that index: what is wrong
+    /// with it as the job has it, if anything is; else what the status means.
+    pub fn why(&self, index: usize, status: Status, destination: u16) -> String {
+        let request = &self.requests[index];
+        let entry = request::encode(request, 0);
+        let posted = posted(&self.job.posts[index], &entry);
+        let checked = checks::check_entry(&entry, &posted, &self.image)
+            .and_then(|checked| checks::check_contents(&checked, &self.image, &self.image));
+        match checked {
+            Err(failure) if failure.status == status => words::failure(self.job, index, &failure),
+            _ => words::status(self.job, index, status, destination),
+        }
+    }
+}
+
+fn posted(post: &Post, entry: &[u8]) -> Posted {
+    Posted {
+        position: 0,
+        blocks: (entry.len() / BLOCK) as u32,
+        owner: (!post.shared).then_some(post.destinations[0].qp as u32),
+    }
 }
 
 fn explain_post(
     job: &Job,
     image: &Image,
-    post: &Post,
+    index: usize,
     request: &Request,
     options: &Options,
 ) -> Explanation {
+    let post = &job.posts[index];
     let entry = request::encode(request, 0);
     let mut explanation = Explanation {
         wr_id: post.wr_id,
@@ -167,11 +211,7 @@ fn explain_post(
         sent_bytes: 0,
         boxes: Vec::new(),
     };
-    let posted = Posted {
-        position: 0,
-        blocks: (entry.len() / BLOCK) as u32,
-        owner: (!post.shared).then_some(post.destinations[0].qp as u32),
-    };
+    let posted = posted(post, &entry);
     let result = checks::check_entry(&entry, &posted, image)
         .and_then(|checked| checks::check_contents(&checked, image, image))
         .and_then(|admitted| {
@@ -180,11 +220,7 @@ fn explain_post(
         });
     if let Err(failure) = result {
         explanation.status = failure.status.name();
-        explanation.reason = Some(match failure.queue_pair {
-            // What all destinations share.
-            None => failure.reason.to_string(),
-            Some(_) => format!("destination {}: {}", failure.destination, failure.reason),
-        });
+        explanation.reason = Some(words::failure(job, index, &failure));
     }
     explanation
 }
@@ -252,7 +288,10 @@ fn plan(
         cheap.window(&window.units, image)
     })?;
     explanation.cheapest = cheap.found();
-    explanation.placement = Some(placement::placed(request, &all(), &settings, image)?);
+    explanation.placement = Some({
+        let card = placement::Card { settings, column_rows: options.column_rows };
+        placement::placed(request, &all(), &card, image)?
+    });
     explanation.sent_bytes = explanation.destinations.iter().map(|share| share.sent_bytes).sum();
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Where a request's data lie in the segmented memory, and how fast they are gathered from there.
 
-use drdma_abi::register::COLUMN_MIN_ROWS;
 use drdma_semantics::{
     boxes::Settings,
     memory::Fault,
@@ -14,6 +13,15 @@ use libdrdma::optimizer::{
 use serde::Serialize;
 
 use super::image::Image;
+
+/// What of a card's registers decides how rows are placed.
+#[derive(Clone, Copy, Debug)]
+pub struct Card {
+    /// How bounding boxes are formed for the request.
+    pub settings: Settings,
+    /// Rows from which on several are packed a cycle.
+    pub column_rows: u32,
+}
 
 /// What a request's first window is.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -54,11 +62,11 @@ pub struct PlacedLane {
 pub fn placed(
     request: &Request,
     units: &[Units],
-    settings: &Settings,
+    card: &Card,
     image: &Image,
 ) -> Result<Placed, Fault> {
-    match Packed::of(request) {
-        Some(packed) => packed.placed(request, units, settings, image),
+    match Packed::of(request, card.column_rows) {
+        Some(packed) => packed.placed(request, units, &card.settings, image),
         None => row_by_row(request, units, image),
     }
 }
@@ -80,7 +88,7 @@ struct Window {
 }
 
 impl Packed {
-    fn of(request: &Request) -> Option<Self> {
+    fn of(request: &Request, column_rows: u32) -> Option<Self> {
         let (lanes, rows) = match &request.partitioned {
             Some(region) => (dense(&region.columns), region.rows),
             None => {
@@ -90,7 +98,7 @@ impl Packed {
                 sets.all(|set| set.as_ref() == Some(&first)).then_some(first)?
             }
         };
-        let packed = rows >= COLUMN_MIN_ROWS.reset && ColumnPlacement::window_rows(&lanes).is_ok();
+        let packed = rows >= column_rows && ColumnPlacement::window_rows(&lanes).is_ok();
         let sparse = match &request.destinations[..] {
             [one] => matches!(one.regions.first(), Some(Region::Bitmapped { .. })),
             _ => false,

@@ -14,6 +14,17 @@ pub enum JobError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// The job file is too long.
+    #[error("the job file {} is longer than {limit} B, the limit", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that a job file may have.
+        limit: u64,
+    },
+    /// The text begins with U+FEFF.
+    #[error("the job begins with a byte order mark: save it as UTF-8 without one")]
+    ByteOrderMark,
     /// The text is not JSON.
     #[error("the job is not valid JSON: {0}")]
     Syntax(#[from] serde_json::Error),
@@ -138,6 +149,30 @@ pub enum Problem {
     /// Text that is not an IPv4 address.
     #[error("\"{0}\" is not an IPv4 address like 10.0.0.1")]
     Ip(String),
+    /// An address that no single interface has.
+    #[error("{found} is {what}: it must be the address of one interface")]
+    Address {
+        /// The address.
+        found: String,
+        /// What it is instead.
+        what: &'static str,
+    },
+    /// A field that is nothing to this operation or transport.
+    #[error("has no meaning for {what}: leave it out")]
+    Meaningless {
+        /// The operation or transport.
+        what: String,
+    },
+    /// Buffers that are too large together.
+    #[error("has {size} B; all buffers of a job together may have {limit} B, {left} B are left")]
+    TooMuchMemory {
+        /// Bytes of this buffer; of a file, those that were read.
+        size: u64,
+        /// Bytes of all.
+        limit: u64,
+        /// Bytes that the buffers before leave.
+        left: u64,
+    },
     /// A WRITE on a datagram queue pair.
     #[error("{op} is not possible on queue pair \"{qp}\", whose transport is ud")]
     WriteOnUd {

@@ -10,6 +10,9 @@ use super::error::{JobError, Problem};
 /// greatest `u64`.
 const BEYOND_64_BITS: f64 = 9_223_372_036_854_775_808.0;
 
+/// The field that any object may have, and that means nothing.
+const COMMENT: &str = "$comment";
+
 /// A JSON value; objects keep their entries as they were written, twice the same name included.
 #[derive(Clone, Debug)]
 pub(super) enum Json {
@@ -144,7 +147,9 @@ impl<'a> At<'a> {
             &Json::Integer(value) => value,
             // What has more than 64 bits was read as a float.
             Json::Float(value) if value.abs() >= BEYOND_64_BITS => {
-                return Err(self.wrong_type("an integer of at most 64 bits"));
+                // Its digits are gone.
+                let (expected, found) = ("an integer of at most 64 bits", "longer".to_owned());
+                return Err(self.error(Problem::Type { expected, found }));
             }
             _ => return Err(self.wrong_type("an integer")),
         };
@@ -213,7 +218,8 @@ impl<'a> Fields<'a> {
     }
 
     pub fn finish(self) -> Result<(), JobError> {
-        match self.entries.iter().find(|(name, _)| !self.known.contains(&name.as_str())) {
+        let known = |name: &str| name == COMMENT || self.known.contains(&name);
+        match self.entries.iter().find(|(name, _)| !known(name)) {
             Some((name, _)) => {
                 let problem = Problem::Unknown { known: self.known.clone() };
                 Err(self.child_error(name, problem))

@@ -6,14 +6,23 @@
 //! and comes back as a completion with its status.
 
 mod error;
+mod example;
+mod format;
 mod json;
 mod parse;
 
-use std::{fs, path::Path};
+use std::{fs::File, io::Read as _, path::Path};
 
 pub use drdma_abi::{roce::Transport, work_request::Opcode};
 pub use error::{JobError, Problem};
+pub use example::{Kind as ExampleKind, example};
+pub use format::schema;
 pub use libdrdma::optimizer::FetchPlan;
+
+/// Bytes that a job file may have.
+pub const MAX_JOB: u64 = 64 << 20;
+/// Bytes that all buffers of a job together may have.
+pub const MAX_BUFFERS: u64 = 64 << 30;
 
 /// A whole job.
 #[derive(Clone, Debug)]
@@ -31,13 +40,21 @@ pub struct Job {
 impl Job {
     /// Reads a job file. The files that its buffers name are relative to its folder.
     pub fn read(path: &Path) -> Result<Self, JobError> {
-        let text = fs::read_to_string(path)
-            .map_err(|source| JobError::File { path: path.to_owned(), source })?;
+        let failed = |source| JobError::File { path: path.to_owned(), source };
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(MAX_JOB + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_JOB {
+            return Err(JobError::TooLong { path: path.to_owned(), limit: MAX_JOB });
+        }
         Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
     }
 
     /// Reads a job from text. The files that its buffers name are relative to `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, JobError> {
+        if text.starts_with('\u{feff}') {
+            return Err(JobError::ByteOrderMark);
+        }
         parse::job(&serde_json::from_str(text)?, folder)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs,
+    fs::File,
+    io::Read as _,
     net::Ipv4Addr,
     path::Path,
 };
@@ -17,13 +18,11 @@ use drdma_abi::{
 
 use super::{
     Buffer, Column, Contents, Destination, Extent, FetchPlan, IdWidth, Job, JobError, Local,
-    Partitioned, Place, Post, Problem, Qp, Region, RowMask,
+    MAX_BUFFERS, Partitioned, Place, Post, Problem, Qp, Region, RowMask,
     json::{At, Fields, Json},
     op_name,
 };
 
-/// The largest buffer: what the card's addresses leave room for many times over.
-const MAX_BUFFER: u64 = 1 << 40;
 /// Queue pair and packet sequence numbers have 24 bits.
 const MAX_24: u64 = (1 << 24) - 1;
 /// Memory regions beside the buffers' own: all buffers together, and the pointer arrays.
@@ -31,6 +30,8 @@ const EXTRA_REGIONS: usize = 2;
 
 pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
     let mut fields = At::root(json).object()?;
+    // For editors.
+    fields.optional("$schema");
     let buffers_at = fields.required("buffers")?;
     let local = local(&fields.required("local")?)?;
     let qps_at = fields.required("qps")?;
@@ -39,9 +40,12 @@ pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
 
     let mut names = HashMap::new();
     let mut buffers = Vec::new();
+    let mut left = MAX_BUFFERS;
     let limit = MEMORY_REGIONS.entries as usize - EXTRA_REGIONS;
     for at in buffers_at.list_up_to(limit, "buffers")? {
-        buffers.push(buffer(&at, folder, &mut names)?);
+        let buffer = buffer(&at, folder, &mut names, left)?;
+        left -= buffer.len() as u64;
+        buffers.push(buffer);
     }
 
     let (mut qp_names, mut numbers) = (HashMap::new(), HashMap::new());
@@ -93,7 +97,15 @@ fn mac(at: &At) -> Result<u64, JobError> {
         })
         .collect();
     match bytes {
-        Some(bytes) if bytes.len() == 6 => Ok(bytes.iter().fold(0, |mac, byte| mac << 8 | byte)),
+        Some(bytes) if bytes.len() == 6 => {
+            let what = match bytes[..] {
+                [0, 0, 0, 0, 0, 0] => "no address",
+                [0xff, 0xff, 0xff, 0xff, 0xff, 0xff] => "the broadcast address",
+                [first, ..] if first & 1 == 1 => "a multicast address",
+                _ => return Ok(bytes.iter().fold(0, |mac, byte| mac << 8 | byte)),
+            };
+            Err(at.error(Problem::Address { found: text.to_owned(), what }))
+        }
         _ => Err(at.error(Problem::Mac(text.to_owned()))),
     }
 }
@@ -101,7 +113,13 @@ fn mac(at: &At) -> Result<u64, JobError> {
 fn ip(at: &At) -> Result<u32, JobError> {
     let text = at.text()?;
     let ip: Ipv4Addr = text.parse().map_err(|_| at.error(Problem::Ip(text.to_owned())))?;
-    Ok(ip.into())
+    let what = match ip {
+        ip if ip.is_unspecified() => "no address",
+        ip if ip.is_broadcast() => "the broadcast address",
+        ip if ip.is_multicast() => "a multicast address",
+        ip => return Ok(ip.into()),
+    };
+    Err(at.error(Problem::Address { found: text.to_owned(), what }))
 }
 
 /// A name that no other entry of the same list has.
@@ -115,7 +133,13 @@ fn new_name(at: &At, list: &str, names: &mut HashMap<String, usize>) -> Result<S
     Ok(name)
 }
 
-fn buffer(at: &At, folder: &Path, names: &mut HashMap<String, usize>) -> Result<Buffer, JobError> {
+/// A buffer of at most `left` bytes.
+fn buffer(
+    at: &At,
+    folder: &Path,
+    names: &mut HashMap<String, usize>,
+    left: u64,
+) -> Result<Buffer, JobError> {
     let mut fields = at.object()?;
     let name = new_name(&fields.required("name")?, "buffers", names)?;
     let (file, hex, size) =
@@ -125,22 +149,35 @@ fn buffer(at: &At, folder: &Path, names: &mut HashMap<String, usize>) -> Result<
     let contents = match (found, file, hex, size) {
         (1, Some(file), ..) => {
             let path = folder.join(file.text()?);
-            let bytes = fs::read(&path)
+            let mut bytes = Vec::new();
+            let opened = File::open(&path);
+            opened
+                .and_then(|file| file.take(left + 1).read_to_end(&mut bytes))
                 .map_err(|source| file.error(Problem::File { file: path, source }))?;
+            fits(&file, bytes.len() as u64, left)?;
             Contents::Bytes(bytes)
         }
         (1, _, Some(hex), _) => Contents::Bytes(hex_bytes(&hex)?),
-        (1, _, _, Some(size)) => Contents::Zeros(size.integer(0, MAX_BUFFER)? as usize),
+        (1, _, _, Some(at)) => {
+            let size = at.u64(0)?;
+            fits(&at, size, left)?;
+            Contents::Zeros(size as usize)
+        }
         _ => return Err(at.error(Problem::BufferSource { found })),
     };
     Ok(Buffer { name, contents })
+}
+
+fn fits(at: &At, size: u64, left: u64) -> Result<(), JobError> {
+    let problem = Problem::TooMuchMemory { size, limit: MAX_BUFFERS, left };
+    if size > left { Err(at.error(problem)) } else { Ok(()) }
 }
 
 fn hex_bytes(at: &At) -> Result<Vec<u8>, JobError> {
     let text = at.text()?.as_bytes();
     let wrong = |message: String| at.error(Problem::Hex(message));
     if !text.len().is_multiple_of(2) {
-        return Err(wrong(format!("{} digits", text.len())));
+        return Err(wrong(format!("it has an odd number of digits, {}", text.len())));
     }
     let digit = |i: usize| {
         let value = char::from(text[i]).to_digit(16);
@@ -163,12 +200,12 @@ fn qp(
         ("ud", Transport::Ud),
     ])?;
     let qpn_at = fields.required("qpn")?;
-    let qpn = qpn_at.integer(0, MAX_24)?;
+    let qpn = qpn_at.integer(1, MAX_24)?;
     if let Some(other) = numbers.insert(qpn, index) {
         let other = format!("qps[{other}]");
         return Err(qpn_at.error(Problem::Duplicate { value: qpn.to_string(), other }));
     }
-    let dest_qpn = fields.required("dest_qpn")?.integer(0, MAX_24)? as u32;
+    let dest_qpn = fields.required("dest_qpn")?.integer(1, MAX_24)? as u32;
     let start_psn = fields.required("start_psn")?.integer(0, MAX_24)? as u32;
     let mtu_at = fields.required("mtu")?;
     let value = mtu_at.u64(0)?;
@@ -178,7 +215,11 @@ fn qp(
     let dest_mac = mac(&fields.required("dest_mac")?)?;
     let dest_ip = ip(&fields.required("dest_ip")?)?;
     let qkey = match (fields.optional("qkey"), transport) {
-        (Some(at), _) => at.u32(0)?,
+        (Some(at), Transport::Ud) => at.u32(0)?,
+        (Some(at), _) => {
+            let what = "this transport (only ud has one)".to_owned();
+            return Err(at.error(Problem::Meaningless { what }));
+        }
         (None, Transport::Ud) => return Err(fields.child_error("qkey", Problem::Missing)),
         (None, _) => 0,
     };
@@ -202,7 +243,8 @@ impl Context<'_> {
         let op_at = fields.required("op")?;
         let op = op_at.choice(&Opcode::ALL.map(|op| (op_name(op), op)))?;
         let imm = match fields.optional("imm") {
-            Some(at) => at.u32(0)?,
+            Some(at) if op.has_imm() => at.u32(0)?,
+            Some(at) => return Err(meaningless(&at, op)),
             None if op.has_imm() => return Err(fields.child_error("imm", Problem::Missing)),
             None => 0,
         };
@@ -286,14 +328,16 @@ impl Context<'_> {
         let qp = named(&fields.required("qp")?, "queue pair", self.qp_names)?;
         let (addr_at, rkey_at) = (fields.optional("remote_addr"), fields.optional("rkey"));
         let remote_addr = match addr_at {
-            Some(at) => at.u64(0)?,
+            Some(at) if op.is_write() => at.u64(0)?,
+            Some(at) => return Err(meaningless(&at, op)),
             None if op.is_write() => {
                 return Err(fields.child_error("remote_addr", Problem::Missing));
             }
             None => 0,
         };
         let rkey = match rkey_at {
-            Some(at) => at.u32(0)?,
+            Some(at) if op.is_write() => at.u32(0)?,
+            Some(at) => return Err(meaningless(&at, op)),
             None if op.is_write() => return Err(fields.child_error("rkey", Problem::Missing)),
             None => 0,
         };
@@ -409,6 +453,11 @@ impl Context<'_> {
         };
         list.iter().map(pointer).collect()
     }
+}
+
+/// A field that the operation does not have.
+fn meaningless(at: &At, op: Opcode) -> JobError {
+    at.error(Problem::Meaningless { what: op_name(op).to_owned() })
 }
 
 fn fetch_plan(at: &At) -> Result<FetchPlan, JobError> {

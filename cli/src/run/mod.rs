@@ -94,7 +94,7 @@ pub enum RunError {
     #[error("the wire failed: {0}")]
     Cable(std::io::Error),
     /// What the caller does with completions failed.
-    #[error("the completions cannot be written: {0}")]
+    #[error("cannot write standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 

@@ -42,7 +42,7 @@ impl Observer for Noting {
 /// Runs a job on a device; gives the frames and the recording's lines. Leaves no file at `path`.
 pub fn record(uri: &str, job: &Job, path: &Path) -> (Vec<Vec<u8>>, Vec<Value>) {
     let network = network(job);
-    let recording = Recording::create(path).unwrap();
+    let recording = Recording::new(std::fs::File::create(path).unwrap(), path);
     let card = device::open(uri, &network).unwrap();
     let card = Box::new(Recorder::new(card, recording.clone()));
     let context = device::set_up(card, job.local).unwrap();

@@ -102,7 +102,7 @@ fn ids_and_all_values_must_be_in_the_memory_of_their_keys() {
     assert_eq!(failure.queue_pair, None);
     assert_eq!(
         failure.reason.to_string(),
-        "the partitioned region: bytes 0x1ff9..0x2001 are not in the memory of key 0x1"
+        "the partitioned region, ids: bytes 0x1ff9..0x2001 are not in the memory of key 0x1"
     );
 }
 

@@ -15,7 +15,7 @@ pub mod mac;
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -25,7 +25,7 @@ use std::{
 use drdma_abi::register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS, COUNTER_CLEAR, DOORBELLS, STATUS};
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_hdl::primitive::app_block;
-use drdma_verilated::{Library, Model, Options, PortHandle, Source};
+use drdma_verilated::{Library, Model, Options, PortHandle, Source, Watch};
 
 use crate::pcie::{
     self,
@@ -133,23 +133,42 @@ fn source_of(file: String) -> Source {
 /// the first use in a process.
 static LIBRARIES: Mutex<BTreeMap<(bool, Option<PathBuf>), Library>> = Mutex::new(BTreeMap::new());
 
-fn library(config: &Config) -> Result<Library, CardError> {
-    let (trace, verilog) = (config.trace.is_some(), &config.verilog);
+/// Why the card was not built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The Verilog cannot be emitted.
+    #[error(transparent)]
+    Emit(CardError),
+    /// Verilator, the C++ compiler or the cache of built models.
+    #[error(transparent)]
+    Verilated(#[from] drdma_verilated::Error),
+}
+
+/// Builds the card, or that of another file of Verilog, with or without traces, or finds it built; `watch` is told of every step. Every
+/// card of this process is then opened at once.
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn build(
+    trace: bool,
+    verilog: Option<&Path>,
+    watch: &mut dyn Watch,
+) -> Result<Library, BuildError> {
     // Held while it is built: whoever asks meanwhile waits for this one.
     let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (trace, verilog.clone());
+    let key = (trace, verilog.map(Path::to_owned));
     if let Some(library) = libraries.get(&key) {
         return Ok(library.clone());
     }
     let source = match verilog {
-        None => source()?,
-        Some(path) => source_of(
-            fs::read_to_string(path)
-                .map_err(|error| CardError::Failed(format!("{}: {error}", path.display())))?,
-        ),
+        None => source().map_err(BuildError::Emit)?,
+        Some(path) => source_of(fs::read_to_string(path).map_err(|error| {
+            BuildError::Emit(CardError::Failed(format!("{}: {error}", path.display())))
+        })?),
     };
     let options = Options { trace, optimise: if trace { 0 } else { 1 }, ..Options::default() };
-    let built = source.build(&options).map_err(|e| CardError::Failed(e.to_string()))?;
+    let built = source.build_watched(&options, watch)?;
     libraries.insert(key, built.clone());
     Ok(built)
 }
@@ -176,7 +195,8 @@ impl RtlCard {
     /// If Verilator or the C++ compiler is missing or fails, or the card does not answer.
     pub fn new(config: Config, network: Network) -> Result<Self, CardError> {
         let failed = |error: drdma_verilated::Error| CardError::Failed(error.to_string());
-        let library = library(&config)?;
+        let library = build(config.trace.is_some(), config.verilog.as_deref(), &mut ())
+            .map_err(|error| CardError::Failed(error.to_string()))?;
         let mut model = library.instance(config.pcie.seed);
         if let Some(path) = &config.trace {
             model.open_trace(path).map_err(failed)?;

@@ -1,6 +1,7 @@
 //! Packet captures: pcap with nanosecond time stamps, which tcpdump and Wireshark read.
 
 use std::{
+    error::Error,
     fmt,
     io::{self, Write},
     time::Duration,
@@ -35,7 +36,7 @@ impl Capture {
             ..PcapHeader::default()
         };
         let out: Box<dyn Write + Send> = Box::new(out);
-        Ok(Self { writer: PcapWriter::with_header(out, header).map_err(io::Error::other)? })
+        Ok(Self { writer: PcapWriter::with_header(out, header).map_err(|error| cause(&error))? })
     }
 
     /// Appends a frame (without FCS) that was sent at `time_ns`.
@@ -44,8 +45,8 @@ impl Capture {
     /// What the output says, or a frame of more than 65,535 bytes.
     pub fn write(&mut self, frame: &[u8], time_ns: u64) -> io::Result<()> {
         let packet = PcapPacket::new(Duration::from_nanos(time_ns), frame.len() as u32, frame)
-            .map_err(io::Error::other)?;
-        self.writer.write_packet(&packet).map_err(io::Error::other)?;
+            .map_err(|error| cause(&error))?;
+        self.writer.write_packet(&packet).map_err(|error| cause(&error))?;
         Ok(())
     }
 
@@ -54,8 +55,20 @@ impl Capture {
     /// # Errors
     /// What the output says.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush().map_err(io::Error::other)
+        self.writer.flush().map_err(|error| cause(&error))
     }
+}
+
+/// What the output said, if an error comes from there.
+fn cause(error: &(dyn Error + 'static)) -> io::Error {
+    let mut at = Some(error);
+    while let Some(error) = at {
+        if let Some(code) = error.downcast_ref().and_then(io::Error::raw_os_error) {
+            return io::Error::from_raw_os_error(code);
+        }
+        at = error.source();
+    }
+    io::Error::other(error.to_string())
 }
 
 /// A frame and when it was sent.

@@ -74,10 +74,14 @@ pub fn local() -> Value {
 
 /// A queue pair of a job that leads to the peer's queue pair `dest_qpn`.
 pub fn queue_pair(name: &str, transport: &str, qpn: u32, dest_qpn: u32, psn: u32) -> Value {
-    json!({
+    let mut queue_pair = json!({
         "name": name, "transport": transport, "qpn": qpn, "dest_qpn": dest_qpn, "start_psn": psn,
-        "mtu": MTU, "dest_mac": "02:00:00:00:00:02", "dest_ip": "10.0.0.2", "qkey": QKEY,
-    })
+        "mtu": MTU, "dest_mac": "02:00:00:00:00:02", "dest_ip": "10.0.0.2",
+    });
+    if transport == "ud" {
+        queue_pair["qkey"] = QKEY.into();
+    }
+    queue_pair
 }
 
 /// Path MTU of all queue pairs.

@@ -112,13 +112,19 @@ fn queue_pair(random: &mut Random, i: u64) -> Value {
         true => (1 << 24) - random.range(1..=20),
         false => random.range(0..=(1 << 24) - 1),
     };
-    let number = |random: &mut Random| random.range(0..=(1 << 18) - 1) << 6 | i;
-    json!({
+    // 0 is no queue pair's number.
+    let number = |random: &mut Random| (random.range(0..=(1 << 18) - 1) << 6 | i).max(1);
+    let mut queue_pair = json!({
         "name": format!("q{i}"), "transport": transport,
         "qpn": number(random), "dest_qpn": number(random),
         "start_psn": start_psn, "mtu": random.pick(&[256, 512, 1024, 2048, 4096]),
-        "dest_mac": mac(random), "dest_ip": ip(random), "qkey": random.any() as u32,
-    })
+        "dest_mac": mac(random), "dest_ip": ip(random),
+    });
+    let qkey = random.any() as u32;
+    if transport == "ud" {
+        queue_pair["qkey"] = json!(qkey);
+    }
+    queue_pair
 }
 
 #[derive(Debug)]

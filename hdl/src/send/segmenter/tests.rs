@@ -13,8 +13,8 @@ pub(crate) use reference::{Item, Packet};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use traffic::{Inputs, requests};
 pub(crate) use traffic::{Chances, Traffic, stream};
+use traffic::{Inputs, requests};
 
 /// Cycles from a beat to the packet that it completes.
 const LATENCY: u64 = 5;

@@ -1,0 +1,159 @@
+//! Why a request fails, in the words of its job file.
+
+use drdma_abi::completion::Status;
+use drdma_semantics::failure::{Failure, Part, Reason, Which};
+
+use crate::job::{Column, Extent, Job, Place, Region, Transport};
+
+/// Why a post fails, beginning with the field that is at fault.
+pub fn failure(job: &Job, index: usize, failure: &Failure) -> String {
+    let post = &job.posts[index];
+    let destination = usize::from(failure.destination);
+    let of_post = format!("posts[{index}]");
+    let of_destination = match post.shared {
+        true => format!("{of_post}.destinations[{destination}]"),
+        false => of_post.clone(),
+    };
+    let path = |which: &Which| match which {
+        Which::Own(region) => format!("{of_destination}.regions[{region}]"),
+        Which::Partitioned => format!("{of_post}.partitioned"),
+    };
+    match &failure.reason {
+        Reason::Memory { region, part, .. } => {
+            let field = path(region) + &field(part);
+            match needed(job, index, destination, region, part) {
+                Some(needed) => format!("{field}: {}", needed.outside(job)),
+                None => format!("{field}: is outside its buffer"),
+            }
+        }
+        Reason::UnequalElements(unequal) => format!(
+            "{of_destination}.regions[{}]: has {} elements, regions[0] has {}; with row_mask \
+             element all must have as many",
+            unequal.region, unequal.found, unequal.expected
+        ),
+        Reason::MessageLength { len, limit } => {
+            let qp = post.destinations.get(destination).map(|destination| &job.qps[destination.qp]);
+            let why = match qp {
+                Some(qp) if qp.transport == Transport::Ud => {
+                    format!("the MTU of queue pair \"{}\", whose transport is ud", qp.name)
+                }
+                _ => "the limit of any message".to_owned(),
+            };
+            let rows = post.rows_per_message;
+            format!(
+                "{of_destination}: a message of up to {rows} rows has {len} B; {limit} B are {why}"
+            )
+        }
+        Reason::Shape { region, error } => format!("{}: {error}", path(region)),
+        Reason::Read { region, fault } => format!("{}: {fault}", path(region)),
+        other => format!("{of_destination}: {other}"),
+    }
+}
+
+/// Why a request fails that has nothing wrong of its own.
+pub fn status(job: &Job, index: usize, status: Status, destination: u16) -> String {
+    let post = &job.posts[index];
+    let qp = post.destinations.get(usize::from(destination)).map(|found| &job.qps[found.qp]);
+    let name = qp.map_or("?", |qp| qp.name.as_str());
+    let why = match status {
+        Status::WrFlushError => "it was not sent: an earlier request on its queue failed",
+        Status::RetryExceeded => "no acknowledgement came from the peer",
+        Status::RnrRetryExceeded => "the peer stayed not ready to receive",
+        Status::RemoteAccessError => "the peer refuses remote_addr or rkey",
+        Status::RemoteInvalidRequestError => "the peer refuses the request as invalid",
+        Status::RemoteOperationError => "the peer could not complete the request",
+        _ => "the card refuses it",
+    };
+    format!("posts[{index}]: {why} (queue pair \"{name}\")")
+}
+
+/// What a part is called in a job file.
+fn field(part: &Part) -> String {
+    match part {
+        Part::Bytes => String::new(),
+        Part::Extent(index) => format!(".pattern[{index}]"),
+        Part::Bitmap => ".bitmap".to_owned(),
+        Part::FetchRows => ".fetch_rows".to_owned(),
+        Part::Ids => ".ids".to_owned(),
+        Part::Column(index) => format!(".columns[{index}]"),
+        Part::Pointers => ".pointers".to_owned(),
+        Part::Record { row, .. } => format!(".pointers[{row}]"),
+    }
+}
+
+/// Bytes of a buffer.
+struct Needed {
+    buffer: usize,
+    start: u128,
+    end: u128,
+    /// How they come about.
+    what: String,
+}
+
+impl Needed {
+    fn outside(&self, job: &Job) -> String {
+        let buffer = &job.buffers[self.buffer];
+        let (name, len) = (&buffer.name, buffer.len());
+        let Self { start, end, what, .. } = self;
+        format!(
+            "{what} from byte {start} on end at byte {end} of buffer \"{name}\", which has {len} B"
+        )
+    }
+}
+
+fn needed(
+    job: &Job,
+    post: usize,
+    destination: usize,
+    which: &Which,
+    part: &Part,
+) -> Option<Needed> {
+    let post = &job.posts[post];
+    let run = |place: Place, further: u64, len: u128, what: String| {
+        let start = u128::from(place.offset) + u128::from(further);
+        Some(Needed { buffer: place.buffer, start, end: start + len, what })
+    };
+    let column = |column: &Column, rows: u32| {
+        let len = u128::from(rows) * u128::from(column.width);
+        run(column.base, 0, len, format!("{rows} values of {} B", column.width))
+    };
+    let bits = |place: &Place, rows: u32| {
+        run(*place, 0, u128::from(rows.div_ceil(8)), format!("the bits of {rows} rows"))
+    };
+    let Which::Own(region) = which else {
+        let region = post.partitioned.as_ref()?;
+        return match part {
+            Part::Ids => {
+                let width = region.width as u128;
+                let what = format!("the ids of {} rows", region.rows);
+                run(region.ids, 0, u128::from(region.rows) * width, what)
+            }
+            Part::Column(index) => column(region.columns.get(*index)?, region.rows),
+            _ => None,
+        };
+    };
+    match (post.destinations.get(destination)?.regions.get(*region)?, part) {
+        (Region::Contiguous { base, len }, Part::Bytes) => {
+            run(*base, 0, (*len).into(), format!("{len} B"))
+        }
+        (Region::Strided { base, period, count, pattern }, Part::Extent(index)) => {
+            let Extent { offset, len } = pattern.get(*index)?;
+            let span = u128::from(count.saturating_sub(1)) * u128::from(*period);
+            let what = format!("{count} extents of {len} B, {period} B apart,");
+            run(*base, *offset, span + u128::from(*len), what)
+        }
+        (Region::Bitmapped { bitmap, rows, .. }, Part::Bitmap) => bits(bitmap, *rows),
+        (Region::Bitmapped { fetch_rows, rows, .. }, Part::FetchRows) => {
+            bits(fetch_rows.as_ref()?, *rows)
+        }
+        (Region::Bitmapped { rows, columns, .. }, Part::Column(index)) => {
+            column(columns.get(*index)?, *rows)
+        }
+        (Region::PointerMapped { pointers, pattern }, Part::Record { row, extent }) => {
+            let Extent { offset, len } = pattern.get(*extent)?;
+            let what = format!("the {len} B of pattern[{extent}]");
+            run(*pointers.get(usize::try_from(*row).ok()?)?, *offset, (*len).into(), what)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,237 @@
+//! Jobs to start from, with comments.
+
+use super::format::{
+    Bitmapped, Buffer, Column, Contiguous, Destination, Extent, HexBuffer, Ids, JobFile, Local, Op,
+    Partitioned, Place, PointerMapped, Post, PostSend, PostSsqSend, Qp, Region, SizeBuffer,
+    Strided, Transport,
+};
+
+/// What an example shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// One run of bytes.
+    Contiguous,
+    /// Fields of the rows of a row store.
+    Strided,
+    /// The rows of a column store that a bitmap selects.
+    Bitmapped,
+    /// Records that an index found.
+    PointerMapped,
+    /// A shuffle by an array of partition ids.
+    Partitioned,
+    /// Two destinations that are planned together.
+    Shuffle,
+    /// A WRITE to remote memory.
+    Write,
+    /// One of each.
+    All,
+}
+
+impl Kind {
+    const EACH: [Self; 7] = [
+        Self::Contiguous,
+        Self::Strided,
+        Self::Bitmapped,
+        Self::PointerMapped,
+        Self::Partitioned,
+        Self::Shuffle,
+        Self::Write,
+    ];
+}
+
+/// The text of a job that can be run as it is; `schema` is where its schema is.
+pub fn example(kind: Kind, schema: &str) -> String {
+    let kinds = match kind {
+        Kind::All => Kind::EACH.to_vec(),
+        kind => vec![kind],
+    };
+    let job = JobFile {
+        schema: Some(schema.to_owned()),
+        comment: some("`drdma explain` says what a card does with this, `drdma run` does it"),
+        buffers: buffers(),
+        local: Local {
+            comment: some("the card's own addresses"),
+            mac: "02:00:00:00:00:01".to_owned(),
+            ip: "10.0.0.1".to_owned(),
+        },
+        qps: vec![qp("red", 17, 2), qp("blue", 18, 3)],
+        posts: (1..).zip(kinds).map(|(wr_id, kind)| post(wr_id, kind)).collect(),
+    };
+    serde_json::to_string_pretty(&job).expect("a job is JSON") + "\n"
+}
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn buffers() -> Vec<Buffer> {
+    vec![
+        Buffer::Size(SizeBuffer {
+            comment: some("a table of 64 rows of 32 B; \"file\" takes the bytes of a file"),
+            name: "table".to_owned(),
+            size: 2048,
+        }),
+        Buffer::Size(SizeBuffer {
+            comment: some("64 values of 8 B"),
+            name: "keys".to_owned(),
+            size: 512,
+        }),
+        Buffer::Size(SizeBuffer {
+            comment: some("64 values of 4 B"),
+            name: "prices".to_owned(),
+            size: 256,
+        }),
+        Buffer::Hex(HexBuffer {
+            comment: some("a bit a row: rows 0, 2, 4, ..."),
+            name: "selected".to_owned(),
+            hex: "55".repeat(8),
+        }),
+        Buffer::Hex(HexBuffer {
+            comment: some("a byte a row: 0, 1, 0, 1, ..."),
+            name: "ids".to_owned(),
+            hex: "0001".repeat(32),
+        }),
+    ]
+}
+
+fn qp(name: &str, qpn: u64, host: u8) -> Qp {
+    Qp {
+        comment: None,
+        name: name.to_owned(),
+        transport: Transport::Rc,
+        qpn,
+        dest_qpn: qpn + 16,
+        start_psn: 100,
+        mtu: 1024,
+        dest_mac: format!("02:00:00:00:00:{host:02x}"),
+        dest_ip: format!("10.0.0.{host}"),
+        qkey: None,
+    }
+}
+
+fn columns() -> Vec<Column> {
+    let column =
+        |buffer: &str, width| Column { comment: None, buffer: buffer.to_owned(), offset: 0, width };
+    vec![column("keys", 8), column("prices", 4)]
+}
+
+fn extent(offset: u64, len: u32) -> Extent {
+    Extent { comment: None, offset, len }
+}
+
+fn contiguous() -> Region {
+    Region::Contiguous(Contiguous {
+        comment: None,
+        buffer: "table".to_owned(),
+        offset: 0,
+        len: 2048,
+    })
+}
+
+fn bitmapped() -> Region {
+    Region::Bitmapped(Bitmapped {
+        comment: None,
+        bitmap: Place { comment: None, buffer: "selected".to_owned(), offset: 0 },
+        rows: 64,
+        columns: columns(),
+        fetch_rows: None,
+    })
+}
+
+fn post(wr_id: u64, kind: Kind) -> Post {
+    let send = |comment: &str, rows_per_message, region| {
+        Post::PostSend(PostSend {
+            comment: some(comment),
+            wr_id,
+            op: Op::Send,
+            imm: None,
+            row_mask: None,
+            rows_per_message,
+            fetch: None,
+            qp: "red".to_owned(),
+            remote_addr: None,
+            rkey: None,
+            regions: vec![region],
+        })
+    };
+    let destination = |qp: &str| Destination {
+        comment: None,
+        qp: qp.to_owned(),
+        remote_addr: None,
+        rkey: None,
+        regions: None,
+        partition: None,
+    };
+    let together = |comment: &str, partitioned, destinations| {
+        Post::PostSsqSend(PostSsqSend {
+            comment: some(comment),
+            wr_id,
+            op: Op::Send,
+            imm: None,
+            row_mask: None,
+            rows_per_message: Some(64),
+            fetch: None,
+            partitioned,
+            destinations,
+        })
+    };
+    match kind {
+        Kind::Contiguous | Kind::All => {
+            send("2048 B as they lie, in one message", None, contiguous())
+        }
+        Kind::Strided => send(
+            "bytes 0 to 7 and 16 to 19 of every row of 32 B, 16 rows in a message",
+            Some(16),
+            Region::Strided(Strided {
+                comment: None,
+                buffer: "table".to_owned(),
+                offset: 0,
+                period: 32,
+                count: 64,
+                pattern: vec![extent(0, 8), extent(16, 4)],
+            }),
+        ),
+        Kind::Bitmapped => {
+            send("key and price of the selected rows, 16 in a message", Some(16), bitmapped())
+        }
+        Kind::PointerMapped => send(
+            "8 B of each of three records, wherever they are, in one message",
+            Some(3),
+            Region::PointerMapped(PointerMapped {
+                comment: some("pairs of a buffer and an offset"),
+                pointers: [640, 32, 1984].map(|offset| ("table".to_owned(), offset)).to_vec(),
+                pattern: vec![extent(0, 8)],
+            }),
+        ),
+        Kind::Partitioned => together(
+            "every row goes to the destination that names its id",
+            Some(Partitioned {
+                comment: None,
+                ids: Ids { comment: None, buffer: "ids".to_owned(), offset: 0, width: 1 },
+                rows: 64,
+                columns: columns(),
+            }),
+            vec![
+                Destination { partition: Some(0), ..destination("red") },
+                Destination { partition: Some(1), ..destination("blue") },
+            ],
+        ),
+        Kind::Shuffle => together(
+            "selected rows to red, the whole table to blue: what both need is read once",
+            None,
+            vec![
+                Destination { regions: Some(vec![bitmapped()]), ..destination("red") },
+                Destination { regions: Some(vec![contiguous()]), ..destination("blue") },
+            ],
+        ),
+        Kind::Write => match send("a WRITE says where in the peer's memory", None, contiguous()) {
+            Post::PostSend(post) => Post::PostSend(PostSend {
+                op: Op::Write,
+                remote_addr: Some(0x10000),
+                rkey: Some(7),
+                ..post
+            }),
+            post @ Post::PostSsqSend(_) => post,
+        },
+    }
+}

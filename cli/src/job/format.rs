@@ -1,0 +1,490 @@
+//! Job files as they are written. The schema that editors use is made of these types; what a job
+//! means, and the messages for what it may not say, are the reader's.
+
+use drdma_abi::work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS};
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::MAX_BUFFERS;
+
+/// Queue pair numbers and packet sequence numbers have 24 bits.
+const MAX_24: u64 = (1 << 24) - 1;
+
+/// The JSON schema of job files (draft 2020-12).
+pub fn schema() -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let schema = generator.into_root_schema_for::<JobFile>();
+    let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
+    without_null(&mut schema);
+    schema
+}
+
+/// A field that may be left out may not be null.
+fn without_null(schema: &mut Value) {
+    match schema {
+        Value::Array(list) => {
+            list.retain(|of| of != "null" && *of != serde_json::json!({"type": "null"}));
+            list.iter_mut().for_each(without_null);
+        }
+        Value::Object(object) => {
+            object.values_mut().for_each(without_null);
+            if let Some(Value::Array(types)) = object.get("type")
+                && let [one] = &types[..]
+            {
+                let one = one.clone();
+                object.insert("type".to_owned(), one);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A D-RDMA job: memory, queue pairs, and what is posted to them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "D-RDMA job file")]
+pub(super) struct JobFile {
+    /// Where this schema is, for editors.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Memory that regions lie in; each buffer has a key of its own.
+    #[schemars(length(max = 1022))]
+    pub buffers: Vec<Buffer>,
+    /// The card's own addresses.
+    pub local: Local,
+    /// Queue pairs, each connected to one peer.
+    #[schemars(length(max = 256))]
+    pub qps: Vec<Qp>,
+    /// What is posted, in this order.
+    pub posts: Vec<Post>,
+}
+
+/// Memory. It has exactly one of file, hex and size.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Buffer {
+    /// The bytes of a file.
+    #[expect(dead_code, reason = "no example has it")]
+    File(FileBuffer),
+    /// Bytes in hexadecimal.
+    Hex(HexBuffer),
+    /// Zeros.
+    Size(SizeBuffer),
+}
+
+/// The bytes of a file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileBuffer {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The file, relative to the job file.
+    pub file: String,
+}
+
+/// Bytes in hexadecimal.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HexBuffer {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Two digits a byte.
+    #[schemars(regex(pattern = "^([0-9a-fA-F]{2})*$"))]
+    pub hex: String,
+}
+
+/// Zeros.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SizeBuffer {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    #[schemars(range(max = MAX_BUFFERS))]
+    pub size: u64,
+}
+
+/// The card's own addresses.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Local {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// MAC address, like 02:00:00:00:00:01.
+    #[schemars(regex(pattern = "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"))]
+    pub mac: String,
+    /// IPv4 address.
+    #[schemars(extend("format" = "ipv4"))]
+    pub ip: String,
+}
+
+/// The transport of a queue pair.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Transport {
+    /// Reliable connection.
+    Rc,
+    /// Unreliable connection.
+    #[expect(dead_code, reason = "no example has it")]
+    Uc,
+    /// Unreliable datagrams: one packet a message.
+    #[expect(dead_code, reason = "no example has it")]
+    Ud,
+}
+
+/// A queue pair.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Qp {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its transport.
+    pub transport: Transport,
+    /// Its number on the wire.
+    #[schemars(range(min = 1, max = MAX_24))]
+    pub qpn: u64,
+    /// The number of the peer's queue pair.
+    #[schemars(range(min = 1, max = MAX_24))]
+    pub dest_qpn: u64,
+    /// The first packet sequence number.
+    #[schemars(range(max = MAX_24))]
+    pub start_psn: u64,
+    /// Path MTU in bytes: 256, 512, 1024, 2048 or 4096.
+    #[schemars(extend("enum" = [256, 512, 1024, 2048, 4096]))]
+    pub mtu: u32,
+    /// The peer's MAC address.
+    #[schemars(regex(pattern = "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"))]
+    pub dest_mac: String,
+    /// The peer's IPv4 address.
+    #[schemars(extend("format" = "ipv4"))]
+    pub dest_ip: String,
+    /// The queue key, which ud needs and no other transport has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qkey: Option<u32>,
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Op {
+    /// SEND.
+    Send,
+    /// SEND with immediate data.
+    #[expect(dead_code, reason = "no example has it")]
+    SendImm,
+    /// WRITE.
+    Write,
+    /// WRITE with immediate data.
+    #[expect(dead_code, reason = "no example has it")]
+    WriteImm,
+}
+
+/// How rows become messages.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RowMask {
+    /// The rows of one region after another.
+    #[expect(dead_code, reason = "no example has it")]
+    Period,
+    /// Element i of every region, for each i.
+    #[expect(dead_code, reason = "no example has it")]
+    Element,
+}
+
+/// How a post's data are fetched; without it, as the card's registers say.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fetch {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The longest DMA read in bytes.
+    #[schemars(extend("enum" = [64, 128, 256, 512, 1024, 2048, 4096]))]
+    pub max_read: u32,
+    /// The widest gap in bytes that is read through.
+    #[schemars(range(max = MAX_MERGE_THRESHOLD))]
+    pub merge_threshold: u32,
+}
+
+/// A work request.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(tag = "verb", rename_all = "snake_case")]
+pub(super) enum Post {
+    /// Sends to one queue pair.
+    PostSend(PostSend),
+    /// Sends to several queue pairs, planned together.
+    PostSsqSend(PostSsqSend),
+}
+
+/// A request for one queue pair.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PostSend {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The name that comes back in the completion.
+    pub wr_id: u64,
+    /// The operation.
+    pub op: Op,
+    /// Immediate data, which *_imm needs and no other operation has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imm: Option<u32>,
+    /// How rows become messages: period unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row_mask: Option<RowMask>,
+    /// Rows in a message: 1 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub rows_per_message: Option<u32>,
+    /// How it is fetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<Fetch>,
+    /// The queue pair's name.
+    pub qp: String,
+    /// Where a WRITE goes; no SEND has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_addr: Option<u64>,
+    /// The remote key of a WRITE; no SEND has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rkey: Option<u32>,
+    /// What is sent.
+    #[schemars(length(max = MAX_REGIONS))]
+    pub regions: Vec<Region>,
+}
+
+/// A request for several queue pairs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PostSsqSend {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The name that comes back in the completion.
+    pub wr_id: u64,
+    /// The operation.
+    pub op: Op,
+    /// Immediate data, which *_imm needs and no other operation has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imm: Option<u32>,
+    /// How rows become messages: period unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row_mask: Option<RowMask>,
+    /// Rows in a message: 1 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub rows_per_message: Option<u32>,
+    /// How it is fetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<Fetch>,
+    /// One region for all destinations, with a partition id a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partitioned: Option<Partitioned>,
+    /// Where to; no queue pair twice.
+    #[schemars(length(min = 1, max = MAX_DESTINATIONS))]
+    pub destinations: Vec<Destination>,
+}
+
+/// A destination of a request.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Destination {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The queue pair's name.
+    pub qp: String,
+    /// Where a WRITE goes; no SEND has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_addr: Option<u64>,
+    /// The remote key of a WRITE; no SEND has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rkey: Option<u32>,
+    /// What is sent, unless the post is partitioned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REGIONS))]
+    pub regions: Option<Vec<Region>>,
+    /// The id of the rows that it gets, if the post is partitioned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<u16>,
+}
+
+/// A place in a buffer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Place {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Bytes from its start.
+    pub offset: u64,
+}
+
+/// An array of partition ids.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ids {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Where the id of row 0 is.
+    pub offset: u64,
+    /// Bytes of an id: 1 or 2, little-endian.
+    #[schemars(range(min = 1, max = 2))]
+    pub width: u32,
+}
+
+/// Rows of some columns, each for the destination that names its id.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Partitioned {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The id of every row.
+    pub ids: Ids,
+    /// Rows.
+    pub rows: u32,
+    /// The values of a row, in the order sent.
+    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
+    pub columns: Vec<Column>,
+}
+
+/// A column: row i's value is `width` bytes at `offset + i * width`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Column {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Where row 0's value is.
+    pub offset: u64,
+    /// Bytes of a value.
+    #[schemars(range(min = 1))]
+    pub width: u32,
+}
+
+/// A run of bytes in a pattern.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Extent {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Bytes from the start of the period or record.
+    pub offset: u64,
+    /// Bytes.
+    #[schemars(range(min = 1))]
+    pub len: u32,
+}
+
+/// What is sent, row by row.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Region {
+    /// One run of bytes.
+    Contiguous(Contiguous),
+    /// A pattern, repeated.
+    Strided(Strided),
+    /// The rows that a bitmap selects.
+    Bitmapped(Bitmapped),
+    /// A pattern at every pointer.
+    PointerMapped(PointerMapped),
+}
+
+/// One run of bytes, which is one row.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Contiguous {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Where it starts.
+    pub offset: u64,
+    /// Bytes.
+    #[schemars(range(min = 1))]
+    pub len: u32,
+}
+
+/// A pattern that repeats every period; each period is a row.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Strided {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Where the first period starts.
+    pub offset: u64,
+    /// Bytes from one period to the next.
+    #[schemars(range(min = 1))]
+    pub period: u64,
+    /// Periods.
+    pub count: u32,
+    /// The bytes of a period, in the order sent.
+    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
+    pub pattern: Vec<Extent>,
+}
+
+/// The rows whose bit is set, of some columns. Bit i is bit i mod 8 of byte i / 8.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bitmapped {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The bitmap.
+    pub bitmap: Place,
+    /// Its bits.
+    pub rows: u32,
+    /// The values of a row, in the order sent.
+    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
+    pub columns: Vec<Column>,
+    /// A bitmap of rows that are read though they are not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch_rows: Option<Place>,
+}
+
+/// A pattern at every pointer; each record is a row.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PointerMapped {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Records: pairs of a buffer's name and an offset.
+    pub pointers: Vec<(String, u64)>,
+    /// The bytes of a record, in the order sent.
+    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
+    pub pattern: Vec<Extent>,
+}
+
+#[cfg(test)]
+#[path = "format_tests.rs"]
+mod tests;
