@@ -177,6 +177,10 @@ pub struct Issuer {
     begun: DFF<Bit>,
     was_barred: DFF<Bit>,
     barred: Signal<Local, Bit>,
+    /// Its event puts a queue pair in the error state, if it was begun.
+    breaking: DFF<Bit>,
+    breaking_qp: DFF<Bits<8>>,
+    drops: Signal<Local, Bit>,
     started: DFF<Bits<64>>,
     inside_message: DFF<Bits<64>>,
     flushed: DFF<Bits<64>>,
@@ -306,6 +310,9 @@ impl Default for Issuer {
             begun: DFF::default(),
             was_barred: DFF::default(),
             barred: Signal::default(),
+            breaking: DFF::default(),
+            breaking_qp: DFF::default(),
+            drops: Signal::default(),
             started: DFF::default(),
             inside_message: DFF::default(),
             flushed: DFF::default(),
@@ -362,7 +369,7 @@ impl Logic for Issuer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, begun, was_barred, load, load_qp, load_psn, was_gone, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
+        dff_setup!(self, clk, begun, was_barred, breaking, breaking_qp, load, load_qp, load_psn, was_gone, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
         self.start_psns.clk.next = self.clk.val();
         self.psns.clk.next = self.clk.val();
         self.dests.clk.next = self.clk.val();
@@ -393,7 +400,6 @@ impl Logic for Issuer {
 
         // Requests: one whose queue has halted by its first event is never begun.
         self.queues.clk.next = self.clk.val();
-        self.queues.rst.next = self.rst.val();
         self.queues.open_valid.next = self.open_valid.val();
         self.queues.open_slot.next = self.open_slot.val();
         self.queues.open_queue.next = self.open_queue.val();
@@ -435,11 +441,12 @@ impl Logic for Issuer {
             && self.held.q.val().get_bit(95)
             && self.held.q.val().get_bits::<8>(96).any();
         // A context that was written since has no part in it.
-        self.set_qp_error_valid.next = (self.state.q.val() == IssuerState::Loading)
+        self.breaking.d.next = (self.state.q.val() == IssuerState::Loading)
             && (self.held.q.val().get_bit(93) || self.refused.val())
-            && !self.gone.val()
-            && !self.barred.val();
-        self.set_qp_error_index.next = self.qp.val();
+            && !self.gone.val();
+        self.breaking_qp.d.next = self.qp.val();
+        self.set_qp_error_valid.next = self.breaking.q.val() && !self.was_barred.q.val();
+        self.set_qp_error_index.next = self.breaking_qp.q.val();
         if self.state.q.val() == IssuerState::Loading {
             self.state.d.next = IssuerState::Giving;
             self.begun.d.next = true;
@@ -462,7 +469,6 @@ impl Logic for Issuer {
                 && !self.held.q.val().get_bit(92)
                 && (self.qp_error.val().get_bit(self.qp.val().index()) || self.gone.val());
             self.dropping.d.next = self.failed.q.val()
-                || self.barred.val()
                 || self.held.q.val().get_bit(92)
                 || self.held.q.val().get_bit(93)
                 || self.flush.val()
@@ -475,9 +481,7 @@ impl Logic for Issuer {
             }
             // The first failure is the one that is told.
             if !self.fail_status.q.val().any() {
-                if self.barred.val() {
-                    self.fail_status.d.next = self.flush_error.val();
-                } else if self.held.q.val().get_bit(93) {
+                if self.held.q.val().get_bit(93) {
                     self.fail_status.d.next = self.protection_error.val();
                     self.fail_dest.d.next = self.index.val();
                 } else if self.flush.val() {
@@ -497,21 +501,22 @@ impl Logic for Issuer {
             self.bytes.next = self.held.q.val().get_bits::<13>(79);
         }
         self.marker.next = !self.todo_full.q.val() && !self.todo_last.q.val();
-        self.sends.next = !self.marker.val() && !self.dropping.q.val();
+        self.drops.next = self.dropping.q.val() || self.was_barred.q.val();
+        self.sends.next = !self.marker.val() && !self.drops.val();
         // An item that is not for the output needs no room there.
         self.gives.next = self.sends.val()
             || (self.marker.val()
                 && ((self.todo_dest_end.q.val()
                     && self.reliable.val()
                     && self.has_sent.q.val()
-                    && !self.dropping.q.val())
+                    && !self.drops.val())
                     || (!self.todo_dest_end.q.val() && self.todo_request_end.q.val())));
         self.drop_page.next = self.page.val();
         self.step.next = (self.state.q.val() == IssuerState::Giving)
             && !self.load.q.val()
             && (!self.gives.val() || self.items.in_ready.val())
-            && (self.marker.val() || !self.dropping.q.val() || self.drop_ready.val());
-        self.drop_valid.next = self.step.val() && !self.marker.val() && self.dropping.q.val();
+            && (self.marker.val() || !self.drops.val() || self.drop_ready.val());
+        self.drop_valid.next = self.step.val() && !self.marker.val() && self.drops.val();
         self.pushed.next = self.step.val() && self.gives.val();
 
         // Its operation follows from its place in the message.
@@ -553,6 +558,10 @@ impl Logic for Issuer {
         if !self.final_status.val().any() {
             self.final_status.next = self.fail_status.q.val();
             self.final_dest.next = self.fail_dest.q.val();
+            if self.was_barred.q.val() {
+                self.final_status.next = self.flush_error.val();
+                self.final_dest.next = 0.into();
+            }
         }
 
         // What a step changes.
@@ -706,6 +715,7 @@ impl Logic for Issuer {
             self.load.d.next = false;
             self.state.d.next = IssuerState::Waiting;
             self.begun.d.next = false;
+            self.breaking.d.next = false;
             self.started.d.next = 0.into();
             self.inside_message.d.next = 0.into();
             self.flushed.d.next = 0.into();

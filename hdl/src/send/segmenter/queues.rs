@@ -1,13 +1,12 @@
 //! Which requests may not begin any more.
 
 use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
 
 use crate::context::Stamps;
-use crate::primitive::Ram;
+use crate::primitive::{Lutram, Ram};
 
 /// Tells whether a request's send queue has halted, or was written anew, since the request was opened.
 ///
@@ -16,7 +15,7 @@ use crate::primitive::Ram;
 /// made it known.
 ///
 /// # Inputs
-/// `clk`, `rst`; `open_*`: a request is opened; `cfg_*`; `queue_halted`; `read_enable`, `slot`: the request
+/// `clk`; `open_*`: a request is opened; `cfg_*`; `queue_halted`; `read_enable`, `slot`: the request
 /// at hand; `fail` pulse: it has ended with a status.
 ///
 /// # Outputs
@@ -25,8 +24,6 @@ use crate::primitive::Ram;
 pub struct Queues {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset.
-    pub rst: Signal<In, Bit>,
     /// A request is opened.
     pub open_valid: Signal<In, Bit>,
     /// Its slot.
@@ -56,7 +53,8 @@ pub struct Queues {
     opened: Ram<40, 1, 8>,
     /// Here the stamps of send queues: they change with the last word of an entry.
     stamps: Stamps<2>,
-    stopped: DFF<Bits<256>>,
+    /// Of each queue: the stamp with which the request that failed last was opened.
+    failed: Lutram<32, 8, 1>,
     enabled: Signal<Local, Bit>,
     queue: Signal<Local, Bits<8>>,
     rewritten: Signal<Local, Bit>,
@@ -68,7 +66,6 @@ impl Default for Queues {
     fn default() -> Self {
         Self {
             clk: Signal::default(),
-            rst: Signal::default(),
             open_valid: Signal::default(),
             open_slot: Signal::default(),
             open_queue: Signal::default(),
@@ -83,7 +80,7 @@ impl Default for Queues {
             over: Signal::default(),
             opened: Ram::default(),
             stamps: Stamps::default(),
-            stopped: DFF::default(),
+            failed: Lutram::default(),
             enabled: Signal::default(),
             queue: Signal::default(),
             rewritten: Signal::default(),
@@ -96,13 +93,13 @@ impl Default for Queues {
 impl Logic for Queues {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, stopped);
         self.enabled.next = self.cfg_valid.val()
             && (self.cfg_table.val() == self.queue_table.val())
             && (self.cfg_word.val() == self.enable_word.val())
             && !self.cfg_index.val().get_bits::<2>(8).any();
         self.stamps.clk.next = self.clk.val();
-        self.stamps.rst.next = self.rst.val();
+        // Never reset: a stamp of before a reset, in `failed`, is none of those after it.
+        self.stamps.rst.next = false;
         self.stamps.cfg_valid.next = self.enabled.val();
         self.stamps.cfg_table.next = 0.into();
         self.stamps.cfg_index.next = self.cfg_index.val();
@@ -123,23 +120,13 @@ impl Logic for Queues {
         self.stamps.qp[1].next = self.queue.val();
         self.rewritten.next =
             self.stamps.stamp[1].val() != self.opened.read_data.val().get_bits::<32>(8);
+        self.failed.clk.next = self.clk.val();
+        self.failed.write_enable.next = self.fail.val();
+        self.failed.write_address.next = self.queue.val();
+        self.failed.write_data.next = self.opened.read_data.val().get_bits::<32>(8);
+        self.failed.read_address[0].next = self.queue.val();
         self.over.next = self.rewritten.val()
-            || self.stopped.q.val().get_bit(self.queue.val().index())
+            || (self.failed.read_data[0].val() == self.opened.read_data.val().get_bits::<32>(8))
             || self.queue_halted.val().get_bit(self.queue.val().index());
-
-        // A request of before the queue was written anew says nothing of the queue since.
-        if self.fail.val() && !self.rewritten.val() {
-            self.stopped.d.next = self.stopped.q.val().replace_bit(self.queue.val().index(), true);
-        }
-        if self.enabled.val() {
-            self.stopped.d.next = self
-                .stopped
-                .d
-                .val()
-                .replace_bit(self.cfg_index.val().get_bits::<8>(0).index(), false);
-        }
-        if self.rst.val() {
-            self.stopped.d.next = 0.into();
-        }
     }
 }
