@@ -56,7 +56,7 @@ fn pipelined(experiment: Experiment) -> Experiment {
     Experiment {
         fetched,
         posts: times.map(|k| post.moved(k * count)).collect(),
-        buffers: vec![&experiment.buffers[..]; PIPELINED].concat(),
+        buffers: [&experiment.buffers[..]; PIPELINED].concat(),
         ..experiment
     }
 }
@@ -419,8 +419,9 @@ pub fn words() -> Vec<Experiment> {
             gbps if gbps < 56.0 => Target::About { gbps, factor: 1.01 },
             _ => Target::Wire(0.99),
         };
-        // Few: a word a cycle takes its time.
-        let values = first(2 << 10, values(&words_id(words), &title, target));
+        // About two thirds of a millisecond, beside which the start is little.
+        let periods = f64::from(12 << 10) * (beats_gbps(words) / 56.6).min(1.0);
+        let values = first(periods as u64, values(&words_id(words), &title, target));
         pipelined(Experiment { words: Some(words), ..values })
     };
     (1..=BEAT_WORDS).map(experiment).collect()
