@@ -420,8 +420,8 @@ pub fn words() -> Vec<Experiment> {
             _ => Target::Wire(0.99),
         };
         // About two thirds of a millisecond, beside which the start is little.
-        let periods = f64::from(12 << 10) * (beats_gbps(words) / 56.6).min(1.0);
-        let values = first(periods as u64, values(&words_id(words), &title, target));
+        let messages = f64::from(6 << 10) * (beats_gbps(words) / 56.6).min(1.0);
+        let values = first(2 * messages as u64, values(&words_id(words), &title, target));
         pipelined(Experiment { words: Some(words), ..values })
     };
     (1..=BEAT_WORDS).map(experiment).collect()
