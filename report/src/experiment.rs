@@ -89,6 +89,8 @@ pub struct Measurement {
     pub packets: u64,
     /// From the first doorbell to the last byte on the wire, in nanoseconds.
     pub whole_ns: f64,
+    /// From the first doorbell to the last byte of the first frame, in nanoseconds.
+    pub first_frame_ns: f64,
     /// From just before the first doorbell to when the last completion was seen, in nanoseconds: up to
     /// [`rig::CYCLES_PER_LOOK`] cycles after it was written.
     pub completed_ns: f64,
@@ -239,6 +241,7 @@ impl Experiment {
             posts: self.posts.len() as u64,
             packets: outcome.counters.get(counter::PACKETS),
             whole_ns: span.last_byte_ns - span.first_doorbell_ns,
+            first_frame_ns: outcome.first_frame_ns as f64 - span.first_doorbell_ns,
             completed_ns: outcome.counters.get(counter::CYCLES) as f64 * NS_PER_CYCLE,
             bound,
             counters: outcome.counters,

@@ -165,6 +165,8 @@ pub struct Outcome {
     pub frame_bytes: u64,
     /// From the first doorbell to the last byte on the wire.
     pub span: Span,
+    /// When the last byte of the first frame was on the wire, in nanoseconds since reset.
+    pub first_frame_ns: u64,
     /// The card's counters.
     pub counters: Counters,
     /// Bytes of send queue ring that the requests took.
@@ -250,6 +252,7 @@ fn run_on(
     Ok(Outcome {
         frame_bytes: network.traffic().frame_bytes,
         span: network.clock().span().unwrap_or_default(),
+        first_frame_ns: network.traffic().first_ns,
         counters: context.counters()?,
         ring_bytes: context.statistics().ring_bytes - before,
         addresses,

@@ -95,6 +95,7 @@ pub fn explain(shape: &Shape) -> Result<String, String> {
     let cycles = |ns: f64| format!("{:.0} cycles", ns / NS_PER_CYCLE);
     row("rate", summary::line(&found));
     row("doorbell to last byte", format!("{} cycles", found.cycles()));
+    row("doorbell to first frame", cycles(found.first_frame_ns));
     row("first latency, taken out", cycles(found.bound.latency_ns));
     row("bound, without it", cycles(found.bound.whole_ns - found.bound.latency_ns));
     row("  of the wire alone", cycles(found.bound.wire_ns - found.bound.latency_ns));
