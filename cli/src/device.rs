@@ -201,6 +201,8 @@ pub fn set_up_with(
 ) -> Result<Context, libdrdma::Error> {
     let [_, _, mac @ ..] = local.mac.to_be_bytes();
     let mut options = Options::new(MacAddress(mac), local.ip.into());
+    // How long a peer is waited for is said by `--timeout`, which names the posts.
+    options.ack_timeout = 0;
     options.max_read = optimizer.max_read;
     options.merge_threshold = optimizer.merge_threshold;
     Context::open(card, options)

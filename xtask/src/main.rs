@@ -1,6 +1,7 @@
 //! The developer's commands: `cargo xtask <verb>`.
 
 mod bitstream;
+mod capi;
 mod command;
 mod registers;
 mod setup;
@@ -43,6 +44,7 @@ Usage: cargo xtask <command>
                       check the card against a Corundum tree, and write what a build in it needs
   seal --board au50|au55c --corundum DIR IMAGE
                       write the manifest of a bitstream that was built in that tree beside it
+  capi --prefix DIR   build the C interface, and install it in DIR: lib, include, pkg-config
   registers           write docs/register-map.md anew
   help                this text
 ";
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         "verilog" => verilog(&args),
         "bitstream" => bitstream::package(&args),
         "seal" => bitstream::seal(&args),
+        "capi" => capi::install(&args),
         "registers" => none_left(&args).and_then(|()| registers::write(root())),
         "help" | "-h" | "--help" => {
             print!("{HELP}");

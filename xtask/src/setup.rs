@@ -12,23 +12,24 @@ const PACKAGES: &[(&str, &[&str])] = &[
 /// What the tests need besides: the shell test's checker is Python.
 const PYTHON: (&str, &[&str]) = ("python3", &["python3", "--version"]);
 
-/// What a test needs that is skipped without it.
-const ICARUS: (&str, &[&str]) = ("iverilog", &["iverilog", "-V"]);
+/// What tests need of which a part is skipped without it.
+const OPTIONAL: &[(&str, &[&str], &str)] = &[
+    ("iverilog", &["iverilog", "-V"], "the test of the card in Icarus"),
+    ("valgrind", &["valgrind", "--version"], "looking for leaks in programs in C"),
+];
 
-/// Installs what is missing for the tests: all that the simulated card needs, Python, and if it can
-/// be had, Icarus Verilog.
+/// Installs what is missing for the tests: all that the simulated card needs, Python, and if they can be
+/// had, Icarus Verilog and valgrind.
 pub fn for_tests() -> Result<(), Error> {
     run()?;
     let (package, command) = PYTHON;
     if !succeeds(command) {
         install(&[package], "the test of the shell test's checker")?;
     }
-    let (package, command) = ICARUS;
-    if succeeds(command) {
-        return Ok(());
-    }
-    if install(&[package], "the test of the card in Icarus").is_err() {
-        eprintln!("warning: there is no {package}: the test of the card in Icarus is SKIPPED");
+    for (package, command, what) in OPTIONAL {
+        if !succeeds(command) && install(&[package], what).is_err() {
+            eprintln!("warning: there is no {package}: {what} is SKIPPED");
+        }
     }
     Ok(())
 }
