@@ -12,6 +12,8 @@ const BEYOND_64_BITS: f64 = 9_223_372_036_854_775_808.0;
 
 /// The field that any object may have, and that means nothing.
 const COMMENT: &str = "$comment";
+/// The field in which a job says where its schema is; it is for editors.
+const SCHEMA: &str = "$schema";
 
 /// A JSON value; objects keep their entries as they were written, twice the same name included.
 #[derive(Clone, Debug)]
@@ -218,7 +220,9 @@ impl<'a> Fields<'a> {
     }
 
     pub fn finish(self) -> Result<(), JobError> {
-        let known = |name: &str| name == COMMENT || self.known.contains(&name);
+        let is_root = self.at.path.is_empty();
+        let known =
+            |name: &str| name == COMMENT || name == SCHEMA && is_root || self.known.contains(&name);
         match self.entries.iter().find(|(name, _)| !known(name)) {
             Some((name, _)) => {
                 let problem = Problem::Unknown { known: self.known.clone() };

@@ -30,8 +30,6 @@ const EXTRA_REGIONS: usize = 2;
 
 pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
     let mut fields = At::root(json).object()?;
-    // For editors.
-    fields.optional("$schema");
     let buffers_at = fields.required("buffers")?;
     let local = local(&fields.required("local")?)?;
     let qps_at = fields.required("qps")?;
