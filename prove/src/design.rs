@@ -91,8 +91,11 @@ impl Design {
             .ok_or_else(|| DesignError::Module(self.top.clone()))?;
         let range = format!("[{}:0]", width - 1);
         let changed = text.replacen(end, &format!(",\n    output wire {range} {name}{end}"), 1);
-        let changed =
-            changed.replacen("\nendmodule", &format!("\n    assign {name} = {signal};\nendmodule"), 1);
+        let changed = changed.replacen(
+            "\nendmodule",
+            &format!("\n    assign {name} = {signal};\nendmodule"),
+            1,
+        );
         Self::new(&self.top, &self.verilog.replacen(text, &changed, 1))
     }
 

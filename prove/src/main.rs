@@ -68,14 +68,13 @@ fn jobs<'a>(
             }
         }
     }
-    let mutant =
-        |job: &Job| {
-            let real = matches!(
-                job,
-                Job::Property(_, None) | Job::Linear(_, None) | Job::Rule(_, _, Question::Rule)
-            );
-            !real
-        };
+    let mutant = |job: &Job| {
+        let real = matches!(
+            job,
+            Job::Property(_, None) | Job::Linear(_, None) | Job::Rule(_, _, Question::Rule)
+        );
+        !real
+    };
     jobs.retain(|job| {
         arguments.only.as_ref().is_none_or(|text| job.title().contains(text))
             && !(arguments.no_mutants && mutant(job))

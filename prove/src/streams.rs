@@ -252,6 +252,8 @@ mod tests {
         let title = rules.title(1, Question::Withdrawn);
         assert_eq!(title, "t: stream m_more, mutant `valid is withdrawn`");
         let alone = rules.alone(0).harness;
-        assert!(alone.contains("assert (m_valid && m_held == {m_data})") && !alone.contains("bad["));
+        assert!(
+            alone.contains("assert (m_valid && m_held == {m_data})") && !alone.contains("bad[")
+        );
     }
 }

@@ -107,9 +107,10 @@ fn script(property: &Property) -> String {
         }
     };
     let cuts: String = cuts.iter().map(|name| format!("delete */t:{name}; ")).collect();
-    let outputs = if property.outputs > 0 { "delete -output w:* w:bad %d" } else { "delete -output" };
+    let outputs =
+        if property.outputs > 0 { "delete -output w:* w:bad %d" } else { "delete -output" };
     format!(
-        "read_verilog -formal model.v; hierarchy -check -top prove; {cuts}proc; flatten; opt_expr; opt_clean; {memories}; \
+        "read_verilog -formal model.v; hierarchy -check -top prove; {cuts}hierarchy -top prove; proc; flatten; opt_expr; opt_clean; {memories}; \
          setundef -undriven -expose; setundef -anyseq; opt -fast; dffunmap; write_rtlil flat.il; {outputs}; opt_clean; \
          techmap; opt -fast; dffunmap; abc -g AND -fast; opt_clean; \
          write_aiger -I -B -zinit -no-startoffset -map model.aim model.aig"
@@ -166,7 +167,8 @@ pub fn decide(
         // The induction begins with the cycles after the reset.
         (Method::Induction(cycles), None) => cycles + 2,
     };
-    let search = format!("{read}; bmc3 -F {bound} -T {LIMIT_SECONDS}; print_status; write_cex -a trace.aiw");
+    let search =
+        format!("{read}; bmc3 -F {bound} -T {LIMIT_SECONDS}; print_status; write_cex -a trace.aiw");
     let said = run("yosys-abc", &["-c", &search], folder)?;
     if let Some(cycle) = failed_in(&said) {
         return trace::replay(property, cycle, folder);

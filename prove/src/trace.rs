@@ -12,7 +12,8 @@ const CYCLES: usize = 24;
 
 /// Replays abc's counterexample in yosys' simulator, which checks it again, and makes a table of it.
 pub(crate) fn replay(property: &Property, cycle: u32, folder: &Path) -> Result<Outcome, ToolError> {
-    let replay = "read_rtlil flat.il; sim -map model.aim -r trace.aiw -vcd trace.vcd -clock clk prove";
+    let replay =
+        "read_rtlil flat.il; sim -map model.aim -r trace.aiw -vcd trace.vcd -clock clk prove";
     let said = run("yosys", &["-p", replay], folder)?;
     if !said.contains(" failed.") {
         let output = "abc's counterexample does not fail in yosys' simulator".to_owned();
@@ -20,8 +21,8 @@ pub(crate) fn replay(property: &Property, cycle: u32, folder: &Path) -> Result<O
         return Err(ToolError::Failed { program, folder, output });
     }
     let vcd = folder.join("trace.vcd");
-    let text = fs::read_to_string(&vcd)
-        .map_err(|source| ToolError::File { path: vcd.clone(), source })?;
+    let text =
+        fs::read_to_string(&vcd).map_err(|source| ToolError::File { path: vcd.clone(), source })?;
     let mut names: Vec<_> = property.design.ports.iter().map(|p| p.name.clone()).collect();
     names.extend(property.free.iter().map(|(name, _)| name.clone()));
     Ok(Outcome::Fails { cycle, trace: table(&text, &names, cycle as usize + 1), vcd })

@@ -160,14 +160,8 @@ fn include_root() -> Result<PathBuf> {
 
 /// What every compilation of one variant has in common.
 fn flags(options: &Options) -> Vec<&'static str> {
-    let mut flags = vec![
-        "-std=c++17",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-fno-gnu-unique",
-        "-w",
-        "-DVM_SC=0",
-    ];
+    let mut flags =
+        vec!["-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-DVM_SC=0"];
     flags.push(if options.coverage { "-DVM_COVERAGE=1" } else { "-DVM_COVERAGE=0" });
     flags.extend(match options.trace {
         true => ["-DVM_TRACE=1", "-DVM_TRACE_FST=1"],

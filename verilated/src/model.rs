@@ -1,6 +1,6 @@
 //! A loaded model and its instances.
 
-use crate::{Direction, Error, coverage::Counts, Port, Result, Source, Word};
+use crate::{Direction, Error, Port, Result, Source, Word, coverage::Counts};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::path::Path;

@@ -135,7 +135,11 @@ fn host_read() -> Vec<Property> {
     let mut design = design("host_read", HostRead::default);
     for signal in ["read_valid", "read_take", "fetch_valid", "fetch_take"] {
         for client in ["a", "b"] {
-            let tap = design.with_tap(&format!("tap_{client}_{signal}"), 1, &format!("{client}${signal}"));
+            let tap = design.with_tap(
+                &format!("tap_{client}_{signal}"),
+                1,
+                &format!("{client}${signal}"),
+            );
             design = tap.unwrap_or_else(|error| panic!("{error}"));
         }
     }
@@ -183,7 +187,11 @@ fn host_read() -> Vec<Property> {
     let beats =
         property("turns of responses", &claim("responses' beats", ""), turns("fetch", "1'b1"))
             .mutant("a goes first", "((~b$fetch_valid) || fetched_b_last$q)", "1'h1")
-            .mutant("b is not remembered", "fetched_b_last$d = fetch_b;", "fetched_b_last$d = 1'h0;");
+            .mutant(
+                "b is not remembered",
+                "fetched_b_last$d = fetch_b;",
+                "fetched_b_last$d = 1'h0;",
+            );
     vec![reads, beats]
 }
 
@@ -192,7 +200,8 @@ fn banks() -> Property {
     let mut text = String::new();
     // Requesters `p` and `q`, and class `c`, are any.
     for name in ["p", "q"] {
-        for (field, width) in [("pending", 8), ("left", 8), ("words", 96), ("ages", 2), ("free", 1)] {
+        for (field, width) in [("pending", 8), ("left", 8), ("words", 96), ("ages", 2), ("free", 1)]
+        {
             let _ = writeln!(
                 text,
                 "    wire [{}:0] {field}_{name} = {name} == 0 ? {field}_0 : {name} == 1 ? {field}_1 : {name} == 2 ? {field}_2 : {field}_3;",

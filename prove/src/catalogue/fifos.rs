@@ -152,11 +152,7 @@ fn fifo(prompt: bool, style: RamStyle) -> Property {
             "wire out_free = !out_valid || out_ready;",
             "wire out_free = 1'b1;",
         )
-        .mutant(
-            "a beat is forgotten",
-            "empty <= stored == 3'd1;",
-            "empty <= stored <= 3'd2;",
-        )
+        .mutant("a beat is forgotten", "empty <= stored == 3'd1;", "empty <= stored <= 3'd2;")
 }
 
 /// The properties.
@@ -171,10 +167,8 @@ pub(super) fn all() -> Vec<Property> {
         .mutant("the spare beat is doubled", "spare_valid$d = 1'h0;\n            if", "if")
         .mutant("a beat is taken before the output is", "(out_ready || (~valid$q))", "1'h1");
     all.push(skid);
-    let slice = Holder {
-        passes: true,
-        ..Holder::of(1, 1, "        assert (in_ready == (held == 0));\n")
-    };
+    let slice =
+        Holder { passes: true, ..Holder::of(1, 1, "        assert (in_ready == (held == 0));\n") };
     let block = "primitive/ReadySlice, 4 bits";
     let slice = property(block, design("ready_slice", ReadySlice::<4>::default), &slice)
         .mutant("a held beat is lost", "held$d = ((~out_ready) && ", "held$d = ((~held$q) && ")

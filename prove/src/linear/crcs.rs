@@ -76,7 +76,11 @@ fn check_frame(netlist: &Netlist) -> Result<(), String> {
     netlist.set_number(&mut reset, "rst", 1)?;
     let state = netlist.step(&reset);
     equal("`first` after a reset", &netlist.get(&state, "first")?, &ones(1))?;
-    equal("`out_valid` after a reset", &netlist.get(&state, "out_valid")?, &[Bit::constant(false)])?;
+    equal(
+        "`out_valid` after a reset",
+        &netlist.get(&state, "out_valid")?,
+        &[Bit::constant(false)],
+    )?;
     let (before, data) = (variables(1, 32), variables(33, 512));
     for first in [0, 1] {
         let from = if first == 1 { ones(32) } else { before.clone() };

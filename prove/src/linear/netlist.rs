@@ -30,8 +30,7 @@ impl Bit {
     pub fn plus(&self, other: &Self) -> Self {
         let (Self::Sum(a), Self::Sum(b)) = (self, other) else { return Self::Unknown };
         let word = |words: &[u64], i: usize| words.get(i).copied().unwrap_or(0);
-        let mut sum: Vec<_> =
-            (0..a.len().max(b.len())).map(|i| word(a, i) ^ word(b, i)).collect();
+        let mut sum: Vec<_> = (0..a.len().max(b.len())).map(|i| word(a, i) ^ word(b, i)).collect();
         while sum.last() == Some(&0) {
             sum.pop();
         }
