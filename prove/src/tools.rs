@@ -15,7 +15,7 @@ use crate::{
 /// Cycles in which a mutant's failure is looked for before PDR looks for it.
 const MUTANT_CYCLES: u32 = 24;
 /// Seconds after which abc gives up.
-const LIMIT_SECONDS: u32 = 60;
+const LIMIT_SECONDS: u32 = 1200;
 
 /// What was found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
