@@ -15,7 +15,7 @@ use crate::{
 /// Cycles in which a mutant's failure is looked for before PDR looks for it.
 const MUTANT_CYCLES: u32 = 24;
 /// Seconds after which abc gives up.
-const LIMIT_SECONDS: u32 = 60;
+const LIMIT_SECONDS: u32 = 1200;
 
 /// What was found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ fn script(property: &Property) -> String {
     let outputs =
         if property.outputs > 0 { "delete -output w:* w:bad %d" } else { "delete -output" };
     format!(
-        "read_verilog -formal model.v; hierarchy -check -top prove; {cuts}proc; flatten; opt_expr; opt_clean; {memories}; \
+        "read_verilog -formal model.v; hierarchy -check -top prove; {cuts}hierarchy -top prove; proc; flatten; opt_expr; opt_clean; {memories}; \
          setundef -undriven -expose; setundef -anyseq; opt -fast; dffunmap; write_rtlil flat.il; {outputs}; opt_clean; \
          techmap; opt -fast; dffunmap; abc -g AND -fast; opt_clean; \
          write_aiger -I -B -zinit -no-startoffset -map model.aim model.aig"

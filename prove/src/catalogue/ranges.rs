@@ -94,7 +94,7 @@ fn bounds() -> Vec<Property> {
     always @* if (started) assert (tap_product == fails);
 ",
     )
-    .induction(10)
+    .bounded(12)
     .mutant("a start before the region is let pass", "(known2$q && (~skip2$q[65]))", "known2$q")
     .mutant("the end may be a byte further", "({33'h0, room$3$q} < long_length$length)", "({33'h0, room$3$q} + 1 < long_length$length)");
     vec![given, product]
