@@ -190,6 +190,8 @@ impl Logic for Completion {
         self.act_first.d.next = self.first.q.val();
         self.acknowledging.next =
             self.act_valid.q.val() && (self.act_event.q.val() == CompletionEvent::Acknowledge);
+        self.packets.may_pop.next =
+            self.acknowledging.val() || (self.state.q.val() == CompletionState::WalkAct);
         self.pops.next = false;
         if self.act_valid.q.val() {
             match self.act_event.q.val() {

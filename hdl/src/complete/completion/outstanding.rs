@@ -14,7 +14,7 @@ use crate::primitive::lutram::Lutram;
 /// The lists; see the module.
 ///
 /// # Inputs
-/// `clk`, `rst`; `qp`; `push`, `push_psn`, `push_slot`, `push_dest`; `pop`; `tick`; `clear`,
+/// `clk`, `rst`; `qp`; `push`, `push_psn`, `push_slot`, `push_dest`; `may_pop`, `pop`; `tick`; `clear`,
 /// `clear_index`.
 ///
 /// # Outputs
@@ -51,7 +51,9 @@ pub struct Outstanding {
     pub push_slot: Signal<In, Bits<8>>,
     /// Its destination.
     pub push_dest: Signal<In, Bits<7>>,
-    /// The oldest packet leaves; only if `used`.
+    /// The oldest packet may leave: `pop` comes late.
+    pub may_pop: Signal<In, Bit>,
+    /// The oldest packet leaves; only if `used`, and with `may_pop`.
     pub pop: Signal<In, Bit>,
     /// The list grows older.
     pub tick: Signal<In, Bit>,
@@ -140,7 +142,10 @@ impl Logic for Outstanding {
         }
         self.new_head.next = self.head.val();
         self.new_tail.next = self.tail.val();
-        self.new_age.next = self.older.val();
+        self.new_age.next = self.age.val();
+        if self.tick.val() {
+            self.new_age.next = self.older.val();
+        }
         self.stays.next = self.used.val();
         if self.pop.val() {
             self.new_head.next = self.follower.q.val();
@@ -157,7 +162,7 @@ impl Logic for Outstanding {
             }
         }
         self.lists.write_enable.next =
-            self.push.val() || self.pop.val() || self.tick.val() || self.clear.val();
+            self.push.val() || self.may_pop.val() || self.tick.val() || self.clear.val();
         self.lists.write_address.next = self.shown.q.val();
         self.lists.write_data.next = (bit_cast::<37, 16>(self.new_age.val()) << 21)
             | (bit_cast::<37, 1>(self.stays.val().into()) << 20)

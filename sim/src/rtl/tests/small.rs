@@ -1,7 +1,7 @@
 //! Small requests: posts a second, and the latency of a lone one.
 //!
 //! Every run writes its requests into the rings first and rings then, once a queue. Cycles are counted from the first
-//! doorbell to the last byte on the wire (`cargo test -p drdma-sim small -- --nocapture`).
+//! doorbell to the last byte on the wire, and printed (`cargo test -p drdma-sim small_sends -- --nocapture`).
 
 use super::*;
 use crate::{
@@ -10,6 +10,8 @@ use crate::{
     wire::PeerConfig,
 };
 use drdma_abi::{
+    Layout,
+    completion::Completion,
     register::{
         COMPLETION_QUEUES, COUNTER_CLEAR, CompletionQueueEntry, DOORBELLS, SEND_QUEUES,
         SendQueueEntry,
@@ -44,16 +46,17 @@ struct Bench {
     rig: Rig<RtlCard>,
     rings: DmaMemory,
     _data: DmaMemory,
-    _completions: DmaMemory,
+    completions: DmaMemory,
     queues: u32,
     producers: Vec<u32>,
+    /// Names and bytes of what was posted to each queue.
+    expected: Vec<Vec<(u64, u64)>>,
 }
 
 impl Bench {
     /// A card with so many queue pairs, each with a send queue and a completion queue of its own.
     fn new(pcie: pcie::Config, transport: Transport, queues: u32) -> Self {
-        let mut config = Config { pcie, cycles_per_progress: 1, ..Config::default() };
-        config.trace = std::env::var_os("SMALL_TRACE").map(Into::into);
+        let config = Config { pcie, cycles_per_progress: 1, ..Config::default() };
         let network = Network::new();
         let card = RtlCard::new(config, network.clone()).expect("the card's RTL");
         let mut rig = Rig::around(card, network);
@@ -94,19 +97,20 @@ impl Bench {
             rig,
             rings,
             _data: data,
-            _completions: completions,
+            completions,
             queues,
             producers: vec![0; queues as usize],
+            expected: vec![Vec::new(); queues as usize],
         }
     }
 
-    /// Cycles from the first doorbell to the last byte on the wire of so many SENDs.
+    /// Cycles from the first doorbell to the last byte on the wire of so many SENDs, as many to each queue. Every one
+    /// completes, in order.
     fn run(&mut self, posts: u32, bytes: u32, payloads: Payloads) -> u64 {
         for post in 0..posts {
-            let queue = post % self.queues;
-            let offset = match payloads {
-                Payloads::Adjacent => u64::from(post * bytes),
-                Payloads::Scattered => u64::from(post % 1024) * 4096,
+            let (queue, offset) = match payloads {
+                Payloads::Adjacent => (post / posts.div_ceil(self.queues), u64::from(post * bytes)),
+                Payloads::Scattered => (post % self.queues, u64::from(post % 1024) * 4096),
             };
             let region = Region::Contiguous { addr: DATA + offset, len: bytes, lkey: KEY };
             let producer = &mut self.producers[queue as usize];
@@ -116,10 +120,10 @@ impl Bench {
                 self.rings.write(queue as usize * RING_BYTES + slot * 64, block);
                 *producer = producer.wrapping_add(1);
             }
+            self.expected[queue as usize].push((u64::from(post), u64::from(bytes)));
         }
         let rig = &mut self.rig;
         rig.set(&COUNTER_CLEAR, 1);
-        let log = rig.card.data_reads();
         let before = rig.network.traffic().frames;
         for queue in 0..self.queues.min(posts) {
             rig.card.write(DOORBELLS.entry(queue), self.producers[queue as usize]).unwrap();
@@ -127,44 +131,44 @@ impl Bench {
         let mut patience = 20_000 + 100 * u64::from(posts);
         while rig.network.traffic().frames - before < u64::from(posts) {
             rig.card.step();
-            if std::env::var_os("SMALL_LOG").is_some() && patience % 50 == 0 {
-                let statistics = rig.card.engine.statistics();
-                println!(
-                    "{patience} reads {} of them data {} bytes {} writes {} frames {}",
-                    statistics.reads,
-                    log.lock().unwrap().len(),
-                    statistics.read_bytes,
-                    statistics.writes,
-                    rig.network.traffic().frames
-                );
-            }
             patience -= 1;
             assert!(patience > 0, "{} frames", rig.network.traffic().frames - before);
         }
         let cycles = rig.network.clock().span().expect("a doorbell").cycles();
         rig.settle();
         assert_eq!(rig.network.errors(), []);
+        for (queue, expected) in self.expected.iter().enumerate() {
+            let completed = |index: usize| {
+                let mut bytes = [0; Completion::SIZE];
+                self.completions.read(queue * COMPLETION_BYTES + index * bytes.len(), &mut bytes);
+                let completion = Completion::decode(&bytes);
+                assert_eq!((completion.status, completion.phase), (0, 1), "queue {queue}");
+                (completion.wr_id, completion.bytes)
+            };
+            let found: Vec<_> = (0..expected.len()).map(completed).collect();
+            assert!(found == *expected, "queue {queue}");
+        }
         cycles
     }
 }
 
 #[test]
-fn small_posts() {
-    let posts: u32 = std::env::var("SMALL_POSTS").ok().map_or(2_000, |text| text.parse().unwrap());
-    for queues in [1, 16] {
-        for transport in [Transport::Uc, Transport::Rc] {
-            for payloads in [Payloads::Adjacent, Payloads::Scattered] {
-                let mut bench = Bench::new(pcie::Config::default(), transport, queues);
-                let lone = bench.run(1, 64, payloads);
-                let cycles = bench.run(posts, 64, payloads);
-                println!(
-                    "{queues} queues, {transport:?}, {payloads:?}: {:.2} cycles a post, lone {lone}",
-                    (cycles - lone) as f64 / f64::from(posts - 1)
-                );
-                if std::env::var_os("SMALL_TRACE").is_some() {
-                    return;
-                }
-            }
+fn small_sends_take_five_cycles_each_with_a_completion_and_seven_where_each_is_a_read() {
+    let posts = 4_000;
+    for (queues, transport) in
+        [(1, Transport::Uc), (16, Transport::Uc), (1, Transport::Rc), (16, Transport::Rc)]
+    {
+        // An acknowledgement more for the completion block, which takes 5 events a request then.
+        let side_by_side = if transport == Transport::Rc { 5.4 } else { 5.0 };
+        for (payloads, bound) in [(Payloads::Adjacent, side_by_side), (Payloads::Scattered, 7.1)] {
+            let mut bench = Bench::new(pcie::Config::default(), transport, queues);
+            let lone = bench.run(1, 64, payloads);
+            // Two round trips of 333 cycles, which the link's transfer times are part of.
+            assert!(lone <= 765, "a lone SEND takes {lone} cycles");
+            let cycles = bench.run(posts, 64, payloads);
+            let each = (cycles - lone) as f64 / f64::from(posts - 1);
+            println!("{queues} queues, {transport:?}, {payloads:?}: {each:.2} cycles; lone {lone}");
+            assert!(each <= bound, "{queues} queues, {transport:?}, {payloads:?}: {each}");
         }
     }
 }
