@@ -1,4 +1,5 @@
-use drdma_sim::{soft::SoftCard, wire::Network};
+use drdma_sim::wire::Network;
+use drdma_soft::SoftCard;
 
 use super::{rig::Shape, *};
 

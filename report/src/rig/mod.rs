@@ -14,7 +14,6 @@ use drdma_abi::{
     work_request::{BLOCK, GRANULE, MAX_DESTINATIONS, MAX_WQE_GRANULES},
 };
 use drdma_driver::{Card, CardError, DmaMemory};
-use drdma_semantics::frame::Frame;
 use drdma_sim::{
     clock::Span,
     pcie,

@@ -6,9 +6,9 @@
 use super::*;
 use crate::{
     cards::rig::{send, to},
-    model::request::{Region, encode},
     wire::PeerConfig,
 };
+use drdma_semantics::request::{Region, encode};
 use drdma_abi::{
     Layout,
     completion::Completion,
