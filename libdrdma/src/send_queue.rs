@@ -412,11 +412,12 @@ impl SendQueue {
             let [reads, packets] =
                 [DATA_READS, PACKETS].map(|counter| hardware.device.counter(counter));
             let activity = Some((reads?, packets?));
+            let now = Instant::now();
             if activity != last.1 {
-                last = (Instant::now(), activity);
+                last = (now, activity);
             }
-            let waited = start.elapsed();
-            if waited >= SETTLE_TIME || last.0.elapsed() >= STALL_TIME {
+            let waited = now - start;
+            if waited >= SETTLE_TIME || now - last.0 >= STALL_TIME {
                 return Err(CardError::Busy { waited });
             }
             hardware.device.progress()?;
