@@ -1,6 +1,6 @@
 //! Verilator and the C++ compiler.
 
-use crate::{Error, Library, Result, Source, cache, coverage, lint, shim, wide};
+use crate::{Error, Library, Result, Source, cache, lint, shim, wide};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::fs;
@@ -15,19 +15,12 @@ pub struct Options {
     pub trace: bool,
     /// The C++ compiler's optimisation level for the code that runs every cycle, 0 to 3.
     pub optimise: u8,
-    /// Whether the model counts which lines it reaches and which bits toggle; see [`coverage`](crate::coverage).
-    pub coverage: bool,
 }
 
 impl Default for Options {
-    /// No traces (unless `DRDMA_VERILATED_TRACE` is set), level 2, no coverage (unless
-    /// `DRDMA_VERILATED_COVERAGE` is set).
+    /// No traces (unless `DRDMA_VERILATED_TRACE` is set), level 2.
     fn default() -> Self {
-        Self {
-            trace: std::env::var_os("DRDMA_VERILATED_TRACE").is_some(),
-            optimise: 2,
-            coverage: coverage::folder().is_some(),
-        }
+        Self { trace: std::env::var_os("DRDMA_VERILATED_TRACE").is_some(), optimise: 2 }
     }
 }
 
@@ -41,7 +34,7 @@ pub(crate) fn build(source: &Source, options: &Options) -> Result<Library> {
             return Err(Error::PortName { top, port });
         }
     }
-    let shim = shim::text(source, options);
+    let shim = shim::text(source, options.trace);
     let directory = cache::entry(&key(source, options, &shim)?, |dir| {
         write_sources(source, dir)?;
         verilate(source, options, dir)?;
@@ -50,9 +43,7 @@ pub(crate) fn build(source: &Source, options: &Options) -> Result<Library> {
         compile(options, dir)?;
         fs::remove_dir_all(dir.join("obj")).map_err(Error::io(dir))
     })?;
-    let counts = coverage::folder().filter(|_| options.coverage);
-    let counts = counts.map(|folder| coverage::Counts::new(source, folder)).transpose()?;
-    Library::load(source, options.trace, counts, &directory.join("model.so"))
+    Library::load(source, options.trace, &directory.join("model.so"))
 }
 
 fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
@@ -137,10 +128,6 @@ fn verilate(source: &Source, options: &Options, dir: &Path) -> Result<()> {
         // loops. They cost time, and are linted without traces.
         command.args(["--trace-fst", "-Wno-UNOPTFLAT"]);
     }
-    if options.coverage {
-        // Counters stand in the way of splitting, as traces do.
-        command.args(["--coverage-line", "--coverage-toggle", "-Wno-UNOPTFLAT"]);
-    }
     let messages = run_verilator(source, command)?;
     lint::check_build(source, &messages)
 }
@@ -160,9 +147,15 @@ fn include_root() -> Result<PathBuf> {
 
 /// What every compilation of one variant has in common.
 fn flags(options: &Options) -> Vec<&'static str> {
-    let mut flags =
-        vec!["-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-DVM_SC=0"];
-    flags.push(if options.coverage { "-DVM_COVERAGE=1" } else { "-DVM_COVERAGE=0" });
+    let mut flags = vec![
+        "-std=c++17",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fno-gnu-unique",
+        "-w",
+        "-DVM_COVERAGE=0",
+        "-DVM_SC=0",
+    ];
     flags.extend(match options.trace {
         true => ["-DVM_TRACE=1", "-DVM_TRACE_FST=1"],
         false => ["-DVM_TRACE=0", "-DVM_TRACE_FST=0"],
@@ -217,9 +210,6 @@ fn runtime(options: &Options) -> Result<PathBuf> {
         if options.trace {
             names.push("verilated_fst_c.cpp");
         }
-        if options.coverage {
-            names.push("verilated_cov.cpp");
-        }
         let mut commands = Vec::new();
         for name in names {
             let mut command = Command::new("g++");
@@ -255,9 +245,6 @@ fn compile(options: &Options, dir: &Path) -> Result<()> {
     link.args(objects).arg(runtime.join("verilated.o")).arg(runtime.join("verilated_threads.o"));
     if options.trace {
         link.arg(runtime.join("verilated_fst_c.o")).arg("-lz");
-    }
-    if options.coverage {
-        link.arg(runtime.join("verilated_cov.o"));
     }
     link.args(["-pthread", "-latomic"]);
     run_all(vec![("model.so".to_owned(), link)])

@@ -12,7 +12,6 @@
 
 mod cache;
 mod compile;
-pub mod coverage;
 mod error;
 mod lint;
 mod model;

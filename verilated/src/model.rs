@@ -1,6 +1,6 @@
 //! A loaded model and its instances.
 
-use crate::{Direction, Error, Port, Result, Source, Word, coverage::Counts};
+use crate::{Direction, Error, Port, Result, Source, Word};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -20,7 +20,6 @@ struct Functions {
     trace_open: unsafe extern "C" fn(Instance, *const c_char) -> c_int,
     trace_close: unsafe extern "C" fn(Instance),
     trace_dump: unsafe extern "C" fn(Instance, u64),
-    write_coverage: unsafe extern "C" fn(Instance, *const c_char),
     /// Never unloaded: thread-local state of Verilator's run time may outlive every instance.
     _library: ManuallyDrop<libloading::Library>,
 }
@@ -32,20 +31,13 @@ pub struct Library {
     top: Arc<str>,
     ports: Arc<[Port]>,
     trace: bool,
-    /// Where its instances' counts go.
-    counts: Option<Counts>,
 }
 
 /// Verilator's random generator is shared by the instances of a library while they are made.
 static MAKING: Mutex<()> = Mutex::new(());
 
 impl Library {
-    pub(crate) fn load(
-        source: &Source,
-        trace: bool,
-        counts: Option<Counts>,
-        path: &Path,
-    ) -> Result<Self> {
+    pub(crate) fn load(source: &Source, trace: bool, path: &Path) -> Result<Self> {
         let failed = |source| Error::Load { path: path.to_owned(), source };
         // SAFETY: the library was built by this crate; its initialisers only set up Verilator's
         // run time, which needs nothing of the process.
@@ -62,7 +54,6 @@ impl Library {
                 trace_open: *library.get(b"drdma_trace_open").map_err(failed)?,
                 trace_close: *library.get(b"drdma_trace_close").map_err(failed)?,
                 trace_dump: *library.get(b"drdma_trace_dump").map_err(failed)?,
-                write_coverage: *library.get(b"drdma_write_coverage").map_err(failed)?,
                 _library: ManuallyDrop::new(library),
             }
         };
@@ -71,7 +62,6 @@ impl Library {
             top: source.top.as_str().into(),
             ports: source.ports.as_slice().into(),
             trace,
-            counts,
         })
     }
 
@@ -371,16 +361,6 @@ impl Model {
 
 impl Drop for Model {
     fn drop(&mut self) {
-        if let Some(counts) = &self.library.counts {
-            let written = counts.add(|path| {
-                let path = CString::new(path.as_os_str().as_encoded_bytes()).unwrap_or_default();
-                // SAFETY: the instance is alive, and the path ends with a zero.
-                unsafe { (self.library.functions.write_coverage)(self.instance, path.as_ptr()) }
-            });
-            if let Err(error) = written {
-                eprintln!("warning: the coverage of {} is lost: {error}", self.library.top);
-            }
-        }
         // SAFETY: the instance is alive and not used after this.
         unsafe { (self.library.functions.delete)(self.instance) }
     }

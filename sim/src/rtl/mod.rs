@@ -129,7 +129,7 @@ fn library(trace: bool) -> Result<Library, CardError> {
     if let Some(library) = library {
         return Ok(library.clone());
     }
-    let options = Options { trace, optimise: if trace { 0 } else { 1 }, ..Options::default() };
+    let options = Options { trace, optimise: if trace { 0 } else { 1 } };
     let built = source()?.build(&options).map_err(|e| CardError::Failed(e.to_string()))?;
     Ok(library.insert(built).clone())
 }
