@@ -2,7 +2,7 @@
 
 use crate::cache::{self, Entry};
 use crate::watch::{Step, Watch};
-use crate::{Error, Library, Result, Source, coverage, lint, shim, tools, wide};
+use crate::{Error, Library, Result, Source, lint, shim, tools, wide};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -15,19 +15,12 @@ pub struct Options {
     pub trace: bool,
     /// The C++ compiler's optimisation level for the code that runs every cycle, 0 to 3.
     pub optimise: u8,
-    /// Whether the model counts which lines it reaches and which bits toggle; see [`coverage`](crate::coverage).
-    pub coverage: bool,
 }
 
 impl Default for Options {
-    /// No traces (unless `DRDMA_VERILATED_TRACE` is set), level 2, no coverage (unless
-    /// `DRDMA_VERILATED_COVERAGE` is set).
+    /// No traces (unless `DRDMA_VERILATED_TRACE` is set), level 2.
     fn default() -> Self {
-        Self {
-            trace: std::env::var_os("DRDMA_VERILATED_TRACE").is_some(),
-            optimise: 2,
-            coverage: coverage::folder().is_some(),
-        }
+        Self { trace: std::env::var_os("DRDMA_VERILATED_TRACE").is_some(), optimise: 2 }
     }
 }
 
@@ -59,7 +52,7 @@ impl Source {
                 return Err(Error::PortName { top, port });
             }
         }
-        let shim = shim::text(self, options);
+        let shim = shim::text(self, options.trace);
         let entry = cache::entry(&key(self, options, &shim)?, watch, |dir, watch| {
             tools::write_sources(self, dir)?;
             watch.step(Step::Verilate);
@@ -69,9 +62,7 @@ impl Source {
             compile(options, dir, watch)?;
             fs::remove_dir_all(dir.join("obj")).map_err(Error::io(dir))
         })?;
-        let counts = coverage::folder().filter(|_| options.coverage);
-        let counts = counts.map(|folder| coverage::Counts::new(self, folder)).transpose()?;
-        Library::load(self, options.trace, counts, entry.file(MODEL)?, &entry.path().join(MODEL))
+        Library::load(self, options.trace, entry.file(MODEL)?, &entry.path().join(MODEL))
     }
 }
 
@@ -104,19 +95,21 @@ fn verilate(source: &Source, options: &Options, dir: &Path, watch: &mut dyn Watc
         // loops. They cost time, and are linted without traces.
         command.args(["--trace-fst", "-Wno-UNOPTFLAT"]);
     }
-    if options.coverage {
-        // Counters stand in the way of splitting, as traces do.
-        command.args(["--coverage-line", "--coverage-toggle", "-Wno-UNOPTFLAT"]);
-    }
     let messages = tools::run_verilator(source, command, dir, watch)?;
     lint::check_build(source, &messages)
 }
 
 /// What every compilation of one variant has in common.
 fn flags(options: &Options) -> Vec<&'static str> {
-    let mut flags =
-        vec!["-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-DVM_SC=0"];
-    flags.push(if options.coverage { "-DVM_COVERAGE=1" } else { "-DVM_COVERAGE=0" });
+    let mut flags = vec![
+        "-std=c++17",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fno-gnu-unique",
+        "-w",
+        "-DVM_COVERAGE=0",
+        "-DVM_SC=0",
+    ];
     flags.extend(match options.trace {
         true => ["-DVM_TRACE=1", "-DVM_TRACE_FST=1"],
         false => ["-DVM_TRACE=0", "-DVM_TRACE_FST=0"],
@@ -149,7 +142,7 @@ fn runtime(options: &Options, watch: &mut dyn Watch) -> Result<Entry> {
     let hash = cache::sha256(built_with.as_bytes());
     cache::entry(&format!("runtime-{}", &hash[..16]), watch, |dir, watch| {
         let mut commands = Vec::new();
-        for name in runtime_files(options) {
+        for &name in runtime_files(options) {
             let mut command = Command::new("g++");
             command.args(flags(options)).arg("-O2").arg("-I").arg(&include);
             command.arg("-I").arg(include.join("vltstd")).arg("-c").arg(include.join(name));
@@ -161,15 +154,9 @@ fn runtime(options: &Options, watch: &mut dyn Watch) -> Result<Entry> {
 }
 
 /// The sources of Verilator's run time.
-fn runtime_files(options: &Options) -> Vec<&'static str> {
-    let mut files = vec!["verilated.cpp", "verilated_threads.cpp"];
-    if options.trace {
-        files.push("verilated_fst_c.cpp");
-    }
-    if options.coverage {
-        files.push("verilated_cov.cpp");
-    }
-    files
+fn runtime_files(options: &Options) -> &'static [&'static str] {
+    let all = &["verilated.cpp", "verilated_threads.cpp", "verilated_fst_c.cpp"];
+    if options.trace { all } else { &all[..2] }
 }
 
 /// Compiles; each file that is done is a step.

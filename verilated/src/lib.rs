@@ -19,7 +19,6 @@
 
 mod cache;
 mod compile;
-pub mod coverage;
 mod error;
 mod lint;
 mod model;

@@ -1,6 +1,6 @@
 //! A loaded model and its instances.
 
-use crate::{Direction, Error, Port, Result, Source, Word, coverage::Counts};
+use crate::{Direction, Error, Port, Result, Source, Word};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -23,7 +23,6 @@ struct Functions {
     trace_open: unsafe extern "C" fn(Instance, *const c_char) -> c_int,
     trace_close: unsafe extern "C" fn(Instance),
     trace_dump: unsafe extern "C" fn(Instance, u64),
-    write_coverage: unsafe extern "C" fn(Instance, *const c_char),
     /// Never unloaded: thread-local state of Verilator's run time may outlive every instance.
     _library: ManuallyDrop<libloading::Library>,
 }
@@ -35,8 +34,6 @@ pub struct Library {
     top: Arc<str>,
     ports: Arc<[Port]>,
     trace: bool,
-    /// Where its instances' counts go.
-    counts: Option<Counts>,
 }
 
 /// Verilator's random generator is shared by the instances of a library while they are made.
@@ -73,7 +70,6 @@ fn load(file: &File, path: &Path) -> Result<Arc<Functions>> {
             trace_open: *library.get(b"drdma_trace_open").map_err(failed)?,
             trace_close: *library.get(b"drdma_trace_close").map_err(failed)?,
             trace_dump: *library.get(b"drdma_trace_dump").map_err(failed)?,
-            write_coverage: *library.get(b"drdma_write_coverage").map_err(failed)?,
             _library: ManuallyDrop::new(library),
         }
     };
@@ -83,19 +79,12 @@ fn load(file: &File, path: &Path) -> Result<Arc<Functions>> {
 }
 
 impl Library {
-    pub(crate) fn load(
-        source: &Source,
-        trace: bool,
-        counts: Option<Counts>,
-        file: &File,
-        path: &Path,
-    ) -> Result<Self> {
+    pub(crate) fn load(source: &Source, trace: bool, file: &File, path: &Path) -> Result<Self> {
         Ok(Self {
             functions: load(file, path)?,
             top: source.top.as_str().into(),
             ports: source.ports.as_slice().into(),
             trace,
-            counts,
         })
     }
 
@@ -395,16 +384,6 @@ impl Model {
 
 impl Drop for Model {
     fn drop(&mut self) {
-        if let Some(counts) = &self.library.counts {
-            let written = counts.add(|path| {
-                let path = CString::new(path.as_os_str().as_encoded_bytes()).unwrap_or_default();
-                // SAFETY: the instance is alive, and the path ends with a zero.
-                unsafe { (self.library.functions.write_coverage)(self.instance, path.as_ptr()) }
-            });
-            if let Err(error) = written {
-                eprintln!("warning: the coverage of {} is lost: {error}", self.library.top);
-            }
-        }
         // SAFETY: the instance is alive and not used after this.
         unsafe { (self.library.functions.delete)(self.instance) }
     }

@@ -1,14 +1,13 @@
 //! The C++ between a Verilated class and [`Model`](crate::Model): a few `extern "C"` functions.
 
-use crate::{Options, Source};
+use crate::Source;
 use std::fmt::Write;
 
 /// The name that Verilator gives to the class.
 pub(crate) const CLASS: &str = "Vmodel";
 
 /// The text of the shim for `source`.
-pub(crate) fn text(source: &Source, options: &Options) -> String {
-    let trace = options.trace;
+pub(crate) fn text(source: &Source, trace: bool) -> String {
     let mut ports = String::new();
     for (index, port) in source.ports.iter().enumerate() {
         let _ = writeln!(ports, "    case {index}: return &s->model.{};", port.name);
@@ -33,12 +32,8 @@ pub(crate) fn text(source: &Source, options: &Options) -> String {
         )
     };
     let trace_on = if trace { "    context.traceEverOn(true);\n" } else { "" };
-    let (include_coverage, write_coverage) = match options.coverage {
-        true => ("#include \"verilated_cov.h\"\n", "    s->context.coveragep()->write(path);\n"),
-        false => ("", "    (void)s; (void)path;\n"),
-    };
     format!(
-        r#"{include}{include_coverage}#include <cstdint>
+        r#"{include}#include <cstdint>
 namespace {{
 struct Simulation {{
     VerilatedContext& context;
@@ -63,9 +58,6 @@ API void drdma_trace_close(void* p) {{
 API void drdma_trace_dump(void* p, uint64_t time) {{
     auto* s = static_cast<Simulation*>(p);
 {dump}}}
-API void drdma_write_coverage(void* p, const char* path) {{
-    auto* s = static_cast<Simulation*>(p);
-{write_coverage}}}
 API void drdma_delete(void* p) {{
     drdma_trace_close(p);
     auto* s = static_cast<Simulation*>(p);

@@ -37,8 +37,6 @@ Usage: cargo xtask <command>
                       fail if the card has grown, with --only BLOCK synthesise that one
   prove [ARGS]        prove properties of the RTL's blocks; --all also those that take long, --only TEXT
                       some of them, --docs writes docs/proofs.md (docs/proofs.md tells more)
-  coverage [TEST]     the tests of the blocks, or those with TEST in their name, with line and toggle
-                      coverage, to target/coverage
   verilog --out DIR   write the card's Verilog to DIR
   bitstream --board au50|au55c --corundum DIR --out DIR
                       check the card against a Corundum tree, and write what a build in it needs
@@ -105,7 +103,6 @@ fn main() -> ExitCode {
         "report" => report(&args),
         "resources" => resources(&args),
         "prove" => prove(&args),
-        "coverage" => coverage(&args),
         "verilog" => verilog(&args),
         "bitstream" => bitstream::package(&args),
         "seal" => bitstream::seal(&args),
@@ -230,19 +227,6 @@ fn prove_if_possible() -> Result<(), Error> {
             Ok(())
         }
     }
-}
-
-fn coverage(args: &[String]) -> Result<(), Error> {
-    setup::run()?;
-    let folder = target().join("coverage");
-    let folder = folder.display().to_string();
-    cargo()
-        .args(["test", "--package", "drdma-hdl", "--lib", "--no-fail-fast"])
-        .args(args)
-        .env("DRDMA_VERILATED_COVERAGE", &folder)
-        .run()?;
-    eprintln!("The counts are in {folder}: `verilator_coverage --annotate DIR {folder}/*.dat`");
-    Ok(())
 }
 
 /// The program that measures, with one of its commands.

@@ -167,7 +167,7 @@ pub fn build(
             BuildError::Emit(CardError::Failed(format!("{}: {error}", path.display())))
         })?),
     };
-    let options = Options { trace, optimise: if trace { 0 } else { 1 }, ..Options::default() };
+    let options = Options { trace, optimise: if trace { 0 } else { 1 } };
     let built = source.build_watched(&options, watch)?;
     libraries.insert(key, built.clone());
     Ok(built)
