@@ -243,9 +243,9 @@ impl CompletionQueue {
     /// runtime.block_on(async {
     ///     qp.post_send(&WorkRequest::new(7))?;
     ///     assert_eq!(cq.next().await?.wr_id, 7);
-    ///     Ok(())
-    /// })
-    /// # as Result<(), Box<dyn std::error::Error>>
+    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn next(&self) -> NextCompletion<'_> {
         NextCompletion { queue: self }
