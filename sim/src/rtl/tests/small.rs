@@ -8,7 +8,7 @@ use crate::{
     cards::rig::{send, to},
     wire::PeerConfig,
 };
-use drdma_semantics::request::{Region, encode};
+use drdma_semantics::{region::Region, request::encode};
 use drdma_abi::{
     Layout,
     completion::Completion,
