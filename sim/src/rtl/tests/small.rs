@@ -8,7 +8,6 @@ use crate::{
     cards::rig::{send, to},
     wire::PeerConfig,
 };
-use drdma_semantics::{region::Region, request::encode};
 use drdma_abi::{
     Layout,
     completion::Completion,
@@ -19,6 +18,7 @@ use drdma_abi::{
     roce::Transport,
 };
 use drdma_driver::{Card as _, DmaMemory};
+use drdma_semantics::{region::Region, request::encode};
 use drdma_verilated::testbench::Random;
 
 const DATA: u64 = 0x1_0000_0000;
