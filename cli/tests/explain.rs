@@ -189,7 +189,7 @@ fn explain_shows_where_packed_columns_lie() {
         placement("element", "00", &[strided(2000)]),
         placement("period", "00", &[strided(255)]),
         placement("period", &all, &[columns(0), columns(4)]),
-        placement("period", &all, &[json!([bitmapped(2000, &[column(0, 65)])])]),
+        placement("period", &all, &[json!([bitmapped(2000, &[column(0, 128)])])]),
     ] {
         assert_eq!((found.get("window_rows"), found.get("lanes")), (None, None), "{found}");
         assert!(found["words_per_cycle"].as_f64().unwrap() > 0.9, "{found}");

@@ -1,5 +1,8 @@
 //! Records, streams, and what the printer adds by itself, in Verilog.
 
+// Kernels are written for the printer: loops index.
+#![allow(clippy::needless_range_loop)]
+
 use drdma_emit::prelude::*;
 use drdma_emit::{emit, testing};
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};

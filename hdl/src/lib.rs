@@ -20,7 +20,8 @@
     clippy::needless_range_loop,
     clippy::nonminimal_bool,
     clippy::bool_comparison,
-    clippy::collapsible_if
+    clippy::collapsible_if,
+    clippy::collapsible_match
 )]
 
 pub use drdma_emit as emit;

@@ -100,7 +100,11 @@ impl Packed {
         };
         let packed = rows >= column_rows && ColumnPlacement::window_rows(&lanes).is_ok();
         let sparse = match &request.destinations[..] {
-            [one] => matches!(one.regions.first(), Some(Region::Bitmapped { .. })),
+            // Windows of fewer than 64 rows have no blocks to leave out.
+            [one] => {
+                matches!(one.regions.first(), Some(Region::Bitmapped { .. }))
+                    && ColumnPlacement::window_rows(&lanes).is_ok_and(|rows| rows >= 64)
+            }
             _ => false,
         };
         packed.then_some(Self { lanes, rows, sparse })

@@ -217,10 +217,10 @@ module testbench;
     reg hurry;
     initial hurry = $test$plusargs("hurry");
     always @(negedge clk) begin
-        if (hurry && card.core.control.sweep.at_table$q == 2'd0
-            && card.core.control.sweep.at$q == 10'd20) begin
-            card.core.control.sweep.at_table$q = 2'd3;
-            card.core.control.sweep.at$q = 10'd60;
+        if (hurry && card.core.core.control.sweep.at_table$q == 2'd0
+            && card.core.core.control.sweep.at$q == 10'd20) begin
+            card.core.core.control.sweep.at_table$q = 2'd3;
+            card.core.core.control.sweep.at$q = 10'd60;
         end
     end
 

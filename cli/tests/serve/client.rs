@@ -6,7 +6,7 @@ use std::{
     mem::MaybeUninit,
     os::{
         fd::{AsFd, AsRawFd},
-        unix::net::UnixStream,
+        unix::{fs::FileExt, net::UnixStream},
     },
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -245,8 +245,9 @@ fn share(memory: &DmaMemory) -> File {
     for at in (0..len).step_by(PAGE) {
         memory.read(at, &mut page);
         let there = len - PAGE - at;
+        file.write_all_at(&page, there as u64).unwrap();
         // SAFETY: the page is part of a mapping that lives as long as `memory`, which is only ever
-        // accessed by copying; the new mapping is as large and as writable.
+        // accessed by copying; the new mapping is as large, has the same bytes, and is at least as writable.
         let mapped = unsafe {
             libc::mmap(
                 memory.as_ptr().add(at).cast(),
@@ -258,7 +259,6 @@ fn share(memory: &DmaMemory) -> File {
             )
         };
         assert_ne!(mapped, libc::MAP_FAILED);
-        memory.write(at, &page);
     }
     file
 }

@@ -27,7 +27,10 @@ fn lanes(random: &mut Random) -> Vec<Lane> {
         let addr = if apart { 0x10_0000 * c + odd * random.below(64) } else { near };
         lanes.push(Lane { addr, len, step });
     }
-    while ColumnPlacement::window_rows(&lanes).is_err() {
+    // Long rows always meet in some bank.
+    let most = if random.chance(0.7) { 64 } else { 960 };
+    let row_bytes = |lanes: &[Lane]| lanes.iter().map(|lane| lane.len).sum::<u64>();
+    while ColumnPlacement::window_rows(&lanes).is_err() || row_bytes(&lanes) > most {
         lanes.pop();
     }
     lanes

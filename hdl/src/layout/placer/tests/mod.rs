@@ -460,7 +460,7 @@ fn requests_without_a_pause_are_cut_into_windows_between_two_of_them() {
     bench.set("max_read", 512);
     let used = grant_windows(&mut bench);
     let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
-    bench.monitor("box");
+    bench.monitor("reads");
     // Two beats every five cycles: 64 bytes, and the request's end.
     for k in 0..400 {
         bench.send(beats, beat(&input(&mut random, &[(0x4000 + 64 * k, 64)])));
