@@ -632,8 +632,9 @@ impl Logic for Issuer {
         if self.take.val() {
             self.held.d.next = self.event_data.val();
             self.state.d.next = IssuerState::Loading;
-            // The end of a request of which something was given has nothing to load.
-            if self.begun.q.val() && self.only_end.val() {
+            // The end of a request of which something was given has nothing to load; the one before it may be ending
+            // just now.
+            if self.begun.d.val() && self.only_end.val() {
                 self.todo_full.d.next = false;
                 self.todo_last.d.next = false;
                 self.todo_dest_end.d.next = false;
