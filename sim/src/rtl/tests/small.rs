@@ -163,8 +163,8 @@ fn small_sends_take_five_cycles_each_with_a_completion_and_seven_where_each_is_a
         for (payloads, bound) in [(Payloads::Adjacent, side_by_side), (Payloads::Scattered, 7.1)] {
             let mut bench = Bench::new(pcie::Config::default(), transport, queues);
             let lone = bench.run(1, 64, payloads);
-            // Two round trips of 333 cycles, which the link's transfer times are part of.
-            assert!(lone <= 765, "a lone SEND takes {lone} cycles");
+            // Two round trips of 325 cycles and up to 10 of jitter each, and 100 in the card.
+            assert!(lone <= 770, "a lone SEND takes {lone} cycles");
             let cycles = bench.run(posts, 64, payloads);
             let each = (cycles - lone) as f64 / f64::from(posts - 1);
             println!("{queues} queues, {transport:?}, {payloads:?}: {each:.2} cycles; lone {lone}");
