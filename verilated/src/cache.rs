@@ -211,7 +211,16 @@ impl Building {
     fn lock(path: PathBuf, watch: &mut dyn Watch) -> Result<Self> {
         let mut told = false;
         loop {
-            make_folder(&path)?;
+            match make_folder(&path) {
+                // It was there, and whoever had it has just renamed or removed it.
+                Err(Error::Io { source, .. })
+                    if source.kind() == ErrorKind::AlreadyExists
+                        && fs::symlink_metadata(&path).map_or(true, |now| now.is_dir()) =>
+                {
+                    continue;
+                }
+                made => made?,
+            }
             let lock = match File::open(&path) {
                 Ok(lock) => lock,
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
