@@ -63,7 +63,14 @@ fn an_interrupted_build_stops_all_its_processes() {
     let result = run_all(shell(&script), dir.path(), &mut Until(pid.clone()), |_, _| {});
     assert!(matches!(result, Err(Error::Interrupted)), "{result:?}");
     let sleeper = fs::read_to_string(pid).unwrap();
-    let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
-    // Nobody may have waited for it yet.
-    assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
+    let stat = || fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
+    // A signal takes effect when the process is scheduled, and nobody may have waited for it yet.
+    let gone = |stat: String| stat.is_empty() || stat.contains(") Z");
+    for _ in 0..1000 {
+        if gone(stat()) {
+            return;
+        }
+        std::thread::sleep(crate::watch::TICK);
+    }
+    panic!("{}", stat());
 }

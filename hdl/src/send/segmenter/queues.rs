@@ -1,6 +1,7 @@
 //! Which requests may not begin any more.
 
 use rust_hdl_core::prelude::*;
+use rust_hdl_widgets::prelude::*;
 
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
@@ -53,8 +54,13 @@ pub struct Queues {
     opened: Ram<40, 1, 8>,
     /// Here the stamps of send queues: they change with the last word of an entry.
     stamps: Stamps<2>,
-    /// Of each queue: the stamp with which the request that failed last was opened.
+    /// Of each queue: the stamp with which the request that failed last was opened; none, all bits set,
+    /// since its entry was written.
     failed: Lutram<32, 8, 1>,
+    none: Constant<Bits<32>>,
+    /// An entry was written, and its queue's `failed` is still to be set.
+    clears: DFF<Bit>,
+    cleared_queue: DFF<Bits<8>>,
     enabled: Signal<Local, Bit>,
     queue: Signal<Local, Bits<8>>,
     rewritten: Signal<Local, Bit>,
@@ -81,6 +87,9 @@ impl Default for Queues {
             opened: Ram::default(),
             stamps: Stamps::default(),
             failed: Lutram::default(),
+            none: Constant::new(u32::MAX.to_bits()),
+            clears: DFF::default(),
+            cleared_queue: DFF::default(),
             enabled: Signal::default(),
             queue: Signal::default(),
             rewritten: Signal::default(),
@@ -93,6 +102,7 @@ impl Default for Queues {
 impl Logic for Queues {
     #[hdl_gen]
     fn update(&mut self) {
+        dff_setup!(self, clk, clears, cleared_queue);
         self.enabled.next = self.cfg_valid.val()
             && (self.cfg_table.val() == self.queue_table.val())
             && (self.cfg_word.val() == self.enable_word.val())
@@ -121,9 +131,20 @@ impl Logic for Queues {
         self.rewritten.next =
             self.stamps.stamp[1].val() != self.opened.read_data.val().get_bits::<32>(8);
         self.failed.clk.next = self.clk.val();
-        self.failed.write_enable.next = self.fail.val();
-        self.failed.write_address.next = self.queue.val();
-        self.failed.write_data.next = self.opened.read_data.val().get_bits::<32>(8);
+        self.failed.write_enable.next = self.fail.val() || self.clears.q.val();
+        self.failed.write_address.next = self.cleared_queue.q.val();
+        self.failed.write_data.next = self.none.val();
+        if self.fail.val() {
+            self.failed.write_address.next = self.queue.val();
+            self.failed.write_data.next = self.opened.read_data.val().get_bits::<32>(8);
+        } else {
+            self.clears.d.next = false;
+        }
+        // Entries are written at least 4 cycles apart, requests end at least 2 apart.
+        if self.enabled.val() {
+            self.clears.d.next = true;
+            self.cleared_queue.d.next = self.cfg_index.val().get_bits::<8>(0);
+        }
         self.failed.read_address[0].next = self.queue.val();
         self.over.next = self.rewritten.val()
             || (self.failed.read_data[0].val() == self.opened.read_data.val().get_bits::<32>(8))
