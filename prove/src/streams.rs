@@ -2,8 +2,9 @@
 //!
 //! Once valid is high it stays, and the payload with it, until the beat is taken; a reset may end that.
 //! Which streams a block has is read off its ports: `s_valid` and `s_ready` (or `s_tvalid` and
-//! `s_tready`), and as payload all other ports `s_*` that go the way of valid. The block's input
-//! streams are assumed to keep the rule as well; what else comes in may be anything.
+//! `s_tready`), and as payload all other ports `s_*` that go the way of valid. A bundle of ports, `s`,
+//! is printed as `s$valid`, `s$ready` and `s$*` in a block that stands in another one. The block's
+//! input streams are assumed to keep the rule as well; what else comes in may be anything.
 
 use std::fmt::Write as _;
 
@@ -36,7 +37,10 @@ pub fn of(design: &Design) -> Vec<Stream> {
         let payload = ports.iter().filter(|port| {
             let owner = names
                 .iter()
-                .filter(|name| port.name.starts_with(&format!("{name}_")) || port.name == **name)
+                .filter(|name| {
+                    let rest = port.name.strip_prefix(name.as_str());
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '$']))
+                })
                 .max_by_key(|name| name.len());
             let handshake = port.name == stream.valid || port.name == stream.ready;
             owner == Some(&stream.name) && !handshake && port.input == stream.input
@@ -48,9 +52,14 @@ pub fn of(design: &Design) -> Vec<Stream> {
 
 /// The stream whose valid is `port`.
 fn stream(ports: &[Port], port: &Port) -> Option<Stream> {
-    let (name, ready) = [("_tvalid", "_tready"), ("_valid", "_ready")]
-        .into_iter()
-        .find_map(|(v, r)| port.name.strip_suffix(v).map(|name| (name, format!("{name}{r}"))))?;
+    let (name, ready) = [
+        ("_tvalid", "_tready"),
+        ("_valid", "_ready"),
+        ("$tvalid", "$tready"),
+        ("$valid", "$ready"),
+    ]
+    .into_iter()
+    .find_map(|(v, r)| port.name.strip_suffix(v).map(|name| (name, format!("{name}{r}"))))?;
     ports.iter().any(|p| p.name == ready && p.input != port.input).then(|| Stream {
         name: name.to_owned(),
         valid: port.name.clone(),
@@ -220,7 +229,8 @@ mod tests {
     const TEXT: &str = "module t(\n    input wire clk,\n    input wire rst,\n    input wire s_valid,
     output wire s_ready,\n    input wire [3:0] s_data,\n    output reg m_valid,\n    input wire m_ready,
     output reg [3:0] m_data,\n    output wire m_more_valid,\n    input wire m_more_ready,
-    output wire m_more_data,\n    input wire m_credit\n);\n    always @(*) m_valid = s_valid;
+    output wire m_more_data,\n    input wire m_credit,\n    output wire r$valid,
+    input wire r$ready,\n    output wire [3:0] r$data\n);\n    always @(*) m_valid = s_valid;
     always @(*) m_data = s_data;\nendmodule\n";
 
     #[test]
@@ -237,6 +247,7 @@ mod tests {
             ("s", true, vec!["s_data"]),
             ("m", false, vec!["m_data"]),
             ("m_more", false, vec!["m_more_data"]),
+            ("r", false, vec!["r$data"]),
         ];
         assert_eq!(found, expected);
     }
@@ -246,9 +257,9 @@ mod tests {
         let design = Design::new("t", TEXT).expect("a design");
         let rules = Rules::new("t", &design, "");
         let names: Vec<_> = rules.streams.iter().map(|s| s.name.as_str()).collect();
-        assert_eq!(names, ["m", "m_more"]);
+        assert_eq!(names, ["m", "m_more", "r"]);
         assert_eq!(rules.questions(0).collect::<Vec<_>>(), Question::ALL);
-        assert_eq!(rules.model.outputs, 6);
+        assert_eq!(rules.model.outputs, 9);
         let title = rules.title(1, Question::Withdrawn);
         assert_eq!(title, "t: stream m_more, mutant `valid is withdrawn`");
         let alone = rules.alone(0).harness;

@@ -2,13 +2,9 @@
 
 use std::fmt::Write as _;
 
-use drdma_hdl::{
-    layout::windows::{Merge, ReadBox},
-    primitive::Banks,
-    shell::{host_read::HostRead, mac::Mac},
-};
+use drdma_hdl::primitive::Banks;
 
-use super::{design, fifos::Holder};
+use super::{design, fifos::Holder, of_card};
 use crate::{
     design::Design,
     property::Property,
@@ -25,11 +21,11 @@ fn assumed(design: &Design, names: &[&str]) -> String {
 /// The card's frames and the host's on one wire. Bit 0 of the data says whose beat it is: the block does
 /// not look at data.
 fn mac() -> Vec<Property> {
-    let design = design("mac", Mac::default);
-    let named = "    always @* assume (s_axis_if_tx_tdata[0] && !tx_data[0]);
-    wire host = s_axis_if_tx_tvalid && s_axis_if_tx_tready;
-    wire card = tx_valid && tx_ready;
-    wire sent = m_axis_if_tx_tvalid && m_axis_if_tx_tready;
+    let design = of_card("mac");
+    let named = "    always @* assume (s_axis_if_tx$tdata[0] && !tx$data[0]);
+    wire host = s_axis_if_tx$tvalid && s_axis_if_tx$tready;
+    wire card = tx$valid && tx$ready;
+    wire sent = m_axis_if_tx$tvalid && m_axis_if_tx$tready;
 ";
     let property = |name: &str, claim: &str| Property::new("mac", name, claim, design.clone());
 
@@ -42,12 +38,12 @@ fn mac() -> Vec<Property> {
     reg whose = 1'b0;
     always @(posedge clk) begin
         if (sent) begin
-            inside <= !m_axis_if_tx_tlast;
-            whose <= m_axis_if_tx_tdata[0];
+            inside <= !m_axis_if_tx$tlast;
+            whose <= m_axis_if_tx$tdata[0];
         end
         if (rst) inside <= 1'b0;
     end
-    always @* if (started && inside && m_axis_if_tx_tvalid) assert (m_axis_if_tx_tdata[0] == whose);
+    always @* if (started && inside && m_axis_if_tx$tvalid) assert (m_axis_if_tx$tdata[0] == whose);
 "
     ))
     .mutant(
@@ -66,10 +62,10 @@ fn mac() -> Vec<Property> {
         latency: 1,
         passes: false,
         push: "host || card",
-        input: "host ? {s_axis_if_tx_tlast, s_axis_if_tx_tkeep[3:0], s_axis_if_tx_tdata[7:0]} : {tx_last, tx_keep[3:0], tx_data[7:0]}",
-        valid: "m_axis_if_tx_tvalid",
-        output: "{m_axis_if_tx_tlast, m_axis_if_tx_tkeep[3:0], m_axis_if_tx_tdata[7:0]}",
-        ready: "m_axis_if_tx_tready",
+        input: "host ? {s_axis_if_tx$tlast, s_axis_if_tx$tkeep[3:0], s_axis_if_tx$tdata[7:0]} : {tx$last, tx$keep[3:0], tx$data[7:0]}",
+        valid: "m_axis_if_tx$tvalid",
+        output: "{m_axis_if_tx$tlast, m_axis_if_tx$tkeep[3:0], m_axis_if_tx$tdata[7:0]}",
+        ready: "m_axis_if_tx$tready",
         width: 13,
         more: "        assert (!(host && card));\n",
     };
@@ -80,11 +76,11 @@ fn mac() -> Vec<Property> {
     )
     .free("follow", 1)
     .harness(format!("    always @* assume (!card_reset);\n{named}{}", holder.harness()))
-    .mutant("the card's beat goes by", "out$in_valid = tx_valid;", "out$in_valid = 1'b0;")
+    .mutant("the card's beat goes by", "out$input$valid = tx$valid;", "out$input$valid = 1'b0;")
     .mutant(
         "both are taken",
-        "tx_ready = 1'h0;\n        s_axis",
-        "tx_ready = out$in_ready;\n        s_axis",
+        "tx$ready = 1'h0;\n        s_axis",
+        "tx$ready = out$input$ready;\n        s_axis",
     );
 
     let starve = property(
@@ -99,14 +95,14 @@ fn mac() -> Vec<Property> {
     reg [2:0] idle = 3'd0;
     reg inside = 1'b0;
     always @(posedge clk) begin
-        if (host || !s_axis_if_tx_tvalid) by_card <= 2'd0;
-        else if (card && tx_last && by_card != 3) by_card <= by_card + 2'd1;
-        if (card || !tx_valid) by_host <= 2'd0;
-        else if (host && s_axis_if_tx_tlast && by_host != 3) by_host <= by_host + 2'd1;
-        if (host) inside <= !s_axis_if_tx_tlast;
-        if (card) inside <= !tx_last;
-        if (host || card || inside || !(tx_valid || s_axis_if_tx_tvalid)) idle <= 3'd0;
-        else if (m_axis_if_tx_tready) idle <= idle + 3'd1;
+        if (host || !s_axis_if_tx$tvalid) by_card <= 2'd0;
+        else if (card && tx$last && by_card != 3) by_card <= by_card + 2'd1;
+        if (card || !tx$valid) by_host <= 2'd0;
+        else if (host && s_axis_if_tx$tlast && by_host != 3) by_host <= by_host + 2'd1;
+        if (host) inside <= !s_axis_if_tx$tlast;
+        if (card) inside <= !tx$last;
+        if (host || card || inside || !(tx$valid || s_axis_if_tx$tvalid)) idle <= 3'd0;
+        else if (m_axis_if_tx$tready) idle <= idle + 3'd1;
         if (rst) begin
             by_card <= 2'd0;
             by_host <= 2'd0;
@@ -132,7 +128,7 @@ fn mac() -> Vec<Property> {
 
 /// The two clients of `host_read`, which may do anything.
 fn host_read() -> Vec<Property> {
-    let mut design = design("host_read", HostRead::default);
+    let mut design = of_card("host_read");
     for signal in ["read_valid", "read_take", "fetch_valid", "fetch_take"] {
         for client in ["a", "b"] {
             let tap = design.with_tap(
@@ -173,13 +169,13 @@ fn host_read() -> Vec<Property> {
     let property = |name: &str, claim: &str, harness: String| {
         Property::new("host_read", name, claim, design.clone())
             .harness(harness)
-            .cut("host_read_a")
-            .cut("host_read_ram_0")
+            .cut("card_host_read_a")
+            .cut("card_host_read_ram_0")
     };
     let reads = property(
         "turns of requests",
         &claim("requests", " where the DMA engine takes them"),
-        turns("read", "m_axis_ctrl_dma_read_desc_ready"),
+        turns("read", "m_axis_ctrl_dma_read_desc$ready"),
     )
     .mutant("a goes first", "((~b$read_valid) || issued_b_last$q)", "1'h1")
     .mutant("b goes first", "((~a$read_valid) || (~issued_b_last$q))", "1'h1")
@@ -251,21 +247,21 @@ fn banks() -> Property {
 
 /// The boxes of the two paths, window by window.
 fn merge() -> Property {
-    let design = design("boxes", Merge::<ReadBox>::default);
+    let design = of_card("boxes");
     let holder = Holder {
         beats: 2,
         latency: 1,
         passes: false,
-        push: "(a_valid && a_ready) || (b_valid && b_ready)",
-        input: "a_ready ? a[15:0] ^ a[31:16] : b[15:0] ^ b[31:16]",
-        valid: "out_valid",
-        output: "out[15:0] ^ out[31:16]",
-        ready: "out_ready",
+        push: "(a$valid && a$ready) || (b$valid && b$ready)",
+        input: "a$ready ? a$data[15:0] ^ a$data[31:16] : b$data[15:0] ^ b$data[31:16]",
+        valid: "out$valid",
+        output: "out$data[15:0] ^ out$data[31:16]",
+        ready: "out$ready",
         width: 16,
-        more: "        if (a_ready) assert (open && !is_b);
-        if (b_ready) assert (open && is_b);
-        assert (done == ((a_valid && a_ready && a_end) || (b_valid && b_ready && b_end)));
-        if (open && held != 2) assert (is_b ? b_ready : a_ready);
+        more: "        if (a$ready) assert (open && !is_b);
+        if (b$ready) assert (open && is_b);
+        assert (done == ((a$valid && a$ready && a_end) || (b$valid && b$ready && b_end)));
+        if (open && held != 2) assert (is_b ? b$ready : a$ready);
 ",
     };
     Property::new(
@@ -277,9 +273,9 @@ fn merge() -> Property {
     )
     .free("follow", 1)
     .harness(holder.harness())
-    .mutant("the other path is taken from", "((open && skid$in_ready) && (~is_b))", "(open && skid$in_ready)")
-    .mutant("the wrong path's beat", "valid = (open && b_valid);", "valid = (open && a_valid);")
-    .mutant("done without its last beat", "((valid && last) && skid$in_ready)", "(valid && last)")
+    .mutant("the other path is taken from", "((open && skid$input$ready) && (~is_b))", "(open && skid$input$ready)")
+    .mutant("the wrong path's beat", "valid = (open && b$valid);", "valid = (open && a$valid);")
+    .mutant("done without its last beat", "((valid && last) && skid$input$ready)", "(valid && last)")
 }
 
 /// The properties.

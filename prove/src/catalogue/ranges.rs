@@ -59,6 +59,8 @@ fn bounds() -> Vec<Property> {
     .mutant("the end may be a byte further", "((carries << 1) | 67'h1)", "(carries << 1)")
     .mutant("any key will do", "(~regions$known)", "1'h0");
 
+    // Natural numbers: the range lies in the region if it starts there, `skip` bytes behind the
+    // region's first one, and is not longer than the rest.
     let product = property(
         "length of a product",
         "a range of a length that is a product passes exactly if its key names a memory region and [base + offset, base + \
@@ -68,9 +70,9 @@ fn bounds() -> Vec<Property> {
         "    reg [6:0] check = 7'd0;
     reg long;
     reg [65:0] start;
-    wire [65:0] end_of_region = {2'b0, tap_addr} + tap_len;
-    wire inside = tap_known && start >= tap_addr && start <= end_of_region;
-    wire [65:0] room = end_of_region - start;
+    wire [65:0] skip = start - tap_addr;
+    wire inside = tap_known && start >= tap_addr && skip <= tap_len;
+    wire [65:0] room = tap_len - skip;
     reg [66:0] found_2;
     reg [66:0] found_3;
     reg [66:0] found_4;
@@ -107,13 +109,13 @@ fn reader() -> Property {
         // While no tag is free, or an error waits, nothing is read.
         latency: 16,
         passes: false,
-        push: "box_valid && box_ready && box_len != 0",
-        input: "{box_addr, box_ram, box_len}",
-        valid: "m_axis_data_dma_read_desc_valid",
-        output: "{m_axis_data_dma_read_desc_dma_addr, m_axis_data_dma_read_desc_ram_addr, m_axis_data_dma_read_desc_len[12:0]}",
-        ready: "m_axis_data_dma_read_desc_ready",
+        push: "reads$valid && reads$ready && reads$len != 0",
+        input: "{reads$addr, reads$ram, reads$len}",
+        valid: "m_axis_data_dma_read_desc$valid",
+        output: "{m_axis_data_dma_read_desc$dma_addr, m_axis_data_dma_read_desc$ram_addr, m_axis_data_dma_read_desc$len[12:0]}",
+        ready: "m_axis_data_dma_read_desc$ready",
         width: 94,
-        more: "        assert (m_axis_data_dma_read_desc_len[15:13] == 0 && m_axis_data_dma_read_desc_ram_sel == 0);
+        more: "        assert (m_axis_data_dma_read_desc$len[15:13] == 0 && m_axis_data_dma_read_desc$ram_sel == 0);
 ",
     };
     Property::new(
@@ -126,8 +128,8 @@ fn reader() -> Property {
     .free("follow", 1)
     .harness(holder.harness())
     .free_memories()
-    .mutant("the place of the next box", "desc_range$d = range;", "desc_range$d = {box_window, box_len, box_ram};")
-    .mutant("a read is lost", "((~valid$q) || m_axis_data_dma_read_desc_ready)", "1'h1")
+    .mutant("the place of the next box", "desc_range$d = range;", "desc_range$d = {reads$window, reads$len, reads$ram};")
+    .mutant("a read is lost", "((~valid$q) || m_axis_data_dma_read_desc$ready)", "1'h1")
     .mutant("an empty box is read", "(boxes$out_valid && (~empty))", "boxes$out_valid")
 }
 
