@@ -490,9 +490,10 @@ fn owners_of_every_kind_are_sent_as_they_lie() {
     std::io::Write::write_all(&mut file, &bytes).unwrap();
     let dma = DmaMemory::new(bytes.len()).unwrap();
     dma.write(0, &bytes);
-    // SAFETY: nobody else has the file.
-    let (mapped, mapped_mut) =
-        unsafe { (memmap2::Mmap::map(&file).unwrap(), memmap2::MmapMut::map_mut(&file).unwrap()) };
+    // SAFETY: nobody else has the file, and nobody writes to it while it is mapped.
+    let mapped = unsafe { memmap2::Mmap::map(&file).unwrap() };
+    // SAFETY: as above.
+    let mapped_mut = unsafe { memmap2::MmapMut::map_mut(&file).unwrap() };
     let leaked: &'static [u8] = bytes.clone().leak();
     let mut raw = bytes.clone();
     let (pointer, len) = (raw.as_mut_ptr(), raw.len());

@@ -145,8 +145,8 @@ pub enum BuildError {
     Verilated(#[from] drdma_verilated::Error),
 }
 
-/// Builds the card, or that of another file of Verilog, with or without traces, or finds it built; `watch` is told of every step. Every
-/// card of this process is then opened at once.
+/// Builds the card, or that of another file of Verilog, with or without traces, or finds it built; `watch`
+/// is told of every step. Every card of this process is then opened at once.
 ///
 /// # Errors
 /// See [`BuildError`].

@@ -1,7 +1,7 @@
 //! The column path: several short rows of dense columns a cycle.
 //!
-//! Beside expander and placer, which take a row at a time, this is the way of requests whose rows are
-//! short and dense in host memory: the columns of a shuffle. The sequencer gives turns of rows and
+//! Beside expander and placer, which take a row at a time, this is the way of requests whose destinations
+//! all have the same columns, dense in host memory: a shuffle, with rows of up to 960 bytes. The sequencer gives turns of rows and
 //! what was read of their bitmaps; each chunk of rows fills one window of the segmented memory, in
 //! which every lane lies as in host memory, so that a byte's place is a product and a sum.
 //!

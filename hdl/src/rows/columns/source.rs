@@ -334,7 +334,7 @@ impl Logic for Source {
         if self.resp_ids.val().any() {
             self.resp_ready.next = self.ids.resp_ready.val();
         }
-        // Answers come in the order of items: while a kept item is at work or waits, no other's are due.
+        // Answers come in the order of items: a kept stretch waits here until its item is at work.
         self.bitmaps.clk.next = self.clk.val();
         self.bitmaps.rst.next = self.rst.val();
         self.bitmaps.out_ready.next =
