@@ -340,6 +340,7 @@ impl Logic for Card {
         self.sequencer.request_first_dest.next = self.decoder.request_first_dest.val();
         self.sequencer.request_status.next = self.decoder.request_status.val();
         self.sequencer.request_bad_dest.next = self.decoder.request_bad_dest.val();
+        self.sequencer.request_apart.next = self.decoder.request_apart.val();
         self.sequencer.release_valid.next = self.segmenter.release_valid.val();
         self.sequencer.qp_error.next = self.control.qp_error.val();
         self.sequencer.dest_write_qp.next = self.decoder.dest_write_qp.val();

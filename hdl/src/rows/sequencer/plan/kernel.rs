@@ -21,6 +21,7 @@ impl Logic for Plan {
             under_way,
             single,
             partitioned,
+            apart,
             index,
             head,
             set,
@@ -221,6 +222,7 @@ impl Logic for Plan {
         self.chunks.set_overlaps.next = self.overlaps.val();
         self.chunks.set_by_lane.next = self.uneven_set.val();
         self.chunks.min_rows.next = self.column_min_rows.val();
+        self.chunks.apart.next = self.apart.q.val();
 
         // Items and what they must read.
         self.item_valid.next = self.has_item.q.val();
@@ -302,7 +304,9 @@ impl Logic for Plan {
         self.next_item.next.high = self.bounds.val().high;
         self.next_item.next.never = self.bounds.val().never;
         self.next_item.next.column = self.column.q.val();
-        self.next_item.next.chunk_end = self.column.q.val() && self.last_dest.val();
+        // Destinations that are apart have chunks of their own.
+        self.next_item.next.chunk_end =
+            self.column.q.val() && (self.last_dest.val() || self.apart.q.val());
         self.next_item.next.ids = self.set_info.val().ids;
         self.next_item.next.partition = self.head.q.val().partition;
         self.next_item.next.sparse = self.sparse.val();
@@ -349,6 +353,7 @@ impl Logic for Plan {
                 self.single.d.next = self.request_dests.val() == 1;
                 self.judge.d.next = false;
                 self.partitioned.d.next = false;
+                self.apart.d.next = self.request_apart.val();
                 self.chunks.start.next = true;
                 self.column.d.next = false;
                 self.first_turn.d.next = true;
@@ -711,6 +716,9 @@ impl Logic for Plan {
             PlanState::TurnNext => {
                 self.index.d.next = self.index.q.val() + 1;
                 self.state.d.next = PlanState::TurnRead;
+                if self.column.q.val() && self.apart.q.val() {
+                    self.turn_begins.d.next = true;
+                }
                 if self.last_dest.val() {
                     self.index.d.next = 0.into();
                     self.first_turn.d.next = false;

@@ -55,6 +55,8 @@ pub struct Plan {
     pub request_status: Signal<In, Bits<8>>,
     /// The destination that failed.
     pub request_bad_dest: Signal<In, Bits<7>>,
+    /// Its destinations have rows of one form, but none in common.
+    pub request_apart: Signal<In, Bit>,
     /// A request has left the segmenter.
     pub release_valid: Signal<In, Bit>,
     /// Queue pairs in error.
@@ -140,6 +142,7 @@ pub struct Plan {
     single: DFF<Bit>,
     /// All destinations have the same set, and the ids of its rows.
     partitioned: DFF<Bit>,
+    apart: DFF<Bit>,
     /// Where what is found out about the set is kept: those of a partitioned request have one set.
     key: Signal<Local, Bits<11>>,
     // The destination and the set at hand.
@@ -257,6 +260,7 @@ impl Default for Plan {
             request_first_dest: Default::default(),
             request_status: Default::default(),
             request_bad_dest: Default::default(),
+            request_apart: Default::default(),
             release_valid: Default::default(),
             qp_error: Default::default(),
             dest_read: Default::default(),
@@ -304,6 +308,7 @@ impl Default for Plan {
             flush: Constant::new((Status::WrFlushError as u8).to_bits()),
             single: Default::default(),
             partitioned: Default::default(),
+            apart: Default::default(),
             key: Default::default(),
             index: Default::default(),
             head: Default::default(),
