@@ -33,7 +33,7 @@
 //! costs a cycle or 2 more, and with several destinations takes at least 6. Up to 64 stretches are
 //! planned and read ahead. Latency: 8 cycles from a request to its first token if that is one contiguous
 //! region for one destination, not longer than a packet, about 19 for others, and that of a read where there is something to read; a scan takes that of another read. A column request's
-//! turns of a chunk take 6 cycles each. All streams may stall at any time.
+//! turns take 2 cycles each, a chunk of them 3 more. All streams may stall at any time.
 
 pub mod beats;
 pub mod fetch;

@@ -144,6 +144,7 @@ pub struct Plan {
     key: Signal<Local, Bits<11>>,
     // The destination and the set at hand.
     index: DFF<Bits<7>>,
+    dest_at: Signal<Local, Bits<10>>,
     head: DFF<DestInfo>,
     set: DFF<Bits<11>>,
     sets_left: DFF<Bits<5>>,
@@ -165,6 +166,8 @@ pub struct Plan {
     loaded: DFF<Bits<4>>,
     row_span: Signal<Local, Bits<14>>,
     // Inspection.
+    /// All destinations so far are alike to the first.
+    same: DFF<Bit>,
     largest: DFF<Bits<36>>,
     bitmaps: DFF<Bit>,
     pointers: DFF<Bit>,
@@ -306,6 +309,7 @@ impl Default for Plan {
             partitioned: Default::default(),
             key: Default::default(),
             index: Default::default(),
+            dest_at: Default::default(),
             head: Default::default(),
             set: Default::default(),
             sets_left: Default::default(),
@@ -326,6 +330,7 @@ impl Default for Plan {
             loading_check: Default::default(),
             loaded: Default::default(),
             row_span: Default::default(),
+            same: Default::default(),
             largest: Default::default(),
             bitmaps: Default::default(),
             pointers: Default::default(),
