@@ -3,6 +3,7 @@
 use super::Packet;
 use super::Sending;
 use crate::context::ConfigWrite;
+use crate::request::DEST_COUNT;
 use crate::send::PAGE;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
@@ -124,7 +125,7 @@ pub struct Headers {
     a_packet: DFF<Bits<PACKET>>,
     a_qp: DFF<Bits<8>>,
     a_stamp: DFF<Bits<32>>,
-    a_dest: DFF<Bits<7>>,
+    a_dest: DFF<Bits<DEST_COUNT>>,
     a_padded: DFF<Bits<13>>,
     rounded: Signal<Local, Bits<13>>,
     stamps: Stamps<2>,
@@ -132,7 +133,7 @@ pub struct Headers {
     ends: Signal<Local, Bit>,
     // The request has lost a packet, of this destination.
     cut: DFF<Bit>,
-    cut_dest: DFF<Bits<7>>,
+    cut_dest: DFF<Bits<DEST_COUNT>>,
     #[init(Constant::new((BigUint::from(Status::WrFlushError as u8) << 94_u32).into()))]
     flushed: Constant<Bits<PACKET>>,
     #[init(Constant::new(unflushed().into()))]

@@ -21,6 +21,7 @@
 
 use super::{PAGE, PAGE_ROW};
 use crate::context::ConfigWrite;
+use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
@@ -91,7 +92,7 @@ pub struct Packet {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed; of a packet, its own.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// Payload bytes of the request; of a packet and an item of kind 0, the stamp of its queue pair's
     /// context.
     pub total: Bits<40>,
@@ -107,7 +108,7 @@ pub struct Sent {
     /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
     pub kind: Bits<2>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// The request's status.
     pub status: Bits<8>,
     /// Queue pair.

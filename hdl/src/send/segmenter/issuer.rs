@@ -1,5 +1,7 @@
 //! Packets get their numbers.
 
+use crate::request::{DEST_COUNT, DEST_INDEX};
+use drdma_abi::work_request::MAX_DESTINATIONS;
 use drdma_emit::prelude::*;
 
 use drdma_abi::Layout;
@@ -46,7 +48,7 @@ pub struct Event {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
 }
 
 /// Bits of an [`Event`].
@@ -68,7 +70,7 @@ pub struct Destination {
     /// Transport.
     pub transport: Bits<2>,
     /// Its place in the request.
-    pub index: Bits<7>,
+    pub index: Bits<DEST_COUNT>,
     /// The queue pair's context that the request was checked with.
     pub stamp: Bits<32>,
 }
@@ -176,7 +178,7 @@ pub struct Issuer {
     dest_in: Flatten<Destination, DESTINATION>,
     dest_out: Restore<Destination, DESTINATION>,
     about: Signal<Local, Destination>,
-    addresses: Lutram<64, 6, 1>,
+    addresses: Lutram<64, DEST_INDEX, 1>,
     next_psn: DFF<Bits<24>>,
     address: DFF<Bits<64>>,
     dropping: DFF<Bit>,
@@ -198,20 +200,20 @@ pub struct Issuer {
     breaking: DFF<Bit>,
     breaking_qp: DFF<Bits<8>>,
     drops: Signal<Local, Bit>,
-    started: DFF<Bits<64>>,
-    inside_message: DFF<Bits<64>>,
-    flushed: DFF<Bits<64>>,
+    started: DFF<Bits<MAX_DESTINATIONS>>,
+    inside_message: DFF<Bits<MAX_DESTINATIONS>>,
+    flushed: DFF<Bits<MAX_DESTINATIONS>>,
     failed: DFF<Bit>,
     fail_status: DFF<Bits<8>>,
-    fail_dest: DFF<Bits<7>>,
+    fail_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
     released: DFF<Bit>,
 
     // Wires.
     take: Signal<Local, Bit>,
-    dest: Signal<Local, Bits<6>>,
+    dest: Signal<Local, Bits<DEST_INDEX>>,
     qp: Signal<Local, Bits<8>>,
-    index: Signal<Local, Bits<7>>,
+    index: Signal<Local, Bits<DEST_COUNT>>,
     reliable: Signal<Local, Bit>,
     write: Signal<Local, Bit>,
     flush: Signal<Local, Bit>,
@@ -227,7 +229,7 @@ pub struct Issuer {
     kind: Signal<Local, Bits<2>>,
     marker_psn: Signal<Local, Bits<24>>,
     final_status: Signal<Local, Bits<8>>,
-    final_dest: Signal<Local, Bits<7>>,
+    final_dest: Signal<Local, Bits<DEST_COUNT>>,
     final_total: Signal<Local, Bits<40>>,
     operation: Signal<Local, Bits<5>>,
     has_imm: Signal<Local, Bit>,
@@ -324,7 +326,7 @@ impl Logic for Issuer {
         self.about.next = self.dest_out.record.val();
 
         // Loading: the destination's data have come, the queue pair's are read.
-        self.dest.next = self.held.q.val().dest.get_bits::<6>(0);
+        self.dest.next = self.held.q.val().dest.get_bits::<DEST_INDEX>(0);
         self.qp.next = self.about.val().qp;
         self.index.next = self.about.val().index;
         self.reliable.next = self.about.val().transport == self.rc.val();

@@ -17,6 +17,8 @@
 //! says (an event: pages that are complete, ends of destinations and requests) into packets and
 //! `sent` items. The output carries both in one stream, so that their order is kept.
 
+use crate::request::{DEST_COUNT, DEST_INDEX};
+use drdma_abi::work_request::MAX_DESTINATIONS;
 use drdma_emit::prelude::*;
 
 use super::packetizer::Packet;
@@ -90,7 +92,7 @@ pub struct Segmenter {
     /// The request's status.
     pub payload_status: Signal<In, Bits<8>>,
     /// The destination that failed.
-    pub payload_bad_dest: Signal<In, Bits<7>>,
+    pub payload_bad_dest: Signal<In, Bits<DEST_COUNT>>,
 
     // Requests and destinations, from the decoder.
     /// A request is opened; before its destinations are written.
@@ -104,7 +106,7 @@ pub struct Segmenter {
     /// Its number.
     pub dest_write_dest: Signal<In, Bits<10>>,
     /// Its index in the request.
-    pub dest_write_index: Signal<In, Bits<7>>,
+    pub dest_write_index: Signal<In, Bits<DEST_COUNT>>,
     /// Queue pair.
     pub dest_write_qp: Signal<In, Bits<8>>,
     /// Opcode.
@@ -181,22 +183,22 @@ pub struct Segmenter {
     request_end: DFF<Bit>,
     dest_end: DFF<Bit>,
     status: DFF<Bits<8>>,
-    bad_dest: DFF<Bits<7>>,
+    bad_dest: DFF<Bits<DEST_COUNT>>,
     open: DFF<Bit>,
     page: DFF<Bits<PAGE>>,
     fill: DFF<Bits<13>>,
     message_bytes: DFF<Bits<32>>,
     accept: Signal<Local, Bit>,
-    part_dest: Signal<Local, Bits<6>>,
+    part_dest: Signal<Local, Bits<DEST_INDEX>>,
 
     // All destinations' states.
     mtus: Ram<13, 1, 10>,
-    states: Lutram<MESSAGE, 6, 1>,
+    states: Lutram<MESSAGE, DEST_INDEX, 1>,
     state_in: Flatten<Message, MESSAGE>,
     state_out: Restore<Message, MESSAGE>,
     next_state: Signal<Local, Message>,
-    open_pages: Lutram<PAGE, 6, 1>,
-    open_dests: DFF<Bits<64>>,
+    open_pages: Lutram<PAGE, DEST_INDEX, 1>,
+    open_dests: DFF<Bits<MAX_DESTINATIONS>>,
     same: Signal<Local, Bit>,
     next_open: Signal<Local, Bit>,
     next_page: Signal<Local, Bits<PAGE>>,
@@ -237,9 +239,9 @@ pub struct Segmenter {
 
     // A request with a status may leave messages open.
     draining: DFF<Bit>,
-    open_dest: FirstSet<64, 6>,
+    open_dest: FirstSet<MAX_DESTINATIONS, DEST_INDEX>,
     left_any: DFF<Bit>,
-    left_dest: DFF<Bits<6>>,
+    left_dest: DFF<Bits<DEST_INDEX>>,
     left_known: DFF<Bit>,
 }
 
@@ -252,7 +254,7 @@ impl Logic for Segmenter {
         self.go.d.next = (self.pool.count.val() >= SPARE) && (self.events.free.val() >= SPARE);
         self.payload_ready.next = self.go.q.val() && !self.draining.q.val();
         self.accept.next = self.payload_valid.val() && self.go.q.val() && !self.draining.q.val();
-        self.part_dest.next = self.payload_dest.val().get_bits::<6>(0);
+        self.part_dest.next = self.payload_dest.val().get_bits::<DEST_INDEX>(0);
 
         // Where the part in the collector goes.
         self.mtu.next = self.mtus.read_data.val();
@@ -316,7 +318,7 @@ impl Logic for Segmenter {
         }
         self.current.next = self.valid.q.val() && !self.request_end.q.val();
         self.states.write_enable.next = self.current.val();
-        self.states.write_address.next = self.dest.q.val().get_bits::<6>(0);
+        self.states.write_address.next = self.dest.q.val().get_bits::<DEST_INDEX>(0);
         self.next_state.next.page = self.next_page.val();
         self.next_state.next.fill = self.next_fill.val();
         self.next_state.next.message_bytes = self.next_message_bytes.val();
@@ -324,7 +326,7 @@ impl Logic for Segmenter {
         self.states.write_data.next = self.state_in.bits.val();
         self.state_out.bits.next = self.states.read_data[0].val();
         if self.current.val() {
-            self.open_dests.d.next = self.open_dests.q.val().replace_bit(self.dest.q.val().get_bits::<6>(0).index(), self.next_open.val());
+            self.open_dests.d.next = self.open_dests.q.val().replace_bit(self.dest.q.val().get_bits::<DEST_INDEX>(0).index(), self.next_open.val());
         }
 
         // What it completes.
@@ -344,7 +346,7 @@ impl Logic for Segmenter {
         // Messages that a request with a status left open go first.
         self.open_dest.bits.next = self.open_dests.q.val();
         self.open_pages.write_enable.next = self.current.val();
-        self.open_pages.write_address.next = self.dest.q.val().get_bits::<6>(0);
+        self.open_pages.write_address.next = self.dest.q.val().get_bits::<DEST_INDEX>(0);
         self.open_pages.write_data.next = self.next_page.val();
         self.open_pages.read_address[0].next = self.left_dest.q.val();
         self.left_any.d.next = self.open_dest.any.val();
@@ -396,7 +398,7 @@ impl Logic for Segmenter {
         self.mtus.read_enable.next = self.accept.val();
         self.mtus.read_address.next = self.payload_dest.val();
         self.states.read_address[0].next = self.part_dest.val();
-        self.same.next = self.current.val() && (self.dest.q.val().get_bits::<6>(0) == self.part_dest.val());
+        self.same.next = self.current.val() && (self.dest.q.val().get_bits::<DEST_INDEX>(0) == self.part_dest.val());
         if self.draining.q.val() {
             // The end of the request waits until no message is open.
             if self.event_request_end.val() && self.events.in_ready.val() {

@@ -1,6 +1,7 @@
 //! What the plan does, state by state.
 
 use super::{Plan, PlanState};
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use crate::rows::sequencer::record::HEAD;
 use drdma_emit::prelude::*;
 
@@ -64,7 +65,8 @@ impl Logic for Plan {
 
         // What the tables say.
         self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.head.q.val().log_mtu;
-        self.dest_at.next = self.first_dest.q.val() + bit_cast::<10, 7>(self.index.q.val());
+        self.dest_at.next =
+            self.first_dest.q.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
         self.dest_read.next = self.dest_at.val();
         self.set_read.next = self.set.q.val();
         // While nothing is at work, the next request's first destination; with a head comes its set.
@@ -129,11 +131,11 @@ impl Logic for Plan {
         // What is known about destinations and sets.
         self.key.next = self.set_read.val();
         if self.partitioned.q.val() {
-            self.key.next = bit_cast::<11, 7>(self.index.q.val());
+            self.key.next = bit_cast::<11, DEST_COUNT>(self.index.q.val());
         }
         self.findings.clk.next = self.clk.val();
-        self.findings.read_address[0].next = bit_cast::<6, 7>(self.index.q.val());
-        self.findings.write_address.next = bit_cast::<6, 7>(self.index.q.val());
+        self.findings.read_address[0].next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
+        self.findings.write_address.next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.findings.write_data.next = self.findings_in.bits.val();
         self.findings.write_enable.next = false;
         self.findings_out.bits.next = self.findings.read_data[0].val();
@@ -257,8 +259,8 @@ impl Logic for Plan {
 
         // A destination's next stretch.
         self.turns.clk.next = self.clk.val();
-        self.turns.read_address[0].next = bit_cast::<6, 7>(self.index.q.val());
-        self.turns.write_address.next = bit_cast::<6, 7>(self.index.q.val());
+        self.turns.read_address[0].next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
+        self.turns.write_address.next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.turns.write_enable.next = false;
         self.turn_out.bits.next = self.turns.read_data[0].val();
         self.rows_left.next = self.rows.val() - self.turn.q.val().row;
@@ -327,7 +329,7 @@ impl Logic for Plan {
             && (self.set_info.val().kind == 1)
             && (self.set_info.val().lanes != 1);
         self.shared.next.dest = self.dest_at.val();
-        self.shared.next.index = bit_cast::<6, 7>(self.index.q.val());
+        self.shared.next.index = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.shared.next.slot = self.slot.q.val();
         self.shared.next.units = self.head.q.val().units;
         self.shared.next.chunk_blocks = self.chunks.blocks.val();
@@ -708,7 +710,7 @@ impl Logic for Plan {
             }
             PlanState::TurnRead => {
                 self.state.d.next = PlanState::TurnHead;
-                if self.done.q.val().get_bit(self.index.q.val().get_bits::<6>(0).index()) {
+                if self.done.q.val().get_bit(self.index.q.val().get_bits::<DEST_INDEX>(0).index()) {
                     self.state.d.next = PlanState::TurnNext;
                 }
             }
@@ -734,7 +736,7 @@ impl Logic for Plan {
                         .done
                         .q
                         .val()
-                        .replace_bit(self.index.q.val().get_bits::<6>(0).index(), true);
+                        .replace_bit(self.index.q.val().get_bits::<DEST_INDEX>(0).index(), true);
                     self.state.d.next = PlanState::TurnNext;
                 }
             }
@@ -750,11 +752,10 @@ impl Logic for Plan {
                     self.turn_begins.d.next = false;
                     self.state.d.next = PlanState::TurnNext;
                     if self.whole.val() && self.last_region.val() {
-                        self.done.d.next = self
-                            .done
-                            .q
-                            .val()
-                            .replace_bit(self.index.q.val().get_bits::<6>(0).index(), true);
+                        self.done.d.next = self.done.q.val().replace_bit(
+                            self.index.q.val().get_bits::<DEST_INDEX>(0).index(),
+                            true,
+                        );
                     } else if self.single.q.val() {
                         self.set.d.next = self.set.q.val() + 1;
                         self.state.d.next = PlanState::TurnSetRead;
@@ -838,11 +839,10 @@ impl Logic for Plan {
                         }
                     } else {
                         self.turn_begins.d.next = false;
-                        self.done.d.next = self
-                            .done
-                            .q
-                            .val()
-                            .replace_bit(self.index.q.val().get_bits::<6>(0).index(), true);
+                        self.done.d.next = self.done.q.val().replace_bit(
+                            self.index.q.val().get_bits::<DEST_INDEX>(0).index(),
+                            true,
+                        );
                         self.state.d.next = PlanState::TurnNext;
                     }
                 }
@@ -850,10 +850,10 @@ impl Logic for Plan {
             PlanState::Finish => {
                 self.next_item.next.task = 2.into();
                 self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
-                    | (bit_cast::<64, 7>(self.bad_dest.q.val()) << 8);
+                    | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 8);
                 if self.status.q.val().any() && self.breaks.q.val() {
                     self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
-                        | (bit_cast::<64, 7>(self.bad_dest.q.val()) << 8)
+                        | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 8)
                         | 0x8000;
                 }
                 self.next_item.next.rows = 0.into();
