@@ -606,7 +606,6 @@ impl Logic for Card {
             self.decoder.open_valid.val() && self.completion.open_ready.val();
         self.segmenter.open_slot.next = self.decoder.open_slot.val();
         self.segmenter.open_queue.next = self.decoder.open_queue.val();
-        self.segmenter.packet_ready.next = self.packetizer.packet.ready.val();
         self.segmenter.page_read_enable.next = self.packetizer.page_read_enable.val();
         self.segmenter.page_read_address.next = self.packetizer.page_read_address.val();
         self.segmenter.page_free_valid.next = self.packetizer.page_free_valid.val();
@@ -614,25 +613,7 @@ impl Logic for Card {
 
         // packetizer
         self.packetizer.rst.next = self.reset.val();
-        self.packetizer.packet.valid.next = self.segmenter.packet_valid.val();
-        self.packetizer.packet.marker.next = self.segmenter.packet_marker.val();
-        self.packetizer.packet.page.next = self.segmenter.packet_page.val();
-        self.packetizer.packet.bytes.next = self.segmenter.packet_bytes.val();
-        self.packetizer.packet.qp.next = self.segmenter.packet_qp.val();
-        self.packetizer.packet.operation.next = self.segmenter.packet_operation.val();
-        self.packetizer.packet.ack_req.next = self.segmenter.packet_ack_req.val();
-        self.packetizer.packet.psn.next = self.segmenter.packet_psn.val();
-        self.packetizer.packet.remote_addr.next = self.segmenter.packet_remote_addr.val();
-        self.packetizer.packet.rkey.next = self.segmenter.packet_rkey.val();
-        self.packetizer.packet.message_bytes.next = self.segmenter.packet_message_bytes.val();
-        self.packetizer.packet.imm.next = self.segmenter.packet_imm.val();
-        self.packetizer.packet.has_imm.next = self.segmenter.packet_has_imm.val();
-        self.packetizer.packet.has_reth.next = self.segmenter.packet_has_reth.val();
-        self.packetizer.packet.slot.next = self.segmenter.packet_slot.val();
-        self.packetizer.packet.kind.next = self.segmenter.packet_kind.val();
-        self.packetizer.packet.status.next = self.segmenter.packet_status.val();
-        self.packetizer.packet.bad_dest.next = self.segmenter.packet_bad_dest.val();
-        self.packetizer.packet.total.next = self.segmenter.packet_total.val();
+        self.segmenter.packet.join(&mut self.packetizer.packet);
         self.packetizer.page_read_data.next = self.segmenter.page_read_data.val();
         self.control.cfg.join(&mut self.packetizer.cfg);
         self.packetizer.mac.next = self.control.mac.val();

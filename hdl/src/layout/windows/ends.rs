@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 use super::ByteBeat;
+use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
 /// The end of a request.
@@ -14,7 +15,7 @@ pub struct RequestEnd {
     /// Its status.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
 }
 
 /// Appends the ends of requests to the windows of columns that hold their last rows, so that they need no window

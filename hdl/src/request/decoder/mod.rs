@@ -54,6 +54,7 @@ mod tests;
 mod unpacker;
 
 use crate::layout::windows::FETCH_BITS;
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use alike::Alike;
 use apart::Apart;
 use bounds::Bounds;
@@ -183,7 +184,7 @@ pub struct Decoder {
     /// The request.
     pub dest_write_slot: Signal<Out, Bits<8>>,
     /// Its place among the request's destinations.
-    pub dest_write_index: Signal<Out, Bits<7>>,
+    pub dest_write_index: Signal<Out, Bits<DEST_COUNT>>,
     /// Of the queue pair.
     pub dest_write_transport: Signal<Out, Bits<2>>,
     /// Of the queue pair.
@@ -229,13 +230,13 @@ pub struct Decoder {
     /// Its name.
     pub request_wr_id: Signal<Out, Bits<64>>,
     /// Its destinations.
-    pub request_dests: Signal<Out, Bits<7>>,
+    pub request_dests: Signal<Out, Bits<DEST_COUNT>>,
     /// The first one.
     pub request_first_dest: Signal<Out, Bits<10>>,
     /// Its status.
     pub request_status: Signal<Out, Bits<8>>,
     /// The destination that failed.
-    pub request_bad_dest: Signal<Out, Bits<7>>,
+    pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
     /// Its destinations have one strided set each, of one form, one behind the other in host memory.
     pub request_apart: Signal<Out, Bit>,
 
@@ -262,7 +263,7 @@ pub struct Decoder {
     fetch_valid: DFF<Bit>,
     fetch_slot: DFF<Bits<8>>,
     fetch_plan: DFF<Bits<FETCH_BITS>>,
-    dest_index: DFF<Bits<6>>,
+    dest_index: DFF<Bits<DEST_INDEX>>,
     dest_transport: DFF<Bits<2>>,
     dest_log_mtu: DFF<Bits<4>>,
     dest_stamp: DFF<Bits<32>>,
@@ -572,7 +573,7 @@ impl Logic for Decoder {
         self.dest_write_remote_addr.next = self.dest_remote_addr.q.val();
         self.dest_write_rkey.next = self.dest_rkey.q.val();
         self.dest_write_slot.next = self.dest_slot.q.val();
-        self.dest_write_index.next = bit_cast::<7, 6>(self.dest_index.q.val());
+        self.dest_write_index.next = bit_cast::<DEST_COUNT, DEST_INDEX>(self.dest_index.q.val());
         self.dest_write_transport.next = self.dest_transport.q.val();
         self.dest_write_log_mtu.next = self.dest_log_mtu.q.val();
         self.dest_write_stamp.next = self.dest_stamp.q.val();

@@ -36,7 +36,7 @@ pub struct Card<'a> {
     /// Cycles from a read to its answer.
     pub latency: u64,
     answers: std::collections::VecDeque<(u64, Beat)>,
-    request: drdma_verilated::testbench::DriverId,
+    pub request: drdma_verilated::testbench::DriverId,
     req: MonitorId,
     resp: drdma_verilated::testbench::DriverId,
     next_set: u16,
