@@ -262,8 +262,10 @@ layout! {
     little struct QueuePairEntry: 64 {
         /// The peer's MAC address.
         dest_mac: u64 = 48,
-        /// 0.
-        reserved: u16 = 16,
+        /// IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
+        tos: u8 = 8,
+        /// IPv4 time to live; 0 stands for 64.
+        ttl: u8 = 8,
         /// The peer's IPv4 address.
         dest_ip: u32 = 32,
         /// The queue pair's number on the wire, 24 bits.

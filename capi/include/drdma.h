@@ -107,7 +107,7 @@ enum drdma_qp_attr_mask {
   DRDMA_QP_PATH_MTU = 8,
   // `dest_qp_num`: Init to RTR.
   DRDMA_QP_DEST_QPN = 16,
-  // `dest_mac` and `dest_ip`: Init to RTR.
+  // `dest_mac`, `dest_ip`, `traffic_class` and `hop_limit`: Init to RTR.
   DRDMA_QP_AV = 32,
   // `sq_psn`: RTR to RTS.
   DRDMA_QP_SQ_PSN = 64,
@@ -306,10 +306,15 @@ struct drdma_qp_attr {
   uint32_t sq_psn;
   // Partition key.
   uint16_t pkey;
-  // The peer's Ethernet address, in the order of transmission.
+  // The peer's Ethernet address, in the order of transmission; all zero: that which the host knows for
+  // `dest_ip`.
   uint8_t dest_mac[6];
   // The peer's IPv4 address, in the order of transmission.
   uint8_t dest_ip[4];
+  // IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
+  uint8_t traffic_class;
+  // IPv4 time to live; 0 stands for 64.
+  uint8_t hop_limit;
 };
 
 #ifdef __cplusplus

@@ -585,3 +585,63 @@ fn a_byte_order_mark_is_named() {
     let expected = "the job begins with a byte order mark: save it as UTF-8 without one";
     assert_eq!(error.to_string(), expected);
 }
+
+/// Knows the peers' addresses in 10.0.0.0/24.
+struct Rack;
+
+impl libdrdma::Resolver for Rack {
+    fn resolve(
+        &self,
+        ip: std::net::Ipv4Addr,
+    ) -> Result<libdrdma::MacAddress, libdrdma::ResolveError> {
+        match ip.octets() {
+            [10, 0, 0, host] => Ok(libdrdma::MacAddress([2, 0, 0, 0, 1, host])),
+            _ => Err(libdrdma::ResolveError::NoRoute { ip }),
+        }
+    }
+}
+
+#[test]
+fn a_mac_address_that_is_left_out_is_resolved() {
+    let parse = |job: &Value| Job::parse_with(&job.to_string(), Path::new("."), &Rack);
+    let mut job = good();
+    job["qps"][0].as_object_mut().unwrap().remove("dest_mac");
+    let found = parse(&job).unwrap();
+    assert_eq!(found.qps[0].dest_mac, 0x0200_0000_0102);
+    assert_eq!(found.qps[1].dest_mac, 0x0200_0000_0003, "one that is given wins");
+    job["qps"][0]["dest_ip"] = json!("10.1.0.2");
+    let error = parse(&job).unwrap_err().to_string();
+    let text = "is missing, and not known: 10.1.0.2: the host has no route to it";
+    assert_eq!(error, format!("qps[0].dest_mac: {text}"));
+    // The host's own tables have no network for documentation (RFC 5737), or nobody there.
+    job["qps"][0]["dest_ip"] = json!("192.0.2.7");
+    let error = Job::parse(&job.to_string(), Path::new(".")).unwrap_err().to_string();
+    assert!(error.starts_with("qps[0].dest_mac: is missing, and not known: "), "{error}");
+}
+
+#[test]
+fn service_and_time_to_live_have_limits_and_a_vlan_is_refused() {
+    let mut job = good();
+    let found = Job::parse(&job.to_string(), Path::new(".")).unwrap();
+    assert_eq!((found.qps[0].dscp, found.qps[0].ecn, found.qps[0].ttl), (0, 0, 64));
+    for (field, value) in [("dscp", 63), ("ecn", 3), ("ttl", 255)] {
+        job["qps"][0][field] = json!(value);
+    }
+    let found = Job::parse(&job.to_string(), Path::new(".")).unwrap();
+    assert_eq!((found.qps[0].dscp, found.qps[0].ecn, found.qps[0].ttl), (63, 3, 255));
+    for (field, value, text) in [
+        ("dscp", json!(64), "must be at most 63, is 64"),
+        ("ecn", json!(4), "must be at most 3, is 4"),
+        ("ttl", json!(0), "must be at least 1, is 0"),
+        (
+            "vlan",
+            json!({"id": 7}),
+            "there is no VLAN: the card sends Ethernet headers without an 802.1Q tag",
+        ),
+    ] {
+        let mut job = job.clone();
+        job["qps"][0][field] = value;
+        let error = Job::parse(&job.to_string(), Path::new(".")).unwrap_err().to_string();
+        assert_eq!(error, format!("qps[0].{field}: {text}"));
+    }
+}

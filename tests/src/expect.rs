@@ -376,6 +376,10 @@ fn packets(
                     opcode: family | operation,
                     ack: transport == "rc" && last,
                     psn: *psn as u32,
+                    service: (
+                        (optional(&qp["dscp"], 0) << 2 | optional(&qp["ecn"], 0)) as u8,
+                        optional(&qp["ttl"], 64) as u8,
+                    ),
                 },
                 &headers,
                 part,
@@ -385,6 +389,10 @@ fn packets(
         remote_addr = remote_addr.wrapping_add(message.len() as u64);
     }
     frames
+}
+
+fn optional(value: &Value, otherwise: u128) -> u128 {
+    if value.is_null() { otherwise } else { number(value) }
 }
 
 fn list(value: &Value) -> &[Value] {

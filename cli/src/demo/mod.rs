@@ -19,6 +19,7 @@ use libdrdma::{
     PostError, QueuePair, QueuePairAttributes, RegionError, RowMask, SharedSendQueue,
     SharedWorkRequest, Status, Transport, WorkRequest,
 };
+use serde::Serialize;
 
 use crate::{device, job::Local};
 pub use check::CheckError;
@@ -114,7 +115,7 @@ pub trait Watcher {
 }
 
 /// What the demonstration found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The whole table, shuffled.
     pub shuffle: Cost,

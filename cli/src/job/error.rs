@@ -2,6 +2,8 @@
 
 use std::{fmt, io, path::PathBuf};
 
+use libdrdma::ResolveError;
+
 /// A job that cannot be run; nothing of it was sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,6 +47,15 @@ pub enum Problem {
     /// A required field is not there.
     #[error("is missing")]
     Missing,
+    /// A MAC address that is neither given nor known otherwise.
+    #[error("is missing, and not known: {0}")]
+    Resolve(ResolveError),
+    /// Something that no card does.
+    #[error("there is no {what}")]
+    Unsupported {
+        /// What.
+        what: String,
+    },
     /// A field that has no meaning here.
     #[error("unknown field; the fields here are {}", Names(known))]
     Unknown {

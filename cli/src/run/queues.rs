@@ -56,6 +56,9 @@ impl Queues {
                 .dest_mac(mac(qp.dest_mac))
                 .dest_ip(qp.dest_ip.into())
                 .dest_qpn(qp.dest_qpn)
+                .dscp(qp.dscp)
+                .ecn(qp.ecn)
+                .ttl(qp.ttl)
                 .start_psn(qp.start_psn);
             if qp.transport == job::Transport::Ud {
                 attributes = attributes.qkey(qp.qkey);

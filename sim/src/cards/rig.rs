@@ -192,6 +192,8 @@ impl<C: Card> Rig<C> {
             start_psn: Some(psn),
             card_mac: Some(MAC),
             card_ip: Some(CARD_IP),
+            tos: (4 * index + 1) as u8,
+            ttl: 255 - index as u8,
             ..PeerConfig::new(
                 transport,
                 0x0200_0000_0002,
@@ -210,6 +212,8 @@ impl<C: Card> Rig<C> {
             dest_ip: peer.ip,
             qpn: peer.card_qpn,
             dest_qpn: peer.qpn,
+            tos: peer.tos,
+            ttl: peer.ttl,
             qkey: peer.qkey,
             pkey: peer.pkey,
             transport: peer.transport as u8,

@@ -4,7 +4,7 @@ use drdma_abi::{
     Layout as _,
     completion::{Completion, Status},
     register::{CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, MERGE_THRESHOLD, counter},
-    roce::Transport,
+    roce::{TTL, Transport},
     work_request::{BLOCK, GRANULE, WqeHeader, blocks},
 };
 
@@ -201,6 +201,8 @@ impl SoftCard {
             dest_mac: entry.dest_mac,
             source_ip: self.registers.get(&IP),
             dest_ip: entry.dest_ip,
+            tos: entry.tos,
+            ttl: if entry.ttl == 0 { TTL } else { entry.ttl },
             qpn: entry.qpn,
             dest_qpn: entry.dest_qpn,
             pkey: entry.pkey,

@@ -50,9 +50,8 @@ const PACKET: usize = 206 + PAGE;
 /// Bits of a queue pair's entry that are needed: its first 7 words.
 const ENTRY: usize = 224;
 
-/// Sum of what is the same in every IPv4 header: version, length and service; flags; time to live and
-/// protocol.
-const FIXED_SUM: u64 = 0x4500 + 0x4000 + ((TTL as u64) << 8) + IP_PROTOCOL_UDP as u64;
+/// Sum of what is the same in every IPv4 header: version and length; flags; protocol.
+const FIXED_SUM: u64 = 0x4500 + 0x4000 + IP_PROTOCOL_UDP as u64;
 
 /// Bytes of the headers of every packet: Ethernet, IPv4, UDP, BTH.
 const FIXED_HEADER: u64 = 14 + 20 + 8 + 12;
@@ -154,7 +153,9 @@ pub struct Headers {
     header: Signal<Local, Bits<13>>,
     destination: Signal<Local, Bits<32>>,
 
-    // Stage c: lengths.
+    // Stage c: lengths; the type of service and the time to live, which belong to the sum.
+    life: Signal<Local, Bits<8>>,
+    service: Signal<Local, Bits<16>>,
     c_valid: DFF<Bit>,
     c_dropped: DFF<Bit>,
     c_packet: DFF<Bits<PACKET>>,
@@ -179,6 +180,7 @@ pub struct Headers {
     e_sum: DFF<Bits<17>>,
     folded: Signal<Local, Bits<16>>,
     datagram: Signal<Local, Bit>,
+    e_life: Signal<Local, Bits<8>>,
     transport: Signal<Local, Bits<8>>,
     ethernet: EthernetHeader,
     ipv4: Ipv4Header,
@@ -196,6 +198,8 @@ pub struct Headers {
 fn fields_stand() -> bool {
     for (name, start, width) in [
         ("dest_mac", 0, 48),
+        ("tos", 48, 8),
+        ("ttl", 56, 8),
         ("dest_ip", 64, 32),
         ("qpn", 96, 24),
         ("dest_qpn", 128, 24),
@@ -338,7 +342,8 @@ impl Logic for Headers {
             + bit_cast::<20, 16>(self.destination.val().get_bits::<16>(16))
             + self.own_sum.q.val();
         self.own_sum.d.next = bit_cast::<20, 16>(self.ip.val().get_bits::<16>(0))
-            + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16));
+            + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16))
+            + FIXED_SUM;
 
         // The frame can be begun.
         self.frame.valid.next = self.b_valid.q.val();
@@ -370,7 +375,13 @@ impl Logic for Headers {
         self.c_packet.d.next = self.b_packet.q.val();
         self.c_entry.d.next = self.b_entry.q.val();
         self.c_length.d.next = self.b_frame.q.val() - ETHERNET_BYTES;
-        self.c_sum.d.next = self.b_addresses.q.val() + FIXED_SUM;
+        self.life.next = self.b_entry.q.val().get_bits::<8>(56);
+        if !self.life.val().any() {
+            self.life.next = usize::from(TTL).to_bits();
+        }
+        self.service.next = bit_cast::<16, 8>(self.b_entry.q.val().get_bits::<8>(48))
+            | (bit_cast::<16, 8>(self.life.val()) << 8);
+        self.c_sum.d.next = self.b_addresses.q.val() + bit_cast::<20, 16>(self.service.val());
 
         // Stage d: the words of the IP header are added up.
         self.d_valid.d.next = self.c_valid.q.val();
@@ -394,12 +405,16 @@ impl Logic for Headers {
         self.ethernet.ethertype.next = usize::from(ETHERTYPE_IPV4).to_bits();
         self.ipv4.version.next = 4.into();
         self.ipv4.ihl.next = 5.into();
-        self.ipv4.tos.next = 0.into();
+        self.ipv4.tos.next = self.e_entry.q.val().get_bits::<8>(48);
         self.ipv4.total_length.next = bit_cast::<16, 13>(self.e_length.q.val());
         self.ipv4.identification.next = 0.into();
         self.ipv4.flags.next = 2.into();
         self.ipv4.fragment.next = 0.into();
-        self.ipv4.ttl.next = usize::from(TTL).to_bits();
+        self.e_life.next = self.e_entry.q.val().get_bits::<8>(56);
+        if !self.e_life.val().any() {
+            self.e_life.next = usize::from(TTL).to_bits();
+        }
+        self.ipv4.ttl.next = self.e_life.val();
         self.ipv4.protocol.next = usize::from(IP_PROTOCOL_UDP).to_bits();
         self.ipv4.checksum.next = !self.folded.val();
         self.ipv4.source.next = self.ip.val();

@@ -64,7 +64,8 @@ fn frame(packet: &Packet, qp: &QueuePairEntry) -> Vec<u8> {
         ihl: 5,
         total_length: (Ipv4::SIZE + length) as u16,
         flags: 2,
-        ttl: TTL,
+        tos: qp.tos,
+        ttl: if qp.ttl == 0 { TTL } else { qp.ttl },
         protocol: IP_PROTOCOL_UDP,
         source: IP,
         destination: qp.dest_ip,
@@ -98,6 +99,8 @@ fn frame(packet: &Packet, qp: &QueuePairEntry) -> Vec<u8> {
 fn queue_pairs(random: &mut Random, transports: &[Transport]) -> Vec<QueuePairEntry> {
     let entry = |(index, transport): (usize, &Transport)| QueuePairEntry {
         dest_mac: random.below(1 << 48),
+        tos: random.u64() as u8,
+        ttl: if index % 3 == 0 { 0 } else { random.u64() as u8 },
         dest_ip: random.u64() as u32 | if index % 4 == 0 { 0xffff_f000 } else { 0 },
         qpn: random.below(1 << 24) as u32,
         dest_qpn: random.below(1 << 24) as u32,
