@@ -1,28 +1,21 @@
-//! How close needed rows lie, and up to which distance reads should go through.
+//! How close needed rows lie.
 
 use crate::primitive::CountOnes;
 use drdma_emit::prelude::*;
 
-/// No limit: rows that lie further apart are in two blocks.
-const NO_LIMIT: u64 = 127;
-/// The least limit: what the planner's words of 4 B need, whatever the step.
-const LEAST: u64 = 4;
+/// The mean distance of a chunk whose rows are too few to limit anything: 1,024 sixteenths of a row, or more.
+const SPARSE: u64 = 1023;
 
-/// Counts the needed rows of a chunk as they are boxed, and gives the distance in rows up to which it is worth
-/// to read through a gap in a chunk of as many: 2.75 mean distances, at least 4.
+/// Counts the needed rows of a chunk as they are boxed, and gives their mean distance.
 ///
-/// Reads in flight are limited in number and in bytes. Wide gaps that are read through spend bytes, narrow ones
-/// that are not spend reads. If rows are needed at random, both run out together at about this distance, whatever
-/// the rows' length; `merge_threshold` alone is right where rows are sparse.
-///
-/// A chunk's limit holds for the chunk after the next one, of the same half of the marks: the one between may
-/// be at work already. It is known 9 cycles after its last block.
+/// A chunk's is asked for by the chunk after the next one, which has the same half of the marks: the one between may
+/// be at work already. It is known 14 cycles after the chunk's last block, or 26 if the chunk before had just ended.
 ///
 /// # Inputs
-/// `block` (64 rows of a chunk's first group: `bits`, `half`, `last`), `half` (whose limit is asked for), `planned` (there is none).
+/// `block` (64 rows of a chunk's first group: `bits`, `half`, `last`), `half` (whose distance is asked for), `planned` (nothing is limited).
 ///
 /// # Outputs
-/// `most`: rows, 4 to 63; 127: no limit.
+/// `distance`: sixteenths of a row, 16 to 1,023; 1,023 also if it is more, or not known. `limits`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Density {
     /// Clock.
@@ -39,10 +32,12 @@ pub struct Density {
     pub block_last: Signal<In, Bit>,
     /// The request at work says itself what is read through.
     pub planned: Signal<In, Bit>,
-    /// The half of the chunk whose limit is asked for.
+    /// The half of the chunk whose distance is asked for.
     pub half: Signal<In, Bit>,
-    /// Its limit.
-    pub most: Signal<Out, Bits<7>>,
+    /// The distance.
+    pub distance: Signal<Out, Bits<10>>,
+    /// It is known, and less than 1,023: it limits what is read through.
+    pub limits: Signal<Out, Bit>,
 
     ones: CountOnes<64, 7>,
     // A block's count, a cycle later.
@@ -56,18 +51,25 @@ pub struct Density {
     ended: DFF<Bit>,
     ended_half: DFF<Bit>,
     fresh: DFF<Bit>,
-    // 176 times the blocks, 2.75 times the rows, by the needed rows.
-    left: DFF<Bits<14>>,
-    divisor: DFF<Bits<20>>,
-    quotient: DFF<Bits<6>>,
-    step: DFF<Bits<3>>,
+    // Chunks that wait for their quotient, by half.
+    pending: [DFF<Bit>; 2],
+    pending_needed: [DFF<Bits<13>>; 2],
+    pending_blocks: [DFF<Bits<7>>; 2],
+    starts: Signal<Local, Bit>,
+    next_half: Signal<Local, Bit>,
+    next_needed: Signal<Local, Bits<13>>,
+    next_blocks: Signal<Local, Bits<7>>,
+    // 16 times the rows by the needed rows.
+    left: DFF<Bits<17>>,
+    divisor: DFF<Bits<23>>,
+    quotient: DFF<Bits<10>>,
+    step: DFF<Bits<4>>,
     done: DFF<Bit>,
     half_at_work: DFF<Bit>,
-    scaled: Signal<Local, Bits<14>>,
-    many: Signal<Local, Bits<20>>,
+    scaled: Signal<Local, Bits<17>>,
+    many: Signal<Local, Bits<23>>,
     sparse: Signal<Local, Bit>,
-    limit: Signal<Local, Bits<7>>,
-    limits: [DFF<Bits<7>>; 2],
+    distances: [DFF<Bits<10>>; 2],
 }
 
 impl Logic for Density {
@@ -91,51 +93,63 @@ impl Logic for Density {
             self.fresh.d.next = self.counted_last.q.val();
         }
 
-        // Six bits of the quotient, the highest first, if it has no more.
-        self.scaled.next = (bit_cast::<14, 7>(self.blocks.q.val()) << 7)
-            + (bit_cast::<14, 7>(self.blocks.q.val()) << 5)
-            + (bit_cast::<14, 7>(self.blocks.q.val()) << 4);
-        self.many.next = bit_cast::<20, 13>(self.needed.q.val()) << 6;
-        self.done.d.next = self.step.q.val() == 1;
-        self.limit.next = bit_cast::<7, 6>(self.quotient.q.val());
-        if !self.quotient.q.val().get_bits::<4>(2).any() {
-            self.limit.next = LEAST.into();
+        // A chunk may end while the one before is being divided.
+        self.next_half.next = !self.pending[0].q.val();
+        self.next_needed.next = self.pending_needed[0].q.val();
+        self.next_blocks.next = self.pending_blocks[0].q.val();
+        if self.next_half.val() {
+            self.next_needed.next = self.pending_needed[1].q.val();
+            self.next_blocks.next = self.pending_blocks[1].q.val();
         }
+        self.starts.next = (self.pending[0].q.val() || self.pending[1].q.val())
+            && !self.step.q.val().any()
+            && !self.done.q.val();
+
+        // Ten bits of the quotient, the highest first, if it has no more.
+        self.scaled.next = bit_cast::<17, 7>(self.next_blocks.val()) << 10;
+        self.many.next = bit_cast::<23, 13>(self.next_needed.val()) << 10;
+        self.done.d.next = self.step.q.val() == 1;
         if self.step.q.val().any() {
             self.step.d.next = self.step.q.val() - 1;
             self.divisor.d.next = self.divisor.q.val() >> 1;
             self.quotient.d.next = self.quotient.q.val() << 1;
-            if !(bit_cast::<20, 14>(self.left.q.val()) < self.divisor.q.val()) {
+            if !(bit_cast::<23, 17>(self.left.q.val()) < self.divisor.q.val()) {
                 self.quotient.d.next = (self.quotient.q.val() << 1) | 1;
-                self.left.d.next = self.left.q.val() - self.divisor.q.val().get_bits::<14>(0);
+                self.left.d.next = self.left.q.val() - self.divisor.q.val().get_bits::<17>(0);
             }
         }
         self.sparse.next =
-            self.ended.q.val() && !(bit_cast::<20, 14>(self.scaled.val()) < self.many.val());
-        if self.ended.q.val() {
+            self.starts.val() && !(bit_cast::<23, 17>(self.scaled.val()) < self.many.val());
+        if self.starts.val() {
             self.left.d.next = self.scaled.val();
             self.divisor.d.next = self.many.val() >> 1;
             self.quotient.d.next = 0.into();
-            self.half_at_work.d.next = self.ended_half.q.val();
+            self.half_at_work.d.next = self.next_half.val();
             if !self.sparse.val() {
-                self.step.d.next = 6.into();
+                self.step.d.next = 10.into();
             }
         }
         for h in 0..2 {
+            if self.starts.val() && (self.next_half.val() == (h == 1)) {
+                self.pending[h].d.next = false;
+            }
+            if self.ended.q.val() && (self.ended_half.q.val() == (h == 1)) {
+                self.pending[h].d.next = true;
+                self.pending_needed[h].d.next = self.needed.q.val();
+                self.pending_blocks[h].d.next = self.blocks.q.val();
+            }
             if self.done.q.val() && (self.half_at_work.q.val() == (h == 1)) {
-                self.limits[h].d.next = self.limit.val();
+                self.distances[h].d.next = self.quotient.q.val();
             }
-            if self.sparse.val() && (self.ended_half.q.val() == (h == 1)) {
-                self.limits[h].d.next = NO_LIMIT.into();
+            if self.sparse.val() && (self.next_half.val() == (h == 1)) {
+                self.distances[h].d.next = SPARSE.into();
             }
         }
-        self.most.next = self.limits[0].q.val();
+        self.distance.next = self.distances[0].q.val();
         if self.half.val() {
-            self.most.next = self.limits[1].q.val();
+            self.distance.next = self.distances[1].q.val();
         }
-        if self.planned.val() {
-            self.most.next = NO_LIMIT.into();
-        }
+        self.limits.next = !self.planned.val() && (self.distance.val() != SPARSE);
         if self.rst.val() {
             self.counted.d.next = false;
             self.ended.d.next = false;
@@ -143,7 +157,8 @@ impl Logic for Density {
             self.step.d.next = 0.into();
             self.done.d.next = false;
             for h in 0..2 {
-                self.limits[h].d.next = NO_LIMIT.into();
+                self.distances[h].d.next = SPARSE.into();
+                self.pending[h].d.next = false;
             }
         }
     }
@@ -156,19 +171,18 @@ mod tests {
     use drdma_verilated::Word;
     use drdma_verilated::testbench::{Bench, Random};
 
-    /// Rows up to which a distance is read through in a chunk of so many blocks.
-    fn limit(needed: u64, blocks: u64) -> u64 {
-        let most = (176 * blocks).checked_div(needed).unwrap_or(64);
-        if most < 64 { most.max(LEAST) } else { NO_LIMIT }
+    /// The mean distance in a chunk of so many blocks.
+    fn distance(needed: u64, blocks: u64) -> u64 {
+        (1024 * blocks).checked_div(needed).unwrap_or(SPARSE).min(SPARSE)
     }
 
     #[test]
-    fn limits_are_those_of_the_chunks_of_the_same_half() {
+    fn distances_are_those_of_the_chunks_of_the_same_half() {
         let library = testing::library("columns_planner_density", Density::default);
         for seed in 1..=4 {
             let mut random = Random::new(seed);
             let mut bench = Bench::new(library.instance(seed), seed);
-            let mut limits = [NO_LIMIT; 2];
+            let mut distances = [SPARSE; 2];
             for chunk in 0..300 {
                 let half = chunk % 2;
                 let blocks =
@@ -189,16 +203,21 @@ mod tests {
                         bench.step();
                     }
                 }
-                (0..9).for_each(|_| bench.step());
-                limits[half as usize] = limit(needed, blocks);
+                distances[half as usize] = distance(needed, blocks);
+                // Two chunks one behind the other.
+                if half == 0 {
+                    continue;
+                }
+                (0..26).for_each(|_| bench.step());
                 for half in 0..2 {
                     bench.set("half", half);
                     bench.step();
-                    let most = bench.get("most");
-                    assert_eq!(most, limits[half as usize], "{needed} rows of {blocks} blocks");
+                    let found = bench.get("distance");
+                    assert_eq!(found, distances[half as usize], "{needed} rows of {blocks} blocks");
+                    assert_eq!(bench.get("limits"), u64::from(found < SPARSE));
                     bench.set("planned", 1);
                     bench.step();
-                    assert_eq!(bench.get("most"), NO_LIMIT);
+                    assert_eq!(bench.get("limits"), 0);
                     bench.set("planned", 0);
                 }
             }

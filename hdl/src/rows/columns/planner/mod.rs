@@ -225,7 +225,8 @@ impl Logic for Planner {
         self.density.block_last.next = self.runs.block_last.val();
         self.density.half.next = self.groups.out_data.val().get_bit(31);
         self.density.planned.next = self.planned.val();
-        self.paces.most.next = self.density.most.val();
+        self.paces.distance.next = self.density.distance.val();
+        self.paces.limits.next = self.density.limits.val();
         self.paces.group_first.next = !self.groups.out_data.val().get_bits::<4>(27).any();
         self.paces.group_valid.next = self.groups.out_valid.val();
         self.groups.out_ready.next = self.paces.group_ready.val();

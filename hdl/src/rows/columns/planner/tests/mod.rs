@@ -7,7 +7,7 @@ use super::Planner;
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
-use reference::{Box, Chunk, Lane, Near, check, groups, limit, plan};
+use reference::{Box, Chunk, Lane, Near, check, distance, groups, plan};
 
 fn library() -> Library {
     testing::library("columns_planner", Planner::default)
@@ -137,8 +137,8 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
         chunks.iter().zip(given).zip(bench.received(lanes)).enumerate()
     {
         // The chunk before the last has set a limit.
-        let rows = i.checked_sub(2).filter(|_| !planned).and_then(|i| limit(&chunks[i]));
-        let near = Near { threshold, rows };
+        let distance = i.checked_sub(2).filter(|_| !planned).and_then(|i| distance(&chunks[i]));
+        let near = Near { threshold, distance };
         check_lanes(chunk, lanes, threshold);
         check(chunk, given, max_read, near);
         let expected = plan(chunk, max_read, near);

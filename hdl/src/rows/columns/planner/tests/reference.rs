@@ -83,22 +83,26 @@ impl Group {
 pub struct Near {
     /// Its bytes.
     pub threshold: u64,
-    /// Rows from the one before it to the one behind it, unless rows overlap.
-    pub rows: Option<u64>,
+    /// The mean distance of rows in sixteenths of a row, which limits how far apart two rows are unless they overlap.
+    pub distance: Option<u64>,
 }
 
 impl Near {
     fn holds(&self, group: &Group, before: u64, row: u64) -> bool {
         let overlap = group.step < group.len;
-        overlap || self.rows.is_none_or(|most| row - before <= most)
+        // Quarters of mean distances, by the step.
+        let weights = [(1, 18), (2, 15), (4, 12), (8, 10), (16, 8), (32, 6), (64, 4), (128, 3)];
+        let weight = weights.iter().find(|(step, _)| group.step <= *step).map_or(0, |of| of.1);
+        let most = self.distance.map(|distance| (distance * weight + 32) / 64);
+        overlap || most.filter(|most| *most < 64).is_none_or(|most| row - before <= most)
     }
 }
 
-/// The limit that a chunk sets to distances, for the one after the next: 2.75 mean distances, at least 4.
-pub fn limit(chunk: &Chunk) -> Option<u64> {
+/// The mean distance in a chunk, which limits those of the one after the next.
+pub fn distance(chunk: &Chunk) -> Option<u64> {
     let rows = 64 * chunk.rows.div_ceil(64);
-    let limit = (11 * rows).checked_div(4 * chunk.needed_here().len() as u64)?;
-    (limit < 64).then_some(limit.max(4))
+    let distance = (16 * rows).checked_div(chunk.needed_here().len() as u64)?;
+    (distance < 1023).then_some(distance)
 }
 
 fn near(threshold: u64) -> u64 {
