@@ -5,9 +5,14 @@ use drdma_abi::work_request::RegionType;
 use super::{ColumnPlacement, Lane};
 use crate::{PartitionId, PartitionedRegion, Region, RowMask};
 
+/// The widest step, and the longest lane, of destinations that each have rows of their own.
+const APART_STEP: u64 = 255;
+const APART_LEN: u64 = 127;
+
 /// Rows that the card gathers several a cycle, where they are short, instead of one after another
 /// (`docs/architecture.md`, *column request*): all destinations of a request have the same lanes, at equal
-/// steps, with room in a window, and there are enough rows.
+/// steps, with room in a window, and there are enough rows; or each has one strided region, with lanes of the
+/// same lengths and steps, behind the rows of the one before.
 ///
 /// ```
 /// use libdrdma::{Column, Region, RowMask, optimizer::PackedRows};
@@ -33,6 +38,7 @@ pub struct PackedRows {
     rows: u32,
     window_rows: u32,
     sparse: bool,
+    apart: bool,
 }
 
 impl PackedRows {
@@ -40,25 +46,39 @@ impl PackedRows {
     const SPARSE_ROWS: u32 = 64;
 
     /// The rows of a request, by the regions of each of its destinations; `None` if the card gathers them one
-    /// after another. `column_min_rows` is the card's register of that name: 256 unless somebody wrote it, and
+    /// after another. `column_min_rows` is the card's register of that name: 96 unless somebody wrote it, and
     /// 0 for no request.
     pub fn of<'r, 'm: 'r>(
         destinations: impl IntoIterator<Item = &'r [Region<'m>]>,
         row_mask: RowMask,
         column_min_rows: u32,
     ) -> Option<Self> {
-        let mut destinations = destinations.into_iter();
-        let regions = destinations.next()?;
-        let first = one_set(regions, row_mask)?;
-        let mut others = 0;
-        for regions in destinations {
-            others += 1;
-            if one_set(regions, row_mask).as_ref() != Some(&first) {
-                return None;
-            }
+        let destinations: Vec<_> = destinations.into_iter().collect();
+        let sets: Option<Vec<_>> =
+            destinations.iter().map(|regions| one_set(regions, row_mask)).collect();
+        let sets = sets?;
+        let first = sets.first()?;
+        if sets.iter().all(|set| set == first) {
+            let kind = destinations[0].first().map(Region::region_type);
+            let one_bitmap = sets.len() == 1 && kind == Some(RegionType::Bitmapped);
+            return Self::new(first.clone(), one_bitmap, column_min_rows);
         }
-        let bitmapped = regions.first().map(Region::region_type) == Some(RegionType::Bitmapped);
-        Self::new(first, others == 0 && bitmapped, column_min_rows)
+        let one_strided = |regions: &&[Region<'_>]| {
+            regions.len() == 1 && regions[0].region_type() == RegionType::Strided
+        };
+        (destinations.iter().all(one_strided) && are_apart(&sets))
+            .then(|| Self::apart(&sets, column_min_rows))?
+    }
+
+    /// The rows of destinations that each have some of their own.
+    fn apart(sets: &[(Vec<Lane>, u32)], least: u32) -> Option<Self> {
+        let windows = sets.iter().map(|(lanes, _)| ColumnPlacement::window_rows(lanes).ok());
+        // All windows are of the same size.
+        let window_rows = windows.collect::<Option<Vec<_>>>()?.into_iter().min()?;
+        let enough = least > 0 && sets.iter().any(|(_, rows)| *rows >= least);
+        let (lanes, rows) = sets[0].clone();
+        let packed = enough && sets.iter().all(|(_, rows)| *rows > 0);
+        packed.then_some(Self { lanes, rows, window_rows, sparse: false, apart: true })
     }
 
     /// The rows of a request with a partitioned region, as [`of`](Self::of).
@@ -72,7 +92,19 @@ impl PackedRows {
     fn new((lanes, rows): (Vec<Lane>, u32), one_bitmap: bool, least: u32) -> Option<Self> {
         let window_rows = ColumnPlacement::window_rows(&lanes).ok()?;
         let sparse = one_bitmap && window_rows >= Self::SPARSE_ROWS;
-        (least > 0 && rows >= least).then_some(Self { lanes, rows, window_rows, sparse })
+        (least > 0 && rows >= least).then_some(Self {
+            lanes,
+            rows,
+            window_rows,
+            sparse,
+            apart: false,
+        })
+    }
+
+    /// True if every destination has rows of its own, one destination's behind the other's, and windows too:
+    /// lanes and rows are those of the first one.
+    pub fn is_apart(&self) -> bool {
+        self.apart
     }
 
     /// What every row has.
@@ -125,6 +157,24 @@ pub fn rows_of_a_unit(regions: &[Region<'_>], row_mask: RowMask) -> Option<Vec<u
     };
     let apart = row_mask == RowMask::Element && regions.len() > 1 && !is_one(regions);
     apart.then(|| regions.iter().map(fragments).collect())
+}
+
+/// True if lanes have the same lengths and steps for all destinations, and each begins behind the rows of the
+/// same lane of the destination before.
+fn are_apart(sets: &[(Vec<Lane>, u32)]) -> bool {
+    let form = |lanes: &[Lane]| -> Vec<_> { lanes.iter().map(|l| (l.step, l.len)).collect() };
+    let narrow = |lanes: &[Lane]| lanes.iter().all(|l| l.step <= APART_STEP && l.len <= APART_LEN);
+    let follows = |pair: &[(Vec<Lane>, u32)]| {
+        let rows = i128::from(pair[0].1);
+        pair[0].0.iter().zip(&pair[1].0).all(|(before, lane)| {
+            // As the card counts: modulo 2^64, and either way.
+            let distance = lane.addr.wrapping_sub(before.addr).cast_signed();
+            i128::from(distance) >= rows * i128::from(before.step)
+        })
+    };
+    let first = form(&sets[0].0);
+    sets.iter().all(|(lanes, _)| narrow(lanes) && form(lanes) == first)
+        && sets.windows(2).all(follows)
 }
 
 /// True if the card treats several regions as one of which each is a lane: element `i` of all of them is its
@@ -221,6 +271,25 @@ mod tests {
         assert!(!packed(&[strided(0, 1000, 2)], RowMask::Period, 1).unwrap().is_sparse());
         let more = [bitmapped(0x1000, 1000, &[4])];
         assert_eq!(PackedRows::of([&rows[..], &more[..]], RowMask::Period, 1), None);
+    }
+
+    #[test]
+    fn destinations_may_each_have_rows_of_their_own_behind_those_of_the_one_before() {
+        let of = |regions: [Region<'static>; 3], least| {
+            let destinations = regions.each_ref().map(std::slice::from_ref);
+            PackedRows::of(destinations, RowMask::Period, least)
+        };
+        let at = |row: u64, count| strided(0x1000 + 64 * row, count, 2);
+        let packed = of([at(0, 100), at(100, 300), at(400, 1)], 300).unwrap();
+        assert!(packed.is_apart() && !packed.is_sparse());
+        assert_eq!((packed.rows(), packed.lanes()[0].addr), (100, 0x1000));
+        assert!(of([at(0, 100), at(99, 300), at(400, 1)], 300).is_none(), "rows in common");
+        assert!(of([at(100, 300), at(0, 100), at(400, 1)], 300).is_none(), "another order");
+        assert!(of([at(0, 100), at(100, 300), at(400, 0)], 300).is_none(), "one without rows");
+        assert!(of([at(0, 100), at(100, 300), at(400, 1)], 301).is_none(), "too few");
+        assert!(of([at(0, 100), at(100, 300), strided(0x10000, 300, 3)], 300).is_none());
+        let same = of([at(0, 300), at(0, 300), at(0, 300)], 300).unwrap();
+        assert!(!same.is_apart());
     }
 
     #[test]
