@@ -115,9 +115,10 @@ impl Packed {
     fn dense_window(&self, units: &[Units], image: &Image) -> Result<Window, Fault> {
         let rows = self.0.rows().min(self.0.window_rows());
         // Destinations with rows of their own have windows of their own.
-        let units = if self.0.is_apart() { &units[..1] } else { units };
-        let sent =
-            units.iter().map(|units| self.selected(&self.0.lanes()[0], units.clone(), rows, image));
+        let sharing = if self.0.is_apart() { 1 } else { units.len() };
+        let sent = units[..sharing]
+            .iter()
+            .map(|units| self.selected(&self.0.lanes()[0], units.clone(), rows, image));
         Ok(Window { rows, sent: sent.collect::<Result<_, Fault>>()? })
     }
 

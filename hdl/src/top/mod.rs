@@ -460,6 +460,7 @@ impl Logic for Card {
         self.columns.rst.next = self.reset.val();
         self.columns.max_read.next = self.windows.plan_max_read.val();
         self.columns.merge_threshold.next = self.windows.plan_merge_threshold.val();
+        self.columns.planned.next = self.windows.planned.val();
         self.columns.item_valid.next = self.sequencer.column_item_valid.val();
         self.columns.item.next = self.sequencer.column_item_item.val();
         self.columns.item_context.next = self.sequencer.column_item_context.val();

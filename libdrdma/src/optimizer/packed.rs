@@ -5,14 +5,10 @@ use drdma_abi::work_request::RegionType;
 use super::{ColumnPlacement, Lane};
 use crate::{PartitionId, PartitionedRegion, Region, RowMask};
 
-/// The widest step, and the longest lane, of destinations that each have rows of their own.
-const APART_STEP: u64 = 255;
-const APART_LEN: u64 = 127;
-
 /// Rows that the card gathers several a cycle, where they are short, instead of one after another
 /// (`docs/architecture.md`, *column request*): all destinations of a request have the same lanes, at equal
-/// steps, with room in a window, and there are enough rows; or each has one strided region, with lanes of the
-/// same lengths and steps, behind the rows of the one before.
+/// steps, with room in a window, or each a stretch of rows of its own, one behind the other in memory; and
+/// there are enough rows.
 ///
 /// ```
 /// use libdrdma::{Column, Region, RowMask, optimizer::PackedRows};
@@ -53,32 +49,31 @@ impl PackedRows {
         row_mask: RowMask,
         column_min_rows: u32,
     ) -> Option<Self> {
-        let destinations: Vec<_> = destinations.into_iter().collect();
-        let sets: Option<Vec<_>> =
-            destinations.iter().map(|regions| one_set(regions, row_mask)).collect();
-        let sets = sets?;
+        let mut types = Vec::new();
+        let of_destination = |regions: &'r [Region<'m>]| {
+            types.push(regions.first()?.region_type());
+            one_set(regions, row_mask)
+        };
+        let sets = destinations.into_iter().map(of_destination).collect::<Option<Vec<_>>>()?;
         let first = sets.first()?;
         if sets.iter().all(|set| set == first) {
-            let kind = destinations[0].first().map(Region::region_type);
-            let one_bitmap = sets.len() == 1 && kind == Some(RegionType::Bitmapped);
+            let one_bitmap = sets.len() == 1 && types[0] == RegionType::Bitmapped;
             return Self::new(first.clone(), one_bitmap, column_min_rows);
         }
-        let one_strided = |regions: &&[Region<'_>]| {
-            regions.len() == 1 && regions[0].region_type() == RegionType::Strided
-        };
-        (destinations.iter().all(one_strided) && are_apart(&sets))
-            .then(|| Self::apart(&sets, column_min_rows))?
-    }
-
-    /// The rows of destinations that each have some of their own.
-    fn apart(sets: &[(Vec<Lane>, u32)], least: u32) -> Option<Self> {
-        let windows = sets.iter().map(|(lanes, _)| ColumnPlacement::window_rows(lanes).ok());
-        // All windows are of the same size.
-        let window_rows = windows.collect::<Option<Vec<_>>>()?.into_iter().min()?;
-        let enough = least > 0 && sets.iter().any(|(_, rows)| *rows >= least);
-        let (lanes, rows) = sets[0].clone();
-        let packed = enough && sets.iter().all(|(_, rows)| *rows > 0);
-        packed.then_some(Self { lanes, rows, window_rows, sparse: false, apart: true })
+        let strided = types.iter().all(|of| *of == RegionType::Strided);
+        if !strided || !are_apart(&sets) {
+            return None;
+        }
+        // The longest destination decides; windows have the rows that fit the widest one.
+        let mut packed = Self::new(first.clone(), false, u32::from(column_min_rows > 0))?;
+        packed.apart = true;
+        for (lanes, rows) in &sets {
+            packed.window_rows = packed.window_rows.min(ColumnPlacement::window_rows(lanes).ok()?);
+            if *rows == 0 {
+                return None;
+            }
+        }
+        sets.iter().any(|(_, rows)| *rows >= column_min_rows).then_some(packed)
     }
 
     /// The rows of a request with a partitioned region, as [`of`](Self::of).
@@ -101,18 +96,13 @@ impl PackedRows {
         })
     }
 
-    /// True if every destination has rows of its own, one destination's behind the other's, and windows too:
-    /// lanes and rows are those of the first one.
-    pub fn is_apart(&self) -> bool {
-        self.apart
-    }
-
-    /// What every row has.
+    /// What every row has; where destinations have rows of their own ([`is_apart`](Self::is_apart)), those of the
+    /// first one.
     pub fn lanes(&self) -> &[Lane] {
         &self.lanes
     }
 
-    /// Rows, sent or not.
+    /// Rows, sent or not; where destinations have rows of their own, those of the first one.
     pub fn rows(&self) -> u32 {
         self.rows
     }
@@ -127,6 +117,26 @@ impl PackedRows {
     pub fn is_sparse(&self) -> bool {
         self.sparse
     }
+
+    /// True if every destination has windows of its own, because its rows are its own: strided regions of one form, one
+    /// behind the other in memory.
+    pub fn is_apart(&self) -> bool {
+        self.apart
+    }
+}
+
+/// True if all have lanes of the first one's steps and lengths, and each lane lies behind the rows of the same lane
+/// of the destination before.
+fn are_apart(sets: &[(Vec<Lane>, u32)]) -> bool {
+    let form = |lanes: &[Lane]| lanes.iter().map(|lane| (lane.step, lane.len)).collect::<Vec<_>>();
+    let follows = |pair: &[(Vec<Lane>, u32)]| {
+        let behind = |(before, lane): (&Lane, &Lane)| {
+            let distance = lane.addr.wrapping_sub(before.addr) as i64;
+            i128::from(distance) >= i128::from(pair[0].1) * i128::from(before.step)
+        };
+        form(&pair[0].0) == form(&pair[1].0) && pair[0].0.iter().zip(&pair[1].0).all(behind)
+    };
+    sets.windows(2).all(follows)
 }
 
 /// The lanes and the number of rows of a destination whose regions the card treats as one of equally spaced
@@ -157,24 +167,6 @@ pub fn rows_of_a_unit(regions: &[Region<'_>], row_mask: RowMask) -> Option<Vec<u
     };
     let apart = row_mask == RowMask::Element && regions.len() > 1 && !is_one(regions);
     apart.then(|| regions.iter().map(fragments).collect())
-}
-
-/// True if lanes have the same lengths and steps for all destinations, and each begins behind the rows of the
-/// same lane of the destination before.
-fn are_apart(sets: &[(Vec<Lane>, u32)]) -> bool {
-    let form = |lanes: &[Lane]| -> Vec<_> { lanes.iter().map(|l| (l.step, l.len)).collect() };
-    let narrow = |lanes: &[Lane]| lanes.iter().all(|l| l.step <= APART_STEP && l.len <= APART_LEN);
-    let follows = |pair: &[(Vec<Lane>, u32)]| {
-        let rows = i128::from(pair[0].1);
-        pair[0].0.iter().zip(&pair[1].0).all(|(before, lane)| {
-            // As the card counts: modulo 2^64, and either way.
-            let distance = lane.addr.wrapping_sub(before.addr).cast_signed();
-            i128::from(distance) >= rows * i128::from(before.step)
-        })
-    };
-    let first = form(&sets[0].0);
-    sets.iter().all(|(lanes, _)| narrow(lanes) && form(lanes) == first)
-        && sets.windows(2).all(follows)
 }
 
 /// True if the card treats several regions as one of which each is a lane: element `i` of all of them is its
@@ -274,22 +266,29 @@ mod tests {
     }
 
     #[test]
-    fn destinations_may_each_have_rows_of_their_own_behind_those_of_the_one_before() {
-        let of = |regions: [Region<'static>; 3], least| {
-            let destinations = regions.each_ref().map(std::slice::from_ref);
-            PackedRows::of(destinations, RowMask::Period, least)
+    fn destinations_with_a_stretch_of_rows_each_are_packed_one_by_one() {
+        // 100 periods of 64 B each, but for the second.
+        let region = |at: u64, count| [strided(64 * at, count, 3)];
+        let packed = |of: &[[Region<'static>; 1]], least| {
+            PackedRows::of(of.iter().map(|regions| &regions[..]), RowMask::Period, least)
         };
-        let at = |row: u64, count| strided(0x1000 + 64 * row, count, 2);
-        let packed = of([at(0, 100), at(100, 300), at(400, 1)], 300).unwrap();
-        assert!(packed.is_apart() && !packed.is_sparse());
-        assert_eq!((packed.rows(), packed.lanes()[0].addr), (100, 0x1000));
-        assert!(of([at(0, 100), at(99, 300), at(400, 1)], 300).is_none(), "rows in common");
-        assert!(of([at(100, 300), at(0, 100), at(400, 1)], 300).is_none(), "another order");
-        assert!(of([at(0, 100), at(100, 300), at(400, 0)], 300).is_none(), "one without rows");
-        assert!(of([at(0, 100), at(100, 300), at(400, 1)], 301).is_none(), "too few");
-        assert!(of([at(0, 100), at(100, 300), strided(0x10000, 300, 3)], 300).is_none());
-        let same = of([at(0, 300), at(0, 300), at(0, 300)], 300).unwrap();
-        assert!(!same.is_apart());
+        let three = [region(0, 100), region(100, 5), region(105, 100)];
+        let found = packed(&three, 100).unwrap();
+        assert!(found.is_apart() && !found.is_sparse());
+        assert_eq!((found.rows(), found.lanes()[0].addr), (100, 0));
+        assert_eq!(found.window_rows(), ColumnPlacement::window_rows(found.lanes()).unwrap());
+        assert!(packed(&three, 101).is_none() && packed(&three, 0).is_none());
+        assert!(!packed(&three[..1], 1).unwrap().is_apart(), "there is one");
+        let refused = [
+            [region(0, 100), region(99, 100)],
+            [region(100, 100), region(0, 100)],
+            [region(0, 100), region(100, 0)],
+            [region(0, 100), [strided(6400, 100, 2)]],
+        ];
+        for regions in refused {
+            assert!(packed(&regions, 1).is_none(), "{regions:?}");
+        }
+        assert!(!packed(&[region(0, 100), region(0, 100)], 1).unwrap().is_apart(), "the same");
     }
 
     #[test]
