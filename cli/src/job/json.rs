@@ -215,6 +215,11 @@ impl<'a> Fields<'a> {
         Some(At { path: self.child(name), json })
     }
 
+    /// True if there is a field of that name, which no reader of this object knows.
+    pub fn has_unknown(&self, name: &str) -> bool {
+        self.entries.iter().any(|(entry, _)| entry == name)
+    }
+
     pub fn required(&mut self, name: &'static str) -> Result<At<'a>, JobError> {
         self.optional(name).ok_or_else(|| self.child_error(name, Problem::Missing))
     }

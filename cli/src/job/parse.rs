@@ -222,9 +222,9 @@ fn qp(
             .map_err(|source| fields.child_error("dest_mac", Problem::Resolve(source)))?
             .to_u64(),
     };
-    if let Some(at) = fields.optional("vlan") {
+    if fields.has_unknown("vlan") {
         let what = "VLAN: the card sends Ethernet headers without an 802.1Q tag".to_owned();
-        return Err(at.error(Problem::Unsupported { what }));
+        return Err(fields.child_error("vlan", Problem::Unsupported { what }));
     }
     let mut byte = |name, least, most, default| match fields.optional(name) {
         Some(at) => Ok::<_, JobError>(at.integer(least, most)? as u8),

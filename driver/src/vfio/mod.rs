@@ -28,6 +28,8 @@
 //!   kernel behind it;
 //! - the fields of the capabilities that a driver wants (link, request sizes, vectors of MSI-X) are not
 //!   there yet, and the kernel's request to give a function back (`VFIO_PCI_REQ_IRQ_INDEX`) is not seen;
+//! - it has the bytes of the class code in the wrong order, and takes the command register's interrupt bit for
+//!   one that is cleared by writing it;
 //! - it is not built for musl (its numbers of ioctls are 64 bits wide).
 //!
 //! ```compile_fail,E0277

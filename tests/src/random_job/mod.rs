@@ -126,7 +126,7 @@ fn queue_pair(random: &mut Random, i: u64) -> Value {
     }
     // Not from `random`: whatever follows stays what it was for a seed.
     let any = queue_pair["dest_qpn"].as_u64().unwrap_or(0) >> 6;
-    if any % 3 == 0 {
+    if any.is_multiple_of(3) {
         queue_pair["dscp"] = json!(any / 3 % 64);
         queue_pair["ecn"] = json!(any % 4);
         queue_pair["ttl"] = json!(1 + any / 5 % 255);
