@@ -15,7 +15,7 @@ impl Logic for Completion {
             self, clk, act_valid, act_event, act_qp, act_psn, act_slot, act_queue, act_wr_id
         );
         dff_setup!(self, clk, act_code, act_bad_dest, act_total, act_gone, act_first);
-        dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp);
+        dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp, cover, cover_slot);
         dff_setup!(self, clk, refused, status, quiet, failing, clock, ticked, watched);
         dff_setup!(self, clk, owner, result, is_ended, failed, sent_count, acked_count, waits_none);
         dff_setup!(self, clk, waits_one, is_refused, awaited);
@@ -323,9 +323,10 @@ impl Logic for Completion {
                 || (self.event.q.val() == CompletionEvent::Covered))
             && (self.slot.q.val() == self.sent_slot.val());
         // The walk of one acknowledgement ends before the next one's begins.
-        self.ack_fits.next = !(self.look_list.val()
-            && ((self.event.q.val() == CompletionEvent::Acknowledge)
-                || (self.qp.q.val() == self.ack_qp.val())));
+        self.ack_fits.next = !self.acknowledging.val()
+            && !(self.look_list.val()
+                && ((self.event.q.val() == CompletionEvent::Acknowledge)
+                    || (self.qp.q.val() == self.ack_qp.val())));
         self.end_fits.next = !self.look_slot.val();
         self.packet_fits.next = !self.look_slot.val()
             && !(self.look_list.val() && (self.qp.q.val() == self.sent_qp.val()))
@@ -341,6 +342,7 @@ impl Logic for Completion {
         self.drained.next = !self.look_valid.q.val()
             && !self.act_valid.q.val()
             && !self.more.q.val()
+            && !self.cover.q.val()
             && self.retire.idle.val();
         self.retire.hold.next = self.slow.val() || (self.state.q.val() != CompletionState::Run);
 
@@ -391,19 +393,32 @@ impl Logic for Completion {
                 self.written.d.next = self.events.out_data.val().get_bits::<2>(8);
                 if self.acknowledging.val() {
                     // The request of the packet that has left its list.
-                    self.slot.d.next = self.packets.slot.val();
-                    self.event.d.next = CompletionEvent::Covered;
-                    self.look_valid.d.next = self.pops.val();
+                    self.cover.d.next = self.pops.val();
+                    self.cover_slot.d.next = self.packets.slot.val();
                     self.more.d.next =
                         self.pops.val() && !self.packets.lone.val() && self.since.val().any();
                     self.more_qp.d.next = self.act_qp.q.val();
                     self.more_psn.d.next = self.act_psn.q.val();
-                } else if self.more.q.val() {
+                }
+                // The next packet, unless its list is about to change; the one before is told first then.
+                if self.more.q.val()
+                    && !(self.look_list.val() && (self.qp.q.val() == self.more_qp.q.val()))
+                {
                     self.more.d.next = false;
                     self.qp.d.next = self.more_qp.q.val();
                     self.psn.d.next = self.more_psn.q.val();
                     self.first.d.next = false;
                     self.event.d.next = CompletionEvent::Acknowledge;
+                    self.look_valid.d.next = true;
+                } else if self.cover.q.val()
+                    && (self.more.q.val()
+                        || self.slow.val()
+                        || !self.ack_valid.val()
+                        || !self.ack_fits.val())
+                {
+                    self.cover.d.next = false;
+                    self.slot.d.next = self.cover_slot.q.val();
+                    self.event.d.next = CompletionEvent::Covered;
                     self.look_valid.d.next = true;
                 } else if self.slow.val() {
                     if self.drained.val() && self.late.q.val() {
@@ -433,6 +448,7 @@ impl Logic for Completion {
                 } else if self.sent_valid.val()
                     && (self.sent_kind.val() == 0)
                     && self.packet_fits.val()
+                    && !self.cover.q.val()
                 {
                     self.sent_ready.next = true;
                     self.event.d.next = CompletionEvent::Packet;
@@ -591,6 +607,7 @@ impl Logic for Completion {
             self.look_valid.d.next = false;
             self.act_valid.d.next = false;
             self.more.d.next = false;
+            self.cover.d.next = false;
             self.late.d.next = false;
             self.clock.d.next = 0.into();
             self.ticked.d.next = false;

@@ -273,6 +273,9 @@ pub struct Completion {
     is_refused: DFF<Bit>,
     awaited: DFF<Bits<8>>,
 
+    // The request of a packet that was acknowledged is to be told: at the latest behind the next acknowledgement.
+    cover: DFF<Bit>,
+    cover_slot: DFF<Bits<8>>,
     // An acknowledgement may cover further packets of this queue pair.
     more: DFF<Bit>,
     more_qp: DFF<Bits<8>>,
@@ -435,6 +438,8 @@ impl Default for Completion {
             waits_one: DFF::default(),
             is_refused: DFF::default(),
             awaited: DFF::default(),
+            cover: DFF::default(),
+            cover_slot: DFF::default(),
             more: DFF::default(),
             more_qp: DFF::default(),
             more_psn: DFF::default(),
