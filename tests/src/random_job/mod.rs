@@ -412,7 +412,7 @@ mod tests {
             "wr_flush_error",
         ];
         assert!(statuses.iter().all(|status| seen.contains(*status)), "{seen:?}");
-        assert_eq!(count, 18 + 5 + statuses.len(), "{seen:?}");
+        assert_eq!(count, 20 + 5 + statuses.len(), "{seen:?}");
         assert!(successes * 10 > posts * 7, "{successes} of {posts} posts succeed");
     }
 }
