@@ -17,6 +17,7 @@
 //! a queue, that the host resets. `slot_free` holds all 256 slots 1,024 cycles after reset. May stall at any time. A
 //! completion queue without room keeps only its own queues waiting.
 
+use crate::request::DEST_COUNT;
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -139,7 +140,7 @@ pub struct Completion {
     /// The request's status so far.
     pub sent_status: Signal<In, Bits<8>>,
     /// The destination that failed.
-    pub sent_bad_dest: Signal<In, Bits<7>>,
+    pub sent_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Payload bytes of the request.
     pub sent_total: Signal<In, Bits<40>>,
     /// The queue pair of that packet was written by the host since: nobody will acknowledge it.
@@ -236,7 +237,7 @@ pub struct Completion {
     position: DFF<Bits<32>>,
     unsignaled: DFF<Bit>,
     code: DFF<Bits<8>>,
-    bad_dest: DFF<Bits<7>>,
+    bad_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
     is_gone: DFF<Bit>,
     // The oldest packet of a list is looked at.
@@ -255,7 +256,7 @@ pub struct Completion {
     act_position: DFF<Bits<32>>,
     act_unsignaled: DFF<Bit>,
     act_code: DFF<Bits<8>>,
-    act_bad_dest: DFF<Bits<7>>,
+    act_bad_dest: DFF<Bits<DEST_COUNT>>,
     act_total: DFF<Bits<40>>,
     act_gone: DFF<Bit>,
     act_first: DFF<Bit>,

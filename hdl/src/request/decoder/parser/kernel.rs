@@ -2,6 +2,7 @@
 
 use super::{DecoderState, Parser};
 use crate::layout::windows::FETCH_BITS;
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
     LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
@@ -276,7 +277,7 @@ impl Logic for Parser {
                         self.head_rows_bad.d.next =
                             self.rest_fields[0].head_rows_per_message.val() == 0;
                         self.dests_left.d.next =
-                            self.fields.head_destinations.val().get_bits::<7>(0);
+                            self.fields.head_destinations.val().get_bits::<DEST_COUNT>(0);
                         self.dest_no_qp.d.next =
                             self.rest_fields[1].dest_qp.val().get_bits::<24>(8) != 0;
                         self.dest_qp.d.next = self.rest_fields[1].dest_qp.val().get_bits::<8>(0);
@@ -323,7 +324,8 @@ impl Logic for Parser {
                     self.head_imm.d.next = self.fields.head_imm.val();
                     self.head_rows_bad.d.next = self.fields.head_rows_per_message.val() == 0;
                     self.left.d.next = self.head_granules.q.val().get_bits::<15>(0) - 2;
-                    self.dests_left.d.next = self.head_destinations.q.val().get_bits::<7>(0);
+                    self.dests_left.d.next =
+                        self.head_destinations.q.val().get_bits::<DEST_COUNT>(0);
                     self.state.d.next = DecoderState::Destination;
                     if self.head_partitioned.q.val() {
                         self.state.d.next = DecoderState::JudgeHead;
@@ -647,7 +649,7 @@ impl Logic for Parser {
         self.element_mask.next = self.head_element_mask.q.val();
         self.rows_per_message.next = self.head_rows.q.val();
         self.region.next = self.region_index.q.val();
-        self.dest.next = self.dest_index.q.val().get_bits::<6>(0);
+        self.dest.next = self.dest_index.q.val().get_bits::<DEST_INDEX>(0);
         self.failed.next = self.fail.q.val() || !self.none_left.val();
         self.failed_flush.next = self.fail_flush.q.val();
         self.failed_qp.next = self.fail_qp.q.val() || !self.fail.q.val();

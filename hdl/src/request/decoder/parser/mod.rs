@@ -4,6 +4,7 @@ mod kernel;
 
 use super::fields::Fields;
 use crate::layout::windows::FETCH_BITS;
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -176,7 +177,7 @@ pub struct Parser {
     /// The region's number in the request.
     pub region: Signal<Out, Bits<11>>,
     /// The destination's number in the request.
-    pub dest: Signal<Out, Bits<6>>,
+    pub dest: Signal<Out, Bits<DEST_INDEX>>,
     /// The look-up is done.
     pub target_done: Signal<In, Bit>,
 
@@ -216,7 +217,7 @@ pub struct Parser {
     /// `qp` is to be put in error.
     pub failed_qp: Signal<Out, Bit>,
     /// Destinations that were accepted.
-    pub dests: Signal<Out, Bits<7>>,
+    pub dests: Signal<Out, Bits<DEST_COUNT>>,
 
     fields: Fields,
     /// Of the other granules of an entry's first block.
@@ -265,11 +266,11 @@ pub struct Parser {
     dest_types: DFF<Bits<32>>,
     dest_named: DFF<Bit>,
     /// Destinations before this one.
-    dest_index: DFF<Bits<7>>,
+    dest_index: DFF<Bits<DEST_COUNT>>,
     /// Destinations that were accepted.
-    accepted: DFF<Bits<7>>,
+    accepted: DFF<Bits<DEST_COUNT>>,
     /// Destinations from this one on.
-    dests_left: DFF<Bits<7>>,
+    dests_left: DFF<Bits<DEST_COUNT>>,
     /// Queue pairs that the request has named.
     named: DFF<Bits<256>>,
     /// Partitions that it has named, the last one first, and how many.
