@@ -129,6 +129,7 @@ impl Logic for Completion {
         self.progress.sending_psn.next = self.sending_psn.val();
         self.progress.qp.next = self.qp.q.val();
         self.progress.psn.next = self.act_psn.q.val();
+        self.progress.early_psn.next = self.psn.q.val();
         self.progress.refuses.next = self.refused.q.val();
         self.verdict.syndrome.next = self.syndrome.q.val();
         self.packets.qp.next = self.qp.q.val();
