@@ -562,7 +562,7 @@ fn unsignaled_requests_leave_without_an_entry_unless_they_fail() {
             ("slot", slot),
             ("queue", 0),
             ("wr_id", wr_id),
-            ("position", 0xffff_fffe + 3 * wr_id & 0xffff_ffff),
+            ("position", (0xffff_fffe + 3 * wr_id) & 0xffff_ffff),
             ("unsignaled", unsignaled),
         ]);
         card.bench.send(card.open, beat);
