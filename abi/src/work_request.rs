@@ -63,7 +63,7 @@ layout! {
         /// The ring position of the entry's first block, counted in blocks since the queue was
         /// made, modulo 2^32. It tells an entry from a stale one of an earlier lap.
         position: u32 = 32,
-        /// The application's name for the request; comes back in its completion.
+        /// The application's name for the request; its completion repeats it.
         wr_id: u64 = 64,
         /// Units packed into one message; at least 1.
         rows_per_message: u32 = 32,
@@ -85,6 +85,12 @@ pub mod flags {
     /// [`WqeHeader::fetch_log_max_read`]: super::WqeHeader::fetch_log_max_read
     /// [`WqeHeader::fetch_merge_threshold`]: super::WqeHeader::fetch_merge_threshold
     pub const FETCH_PLAN: u8 = 1 << 2;
+    /// The request writes a completion only if it fails.
+    pub const UNSIGNALED: u8 = 1 << 3;
+    /// Every flag that a queue pair's own queue takes.
+    pub const OWN: u8 = ELEMENT_MASK | FETCH_PLAN | UNSIGNALED;
+    /// Every flag that a shared queue takes.
+    pub const SHARED: u8 = OWN | PARTITIONED;
 }
 
 layout! {

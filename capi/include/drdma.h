@@ -73,6 +73,15 @@ enum drdma_wr_opcode {
   DRDMA_WR_SEND_WITH_IMM = 3,
 };
 
+// Bits of `send_flags`.
+enum drdma_send_flags {
+  // The request gets a completion only if it fails; without this flag (unlike `ibv_post_send`, which has
+  // `IBV_SEND_SIGNALED`) always. Until a request without the flag that was posted behind it has completed and was
+  // polled, it keeps its room in the send queue and its memory. Requests with the flag behind the last one
+  // without may take half of the send queue; EINVAL says that one more would take more.
+  DRDMA_SEND_UNSIGNALED = 1,
+};
+
 // How regions are cut into units.
 enum drdma_row_mask {
   // The units are the rows of the regions, one region after another.
@@ -211,6 +220,8 @@ struct drdma_send_wr {
   uint32_t num_regions;
   // What is sent: up to 16.
   const struct drdma_region *regions;
+  // `drdma_send_flags`.
+  uint32_t send_flags;
 };
 
 // One region for all destinations of a request: each of `rows` rows goes to the destination whose
@@ -264,6 +275,8 @@ struct drdma_ssq_wr {
   uint32_t num_destinations;
   // Where it goes: 1 to 64.
   const struct drdma_destination *destinations;
+  // `drdma_send_flags`.
+  uint32_t send_flags;
 };
 
 // A completion.

@@ -190,6 +190,27 @@ fn wrong_types_are_refused() {
 }
 
 #[test]
+fn the_last_post_of_a_queue_is_signaled() {
+    let never = "is false, and no post behind it goes to the same queue: it would never be known to be \
+                 complete";
+    // Each of the three goes to a queue of its own.
+    for post in 0..3 {
+        let pointer = format!("/posts/{post}/signaled");
+        assert_eq!(set(&pointer, json!(false)), format!("posts[{post}].signaled: {never}"));
+        assert_eq!(
+            set(&pointer, json!(0)),
+            format!("posts[{post}].signaled: must be true or false, is 0")
+        );
+    }
+    let mut job = good();
+    let mut first = job["posts"][0].clone();
+    first["signaled"] = json!(false);
+    job["posts"].as_array_mut().unwrap().insert(0, first);
+    let signaled: Vec<_> = parse(&job).unwrap().posts.iter().map(|post| post.signaled).collect();
+    assert_eq!(signaled, [false, true, true, true]);
+}
+
+#[test]
 fn unknown_buffers_and_queue_pairs_are_named() {
     assert_eq!(
         set("/posts/0/regions/0/buffer", json!("u")),

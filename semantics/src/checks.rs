@@ -65,10 +65,8 @@ pub struct Posted {
 pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
     let head = WqeHeader::decode(bytes);
     let (max, known) = match posted.owner {
-        Some(_) => (1, flags::ELEMENT_MASK | flags::FETCH_PLAN),
-        None => {
-            (MAX_DESTINATIONS as u16, flags::ELEMENT_MASK | flags::PARTITIONED | flags::FETCH_PLAN)
-        }
+        Some(_) => (1, flags::OWN),
+        None => (MAX_DESTINATIONS as u16, flags::SHARED),
     };
     let (log_max_read, threshold) = (head.fetch_log_max_read, head.fetch_merge_threshold);
     let plan = head.flags & flags::FETCH_PLAN != 0;
@@ -184,6 +182,7 @@ pub fn check_entry(
             _ => RowMask::Element,
         },
         rows_per_message: head.rows_per_message,
+        signaled: head.flags & flags::UNSIGNALED == 0,
         fetch: (head.flags & flags::FETCH_PLAN != 0).then_some(FetchPlan {
             log_max_read: head.fetch_log_max_read,
             merge_threshold: head.fetch_merge_threshold,

@@ -143,6 +143,11 @@ pub enum Problem {
         /// How many there are.
         found: usize,
     },
+    /// The last post of a queue, unsignaled.
+    #[error(
+        "is false, and no post behind it goes to the same queue: it would never be known to be complete"
+    )]
+    NeverSignaled,
     /// Text that is not bytes in hexadecimal.
     #[error("is not bytes in hexadecimal: {0}")]
     Hex(String),

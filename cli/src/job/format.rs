@@ -267,6 +267,9 @@ pub(super) struct PostSend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
+    /// A completion tells of its success: true unless told. The last post of a queue has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signaled: Option<bool>,
     /// How it is fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
@@ -304,6 +307,9 @@ pub(super) struct PostSsqSend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
+    /// A completion tells of its success: true unless told. The last post of a queue has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signaled: Option<bool>,
     /// How it is fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,

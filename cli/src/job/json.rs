@@ -172,6 +172,13 @@ impl<'a> At<'a> {
         self.integer(min, u64::MAX)
     }
 
+    pub fn boolean(&self) -> Result<bool, JobError> {
+        match self.json {
+            &Json::Bool(value) => Ok(value),
+            _ => Err(self.wrong_type("true or false")),
+        }
+    }
+
     pub fn text(&self) -> Result<&'a str, JobError> {
         let Json::Text(text) = self.json else { return Err(self.wrong_type("a string")) };
         Ok(text)

@@ -165,12 +165,23 @@ pub struct Post {
     pub row_mask: RowMask,
     /// Units in one message.
     pub rows_per_message: u32,
+    /// A completion tells of its success.
+    pub signaled: bool,
     /// How it is fetched, if not as the card's registers say.
     pub fetch: Option<FetchPlan>,
     /// The region that all destinations share; they have none of their own then.
     pub partitioned: Option<Partitioned>,
     /// One for `post_send`, 1 to 64 for `post_ssq_send`.
     pub destinations: Vec<Destination>,
+}
+
+impl Post {
+    /// The queue that it goes to: whether that is a shared one, and its queue pairs in ascending order.
+    pub fn queue(&self) -> (bool, Vec<usize>) {
+        let mut set: Vec<usize> = self.destinations.iter().map(|d| d.qp).collect();
+        set.sort_unstable();
+        (self.shared, set)
+    }
 }
 
 /// One destination of a post.

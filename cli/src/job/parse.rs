@@ -60,6 +60,13 @@ pub(super) fn job(json: &Json, folder: &Path, resolver: &dyn Resolver) -> Result
         posts.push(context.post(&at)?);
     }
 
+    let mut last = HashSet::new();
+    for (at, post) in posts_at.list()?.iter().zip(&posts).rev() {
+        if last.insert(post.queue()) && !post.signaled {
+            return Err(at.object()?.child_error("signaled", Problem::NeverSignaled));
+        }
+    }
+
     let count = queues(qps.len(), &posts);
     let limit = SEND_QUEUES.entries as usize;
     if count > limit {
@@ -71,12 +78,7 @@ pub(super) fn job(json: &Json, folder: &Path, resolver: &dyn Resolver) -> Result
 /// Send queues that a job needs: every queue pair's own, used or not, and one for each set of
 /// destinations.
 fn queues(qps: usize, posts: &[Post]) -> usize {
-    let set = |post: &Post| {
-        let mut set: Vec<usize> = post.destinations.iter().map(|d| d.qp).collect();
-        set.sort_unstable();
-        set
-    };
-    let sets: HashSet<_> = posts.iter().filter(|post| post.shared).map(set).collect();
+    let sets: HashSet<_> = posts.iter().filter(|post| post.shared).map(Post::queue).collect();
     qps + sets.len()
 }
 
@@ -287,6 +289,7 @@ impl Context<'_> {
             Some(at) => at.u32(1)?,
             None => 1,
         };
+        let signaled = fields.optional("signaled").map_or(Ok(true), |at| at.boolean())?;
         let fetch = fields.optional("fetch").map(|at| fetch_plan(&at)).transpose()?;
         let mut partitioned = None;
         let destinations = if shared {
@@ -312,6 +315,7 @@ impl Context<'_> {
             imm,
             row_mask,
             rows_per_message,
+            signaled,
             fetch,
             partitioned,
             destinations,

@@ -77,6 +77,7 @@ pub fn demo() -> Job {
             imm: 0,
             row_mask: RowMask::Period,
             rows_per_message: MTU / lineitem::ROW as u32,
+            signaled: true,
             fetch: None,
             partitioned: None,
             destinations: (0..DESTINATIONS).map(destination).collect(),

@@ -649,6 +649,8 @@ impl Logic for Card {
         self.completion.open_slot.next = self.decoder.open_slot.val();
         self.completion.open_queue.next = self.decoder.open_queue.val();
         self.completion.open_wr_id.next = self.decoder.open_wr_id.val();
+        self.completion.open_position.next = self.decoder.open_position.val();
+        self.completion.open_unsignaled.next = self.decoder.open_unsignaled.val();
         self.completion.sent_valid.next = self.packetizer.sent.valid.val();
         self.completion.sent_slot.next = self.packetizer.sent.slot.val();
         self.completion.sent_qp.next = self.packetizer.sent.qp.val();

@@ -78,6 +78,7 @@ fn request(destinations: Vec<Destination>) -> Request {
         imm: 0,
         row_mask: RowMask::Period,
         rows_per_message: 1,
+        signaled: true,
         fetch: None,
         partitioned: None,
         destinations,
@@ -140,6 +141,7 @@ fn a_request_of_every_region_type_is_read_back_as_it_was_written() {
         imm: 5,
         row_mask: RowMask::Period,
         rows_per_message: 3,
+        signaled: false,
         fetch: Some(FetchPlan { log_max_read: 12, merge_threshold: 4095 }),
         ..request(vec![
             Destination { remote_addr: 77, rkey: 8, ..destination(0, regions.clone()) },
@@ -163,7 +165,7 @@ fn each_field_of_the_head_is_checked() {
     let changes: [Change<'_, WqeHeader>; 16] = [
         ("magic", &|h| h.magic = 0),
         ("opcode", &|h| h.opcode = 4),
-        ("flags", &|h| h.flags = 8),
+        ("flags", &|h| h.flags = 16),
         ("fetch_log_max_read", &|h| h.fetch_log_max_read = 9),
         ("fetch_merge_threshold", &|h| h.fetch_merge_threshold = 1),
         ("fetch_log_max_read", &|h| plan(h, 5, 0)),

@@ -22,3 +22,4 @@ mod partitioned;
 mod registers;
 mod requests;
 pub mod rig;
+mod unsignaled;

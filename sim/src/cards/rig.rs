@@ -398,6 +398,7 @@ pub fn send(wr_id: u64, destinations: Vec<Destination>) -> Request {
         imm: 0,
         row_mask: RowMask::Period,
         rows_per_message: 1,
+        signaled: true,
         fetch: None,
         partitioned: None,
         destinations,

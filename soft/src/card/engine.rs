@@ -95,7 +95,15 @@ impl SoftCard {
             blocks: producer.wrapping_sub(position),
             owner: (queue.entry.shared == 0).then_some(queue.entry.qp),
         };
-        let mut request = InFlight { wr_id: 0, bytes: 0, sending: true, waiting: 0, failed: None };
+        let mut request = InFlight {
+            wr_id: 0,
+            position,
+            signaled: true,
+            bytes: 0,
+            sending: true,
+            waiting: 0,
+            failed: None,
+        };
 
         let entry = match self.read_entry(index, &posted) {
             Ok(entry) => entry,
@@ -127,6 +135,7 @@ impl SoftCard {
             merge_threshold: self.registers.get(&MERGE_THRESHOLD),
             ..Settings::default()
         };
+        request.signaled = checked.signaled;
         let queue = &mut self.tables.send_queues[index as usize];
         queue.position = position.wrapping_add(blocks(entry.len() / GRANULE) as u32);
         let serial = queue.start(request);
@@ -339,7 +348,10 @@ impl SoftCard {
                     break;
                 }
                 let completion_queue = usize::from(queue.entry.completion_queue);
-                if let Some(to) = self.tables.completion_queues.get_mut(completion_queue) {
+                let told = request.signaled || request.failed.is_some();
+                if let Some(to) = self.tables.completion_queues.get_mut(completion_queue)
+                    && told
+                {
                     if !to.has_room() {
                         break;
                     }
@@ -350,6 +362,7 @@ impl SoftCard {
                         queue: index as u32,
                         destination,
                         status: status as u8,
+                        position: request.position,
                         ..Completion::default()
                     };
                     to.push(&self.host, completion);

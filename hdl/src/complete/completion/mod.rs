@@ -2,7 +2,7 @@
 //!
 //! A request is opened when it is decoded, in the order of its queue. It is done when everything of
 //! it was sent and, on RC, every destination's last packet was acknowledged. Done requests leave
-//! their queue in order, each with one entry in the queue's completion ring.
+//! their queue in order, each with one entry in the queue's completion ring, but for unsignaled ones that succeeded.
 //!
 //! Linked lists in small memories hold all state: per send queue the open requests ([`Retire`]), per queue pair the
 //! packets whose acknowledgement somebody waits for ([`Outstanding`]). Events go through a pipeline: one is chosen in a
@@ -10,7 +10,8 @@
 //! that would read what the event before it is about to write is not chosen in the next cycle. What is rare (table
 //! writes of the host, refusals, the clock, timeouts) waits until the pipeline is empty and has it for itself.
 //!
-//! Contract: a cycle for a request opened, for a destination's item and for a request's end; an acknowledgement 2,
+//! Contract: a cycle for a request opened, for a destination's item and for a request's end (none for one with success
+//! right behind the item of its last destination: both are one event then); an acknowledgement 2,
 //! and 3 for each further packet that it covers; two of these that are about the same queue pair or request, up to a
 //! cycle more. A completion 3 cycles. A table write 3 cycles, and 4 for each packet of a queue pair, or 2 for each request of
 //! a queue, that the host resets. `slot_free` holds all 256 slots 1,024 cycles after reset. May stall at any time. A
@@ -118,6 +119,10 @@ pub struct Completion {
     pub open_queue: Signal<In, Bits<8>>,
     /// Its name.
     pub open_wr_id: Signal<In, Bits<64>>,
+    /// The ring position of its first block.
+    pub open_position: Signal<In, Bits<32>>,
+    /// It gets an entry only if it fails.
+    pub open_unsignaled: Signal<In, Bit>,
 
     // What was sent.
     /// Something was sent.
@@ -213,6 +218,10 @@ pub struct Completion {
     progress: Progress,
     // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
     refused_pairs: Lutram<1, 8, 1>,
+    // Queues, and queue pairs, that the host has written, and whose old requests are not yet seen to: what fails of
+    // these does not halt a queue that was enabled since, nor break a queue pair that was made ready.
+    new_queues: Lutram<1, 8, 1>,
+    new_pairs: Lutram<1, 8, 1>,
     // The status of the next request that waits for such a peer.
     pending: Lutram<8, 8, 1>,
     packets: Outstanding,
@@ -225,6 +234,8 @@ pub struct Completion {
     slot: DFF<Bits<8>>,
     queue: DFF<Bits<8>>,
     wr_id: DFF<Bits<64>>,
+    position: DFF<Bits<32>>,
+    unsignaled: DFF<Bit>,
     code: DFF<Bits<8>>,
     bad_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
@@ -242,11 +253,15 @@ pub struct Completion {
     act_slot: DFF<Bits<8>>,
     act_queue: DFF<Bits<8>>,
     act_wr_id: DFF<Bits<64>>,
+    act_position: DFF<Bits<32>>,
+    act_unsignaled: DFF<Bit>,
     act_code: DFF<Bits<8>>,
     act_bad_dest: DFF<Bits<DEST_COUNT>>,
     act_total: DFF<Bits<40>>,
     act_gone: DFF<Bit>,
     act_first: DFF<Bit>,
+    // With a packet: its request ends with it, with success.
+    act_joined: DFF<Bit>,
     // What the memories said of its slot and queue pair.
     owner: DFF<Bits<8>>,
     result: DFF<Bits<57>>,
@@ -259,6 +274,9 @@ pub struct Completion {
     is_refused: DFF<Bit>,
     awaited: DFF<Bits<8>>,
 
+    // The request of a packet that was acknowledged is to be told: at the latest behind the next acknowledgement.
+    cover: DFF<Bit>,
+    cover_slot: DFF<Bits<8>>,
     // An acknowledgement may cover further packets of this queue pair.
     more: DFF<Bit>,
     more_qp: DFF<Bits<8>>,
@@ -280,6 +298,12 @@ pub struct Completion {
     unused: Signal<Local, Bits<2>>,
     found_result: Signal<Local, Bits<57>>,
     since: Signal<Local, Bits<24>>,
+    joins: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    // A packet that nobody will acknowledge, what its request ends with; and one that is waited for.
+    lost: Signal<Local, Bit>,
+    lost_status: Signal<Local, Bits<8>>,
+    waits: Signal<Local, Bit>,
     covered: Signal<Local, Bit>,
     pops: Signal<Local, Bit>,
     acknowledging: Signal<Local, Bit>,
@@ -289,6 +313,8 @@ pub struct Completion {
     packet_fits: Signal<Local, Bit>,
     end_fits: Signal<Local, Bit>,
     refusal: Signal<Local, Bit>,
+    halts: Signal<Local, Bit>,
+    renews: Signal<Local, Bit>,
     slow: Signal<Local, Bit>,
     drained: Signal<Local, Bit>,
     verdict: Verdict,
@@ -324,6 +350,8 @@ impl Default for Completion {
             open_slot: Signal::default(),
             open_queue: Signal::default(),
             open_wr_id: Signal::default(),
+            open_position: Signal::default(),
+            open_unsignaled: Signal::default(),
             sent_valid: Signal::default(),
             sent_ready: Signal::default(),
             sent_slot: Signal::default(),
@@ -366,6 +394,8 @@ impl Default for Completion {
             owners: Lutram::default(),
             progress: Progress::default(),
             refused_pairs: Lutram::default(),
+            new_queues: Lutram::default(),
+            new_pairs: Lutram::default(),
             pending: Lutram::default(),
             packets: Outstanding::default(),
             look_valid: DFF::default(),
@@ -375,6 +405,8 @@ impl Default for Completion {
             slot: DFF::default(),
             queue: DFF::default(),
             wr_id: DFF::default(),
+            position: DFF::default(),
+            unsignaled: DFF::default(),
             code: DFF::default(),
             bad_dest: DFF::default(),
             total: DFF::default(),
@@ -389,11 +421,14 @@ impl Default for Completion {
             act_slot: DFF::default(),
             act_queue: DFF::default(),
             act_wr_id: DFF::default(),
+            act_position: DFF::default(),
+            act_unsignaled: DFF::default(),
             act_code: DFF::default(),
             act_bad_dest: DFF::default(),
             act_total: DFF::default(),
             act_gone: DFF::default(),
             act_first: DFF::default(),
+            act_joined: DFF::default(),
             owner: DFF::default(),
             result: DFF::default(),
             is_ended: DFF::default(),
@@ -404,6 +439,8 @@ impl Default for Completion {
             waits_one: DFF::default(),
             is_refused: DFF::default(),
             awaited: DFF::default(),
+            cover: DFF::default(),
+            cover_slot: DFF::default(),
             more: DFF::default(),
             more_qp: DFF::default(),
             more_psn: DFF::default(),
@@ -419,6 +456,11 @@ impl Default for Completion {
             unused: Signal::default(),
             found_result: Signal::default(),
             since: Signal::default(),
+            joins: Signal::default(),
+            ends: Signal::default(),
+            lost: Signal::default(),
+            lost_status: Signal::default(),
+            waits: Signal::default(),
             covered: Signal::default(),
             pops: Signal::default(),
             acknowledging: Signal::default(),
@@ -428,6 +470,8 @@ impl Default for Completion {
             packet_fits: Signal::default(),
             end_fits: Signal::default(),
             refusal: Signal::default(),
+            halts: Signal::default(),
+            renews: Signal::default(),
             slow: Signal::default(),
             drained: Signal::default(),
             verdict: Verdict::default(),

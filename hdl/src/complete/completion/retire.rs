@@ -4,7 +4,7 @@
 //! leaves. So every done request is in exactly one place: announced (`done`, or in its FIFO), at work, or parked.
 //!
 //! Contract: a completion every 3 cycles, and one more for each request that had to be parked; the entry follows
-//! `done` after 6 cycles. A request whose completion queue has no room is done again behind those that wait.
+//! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not. A request whose completion queue has no room is done again behind those that wait.
 
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -63,6 +63,10 @@ pub struct Retire {
     pub open_queue: Signal<In, Bits<8>>,
     /// Its name.
     pub open_wr_id: Signal<In, Bits<64>>,
+    /// The ring position of its first block.
+    pub open_position: Signal<In, Bits<32>>,
+    /// It gets an entry only if it fails.
+    pub open_unsignaled: Signal<In, Bit>,
     /// A request is done.
     pub done: Signal<In, Bit>,
     /// Its slot.
@@ -88,7 +92,7 @@ pub struct Retire {
     pub write_data: Signal<Out, Bits<256>>,
     /// Requests are open.
     pub busy: Signal<Out, Bit>,
-    /// An entry was written.
+    /// A request was completed, with an entry or without.
     pub retired: Signal<Out, Bit>,
 
     /// No further request is looked at.
@@ -126,6 +130,8 @@ pub struct Retire {
     open_count: DFF<Bits<9>>,
     // Requests, by slot: queue 8, name 64; the next one of the queue; whether it is parked.
     names: Lutram<72, 8, 1>,
+    // Likewise: position 32; whether it is unsignaled.
+    marks: Lutram<33, 8, 1>,
     slot_next: Lutram<8, 8, 2>,
     parking: Lutram<1, 8, 2>,
     slots: Fifo<8, 8, 9>,
@@ -140,10 +146,13 @@ pub struct Retire {
     // The request at hand.
     at_slot: DFF<Bits<8>>,
     name: DFF<Bits<72>>,
+    mark: DFF<Bits<33>>,
     result_of: DFF<Bits<57>>,
     failed: DFF<Bit>,
     is_oldest: DFF<Bit>,
     is_silent: DFF<Bit>,
+    /// It has succeeded, and is unsignaled.
+    is_quiet: DFF<Bit>,
     // The one that is the oldest one now.
     follows: DFF<Bit>,
     follows_slot: DFF<Bits<8>>,
@@ -165,7 +174,7 @@ impl Logic for Retire {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, state, open_count, next, next_slot, at_slot, name, result_of, failed);
-        dff_setup!(self, clk, is_oldest, is_silent, follows, follows_slot);
+        dff_setup!(self, clk, is_oldest, is_silent, follows, follows_slot, mark, is_quiet);
         dff_setup!(self, clk, record_of, follower_of, parked_of, renewed);
 
         // A request is opened: it is the latest one of its queue.
@@ -174,6 +183,11 @@ impl Logic for Retire {
         self.names.write_address.next = self.open_slot.val();
         self.names.write_data.next = bit_cast::<72, 64>(self.open_wr_id.val())
             | (bit_cast::<72, 8>(self.open_queue.val()) << 64);
+        self.marks.clk.next = self.clk.val();
+        self.marks.write_enable.next = self.open.val();
+        self.marks.write_address.next = self.open_slot.val();
+        self.marks.write_data.next = bit_cast::<33, 32>(self.open_position.val())
+            | (bit_cast::<33, 1>(self.open_unsignaled.val().into()) << 32);
         self.queues.clk.next = self.clk.val();
         self.queues.read_address[0].next = self.open_queue.val();
         self.opened.next = self.queues.read_data[0].val();
@@ -198,6 +212,7 @@ impl Logic for Retire {
         self.announced.in_valid.next = self.done.val();
         self.announced.in_data.next = self.done_slot.val();
         self.names.read_address[0].next = self.next_slot.q.val();
+        self.marks.read_address[0].next = self.next_slot.q.val();
         self.result_slot.next = self.next_slot.q.val();
 
         // The queue of the one at hand.
@@ -219,6 +234,7 @@ impl Logic for Retire {
             self.record.val().get_bits::<8>(0) == self.record.val().get_bits::<8>(8);
         self.silent.clk.next = self.clk.val();
         self.silent.read_address[0].next = self.name.q.val().get_bits::<8>(64);
+        self.is_quiet.d.next = self.mark.q.val().get_bit(32) && !self.failed.q.val();
         self.is_silent.d.next = self.silent.read_data[0].val().get_bit(0);
         self.silent.write_enable.next = false;
         self.silent.write_address.next = self.name.q.val().get_bits::<8>(64);
@@ -236,7 +252,8 @@ impl Logic for Retire {
         self.write_data.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
             | (bit_cast::<256, 8>(self.name.q.val().get_bits::<8>(64)) << 128)
             | (bit_cast::<256, 8>(self.result_of.q.val().get_bits::<8>(47)) << 176)
-            | (bit_cast::<256, 1>((!self.rings.lap.val()).into()) << 184);
+            | (bit_cast::<256, 1>((!self.rings.lap.val()).into()) << 184)
+            | (bit_cast::<256, 32>(self.mark.q.val().get_bits::<32>(0)) << 192);
         if self.failed.q.val() {
             self.write_data.next = self.write_data.val()
                 | (bit_cast::<256, 7>(self.result_of.q.val().get_bits::<7>(40)) << 160);
@@ -288,7 +305,8 @@ impl Logic for Retire {
             RetireState::Write => {
                 // The one before has left, and the one behind it was seen to.
                 if !self.follows.q.val() {
-                    if self.is_silent.q.val() {
+                    if self.is_silent.q.val() || self.is_quiet.q.val() {
+                        self.retired.next = !self.is_silent.q.val();
                         self.state.d.next = RetireState::Leave;
                         self.leaves.next = !self.open.val();
                     } else if self.rings.full.val() {
@@ -343,6 +361,7 @@ impl Logic for Retire {
                 self.state.d.next = RetireState::Find;
                 self.at_slot.d.next = self.next_slot.q.val();
                 self.name.d.next = self.names.read_data[0].val();
+                self.mark.d.next = self.marks.read_data[0].val();
                 self.result_of.d.next = self.result.val();
                 self.failed.d.next = self.result.val().get_bits::<8>(47).any();
             }

@@ -21,7 +21,7 @@
 //! run. A change of window costs about 10 cycles.
 //!
 //! **Latency.** A beat is held until its window closes: it is of no use before. A lone request's
-//! box comes 21 cycles after its beat; while no other window is free, it waits for one.
+//! box comes 19 cycles after its beat; while no other window is free, it waits for one.
 //!
 //! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
 //! (2,048 placed beats), because a window that filled the buffer would never close: the gather
@@ -51,7 +51,7 @@ pub use translator::Translator;
 
 use crate::layout::fragments::PlacedBeat;
 use crate::layout::windows::ReadBox;
-use crate::primitive::{Concat, Fifo, Pack};
+use crate::primitive::{Concat, Fifo, Pack, PromptFifo};
 use crate::rows::expander::RowBeat;
 use drdma_emit::prelude::*;
 
@@ -111,7 +111,7 @@ pub struct Placer {
     answer: Concat<PIECES, LANES, 13, 17, 476>,
     /// With an answer: entry, entries of a closed window, pieces pass, window closes.
     state: Signal<Local, Bits<17>>,
-    answers: Fifo<476, 4, 5>,
+    answers: PromptFifo<476, 4, 5>,
     go: DFF<Bit>,
     translator: Translator,
     boxes: Boxes,

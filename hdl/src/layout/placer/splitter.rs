@@ -6,7 +6,7 @@
 //! crossing takes 1 cycle, one with takes 2.
 
 use super::{FIELDS, LANES};
-use crate::primitive::{Concat, EqualPairs, Fifo, Pack};
+use crate::primitive::{Concat, EqualPairs, Pack, Skid};
 use drdma_emit::prelude::*;
 
 /// Beats in, pieces out; see the module.
@@ -122,7 +122,7 @@ pub struct Splitter {
     flags: Concat<LANES, LANES, 1, 9, 42>,
     shape: Concat<128, 112, 96, FIELDS, 413>,
     pieces: Concat<896, 256, 42, 413, 1607>,
-    offered: Fifo<1607, 2, 3>,
+    offered: Skid<1607>,
 }
 
 impl Logic for Splitter {

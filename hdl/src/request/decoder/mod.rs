@@ -218,6 +218,10 @@ pub struct Decoder {
     pub open_queue: Signal<Out, Bits<8>>,
     /// Its name.
     pub open_wr_id: Signal<Out, Bits<64>>,
+    /// The ring position of its first block.
+    pub open_position: Signal<Out, Bits<32>>,
+    /// Its success is not told.
+    pub open_unsignaled: Signal<Out, Bit>,
 
     /// A request is ready.
     pub request_valid: Signal<Out, Bit>,
@@ -477,6 +481,8 @@ impl Logic for Decoder {
         self.requests.start.next = self.parser.open.val();
         self.requests.queue.next = self.parser.queue.val();
         self.requests.wr_id.next = self.parser.wr_id.val();
+        self.requests.position.next = self.parser.position.val();
+        self.requests.unsignaled.next = self.parser.unsignaled.val();
         self.requests.dest_accept.next = self.parser.dest_accept.val();
         self.requests.finish.next = self.parser.finish.val();
         self.requests.failed.next = self.parser.failed.val();
@@ -506,6 +512,8 @@ impl Logic for Decoder {
         self.open_slot.next = self.requests.open_slot.val();
         self.open_queue.next = self.requests.open_queue.val();
         self.open_wr_id.next = self.requests.open_wr_id.val();
+        self.open_position.next = self.requests.open_position.val();
+        self.open_unsignaled.next = self.requests.open_unsignaled.val();
         self.request_valid.next = self.requests.request_valid.val();
         self.requests.request_ready.next = self.request_ready.val();
         self.request_slot.next = self.requests.request_slot.val();

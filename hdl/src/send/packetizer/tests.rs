@@ -19,7 +19,7 @@ mod changes;
 mod pair;
 
 /// Cycles from a beat to the first beat of the frame that it completes.
-const LATENCY: u64 = 18;
+const LATENCY: u64 = 17;
 const MAC: u64 = 0x02de_adbe_ef01;
 const IP: u32 = 0x0aff_fe01;
 /// Words of a queue pair's entry that [`configure`] writes.

@@ -17,6 +17,7 @@ const _: () = assert!(
         && flags::ELEMENT_MASK == 1
         && flags::PARTITIONED == 2
         && flags::FETCH_PLAN == 4
+        && flags::UNSIGNALED == 8
         && shape_flags::FETCH_ROWS == 1
         && *LOG_MAX_READ.start() == 6
         && *LOG_MAX_READ.end() == 12
@@ -57,6 +58,8 @@ impl Logic for Parser {
             head_element_mask,
             head_partitioned,
             head_fetch,
+            head_unsignaled,
+            head_position,
             joined_for,
             head_destinations,
             head_granules,
@@ -246,13 +249,15 @@ impl Logic for Parser {
                     self.head_remaining.d.next = self.granule_remaining.val();
                     self.head_fixed_bad.d.next = (self.fields.head_magic.val() != 0xd7)
                         || (self.fields.head_opcode.val() > 3)
-                        || (self.fields.head_flags.val() > 7)
+                        || (self.fields.head_flags.val() > 15)
                         || self.fetch_bad.val()
                         || (self.fields.head_position.val() != self.granule_position.val())
                         || self.granule_error.val();
                     self.head_opcode.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
                     self.head_element_mask.d.next = self.fields.head_flags.val().get_bit(0);
                     self.head_partitioned.d.next = self.fields.head_flags.val().get_bit(1);
+                    self.head_unsignaled.d.next = self.fields.head_flags.val().get_bit(3);
+                    self.head_position.d.next = self.granule_position.val();
                     self.head_fetch.d.next =
                         bit_cast::<FETCH_BITS, 1>(self.fields.head_flags.val().get_bits::<1>(2))
                             | (bit_cast::<FETCH_BITS, 4>(
@@ -626,6 +631,8 @@ impl Logic for Parser {
         self.queue.next = self.head_queue.q.val();
         self.qp.next = self.dest_qp.q.val();
         self.wr_id.next = self.head_wr_id.q.val();
+        self.position.next = self.head_position.q.val();
+        self.unsignaled.next = self.head_unsignaled.q.val();
         self.dest_sets.next = self.dest_regions.q.val();
         if self.head_partitioned.q.val() {
             self.dest_sets.next = 1.into();

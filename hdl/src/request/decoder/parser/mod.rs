@@ -57,7 +57,7 @@ pub enum DecoderState {
 /// `target_done` of the bounds check.
 ///
 /// # Outputs
-/// `take`, `skip`; `open` pulse with `wr_id`; `dest_accept` pulse with what a destination has;
+/// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination has;
 /// `check_*`, one bounds check; `element_*`, one lane; `finish` pulse with the request's failure.
 #[derive(LogicBlock)]
 pub struct Parser {
@@ -123,6 +123,10 @@ pub struct Parser {
     pub open: Signal<Out, Bit>,
     /// Its name.
     pub wr_id: Signal<Out, Bits<64>>,
+    /// The ring position of its first block.
+    pub position: Signal<Out, Bits<32>>,
+    /// Its success is not told.
+    pub unsignaled: Signal<Out, Bit>,
     /// A destination is accepted.
     pub dest_accept: Signal<Out, Bit>,
     /// Its sets.
@@ -237,6 +241,8 @@ pub struct Parser {
     head_element_mask: DFF<Bit>,
     head_partitioned: DFF<Bit>,
     head_fetch: DFF<Bits<FETCH_BITS>>,
+    head_unsignaled: DFF<Bit>,
+    head_position: DFF<Bits<32>>,
     joined_for: DFF<Bit>,
     fetch_bad: Signal<Local, Bit>,
     head_destinations: DFF<Bits<16>>,
@@ -356,6 +362,8 @@ impl Default for Parser {
             dest_space: Default::default(),
             open: Default::default(),
             wr_id: Default::default(),
+            position: Default::default(),
+            unsignaled: Default::default(),
             dest_accept: Default::default(),
             dest_sets: Default::default(),
             partition: Default::default(),
@@ -417,6 +425,8 @@ impl Default for Parser {
             head_element_mask: Default::default(),
             head_partitioned: Default::default(),
             head_fetch: Default::default(),
+            head_unsignaled: Default::default(),
+            head_position: Default::default(),
             joined_for: Default::default(),
             fetch_bad: Default::default(),
             head_destinations: Default::default(),

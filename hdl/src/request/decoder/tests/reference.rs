@@ -130,6 +130,10 @@ pub struct Dest {
 pub struct Request {
     pub queue: u8,
     pub wr_id: u64,
+    /// The ring position of its first block.
+    pub position: u32,
+    /// As its head says; of one whose head can be read.
+    pub unsignaled: Option<bool>,
     pub status: u8,
     pub bad_dest: u8,
     /// The queue pair that is put in error.
@@ -179,6 +183,9 @@ impl Card {
             let mut request = Request {
                 queue: batch.queue,
                 wr_id: if batch.unread.contains(&at) { 0 } else { head.wr_id },
+                position: batch.position.wrapping_add(at as u32),
+                unsignaled: (!batch.unread.contains(&at))
+                    .then_some(head.flags & flags::UNSIGNALED != 0),
                 status: 0,
                 bad_dest: 0,
                 qp_error: None,
@@ -215,7 +222,7 @@ impl Card {
         let good = !batch.unread.contains(&at)
             && head.magic == WQE_MAGIC
             && Opcode::from_code(head.opcode).is_some()
-            && head.flags & !(flags::ELEMENT_MASK | flags::PARTITIONED | flags::FETCH_PLAN) == 0
+            && head.flags & !flags::SHARED == 0
             && (!partitioned || queue.shared == 1)
             && match (head.fetch_log_max_read, head.fetch_merge_threshold) {
                 (log, gap) if head.flags & flags::FETCH_PLAN != 0 => {
