@@ -340,6 +340,7 @@ impl Logic for Card {
         self.sequencer.request_first_dest.next = self.decoder.request_first_dest.val();
         self.sequencer.request_status.next = self.decoder.request_status.val();
         self.sequencer.request_bad_dest.next = self.decoder.request_bad_dest.val();
+        self.sequencer.request_apart.next = self.decoder.request_apart.val();
         self.sequencer.release_valid.next = self.segmenter.release_valid.val();
         self.sequencer.qp_error.next = self.control.qp_error.val();
         self.sequencer.dest_write_qp.next = self.decoder.dest_write_qp.val();
@@ -459,6 +460,7 @@ impl Logic for Card {
         self.columns.rst.next = self.reset.val();
         self.columns.max_read.next = self.windows.plan_max_read.val();
         self.columns.merge_threshold.next = self.windows.plan_merge_threshold.val();
+        self.columns.planned.next = self.windows.planned.val();
         self.columns.item_valid.next = self.sequencer.column_item_valid.val();
         self.columns.item.next = self.sequencer.column_item_item.val();
         self.columns.item_context.next = self.sequencer.column_item_context.val();

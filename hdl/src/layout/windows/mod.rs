@@ -88,6 +88,8 @@ pub struct Windows {
     pub plan_max_read: Signal<Out, Bits<13>>,
     /// The widest gap in bytes that is read through in them.
     pub plan_merge_threshold: Signal<Out, Bits<13>>,
+    /// The request says these itself.
+    pub planned: Signal<Out, Bit>,
 
     /// The placer may open a window; so does the next header.
     pub granted: Signal<Out, Bit>,
@@ -152,6 +154,7 @@ impl Logic for Windows {
         self.fetch.drained.next = !self.placer_busy.val() && !self.to_box.q.val().any();
         self.plan_max_read.next = self.fetch.most.val();
         self.plan_merge_threshold.next = self.fetch.gap.val();
+        self.planned.next = self.fetch.planned.val();
         self.beat.next = self.beat_valid.val() && self.fetch.settled.val();
         self.flush.next =
             (self.beat_valid.val() && self.beat_column.val()) || self.fetch.changes.val();

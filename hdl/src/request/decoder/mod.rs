@@ -39,6 +39,7 @@
 //! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
 mod alike;
+mod apart;
 mod bounds;
 mod contexts;
 mod fields;
@@ -56,6 +57,7 @@ mod unpacker;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use alike::Alike;
+use apart::Apart;
 use bounds::Bounds;
 use contexts::Contexts;
 use joiner::Joiner;
@@ -236,6 +238,8 @@ pub struct Decoder {
     pub request_status: Signal<Out, Bits<8>>,
     /// The destination that failed.
     pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
+    /// Its destinations have one strided set each, of one form, one behind the other in host memory.
+    pub request_apart: Signal<Out, Bit>,
 
     unpacker: Unpacker,
     parser: Parser,
@@ -244,6 +248,7 @@ pub struct Decoder {
     shaper: Shaper,
     joiner: Joiner,
     alike: Alike,
+    apart: Apart,
     requests: Requests,
 
     dest_valid: DFF<Bit>,
@@ -431,6 +436,17 @@ impl Logic for Decoder {
         self.alike.lane_len.next = self.shaper.lane_write_len.val();
         self.alike.lane_kind.next = self.shaper.set_write_kind.val();
         self.alike.lane_count.next = self.shaper.set_write_count.val();
+        self.apart.rst.next = self.rst.val();
+        self.apart.dest_accept.next = self.parser.dest_accept.val();
+        self.apart.first.next = self.parser.dest.val() == 0;
+        self.apart.sets.next = self.dest_sets.q.val();
+        self.apart.element_valid.next = self.own_element.val();
+        self.apart.element_last.next = self.parser.element_last.val();
+        self.apart.lane_base.next = self.shaper.lane_write_base.val();
+        self.apart.lane_step.next = self.shaper.lane_write_step.val();
+        self.apart.lane_len.next = self.shaper.lane_write_len.val();
+        self.apart.lane_kind.next = self.shaper.set_write_kind.val();
+        self.apart.lane_count.next = self.shaper.set_write_count.val();
         self.lane_write_valid.next = self.shaper.lane_write_valid.val();
         self.lane_write_set.next = self.shaper.lane_write_set.val();
         self.lane_write_lane.next = self.shaper.lane_write_lane.val();
@@ -500,6 +516,8 @@ impl Logic for Decoder {
         self.request_first_dest.next = self.requests.request_first_dest.val();
         self.request_status.next = self.requests.request_status.val();
         self.request_bad_dest.next = self.requests.request_bad_dest.val();
+        self.requests.apart.next = self.apart.told.val();
+        self.request_apart.next = self.requests.request_apart.val();
 
         // Destinations.
         if self.parser.open.val() {

@@ -71,6 +71,9 @@ pub struct Requests {
     /// Destinations that the request has.
     pub dests: Signal<In, Bits<DEST_COUNT>>,
 
+    /// Its destinations are apart; from when its last check is through.
+    pub apart: Signal<In, Bit>,
+
     /// Checks are on their way.
     pub busy: Signal<In, Bit>,
     /// A check has failed.
@@ -124,6 +127,8 @@ pub struct Requests {
     pub request_status: Signal<Out, Bits<8>>,
     /// The destination that failed.
     pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
+    /// Its destinations are apart.
+    pub request_apart: Signal<Out, Bit>,
 
     /// A queue starts no further request.
     pub stop_valid: Signal<Out, Bit>,
@@ -176,6 +181,7 @@ pub struct Requests {
     ready_first_dest: DFF<Bits<10>>,
     ready_status: DFF<Bits<8>>,
     ready_bad_dest: DFF<Bits<DEST_COUNT>>,
+    ready_apart: DFF<Bit>,
     queue_fails: DFF<Bit>,
     /// Cycles until the queue is seen to be stopped.
     wait: DFF<Bits<2>>,
@@ -233,6 +239,7 @@ impl Logic for Requests {
             ready_first_dest,
             ready_status,
             ready_bad_dest,
+            ready_apart,
             queue_fails,
             wait
         );
@@ -313,6 +320,7 @@ impl Logic for Requests {
             self.ready_queue.d.next = self.waiting_queue.q.val();
             self.ready_wr_id.d.next = self.waiting_wr_id.q.val();
             self.ready_first_dest.d.next = self.waiting_first_dest.q.val();
+            self.ready_apart.d.next = self.apart.val();
             self.ready_dests.d.next = 0.into();
             if self.protection.val() {
                 self.ready_status.d.next = 4.into();
@@ -414,6 +422,7 @@ impl Logic for Requests {
         self.request_first_dest.next = self.ready_first_dest.q.val();
         self.request_status.next = self.ready_status.q.val();
         self.request_bad_dest.next = self.ready_bad_dest.q.val();
+        self.request_apart.next = self.ready_apart.q.val();
         self.stop_valid.next = self.queue_fails.q.val();
         self.stop_queue.next = self.ready_queue.q.val();
     }

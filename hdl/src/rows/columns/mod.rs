@@ -71,6 +71,8 @@ pub struct Columns {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
+    /// The request says these settings itself.
+    pub planned: Signal<In, Bit>,
     /// A turn of a column request is offered.
     pub item_valid: Signal<In, Bit>,
     /// It is taken.
@@ -348,6 +350,7 @@ impl Logic for Columns {
         // Headers and marks to boxes and lanes.
         self.planner.max_read.next = self.max_read.val();
         self.planner.merge_threshold.next = self.merge_threshold.val();
+        self.planner.planned.next = self.planned.val();
         self.planner.header_valid.next = self.condenser.window_valid.val();
         self.planner.header_addr.next = self.header_addr.val();
         self.planner.header_len.next = self.header_len.val();

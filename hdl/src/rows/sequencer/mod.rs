@@ -100,6 +100,8 @@ pub struct Sequencer {
     pub request_status: Signal<In, Bits<8>>,
     /// The destination that failed.
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
+    /// Its destinations have one strided set each, of one form, one behind the other in host memory.
+    pub request_apart: Signal<In, Bit>,
     /// A request has left the segmenter; requests leave in order.
     pub release_valid: Signal<In, Bit>,
     /// Queue pairs in error.
@@ -374,6 +376,7 @@ impl Logic for Sequencer {
         self.plan.request_first_dest.next = self.request_first_dest.val();
         self.plan.request_status.next = self.request_status.val();
         self.plan.request_bad_dest.next = self.request_bad_dest.val();
+        self.plan.request_apart.next = self.request_apart.val();
         self.plan.release_valid.next = self.release_valid.val();
         self.plan.qp_error.next = self.qp_error.val();
         self.request_ready.next = self.plan.request_ready.val();

@@ -76,6 +76,8 @@ pub struct Paces {
     pub threshold: Signal<In, Bits<12>>,
     /// Gaps within a cache line are read through, too.
     pub through: Signal<In, Bit>,
+    /// Rows up to which a distance is read through, at least 4; 127: only the threshold counts.
+    pub most: Signal<In, Bits<7>>,
     /// A group.
     pub group_valid: Signal<In, Bit>,
     /// It is taken.
@@ -86,6 +88,8 @@ pub struct Paces {
     pub group_len: Signal<In, Bits<7>>,
     /// Bytes from row to row, at least 1.
     pub group_step: Signal<In, Bits<8>>,
+    /// It is its chunk's first: `most` is that of the chunk.
+    pub group_first: Signal<In, Bit>,
     /// The pace is known; for one cycle.
     pub pace_valid: Signal<Out, Bit>,
     /// It.
@@ -96,6 +100,8 @@ pub struct Paces {
     skew: DFF<Bits<6>>,
     len: DFF<Bits<7>>,
     step: DFF<Bits<8>>,
+    limit: DFF<Bits<7>>,
+    near: Signal<Local, Bits<13>>,
     // Longest box, first 4 KiB, all 4 KiB, threshold.
     quotient: [DFF<Bits<13>>; 4],
     remainder: [DFF<Bits<8>>; 4],
@@ -120,11 +126,13 @@ impl Default for Paces {
             max_read: Signal::default(),
             threshold: Signal::default(),
             through: Signal::default(),
+            most: Signal::default(),
             group_valid: Signal::default(),
             group_ready: Signal::default(),
             group_lo: Signal::default(),
             group_len: Signal::default(),
             group_step: Signal::default(),
+            group_first: Signal::default(),
             pace_valid: Signal::default(),
             pace: Signal::default(),
             state: DFF::default(),
@@ -132,6 +140,8 @@ impl Default for Paces {
             skew: DFF::default(),
             len: DFF::default(),
             step: DFF::default(),
+            limit: DFF::default(),
+            near: Signal::default(),
             quotient: array_init(|_| DFF::default()),
             remainder: array_init(|_| DFF::default()),
             trial: array_init(|_| Signal::default()),
@@ -152,7 +162,7 @@ impl Default for Paces {
 impl Logic for Paces {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, count, skew, len, step);
+        dff_setup!(self, clk, state, count, skew, len, step, limit);
         for d in 0..4 {
             self.quotient[d].clock.next = self.clk.val();
             self.remainder[d].clock.next = self.clk.val();
@@ -171,6 +181,9 @@ impl Logic for Paces {
                 self.skew.d.next = self.group_lo.val().get_bits::<6>(0);
                 self.len.d.next = self.group_len.val();
                 self.step.d.next = self.group_step.val();
+                if self.group_first.val() {
+                    self.limit.d.next = self.most.val();
+                }
                 for d in 0..4 {
                     self.remainder[d].d.next = 0.into();
                 }
@@ -205,8 +218,15 @@ impl Logic for Paces {
         }
 
         // Within 64 rows: a window of `reach` rows is two of 2^`size`, the second `rest` further.
-        self.reach.next = self.quotient[3].q.val().get_bits::<7>(0);
-        if self.quotient[3].q.val().get_bits::<7>(6).any() {
+        self.near.next = self.quotient[3].q.val();
+        if (bit_cast::<13, 7>(self.limit.q.val()) < self.quotient[3].q.val())
+            && !self.limit.q.val().get_bit(6)
+            && !(self.step.q.val() < bit_cast::<8, 7>(self.len.q.val()))
+        {
+            self.near.next = bit_cast::<13, 7>(self.limit.q.val());
+        }
+        self.reach.next = self.near.val().get_bits::<7>(0);
+        if self.near.val().get_bits::<7>(6).any() {
             self.reach.next = 64.into();
         }
         self.size.next = 7.into();
@@ -259,7 +279,7 @@ impl Logic for Paces {
         self.pace.next.step = self.step.q.val();
         self.pace.next.len = self.len.q.val();
         self.pace.next.overlap = self.step.q.val() < bit_cast::<8, 7>(self.len.q.val());
-        self.pace.next.near = self.quotient[3].q.val();
+        self.pace.next.near = self.near.val();
         self.pace.next.size = self.size.val();
         self.pace.next.rest = self.tail.val();
         self.step_low.next = self.step.q.val().get_bits::<6>(0);

@@ -22,6 +22,7 @@ impl Logic for Plan {
             under_way,
             single,
             partitioned,
+            apart,
             index,
             head,
             set,
@@ -231,6 +232,7 @@ impl Logic for Plan {
         self.chunks.set_overlaps.next = self.overlaps.val();
         self.chunks.set_by_lane.next = self.uneven_set.val();
         self.chunks.min_rows.next = self.column_min_rows.val();
+        self.chunks.apart.next = self.apart.q.val();
 
         // Items and what they must read.
         self.item_valid.next = self.has_item.q.val();
@@ -311,7 +313,9 @@ impl Logic for Plan {
         self.next_item.next.high = self.bounds.val().high;
         self.next_item.next.never = self.bounds.val().never;
         self.next_item.next.column = self.column.q.val();
-        self.next_item.next.chunk_end = self.column.q.val() && self.last_dest.val();
+        // Destinations that are apart have chunks of their own.
+        self.next_item.next.chunk_end =
+            self.column.q.val() && (self.last_dest.val() || self.apart.q.val());
         self.next_item.next.ids = self.set_info.val().ids;
         self.next_item.next.partition = self.head.q.val().partition;
         self.next_item.next.sparse = self.sparse.val();
@@ -341,6 +345,7 @@ impl Logic for Plan {
         // Scans that have not ended; what must be read for the item.
         self.asks.next = false;
         self.reads.next = false;
+        self.passed.next = false;
 
         self.finished.next = false;
         self.head_qp.next = self.dest_info.val().qp;
@@ -358,6 +363,7 @@ impl Logic for Plan {
                 self.single.d.next = self.request_dests.val() == 1;
                 self.judge.d.next = false;
                 self.partitioned.d.next = false;
+                self.apart.d.next = self.request_apart.val();
                 self.same.d.next = false;
                 self.chunks.start.next = true;
                 self.column.d.next = false;
@@ -652,7 +658,7 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::ColumnRead;
                 }
             }
-            // A column request: every destination has one set, and all are equally far.
+            // A column request: every destination has one set, and all are equally far, or have ended.
             PlanState::ColumnRead => {
                 self.state.d.next = PlanState::ColumnHead;
             }
@@ -662,8 +668,10 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::ColumnTurn;
             }
             PlanState::ColumnTurn => {
-                self.push.next = self.free.val();
-                if self.turn_begins.q.val() && !self.headed.q.val() {
+                // Of destinations that are apart, one with fewer rows has no more turns.
+                self.passed.next = self.apart.q.val() && (self.rows.val() <= self.turn.q.val().row);
+                self.push.next = self.free.val() && !self.passed.val();
+                if self.turn_begins.q.val() && !self.headed.q.val() && !self.passed.val() {
                     // A chunk's header goes before its items, the row path's way.
                     self.next_item.next.task = HEAD.into();
                     // A sparse chunk has all rows.
@@ -681,15 +689,19 @@ impl Logic for Plan {
                 } else {
                     self.reads.next =
                         !self.whole.val() || (self.rows.val() != self.turn.q.val().row);
-                    if self.free.val() {
+                    if self.free.val() || self.passed.val() {
                         self.headed.d.next = false;
-                        self.turn_begins.d.next = false;
+                        self.turn_begins.d.next = self.apart.q.val();
+                        if !self.whole.val() && !self.passed.val() {
+                            self.unfinished.d.next = true;
+                        }
                         self.index.d.next = self.index.q.val() + 1;
                         self.state.d.next = PlanState::ColumnHead;
                         if self.last_dest.val() {
-                            self.turn.d.next = self.turn_new.val();
+                            self.turn.d.next.row = self.turn_end.q.val().get_bits::<32>(0);
                             self.index.d.next = 0.into();
                             self.turn_begins.d.next = true;
+                            self.unfinished.d.next = false;
                             // The next chunk is of the same stretch, or the first one of the next.
                             self.phase.d.next = self.next_phase.val();
                             if self.next_phase.val()
@@ -698,7 +710,7 @@ impl Logic for Plan {
                                 self.phase.d.next = 0.into();
                             }
                             self.state.d.next = PlanState::ColumnRead;
-                            if self.whole.val() {
+                            if !self.unfinished.q.val() && (self.whole.val() || self.passed.val()) {
                                 self.state.d.next = PlanState::Finish;
                             }
                         }

@@ -56,6 +56,8 @@ pub struct Plan {
     pub request_status: Signal<In, Bits<8>>,
     /// The destination that failed.
     pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
+    /// Its destinations have rows of one form, but none in common.
+    pub request_apart: Signal<In, Bit>,
     /// A request has left the segmenter.
     pub release_valid: Signal<In, Bit>,
     /// Queue pairs in error.
@@ -141,6 +143,9 @@ pub struct Plan {
     single: DFF<Bit>,
     /// All destinations have the same set, and the ids of its rows.
     partitioned: DFF<Bit>,
+    apart: DFF<Bit>,
+    /// The destination at hand has no more turns.
+    passed: Signal<Local, Bit>,
     /// Where what is found out about the set is kept: those of a partitioned request have one set.
     key: Signal<Local, Bits<11>>,
     // The destination and the set at hand.
@@ -260,6 +265,7 @@ impl Default for Plan {
             request_first_dest: Default::default(),
             request_status: Default::default(),
             request_bad_dest: Default::default(),
+            request_apart: Default::default(),
             release_valid: Default::default(),
             qp_error: Default::default(),
             dest_read: Default::default(),
@@ -307,6 +313,8 @@ impl Default for Plan {
             flush: Constant::new((Status::WrFlushError as u8).to_bits()),
             single: Default::default(),
             partitioned: Default::default(),
+            apart: Default::default(),
+            passed: Default::default(),
             key: Default::default(),
             index: Default::default(),
             dest_at: Default::default(),
