@@ -1,4 +1,4 @@
-//! Posts of tables of tens of thousands of rows, to up to 250 destinations: several chunks of rows, and windows
+//! Posts of tables of tens of thousands of rows, to up to 64 destinations: several chunks of rows, and windows
 //! of the card's memory, of any of the ways that rows go through it.
 
 use serde_json::{Value, json};

@@ -49,7 +49,7 @@ impl Limits {
         partitioned: HARDWARE_TAKES_PARTITIONED,
         large: 0,
     };
-    /// Some small posts around a large one, for up to 250 destinations.
+    /// Some small posts around a large one, for up to 64 destinations.
     pub const LARGE: Self = Self { posts: 3, large: 600_000, ..Self::RTL };
 }
 
@@ -75,7 +75,7 @@ pub fn generate(seed: u64, limits: Limits) -> Value {
     }
     let is_large = limits.large > 0;
     let many = match random.one_in(if is_large { 2 } else { 12 }) {
-        true => random.range(5..=250),
+        true => random.range(5..=64),
         false => random.range(1..=4),
     };
     let qps: Vec<Value> = (0..many).map(|i| queue_pair(&mut random, i)).collect();
