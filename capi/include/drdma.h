@@ -273,7 +273,7 @@ struct drdma_ssq_wr {
   const struct drdma_partitioned_region *partitioned;
   // Entries of `destinations`.
   uint32_t num_destinations;
-  // Where it goes: 1 to 64.
+  // Where it goes: 1 to 256.
   const struct drdma_destination *destinations;
   // `drdma_send_flags`.
   uint32_t send_flags;

@@ -109,7 +109,7 @@ pub struct drdma_ssq_wr {
     pub partitioned: *const drdma_partitioned_region,
     /// Entries of `destinations`.
     pub num_destinations: u32,
-    /// Where it goes: 1 to 64.
+    /// Where it goes: 1 to 256.
     pub destinations: *const drdma_destination,
     /// `drdma_send_flags`.
     pub send_flags: u32,

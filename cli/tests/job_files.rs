@@ -246,8 +246,8 @@ fn the_limits_are_those_of_a_work_request() {
     );
     let destination = json!({"qp": "red", "remote_addr": 0, "rkey": 0, "regions": []});
     assert_eq!(
-        set("/posts/1/destinations", json!(vec![destination; 65])),
-        "posts[1].destinations: has 65 destinations, the limit is 64"
+        set("/posts/1/destinations", json!(vec![destination; 257])),
+        "posts[1].destinations: has 257 destinations, the limit is 256"
     );
     assert_eq!(
         set("/posts/1/destinations", json!([])),
@@ -256,6 +256,31 @@ fn the_limits_are_those_of_a_work_request() {
     assert_eq!(
         set("/posts/0/regions/0/count", json!(1u64 << 32)),
         "posts[0].regions[0].count: must be at most 4294967295, is 4294967296"
+    );
+}
+
+#[test]
+fn a_post_has_at_most_1024_regions() {
+    let mut job = good();
+    let red = job["qps"][0].clone();
+    let qp = |i: u32| {
+        let mut qp = red.clone();
+        (qp["name"], qp["qpn"]) = (json!(format!("q{i}")), json!(17 + i));
+        qp
+    };
+    job["qps"] = (0..66).map(qp).collect();
+    let region = json!({"type": "contiguous", "buffer": "t", "offset": 0, "len": 1});
+    let to = |(i, regions): (usize, &usize)| json!({"qp": format!("q{i}"), "regions": vec![region.clone(); *regions]});
+    let mut post = |regions: &[usize]| {
+        let destinations: Vec<_> = regions.iter().enumerate().map(to).collect();
+        job["posts"] = json!([{"verb": "post_ssq_send", "wr_id": 1, "op": "send",
+                               "destinations": destinations}]);
+        parse(&job).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(post(&[16; 64]), Ok(()));
+    assert_eq!(
+        post(&[[16; 64].as_slice(), &[0, 1]].concat()).unwrap_err(),
+        "posts[0].destinations: has 1025 regions of all destinations together, the limit is 1024"
     );
 }
 

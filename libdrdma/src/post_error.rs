@@ -62,6 +62,14 @@ pub enum PostError {
         /// The limit.
         limit: usize,
     },
+    /// More regions than a request takes, all destinations together.
+    #[error("the destinations have {regions} regions together, at most {limit} are possible")]
+    RequestRegions {
+        /// Regions of all destinations.
+        regions: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// No destination, or more than a request takes.
     #[error("{destinations} destinations, 1 to {limit} are possible")]
     Destinations {

@@ -324,7 +324,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
-    /// Where it goes: 1 to 64 destinations, no queue pair twice.
+    /// Where it goes: 1 to 256 destinations with at most 1,024 regions together, no queue pair twice.
     #[must_use]
     #[inline]
     pub fn destinations(mut self, destinations: &'a [Destination<'a, 'm>]) -> Self {
@@ -484,7 +484,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
         self
     }
 
-    /// Where it goes: 1 to 64 destinations, no queue pair and no partition twice.
+    /// Where it goes: 1 to 256 destinations, no queue pair and no partition twice.
     #[must_use]
     #[inline]
     pub fn destinations(mut self, destinations: &'a [PartitionDestination<'a, I>]) -> Self {

@@ -10,8 +10,8 @@ use drdma_abi::{
     roce::Transport,
     work_request::{
         Destination as DestinationHead, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS,
-        MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType,
-        WQE_MAGIC, WqeHeader, blocks, flags,
+        MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_REQUEST_REGIONS, MAX_WQE_GRANULES,
+        Opcode, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
     },
 };
 
@@ -197,6 +197,8 @@ pub fn check_entry(
 struct Seen {
     queue_pairs: HashSet<u32>,
     partitions: HashSet<u16>,
+    /// Their regions together.
+    regions: usize,
 }
 
 /// Check 2, first: the partitioned region of a request, and what follows it. No queue pair is known
@@ -236,6 +238,10 @@ fn check_partition(
     let tests = [("regions", head.regions, max_regions), ("partition", partition, max_partition)];
     if let Some((field, value, _)) = tests.iter().find(|(_, value, max)| value > max) {
         return refuse(Reason::Destination { field, value: u64::from(*value) });
+    }
+    seen.regions += usize::from(head.regions);
+    if seen.regions > MAX_REQUEST_REGIONS {
+        return refuse(Reason::Regions { regions: seen.regions, limit: MAX_REQUEST_REGIONS });
     }
     if region.is_some() && !seen.partitions.insert(partition) {
         return refuse(Reason::Partition { partition });

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use drdma_abi::roce::MTUS;
+use drdma_abi::{roce::MTUS, work_request::MAX_DESTINATIONS};
 use drdma_cli::{
     demo::{
         self, Options, Watcher,
@@ -37,8 +37,8 @@ pub struct Arguments {
     #[arg(long, value_name = "X", default_value_t = 0.3, value_parser = scale_factor)]
     scale_factor: f64,
     /// Destinations that the rows are hashed to.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
-    destinations: u8,
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=MAX_DESTINATIONS as i64))]
+    destinations: u16,
     /// Rows of a batch: one work request sends them to all destinations.
     #[arg(long, value_name = "N", default_value_t = 65536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     batch_rows: u32,

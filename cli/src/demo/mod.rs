@@ -40,7 +40,7 @@ const LIST_BLOCKS: usize = 3;
 pub struct Options {
     /// TPC-H scale factor.
     pub scale_factor: f64,
-    /// Destinations, 1 to 64.
+    /// Destinations, 1 to 256.
     pub destinations: usize,
     /// Rows of a batch: one work request.
     pub batch_rows: usize,

@@ -171,7 +171,7 @@ pub struct Post {
     pub fetch: Option<FetchPlan>,
     /// The region that all destinations share; they have none of their own then.
     pub partitioned: Option<Partitioned>,
-    /// One for `post_send`, 1 to 64 for `post_ssq_send`.
+    /// One for `post_send`, 1 to 256 for `post_ssq_send`.
     pub destinations: Vec<Destination>,
 }
 

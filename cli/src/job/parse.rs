@@ -12,7 +12,8 @@ use drdma_abi::{
     register::{MEMORY_REGIONS, QUEUE_PAIRS, SEND_QUEUES},
     roce::{MTUS, TTL, Transport},
     work_request::{
-        LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS, Opcode,
+        LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
+        MAX_REQUEST_REGIONS, Opcode,
     },
 };
 
@@ -349,6 +350,11 @@ impl Context<'_> {
             }
             fields.finish()?;
             destinations.push(destination);
+        }
+        let count = destinations.iter().map(|d| d.regions.len()).sum();
+        if count > MAX_REQUEST_REGIONS {
+            let (what, limit) = ("regions of all destinations together", MAX_REQUEST_REGIONS);
+            return Err(at.error(Problem::TooMany { count, what, limit }));
         }
         Ok(destinations)
     }

@@ -1,9 +1,9 @@
 //! What the block does in every cycle.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::DEST_COUNT;
+use drdma_emit::prelude::*;
 
-use super::{Completion, CompletionEvent, CompletionState};
+use super::{Completion, CompletionEvent, CompletionState, RESULT};
 
 impl Logic for Completion {
     #[hdl_gen]
@@ -43,7 +43,7 @@ impl Logic for Completion {
         self.new_pairs.write_data.next = 0.into();
         self.new_pairs.read_address[0].next = self.act_qp.q.val();
         self.halts.next =
-            !self.result.q.val().get_bit(56) && !self.new_queues.read_data[0].val().get_bit(0);
+            !self.result.q.val().get_bit(49) && !self.new_queues.read_data[0].val().get_bit(0);
         self.events.clk.next = self.clk.val();
         self.events.rst.next = self.rst.val();
         self.events.in_valid.next = false;
@@ -162,9 +162,9 @@ impl Logic for Completion {
         self.results.read_address[0].next = self.slot.q.val();
         self.found_result.next = self.results.read_data[0].val();
         self.result.d.next = self.found_result.val();
-        self.is_ended.d.next = self.found_result.val().get_bit(55)
+        self.is_ended.d.next = self.found_result.val().get_bit(48)
             || (self.ends.val() && (self.act_slot.q.val() == self.slot.q.val()));
-        self.failed.d.next = self.found_result.val().get_bits::<8>(47).any();
+        self.failed.d.next = self.found_result.val().get_bits::<8>(40).any();
         self.results.read_address[1].next = self.retire.result_slot.val();
         self.retire.result.next = self.results.read_data[1].val();
         self.sent_counts.read_address[0].next = self.slot.q.val();
@@ -197,7 +197,7 @@ impl Logic for Completion {
         self.covered.next = self.packets.used.val()
             && !self.since.val().get_bit(23)
             && (!self.refused.q.val() || self.since.val().any());
-        self.new_status.next = self.result.q.val().get_bits::<8>(47);
+        self.new_status.next = self.result.q.val().get_bits::<8>(40);
         if !self.failed.q.val() {
             self.new_status.next = self.act_code.q.val();
         }
@@ -253,8 +253,8 @@ impl Logic for Completion {
                     self.results.write_data.next = self.result.q.val();
                     if self.lost.val() && !self.failed.q.val() {
                         self.results.write_data.next = self.result.q.val()
-                            | (bit_cast::<57, 8>(self.lost_status.val()) << 47)
-                            | (bit_cast::<57, 7>(self.act_bad_dest.q.val()) << 40);
+                            | (bit_cast::<RESULT, 8>(self.lost_status.val()) << 40)
+                            | (bit_cast::<RESULT, DEST_COUNT>(self.act_bad_dest.q.val()) << 50);
                     }
                     self.pending.write_enable.next =
                         self.lost.val() && !self.act_gone.q.val() && !self.failed.q.val();
@@ -263,7 +263,7 @@ impl Logic for Completion {
                     self.sent_counts.write_enable.next = self.waits.val();
                     if self.act_joined.q.val() {
                         self.results.write_data.next = self.results.write_data.val()
-                            | bit_cast::<57, 40>(self.act_total.q.val())
+                            | bit_cast::<RESULT, 40>(self.act_total.q.val())
                             | self.ended.val();
                         self.retire.done.next = self.waits_none.q.val() && !self.waits.val();
                         self.set_queue_halted_valid.next =
@@ -272,16 +272,18 @@ impl Logic for Completion {
                 }
                 CompletionEvent::End => {
                     self.results.write_enable.next = true;
-                    self.results.write_data.next = bit_cast::<57, 40>(self.act_total.q.val())
-                        | (bit_cast::<57, 8>(self.new_status.val()) << 47)
+                    self.results.write_data.next = bit_cast::<RESULT, 40>(self.act_total.q.val())
+                        | (bit_cast::<RESULT, 8>(self.new_status.val()) << 40)
                         | self.ended.val()
                         | (self.result.q.val() & self.forgotten.val());
                     if self.failed.q.val() {
                         self.results.write_data.next = self.results.write_data.val()
-                            | (bit_cast::<57, 7>(self.result.q.val().get_bits::<7>(40)) << 40);
+                            | (bit_cast::<RESULT, DEST_COUNT>(
+                                self.result.q.val().get_bits::<DEST_COUNT>(50),
+                            ) << 50);
                     } else if self.act_code.q.val().any() {
                         self.results.write_data.next = self.results.write_data.val()
-                            | (bit_cast::<57, 7>(self.act_bad_dest.q.val()) << 40);
+                            | (bit_cast::<RESULT, DEST_COUNT>(self.act_bad_dest.q.val()) << 50);
                     }
                     self.retire.done.next = self.waits_none.q.val();
                     self.set_queue_halted_valid.next =
@@ -564,8 +566,8 @@ impl Logic for Completion {
                 if self.failing.q.val() {
                     self.results.write_enable.next = !self.failed.q.val();
                     self.results.write_data.next = self.result.q.val()
-                        | (bit_cast::<57, 8>(self.status.q.val()) << 47)
-                        | (bit_cast::<57, 7>(self.packets.dest.val()) << 40);
+                        | (bit_cast::<RESULT, 8>(self.status.q.val()) << 40)
+                        | (bit_cast::<RESULT, DEST_COUNT>(self.packets.dest.val()) << 50);
                     self.set_queue_halted_valid.next = !self.quiet.q.val() && self.halts.val();
                     self.status.d.next = self.flush.val();
                 }

@@ -18,9 +18,8 @@
 //! completion queue without room keeps only its own queues waiting.
 
 use crate::request::DEST_COUNT;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 use drdma_abi::completion::Status;
 
@@ -85,6 +84,9 @@ pub enum CompletionEvent {
     /// Packets of a queue pair were refused, or fail.
     Refused,
 }
+
+/// Bits of a request's result.
+const RESULT: usize = 50 + DEST_COUNT;
 
 /// The block. See the [module](self).
 #[derive(LogicBlock)]
@@ -209,9 +211,9 @@ pub struct Completion {
     events: Fifo<10, 10, 11>,
     retire: Retire,
 
-    // Requests, by slot. Result: total 40, bad_dest 7, status 8, ended, forgotten. Packets that must be
+    // Requests, by slot. Result: total 40, status 8, ended, forgotten, bad_dest. Packets that must be
     // acknowledged, and that were, modulo 256: as many at a request's end. The queue.
-    results: Lutram<57, 8, 2>,
+    results: Lutram<RESULT, 8, 2>,
     sent_counts: Lutram<8, 8, 1>,
     acked_counts: Lutram<8, 8, 1>,
     owners: Lutram<8, 8, 1>,
@@ -264,7 +266,7 @@ pub struct Completion {
     act_joined: DFF<Bit>,
     // What the memories said of its slot and queue pair.
     owner: DFF<Bits<8>>,
-    result: DFF<Bits<57>>,
+    result: DFF<Bits<RESULT>>,
     is_ended: DFF<Bit>,
     failed: DFF<Bit>,
     sent_count: DFF<Bits<8>>,
@@ -296,7 +298,7 @@ pub struct Completion {
 
     // Bits of shared buses that this block has no use for.
     unused: Signal<Local, Bits<2>>,
-    found_result: Signal<Local, Bits<57>>,
+    found_result: Signal<Local, Bits<RESULT>>,
     since: Signal<Local, Bits<24>>,
     joins: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
@@ -319,8 +321,8 @@ pub struct Completion {
     drained: Signal<Local, Bit>,
     verdict: Verdict,
     new_status: Signal<Local, Bits<8>>,
-    ended: Constant<Bits<57>>,
-    forgotten: Constant<Bits<57>>,
+    ended: Constant<Bits<RESULT>>,
+    forgotten: Constant<Bits<RESULT>>,
     flush: Constant<Bits<8>>,
     retry: Constant<Bits<8>>,
 }
@@ -476,8 +478,8 @@ impl Default for Completion {
             drained: Signal::default(),
             verdict: Verdict::default(),
             new_status: Signal::default(),
-            ended: flag(55),
-            forgotten: flag(56),
+            ended: flag(48),
+            forgotten: flag(49),
             flush: status(Status::WrFlushError),
             retry: status(Status::RetryExceeded),
         }

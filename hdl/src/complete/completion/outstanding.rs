@@ -6,11 +6,13 @@
 //! indices makes every list empty.
 
 use crate::request::DEST_COUNT;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
+
+/// Bits of an entry: `psn` 24, `slot` 8, `dest`.
+const ENTRY: usize = 32 + DEST_COUNT;
 
 /// The lists; see the module.
 ///
@@ -65,14 +67,14 @@ pub struct Outstanding {
 
     places: Fifo<10, 10, 11>,
     // Sequence number 24, slot 8, destination 7.
-    entries: Lutram<39, 10, 1>,
+    entries: Lutram<ENTRY, 10, 1>,
     followers: Lutram<10, 10, 1>,
     // Lists: tail 10, head 10, used, age 16.
     lists: Lutram<37, 8, 1>,
     /// The queue pair that the outputs tell of.
     shown: DFF<Bits<8>>,
     list: DFF<Bits<37>>,
-    entry: DFF<Bits<39>>,
+    entry: DFF<Bits<ENTRY>>,
     follower: DFF<Bits<10>>,
     has_one: DFF<Bit>,
     found: Signal<Local, Bits<37>>,
@@ -111,7 +113,7 @@ impl Logic for Outstanding {
         self.age.next = self.list.q.val().get_bits::<16>(21);
         self.psn.next = self.entry.q.val().get_bits::<24>(0);
         self.slot.next = self.entry.q.val().get_bits::<8>(24);
-        self.dest.next = self.entry.q.val().get_bits::<7>(32);
+        self.dest.next = self.entry.q.val().get_bits::<DEST_COUNT>(32);
 
         // Places that are free.
         self.places.clk.next = self.clk.val();
@@ -129,9 +131,9 @@ impl Logic for Outstanding {
         // A packet more.
         self.entries.write_enable.next = self.push.val();
         self.entries.write_address.next = self.fresh.val();
-        self.entries.write_data.next = bit_cast::<39, 24>(self.push_psn.val())
-            | (bit_cast::<39, 8>(self.push_slot.val()) << 24)
-            | (bit_cast::<39, 7>(self.push_dest.val()) << 32);
+        self.entries.write_data.next = bit_cast::<ENTRY, 24>(self.push_psn.val())
+            | (bit_cast::<ENTRY, 8>(self.push_slot.val()) << 24)
+            | (bit_cast::<ENTRY, DEST_COUNT>(self.push_dest.val()) << 32);
         self.followers.write_enable.next = self.push.val() && self.used.val();
         self.followers.write_address.next = self.tail.val();
         self.followers.write_data.next = self.fresh.val();

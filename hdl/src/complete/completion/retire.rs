@@ -6,9 +6,10 @@
 //! Contract: a completion every 3 cycles, and one more for each request that had to be parked; the entry follows
 //! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not. A request whose completion queue has no room is done again behind those that wait.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::DEST_COUNT;
+use drdma_emit::prelude::*;
 
+use super::RESULT;
 use super::rings::Rings;
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
@@ -73,8 +74,8 @@ pub struct Retire {
     pub done_slot: Signal<In, Bits<8>>,
     /// The request whose result is asked for.
     pub result_slot: Signal<Out, Bits<8>>,
-    /// That result: total 40, destination 7, status 8, ended, forgotten.
-    pub result: Signal<In, Bits<57>>,
+    /// That result: total 40, status 8, ended, forgotten, destination.
+    pub result: Signal<In, Bits<RESULT>>,
 
     /// A slot is offered.
     pub slot_free_valid: Signal<Out, Bit>,
@@ -147,7 +148,7 @@ pub struct Retire {
     at_slot: DFF<Bits<8>>,
     name: DFF<Bits<72>>,
     mark: DFF<Bits<33>>,
-    result_of: DFF<Bits<57>>,
+    result_of: DFF<Bits<RESULT>>,
     failed: DFF<Bit>,
     is_oldest: DFF<Bit>,
     is_silent: DFF<Bit>,
@@ -251,12 +252,13 @@ impl Logic for Retire {
         self.write_addr.next = self.rings.addr.val();
         self.write_data.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
             | (bit_cast::<256, 8>(self.name.q.val().get_bits::<8>(64)) << 128)
-            | (bit_cast::<256, 8>(self.result_of.q.val().get_bits::<8>(47)) << 176)
+            | (bit_cast::<256, 8>(self.result_of.q.val().get_bits::<8>(40)) << 176)
             | (bit_cast::<256, 1>((!self.rings.lap.val()).into()) << 184)
             | (bit_cast::<256, 32>(self.mark.q.val().get_bits::<32>(0)) << 192);
         if self.failed.q.val() {
             self.write_data.next = self.write_data.val()
-                | (bit_cast::<256, 7>(self.result_of.q.val().get_bits::<7>(40)) << 160);
+                | (bit_cast::<256, DEST_COUNT>(self.result_of.q.val().get_bits::<DEST_COUNT>(50))
+                    << 160);
         } else {
             self.write_data.next = self.write_data.val()
                 | (bit_cast::<256, 40>(self.result_of.q.val().get_bits::<40>(0)) << 64);
@@ -286,7 +288,7 @@ impl Logic for Retire {
             }
             RetireState::Find => {
                 self.state.d.next = RetireState::Settle;
-                if self.result_of.q.val().get_bit(56) {
+                if self.result_of.q.val().get_bit(49) {
                     // Its queue has forgotten it.
                     self.frees.next = true;
                     self.over.next = true;
@@ -363,7 +365,7 @@ impl Logic for Retire {
                 self.name.d.next = self.names.read_data[0].val();
                 self.mark.d.next = self.marks.read_data[0].val();
                 self.result_of.d.next = self.result.val();
-                self.failed.d.next = self.result.val().get_bits::<8>(47).any();
+                self.failed.d.next = self.result.val().get_bits::<8>(40).any();
             }
         }
         self.idle.next = (self.state.q.val() == RetireState::Idle) && !self.follows.q.val();

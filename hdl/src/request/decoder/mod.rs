@@ -44,6 +44,7 @@ mod bounds;
 mod contexts;
 mod fields;
 mod joiner;
+mod named;
 mod parser;
 mod regions;
 mod requests;

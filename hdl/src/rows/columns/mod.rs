@@ -19,7 +19,7 @@
 //! condenser, and from there go to the planner alone.
 //!
 //! A chunk's reads are planned when the masks of all its turns have passed, so the FIFO of masks
-//! holds a whole chunk (64 destinations, 4,096 rows): marking never waits for the window's bytes.
+//! holds a whole chunk (256 destinations, 4,096 rows): marking never waits for the window's bytes.
 //!
 //! **Throughput.** 64 B of payload a cycle, as long as the scanner finds the rows: see there.
 //!
@@ -177,7 +177,7 @@ pub struct Columns {
     mask_in: Flatten<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
     turn: Join<MASK_BITS, CONTEXT_BITS, TURN_BITS>,
-    masks: Fifo<TURN_BITS, 9, 10>,
+    masks: Fifo<TURN_BITS, 11, 12>,
     mask_out: Restore<Mask, MASK_BITS>,
     context_out: Restore<Context, CONTEXT_BITS>,
     scanner: Scanner,

@@ -1,5 +1,6 @@
 //! Beats that are done.
 
+use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
@@ -8,7 +9,7 @@ use super::Sent;
 use crate::primitive::{Flatten, PromptFifo, Restore, StreamFifo};
 
 /// Bits of a [`Sent`].
-pub const SENT: usize = 97;
+pub const SENT: usize = 90 + DEST_COUNT;
 
 /// A beat that is done.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]

@@ -47,6 +47,12 @@ pub struct Frame {
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`.
 const PACKET: usize = 206 + PAGE;
+/// Bits of a `sent` item up to its `status`, which come in place of an address.
+const SENT_LOW: usize = 50 + DEST_COUNT;
+/// Where its `status` starts.
+const STATUS_AT: u64 = SENT_LOW as u64;
+/// Where its `psn` starts.
+const PSN_AT: u64 = STATUS_AT + 16;
 /// Bits of a queue pair's entry that are needed: its first 7 words.
 const ENTRY: usize = 224;
 
@@ -66,7 +72,7 @@ const FIXED_ROUNDED: u64 = FIXED_FRAME + 63;
 const ETHERNET_BYTES: u64 = 14;
 
 /// Makes a packet's headers and the dimensions of its frame. A `sent` item passes in order, with
-/// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest` 7, `status` 8, `qp` 8, `psn` 24) in place of
+/// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest`, `status` 8, `qp` 8, `psn` 24) in place of
 /// the header.
 ///
 /// A packet is dropped if the host has written to its queue pair's entry since the stamp that it
@@ -217,7 +223,7 @@ fn fields_stand() -> bool {
 /// All but `total`, `bad_dest` and `status` of a `sent` item.
 fn unflushed() -> BigUint {
     let field = |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
-    field(0, PACKET as u32) ^ field(30, 40) ^ field(80, 7) ^ field(94, 8)
+    field(0, PACKET as u32) ^ field(30, 40) ^ field(80, DEST_COUNT as u32) ^ field(94, 8)
 }
 
 impl Logic for Headers {
@@ -256,7 +262,7 @@ impl Logic for Headers {
             self.address.next = bit_cast::<64, 40>(self.packet.total.val())
                 | (bit_cast::<64, 8>(self.packet.slot.val()) << 40)
                 | (bit_cast::<64, 2>(self.packet.kind.val()) << 48)
-                | (bit_cast::<64, 7>(self.packet.bad_dest.val()) << 50);
+                | (bit_cast::<64, DEST_COUNT>(self.packet.bad_dest.val()) << 50);
             self.rkey.next = bit_cast::<32, 8>(self.packet.status.val())
                 | (bit_cast::<32, 8>(self.packet.qp.val()) << 8);
         }
@@ -318,7 +324,7 @@ impl Logic for Headers {
         if self.ends.val() && self.cut.q.val() && !self.a_packet.q.val().get_bits::<8>(94).any() {
             self.b_packet.d.next = (self.a_packet.q.val() & self.unflushed.val())
                 | self.flushed.val()
-                | (bit_cast::<PACKET, 7>(self.cut_dest.q.val()) << 80);
+                | (bit_cast::<PACKET, DEST_COUNT>(self.cut_dest.q.val()) << 80);
         }
         self.b_entry.d.next = self.entries.read_data.val();
         self.extra.next = 0.into();
@@ -461,9 +467,9 @@ impl Logic for Headers {
         // The header, or a `sent` item.
         self.f_valid.d.next = self.e_valid.q.val() && !self.e_dropped.q.val();
         if self.e_packet.q.val().get_bit(192) {
-            self.f_header.d.next = bit_cast::<HEADER, 57>(self.e_packet.q.val().get_bits::<57>(30))
-                | (bit_cast::<HEADER, 16>(self.e_packet.q.val().get_bits::<16>(94)) << 57)
-                | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << 73);
+            self.f_header.d.next = bit_cast::<HEADER, SENT_LOW>(self.e_packet.q.val().get_bits::<SENT_LOW>(30))
+                | (bit_cast::<HEADER, 16>(self.e_packet.q.val().get_bits::<16>(94)) << STATUS_AT)
+                | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << PSN_AT);
         } else {
             self.f_header.d.next = bit_cast::<HEADER, 112>(self.ethernet.sent.val())
                 | (bit_cast::<HEADER, 160>(self.ipv4.sent.val()) << 112)

@@ -1,6 +1,7 @@
 //! Every byte of every frame against plain Rust.
 
 use super::*;
+use crate::request::DEST_COUNT;
 use crate::send::PAGES;
 use crate::send::segmenter::tests::{Chances, Item, Packet, Traffic, stream};
 use crate::testing;
@@ -299,7 +300,7 @@ fn run(
                     ("kind", 2),
                     ("psn", 24),
                     ("status", 8),
-                    ("bad_dest", 7),
+                    ("bad_dest", DEST_COUNT),
                     ("total", 40),
                 ] {
                     item.set(name, random.word(width));

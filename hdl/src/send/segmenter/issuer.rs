@@ -52,7 +52,7 @@ pub struct Event {
 }
 
 /// Bits of an [`Event`].
-pub const EVENT: usize = 97 + 2 * PAGE;
+pub const EVENT: usize = 90 + 2 * PAGE + DEST_COUNT;
 
 /// What is known about a destination.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -76,10 +76,10 @@ pub struct Destination {
 }
 
 /// Bits of a [`Destination`].
-const DESTINATION: usize = 179;
+const DESTINATION: usize = 172 + DEST_COUNT;
 
 /// Bits of a [`Packet`].
-const ITEM: usize = 279 + PAGE;
+const ITEM: usize = 272 + PAGE + DEST_COUNT;
 
 /// What the issuer does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -3,6 +3,7 @@
 mod check;
 
 use super::Placer;
+use crate::request::DEST_COUNT;
 use crate::testing;
 use check::{Box, Input, Placed, Window, check};
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
@@ -21,7 +22,7 @@ const FIELDS: [(&str, usize); 11] = [
     ("request_end", 1),
     ("dest_end", 1),
     ("status", 8),
-    ("bad_dest", 7),
+    ("bad_dest", DEST_COUNT),
 ];
 
 fn library() -> Library {

@@ -6,10 +6,16 @@ use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
     LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
-    MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags, shape_flags,
+    MAX_REQUEST_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags, shape_flags,
 };
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
+
+/// Destinations of a request, at most.
+const MOST_DESTINATIONS: u64 = MAX_DESTINATIONS as u64;
+/// Regions of all its destinations, at most.
+const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
+/// Granules of an entry, at most.
+const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
 
 // The numbers of the kernel.
 const _: () = assert!(
@@ -22,10 +28,10 @@ const _: () = assert!(
         && *LOG_MAX_READ.start() == 6
         && *LOG_MAX_READ.end() == 12
         && MAX_MERGE_THRESHOLD == 4095
-        && MAX_DESTINATIONS == 64
         && MAX_REGIONS == 16
         && MAX_ELEMENTS == 16
-        && MAX_WQE_GRANULES == 18_562
+        && MAX_WQE_GRANULES < 1 << 15
+        && MAX_REQUEST_REGIONS < 1 << 11
 );
 const _: () = assert!(
     Opcode::WriteImm as u8 == 3 && Opcode::Write as u8 == 2 && Transport::Ud as u8 == 2,
@@ -81,9 +87,10 @@ impl Logic for Parser {
             dest_named,
             dest_index,
             accepted,
+            regions,
+            dest_over,
             dests_left,
             named,
-            partitions_named,
             partition_named,
             sharing,
             ids,
@@ -103,10 +110,6 @@ impl Logic for Parser {
             fail_flush,
             fail_qp
         );
-        for k in 0..64 {
-            self.partitions[k].clock.next = self.clk.val();
-            self.partitions[k].d.next = self.partitions[k].q.val();
-        }
         self.fields.data.next = self.granule_data.val();
         for k in 0..3 {
             self.rest_fields[k].data.next = self.granule_rest.val().get_bits::<128>(k * 128);
@@ -142,9 +145,9 @@ impl Logic for Parser {
         self.head_length_bad.d.next = (self.blocks.val()
             > bit_cast::<31, 17>(self.head_remaining.q.val()))
             || (self.head_granules.q.val() < 2)
-            || (self.head_granules.q.val() > 18562);
+            || (self.head_granules.q.val() > bits::<32>(MAX_GRANULES));
         self.head_count_bad.d.next = (self.head_destinations.q.val() == 0)
-            || (self.head_destinations.q.val() > 64)
+            || (self.head_destinations.q.val() > bits::<16>(MOST_DESTINATIONS))
             || (!self.queue_shared.val() && (self.head_destinations.q.val() != 1));
         self.head_bad.next = self.head_fixed_bad.q.val()
             || self.head_rows_bad.q.val()
@@ -154,20 +157,20 @@ impl Logic for Parser {
 
         // The destination: likewise.
         self.dest_named.d.next = self.named.q.val().get_bit(self.dest_qp.q.val().index());
-        self.same_partition.next = 0.into();
-        for k in 0..64 {
-            self.same_partition.next = self
-                .same_partition
-                .val()
-                .replace_bit(k, self.partitions[k].q.val() == self.dest_partition.q.val());
-        }
-        self.partition_named.d.next =
-            (self.same_partition.val() & self.partitions_named.q.val()).any();
+        self.partitions.clk.next = self.clk.val();
+        self.partitions.ask.next = self.state.q.val() == DecoderState::Destination;
+        self.partitions.asked.next = self.fields.dest_partition.val();
+        self.partitions.count.next = self.accepted.q.val();
+        self.partitions.add.next = false;
+        self.partition_named.d.next = self.partitions.named.val();
+        self.regions_now.next = self.regions.q.val() + bit_cast::<11, 5>(self.dest_regions.q.val());
+        self.dest_over.d.next = self.regions_now.val() > bits::<11>(MOST_REGIONS);
         self.dest_bad.next = self.dest_cut.q.val()
             || self.dest_fixed_bad.q.val()
             || self.dest_rest_bad.q.val()
             || self.dest_no_qp.q.val()
             || self.dest_named.q.val()
+            || self.dest_over.q.val()
             || (self.head_partitioned.q.val() && self.partition_named.q.val())
             || (!self.queue_shared.val()
                 && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
@@ -303,7 +306,7 @@ impl Logic for Parser {
                 self.accepted.d.next = 0.into();
                 self.region_index.d.next = 0.into();
                 self.named.d.next = 0.into();
-                self.partitions_named.d.next = 0.into();
+                self.regions.d.next = 0.into();
                 self.sharing.d.next = false;
                 self.dest_cut.d.next = false;
                 self.fail.d.next = false;
@@ -403,11 +406,8 @@ impl Logic for Parser {
                         self.accepted.d.next = self.accepted.q.val() + 1;
                         self.named.d.next =
                             self.named.q.val().replace_bit(self.dest_qp.q.val().index(), true);
-                        for k in 1..64 {
-                            self.partitions[k].d.next = self.partitions[k - 1].q.val();
-                        }
-                        self.partitions[0].d.next = self.dest_partition.q.val();
-                        self.partitions_named.d.next = (self.partitions_named.q.val() << 1) | 1;
+                        self.partitions.add.next = true;
+                        self.regions.d.next = self.regions_now.val();
                         self.dest_done.next = self.dest_regions.q.val() == 0;
                         self.sole.d.next = (self.dest_regions.q.val() == 1)
                             && (self.dests_left.q.val() == 1)

@@ -3,6 +3,7 @@
 mod kernel;
 
 use super::fields::Fields;
+use super::named::Named;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use rust_hdl_core::prelude::*;
@@ -268,15 +269,17 @@ pub struct Parser {
     /// Destinations before this one.
     dest_index: DFF<Bits<DEST_COUNT>>,
     /// Destinations that were accepted.
+    /// Regions of the destinations before, and whether those of the one at hand are too many.
+    regions: DFF<Bits<11>>,
+    regions_now: Signal<Local, Bits<11>>,
+    dest_over: DFF<Bit>,
     accepted: DFF<Bits<DEST_COUNT>>,
     /// Destinations from this one on.
     dests_left: DFF<Bits<DEST_COUNT>>,
     /// Queue pairs that the request has named.
     named: DFF<Bits<256>>,
-    /// Partitions that it has named, the last one first, and how many.
-    partitions: [DFF<Bits<16>>; 64],
-    partitions_named: DFF<Bits<64>>,
-    same_partition: Signal<Local, Bits<64>>,
+    /// Partitions that it has named.
+    partitions: Named<16>,
     /// The destination's partition was named before.
     partition_named: DFF<Bit>,
     /// The region at hand is the one that all destinations share.
@@ -448,12 +451,13 @@ impl Default for Parser {
             dest_types: Default::default(),
             dest_named: Default::default(),
             dest_index: Default::default(),
+            regions: Default::default(),
+            regions_now: Default::default(),
+            dest_over: Default::default(),
             accepted: Default::default(),
             dests_left: Default::default(),
             named: Default::default(),
-            partitions: array_init::array_init(|_| DFF::default()),
-            partitions_named: Default::default(),
-            same_partition: Default::default(),
+            partitions: Default::default(),
             partition_named: Default::default(),
             sharing: Default::default(),
             ids: Default::default(),

@@ -216,7 +216,7 @@ impl Card {
     fn entry(&self, batch: &Batch, at: usize, head: &WqeHeader) -> Result<Vec<Dest>, Failure> {
         let left = batch.bytes.len() / BLOCK - at;
         let queue = &self.queues[usize::from(batch.queue)];
-        let most = if queue.shared == 1 { 64 } else { 1 };
+        let most = if queue.shared == 1 { 256 } else { 1 };
         let granules = head.granules as usize;
         let partitioned = head.flags & flags::PARTITIONED != 0;
         let good = !batch.unread.contains(&at)
@@ -242,6 +242,7 @@ impl Card {
         let shared = partitioned.then(|| self.partitioned(&mut reader)).transpose()?;
         let (mut seen, mut partitions) = (HashSet::new(), HashSet::new());
         let mut dests: Vec<Dest> = Vec::new();
+        let mut regions = 0;
         for dest in 0..usize::from(head.destinations) {
             let fail = |status| Failure { status, dest, qp: None };
             let mut bytes = [0; 32];
@@ -258,9 +259,11 @@ impl Card {
                 }
                 None => d.partition == 0,
             };
+            regions += usize::from(d.regions);
             let good = partition
                 && d.reserved2 == 0
                 && d.regions <= 16
+                && regions <= 1024
                 && unused == 0
                 && d.qp < 256
                 && owner.is_none_or(|owner| owner == d.qp)
