@@ -428,7 +428,7 @@ impl Logic for Card {
         self.windows.beat_column.next = self.expander.beat_column.val();
         self.windows.beat_end.next =
             self.expander.beat.request_end.val() && !self.expander.beat.bytes.val().any();
-        self.windows.end_ready.next = self.ends.end_ready.val();
+        self.windows.end_accepted.next = self.ends.end_accepted.val();
         self.windows.beat_slot.next = self.expander.beat.slot.val();
         self.windows.fetch_write_valid.next = self.decoder.fetch_write_valid.val();
         self.windows.fetch_write_slot.next = self.decoder.fetch_write_slot.val();
@@ -531,7 +531,7 @@ impl Logic for Card {
             && self.columns.header_ready.val()
             && self.columns.header_opens.val();
         self.ends.opened_window.next = self.windows.number.val();
-        self.ends.end_valid.next = self.windows.end_valid.val();
+        self.ends.end_offered.next = self.windows.end_offered.val();
         self.ends.end_window.next = self.windows.last_window.val();
         self.ends.request.next.slot = self.expander.beat.slot.val();
         self.ends.request.next.status = self.expander.beat.status.val();

@@ -56,9 +56,9 @@ pub struct Windows {
     /// It ends its request, and has no bytes.
     pub beat_end: Signal<In, Bit>,
     /// It is an end that the last window of columns may carry; offered for as long as the beat is,
-    pub end_valid: Signal<Out, Bit>,
+    pub end_offered: Signal<Out, Bit>,
     /// accepted there, or else it is a row.
-    pub end_ready: Signal<In, Bit>,
+    pub end_accepted: Signal<In, Bit>,
     /// The window that was opened last.
     pub last_window: Signal<Out, Bits<2>>,
     /// It is offered to the placer.
@@ -161,12 +161,12 @@ impl Logic for Windows {
         // An end that follows a window of columns. While the placer is at work it has, or opens, a later one.
         self.last.next = self.next.q.val() - 1;
         self.last_window.next = self.last.val();
-        self.end_valid.next = self.beat.val()
+        self.end_offered.next = self.beat.val()
             && self.beat_end.val()
             && !self.beat_column.val()
             && !self.placer_busy.val()
             && self.column.q.val().get_bit(self.last.val().index());
-        self.rides.next = self.end_valid.val() && self.end_ready.val();
+        self.rides.next = self.end_offered.val() && self.end_accepted.val();
         self.row_valid.next = self.beat.val() && !self.beat_column.val() && !self.rides.val();
         self.header_valid.next =
             self.beat.val() && self.beat_column.val() && self.free.val() && !self.placer_busy.val();
