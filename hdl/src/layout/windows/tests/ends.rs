@@ -52,7 +52,7 @@ fn an_end_follows_the_last_payload_of_its_window_and_ends_the_window_instead() {
                 model.set(
                     "request",
                     slot | status << 8
-                        | w.opened % 997 << 16
+                        | (w.opened % 997) << 16
                         | (w.opened % 3 / 2) << 26
                         | bad_dest << 27,
                 );
