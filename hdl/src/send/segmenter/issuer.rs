@@ -10,19 +10,21 @@ use drdma_abi::roce::{Transport, operation};
 use drdma_abi::work_request::Opcode;
 
 use super::queues::Queues;
-use crate::context::Stamps;
-use crate::primitive::{Lutram, PromptFifo, Ram};
+use crate::context::{INDEX, QP, QUEUE, Stamps, Table, TableSelect};
+use crate::primitive::{Lutram, PromptFifo, Ram, RamStyle};
 
 /// Bits of an event. From bit 0: `dest` 10, `slot` 8, `message_bytes` 32, a full packet that is not
 /// the message's last: `valid`, `page` 7, `bytes` 13; a message's last packet: the same; `drop`
 /// (that page holds an unfinished message), `error`, `dest_end`, `request_end`, `status` 8,
 /// `bad_dest` 7.
 pub const EVENT: usize = 111;
-/// Bits of what is known about a destination: `qp` 8, `opcode` 2, `imm` 32, `remote_addr` 64, `rkey`
+/// Bits of what is known about a destination, beside its queue pair: `opcode` 2, `imm` 32, `remote_addr` 64, `rkey`
 /// 32, `transport` 2, `index` 7, `stamp` 32.
-const INFO: usize = 179;
+const INFO: usize = 171;
 /// Bits of an item of the output.
-const ITEM: usize = 286;
+const ITEM: usize = 290;
+
+const _: () = assert!(QP == 12, "the fields of an item stand elsewhere");
 
 /// What the issuer does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -60,6 +62,8 @@ pub struct Issuer {
     pub dest_write_valid: Signal<In, Bit>,
     /// Which.
     pub dest_write_dest: Signal<In, Bits<10>>,
+    /// Its queue pair.
+    pub dest_write_qp: Signal<In, Bits<QP>>,
     /// What: see [`INFO`].
     pub dest_write_data: Signal<In, Bits<INFO>>,
 
@@ -69,25 +73,29 @@ pub struct Issuer {
     /// To this table.
     pub cfg_table: Signal<In, Bits<3>>,
     /// To this entry.
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// Its word.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Queue pairs in the error state.
-    pub qp_error: Signal<In, Bits<256>>,
-    /// Queues that are halted.
-    pub queue_halted: Signal<In, Bits<256>>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
+    /// The queue whose state is asked for in the next cycle.
+    pub halted_next: Signal<Out, Bits<QUEUE>>,
+    /// That of the cycle before is halted.
+    pub queue_halted: Signal<In, Bit>,
     /// A request is opened.
     pub open_valid: Signal<In, Bit>,
     /// Its slot.
     pub open_slot: Signal<In, Bits<8>>,
     /// Its queue.
-    pub open_queue: Signal<In, Bits<8>>,
+    pub open_queue: Signal<In, Bits<QUEUE>>,
     /// A destination failed: its queue pair enters the error state.
     pub set_qp_error_valid: Signal<Out, Bit>,
     /// Which.
-    pub set_qp_error_index: Signal<Out, Bits<8>>,
+    pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
     // Packets and `sent` items.
     /// An item is offered.
@@ -101,7 +109,7 @@ pub struct Issuer {
     /// Payload bytes.
     pub packet_bytes: Signal<Out, Bits<13>>,
     /// Queue pair.
-    pub packet_qp: Signal<Out, Bits<8>>,
+    pub packet_qp: Signal<Out, Bits<QP>>,
     /// Operation of the BTH.
     pub packet_operation: Signal<Out, Bits<5>>,
     /// Asks for an acknowledgement.
@@ -143,15 +151,14 @@ pub struct Issuer {
     pub release_valid: Signal<Out, Bit>,
 
     // Sequence numbers: what the host wrote, and the next one.
-    start_psns: Lutram<24, 8, 1>,
-    psns: Lutram<24, 8, 1>,
+    select: TableSelect,
+    start_psns: Ram<24, 1, QP>,
+    psns: Table<24, QP>,
     load: DFF<Bit>,
-    load_qp: DFF<Bits<8>>,
-    load_psn: DFF<Bits<24>>,
+    load_qp: DFF<Bits<QP>>,
     psn_word: Constant<Bits<4>>,
-    state_word: Constant<Bits<4>>,
     // Whether the host has written to the queue pair since the request was checked.
-    stamps: Stamps<1>,
+    stamps: Stamps<32, QP, 1>,
     gone: Signal<Local, Bit>,
     was_gone: DFF<Bit>,
 
@@ -159,6 +166,8 @@ pub struct Issuer {
     state: DFF<IssuerState>,
     held: DFF<Bits<EVENT>>,
     dests: Ram<INFO, 1, 10>,
+    /// Of each destination the queue pair, which must be known a cycle before its data.
+    dest_qps: Lutram<QP, 10, 1>,
     addresses: Lutram<64, 6, 1>,
     next_psn: DFF<Bits<24>>,
     address: DFF<Bits<64>>,
@@ -179,7 +188,7 @@ pub struct Issuer {
     barred: Signal<Local, Bit>,
     /// Its event puts a queue pair in the error state, if it was begun.
     breaking: DFF<Bit>,
-    breaking_qp: DFF<Bits<8>>,
+    breaking_qp: DFF<Bits<QP>>,
     drops: Signal<Local, Bit>,
     started: DFF<Bits<64>>,
     inside_message: DFF<Bits<64>>,
@@ -193,7 +202,7 @@ pub struct Issuer {
     // Wires.
     take: Signal<Local, Bit>,
     dest: Signal<Local, Bits<6>>,
-    qp: Signal<Local, Bits<8>>,
+    qp: DFF<Bits<QP>>,
     index: Signal<Local, Bits<7>>,
     reliable: Signal<Local, Bit>,
     write: Signal<Local, Bit>,
@@ -246,13 +255,16 @@ impl Default for Issuer {
             event_data: Signal::default(),
             dest_write_valid: Signal::default(),
             dest_write_dest: Signal::default(),
+            dest_write_qp: Signal::default(),
             dest_write_data: Signal::default(),
             cfg_valid: Signal::default(),
             cfg_table: Signal::default(),
             cfg_index: Signal::default(),
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
+            error_next: Signal::default(),
             qp_error: Signal::default(),
+            halted_next: Signal::default(),
             queue_halted: Signal::default(),
             open_valid: Signal::default(),
             open_slot: Signal::default(),
@@ -285,17 +297,18 @@ impl Default for Issuer {
             drop_valid: Signal::default(),
             drop_page: Signal::default(),
             release_valid: Signal::default(),
-            start_psns: Lutram::default(),
-            psns: Lutram::default(),
+            select: TableSelect::default(),
+            start_psns: Ram::new(RamStyle::Ultra),
+            psns: Table::default(),
             load: DFF::default(),
             load_qp: DFF::default(),
-            load_psn: DFF::default(),
             stamps: Stamps::default(),
             gone: Signal::default(),
             was_gone: DFF::default(),
             state: DFF::default(),
             held: DFF::default(),
             dests: Ram::default(),
+            dest_qps: Lutram::default(),
             addresses: Lutram::default(),
             next_psn: DFF::default(),
             address: DFF::default(),
@@ -323,7 +336,7 @@ impl Default for Issuer {
             released: DFF::default(),
             take: Signal::default(),
             dest: Signal::default(),
-            qp: Signal::default(),
+            qp: DFF::default(),
             index: Signal::default(),
             reliable: Signal::default(),
             write: Signal::default(),
@@ -350,7 +363,6 @@ impl Default for Issuer {
             flags: Signal::default(),
             items: PromptFifo::default(),
             psn_word: word("start_psn"),
-            state_word: word("state"),
             rc: Constant::new((Transport::Rc as usize).to_bits()),
             write_opcode: opcode(Opcode::Write),
             write_imm_opcode: opcode(Opcode::WriteImm),
@@ -369,7 +381,7 @@ impl Logic for Issuer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, begun, was_barred, breaking, breaking_qp, load, load_qp, load_psn, was_gone, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
+        dff_setup!(self, clk, begun, was_barred, breaking, breaking_qp, load, load_qp, qp, was_gone, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
         self.start_psns.clk.next = self.clk.val();
         self.psns.clk.next = self.clk.val();
         self.dests.clk.next = self.clk.val();
@@ -378,28 +390,28 @@ impl Logic for Issuer {
         self.items.rst.next = self.rst.val();
 
         // The host's first sequence number is loaded when it writes the queue pair's last word.
-        self.start_psns.write_enable.next = self.cfg_valid.val()
-            && !self.cfg_table.val().any()
-            && !self.cfg_index.val().get_bits::<2>(8).any()
-            && (self.cfg_word.val() == self.psn_word.val());
-        self.start_psns.write_address.next = self.cfg_index.val().get_bits::<8>(0);
+        self.select.valid.next = self.cfg_valid.val();
+        self.select.number.next = self.cfg_table.val();
+        self.select.word.next = self.cfg_word.val();
+        self.start_psns.write_lanes.next = 0.into();
+        if self.select.queue_pair.val() && (self.cfg_word.val() == self.psn_word.val()) {
+            self.start_psns.write_lanes.next = 1.into();
+        }
+        self.start_psns.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
         self.start_psns.write_data.next = (self.cfg_data.val() & 0x00ff_ffff).get_bits::<24>(0);
-        self.start_psns.read_address[0].next = self.cfg_index.val().get_bits::<8>(0);
-        self.load.d.next = self.cfg_valid.val()
-            && !self.cfg_table.val().any()
-            && !self.cfg_index.val().get_bits::<2>(8).any()
-            && (self.cfg_word.val() == self.state_word.val());
-        self.load_qp.d.next = self.cfg_index.val().get_bits::<8>(0);
-        self.load_psn.d.next = self.start_psns.read_data[0].val();
+        self.start_psns.read_enable.next = true;
+        self.start_psns.read_address.next = self.cfg_index.val().get_bits::<QP>(0);
+        self.load.d.next = self.select.state.val();
+        self.load_qp.d.next = self.cfg_index.val().get_bits::<QP>(0);
 
         self.stamps.clk.next = self.clk.val();
         self.stamps.rst.next = self.rst.val();
-        self.stamps.cfg_valid.next = self.cfg_valid.val();
-        self.stamps.cfg_table.next = self.cfg_table.val();
-        self.stamps.cfg_index.next = self.cfg_index.val();
+        self.stamps.written.next = self.select.queue_pair.val();
+        self.stamps.index.next = self.cfg_index.val().get_bits::<QP>(0);
 
         // Requests: one whose queue has halted by its first event is never begun.
         self.queues.clk.next = self.clk.val();
+        self.queues.rst.next = self.rst.val();
         self.queues.open_valid.next = self.open_valid.val();
         self.queues.open_slot.next = self.open_slot.val();
         self.queues.open_queue.next = self.open_queue.val();
@@ -407,6 +419,7 @@ impl Logic for Issuer {
         self.queues.cfg_table.next = self.cfg_table.val();
         self.queues.cfg_index.next = self.cfg_index.val();
         self.queues.cfg_word.next = self.cfg_word.val();
+        self.halted_next.next = self.queues.halted_next.val();
         self.queues.queue_halted.next = self.queue_halted.val();
         self.queues.slot.next = self.event_data.val().get_bits::<8>(10);
         self.barred.next = self.was_barred.q.val();
@@ -422,19 +435,21 @@ impl Logic for Issuer {
         self.dests.write_address.next = self.dest_write_dest.val();
         self.dests.write_data.next = self.dest_write_data.val();
         self.dests.read_address.next = self.event_data.val().get_bits::<10>(0);
+        self.dest_qps.clk.next = self.clk.val();
+        self.dest_qps.write_enable.next = self.dest_write_valid.val();
+        self.dest_qps.write_address.next = self.dest_write_dest.val();
+        self.dest_qps.write_data.next = self.dest_write_qp.val();
+        self.dest_qps.read_address[0].next = self.event_data.val().get_bits::<10>(0);
 
-        // Loading: the destination's data have come, the queue pair's are read.
+        // Loading: the destination's data have come, and the queue pair's.
         self.dest.next = self.held.q.val().get_bits::<6>(0);
-        self.qp.next = self.dests.read_data.val().get_bits::<8>(0);
-        self.index.next = self.dests.read_data.val().get_bits::<7>(140);
-        self.reliable.next = self.dests.read_data.val().get_bits::<2>(138) == self.rc.val();
-        self.write.next = (self.dests.read_data.val().get_bits::<2>(8) == self.write_opcode.val())
-            || (self.dests.read_data.val().get_bits::<2>(8) == self.write_imm_opcode.val());
+        self.index.next = self.dests.read_data.val().get_bits::<7>(132);
+        self.reliable.next = self.dests.read_data.val().get_bits::<2>(130) == self.rc.val();
+        self.write.next = (self.dests.read_data.val().get_bits::<2>(0) == self.write_opcode.val())
+            || (self.dests.read_data.val().get_bits::<2>(0) == self.write_imm_opcode.val());
         self.flush.next = false;
-        self.stamps.qp[0].next = self.qp.val();
-        self.gone.next = self.stamps.stamp[0].val() != self.dests.read_data.val().get_bits::<32>(147);
+        self.gone.next = self.stamps.stamp[0].val() != self.dests.read_data.val().get_bits::<32>(139);
         self.was_gone.d.next = self.gone.val();
-        self.psns.read_address[0].next = self.qp.val();
         self.addresses.read_address[0].next = self.dest.val();
         // The end of a request whose destination failed before anything of it was sent.
         self.refused.next = self.held.q.val().get_bit(94)
@@ -444,7 +459,7 @@ impl Logic for Issuer {
         self.breaking.d.next = (self.state.q.val() == IssuerState::Loading)
             && (self.held.q.val().get_bit(93) || self.refused.val())
             && !self.gone.val();
-        self.breaking_qp.d.next = self.qp.val();
+        self.breaking_qp.d.next = self.qp.q.val();
         self.set_qp_error_valid.next = self.breaking.q.val() && !self.was_barred.q.val();
         self.set_qp_error_index.next = self.breaking_qp.q.val();
         if self.state.q.val() == IssuerState::Loading {
@@ -455,19 +470,19 @@ impl Logic for Issuer {
             self.todo_last.d.next = self.held.q.val().get_bit(71);
             self.todo_dest_end.d.next = self.held.q.val().get_bit(94) && !self.refused.val() && self.reliable.val();
             self.todo_request_end.d.next = self.held.q.val().get_bit(95);
-            self.next_psn.d.next = self.psns.read_data[0].val();
+            self.next_psn.d.next = self.psns.read_data.val();
             self.has_sent.d.next = self.started.q.val().get_bit(self.dest.val().index());
             self.within.d.next = self.inside_message.q.val().get_bit(self.dest.val().index());
             if self.started.q.val().get_bit(self.dest.val().index()) {
                 self.address.d.next = self.addresses.read_data[0].val();
             } else {
-                self.address.d.next = self.dests.read_data.val().get_bits::<64>(42);
+                self.address.d.next = self.dests.read_data.val().get_bits::<64>(34);
                 self.within.d.next = false;
             }
             // A packet of a queue pair that is in error, or is another one by now.
             self.flush.next = (self.held.q.val().get_bit(50) || self.held.q.val().get_bit(71))
                 && !self.held.q.val().get_bit(92)
-                && (self.qp_error.val().get_bit(self.qp.val().index()) || self.gone.val());
+                && (self.qp_error.val() || self.gone.val());
             self.dropping.d.next = self.failed.q.val()
                 || self.held.q.val().get_bit(92)
                 || self.held.q.val().get_bit(93)
@@ -521,8 +536,8 @@ impl Logic for Issuer {
 
         // Its operation follows from its place in the message.
         self.has_imm.next = !self.full.val()
-            && ((self.dests.read_data.val().get_bits::<2>(8) == self.send_imm_opcode.val())
-                || (self.dests.read_data.val().get_bits::<2>(8) == self.write_imm_opcode.val()));
+            && ((self.dests.read_data.val().get_bits::<2>(0) == self.send_imm_opcode.val())
+                || (self.dests.read_data.val().get_bits::<2>(0) == self.write_imm_opcode.val()));
         self.has_reth.next = self.write.val() && !self.within.q.val();
         self.ack_req.next = !self.full.val() && self.reliable.val();
         self.operation.next = 0.into();
@@ -575,9 +590,9 @@ impl Logic for Issuer {
             || (self.step.val() && self.sends.val() && !self.was_gone.q.val());
         if self.load.q.val() {
             self.psns.write_address.next = self.load_qp.q.val();
-            self.psns.write_data.next = self.load_psn.q.val();
+            self.psns.write_data.next = self.start_psns.read_data.val();
         } else {
-            self.psns.write_address.next = self.qp.val();
+            self.psns.write_address.next = self.qp.q.val();
             self.psns.write_data.next = self.next_psn.q.val() + 1;
         }
         if self.step.val() {
@@ -631,6 +646,7 @@ impl Logic for Issuer {
         }
         if self.take.val() {
             self.held.d.next = self.event_data.val();
+            self.qp.d.next = self.dest_qps.read_data[0].val();
             self.state.d.next = IssuerState::Loading;
             // The end of a request of which something was given has nothing to load; the one before it may be ending
             // just now.
@@ -642,6 +658,11 @@ impl Logic for Issuer {
                 self.state.d.next = IssuerState::Giving;
             }
         }
+
+        // What is known of the next event's queue pair is asked for.
+        self.psns.ahead.next = self.qp.d.val();
+        self.stamps.ahead[0].next = self.qp.d.val();
+        self.error_next.next = self.qp.d.val();
 
         // `sent` items.
         self.kind.next = 1.into();
@@ -658,7 +679,7 @@ impl Logic for Issuer {
         }
         if !self.marker.val() || self.todo_dest_end.q.val() {
             self.final_dest.next = self.index.val();
-            self.final_total.next = bit_cast::<40, 32>(self.dests.read_data.val().get_bits::<32>(147));
+            self.final_total.next = bit_cast::<40, 32>(self.dests.read_data.val().get_bits::<32>(139));
         }
 
         // The output.
@@ -679,18 +700,18 @@ impl Logic for Issuer {
         self.items.in_data.next = bit_cast::<ITEM, 4>(self.flags.val())
             | (bit_cast::<ITEM, 7>(self.page.val()) << 4)
             | (bit_cast::<ITEM, 13>(self.bytes.val()) << 11)
-            | (bit_cast::<ITEM, 8>(self.qp.val()) << 24)
-            | (bit_cast::<ITEM, 5>(self.operation.val()) << 32)
-            | (bit_cast::<ITEM, 24>(self.marker_psn.val()) << 37)
-            | (bit_cast::<ITEM, 64>(self.address.q.val()) << 61)
-            | (bit_cast::<ITEM, 32>(self.dests.read_data.val().get_bits::<32>(106)) << 125)
-            | (bit_cast::<ITEM, 32>(self.message_bytes.val()) << 157)
-            | (bit_cast::<ITEM, 32>(self.dests.read_data.val().get_bits::<32>(10)) << 189)
-            | (bit_cast::<ITEM, 8>(self.held.q.val().get_bits::<8>(10)) << 221)
-            | (bit_cast::<ITEM, 2>(self.kind.val()) << 229)
-            | (bit_cast::<ITEM, 8>(self.final_status.val()) << 231)
-            | (bit_cast::<ITEM, 7>(self.final_dest.val()) << 239)
-            | (bit_cast::<ITEM, 40>(self.final_total.val()) << 246);
+            | (bit_cast::<ITEM, QP>(self.qp.q.val()) << 24)
+            | (bit_cast::<ITEM, 5>(self.operation.val()) << 36)
+            | (bit_cast::<ITEM, 24>(self.marker_psn.val()) << 41)
+            | (bit_cast::<ITEM, 64>(self.address.q.val()) << 65)
+            | (bit_cast::<ITEM, 32>(self.dests.read_data.val().get_bits::<32>(98)) << 129)
+            | (bit_cast::<ITEM, 32>(self.message_bytes.val()) << 161)
+            | (bit_cast::<ITEM, 32>(self.dests.read_data.val().get_bits::<32>(2)) << 193)
+            | (bit_cast::<ITEM, 8>(self.held.q.val().get_bits::<8>(10)) << 225)
+            | (bit_cast::<ITEM, 2>(self.kind.val()) << 233)
+            | (bit_cast::<ITEM, 8>(self.final_status.val()) << 235)
+            | (bit_cast::<ITEM, 7>(self.final_dest.val()) << 243)
+            | (bit_cast::<ITEM, 40>(self.final_total.val()) << 250);
         self.packet_valid.next = self.items.out_valid.val();
         self.items.out_ready.next = self.packet_ready.val();
         self.packet_marker.next = self.items.out_data.val().get_bit(0);
@@ -699,18 +720,18 @@ impl Logic for Issuer {
         self.packet_has_reth.next = self.items.out_data.val().get_bit(3);
         self.packet_page.next = self.items.out_data.val().get_bits::<7>(4);
         self.packet_bytes.next = self.items.out_data.val().get_bits::<13>(11);
-        self.packet_qp.next = self.items.out_data.val().get_bits::<8>(24);
-        self.packet_operation.next = self.items.out_data.val().get_bits::<5>(32);
-        self.packet_psn.next = self.items.out_data.val().get_bits::<24>(37);
-        self.packet_remote_addr.next = self.items.out_data.val().get_bits::<64>(61);
-        self.packet_rkey.next = self.items.out_data.val().get_bits::<32>(125);
-        self.packet_message_bytes.next = self.items.out_data.val().get_bits::<32>(157);
-        self.packet_imm.next = self.items.out_data.val().get_bits::<32>(189);
-        self.packet_slot.next = self.items.out_data.val().get_bits::<8>(221);
-        self.packet_kind.next = self.items.out_data.val().get_bits::<2>(229);
-        self.packet_status.next = self.items.out_data.val().get_bits::<8>(231);
-        self.packet_bad_dest.next = self.items.out_data.val().get_bits::<7>(239);
-        self.packet_total.next = self.items.out_data.val().get_bits::<40>(246);
+        self.packet_qp.next = self.items.out_data.val().get_bits::<QP>(24);
+        self.packet_operation.next = self.items.out_data.val().get_bits::<5>(36);
+        self.packet_psn.next = self.items.out_data.val().get_bits::<24>(41);
+        self.packet_remote_addr.next = self.items.out_data.val().get_bits::<64>(65);
+        self.packet_rkey.next = self.items.out_data.val().get_bits::<32>(129);
+        self.packet_message_bytes.next = self.items.out_data.val().get_bits::<32>(161);
+        self.packet_imm.next = self.items.out_data.val().get_bits::<32>(193);
+        self.packet_slot.next = self.items.out_data.val().get_bits::<8>(225);
+        self.packet_kind.next = self.items.out_data.val().get_bits::<2>(233);
+        self.packet_status.next = self.items.out_data.val().get_bits::<8>(235);
+        self.packet_bad_dest.next = self.items.out_data.val().get_bits::<7>(243);
+        self.packet_total.next = self.items.out_data.val().get_bits::<40>(250);
 
         if self.rst.val() {
             self.load.d.next = false;

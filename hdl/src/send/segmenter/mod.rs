@@ -19,6 +19,7 @@
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
+use crate::context::{INDEX, QP, QUEUE};
 use crate::primitive::{Fifo, FirstSet, Lutram, PromptFifo, Ram, RamStyle};
 
 pub mod issuer;
@@ -81,7 +82,7 @@ pub struct Segmenter {
     /// Its slot.
     pub open_slot: Signal<In, Bits<8>>,
     /// Its queue.
-    pub open_queue: Signal<In, Bits<8>>,
+    pub open_queue: Signal<In, Bits<QUEUE>>,
     /// A destination is written.
     pub dest_write_valid: Signal<In, Bit>,
     /// Its number.
@@ -89,7 +90,7 @@ pub struct Segmenter {
     /// Its index in the request.
     pub dest_write_index: Signal<In, Bits<7>>,
     /// Queue pair.
-    pub dest_write_qp: Signal<In, Bits<8>>,
+    pub dest_write_qp: Signal<In, Bits<QP>>,
     /// Opcode.
     pub dest_write_opcode: Signal<In, Bits<2>>,
     /// Immediate data.
@@ -111,19 +112,23 @@ pub struct Segmenter {
     /// To this table.
     pub cfg_table: Signal<In, Bits<3>>,
     /// To this entry.
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// Its word.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Queue pairs in the error state.
-    pub qp_error: Signal<In, Bits<256>>,
-    /// Queues that are halted.
-    pub queue_halted: Signal<In, Bits<256>>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
+    /// The queue whose state is asked for in the next cycle.
+    pub halted_next: Signal<Out, Bits<QUEUE>>,
+    /// That of the cycle before is halted.
+    pub queue_halted: Signal<In, Bit>,
     /// A destination failed: its queue pair enters the error state.
     pub set_qp_error_valid: Signal<Out, Bit>,
     /// Which.
-    pub set_qp_error_index: Signal<Out, Bits<8>>,
+    pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
     // Packets, and `sent` items in order with them (`marker`).
     /// An item is offered.
@@ -137,7 +142,7 @@ pub struct Segmenter {
     /// Payload bytes.
     pub packet_bytes: Signal<Out, Bits<13>>,
     /// Queue pair.
-    pub packet_qp: Signal<Out, Bits<8>>,
+    pub packet_qp: Signal<Out, Bits<QP>>,
     /// Operation of the BTH.
     pub packet_operation: Signal<Out, Bits<5>>,
     /// Asks for an acknowledgement.
@@ -299,7 +304,9 @@ impl Default for Segmenter {
             cfg_index: Signal::default(),
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
+            error_next: Signal::default(),
             qp_error: Signal::default(),
+            halted_next: Signal::default(),
             queue_halted: Signal::default(),
             set_qp_error_valid: Signal::default(),
             set_qp_error_index: Signal::default(),
@@ -618,20 +625,22 @@ impl Logic for Segmenter {
         self.events.out_ready.next = self.issuer.event_ready.val();
         self.issuer.dest_write_valid.next = self.dest_write_valid.val();
         self.issuer.dest_write_dest.next = self.dest_write_dest.val();
-        self.issuer.dest_write_data.next = bit_cast::<179, 8>(self.dest_write_qp.val())
-            | (bit_cast::<179, 2>(self.dest_write_opcode.val()) << 8)
-            | (bit_cast::<179, 32>(self.dest_write_imm.val()) << 10)
-            | (bit_cast::<179, 64>(self.dest_write_remote_addr.val()) << 42)
-            | (bit_cast::<179, 32>(self.dest_write_rkey.val()) << 106)
-            | (bit_cast::<179, 2>(self.dest_write_transport.val()) << 138)
-            | (bit_cast::<179, 7>(self.dest_write_index.val()) << 140)
-            | (bit_cast::<179, 32>(self.dest_write_stamp.val()) << 147);
+        self.issuer.dest_write_qp.next = self.dest_write_qp.val();
+        self.issuer.dest_write_data.next = bit_cast::<171, 2>(self.dest_write_opcode.val())
+            | (bit_cast::<171, 32>(self.dest_write_imm.val()) << 2)
+            | (bit_cast::<171, 64>(self.dest_write_remote_addr.val()) << 34)
+            | (bit_cast::<171, 32>(self.dest_write_rkey.val()) << 98)
+            | (bit_cast::<171, 2>(self.dest_write_transport.val()) << 130)
+            | (bit_cast::<171, 7>(self.dest_write_index.val()) << 132)
+            | (bit_cast::<171, 32>(self.dest_write_stamp.val()) << 139);
         self.issuer.cfg_valid.next = self.cfg_valid.val();
         self.issuer.cfg_table.next = self.cfg_table.val();
         self.issuer.cfg_index.next = self.cfg_index.val();
         self.issuer.cfg_word.next = self.cfg_word.val();
         self.issuer.cfg_data.next = self.cfg_data.val();
+        self.error_next.next = self.issuer.error_next.val();
         self.issuer.qp_error.next = self.qp_error.val();
+        self.halted_next.next = self.issuer.halted_next.val();
         self.issuer.queue_halted.next = self.queue_halted.val();
         self.issuer.open_valid.next = self.open_valid.val();
         self.issuer.open_slot.next = self.open_slot.val();

@@ -1,6 +1,7 @@
 //! What the state machine does.
 
-use super::{DecoderState, Parser};
+use super::{DecoderState, PLACE, Parser};
+use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
@@ -11,6 +12,7 @@ use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 // The numbers of the kernel.
+const _: () = assert!(QP == 12, "the bits of a queue pair's number that an index does not have");
 const _: () = assert!(
     WQE_MAGIC == 0xd7
         && flags::ELEMENT_MASK == 1
@@ -74,11 +76,9 @@ impl Logic for Parser {
             dest_remote_addr,
             dest_rkey,
             dest_types,
-            dest_named,
             dest_index,
             accepted,
             dests_left,
-            named,
             partitions_named,
             partition_named,
             sharing,
@@ -149,7 +149,25 @@ impl Logic for Parser {
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
-        self.dest_named.d.next = self.named.q.val().get_bit(self.dest_qp.q.val().index());
+        self.place.next = bit_cast::<PLACE, 7>(self.accepted.q.val());
+        self.places.clk.next = self.clk.val();
+        self.places.read_enable.next = true;
+        self.places.read_address.next = self.dest_qp.q.val();
+        self.places.write_lanes.next = 0.into();
+        self.places.write_address.next = self.dest_qp.q.val();
+        self.places.write_data.next = self.place.val();
+        if self.wipe_valid.val() {
+            self.places.write_lanes.next = 1.into();
+            self.places.write_address.next = self.wipe_index.val();
+            self.places.write_data.next = 0.into();
+        }
+        self.named.clk.next = self.clk.val();
+        self.named.write_enable.next = false;
+        self.named.write_address.next = self.place.val();
+        self.named.write_data.next = self.dest_qp.q.val();
+        self.named.read_address[0].next = self.places.read_data.val();
+        self.dest_named.next = (self.places.read_data.val() < self.place.val())
+            && (self.named.read_data[0].val() == self.dest_qp.q.val());
         self.same_partition.next = 0.into();
         for k in 0..64 {
             self.same_partition.next = self
@@ -163,7 +181,7 @@ impl Logic for Parser {
             || self.dest_fixed_bad.q.val()
             || self.dest_rest_bad.q.val()
             || self.dest_no_qp.q.val()
-            || self.dest_named.q.val()
+            || self.dest_named.val()
             || (self.head_partitioned.q.val() && self.partition_named.q.val())
             || (!self.queue_shared.val()
                 && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
@@ -273,8 +291,8 @@ impl Logic for Parser {
                         self.dests_left.d.next =
                             self.fields.head_destinations.val().get_bits::<7>(0);
                         self.dest_no_qp.d.next =
-                            self.rest_fields[1].dest_qp.val().get_bits::<24>(8) != 0;
-                        self.dest_qp.d.next = self.rest_fields[1].dest_qp.val().get_bits::<8>(0);
+                            self.rest_fields[1].dest_qp.val().get_bits::<20>(12) != 0;
+                        self.dest_qp.d.next = self.rest_fields[1].dest_qp.val().get_bits::<QP>(0);
                         self.dest_partition.d.next = self.rest_fields[1].dest_partition.val();
                         self.dest_fixed_bad.d.next = (self.rest_fields[1].dest_regions.val() > 16)
                             || (self.rest_fields[1].dest_partition.val() != 0);
@@ -296,7 +314,6 @@ impl Logic for Parser {
                 self.dest_index.d.next = 0.into();
                 self.accepted.d.next = 0.into();
                 self.region_index.d.next = 0.into();
-                self.named.d.next = 0.into();
                 self.partitions_named.d.next = 0.into();
                 self.sharing.d.next = false;
                 self.dest_cut.d.next = false;
@@ -345,8 +362,8 @@ impl Logic for Parser {
                     self.state.d.next = DecoderState::Judge;
                 } else if self.good.val() {
                     self.taking.next = true;
-                    self.dest_no_qp.d.next = self.fields.dest_qp.val().get_bits::<24>(8) != 0;
-                    self.dest_qp.d.next = self.fields.dest_qp.val().get_bits::<8>(0);
+                    self.dest_no_qp.d.next = self.fields.dest_qp.val().get_bits::<20>(12) != 0;
+                    self.dest_qp.d.next = self.fields.dest_qp.val().get_bits::<QP>(0);
                     self.dest_partition.d.next = self.fields.dest_partition.val();
                     self.dest_fixed_bad.d.next = (self.fields.dest_regions.val() > 16)
                         || (self.fields.dest_partition.val() != 0);
@@ -394,8 +411,8 @@ impl Logic for Parser {
                     } else {
                         self.dest_accept.next = true;
                         self.accepted.d.next = self.accepted.q.val() + 1;
-                        self.named.d.next =
-                            self.named.q.val().replace_bit(self.dest_qp.q.val().index(), true);
+                        self.named.write_enable.next = true;
+                        self.places.write_lanes.next = 1.into();
                         for k in 1..64 {
                             self.partitions[k].d.next = self.partitions[k - 1].q.val();
                         }
@@ -621,7 +638,9 @@ impl Logic for Parser {
 
         self.take.next = self.taking.val();
         self.skip.next = self.skipping.val();
+        self.next_queue.next = self.head_queue.d.val();
         self.queue.next = self.head_queue.q.val();
+        self.next_qp.next = self.dest_qp.d.val();
         self.qp.next = self.dest_qp.q.val();
         self.wr_id.next = self.head_wr_id.q.val();
         self.dest_sets.next = self.dest_regions.q.val();

@@ -3,7 +3,9 @@
 mod kernel;
 
 use super::fields::Fields;
+use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
+use crate::primitive::{Lutram, Ram};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -41,6 +43,9 @@ pub enum DecoderState {
     Drop,
 }
 
+/// Bits of a queue pair's place in a request: enough for 256 destinations.
+const PLACE: usize = 8;
+
 /// Walks the granules of work queue entries.
 ///
 /// Every granule takes one cycle, but an entry's head and its first destination one together, unless the request is
@@ -74,7 +79,7 @@ pub struct Parser {
     /// Last one of its block.
     pub granule_last: Signal<In, Bit>,
     /// Of its block.
-    pub granule_queue: Signal<In, Bits<8>>,
+    pub granule_queue: Signal<In, Bits<QUEUE>>,
     /// Of its block.
     pub granule_position: Signal<In, Bits<32>>,
     /// Of its block.
@@ -88,18 +93,22 @@ pub struct Parser {
     /// The rest of its block is dropped with it.
     pub skip: Signal<Out, Bit>,
 
+    /// What `queue` is in the next cycle.
+    pub next_queue: Signal<Out, Bits<QUEUE>>,
     /// The entry's queue.
-    pub queue: Signal<Out, Bits<8>>,
+    pub queue: Signal<Out, Bits<QUEUE>>,
     /// It is a shared one.
     pub queue_shared: Signal<In, Bit>,
     /// It has an owner.
     pub queue_owned: Signal<In, Bit>,
     /// The owner.
-    pub queue_owner: Signal<In, Bits<8>>,
+    pub queue_owner: Signal<In, Bits<QP>>,
     /// It is halted.
     pub queue_halted: Signal<In, Bit>,
+    /// What `qp` is in the next cycle.
+    pub next_qp: Signal<Out, Bits<QP>>,
     /// The destination's queue pair.
-    pub qp: Signal<Out, Bits<8>>,
+    pub qp: Signal<Out, Bits<QP>>,
     /// It was made ready.
     pub qp_ready: Signal<In, Bit>,
     /// It is in the error state.
@@ -108,6 +117,11 @@ pub struct Parser {
     pub qp_transport: Signal<In, Bits<2>>,
     /// Its MTU.
     pub qp_log_mtu: Signal<In, Bits<4>>,
+
+    /// Nothing is known of a queue pair, after a reset.
+    pub wipe_valid: Signal<In, Bit>,
+    /// Of which.
+    pub wipe_index: Signal<In, Bits<QP>>,
 
     /// The request before is settled, and its queue stopped if it has failed.
     pub settled: Signal<In, Bit>,
@@ -227,7 +241,7 @@ pub struct Parser {
     /// The entry has ended with it.
     ended: DFF<Bit>,
 
-    head_queue: DFF<Bits<8>>,
+    head_queue: DFF<Bits<QUEUE>>,
     head_fixed_bad: DFF<Bit>,
     head_rows_bad: DFF<Bit>,
     head_count_bad: DFF<Bit>,
@@ -251,21 +265,25 @@ pub struct Parser {
     dest_fixed_bad: DFF<Bit>,
     dest_rest_bad: DFF<Bit>,
     dest_no_qp: DFF<Bit>,
-    dest_qp: DFF<Bits<8>>,
+    dest_qp: DFF<Bits<QP>>,
     dest_partition: DFF<Bits<16>>,
     dest_regions: DFF<Bits<5>>,
     dest_remote_addr: DFF<Bits<64>>,
     dest_rkey: DFF<Bits<32>>,
     dest_types: DFF<Bits<32>>,
-    dest_named: DFF<Bit>,
+    dest_named: Signal<Local, Bit>,
     /// Destinations before this one.
     dest_index: DFF<Bits<7>>,
     /// Destinations that were accepted.
     accepted: DFF<Bits<7>>,
     /// Destinations from this one on.
     dests_left: DFF<Bits<7>>,
-    /// Queue pairs that the request has named.
-    named: DFF<Bits<256>>,
+    /// Queue pairs that the request has named, in order, and of every queue pair its place among those of
+    /// the request that named it last. It was named by this one if it stands there, and the place is one of
+    /// this request's: nothing needs to be cleared.
+    named: Lutram<QP, PLACE, 1>,
+    places: Ram<PLACE, 1, QP>,
+    place: Signal<Local, Bits<PLACE>>,
     /// Partitions that it has named, the last one first, and how many.
     partitions: [DFF<Bits<16>>; 64],
     partitions_named: DFF<Bits<64>>,
@@ -435,11 +453,17 @@ impl Default for Parser {
             dest_remote_addr: Default::default(),
             dest_rkey: Default::default(),
             dest_types: Default::default(),
-            dest_named: Default::default(),
+            dest_named: Signal::default(),
             dest_index: Default::default(),
             accepted: Default::default(),
             dests_left: Default::default(),
             named: Default::default(),
+            places: Default::default(),
+            place: Default::default(),
+            wipe_valid: Default::default(),
+            wipe_index: Default::default(),
+            next_queue: Default::default(),
+            next_qp: Default::default(),
             partitions: array_init::array_init(|_| DFF::default()),
             partitions_named: Default::default(),
             same_partition: Default::default(),

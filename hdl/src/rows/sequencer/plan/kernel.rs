@@ -334,7 +334,6 @@ impl Logic for Plan {
         self.reads.next = false;
 
         self.finished.next = false;
-        self.head_qp.next = self.dest_info.val().qp;
         self.request_ready.next = self.state.q.val() == PlanState::Idle;
         match self.state.q.val() {
             PlanState::Idle => {
@@ -375,7 +374,7 @@ impl Logic for Plan {
                 if self.index.q.val() == self.bad_dest.q.val() {
                     self.state.d.next = PlanState::Finish;
                 }
-                if self.qp_error.val().get_bit(self.head_qp.val().index()) {
+                if self.qp_error.val() {
                     self.status.d.next = self.flush.val();
                     self.bad_dest.d.next = self.index.q.val();
                     self.breaks.d.next = false;
@@ -401,7 +400,7 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::Weigh;
                 }
                 // Its queue pair may have failed after it was decoded.
-                if self.qp_error.val().get_bit(self.head_qp.val().index()) {
+                if self.qp_error.val() {
                     self.status.d.next = self.flush.val();
                     self.bad_dest.d.next = self.index.q.val();
                     self.breaks.d.next = false;
