@@ -83,7 +83,7 @@ registers! {
     /// The card's IPv4 address; 10.0.0.1 is 0x0a000001.
     IP @ 0x02c ReadWrite = 0;
     /// Units of 1,024 cycles without progress after which an unacknowledged request completes with
-    /// `retry_exceeded`; 0 waits for ever.
+    /// `retry_exceeded`, up to 4,096 idle cycles later; 0 waits for ever.
     ACK_TIMEOUT @ 0x030 ReadWrite = 0;
     /// Writing anything clears every counter.
     COUNTER_CLEAR @ 0x034 WriteOnly = 0;

@@ -17,13 +17,17 @@ pub const HALT_READERS: usize = 6;
 /// with all changes of the cycles before. (If both blocks fail a queue pair in the same cycle, that of
 /// `completion` counts a cycle later.)
 ///
+/// Requests of before may still end with a status while the host enables their queue anew. When the
+/// completion block has come to that word, `renew`, the queue is taken out of its halted state once more.
+///
 /// Contract: `set_qp_error_a` comes at most every second cycle, `set_qp_error_b` at most every third, so that
-/// two in a cycle never meet a third in the next. After a reset an entry's states are 0 from the cycle in
+/// two in a cycle never meet a third in the next; `renew` comes at most every third cycle, and words of `cfg` every
+/// fourth. After a reset an entry's states are 0 from the cycle in
 /// which `cfg` clears it in every table; nothing is set until all are cleared.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `set_qp_error_a`, `set_qp_error_b`, `set_queue_halted` (pulses, each with `index`);
-/// `error_next`, `halted_next`, `enabled_next`.
+/// `renew`; `error_next`, `halted_next`, `enabled_next`.
 ///
 /// # Outputs
 /// `error`, `halted`, `enabled`: of the entries that were asked for in the cycle before.
@@ -47,6 +51,11 @@ pub struct States {
     pub set_queue_halted_valid: Signal<In, Bit>,
     /// Which.
     pub set_queue_halted_index: Signal<In, Bits<QUEUE>>,
+    /// The completion block has come to a queue's `enable` word: what it halted the queue for meanwhile was
+    /// of requests of before.
+    pub renew_valid: Signal<In, Bit>,
+    /// Which.
+    pub renew_index: Signal<In, Bits<QUEUE>>,
     /// Queue pairs that are asked for in the next cycle.
     pub error_next: [Signal<In, Bits<QP>>; ERROR_READERS],
     /// Those of the cycle before are in error.
@@ -68,6 +77,10 @@ pub struct States {
     waits: DFF<Bit>,
     waiting: DFF<Bits<QP>>,
     clears: Signal<Local, Bit>,
+    /// A queue that is renewed.
+    renews: DFF<Bit>,
+    renewing: DFF<Bits<QUEUE>>,
+    enabling: Signal<Local, Bit>,
     unused: Signal<Local, Bits<31>>,
 }
 
@@ -106,8 +119,16 @@ impl Logic for States {
 
         self.halts.set_valid.next = self.set_queue_halted_valid.val();
         self.halts.set_index.next = self.set_queue_halted_index.val();
-        self.halts.clear_valid.next = self.select.enable.val() && !self.select.every.val();
-        self.halts.clear_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.enabling.next = self.select.enable.val() && !self.select.every.val();
+        self.renews.d.next = self.renew_valid.val() || (self.renews.q.val() && self.enabling.val());
+        if self.renew_valid.val() {
+            self.renewing.d.next = self.renew_index.val();
+        }
+        self.halts.clear_valid.next = self.enabling.val() || self.renews.q.val();
+        self.halts.clear_index.next = self.renewing.q.val();
+        if self.enabling.val() {
+            self.halts.clear_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        }
         self.halts.wipe_valid.next = self.select.every.val();
         self.halts.wipe_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         for k in 0..HALT_READERS {
@@ -123,6 +144,7 @@ impl Logic for States {
 
         if self.rst.val() {
             self.waits.d.next = false;
+            self.renews.d.next = false;
         }
     }
 }
@@ -146,7 +168,9 @@ mod tests {
         let mut random = Random::new(1);
         let [mut errors, mut halts, mut enables] = [(); 3].map(|()| vec![false; ENTRIES as usize]);
         let mut asked = ([0; ERROR_READERS], [0; HALT_READERS], 0);
-        let (mut quiet_a, mut quiet_b, mut quiet_cfg) = (0, 0, 0);
+        let (mut quiet_a, mut quiet_b, mut quiet_cfg, mut quiet_renew) = (0, 0, 0, 0);
+        // A queue that is taken out of its halted state as soon as the host writes no other.
+        let mut renewed = None;
         // What the completion block has failed in the same cycle as the segmenter.
         let mut second = None;
         let (mut collisions, mut seen) = (0, 0);
@@ -154,7 +178,7 @@ mod tests {
         for round in 0..30_000_u64 {
             // Few entries at a time, all over the tables.
             let mut pick = || (round / 100 * 1_031 + random.below(4) * 1_365) % ENTRIES;
-            let (a, b, halt, cfg) = (pick(), pick(), pick(), pick());
+            let (a, b, halt, cfg, renew) = (pick(), pick(), pick(), pick(), pick());
             asked.0.iter_mut().for_each(|qp| *qp = pick());
             asked.1.iter_mut().for_each(|queue| *queue = pick());
             asked.2 = pick();
@@ -163,6 +187,8 @@ mod tests {
             let halting = random.chance(0.4);
             quiet_a = if sets_a { 0 } else { quiet_a + 1 };
             quiet_b = if sets_b { 0 } else { quiet_b + 1 };
+            let renews = quiet_renew >= 2 && random.chance(0.3);
+            quiet_renew = if renews { 0 } else { quiet_renew + 1 };
             let writes = quiet_cfg >= 3 && random.chance(0.6);
             quiet_cfg = if writes { 0 } else { quiet_cfg + 1 };
             let (table, last, data) = match random.below(5) {
@@ -178,6 +204,8 @@ mod tests {
                 ("set_qp_error_b_index", b),
                 ("set_queue_halted_valid", halting.into()),
                 ("set_queue_halted_index", halt),
+                ("renew_valid", renews.into()),
+                ("renew_index", renew),
                 ("cfg_valid", writes.into()),
                 ("cfg_table", table),
                 ("cfg_index", cfg),
@@ -213,7 +241,15 @@ mod tests {
                 errors[cfg as usize] = false;
                 second = second.filter(|qp| *qp != cfg);
             }
-            if writes && table == 2 && last == 7 {
+            let enabling = writes && table == 2 && last == 7;
+            if let Some(queue) = renewed.filter(|_| !enabling) {
+                halts[queue as usize] = false;
+                renewed = None;
+            }
+            if renews {
+                renewed = Some(renew);
+            }
+            if enabling {
                 halts[cfg as usize] = false;
                 enables[cfg as usize] = data == 1;
             }

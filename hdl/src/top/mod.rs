@@ -230,6 +230,8 @@ impl Logic for Card {
         self.states.set_queue_halted_index.next = self.completion.set_queue_halted_index.val();
         self.control.cfg.join(&mut self.states.cfg);
         self.states.rst.next = self.reset.val();
+        self.states.renew_valid.next = self.completion.renew_valid.val();
+        self.states.renew_index.next = self.completion.renew_index.val();
         self.states.error_next[0].next = self.decoder.error_next.val();
         self.states.error_next[1].next = self.sequencer.error_next.val();
         self.states.error_next[2].next = self.segmenter.error_next.val();

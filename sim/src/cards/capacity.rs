@@ -9,7 +9,6 @@ use drdma_abi::{
     },
     roce::Transport,
 };
-use drdma_driver::Card as _;
 use drdma_semantics::testing::{BASE, LKEY, SIZE};
 
 on_every_card!(

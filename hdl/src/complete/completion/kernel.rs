@@ -51,6 +51,8 @@ impl Logic for Completion {
         self.ack_ready.next = false;
         self.set_qp_error_valid.next = false;
         self.set_queue_halted_valid.next = false;
+        self.renew_valid.next = false;
+        self.renew_index.next = self.queue.q.val();
         self.count_acks.next = false;
 
         // The host's table writes: addresses are kept, what starts something becomes an event.
@@ -433,6 +435,7 @@ impl Logic for Completion {
                         self.state.d.next = CompletionState::Walk;
                     }
                     if self.written.q.val() == 1 {
+                        self.renew_valid.next = true;
                         self.slot.d.next = self.retire.head.val();
                         self.retire.renew.next = !self.retire.used.val();
                         if self.retire.used.val() {

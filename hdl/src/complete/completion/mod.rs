@@ -196,6 +196,10 @@ pub struct Completion {
     pub set_queue_halted_valid: Signal<Out, Bit>,
     /// Which.
     pub set_queue_halted_index: Signal<Out, Bits<QUEUE>>,
+    /// A queue was enabled anew, and has no requests of before any more that could halt it.
+    pub renew_valid: Signal<Out, Bit>,
+    /// Which.
+    pub renew_index: Signal<Out, Bits<QUEUE>>,
     /// Requests are open.
     pub busy: Signal<Out, Bit>,
 
@@ -363,6 +367,8 @@ impl Default for Completion {
             set_qp_error_index: Signal::default(),
             set_queue_halted_valid: Signal::default(),
             set_queue_halted_index: Signal::default(),
+            renew_valid: Signal::default(),
+            renew_index: Signal::default(),
             busy: Signal::default(),
             count_work_requests: Signal::default(),
             count_acks: Signal::default(),

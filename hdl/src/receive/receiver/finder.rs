@@ -44,11 +44,11 @@ const NUMBER: usize = 25;
 /// way. Of several live queue pairs with the same number one is found.
 ///
 /// Contract: words of numbers are at least 4 cycles apart. `search` and `qpn` are held until `done`. A search
-/// starts again when a number changes meanwhile; one in the cycles in which the tables are cleared finds
+/// ends when `ready`, and starts again when a number changes meanwhile; one in the cycles in which the tables are cleared finds
 /// nothing.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `search`, `qpn`.
+/// `clk`, `rst`; `cfg`; `search`, `qpn`; `ready`.
 ///
 /// # Outputs
 /// `done`, and with it `hit` and `qp`: the live queue pair with that number.
@@ -65,7 +65,9 @@ pub struct Finder {
     pub search: Signal<In, Bit>,
     /// The number.
     pub qpn: Signal<In, Bits<24>>,
-    /// The search has ended.
+    /// The result of a search is taken.
+    pub ready: Signal<In, Bit>,
+    /// The search has ended, and its result is taken.
     pub done: Signal<Out, Bit>,
     /// There is such a queue pair.
     pub hit: Signal<Out, Bit>,
@@ -149,6 +151,13 @@ impl Logic for Finder {
                     self.state.d.next = FinderState::Rest;
                 }
             }
+        }
+        // A result that is not taken stays.
+        if self.done.val() && !self.ready.val() {
+            self.done.next = false;
+            self.hit.next = false;
+            self.step.next = self.at.q.val();
+            self.state.d.next = self.state.q.val();
         }
         self.at.d.next = self.step.val();
         if self.changes.val() || (self.change.q.val() != FinderChange::None) {
@@ -297,6 +306,7 @@ mod tests {
                 }
             });
             clear_tables(&mut bench);
+            bench.set("ready", 1);
             let entries = vec![Entry { number: None, live: false }; 4096];
             Self { bench, entries, found }
         }
@@ -378,6 +388,12 @@ mod tests {
                 }
                 _ => {
                     host.begin(number);
+                    if random.chance(0.3) {
+                        host.bench.set("ready", 0);
+                        host.bench.run(random.below(8));
+                        assert!(host.found.borrow().is_empty(), "a result that is not taken stays");
+                        host.bench.set("ready", 1);
+                    }
                     let found = host.end().0;
                     assert!(host.is_right(number, found), "{number:#x} in {round}: {found:?}");
                     hits += u64::from(found.is_some());

@@ -7,7 +7,7 @@
 //!
 //! Contract: one beat a cycle; a frame for the host comes out 4 cycles later; an acknowledgement
 //! follows after 11 cycles, and a cycle later for each queue pair that is found before its own (see
-//! [`Finder`]). One is looked up in 4 cycles, and such a cycle more. It stops the stream only while 48
+//! [`Finder`]). One is looked up in 3 cycles, and such a cycle more. It stops the stream only while 48
 //! acknowledgements wait to be looked up.
 
 use crate::context::{ConfigWrite, QP};
@@ -93,6 +93,8 @@ pub struct Receiver {
     finder: Finder,
     found: DFF<Bit>,
     found_qp: DFF<Bits<QP>>,
+    found_psn: DFF<Bits<24>>,
+    found_syndrome: DFF<Bits<8>>,
     unknown: Signal<Local, Bit>,
     unused: Signal<Local, Bits<64>>,
 
@@ -210,20 +212,23 @@ impl Logic for Receiver {
         self.unused.next = bit_cast::<64, 48>(self.here.val().get_bits::<48>(48))
             | (bit_cast::<64, 16>(self.here.val().get_bits::<16>(496)) << 48);
         self.finder.qpn.next = self.acks.out_data.val().get_bits::<24>(0);
-        self.finder.search.next = self.acks.out_valid.val() && !self.found.q.val();
+        self.finder.search.next = self.acks.out_valid.val();
+        self.finder.ready.next = !self.found.q.val();
+        self.acks.out_ready.next = self.finder.done.val();
         self.unknown.next = self.finder.done.val() && !self.finder.hit.val();
-        self.acks.out_ready.next = self.unknown.val();
+        // While one waits to be taken, the next one is looked up.
+        self.ack.valid.next = self.found.q.val();
+        self.ack.qp.next = self.found_qp.q.val();
+        self.ack.psn.next = self.found_psn.q.val();
+        self.ack.syndrome.next = self.found_syndrome.q.val();
+        if self.ack.ready.val() {
+            self.found.d.next = false;
+        }
         if self.finder.done.val() && self.finder.hit.val() {
             self.found.d.next = true;
             self.found_qp.d.next = self.finder.qp.val();
-        }
-        self.ack.valid.next = self.found.q.val();
-        self.ack.qp.next = self.found_qp.q.val();
-        self.ack.psn.next = self.acks.out_data.val().get_bits::<24>(24);
-        self.ack.syndrome.next = self.acks.out_data.val().get_bits::<8>(48);
-        if self.found.q.val() && self.ack.ready.val() {
-            self.found.d.next = false;
-            self.acks.out_ready.next = true;
+            self.found_psn.d.next = self.acks.out_data.val().get_bits::<24>(24);
+            self.found_syndrome.d.next = self.acks.out_data.val().get_bits::<8>(48);
         }
 
         self.count_dropped.next = 0.into();
