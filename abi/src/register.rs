@@ -90,7 +90,7 @@ registers! {
     /// The fewest rows that a request must have for several of its short rows to be packed in a
     /// cycle, where all of its destinations have the same lanes; 0: no request. Whatever it is, the
     /// same bytes are sent. Only a reset of the whole card sets it back.
-    COLUMN_MIN_ROWS @ 0x038 ReadWrite = 256;
+    COLUMN_MIN_ROWS @ 0x038 ReadWrite = 96;
     /// Words of 4 B of payload that the assembler reads from the segmented memory in a cycle: 1 to
     /// 16. A write of another value sets 16. Whatever it is, the same bytes are sent, with fewer
     /// words later. Only a reset of the whole card sets it back.

@@ -92,6 +92,9 @@ enum Command {
         /// one that this program was built with; its registers and layouts must be the same.
         #[arg(long, value_name = "FILE")]
         verilog: Option<PathBuf>,
+        /// Writes the waveforms of the one shape that is measured to this file (FST).
+        #[arg(long, value_name = "FILE", requires = "shape")]
+        trace: Option<PathBuf>,
         /// How many simulations run at a time, unless as many as there are processors.
         #[arg(long)]
         threads: Option<usize>,
@@ -118,7 +121,13 @@ fn main() -> ExitCode {
     if let Command::Measure { verilog: Some(file), .. } = &command {
         rig::use_verilog(file.clone());
     }
+    if let Command::Measure { trace: Some(file), .. } = &command {
+        rig::write_trace(file.clone());
+    }
     let result = match command {
+        Command::Measure { shape, trace: Some(_), .. } if shape.len() > 1 => {
+            Err(format!("--trace takes one --shape, not {}", shape.len()))
+        }
         Command::Measure { shape, .. } if !shape.is_empty() => explain(&shape),
         Command::Measure { shapes, plot, threads, .. } if !shapes.is_empty() => {
             let count = usize::try_from(shapes[1]).unwrap_or(usize::MAX);

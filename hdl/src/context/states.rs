@@ -267,6 +267,10 @@ mod tests {
             assert_eq!(bench.get("enabled") == 1, enables[asked.2 as usize], "{round}");
         }
         assert!(collisions > 1_000 && seen > 10_000, "{collisions}, {seen}");
+        for port in ["set_qp_error_a", "set_qp_error_b", "set_queue_halted", "renew"] {
+            bench.set(format!("{port}_valid"), 0);
+        }
+        bench.step();
         clear_tables(&mut bench);
         for qp in 0..ENTRIES {
             bench.set("error_next_0", qp);

@@ -6,6 +6,7 @@
 //! | [`banks`] | which requests for banks have to wait, and whose row each bank reads |
 //! | [`cam`] | content-addressable memory |
 //! | [`crc32`] | CRC-32 of packets, 64 bytes per cycle |
+//! | [`deep_fifo`] | deep FIFO that gives a beat in every cycle |
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`frame_crc32`] | CRC-32 of frames, 64 bytes a cycle, sooner |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
@@ -34,6 +35,7 @@ pub mod app_block;
 pub mod banks;
 pub mod cam;
 pub mod crc32;
+pub mod deep_fifo;
 pub mod fifo;
 pub mod frame_crc32;
 pub mod header;
@@ -61,6 +63,7 @@ pub mod wide;
 pub use banks::Banks;
 pub use cam::Cam;
 pub use crc32::Crc32;
+pub use deep_fifo::DeepFifo;
 pub use fifo::Fifo;
 pub use frame_crc32::FrameCrc32;
 pub use join::Join;

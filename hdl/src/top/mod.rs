@@ -17,7 +17,7 @@ use crate::layout::gather::Gather;
 use crate::layout::placer::Placer;
 use crate::layout::reader::Reader;
 use crate::layout::segmented_memory::SegmentedMemory;
-use crate::layout::windows::{ByteBeat, Merge, ReadBox, Windows};
+use crate::layout::windows::{ByteBeat, Ends, Merge, ReadBox, Windows};
 use crate::primitive::app_block;
 use crate::receive::receiver::Receiver;
 use crate::request::decoder::Decoder;
@@ -176,6 +176,7 @@ pub struct Card {
     sequencer: Sequencer,
     expander: Expander,
     windows: Windows,
+    ends: Ends,
     columns: Columns,
     boxes: Merge<ReadBox>,
     bytes: Merge<ByteBeat>,
@@ -361,6 +362,7 @@ impl Logic for Card {
         self.sequencer.request_first_dest.next = self.decoder.request_first_dest.val();
         self.sequencer.request_status.next = self.decoder.request_status.val();
         self.sequencer.request_bad_dest.next = self.decoder.request_bad_dest.val();
+        self.sequencer.request_apart.next = self.decoder.request_apart.val();
         self.sequencer.release_valid.next = self.segmenter.release_valid.val();
         self.sequencer.qp_error.next = self.states.error[1].val();
         self.sequencer.dest_write_qp.next = self.decoder.dest_write_qp.val();
@@ -446,6 +448,9 @@ impl Logic for Card {
         self.windows.rst.next = self.reset.val();
         self.windows.beat_valid.next = self.expander.beat.valid.val();
         self.windows.beat_column.next = self.expander.beat_column.val();
+        self.windows.beat_end.next =
+            self.expander.beat.request_end.val() && !self.expander.beat.bytes.val().any();
+        self.windows.end_ready.next = self.ends.end_ready.val();
         self.windows.beat_slot.next = self.expander.beat.slot.val();
         self.windows.fetch_write_valid.next = self.decoder.fetch_write_valid.val();
         self.windows.fetch_write_slot.next = self.decoder.fetch_write_slot.val();
@@ -495,7 +500,7 @@ impl Logic for Card {
         self.columns.header_rows.next = self.expander.beat_rows.val();
         self.columns.header_window.next = self.windows.number.val();
         self.columns.box_ready.next = self.boxes.b.ready.val();
-        self.columns.bytes_ready.next = self.bytes.b.ready.val();
+        self.columns.bytes_ready.next = self.ends.bytes.ready.val();
 
         // boxes of both paths
         self.boxes.rst.next = self.reset.val();
@@ -541,29 +546,42 @@ impl Logic for Card {
         // fragments
         self.fragments.rst.next = self.reset.val();
 
+        // ends of column requests
+        self.ends.rst.next = self.reset.val();
+        self.ends.opened.next = self.windows.header_valid.val()
+            && self.columns.header_ready.val()
+            && self.columns.header_opens.val();
+        self.ends.opened_window.next = self.windows.number.val();
+        self.ends.end_valid.next = self.windows.end_valid.val();
+        self.ends.end_window.next = self.windows.last_window.val();
+        self.ends.request.next.slot = self.expander.beat.slot.val();
+        self.ends.request.next.status = self.expander.beat.status.val();
+        self.ends.request.next.bad_dest = self.expander.beat.bad_dest.val();
+        self.ends.bytes.valid.next = self.columns.bytes_valid.val();
+        self.ends.bytes.mask.next = self.columns.bytes_mask.val();
+        self.ends.bytes.ram.next = self.columns.bytes_ram.val();
+        self.ends.bytes.window.next = self.columns.bytes_window.val();
+        self.ends.bytes.window_end.next = self.columns.bytes_window_end.val();
+        self.ends.bytes.beat_end.next = self.columns.bytes_beat_end.val();
+        self.ends.bytes.dest.next = self.columns.bytes_dest.val();
+        self.ends.bytes.slot.next = self.columns.bytes_slot.val();
+        self.ends.bytes.bytes.next = self.columns.bytes_bytes.val();
+        self.ends.bytes.message_start.next = self.columns.bytes_message_start.val();
+        self.ends.bytes.message_end.next = self.columns.bytes_message_end.val();
+        self.ends.bytes.message_bytes.next = self.columns.bytes_message_bytes.val();
+        self.ends.bytes.request_end.next = self.columns.bytes_request_end.val();
+        self.ends.bytes.dest_end.next = self.columns.bytes_dest_end.val();
+        self.ends.bytes.status.next = self.columns.bytes_status.val();
+        self.ends.bytes.bad_dest.next = self.columns.bytes_bad_dest.val();
+
         // bytes of both paths
         self.bytes.rst.next = self.reset.val();
         self.bytes.open.next = self.windows.bytes_open.val();
         self.bytes.is_b.next = self.windows.bytes_column.val();
         self.fragments.bytes.join(&mut self.bytes.a);
         self.bytes.a_end.next = self.fragments.bytes.window_end.val();
-        self.bytes.b.valid.next = self.columns.bytes_valid.val();
-        self.bytes.b_end.next = self.columns.bytes_window_end.val();
-        self.bytes.b.data.next.mask = self.columns.bytes_mask.val();
-        self.bytes.b.data.next.ram = self.columns.bytes_ram.val();
-        self.bytes.b.data.next.window = self.columns.bytes_window.val();
-        self.bytes.b.data.next.window_end = self.columns.bytes_window_end.val();
-        self.bytes.b.data.next.beat_end = self.columns.bytes_beat_end.val();
-        self.bytes.b.data.next.dest = self.columns.bytes_dest.val();
-        self.bytes.b.data.next.slot = self.columns.bytes_slot.val();
-        self.bytes.b.data.next.bytes = self.columns.bytes_bytes.val();
-        self.bytes.b.data.next.message_start = self.columns.bytes_message_start.val();
-        self.bytes.b.data.next.message_end = self.columns.bytes_message_end.val();
-        self.bytes.b.data.next.message_bytes = self.columns.bytes_message_bytes.val();
-        self.bytes.b.data.next.request_end = self.columns.bytes_request_end.val();
-        self.bytes.b.data.next.dest_end = self.columns.bytes_dest_end.val();
-        self.bytes.b.data.next.status = self.columns.bytes_status.val();
-        self.bytes.b.data.next.bad_dest = self.columns.bytes_bad_dest.val();
+        self.ends.out.join(&mut self.bytes.b);
+        self.bytes.b_end.next = self.ends.out.window_end.val();
 
         // gather
         self.gather.rst.next = self.reset.val();
@@ -610,7 +628,6 @@ impl Logic for Card {
             self.decoder.open_valid.val() && self.completion.open_ready.val();
         self.segmenter.open_slot.next = self.decoder.open_slot.val();
         self.segmenter.open_queue.next = self.decoder.open_queue.val();
-        self.segmenter.packet_ready.next = self.packetizer.packet.ready.val();
         self.segmenter.page_read_enable.next = self.packetizer.page_read_enable.val();
         self.segmenter.page_read_address.next = self.packetizer.page_read_address.val();
         self.segmenter.page_free_valid.next = self.packetizer.page_free_valid.val();
@@ -618,25 +635,7 @@ impl Logic for Card {
 
         // packetizer
         self.packetizer.rst.next = self.reset.val();
-        self.packetizer.packet.valid.next = self.segmenter.packet_valid.val();
-        self.packetizer.packet.marker.next = self.segmenter.packet_marker.val();
-        self.packetizer.packet.page.next = self.segmenter.packet_page.val();
-        self.packetizer.packet.bytes.next = self.segmenter.packet_bytes.val();
-        self.packetizer.packet.qp.next = self.segmenter.packet_qp.val();
-        self.packetizer.packet.operation.next = self.segmenter.packet_operation.val();
-        self.packetizer.packet.ack_req.next = self.segmenter.packet_ack_req.val();
-        self.packetizer.packet.psn.next = self.segmenter.packet_psn.val();
-        self.packetizer.packet.remote_addr.next = self.segmenter.packet_remote_addr.val();
-        self.packetizer.packet.rkey.next = self.segmenter.packet_rkey.val();
-        self.packetizer.packet.message_bytes.next = self.segmenter.packet_message_bytes.val();
-        self.packetizer.packet.imm.next = self.segmenter.packet_imm.val();
-        self.packetizer.packet.has_imm.next = self.segmenter.packet_has_imm.val();
-        self.packetizer.packet.has_reth.next = self.segmenter.packet_has_reth.val();
-        self.packetizer.packet.slot.next = self.segmenter.packet_slot.val();
-        self.packetizer.packet.kind.next = self.segmenter.packet_kind.val();
-        self.packetizer.packet.status.next = self.segmenter.packet_status.val();
-        self.packetizer.packet.bad_dest.next = self.segmenter.packet_bad_dest.val();
-        self.packetizer.packet.total.next = self.segmenter.packet_total.val();
+        self.segmenter.packet.join(&mut self.packetizer.packet);
         self.packetizer.page_read_data.next = self.segmenter.page_read_data.val();
         self.control.cfg.join(&mut self.packetizer.cfg);
         self.packetizer.mac.next = self.control.mac.val();

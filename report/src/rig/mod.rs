@@ -64,11 +64,21 @@ pub fn use_verilog(file: PathBuf) {
     let _ = VERILOG.set(file);
 }
 
+/// Where the cards' waveforms go, if anywhere.
+static TRACE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Writes the waveforms of the next card to a file.
+pub fn write_trace(file: PathBuf) {
+    // The first one stays.
+    let _ = TRACE.set(file);
+}
+
 /// The card of every experiment.
 pub fn card() -> rtl::Config {
     rtl::Config {
         pcie: host(),
         verilog: VERILOG.get().cloned(),
+        trace: TRACE.get().cloned(),
         cycles_per_progress: CYCLES_PER_LOOK,
         ..rtl::Config::default()
     }

@@ -19,6 +19,7 @@
 //! Time is counted in units of 1,024 cycles. A list of packets tells when it last made progress; whenever there is
 //! nothing else to do, the next queue pair's is looked at, so that a timeout is noticed 4,096 idle cycles late at most.
 
+use crate::request::DEST_COUNT;
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -143,7 +144,7 @@ pub struct Completion {
     /// The request's status so far.
     pub sent_status: Signal<In, Bits<8>>,
     /// The destination that failed.
-    pub sent_bad_dest: Signal<In, Bits<7>>,
+    pub sent_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     /// Payload bytes of the request.
     pub sent_total: Signal<In, Bits<40>>,
     /// The queue pair of that packet was written by the host since: nobody will acknowledge it.
@@ -239,7 +240,7 @@ pub struct Completion {
     queue: DFF<Bits<QUEUE>>,
     wr_id: DFF<Bits<64>>,
     code: DFF<Bits<8>>,
-    bad_dest: DFF<Bits<7>>,
+    bad_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
     is_gone: DFF<Bit>,
     // The oldest packet of a list is looked at.
@@ -256,7 +257,7 @@ pub struct Completion {
     act_queue: DFF<Bits<QUEUE>>,
     act_wr_id: DFF<Bits<64>>,
     act_code: DFF<Bits<8>>,
-    act_bad_dest: DFF<Bits<7>>,
+    act_bad_dest: DFF<Bits<DEST_COUNT>>,
     act_total: DFF<Bits<40>>,
     act_gone: DFF<Bit>,
     act_first: DFF<Bit>,

@@ -5,6 +5,7 @@
 //! whatever `qp` is by then. At most one of these and `clear` is given in a cycle, and counts from the next one on.
 //! After a reset, `clear` with all 4,096 indices makes every list empty.
 
+use crate::request::DEST_COUNT;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -48,7 +49,7 @@ pub struct Outstanding {
     /// Its request.
     pub slot: Signal<Out, Bits<8>>,
     /// Its destination.
-    pub dest: Signal<Out, Bits<7>>,
+    pub dest: Signal<Out, Bits<DEST_COUNT>>,
     /// A packet is added; only with `room`.
     pub push: Signal<In, Bit>,
     /// Its sequence number.
@@ -56,7 +57,7 @@ pub struct Outstanding {
     /// Its request.
     pub push_slot: Signal<In, Bits<8>>,
     /// Its destination.
-    pub push_dest: Signal<In, Bits<7>>,
+    pub push_dest: Signal<In, Bits<DEST_COUNT>>,
     /// The oldest packet may leave: `pop` comes late.
     pub may_pop: Signal<In, Bit>,
     /// The oldest packet leaves; only if `used`, and with `may_pop`.

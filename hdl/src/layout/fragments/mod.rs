@@ -11,6 +11,7 @@
 //! fragment covers, and its difference `ram - pos`; the fragment of each byte; its address.
 
 use crate::layout::windows::ByteBeat;
+use crate::request::DEST_COUNT;
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
@@ -34,7 +35,7 @@ struct Side {
     request_end: Bit,
     dest_end: Bit,
     status: Bits<8>,
-    bad_dest: Bits<7>,
+    bad_dest: Bits<DEST_COUNT>,
 }
 
 /// A beat as fragments that have their places in the segmented memory.
@@ -71,7 +72,7 @@ pub struct PlacedBeat {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
 }
 
 /// The block. See the [module](self).

@@ -27,6 +27,7 @@
 
 use crate::layout::reader::{ReadError, WindowReady};
 use crate::layout::windows::ByteBeat;
+use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
 use crate::primitive::{CountOnes, Flatten, Lutram, Pack, Restore};
@@ -52,7 +53,7 @@ struct Side {
     dest_end: Bit,
     message_bytes: Bits<32>,
     status: Bits<8>,
-    bad_dest: Bits<7>,
+    bad_dest: Bits<DEST_COUNT>,
 }
 
 /// What is remembered of a part that is at work: what the output needs besides data.
@@ -67,7 +68,7 @@ struct Note {
     dest_end: Bit,
     message_bytes: Bits<32>,
     status: Bits<8>,
-    bad_dest: Bits<7>,
+    bad_dest: Bits<DEST_COUNT>,
     mask: Bits<64>,
     part_end: Bit,
     error: Bit,
@@ -110,7 +111,7 @@ pub struct Payload {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
 }
 
 /// The assembler. See the [module](self).

@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::primitive::StreamSkid;
+use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
 /// A DMA read, as the reader takes it.
@@ -53,7 +54,7 @@ pub struct ByteBeat {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
 }
 
 /// Lets pass what one of two streams has for the present window, to its last beat; each stream

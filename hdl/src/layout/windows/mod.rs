@@ -5,7 +5,8 @@
 //! needs one. The *header* of a chunk of columns goes to the columns block, which opens one or more windows
 //! with it and says when it is used up. Windows are numbered round and opened in the order of the beats, so a header waits until the
 //! placer has closed its window, and asks it to. Boxes and bytes of the two paths are merged in the
-//! order of windows, so that all that comes after sees one sequence.
+//! order of windows, so that all that comes after sees one sequence. The end of a column request needs no
+//! window of the placer's: [`Ends`] appends it to the request's last window, unless that has passed already.
 //!
 //! A request may say how its data is fetched; else the registers do. *Fetch* changes the settings of both
 //! paths in between: a beat that needs others waits until no window's boxes are due.
@@ -24,11 +25,13 @@
 //! **Back-pressure.** All streams may stall. Beats pass without a register: `beat_ready` follows
 //! `row_ready` and `header_ready`, which have to come from registers.
 
+mod ends;
 mod fetch;
 mod merge;
 #[cfg(test)]
 mod tests;
 
+pub use ends::{Ends, RequestEnd};
 pub use fetch::{FETCH_BITS, Fetch};
 pub use merge::{ByteBeat, Merge, ReadBox};
 
@@ -50,6 +53,14 @@ pub struct Windows {
     pub beat_column: Signal<In, Bit>,
     /// Its request.
     pub beat_slot: Signal<In, Bits<8>>,
+    /// It ends its request, and has no bytes.
+    pub beat_end: Signal<In, Bit>,
+    /// It is an end that the last window of columns may carry; offered for as long as the beat is,
+    pub end_valid: Signal<Out, Bit>,
+    /// accepted there, or else it is a row.
+    pub end_ready: Signal<In, Bit>,
+    /// The window that was opened last.
+    pub last_window: Signal<Out, Bits<2>>,
     /// It is offered to the placer.
     pub row_valid: Signal<Out, Bit>,
     /// It is taken there.
@@ -117,6 +128,9 @@ pub struct Windows {
     to_gather: DFF<Bits<3>>,
     fetch: Fetch,
     beat: Signal<Local, Bit>,
+    /// The window that was opened last.
+    last: Signal<Local, Bits<2>>,
+    rides: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
     header: Signal<Local, Bit>,
     opens: Signal<Local, Bit>,
@@ -141,12 +155,22 @@ impl Logic for Windows {
         self.beat.next = self.beat_valid.val() && self.fetch.settled.val();
         self.flush.next =
             (self.beat_valid.val() && self.beat_column.val()) || self.fetch.changes.val();
-        self.row_valid.next = self.beat.val() && !self.beat_column.val();
+        // An end that follows a window of columns. While the placer is at work it has, or opens, a later one.
+        self.last.next = self.next.q.val() - 1;
+        self.last_window.next = self.last.val();
+        self.end_valid.next = self.beat.val()
+            && self.beat_end.val()
+            && !self.beat_column.val()
+            && !self.placer_busy.val()
+            && self.column.q.val().get_bit(self.last.val().index());
+        self.rides.next = self.end_valid.val() && self.end_ready.val();
+        self.row_valid.next = self.beat.val() && !self.beat_column.val() && !self.rides.val();
         self.header_valid.next =
             self.beat.val() && self.beat_column.val() && self.free.val() && !self.placer_busy.val();
         self.header.next =
             self.header_valid.val() && self.header_ready.val() && self.header_opens.val();
-        self.beat_ready.next = self.fetch.settled.val() && self.row_ready.val();
+        self.beat_ready.next =
+            self.fetch.settled.val() && (self.row_ready.val() || self.rides.val());
         if self.beat_column.val() {
             self.beat_ready.next = self.fetch.settled.val()
                 && self.header_ready.val()

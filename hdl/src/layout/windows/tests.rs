@@ -1,5 +1,7 @@
 //! The windows between a placer and columns that the bench plays.
 
+mod ends;
+
 use super::{Merge, ReadBox, Windows};
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
@@ -22,6 +24,9 @@ struct World {
     opened: u64,
     rows: u64,
     headers: u64,
+    /// Ends that a window of columns carries, and whether the last window that was opened is one.
+    ridden: u64,
+    last_column: bool,
     /// Row beats since the last header: none of them may be overtaken.
     flushed: u64,
     /// The registers, and the settings of the cycle before.
@@ -63,7 +68,10 @@ fn windows_are_opened_in_the_order_of_beats() {
         let (mut beats, mut plans) = (Vec::new(), Vec::new());
         while beats.len() < 400 {
             for _ in 0..1 + random.below(longest) {
-                beats.push((plans.len(), random.chance(columns)));
+                beats.push((plans.len(), random.chance(columns), false));
+            }
+            if random.chance(0.7) {
+                beats.push((plans.len(), false, true));
             }
             plans.push(match plans.last() {
                 Some(&plan) if random.chance(0.4) => plan,
@@ -83,8 +91,9 @@ fn windows_are_opened_in_the_order_of_beats() {
         let driver = bench.driver("beat");
         let stalls = STALLS[seed as usize % STALLS.len()];
         bench.stall(stalls);
-        let beat = |&(request, column): &(usize, bool)| {
-            Beat::from([("column", u64::from(column)), ("slot", (request % SLOTS) as u64)])
+        let beat = |&(request, column, end): &(usize, bool, bool)| {
+            let slot = (request % SLOTS) as u64;
+            Beat::from([("column", column.into()), ("end", end.into()), ("slot", slot)])
         };
         bench.send_all(driver, beats.iter().map(beat));
         bench.before({
@@ -107,6 +116,7 @@ fn windows_are_opened_in_the_order_of_beats() {
                 model.set("max_read", w.registers.0);
                 model.set("merge_threshold", w.registers.1);
                 model.set("row_ready", u64::from(random.chance(0.7)));
+                model.set("end_ready", u64::from(random.chance(0.7)));
                 model.set("header_ready", u64::from(random.chance(0.7)));
                 let last = random.chance(0.5);
                 model.set("header_last", u64::from(last));
@@ -154,17 +164,25 @@ fn windows_are_opened_in_the_order_of_beats() {
                 let header = on("header_valid") && on("header_ready");
                 let row = on("row_valid") && on("row_ready");
                 assert!(!(header && row));
+                let idle = !w.placer_open && w.waiting == 0;
+                if on("end_valid") {
+                    assert!(idle && w.last_column, "no window of columns is the last one");
+                    assert!(!on("row_valid") || !on("end_ready"), "an end goes both ways");
+                    assert_eq!(model.get("last_window"), (w.opened + 3) % 4);
+                }
+                let rides = on("end_valid") && on("end_ready");
                 // A header opens windows until it is used up.
                 let (opens, last) = (header && on("header_opens"), header && on("header_last"));
-                if header || row {
-                    let passed = (w.headers + w.rows) as usize;
-                    let request = beats[passed].0;
+                if header || row || rides {
+                    let passed = (w.headers + w.rows + w.ridden) as usize;
+                    let (request, _, end) = beats[passed];
+                    assert!(end || !rides, "beat {passed} is no end");
                     let wanted = plans[request].unwrap_or(w.registers);
                     assert_eq!(settings, wanted, "beat {passed} of request {request}");
                     let ends = beats.get(passed + 1).is_none_or(|next| next.0 != request);
-                    w.passed += usize::from(ends && (last || row));
+                    w.passed += usize::from(ends && (last || row || rides));
                 }
-                assert_eq!(last || row, on("beat_valid") && on("beat_ready"));
+                assert_eq!(last || row || rides, on("beat_valid") && on("beat_ready"));
                 if header {
                     assert!(!w.placer_open && w.waiting == 0, "a header overtakes rows");
                     assert!(w.used < 4, "a header without a free window");
@@ -173,6 +191,7 @@ fn windows_are_opened_in_the_order_of_beats() {
                 if opens || w.opens_now {
                     w.to_box.push_back(opens);
                     w.to_gather.push_back(opens);
+                    w.last_column = opens;
                     w.opened += 1;
                     w.used += 1;
                 }
@@ -187,6 +206,7 @@ fn windows_are_opened_in_the_order_of_beats() {
                     w.rows += 1;
                     w.waiting += u64::from(!w.placer_open);
                 }
+                w.ridden += u64::from(rides);
                 // The placer closes by itself now and then, and at last when it is asked to.
                 if w.placer_open && !row && w.waiting == 0 {
                     let asked = on("flush") && random.chance(0.3);
@@ -198,8 +218,10 @@ fn windows_are_opened_in_the_order_of_beats() {
         bench.run_until(|bench| bench.pending(driver) == 0);
         bench.run(10);
         let w = world.borrow();
-        let headers = beats.iter().filter(|(_, column)| *column).count() as u64;
-        assert_eq!((w.headers, w.rows), (headers, beats.len() as u64 - headers), "seed {seed}");
+        let headers = beats.iter().filter(|(_, column, _)| *column).count() as u64;
+        let others = beats.len() as u64 - headers;
+        assert_eq!((w.headers, w.rows + w.ridden), (headers, others), "seed {seed}");
+        assert!(headers < 100 || longest > 4 || w.ridden > 0, "no end was carried");
         assert!(headers == 0 || headers > 300 || w.flushed > 0, "the placer was never asked");
         assert!(w.changes > 2, "{} changes of the settings", w.changes);
     }

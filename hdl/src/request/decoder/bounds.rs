@@ -3,6 +3,7 @@
 use super::regions::MemoryRegions;
 use crate::context::INDEX;
 use crate::primitive::Multiplier;
+use crate::request::DEST_INDEX;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -123,7 +124,7 @@ pub struct Bounds {
     /// The number of the region that is checked.
     pub check_region: Signal<In, Bits<11>>,
     /// Its destination.
-    pub check_dest: Signal<In, Bits<6>>,
+    pub check_dest: Signal<In, Bits<DEST_INDEX>>,
 
     /// Checks are on their way.
     pub busy: Signal<Out, Bit>,
@@ -132,7 +133,7 @@ pub struct Bounds {
     /// The first region of which a check has failed.
     pub fail_region: Signal<Out, Bits<11>>,
     /// Its destination.
-    pub fail_dest: Signal<Out, Bits<6>>,
+    pub fail_dest: Signal<Out, Bits<DEST_INDEX>>,
     /// Forgets the failure.
     pub clear: Signal<In, Bit>,
 
@@ -150,7 +151,7 @@ pub struct Bounds {
     valid: [DFF<Bit>; 8],
     long: DFF<Bit>,
     region: [DFF<Bits<11>>; 8],
-    dest: [DFF<Bits<6>>; 8],
+    dest: [DFF<Bits<DEST_INDEX>>; 8],
     target: [DFF<Bit>; 3],
     base0: DFF<Bits<64>>,
     offset0: DFF<Bits<64>>,
@@ -181,7 +182,7 @@ pub struct Bounds {
 
     failed: DFF<Bit>,
     failed_region: DFF<Bits<11>>,
-    failed_dest: DFF<Bits<6>>,
+    failed_dest: DFF<Bits<DEST_INDEX>>,
 
     /// Bytes from stage 2's start to the memory region's end, if not negative.
     rest2: Signal<Local, Bits<66>>,

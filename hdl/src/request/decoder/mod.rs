@@ -39,6 +39,7 @@
 //! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
 mod alike;
+mod apart;
 mod bounds;
 mod contexts;
 mod fields;
@@ -54,7 +55,9 @@ mod unpacker;
 
 use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use alike::Alike;
+use apart::Apart;
 use bounds::Bounds;
 use contexts::Contexts;
 use joiner::Joiner;
@@ -186,7 +189,7 @@ pub struct Decoder {
     /// The request.
     pub dest_write_slot: Signal<Out, Bits<8>>,
     /// Its place among the request's destinations.
-    pub dest_write_index: Signal<Out, Bits<7>>,
+    pub dest_write_index: Signal<Out, Bits<DEST_COUNT>>,
     /// Of the queue pair.
     pub dest_write_transport: Signal<Out, Bits<2>>,
     /// Of the queue pair.
@@ -232,13 +235,15 @@ pub struct Decoder {
     /// Its name.
     pub request_wr_id: Signal<Out, Bits<64>>,
     /// Its destinations.
-    pub request_dests: Signal<Out, Bits<7>>,
+    pub request_dests: Signal<Out, Bits<DEST_COUNT>>,
     /// The first one.
     pub request_first_dest: Signal<Out, Bits<10>>,
     /// Its status.
     pub request_status: Signal<Out, Bits<8>>,
     /// The destination that failed.
-    pub request_bad_dest: Signal<Out, Bits<7>>,
+    pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
+    /// Its destinations have one strided set each, of one form, one behind the other in host memory.
+    pub request_apart: Signal<Out, Bit>,
 
     select: TableSelect,
     unpacker: Unpacker,
@@ -248,6 +253,7 @@ pub struct Decoder {
     shaper: Shaper,
     joiner: Joiner,
     alike: Alike,
+    apart: Apart,
     requests: Requests,
 
     dest_valid: DFF<Bit>,
@@ -263,7 +269,7 @@ pub struct Decoder {
     fetch_valid: DFF<Bit>,
     fetch_slot: DFF<Bits<8>>,
     fetch_plan: DFF<Bits<FETCH_BITS>>,
-    dest_index: DFF<Bits<6>>,
+    dest_index: DFF<Bits<DEST_INDEX>>,
     dest_transport: DFF<Bits<2>>,
     dest_log_mtu: DFF<Bits<4>>,
     dest_stamp: DFF<Bits<32>>,
@@ -446,6 +452,17 @@ impl Logic for Decoder {
         self.alike.lane_len.next = self.shaper.lane_write_len.val();
         self.alike.lane_kind.next = self.shaper.set_write_kind.val();
         self.alike.lane_count.next = self.shaper.set_write_count.val();
+        self.apart.rst.next = self.rst.val();
+        self.apart.dest_accept.next = self.parser.dest_accept.val();
+        self.apart.first.next = self.parser.dest.val() == 0;
+        self.apart.sets.next = self.dest_sets.q.val();
+        self.apart.element_valid.next = self.own_element.val();
+        self.apart.element_last.next = self.parser.element_last.val();
+        self.apart.lane_base.next = self.shaper.lane_write_base.val();
+        self.apart.lane_step.next = self.shaper.lane_write_step.val();
+        self.apart.lane_len.next = self.shaper.lane_write_len.val();
+        self.apart.lane_kind.next = self.shaper.set_write_kind.val();
+        self.apart.lane_count.next = self.shaper.set_write_count.val();
         self.lane_write_valid.next = self.shaper.lane_write_valid.val();
         self.lane_write_set.next = self.shaper.lane_write_set.val();
         self.lane_write_lane.next = self.shaper.lane_write_lane.val();
@@ -515,6 +532,8 @@ impl Logic for Decoder {
         self.request_first_dest.next = self.requests.request_first_dest.val();
         self.request_status.next = self.requests.request_status.val();
         self.request_bad_dest.next = self.requests.request_bad_dest.val();
+        self.requests.apart.next = self.apart.told.val();
+        self.request_apart.next = self.requests.request_apart.val();
 
         // Destinations.
         if self.parser.open.val() {
@@ -571,7 +590,7 @@ impl Logic for Decoder {
         self.dest_write_remote_addr.next = self.dest_remote_addr.q.val();
         self.dest_write_rkey.next = self.dest_rkey.q.val();
         self.dest_write_slot.next = self.dest_slot.q.val();
-        self.dest_write_index.next = bit_cast::<7, 6>(self.dest_index.q.val());
+        self.dest_write_index.next = bit_cast::<DEST_COUNT, DEST_INDEX>(self.dest_index.q.val());
         self.dest_write_transport.next = self.dest_transport.q.val();
         self.dest_write_log_mtu.next = self.dest_log_mtu.q.val();
         self.dest_write_stamp.next = self.dest_stamp.q.val();

@@ -2,6 +2,7 @@
 
 use crate::context::QUEUE;
 use crate::primitive::Lutram;
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::completion::Status;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -63,13 +64,16 @@ pub struct Requests {
     /// The destination's queue pair fails with it.
     pub failed_qp: Signal<In, Bit>,
     /// The destination that failed.
-    pub dest_index: Signal<In, Bits<6>>,
+    pub dest_index: Signal<In, Bits<DEST_INDEX>>,
     /// Its one region belongs to no destination.
     pub partitioned: Signal<In, Bit>,
     /// Sets that the request has, and the region that failed.
     pub region: Signal<In, Bits<11>>,
     /// Destinations that the request has.
-    pub dests: Signal<In, Bits<7>>,
+    pub dests: Signal<In, Bits<DEST_COUNT>>,
+
+    /// Its destinations are apart; from when its last check is through.
+    pub apart: Signal<In, Bit>,
 
     /// Checks are on their way.
     pub busy: Signal<In, Bit>,
@@ -78,7 +82,7 @@ pub struct Requests {
     /// Its region.
     pub fail_region: Signal<In, Bits<11>>,
     /// Its destination.
-    pub fail_dest: Signal<In, Bits<6>>,
+    pub fail_dest: Signal<In, Bits<DEST_INDEX>>,
     /// The failure is taken note of.
     pub clear: Signal<Out, Bit>,
 
@@ -117,13 +121,15 @@ pub struct Requests {
     /// Its name.
     pub request_wr_id: Signal<Out, Bits<64>>,
     /// Its destinations.
-    pub request_dests: Signal<Out, Bits<7>>,
+    pub request_dests: Signal<Out, Bits<DEST_COUNT>>,
     /// The first one.
     pub request_first_dest: Signal<Out, Bits<10>>,
     /// Its status.
     pub request_status: Signal<Out, Bits<8>>,
     /// The destination that failed.
-    pub request_bad_dest: Signal<Out, Bits<7>>,
+    pub request_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
+    /// Its destinations are apart.
+    pub request_apart: Signal<Out, Bit>,
 
     /// A queue starts no further request.
     pub stop_valid: Signal<Out, Bit>,
@@ -143,11 +149,11 @@ pub struct Requests {
     dest_room: DFF<Bit>,
     /// What each request has of the rings, from its settling to its release.
     set_shares: Lutram<11, 8, 1>,
-    dest_shares: Lutram<7, 8, 1>,
+    dest_shares: Lutram<DEST_COUNT, 8, 1>,
     share_write: DFF<Bits<8>>,
     share_read: DFF<Bits<8>>,
     sets_back: DFF<Bits<11>>,
-    dests_back: DFF<Bits<7>>,
+    dests_back: DFF<Bits<DEST_COUNT>>,
 
     opened: DFF<Bit>,
     opened_slot: DFF<Bits<8>>,
@@ -160,22 +166,23 @@ pub struct Requests {
     waiting_queue: DFF<Bits<QUEUE>>,
     waiting_wr_id: DFF<Bits<64>>,
     waiting_first_dest: DFF<Bits<10>>,
-    waiting_dests: DFF<Bits<7>>,
+    waiting_dests: DFF<Bits<DEST_COUNT>>,
     waiting_region: DFF<Bits<11>>,
     waiting_failed: DFF<Bit>,
     waiting_flush: DFF<Bit>,
     waiting_qp_fails: DFF<Bit>,
     waiting_partitioned: DFF<Bit>,
-    waiting_dest: DFF<Bits<6>>,
+    waiting_dest: DFF<Bits<DEST_INDEX>>,
 
     ready: DFF<Bit>,
     ready_slot: DFF<Bits<8>>,
     ready_queue: DFF<Bits<QUEUE>>,
     ready_wr_id: DFF<Bits<64>>,
-    ready_dests: DFF<Bits<7>>,
+    ready_dests: DFF<Bits<DEST_COUNT>>,
     ready_first_dest: DFF<Bits<10>>,
     ready_status: DFF<Bits<8>>,
-    ready_bad_dest: DFF<Bits<7>>,
+    ready_bad_dest: DFF<Bits<DEST_COUNT>>,
+    ready_apart: DFF<Bit>,
     queue_fails: DFF<Bit>,
     /// Cycles until the queue is seen to be stopped.
     wait: DFF<Bits<2>>,
@@ -233,6 +240,7 @@ impl Logic for Requests {
             ready_first_dest,
             ready_status,
             ready_bad_dest,
+            ready_apart,
             queue_fails,
             wait
         );
@@ -313,10 +321,12 @@ impl Logic for Requests {
             self.ready_queue.d.next = self.waiting_queue.q.val();
             self.ready_wr_id.d.next = self.waiting_wr_id.q.val();
             self.ready_first_dest.d.next = self.waiting_first_dest.q.val();
+            self.ready_apart.d.next = self.apart.val();
             self.ready_dests.d.next = 0.into();
             if self.protection.val() {
                 self.ready_status.d.next = 4.into();
-                self.ready_bad_dest.d.next = bit_cast::<7, 6>(self.fail_dest.val());
+                self.ready_bad_dest.d.next =
+                    bit_cast::<DEST_COUNT, DEST_INDEX>(self.fail_dest.val());
                 if !self.waiting_partitioned.q.val() {
                     self.ready_dests.d.next = 1.into();
                 }
@@ -325,7 +335,8 @@ impl Logic for Requests {
                 if self.waiting_flush.q.val() {
                     self.ready_status.d.next = 5.into();
                 }
-                self.ready_bad_dest.d.next = bit_cast::<7, 6>(self.waiting_dest.q.val());
+                self.ready_bad_dest.d.next =
+                    bit_cast::<DEST_COUNT, DEST_INDEX>(self.waiting_dest.q.val());
                 if self.waiting_qp_fails.q.val() {
                     self.ready_dests.d.next = 1.into();
                 }
@@ -369,7 +380,7 @@ impl Logic for Requests {
             self.sets_used.d.next = self.sets_freed.val() + 1;
         }
         self.dests_freed.next =
-            self.dests_used.q.val() - bit_cast::<11, 7>(self.dests_back.q.val());
+            self.dests_used.q.val() - bit_cast::<11, DEST_COUNT>(self.dests_back.q.val());
         self.dests_used.d.next = self.dests_freed.val();
         if self.dest_accept.val() {
             self.dests_used.d.next = self.dests_freed.val() + 1;
@@ -412,6 +423,7 @@ impl Logic for Requests {
         self.request_first_dest.next = self.ready_first_dest.q.val();
         self.request_status.next = self.ready_status.q.val();
         self.request_bad_dest.next = self.ready_bad_dest.q.val();
+        self.request_apart.next = self.ready_apart.q.val();
         self.stop_valid.next = self.queue_fails.q.val();
         self.stop_queue.next = self.ready_queue.q.val();
     }

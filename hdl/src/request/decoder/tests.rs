@@ -218,13 +218,46 @@ fn all_kinds(card: &Card) -> Vec<u8> {
 
 /// A strided region of 5 periods of 100 bytes, with 4-byte extents at these offsets.
 fn strided(card: &Card, offsets: &[u64]) -> Vec<u8> {
-    let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
+    periods(card, 0, (5, 100), offsets, 4)
+}
+
+/// A strided region that begins so far behind the memory region, with so many periods of so many bytes, and extents of
+/// one length at these offsets.
+fn periods(
+    card: &Card,
+    from: u64,
+    (count, period): (u32, u64),
+    offsets: &[u64],
+    len: u32,
+) -> Vec<u8> {
+    let (addr, lkey) = (card.regions[13].addr + from, card.regions[13].lkey);
     let elements = offsets.len() as u16;
-    let mut bytes = RegionHeader { addr, count: 5, lkey }.to_bytes().to_vec();
-    bytes.extend(RegionShape { period: 100, elements, ..Default::default() }.to_bytes());
+    let mut bytes = RegionHeader { addr, count, lkey }.to_bytes().to_vec();
+    bytes.extend(RegionShape { period, elements, ..Default::default() }.to_bytes());
     for &offset in offsets {
-        bytes.extend(Element { offset, len: 4, lkey: 0 }.to_bytes());
+        bytes.extend(Element { offset, len, lkey: 0 }.to_bytes());
     }
+    bytes
+}
+
+/// An entry for destinations of one strided region each.
+fn shared_entry(regions: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = vec![0; 32];
+    for (qp, region) in (0..).zip(regions) {
+        let types = RegionType::Strided as u32;
+        let head = Destination { qp, regions: 1, types, ..Default::default() };
+        bytes.extend(head.to_bytes());
+        bytes.extend(region);
+    }
+    let head = WqeHeader {
+        magic: WQE_MAGIC,
+        destinations: regions.len() as u16,
+        granules: (bytes.len() / GRANULE) as u32,
+        rows_per_message: 1,
+        ..Default::default()
+    };
+    head.encode(&mut bytes);
+    bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
     bytes
 }
 
@@ -237,25 +270,43 @@ fn a_lane_more_or_less_makes_a_destination_differ() {
     // What was kept of an entry before must not be taken for the first destination's.
     let entries = [[1, 0, 1], [0, 1, 2], [2, 0, 2], [1, 1, 0]];
     for (which, alike) in entries.into_iter().zip([[1, 0, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]) {
-        let mut bytes = vec![0; 32];
-        for (qp, lanes) in which.into_iter().map(|k| lanes[k]).enumerate() {
-            let types = RegionType::Strided as u32;
-            let head = Destination { qp: qp as u32, regions: 1, types, ..Default::default() };
-            bytes.extend(head.to_bytes());
-            bytes.extend(strided(&card, lanes));
-        }
-        let head = WqeHeader {
-            magic: WQE_MAGIC,
-            destinations: 3,
-            granules: (bytes.len() / GRANULE) as u32,
-            rows_per_message: 1,
-            ..Default::default()
-        };
-        head.encode(&mut bytes);
-        bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        let bytes = shared_entry(&which.map(|k| strided(&card, lanes[k])));
         let requests = compare(&mut world, &mut card, &[batch(200, bytes)]);
         let found: Vec<_> = requests[0].dests.iter().map(|d| u8::from(d.alike)).collect();
         assert_eq!(found, alike, "lanes {which:?}");
+    }
+}
+
+#[test]
+fn destinations_are_apart_if_each_ones_lanes_lie_behind_the_rows_of_the_one_before() {
+    let mut random = Random::new(10);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 10, &card);
+    let ten = (10, 10);
+    let two = |from, form, len| periods(&card, from, form, &[0, 5], len);
+    let one = |from, form, len| periods(&card, from, form, &[0], len);
+    let entries = [
+        // One behind the other, also with other numbers of rows, and alone.
+        (vec![two(0, ten, 4), two(100, (2, 10), 4), two(120, ten, 4)], true),
+        (vec![two(0, (255, 1), 3), two(255, (100, 1), 3)], true),
+        (vec![one(0, ten, 127)], true),
+        (vec![one(0, (1, 255), 4), one(255, (1, 255), 4)], true),
+        // A byte too early; the other way round; the same rows.
+        (vec![two(0, ten, 4), two(99, ten, 4), two(200, ten, 4)], false),
+        (vec![two(0, ten, 4), two(100, ten, 4), two(199, ten, 4)], false),
+        (vec![two(100, ten, 4), two(0, ten, 4)], false),
+        (vec![two(0, ten, 4), two(0, ten, 4)], false),
+        // Of another form, or of one that is too wide.
+        (vec![two(0, ten, 4), two(100, (10, 11), 4)], false),
+        (vec![two(0, ten, 4), two(100, ten, 3)], false),
+        (vec![two(0, ten, 4), one(100, ten, 4)], false),
+        (vec![one(0, ten, 4), two(100, ten, 4)], false),
+        (vec![one(0, (1, 256), 4), one(256, (1, 256), 4)], false),
+        (vec![one(0, (1, 200), 128), one(200, (1, 200), 128)], false),
+    ];
+    for (regions, apart) in entries {
+        let requests = compare(&mut world, &mut card, &[batch(200, shared_entry(&regions))]);
+        assert_eq!((requests[0].status, requests[0].apart), (0, apart), "{regions:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! The bitmaps of a column request: read in long stretches, and kept for the chunks that follow.
 
 use crate::primitive::{Fifo, Lutram, Pack, Ram};
+use crate::request::DEST_INDEX;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -31,7 +32,7 @@ pub struct Bitmaps {
     /// Room for it.
     pub turn_ready: Signal<Out, Bit>,
     /// The destination.
-    pub turn_index: Signal<In, Bits<6>>,
+    pub turn_index: Signal<In, Bits<DEST_INDEX>>,
     /// Rows between the stretch's first and the turn's first, in units of 16.
     pub turn_phase: Signal<In, Bits<8>>,
     /// Rows.
@@ -58,7 +59,7 @@ pub struct Bitmaps {
     pub out_error: Signal<Out, Bit>,
 
     turns: Fifo<27, 2, 3>,
-    index: Signal<Local, Bits<6>>,
+    index: Signal<Local, Bits<DEST_INDEX>>,
     phase: Signal<Local, Bits<8>>,
     rows: Signal<Local, Bits<12>>,
     // The stretches, 64 bits of each beat a bank: the destination, then the beat.

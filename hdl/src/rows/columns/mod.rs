@@ -44,6 +44,7 @@ mod reference;
 mod tests;
 
 use crate::primitive::{Fifo, Flatten, Join, Restore};
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
 use addresser::Addresser;
 use condenser::Condenser;
@@ -99,7 +100,7 @@ pub struct Columns {
     /// A bitmap could not be read.
     pub failed: Signal<Out, Bit>,
     /// The destination whose bitmap was the first.
-    pub fail_index: Signal<Out, Bits<6>>,
+    pub fail_index: Signal<Out, Bits<DEST_INDEX>>,
     /// The request ends; only while `idle`.
     pub clear: Signal<In, Bit>,
     /// A chunk is announced.
@@ -167,7 +168,7 @@ pub struct Columns {
     /// 0.
     pub bytes_status: Signal<Out, Bits<8>>,
     /// 0.
-    pub bytes_bad_dest: Signal<Out, Bits<7>>,
+    pub bytes_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
 
     source: Source,
     condenser: Condenser,

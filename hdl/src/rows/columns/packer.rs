@@ -7,6 +7,7 @@ use super::row_queue::RowQueue;
 use super::stride::Stride;
 use crate::primitive::{Fifo, Flatten, Lutram, Restore, Select, Skid};
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context};
+use drdma_abi::work_request::MAX_DESTINATIONS;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -164,7 +165,7 @@ pub struct Packer {
     store: Flatten<ColumnStanding, COLUMN_STANDING_BITS>,
     earlier: Signal<Local, ColumnStanding>,
     earlier_had: Signal<Local, Bit>,
-    seen: DFF<Bits<64>>,
+    seen: DFF<Bits<MAX_DESTINATIONS>>,
 
     // The beat on its way out: its rows, then its bytes.
     cut_valid: DFF<Bit>,

@@ -3,6 +3,7 @@
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
+use crate::request::DEST_INDEX;
 use rust_hdl_core::prelude::*;
 
 /// Which of 512 rows of a turn are selected.
@@ -74,7 +75,7 @@ pub struct Entry {
     /// The destination's place in its ring.
     pub dest: Bits<10>,
     /// The destination's place in the request.
-    pub index: Bits<6>,
+    pub index: Bits<DEST_INDEX>,
     /// The request.
     pub slot: Bits<8>,
     /// The lane set.

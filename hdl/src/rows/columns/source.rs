@@ -4,6 +4,7 @@ use super::bitmaps::Bitmaps;
 use super::ids::Ids;
 use super::record::{MASK_BITS, Mask};
 use crate::primitive::{Fifo, Flatten, Pack, Restore, Skid};
+use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -100,7 +101,7 @@ pub struct Source {
     /// A read has failed.
     pub failed: Signal<Out, Bit>,
     /// Its destination.
-    pub fail_index: Signal<Out, Bits<6>>,
+    pub fail_index: Signal<Out, Bits<DEST_INDEX>>,
     /// Nothing is at work.
     pub idle: Signal<Out, Bit>,
 
@@ -140,7 +141,7 @@ pub struct Source {
     given: Signal<Local, Bit>,
     error: Signal<Local, Bit>,
     has_failed: DFF<Bit>,
-    failed_index: DFF<Bits<6>>,
+    failed_index: DFF<Bits<DEST_INDEX>>,
     failing: Signal<Local, Bit>,
     unused: Signal<Local, Bits<165>>,
     // 512 bits, and how many of them count: 64-bit words that do as a whole or in part, and the

@@ -20,6 +20,7 @@ mod lane;
 mod tests;
 
 use crate::primitive::{Fifo, Pack, StreamFifo};
+use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 use lane::Lane;
 
@@ -51,7 +52,7 @@ pub struct Side {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// A header.
     pub column: Bit,
     /// Header: rows of its chunk.
@@ -115,7 +116,7 @@ pub struct Token {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// A header: no bytes, but all of its lanes are given.
     pub column: Bit,
     /// Header: rows of its chunk.
@@ -150,7 +151,7 @@ pub struct RowBeat {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// Addresses of 16 fragments.
     pub addr: Bits<1024>,
     /// Their bytes; 0: the lane is not used.

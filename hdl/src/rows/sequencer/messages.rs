@@ -5,6 +5,8 @@
 
 use super::record::{Context, Cut, Row, Token};
 use crate::primitive::{Flatten, Lutram, Restore};
+use crate::request::DEST_COUNT;
+use drdma_abi::work_request::MAX_DESTINATIONS;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -67,7 +69,7 @@ pub struct Messages {
     then: Flatten<Standing, STANDING_BITS>,
     standing: Signal<Local, Standing>,
     // Destinations that have had units.
-    seen: DFF<Bits<64>>,
+    seen: DFF<Bits<MAX_DESTINATIONS>>,
     had: Signal<Local, Bit>,
     open: Signal<Local, Bit>,
     left: Signal<Local, Bits<32>>,
@@ -205,8 +207,8 @@ impl Logic for Messages {
                 self.out.d.next.status = self.row.val().status;
                 self.out.d.next.bad_dest = self.row.val().bad_dest;
                 // The failing destination, from the first one.
-                self.out.d.next.dest =
-                    self.row_context.val().dest + bit_cast::<10, 7>(self.row.val().bad_dest);
+                self.out.d.next.dest = self.row_context.val().dest
+                    + bit_cast::<10, DEST_COUNT>(self.row.val().bad_dest);
             }
             self.cut.d.next.starts = self.row_context.val().starts;
             self.cut.d.next.whole = self.row.val().empty

@@ -33,7 +33,7 @@
 //! costs a cycle or 2 more, and with several destinations takes at least 6. Up to 64 stretches are
 //! planned and read ahead. Latency: 8 cycles from a request to its first token if that is one contiguous
 //! region for one destination, not longer than a packet, about 19 for others, and that of a read where there is something to read; a scan takes that of another read. A column request's
-//! turns of a chunk take 6 cycles each. All streams may stall at any time.
+//! turns take 2 cycles each, a chunk of them 3 more. All streams may stall at any time.
 
 pub mod beats;
 pub mod fetch;
@@ -53,6 +53,7 @@ pub mod walker;
 
 use crate::context::QP;
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use beats::Beats;
 use fetch::Fetch;
 use messages::Messages;
@@ -93,13 +94,15 @@ pub struct Sequencer {
     /// Its slot.
     pub request_slot: Signal<In, Bits<8>>,
     /// Destinations; with a status: 1 if the queue pair of `bad_dest` fails, else 0.
-    pub request_dests: Signal<In, Bits<7>>,
+    pub request_dests: Signal<In, Bits<DEST_COUNT>>,
     /// The first one's place in the ring of destinations.
     pub request_first_dest: Signal<In, Bits<10>>,
     /// Its status, if it is not to be executed.
     pub request_status: Signal<In, Bits<8>>,
     /// The destination that failed.
-    pub request_bad_dest: Signal<In, Bits<7>>,
+    pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
+    /// Its destinations have one strided set each, of one form, one behind the other in host memory.
+    pub request_apart: Signal<In, Bit>,
     /// A request has left the segmenter; requests leave in order.
     pub release_valid: Signal<In, Bit>,
     /// The queue pair whose state is asked for in the next cycle.
@@ -236,7 +239,7 @@ pub struct Sequencer {
     /// The request's status.
     pub token_status: Signal<Out, Bits<8>>,
     /// The destination that failed.
-    pub token_bad_dest: Signal<Out, Bits<7>>,
+    pub token_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
     /// A header: a chunk of a column request begins with `row`; no bytes, all lanes.
     pub token_column: Signal<Out, Bit>,
     /// Header: rows of the chunk.
@@ -271,7 +274,7 @@ pub struct Sequencer {
     /// A bitmap of the request could not be read; held until `column_clear`.
     pub column_failed: Signal<In, Bit>,
     /// The first destination of which.
-    pub column_fail_index: Signal<In, Bits<6>>,
+    pub column_fail_index: Signal<In, Bits<DEST_INDEX>>,
     /// The column request has ended.
     pub column_clear: Signal<Out, Bit>,
 
@@ -377,6 +380,7 @@ impl Logic for Sequencer {
         self.plan.request_first_dest.next = self.request_first_dest.val();
         self.plan.request_status.next = self.request_status.val();
         self.plan.request_bad_dest.next = self.request_bad_dest.val();
+        self.plan.request_apart.next = self.request_apart.val();
         self.plan.release_valid.next = self.release_valid.val();
         self.plan.qp_error.next = self.qp_error.val();
         self.request_ready.next = self.plan.request_ready.val();

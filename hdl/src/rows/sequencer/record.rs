@@ -3,6 +3,7 @@
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use rust_hdl_core::prelude::*;
 
 /// [`Item::task`]: walk the rows of a stretch of a region.
@@ -105,7 +106,7 @@ pub struct Context {
     /// The destination's place in its ring.
     pub dest: Bits<10>,
     /// The destination's place in the request.
-    pub index: Bits<6>,
+    pub index: Bits<DEST_INDEX>,
     /// The request.
     pub slot: Bits<8>,
     /// Units of a message.
@@ -155,7 +156,7 @@ pub struct Row {
     /// The status of a request's end.
     pub status: Bits<8>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// No row: a chunk of a column request begins with `row`.
     pub column: Bit,
     /// Rows of that chunk.
@@ -204,7 +205,7 @@ pub struct Token {
     /// Status of the request.
     pub status: Bits<8>,
     /// Destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// A header: a chunk of a column request begins with `row`; all lanes of `set` are given.
     pub column: Bit,
     /// Header: rows of the chunk.

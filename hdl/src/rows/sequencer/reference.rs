@@ -120,17 +120,26 @@ pub fn are_columns(lanes: &[(u64, u64, u32)]) -> bool {
 }
 
 /// Rows of the chunks of a request whose rows the column path packs; `None`: the row path's.
-pub fn chunk_rows(dests: &[Dest], min_rows: u32) -> Option<u32> {
+///
+/// The destinations all have the first one's lanes, or, if they are `apart`, rows of one form.
+pub fn chunk_rows(dests: &[Dest], apart: bool, min_rows: u32) -> Option<u32> {
     let first = &dests.first()?.regions.first()?;
-    let steps = group_steps(&first.lanes);
     let units = |dest: &Dest| {
         !(dest.element_mask && dest.regions[0].kind == RegionType::Strided && first.lanes.len() > 1)
     };
+    let one = |dest: &Dest| {
+        (apart || dest.is_alike(&dests[0]))
+            && units(dest)
+            && dest.regions[0].count > 0
+            && are_columns(&dest.regions[0].lanes)
+    };
     let columns = min_rows != 0
-        && first.count >= min_rows
-        && are_columns(&first.lanes)
-        && dests.iter().all(|dest| dest.is_alike(&dests[0]) && units(dest));
-    columns.then(|| rows_of_window(steps))
+        && dests.iter().all(one)
+        && dests.iter().any(|dest| dest.regions[0].count >= min_rows);
+    columns.then(|| {
+        let steps = dests.iter().map(|dest| group_steps(&dest.regions[0].lanes)).max();
+        rows_of_window(steps.unwrap_or(1))
+    })
 }
 
 /// What a unit takes of a region: region, row, pointer, first lane, end lane.

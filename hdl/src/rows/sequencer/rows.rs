@@ -2,6 +2,7 @@
 
 use super::record::{Context, Item, Row};
 use crate::primitive::CountOnes;
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -73,7 +74,7 @@ pub struct Rows {
     /// A read of the walker or of the column path has failed.
     pub fail: Signal<In, Bit>,
     /// For this destination.
-    pub fail_dest: Signal<In, Bits<6>>,
+    pub fail_dest: Signal<In, Bits<DEST_INDEX>>,
     /// A scan has ended.
     pub result_valid: Signal<Out, Bit>,
     /// The scanned set.
@@ -127,7 +128,7 @@ pub struct Rows {
     wait: DFF<Bits<2>>,
     // A read failed: nothing more of this request.
     failed: DFF<Bit>,
-    bad_dest: DFF<Bits<7>>,
+    bad_dest: DFF<Bits<DEST_COUNT>>,
     failing: Signal<Local, Bit>,
     // What goes out: found, then with its number.
     found: Signal<Local, Bit>,
@@ -306,7 +307,7 @@ impl Logic for Rows {
         self.found_row.next.request_end = false;
         self.found_row.next.last = false;
         self.found_row.next.status = self.work.q.val().low.get_bits::<8>(0);
-        self.found_row.next.bad_dest = self.work.q.val().low.get_bits::<7>(8);
+        self.found_row.next.bad_dest = self.work.q.val().low.get_bits::<DEST_COUNT>(8);
         self.found_row.next.column = false;
         self.found_row.next.rows = bit_cast::<13, 32>(self.work.q.val().rows);
         self.failing.next = false;
@@ -464,14 +465,15 @@ impl Logic for Rows {
         }
         if self.fail.val() && !self.failed.q.val() {
             self.failed.d.next = true;
-            self.bad_dest.d.next = bit_cast::<7, 6>(self.fail_dest.val());
+            self.bad_dest.d.next = bit_cast::<DEST_COUNT, DEST_INDEX>(self.fail_dest.val());
         }
         self.idle.next = self.state.q.val() == RowsState::Idle;
         self.has_failed.next = self.failed.q.val();
         if self.failing.val() {
             self.failed.d.next = true;
             if !self.failed.q.val() {
-                self.bad_dest.d.next = bit_cast::<7, 6>(self.shared.q.val().index);
+                self.bad_dest.d.next =
+                    bit_cast::<DEST_COUNT, DEST_INDEX>(self.shared.q.val().index);
             }
         }
 

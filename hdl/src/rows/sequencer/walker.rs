@@ -5,6 +5,7 @@
 
 use super::record::{CONTEXT_BITS, Context, Item, Row};
 use crate::primitive::{FirstSet, Flatten, Lutram, Ram, RamStyle, Restore};
+use crate::request::DEST_INDEX;
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -127,7 +128,7 @@ pub struct Walker {
     /// A read has failed.
     pub fail: Signal<Out, Bit>,
     /// The destination's place in its request.
-    pub fail_dest: Signal<Out, Bits<6>>,
+    pub fail_dest: Signal<Out, Bits<DEST_INDEX>>,
     /// A row is offered.
     pub row_valid: Signal<Out, Bit>,
     /// It is taken.

@@ -3,6 +3,8 @@
 use super::Packet;
 use super::Sending;
 use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
+use crate::request::DEST_COUNT;
+use crate::send::PAGE;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
@@ -22,7 +24,7 @@ pub const HEADER: usize = 592;
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Frame {
     /// The page of its payload.
-    pub page: Bits<7>,
+    pub page: Bits<PAGE>,
     /// Its beats.
     pub slots: Bits<7>,
     /// The header is longer than a beat.
@@ -42,8 +44,8 @@ pub struct Frame {
 }
 
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
-/// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `page` 7, `bytes` 13.
-const PACKET: usize = 213;
+/// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`.
+const PACKET: usize = 206 + PAGE;
 /// Bits of a queue pair's entry that are needed: its first 7 words.
 const ENTRY: usize = 224;
 
@@ -124,7 +126,7 @@ pub struct Headers {
     a_packet: DFF<Bits<PACKET>>,
     a_qp: DFF<Bits<QP>>,
     a_stamp: DFF<Bits<32>>,
-    a_dest: DFF<Bits<7>>,
+    a_dest: DFF<Bits<DEST_COUNT>>,
     a_padded: DFF<Bits<13>>,
     rounded: Signal<Local, Bits<13>>,
     stamps: Stamps<32, QP, 2>,
@@ -132,7 +134,7 @@ pub struct Headers {
     ends: Signal<Local, Bit>,
     // The request has lost a packet, of this destination.
     cut: DFF<Bit>,
-    cut_dest: DFF<Bits<7>>,
+    cut_dest: DFF<Bits<DEST_COUNT>>,
     #[init(Constant::new((BigUint::from(Status::WrFlushError as u8) << 94_u32).into()))]
     flushed: Constant<Bits<PACKET>>,
     #[init(Constant::new(unflushed().into()))]
@@ -262,8 +264,8 @@ impl Logic for Headers {
             | (bit_cast::<PACKET, 32>(self.packet.message_bytes.val()) << 126)
             | (bit_cast::<PACKET, 32>(self.packet.imm.val()) << 158)
             | (bit_cast::<PACKET, 3>(self.flags.val()) << 190)
-            | (bit_cast::<PACKET, 7>(self.packet.page.val()) << 193)
-            | (bit_cast::<PACKET, 13>(self.packet.bytes.val()) << 200);
+            | (bit_cast::<PACKET, 13>(self.packet.bytes.val()) << 193)
+            | (bit_cast::<PACKET, PAGE>(self.packet.page.val()) << 206);
         if self.packet.ack_req.val() {
             self.packet_bits.next = self.packet_bits.val() | 32;
         }
@@ -327,7 +329,7 @@ impl Logic for Headers {
         }
         self.header.next = self.extra.val() + FIXED_HEADER;
         self.b_header.d.next = self.header.val().get_bits::<7>(0);
-        self.b_end.d.next = self.header.val() + self.a_packet.q.val().get_bits::<13>(200);
+        self.b_end.d.next = self.header.val() + self.a_packet.q.val().get_bits::<13>(193);
         self.b_frame.d.next = self.a_padded.q.val() + (self.extra.val() + FIXED_FRAME);
         self.b_slots.d.next = (self.a_padded.q.val()
             + (self.extra.val() + FIXED_ROUNDED)).get_bits::<7>(6);
@@ -340,13 +342,13 @@ impl Logic for Headers {
 
         // The frame can be begun.
         self.frame.valid.next = self.b_valid.q.val();
-        self.frame.page.next = self.b_packet.q.val().get_bits::<7>(193);
+        self.frame.page.next = self.b_packet.q.val().get_bits::<PAGE>(206);
         self.frame.slots.next = self.b_slots.q.val();
         self.frame.long.next = self.b_header.q.val().get_bit(6);
         self.frame.rotate.next = self.b_header.q.val().get_bits::<6>(0);
         self.frame.end.next = self.b_end.q.val();
         self.frame.marker.next = self.b_packet.q.val().get_bit(192);
-        self.frame.payload.next = self.b_packet.q.val().get_bits::<13>(200);
+        self.frame.payload.next = self.b_packet.q.val().get_bits::<13>(193);
         self.frame.bytes.next = self.b_frame.q.val();
         self.frame.dropped.next = self.b_dropped.q.val() && !self.frame.marker.val();
         if self.frame.marker.val() || self.frame.dropped.val() {
@@ -417,7 +419,7 @@ impl Logic for Headers {
         self.bth.opcode.next = self.transport.val() | bit_cast::<8, 5>(self.e_packet.q.val().get_bits::<5>(0));
         self.bth.solicited.next = 0.into();
         self.bth.migration.next = 1.into();
-        self.bth.pad.next = bits::<2>(0) - self.e_packet.q.val().get_bits::<2>(200);
+        self.bth.pad.next = bits::<2>(0) - self.e_packet.q.val().get_bits::<2>(193);
         self.bth.version.next = 0.into();
         self.bth.pkey.next = self.e_entry.q.val().get_bits::<16>(192);
         self.bth.resv8a.next = 0.into();

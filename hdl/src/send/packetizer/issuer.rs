@@ -3,6 +3,7 @@
 use drdma_emit::prelude::*;
 
 use super::headers::Frame;
+use crate::send::{PAGE, PAGE_ROW};
 
 /// What passes beside a beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -62,12 +63,12 @@ pub struct Issuer {
     pub issued: Signal<Out, Bit>,
     /// A row is read.
     pub page_read_enable: Signal<Out, Bit>,
-    /// Which: page 7, row 6.
-    pub page_read_address: Signal<Out, Bits<13>>,
+    /// Which: page, row 6.
+    pub page_read_address: Signal<Out, Bits<PAGE_ROW>>,
     /// A page is given back.
     pub page_free_valid: Signal<Out, Bit>,
     /// Which.
-    pub page_free_page: Signal<Out, Bits<7>>,
+    pub page_free_page: Signal<Out, Bits<PAGE>>,
     /// A beat was issued in the cycle before.
     pub beat_valid: Signal<Out, Bit>,
     /// What passes beside it.
@@ -95,7 +96,7 @@ pub struct Issuer {
     count: Signal<Local, Bits<7>>,
     crc_count: Signal<Local, Bits<7>>,
     free: DFF<Bit>,
-    free_page: DFF<Bits<7>>,
+    free_page: DFF<Bits<PAGE>>,
     valid: DFF<Bit>,
     side: DFF<Side>,
     rotation: DFF<Bits<4>>,
@@ -148,8 +149,8 @@ impl Logic for Issuer {
         self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
         self.page_read_enable.next =
             self.sends.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
-        self.page_read_address.next = (bit_cast::<13, 7>(self.frame.page.val()) << 6)
-            | bit_cast::<13, 6>(self.row.val());
+        self.page_read_address.next = (bit_cast::<PAGE_ROW, PAGE>(self.frame.page.val()) << 6)
+            | bit_cast::<PAGE_ROW, 6>(self.row.val());
         self.free.d.next = self.issue.val() && self.last.val() && !self.marker.val();
         self.free_page.d.next = self.frame.page.val();
         self.page_free_valid.next = self.free.q.val();

@@ -19,7 +19,9 @@
 //! take the frame's own beats, it is given in place of those 14 bytes others, chosen such that they
 //! lead to the same state as the 8 bytes of ones.
 
+use super::{PAGE, PAGE_ROW};
 use crate::context::{ConfigWrite, QP};
+use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
@@ -60,7 +62,7 @@ pub struct Packet {
     /// A `sent` item {slot, qp, kind, psn, status, bad_dest, total}, not a packet.
     pub marker: Bit,
     /// The page that holds the payload.
-    pub page: Bits<7>,
+    pub page: Bits<PAGE>,
     /// Payload bytes.
     pub bytes: Bits<13>,
     /// Queue pair.
@@ -90,7 +92,7 @@ pub struct Packet {
     /// The request's status.
     pub status: Bits<8>,
     /// The destination that failed; of a packet, its own.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// Payload bytes of the request; of a packet and an item of kind 0, the stamp of its queue pair's
     /// context.
     pub total: Bits<40>,
@@ -106,7 +108,7 @@ pub struct Sent {
     /// 0: a destination's last packet must be acknowledged; 1: the request has ended.
     pub kind: Bits<2>,
     /// The destination that failed.
-    pub bad_dest: Bits<7>,
+    pub bad_dest: Bits<DEST_COUNT>,
     /// The request's status.
     pub status: Bits<8>,
     /// Queue pair.
@@ -139,14 +141,14 @@ pub struct Packetizer {
     // Payload pages.
     /// A row is read.
     pub page_read_enable: Signal<Out, Bit>,
-    /// Which: page 7, row 6.
-    pub page_read_address: Signal<Out, Bits<13>>,
+    /// Which: page, row 6.
+    pub page_read_address: Signal<Out, Bits<PAGE_ROW>>,
     /// That row, two cycles later.
     pub page_read_data: Signal<In, Bits<512>>,
     /// A page is given back.
     pub page_free_valid: Signal<Out, Bit>,
     /// Which.
-    pub page_free_page: Signal<Out, Bits<7>>,
+    pub page_free_page: Signal<Out, Bits<PAGE>>,
 
     // Configuration.
     /// Words that the host writes into tables.

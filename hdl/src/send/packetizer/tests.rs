@@ -1,6 +1,7 @@
 //! Every byte of every frame against plain Rust.
 
 use super::*;
+use crate::send::PAGES;
 use crate::send::segmenter::tests::{Chances, Item, Packet, Traffic, stream};
 use crate::testing;
 use drdma_abi::register::QueuePairEntry;
@@ -233,8 +234,8 @@ fn run(
     let cfg = bench.driver("cfg");
     configure(&mut bench, cfg, &queue_pairs);
     let memory = Rc::new(RefCell::new(Memory {
-        pages: vec![vec![0; 4096]; 128],
-        busy: vec![false; 128],
+        pages: vec![vec![0; 4096]; PAGES as usize],
+        busy: vec![false; PAGES as usize],
         rows: VecDeque::new(),
     }));
     let state = Rc::clone(&memory);

@@ -1,7 +1,8 @@
 //! Packets get their numbers.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::{DEST_COUNT, DEST_INDEX};
+use drdma_abi::work_request::MAX_DESTINATIONS;
+use drdma_emit::prelude::*;
 
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
@@ -11,20 +12,72 @@ use drdma_abi::work_request::Opcode;
 
 use super::queues::Queues;
 use crate::context::{INDEX, QP, QUEUE, Stamps, Table, TableSelect};
-use crate::primitive::{Lutram, PromptFifo, Ram, RamStyle};
+use crate::primitive::{Flatten, Lutram, PromptFifo, Ram, RamStyle, Restore};
+use crate::send::PAGE;
+use crate::send::packetizer::Packet;
 
-/// Bits of an event. From bit 0: `dest` 10, `slot` 8, `message_bytes` 32, a full packet that is not
-/// the message's last: `valid`, `page` 7, `bytes` 13; a message's last packet: the same; `drop`
-/// (that page holds an unfinished message), `error`, `dest_end`, `request_end`, `status` 8,
-/// `bad_dest` 7.
-pub const EVENT: usize = 111;
-/// Bits of what is known about a destination, beside its queue pair: `opcode` 2, `imm` 32, `remote_addr` 64, `rkey`
-/// 32, `transport` 2, `index` 7, `stamp` 32.
-const INFO: usize = 171;
-/// Bits of an item of the output.
-const ITEM: usize = 290;
+/// What the collector has found out: pages that make packets, ends of destinations and requests.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Event {
+    /// Destination.
+    pub dest: Bits<10>,
+    /// Request.
+    pub slot: Bits<8>,
+    /// Length of the message, where it can be longer than a packet.
+    pub message_bytes: Bits<32>,
+    /// There is a full packet that is not the message's last:
+    pub full: Bit,
+    /// its page,
+    pub full_page: Bits<PAGE>,
+    /// and its bytes.
+    pub full_bytes: Bits<13>,
+    /// There is the message's last packet, behind the full one:
+    pub last: Bit,
+    /// its page,
+    pub last_page: Bits<PAGE>,
+    /// and its bytes.
+    pub last_bytes: Bits<13>,
+    /// That page holds an unfinished message, which is not sent.
+    pub drop: Bit,
+    /// A fragment could not be read.
+    pub error: Bit,
+    /// Ends the destination.
+    pub dest_end: Bit,
+    /// Ends the request.
+    pub request_end: Bit,
+    /// The request's status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<DEST_COUNT>,
+}
 
-const _: () = assert!(QP == 12, "the fields of an item stand elsewhere");
+/// Bits of an [`Event`].
+pub const EVENT: usize = 97 + 2 * PAGE;
+
+/// What is known about a destination, beside its queue pair.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Destination {
+    /// Opcode.
+    pub opcode: Bits<2>,
+    /// Immediate data.
+    pub imm: Bits<32>,
+    /// Where its first message goes.
+    pub remote_addr: Bits<64>,
+    /// Remote key.
+    pub rkey: Bits<32>,
+    /// Transport.
+    pub transport: Bits<2>,
+    /// Its place in the request.
+    pub index: Bits<DEST_COUNT>,
+    /// The queue pair's context that the request was checked with.
+    pub stamp: Bits<32>,
+}
+
+/// Bits of a [`Destination`].
+const DESTINATION: usize = 171;
+
+/// Bits of a [`Packet`].
+const ITEM: usize = 271 + PAGE + QP;
 
 /// What the issuer does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -37,12 +90,12 @@ pub enum IssuerState {
     Giving,
 }
 
-/// Turns events (pages that make packets, ends of destinations and requests) into packets with
+/// Turns [`Event`]s (pages that make packets, ends of destinations and requests) into packets with
 /// sequence numbers, addresses and operations, and into `sent` items, in order.
 ///
 /// 2 cycles an event, and one more for every item after its first; one for the end of a request that has begun. Pages of packets that must not
 /// be sent go back by `drop`. Stalls when the output is full.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Issuer {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -50,12 +103,8 @@ pub struct Issuer {
     pub rst: Signal<In, Bit>,
 
     // Events.
-    /// An event is offered.
-    pub event_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub event_ready: Signal<Out, Bit>,
-    /// It: see [`EVENT`].
-    pub event_data: Signal<In, Bits<EVENT>>,
+    /// Events.
+    pub found: Stream<In, Event>,
 
     // Destinations.
     /// A destination is written.
@@ -64,8 +113,8 @@ pub struct Issuer {
     pub dest_write_dest: Signal<In, Bits<10>>,
     /// Its queue pair.
     pub dest_write_qp: Signal<In, Bits<QP>>,
-    /// What: see [`INFO`].
-    pub dest_write_data: Signal<In, Bits<INFO>>,
+    /// What else there is to know.
+    pub dest_write_data: Signal<In, Destination>,
 
     // Configuration.
     /// A word is written.
@@ -97,47 +146,8 @@ pub struct Issuer {
     /// Which.
     pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
-    // Packets and `sent` items.
-    /// An item is offered.
-    pub packet_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub packet_ready: Signal<In, Bit>,
-    /// A `sent` item, not a packet.
-    pub packet_marker: Signal<Out, Bit>,
-    /// The page.
-    pub packet_page: Signal<Out, Bits<7>>,
-    /// Payload bytes.
-    pub packet_bytes: Signal<Out, Bits<13>>,
-    /// Queue pair.
-    pub packet_qp: Signal<Out, Bits<QP>>,
-    /// Operation of the BTH.
-    pub packet_operation: Signal<Out, Bits<5>>,
-    /// Asks for an acknowledgement.
-    pub packet_ack_req: Signal<Out, Bit>,
-    /// Sequence number.
-    pub packet_psn: Signal<Out, Bits<24>>,
-    /// Address of the RETH.
-    pub packet_remote_addr: Signal<Out, Bits<64>>,
-    /// Key of the RETH.
-    pub packet_rkey: Signal<Out, Bits<32>>,
-    /// Length of the RETH.
-    pub packet_message_bytes: Signal<Out, Bits<32>>,
-    /// Immediate data.
-    pub packet_imm: Signal<Out, Bits<32>>,
-    /// There are immediate data.
-    pub packet_has_imm: Signal<Out, Bit>,
-    /// There is a RETH.
-    pub packet_has_reth: Signal<Out, Bit>,
-    /// Request of a `sent` item.
-    pub packet_slot: Signal<Out, Bits<8>>,
-    /// Kind of a `sent` item.
-    pub packet_kind: Signal<Out, Bits<2>>,
-    /// The request's status.
-    pub packet_status: Signal<Out, Bits<8>>,
-    /// The destination that failed.
-    pub packet_bad_dest: Signal<Out, Bits<7>>,
-    /// Payload bytes of the request.
-    pub packet_total: Signal<Out, Bits<40>>,
+    /// Packets and `sent` items.
+    pub packet: Stream<Out, Packet>,
 
     // Pages that are not sent.
     /// No other page is given back in this cycle.
@@ -145,17 +155,19 @@ pub struct Issuer {
     /// A page is given back.
     pub drop_valid: Signal<Out, Bit>,
     /// Which.
-    pub drop_page: Signal<Out, Bits<7>>,
+    pub drop_page: Signal<Out, Bits<PAGE>>,
 
     /// A request has ended.
     pub release_valid: Signal<Out, Bit>,
 
     // Sequence numbers: what the host wrote, and the next one.
     select: TableSelect,
+    #[init(Ram::new(RamStyle::Ultra))]
     start_psns: Ram<24, 1, QP>,
     psns: Table<24, QP>,
     load: DFF<Bit>,
     load_qp: DFF<Bits<QP>>,
+    #[init(word("start_psn"))]
     psn_word: Constant<Bits<4>>,
     // Whether the host has written to the queue pair since the request was checked.
     stamps: Stamps<32, QP, 1>,
@@ -164,11 +176,14 @@ pub struct Issuer {
 
     // The event, and what is known about its destination.
     state: DFF<IssuerState>,
-    held: DFF<Bits<EVENT>>,
-    dests: Ram<INFO, 1, 10>,
-    /// Of each destination the queue pair, which must be known a cycle before its data.
+    held: DFF<Event>,
+    dests: Ram<DESTINATION, 1, 10>,
+    /// Of each destination the queue pair, which must be known a cycle before the rest.
     dest_qps: Lutram<QP, 10, 1>,
-    addresses: Lutram<64, 6, 1>,
+    dest_in: Flatten<Destination, DESTINATION>,
+    dest_out: Restore<Destination, DESTINATION>,
+    about: Signal<Local, Destination>,
+    addresses: Lutram<64, DEST_INDEX, 1>,
     next_psn: DFF<Bits<24>>,
     address: DFF<Bits<64>>,
     dropping: DFF<Bit>,
@@ -190,25 +205,25 @@ pub struct Issuer {
     breaking: DFF<Bit>,
     breaking_qp: DFF<Bits<QP>>,
     drops: Signal<Local, Bit>,
-    started: DFF<Bits<64>>,
-    inside_message: DFF<Bits<64>>,
-    flushed: DFF<Bits<64>>,
+    started: DFF<Bits<MAX_DESTINATIONS>>,
+    inside_message: DFF<Bits<MAX_DESTINATIONS>>,
+    flushed: DFF<Bits<MAX_DESTINATIONS>>,
     failed: DFF<Bit>,
     fail_status: DFF<Bits<8>>,
-    fail_dest: DFF<Bits<7>>,
+    fail_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
     released: DFF<Bit>,
 
     // Wires.
     take: Signal<Local, Bit>,
-    dest: Signal<Local, Bits<6>>,
+    dest: Signal<Local, Bits<DEST_INDEX>>,
     qp: DFF<Bits<QP>>,
-    index: Signal<Local, Bits<7>>,
+    index: Signal<Local, Bits<DEST_COUNT>>,
     reliable: Signal<Local, Bit>,
     write: Signal<Local, Bit>,
     flush: Signal<Local, Bit>,
     full: Signal<Local, Bit>,
-    page: Signal<Local, Bits<7>>,
+    page: Signal<Local, Bits<PAGE>>,
     bytes: Signal<Local, Bits<13>>,
     step: Signal<Local, Bit>,
     pushed: Signal<Local, Bit>,
@@ -219,175 +234,54 @@ pub struct Issuer {
     kind: Signal<Local, Bits<2>>,
     marker_psn: Signal<Local, Bits<24>>,
     final_status: Signal<Local, Bits<8>>,
-    final_dest: Signal<Local, Bits<7>>,
+    final_dest: Signal<Local, Bits<DEST_COUNT>>,
     final_total: Signal<Local, Bits<40>>,
     operation: Signal<Local, Bits<5>>,
     has_imm: Signal<Local, Bit>,
     has_reth: Signal<Local, Bit>,
     ack_req: Signal<Local, Bit>,
     message_bytes: Signal<Local, Bits<32>>,
-    flags: Signal<Local, Bits<4>>,
+    next_item: Signal<Local, Packet>,
 
     items: PromptFifo<ITEM, 4, 5>,
+    item_in: Flatten<Packet, ITEM>,
+    item_out: Restore<Packet, ITEM>,
+    #[init(code(Transport::Rc as u8))]
     rc: Constant<Bits<2>>,
+    #[init(code(Opcode::Write as u8))]
     write_opcode: Constant<Bits<2>>,
+    #[init(code(Opcode::WriteImm as u8))]
     write_imm_opcode: Constant<Bits<2>>,
+    #[init(code(Opcode::SendImm as u8))]
     send_imm_opcode: Constant<Bits<2>>,
+    #[init(code(operation::WRITE_FIRST))]
     write_base: Constant<Bits<5>>,
+    #[init(code(operation::SEND_MIDDLE))]
     middle: Constant<Bits<5>>,
+    #[init(code(operation::SEND_LAST))]
     last: Constant<Bits<5>>,
+    #[init(code(operation::SEND_ONLY))]
     only: Constant<Bits<5>>,
+    #[init(code(Status::LocalProtectionError as u8))]
     protection_error: Constant<Bits<8>>,
+    #[init(code(Status::WrFlushError as u8))]
     flush_error: Constant<Bits<8>>,
 }
 
-impl Default for Issuer {
-    fn default() -> Self {
-        let word = |name| Constant::new((QueuePairEntry::field(name).start / 32).to_bits());
-        let opcode = |opcode: Opcode| Constant::new((opcode as usize).to_bits());
-        let code = |code: u8| Constant::new(usize::from(code).to_bits());
-        let status = |status: Status| Constant::new((status as usize).to_bits());
-        Self {
-            clk: Signal::default(),
-            rst: Signal::default(),
-            event_valid: Signal::default(),
-            event_ready: Signal::default(),
-            event_data: Signal::default(),
-            dest_write_valid: Signal::default(),
-            dest_write_dest: Signal::default(),
-            dest_write_qp: Signal::default(),
-            dest_write_data: Signal::default(),
-            cfg_valid: Signal::default(),
-            cfg_table: Signal::default(),
-            cfg_index: Signal::default(),
-            cfg_word: Signal::default(),
-            cfg_data: Signal::default(),
-            error_next: Signal::default(),
-            qp_error: Signal::default(),
-            halted_next: Signal::default(),
-            queue_halted: Signal::default(),
-            open_valid: Signal::default(),
-            open_slot: Signal::default(),
-            open_queue: Signal::default(),
-            set_qp_error_valid: Signal::default(),
-            set_qp_error_index: Signal::default(),
-            refused: Signal::default(),
-            only_end: Signal::default(),
-            packet_valid: Signal::default(),
-            packet_ready: Signal::default(),
-            packet_marker: Signal::default(),
-            packet_page: Signal::default(),
-            packet_bytes: Signal::default(),
-            packet_qp: Signal::default(),
-            packet_operation: Signal::default(),
-            packet_ack_req: Signal::default(),
-            packet_psn: Signal::default(),
-            packet_remote_addr: Signal::default(),
-            packet_rkey: Signal::default(),
-            packet_message_bytes: Signal::default(),
-            packet_imm: Signal::default(),
-            packet_has_imm: Signal::default(),
-            packet_has_reth: Signal::default(),
-            packet_slot: Signal::default(),
-            packet_kind: Signal::default(),
-            packet_status: Signal::default(),
-            packet_bad_dest: Signal::default(),
-            packet_total: Signal::default(),
-            drop_ready: Signal::default(),
-            drop_valid: Signal::default(),
-            drop_page: Signal::default(),
-            release_valid: Signal::default(),
-            select: TableSelect::default(),
-            start_psns: Ram::new(RamStyle::Ultra),
-            psns: Table::default(),
-            load: DFF::default(),
-            load_qp: DFF::default(),
-            stamps: Stamps::default(),
-            gone: Signal::default(),
-            was_gone: DFF::default(),
-            state: DFF::default(),
-            held: DFF::default(),
-            dests: Ram::default(),
-            dest_qps: Lutram::default(),
-            addresses: Lutram::default(),
-            next_psn: DFF::default(),
-            address: DFF::default(),
-            dropping: DFF::default(),
-            has_sent: DFF::default(),
-            within: DFF::default(),
-            todo_full: DFF::default(),
-            todo_last: DFF::default(),
-            todo_dest_end: DFF::default(),
-            todo_request_end: DFF::default(),
-            queues: Queues::default(),
-            begun: DFF::default(),
-            was_barred: DFF::default(),
-            barred: Signal::default(),
-            breaking: DFF::default(),
-            breaking_qp: DFF::default(),
-            drops: Signal::default(),
-            started: DFF::default(),
-            inside_message: DFF::default(),
-            flushed: DFF::default(),
-            failed: DFF::default(),
-            fail_status: DFF::default(),
-            fail_dest: DFF::default(),
-            total: DFF::default(),
-            released: DFF::default(),
-            take: Signal::default(),
-            dest: Signal::default(),
-            qp: DFF::default(),
-            index: Signal::default(),
-            reliable: Signal::default(),
-            write: Signal::default(),
-            flush: Signal::default(),
-            full: Signal::default(),
-            page: Signal::default(),
-            bytes: Signal::default(),
-            step: Signal::default(),
-            pushed: Signal::default(),
-            sends: Signal::default(),
-            gives: Signal::default(),
-            more: Signal::default(),
-            marker: Signal::default(),
-            kind: Signal::default(),
-            marker_psn: Signal::default(),
-            final_status: Signal::default(),
-            final_dest: Signal::default(),
-            final_total: Signal::default(),
-            operation: Signal::default(),
-            has_imm: Signal::default(),
-            has_reth: Signal::default(),
-            ack_req: Signal::default(),
-            message_bytes: Signal::default(),
-            flags: Signal::default(),
-            items: PromptFifo::default(),
-            psn_word: word("start_psn"),
-            rc: Constant::new((Transport::Rc as usize).to_bits()),
-            write_opcode: opcode(Opcode::Write),
-            write_imm_opcode: opcode(Opcode::WriteImm),
-            send_imm_opcode: opcode(Opcode::SendImm),
-            write_base: code(operation::WRITE_FIRST),
-            middle: code(operation::SEND_MIDDLE),
-            last: code(operation::SEND_LAST),
-            only: code(operation::SEND_ONLY),
-            protection_error: status(Status::LocalProtectionError),
-            flush_error: status(Status::WrFlushError),
-        }
-    }
+/// The number of a queue pair's word.
+fn word(name: &str) -> Constant<Bits<4>> {
+    Constant::new((QueuePairEntry::field(name).start / 32).to_bits())
+}
+
+/// A code of the field's width.
+fn code<const W: usize>(code: u8) -> Constant<Bits<W>> {
+    Constant::new(usize::from(code).to_bits())
 }
 
 impl Logic for Issuer {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, begun, was_barred, breaking, breaking_qp, load, load_qp, qp, was_gone, state, held, next_psn, address, dropping, has_sent, within, todo_full, todo_last, todo_dest_end, todo_request_end, started, inside_message, flushed, failed, fail_status, fail_dest, total, released);
-        self.start_psns.clk.next = self.clk.val();
-        self.psns.clk.next = self.clk.val();
-        self.dests.clk.next = self.clk.val();
-        self.addresses.clk.next = self.clk.val();
-        self.items.clk.next = self.clk.val();
-        self.items.rst.next = self.rst.val();
 
         // The host's first sequence number is loaded when it writes the queue pair's last word.
         self.select.valid.next = self.cfg_valid.val();
@@ -404,14 +298,10 @@ impl Logic for Issuer {
         self.load.d.next = self.select.state.val();
         self.load_qp.d.next = self.cfg_index.val().get_bits::<QP>(0);
 
-        self.stamps.clk.next = self.clk.val();
-        self.stamps.rst.next = self.rst.val();
         self.stamps.written.next = self.select.queue_pair.val();
         self.stamps.index.next = self.cfg_index.val().get_bits::<QP>(0);
 
         // Requests: one whose queue has halted by its first event is never begun.
-        self.queues.clk.next = self.clk.val();
-        self.queues.rst.next = self.rst.val();
         self.queues.open_valid.next = self.open_valid.val();
         self.queues.open_slot.next = self.open_slot.val();
         self.queues.open_queue.next = self.open_queue.val();
@@ -421,7 +311,7 @@ impl Logic for Issuer {
         self.queues.cfg_word.next = self.cfg_word.val();
         self.halted_next.next = self.queues.halted_next.val();
         self.queues.queue_halted.next = self.queue_halted.val();
-        self.queues.slot.next = self.event_data.val().get_bits::<8>(10);
+        self.queues.slot.next = self.found.val().slot;
         self.barred.next = self.was_barred.q.val();
         if !self.begun.q.val() {
             self.barred.next = self.queues.over.val();
@@ -433,31 +323,34 @@ impl Logic for Issuer {
             self.dests.write_lanes.next = 1.into();
         }
         self.dests.write_address.next = self.dest_write_dest.val();
-        self.dests.write_data.next = self.dest_write_data.val();
-        self.dests.read_address.next = self.event_data.val().get_bits::<10>(0);
-        self.dest_qps.clk.next = self.clk.val();
+        self.dest_in.record.next = self.dest_write_data.val();
+        self.dests.write_data.next = self.dest_in.bits.val();
+        self.dests.read_address.next = self.found.val().dest;
         self.dest_qps.write_enable.next = self.dest_write_valid.val();
         self.dest_qps.write_address.next = self.dest_write_dest.val();
         self.dest_qps.write_data.next = self.dest_write_qp.val();
-        self.dest_qps.read_address[0].next = self.event_data.val().get_bits::<10>(0);
+        self.dest_qps.read_address[0].next = self.found.val().dest;
+
+        self.dest_out.bits.next = self.dests.read_data.val();
+        self.about.next = self.dest_out.record.val();
 
         // Loading: the destination's data have come, and the queue pair's.
-        self.dest.next = self.held.q.val().get_bits::<6>(0);
-        self.index.next = self.dests.read_data.val().get_bits::<7>(132);
-        self.reliable.next = self.dests.read_data.val().get_bits::<2>(130) == self.rc.val();
-        self.write.next = (self.dests.read_data.val().get_bits::<2>(0) == self.write_opcode.val())
-            || (self.dests.read_data.val().get_bits::<2>(0) == self.write_imm_opcode.val());
+        self.dest.next = self.held.q.val().dest.get_bits::<DEST_INDEX>(0);
+        self.index.next = self.about.val().index;
+        self.reliable.next = self.about.val().transport == self.rc.val();
+        self.write.next = (self.about.val().opcode == self.write_opcode.val())
+            || (self.about.val().opcode == self.write_imm_opcode.val());
         self.flush.next = false;
-        self.gone.next = self.stamps.stamp[0].val() != self.dests.read_data.val().get_bits::<32>(139);
+        self.gone.next = self.stamps.stamp[0].val() != self.about.val().stamp;
         self.was_gone.d.next = self.gone.val();
         self.addresses.read_address[0].next = self.dest.val();
         // The end of a request whose destination failed before anything of it was sent.
-        self.refused.next = self.held.q.val().get_bit(94)
-            && self.held.q.val().get_bit(95)
-            && self.held.q.val().get_bits::<8>(96).any();
+        self.refused.next = self.held.q.val().dest_end
+            && self.held.q.val().request_end
+            && self.held.q.val().status.any();
         // A context that was written since has no part in it.
         self.breaking.d.next = (self.state.q.val() == IssuerState::Loading)
-            && (self.held.q.val().get_bit(93) || self.refused.val())
+            && (self.held.q.val().error || self.refused.val())
             && !self.gone.val();
         self.breaking_qp.d.next = self.qp.q.val();
         self.set_qp_error_valid.next = self.breaking.q.val() && !self.was_barred.q.val();
@@ -466,37 +359,37 @@ impl Logic for Issuer {
             self.state.d.next = IssuerState::Giving;
             self.begun.d.next = true;
             self.was_barred.d.next = self.barred.val();
-            self.todo_full.d.next = self.held.q.val().get_bit(50);
-            self.todo_last.d.next = self.held.q.val().get_bit(71);
-            self.todo_dest_end.d.next = self.held.q.val().get_bit(94) && !self.refused.val() && self.reliable.val();
-            self.todo_request_end.d.next = self.held.q.val().get_bit(95);
+            self.todo_full.d.next = self.held.q.val().full;
+            self.todo_last.d.next = self.held.q.val().last;
+            self.todo_dest_end.d.next = self.held.q.val().dest_end && !self.refused.val() && self.reliable.val();
+            self.todo_request_end.d.next = self.held.q.val().request_end;
             self.next_psn.d.next = self.psns.read_data.val();
             self.has_sent.d.next = self.started.q.val().get_bit(self.dest.val().index());
             self.within.d.next = self.inside_message.q.val().get_bit(self.dest.val().index());
             if self.started.q.val().get_bit(self.dest.val().index()) {
                 self.address.d.next = self.addresses.read_data[0].val();
             } else {
-                self.address.d.next = self.dests.read_data.val().get_bits::<64>(34);
+                self.address.d.next = self.about.val().remote_addr;
                 self.within.d.next = false;
             }
             // A packet of a queue pair that is in error, or is another one by now.
-            self.flush.next = (self.held.q.val().get_bit(50) || self.held.q.val().get_bit(71))
-                && !self.held.q.val().get_bit(92)
+            self.flush.next = (self.held.q.val().full || self.held.q.val().last)
+                && !self.held.q.val().drop
                 && (self.qp_error.val() || self.gone.val());
             self.dropping.d.next = self.failed.q.val()
-                || self.held.q.val().get_bit(92)
-                || self.held.q.val().get_bit(93)
+                || self.held.q.val().drop
+                || self.held.q.val().error
                 || self.flush.val()
                 || self.flushed.q.val().get_bit(self.dest.val().index());
             if self.flush.val() {
                 self.flushed.d.next = self.flushed.q.val().replace_bit(self.dest.val().index(), true);
             }
-            if self.held.q.val().get_bit(93) {
+            if self.held.q.val().error {
                 self.failed.d.next = true;
             }
             // The first failure is the one that is told.
             if !self.fail_status.q.val().any() {
-                if self.held.q.val().get_bit(93) {
+                if self.held.q.val().error {
                     self.fail_status.d.next = self.protection_error.val();
                     self.fail_dest.d.next = self.index.val();
                 } else if self.flush.val() {
@@ -509,11 +402,11 @@ impl Logic for Issuer {
         // Giving: one item a cycle; the page of a full packet comes before that of the last one.
         self.full.next = self.todo_full.q.val();
         if self.full.val() {
-            self.page.next = self.held.q.val().get_bits::<7>(51);
-            self.bytes.next = self.held.q.val().get_bits::<13>(58);
+            self.page.next = self.held.q.val().full_page;
+            self.bytes.next = self.held.q.val().full_bytes;
         } else {
-            self.page.next = self.held.q.val().get_bits::<7>(72);
-            self.bytes.next = self.held.q.val().get_bits::<13>(79);
+            self.page.next = self.held.q.val().last_page;
+            self.bytes.next = self.held.q.val().last_bytes;
         }
         self.marker.next = !self.todo_full.q.val() && !self.todo_last.q.val();
         self.drops.next = self.dropping.q.val() || self.was_barred.q.val();
@@ -536,8 +429,8 @@ impl Logic for Issuer {
 
         // Its operation follows from its place in the message.
         self.has_imm.next = !self.full.val()
-            && ((self.dests.read_data.val().get_bits::<2>(0) == self.send_imm_opcode.val())
-                || (self.dests.read_data.val().get_bits::<2>(0) == self.write_imm_opcode.val()));
+            && ((self.about.val().opcode == self.send_imm_opcode.val())
+                || (self.about.val().opcode == self.write_imm_opcode.val()));
         self.has_reth.next = self.write.val() && !self.within.q.val();
         self.ack_req.next = !self.full.val() && self.reliable.val();
         self.operation.next = 0.into();
@@ -556,8 +449,8 @@ impl Logic for Issuer {
         if self.write.val() {
             self.operation.next = self.operation.val() + self.write_base.val();
         }
-        self.message_bytes.next = self.held.q.val().get_bits::<32>(18);
-        if !self.held.q.val().get_bits::<32>(18).any() {
+        self.message_bytes.next = self.held.q.val().message_bytes;
+        if !self.held.q.val().message_bytes.any() {
             self.message_bytes.next = bit_cast::<32, 13>(self.bytes.val());
         }
 
@@ -568,8 +461,8 @@ impl Logic for Issuer {
             || (self.todo_dest_end.q.val() && self.todo_request_end.q.val());
 
         // The request's status, once it ends.
-        self.final_status.next = self.held.q.val().get_bits::<8>(96);
-        self.final_dest.next = self.held.q.val().get_bits::<7>(104);
+        self.final_status.next = self.held.q.val().status;
+        self.final_dest.next = self.held.q.val().bad_dest;
         if !self.final_status.val().any() {
             self.final_status.next = self.fail_status.q.val();
             self.final_dest.next = self.fail_dest.q.val();
@@ -631,21 +524,23 @@ impl Logic for Issuer {
         self.release_valid.next = self.released.q.val();
 
         // The next event.
-        self.only_end.next = self.event_data.val().get_bit(95)
-            && !self.event_data.val().get_bit(50)
-            && !self.event_data.val().get_bit(71)
-            && !self.event_data.val().get_bits::<3>(92).any()
-            && !self.event_data.val().get_bits::<8>(96).any();
-        self.take.next = self.event_valid.val()
+        self.only_end.next = self.found.val().request_end
+            && !self.found.val().full
+            && !self.found.val().last
+            && !self.found.val().drop
+            && !self.found.val().error
+            && !self.found.val().dest_end
+            && !self.found.val().status.any();
+        self.take.next = self.found.valid.val()
             && ((self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val()));
-        self.event_ready.next = (self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val());
+        self.found.ready.next = (self.state.q.val() == IssuerState::Waiting) || (self.step.val() && !self.more.val());
         self.dests.read_enable.next = self.take.val();
         self.queues.read_enable.next = self.take.val();
         if self.step.val() && !self.more.val() {
             self.state.d.next = IssuerState::Waiting;
         }
         if self.take.val() {
-            self.held.d.next = self.event_data.val();
+            self.held.d.next = self.found.val();
             self.qp.d.next = self.dest_qps.read_data[0].val();
             self.state.d.next = IssuerState::Loading;
             // The end of a request of which something was given has nothing to load; the one before it may be ending
@@ -679,59 +574,35 @@ impl Logic for Issuer {
         }
         if !self.marker.val() || self.todo_dest_end.q.val() {
             self.final_dest.next = self.index.val();
-            self.final_total.next = bit_cast::<40, 32>(self.dests.read_data.val().get_bits::<32>(139));
+            self.final_total.next = bit_cast::<40, 32>(self.about.val().stamp);
         }
 
         // The output.
-        self.flags.next = 0.into();
-        if self.marker.val() {
-            self.flags.next = self.flags.val() | 1;
-        }
-        if self.ack_req.val() {
-            self.flags.next = self.flags.val() | 2;
-        }
-        if self.has_imm.val() {
-            self.flags.next = self.flags.val() | 4;
-        }
-        if self.has_reth.val() {
-            self.flags.next = self.flags.val() | 8;
-        }
+        self.next_item.next.marker = self.marker.val();
+        self.next_item.next.page = self.page.val();
+        self.next_item.next.bytes = self.bytes.val();
+        self.next_item.next.qp = self.qp.q.val();
+        self.next_item.next.operation = self.operation.val();
+        self.next_item.next.ack_req = self.ack_req.val();
+        self.next_item.next.psn = self.marker_psn.val();
+        self.next_item.next.remote_addr = self.address.q.val();
+        self.next_item.next.rkey = self.about.val().rkey;
+        self.next_item.next.message_bytes = self.message_bytes.val();
+        self.next_item.next.imm = self.about.val().imm;
+        self.next_item.next.has_imm = self.has_imm.val();
+        self.next_item.next.has_reth = self.has_reth.val();
+        self.next_item.next.slot = self.held.q.val().slot;
+        self.next_item.next.kind = self.kind.val();
+        self.next_item.next.status = self.final_status.val();
+        self.next_item.next.bad_dest = self.final_dest.val();
+        self.next_item.next.total = self.final_total.val();
+        self.item_in.record.next = self.next_item.val();
         self.items.in_valid.next = self.pushed.val();
-        self.items.in_data.next = bit_cast::<ITEM, 4>(self.flags.val())
-            | (bit_cast::<ITEM, 7>(self.page.val()) << 4)
-            | (bit_cast::<ITEM, 13>(self.bytes.val()) << 11)
-            | (bit_cast::<ITEM, QP>(self.qp.q.val()) << 24)
-            | (bit_cast::<ITEM, 5>(self.operation.val()) << 36)
-            | (bit_cast::<ITEM, 24>(self.marker_psn.val()) << 41)
-            | (bit_cast::<ITEM, 64>(self.address.q.val()) << 65)
-            | (bit_cast::<ITEM, 32>(self.dests.read_data.val().get_bits::<32>(98)) << 129)
-            | (bit_cast::<ITEM, 32>(self.message_bytes.val()) << 161)
-            | (bit_cast::<ITEM, 32>(self.dests.read_data.val().get_bits::<32>(2)) << 193)
-            | (bit_cast::<ITEM, 8>(self.held.q.val().get_bits::<8>(10)) << 225)
-            | (bit_cast::<ITEM, 2>(self.kind.val()) << 233)
-            | (bit_cast::<ITEM, 8>(self.final_status.val()) << 235)
-            | (bit_cast::<ITEM, 7>(self.final_dest.val()) << 243)
-            | (bit_cast::<ITEM, 40>(self.final_total.val()) << 250);
-        self.packet_valid.next = self.items.out_valid.val();
-        self.items.out_ready.next = self.packet_ready.val();
-        self.packet_marker.next = self.items.out_data.val().get_bit(0);
-        self.packet_ack_req.next = self.items.out_data.val().get_bit(1);
-        self.packet_has_imm.next = self.items.out_data.val().get_bit(2);
-        self.packet_has_reth.next = self.items.out_data.val().get_bit(3);
-        self.packet_page.next = self.items.out_data.val().get_bits::<7>(4);
-        self.packet_bytes.next = self.items.out_data.val().get_bits::<13>(11);
-        self.packet_qp.next = self.items.out_data.val().get_bits::<QP>(24);
-        self.packet_operation.next = self.items.out_data.val().get_bits::<5>(36);
-        self.packet_psn.next = self.items.out_data.val().get_bits::<24>(41);
-        self.packet_remote_addr.next = self.items.out_data.val().get_bits::<64>(65);
-        self.packet_rkey.next = self.items.out_data.val().get_bits::<32>(129);
-        self.packet_message_bytes.next = self.items.out_data.val().get_bits::<32>(161);
-        self.packet_imm.next = self.items.out_data.val().get_bits::<32>(193);
-        self.packet_slot.next = self.items.out_data.val().get_bits::<8>(225);
-        self.packet_kind.next = self.items.out_data.val().get_bits::<2>(233);
-        self.packet_status.next = self.items.out_data.val().get_bits::<8>(235);
-        self.packet_bad_dest.next = self.items.out_data.val().get_bits::<7>(243);
-        self.packet_total.next = self.items.out_data.val().get_bits::<40>(250);
+        self.items.in_data.next = self.item_in.bits.val();
+        self.packet.valid.next = self.items.out_valid.val();
+        self.items.out_ready.next = self.packet.ready.val();
+        self.item_out.bits.next = self.items.out_data.val();
+        self.packet.next = self.item_out.record.val();
 
         if self.rst.val() {
             self.load.d.next = false;

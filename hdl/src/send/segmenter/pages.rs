@@ -1,11 +1,11 @@
 //! The payload pages.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::primitive::{Ram, RamStyle, Rotate};
+use crate::send::{PAGE_PAIR, PAGE_ROW};
 
-/// 128 pages of 64 rows of 64 B, in two banks of even and odd rows, so that 64 bytes of any
+/// The pages, of 64 rows of 64 B, in two banks of even and odd rows, so that 64 bytes of any
 /// alignment are written in one cycle.
 ///
 /// A part is written 3 cycles after it was given; 64 B a cycle in and out. A row is at
@@ -18,7 +18,7 @@ use crate::primitive::{Ram, RamStyle, Rotate};
 ///
 /// # Outputs
 /// `read_data`.
-#[derive(LogicBlock)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Pages {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -29,13 +29,13 @@ pub struct Pages {
     /// The place of byte 0 in its row.
     pub write_offset: Signal<In, Bits<6>>,
     /// The row of byte 0.
-    pub write_low: Signal<In, Bits<13>>,
+    pub write_low: Signal<In, Bits<PAGE_ROW>>,
     /// The pair of rows of what does not fit there.
-    pub write_high: Signal<In, Bits<12>>,
+    pub write_high: Signal<In, Bits<PAGE_PAIR>>,
     /// Whether to read.
     pub read_enable: Signal<In, Bit>,
     /// The row to read.
-    pub read_address: Signal<In, Bits<13>>,
+    pub read_address: Signal<In, Bits<PAGE_ROW>>,
     /// That row.
     pub read_data: Signal<Out, Bits<512>>,
 
@@ -43,62 +43,28 @@ pub struct Pages {
     rotate: Rotate<512, 6>,
     a_mask: DFF<Bits<128>>,
     a_shift: DFF<Bits<3>>,
-    a_even: DFF<Bits<12>>,
-    a_odd: DFF<Bits<12>>,
+    a_even: DFF<Bits<PAGE_PAIR>>,
+    a_odd: DFF<Bits<PAGE_PAIR>>,
     a_swap: DFF<Bit>,
     b_even_mask: DFF<Bits<64>>,
     b_odd_mask: DFF<Bits<64>>,
-    b_even: DFF<Bits<12>>,
-    b_odd: DFF<Bits<12>>,
+    b_even: DFF<Bits<PAGE_PAIR>>,
+    b_odd: DFF<Bits<PAGE_PAIR>>,
     coarse: Signal<Local, Bits<6>>,
     mask: Signal<Local, Bits<128>>,
 
-    even: Ram<512, 64, 12>,
-    odd: Ram<512, 64, 12>,
+    #[init(Ram::new(RamStyle::Ultra))]
+    even: Ram<512, 64, PAGE_PAIR>,
+    #[init(Ram::new(RamStyle::Ultra))]
+    odd: Ram<512, 64, PAGE_PAIR>,
     read_odd: DFF<Bit>,
     row: DFF<Bits<512>>,
-}
-
-impl Default for Pages {
-    fn default() -> Self {
-        Self {
-            clk: Signal::default(),
-            write_data: Signal::default(),
-            write_mask: Signal::default(),
-            write_offset: Signal::default(),
-            write_low: Signal::default(),
-            write_high: Signal::default(),
-            read_enable: Signal::default(),
-            read_address: Signal::default(),
-            read_data: Signal::default(),
-            rotate: Rotate::default(),
-            a_mask: DFF::default(),
-            a_shift: DFF::default(),
-            a_even: DFF::default(),
-            a_odd: DFF::default(),
-            a_swap: DFF::default(),
-            b_even_mask: DFF::default(),
-            b_odd_mask: DFF::default(),
-            b_even: DFF::default(),
-            b_odd: DFF::default(),
-            coarse: Signal::default(),
-            mask: Signal::default(),
-            even: Ram::new(RamStyle::Ultra),
-            odd: Ram::new(RamStyle::Ultra),
-            read_odd: DFF::default(),
-            row: DFF::default(),
-        }
-    }
 }
 
 impl Logic for Pages {
     #[hdl_gen]
     #[rustfmt::skip]
     fn update(&mut self) {
-        dff_setup!(self, clk, a_mask, a_shift, a_even, a_odd, a_swap, b_even_mask, b_odd_mask, b_even, b_odd, read_odd, row);
-        self.rotate.clk.next = self.clk.val();
-        self.even.clk.next = self.clk.val();
-        self.odd.clk.next = self.clk.val();
 
         // Bytes and mask move by the offset, in two stages.
         self.rotate.data.next = self.write_data.val();
@@ -108,10 +74,10 @@ impl Logic for Pages {
         self.a_shift.d.next = self.write_offset.val().get_bits::<3>(0);
         self.a_swap.d.next = self.write_low.val().get_bit(0);
         if self.write_low.val().get_bit(0) {
-            self.a_odd.d.next = self.write_low.val().get_bits::<12>(1);
+            self.a_odd.d.next = self.write_low.val().get_bits::<PAGE_PAIR>(1);
             self.a_even.d.next = self.write_high.val();
         } else {
-            self.a_even.d.next = self.write_low.val().get_bits::<12>(1);
+            self.a_even.d.next = self.write_low.val().get_bits::<PAGE_PAIR>(1);
             self.a_odd.d.next = self.write_high.val();
         }
         self.mask.next = self.a_mask.q.val() << self.a_shift.q.val();
@@ -136,9 +102,9 @@ impl Logic for Pages {
         // A row comes from one of them.
         self.even.read_enable.next =
             self.read_enable.val() && !self.read_address.val().get_bit(0);
-        self.even.read_address.next = self.read_address.val().get_bits::<12>(1);
+        self.even.read_address.next = self.read_address.val().get_bits::<PAGE_PAIR>(1);
         self.odd.read_enable.next = self.read_enable.val() && self.read_address.val().get_bit(0);
-        self.odd.read_address.next = self.read_address.val().get_bits::<12>(1);
+        self.odd.read_address.next = self.read_address.val().get_bits::<PAGE_PAIR>(1);
         self.read_odd.d.next = self.read_address.val().get_bit(0);
         if self.read_odd.q.val() {
             self.row.d.next = self.odd.read_data.val();

@@ -4,6 +4,7 @@ mod reference;
 mod traffic;
 
 use super::Segmenter;
+use crate::send::PAGES;
 use crate::testing;
 use drdma_abi::roce::Transport;
 use drdma_verilated::Library;
@@ -61,6 +62,25 @@ fn small_messages_take_two_cycles_each() {
     assert_eq!(cycles, 2 * 399);
 }
 
+/// Cycles for which nothing leaves.
+const PAUSE: u64 = 50_000;
+
+/// Packets of 64 B or of 4 KiB: while nothing leaves, all pages but the spare ones fill, whatever else is short.
+#[test]
+fn every_page_is_filled_before_a_part_waits() {
+    let library = library();
+    for length in [64, 4096] {
+        let traffic = stream(PAGES as usize + 64, length, 64, 12);
+        let mut bench = Bench::new(library.instance(1), 1);
+        let packet = bench.monitor("packet");
+        bench.stall_monitor(packet, 1.0);
+        let Inputs { payload, .. } = traffic.start(&mut bench, 0, 0.0);
+        bench.run(PAUSE);
+        let filled = bench.sent_at(payload).len() / (length / 64);
+        assert!((PAGES as usize - 8..=PAGES as usize).contains(&filled), "{filled} pages");
+    }
+}
+
 /// Requests of a packet each: 3 cycles, and one more for the item of a destination that is to be acknowledged.
 #[test]
 fn small_requests_take_three_cycles_each_or_four() {
@@ -84,7 +104,7 @@ fn attach(bench: &mut Bench) -> Rc<RefCell<Reader>> {
         let mut reader = state.borrow_mut();
         model.set("page_free_valid", 0);
         model.set("page_read_enable", 0);
-        model.set("page_read_address", cycle % 8192);
+        model.set("page_read_address", cycle % (PAGES << 6));
         if let Some((page, bytes)) = reader.waiting.front().copied() {
             model.set("page_read_enable", 1);
             model.set("page_read_address", page << 6 | reader.row as u64);

@@ -3,6 +3,7 @@
 use super::{DecoderState, PLACE, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
     LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
@@ -149,7 +150,7 @@ impl Logic for Parser {
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
-        self.place.next = bit_cast::<PLACE, 7>(self.accepted.q.val());
+        self.place.next = bit_cast::<PLACE, DEST_COUNT>(self.accepted.q.val());
         self.places.clk.next = self.clk.val();
         self.places.read_enable.next = true;
         self.places.read_address.next = self.dest_qp.q.val();
@@ -289,7 +290,7 @@ impl Logic for Parser {
                         self.head_rows_bad.d.next =
                             self.rest_fields[0].head_rows_per_message.val() == 0;
                         self.dests_left.d.next =
-                            self.fields.head_destinations.val().get_bits::<7>(0);
+                            self.fields.head_destinations.val().get_bits::<DEST_COUNT>(0);
                         self.dest_no_qp.d.next =
                             self.rest_fields[1].dest_qp.val().get_bits::<20>(12) != 0;
                         self.dest_qp.d.next = self.rest_fields[1].dest_qp.val().get_bits::<QP>(0);
@@ -335,7 +336,8 @@ impl Logic for Parser {
                     self.head_imm.d.next = self.fields.head_imm.val();
                     self.head_rows_bad.d.next = self.fields.head_rows_per_message.val() == 0;
                     self.left.d.next = self.head_granules.q.val().get_bits::<15>(0) - 2;
-                    self.dests_left.d.next = self.head_destinations.q.val().get_bits::<7>(0);
+                    self.dests_left.d.next =
+                        self.head_destinations.q.val().get_bits::<DEST_COUNT>(0);
                     self.state.d.next = DecoderState::Destination;
                     if self.head_partitioned.q.val() {
                         self.state.d.next = DecoderState::JudgeHead;
@@ -659,7 +661,7 @@ impl Logic for Parser {
         self.element_mask.next = self.head_element_mask.q.val();
         self.rows_per_message.next = self.head_rows.q.val();
         self.region.next = self.region_index.q.val();
-        self.dest.next = self.dest_index.q.val().get_bits::<6>(0);
+        self.dest.next = self.dest_index.q.val().get_bits::<DEST_INDEX>(0);
         self.failed.next = self.fail.q.val() || !self.none_left.val();
         self.failed_flush.next = self.fail_flush.q.val();
         self.failed_qp.next = self.fail_qp.q.val() || !self.fail.q.val();

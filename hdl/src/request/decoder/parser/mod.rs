@@ -6,6 +6,7 @@ use super::fields::Fields;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
 use crate::primitive::{Lutram, Ram};
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -186,7 +187,7 @@ pub struct Parser {
     /// The region's number in the request.
     pub region: Signal<Out, Bits<11>>,
     /// The destination's number in the request.
-    pub dest: Signal<Out, Bits<6>>,
+    pub dest: Signal<Out, Bits<DEST_INDEX>>,
     /// The look-up is done.
     pub target_done: Signal<In, Bit>,
 
@@ -226,7 +227,7 @@ pub struct Parser {
     /// `qp` is to be put in error.
     pub failed_qp: Signal<Out, Bit>,
     /// Destinations that were accepted.
-    pub dests: Signal<Out, Bits<7>>,
+    pub dests: Signal<Out, Bits<DEST_COUNT>>,
 
     fields: Fields,
     /// Of the other granules of an entry's first block.
@@ -273,11 +274,11 @@ pub struct Parser {
     dest_types: DFF<Bits<32>>,
     dest_named: Signal<Local, Bit>,
     /// Destinations before this one.
-    dest_index: DFF<Bits<7>>,
+    dest_index: DFF<Bits<DEST_COUNT>>,
     /// Destinations that were accepted.
-    accepted: DFF<Bits<7>>,
+    accepted: DFF<Bits<DEST_COUNT>>,
     /// Destinations from this one on.
-    dests_left: DFF<Bits<7>>,
+    dests_left: DFF<Bits<DEST_COUNT>>,
     /// Queue pairs that the request has named, in order, and of every queue pair its place among those of
     /// the request that named it last. It was named by this one if it stands there, and the place is one of
     /// this request's: nothing needs to be cleared.

@@ -85,6 +85,29 @@ fn alike(sets: &[Set], first: &[Set]) -> bool {
     regular(own) && regular(other) && own.lanes == other.lanes && own.count == other.count
 }
 
+/// Whether all destinations have one strided set with the steps and lengths of the first one's lanes, and each
+/// lane begins behind the rows of the same lane of the destination before.
+fn apart(dests: &[Dest]) -> bool {
+    let one = |dest: &Dest| match &dest.sets[..] {
+        [set] if set.kind == 1 && set.lanes[0].step > 0 => Some(set.clone()),
+        _ => None,
+    };
+    let Some(sets) = dests.iter().map(one).collect::<Option<Vec<_>>>() else { return false };
+    let form = |set: &Set| set.lanes.iter().map(|lane| (lane.step, lane.len)).collect::<Vec<_>>();
+    let narrow = |set: &Set| set.lanes.iter().all(|lane| lane.step <= 255 && lane.len <= 127);
+    let follows = |pair: &[Set]| {
+        let lanes = pair[0].lanes.iter().zip(&pair[1].lanes);
+        let behind = |(before, lane): (&Lane, &Lane)| {
+            let distance = lane.base.wrapping_sub(before.base) as i64;
+            i128::from(distance) >= i128::from(pair[0].count) * i128::from(before.step)
+        };
+        { lanes }.all(behind)
+    };
+    !sets.is_empty()
+        && sets.iter().all(|set| narrow(set) && form(set) == form(&sets[0]))
+        && sets.windows(2).all(follows)
+}
+
 /// A destination with its sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dest {
@@ -113,6 +136,8 @@ pub struct Request {
     pub qp_error: Option<u8>,
     /// How it says that it is fetched: longest read, widest gap. Of one that runs.
     pub fetch: Option<(u64, u64)>,
+    /// Its destinations have rows of one form, one behind the other. Of one that runs.
+    pub apart: bool,
     pub dests: Vec<Dest>,
 }
 
@@ -158,12 +183,14 @@ impl Card {
                 bad_dest: 0,
                 qp_error: None,
                 fetch: None,
+                apart: false,
                 dests: Vec::new(),
             };
             match self.entry(batch, at, &head) {
                 Ok(dests) => {
                     request.fetch = (head.flags & flags::FETCH_PLAN != 0)
                         .then(|| (1 << head.fetch_log_max_read, head.fetch_merge_threshold.into()));
+                    request.apart = apart(&dests);
                     request.dests = dests;
                 }
                 Err(failure) => {

@@ -247,6 +247,7 @@ impl World {
             fetch: Some(written.fetches[usize::from(slot)])
                 .filter(|fetch| status == 0 && fetch & 1 == 1)
                 .map(|fetch| (1 << (fetch >> 1 & 15), fetch >> 5)),
+            apart: status == 0 && beat.u64("apart") == 1,
             qp_error: (status != 0 && dests == 1)
                 .then(|| written.dest(first + beat.u64("bad_dest") as usize, slot).qp),
             dests: match status {

@@ -25,6 +25,7 @@
 use crate::primitive::{
     Concat, Fifo, LastSet, Lookups, Lutram, Pack, ProductSums, Spread, Stretch,
 };
+use crate::request::DEST_COUNT;
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -125,7 +126,7 @@ pub struct Addresser {
     /// Always 0.
     pub bytes_status: Signal<Out, Bits<8>>,
     /// Always 0.
-    pub bytes_bad_dest: Signal<Out, Bits<7>>,
+    pub bytes_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
 
     // Lanes that wait: places in their window, starts, steps; lanes, bytes of a row, window.
     in_window: Pack<16, 15, 240>,

@@ -34,8 +34,8 @@ fn kept_rows(rows: usize) -> usize {
 /// Looks at a request's destinations and sets as they are inspected.
 ///
 /// A *column request* is one whose rows all destinations have in the same columns: every destination is alike to
-/// the first (the decoder says so), every row a unit of at most 960 bytes, of at most 64 where lanes are longer
-/// than their step; 16 rows of its lanes fit a window, and there are at least `min_rows` rows. Its chunks are as
+/// the first, or they are apart (the decoder says so), every row a unit of at most 960 bytes, of at most 64 where lanes are longer
+/// than their step; 16 rows of its lanes fit a window, every destination has rows, and one of them at least `min_rows`. Its chunks are as
 /// long as a window takes; those of other requests span about 12 KiB of host memory.
 ///
 /// Outputs follow the last input after 3 cycles.
@@ -43,7 +43,7 @@ fn kept_rows(rows: usize) -> usize {
 /// # Inputs
 /// `start` (a request begins), `dest` (`alike`), `set` (`lanes`,
 /// `row_bytes`, `count`, `span`, `steps`, `overlaps`, `by_lane`),
-/// `min_rows` (0: no column requests).
+/// `apart`, `min_rows` (0: no column requests).
 ///
 /// # Outputs
 /// `column`, `rows`, `kept_rows`, `blocks`.
@@ -73,6 +73,8 @@ pub struct Chunks {
     pub set_overlaps: Signal<In, Bit>,
     /// Its lanes are units of their own.
     pub set_by_lane: Signal<In, Bit>,
+    /// Its destinations have rows of one form, but none in common.
+    pub apart: Signal<In, Bit>,
     /// The fewest rows of a column request.
     pub min_rows: Signal<In, Bits<32>>,
     /// It is a column request.
@@ -87,6 +89,8 @@ pub struct Chunks {
     widest: DFF<Bits<14>>,
     most_lanes: DFF<Bits<5>>,
     fits: DFF<Bit>,
+    /// A destination has as many rows as a column request must have.
+    many: DFF<Bit>,
     steps: DFF<Bits<11>>,
     most_steps: Constant<Bits<11>>,
     most_bytes: Constant<Bits<36>>,
@@ -131,6 +135,7 @@ impl Default for Chunks {
             set_steps: Signal::default(),
             set_overlaps: Signal::default(),
             set_by_lane: Signal::default(),
+            apart: Signal::default(),
             min_rows: Signal::default(),
             column: Signal::default(),
             rows: Signal::default(),
@@ -139,6 +144,7 @@ impl Default for Chunks {
             widest: DFF::default(),
             most_lanes: DFF::default(),
             fits: DFF::default(),
+            many: DFF::default(),
             steps: DFF::default(),
             most_steps: Constant::new(MAX_STEPS.to_bits()),
             most_bytes: Constant::new(MAX_ROW_BYTES.to_bits()),
@@ -161,11 +167,18 @@ impl Default for Chunks {
 impl Logic for Chunks {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, widest, most_lanes, fits, steps, narrow, spanned, wide, needed, kept);
+        dff_setup!(
+            self, clk, widest, most_lanes, fits, many, steps, narrow, spanned, wide, needed, kept
+        );
 
         // What the sets have in common.
         if self.set_valid.val() {
-            self.steps.d.next = self.set_steps.val();
+            if self.set_steps.val() > self.steps.q.val() {
+                self.steps.d.next = self.set_steps.val();
+            }
+            if self.set_count.val() >= self.min_rows.val() {
+                self.many.d.next = true;
+            }
             if self.set_span.val() > self.widest.q.val() {
                 self.widest.d.next = self.set_span.val();
             }
@@ -178,17 +191,19 @@ impl Logic for Chunks {
                 || (self.set_row_bytes.val() == 0)
                 || (self.set_steps.val() > self.most_steps.val())
                 || (self.set_steps.val() == 0)
-                || (self.set_count.val() < self.min_rows.val())
+                || (self.set_count.val() == 0)
             {
                 self.fits.d.next = false;
             }
         }
-        if self.dest_valid.val() && !self.dest_alike.val() {
+        if self.dest_valid.val() && !self.dest_alike.val() && !self.apart.val() {
             self.fits.d.next = false;
         }
         if self.start.val() {
             self.widest.d.next = 1.into();
             self.most_lanes.d.next = 0.into();
+            self.steps.d.next = 0.into();
+            self.many.d.next = false;
             self.fits.d.next = self.min_rows.val() != 0;
         }
 
@@ -218,9 +233,9 @@ impl Logic for Chunks {
         }
         self.kept_rows.next = self.kept.q.val();
 
-        self.column.next = self.fits.q.val();
+        self.column.next = self.fits.q.val() && self.many.q.val();
         self.rows.next = self.narrow.q.val();
-        if self.fits.q.val() {
+        if self.fits.q.val() && self.many.q.val() {
             self.rows.next = self.wide.q.val();
         }
         self.blocks.next = self.needed.q.val();

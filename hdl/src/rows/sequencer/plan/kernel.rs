@@ -1,8 +1,9 @@
 //! What the plan does, state by state.
 
 use super::{Plan, PlanState};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::rows::sequencer::record::HEAD;
+use drdma_emit::prelude::*;
 
 impl Logic for Plan {
     #[hdl_gen]
@@ -21,6 +22,7 @@ impl Logic for Plan {
             under_way,
             single,
             partitioned,
+            apart,
             index,
             head,
             set,
@@ -29,6 +31,7 @@ impl Logic for Plan {
             uneven,
             loading_check,
             loaded,
+            same,
             largest,
             bitmaps,
             pointers,
@@ -63,14 +66,23 @@ impl Logic for Plan {
 
         // What the tables say.
         self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.head.q.val().log_mtu;
-        self.dest_read.next = self.first_dest.q.val() + bit_cast::<10, 7>(self.index.q.val());
+        self.dest_at.next =
+            self.first_dest.q.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
+        self.dest_read.next = self.dest_at.val();
         self.set_read.next = self.set.q.val();
         // While nothing is at work, the next request's first destination; with a head comes its set.
         if self.state.q.val() == PlanState::Idle {
             self.dest_read.next = self.request_first_dest.val();
         }
-        if self.state.q.val() == PlanState::InspectHead {
+        if (self.state.q.val() == PlanState::InspectHead)
+            || (self.state.q.val() == PlanState::ColumnHead)
+        {
             self.set_read.next = self.dest_info.val().first_set;
+        }
+        // The next destination's head is read beside the last state of this one.
+        if (self.state.q.val() == PlanState::Weigh) || (self.state.q.val() == PlanState::ColumnTurn)
+        {
+            self.dest_read.next = self.dest_at.val() + 1;
         }
         self.is_contiguous.next = self.set_info.val().kind == 0;
         self.is_bitmap.next = self.set_info.val().kind == 2;
@@ -118,13 +130,13 @@ impl Logic for Plan {
             && (self.set_info.val().row_bytes <= bit_cast::<36, 13>(self.mtu.q.val()));
 
         // What is known about destinations and sets.
-        self.key.next = self.set.q.val();
+        self.key.next = self.set_read.val();
         if self.partitioned.q.val() {
-            self.key.next = bit_cast::<11, 7>(self.index.q.val());
+            self.key.next = bit_cast::<11, DEST_COUNT>(self.index.q.val());
         }
         self.findings.clk.next = self.clk.val();
-        self.findings.read_address[0].next = bit_cast::<6, 7>(self.index.q.val());
-        self.findings.write_address.next = bit_cast::<6, 7>(self.index.q.val());
+        self.findings.read_address[0].next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
+        self.findings.write_address.next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.findings.write_data.next = self.findings_in.bits.val();
         self.findings.write_enable.next = false;
         self.findings_out.bits.next = self.findings.read_data[0].val();
@@ -221,6 +233,7 @@ impl Logic for Plan {
         self.chunks.set_overlaps.next = self.overlaps.val();
         self.chunks.set_by_lane.next = self.uneven_set.val();
         self.chunks.min_rows.next = self.column_min_rows.val();
+        self.chunks.apart.next = self.apart.q.val();
 
         // Items and what they must read.
         self.item_valid.next = self.has_item.q.val();
@@ -248,8 +261,8 @@ impl Logic for Plan {
 
         // A destination's next stretch.
         self.turns.clk.next = self.clk.val();
-        self.turns.read_address[0].next = bit_cast::<6, 7>(self.index.q.val());
-        self.turns.write_address.next = bit_cast::<6, 7>(self.index.q.val());
+        self.turns.read_address[0].next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
+        self.turns.write_address.next = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.turns.write_enable.next = false;
         self.turn_out.bits.next = self.turns.read_data[0].val();
         self.rows_left.next = self.rows.val() - self.turn.q.val().row;
@@ -302,7 +315,9 @@ impl Logic for Plan {
         self.next_item.next.high = self.bounds.val().high;
         self.next_item.next.never = self.bounds.val().never;
         self.next_item.next.column = self.column.q.val();
-        self.next_item.next.chunk_end = self.column.q.val() && self.last_dest.val();
+        // Destinations that are apart have chunks of their own.
+        self.next_item.next.chunk_end =
+            self.column.q.val() && (self.last_dest.val() || self.apart.q.val());
         self.next_item.next.ids = self.set_info.val().ids;
         self.next_item.next.partition = self.head.q.val().partition;
         self.next_item.next.sparse = self.sparse.val();
@@ -317,8 +332,8 @@ impl Logic for Plan {
         self.shared.next.by_lane = self.head.q.val().element_mask
             && (self.set_info.val().kind == 1)
             && (self.set_info.val().lanes != 1);
-        self.shared.next.dest = self.dest_read.val();
-        self.shared.next.index = bit_cast::<6, 7>(self.index.q.val());
+        self.shared.next.dest = self.dest_at.val();
+        self.shared.next.index = bit_cast::<DEST_INDEX, DEST_COUNT>(self.index.q.val());
         self.shared.next.slot = self.slot.q.val();
         self.shared.next.units = self.head.q.val().units;
         self.shared.next.chunk_blocks = self.chunks.blocks.val();
@@ -332,6 +347,7 @@ impl Logic for Plan {
         // Scans that have not ended; what must be read for the item.
         self.asks.next = false;
         self.reads.next = false;
+        self.passed.next = false;
 
         self.finished.next = false;
         self.request_ready.next = self.state.q.val() == PlanState::Idle;
@@ -348,6 +364,8 @@ impl Logic for Plan {
                 self.single.d.next = self.request_dests.val() == 1;
                 self.judge.d.next = false;
                 self.partitioned.d.next = false;
+                self.apart.d.next = self.request_apart.val();
+                self.same.d.next = false;
                 self.chunks.start.next = true;
                 self.column.d.next = false;
                 self.first_turn.d.next = true;
@@ -389,11 +407,18 @@ impl Logic for Plan {
                 self.head.d.next = self.dest_info.val();
                 self.set.d.next = self.dest_info.val().first_set;
                 self.sets_left.d.next = self.dest_info.val().sets;
+                self.same.d.next =
+                    self.dest_info.val().alike && (self.same.q.val() || (self.index.q.val() == 0));
                 self.largest.d.next = 0.into();
+                self.wait.d.next = 0.into();
+                if self.dest_info.val().alike && self.same.q.val() {
+                    // Its product is that of the one before, which stands.
+                    self.largest.d.next = self.largest.q.val();
+                    self.wait.d.next = self.latency.val();
+                }
                 self.bitmaps.d.next = false;
                 self.pointers.d.next = false;
                 self.uneven.d.next = false;
-                self.wait.d.next = 0.into();
                 self.mtu.d.next = bit_cast::<13, 1>(1.into()) << self.dest_info.val().log_mtu;
                 self.state.d.next = PlanState::InspectSet;
                 if self.dest_info.val().sets == 0 {
@@ -457,7 +482,12 @@ impl Logic for Plan {
                     }
                     self.counts.d.next = self.finding.val().counted;
                     self.state.d.next = PlanState::InspectNext;
+                    if self.same.q.val() && !self.last_dest.val() {
+                        self.index.d.next = self.index.q.val() + 1;
+                        self.state.d.next = PlanState::InspectHead;
+                    }
                     if self.pointers.q.val() || self.finding.val().counted {
+                        self.index.d.next = self.index.q.val();
                         self.state.d.next = PlanState::ScanRead;
                     }
                 }
@@ -622,16 +652,76 @@ impl Logic for Plan {
                 self.turn_begins.d.next = !self.single.q.val();
                 self.phase.d.next = 0.into();
                 self.column.d.next = self.chunks.column.val();
+                self.state.d.next = PlanState::TurnRead;
                 if self.chunks.column.val() {
                     // Chunks even if there is one destination.
                     self.single.d.next = false;
                     self.turn_begins.d.next = true;
+                    self.state.d.next = PlanState::ColumnRead;
                 }
-                self.state.d.next = PlanState::TurnRead;
+            }
+            // A column request: every destination has one set, and all are equally far, or have ended.
+            PlanState::ColumnRead => {
+                self.state.d.next = PlanState::ColumnHead;
+            }
+            PlanState::ColumnHead => {
+                self.head.d.next = self.dest_info.val();
+                self.set.d.next = self.dest_info.val().first_set;
+                self.state.d.next = PlanState::ColumnTurn;
+            }
+            PlanState::ColumnTurn => {
+                // Of destinations that are apart, one with fewer rows has no more turns.
+                self.passed.next = self.apart.q.val() && (self.rows.val() <= self.turn.q.val().row);
+                self.push.next = self.free.val() && !self.passed.val();
+                if self.turn_begins.q.val() && !self.headed.q.val() && !self.passed.val() {
+                    // A chunk's header goes before its items, the row path's way.
+                    self.next_item.next.task = HEAD.into();
+                    // A sparse chunk has all rows.
+                    if self.sparse.val()
+                        && (self.set_info.val().count > bit_cast::<32, 13>(self.chunks.rows.val()))
+                    {
+                        self.next_item.next.rows = bit_cast::<32, 13>(self.chunks.rows.val());
+                    }
+                    self.next_item.next.last = false;
+                    self.next_item.next.chunk_start = false;
+                    self.next_item.next.chunk_end = false;
+                    if self.free.val() {
+                        self.headed.d.next = true;
+                    }
+                } else {
+                    self.reads.next =
+                        !self.whole.val() || (self.rows.val() != self.turn.q.val().row);
+                    if self.free.val() || self.passed.val() {
+                        self.headed.d.next = false;
+                        self.turn_begins.d.next = self.apart.q.val();
+                        if !self.whole.val() && !self.passed.val() {
+                            self.unfinished.d.next = true;
+                        }
+                        self.index.d.next = self.index.q.val() + 1;
+                        self.state.d.next = PlanState::ColumnHead;
+                        if self.last_dest.val() {
+                            self.turn.d.next.row = self.turn_end.q.val().get_bits::<32>(0);
+                            self.index.d.next = 0.into();
+                            self.turn_begins.d.next = true;
+                            self.unfinished.d.next = false;
+                            // The next chunk is of the same stretch, or the first one of the next.
+                            self.phase.d.next = self.next_phase.val();
+                            if self.next_phase.val()
+                                == bit_cast::<9, 13>(self.chunks.kept_rows.val() >> 4)
+                            {
+                                self.phase.d.next = 0.into();
+                            }
+                            self.state.d.next = PlanState::ColumnRead;
+                            if !self.unfinished.q.val() && (self.whole.val() || self.passed.val()) {
+                                self.state.d.next = PlanState::Finish;
+                            }
+                        }
+                    }
+                }
             }
             PlanState::TurnRead => {
                 self.state.d.next = PlanState::TurnHead;
-                if self.done.q.val().get_bit(self.index.q.val().get_bits::<6>(0).index()) {
+                if self.done.q.val().get_bit(self.index.q.val().get_bits::<DEST_INDEX>(0).index()) {
                     self.state.d.next = PlanState::TurnNext;
                 }
             }
@@ -657,7 +747,7 @@ impl Logic for Plan {
                         .done
                         .q
                         .val()
-                        .replace_bit(self.index.q.val().get_bits::<6>(0).index(), true);
+                        .replace_bit(self.index.q.val().get_bits::<DEST_INDEX>(0).index(), true);
                     self.state.d.next = PlanState::TurnNext;
                 }
             }
@@ -665,40 +755,18 @@ impl Logic for Plan {
                 self.state.d.next = PlanState::TurnSet;
             }
             PlanState::TurnSet => {
+                self.reads.next = !self.whole.val() || (self.rows.val() != self.turn.q.val().row);
                 if self.free.val() {
                     self.push.next = true;
-                }
-                self.reads.next = !self.whole.val() || (self.rows.val() != self.turn.q.val().row);
-                if self.free.val()
-                    && self.column.q.val()
-                    && self.turn_begins.q.val()
-                    && !self.headed.q.val()
-                {
-                    // A chunk's header goes before its items, the row path's way.
-                    self.reads.next = false;
-                    self.next_item.next.task = 7.into();
-                    // A sparse chunk has all rows.
-                    if self.sparse.val()
-                        && (self.set_info.val().count > bit_cast::<32, 13>(self.chunks.rows.val()))
-                    {
-                        self.next_item.next.rows = bit_cast::<32, 13>(self.chunks.rows.val());
-                    }
-                    self.next_item.next.last = false;
-                    self.next_item.next.chunk_start = false;
-                    self.next_item.next.chunk_end = false;
-                    self.headed.d.next = true;
-                } else if self.free.val() {
-                    self.headed.d.next = false;
                     self.turns.write_enable.next = true;
                     self.turn.d.next = self.turn_new.val();
                     self.turn_begins.d.next = false;
                     self.state.d.next = PlanState::TurnNext;
                     if self.whole.val() && self.last_region.val() {
-                        self.done.d.next = self
-                            .done
-                            .q
-                            .val()
-                            .replace_bit(self.index.q.val().get_bits::<6>(0).index(), true);
+                        self.done.d.next = self.done.q.val().replace_bit(
+                            self.index.q.val().get_bits::<DEST_INDEX>(0).index(),
+                            true,
+                        );
                     } else if self.single.q.val() {
                         self.set.d.next = self.set.q.val() + 1;
                         self.state.d.next = PlanState::TurnSetRead;
@@ -715,12 +783,6 @@ impl Logic for Plan {
                     self.first_turn.d.next = false;
                     self.turn_begins.d.next = !self.single.q.val();
                     self.unfinished.d.next = false;
-                    // The next chunk is of the same stretch, or the first one of the next.
-                    self.phase.d.next = self.next_phase.val();
-                    if self.next_phase.val() == bit_cast::<9, 13>(self.chunks.kept_rows.val() >> 4)
-                    {
-                        self.phase.d.next = 0.into();
-                    }
                     if !self.unfinished.q.val() {
                         self.state.d.next = PlanState::Finish;
                     }
@@ -788,11 +850,10 @@ impl Logic for Plan {
                         }
                     } else {
                         self.turn_begins.d.next = false;
-                        self.done.d.next = self
-                            .done
-                            .q
-                            .val()
-                            .replace_bit(self.index.q.val().get_bits::<6>(0).index(), true);
+                        self.done.d.next = self.done.q.val().replace_bit(
+                            self.index.q.val().get_bits::<DEST_INDEX>(0).index(),
+                            true,
+                        );
                         self.state.d.next = PlanState::TurnNext;
                     }
                 }
@@ -800,10 +861,10 @@ impl Logic for Plan {
             PlanState::Finish => {
                 self.next_item.next.task = 2.into();
                 self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
-                    | (bit_cast::<64, 7>(self.bad_dest.q.val()) << 8);
+                    | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 8);
                 if self.status.q.val().any() && self.breaks.q.val() {
                     self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
-                        | (bit_cast::<64, 7>(self.bad_dest.q.val()) << 8)
+                        | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 8)
                         | 0x8000;
                 }
                 self.next_item.next.rows = 0.into();

@@ -9,7 +9,9 @@ use super::measure::Measure;
 use super::record::{Context, Item};
 use super::tables::{Bounds, DestInfo, SetInfo};
 use crate::primitive::{Flatten, Lutram, Multiplier, Ram, Restore};
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use chunks::Chunks;
+use drdma_abi::work_request::MAX_DESTINATIONS;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 use state::{Findings, Measured, PlanState, Scanned, Turn};
@@ -48,13 +50,15 @@ pub struct Plan {
     /// Its slot.
     pub request_slot: Signal<In, Bits<8>>,
     /// Destinations.
-    pub request_dests: Signal<In, Bits<7>>,
+    pub request_dests: Signal<In, Bits<DEST_COUNT>>,
     /// The first one's place.
     pub request_first_dest: Signal<In, Bits<10>>,
     /// Its status, if it is not to be executed.
     pub request_status: Signal<In, Bits<8>>,
     /// The destination that failed.
-    pub request_bad_dest: Signal<In, Bits<7>>,
+    pub request_bad_dest: Signal<In, Bits<DEST_COUNT>>,
+    /// Its destinations have rows of one form, but none in common.
+    pub request_apart: Signal<In, Bit>,
     /// A request has left the segmenter.
     pub release_valid: Signal<In, Bit>,
     /// The queue pair of the destination that was read is in error.
@@ -124,10 +128,10 @@ pub struct Plan {
     state: DFF<PlanState>,
     // The request.
     slot: DFF<Bits<8>>,
-    dests: DFF<Bits<7>>,
+    dests: DFF<Bits<DEST_COUNT>>,
     first_dest: DFF<Bits<10>>,
     status: DFF<Bits<8>>,
-    bad_dest: DFF<Bits<7>>,
+    bad_dest: DFF<Bits<DEST_COUNT>>,
     // The failure is the queue pair's too.
     breaks: DFF<Bit>,
     // The walker knows the bounds of the pointers that it is to load.
@@ -139,10 +143,14 @@ pub struct Plan {
     single: DFF<Bit>,
     /// All destinations have the same set, and the ids of its rows.
     partitioned: DFF<Bit>,
+    apart: DFF<Bit>,
+    /// The destination at hand has no more turns.
+    passed: Signal<Local, Bit>,
     /// Where what is found out about the set is kept: those of a partitioned request have one set.
     key: Signal<Local, Bits<11>>,
     // The destination and the set at hand.
-    index: DFF<Bits<7>>,
+    index: DFF<Bits<DEST_COUNT>>,
+    dest_at: Signal<Local, Bits<10>>,
     head: DFF<DestInfo>,
     set: DFF<Bits<11>>,
     sets_left: DFF<Bits<5>>,
@@ -164,6 +172,8 @@ pub struct Plan {
     loaded: DFF<Bits<4>>,
     row_span: Signal<Local, Bits<14>>,
     // Inspection.
+    /// All destinations so far are alike to the first.
+    same: DFF<Bit>,
     largest: DFF<Bits<36>>,
     bitmaps: DFF<Bit>,
     pointers: DFF<Bit>,
@@ -179,7 +189,7 @@ pub struct Plan {
     beyond_any: DFF<Bit>,
     max_message: Constant<Bits<32>>,
     finding: Signal<Local, Findings>,
-    findings: Lutram<6, 6, 1>,
+    findings: Lutram<6, DEST_INDEX, 1>,
     findings_in: Flatten<Findings, 6>,
     findings_out: Restore<Findings, 6>,
     asks: Signal<Local, Bit>,
@@ -211,8 +221,8 @@ pub struct Plan {
     first_turn: DFF<Bit>,
     turn_begins: DFF<Bit>,
     unfinished: DFF<Bit>,
-    done: DFF<Bits<64>>,
-    turns: Lutram<37, 6, 1>,
+    done: DFF<Bits<MAX_DESTINATIONS>>,
+    turns: Lutram<37, DEST_INDEX, 1>,
     turn_in: Flatten<Turn, 37>,
     turn_out: Restore<Turn, 37>,
     turn: DFF<Turn>,
@@ -256,6 +266,7 @@ impl Default for Plan {
             request_first_dest: Default::default(),
             request_status: Default::default(),
             request_bad_dest: Default::default(),
+            request_apart: Default::default(),
             release_valid: Default::default(),
             qp_error: Default::default(),
             dest_read: Default::default(),
@@ -302,8 +313,11 @@ impl Default for Plan {
             flush: Constant::new((Status::WrFlushError as u8).to_bits()),
             single: Default::default(),
             partitioned: Default::default(),
+            apart: Default::default(),
+            passed: Default::default(),
             key: Default::default(),
             index: Default::default(),
+            dest_at: Default::default(),
             head: Default::default(),
             set: Default::default(),
             sets_left: Default::default(),
@@ -324,6 +338,7 @@ impl Default for Plan {
             loading_check: Default::default(),
             loaded: Default::default(),
             row_span: Default::default(),
+            same: Default::default(),
             largest: Default::default(),
             bitmaps: Default::default(),
             pointers: Default::default(),

@@ -54,6 +54,12 @@ pub enum PlanState {
     JudgeNext,
     /// The size of chunks.
     Begin,
+    /// A column request: the first destination of a chunk is read.
+    ColumnRead,
+    /// A destination's head; its set is read.
+    ColumnHead,
+    /// Its turn; the next destination is read.
+    ColumnTurn,
     /// A destination is read.
     TurnRead,
     /// Its head, and where it stands.

@@ -18,6 +18,8 @@ pub struct Request {
     /// The ids of a partitioned request, whose destinations have bitmaps as they would be made of
     /// them.
     pub shared: Option<Shared>,
+    /// The decoder has found its destinations to be apart.
+    pub apart: bool,
 }
 
 /// Bits as a bitmap.
@@ -37,7 +39,7 @@ pub struct Card<'a> {
     /// Cycles from a read to its answer.
     pub latency: u64,
     answers: std::collections::VecDeque<(u64, Beat)>,
-    request: drdma_verilated::testbench::DriverId,
+    pub request: drdma_verilated::testbench::DriverId,
     req: MonitorId,
     resp: drdma_verilated::testbench::DriverId,
     next_set: u16,
@@ -206,7 +208,8 @@ impl Card<'_> {
         let beat = Beat::from([("slot", u64::from(slot)), ("dests", request.dests.len() as u64)])
             .with("first_dest", first_dest)
             .with("status", request.status.0)
-            .with("bad_dest", request.status.1);
+            .with("bad_dest", request.status.1)
+            .with("apart", u64::from(request.apart));
         // The decoder gives a request at least so long after its last lane, but for contiguous regions.
         let regions = request.dests.iter().flat_map(|dest| &dest.regions);
         if { regions }.any(|region| region.kind != RegionType::Contiguous) {

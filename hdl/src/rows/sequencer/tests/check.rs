@@ -74,7 +74,8 @@ pub fn check(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card)
             }
         }
     }
-    let rows = chunk_rows(&request.dests, card.columns.min_rows).filter(|_| status == 0);
+    let rows =
+        chunk_rows(&request.dests, request.apart, card.columns.min_rows).filter(|_| status == 0);
     let tokens = card.columns.check(tokens, request, posted, card, rows);
     let found = events(&tokens, request, posted, card);
     let ended = (end.u64("status") as u8, end.u64("bad_dest") as u8);

@@ -56,6 +56,7 @@ fn request(rows: u32, dests: usize, width: u8) -> Request {
         dests: (0..dests).map(dest_of).collect(),
         status: (0, 0),
         shared: Some(Shared { width, ids, partitions }),
+        apart: false,
     }
 }
 

@@ -1,0 +1,126 @@
+//! The ends of column requests, behind the last payload of their last window.
+
+// The accessors that `LogicStruct` derives have no documentation.
+#![allow(missing_docs)]
+
+use super::ByteBeat;
+use crate::request::DEST_COUNT;
+use drdma_emit::prelude::*;
+
+/// The end of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct RequestEnd {
+    /// Request.
+    pub slot: Bits<8>,
+    /// Its status.
+    pub status: Bits<8>,
+    /// The destination that failed.
+    pub bad_dest: Bits<DEST_COUNT>,
+}
+
+/// Appends the ends of requests to the windows of columns that hold their last rows, so that they need no window
+/// of their own.
+///
+/// An end is accepted for a window that was opened and whose last beat is not offered yet. The window's last
+/// beat then no longer ends it: a beat of no bytes that carries the end follows, and does. Beats pass
+/// without a register: `bytes.ready` follows `out.ready`, which has to come from one. A beat a cycle, latency 0;
+/// all streams may stall.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Ends {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A window of columns is opened.
+    pub opened: Signal<In, Bit>,
+    /// Its number.
+    pub opened_window: Signal<In, Bits<2>>,
+    /// An end is offered; it is not held until it is accepted.
+    pub end_valid: Signal<In, Bit>,
+    /// It is accepted, in this cycle or never.
+    pub end_ready: Signal<Out, Bit>,
+    /// The window of columns that was opened last.
+    pub end_window: Signal<In, Bits<2>>,
+    /// The end.
+    pub request: Signal<In, RequestEnd>,
+    /// Payload of columns, window by window.
+    pub bytes: Stream<In, ByteBeat>,
+    /// The same, with ends of requests.
+    pub out: Stream<Out, ByteBeat>,
+
+    /// Windows whose last beat has not passed.
+    open: DFF<Bits<4>>,
+    /// Windows of these that end a request.
+    ended: DFF<Bits<4>>,
+    ends: [DFF<RequestEnd>; 4],
+    /// The window's last payload has passed, its end is due.
+    due: DFF<Bit>,
+    ends_request: Signal<Local, Bit>,
+    /// The window's last payload is offered.
+    last: Signal<Local, Bit>,
+}
+
+impl Logic for Ends {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // An end that comes with the window's last beat is too late.
+        self.last.next = self.bytes.valid.val() && self.bytes.window_end.val();
+        self.end_ready.next = self.open.q.val().get_bit(self.end_window.val().index())
+            && !self.ended.q.val().get_bit(self.end_window.val().index())
+            && !(self.last.val() && (self.bytes.window.val() == self.end_window.val()));
+        self.ends_request.next = self.ended.q.val().get_bit(self.bytes.window.val().index());
+
+        // Payload passes; behind the last beat of a window that ends a request comes the end. The beat itself
+        // waits meanwhile, so that its window is at hand.
+        self.out.valid.next = self.bytes.valid.val();
+        self.out.next = self.bytes.val();
+        if self.last.val() && self.ends_request.val() {
+            self.out.window_end.next = self.due.q.val();
+        }
+        self.bytes.ready.next = self.out.ready.val()
+            && (!self.last.val() || !self.ends_request.val() || self.due.q.val());
+        if self.due.q.val() {
+            self.out.mask.next = 0.into();
+            self.out.bytes.next = 0.into();
+            self.out.message_start.next = false;
+            self.out.message_end.next = false;
+            self.out.message_bytes.next = 0.into();
+            self.out.dest_end.next = false;
+            self.out.request_end.next = true;
+            for w in 0..4 {
+                if self.bytes.window.val().index() == w {
+                    self.out.slot.next = self.ends[w].q.val().slot;
+                    self.out.status.next = self.ends[w].q.val().status;
+                    self.out.bad_dest.next = self.ends[w].q.val().bad_dest;
+                }
+            }
+        }
+        if self.last.val() && self.out.ready.val() {
+            self.due.d.next = self.ends_request.val() && !self.due.q.val();
+            if !self.ends_request.val() || self.due.q.val() {
+                self.open.d.next =
+                    self.open.q.val().replace_bit(self.bytes.window.val().index(), false);
+                self.ended.d.next =
+                    self.ended.q.val().replace_bit(self.bytes.window.val().index(), false);
+            }
+        }
+        if self.opened.val() {
+            self.open.d.next =
+                self.open.d.val().replace_bit(self.opened_window.val().index(), true);
+        }
+        if self.end_valid.val() && self.end_ready.val() {
+            self.ended.d.next = self.ended.d.val().replace_bit(self.end_window.val().index(), true);
+            for w in 0..4 {
+                if self.end_window.val().index() == w {
+                    self.ends[w].d.next = self.request.val();
+                }
+            }
+        }
+
+        if self.rst.val() {
+            self.open.d.next = 0.into();
+            self.ended.d.next = 0.into();
+            self.due.d.next = false;
+        }
+    }
+}
