@@ -3,6 +3,7 @@
 use drdma_emit::prelude::*;
 
 use super::{ConfigWrite, Flags, QP, QUEUE, Table, TableSelect};
+use crate::primitive::Lutram;
 
 /// Readers of the queue pairs' states: decoder, sequencer, segmenter, registers.
 pub const ERROR_READERS: usize = 4;
@@ -17,12 +18,11 @@ pub const HALT_READERS: usize = 6;
 /// with all changes of the cycles before. (If both blocks fail a queue pair in the same cycle, that of
 /// `completion` counts a cycle later.)
 ///
-/// Requests of before may still end with a status while the host enables their queue anew. When the
-/// completion block has come to that word, `renew`, the queue is taken out of its halted state once more.
+/// Requests of before may still end with a status when the host has enabled their queue anew: until the
+/// completion block has come to that word (`renew`), it does not halt the queue.
 ///
 /// Contract: `set_qp_error_a` comes at most every second cycle, `set_qp_error_b` at most every third, so that
-/// two in a cycle never meet a third in the next; `renew` comes at most every third cycle, and words of `cfg` every
-/// fourth. After a reset an entry's states are 0 from the cycle in
+/// two in a cycle never meet a third in the next. After a reset an entry's states are 0 from the cycle in
 /// which `cfg` clears it in every table; nothing is set until all are cleared.
 ///
 /// # Inputs
@@ -51,8 +51,7 @@ pub struct States {
     pub set_queue_halted_valid: Signal<In, Bit>,
     /// Which.
     pub set_queue_halted_index: Signal<In, Bits<QUEUE>>,
-    /// The completion block has come to a queue's `enable` word: what it halted the queue for meanwhile was
-    /// of requests of before.
+    /// The completion block has come to a queue's `enable` word: requests of before can halt it no longer.
     pub renew_valid: Signal<In, Bit>,
     /// Which.
     pub renew_index: Signal<In, Bits<QUEUE>>,
@@ -77,9 +76,10 @@ pub struct States {
     waits: DFF<Bit>,
     waiting: DFF<Bits<QP>>,
     clears: Signal<Local, Bit>,
-    /// A queue that is renewed.
-    renews: DFF<Bit>,
-    renewing: DFF<Bits<QUEUE>>,
+    /// Two bits a queue that differ from the host's word to `renew`: one that the word changes, read for
+    /// `renew` and for `set_queue_halted`, and one that `renew` changes, read for the word and for that.
+    enabled_anew: Lutram<1, QUEUE, 2>,
+    renewed: Lutram<1, QUEUE, 2>,
     enabling: Signal<Local, Bit>,
     unused: Signal<Local, Bits<31>>,
 }
@@ -117,18 +117,30 @@ impl Logic for States {
             self.error[k].next = self.errors.flag[k].val();
         }
 
-        self.halts.set_valid.next = self.set_queue_halted_valid.val();
-        self.halts.set_index.next = self.set_queue_halted_index.val();
         self.enabling.next = self.select.enable.val() && !self.select.every.val();
-        self.renews.d.next = self.renew_valid.val() || (self.renews.q.val() && self.enabling.val());
-        if self.renew_valid.val() {
-            self.renewing.d.next = self.renew_index.val();
+        self.enabled_anew.read_address[0].next = self.renew_index.val();
+        self.enabled_anew.read_address[1].next = self.set_queue_halted_index.val();
+        self.renewed.read_address[0].next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.renewed.read_address[1].next = self.set_queue_halted_index.val();
+        self.enabled_anew.write_enable.next = self.select.enable.val();
+        self.enabled_anew.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.enabled_anew.write_data.next = !self.renewed.read_data[0].val();
+        self.renewed.write_enable.next = self.renew_valid.val()
+            && !(self.enabling.val()
+                && (self.cfg.index.val().get_bits::<QUEUE>(0) == self.renew_index.val()));
+        self.renewed.write_address.next = self.renew_index.val();
+        self.renewed.write_data.next = self.enabled_anew.read_data[0].val();
+        if self.select.every.val() {
+            self.enabled_anew.write_data.next = 0.into();
+            self.renewed.write_enable.next = true;
+            self.renewed.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+            self.renewed.write_data.next = 0.into();
         }
-        self.halts.clear_valid.next = self.enabling.val() || self.renews.q.val();
-        self.halts.clear_index.next = self.renewing.q.val();
-        if self.enabling.val() {
-            self.halts.clear_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
-        }
+        self.halts.set_valid.next = self.set_queue_halted_valid.val()
+            && (self.enabled_anew.read_data[1].val() == self.renewed.read_data[1].val());
+        self.halts.set_index.next = self.set_queue_halted_index.val();
+        self.halts.clear_valid.next = self.enabling.val();
+        self.halts.clear_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         self.halts.wipe_valid.next = self.select.every.val();
         self.halts.wipe_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
         for k in 0..HALT_READERS {
@@ -144,7 +156,6 @@ impl Logic for States {
 
         if self.rst.val() {
             self.waits.d.next = false;
-            self.renews.d.next = false;
         }
     }
 }
@@ -157,6 +168,7 @@ mod tests {
     use drdma_abi::Layout;
     use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
     use drdma_verilated::testbench::{Bench, Random};
+    use std::collections::HashSet;
 
     const ENTRIES: u64 = 4096;
 
@@ -168,9 +180,9 @@ mod tests {
         let mut random = Random::new(1);
         let [mut errors, mut halts, mut enables] = [(); 3].map(|()| vec![false; ENTRIES as usize]);
         let mut asked = ([0; ERROR_READERS], [0; HALT_READERS], 0);
-        let (mut quiet_a, mut quiet_b, mut quiet_cfg, mut quiet_renew) = (0, 0, 0, 0);
-        // A queue that is taken out of its halted state as soon as the host writes no other.
-        let mut renewed = None;
+        let (mut quiet_a, mut quiet_b, mut quiet_cfg) = (0, 0, 0);
+        // Queues whose `enable` word the completion block has not come to.
+        let mut anew = HashSet::new();
         // What the completion block has failed in the same cycle as the segmenter.
         let mut second = None;
         let (mut collisions, mut seen) = (0, 0);
@@ -187,8 +199,7 @@ mod tests {
             let halting = random.chance(0.4);
             quiet_a = if sets_a { 0 } else { quiet_a + 1 };
             quiet_b = if sets_b { 0 } else { quiet_b + 1 };
-            let renews = quiet_renew >= 2 && random.chance(0.3);
-            quiet_renew = if renews { 0 } else { quiet_renew + 1 };
+            let renews = random.chance(0.3);
             let writes = quiet_cfg >= 3 && random.chance(0.6);
             quiet_cfg = if writes { 0 } else { quiet_cfg + 1 };
             let (table, last, data) = match random.below(5) {
@@ -234,22 +245,19 @@ mod tests {
             } else if sets_b {
                 errors[b as usize] = true;
             }
-            if halting {
+            if halting && !anew.contains(&halt) {
                 halts[halt as usize] = true;
+            }
+            if renews {
+                anew.remove(&renew);
             }
             if writes && table == 0 && last == 15 {
                 errors[cfg as usize] = false;
                 second = second.filter(|qp| *qp != cfg);
             }
             let enabling = writes && table == 2 && last == 7;
-            if let Some(queue) = renewed.filter(|_| !enabling) {
-                halts[queue as usize] = false;
-                renewed = None;
-            }
-            if renews {
-                renewed = Some(renew);
-            }
             if enabling {
+                anew.insert(cfg);
                 halts[cfg as usize] = false;
                 enables[cfg as usize] = data == 1;
             }

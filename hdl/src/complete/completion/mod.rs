@@ -197,7 +197,7 @@ pub struct Completion {
     pub set_queue_halted_valid: Signal<Out, Bit>,
     /// Which.
     pub set_queue_halted_index: Signal<Out, Bits<QUEUE>>,
-    /// A queue was enabled anew, and has no requests of before any more that could halt it.
+    /// A queue was enabled anew, and has no requests of before any more that would halt it.
     pub renew_valid: Signal<Out, Bit>,
     /// Which.
     pub renew_index: Signal<Out, Bits<QUEUE>>,
