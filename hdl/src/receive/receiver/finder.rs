@@ -365,7 +365,7 @@ mod tests {
         let mut hits = 0;
         for round in 0..12_000 {
             // Few lists, few numbers in each, and entries at both ends.
-            let number = random.below(3) << 12 | random.below(4) * 1365;
+            let number = (random.below(3) << 12) | (random.below(4) * 1365);
             let qp = [0, 1, 2, 7, 2048, 4090, 4094, 4095][random.below(8) as usize];
             match random.below(4) {
                 0 => host.write(qp, "qpn", number),
@@ -382,7 +382,7 @@ mod tests {
                         host.end();
                         continue;
                     }
-                    host.write(qp, "qpn", random.below(3) << 12 | random.below(4) * 1365);
+                    host.write(qp, "qpn", (random.below(3) << 12) | (random.below(4) * 1365));
                     let found = host.end().0;
                     assert!(host.is_right(number, found), "{number:#x} in {round}: {found:?}");
                 }
@@ -415,7 +415,7 @@ mod tests {
     fn a_search_takes_3_cycles_among_4096_queue_pairs() {
         let mut host = Host::new(&library());
         // Numbers far apart, no two with the same low bits.
-        let number = |qp: u64| (qp * 0x9e37 & 0xfff) << 12 | (qp * 5 & 0xfff);
+        let number = |qp: u64| (((qp * 0x9e37) & 0xfff) << 12) | ((qp * 5) & 0xfff);
         for qp in 0..4096 {
             host.write(qp, "qpn", number(qp));
             host.write(qp, "state", 1);
