@@ -3,7 +3,7 @@
 use crate::layout;
 
 layout! {
-    /// A completion queue entry: one per work request, in order per queue.
+    /// A completion queue entry: one per work request that is signaled or fails, in order per queue.
     ///
     /// The card writes entry `n` of a ring of `2^s` entries at `n mod 2^s` with
     /// `phase = (n >> s & 1) ^ 1`, so that memory that starts as zeros holds no valid entry.
@@ -20,8 +20,11 @@ layout! {
         status: u8 = 8,
         /// Flips each time that the ring wraps; written last.
         phase: u8 = 8,
+        /// The ring position of the request's first block, as in its head. All requests of the queue
+        /// before it are complete.
+        position: u32 = 32,
         /// 0.
-        reserved: u64 = 64,
+        reserved: u32 = 32,
     }
 }
 

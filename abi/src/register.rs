@@ -74,7 +74,9 @@ registers! {
     /// Longest DMA read in bytes that the optimizer forms: a power of two, 64 to 4096.
     MAX_READ @ 0x01c ReadWrite = 512;
     /// The widest gap in bytes that the optimizer reads through instead of starting another DMA
-    /// read. Unless it is 0, a gap between needed bytes of one cache line is read through, too.
+    /// read. Unless it is 0, a gap between needed bytes of one cache line is read through, too. Where
+    /// short rows are packed and the request has no fetch plan, a gap is read through only if it is
+    /// not much wider than most gaps of the chunk before the last.
     MERGE_THRESHOLD @ 0x020 ReadWrite = 256;
     /// Low 32 bits of the card's MAC address.
     MAC_LOW @ 0x024 ReadWrite = 0;
@@ -87,9 +89,9 @@ registers! {
     ACK_TIMEOUT @ 0x030 ReadWrite = 0;
     /// Writing anything clears every counter.
     COUNTER_CLEAR @ 0x034 WriteOnly = 0;
-    /// The fewest rows that a request must have for several of its short rows to be packed in a
-    /// cycle, where all of its destinations have the same lanes; 0: no request. Whatever it is, the
-    /// same bytes are sent. Only a reset of the whole card sets it back.
+    /// The fewest rows that a destination of a request must have for several of its short rows to be
+    /// packed in a cycle, where all of its destinations have the same lanes, or rows of one form one
+    /// behind the other; 0: no request. Whatever it is, the same bytes are sent. Only a reset of the whole card sets it back.
     COLUMN_MIN_ROWS @ 0x038 ReadWrite = 96;
     /// Words of 4 B of payload that the assembler reads from the segmented memory in a cycle: 1 to
     /// 16. A write of another value sets 16. Whatever it is, the same bytes are sent, with fewer
@@ -285,8 +287,10 @@ layout! {
     little struct QueuePairEntry: 64 {
         /// The peer's MAC address.
         dest_mac: u64 = 48,
-        /// 0.
-        reserved: u16 = 16,
+        /// IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
+        tos: u8 = 8,
+        /// IPv4 time to live; 0 stands for 64.
+        ttl: u8 = 8,
         /// The peer's IPv4 address.
         dest_ip: u32 = 32,
         /// The queue pair's number on the wire, 24 bits.

@@ -28,7 +28,10 @@ pub const MAX_REGIONS: usize = 16;
 /// Extents or columns of one region, at most.
 pub const MAX_ELEMENTS: usize = 16;
 /// Destinations of one shared send queue request, at most.
-pub const MAX_DESTINATIONS: usize = 64;
+pub const MAX_DESTINATIONS: usize = 256;
+/// Regions of one request, those of all its destinations together, at most. Two such requests fit the card's
+/// memory.
+pub const MAX_REQUEST_REGIONS: usize = 1024;
 /// Bytes of one message, at most (IBTA 1.4 section 9.7.7.1.2: 2^31).
 pub const MAX_MESSAGE: u64 = 1 << 31;
 /// The longest DMA read that a request may ask for, as a binary logarithm of bytes; at least and
@@ -39,7 +42,8 @@ pub const MAX_MERGE_THRESHOLD: u16 = 4095;
 /// The first byte of a WQE.
 pub const WQE_MAGIC: u8 = 0xd7;
 /// Granules of one WQE, at most.
-pub const MAX_WQE_GRANULES: usize = 2 + MAX_DESTINATIONS * (2 + MAX_REGIONS * (2 + MAX_ELEMENTS));
+pub const MAX_WQE_GRANULES: usize =
+    2 + MAX_DESTINATIONS * 2 + MAX_REQUEST_REGIONS * (2 + MAX_ELEMENTS);
 
 layout! {
     /// The head of a work queue entry.
@@ -53,7 +57,7 @@ layout! {
         /// With [`flags::FETCH_PLAN`]: the binary logarithm of the longest DMA read of data in
         /// bytes, 6 to 12. Else 0.
         fetch_log_max_read: u8 = 8,
-        /// Destinations that follow: 1 for a queue pair's own queue, 1 to 64 for a shared one.
+        /// Destinations that follow: 1 for a queue pair's own queue, 1 to 256 for a shared one.
         destinations: u16 = 16,
         /// With [`flags::FETCH_PLAN`]: gaps of at most so many bytes are read through, 0 to 4095.
         /// Else 0.
@@ -63,7 +67,7 @@ layout! {
         /// The ring position of the entry's first block, counted in blocks since the queue was
         /// made, modulo 2^32. It tells an entry from a stale one of an earlier lap.
         position: u32 = 32,
-        /// The application's name for the request; comes back in its completion.
+        /// The application's name for the request; its completion repeats it.
         wr_id: u64 = 64,
         /// Units packed into one message; at least 1.
         rows_per_message: u32 = 32,
@@ -85,6 +89,12 @@ pub mod flags {
     /// [`WqeHeader::fetch_log_max_read`]: super::WqeHeader::fetch_log_max_read
     /// [`WqeHeader::fetch_merge_threshold`]: super::WqeHeader::fetch_merge_threshold
     pub const FETCH_PLAN: u8 = 1 << 2;
+    /// The request writes a completion only if it fails.
+    pub const UNSIGNALED: u8 = 1 << 3;
+    /// Every flag that a queue pair's own queue takes.
+    pub const OWN: u8 = ELEMENT_MASK | FETCH_PLAN | UNSIGNALED;
+    /// Every flag that a shared queue takes.
+    pub const SHARED: u8 = OWN | PARTITIONED;
 }
 
 layout! {
@@ -92,7 +102,7 @@ layout! {
     little struct Destination: 32 {
         /// Local queue pair number.
         qp: u32 = 32,
-        /// Regions that follow, 0 to 16; 0 in a partitioned request.
+        /// Regions that follow, 0 to 16, and at most 1,024 in the whole request; 0 in a partitioned one.
         regions: u16 = 16,
         /// The id of the rows that it gets, in a partitioned request; at most 255 where ids have one
         /// byte. 0 in others.

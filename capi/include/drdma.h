@@ -73,6 +73,15 @@ enum drdma_wr_opcode {
   DRDMA_WR_SEND_WITH_IMM = 3,
 };
 
+// Bits of `send_flags`.
+enum drdma_send_flags {
+  // The request gets a completion only if it fails; without this flag (unlike `ibv_post_send`, which has
+  // `IBV_SEND_SIGNALED`) always. Until a request without the flag that was posted behind it has completed and was
+  // polled, it keeps its room in the send queue and its memory. Requests with the flag behind the last one
+  // without may take half of the send queue; EINVAL says that one more would take more.
+  DRDMA_SEND_UNSIGNALED = 1,
+};
+
 // How regions are cut into units.
 enum drdma_row_mask {
   // The units are the rows of the regions, one region after another.
@@ -107,7 +116,7 @@ enum drdma_qp_attr_mask {
   DRDMA_QP_PATH_MTU = 8,
   // `dest_qp_num`: Init to RTR.
   DRDMA_QP_DEST_QPN = 16,
-  // `dest_mac` and `dest_ip`: Init to RTR.
+  // `dest_mac`, `dest_ip`, `traffic_class` and `hop_limit`: Init to RTR.
   DRDMA_QP_AV = 32,
   // `sq_psn`: RTR to RTS.
   DRDMA_QP_SQ_PSN = 64,
@@ -211,6 +220,8 @@ struct drdma_send_wr {
   uint32_t num_regions;
   // What is sent: up to 16.
   const struct drdma_region *regions;
+  // `drdma_send_flags`.
+  uint32_t send_flags;
 };
 
 // One region for all destinations of a request: each of `rows` rows goes to the destination whose
@@ -262,8 +273,10 @@ struct drdma_ssq_wr {
   const struct drdma_partitioned_region *partitioned;
   // Entries of `destinations`.
   uint32_t num_destinations;
-  // Where it goes: 1 to 64.
+  // Where it goes: 1 to 256.
   const struct drdma_destination *destinations;
+  // `drdma_send_flags`.
+  uint32_t send_flags;
 };
 
 // A completion.
@@ -306,10 +319,15 @@ struct drdma_qp_attr {
   uint32_t sq_psn;
   // Partition key.
   uint16_t pkey;
-  // The peer's Ethernet address, in the order of transmission.
+  // The peer's Ethernet address, in the order of transmission; all zero: that which the host knows for
+  // `dest_ip`.
   uint8_t dest_mac[6];
   // The peer's IPv4 address, in the order of transmission.
   uint8_t dest_ip[4];
+  // IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
+  uint8_t traffic_class;
+  // IPv4 time to live; 0 stands for 64.
+  uint8_t hop_limit;
 };
 
 #ifdef __cplusplus

@@ -37,6 +37,17 @@ pub enum drdma_row_mask {
     DRDMA_ROW_MASK_ELEMENT = 1,
 }
 
+/// Bits of `send_flags`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub enum drdma_send_flags {
+    /// The request gets a completion only if it fails; without this flag (unlike `ibv_post_send`, which has
+    /// `IBV_SEND_SIGNALED`) always. Until a request without the flag that was posted behind it has completed and was
+    /// polled, it keeps its room in the send queue and its memory. Requests with the flag behind the last one
+    /// without may take half of the send queue; EINVAL says that one more would take more.
+    DRDMA_SEND_UNSIGNALED = 1,
+}
+
 /// A request to one queue pair.
 #[repr(C)]
 pub struct drdma_send_wr {
@@ -60,6 +71,8 @@ pub struct drdma_send_wr {
     pub num_regions: u32,
     /// What is sent: up to 16.
     pub regions: *const drdma_region,
+    /// `drdma_send_flags`.
+    pub send_flags: u32,
 }
 
 /// One destination of a request to a shared send queue.
@@ -96,8 +109,10 @@ pub struct drdma_ssq_wr {
     pub partitioned: *const drdma_partitioned_region,
     /// Entries of `destinations`.
     pub num_destinations: u32,
-    /// Where it goes: 1 to 64.
+    /// Where it goes: 1 to 256.
     pub destinations: *const drdma_destination,
+    /// `drdma_send_flags`.
+    pub send_flags: u32,
 }
 
 fn row_mask(mask: u32) -> Result<RowMask, Failure> {
@@ -105,6 +120,17 @@ fn row_mask(mask: u32) -> Result<RowMask, Failure> {
         0 => Ok(RowMask::Period),
         1 => Ok(RowMask::Element),
         other => Err(Failure::new(libc::EINVAL, format!("row_mask is {other}: it must be 0 or 1"))),
+    }
+}
+
+/// Whether a completion tells of a request's success.
+fn is_signaled(flags: u32) -> Result<bool, Failure> {
+    let unsignaled = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32;
+    match flags & !unsignaled {
+        0 => Ok(flags & unsignaled == 0),
+        _ => {
+            Err(Failure::new(libc::EINVAL, format!("send_flags is {flags:#x}: it must be 0 or 1")))
+        }
     }
 }
 
@@ -139,11 +165,14 @@ unsafe fn post_send(qp: &drdma_qp, wr: &drdma_send_wr) -> Result<(), Failure> {
         SharedOperation::Write => Operation::Write { remote_addr, rkey },
         SharedOperation::WriteImm(imm) => Operation::WriteImm { remote_addr, rkey, imm },
     };
-    let request = WorkRequest::new(wr.wr_id)
+    let mut request = WorkRequest::new(wr.wr_id)
         .operation(operation)
         .row_mask(row_mask(wr.row_mask)?)
         .rows_per_message(wr.rows_per_message)
         .regions(&regions);
+    if !is_signaled(wr.send_flags)? {
+        request = request.unsignaled();
+    }
     Ok(qp.lock().post_send(&request)?)
 }
 
@@ -225,10 +254,13 @@ unsafe fn post_partitioned<I: PartitionId + TryFrom<u16>>(
             PartitionDestination::new(pairs.get(destination.qp), id).remote(remote_addr, rkey),
         );
     }
-    let request = PartitionedWorkRequest::new(wr.wr_id, &region)
+    let mut request = PartitionedWorkRequest::new(wr.wr_id, &region)
         .operation(opcode(wr.opcode, wr.imm_data)?)
         .rows_per_message(wr.rows_per_message)
         .destinations(&list);
+    if !is_signaled(wr.send_flags)? {
+        request = request.unsignaled();
+    }
     Ok(ssq.lock().post_ssq_send(&request)?)
 }
 
@@ -272,11 +304,14 @@ pub unsafe extern "C" fn drdma_post_ssq_send(
                     .regions(regions)
             })
             .collect();
-        let request = SharedWorkRequest::new(wr.wr_id)
+        let mut request = SharedWorkRequest::new(wr.wr_id)
             .operation(opcode(wr.opcode, wr.imm_data)?)
             .row_mask(row_mask(wr.row_mask)?)
             .rows_per_message(wr.rows_per_message)
             .destinations(&list);
+        if !is_signaled(wr.send_flags)? {
+            request = request.unsignaled();
+        }
         Ok(ssq.lock().post_ssq_send(&request)?)
     })
 }

@@ -398,7 +398,7 @@ pub enum drdma_qp_attr_mask {
     DRDMA_QP_PATH_MTU = 8,
     /// `dest_qp_num`: Init to RTR.
     DRDMA_QP_DEST_QPN = 16,
-    /// `dest_mac` and `dest_ip`: Init to RTR.
+    /// `dest_mac`, `dest_ip`, `traffic_class` and `hop_limit`: Init to RTR.
     DRDMA_QP_AV = 32,
     /// `sq_psn`: RTR to RTS.
     DRDMA_QP_SQ_PSN = 64,
@@ -419,10 +419,15 @@ pub struct drdma_qp_attr {
     pub sq_psn: u32,
     /// Partition key.
     pub pkey: u16,
-    /// The peer's Ethernet address, in the order of transmission.
+    /// The peer's Ethernet address, in the order of transmission; all zero: that which the host knows for
+    /// `dest_ip`.
     pub dest_mac: [u8; 6],
     /// The peer's IPv4 address, in the order of transmission.
     pub dest_ip: [u8; 4],
+    /// IPv4 type of service: DSCP in the upper 6 bits, ECN in the lower 2.
+    pub traffic_class: u8,
+    /// IPv4 time to live; 0 stands for 64.
+    pub hop_limit: u8,
 }
 
 impl drdma_qp_attr {
@@ -443,8 +448,14 @@ impl drdma_qp_attr {
             attributes = attributes.dest_qpn(self.dest_qp_num);
         }
         if has(flag::DRDMA_QP_AV) {
-            let (mac, ip) = (MacAddress(self.dest_mac), self.dest_ip.into());
-            attributes = attributes.dest_mac(mac).dest_ip(ip);
+            attributes = attributes.dest_ip(self.dest_ip.into());
+            if self.dest_mac != [0; 6] {
+                attributes = attributes.dest_mac(MacAddress(self.dest_mac));
+            }
+            attributes = attributes.dscp(self.traffic_class >> 2).ecn(self.traffic_class & 3);
+            if self.hop_limit > 0 {
+                attributes = attributes.ttl(self.hop_limit);
+            }
         }
         if has(flag::DRDMA_QP_SQ_PSN) {
             attributes = attributes.start_psn(self.sq_psn);
@@ -553,4 +564,31 @@ pub unsafe extern "C" fn drdma_reset_ssq(ssq: *mut drdma_ssq) -> c_int {
 pub unsafe extern "C" fn drdma_ssq_queue(ssq: *const drdma_ssq) -> u16 {
     // SAFETY: C promises an object.
     unsafe { ssq.as_ref() }.map_or(0, |ssq| ssq.lock().queue())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_zero_in_an_address_vector_is_left_out() {
+        let mut attr = drdma_qp_attr {
+            qp_state: 0,
+            path_mtu: 0,
+            qkey: 0,
+            dest_qp_num: 0,
+            sq_psn: 0,
+            pkey: 0,
+            dest_mac: [0; 6],
+            dest_ip: [10, 0, 0, 2],
+            traffic_class: 0,
+            hop_limit: 0,
+        };
+        let mask = drdma_qp_attr_mask::DRDMA_QP_AV as u32;
+        let address = QueuePairAttributes::new().dest_ip([10, 0, 0, 2].into()).dscp(0).ecn(0);
+        assert_eq!(attr.attributes(mask), address);
+        (attr.dest_mac, attr.traffic_class, attr.hop_limit) = ([2, 0, 0, 0, 0, 2], 46 << 2 | 1, 9);
+        let address = address.dest_mac(MacAddress([2, 0, 0, 0, 0, 2])).dscp(46).ecn(1).ttl(9);
+        assert_eq!(attr.attributes(mask), address);
+    }
 }

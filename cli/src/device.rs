@@ -216,6 +216,8 @@ pub fn add_peers(job: &Job, network: &Network) {
         mtu: qp.mtu,
         start_psn: Some(qp.start_psn),
         qkey: qp.qkey,
+        tos: qp.dscp << 2 | qp.ecn,
+        ttl: qp.ttl,
         keep_messages: false,
         ..PeerConfig::new(qp.transport, qp.dest_mac, qp.dest_ip, qp.dest_qpn, qp.qpn)
     }));

@@ -9,7 +9,7 @@ use drdma_abi::{
         MERGE_THRESHOLD, QUEUE_PAIRS, SEND_QUEUES, VERSION,
     },
     roce::MTUS,
-    work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MESSAGE, MAX_REGIONS},
+    work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MESSAGE, MAX_REGIONS, MAX_REQUEST_REGIONS},
 };
 use drdma_driver::{CardError, Device};
 use serde::Serialize;
@@ -67,6 +67,7 @@ pub fn of(uri: &str, device: &mut Device) -> Result<Info, CardError> {
         ("completion_queues", COMPLETION_QUEUES.entries.into()),
         ("destinations_per_request", MAX_DESTINATIONS as u64),
         ("regions_per_destination", MAX_REGIONS as u64),
+        ("regions_per_request", MAX_REQUEST_REGIONS as u64),
         ("elements_per_region", MAX_ELEMENTS as u64),
         ("message_bytes", MAX_MESSAGE),
     ];

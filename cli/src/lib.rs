@@ -13,6 +13,7 @@ pub mod info;
 pub mod interrupt;
 pub mod job;
 pub mod output;
+pub mod perf;
 pub mod placement;
 pub mod record;
 pub mod run;

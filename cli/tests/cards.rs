@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Output,
+    thread,
 };
 
 use serde_json::{Value, json};
@@ -166,6 +167,49 @@ fn what_is_bound_already_is_ready_unless_its_group_is_not() {
     let (_, stdout, _) = machine.drdma(&["devices", "--json"]);
     let devices: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&devices[0]["ready"], &devices[0]["problem"]), (&json!(false), &json!(text)));
+}
+
+#[test]
+fn json_says_what_was_bound_and_given_back() {
+    let machine = Machine::new();
+    machine.card("0000:65:00.0", Some(14), "vfio-pci");
+    let (code, stdout, _) = machine.drdma(&["bind", "65:00.0", "--json"]);
+    let bound: Value = serde_json::from_str(&stdout).unwrap();
+    let expected = json!({
+        "address": "0000:65:00.0", "before": "vfio-pci", "driver": "vfio-pci", "iommu_group": 14,
+        "ready": true,
+    });
+    assert_eq!((code, bound), (0, expected));
+
+    // A kernel that lets go of the card: it has done so when it is asked to look for another driver.
+    let [unbind, probe] =
+        ["drivers/vfio-pci/unbind", "drivers_probe"].map(|f| machine.bus().join(f));
+    for fifo in [&unbind, &probe] {
+        fs::remove_file(fifo).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    }
+    let driver = machine.bus().join("devices/0000:65:00.0/driver");
+    let kernel = thread::spawn(move || {
+        let address = fs::read_to_string(unbind).unwrap();
+        fs::remove_file(driver).unwrap();
+        (address, fs::read_to_string(probe).unwrap())
+    });
+    let (code, stdout, stderr) = machine.drdma(&["unbind", "65:00.0", "--json"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(kernel.join().unwrap(), ("0000:65:00.0".to_owned(), "0000:65:00.0".to_owned()));
+    let unbound: Value = serde_json::from_str(&stdout).unwrap();
+    let expected = json!({"address": "0000:65:00.0", "before": "vfio-pci", "driver": null});
+    assert_eq!(unbound, expected);
+
+    // Bound, and of no use: the exit code and the error are as without JSON.
+    let machine = Machine::new();
+    machine.card("0000:65:00.0", Some(14), "vfio-pci");
+    machine.device("0000:65:00.1", ["0x8086\n", "0x1572\n"], Some(14), "i40e");
+    let (code, stdout, stderr) = machine.drdma(&["bind", "65:00.0", "--json"]);
+    let bound: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &bound["ready"]), (1, &json!(false)));
+    assert!(stderr.starts_with("error: group 14 is not viable"), "{stderr}");
 }
 
 /// Plain files bind nothing, so that the command asks, sees that nothing happened, and takes it

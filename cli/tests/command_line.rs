@@ -190,6 +190,26 @@ fn the_demo_shuffles_checks_and_compares() {
 }
 
 #[test]
+fn the_demo_as_json_says_what_each_way_cost() {
+    let folder = Folder::new();
+    let args =
+        ["demo", "--device", "soft:", "--scale-factor", "0.001", "--sample-rows", "100", "--json"];
+    let output = folder.drdma(&args);
+    assert_eq!(output.status.code(), Some(0));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let count = |part: &str, name: &str| found[part][name].as_u64().unwrap();
+    let row = found["row_bytes"].as_u64().unwrap();
+    for part in ["shuffle", "lists", "described", "packed"] {
+        assert_eq!(count(part, "payload_bytes"), row * count(part, "rows"), "{part}");
+        assert_eq!(found[part]["cycles"], serde_json::Value::Null, "{part}: soft: has no clock");
+        assert!(count(part, "posting_ns") > 0, "{part}");
+    }
+    assert_eq!((count("lists", "work_requests"), count("described", "work_requests")), (100, 1));
+    assert!(count("shuffle", "rows") > 5000, "{found}");
+    assert_eq!((&found["destinations"], &found["pcap"]), (&4.into(), &"drdma-demo.pcap".into()));
+}
+
+#[test]
 fn the_demo_says_what_is_wrong_with_its_arguments() {
     let folder = Folder::new();
     for args in [["--destinations", "65"], ["--scale-factor", "0"], ["--mtu", "1500"]] {

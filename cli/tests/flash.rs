@@ -260,3 +260,30 @@ fn boards_and_samples_agree() {
     assert_eq!(board.part, U50);
     assert!(board.is(IDCODE));
 }
+
+#[test]
+fn json_says_what_was_done() {
+    let bench = Bench::new();
+    bench.manifest("version", "0.1.0".into());
+    let bytes = sample::stream(IDCODE, 9_000, 2).len();
+    let json = |args: &[&str]| -> Value {
+        let (code, out, error) = bench.flash(&[args, &["--json"]].concat());
+        assert_eq!(code, 0, "{error}");
+        serde_json::from_str(&out).unwrap()
+    };
+    let written = json(&["fpga.bit"]);
+    assert_eq!(written["done"], "written");
+    assert_eq!((&written["board"], &written["version"]), (&"Alveo U50".into(), &"0.1.0".into()));
+    let sum = |value: &Value| {
+        value["written_bytes"].as_u64().unwrap() + value["kept_bytes"].as_u64().unwrap()
+    };
+    assert!(written["written_bytes"].as_u64().unwrap() > 0, "{written}");
+    let again = json(&["fpga.bit"]);
+    assert_eq!(again["written_bytes"], 0, "{again}");
+    assert_eq!(sum(&written), sum(&again));
+    let verified = json(&["--verify", "fpga.bit"]);
+    assert_eq!((&verified["done"], &verified["bytes"]), (&"verified".into(), &bytes.into()));
+    let read = json(&["--read", "back.bin", "--length", "512"]);
+    assert_eq!((&read["done"], &read["start"]), (&"read".into(), &0x0100_2000.into()));
+    assert_eq!((&read["bytes"], &read["file"]), (&512.into(), &"back.bin".into()));
+}

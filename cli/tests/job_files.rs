@@ -190,6 +190,27 @@ fn wrong_types_are_refused() {
 }
 
 #[test]
+fn the_last_post_of_a_queue_is_signaled() {
+    let never = "is false, and no post behind it goes to the same queue: it would never be known to be \
+                 complete";
+    // Each of the three goes to a queue of its own.
+    for post in 0..3 {
+        let pointer = format!("/posts/{post}/signaled");
+        assert_eq!(set(&pointer, json!(false)), format!("posts[{post}].signaled: {never}"));
+        assert_eq!(
+            set(&pointer, json!(0)),
+            format!("posts[{post}].signaled: must be true or false, is 0")
+        );
+    }
+    let mut job = good();
+    let mut first = job["posts"][0].clone();
+    first["signaled"] = json!(false);
+    job["posts"].as_array_mut().unwrap().insert(0, first);
+    let signaled: Vec<_> = parse(&job).unwrap().posts.iter().map(|post| post.signaled).collect();
+    assert_eq!(signaled, [false, true, true, true]);
+}
+
+#[test]
 fn unknown_buffers_and_queue_pairs_are_named() {
     assert_eq!(
         set("/posts/0/regions/0/buffer", json!("u")),
@@ -225,8 +246,8 @@ fn the_limits_are_those_of_a_work_request() {
     );
     let destination = json!({"qp": "red", "remote_addr": 0, "rkey": 0, "regions": []});
     assert_eq!(
-        set("/posts/1/destinations", json!(vec![destination; 65])),
-        "posts[1].destinations: has 65 destinations, the limit is 64"
+        set("/posts/1/destinations", json!(vec![destination; 257])),
+        "posts[1].destinations: has 257 destinations, the limit is 256"
     );
     assert_eq!(
         set("/posts/1/destinations", json!([])),
@@ -235,6 +256,31 @@ fn the_limits_are_those_of_a_work_request() {
     assert_eq!(
         set("/posts/0/regions/0/count", json!(1u64 << 32)),
         "posts[0].regions[0].count: must be at most 4294967295, is 4294967296"
+    );
+}
+
+#[test]
+fn a_post_has_at_most_1024_regions() {
+    let mut job = good();
+    let red = job["qps"][0].clone();
+    let qp = |i: u32| {
+        let mut qp = red.clone();
+        (qp["name"], qp["qpn"]) = (json!(format!("q{i}")), json!(17 + i));
+        qp
+    };
+    job["qps"] = (0..66).map(qp).collect();
+    let region = json!({"type": "contiguous", "buffer": "t", "offset": 0, "len": 1});
+    let to = |(i, regions): (usize, &usize)| json!({"qp": format!("q{i}"), "regions": vec![region.clone(); *regions]});
+    let mut post = |regions: &[usize]| {
+        let destinations: Vec<_> = regions.iter().enumerate().map(to).collect();
+        job["posts"] = json!([{"verb": "post_ssq_send", "wr_id": 1, "op": "send",
+                               "destinations": destinations}]);
+        parse(&job).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(post(&[16; 64]), Ok(()));
+    assert_eq!(
+        post(&[[16; 64].as_slice(), &[0, 1]].concat()).unwrap_err(),
+        "posts[0].destinations: has 1025 regions of all destinations together, the limit is 1024"
     );
 }
 
@@ -584,4 +630,64 @@ fn a_byte_order_mark_is_named() {
     let error = Job::parse(&format!("\u{feff}{}", good()), Path::new(".")).unwrap_err();
     let expected = "the job begins with a byte order mark: save it as UTF-8 without one";
     assert_eq!(error.to_string(), expected);
+}
+
+/// Knows the peers' addresses in 10.0.0.0/24.
+struct Rack;
+
+impl libdrdma::Resolver for Rack {
+    fn resolve(
+        &self,
+        ip: std::net::Ipv4Addr,
+    ) -> Result<libdrdma::MacAddress, libdrdma::ResolveError> {
+        match ip.octets() {
+            [10, 0, 0, host] => Ok(libdrdma::MacAddress([2, 0, 0, 0, 1, host])),
+            _ => Err(libdrdma::ResolveError::NoRoute { ip }),
+        }
+    }
+}
+
+#[test]
+fn a_mac_address_that_is_left_out_is_resolved() {
+    let parse = |job: &Value| Job::parse_with(&job.to_string(), Path::new("."), &Rack);
+    let mut job = good();
+    job["qps"][0].as_object_mut().unwrap().remove("dest_mac");
+    let found = parse(&job).unwrap();
+    assert_eq!(found.qps[0].dest_mac, 0x0200_0000_0102);
+    assert_eq!(found.qps[1].dest_mac, 0x0200_0000_0003, "one that is given wins");
+    job["qps"][0]["dest_ip"] = json!("10.1.0.2");
+    let error = parse(&job).unwrap_err().to_string();
+    let text = "is missing, and not known: 10.1.0.2: the host has no route to it";
+    assert_eq!(error, format!("qps[0].dest_mac: {text}"));
+    // The host's own tables have no network for documentation (RFC 5737), or nobody there.
+    job["qps"][0]["dest_ip"] = json!("192.0.2.7");
+    let error = Job::parse(&job.to_string(), Path::new(".")).unwrap_err().to_string();
+    assert!(error.starts_with("qps[0].dest_mac: is missing, and not known: "), "{error}");
+}
+
+#[test]
+fn service_and_time_to_live_have_limits_and_a_vlan_is_refused() {
+    let mut job = good();
+    let found = Job::parse(&job.to_string(), Path::new(".")).unwrap();
+    assert_eq!((found.qps[0].dscp, found.qps[0].ecn, found.qps[0].ttl), (0, 0, 64));
+    for (field, value) in [("dscp", 63), ("ecn", 3), ("ttl", 255)] {
+        job["qps"][0][field] = json!(value);
+    }
+    let found = Job::parse(&job.to_string(), Path::new(".")).unwrap();
+    assert_eq!((found.qps[0].dscp, found.qps[0].ecn, found.qps[0].ttl), (63, 3, 255));
+    for (field, value, text) in [
+        ("dscp", json!(64), "must be at most 63, is 64"),
+        ("ecn", json!(4), "must be at most 3, is 4"),
+        ("ttl", json!(0), "must be at least 1, is 0"),
+        (
+            "vlan",
+            json!({"id": 7}),
+            "there is no VLAN: the card sends Ethernet headers without an 802.1Q tag",
+        ),
+    ] {
+        let mut job = job.clone();
+        job["qps"][0][field] = value;
+        let error = Job::parse(&job.to_string(), Path::new(".")).unwrap_err().to_string();
+        assert_eq!(error, format!("qps[0].{field}: {text}"));
+    }
 }

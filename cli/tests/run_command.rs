@@ -54,7 +54,7 @@ fn frame((name, opcode, psn, ack, headers, payload): &Packet) -> Vec<u8> {
     frame::build(
         &Endpoint::of(&json!("02:00:00:00:00:01"), &json!("10.0.0.1")),
         &Endpoint::of(&json!(format!("02:00:00:00:00:1{i}")), &json!(format!("10.0.0.1{i}"))),
-        &Transport { qpn, dest_qpn, opcode, ack, psn },
+        &Transport { qpn, dest_qpn, opcode, ack, psn, service: (0, 64) },
         &unhex(&headers.replace(' ', "")),
         &unhex(&payload.replace(' ', "")),
     )
@@ -386,6 +386,35 @@ fn what_is_out_of_bounds_is_refused_and_what_is_behind_it_is_flushed() {
         &[
             ("red", 0x04, 100, true, "", "fafbfcfdfeff".into()),
             ("blue", 0x04, 100, true, "", "fafbfcfdfeff".into()),
+        ],
+    );
+}
+
+#[test]
+fn unsignaled_posts_are_told_of_only_if_they_fail() {
+    let post = |wr_id: u64, qp: &str, len: u32, signaled: bool| {
+        json!({"verb": "post_send", "qp": qp, "wr_id": wr_id, "op": "send", "signaled": signaled,
+               "regions": [{"type": "contiguous", "buffer": "t", "offset": 250, "len": len}]})
+    };
+    claim(
+        json!([
+            post(1, "red", 1, false),
+            post(2, "blue", 2, false),
+            post(3, "red", 7, false),
+            post(4, "red", 1, false),
+            post(5, "blue", 3, true),
+            post(6, "red", 1, true)
+        ]),
+        &[
+            (3, "local_protection_error", 0),
+            (4, "wr_flush_error", 0),
+            (5, "success", 3),
+            (6, "wr_flush_error", 0),
+        ],
+        &[
+            ("red", 0x04, 100, true, "", "fa".into()),
+            ("blue", 0x04, 100, true, "", "fafb".into()),
+            ("blue", 0x04, 101, true, "", "fafbfc".into()),
         ],
     );
 }

@@ -1,6 +1,8 @@
 //! What stands behind the head of a work queue entry.
 
-use drdma_abi::work_request::{Destination as DestinationLayout, GRANULE, MAX_REGIONS, flags};
+use drdma_abi::work_request::{
+    Destination as DestinationLayout, GRANULE, MAX_REGIONS, MAX_REQUEST_REGIONS, flags,
+};
 use drdma_driver::DmaMemory;
 
 use crate::{
@@ -36,7 +38,7 @@ impl Body for [Destination<'_, '_>] {
 
     #[inline]
     fn check(&self, pd: u32) -> Result<usize, PostError> {
-        let mut granules = 0;
+        let (mut granules, mut all) = (0, 0);
         for (index, destination) in self.iter().enumerate() {
             let regions = destination.regions;
             if regions.len() > MAX_REGIONS {
@@ -49,6 +51,7 @@ impl Body for [Destination<'_, '_>] {
             if destination.pd != pd {
                 return Err(PostError::QueuePairDomain { destination: index });
             }
+            all += regions.len();
             granules += DestinationLayout::SIZE / GRANULE;
             for (region, description) in regions.iter().enumerate() {
                 if !description.belongs_to(pd) {
@@ -56,6 +59,9 @@ impl Body for [Destination<'_, '_>] {
                 }
                 granules += description.descriptor_len() / GRANULE;
             }
+        }
+        if all > MAX_REQUEST_REGIONS {
+            return Err(PostError::RequestRegions { regions: all, limit: MAX_REQUEST_REGIONS });
         }
         Ok(granules)
     }

@@ -6,7 +6,7 @@ use std::{
     ops::{Deref, DerefMut},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     task::{Context as TaskContext, Poll as TaskPoll, Waker},
     thread,
@@ -34,7 +34,7 @@ const CONSUMER: u32 = {
 /// Where an entry of the ring has its phase.
 const PHASE: crate::encode::Position = crate::encode::position::<Completion>("phase");
 
-/// How one work request ended.
+/// How one work request ended: each that is signaled, and each that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkCompletion {
     /// The request's name.
@@ -67,8 +67,9 @@ impl<'a> CompletionQueueBuilder<'a> {
     }
 
     /// Room for at least that many completions, rounded up to a power of two: 1 to 65,536 (default
-    /// 1,024). Requests that are posted and not yet polled never exceed it: posting is refused
-    /// before ([`PostError::CompletionQueueFull`]).
+    /// 1,024). Signaled requests that are posted and not yet polled never exceed it: posting is
+    /// refused before ([`PostError::CompletionQueueFull`]). Unsignaled ones take no room; the failure
+    /// of one waits until there is some.
     pub fn entries(mut self, entries: u32) -> Self {
         self.entries = entries;
         self
@@ -129,6 +130,7 @@ impl<'a> CompletionQueueBuilder<'a> {
             ring,
             entries,
             outstanding: AtomicU32::new(0),
+            unsignaled: AtomicBool::new(false),
             state: Mutex::new(state),
             policy,
             channel: channel.map_or_else(OnceLock::new, OnceLock::from),
@@ -149,7 +151,7 @@ impl PartialEq for CompletionQueue {
 
 impl Eq for CompletionQueue {}
 
-/// Where requests complete: one completion a request, in order per send queue. Clones are handles
+/// Where requests complete: one completion a signaled request, in order per send queue. Clones are handles
 /// to the same queue; it lives as long as a send queue completes to it.
 #[derive(Clone, Debug)]
 pub struct CompletionQueue {
@@ -287,7 +289,7 @@ impl CompletionQueue {
         Ok(completions)
     }
 
-    /// Requests posted whose completions were not polled yet.
+    /// Signaled requests posted whose completions were not polled yet.
     pub fn outstanding(&self) -> u32 {
         self.inner.outstanding.load(Ordering::Acquire)
     }
@@ -313,8 +315,10 @@ pub(crate) struct CompletionQueueInner {
     iova: u64,
     ring: DmaMemory,
     entries: u32,
-    /// Requests posted, or about to be, whose completions were not polled yet.
+    /// Signaled requests posted, or about to be, whose completions were not polled yet.
     outstanding: AtomicU32,
+    /// Unsignaled requests were posted: any of them may fail.
+    unsignaled: AtomicBool,
     state: Mutex<State>,
     policy: WaitPolicy,
     channel: OnceLock<CompletionChannel>,
@@ -327,7 +331,7 @@ struct State {
     consumed: u32,
     reported: u32,
     /// Completions that were taken from the ring, or made, ahead of being polled.
-    pending: VecDeque<WorkCompletion>,
+    pending: VecDeque<Taken>,
     /// The send queues that complete here, by number.
     queues: Vec<Option<Arc<QueueState>>>,
     /// Numbers of those that are halted.
@@ -335,6 +339,9 @@ struct State {
     /// Memory that requests kept: dropped when nothing is locked.
     dead: Vec<Hold>,
 }
+
+/// A completion, and whether room was kept for it.
+type Taken = (WorkCompletion, bool);
 
 /// The state, locked.
 struct StateGuard<'a>(Option<MutexGuard<'a, State>>);
@@ -406,6 +413,16 @@ impl CompletionQueueInner {
     /// True if something is posted that was not polled.
     pub fn expects_completion(&self) -> bool {
         self.outstanding.load(Ordering::Acquire) > 0
+            || (self.unsignaled.load(Ordering::Acquire)
+                && self.state.try_lock().map_or(true, |state| {
+                    state.queues.iter().flatten().any(|queue| queue.is_busy())
+                }))
+    }
+
+    /// Unsignaled requests are about to be posted.
+    #[inline]
+    pub fn expect_failures(&self) {
+        self.unsignaled.store(true, Ordering::Release);
     }
 
     /// A task waits for a completion.
@@ -439,7 +456,7 @@ impl CompletionQueueInner {
         self.drain(&mut state);
         while let Some(entry) = queue.oldest() {
             queue.complete(&entry, &mut state.dead);
-            self.release(1);
+            self.release(entry.is_signaled().into());
         }
         state.queues[queue.number as usize] = None;
         state.halted.retain(|number| *number != queue.number);
@@ -471,14 +488,14 @@ impl CompletionQueueInner {
     }
 
     /// Takes the next completion of a posted request from the ring.
-    fn take(&self, state: &mut State) -> Option<WorkCompletion> {
+    fn take(&self, state: &mut State) -> Option<Taken> {
         loop {
-            let mut completion = self.take_entry(state)?;
+            let (mut completion, position) = self.take_entry(state)?;
             let queue = state.queues.get(usize::from(completion.queue)).and_then(Option::as_ref);
             // The card may still complete requests of a queue that was reset or replaced: nobody
             // waits for those.
             let Some(queue) = queue else { continue };
-            let Some(entry) = queue.oldest() else { continue };
+            let Some(entry) = queue.at(position) else { continue };
             // A card that could not read the ring does not know the name.
             let nameless = completion.status == Status::LocalQpOperationError;
             if entry.wr_id != completion.wr_id && !(nameless && completion.wr_id == 0) {
@@ -499,7 +516,7 @@ impl CompletionQueueInner {
             } else {
                 queue.complete(&entry, &mut state.dead);
             }
-            return Some(completion);
+            return Some((completion, entry.is_signaled()));
         }
     }
 
@@ -534,9 +551,9 @@ impl CompletionQueueInner {
         ((last >> PHASE.bit) as u8 == phase as u8).then_some(last)
     }
 
-    /// Takes the next entry from the ring, whoever's it is.
+    /// Takes the next entry from the ring, whoever's it is, and the position of its request.
     #[inline]
-    fn take_entry(&self, state: &mut State) -> Option<WorkCompletion> {
+    fn take_entry(&self, state: &mut State) -> Option<(WorkCompletion, u32)> {
         let position = state.consumed;
         let at = self.next_entry(state);
         // The phase is written last: the word that holds it is read first.
@@ -544,14 +561,15 @@ impl CompletionQueueInner {
         let load = |word| if word == PHASE.word { last } else { self.ring.load_u64(at + 8 * word) };
         state.consumed = position.wrapping_add(1);
         let status = field!(Completion.status in load) as u8;
-        Some(WorkCompletion {
+        let completion = WorkCompletion {
             wr_id: field!(Completion.wr_id in load),
             // No card of this ABI writes an unknown status; were it to, the request has failed.
             status: Status::from_code(status).unwrap_or(Status::LocalQpOperationError),
             bytes: field!(Completion.bytes in load),
             queue: field!(Completion.queue in load) as u16,
             destination: field!(Completion.destination in load) as u16,
-        })
+        };
+        Some((completion, field!(Completion.position in load) as u32))
     }
 
     /// Tells the card how far the ring was read.
@@ -577,7 +595,7 @@ impl State {
     }
 
     /// Completes the oldest request of some halted queue.
-    fn flush_one(&mut self) -> Option<WorkCompletion> {
+    fn flush_one(&mut self) -> Option<Taken> {
         let Self { halted, queues, dead, .. } = self;
         let queues = halted.iter().filter_map(|number| queues[*number as usize].as_ref());
         queues.into_iter().find_map(|queue| flush_one(queue, dead))
@@ -585,16 +603,17 @@ impl State {
 }
 
 /// Completes a queue's oldest request with `wr_flush_error`.
-fn flush_one(queue: &QueueState, dead: &mut Vec<Hold>) -> Option<WorkCompletion> {
+fn flush_one(queue: &QueueState, dead: &mut Vec<Hold>) -> Option<Taken> {
     let entry = queue.oldest()?;
     queue.complete(&entry, dead);
-    Some(WorkCompletion {
+    let completion = WorkCompletion {
         wr_id: entry.wr_id,
         status: Status::WrFlushError,
         bytes: 0,
         queue: queue.number as u16,
         destination: 0,
-    })
+    };
+    Some((completion, entry.is_signaled()))
 }
 
 impl Drop for CompletionQueueInner {
@@ -621,12 +640,12 @@ impl Iterator for Poll<'_> {
     fn next(&mut self) -> Option<WorkCompletion> {
         let mut guard = self.queue.lock();
         let state = &mut *guard;
-        let completion = state
+        let (completion, reserved) = state
             .pending
             .pop_front()
             .or_else(|| self.queue.take(state))
             .or_else(|| state.flush_one())?;
-        self.queue.release(1);
+        self.queue.release(reserved.into());
         Some(completion)
     }
 }

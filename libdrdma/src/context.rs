@@ -19,7 +19,8 @@ use drdma_abi::register::{
 use drdma_driver::{Card, CardError, Device, DmaMemory, OpenError, RegisterWindow};
 
 use crate::{
-    CompletionChannel, CompletionChannelBuilder, MacAddress, ProtectionDomain, QueuePairState,
+    CompletionChannel, CompletionChannelBuilder, HostTables, MacAddress, ProtectionDomain,
+    QueuePairState, Resolver,
     completion_queue::CompletionQueueBuilder,
     index_pool::IndexPool,
     send_queue::{Pending, QueueState},
@@ -192,6 +193,8 @@ pub(crate) struct ContextInner {
     queues: Mutex<Queues>,
     /// The channel of completion queues that have no other.
     channel: OnceLock<CompletionChannel>,
+    /// Who knows the Ethernet addresses of peers.
+    resolver: Mutex<Arc<dyn Resolver>>,
 }
 
 /// The send queues of a context.
@@ -395,6 +398,11 @@ impl ContextInner {
         Ok(self.channel.get_or_init(|| channel))
     }
 
+    /// Who knows the Ethernet addresses of peers.
+    pub fn resolver(&self) -> Arc<dyn Resolver> {
+        self.resolver.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// True if the card's time goes on by itself.
     pub fn runs_by_itself(&self) -> bool {
         self.window.is_some()
@@ -506,8 +514,15 @@ impl Context {
             states: (0..QUEUE_PAIRS.entries).map(|_| AtomicU8::new(0)).collect(),
             queues: Mutex::default(),
             channel: OnceLock::new(),
+            resolver: Mutex::new(Arc::new(HostTables::default())),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Asks `resolver` for the Ethernet addresses of peers from now on, where a queue pair is connected
+    /// without one; at first that is [`HostTables`].
+    pub fn set_resolver(&self, resolver: impl Resolver + 'static) {
+        *self.inner.resolver.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(resolver);
     }
 
     /// A new protection domain: memory regions and queues of different domains do not mix.

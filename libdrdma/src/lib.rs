@@ -146,6 +146,7 @@ mod protection_domain;
 mod queue_pair;
 mod queue_pair_state;
 mod region;
+mod resolve;
 mod send_queue;
 mod shared_send_queue;
 mod work_request;
@@ -173,11 +174,12 @@ pub use owner::{Owner, Sharing};
 pub use post_error::PostError;
 pub use protection_domain::ProtectionDomain;
 pub use queue_pair::{PostGuard, QueuePair, QueuePairBuilder};
-pub use queue_pair_state::{Attribute, ModifyError, QueuePairAttributes, QueuePairState};
+pub use queue_pair_state::{Attribute, ModifyError, QueuePairAttributes, QueuePairState, VlanTag};
 pub use region::{
     Bitmapped, Column, Contiguous, Extent, Fragments, Part, PartitionId, Partitioned,
     PartitionedRegion, PointerMapped, Region, RegionError, Strided,
 };
+pub use resolve::{HostTables, ResolveError, Resolver};
 pub use shared_send_queue::{SharedPostGuard, SharedSendQueue, SharedSendQueueBuilder};
 pub use work_request::{
     Destination, Operation, PartitionDestination, PartitionedWorkRequest, RowMask, SharedOperation,

@@ -22,6 +22,18 @@ pub enum PostError {
         /// Blocks that are free.
         free: u32,
     },
+    /// Unsignaled requests hold as much of the ring as they may: nobody knows when they are complete
+    /// before a signaled request behind them is. This request must be signaled.
+    #[error(
+        "a signaled request is due: with this one, the unsignaled requests behind the last signaled \
+         one would take {unsignaled} blocks of 64 B, {limit} (half of the send queue) are possible"
+    )]
+    SignalDue {
+        /// Blocks of the requests behind the last signaled one, this one included.
+        unsignaled: u32,
+        /// Blocks that they may take.
+        limit: u32,
+    },
     /// The request is longer than the whole ring.
     #[error("the request needs {needed} blocks of 64 B, the whole send queue has {blocks}")]
     RequestTooLong {
@@ -46,6 +58,14 @@ pub enum PostError {
         /// Index of the destination.
         destination: usize,
         /// Its regions.
+        regions: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// More regions than a request takes, all destinations together.
+    #[error("the destinations have {regions} regions together, at most {limit} are possible")]
+    RequestRegions {
+        /// Regions of all destinations.
         regions: usize,
         /// The limit.
         limit: usize,

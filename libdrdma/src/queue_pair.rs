@@ -2,7 +2,7 @@
 
 use drdma_abi::{
     register::{QUEUE_PAIRS, QueuePairEntry},
-    roce::{DEFAULT_PKEY, Transport},
+    roce::{DEFAULT_PKEY, TTL, Transport},
 };
 
 use drdma_driver::CardError;
@@ -258,6 +258,14 @@ impl<'m> QueuePair<'m> {
     pub fn modify(&mut self, attributes: &QueuePairAttributes) -> Result<(), ModifyError> {
         let from = self.state();
         let to = attributes.state.ok_or(ModifyError::NoState)?;
+        let resolved;
+        let attributes = match (from, to) {
+            (QueuePairState::Init, QueuePairState::ReadyToReceive) => {
+                resolved = self.resolve(attributes)?;
+                &resolved
+            }
+            _ => attributes,
+        };
         check(self.transport, from, to, attributes)?;
         match to {
             QueuePairState::Reset => {
@@ -293,7 +301,7 @@ impl<'m> QueuePair<'m> {
     /// As [`modify`](Self::modify).
     pub fn connect(&mut self, attributes: &QueuePairAttributes) -> Result<(), ModifyError> {
         use QueuePairState::{Init, ReadyToReceive, ReadyToSend, Reset};
-        let mut attributes = *attributes;
+        let mut attributes = self.resolve(attributes)?;
         attributes.pkey.get_or_insert(DEFAULT_PKEY);
         attributes.qkey.get_or_insert(0);
         let steps = [(Reset, Init), (Init, ReadyToReceive), (ReadyToReceive, ReadyToSend)].map(
@@ -307,6 +315,20 @@ impl<'m> QueuePair<'m> {
         }
         self.modify(&QueuePairAttributes::new().state(Reset))?;
         steps.iter().try_for_each(|(_, _, attributes)| self.modify(attributes))
+    }
+
+    /// The attributes with the Ethernet address of `dest_ip`, unless one is given.
+    fn resolve(
+        &self,
+        attributes: &QueuePairAttributes,
+    ) -> Result<QueuePairAttributes, ModifyError> {
+        match (attributes.dest_mac, attributes.dest_ip) {
+            (None, Some(ip)) => {
+                let resolver = self.slot.context.inner.resolver();
+                Ok(attributes.dest_mac(resolver.resolve(ip)?))
+            }
+            _ => Ok(*attributes),
+        }
     }
 
     fn write_entry(&self, entry: &QueuePairEntry) -> Result<(), ModifyError> {
@@ -324,9 +346,15 @@ impl<'m> QueuePair<'m> {
             dest_mac,
             dest_ip,
             start_psn,
+            dscp,
+            ecn,
+            ttl,
+            vlan: _,
         } = self.attributes;
         QueuePairEntry {
             dest_mac: dest_mac.unwrap_or_default().to_u64(),
+            tos: dscp.unwrap_or(0) << 2 | ecn.unwrap_or(0),
+            ttl: ttl.unwrap_or(TTL),
             dest_ip: dest_ip.map_or(0, u32::from),
             qpn: self.qpn,
             dest_qpn: dest_qpn.unwrap_or(0),

@@ -5,7 +5,7 @@ use std::{fmt, net::Ipv4Addr};
 use drdma_abi::roce::{MTUS, Transport};
 use drdma_driver::CardError;
 
-use crate::MacAddress;
+use crate::{MacAddress, ResolveError};
 
 /// The states of a queue pair (IBTA 1.4 section 10.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +56,19 @@ pub struct QueuePairAttributes {
     pub(crate) dest_mac: Option<MacAddress>,
     pub(crate) dest_ip: Option<Ipv4Addr>,
     pub(crate) start_psn: Option<u32>,
+    pub(crate) dscp: Option<u8>,
+    pub(crate) ecn: Option<u8>,
+    pub(crate) ttl: Option<u8>,
+    pub(crate) vlan: Option<VlanTag>,
+}
+
+/// An 802.1Q tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VlanTag {
+    /// The VLAN's number, 1 to 4,094.
+    pub id: u16,
+    /// Priority code point, 0 to 7.
+    pub priority: u8,
 }
 
 macro_rules! setters {
@@ -86,12 +99,22 @@ impl QueuePairAttributes {
         path_mtu: u32;
         /// The peer's queue pair number, 24 bits.
         dest_qpn: u32;
-        /// The peer's Ethernet address (or the next hop's).
+        /// The peer's Ethernet address (or the next hop's). Without it, the context's
+        /// [`Resolver`](crate::Resolver) is asked for that of `dest_ip`.
         dest_mac: MacAddress;
         /// The peer's IPv4 address.
         dest_ip: Ipv4Addr;
         /// The first packet sequence number, 24 bits.
         start_psn: u32;
+        /// The packets' differentiated services code point, 0 to 63 (0 unless told; RFC 2474).
+        dscp: u8;
+        /// Their explicit congestion notification field, 0 to 3 (0 unless told: routers drop packets rather
+        /// than mark them; RFC 3168).
+        ecn: u8;
+        /// Their time to live: routers that they may pass, 1 to 255 (64 unless told).
+        ttl: u8;
+        /// The tag of their VLAN. The card sends none: [`ModifyError::Unsupported`].
+        vlan: VlanTag;
     }
 }
 
@@ -113,11 +136,19 @@ pub enum Attribute {
     DestIp,
     /// [`QueuePairAttributes::start_psn`].
     StartPsn,
+    /// [`QueuePairAttributes::dscp`].
+    Dscp,
+    /// [`QueuePairAttributes::ecn`].
+    Ecn,
+    /// [`QueuePairAttributes::ttl`].
+    Ttl,
+    /// [`QueuePairAttributes::vlan`].
+    Vlan,
 }
 
 impl Attribute {
     /// Every attribute.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Pkey,
         Self::Qkey,
         Self::PathMtu,
@@ -125,6 +156,10 @@ impl Attribute {
         Self::DestMac,
         Self::DestIp,
         Self::StartPsn,
+        Self::Dscp,
+        Self::Ecn,
+        Self::Ttl,
+        Self::Vlan,
     ];
 }
 
@@ -138,6 +173,10 @@ impl fmt::Display for Attribute {
             Self::DestMac => "dest_mac",
             Self::DestIp => "dest_ip",
             Self::StartPsn => "start_psn",
+            Self::Dscp => "dscp",
+            Self::Ecn => "ecn",
+            Self::Ttl => "ttl",
+            Self::Vlan => "vlan",
         })
     }
 }
@@ -152,6 +191,10 @@ impl QueuePairAttributes {
             Attribute::DestMac => self.dest_mac.is_some(),
             Attribute::DestIp => self.dest_ip.is_some(),
             Attribute::StartPsn => self.start_psn.is_some(),
+            Attribute::Dscp => self.dscp.is_some(),
+            Attribute::Ecn => self.ecn.is_some(),
+            Attribute::Ttl => self.ttl.is_some(),
+            Attribute::Vlan => self.vlan.is_some(),
         }
     }
 
@@ -166,6 +209,10 @@ impl QueuePairAttributes {
             dest_mac: self.dest_mac.or(before.dest_mac),
             dest_ip: self.dest_ip.or(before.dest_ip),
             start_psn: self.start_psn.or(before.start_psn),
+            dscp: self.dscp.or(before.dscp),
+            ecn: self.ecn.or(before.ecn),
+            ttl: self.ttl.or(before.ttl),
+            vlan: self.vlan.or(before.vlan),
         }
     }
 
@@ -181,6 +228,10 @@ impl QueuePairAttributes {
             dest_mac: self.dest_mac.filter(|_| keep(Attribute::DestMac)),
             dest_ip: self.dest_ip.filter(|_| keep(Attribute::DestIp)),
             start_psn: self.start_psn.filter(|_| keep(Attribute::StartPsn)),
+            dscp: self.dscp.filter(|_| keep(Attribute::Dscp)),
+            ecn: self.ecn.filter(|_| keep(Attribute::Ecn)),
+            ttl: self.ttl.filter(|_| keep(Attribute::Ttl)),
+            vlan: self.vlan.filter(|_| keep(Attribute::Vlan)),
         }
     }
 
@@ -201,6 +252,21 @@ impl QueuePairAttributes {
             {
                 return refuse(attribute, value, "a number of 24 bits");
             }
+        }
+        for (attribute, value, range, limits) in [
+            (Attribute::Dscp, self.dscp, 0..=63, "0 to 63"),
+            (Attribute::Ecn, self.ecn, 0..=3, "0 to 3"),
+            (Attribute::Ttl, self.ttl, 1..=255, "1 to 255"),
+        ] {
+            if let Some(value) = value
+                && !range.contains(&value)
+            {
+                return refuse(attribute, value.into(), limits);
+            }
+        }
+        if self.vlan.is_some() {
+            let reason = "the card sends Ethernet headers without an 802.1Q tag";
+            return Err(ModifyError::Unsupported { attribute: Attribute::Vlan, reason });
         }
         Ok(())
     }
@@ -258,6 +324,17 @@ pub enum ModifyError {
         /// What is possible.
         limits: &'static str,
     },
+    /// An attribute that no card has.
+    #[error("{attribute} is not possible: {reason}")]
+    Unsupported {
+        /// The attribute.
+        attribute: Attribute,
+        /// Why.
+        reason: &'static str,
+    },
+    /// `dest_mac` was left out, and is not known otherwise.
+    #[error("dest_mac is not given, and not known: {0}")]
+    Resolve(#[from] ResolveError),
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
@@ -292,7 +369,9 @@ pub(crate) fn transition(
     from: QueuePairState,
     to: QueuePairState,
 ) -> Option<Transition> {
-    use Attribute::{DestIp, DestMac, DestQpn, PathMtu, Pkey, Qkey, StartPsn};
+    use Attribute::{
+        DestIp, DestMac, DestQpn, Dscp, Ecn, PathMtu, Pkey, Qkey, StartPsn, Ttl, Vlan,
+    };
     use QueuePairState::{Error, Init, ReadyToReceive, ReadyToSend, Reset};
     let (required, optional): (&[_], &[_]) = match (from, to, transport) {
         (_, Reset, _) => (&[], &[]),
@@ -303,9 +382,11 @@ pub(crate) fn transition(
         (Init, Init, Transport::Ud) => (&[], &[Pkey, Qkey]),
         (Init, Init, _) => (&[], &[Pkey]),
         (Init, ReadyToReceive, Transport::Ud) => {
-            (&[PathMtu, DestQpn, DestMac, DestIp], &[Pkey, Qkey])
+            (&[PathMtu, DestQpn, DestMac, DestIp], &[Pkey, Qkey, Dscp, Ecn, Ttl, Vlan])
         }
-        (Init, ReadyToReceive, _) => (&[PathMtu, DestQpn, DestMac, DestIp], &[Pkey]),
+        (Init, ReadyToReceive, _) => {
+            (&[PathMtu, DestQpn, DestMac, DestIp], &[Pkey, Dscp, Ecn, Ttl, Vlan])
+        }
         (ReadyToReceive, ReadyToSend, Transport::Ud) => (&[StartPsn], &[Qkey]),
         (ReadyToReceive, ReadyToSend, _) => (&[StartPsn], &[]),
         _ => return None,

@@ -47,6 +47,7 @@ pub(crate) struct Head {
     pub imm: u32,
     pub row_mask: RowMask,
     pub rows_per_message: u32,
+    pub signaled: bool,
     pub fetch: Option<FetchPlan>,
 }
 
@@ -127,6 +128,13 @@ pub(crate) struct Outstanding {
     destinations: u16,
 }
 
+impl Outstanding {
+    /// Its success is told by a completion, for which there is room.
+    pub fn is_signaled(&self) -> bool {
+        self.flags & flags::UNSIGNALED == 0
+    }
+}
+
 impl QueueState {
     /// The word `word` of the granule-aligned layout that starts `granules` behind the block
     /// `position`.
@@ -138,27 +146,43 @@ impl QueueState {
     /// The oldest entry that has not completed.
     pub fn oldest(&self) -> Option<Outstanding> {
         let position = self.completed.load(Ordering::Acquire);
-        if position == self.posted.load(Ordering::Acquire) {
-            return None;
-        }
+        (position != self.posted.load(Ordering::Acquire)).then(|| self.entry(position))
+    }
+
+    /// The entry at `position`, if it is posted and has not completed.
+    pub fn at(&self, position: u32) -> Option<Outstanding> {
+        let completed = self.completed.load(Ordering::Acquire);
+        let posted = self.posted.load(Ordering::Acquire).wrapping_sub(completed);
         let load = |word| self.word(position, 0, word);
-        Some(Outstanding {
+        (position.wrapping_sub(completed) < posted
+            && field!(WqeHeader.position in load) as u32 == position)
+            .then(|| self.entry(position))
+    }
+
+    fn entry(&self, position: u32) -> Outstanding {
+        let load = |word| self.word(position, 0, word);
+        Outstanding {
             position,
             wr_id: field!(WqeHeader.wr_id in load),
             blocks: blocks(field!(WqeHeader.granules in load) as usize) as u32,
             flags: field!(WqeHeader.flags in load) as u8,
             destinations: field!(WqeHeader.destinations in load) as u16,
-        })
+        }
     }
 
-    /// Frees the room of the oldest entry. What memory it kept is appended to `dead`, to be dropped
-    /// when nothing is locked.
+    /// True if something is posted that is not known to have completed.
+    pub fn is_busy(&self) -> bool {
+        self.completed.load(Ordering::Acquire) != self.posted.load(Ordering::Acquire)
+    }
+
+    /// Frees the room of an entry, and of the unsignaled ones before it. What memory they kept is
+    /// appended to `dead`, to be dropped when nothing is locked.
     pub fn complete(&self, entry: &Outstanding, dead: &mut Vec<Hold>) {
         let behind = entry.position.wrapping_add(entry.blocks);
         self.completed.store(behind, Ordering::Release);
         if self.holds.load(Ordering::Acquire) {
             let mut held = self.held();
-            while held.front().is_some_and(|(position, _)| *position == behind) {
+            while held.front().is_some_and(|(at, _)| behind.wrapping_sub(*at) < 1 << 31) {
                 dead.extend(held.pop_front().map(|(_, hold)| hold));
             }
             self.holds.store(!held.is_empty(), Ordering::Release);
@@ -233,8 +257,14 @@ pub(crate) struct SendQueue {
     pd: u32,
     /// The position behind the last entry in the ring.
     tail: u32,
-    /// Entries in the ring that the card was not told of yet, and their bytes.
+    /// The position behind the last signaled entry in the ring, and among those that the card was
+    /// told of.
+    signaled: u32,
+    posted_signaled: u32,
+    /// Entries in the ring that the card was not told of yet, how many of them are signaled, and
+    /// their bytes.
     staged: u32,
+    staged_signaled: u32,
     staged_bytes: u64,
     /// Memory that these keep, by the positions behind them.
     staged_holds: Vec<(u32, Hold)>,
@@ -294,7 +324,10 @@ impl SendQueue {
             iova,
             pd: pd.id,
             tail: 0,
+            signaled: 0,
+            posted_signaled: 0,
             staged: 0,
+            staged_signaled: 0,
             staged_bytes: 0,
             staged_holds: Vec::new(),
             enabled: false,
@@ -367,6 +400,8 @@ impl SendQueue {
         self.state.completed.store(0, Ordering::Release);
         self.state.halted.store(false, Ordering::Release);
         self.tail = 0;
+        self.signaled = 0;
+        self.posted_signaled = 0;
     }
 
     /// Takes the ring from the card, and the queue pair that it belongs to: the card starts no
@@ -441,9 +476,21 @@ impl SendQueue {
                 PostError::QueueFull { needed, free }
             });
         }
-        self.completion_queue.reserve()?;
+        let behind = self.tail.wrapping_add(needed);
+        if head.signaled {
+            self.completion_queue.reserve()?;
+            self.signaled = behind;
+            self.staged_signaled += 1;
+        } else {
+            // Those that were flushed hold nothing any longer.
+            let unsignaled = behind.wrapping_sub(self.signaled).min(used + needed);
+            let limit = self.state.blocks / 2;
+            if unsignaled > limit {
+                return Err(PostError::SignalDue { unsignaled, limit });
+            }
+        }
         self.write(head, body, granules);
-        self.tail = self.tail.wrapping_add(needed);
+        self.tail = behind;
         self.state.staged.store(self.tail, Ordering::Release);
         let (tail, holds) = (self.tail, &mut self.staged_holds);
         body.hold(|hold| holds.push((tail, hold.clone())));
@@ -478,11 +525,12 @@ impl SendQueue {
             RowMask::Element => flags::ELEMENT_MASK,
         };
         let fetch_flag = if head.fetch.is_some() { flags::FETCH_PLAN } else { 0 };
+        let signal_flag = if head.signaled { 0 } else { flags::UNSIGNALED };
         let (log_max_read, threshold) = head.fetch.map_or((0, 0), FetchPlan::fields);
         writer.put(&words!(WqeHeader {
             magic: WQE_MAGIC,
             opcode: head.opcode as u8,
-            flags: mask | B::FLAGS | fetch_flag,
+            flags: mask | B::FLAGS | fetch_flag | signal_flag,
             fetch_log_max_read: log_max_read,
             fetch_merge_threshold: threshold,
             destinations: body.destinations() as u16,
@@ -508,9 +556,14 @@ impl SendQueue {
             self.state.held().extend(self.staged_holds.drain(..));
             self.state.holds.store(true, Ordering::Release);
         }
+        if self.staged_signaled != self.staged {
+            self.completion_queue.expect_failures();
+        }
         self.state.posted.store(self.tail, Ordering::Release);
         let (staged, bytes) = (self.staged, self.staged_bytes);
+        self.posted_signaled = self.signaled;
         self.staged = 0;
+        self.staged_signaled = 0;
         self.staged_bytes = 0;
         let counts = &self.state.counts;
         add(&counts.work_requests, staged.into());
@@ -528,8 +581,10 @@ impl SendQueue {
         self.tail = self.state.posted.load(Ordering::Relaxed);
         self.state.staged.store(self.tail, Ordering::Release);
         self.staged_holds.clear();
-        self.completion_queue.release(self.staged);
+        self.completion_queue.release(self.staged_signaled);
+        self.signaled = self.posted_signaled;
         self.staged = 0;
+        self.staged_signaled = 0;
         self.staged_bytes = 0;
     }
 }

@@ -76,6 +76,7 @@ pub struct WorkRequest<'a, 'm> {
     pub(crate) operation: Operation,
     pub(crate) row_mask: RowMask,
     pub(crate) rows_per_message: u32,
+    pub(crate) signaled: bool,
     pub(crate) fetch: Option<FetchPlan>,
     pub(crate) regions: &'a [Region<'m>],
 }
@@ -89,6 +90,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
             operation: Operation::Send,
             row_mask: RowMask::Period,
             rows_per_message: 1,
+            signaled: true,
             fetch: None,
             regions: &[],
         }
@@ -115,6 +117,31 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
         self.rows_per_message = rows;
+        self
+    }
+
+    /// Its success is not told by a completion, as without `IBV_SEND_SIGNALED` (IBTA 1.4 section 11.4.1.1);
+    /// its failure is. Until a signaled request that was posted behind it to the same queue has completed and was
+    /// polled, it keeps its room in the queue and its memory. So every now and then a request must be signaled:
+    /// the unsignaled ones behind the last signaled one may take half of the queue, and the next is refused
+    /// ([`PostError::SignalDue`]).
+    ///
+    /// ```
+    /// # use libdrdma::{Contiguous, MemoryRegion, PostError, QueuePair, WorkRequest};
+    /// # fn example<'m>(qp: &mut QueuePair<'m>, memory: &'m MemoryRegion)
+    /// # -> Result<(), Box<dyn std::error::Error>> {
+    /// for i in 0..1024 {
+    ///     let regions = [Contiguous::new(memory).offset(64 * i).len(64).build()?];
+    ///     let request = WorkRequest::new(i).regions(&regions);
+    ///     // One completion for 64 requests.
+    ///     qp.post_send(&if i % 64 == 63 { request } else { request.unsignaled() })?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn unsignaled(mut self) -> Self {
+        self.signaled = false;
         self
     }
 
@@ -150,6 +177,7 @@ impl WorkRequest<'_, '_> {
             imm,
             row_mask: self.row_mask,
             rows_per_message: self.rows_per_message,
+            signaled: self.signaled,
             fetch: self.fetch,
         }
     }
@@ -236,6 +264,7 @@ pub struct SharedWorkRequest<'a, 'm> {
     pub(crate) operation: SharedOperation,
     pub(crate) row_mask: RowMask,
     pub(crate) rows_per_message: u32,
+    pub(crate) signaled: bool,
     pub(crate) fetch: Option<FetchPlan>,
     pub(crate) destinations: &'a [Destination<'a, 'm>],
 }
@@ -249,6 +278,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
             operation: SharedOperation::Send,
             row_mask: RowMask::Period,
             rows_per_message: 1,
+            signaled: true,
             fetch: None,
             destinations: &[],
         }
@@ -278,6 +308,14 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
+    /// Its success is not told by a completion; see [`WorkRequest::unsignaled`].
+    #[must_use]
+    #[inline]
+    pub fn unsignaled(mut self) -> Self {
+        self.signaled = false;
+        self
+    }
+
     /// How its data are fetched (default: as the card's registers say).
     #[must_use]
     #[inline]
@@ -286,7 +324,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
-    /// Where it goes: 1 to 64 destinations, no queue pair twice.
+    /// Where it goes: 1 to 256 destinations with at most 1,024 regions together, no queue pair twice.
     #[must_use]
     #[inline]
     pub fn destinations(mut self, destinations: &'a [Destination<'a, 'm>]) -> Self {
@@ -305,6 +343,7 @@ impl SharedWorkRequest<'_, '_> {
             imm,
             row_mask: self.row_mask,
             rows_per_message: self.rows_per_message,
+            signaled: self.signaled,
             fetch: self.fetch,
         }
     }
@@ -391,6 +430,7 @@ pub struct PartitionedWorkRequest<'a, 'm, I> {
     pub(crate) wr_id: u64,
     pub(crate) operation: SharedOperation,
     pub(crate) rows_per_message: u32,
+    pub(crate) signaled: bool,
     pub(crate) fetch: Option<FetchPlan>,
     pub(crate) region: &'a PartitionedRegion<'m, I>,
     pub(crate) destinations: &'a [PartitionDestination<'a, I>],
@@ -401,7 +441,15 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
     #[inline]
     pub fn new(wr_id: u64, region: &'a PartitionedRegion<'m, I>) -> Self {
         let operation = SharedOperation::Send;
-        Self { wr_id, operation, rows_per_message: 1, fetch: None, region, destinations: &[] }
+        Self {
+            wr_id,
+            operation,
+            rows_per_message: 1,
+            signaled: true,
+            fetch: None,
+            region,
+            destinations: &[],
+        }
     }
 
     /// What it does (default SEND).
@@ -420,6 +468,14 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
         self
     }
 
+    /// Its success is not told by a completion; see [`WorkRequest::unsignaled`].
+    #[must_use]
+    #[inline]
+    pub fn unsignaled(mut self) -> Self {
+        self.signaled = false;
+        self
+    }
+
     /// How its data are fetched (default: as the card's registers say).
     #[must_use]
     #[inline]
@@ -428,7 +484,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
         self
     }
 
-    /// Where it goes: 1 to 64 destinations, no queue pair and no partition twice.
+    /// Where it goes: 1 to 256 destinations, no queue pair and no partition twice.
     #[must_use]
     #[inline]
     pub fn destinations(mut self, destinations: &'a [PartitionDestination<'a, I>]) -> Self {
@@ -477,6 +533,7 @@ impl<I: PartitionId> staged::Stage for PartitionedWorkRequest<'_, '_, I> {
             // A row is an element: the mask makes no difference.
             row_mask: RowMask::Period,
             rows_per_message: self.rows_per_message,
+            signaled: self.signaled,
             fetch: self.fetch,
         };
         queue.stage(&head, self)

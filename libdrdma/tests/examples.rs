@@ -4,6 +4,8 @@
 mod lookup;
 #[path = "../examples/projection.rs"]
 mod projection;
+#[path = "../examples/readme.rs"]
+mod readme;
 #[path = "../examples/shuffle.rs"]
 mod shuffle;
 #[path = "../examples/tasks.rs"]
@@ -14,6 +16,11 @@ mod threads;
 #[test]
 fn a_shuffle_sends_every_row_once() {
     assert_eq!(shuffle::run("soft:").unwrap(), 100_000 * 12);
+}
+
+#[test]
+fn the_shuffle_of_the_readme_sends_every_row() {
+    assert_eq!(readme::run("soft:").unwrap(), 1000 * 12);
 }
 
 #[test]

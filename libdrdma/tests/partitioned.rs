@@ -169,10 +169,10 @@ fn limits_are_checked_when_posting() {
         ssq.post_ssq_send(&request.destinations(list)).unwrap_err().to_string()
     }
     let to = PartitionDestination::new;
-    assert_eq!(refused(&mut ssq, &request, &[]), "0 destinations, 1 to 64 are possible");
+    assert_eq!(refused(&mut ssq, &request, &[]), "0 destinations, 1 to 256 are possible");
     assert_eq!(
-        refused(&mut ssq, &request, &[to(&red, 0); 65]),
-        "65 destinations, 1 to 64 are possible"
+        refused(&mut ssq, &request, &[to(&red, 0); 257]),
+        "257 destinations, 1 to 256 are possible"
     );
     assert_eq!(
         refused(&mut ssq, &request.rows_per_message(0), &[to(&red, 0)]),

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::net::Ipv4Addr;
+
 use common::{open, open_all, peer};
 use drdma_abi::register::{
     CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, MERGE_THRESHOLD, QUEUE_PAIRS, QueuePairEntry,
@@ -10,7 +12,7 @@ use drdma_abi::register::{
 use libdrdma::{
     Context, MacAddress, Options, PostError, QueuePair, QueuePairAttributes,
     QueuePairState::{self, Error, Init, ReadyToReceive, ReadyToSend, Reset},
-    Transport, WorkRequest,
+    ResolveError, Resolver, Transport, VlanTag, WorkRequest,
 };
 
 fn to(state: QueuePairState) -> QueuePairAttributes {
@@ -156,6 +158,8 @@ fn the_card_gets_every_attribute_when_the_queue_pair_is_ready() {
         log_mtu: 12,
         start_psn: 0xfffffe,
         state: 1,
+        tos: 0,
+        ttl: 64,
         ..Default::default()
     };
     assert_eq!(card.entry::<QueuePairEntry>(QUEUE_PAIRS, qp.index()), expected);
@@ -322,4 +326,70 @@ fn the_optimizer_is_set_while_the_card_is_open() {
     card.state().broken = true;
     assert!(context.set_max_read(64).is_err());
     assert!(context.set_merge_threshold(64).is_err());
+}
+
+#[test]
+fn service_and_time_to_live_are_attributes_and_have_limits() {
+    let (_, card, pd, cq) = open_all();
+    for transport in Transport::ALL {
+        let mut qp = pd.queue_pair(&cq).transport(transport).build().unwrap();
+        let mut refused =
+            |attributes: QueuePairAttributes| qp.connect(&attributes).unwrap_err().to_string();
+        assert_eq!(refused(peer().dscp(64)), "dscp is 64: it must be 0 to 63");
+        assert_eq!(refused(peer().ecn(4)), "ecn is 4: it must be 0 to 3");
+        assert_eq!(refused(peer().ttl(0)), "ttl is 0: it must be 1 to 255");
+        assert_eq!(
+            refused(peer().vlan(VlanTag { id: 7, priority: 3 })),
+            "vlan is not possible: the card sends Ethernet headers without an 802.1Q tag"
+        );
+        qp.connect(&peer().dscp(46).ecn(1).ttl(3)).unwrap();
+        let entry: QueuePairEntry = card.entry(QUEUE_PAIRS, qp.index());
+        assert_eq!((entry.tos, entry.ttl), (46 << 2 | 1, 3));
+        // What is not told is what it was at first, not what it was last.
+        qp.connect(&peer()).unwrap();
+        let entry: QueuePairEntry = card.entry(QUEUE_PAIRS, qp.index());
+        assert_eq!((entry.tos, entry.ttl), (0, 64));
+    }
+}
+
+/// Knows one address.
+struct One;
+
+impl Resolver for One {
+    fn resolve(&self, ip: Ipv4Addr) -> Result<MacAddress, ResolveError> {
+        match ip.octets() {
+            [10, 0, 0, 7] => Ok(MacAddress([2, 0, 0, 0, 7, 7])),
+            _ => Err(ResolveError::NoRoute { ip }),
+        }
+    }
+}
+
+#[test]
+fn an_ethernet_address_that_is_left_out_is_resolved_and_one_that_is_given_wins() {
+    let (context, card, pd, cq) = open_all();
+    context.set_resolver(One);
+    let mut qp = pd.queue_pair(&cq).build().unwrap();
+    let without = QueuePairAttributes::new().path_mtu(1024).dest_qpn(33).start_psn(0);
+    let mac = |qp: &QueuePair| card.entry::<QueuePairEntry>(QUEUE_PAIRS, qp.index()).dest_mac;
+    qp.connect(&without.dest_ip([10, 0, 0, 7].into())).unwrap();
+    assert_eq!(mac(&qp), 0x0200_0000_0707);
+    let error = qp.connect(&without.dest_ip([10, 0, 0, 8].into())).unwrap_err().to_string();
+    let text = "dest_mac is not given, and not known: 10.0.0.8: the host has no route to it";
+    assert_eq!(error, text);
+    assert_eq!(qp.state(), ReadyToSend, "as it was");
+    let given = without.dest_mac(MacAddress([2, 0, 0, 0, 0, 1]));
+    qp.connect(&given.dest_ip([10, 0, 0, 7].into())).unwrap();
+    assert_eq!(mac(&qp), 0x0200_0000_0001);
+    // Step by step.
+    qp.modify(&to(Reset)).unwrap();
+    qp.modify(&step(Init, Transport::Rc)).unwrap();
+    let ready = to(ReadyToReceive).path_mtu(256).dest_qpn(1);
+    let error = qp.modify(&ready.dest_ip([10, 0, 0, 8].into())).unwrap_err().to_string();
+    assert_eq!((error.as_str(), qp.state()), (text, Init));
+    qp.modify(&ready.dest_ip([10, 0, 0, 7].into())).unwrap();
+    qp.modify(&step(ReadyToSend, Transport::Rc)).unwrap();
+    assert_eq!(mac(&qp), 0x0200_0000_0707);
+    // Without an IPv4 address there is nothing to ask for.
+    let error = qp.connect(&without).unwrap_err().to_string();
+    assert_eq!(error, "the transition from Init to RTR needs dest_mac");
 }

@@ -102,15 +102,23 @@ fn limits_are_checked_when_posting() {
         let request = SharedWorkRequest::new(1).destinations(destinations);
         ssq.post_ssq_send(&request).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[]), "0 destinations, 1 to 64 are possible");
+    assert_eq!(refused(&[]), "0 destinations, 1 to 256 are possible");
     let qp = connected(&pd, &cq, 8);
-    assert_eq!(refused(&[Destination::new(&qp); 65]), "65 destinations, 1 to 64 are possible");
+    assert_eq!(refused(&[Destination::new(&qp); 257]), "257 destinations, 1 to 256 are possible");
+    let sixteen = regions(16);
+    let full = Destination::new(&qp).regions(&sixteen);
+    assert_eq!(
+        refused(&[full; 65]),
+        "the destinations have 1040 regions together, at most 1024 are possible"
+    );
     let foreign = connected(&other, &cq, 8);
     assert_eq!(
         refused(&[Destination::new(&qp), Destination::new(&foreign)]),
         "destination 1: a queue pair of another protection domain than the queue's"
     );
     assert_eq!(cq.outstanding(), 0);
+    // As many as are possible.
+    ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&[full; 64])).unwrap();
 }
 
 #[test]

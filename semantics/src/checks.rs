@@ -10,8 +10,8 @@ use drdma_abi::{
     roce::Transport,
     work_request::{
         Destination as DestinationHead, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS,
-        MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType,
-        WQE_MAGIC, WqeHeader, blocks, flags,
+        MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_REQUEST_REGIONS, MAX_WQE_GRANULES,
+        Opcode, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
     },
 };
 
@@ -65,10 +65,8 @@ pub struct Posted {
 pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
     let head = WqeHeader::decode(bytes);
     let (max, known) = match posted.owner {
-        Some(_) => (1, flags::ELEMENT_MASK | flags::FETCH_PLAN),
-        None => {
-            (MAX_DESTINATIONS as u16, flags::ELEMENT_MASK | flags::PARTITIONED | flags::FETCH_PLAN)
-        }
+        Some(_) => (1, flags::OWN),
+        None => (MAX_DESTINATIONS as u16, flags::SHARED),
     };
     let (log_max_read, threshold) = (head.fetch_log_max_read, head.fetch_merge_threshold);
     let plan = head.flags & flags::FETCH_PLAN != 0;
@@ -184,6 +182,7 @@ pub fn check_entry(
             _ => RowMask::Element,
         },
         rows_per_message: head.rows_per_message,
+        signaled: head.flags & flags::UNSIGNALED == 0,
         fetch: (head.flags & flags::FETCH_PLAN != 0).then_some(FetchPlan {
             log_max_read: head.fetch_log_max_read,
             merge_threshold: head.fetch_merge_threshold,
@@ -198,6 +197,8 @@ pub fn check_entry(
 struct Seen {
     queue_pairs: HashSet<u32>,
     partitions: HashSet<u16>,
+    /// Their regions together.
+    regions: usize,
 }
 
 /// Check 2, first: the partitioned region of a request, and what follows it. No queue pair is known
@@ -237,6 +238,10 @@ fn check_partition(
     let tests = [("regions", head.regions, max_regions), ("partition", partition, max_partition)];
     if let Some((field, value, _)) = tests.iter().find(|(_, value, max)| value > max) {
         return refuse(Reason::Destination { field, value: u64::from(*value) });
+    }
+    seen.regions += usize::from(head.regions);
+    if seen.regions > MAX_REQUEST_REGIONS {
+        return refuse(Reason::Regions { regions: seen.regions, limit: MAX_REQUEST_REGIONS });
     }
     if region.is_some() && !seen.partitions.insert(partition) {
         return refuse(Reason::Partition { partition });

@@ -94,6 +94,14 @@ pub enum Reason {
         /// What it holds.
         value: u64,
     },
+    /// More regions than a request may have.
+    #[error("the request's destinations up to here have {regions} regions, {limit} are possible")]
+    Regions {
+        /// Regions up to this destination's last.
+        regions: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// A queue pair that cannot do it.
     #[error("queue pair {qp} {problem}")]
     QueuePair {

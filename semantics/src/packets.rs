@@ -3,7 +3,7 @@
 
 use drdma_abi::{
     roce::{
-        Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth, TTL,
+        Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth,
         Transport, UDP_PORT, Udp, operation,
     },
     work_request::Opcode,
@@ -25,6 +25,10 @@ pub struct Flow {
     pub source_ip: u32,
     /// The receiver's IPv4 address.
     pub dest_ip: u32,
+    /// IPv4 type of service.
+    pub tos: u8,
+    /// IPv4 time to live.
+    pub ttl: u8,
     /// The sender's queue pair number.
     pub qpn: u32,
     /// The receiver's queue pair number.
@@ -168,8 +172,9 @@ pub fn assemble<E>(
         version: 4,
         ihl: 5,
         total_length: (Ipv4::SIZE + Udp::SIZE + transport) as u16,
+        tos: flow.tos,
         flags: 2,
-        ttl: TTL,
+        ttl: flow.ttl,
         protocol: IP_PROTOCOL_UDP,
         source: flow.source_ip,
         destination: flow.dest_ip,

@@ -38,6 +38,8 @@ pub struct Request {
     pub row_mask: RowMask,
     /// Units in a message, at least 1.
     pub rows_per_message: u32,
+    /// Its success is told by a completion; its failure always is.
+    pub signaled: bool,
     /// How it is fetched, if not as the card's registers say. No packet depends on it.
     pub fetch: Option<FetchPlan>,
     /// The region that all destinations share, each getting the rows of its partition; they have no
@@ -117,6 +119,9 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
     }
     if request.fetch.is_some() {
         flags |= flags::FETCH_PLAN;
+    }
+    if !request.signaled {
+        flags |= flags::UNSIGNALED;
     }
     for destination in &request.destinations {
         let mut types = 0u32;

@@ -32,6 +32,8 @@ pub struct Transport {
     pub ack: bool,
     /// Packet sequence number.
     pub psn: u32,
+    /// The IPv4 header's type of service and time to live.
+    pub service: (u8, u8),
 }
 
 /// Bytes before the base transport header.
@@ -53,9 +55,10 @@ pub fn build(
     frame.extend(from.mac);
     frame.extend([0x08, 0x00]);
 
-    frame.extend([0x45, 0]);
+    let (tos, ttl) = transport.service;
+    frame.extend([0x45, tos]);
     frame.extend((20 + udp_len as u16).to_be_bytes());
-    frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
+    frame.extend([0, 0, 0x40, 0, ttl, 17, 0, 0]);
     frame.extend(from.ip);
     frame.extend(to.ip);
     let checksum = internet_checksum(&frame[14..34]);
@@ -133,7 +136,14 @@ mod tests {
     #[test]
     fn a_frame_carries_what_it_was_built_from() {
         let end = |n: u8| Endpoint { mac: [2, 0, 0, 0, 0, n], ip: [10, 0, 0, n] };
-        let transport = Transport { qpn: 17, dest_qpn: 33, opcode: 4, ack: true, psn: 0xffffff };
+        let transport = Transport {
+            qpn: 17,
+            dest_qpn: 33,
+            opcode: 4,
+            ack: true,
+            psn: 0xffffff,
+            service: (0, 64),
+        };
         let frame = build(&end(1), &end(2), &transport, &[], b"hello");
         let head = "020000000002020000000001080045000034000040004011\
                     26b70a0000010a000002c01112b700200000\

@@ -1,6 +1,7 @@
 //! The developer's commands: `cargo xtask <verb>`.
 
 mod bitstream;
+mod book;
 mod capi;
 mod command;
 mod registers;
@@ -44,6 +45,7 @@ Usage: cargo xtask <command>
                       write the manifest of a bitstream that was built in that tree beside it
   capi --prefix DIR   build the C interface, and install it in DIR: lib, include, pkg-config
   registers           write docs/register-map.md anew
+  book                write the book, docs/ as HTML, to target/book (installs mdbook in target/tools)
   help                this text
 ";
 
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         "bitstream" => bitstream::package(&args),
         "seal" => bitstream::seal(&args),
         "capi" => capi::install(&args),
+        "book" => none_left(&args).and_then(|()| book::build()),
         "registers" => none_left(&args).and_then(|()| registers::write(root())),
         "help" | "-h" | "--help" => {
             print!("{HELP}");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use drdma_abi::roce::MTUS;
+use drdma_abi::{roce::MTUS, work_request::MAX_DESTINATIONS};
 use drdma_cli::{
     demo::{
         self, Options, Watcher,
@@ -18,6 +18,7 @@ use drdma_cli::{
 };
 use drdma_sim::wire::Network;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 
 use super::{Failure, capture, create, finish_capture, note, say};
 
@@ -26,7 +27,8 @@ use super::{Failure, capture, create, finish_capture, note, say};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   drdma demo
-  drdma demo --device soft: --scale-factor 0.01 --destinations 64")]
+  drdma demo --device soft: --scale-factor 0.01 --destinations 64
+  drdma demo --device soft: --scale-factor 0.01 --json")]
 pub struct Arguments {
     /// The device: `rtl:` is the simulated hardware, `soft:` the reference model.
     #[arg(long, value_name = "URI", default_value = "rtl:")]
@@ -35,8 +37,8 @@ pub struct Arguments {
     #[arg(long, value_name = "X", default_value_t = 0.3, value_parser = scale_factor)]
     scale_factor: f64,
     /// Destinations that the rows are hashed to.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
-    destinations: u8,
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=MAX_DESTINATIONS as i64))]
+    destinations: u16,
     /// Rows of a batch: one work request sends them to all destinations.
     #[arg(long, value_name = "N", default_value_t = 65536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     batch_rows: u32,
@@ -52,6 +54,9 @@ pub struct Arguments {
     /// Where the shuffle's packets are written.
     #[arg(long, value_name = "FILE", default_value = "drdma-demo.pcap")]
     pcap: PathBuf,
+    /// Print JSON instead of the table: what the shuffle and each comparison cost.
+    #[arg(long)]
+    json: bool,
     /// Give up after so many seconds without a packet or a completion.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
@@ -64,7 +69,8 @@ fn scale_factor(text: &str) -> Result<f64, String> {
     }
 }
 
-fn mtu(text: &str) -> Result<u32, String> {
+/// A path MTU.
+pub fn mtu(text: &str) -> Result<u32, String> {
     let found = text.parse().ok().filter(|mtu| MTUS.contains(mtu));
     found.ok_or_else(|| "must be 256, 512, 1024, 2048 or 4096".to_owned())
 }
@@ -95,6 +101,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     progress.bar.finish_and_clear();
     let path = &arguments.pcap;
     finish_capture(&network, pcap, path)?;
+    if arguments.json {
+        let found = json!({
+            "device": arguments.device, "destinations": arguments.destinations, "row_bytes": ROW,
+            "rows_per_message": options.rows_per_message, "mtu": options.mtu, "pcap": path,
+            "shuffle": outcome.shuffle, "lists": outcome.lists,
+            "described": outcome.described, "packed": outcome.packed,
+        });
+        return say(format_args!("{found:#}\n"));
+    }
     say(format_args!("{}", demo::render(&outcome, &options)))?;
     say(format_args!("The shuffle's packets are in {}.\n", path.display()))?;
     Ok(())

@@ -7,6 +7,7 @@ use drdma_bitstreams::Board;
 use drdma_cli::flash::{DeviceError, FlashDevice, Image, ImageError};
 use drdma_driver::flash::{Flash, FlashError, Progress, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
 
 use super::{Failure, SysfsArguments, create, finish, say};
 
@@ -46,6 +47,9 @@ pub struct Arguments {
     #[arg(long, value_name = "BYTES", requires = "read", conflicts_with = "image",
           value_parser = clap::value_parser!(u32).range(1..))]
     length: Option<u32>,
+    /// Print JSON instead of text when it is done.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     sysfs: SysfsArguments,
 }
@@ -97,37 +101,49 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn write(device: &mut FlashDevice, image: &Image, arguments: &Arguments) -> Result<(), Failure> {
     let title = &image.board.title;
-    match &image.manifest {
-        Some(manifest) => say(format_args!(
-            "{title}: D-RDMA {}, Corundum {}, ABI {}\n",
-            manifest.version,
-            manifest.corundum_commit.as_deref().unwrap_or("of no commit"),
-            manifest.abi_hash
-        ))?,
-        None => say(format_args!(
-            "{title}: a bitstream without a manifest; its hash was not checked\n"
-        ))?,
+    let report = |line: Value, text: &str| match arguments.json {
+        true => say(format_args!("{line:#}\n")),
+        false => say(text),
+    };
+    if !arguments.json {
+        say(match &image.manifest {
+            Some(manifest) => format!(
+                "{title}: D-RDMA {}, Corundum {}, ABI {}\n",
+                manifest.version,
+                manifest.corundum_commit.as_deref().unwrap_or("of no commit"),
+                manifest.abi_hash
+            ),
+            None => format!("{title}: a bitstream without a manifest; its hash was not checked\n"),
+        })?;
     }
+    let bytes = image.stream.len();
+    let mut line = json!({
+        "board": title, "segment": "main", "bytes": bytes,
+        "version": image.manifest.as_ref().map(|manifest| &manifest.version),
+        "abi_hash": image.manifest.as_ref().map(|manifest| &manifest.abi_hash),
+    });
     let mut flash = Flash::open(device)?;
     let bar = Bar::new();
     if arguments.verify {
         flash.verify(&image.stream, &mut |progress| bar.show(progress))?;
         bar.end();
-        say(format_args!("the main segment has this image ({} B)\n", image.stream.len()))?;
-        return Ok(());
+        line["done"] = json!("verified");
+        return report(line, &format!("the main segment has this image ({bytes} B)\n"));
     }
     let outcome = flash.write(&image.stream, &mut |progress| bar.show(progress))?;
     bar.end();
+    line["done"] = json!("written");
+    line["written_bytes"] = json!(outcome.written);
+    line["kept_bytes"] = json!(outcome.kept);
     if outcome.written == 0 {
-        say(format_args!("the main segment has this image already ({} B)\n", image.stream.len()))?;
-        return Ok(());
+        return report(line, &format!("the main segment has this image already ({bytes} B)\n"));
     }
-    say(format_args!(
-        "{} B written and verified, {} B were right already\n",
+    let text = format!(
+        "{} B written and verified, {} B were right already\n\
+         Switch the machine off and on: the board then boots this image.\n",
         outcome.written, outcome.kept
-    ))?;
-    say(format_args!("Switch the machine off and on: the board then boots this image.\n"))?;
-    Ok(())
+    );
+    report(line, &text)
 }
 
 fn read(device: &mut FlashDevice, arguments: &Arguments) -> Result<(), Failure> {
@@ -149,8 +165,15 @@ fn read(device: &mut FlashDevice, arguments: &Arguments) -> Result<(), Failure> 
     bar.end();
     file.write_all(&bytes).map_err(|error| Failure::file(path, &error))?;
     finish(file, path)?;
-    say(format_args!("{length} B from {:#010x} on are in {}\n", segment.start, path.display()))?;
-    Ok(())
+    let start = segment.start;
+    if arguments.json {
+        let segment = if arguments.golden { "golden" } else { "main" };
+        let line = json!({
+            "done": "read", "segment": segment, "start": start, "bytes": length, "file": path,
+        });
+        return say(format_args!("{line:#}\n"));
+    }
+    say(format_args!("{length} B from {start:#010x} on are in {}\n", path.display()))
 }
 
 /// A bar on a terminal, nothing elsewhere.

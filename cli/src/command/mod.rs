@@ -9,6 +9,7 @@ pub mod flash;
 pub mod info;
 pub mod new;
 pub mod pages;
+pub mod perf;
 pub mod run;
 pub mod serve;
 pub mod top;

@@ -225,6 +225,10 @@ impl Observer for Printer<'_> {
         }
     }
 
+    fn succeeded(&mut self) {
+        self.done += 1;
+    }
+
     fn turn(&mut self, _context: &Context) -> Result<bool, RunError> {
         if let Some(cable) = &mut self.cable {
             cable.serve().map_err(RunError::Cable)?;

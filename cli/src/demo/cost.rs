@@ -5,9 +5,10 @@ use std::{ops::AddAssign, time::Duration};
 use drdma_driver::CardError;
 use drdma_sim::clock::Span;
 use libdrdma::{Context, Statistics, counter};
+use serde::{Serialize, Serializer};
 
 /// What sending some rows cost.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Cost {
     /// Rows.
     pub rows: u64,
@@ -16,6 +17,7 @@ pub struct Cost {
     /// Bytes of those requests.
     pub request_bytes: u64,
     /// Time that the CPU took to describe the rows and to write the requests to their rings.
+    #[serde(rename = "posting_ns", serialize_with = "nanoseconds")]
     pub posting: Duration,
     /// Packets.
     pub packets: u64,
@@ -31,6 +33,10 @@ pub struct Cost {
     pub control_read_bytes: u64,
     /// Clock cycles from the first doorbell to the last byte on the wire, if the device has a clock.
     pub cycles: Option<u64>,
+}
+
+fn nanoseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl AddAssign for Cost {

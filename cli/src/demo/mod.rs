@@ -19,6 +19,7 @@ use libdrdma::{
     PostError, QueuePair, QueuePairAttributes, RegionError, RowMask, SharedSendQueue,
     SharedWorkRequest, Status, Transport, WorkRequest,
 };
+use serde::Serialize;
 
 use crate::{device, job::Local};
 pub use check::CheckError;
@@ -39,7 +40,7 @@ const LIST_BLOCKS: usize = 3;
 pub struct Options {
     /// TPC-H scale factor.
     pub scale_factor: f64,
-    /// Destinations, 1 to 64.
+    /// Destinations, 1 to 256.
     pub destinations: usize,
     /// Rows of a batch: one work request.
     pub batch_rows: usize,
@@ -114,7 +115,7 @@ pub trait Watcher {
 }
 
 /// What the demonstration found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The whole table, shuffled.
     pub shuffle: Cost,

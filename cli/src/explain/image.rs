@@ -72,6 +72,7 @@ impl<'a> Image<'a> {
                 RowMask::Element => region::RowMask::Element,
             },
             rows_per_message: post.rows_per_message,
+            signaled: post.signaled,
             fetch: post.fetch.map(|plan| request::FetchPlan {
                 log_max_read: plan.max_read().ilog2() as u8,
                 merge_threshold: plan.merge_threshold() as u16,

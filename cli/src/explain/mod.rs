@@ -4,6 +4,7 @@ mod cheapest;
 mod image;
 mod placement;
 mod table;
+mod verbs;
 mod words;
 
 use drdma_abi::{completion::Status, work_request::BLOCK};

@@ -3,16 +3,21 @@
 use drdma_semantics::{
     boxes::Settings,
     memory::Fault,
-    region::{Column, Region, RowMask},
+    partitioned::Partitioned,
+    region::{Region, RowMask},
     request::{Destination, Request},
     rows::Units,
 };
-use libdrdma::optimizer::{
-    Beat, BlockPlacement, ColumnPlacement, Fragment, Lane, SparseWindow, assembler,
+use libdrdma::{
+    PartitionedRegion,
+    optimizer::{
+        Beat, BlockPlacement, ColumnPlacement, Fragment, Lane, PackedRows, SparseWindow, assembler,
+        rows_of_a_unit,
+    },
 };
 use serde::Serialize;
 
-use super::image::Image;
+use super::{image::Image, verbs};
 
 /// What of a card's registers decides how rows are placed.
 #[derive(Clone, Copy, Debug)]
@@ -65,19 +70,15 @@ pub fn placed(
     card: &Card,
     image: &Image,
 ) -> Result<Placed, Fault> {
-    match Packed::of(request, card.column_rows) {
-        Some(packed) => packed.placed(request, units, &card.settings, image),
-        None => row_by_row(request, units, image),
+    let regions = verbs::regions(request);
+    match packed(request, &regions, card) {
+        Some(packed) => Packed(packed).placed(request, units, &card.settings, image),
+        None => row_by_row(request, &regions, units, image),
     }
 }
 
-/// A request of which the card packs rows (docs/architecture.md, *column request*).
-struct Packed {
-    lanes: Vec<Lane>,
-    rows: u32,
-    /// A bitmap for a single destination, of which rows are left out.
-    sparse: bool,
-}
+/// A request of which the card packs rows.
+struct Packed(PackedRows);
 
 /// The first window of such a request.
 struct Window {
@@ -88,28 +89,6 @@ struct Window {
 }
 
 impl Packed {
-    fn of(request: &Request, column_rows: u32) -> Option<Self> {
-        let (lanes, rows) = match &request.partitioned {
-            Some(region) => (dense(&region.columns), region.rows),
-            None => {
-                let mut sets =
-                    request.destinations.iter().map(|one| one_set(one, request.row_mask));
-                let first = sets.next()??;
-                sets.all(|set| set.as_ref() == Some(&first)).then_some(first)?
-            }
-        };
-        let packed = rows >= column_rows && ColumnPlacement::window_rows(&lanes).is_ok();
-        let sparse = match &request.destinations[..] {
-            // Windows of fewer than 64 rows have no blocks to leave out.
-            [one] => {
-                matches!(one.regions.first(), Some(Region::Bitmapped { .. }))
-                    && ColumnPlacement::window_rows(&lanes).is_ok_and(|rows| rows >= 64)
-            }
-            _ => false,
-        };
-        packed.then_some(Self { lanes, rows, sparse })
-    }
-
     fn placed(
         &self,
         request: &Request,
@@ -117,31 +96,29 @@ impl Packed {
         settings: &Settings,
         image: &Image,
     ) -> Result<Placed, Fault> {
-        let window = match self.sparse {
+        let window = match self.0.is_sparse() {
             true => self.sparse_window(&request.destinations[0], &units[0], settings, image)?,
             false => Some(self.dense_window(units, image)?),
         };
         let Some(Window { rows, sent }) = window else { return Ok(Placed::default()) };
-        let placement = ColumnPlacement::new(&self.lanes, rows).expect("a window has such rows");
+        let placement = ColumnPlacement::new(self.0.lanes(), rows).expect("a window has such rows");
         let messages = sent.iter().flat_map(|rows| rows.chunks(request.rows_per_message as usize));
         let pace = assembler::pace(messages.flat_map(|rows| placement.beats(rows.iter().copied())));
         Ok(Placed {
-            window_rows: Some(self.window_rows()),
-            lanes: self.lanes(&placement, image),
+            window_rows: Some(self.0.window_rows()),
+            lanes: self.placed_lanes(&placement, image),
             words_per_cycle: pace.words_per_cycle(),
         })
     }
 
-    /// Rows that a window has room for.
-    fn window_rows(&self) -> u32 {
-        ColumnPlacement::window_rows(&self.lanes).expect("they are packed")
-    }
-
     /// The first window.
     fn dense_window(&self, units: &[Units], image: &Image) -> Result<Window, Fault> {
-        let rows = self.rows.min(self.window_rows());
-        let sent =
-            units.iter().map(|units| self.selected(&self.lanes[0], units.clone(), rows, image));
+        let rows = self.0.rows().min(self.0.window_rows());
+        // Destinations with rows of their own have windows of their own.
+        let sharing = if self.0.is_apart() { 1 } else { units.len() };
+        let sent = units[..sharing]
+            .iter()
+            .map(|units| self.selected(&self.0.lanes()[0], units.clone(), rows, image));
         Ok(Window { rows, sent: sent.collect::<Result<_, Fault>>()? })
     }
 
@@ -153,18 +130,18 @@ impl Packed {
         settings: &Settings,
         image: &Image,
     ) -> Result<Option<Window>, Fault> {
-        let selected = self.selected(&self.lanes[0], units.clone(), self.rows, image)?;
+        let selected = self.selected(&self.0.lanes()[0], units.clone(), self.0.rows(), image)?;
         let mut needed = selected.clone();
         // Of several regions that are one, the last one's count. Those that cannot be read are none.
         let last = destination.regions.last();
         if let Some(Region::Bitmapped { columns, fetch_rows: Some(_), .. }) = last {
-            let lane = &self.lanes[self.lanes.len() - columns.len()];
+            let lane = &self.0.lanes()[self.0.lanes().len() - columns.len()];
             let units = destination.fetch_rows().last();
-            let rows = units.map(|units| self.selected(lane, units, self.rows, image));
+            let rows = units.map(|units| self.selected(lane, units, self.0.rows(), image));
             needed.extend(rows.into_iter().flatten().flatten());
         }
-        let (rows, threshold) = (self.rows.into(), settings.merge_threshold);
-        let windows = SparseWindow::all(&self.lanes, rows, &self.bits(&needed), threshold)
+        let (rows, threshold) = (self.0.rows().into(), settings.merge_threshold);
+        let windows = SparseWindow::all(self.0.lanes(), rows, &self.bits(&needed), threshold)
             .expect("they are packed, and have a bit each");
         Ok(windows.first().map(|window| {
             let of_window = selected.iter().map_while(|row| window.row((*row).into()));
@@ -192,18 +169,18 @@ impl Packed {
     }
 
     fn bits(&self, rows: &[u32]) -> Vec<u8> {
-        let mut bits = vec![0; (self.rows as usize).div_ceil(8)];
+        let mut bits = vec![0; (self.0.rows() as usize).div_ceil(8)];
         rows.iter().for_each(|row| bits[*row as usize / 8] |= 1 << (row % 8));
         bits
     }
 
-    fn lanes(&self, placement: &ColumnPlacement, image: &Image) -> Vec<PlacedLane> {
+    fn placed_lanes(&self, placement: &ColumnPlacement, image: &Image) -> Vec<PlacedLane> {
         let names = image.names();
         let groups = (0..).zip(placement.groups());
         let of_groups =
             groups.flat_map(|(group, lanes)| lanes.lanes.clone().map(move |lane| (group, lane)));
         let lane = |(group, index): (usize, usize)| {
-            let Lane { addr, len, step } = self.lanes[index];
+            let Lane { addr, len, step } = self.0.lanes()[index];
             let (from, place) = (image.place(addr)?, placement.place(index, 0)?);
             let buffer = names[&from.buffer].to_owned();
             let (offset, bank) = (from.offset, place.bank());
@@ -213,76 +190,44 @@ impl Packed {
     }
 }
 
-/// The lanes and rows of a destination whose regions the card takes as one of equally spaced rows.
-fn one_set(destination: &Destination, row_mask: RowMask) -> Option<(Vec<Lane>, u32)> {
-    let regions = &destination.regions;
-    let (mut lanes, mut count) = (Vec::new(), None);
-    for region in regions {
-        match region {
-            // With the row mask `Element` the extents are units of their own.
-            Region::Strided { pattern, .. }
-                if row_mask == RowMask::Element && pattern.len() > 1 =>
-            {
-                return None;
-            }
-            Region::Strided { base, period, count: periods, pattern, .. } => {
-                lanes.extend(pattern.iter().map(|extent| Lane {
-                    // Without rows it may be anywhere.
-                    addr: base.wrapping_add(extent.offset),
-                    len: extent.len.into(),
-                    step: *period,
-                }));
-                count = Some(*periods);
-            }
-            Region::Bitmapped { rows, columns, .. } => {
-                lanes.extend(dense(columns));
-                count = Some(*rows);
-            }
-            Region::Contiguous { .. } | Region::PointerMapped { .. } => return None,
+/// The rows of a request that the card packs, if it does.
+fn packed(request: &Request, regions: &[Vec<libdrdma::Region>], card: &Card) -> Option<PackedRows> {
+    let Some(Partitioned { ids, width, rows, lkey, columns }) = &request.partitioned else {
+        let row_mask = match request.row_mask {
+            RowMask::Period => libdrdma::RowMask::Period,
+            RowMask::Element => libdrdma::RowMask::Element,
+        };
+        return PackedRows::of(regions.iter().map(Vec::as_slice), row_mask, card.column_rows);
+    };
+    let columns = verbs::columns(columns);
+    match width {
+        1 => {
+            let region = PartitionedRegion::<u8>::unchecked(*ids, *lkey, *rows, &columns).ok()?;
+            PackedRows::of_partitioned(&region, card.column_rows)
+        }
+        _ => {
+            let region = PartitionedRegion::<u16>::unchecked(*ids, *lkey, *rows, &columns).ok()?;
+            PackedRows::of_partitioned(&region, card.column_rows)
         }
     }
-    let joined = row_mask == RowMask::Element && are_one(regions);
-    (regions.len() == 1 || joined).then_some((lanes, count?))
-}
-
-/// True if the card takes several regions as one of which each is a lane: element `i` of all is its row `i`.
-fn are_one(regions: &[Region]) -> bool {
-    let kind = |region: &Region| match region {
-        Region::Contiguous { .. } => Some((1, None)),
-        Region::Strided { count, pattern, .. } if pattern.len() == 1 => Some((*count, None)),
-        Region::Bitmapped { bitmap, rows, columns, .. } if columns.len() == 1 => {
-            Some((*rows, Some(*bitmap)))
-        }
-        _ => None,
-    };
-    let alike =
-        |pair: &[Region]| pair[0].kind() == pair[1].kind() && kind(&pair[0]) == kind(&pair[1]);
-    regions.first().is_some_and(|first| kind(first).is_some()) && regions.windows(2).all(alike)
-}
-
-fn dense(columns: &[Column]) -> Vec<Lane> {
-    columns.iter().map(|column| Lane::dense(column.base, column.width.into())).collect()
-}
-
-/// How many fragments of a unit are a row of their own on the card, one after another; `None`: all are one.
-fn elements(destination: &Destination, row_mask: RowMask) -> Option<Vec<usize>> {
-    let regions = &destination.regions;
-    let fragments = |region: &Region| match region {
-        Region::Contiguous { .. } | Region::Strided { .. } => 1,
-        Region::Bitmapped { columns, .. } => columns.len(),
-        Region::PointerMapped { pattern, .. } => pattern.len(),
-    };
-    let apart = row_mask == RowMask::Element && regions.len() > 1 && !are_one(regions);
-    apart.then(|| regions.iter().map(fragments).collect())
 }
 
 /// The first window of a request that goes row by row: as many beats as it has room for, of one destination after
 /// another.
-fn row_by_row(request: &Request, units: &[Units], image: &Image) -> Result<Placed, Fault> {
+fn row_by_row(
+    request: &Request,
+    regions: &[Vec<libdrdma::Region>],
+    units: &[Units],
+    image: &Image,
+) -> Result<Placed, Fault> {
+    let row_mask = match request.row_mask {
+        RowMask::Period => libdrdma::RowMask::Period,
+        RowMask::Element => libdrdma::RowMask::Element,
+    };
     let mut window = BlockPlacement::default();
     let mut placed: Vec<Beat> = Vec::new();
-    'window: for (units, destination) in units.iter().zip(&request.destinations) {
-        let elements = elements(destination, request.row_mask);
+    'window: for (units, regions) in units.iter().zip(regions) {
+        let elements = rows_of_a_unit(regions, row_mask);
         let (mut units, mut unit) = (units.clone(), Vec::new());
         while units.next(image, &mut unit)? {
             let all = [unit.len()];

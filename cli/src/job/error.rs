@@ -2,6 +2,8 @@
 
 use std::{fmt, io, path::PathBuf};
 
+use libdrdma::ResolveError;
+
 /// A job that cannot be run; nothing of it was sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,6 +47,15 @@ pub enum Problem {
     /// A required field is not there.
     #[error("is missing")]
     Missing,
+    /// A MAC address that is neither given nor known otherwise.
+    #[error("is missing, and not known: {0}")]
+    Resolve(ResolveError),
+    /// Something that no card does.
+    #[error("there is no {what}")]
+    Unsupported {
+        /// What.
+        what: String,
+    },
     /// A field that has no meaning here.
     #[error("unknown field; the fields here are {}", Names(known))]
     Unknown {
@@ -132,6 +143,11 @@ pub enum Problem {
         /// How many there are.
         found: usize,
     },
+    /// The last post of a queue, unsignaled.
+    #[error(
+        "is false, and no post behind it goes to the same queue: it would never be known to be complete"
+    )]
+    NeverSignaled,
     /// Text that is not bytes in hexadecimal.
     #[error("is not bytes in hexadecimal: {0}")]
     Hex(String),

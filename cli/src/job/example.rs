@@ -103,9 +103,12 @@ fn qp(name: &str, qpn: u64, host: u8) -> Qp {
         dest_qpn: qpn + 16,
         start_psn: 100,
         mtu: 1024,
-        dest_mac: format!("02:00:00:00:00:{host:02x}"),
+        dest_mac: Some(format!("02:00:00:00:00:{host:02x}")),
         dest_ip: format!("10.0.0.{host}"),
         qkey: None,
+        dscp: None,
+        ecn: None,
+        ttl: None,
     }
 }
 
@@ -147,6 +150,7 @@ fn post(wr_id: u64, kind: Kind) -> Post {
             imm: None,
             row_mask: None,
             rows_per_message,
+            signaled: None,
             fetch: None,
             qp: "red".to_owned(),
             remote_addr: None,
@@ -170,6 +174,7 @@ fn post(wr_id: u64, kind: Kind) -> Post {
             imm: None,
             row_mask: None,
             rows_per_message: Some(64),
+            signaled: None,
             fetch: None,
             partitioned,
             destinations,

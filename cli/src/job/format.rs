@@ -169,15 +169,28 @@ pub(super) struct Qp {
     /// Path MTU in bytes: 256, 512, 1024, 2048 or 4096.
     #[schemars(extend("enum" = [256, 512, 1024, 2048, 4096]))]
     pub mtu: u32,
-    /// The peer's MAC address.
+    /// The peer's MAC address, or the gateway's; left out, that which the host knows for dest_ip.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"))]
-    pub dest_mac: String,
+    pub dest_mac: Option<String>,
     /// The peer's IPv4 address.
     #[schemars(extend("format" = "ipv4"))]
     pub dest_ip: String,
     /// The queue key, which ud needs and no other transport has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qkey: Option<u32>,
+    /// Differentiated services code point of the packets; 0 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 63))]
+    pub dscp: Option<u8>,
+    /// Explicit congestion notification: 0 (none, unless told), 1 or 2 (capable), 3 (congested).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 3))]
+    pub ecn: Option<u8>,
+    /// Time to live of the packets: routers that they may pass; 64 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 255))]
+    pub ttl: Option<u8>,
 }
 
 /// An operation.
@@ -254,6 +267,9 @@ pub(super) struct PostSend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
+    /// A completion tells of its success: true unless told. The last post of a queue has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signaled: Option<bool>,
     /// How it is fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
@@ -291,6 +307,9 @@ pub(super) struct PostSsqSend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
+    /// A completion tells of its success: true unless told. The last post of a queue has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signaled: Option<bool>,
     /// How it is fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,

@@ -172,6 +172,13 @@ impl<'a> At<'a> {
         self.integer(min, u64::MAX)
     }
 
+    pub fn boolean(&self) -> Result<bool, JobError> {
+        match self.json {
+            &Json::Bool(value) => Ok(value),
+            _ => Err(self.wrong_type("true or false")),
+        }
+    }
+
     pub fn text(&self) -> Result<&'a str, JobError> {
         let Json::Text(text) = self.json else { return Err(self.wrong_type("a string")) };
         Ok(text)
@@ -213,6 +220,11 @@ impl<'a> Fields<'a> {
         self.known.push(name);
         let (_, json) = self.entries.iter().find(|(entry, _)| entry == name)?;
         Some(At { path: self.child(name), json })
+    }
+
+    /// True if there is a field of that name, which no reader of this object knows.
+    pub fn has_unknown(&self, name: &str) -> bool {
+        self.entries.iter().any(|(entry, _)| entry == name)
     }
 
     pub fn required(&mut self, name: &'static str) -> Result<At<'a>, JobError> {

@@ -18,6 +18,7 @@ pub use error::{JobError, Problem};
 pub use example::{Kind as ExampleKind, example};
 pub use format::schema;
 pub use libdrdma::optimizer::FetchPlan;
+use libdrdma::{HostTables, Resolver};
 
 /// Bytes that a job file may have.
 pub const MAX_JOB: u64 = 64 << 20;
@@ -50,12 +51,22 @@ impl Job {
         Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
     }
 
-    /// Reads a job from text. The files that its buffers name are relative to `folder`.
+    /// Reads a job from text. The files that its buffers name are relative to `folder`; the MAC addresses
+    /// that it does not give are those that the host knows.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, JobError> {
+        Self::parse_with(text, folder, &HostTables::default())
+    }
+
+    /// The same, with MAC addresses from somewhere else.
+    pub fn parse_with(
+        text: &str,
+        folder: &Path,
+        resolver: &dyn Resolver,
+    ) -> Result<Self, JobError> {
         if text.starts_with('\u{feff}') {
             return Err(JobError::ByteOrderMark);
         }
-        parse::job(&serde_json::from_str(text)?, folder)
+        parse::job(&serde_json::from_str(text)?, folder, resolver)
     }
 }
 
@@ -122,6 +133,12 @@ pub struct Qp {
     pub dest_ip: u32,
     /// Queue key, for UD.
     pub qkey: u32,
+    /// Differentiated services code point, 0 to 63.
+    pub dscp: u8,
+    /// Explicit congestion notification, 0 to 3.
+    pub ecn: u8,
+    /// Time to live, 1 to 255.
+    pub ttl: u8,
 }
 
 /// How messages are cut.
@@ -148,12 +165,23 @@ pub struct Post {
     pub row_mask: RowMask,
     /// Units in one message.
     pub rows_per_message: u32,
+    /// A completion tells of its success.
+    pub signaled: bool,
     /// How it is fetched, if not as the card's registers say.
     pub fetch: Option<FetchPlan>,
     /// The region that all destinations share; they have none of their own then.
     pub partitioned: Option<Partitioned>,
-    /// One for `post_send`, 1 to 64 for `post_ssq_send`.
+    /// One for `post_send`, 1 to 256 for `post_ssq_send`.
     pub destinations: Vec<Destination>,
+}
+
+impl Post {
+    /// The queue that it goes to: whether that is a shared one, and its queue pairs in ascending order.
+    pub fn queue(&self) -> (bool, Vec<usize>) {
+        let mut set: Vec<usize> = self.destinations.iter().map(|d| d.qp).collect();
+        set.sort_unstable();
+        (self.shared, set)
+    }
 }
 
 /// One destination of a post.

@@ -10,11 +10,14 @@ use std::{
 
 use drdma_abi::{
     register::{MEMORY_REGIONS, QUEUE_PAIRS, SEND_QUEUES},
-    roce::{MTUS, Transport},
+    roce::{MTUS, TTL, Transport},
     work_request::{
-        LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS, Opcode,
+        LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
+        MAX_REQUEST_REGIONS, Opcode,
     },
 };
+
+use libdrdma::Resolver;
 
 use super::{
     Buffer, Column, Contents, Destination, Extent, FetchPlan, IdWidth, Job, JobError, Local,
@@ -28,7 +31,7 @@ const MAX_24: u64 = (1 << 24) - 1;
 /// Memory regions beside the buffers' own: all buffers together, and the pointer arrays.
 const EXTRA_REGIONS: usize = 2;
 
-pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
+pub(super) fn job(json: &Json, folder: &Path, resolver: &dyn Resolver) -> Result<Job, JobError> {
     let mut fields = At::root(json).object()?;
     let buffers_at = fields.required("buffers")?;
     let local = local(&fields.required("local")?)?;
@@ -49,13 +52,20 @@ pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
     let (mut qp_names, mut numbers) = (HashMap::new(), HashMap::new());
     let mut qps = Vec::new();
     for at in qps_at.list_up_to(QUEUE_PAIRS.entries as usize, "queue pairs")? {
-        qps.push(qp(&at, &mut qp_names, &mut numbers)?);
+        qps.push(qp(&at, &mut qp_names, &mut numbers, resolver)?);
     }
 
     let context = Context { buffers: &names, qp_names: &qp_names, qps: &qps };
     let mut posts = Vec::new();
     for at in posts_at.list()? {
         posts.push(context.post(&at)?);
+    }
+
+    let mut last = HashSet::new();
+    for (at, post) in posts_at.list()?.iter().zip(&posts).rev() {
+        if last.insert(post.queue()) && !post.signaled {
+            return Err(at.object()?.child_error("signaled", Problem::NeverSignaled));
+        }
     }
 
     let count = queues(qps.len(), &posts);
@@ -69,12 +79,7 @@ pub(super) fn job(json: &Json, folder: &Path) -> Result<Job, JobError> {
 /// Send queues that a job needs: every queue pair's own, used or not, and one for each set of
 /// destinations.
 fn queues(qps: usize, posts: &[Post]) -> usize {
-    let set = |post: &Post| {
-        let mut set: Vec<usize> = post.destinations.iter().map(|d| d.qp).collect();
-        set.sort_unstable();
-        set
-    };
-    let sets: HashSet<_> = posts.iter().filter(|post| post.shared).map(set).collect();
+    let sets: HashSet<_> = posts.iter().filter(|post| post.shared).map(Post::queue).collect();
     qps + sets.len()
 }
 
@@ -188,6 +193,7 @@ fn qp(
     at: &At,
     names: &mut HashMap<String, usize>,
     numbers: &mut HashMap<u64, usize>,
+    resolver: &dyn Resolver,
 ) -> Result<Qp, JobError> {
     let mut fields = at.object()?;
     let index = names.len();
@@ -210,8 +216,25 @@ fn qp(
     let Some(&mtu) = MTUS.iter().find(|&&mtu| u64::from(mtu) == value) else {
         return Err(mtu_at.error(Problem::NumberChoice { value, choices: MTUS.to_vec() }));
     };
-    let dest_mac = mac(&fields.required("dest_mac")?)?;
+    let mac_at = fields.optional("dest_mac");
     let dest_ip = ip(&fields.required("dest_ip")?)?;
+    let dest_mac = match mac_at {
+        Some(at) => mac(&at)?,
+        None => resolver
+            .resolve(dest_ip.into())
+            .map_err(|source| fields.child_error("dest_mac", Problem::Resolve(source)))?
+            .to_u64(),
+    };
+    if fields.has_unknown("vlan") {
+        let what = "VLAN: the card sends Ethernet headers without an 802.1Q tag".to_owned();
+        return Err(fields.child_error("vlan", Problem::Unsupported { what }));
+    }
+    let mut byte = |name, least, most, default| match fields.optional(name) {
+        Some(at) => Ok::<_, JobError>(at.integer(least, most)? as u8),
+        None => Ok(default),
+    };
+    let (dscp, ecn) = (byte("dscp", 0, 63, 0)?, byte("ecn", 0, 3, 0)?);
+    let ttl = byte("ttl", 1, 255, TTL)?;
     let qkey = match (fields.optional("qkey"), transport) {
         (Some(at), Transport::Ud) => at.u32(0)?,
         (Some(at), _) => {
@@ -222,7 +245,20 @@ fn qp(
         (None, _) => 0,
     };
     fields.finish()?;
-    Ok(Qp { name, transport, qpn: qpn as u32, dest_qpn, start_psn, mtu, dest_mac, dest_ip, qkey })
+    Ok(Qp {
+        name,
+        transport,
+        qpn: qpn as u32,
+        dest_qpn,
+        start_psn,
+        mtu,
+        dest_mac,
+        dest_ip,
+        qkey,
+        dscp,
+        ecn,
+        ttl,
+    })
 }
 
 /// What posts refer to.
@@ -254,6 +290,7 @@ impl Context<'_> {
             Some(at) => at.u32(1)?,
             None => 1,
         };
+        let signaled = fields.optional("signaled").map_or(Ok(true), |at| at.boolean())?;
         let fetch = fields.optional("fetch").map(|at| fetch_plan(&at)).transpose()?;
         let mut partitioned = None;
         let destinations = if shared {
@@ -279,6 +316,7 @@ impl Context<'_> {
             imm,
             row_mask,
             rows_per_message,
+            signaled,
             fetch,
             partitioned,
             destinations,
@@ -312,6 +350,11 @@ impl Context<'_> {
             }
             fields.finish()?;
             destinations.push(destination);
+        }
+        let count = destinations.iter().map(|d| d.regions.len()).sum();
+        if count > MAX_REQUEST_REGIONS {
+            let (what, limit) = ("regions of all destinations together", MAX_REQUEST_REGIONS);
+            return Err(at.error(Problem::TooMany { count, what, limit }));
         }
         Ok(destinations)
     }

@@ -16,7 +16,7 @@ use libdrdma::{
 
 use crate::job::Job;
 use payload::Payload;
-use queues::Queues;
+use queues::{Completed, Queues};
 
 /// Why a job was not run to its end.
 #[derive(Debug, thiserror::Error)]
@@ -115,6 +115,10 @@ pub trait Observer {
     /// What went wrong with it; the run ends.
     fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError>;
 
+    /// An unsignaled post succeeded, without a completion, and all posts before it are complete; in turn with
+    /// [`completed`](Self::completed).
+    fn succeeded(&mut self) {}
+
     /// Called again and again while the job runs; false ends it at once.
     ///
     /// # Errors
@@ -181,8 +185,17 @@ struct Runner<'a> {
     next: u64,
     /// The first post that the observer has not been told of.
     reported: u64,
-    /// Completions of the posts from there on.
-    done: VecDeque<Option<WorkCompletion>>,
+    /// How the posts from there on ended, if they have.
+    done: VecDeque<Option<End>>,
+}
+
+/// How a post ended.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// With a completion.
+    Completed(WorkCompletion),
+    /// Unsignaled, with success.
+    Unsignaled,
 }
 
 impl<'a> Runner<'a> {
@@ -262,13 +275,19 @@ impl<'a> Runner<'a> {
     /// Takes completions and tells of them; true if there were any.
     fn complete(&mut self, observer: &mut dyn Observer) -> Result<bool, RunError> {
         let mut any = false;
-        while let Some((post, completion)) = self.queues.poll()? {
+        while let Some(Completed { unsignaled, post, completion }) = self.queues.poll()? {
             any = true;
             observer.seen(&completion)?;
-            self.done[(post - self.reported) as usize] = Some(completion);
+            for post in unsignaled {
+                self.done[(post - self.reported) as usize] = Some(End::Unsignaled);
+            }
+            self.done[(post - self.reported) as usize] = Some(End::Completed(completion));
         }
-        while let Some(completion) = self.done.front().copied().flatten() {
-            observer.completed(&completion)?;
+        while let Some(end) = self.done.front().copied().flatten() {
+            match end {
+                End::Completed(completion) => observer.completed(&completion)?,
+                End::Unsignaled => observer.succeeded(),
+            }
             self.done.pop_front();
             self.reported += 1;
         }

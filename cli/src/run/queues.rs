@@ -7,7 +7,7 @@ use libdrdma::{
     CompletionQueue, Destination, MacAddress, Operation, PartitionDestination, PartitionId,
     PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
     QueuePairAttributes, Region, RowMask, SharedOperation, SharedSendQueue, SharedWorkRequest,
-    WorkCompletion, WorkRequest,
+    Status, WorkCompletion, WorkRequest,
 };
 
 use super::{RunError, payload::Payload};
@@ -25,8 +25,27 @@ pub struct Queues {
     qps: Vec<QueuePair<'static>>,
     shared: HashMap<Vec<usize>, SharedSendQueue<'static>>,
     cq: CompletionQueue,
-    /// Numbers of the posts that are not complete, by the number of their queue, oldest first.
-    posted: HashMap<u16, VecDeque<u64>>,
+    /// The posts that are not known to be complete, by the number of their queue, oldest first.
+    posted: HashMap<u16, VecDeque<Posted>>,
+}
+
+/// A post in a queue.
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    number: u64,
+    wr_id: u64,
+    signaled: bool,
+}
+
+/// What became known with a completion.
+#[derive(Debug)]
+pub struct Completed {
+    /// Numbers of unsignaled posts before it, which succeeded.
+    pub unsignaled: Vec<u64>,
+    /// The number of the post that it is of.
+    pub post: u64,
+    /// The completion.
+    pub completion: WorkCompletion,
 }
 
 impl Queues {
@@ -36,7 +55,9 @@ impl Queues {
         let cq = pd.context().completion_queue().entries(entries).build()?;
         let mut needed: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
         for post in &job.posts {
-            *needed.entry((post.shared, set(post))).or_default() += blocks(granules(post));
+            // Unsignaled requests may take half of a ring.
+            let share = if job.posts.iter().all(|post| post.signaled) { 1 } else { 2 };
+            *needed.entry(post.queue()).or_default() += share * blocks(granules(post));
         }
         let ring = |shared, set| {
             let blocks = needed.get(&(shared, set)).copied().unwrap_or(1);
@@ -56,6 +77,9 @@ impl Queues {
                 .dest_mac(mac(qp.dest_mac))
                 .dest_ip(qp.dest_ip.into())
                 .dest_qpn(qp.dest_qpn)
+                .dscp(qp.dscp)
+                .ecn(qp.ecn)
+                .ttl(qp.ttl)
                 .start_psn(qp.start_psn);
             if qp.transport == job::Transport::Ud {
                 attributes = attributes.qkey(qp.qkey);
@@ -66,7 +90,7 @@ impl Queues {
         }
         let mut shared = HashMap::new();
         for post in job.posts.iter().filter(|post| post.shared) {
-            if let Entry::Vacant(vacant) = shared.entry(set(post)) {
+            if let Entry::Vacant(vacant) = shared.entry(post.queue().1) {
                 let blocks = ring(true, vacant.key().clone());
                 vacant.insert(pd.shared_send_queue(&cq).send_blocks(blocks).build()?);
             }
@@ -85,7 +109,8 @@ impl Queues {
         };
         match result {
             Ok(()) => {
-                self.posted.entry(queue).or_default().push_back(number);
+                let Post { wr_id, signaled, .. } = *post;
+                self.posted.entry(queue).or_default().push_back(Posted { number, wr_id, signaled });
                 Ok(true)
             }
             Err(PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. }) => Ok(false),
@@ -113,6 +138,9 @@ impl Queues {
             .regions(regions);
         if let Some(plan) = post.fetch {
             request = request.fetch_plan(plan);
+        }
+        if !post.signaled {
+            request = request.unsignaled();
         }
         let qp = &mut self.qps[destination.qp];
         (qp.post_send(&request), qp.queue())
@@ -142,7 +170,10 @@ impl Queues {
         if let Some(plan) = post.fetch {
             request = request.fetch_plan(plan);
         }
-        let queue = self.shared.get_mut(&set(post)).expect("made for every set");
+        if !post.signaled {
+            request = request.unsignaled();
+        }
+        let queue = self.shared.get_mut(&post.queue().1).expect("made for every set");
         (queue.post_ssq_send(&request), queue.queue())
     }
 
@@ -170,17 +201,27 @@ impl Queues {
         if let Some(plan) = post.fetch {
             request = request.fetch_plan(plan);
         }
-        let queue = self.shared.get_mut(&set(post)).expect("made for every set");
+        if !post.signaled {
+            request = request.unsignaled();
+        }
+        let queue = self.shared.get_mut(&post.queue().1).expect("made for every set");
         (queue.post_ssq_send(&request), queue.queue())
     }
 
-    /// The next completion, if there is one, and the number of the post that it is of.
-    pub fn poll(&mut self) -> Result<Option<(u64, WorkCompletion)>, RunError> {
+    /// The next completion, if there is one, and what it tells.
+    pub fn poll(&mut self) -> Result<Option<Completed>, RunError> {
         let Some(completion) = self.cq.poll().next() else { return Ok(None) };
         let (wr_id, queue) = (completion.wr_id, completion.queue);
-        let oldest = self.posted.get_mut(&queue).and_then(VecDeque::pop_front);
-        let post = oldest.ok_or(RunError::Unexpected { wr_id, queue })?;
-        Ok(Some((post, completion)))
+        let posted = self.posted.entry(queue).or_default();
+        // It is of a signaled post, or of one that failed.
+        let is_of = |post: &Posted| match completion.status {
+            Status::Success => post.signaled,
+            _ => post.signaled || post.wr_id == wr_id,
+        };
+        let at = posted.iter().position(is_of).ok_or(RunError::Unexpected { wr_id, queue })?;
+        let mut numbers: Vec<u64> = posted.drain(..=at).map(|post| post.number).collect();
+        let post = numbers.pop().expect("the post itself");
+        Ok(Some(Completed { unsignaled: numbers, post, completion }))
     }
 }
 
@@ -198,13 +239,6 @@ fn shared_operation(post: &Post) -> SharedOperation {
         Opcode::Write => SharedOperation::Write,
         Opcode::WriteImm => SharedOperation::WriteImm(post.imm),
     }
-}
-
-/// The queue pairs of a post, in ascending order.
-fn set(post: &Post) -> Vec<usize> {
-    let mut set: Vec<usize> = post.destinations.iter().map(|d| d.qp).collect();
-    set.sort_unstable();
-    set
 }
 
 /// Granules of a post's work request (see [`drdma_abi::work_request`]).

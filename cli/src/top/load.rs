@@ -1,6 +1,6 @@
 //! What a simulated card does while it is watched.
 
-use drdma_abi::work_request::Opcode;
+use drdma_abi::{roce::TTL, work_request::Opcode};
 
 use crate::{
     demo::lineitem::{self, COLUMNS, Row},
@@ -60,6 +60,9 @@ pub fn demo() -> Job {
         dest_mac: PEER.mac + i as u64,
         dest_ip: PEER.ip + i as u32,
         qkey: 0,
+        dscp: 0,
+        ecn: 0,
+        ttl: TTL,
     };
     let destination =
         |i| Destination { qp: i, remote_addr: 0, rkey: 0, partition: 0, regions: vec![region(i)] };
@@ -74,6 +77,7 @@ pub fn demo() -> Job {
             imm: 0,
             row_mask: RowMask::Period,
             rows_per_message: MTU / lineitem::ROW as u32,
+            signaled: true,
             fetch: None,
             partitioned: None,
             destinations: (0..DESTINATIONS).map(destination).collect(),

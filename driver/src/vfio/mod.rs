@@ -18,6 +18,26 @@
 //! let device = Device::open(Box::new(vfio::open("vfio:0000:65:00.0")?))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Why not `pci-driver`
+//!
+//! That crate (0.1.4, of August 2023) opens functions through VFIO as well, and its reader of configuration
+//! space checks the one that `drdma serve` makes. It does not drive the card:
+//!
+//! - its traits are sealed, so that there is neither a fake to test errors with nor a function without a
+//!   kernel behind it;
+//! - the fields of the capabilities that a driver wants (link, request sizes, vectors of MSI-X) are not
+//!   there yet, and the kernel's request to give a function back (`VFIO_PCI_REQ_IRQ_INDEX`) is not seen;
+//! - it has the bytes of the class code in the wrong order, and takes the command register's interrupt bit for
+//!   one that is cleared by writing it;
+//! - it is not built for musl (its numbers of ioctls are 64 bits wide).
+//!
+//! ```compile_fail,E0277
+//! #[derive(Debug)]
+//! struct Fake;
+//!
+//! impl pci_driver::regions::PciRegion for Fake {}
+//! ```
 
 pub mod card;
 pub mod error;

@@ -3,7 +3,6 @@
 use drdma_emit::prelude::*;
 
 use super::{ConfigWrite, Flags, QP, QUEUE, Table, TableSelect};
-use crate::primitive::Lutram;
 
 /// Readers of the queue pairs' states: decoder, sequencer, segmenter, registers.
 pub const ERROR_READERS: usize = 4;
@@ -18,16 +17,13 @@ pub const HALT_READERS: usize = 6;
 /// with all changes of the cycles before. (If both blocks fail a queue pair in the same cycle, that of
 /// `completion` counts a cycle later.)
 ///
-/// Requests of before may still end with a status when the host has enabled their queue anew: until the
-/// completion block has come to that word (`renew`), it does not halt the queue.
-///
 /// Contract: `set_qp_error_a` comes at most every second cycle, `set_qp_error_b` at most every third, so that
 /// two in a cycle never meet a third in the next. After a reset an entry's states are 0 from the cycle in
 /// which `cfg` clears it in every table; nothing is set until all are cleared.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `set_qp_error_a`, `set_qp_error_b`, `set_queue_halted` (pulses, each with `index`);
-/// `renew`; `error_next`, `halted_next`, `enabled_next`.
+/// `error_next`, `halted_next`, `enabled_next`.
 ///
 /// # Outputs
 /// `error`, `halted`, `enabled`: of the entries that were asked for in the cycle before.
@@ -51,10 +47,6 @@ pub struct States {
     pub set_queue_halted_valid: Signal<In, Bit>,
     /// Which.
     pub set_queue_halted_index: Signal<In, Bits<QUEUE>>,
-    /// The completion block has come to a queue's `enable` word: requests of before can halt it no longer.
-    pub renew_valid: Signal<In, Bit>,
-    /// Which.
-    pub renew_index: Signal<In, Bits<QUEUE>>,
     /// Queue pairs that are asked for in the next cycle.
     pub error_next: [Signal<In, Bits<QP>>; ERROR_READERS],
     /// Those of the cycle before are in error.
@@ -76,10 +68,6 @@ pub struct States {
     waits: DFF<Bit>,
     waiting: DFF<Bits<QP>>,
     clears: Signal<Local, Bit>,
-    /// Two bits a queue that differ from the host's word to `renew`: one that the word changes, read for
-    /// `renew` and for `set_queue_halted`, and one that `renew` changes, read for the word and for that.
-    enabled_anew: Lutram<1, QUEUE, 2>,
-    renewed: Lutram<1, QUEUE, 2>,
     enabling: Signal<Local, Bit>,
     unused: Signal<Local, Bits<31>>,
 }
@@ -118,26 +106,7 @@ impl Logic for States {
         }
 
         self.enabling.next = self.select.enable.val() && !self.select.every.val();
-        self.enabled_anew.read_address[0].next = self.renew_index.val();
-        self.enabled_anew.read_address[1].next = self.set_queue_halted_index.val();
-        self.renewed.read_address[0].next = self.cfg.index.val().get_bits::<QUEUE>(0);
-        self.renewed.read_address[1].next = self.set_queue_halted_index.val();
-        self.enabled_anew.write_enable.next = self.select.enable.val();
-        self.enabled_anew.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
-        self.enabled_anew.write_data.next = !self.renewed.read_data[0].val();
-        self.renewed.write_enable.next = self.renew_valid.val()
-            && !(self.enabling.val()
-                && (self.cfg.index.val().get_bits::<QUEUE>(0) == self.renew_index.val()));
-        self.renewed.write_address.next = self.renew_index.val();
-        self.renewed.write_data.next = self.enabled_anew.read_data[0].val();
-        if self.select.every.val() {
-            self.enabled_anew.write_data.next = 0.into();
-            self.renewed.write_enable.next = true;
-            self.renewed.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
-            self.renewed.write_data.next = 0.into();
-        }
-        self.halts.set_valid.next = self.set_queue_halted_valid.val()
-            && (self.enabled_anew.read_data[1].val() == self.renewed.read_data[1].val());
+        self.halts.set_valid.next = self.set_queue_halted_valid.val();
         self.halts.set_index.next = self.set_queue_halted_index.val();
         self.halts.clear_valid.next = self.enabling.val();
         self.halts.clear_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
@@ -168,7 +137,6 @@ mod tests {
     use drdma_abi::Layout;
     use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
     use drdma_verilated::testbench::{Bench, Random};
-    use std::collections::HashSet;
 
     const ENTRIES: u64 = 4096;
 
@@ -181,8 +149,6 @@ mod tests {
         let [mut errors, mut halts, mut enables] = [(); 3].map(|()| vec![false; ENTRIES as usize]);
         let mut asked = ([0; ERROR_READERS], [0; HALT_READERS], 0);
         let (mut quiet_a, mut quiet_b, mut quiet_cfg) = (0, 0, 0);
-        // Queues whose `enable` word the completion block has not come to.
-        let mut anew = HashSet::new();
         // What the completion block has failed in the same cycle as the segmenter.
         let mut second = None;
         let (mut collisions, mut seen) = (0, 0);
@@ -190,7 +156,7 @@ mod tests {
         for round in 0..30_000_u64 {
             // Few entries at a time, all over the tables.
             let mut pick = || (round / 100 * 1_031 + random.below(4) * 1_365) % ENTRIES;
-            let (a, b, halt, cfg, renew) = (pick(), pick(), pick(), pick(), pick());
+            let (a, b, halt, cfg) = (pick(), pick(), pick(), pick());
             asked.0.iter_mut().for_each(|qp| *qp = pick());
             asked.1.iter_mut().for_each(|queue| *queue = pick());
             asked.2 = pick();
@@ -199,7 +165,6 @@ mod tests {
             let halting = random.chance(0.4);
             quiet_a = if sets_a { 0 } else { quiet_a + 1 };
             quiet_b = if sets_b { 0 } else { quiet_b + 1 };
-            let renews = random.chance(0.3);
             let writes = quiet_cfg >= 3 && random.chance(0.6);
             quiet_cfg = if writes { 0 } else { quiet_cfg + 1 };
             let (table, last, data) = match random.below(5) {
@@ -215,8 +180,6 @@ mod tests {
                 ("set_qp_error_b_index", b),
                 ("set_queue_halted_valid", halting.into()),
                 ("set_queue_halted_index", halt),
-                ("renew_valid", renews.into()),
-                ("renew_index", renew),
                 ("cfg_valid", writes.into()),
                 ("cfg_table", table),
                 ("cfg_index", cfg),
@@ -245,11 +208,8 @@ mod tests {
             } else if sets_b {
                 errors[b as usize] = true;
             }
-            if halting && !anew.contains(&halt) {
+            if halting {
                 halts[halt as usize] = true;
-            }
-            if renews {
-                anew.remove(&renew);
             }
             if writes && table == 0 && last == 15 {
                 errors[cfg as usize] = false;
@@ -257,7 +217,6 @@ mod tests {
             }
             let enabling = writes && table == 2 && last == 7;
             if enabling {
-                anew.insert(cfg);
                 halts[cfg as usize] = false;
                 enables[cfg as usize] = data == 1;
             }
@@ -275,7 +234,7 @@ mod tests {
             assert_eq!(bench.get("enabled") == 1, enables[asked.2 as usize], "{round}");
         }
         assert!(collisions > 1_000 && seen > 10_000, "{collisions}, {seen}");
-        for port in ["set_qp_error_a", "set_qp_error_b", "set_queue_halted", "renew"] {
+        for port in ["set_qp_error_a", "set_qp_error_b", "set_queue_halted"] {
             bench.set(format!("{port}_valid"), 0);
         }
         bench.step();

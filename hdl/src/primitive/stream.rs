@@ -5,7 +5,7 @@ use drdma_emit::prelude::*;
 
 /// Holds up to 2^`A` records `T`; `C` = `A` + 1 is the width of the counters.
 ///
-/// A [`Fifo`](super::Fifo) in all else.
+/// A [`Fifo`](super::Fifo) in all else, or a [`PromptFifo`](super::PromptFifo).
 #[derive(LogicBlock)]
 pub struct StreamFifo<T: Synth, const A: usize, const C: usize> {
     /// Clock.
@@ -21,6 +21,7 @@ pub struct StreamFifo<T: Synth, const A: usize, const C: usize> {
     /// Records that can still be accepted.
     pub free: Signal<Out, Bits<C>>,
     _style: RamStyle,
+    _prompt: bool,
 }
 
 impl<T: Synth, const A: usize, const C: usize> Default for StreamFifo<T, A, C> {
@@ -50,7 +51,13 @@ impl<T: Synth, const A: usize, const C: usize> StreamFifo<T, A, C> {
             count: Signal::default(),
             free: Signal::default(),
             _style: style,
+            _prompt: false,
         }
+    }
+
+    /// A FIFO whose first output follows its first input after 1 cycle.
+    pub fn prompt() -> Self {
+        Self { _prompt: true, ..Self::default() }
     }
 }
 
@@ -66,7 +73,7 @@ impl<T: Synth, const A: usize, const C: usize> Logic for StreamFifo<T, A, C> {
     }
 
     fn hdl(&self) -> Verilog {
-        let mut text = fifo::text(self._style, T::BITS, A, false);
+        let mut text = fifo::text(self._style, T::BITS, A, self._prompt);
         for wire in ["valid", "ready", "data"] {
             text = text.replace(&format!("in_{wire}"), &format!("input${wire}"));
             text = text.replace(&format!("out_{wire}"), &format!("output${wire}"));
@@ -196,6 +203,11 @@ mod tests {
     #[test]
     fn records_pass_a_fifo() {
         check(&testing::library("stream_fifo", StreamFifo::<Pair, 3, 4>::default), 2);
+    }
+
+    #[test]
+    fn records_pass_a_prompt_fifo() {
+        check(&testing::library("prompt_stream_fifo", StreamFifo::<Pair, 3, 4>::prompt), 1);
     }
 
     #[test]

@@ -231,8 +231,6 @@ impl Logic for Card {
         self.states.set_queue_halted_index.next = self.completion.set_queue_halted_index.val();
         self.control.cfg.join(&mut self.states.cfg);
         self.states.rst.next = self.reset.val();
-        self.states.renew_valid.next = self.completion.renew_valid.val();
-        self.states.renew_index.next = self.completion.renew_index.val();
         self.states.error_next[0].next = self.decoder.error_next.val();
         self.states.error_next[1].next = self.sequencer.error_next.val();
         self.states.error_next[2].next = self.segmenter.error_next.val();
@@ -450,7 +448,7 @@ impl Logic for Card {
         self.windows.beat_column.next = self.expander.beat_column.val();
         self.windows.beat_end.next =
             self.expander.beat.request_end.val() && !self.expander.beat.bytes.val().any();
-        self.windows.end_ready.next = self.ends.end_ready.val();
+        self.windows.end_accepted.next = self.ends.end_accepted.val();
         self.windows.beat_slot.next = self.expander.beat.slot.val();
         self.windows.fetch_write_valid.next = self.decoder.fetch_write_valid.val();
         self.windows.fetch_write_slot.next = self.decoder.fetch_write_slot.val();
@@ -482,6 +480,7 @@ impl Logic for Card {
         self.columns.rst.next = self.reset.val();
         self.columns.max_read.next = self.windows.plan_max_read.val();
         self.columns.merge_threshold.next = self.windows.plan_merge_threshold.val();
+        self.columns.planned.next = self.windows.planned.val();
         self.columns.item_valid.next = self.sequencer.column_item_valid.val();
         self.columns.item.next = self.sequencer.column_item_item.val();
         self.columns.item_context.next = self.sequencer.column_item_context.val();
@@ -552,7 +551,7 @@ impl Logic for Card {
             && self.columns.header_ready.val()
             && self.columns.header_opens.val();
         self.ends.opened_window.next = self.windows.number.val();
-        self.ends.end_valid.next = self.windows.end_valid.val();
+        self.ends.end_offered.next = self.windows.end_offered.val();
         self.ends.end_window.next = self.windows.last_window.val();
         self.ends.request.next.slot = self.expander.beat.slot.val();
         self.ends.request.next.status = self.expander.beat.status.val();
@@ -670,6 +669,8 @@ impl Logic for Card {
         self.completion.open_slot.next = self.decoder.open_slot.val();
         self.completion.open_queue.next = self.decoder.open_queue.val();
         self.completion.open_wr_id.next = self.decoder.open_wr_id.val();
+        self.completion.open_position.next = self.decoder.open_position.val();
+        self.completion.open_unsignaled.next = self.decoder.open_unsignaled.val();
         self.completion.sent_valid.next = self.packetizer.sent.valid.val();
         self.completion.sent_slot.next = self.packetizer.sent.slot.val();
         self.completion.sent_qp.next = self.packetizer.sent.qp.val();

@@ -14,7 +14,8 @@
 //! bitmap the program's result can be handed to the card as it is: a [`Schedule`] says of every gap whether
 //! it is read through ([`Bitmapped::fetch_rows`](crate::Bitmapped::fetch_rows)).
 //!
-//! Where the card puts what it reads is its own affair, too; [`ColumnPlacement`] and [`BlockPlacement`] tell
+//! Of some requests the card packs several rows a cycle: [`PackedRows`] says of which. Where it puts what it
+//! reads is its own affair, too; [`ColumnPlacement`] and [`BlockPlacement`] tell
 //! the same places, and [`assembler::pace`] how many words a cycle are gathered from there.
 //!
 //! For a cost that is affine in a read's length the rule is as good as the program but for where
@@ -45,6 +46,7 @@ mod cost;
 mod fetch_plan;
 mod fragments;
 mod load;
+mod packed;
 mod placement;
 mod schedule;
 mod threshold;
@@ -54,6 +56,7 @@ pub use cost::{CostError, CostTable, LINE, ReadCost};
 pub use fetch_plan::{FetchPlan, FetchPlanError};
 use fragments::Pages;
 pub use load::Load;
+pub use packed::{PackedRows, rows_of_a_unit};
 pub use placement::{
     BANKS, Beat, BlockPlacement, ColumnPlacement, Group, Lane, Place, PlacementError, SparseWindow,
     WORD, assembler,

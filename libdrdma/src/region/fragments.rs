@@ -51,6 +51,24 @@ impl Region<'_> {
         Ok(Fragments::new(rows, count, pattern))
     }
 
+    /// Rows, periods or pointers; bytes of a contiguous region.
+    pub(crate) fn count(&self) -> u32 {
+        Header::of(self.words()).count
+    }
+
+    /// Where it is, or its bitmap or its pointers are.
+    pub(crate) fn addr(&self) -> u64 {
+        Header::of(self.words()).addr
+    }
+
+    /// Extents of its pattern, or columns; a contiguous region is one.
+    pub(crate) fn elements(&self) -> usize {
+        match self.region_type() {
+            RegionType::Contiguous => 1,
+            _ => shape(self.words()).1.len(),
+        }
+    }
+
     /// The bytes of a row, which all rows have equally far apart: what a
     /// [`ColumnPlacement`](crate::optimizer::ColumnPlacement) is made of. `None` for contiguous and
     /// pointer-mapped regions.
@@ -73,6 +91,11 @@ impl Region<'_> {
 }
 
 impl<I: PartitionId> PartitionedRegion<'_, I> {
+    /// Rows, that is, ids.
+    pub(crate) fn rows(&self) -> u32 {
+        Header::of(self.words()).count
+    }
+
     /// The columns: what a [`ColumnPlacement`](crate::optimizer::ColumnPlacement) is made of.
     pub fn lanes(&self) -> Vec<Lane> {
         columns(self.words())

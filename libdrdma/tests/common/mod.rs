@@ -11,7 +11,7 @@ use drdma_abi::{
     ABI_HASH, Layout,
     completion::Completion,
     register::*,
-    work_request::{BLOCK, GRANULE, WqeHeader, blocks},
+    work_request::{BLOCK, GRANULE, WqeHeader, blocks, flags},
 };
 use libdrdma::{
     Card, CardError, CompletionQueue, Context, DmaMemory, MacAddress, Options, ProtectionDomain,
@@ -144,6 +144,7 @@ impl State {
     }
 
     fn complete(&mut self, request: &Logged) {
+        let unsignaled = request.header.flags & flags::UNSIGNALED != 0;
         let (mut status, mut destination) =
             self.outcomes.pop_front().unwrap_or((Status::Success, 0));
         let queue: SendQueueEntry = self.entry(SEND_QUEUES, request.queue);
@@ -156,6 +157,9 @@ impl State {
             if queue.shared == 0 {
                 self.errors.push(queue.qp);
             }
+        }
+        if unsignaled && status == Status::Success {
+            return;
         }
         let number = u32::from(queue.completion_queue);
         let cq: CompletionQueueEntry = self.entry(COMPLETION_QUEUES, number);
@@ -171,6 +175,7 @@ impl State {
             destination,
             status: status as u8,
             phase: (n >> cq.log_entries & 1) as u8 ^ 1,
+            position: request.header.position,
             reserved: 0,
         };
         let slot = u64::from(n % (1 << cq.log_entries));

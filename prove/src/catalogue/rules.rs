@@ -29,6 +29,11 @@ fn assumed(block: &str) -> String {
     reg idle = 1'b0;
     always @(posedge clk) idle <= !placer_busy && !(row_valid && row_ready) && !rst;
     always @* if (idle) assume (!placer_busy);
+    // A row that has been offered stays one: its end came too late for the last window of columns, or the placer,
+    // which is at work, opens a later one.
+    reg row_waits = 1'b0;
+    always @(posedge clk) row_waits <= row_valid && !row_ready && !rst;
+    always @* if (row_waits) assume (!end_accepted);
 "
         ),
         _ => String::new(),

@@ -11,7 +11,7 @@ use std::{
 
 use drdma_abi::{
     roce::Transport,
-    work_request::{BLOCK, GRANULE, MAX_DESTINATIONS, MAX_WQE_GRANULES},
+    work_request::{BLOCK, GRANULE, MAX_ELEMENTS, MAX_REGIONS},
 };
 use drdma_driver::{Card, CardError, DmaMemory};
 use drdma_sim::{
@@ -42,7 +42,7 @@ const QKEY: u32 = 0x1122;
 const REMOTE: u64 = 0x7000_0000_0000;
 const RKEY: u32 = 0x4321;
 /// Blocks of a queue pair's ring for a request, at most.
-const REQUEST_BLOCKS: usize = (MAX_WQE_GRANULES - 2) / MAX_DESTINATIONS / (BLOCK / GRANULE) + 1;
+const REQUEST_BLOCKS: usize = (4 + MAX_REGIONS * (2 + MAX_ELEMENTS)).div_ceil(BLOCK / GRANULE);
 /// Blocks of a ring, at most.
 const MOST_BLOCKS: usize = 1 << 16;
 /// Cycles between two looks at completions.

@@ -78,6 +78,7 @@ fn request(destinations: Vec<Destination>) -> Request {
         imm: 0,
         row_mask: RowMask::Period,
         rows_per_message: 1,
+        signaled: true,
         fetch: None,
         partitioned: None,
         destinations,
@@ -140,6 +141,7 @@ fn a_request_of_every_region_type_is_read_back_as_it_was_written() {
         imm: 5,
         row_mask: RowMask::Period,
         rows_per_message: 3,
+        signaled: false,
         fetch: Some(FetchPlan { log_max_read: 12, merge_threshold: 4095 }),
         ..request(vec![
             Destination { remote_addr: 77, rkey: 8, ..destination(0, regions.clone()) },
@@ -163,7 +165,7 @@ fn each_field_of_the_head_is_checked() {
     let changes: [Change<'_, WqeHeader>; 16] = [
         ("magic", &|h| h.magic = 0),
         ("opcode", &|h| h.opcode = 4),
-        ("flags", &|h| h.flags = 8),
+        ("flags", &|h| h.flags = 16),
         ("fetch_log_max_read", &|h| h.fetch_log_max_read = 9),
         ("fetch_merge_threshold", &|h| h.fetch_merge_threshold = 1),
         ("fetch_log_max_read", &|h| plan(h, 5, 0)),
@@ -171,7 +173,7 @@ fn each_field_of_the_head_is_checked() {
         ("fetch_merge_threshold", &|h| plan(h, 9, 4096)),
         ("rows_per_message", &|h| h.rows_per_message = 0),
         ("destinations", &|h| h.destinations = 0),
-        ("destinations", &|h| h.destinations = 65),
+        ("destinations", &|h| h.destinations = 257),
         ("position", &|h| h.position = 8),
         ("granules", &|h| h.granules = 1),
         ("granules", &|h| h.granules = 4001),
@@ -487,4 +489,27 @@ fn billions_of_rows_are_refused_or_admitted_at_once() {
     let packed = Request { rows_per_message: u32::MAX, ..send(0, vec![region(3); 16]) };
     assert_eq!(verdict(&packed), LENGTH);
     assert!(start.elapsed().as_secs() < 5);
+}
+
+#[test]
+fn a_request_has_at_most_256_destinations_and_1024_regions() {
+    let mut world = World::new();
+    let rc = world.queue_pairs[&0];
+    world.queue_pairs.extend((0..257).map(|qp| (qp, rc)));
+    let verdict = |regions: &[usize]| {
+        let to =
+            |(qp, count): (u32, &usize)| destination(qp, vec![contiguous(0x1000, 1, 1); *count]);
+        let entry = entry(&request((0..).zip(regions).map(to).collect()));
+        check_entry(&entry, &Posted { blocks: 1 << 16, ..SHARED }, &world)
+            .map(|request| request.destinations.len())
+            .map_err(|failure| (failure.status, failure.destination, failure.reason.to_string()))
+    };
+    let refused = |index, reason: &str| Err((Status::LocalQpOperationError, index, reason.into()));
+    assert_eq!(verdict(&[4; 256]), Ok(256));
+    assert_eq!(verdict(&[0; 257]), refused(0, "the head's destinations is 0x101"));
+    assert_eq!(verdict(&[16; 64]), Ok(64));
+    assert_eq!(
+        verdict(&[[16; 64].as_slice(), &[0, 1]].concat()),
+        refused(65, "the request's destinations up to here have 1025 regions, 1024 are possible")
+    );
 }

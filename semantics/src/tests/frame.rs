@@ -134,6 +134,8 @@ fn soft_roce_and_the_model_build_the_same_frame() {
     let flow = packets::Flow {
         source_mac: frame.ethernet.source,
         dest_mac: frame.ethernet.destination,
+        tos: 0,
+        ttl: drdma_abi::roce::TTL,
         source_ip: frame.ip.source,
         dest_ip: frame.ip.destination,
         qpn: u32::from(frame.udp.source_port),

@@ -9,6 +9,8 @@ fn flow(transport: Transport, mtu: u32) -> Flow {
     Flow {
         source_mac: 0x0200_0000_0001,
         dest_mac: 0x0200_0000_0002,
+        tos: 0,
+        ttl: drdma_abi::roce::TTL,
         source_ip: 0x0a00_0001,
         dest_ip: 0x0a00_0002,
         qpn: 0x12,

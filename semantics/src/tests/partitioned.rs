@@ -98,6 +98,7 @@ fn the_region_stands_once_in_front_of_the_destinations() {
         imm: 0,
         row_mask: RowMask::Period,
         rows_per_message: 2,
+        signaled: true,
         fetch: None,
         partitioned: Some(region.clone()),
         destinations: vec![to(3, 300), to(4, 0)],

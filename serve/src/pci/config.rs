@@ -226,6 +226,41 @@ mod tests {
         capability(&config, 1);
     }
 
+    /// `pci-driver` reads it, as a driver that is not ours would.
+    #[test]
+    fn a_library_for_drivers_finds_its_way_in_it() {
+        use pci_driver::{
+            config::{
+                PciConfig,
+                caps::{Capability as _, MsiXCapability, PciExpressCapability},
+            },
+            regions::{BackedByPciSubregion as _, PciMemoryRegion},
+        };
+        let mut config = ConfigSpace::new(Link::default());
+        let command = (MEMORY | BUS_MASTER).to_le_bytes();
+        assert_eq!(config.write(COMMAND as u64, &command), Some(false));
+        let mut bytes = vec![0; SIZE];
+        assert!(config.read(0, &mut bytes));
+        let memory = PciMemoryRegion::new(&bytes);
+        let read = PciConfig::backed_by(&memory);
+        assert_eq!(read.vendor_id().read().unwrap(), 0x1234);
+        assert_eq!(read.subsystem_id().read().unwrap(), 0x9032);
+        // It has the three bytes of the class in the other order.
+        assert_eq!(read.class_code().programming_interface().read().unwrap(), 2);
+        assert!(!read.header_type().multi_function_device().read().unwrap());
+        assert!(read.command().memory_space_enable().read().unwrap());
+        assert!(read.command().bus_master_enable().read().unwrap());
+        assert!(read.status().capabilities_list().read().unwrap());
+        let found = read.capabilities().unwrap();
+        let ids: Vec<u8> =
+            found.iter().map(|one| one.header().capability_id().read().unwrap()).collect();
+        assert_eq!(ids, [0x01, 0x10, 0x11]);
+        assert_eq!(found.of_type::<PciExpressCapability>().unwrap().count(), 1);
+        assert_eq!(found.of_type::<MsiXCapability>().unwrap().count(), 1);
+        // The null one, which stands for none.
+        assert_eq!(read.extended_capabilities().unwrap().iter().count(), 1);
+    }
+
     #[test]
     fn bars_tell_their_size() {
         let mut config = ConfigSpace::new(Link::default());

@@ -23,3 +23,4 @@ mod partitioned;
 mod registers;
 mod requests;
 pub mod rig;
+mod unsignaled;

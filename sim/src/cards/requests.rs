@@ -231,6 +231,8 @@ fn acknowledge<C>(rig: &Rig<C>, psn: u32) {
     let flow = drdma_semantics::packets::Flow {
         source_mac: 0x0200_0000_0002,
         dest_mac: super::rig::MAC,
+        tos: 0,
+        ttl: drdma_abi::roce::TTL,
         source_ip: 0x0a00_0002,
         dest_ip: super::rig::CARD_IP,
         qpn: 0x201,

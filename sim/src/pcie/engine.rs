@@ -34,6 +34,8 @@ struct Open {
     requests: usize,
     /// Segment writes not done.
     writes: usize,
+    /// When the card first offered the descriptor.
+    since: u64,
 }
 
 /// A write descriptor in the making.
@@ -51,11 +53,15 @@ struct Writing {
 #[derive(Debug)]
 struct Side {
     port: DmaPort,
-    reads: VecDeque<Descriptor>,
+    /// Since when the card offers a read descriptor that was not taken.
+    offers: Option<u64>,
+    /// Those that were taken, and when the card first offered them.
+    reads: VecDeque<(Descriptor, u64)>,
     /// The read that is being cut into requests: descriptor id, rest.
     cutting: Option<(u64, Descriptor)>,
     open: HashMap<u64, Open>,
-    read_status: VecDeque<(u64, u64)>,
+    /// Tags and errors of reads that are over, and when the card first offered them.
+    read_status: VecDeque<(u64, u64, u64)>,
     writes: VecDeque<Descriptor>,
     writing: Option<Writing>,
     /// When each write descriptor is over.
@@ -76,6 +82,8 @@ pub struct Statistics {
     pub reads: u64,
     /// Bytes of read descriptors.
     pub read_bytes: u64,
+    /// Cycles from each read descriptor's offer to its status, all together.
+    pub read_cycles: u64,
     /// Write descriptors.
     pub writes: u64,
     /// Picoseconds that read requests took from the link and back, all together.
@@ -108,6 +116,7 @@ impl Engine {
         let side = |name| {
             Ok::<_, drdma_verilated::Error>(Side {
                 port: DmaPort::new(library, name)?,
+                offers: None,
                 reads: VecDeque::new(),
                 cutting: None,
                 open: HashMap::new(),
@@ -170,7 +179,10 @@ impl Engine {
             ];
             side.port.set_ready(model, Direction::Read, side.ready[0]);
             side.port.set_ready(model, Direction::Write, side.ready[1]);
-            side.port.set_status(model, Direction::Read, side.read_status.pop_front());
+            let status = side.read_status.pop_front();
+            self.statistics.read_cycles += status.map_or(0, |(_, _, since)| cycle - since);
+            let status = status.map(|(tag, error, _)| (tag, error));
+            side.port.set_status(model, Direction::Read, status);
             let over = side.write_status.front().is_some_and(|(at, _)| *at <= cycle);
             let status = if over { side.write_status.pop_front() } else { None };
             side.port.set_status(model, Direction::Write, status.map(|(_, tag)| (tag, 0)));
@@ -193,15 +205,16 @@ impl Engine {
     /// Looks at the design's outputs, before the clock rises.
     pub fn sample(&mut self, model: &Model, cycle: u64, host: &Host) {
         for (index, side) in self.sides.iter_mut().enumerate() {
-            if let Some(descriptor) =
-                side.port.descriptor(model, Direction::Read).filter(|_| side.ready[0])
-            {
+            let offer = side.port.descriptor(model, Direction::Read);
+            let since = offer.map(|_| side.offers.unwrap_or(cycle));
+            side.offers = since.filter(|_| !side.ready[0]);
+            if let Some((descriptor, since)) = offer.zip(since).filter(|_| side.ready[0]) {
                 if let Some(log) = self.data_reads.as_ref().filter(|_| index == DATA) {
                     log.lock().unwrap_or_else(PoisonError::into_inner).push(descriptor);
                 }
                 self.statistics.reads += 1;
                 self.statistics.read_bytes += descriptor.len as u64;
-                side.reads.push_back(descriptor);
+                side.reads.push_back((descriptor, since));
             }
             if let Some(descriptor) =
                 side.port.descriptor(model, Direction::Write).filter(|_| side.ready[1])
@@ -222,11 +235,13 @@ impl Engine {
         for index in 0..self.sides.len() {
             let side = &mut self.sides[index];
             if side.cutting.is_none() {
-                let Some(descriptor) = side.reads.pop_front() else { continue };
+                let Some((descriptor, since)) = side.reads.pop_front() else { continue };
                 let id = side.next_descriptor;
                 side.next_descriptor += 1;
-                side.open
-                    .insert(id, Open { tag: descriptor.tag, error: 0, requests: 1, writes: 0 });
+                side.open.insert(
+                    id,
+                    Open { tag: descriptor.tag, error: 0, requests: 1, writes: 0, since },
+                );
                 side.cutting = Some((id, descriptor));
             }
             let (id, mut rest) = side.cutting.expect("a descriptor to cut");
@@ -312,7 +327,7 @@ impl Side {
     fn finish_read(&mut self, descriptor: u64) {
         let open = self.open[&descriptor];
         if open.requests == 0 && open.writes == 0 {
-            self.read_status.push_back((open.tag, open.error));
+            self.read_status.push_back((open.tag, open.error, open.since));
             self.open.remove(&descriptor);
         }
     }

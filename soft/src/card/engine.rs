@@ -4,7 +4,7 @@ use drdma_abi::{
     Layout as _,
     completion::{Completion, Status},
     register::{CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, MERGE_THRESHOLD, counter},
-    roce::Transport,
+    roce::{TTL, Transport},
     work_request::{BLOCK, GRANULE, WqeHeader, blocks},
 };
 
@@ -95,7 +95,15 @@ impl SoftCard {
             blocks: producer.wrapping_sub(position),
             owner: (queue.entry.shared == 0).then_some(queue.entry.qp),
         };
-        let mut request = InFlight { wr_id: 0, bytes: 0, sending: true, waiting: 0, failed: None };
+        let mut request = InFlight {
+            wr_id: 0,
+            position,
+            signaled: true,
+            bytes: 0,
+            sending: true,
+            waiting: 0,
+            failed: None,
+        };
 
         let entry = match self.read_entry(index, &posted) {
             Ok(entry) => entry,
@@ -127,6 +135,7 @@ impl SoftCard {
             merge_threshold: self.registers.get(&MERGE_THRESHOLD),
             ..Settings::default()
         };
+        request.signaled = checked.signaled;
         let queue = &mut self.tables.send_queues[index as usize];
         queue.position = position.wrapping_add(blocks(entry.len() / GRANULE) as u32);
         let serial = queue.start(request);
@@ -201,6 +210,8 @@ impl SoftCard {
             dest_mac: entry.dest_mac,
             source_ip: self.registers.get(&IP),
             dest_ip: entry.dest_ip,
+            tos: entry.tos,
+            ttl: if entry.ttl == 0 { TTL } else { entry.ttl },
             qpn: entry.qpn,
             dest_qpn: entry.dest_qpn,
             pkey: entry.pkey,
@@ -337,7 +348,10 @@ impl SoftCard {
                     break;
                 }
                 let completion_queue = usize::from(queue.entry.completion_queue);
-                if let Some(to) = self.tables.completion_queues.get_mut(completion_queue) {
+                let told = request.signaled || request.failed.is_some();
+                if let Some(to) = self.tables.completion_queues.get_mut(completion_queue)
+                    && told
+                {
                     if !to.has_room() {
                         break;
                     }
@@ -348,6 +362,7 @@ impl SoftCard {
                         queue: index as u32,
                         destination,
                         status: status as u8,
+                        position: request.position,
                         ..Completion::default()
                     };
                     to.push(&self.host, completion);

@@ -122,6 +122,10 @@ pub struct RequestId {
 pub struct InFlight {
     /// The application's name for it.
     pub wr_id: u64,
+    /// The ring position of its first block.
+    pub position: u32,
+    /// Its success is told by a completion.
+    pub signaled: bool,
     /// Payload bytes.
     pub bytes: u64,
     /// Packets are still to be sent.

@@ -1,6 +1,6 @@
 //! What a peer is, and how it answers.
 
-use drdma_abi::roce::{DEFAULT_PKEY, Transport};
+use drdma_abi::roce::{DEFAULT_PKEY, TTL, Transport};
 
 /// How a peer answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,10 @@ pub struct PeerConfig {
     pub mtu: u32,
     /// The first packet's sequence number; `None` takes any.
     pub start_psn: Option<u32>,
+    /// IPv4 type of service that the card's packets are to have.
+    pub tos: u8,
+    /// IPv4 time to live that they are to have.
+    pub ttl: u8,
     /// Partition key.
     pub pkey: u16,
     /// Queue key, for UD.
@@ -77,6 +81,8 @@ impl PeerConfig {
             transport,
             mtu: 1024,
             start_psn: None,
+            tos: 0,
+            ttl: TTL,
             pkey: DEFAULT_PKEY,
             qkey: 0,
             writable: None,

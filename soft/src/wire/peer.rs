@@ -296,10 +296,10 @@ impl Peer {
         let fields = [
             ("source MAC address", mac, config.card_mac.unwrap_or(mac)),
             ("source IPv4 address", ip.into(), config.card_ip.unwrap_or(ip).into()),
-            ("IPv4 type of service", tos.into(), 0),
+            ("IPv4 type of service", tos.into(), config.tos.into()),
             ("IPv4 identification", identification.into(), 0),
             ("IPv4 flags", flags.into(), 2),
-            ("IPv4 time to live", ttl.into(), TTL.into()),
+            ("IPv4 time to live", ttl.into(), config.ttl.into()),
             ("UDP source port", frame.udp.source_port.into(), source_port(source).into()),
             ("UDP checksum", frame.udp.checksum.into(), 0),
             ("solicited event", solicited.into(), 0),
@@ -407,6 +407,8 @@ impl Peer {
             &Flow {
                 source_mac: self.config.mac,
                 dest_mac: frame.ethernet.source,
+                tos: 0,
+                ttl: TTL,
                 source_ip: self.config.ip,
                 dest_ip: frame.ip.source,
                 qpn: self.config.qpn,

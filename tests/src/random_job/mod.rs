@@ -6,6 +6,8 @@ mod regions;
 mod spoil;
 mod tables;
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use regions::Wanted;
@@ -81,18 +83,36 @@ pub fn generate(seed: u64, limits: Limits) -> Value {
     let qps: Vec<Value> = (0..many).map(|i| queue_pair(&mut random, i)).collect();
     let count = random.range(1..=limits.posts);
     let large = if is_large { random.range(0..=count - 1) } else { count };
-    let posts: Vec<Value> = (0..count)
+    let mut posts: Vec<Value> = (0..count)
         .map(|i| match i == large {
             true => generator.post(&mut random, &qps, i, limits.large, Generator::draw_large),
             false => generator.post(&mut random, &qps, i, limits.payload, Generator::draw),
         })
         .collect();
+    unsignal(&mut random, &mut posts);
     json!({
         "buffers": generator.buffers,
         "local": {"mac": mac(&mut random), "ip": ip(&mut random)},
         "qps": qps,
         "posts": posts,
     })
+}
+
+/// Makes some posts unsignaled, but for the last one of each queue.
+fn unsignal(random: &mut Random, posts: &mut [Value]) {
+    let mut last = HashSet::new();
+    for post in posts.iter_mut().rev() {
+        let destinations = post["destinations"].as_array().into_iter().flatten();
+        let mut queue: Vec<String> = destinations.map(|d| d["qp"].to_string()).collect();
+        queue.sort_unstable();
+        if last.insert((post["qp"].to_string(), queue)) {
+            if random.one_in(6) {
+                post["signaled"] = json!(true);
+            }
+        } else if random.one_in(2) {
+            post["signaled"] = json!(false);
+        }
+    }
 }
 
 fn mac(random: &mut Random) -> String {
@@ -123,6 +143,13 @@ fn queue_pair(random: &mut Random, i: u64) -> Value {
     let qkey = random.any() as u32;
     if transport == "ud" {
         queue_pair["qkey"] = json!(qkey);
+    }
+    // Not from `random`: whatever follows stays what it was for a seed.
+    let any = queue_pair["dest_qpn"].as_u64().unwrap_or(0) >> 6;
+    if any.is_multiple_of(3) {
+        queue_pair["dscp"] = json!(any / 3 % 64);
+        queue_pair["ecn"] = json!(any % 4);
+        queue_pair["ttl"] = json!(1 + any / 5 % 255);
     }
     queue_pair
 }
@@ -290,7 +317,7 @@ impl Head<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::HashSet, path::Path};
+    use std::path::Path;
 
     use super::*;
 
@@ -365,6 +392,8 @@ mod tests {
                 "partitioned",
                 "merge_threshold",
                 "fetch_rows",
+                "signaled\":true",
+                "signaled\":false",
             ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
@@ -390,7 +419,7 @@ mod tests {
             "wr_flush_error",
         ];
         assert!(statuses.iter().all(|status| seen.contains(*status)), "{seen:?}");
-        assert_eq!(count, 18 + 5 + statuses.len(), "{seen:?}");
+        assert_eq!(count, 20 + 5 + statuses.len(), "{seen:?}");
         assert!(successes * 10 > posts * 7, "{successes} of {posts} posts succeed");
     }
 }

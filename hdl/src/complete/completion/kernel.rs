@@ -1,9 +1,9 @@
 //! What the block does in every cycle.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::DEST_COUNT;
+use drdma_emit::prelude::*;
 
-use super::{Completion, CompletionEvent, CompletionState, WRITTEN};
+use super::{Completion, CompletionEvent, CompletionState, RESULT, WRITTEN};
 use crate::context::{CQ, QP, QUEUE};
 
 impl Logic for Completion {
@@ -11,11 +11,12 @@ impl Logic for Completion {
     fn update(&mut self) {
         dff_setup!(self, clk, state, step, look_valid, event, qp, psn, slot, queue, wr_id, code);
         dff_setup!(self, clk, bad_dest, total, is_gone, first, syndrome, written);
+        dff_setup!(self, clk, position, unsignaled, act_position, act_unsignaled, act_joined);
         dff_setup!(
             self, clk, act_valid, act_event, act_qp, act_psn, act_slot, act_queue, act_wr_id
         );
         dff_setup!(self, clk, act_code, act_bad_dest, act_total, act_gone, act_first);
-        dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp);
+        dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp, cover, cover_slot);
         dff_setup!(self, clk, refused, status, quiet, failing, clock, watched);
         dff_setup!(self, clk, owner, result, is_ended, failed, sent_count, acked_count, waits_none);
         dff_setup!(self, clk, waits_one, is_refused, awaited);
@@ -31,6 +32,17 @@ impl Logic for Completion {
         self.refused_pairs.write_enable.next = false;
         self.pending.clk.next = self.clk.val();
         self.pending.write_enable.next = false;
+        // What the event at hand is done with, unless the host writes again.
+        self.new_queues.clk.next = self.clk.val();
+        self.new_queues.write_enable.next = false;
+        self.new_queues.write_address.next = self.queue.q.val();
+        self.new_queues.write_data.next = 0.into();
+        self.new_pairs.clk.next = self.clk.val();
+        self.new_pairs.write_enable.next = false;
+        self.new_pairs.write_address.next = self.act_qp.q.val();
+        self.new_pairs.write_data.next = 0.into();
+        self.halts.next =
+            !self.result.q.val().get_bit(49) && !self.new_queues.read_data.val().get_bit(0);
         self.events.clk.next = self.clk.val();
         self.events.rst.next = self.rst.val();
         self.events.in_valid.next = false;
@@ -51,8 +63,6 @@ impl Logic for Completion {
         self.ack_ready.next = false;
         self.set_qp_error_valid.next = false;
         self.set_queue_halted_valid.next = false;
-        self.renew_valid.next = false;
-        self.renew_index.next = self.queue.q.val();
         self.count_acks.next = false;
 
         // The host's table writes: addresses are kept, what starts something becomes an event.
@@ -60,6 +70,8 @@ impl Logic for Completion {
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
         self.events.in_data.next = bit_cast::<WRITTEN, 12>(self.cfg_index.val());
+        self.renews.next =
+            (self.select.state.val() || self.select.enable.val()) && !self.select.every.val();
         // After a reset there is nothing to be done for an entry that is cleared.
         if !self.select.every.val() {
             if self.select.state.val() {
@@ -87,6 +99,8 @@ impl Logic for Completion {
         self.retire.open_slot.next = self.act_slot.q.val();
         self.retire.open_queue.next = self.act_queue.q.val();
         self.retire.open_wr_id.next = self.act_wr_id.q.val();
+        self.retire.open_position.next = self.act_position.q.val();
+        self.retire.open_unsignaled.next = self.act_unsignaled.q.val();
         self.retire.done.next = false;
         self.retire.done_slot.next = self.act_slot.q.val();
         self.slot_free_valid.next = self.retire.slot_free_valid.val();
@@ -114,6 +128,7 @@ impl Logic for Completion {
         self.progress.sending_psn.next = self.sending_psn.val();
         self.progress.qp.next = self.qp.q.val();
         self.progress.psn.next = self.act_psn.q.val();
+        self.progress.early_psn.next = self.psn.q.val();
         self.progress.refuses.next = self.refused.q.val();
         self.verdict.syndrome.next = self.syndrome.q.val();
         self.packets.qp.next = self.qp.q.val();
@@ -123,17 +138,30 @@ impl Logic for Completion {
         self.is_refused.d.next = self.refused_pairs.read_data.val().get_bit(0);
         self.awaited.d.next = self.pending.read_data.val();
 
+        // A packet is waited for, unless it was acknowledged already, or nobody will acknowledge it.
+        self.lost.next =
+            self.act_gone.q.val() || (!self.progress.early.val() && self.is_refused.q.val());
+        self.lost_status.next = self.awaited.q.val();
+        if self.act_gone.q.val() {
+            self.lost_status.next = self.flush.val();
+        }
+        self.waits.next = !self.lost.val() && !self.progress.early.val();
+        // A request that ends with a packet that is waited for is not over: that counts from the next cycle on.
+        self.ends.next = self.act_valid.q.val()
+            && ((self.act_event.q.val() == CompletionEvent::End)
+                || ((self.act_event.q.val() == CompletionEvent::Packet)
+                    && self.act_joined.q.val()
+                    && !self.waits.val()));
+
         // ... and of the slot. A request's end, one cycle ahead, counts already.
         self.owners.read_address[0].next = self.slot.q.val();
         self.owner.d.next = self.owners.read_data[0].val();
         self.results.read_address[0].next = self.slot.q.val();
         self.found_result.next = self.results.read_data[0].val();
         self.result.d.next = self.found_result.val();
-        self.is_ended.d.next = self.found_result.val().get_bit(55)
-            || (self.act_valid.q.val()
-                && (self.act_event.q.val() == CompletionEvent::End)
-                && (self.act_slot.q.val() == self.slot.q.val()));
-        self.failed.d.next = self.found_result.val().get_bits::<8>(47).any();
+        self.is_ended.d.next = self.found_result.val().get_bit(48)
+            || (self.ends.val() && (self.act_slot.q.val() == self.slot.q.val()));
+        self.failed.d.next = self.found_result.val().get_bits::<8>(40).any();
         self.results.read_address[1].next = self.retire.result_slot.val();
         self.retire.result.next = self.results.read_data[1].val();
         self.sent_counts.read_address[0].next = self.slot.q.val();
@@ -166,7 +194,7 @@ impl Logic for Completion {
         self.covered.next = self.packets.used.val()
             && !self.since.val().get_bit(23)
             && (!self.refused.q.val() || self.since.val().any());
-        self.new_status.next = self.result.q.val().get_bits::<8>(47);
+        self.new_status.next = self.result.q.val().get_bits::<8>(40);
         if !self.failed.q.val() {
             self.new_status.next = self.act_code.q.val();
         }
@@ -181,6 +209,14 @@ impl Logic for Completion {
             && (self.age.val() >= self.timeout.val());
 
         // The event of the cycle before takes effect now: nothing but these takes one cycle.
+        // The end of a request right behind its packet joins it.
+        self.joins.next = self.look_valid.q.val()
+            && (self.event.q.val() == CompletionEvent::Packet)
+            && self.sent_valid.val()
+            && (self.sent_kind.val() != 0)
+            && (self.sent_slot.val() == self.slot.q.val())
+            && !self.sent_status.val().any();
+        self.act_joined.d.next = self.joins.val();
         self.act_valid.d.next = self.look_valid.q.val();
         self.act_event.d.next = self.event.q.val();
         self.act_qp.d.next = self.qp.q.val();
@@ -188,9 +224,14 @@ impl Logic for Completion {
         self.act_slot.d.next = self.slot.q.val();
         self.act_queue.d.next = self.queue.q.val();
         self.act_wr_id.d.next = self.wr_id.q.val();
+        self.act_position.d.next = self.position.q.val();
+        self.act_unsignaled.d.next = self.unsignaled.q.val();
         self.act_code.d.next = self.code.q.val();
         self.act_bad_dest.d.next = self.bad_dest.q.val();
         self.act_total.d.next = self.total.q.val();
+        if self.joins.val() {
+            self.act_total.d.next = self.sent_total.val();
+        }
         self.act_gone.d.next = self.is_gone.q.val();
         self.act_first.d.next = self.first.q.val();
         self.acknowledging.next =
@@ -207,43 +248,46 @@ impl Logic for Completion {
                     self.results.write_data.next = 0.into();
                 }
                 CompletionEvent::Packet => {
-                    if self.act_gone.q.val() {
-                        self.results.write_enable.next = !self.failed.q.val();
+                    self.results.write_enable.next =
+                        self.act_joined.q.val() || (self.lost.val() && !self.failed.q.val());
+                    self.results.write_data.next = self.result.q.val();
+                    if self.lost.val() && !self.failed.q.val() {
                         self.results.write_data.next = self.result.q.val()
-                            | (bit_cast::<57, 8>(self.flush.val()) << 47)
-                            | (bit_cast::<57, 7>(self.act_bad_dest.q.val()) << 40);
-                    } else if self.progress.early.val() {
-                        // Acknowledged already.
-                        self.results.write_enable.next = false;
-                    } else if self.is_refused.q.val() {
-                        // Nobody will acknowledge it any more.
-                        self.results.write_enable.next = !self.failed.q.val();
-                        self.results.write_data.next = self.result.q.val()
-                            | (bit_cast::<57, 8>(self.awaited.q.val()) << 47)
-                            | (bit_cast::<57, 7>(self.act_bad_dest.q.val()) << 40);
-                        self.pending.write_enable.next = !self.failed.q.val();
-                        self.pending.write_data.next = self.flush.val();
-                    } else {
-                        self.packets.push.next = true;
-                        self.sent_counts.write_enable.next = true;
+                            | (bit_cast::<RESULT, 8>(self.lost_status.val()) << 40)
+                            | (bit_cast::<RESULT, DEST_COUNT>(self.act_bad_dest.q.val()) << 50);
+                    }
+                    self.pending.write_enable.next =
+                        self.lost.val() && !self.act_gone.q.val() && !self.failed.q.val();
+                    self.pending.write_data.next = self.flush.val();
+                    self.packets.push.next = self.waits.val();
+                    self.sent_counts.write_enable.next = self.waits.val();
+                    if self.act_joined.q.val() {
+                        self.results.write_data.next = self.results.write_data.val()
+                            | bit_cast::<RESULT, 40>(self.act_total.q.val())
+                            | self.ended.val();
+                        self.retire.done.next = self.waits_none.q.val() && !self.waits.val();
+                        self.set_queue_halted_valid.next =
+                            (self.lost.val() || self.failed.q.val()) && self.halts.val();
                     }
                 }
                 CompletionEvent::End => {
                     self.results.write_enable.next = true;
-                    self.results.write_data.next = bit_cast::<57, 40>(self.act_total.q.val())
-                        | (bit_cast::<57, 8>(self.new_status.val()) << 47)
+                    self.results.write_data.next = bit_cast::<RESULT, 40>(self.act_total.q.val())
+                        | (bit_cast::<RESULT, 8>(self.new_status.val()) << 40)
                         | self.ended.val()
                         | (self.result.q.val() & self.forgotten.val());
                     if self.failed.q.val() {
                         self.results.write_data.next = self.results.write_data.val()
-                            | (bit_cast::<57, 7>(self.result.q.val().get_bits::<7>(40)) << 40);
+                            | (bit_cast::<RESULT, DEST_COUNT>(
+                                self.result.q.val().get_bits::<DEST_COUNT>(50),
+                            ) << 50);
                     } else if self.act_code.q.val().any() {
                         self.results.write_data.next = self.results.write_data.val()
-                            | (bit_cast::<57, 7>(self.act_bad_dest.q.val()) << 40);
+                            | (bit_cast::<RESULT, DEST_COUNT>(self.act_bad_dest.q.val()) << 50);
                     }
                     self.retire.done.next = self.waits_none.q.val();
                     self.set_queue_halted_valid.next =
-                        self.new_status.val().any() && !self.result.q.val().get_bit(56);
+                        self.new_status.val().any() && self.halts.val();
                 }
                 CompletionEvent::Acknowledge => {
                     if !self.act_first.q.val() || self.progress.genuine.val() {
@@ -277,9 +321,10 @@ impl Logic for Completion {
                 || (self.event.q.val() == CompletionEvent::Covered))
             && (self.slot.q.val() == self.sent_slot.val());
         // The walk of one acknowledgement ends before the next one's begins.
-        self.ack_fits.next = !(self.look_list.val()
-            && ((self.event.q.val() == CompletionEvent::Acknowledge)
-                || (self.qp.q.val() == self.ack_qp.val())));
+        self.ack_fits.next = !self.acknowledging.val()
+            && !(self.look_list.val()
+                && ((self.event.q.val() == CompletionEvent::Acknowledge)
+                    || (self.qp.q.val() == self.ack_qp.val())));
         self.end_fits.next = !self.look_slot.val();
         self.packet_fits.next = !self.look_slot.val()
             && !(self.look_list.val() && (self.qp.q.val() == self.sent_qp.val()))
@@ -295,10 +340,14 @@ impl Logic for Completion {
         self.drained.next = !self.look_valid.q.val()
             && !self.act_valid.q.val()
             && !self.more.q.val()
+            && !self.cover.q.val()
             && self.retire.idle.val();
         self.retire.hold.next = self.slow.val() || (self.state.q.val() != CompletionState::Run);
 
         self.look_valid.d.next = false;
+        if self.joins.val() {
+            self.sent_ready.next = true;
+        }
         match self.state.q.val() {
             CompletionState::Clear => {
                 self.step.d.next = self.step.q.val() + 1;
@@ -307,6 +356,10 @@ impl Logic for Completion {
                 self.retire.clear.next = true;
                 self.refused_pairs.write_enable.next = true;
                 self.refused_pairs.write_address.next = self.step.q.val().get_bits::<QP>(0);
+                self.new_queues.write_enable.next = true;
+                self.new_queues.write_address.next = self.step.q.val().get_bits::<QUEUE>(0);
+                self.new_pairs.write_enable.next = true;
+                self.new_pairs.write_address.next = self.step.q.val().get_bits::<QP>(0);
                 self.sent_counts.write_enable.next = true;
                 self.sent_counts.write_address.next = self.step.q.val().get_bits::<8>(0);
                 self.sent_counts.write_data.next = 0.into();
@@ -331,23 +384,38 @@ impl Logic for Completion {
                 self.is_gone.d.next = self.gone.val();
                 self.queue.d.next = self.open_queue.val();
                 self.wr_id.d.next = self.open_wr_id.val();
+                self.position.d.next = self.open_position.val();
+                self.unsignaled.d.next = self.open_unsignaled.val();
                 self.syndrome.d.next = self.ack_syndrome.val();
                 self.written.d.next = self.events.out_data.val().get_bits::<2>(12);
                 if self.acknowledging.val() {
                     // The request of the packet that has left its list.
-                    self.slot.d.next = self.packets.slot.val();
-                    self.event.d.next = CompletionEvent::Covered;
-                    self.look_valid.d.next = self.pops.val();
+                    self.cover.d.next = self.pops.val();
+                    self.cover_slot.d.next = self.packets.slot.val();
                     self.more.d.next =
                         self.pops.val() && !self.packets.lone.val() && self.since.val().any();
                     self.more_qp.d.next = self.act_qp.q.val();
                     self.more_psn.d.next = self.act_psn.q.val();
-                } else if self.more.q.val() {
+                }
+                // The next packet, unless its list is about to change; the one before is told first then.
+                if self.more.q.val()
+                    && !(self.look_list.val() && (self.qp.q.val() == self.more_qp.q.val()))
+                {
                     self.more.d.next = false;
                     self.qp.d.next = self.more_qp.q.val();
                     self.psn.d.next = self.more_psn.q.val();
                     self.first.d.next = false;
                     self.event.d.next = CompletionEvent::Acknowledge;
+                    self.look_valid.d.next = true;
+                } else if self.cover.q.val()
+                    && (self.more.q.val()
+                        || self.slow.val()
+                        || !self.ack_valid.val()
+                        || !self.ack_fits.val())
+                {
+                    self.cover.d.next = false;
+                    self.slot.d.next = self.cover_slot.q.val();
+                    self.event.d.next = CompletionEvent::Covered;
                     self.look_valid.d.next = true;
                 } else if self.slow.val() {
                     if self.drained.val() && self.late.q.val() {
@@ -377,6 +445,7 @@ impl Logic for Completion {
                 } else if self.sent_valid.val()
                     && (self.sent_kind.val() == 0)
                     && self.packet_fits.val()
+                    && !self.cover.q.val()
                 {
                     self.sent_ready.next = true;
                     self.event.d.next = CompletionEvent::Packet;
@@ -419,7 +488,10 @@ impl Logic for Completion {
             }
             CompletionState::Act => {
                 self.state.d.next = CompletionState::Run;
-                if self.event.q.val() == CompletionEvent::Tick {
+                if self.renews.val() {
+                    // Its marks are being written.
+                    self.state.d.next = CompletionState::Act;
+                } else if self.event.q.val() == CompletionEvent::Tick {
                     // It may have been acknowledged meanwhile.
                     if self.overdue.val() {
                         self.failing.d.next = true;
@@ -428,6 +500,7 @@ impl Logic for Completion {
                     }
                 } else {
                     if self.written.q.val() == 0 {
+                        self.new_pairs.write_enable.next = true;
                         self.refused_pairs.write_enable.next = true;
                         self.progress.forget.next = true;
                         self.failing.d.next = true;
@@ -435,7 +508,7 @@ impl Logic for Completion {
                         self.state.d.next = CompletionState::Walk;
                     }
                     if self.written.q.val() == 1 {
-                        self.renew_valid.next = true;
+                        self.new_queues.write_enable.next = true;
                         self.slot.d.next = self.retire.head.val();
                         self.retire.renew.next = !self.retire.used.val();
                         if self.retire.used.val() {
@@ -452,7 +525,8 @@ impl Logic for Completion {
                 self.slot.d.next = self.packets.slot.val();
                 self.state.d.next = CompletionState::Run;
                 if self.failing.q.val() {
-                    self.set_qp_error_valid.next = !self.quiet.q.val();
+                    self.set_qp_error_valid.next =
+                        !self.quiet.q.val() && !self.new_pairs.read_data.val().get_bit(0);
                     self.refused_pairs.write_enable.next = !self.quiet.q.val();
                     self.refused_pairs.write_data.next = 1.into();
                     if self.packets.used.val() {
@@ -481,10 +555,9 @@ impl Logic for Completion {
                 if self.failing.q.val() {
                     self.results.write_enable.next = !self.failed.q.val();
                     self.results.write_data.next = self.result.q.val()
-                        | (bit_cast::<57, 8>(self.status.q.val()) << 47)
-                        | (bit_cast::<57, 7>(self.packets.dest.val()) << 40);
-                    self.set_queue_halted_valid.next =
-                        !self.quiet.q.val() && !self.result.q.val().get_bit(56);
+                        | (bit_cast::<RESULT, 8>(self.status.q.val()) << 40)
+                        | (bit_cast::<RESULT, DEST_COUNT>(self.packets.dest.val()) << 50);
+                    self.set_queue_halted_valid.next = !self.quiet.q.val() && self.halts.val();
                     self.status.d.next = self.flush.val();
                 }
                 self.state.d.next = CompletionState::Look;
@@ -506,6 +579,19 @@ impl Logic for Completion {
             }
         }
 
+        // The host's word counts at once.
+        if self.renews.val() {
+            if self.select.state.val() {
+                self.new_pairs.write_enable.next = true;
+                self.new_pairs.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
+                self.new_pairs.write_data.next = 1.into();
+            } else {
+                self.new_queues.write_enable.next = true;
+                self.new_queues.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
+                self.new_queues.write_data.next = 1.into();
+            }
+        }
+
         if self.rst.val() {
             self.state.d.next = CompletionState::Clear;
             self.step.d.next = 0.into();
@@ -513,6 +599,7 @@ impl Logic for Completion {
             self.look_valid.d.next = false;
             self.act_valid.d.next = false;
             self.more.d.next = false;
+            self.cover.d.next = false;
             self.late.d.next = false;
             self.clock.d.next = 0.into();
             self.watched.d.next = 0.into();
@@ -520,6 +607,8 @@ impl Logic for Completion {
 
         // What the tables are asked for the next cycle.
         self.refused_pairs.ahead.next = self.qp.d.val();
+        self.new_queues.ahead.next = self.owner.d.val();
+        self.new_pairs.ahead.next = self.act_qp.d.val();
         self.pending.ahead.next = self.qp.d.val();
         self.packets.next_qp.next = self.qp.d.val();
         self.progress.next_qp.next = self.qp.d.val();

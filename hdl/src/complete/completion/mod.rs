@@ -2,7 +2,7 @@
 //!
 //! A request is opened when it is decoded, in the order of its queue. It is done when everything of
 //! it was sent and, on RC, every destination's last packet was acknowledged. Done requests leave
-//! their queue in order, each with one entry in the queue's completion ring.
+//! their queue in order, each with one entry in the queue's completion ring, but for unsignaled ones that succeeded.
 //!
 //! Linked lists in small memories hold all state: per send queue the open requests ([`Retire`]), per queue pair the
 //! packets whose acknowledgement somebody waits for ([`Outstanding`]). Events go through a pipeline: one is chosen in a
@@ -10,7 +10,8 @@
 //! that would read what the event before it is about to write is not chosen in the next cycle. What is rare (table
 //! writes of the host, refusals, the clock, timeouts) waits until the pipeline is empty and has it for itself.
 //!
-//! Contract: a cycle for a request opened, for a destination's item and for a request's end; an acknowledgement 2,
+//! Contract: a cycle for a request opened, for a destination's item and for a request's end (none for one with success
+//! right behind the item of its last destination: both are one event then); an acknowledgement 2,
 //! and 3 for each further packet that it covers; two of these that are about the same queue pair or request, up to a
 //! cycle more. A completion 3 cycles. A table write 3 cycles, and 4 for each packet of a queue pair, or 2 for each request of
 //! a queue, that the host resets. Nothing is taken in the 4,096 cycles after a reset, in which the lists are cleared. May stall at any time. A
@@ -20,9 +21,8 @@
 //! nothing else to do, the next queue pair's is looked at, so that a timeout is noticed 4,096 idle cycles late at most.
 
 use crate::request::DEST_COUNT;
+use drdma_emit::prelude::*;
 use num_bigint::BigUint;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
 
 use drdma_abi::completion::Status;
 
@@ -94,6 +94,9 @@ const WRITTEN: usize = 14;
 
 const _: () = assert!(INDEX == 12, "what the host wrote stands elsewhere");
 
+/// Bits of a request's result.
+const RESULT: usize = 50 + DEST_COUNT;
+
 /// The block. See the [module](self).
 #[derive(LogicBlock)]
 pub struct Completion {
@@ -127,6 +130,10 @@ pub struct Completion {
     pub open_queue: Signal<In, Bits<QUEUE>>,
     /// Its name.
     pub open_wr_id: Signal<In, Bits<64>>,
+    /// The ring position of its first block.
+    pub open_position: Signal<In, Bits<32>>,
+    /// It gets an entry only if it fails.
+    pub open_unsignaled: Signal<In, Bit>,
 
     // What was sent.
     /// Something was sent.
@@ -197,10 +204,6 @@ pub struct Completion {
     pub set_queue_halted_valid: Signal<Out, Bit>,
     /// Which.
     pub set_queue_halted_index: Signal<Out, Bits<QUEUE>>,
-    /// A queue was enabled anew, and has no requests of before any more that would halt it.
-    pub renew_valid: Signal<Out, Bit>,
-    /// Which.
-    pub renew_index: Signal<Out, Bits<QUEUE>>,
     /// Requests are open.
     pub busy: Signal<Out, Bit>,
 
@@ -218,15 +221,19 @@ pub struct Completion {
     events: Fifo<WRITTEN, 10, 11>,
     retire: Retire,
 
-    // Requests, by slot. Result: total 40, bad_dest 7, status 8, ended, forgotten. Packets that must be
+    // Requests, by slot. Result: total 40, status 8, ended, forgotten, bad_dest. Packets that must be
     // acknowledged, and that were, modulo 256: as many at a request's end. The queue.
-    results: Lutram<57, 8, 2>,
+    results: Lutram<RESULT, 8, 2>,
     sent_counts: Lutram<8, 8, 1>,
     acked_counts: Lutram<8, 8, 1>,
     owners: Lutram<QUEUE, 8, 1>,
     progress: Progress,
     // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
     refused_pairs: Table<1, QP>,
+    // Queues, and queue pairs, that the host has written, and whose old requests are not yet seen to: what fails of
+    // these does not halt a queue that was enabled since, nor break a queue pair that was made ready.
+    new_queues: Table<1, QUEUE>,
+    new_pairs: Table<1, QP>,
     // The status of the next request that waits for such a peer.
     pending: Table<8, QP>,
     packets: Outstanding,
@@ -239,6 +246,8 @@ pub struct Completion {
     slot: DFF<Bits<8>>,
     queue: DFF<Bits<QUEUE>>,
     wr_id: DFF<Bits<64>>,
+    position: DFF<Bits<32>>,
+    unsignaled: DFF<Bit>,
     code: DFF<Bits<8>>,
     bad_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
@@ -256,14 +265,18 @@ pub struct Completion {
     act_slot: DFF<Bits<8>>,
     act_queue: DFF<Bits<QUEUE>>,
     act_wr_id: DFF<Bits<64>>,
+    act_position: DFF<Bits<32>>,
+    act_unsignaled: DFF<Bit>,
     act_code: DFF<Bits<8>>,
     act_bad_dest: DFF<Bits<DEST_COUNT>>,
     act_total: DFF<Bits<40>>,
     act_gone: DFF<Bit>,
     act_first: DFF<Bit>,
+    // With a packet: its request ends with it, with success.
+    act_joined: DFF<Bit>,
     // What the memories said of its slot and queue pair.
     owner: DFF<Bits<QUEUE>>,
-    result: DFF<Bits<57>>,
+    result: DFF<Bits<RESULT>>,
     is_ended: DFF<Bit>,
     failed: DFF<Bit>,
     sent_count: DFF<Bits<8>>,
@@ -273,6 +286,9 @@ pub struct Completion {
     is_refused: DFF<Bit>,
     awaited: DFF<Bits<8>>,
 
+    // The request of a packet that was acknowledged is to be told: at the latest behind the next acknowledgement.
+    cover: DFF<Bit>,
+    cover_slot: DFF<Bits<8>>,
     // An acknowledgement may cover further packets of this queue pair.
     more: DFF<Bit>,
     more_qp: DFF<Bits<QP>>,
@@ -293,8 +309,14 @@ pub struct Completion {
     age: Signal<Local, Bits<32>>,
     watched: DFF<Bits<QP>>,
 
-    found_result: Signal<Local, Bits<57>>,
+    found_result: Signal<Local, Bits<RESULT>>,
     since: Signal<Local, Bits<24>>,
+    joins: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    // A packet that nobody will acknowledge, what its request ends with; and one that is waited for.
+    lost: Signal<Local, Bit>,
+    lost_status: Signal<Local, Bits<8>>,
+    waits: Signal<Local, Bit>,
     covered: Signal<Local, Bit>,
     pops: Signal<Local, Bit>,
     acknowledging: Signal<Local, Bit>,
@@ -304,12 +326,14 @@ pub struct Completion {
     packet_fits: Signal<Local, Bit>,
     end_fits: Signal<Local, Bit>,
     refusal: Signal<Local, Bit>,
+    halts: Signal<Local, Bit>,
+    renews: Signal<Local, Bit>,
     slow: Signal<Local, Bit>,
     drained: Signal<Local, Bit>,
     verdict: Verdict,
     new_status: Signal<Local, Bits<8>>,
-    ended: Constant<Bits<57>>,
-    forgotten: Constant<Bits<57>>,
+    ended: Constant<Bits<RESULT>>,
+    forgotten: Constant<Bits<RESULT>>,
     flush: Constant<Bits<8>>,
     retry: Constant<Bits<8>>,
 }
@@ -339,6 +363,8 @@ impl Default for Completion {
             open_slot: Signal::default(),
             open_queue: Signal::default(),
             open_wr_id: Signal::default(),
+            open_position: Signal::default(),
+            open_unsignaled: Signal::default(),
             sent_valid: Signal::default(),
             sent_ready: Signal::default(),
             sent_slot: Signal::default(),
@@ -368,8 +394,6 @@ impl Default for Completion {
             set_qp_error_index: Signal::default(),
             set_queue_halted_valid: Signal::default(),
             set_queue_halted_index: Signal::default(),
-            renew_valid: Signal::default(),
-            renew_index: Signal::default(),
             busy: Signal::default(),
             count_work_requests: Signal::default(),
             count_acks: Signal::default(),
@@ -384,6 +408,8 @@ impl Default for Completion {
             owners: Lutram::default(),
             progress: Progress::default(),
             refused_pairs: Table::default(),
+            new_queues: Table::default(),
+            new_pairs: Table::default(),
             pending: Table::default(),
             packets: Outstanding::default(),
             look_valid: DFF::default(),
@@ -393,6 +419,8 @@ impl Default for Completion {
             slot: DFF::default(),
             queue: DFF::default(),
             wr_id: DFF::default(),
+            position: DFF::default(),
+            unsignaled: DFF::default(),
             code: DFF::default(),
             bad_dest: DFF::default(),
             total: DFF::default(),
@@ -407,11 +435,14 @@ impl Default for Completion {
             act_slot: DFF::default(),
             act_queue: DFF::default(),
             act_wr_id: DFF::default(),
+            act_position: DFF::default(),
+            act_unsignaled: DFF::default(),
             act_code: DFF::default(),
             act_bad_dest: DFF::default(),
             act_total: DFF::default(),
             act_gone: DFF::default(),
             act_first: DFF::default(),
+            act_joined: DFF::default(),
             owner: DFF::default(),
             result: DFF::default(),
             is_ended: DFF::default(),
@@ -422,6 +453,8 @@ impl Default for Completion {
             waits_one: DFF::default(),
             is_refused: DFF::default(),
             awaited: DFF::default(),
+            cover: DFF::default(),
+            cover_slot: DFF::default(),
             more: DFF::default(),
             more_qp: DFF::default(),
             more_psn: DFF::default(),
@@ -438,6 +471,11 @@ impl Default for Completion {
             watched: DFF::default(),
             found_result: Signal::default(),
             since: Signal::default(),
+            joins: Signal::default(),
+            ends: Signal::default(),
+            lost: Signal::default(),
+            lost_status: Signal::default(),
+            waits: Signal::default(),
             covered: Signal::default(),
             pops: Signal::default(),
             acknowledging: Signal::default(),
@@ -447,12 +485,14 @@ impl Default for Completion {
             packet_fits: Signal::default(),
             end_fits: Signal::default(),
             refusal: Signal::default(),
+            halts: Signal::default(),
+            renews: Signal::default(),
             slow: Signal::default(),
             drained: Signal::default(),
             verdict: Verdict::default(),
             new_status: Signal::default(),
-            ended: flag(55),
-            forgotten: flag(56),
+            ended: flag(48),
+            forgotten: flag(49),
             flush: status(Status::WrFlushError),
             retry: status(Status::RetryExceeded),
         }

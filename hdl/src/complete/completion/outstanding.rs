@@ -6,8 +6,7 @@
 //! After a reset, `clear` with all 4,096 indices makes every list empty.
 
 use crate::request::DEST_COUNT;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
 
 use crate::context::{QP, Table};
 use crate::primitive::fifo::Fifo;
@@ -15,6 +14,9 @@ use crate::primitive::lutram::Lutram;
 
 /// Bits of a list.
 const LIST: usize = 53;
+
+/// Bits of an entry: `psn` 24, `slot` 8, `dest`.
+const ENTRY: usize = 32 + DEST_COUNT;
 
 /// The lists; see the module.
 ///
@@ -71,14 +73,14 @@ pub struct Outstanding {
 
     places: Fifo<10, 10, 11>,
     // Sequence number 24, slot 8, destination 7.
-    entries: Lutram<39, 10, 1>,
+    entries: Lutram<ENTRY, 10, 1>,
     followers: Lutram<10, 10, 1>,
     // Lists: tail 10, head 10, used, since 32.
     lists: Table<LIST, QP>,
     /// The queue pair that the outputs tell of.
     shown: DFF<Bits<QP>>,
     list: DFF<Bits<LIST>>,
-    entry: DFF<Bits<39>>,
+    entry: DFF<Bits<ENTRY>>,
     follower: DFF<Bits<10>>,
     has_one: DFF<Bit>,
     found: Signal<Local, Bits<LIST>>,
@@ -116,7 +118,7 @@ impl Logic for Outstanding {
         self.since.next = self.list.q.val().get_bits::<32>(21);
         self.psn.next = self.entry.q.val().get_bits::<24>(0);
         self.slot.next = self.entry.q.val().get_bits::<8>(24);
-        self.dest.next = self.entry.q.val().get_bits::<7>(32);
+        self.dest.next = self.entry.q.val().get_bits::<DEST_COUNT>(32);
 
         // Places that are free.
         self.places.clk.next = self.clk.val();
@@ -135,9 +137,9 @@ impl Logic for Outstanding {
         // A packet more.
         self.entries.write_enable.next = self.push.val();
         self.entries.write_address.next = self.fresh.val();
-        self.entries.write_data.next = bit_cast::<39, 24>(self.push_psn.val())
-            | (bit_cast::<39, 8>(self.push_slot.val()) << 24)
-            | (bit_cast::<39, 7>(self.push_dest.val()) << 32);
+        self.entries.write_data.next = bit_cast::<ENTRY, 24>(self.push_psn.val())
+            | (bit_cast::<ENTRY, 8>(self.push_slot.val()) << 24)
+            | (bit_cast::<ENTRY, DEST_COUNT>(self.push_dest.val()) << 32);
         self.followers.write_enable.next = self.push.val() && self.used.val();
         self.followers.write_address.next = self.tail.val();
         self.followers.write_data.next = self.fresh.val();

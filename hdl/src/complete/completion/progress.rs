@@ -7,7 +7,8 @@ use rust_hdl_widgets::prelude::*;
 /// Tells of a queue pair whether an acknowledgement is of a packet that was sent, and whether a packet
 /// was acknowledged already. PSNs are compared as numbers of 24 bits, half of them ahead.
 ///
-/// Contract: `next_qp` is what `qp` will be in the next cycle. The outputs are of `qp` of the cycle before and of `psn` now; `acknowledge` and `forget` are for that
+/// Contract: `next_qp` is what `qp` will be in the next cycle. The outputs are of `qp` of the cycle before and of
+/// `psn` now, which is `early_psn` of the cycle before; `acknowledge` and `forget` are for that
 /// `qp`. What is told in a cycle counts from the next: for the outputs from the one after that.
 /// After a reset `clear` of every queue pair is given.
 ///
@@ -31,8 +32,10 @@ pub struct Progress {
     pub next_qp: Signal<In, Bits<QP>>,
     /// A queue pair,
     pub qp: Signal<In, Bits<QP>>,
-    /// and a packet of it.
+    /// and a packet of it, told a cycle later.
     pub psn: Signal<In, Bits<24>>,
+    /// That packet, with `qp`.
+    pub early_psn: Signal<In, Bits<24>>,
     /// It is acknowledged.
     pub acknowledge: Signal<In, Bit>,
     /// It is refused, and those before it are acknowledged.
@@ -57,6 +60,7 @@ pub struct Progress {
     last_sent: DFF<Bits<24>>,
     is_sent: DFF<Bit>,
     last_acked: DFF<Bits<25>>,
+    is_early: DFF<Bit>,
     newest: Signal<Local, Bits<24>>,
     ahead: Signal<Local, Bit>,
     behind: Signal<Local, Bit>,
@@ -74,6 +78,7 @@ impl Default for Progress {
             next_qp: Signal::default(),
             qp: Signal::default(),
             psn: Signal::default(),
+            early_psn: Signal::default(),
             acknowledge: Signal::default(),
             refuses: Signal::default(),
             genuine: Signal::default(),
@@ -88,6 +93,7 @@ impl Default for Progress {
             last_sent: DFF::default(),
             is_sent: DFF::default(),
             last_acked: DFF::default(),
+            is_early: DFF::default(),
             newest: Signal::default(),
             ahead: Signal::default(),
             behind: Signal::default(),
@@ -100,7 +106,7 @@ impl Default for Progress {
 impl Logic for Progress {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, shown, last_sent, is_sent, last_acked);
+        dff_setup!(self, clk, shown, last_sent, is_sent, last_acked, is_early);
         self.shown.d.next = self.qp.val();
         self.sent.clk.next = self.clk.val();
         self.sent.write_enable.next = self.sending_valid.val();
@@ -125,8 +131,10 @@ impl Logic for Progress {
         self.acked.clk.next = self.clk.val();
         self.acked.ahead.next = self.next_qp.val();
         self.last_acked.d.next = self.acked.read_data.val();
-        self.late.next = (self.last_acked.q.val().get_bits::<24>(0) - self.psn.val()).get_bit(23);
-        self.early.next = self.last_acked.q.val().get_bit(24) && !self.late.val();
+        self.late.next =
+            (self.acked.read_data.val().get_bits::<24>(0) - self.early_psn.val()).get_bit(23);
+        self.is_early.d.next = self.acked.read_data.val().get_bit(24) && !self.late.val();
+        self.early.next = self.is_early.q.val();
         self.newest.next = self.psn.val();
         if self.refuses.val() {
             self.newest.next = self.psn.val() - 1;

@@ -5,11 +5,12 @@
 //!
 //! Contract: `next_queue` and `next_open_queue` are what `queue` and `open_queue` will be in the next cycle. A
 //! completion every 3 cycles, and one more for each request that had to be parked; the entry follows
-//! `done` after 6 cycles. A request whose completion queue has no room is done again behind those that wait.
+//! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not. A request whose completion queue has no room is done again behind those that wait.
 
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::request::DEST_COUNT;
+use drdma_emit::prelude::*;
 
+use super::RESULT;
 use super::rings::Rings;
 use crate::context::{CQ, INDEX, QUEUE, Table};
 use crate::primitive::fifo::Fifo;
@@ -72,14 +73,18 @@ pub struct Retire {
     pub open_queue: Signal<In, Bits<QUEUE>>,
     /// Its name.
     pub open_wr_id: Signal<In, Bits<64>>,
+    /// The ring position of its first block.
+    pub open_position: Signal<In, Bits<32>>,
+    /// It gets an entry only if it fails.
+    pub open_unsignaled: Signal<In, Bit>,
     /// A request is done.
     pub done: Signal<In, Bit>,
     /// Its slot.
     pub done_slot: Signal<In, Bits<8>>,
     /// The request whose result is asked for.
     pub result_slot: Signal<Out, Bits<8>>,
-    /// That result: total 40, destination 7, status 8, ended, forgotten.
-    pub result: Signal<In, Bits<57>>,
+    /// That result: total 40, status 8, ended, forgotten, destination.
+    pub result: Signal<In, Bits<RESULT>>,
 
     /// A slot is offered.
     pub slot_free_valid: Signal<Out, Bit>,
@@ -97,7 +102,7 @@ pub struct Retire {
     pub write_data: Signal<Out, Bits<256>>,
     /// Requests are open.
     pub busy: Signal<Out, Bit>,
-    /// An entry was written.
+    /// A request was completed, with an entry or without.
     pub retired: Signal<Out, Bit>,
 
     /// No further request is looked at.
@@ -137,6 +142,8 @@ pub struct Retire {
     open_count: DFF<Bits<9>>,
     // Requests, by slot: name 64, queue 12; the next one of the queue; whether it is parked.
     names: Lutram<NAME, 8, 1>,
+    // Likewise: position 32; whether it is unsignaled.
+    marks: Lutram<33, 8, 1>,
     slot_next: Lutram<8, 8, 2>,
     parking: Lutram<1, 8, 2>,
     slots: Fifo<8, 8, 9>,
@@ -155,10 +162,13 @@ pub struct Retire {
     // The request at hand.
     at_slot: DFF<Bits<8>>,
     name: DFF<Bits<NAME>>,
-    result_of: DFF<Bits<57>>,
+    mark: DFF<Bits<33>>,
+    result_of: DFF<Bits<RESULT>>,
     failed: DFF<Bit>,
     is_oldest: DFF<Bit>,
     is_silent: DFF<Bit>,
+    /// It has succeeded, and is unsignaled.
+    is_quiet: DFF<Bit>,
     // The one that is the oldest one now.
     follows: DFF<Bit>,
     follows_slot: DFF<Bits<8>>,
@@ -180,7 +190,7 @@ impl Logic for Retire {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, state, open_count, next, next_slot, at_slot, name, result_of, failed);
-        dff_setup!(self, clk, is_oldest, is_silent, follows, follows_slot);
+        dff_setup!(self, clk, is_oldest, is_silent, follows, follows_slot, mark, is_quiet);
         dff_setup!(self, clk, record_of, follower_of, parked_of, renewed);
 
         // A request is opened: it is the latest one of its queue.
@@ -189,6 +199,11 @@ impl Logic for Retire {
         self.names.write_address.next = self.open_slot.val();
         self.names.write_data.next = bit_cast::<NAME, 64>(self.open_wr_id.val())
             | (bit_cast::<NAME, QUEUE>(self.open_queue.val()) << 64);
+        self.marks.clk.next = self.clk.val();
+        self.marks.write_enable.next = self.open.val();
+        self.marks.write_address.next = self.open_slot.val();
+        self.marks.write_data.next = bit_cast::<33, 32>(self.open_position.val())
+            | (bit_cast::<33, 1>(self.open_unsignaled.val().into()) << 32);
         self.queues[0].ahead.next = self.next_open_queue.val();
         self.opened.next = self.queues[0].read_data.val();
         self.record_write.next = self.open.val();
@@ -212,6 +227,7 @@ impl Logic for Retire {
         self.announced.in_valid.next = self.done.val();
         self.announced.in_data.next = self.done_slot.val();
         self.names.read_address[0].next = self.next_slot.q.val();
+        self.marks.read_address[0].next = self.next_slot.q.val();
         self.result_slot.next = self.next_slot.q.val();
 
         // The queue of the one at hand.
@@ -230,6 +246,7 @@ impl Logic for Retire {
         self.is_last.next =
             self.record.val().get_bits::<8>(0) == self.record.val().get_bits::<8>(8);
         self.silent.clk.next = self.clk.val();
+        self.is_quiet.d.next = self.mark.q.val().get_bit(32) && !self.failed.q.val();
         self.is_silent.d.next = self.silent.read_data.val().get_bit(0);
         self.silent.write_enable.next = false;
         self.silent.write_address.next = self.name.q.val().get_bits::<QUEUE>(64);
@@ -246,11 +263,13 @@ impl Logic for Retire {
         self.write_addr.next = self.rings.addr.val();
         self.write_data.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
             | (bit_cast::<256, QUEUE>(self.name.q.val().get_bits::<QUEUE>(64)) << 128)
-            | (bit_cast::<256, 8>(self.result_of.q.val().get_bits::<8>(47)) << 176)
-            | (bit_cast::<256, 1>((!self.rings.lap.val()).into()) << 184);
+            | (bit_cast::<256, 8>(self.result_of.q.val().get_bits::<8>(40)) << 176)
+            | (bit_cast::<256, 1>((!self.rings.lap.val()).into()) << 184)
+            | (bit_cast::<256, 32>(self.mark.q.val().get_bits::<32>(0)) << 192);
         if self.failed.q.val() {
             self.write_data.next = self.write_data.val()
-                | (bit_cast::<256, 7>(self.result_of.q.val().get_bits::<7>(40)) << 160);
+                | (bit_cast::<256, DEST_COUNT>(self.result_of.q.val().get_bits::<DEST_COUNT>(50))
+                    << 160);
         } else {
             self.write_data.next = self.write_data.val()
                 | (bit_cast::<256, 40>(self.result_of.q.val().get_bits::<40>(0)) << 64);
@@ -280,7 +299,7 @@ impl Logic for Retire {
             }
             RetireState::Find => {
                 self.state.d.next = RetireState::Settle;
-                if self.result_of.q.val().get_bit(56) {
+                if self.result_of.q.val().get_bit(49) {
                     // Its queue has forgotten it.
                     self.frees.next = true;
                     self.over.next = true;
@@ -299,7 +318,8 @@ impl Logic for Retire {
             RetireState::Write => {
                 // The one before has left, and the one behind it was seen to.
                 if !self.follows.q.val() {
-                    if self.is_silent.q.val() {
+                    if self.is_silent.q.val() || self.is_quiet.q.val() {
+                        self.retired.next = !self.is_silent.q.val();
                         self.state.d.next = RetireState::Leave;
                         self.leaves.next = !self.open.val();
                     } else if self.rings.full.val() {
@@ -354,8 +374,9 @@ impl Logic for Retire {
                 self.state.d.next = RetireState::Find;
                 self.at_slot.d.next = self.next_slot.q.val();
                 self.name.d.next = self.names.read_data[0].val();
+                self.mark.d.next = self.marks.read_data[0].val();
                 self.result_of.d.next = self.result.val();
-                self.failed.d.next = self.result.val().get_bits::<8>(47).any();
+                self.failed.d.next = self.result.val().get_bits::<8>(40).any();
             }
         }
         self.idle.next = (self.state.q.val() == RetireState::Idle) && !self.follows.q.val();

@@ -1,3 +1,4 @@
+use crate::request::DEST_COUNT;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
 
@@ -18,7 +19,7 @@ const FIELDS: [(&str, usize); 13] = [
     ("request_end", 1),
     ("dest_end", 1),
     ("status", 8),
-    ("bad_dest", 7),
+    ("bad_dest", DEST_COUNT),
 ];
 
 fn library() -> Library {

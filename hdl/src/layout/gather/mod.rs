@@ -77,7 +77,7 @@ struct Note {
 }
 
 /// Bits of a [`Note`].
-const NOTE: usize = 143;
+const NOTE: usize = 136 + DEST_COUNT;
 /// Beats that can be at work.
 const ROOM: u64 = 32;
 

@@ -1,3 +1,4 @@
+use crate::request::DEST_COUNT;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
@@ -19,7 +20,7 @@ const FIELDS: [(&str, usize); 6] = [
     ("bytes", 7),
     ("message_bytes", 32),
     ("status", 8),
-    ("bad_dest", 7),
+    ("bad_dest", DEST_COUNT),
 ];
 
 fn library() -> Library {

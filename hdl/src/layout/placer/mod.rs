@@ -21,7 +21,7 @@
 //! run. A change of window costs about 10 cycles.
 //!
 //! **Latency.** A beat is held until its window closes: it is of no use before. A lone request's
-//! box comes 21 cycles after its beat; while no other window is free, it waits for one.
+//! box comes 19 cycles after its beat; while no other window is free, it waits for one.
 //!
 //! **Back-pressure.** Placed beats are buffered 4,096 deep. A window may have at most half of that
 //! (2,048 placed beats), because a window that filled the buffer would never close: the gather
@@ -51,7 +51,8 @@ pub use translator::Translator;
 
 use crate::layout::fragments::PlacedBeat;
 use crate::layout::windows::ReadBox;
-use crate::primitive::{Concat, Fifo, Pack};
+use crate::primitive::{Concat, Fifo, Pack, PromptFifo};
+use crate::request::DEST_COUNT;
 use crate::rows::expander::RowBeat;
 use drdma_emit::prelude::*;
 
@@ -60,14 +61,22 @@ const LANES: usize = 16;
 /// Blocks of a window: 112 blocks, each 9 words behind the one before, fit 32 KiB.
 const ENTRIES: usize = 112;
 /// Bits that pass through: dest 10, slot 8, bytes 7, unit_end, message_start, message_end,
-/// request_end, dest_end, message_bytes 32, status 8, bad_dest 7.
-const FIELDS: usize = 77;
+/// request_end, dest_end, message_bytes 32, status 8, bad_dest.
+const FIELDS: usize = 70 + DEST_COUNT;
 /// Pieces on the way: offsets in their blocks 128, lengths 112, positions 96, fields, lanes used
 /// 16, end of beat.
-const PIECES: usize = 128 + 112 + 96 + FIELDS + LANES + 1;
+const PIECES: usize = SHAPE + LANES + 1;
+/// Where the place of an answer starts, behind its pieces and lanes.
+const PLACE: usize = PIECES + LANES;
+/// An answer: pieces, lanes, place 13, entry 8, entries 7, two flags.
+const ANSWER: usize = PLACE + 30;
 /// A placed beat: addresses in the window 240, lengths 112, positions 96, fields, window 2, end of
 /// beat, end of window.
-const PLACED: usize = 240 + 112 + 96 + FIELDS + 4;
+const PLACED: usize = NUMBERS + 4;
+/// A piece without its lanes: offsets, lengths, positions, fields.
+const SHAPE: usize = 128 + 112 + 96 + FIELDS;
+/// A placed beat without its window: addresses, lengths, positions, fields.
+const NUMBERS: usize = 240 + 112 + 96 + FIELDS;
 
 /// The block; see the module.
 #[derive(LogicBlock, Default)]
@@ -108,10 +117,10 @@ pub struct Placer {
     splitter: Splitter,
     planner: Planner,
     directory: Directory,
-    answer: Concat<PIECES, LANES, 13, 17, 476>,
+    answer: Concat<PIECES, LANES, 13, 17, ANSWER>,
     /// With an answer: entry, entries of a closed window, pieces pass, window closes.
     state: Signal<Local, Bits<17>>,
-    answers: Fifo<476, 4, 5>,
+    answers: PromptFifo<ANSWER, 4, 5>,
     go: DFF<Bit>,
     translator: Translator,
     boxes: Boxes,
@@ -151,7 +160,7 @@ impl Logic for Placer {
             | (bit_cast::<FIELDS, 1>(self.beat.dest_end.val().into()) << 29)
             | (bit_cast::<FIELDS, 32>(self.beat.message_bytes.val()) << 30)
             | (bit_cast::<FIELDS, 8>(self.beat.status.val()) << 62)
-            | (bit_cast::<FIELDS, 7>(self.beat.bad_dest.val()) << 70);
+            | (bit_cast::<FIELDS, DEST_COUNT>(self.beat.bad_dest.val()) << 70);
         self.splitter.beat_fields.next = self.fields.val();
         self.splitter.beat_chunk_start.next = self.beat.chunk_start.val();
         self.splitter.beat_chunk_blocks.next = self.beat.chunk_blocks.val();
@@ -220,13 +229,14 @@ impl Logic for Placer {
         self.translator.in_valid.next = false;
         self.translator.in_close.next = false;
         if self.answers.out_valid.val() {
-            self.translator.answer_lanes.next = self.answers.out_data.val().get_bits::<LANES>(430);
-            self.translator.in_valid.next = self.answers.out_data.val().get_bit(474);
-            self.translator.in_close.next = self.answers.out_data.val().get_bit(475);
+            self.translator.answer_lanes.next =
+                self.answers.out_data.val().get_bits::<LANES>(PIECES);
+            self.translator.in_valid.next = self.answers.out_data.val().get_bit(PLACE + 28);
+            self.translator.in_close.next = self.answers.out_data.val().get_bit(PLACE + 29);
         }
-        self.translator.answer_place.next = self.answers.out_data.val().get_bits::<13>(446);
-        self.translator.answer_entry.next = self.answers.out_data.val().get_bits::<8>(459);
-        self.translator.in_entries.next = self.answers.out_data.val().get_bits::<7>(467);
+        self.translator.answer_place.next = self.answers.out_data.val().get_bits::<13>(PLACE);
+        self.translator.answer_entry.next = self.answers.out_data.val().get_bits::<8>(PLACE + 13);
+        self.translator.in_entries.next = self.answers.out_data.val().get_bits::<7>(PLACE + 21);
 
         // Needed words to boxes.
         self.boxes.max_read.next = self.max_read.val();
@@ -252,7 +262,7 @@ impl Logic for Placer {
         self.buffer.in_data.next = self.translator.placed.val();
         self.buffer.out_ready.next = self.placed.ready.val();
         self.placed.valid.next = self.buffer.out_valid.val();
-        self.base.next = bit_cast::<17, 2>(self.buffer.out_data.val().get_bits::<2>(525)) << 15;
+        self.base.next = bit_cast::<17, 2>(self.buffer.out_data.val().get_bits::<2>(NUMBERS)) << 15;
         for i in 0..16 {
             self.rams.parts[i].next = self.base.val()
                 | self.buffer.out_data.val().get_bits::<15>(i * 15).get_bits::<17>(0);
@@ -270,10 +280,10 @@ impl Logic for Placer {
         self.placed.dest_end.next = self.buffer.out_data.val().get_bit(477);
         self.placed.message_bytes.next = self.buffer.out_data.val().get_bits::<32>(478);
         self.placed.status.next = self.buffer.out_data.val().get_bits::<8>(510);
-        self.placed.bad_dest.next = self.buffer.out_data.val().get_bits::<7>(518);
-        self.placed.window.next = self.buffer.out_data.val().get_bits::<2>(525);
-        self.placed.beat_end.next = self.buffer.out_data.val().get_bit(527);
-        self.placed.window_end.next = self.buffer.out_data.val().get_bit(528);
+        self.placed.bad_dest.next = self.buffer.out_data.val().get_bits::<DEST_COUNT>(518);
+        self.placed.window.next = self.buffer.out_data.val().get_bits::<2>(NUMBERS);
+        self.placed.beat_end.next = self.buffer.out_data.val().get_bit(NUMBERS + 2);
+        self.placed.window_end.next = self.buffer.out_data.val().get_bit(NUMBERS + 3);
 
         // Accounts.
         self.taken.next = self.buffer.out_valid.val() && self.placed.ready.val();

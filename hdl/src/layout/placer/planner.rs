@@ -16,6 +16,14 @@
 //! window, and the pieces are placed anew in the next one.
 
 use super::{FIELDS, LANES, PIECES};
+
+/// Bits of what passes beside a piece: fields, lanes used, end of beat.
+const REST: usize = FIELDS + LANES + 1;
+/// Where the lanes that are used start in it.
+const USED_AT: u64 = FIELDS as u64;
+/// Where the end of the beat stands in it.
+const END_AT: u64 = (FIELDS + LANES) as u64;
+
 use crate::primitive::{Concat, Pack, Select};
 use drdma_emit::prelude::*;
 
@@ -140,8 +148,8 @@ pub struct Planner {
     pick_block: Select<LANES, 56>,
     grow: Signal<Local, Bit>,
     shrink: Signal<Local, Bit>,
-    rest: Signal<Local, Bits<94>>,
-    pieces: Concat<128, 112, 96, 94, PIECES>,
+    rest: Signal<Local, Bits<REST>>,
+    pieces: Concat<128, 112, 96, REST, PIECES>,
 }
 
 impl Logic for Planner {
@@ -286,9 +294,9 @@ impl Logic for Planner {
         self.ask_probe.next = self.issue_probe.val();
         self.ask_block.next = self.pick_block.value.val();
         self.ask_lanes.next = self.group.val();
-        self.rest.next = bit_cast::<94, FIELDS>(self.piece_fields.val())
-            | (bit_cast::<94, LANES>(self.piece_used.val()) << 77)
-            | (bit_cast::<94, 1>(self.piece_end.val().into()) << 93);
+        self.rest.next = bit_cast::<REST, FIELDS>(self.piece_fields.val())
+            | (bit_cast::<REST, LANES>(self.piece_used.val()) << USED_AT)
+            | (bit_cast::<REST, 1>(self.piece_end.val().into()) << END_AT);
         self.pieces.a.next = self.piece_offset.val();
         self.pieces.b.next = self.piece_len.val();
         self.pieces.c.next = self.piece_pos.val();

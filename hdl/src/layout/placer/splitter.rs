@@ -5,8 +5,12 @@
 //! with the block before on the same lane and with those of the other lanes. A beat without a
 //! crossing takes 1 cycle, one with takes 2.
 
-use super::{FIELDS, LANES};
-use crate::primitive::{Concat, EqualPairs, Fifo, Pack};
+use super::{FIELDS, LANES, SHAPE};
+
+/// Bits of a piece that is offered.
+const OFFERED: usize = 896 + 256 + 42 + SHAPE;
+
+use crate::primitive::{Concat, EqualPairs, Pack, Skid};
 use drdma_emit::prelude::*;
 
 /// Beats in, pieces out; see the module.
@@ -120,9 +124,9 @@ pub struct Splitter {
     blocks: Pack<LANES, 56, 896>,
     equals: Pack<LANES, LANES, 256>,
     flags: Concat<LANES, LANES, 1, 9, 42>,
-    shape: Concat<128, 112, 96, FIELDS, 413>,
-    pieces: Concat<896, 256, 42, 413, 1607>,
-    offered: Fifo<1607, 2, 3>,
+    shape: Concat<128, 112, 96, FIELDS, SHAPE>,
+    pieces: Concat<896, 256, 42, SHAPE, OFFERED>,
+    offered: Skid<OFFERED>,
 }
 
 impl Logic for Splitter {

@@ -6,7 +6,7 @@
 //! ends with it.
 
 use super::lane::Lane;
-use super::{FIELDS, LANES, PIECES, PLACED};
+use super::{FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE};
 use crate::primitive::{Concat, EqualPairs, Fifo, Lutram, Pack, Select};
 use drdma_emit::prelude::*;
 
@@ -111,8 +111,8 @@ pub struct Translator {
     held_pos: DFF<Bits<96>>,
     held_fields: DFF<Bits<FIELDS>>,
     held_end: DFF<Bit>,
-    numbers: Concat<240, 112, 96, FIELDS, 525>,
-    joined: Concat<525, 2, 1, 1, PLACED>,
+    numbers: Concat<240, 112, 96, FIELDS, NUMBERS>,
+    joined: Concat<NUMBERS, 2, 1, 1, PLACED>,
 }
 
 impl Logic for Translator {
@@ -135,7 +135,8 @@ impl Logic for Translator {
             self.lanes[i].load.next = self.answer_lanes.val().get_bit(i);
             self.lanes[i].entry.next = self.answer_entry.val();
             self.lanes[i].place.next = self.answer_place.val();
-            self.lanes[i].piece.next = self.in_valid.val() && self.in_pieces.val().get_bit(i + 413);
+            self.lanes[i].piece.next =
+                self.in_valid.val() && self.in_pieces.val().get_bit(i + SHAPE);
             self.lanes[i].offset.next = self.in_pieces.val().get_bits::<8>(i * 8);
             self.lanes[i].len.next = self.in_pieces.val().get_bits::<7>(i * 7 + 128);
             self.lanes[i].close.next = self.in_close.val();
@@ -255,7 +256,7 @@ impl Logic for Translator {
             self.held_len.d.next = self.in_pieces.val().get_bits::<112>(128);
             self.held_pos.d.next = self.in_pieces.val().get_bits::<96>(240);
             self.held_fields.d.next = self.in_pieces.val().get_bits::<FIELDS>(336);
-            self.held_end.d.next = self.in_pieces.val().get_bit(429);
+            self.held_end.d.next = self.in_pieces.val().get_bit(SHAPE + LANES);
         }
 
         if self.rst.val() {

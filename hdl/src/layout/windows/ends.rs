@@ -36,9 +36,9 @@ pub struct Ends {
     /// Its number.
     pub opened_window: Signal<In, Bits<2>>,
     /// An end is offered; it is not held until it is accepted.
-    pub end_valid: Signal<In, Bit>,
+    pub end_offered: Signal<In, Bit>,
     /// It is accepted, in this cycle or never.
-    pub end_ready: Signal<Out, Bit>,
+    pub end_accepted: Signal<Out, Bit>,
     /// The window of columns that was opened last.
     pub end_window: Signal<In, Bits<2>>,
     /// The end.
@@ -65,7 +65,7 @@ impl Logic for Ends {
     fn update(&mut self) {
         // An end that comes with the window's last beat is too late.
         self.last.next = self.bytes.valid.val() && self.bytes.window_end.val();
-        self.end_ready.next = self.open.q.val().get_bit(self.end_window.val().index())
+        self.end_accepted.next = self.open.q.val().get_bit(self.end_window.val().index())
             && !self.ended.q.val().get_bit(self.end_window.val().index())
             && !(self.last.val() && (self.bytes.window.val() == self.end_window.val()));
         self.ends_request.next = self.ended.q.val().get_bit(self.bytes.window.val().index());
@@ -108,7 +108,7 @@ impl Logic for Ends {
             self.open.d.next =
                 self.open.d.val().replace_bit(self.opened_window.val().index(), true);
         }
-        if self.end_valid.val() && self.end_ready.val() {
+        if self.end_offered.val() && self.end_accepted.val() {
             self.ended.d.next = self.ended.d.val().replace_bit(self.end_window.val().index(), true);
             for w in 0..4 {
                 if self.end_window.val().index() == w {

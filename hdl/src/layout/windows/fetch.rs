@@ -20,7 +20,7 @@ pub const FETCH_BITS: usize = 17;
 ///
 /// # Outputs
 /// `settled` (the settings are those of the beat), `changes` (they will be, once all is drained),
-/// `most`, `gap` (the settings).
+/// `most`, `gap` (the settings), `planned` (they are the request's own).
 #[derive(LogicBlock, Default)]
 pub struct Fetch {
     /// Clock.
@@ -51,6 +51,8 @@ pub struct Fetch {
     pub most: Signal<Out, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub gap: Signal<Out, Bits<13>>,
+    /// The request says so itself.
+    pub planned: Signal<Out, Bit>,
 
     plans: Lutram<FETCH_BITS, 8, 1>,
     /// The slot whose plan is known.
@@ -64,6 +66,7 @@ pub struct Fetch {
     same: Signal<Local, Bit>,
     most_held: DFF<Bits<13>>,
     gap_held: DFF<Bits<13>>,
+    planned_held: DFF<Bit>,
 }
 
 impl Logic for Fetch {
@@ -99,7 +102,8 @@ impl Logic for Fetch {
             self.wanted_gap.next = bit_cast::<13, 12>(self.plan.q.val().get_bits::<12>(5));
         }
         self.same.next = (self.wanted_most.val() == self.most_held.q.val())
-            && (self.wanted_gap.val() == self.gap_held.q.val());
+            && (self.wanted_gap.val() == self.gap_held.q.val())
+            && (self.plan.q.val().get_bit(0) == self.planned_held.q.val());
         self.settled.next = self.is_known.val() && self.same.val();
         self.changes.next = self.beat_valid.val() && self.is_known.val() && !self.same.val();
         if self.known.q.val()
@@ -109,14 +113,17 @@ impl Logic for Fetch {
         {
             self.most_held.d.next = self.wanted_most.val();
             self.gap_held.d.next = self.wanted_gap.val();
+            self.planned_held.d.next = self.plan.q.val().get_bit(0);
         }
         self.most.next = self.most_held.q.val();
         self.gap.next = self.gap_held.q.val();
+        self.planned.next = self.planned_held.q.val();
 
         if self.rst.val() {
             self.known.d.next = false;
             self.most_held.d.next = 0.into();
             self.gap_held.d.next = 0.into();
+            self.planned_held.d.next = false;
         }
     }
 }

@@ -56,9 +56,9 @@ pub struct Windows {
     /// It ends its request, and has no bytes.
     pub beat_end: Signal<In, Bit>,
     /// It is an end that the last window of columns may carry; offered for as long as the beat is,
-    pub end_valid: Signal<Out, Bit>,
+    pub end_offered: Signal<Out, Bit>,
     /// accepted there, or else it is a row.
-    pub end_ready: Signal<In, Bit>,
+    pub end_accepted: Signal<In, Bit>,
     /// The window that was opened last.
     pub last_window: Signal<Out, Bits<2>>,
     /// It is offered to the placer.
@@ -88,6 +88,8 @@ pub struct Windows {
     pub plan_max_read: Signal<Out, Bits<13>>,
     /// The widest gap in bytes that is read through in them.
     pub plan_merge_threshold: Signal<Out, Bits<13>>,
+    /// The request says these itself.
+    pub planned: Signal<Out, Bit>,
 
     /// The placer may open a window; so does the next header.
     pub granted: Signal<Out, Bit>,
@@ -152,18 +154,19 @@ impl Logic for Windows {
         self.fetch.drained.next = !self.placer_busy.val() && !self.to_box.q.val().any();
         self.plan_max_read.next = self.fetch.most.val();
         self.plan_merge_threshold.next = self.fetch.gap.val();
+        self.planned.next = self.fetch.planned.val();
         self.beat.next = self.beat_valid.val() && self.fetch.settled.val();
         self.flush.next =
             (self.beat_valid.val() && self.beat_column.val()) || self.fetch.changes.val();
         // An end that follows a window of columns. While the placer is at work it has, or opens, a later one.
         self.last.next = self.next.q.val() - 1;
         self.last_window.next = self.last.val();
-        self.end_valid.next = self.beat.val()
+        self.end_offered.next = self.beat.val()
             && self.beat_end.val()
             && !self.beat_column.val()
             && !self.placer_busy.val()
             && self.column.q.val().get_bit(self.last.val().index());
-        self.rides.next = self.end_valid.val() && self.end_ready.val();
+        self.rides.next = self.end_offered.val() && self.end_accepted.val();
         self.row_valid.next = self.beat.val() && !self.beat_column.val() && !self.rides.val();
         self.header_valid.next =
             self.beat.val() && self.beat_column.val() && self.free.val() && !self.placer_busy.val();

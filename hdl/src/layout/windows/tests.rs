@@ -116,7 +116,7 @@ fn windows_are_opened_in_the_order_of_beats() {
                 model.set("max_read", w.registers.0);
                 model.set("merge_threshold", w.registers.1);
                 model.set("row_ready", u64::from(random.chance(0.7)));
-                model.set("end_ready", u64::from(random.chance(0.7)));
+                model.set("end_accepted", u64::from(random.chance(0.7)));
                 model.set("header_ready", u64::from(random.chance(0.7)));
                 let last = random.chance(0.5);
                 model.set("header_last", u64::from(last));
@@ -165,12 +165,12 @@ fn windows_are_opened_in_the_order_of_beats() {
                 let row = on("row_valid") && on("row_ready");
                 assert!(!(header && row));
                 let idle = !w.placer_open && w.waiting == 0;
-                if on("end_valid") {
+                if on("end_offered") {
                     assert!(idle && w.last_column, "no window of columns is the last one");
-                    assert!(!on("row_valid") || !on("end_ready"), "an end goes both ways");
+                    assert!(!on("row_valid") || !on("end_accepted"), "an end goes both ways");
                     assert_eq!(model.get("last_window"), (w.opened + 3) % 4);
                 }
-                let rides = on("end_valid") && on("end_ready");
+                let rides = on("end_offered") && on("end_accepted");
                 // A header opens windows until it is used up.
                 let (opens, last) = (header && on("header_opens"), header && on("header_last"));
                 if header || row || rides {

@@ -44,6 +44,7 @@ mod bounds;
 mod contexts;
 mod fields;
 mod joiner;
+mod named;
 mod parser;
 mod regions;
 mod requests;
@@ -223,6 +224,10 @@ pub struct Decoder {
     pub open_queue: Signal<Out, Bits<QUEUE>>,
     /// Its name.
     pub open_wr_id: Signal<Out, Bits<64>>,
+    /// The ring position of its first block.
+    pub open_position: Signal<Out, Bits<32>>,
+    /// Its success is not told.
+    pub open_unsignaled: Signal<Out, Bit>,
 
     /// A request is ready.
     pub request_valid: Signal<Out, Bit>,
@@ -373,8 +378,6 @@ impl Logic for Decoder {
         self.contexts.next_queue.next = self.parser.next_queue.val();
         self.contexts.queue.next = self.parser.queue.val();
         self.contexts.next_qp.next = self.parser.next_qp.val();
-        self.parser.wipe_valid.next = self.select.every.val();
-        self.parser.wipe_index.next = self.cfg_index.val().get_bits::<QP>(0);
         self.contexts.stop_valid.next = self.requests.stop_valid.val();
         self.contexts.stop_queue.next = self.requests.stop_queue.val();
         self.contexts.qp.next = self.parser.qp.val();
@@ -494,6 +497,8 @@ impl Logic for Decoder {
         self.requests.start.next = self.parser.open.val();
         self.requests.queue.next = self.parser.queue.val();
         self.requests.wr_id.next = self.parser.wr_id.val();
+        self.requests.position.next = self.parser.position.val();
+        self.requests.unsignaled.next = self.parser.unsignaled.val();
         self.requests.dest_accept.next = self.parser.dest_accept.val();
         self.requests.finish.next = self.parser.finish.val();
         self.requests.failed.next = self.parser.failed.val();
@@ -523,6 +528,8 @@ impl Logic for Decoder {
         self.open_slot.next = self.requests.open_slot.val();
         self.open_queue.next = self.requests.open_queue.val();
         self.open_wr_id.next = self.requests.open_wr_id.val();
+        self.open_position.next = self.requests.open_position.val();
+        self.open_unsignaled.next = self.requests.open_unsignaled.val();
         self.request_valid.next = self.requests.request_valid.val();
         self.requests.request_ready.next = self.request_ready.val();
         self.request_slot.next = self.requests.request_slot.val();

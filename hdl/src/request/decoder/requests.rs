@@ -49,6 +49,10 @@ pub struct Requests {
     pub queue: Signal<In, Bits<QUEUE>>,
     /// Its name, until it finishes.
     pub wr_id: Signal<In, Bits<64>>,
+    /// The ring position of its first block.
+    pub position: Signal<In, Bits<32>>,
+    /// Its success is not told.
+    pub unsignaled: Signal<In, Bit>,
     /// A destination is accepted.
     pub dest_accept: Signal<In, Bit>,
     /// A set is complete.
@@ -109,6 +113,10 @@ pub struct Requests {
     pub open_queue: Signal<Out, Bits<QUEUE>>,
     /// Its name.
     pub open_wr_id: Signal<Out, Bits<64>>,
+    /// The ring position of its first block.
+    pub open_position: Signal<Out, Bits<32>>,
+    /// Its success is not told.
+    pub open_unsignaled: Signal<Out, Bit>,
 
     /// A request is ready.
     pub request_valid: Signal<Out, Bit>,
@@ -159,6 +167,8 @@ pub struct Requests {
     opened_slot: DFF<Bits<8>>,
     opened_queue: DFF<Bits<QUEUE>>,
     opened_wr_id: DFF<Bits<64>>,
+    opened_position: DFF<Bits<32>>,
+    opened_unsignaled: DFF<Bit>,
 
     // The request that is being settled.
     waiting: DFF<Bit>,
@@ -220,6 +230,8 @@ impl Logic for Requests {
             opened_slot,
             opened_queue,
             opened_wr_id,
+            opened_position,
+            opened_unsignaled,
             waiting,
             waiting_slot,
             waiting_queue,
@@ -266,6 +278,8 @@ impl Logic for Requests {
             self.opened_slot.d.next = self.next_slot.q.val();
             self.opened_queue.d.next = self.queue.val();
             self.opened_wr_id.d.next = self.wr_id.val();
+            self.opened_position.d.next = self.position.val();
+            self.opened_unsignaled.d.next = self.unsignaled.val();
         }
         self.dest.next = self.dest_tail.q.val();
         if self.dest_accept.val() {
@@ -415,6 +429,8 @@ impl Logic for Requests {
         self.open_slot.next = self.opened_slot.q.val();
         self.open_queue.next = self.opened_queue.q.val();
         self.open_wr_id.next = self.opened_wr_id.q.val();
+        self.open_position.next = self.opened_position.q.val();
+        self.open_unsignaled.next = self.opened_unsignaled.q.val();
         self.request_valid.next = self.ready.q.val();
         self.request_slot.next = self.ready_slot.q.val();
         self.request_queue.next = self.ready_queue.q.val();

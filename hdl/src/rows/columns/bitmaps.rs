@@ -1,9 +1,13 @@
 //! The bitmaps of a column request: read in long stretches, and kept for the chunks that follow.
 
-use crate::primitive::{Fifo, Lutram, Pack, Ram};
+use crate::primitive::{Fifo, Lutram, Pack, Ram, RamStyle};
 use crate::request::DEST_INDEX;
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
+
+/// Bits of a turn: `phase` 8, `rows` 12, `loads`, `index`.
+const TURN: usize = 21 + DEST_INDEX;
+/// Bits of the number of a beat: each destination has 8.
+const BEAT: usize = DEST_INDEX + 3;
 
 /// Keeps a stretch of up to 4,096 bits of each destination's bitmap, and gives the bits of its turns, chunk
 /// after chunk, as if each had been read for itself. One read of 512 bytes so serves many turns, of which each
@@ -21,7 +25,7 @@ use rust_hdl_widgets::prelude::*;
 /// # Outputs
 /// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
 /// first row; bits behind its rows mean nothing. `error`: a beat of the stretch could not be read.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Bitmaps {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -58,13 +62,14 @@ pub struct Bitmaps {
     /// They could not be read.
     pub out_error: Signal<Out, Bit>,
 
-    turns: Fifo<27, 2, 3>,
+    turns: Fifo<TURN, 2, 3>,
     index: Signal<Local, Bits<DEST_INDEX>>,
     phase: Signal<Local, Bits<8>>,
     rows: Signal<Local, Bits<12>>,
     // The stretches, 64 bits of each beat a bank: the destination, then the beat.
-    banks: [Ram<64, 1, 9>; 8],
-    errors: Lutram<1, 6, 1>,
+    #[init(array_init::array_init(|_| Ram::new(RamStyle::Ultra)))]
+    banks: [Ram<64, 1, BEAT>; 8],
+    errors: Lutram<1, DEST_INDEX, 1>,
     loaded: DFF<Bit>,
     beat: DFF<Bits<3>>,
     bad: DFF<Bit>,
@@ -97,18 +102,18 @@ impl Logic for Bitmaps {
         self.turns.clk.next = self.clk.val();
         self.turns.rst.next = self.rst.val();
         self.turns.in_valid.next = self.turn_valid.val();
-        self.turns.in_data.next = bit_cast::<27, 6>(self.turn_index.val())
-            | (bit_cast::<27, 8>(self.turn_phase.val()) << 6)
-            | (bit_cast::<27, 12>(self.turn_rows.val()) << 14)
-            | (bit_cast::<27, 1>(self.turn_loads.val().into()) << 26);
+        self.turns.in_data.next = (bit_cast::<TURN, DEST_INDEX>(self.turn_index.val()) << 21)
+            | bit_cast::<TURN, 8>(self.turn_phase.val())
+            | (bit_cast::<TURN, 12>(self.turn_rows.val()) << 8)
+            | (bit_cast::<TURN, 1>(self.turn_loads.val().into()) << 20);
         self.turn_ready.next = self.turns.in_ready.val();
-        self.index.next = self.turns.out_data.val().get_bits::<6>(0);
-        self.phase.next = self.turns.out_data.val().get_bits::<8>(6);
-        self.rows.next = self.turns.out_data.val().get_bits::<12>(14);
+        self.index.next = self.turns.out_data.val().get_bits::<DEST_INDEX>(21);
+        self.phase.next = self.turns.out_data.val().get_bits::<8>(0);
+        self.rows.next = self.turns.out_data.val().get_bits::<12>(8);
 
         // A new stretch is stored before the turn's bits are read.
         self.resp_ready.next = self.turns.out_valid.val()
-            && self.turns.out_data.val().get_bit(26)
+            && self.turns.out_data.val().get_bit(20)
             && !self.loaded.q.val();
         self.storing.next = self.resp_valid.val() && self.resp_ready.val();
         self.errors.clk.next = self.clk.val();
@@ -131,7 +136,7 @@ impl Logic for Bitmaps {
         self.moves.next = !self.valid.q.val() || self.out_ready.val();
         self.issues.next = self.moves.val()
             && self.turns.out_valid.val()
-            && (self.loaded.q.val() || !self.turns.out_data.val().get_bit(26));
+            && (self.loaded.q.val() || !self.turns.out_data.val().get_bit(20));
         self.last_word.next =
             bit_cast::<3, 2>(self.word.q.val()) == (self.rows.val() - 1).get_bits::<3>(9);
         self.turns.out_ready.next = self.issues.val() && self.last_word.val();
@@ -147,18 +152,20 @@ impl Logic for Bitmaps {
         for b in 0..8 {
             self.banks[b].clk.next = self.clk.val();
             self.banks[b].write_lanes.next = bit_cast::<1, 1>(self.storing.val().into());
-            self.banks[b].write_address.next =
-                (bit_cast::<9, 6>(self.index.val()) << 3) | bit_cast::<9, 3>(self.beat.q.val());
+            self.banks[b].write_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val())
+                << 3)
+                | bit_cast::<BEAT, 3>(self.beat.q.val());
             self.banks[b].write_data.next = self.resp_data.val().get_bits::<64>(b * 64);
             self.banks[b].read_enable.next = self.moves.val();
-            self.banks[b].read_address.next = (bit_cast::<9, 6>(self.index.val()) << 3)
-                | bit_cast::<9, 3>(self.start.val().get_bits::<3>(3));
+            self.banks[b].read_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val()) << 3)
+                | bit_cast::<BEAT, 3>(self.start.val().get_bits::<3>(3));
         }
         // What lies before the start in its beat is read of the next one.
         for b in 0..7 {
             if self.start.val().get_bits::<3>(0) > b.to_bits() {
-                self.banks[b].read_address.next = (bit_cast::<9, 6>(self.index.val()) << 3)
-                    | bit_cast::<9, 3>(self.start.val().get_bits::<3>(3) + 1);
+                self.banks[b].read_address.next = (bit_cast::<BEAT, DEST_INDEX>(self.index.val())
+                    << 3)
+                    | bit_cast::<BEAT, 3>(self.start.val().get_bits::<3>(3) + 1);
             }
         }
         if self.moves.val() {

@@ -19,7 +19,7 @@
 //! condenser, and from there go to the planner alone.
 //!
 //! A chunk's reads are planned when the masks of all its turns have passed, so the FIFO of masks
-//! holds a whole chunk (64 destinations, 4,096 rows): marking never waits for the window's bytes.
+//! holds a whole chunk (256 destinations, 4,096 rows): marking never waits for the window's bytes.
 //!
 //! **Throughput.** 64 B of payload a cycle, as long as the scanner finds the rows: see there.
 //!
@@ -71,6 +71,8 @@ pub struct Columns {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
+    /// The request says these settings itself.
+    pub planned: Signal<In, Bit>,
     /// A turn of a column request is offered.
     pub item_valid: Signal<In, Bit>,
     /// It is taken.
@@ -175,7 +177,7 @@ pub struct Columns {
     mask_in: Flatten<Mask, MASK_BITS>,
     context_in: Flatten<Context, CONTEXT_BITS>,
     turn: Join<MASK_BITS, CONTEXT_BITS, TURN_BITS>,
-    masks: Fifo<TURN_BITS, 9, 10>,
+    masks: Fifo<TURN_BITS, 11, 12>,
     mask_out: Restore<Mask, MASK_BITS>,
     context_out: Restore<Context, CONTEXT_BITS>,
     scanner: Scanner,
@@ -348,6 +350,7 @@ impl Logic for Columns {
         // Headers and marks to boxes and lanes.
         self.planner.max_read.next = self.max_read.val();
         self.planner.merge_threshold.next = self.merge_threshold.val();
+        self.planner.planned.next = self.planned.val();
         self.planner.header_valid.next = self.condenser.window_valid.val();
         self.planner.header_addr.next = self.header_addr.val();
         self.planner.header_len.next = self.header_len.val();

@@ -6,13 +6,13 @@ use super::record::{
 use super::row_queue::RowQueue;
 use super::stride::Stride;
 use crate::primitive::{Fifo, Flatten, Lutram, Restore, Select, Skid};
+use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context};
-use drdma_abi::work_request::MAX_DESTINATIONS;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// Lays the selected rows of each turn end to end, and cuts them into messages and into beats; the
-/// standing of each of a request's 64 destinations is kept while others have their turn.
+/// standing of each of a request's destinations is kept while others have their turn.
 ///
 /// A beat has 64 bytes unless its message or its turn ends, or 16 rows are shorter. A destination
 /// that has had rows ends with `dest_end`, a chunk with `window_end`: on the last beat, or on an
@@ -160,12 +160,12 @@ pub struct Packer {
     near_more: Signal<Local, Bits<7>>,
     near_whole: Signal<Local, Bits<7>>,
     near_flush: Signal<Local, Bits<7>>,
-    standings: Lutram<COLUMN_STANDING_BITS, 6, 1>,
+    standings: Lutram<COLUMN_STANDING_BITS, DEST_INDEX, 1>,
     stored: Restore<ColumnStanding, COLUMN_STANDING_BITS>,
     store: Flatten<ColumnStanding, COLUMN_STANDING_BITS>,
     earlier: Signal<Local, ColumnStanding>,
     earlier_had: Signal<Local, Bit>,
-    seen: DFF<Bits<MAX_DESTINATIONS>>,
+    seen: Lutram<1, DEST_INDEX, 1>,
 
     // The beat on its way out: its rows, then its bytes.
     cut_valid: DFF<Bit>,
@@ -345,7 +345,6 @@ impl Logic for Packer {
             near,
             far,
             fulls,
-            seen,
             cut_valid,
             cut,
             cut_rows,
@@ -524,23 +523,27 @@ impl Logic for Packer {
         self.standings.read_address[0].next = self.entry.q.val().index;
         self.stored.bits.next = self.standings.read_data[0].val();
         self.earlier.next = self.stored.record.val();
-        self.earlier_had.next = !self.entry.q.val().first_turn
-            && self.seen.q.val().get_bit(self.entry.q.val().index.index());
+        self.earlier_had.next =
+            !self.entry.q.val().first_turn && self.seen.read_data[0].val().any();
         if self.finish.val() && (self.entry.q.val().index == self.turn.q.val().index) {
             self.earlier.next = self.after.val();
             self.earlier_had.next = !self.entry.q.val().first_turn && self.had.q.val();
         }
+        self.seen.clk.next = self.clk.val();
+        self.seen.write_enable.next = false;
+        self.seen.write_address.next = self.entry.q.val().index;
+        self.seen.write_data.next = 1.into();
+        self.seen.read_address[0].next = self.entry.q.val().index;
         self.queue.write.next = self.admit.val();
         if self.admit.val() {
             self.waiting.d.next = self.filled_cases.value.val();
             if self.entry.q.val().count != 0 {
                 self.had.d.next = true;
                 self.turn_had.d.next = true;
-                self.seen.d.next =
-                    self.seen.q.val().replace_bit(self.entry.q.val().index.index(), true);
+                self.seen.write_enable.next = true;
             } else if self.fresh.val() && self.entry.q.val().first_turn {
-                self.seen.d.next =
-                    self.seen.q.val().replace_bit(self.entry.q.val().index.index(), false);
+                self.seen.write_enable.next = true;
+                self.seen.write_data.next = 0.into();
             }
             self.turn.d.next = self.entry.q.val();
             if self.fresh.val() {
@@ -748,7 +751,6 @@ impl Logic for Packer {
             self.busy.d.next = false;
             self.waiting.d.next = 0.into();
             self.place.d.next = 0.into();
-            self.seen.d.next = 0.into();
             self.cut_valid.d.next = false;
             self.sum_valid.d.next = false;
             self.done_valid.d.next = false;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::request::DEST_COUNT;
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
@@ -16,7 +17,7 @@ const SIDE: [(&str, usize); 14] = [
     ("request_end", 1),
     ("dest_end", 1),
     ("status", 8),
-    ("bad_dest", 7),
+    ("bad_dest", DEST_COUNT),
     ("rows", 13),
 ];
 

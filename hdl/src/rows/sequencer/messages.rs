@@ -5,7 +5,7 @@
 
 use super::record::{Context, Cut, Row, Token};
 use crate::primitive::{Flatten, Lutram, Restore};
-use crate::request::DEST_COUNT;
+use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::work_request::MAX_DESTINATIONS;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -27,7 +27,7 @@ pub struct Standing {
 const STANDING_BITS: usize = 76;
 
 /// Turns rows into tokens with the boundaries of messages; the standing of each of a request's
-/// 64 destinations is kept while others have their turn.
+/// destinations is kept while others have their turn.
 ///
 /// A chunk's header becomes a token that says nothing of messages and changes no standing.
 ///
@@ -62,7 +62,7 @@ pub struct Messages {
     /// How to cut it.
     pub token_cut: Signal<Out, Cut>,
 
-    standings: Lutram<STANDING_BITS, 6, 1>,
+    standings: Lutram<STANDING_BITS, DEST_INDEX, 1>,
     /// What the context says beside.
     unused: Signal<Local, Context>,
     now: Restore<Standing, STANDING_BITS>,

@@ -10,7 +10,8 @@ use rust_hdl_core::prelude::*;
 pub const WALK: u64 = 0;
 /// [`Item::task`]: count the set bits of a bitmap, or check the pointers of an array.
 pub const SCAN: u64 = 1;
-/// [`Item::task`]: a request ends. `low` are its status (8 bits) and the destination that failed.
+/// [`Item::task`]: a request ends. `low` are its status (8 bits), whether the queue pair fails with it
+/// (1), and the destination that failed.
 pub const END: u64 = 2;
 /// [`Item::task`], to the walker: a region of a destination. `first` is its place, `low` the
 /// address of its bitmap or pointers, `high` the bytes of a row.
@@ -126,7 +127,7 @@ pub struct Context {
 }
 
 /// Bits of a [`Context`].
-pub const CONTEXT_BITS: usize = 206;
+pub const CONTEXT_BITS: usize = 200 + DEST_INDEX;
 
 /// A row, or what follows the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -213,7 +214,7 @@ pub struct Token {
 }
 
 /// Bits of a [`Token`].
-pub const TOKEN_BITS: usize = 248;
+pub const TOKEN_BITS: usize = 241 + DEST_COUNT;
 
 /// How a row is cut into beats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -307,7 +307,7 @@ impl Logic for Rows {
         self.found_row.next.request_end = false;
         self.found_row.next.last = false;
         self.found_row.next.status = self.work.q.val().low.get_bits::<8>(0);
-        self.found_row.next.bad_dest = self.work.q.val().low.get_bits::<DEST_COUNT>(8);
+        self.found_row.next.bad_dest = self.work.q.val().low.get_bits::<DEST_COUNT>(9);
         self.found_row.next.column = false;
         self.found_row.next.rows = bit_cast::<13, 32>(self.work.q.val().rows);
         self.failing.next = false;
@@ -438,7 +438,7 @@ impl Logic for Rows {
                 self.found_row.next.request_end = self.work.q.val().task == 2;
                 self.found_row.next.last = self.work.q.val().last
                     || ((self.work.q.val().task == 2)
-                        && (self.work.q.val().low.get_bit(15) || self.failed.q.val()));
+                        && (self.work.q.val().low.get_bit(8) || self.failed.q.val()));
                 self.found_row.next.column = self.work.q.val().task == 7;
                 self.found.next = (self.work.q.val().last && !self.failed.q.val())
                     || (self.work.q.val().task == 2)

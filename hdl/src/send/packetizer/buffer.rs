@@ -1,5 +1,6 @@
 //! Beats that are done.
 
+use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
@@ -9,7 +10,7 @@ use crate::context::QP;
 use crate::primitive::{Flatten, PromptFifo, Restore, StreamFifo};
 
 /// Bits of a [`Sent`].
-pub const SENT: usize = 101;
+pub const SENT: usize = 82 + QP + DEST_COUNT;
 
 /// A beat that is done.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]

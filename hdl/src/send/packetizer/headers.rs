@@ -46,12 +46,19 @@ pub struct Frame {
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
 /// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`.
 const PACKET: usize = 206 + PAGE;
+/// Bits of a `sent` item up to its `status`, which come in place of an address.
+const SENT_LOW: usize = 50 + DEST_COUNT;
+/// Bits of its `status` and `qp`, which come in place of a remote key.
+const SENT_RKEY: usize = 8 + QP;
+/// Where its `status` starts.
+const STATUS_AT: u64 = SENT_LOW as u64;
+/// Where its `psn` starts.
+const PSN_AT: u64 = STATUS_AT + SENT_RKEY as u64;
 /// Bits of a queue pair's entry that are needed: its first 7 words.
 const ENTRY: usize = 224;
 
-/// Sum of what is the same in every IPv4 header: version, length and service; flags; time to live and
-/// protocol.
-const FIXED_SUM: u64 = 0x4500 + 0x4000 + ((TTL as u64) << 8) + IP_PROTOCOL_UDP as u64;
+/// Sum of what is the same in every IPv4 header: version and length; flags; protocol.
+const FIXED_SUM: u64 = 0x4500 + 0x4000 + IP_PROTOCOL_UDP as u64;
 
 /// Bytes of the headers of every packet: Ethernet, IPv4, UDP, BTH.
 const FIXED_HEADER: u64 = 14 + 20 + 8 + 12;
@@ -66,7 +73,7 @@ const FIXED_ROUNDED: u64 = FIXED_FRAME + 63;
 const ETHERNET_BYTES: u64 = 14;
 
 /// Makes a packet's headers and the dimensions of its frame. A `sent` item passes in order, with
-/// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest` 7, `status` 8, `qp` 12, `psn` 24) in place of
+/// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest`, `status` 8, `qp`, `psn` 24) in place of
 /// the header.
 ///
 /// A packet is dropped if the host has written to its queue pair's entry since the stamp that it
@@ -155,7 +162,9 @@ pub struct Headers {
     header: Signal<Local, Bits<13>>,
     destination: Signal<Local, Bits<32>>,
 
-    // Stage c: lengths.
+    // Stage c: lengths; the type of service and the time to live, which belong to the sum.
+    life: Signal<Local, Bits<8>>,
+    service: Signal<Local, Bits<16>>,
     c_valid: DFF<Bit>,
     c_dropped: DFF<Bit>,
     c_packet: DFF<Bits<PACKET>>,
@@ -180,6 +189,7 @@ pub struct Headers {
     e_sum: DFF<Bits<17>>,
     folded: Signal<Local, Bits<16>>,
     datagram: Signal<Local, Bit>,
+    e_life: Signal<Local, Bits<8>>,
     transport: Signal<Local, Bits<8>>,
     ethernet: EthernetHeader,
     ipv4: Ipv4Header,
@@ -197,6 +207,8 @@ pub struct Headers {
 fn fields_stand() -> bool {
     for (name, start, width) in [
         ("dest_mac", 0, 48),
+        ("tos", 48, 8),
+        ("ttl", 56, 8),
         ("dest_ip", 64, 32),
         ("qpn", 96, 24),
         ("dest_qpn", 128, 24),
@@ -214,7 +226,7 @@ fn fields_stand() -> bool {
 /// All but `total`, `bad_dest` and `status` of a `sent` item.
 fn unflushed() -> BigUint {
     let field = |start: u32, width: u32| ((BigUint::from(1_u8) << width) - 1_u8) << start;
-    field(0, PACKET as u32) ^ field(30, 40) ^ field(80, 7) ^ field(94, 8)
+    field(0, PACKET as u32) ^ field(30, 40) ^ field(80, DEST_COUNT as u32) ^ field(94, 8)
 }
 
 impl Logic for Headers {
@@ -253,7 +265,7 @@ impl Logic for Headers {
             self.address.next = bit_cast::<64, 40>(self.packet.total.val())
                 | (bit_cast::<64, 8>(self.packet.slot.val()) << 40)
                 | (bit_cast::<64, 2>(self.packet.kind.val()) << 48)
-                | (bit_cast::<64, 7>(self.packet.bad_dest.val()) << 50);
+                | (bit_cast::<64, DEST_COUNT>(self.packet.bad_dest.val()) << 50);
             self.rkey.next = bit_cast::<32, 8>(self.packet.status.val())
                 | (bit_cast::<32, QP>(self.packet.qp.val()) << 8);
         }
@@ -314,7 +326,7 @@ impl Logic for Headers {
         if self.ends.val() && self.cut.q.val() && !self.a_packet.q.val().get_bits::<8>(94).any() {
             self.b_packet.d.next = (self.a_packet.q.val() & self.unflushed.val())
                 | self.flushed.val()
-                | (bit_cast::<PACKET, 7>(self.cut_dest.q.val()) << 80);
+                | (bit_cast::<PACKET, DEST_COUNT>(self.cut_dest.q.val()) << 80);
         }
         self.b_entry.d.next = self.entries.read_data.val();
         self.extra.next = 0.into();
@@ -338,7 +350,8 @@ impl Logic for Headers {
             + bit_cast::<20, 16>(self.destination.val().get_bits::<16>(16))
             + self.own_sum.q.val();
         self.own_sum.d.next = bit_cast::<20, 16>(self.ip.val().get_bits::<16>(0))
-            + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16));
+            + bit_cast::<20, 16>(self.ip.val().get_bits::<16>(16))
+            + FIXED_SUM;
 
         // The frame can be begun.
         self.frame.valid.next = self.b_valid.q.val();
@@ -370,7 +383,13 @@ impl Logic for Headers {
         self.c_packet.d.next = self.b_packet.q.val();
         self.c_entry.d.next = self.b_entry.q.val();
         self.c_length.d.next = self.b_frame.q.val() - ETHERNET_BYTES;
-        self.c_sum.d.next = self.b_addresses.q.val() + FIXED_SUM;
+        self.life.next = self.b_entry.q.val().get_bits::<8>(56);
+        if !self.life.val().any() {
+            self.life.next = usize::from(TTL).to_bits();
+        }
+        self.service.next = bit_cast::<16, 8>(self.b_entry.q.val().get_bits::<8>(48))
+            | (bit_cast::<16, 8>(self.life.val()) << 8);
+        self.c_sum.d.next = self.b_addresses.q.val() + bit_cast::<20, 16>(self.service.val());
 
         // Stage d: the words of the IP header are added up.
         self.d_valid.d.next = self.c_valid.q.val();
@@ -394,12 +413,16 @@ impl Logic for Headers {
         self.ethernet.ethertype.next = usize::from(ETHERTYPE_IPV4).to_bits();
         self.ipv4.version.next = 4.into();
         self.ipv4.ihl.next = 5.into();
-        self.ipv4.tos.next = 0.into();
+        self.ipv4.tos.next = self.e_entry.q.val().get_bits::<8>(48);
         self.ipv4.total_length.next = bit_cast::<16, 13>(self.e_length.q.val());
         self.ipv4.identification.next = 0.into();
         self.ipv4.flags.next = 2.into();
         self.ipv4.fragment.next = 0.into();
-        self.ipv4.ttl.next = usize::from(TTL).to_bits();
+        self.e_life.next = self.e_entry.q.val().get_bits::<8>(56);
+        if !self.e_life.val().any() {
+            self.e_life.next = usize::from(TTL).to_bits();
+        }
+        self.ipv4.ttl.next = self.e_life.val();
         self.ipv4.protocol.next = usize::from(IP_PROTOCOL_UDP).to_bits();
         self.ipv4.checksum.next = !self.folded.val();
         self.ipv4.source.next = self.ip.val();
@@ -446,9 +469,9 @@ impl Logic for Headers {
         // The header, or a `sent` item.
         self.f_valid.d.next = self.e_valid.q.val() && !self.e_dropped.q.val();
         if self.e_packet.q.val().get_bit(192) {
-            self.f_header.d.next = bit_cast::<HEADER, 57>(self.e_packet.q.val().get_bits::<57>(30))
-                | (bit_cast::<HEADER, 20>(self.e_packet.q.val().get_bits::<20>(94)) << 57)
-                | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << 77);
+            self.f_header.d.next = bit_cast::<HEADER, SENT_LOW>(self.e_packet.q.val().get_bits::<SENT_LOW>(30))
+                | (bit_cast::<HEADER, SENT_RKEY>(self.e_packet.q.val().get_bits::<SENT_RKEY>(94)) << STATUS_AT)
+                | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << PSN_AT);
         } else {
             self.f_header.d.next = bit_cast::<HEADER, 112>(self.ethernet.sent.val())
                 | (bit_cast::<HEADER, 160>(self.ipv4.sent.val()) << 112)

@@ -6,7 +6,7 @@
 //!
 //! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
 //! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
-//! stops once it has started; its first beat follows the packet after 13 cycles. May stall at any
+//! stops once it has started; its first beat follows the packet after 12 cycles. May stall at any
 //! time. A page is given back a cycle after its last read.
 //!
 //! Stages: [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
@@ -32,7 +32,7 @@ use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
 
 use crate::primitive::crc32::{advance, take_back};
 use crate::primitive::rotate::Turn;
-use crate::primitive::{Fifo, FrameCrc32, Pack, StreamFifo};
+use crate::primitive::{FrameCrc32, Pack, PromptFifo, StreamFifo};
 
 pub mod buffer;
 pub mod headers;
@@ -184,7 +184,8 @@ pub struct Packetizer {
 
     // Headers.
     headers: Headers,
-    header_fifo: Fifo<HEADER, 5, 6>,
+    header_fifo: PromptFifo<HEADER, 5, 6>,
+    #[init(StreamFifo::prompt())]
     frame_fifo: StreamFifo<Frame, 5, 6>,
     go: DFF<Bit>,
 

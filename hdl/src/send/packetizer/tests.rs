@@ -1,6 +1,7 @@
 //! Every byte of every frame against plain Rust.
 
 use super::*;
+use crate::request::DEST_COUNT;
 use crate::send::PAGES;
 use crate::send::segmenter::tests::{Chances, Item, Packet, Traffic, stream};
 use crate::testing;
@@ -19,7 +20,7 @@ mod changes;
 mod pair;
 
 /// Cycles from a beat to the first beat of the frame that it completes.
-const LATENCY: u64 = 18;
+const LATENCY: u64 = 17;
 const MAC: u64 = 0x02de_adbe_ef01;
 const IP: u32 = 0x0aff_fe01;
 /// Words of a queue pair's entry that [`configure`] writes.
@@ -64,7 +65,8 @@ fn frame(packet: &Packet, qp: &QueuePairEntry) -> Vec<u8> {
         ihl: 5,
         total_length: (Ipv4::SIZE + length) as u16,
         flags: 2,
-        ttl: TTL,
+        tos: qp.tos,
+        ttl: if qp.ttl == 0 { TTL } else { qp.ttl },
         protocol: IP_PROTOCOL_UDP,
         source: IP,
         destination: qp.dest_ip,
@@ -98,6 +100,8 @@ fn frame(packet: &Packet, qp: &QueuePairEntry) -> Vec<u8> {
 fn queue_pairs(random: &mut Random, transports: &[Transport]) -> Vec<QueuePairEntry> {
     let entry = |(index, transport): (usize, &Transport)| QueuePairEntry {
         dest_mac: random.below(1 << 48),
+        tos: random.u64() as u8,
+        ttl: if index % 3 == 0 { 0 } else { random.u64() as u8 },
         dest_ip: random.u64() as u32 | if index % 4 == 0 { 0xffff_f000 } else { 0 },
         qpn: random.below(1 << 24) as u32,
         dest_qpn: random.below(1 << 24) as u32,
@@ -296,7 +300,7 @@ fn run(
                     ("kind", 2),
                     ("psn", 24),
                     ("status", 8),
-                    ("bad_dest", 7),
+                    ("bad_dest", DEST_COUNT),
                     ("total", 40),
                 ] {
                     item.set(name, random.word(width));

@@ -52,7 +52,7 @@ pub struct Event {
 }
 
 /// Bits of an [`Event`].
-pub const EVENT: usize = 97 + 2 * PAGE;
+pub const EVENT: usize = 90 + 2 * PAGE + DEST_COUNT;
 
 /// What is known about a destination, beside its queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -74,10 +74,10 @@ pub struct Destination {
 }
 
 /// Bits of a [`Destination`].
-const DESTINATION: usize = 171;
+const DESTINATION: usize = 164 + DEST_COUNT;
 
 /// Bits of a [`Packet`].
-const ITEM: usize = 271 + PAGE + QP;
+const ITEM: usize = 264 + PAGE + QP + DEST_COUNT;
 
 /// What the issuer does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -9,8 +9,9 @@
 //! Contract: one part a cycle, also at packet cuts and between destinations; a packet is given
 //! out at the earliest 5 cycles after the beat that completes it, one every 2 cycles. May stall
 //! at any time: parts wait while fewer than 8 pages or 8 places for events are free; of both there are as
-//! many as [`PAGES`]. The end of a
-//! request with a status takes 2 cycles more, and 2 for each message that was not finished.
+//! many as [`PAGES`]. The end of a request with a status takes a cycle more for each message that was not
+//! finished, and if there are any, for each destination that a request may have. After a reset no part is accepted for
+//! as many cycles as there are pages.
 //!
 //! Stages: the *collector* (here) keeps {open, page, fill} of each destination, with a loop of one
 //! cycle; [`pages`] moves bytes to their place and keeps them; [`issuer`] turns what the collector
@@ -19,12 +20,11 @@
 
 use crate::context::{INDEX, QP, QUEUE};
 use crate::request::{DEST_COUNT, DEST_INDEX};
-use drdma_abi::work_request::MAX_DESTINATIONS;
 use drdma_emit::prelude::*;
 
 use super::packetizer::Packet;
 use super::{PAGE, PAGE_PAIR, PAGE_ROW, PAGES};
-use crate::primitive::{DeepFifo, Fifo, FirstSet, Flatten, Lutram, Ram, Restore};
+use crate::primitive::{DeepFifo, Fifo, Flatten, Lutram, Ram, Restore};
 
 pub mod issuer;
 pub mod pages;
@@ -196,14 +196,16 @@ pub struct Segmenter {
     accept: Signal<Local, Bit>,
     part_dest: Signal<Local, Bits<DEST_INDEX>>,
 
-    // All destinations' states.
+    // All destinations' states, and whether a message is open.
     mtus: Ram<13, 1, 10>,
     states: Lutram<MESSAGE, DEST_INDEX, 1>,
     state_in: Flatten<Message, MESSAGE>,
     state_out: Restore<Message, MESSAGE>,
     next_state: Signal<Local, Message>,
     open_pages: Lutram<PAGE, DEST_INDEX, 1>,
-    open_dests: DFF<Bits<MAX_DESTINATIONS>>,
+    open_of: Lutram<1, DEST_INDEX, 2>,
+    open_count: DFF<Bits<DEST_COUNT>>,
+    was_open: Signal<Local, Bit>,
     same: Signal<Local, Bit>,
     next_open: Signal<Local, Bit>,
     next_page: Signal<Local, Bits<PAGE>>,
@@ -244,10 +246,7 @@ pub struct Segmenter {
 
     // A request with a status may leave messages open.
     draining: DFF<Bit>,
-    open_dest: FirstSet<MAX_DESTINATIONS, DEST_INDEX>,
-    left_any: DFF<Bit>,
     left_dest: DFF<Bits<DEST_INDEX>>,
-    left_known: DFF<Bit>,
 }
 
 impl Logic for Segmenter {
@@ -256,7 +255,10 @@ impl Logic for Segmenter {
     fn update(&mut self) {
 
         // A part is taken where there is room for what it may need; nothing stops after that.
-        self.go.d.next = (self.pool.count.val() >= SPARE) && (self.events.free.val() >= SPARE);
+        self.all_filled.next = self.filled.q.val() == PAGES;
+        self.go.d.next = self.all_filled.val()
+            && (self.pool.count.val() >= SPARE)
+            && (self.events.free.val() >= SPARE);
         self.payload_ready.next = self.go.q.val() && !self.draining.q.val();
         self.accept.next = self.payload_valid.val() && self.go.q.val() && !self.draining.q.val();
         self.part_dest.next = self.payload_dest.val().get_bits::<DEST_INDEX>(0);
@@ -330,8 +332,17 @@ impl Logic for Segmenter {
         self.state_in.record.next = self.next_state.val();
         self.states.write_data.next = self.state_in.bits.val();
         self.state_out.bits.next = self.states.read_data[0].val();
+        self.open_of.write_enable.next = false;
+        self.open_of.write_address.next = self.dest.q.val().get_bits::<DEST_INDEX>(0);
+        self.open_of.write_data.next = bit_cast::<1, 1>(self.next_open.val().into());
         if self.current.val() {
-            self.open_dests.d.next = self.open_dests.q.val().replace_bit(self.dest.q.val().get_bits::<DEST_INDEX>(0).index(), self.next_open.val());
+            self.open_of.write_enable.next = true;
+            if self.next_open.val() && !self.open.q.val() {
+                self.open_count.d.next = self.open_count.q.val() + 1;
+            }
+            if !self.next_open.val() && self.open.q.val() {
+                self.open_count.d.next = self.open_count.q.val() - 1;
+            }
         }
 
         // What it completes.
@@ -348,26 +359,26 @@ impl Logic for Segmenter {
             self.valid.q.val() && self.part_end.q.val() && self.dest_end.q.val();
         self.event_request_end.next = self.valid.q.val() && self.request_end.q.val();
 
-        // Messages that a request with a status left open go first.
-        self.open_dest.bits.next = self.open_dests.q.val();
+        // Messages that a request with a status left open go first: all destinations are looked at until there is none.
         self.open_pages.write_enable.next = self.current.val();
         self.open_pages.write_address.next = self.dest.q.val().get_bits::<DEST_INDEX>(0);
         self.open_pages.write_data.next = self.next_page.val();
         self.open_pages.read_address[0].next = self.left_dest.q.val();
-        self.left_any.d.next = self.open_dest.any.val();
-        self.left_dest.d.next = self.open_dest.index.val();
-        self.left_known.d.next = !self.accept.val();
-        if self.draining.q.val() && self.event_request_end.val() && (!self.left_known.q.val() || self.left_any.q.val()) {
+        self.open_of.read_address[1].next = self.left_dest.q.val();
+        if self.draining.q.val() && self.event_request_end.val() && self.open_count.q.val().any() {
             self.event_dest_end.next = false;
             self.event_request_end.next = false;
-            if self.left_known.q.val() {
-                self.drop.next = true;
-                self.last_valid.next = true;
-                self.last_page.next = self.open_pages.read_data[0].val();
-                if self.events.in_ready.val() {
-                    self.left_known.d.next = false;
-                    self.open_dests.d.next = self.open_dests.q.val().replace_bit(self.left_dest.q.val().index(), false);
-                }
+            self.drop.next = self.open_of.read_data[1].val().any();
+            self.last_valid.next = self.drop.val();
+            self.last_page.next = self.open_pages.read_data[0].val();
+            if !self.drop.val() || self.events.in_ready.val() {
+                self.left_dest.d.next = self.left_dest.q.val() + 1;
+            }
+            if self.drop.val() && self.events.in_ready.val() {
+                self.open_of.write_enable.next = true;
+                self.open_of.write_address.next = self.left_dest.q.val();
+                self.open_of.write_data.next = 0.into();
+                self.open_count.d.next = self.open_count.q.val() - 1;
             }
         }
         self.events.in_valid.next = self.full_valid.val()
@@ -403,6 +414,8 @@ impl Logic for Segmenter {
         self.mtus.read_enable.next = self.accept.val();
         self.mtus.read_address.next = self.payload_dest.val();
         self.states.read_address[0].next = self.part_dest.val();
+        self.open_of.read_address[0].next = self.part_dest.val();
+        self.was_open.next = self.open_of.read_data[0].val().any();
         self.same.next = self.current.val() && (self.dest.q.val().get_bits::<DEST_INDEX>(0) == self.part_dest.val());
         if self.draining.q.val() {
             // The end of the request waits until no message is open.
@@ -438,11 +451,11 @@ impl Logic for Segmenter {
                     self.fill.d.next = 0.into();
                 }
             } else {
-                self.open.d.next = self.open_dests.q.val().get_bit(self.part_dest.val().index());
+                self.open.d.next = self.was_open.val();
                 self.page.d.next = self.state_out.record.val().page;
                 self.fill.d.next = self.state_out.record.val().fill;
                 self.message_bytes.d.next = self.state_out.record.val().message_bytes;
-                if !self.open_dests.q.val().get_bit(self.part_dest.val().index()) {
+                if !self.was_open.val() {
                     self.fill.d.next = 0.into();
                 }
             }
@@ -480,11 +493,10 @@ impl Logic for Segmenter {
         self.issuer.packet.join(&mut self.packet);
         self.release_valid.next = self.issuer.release_valid.val();
 
-        // Pages: all are free after a reset; one comes back a cycle.
+        // Pages: all are free after a reset, when no message is open; one comes back a cycle.
         self.pages.read_enable.next = self.page_read_enable.val();
         self.pages.read_address.next = self.page_read_address.val();
         self.page_read_data.next = self.pages.read_data.val();
-        self.all_filled.next = self.filled.q.val() == PAGES;
         self.issuer.drop_ready.next = self.all_filled.val() && !self.page_free_valid.val();
         self.pool.in_valid.next = self.page_free_valid.val() || self.issuer.drop_valid.val();
         self.pool.in_data.next = self.issuer.drop_page.val();
@@ -495,13 +507,17 @@ impl Logic for Segmenter {
             self.filled.d.next = self.filled.q.val() + 1;
             self.pool.in_valid.next = true;
             self.pool.in_data.next = self.filled.q.val().get_bits::<PAGE>(0);
+            self.open_of.write_enable.next = true;
+            self.open_of.write_address.next = self.filled.q.val().get_bits::<DEST_INDEX>(0);
+            self.open_of.write_data.next = 0.into();
         }
 
         if self.rst.val() {
             self.filled.d.next = 0.into();
             self.go.d.next = false;
             self.valid.d.next = false;
-            self.open_dests.d.next = 0.into();
+            self.open_count.d.next = 0.into();
+            self.left_dest.d.next = 0.into();
             self.split.d.next = false;
             self.draining.d.next = false;
         }

@@ -23,6 +23,8 @@ fn frame(qpn: u32, dest_qpn: u32, psn: u32) -> Vec<u8> {
     let flow = Flow {
         source_mac: 1,
         dest_mac: 2,
+        tos: 0,
+        ttl: drdma_abi::roce::TTL,
         source_ip: 3,
         dest_ip: 4,
         qpn,

@@ -9,6 +9,8 @@ use drdma_semantics::packets::{MessageHead, segments};
 const CARD: Flow = Flow {
     source_mac: 1,
     dest_mac: 2,
+    tos: 0,
+    ttl: drdma_abi::roce::TTL,
     source_ip: 3,
     dest_ip: 4,
     qpn: 17,

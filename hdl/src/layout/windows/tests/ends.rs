@@ -46,7 +46,7 @@ fn an_end_follows_the_last_payload_of_its_window_and_ends_the_window_instead() {
                 model.set("opened_window", w.opened % WINDOWS);
                 let ends =
                     w.opened > 0 && !w.ended.contains(&(w.opened - 1)) && random.chance(0.08);
-                model.set("end_valid", u64::from(ends));
+                model.set("end_offered", u64::from(ends));
                 model.set("end_window", (w.opened + WINDOWS - 1) % WINDOWS);
                 let (slot, status, bad_dest) = (w.opened % 251, w.opened % 7, w.opened % 61);
                 model.set("request", slot | status << 8 | bad_dest << 16);
@@ -57,9 +57,9 @@ fn an_end_follows_the_last_payload_of_its_window_and_ends_the_window_instead() {
             move |model, _| {
                 let w = &mut *world.borrow_mut();
                 let on = |port: &str| model.get(port) == 1;
-                if on("end_valid") {
+                if on("end_offered") {
                     let last = w.opened - 1;
-                    match on("end_ready") {
+                    match on("end_accepted") {
                         true => {
                             assert!(w.left <= last, "the window has passed");
                             w.ended.insert(last);

@@ -1,16 +1,22 @@
 //! What the state machine does.
 
-use super::{DecoderState, PLACE, Parser};
+use super::{DecoderState, Parser};
 use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
     LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
-    MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags, shape_flags,
+    MAX_REQUEST_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags, shape_flags,
 };
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use drdma_emit::prelude::*;
+
+/// Destinations of a request, at most.
+const MOST_DESTINATIONS: u64 = MAX_DESTINATIONS as u64;
+/// Regions of all its destinations, at most.
+const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
+/// Granules of an entry, at most.
+const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
 
 // The numbers of the kernel.
 const _: () = assert!(QP == 12, "the bits of a queue pair's number that an index does not have");
@@ -19,14 +25,15 @@ const _: () = assert!(
         && flags::ELEMENT_MASK == 1
         && flags::PARTITIONED == 2
         && flags::FETCH_PLAN == 4
+        && flags::UNSIGNALED == 8
         && shape_flags::FETCH_ROWS == 1
         && *LOG_MAX_READ.start() == 6
         && *LOG_MAX_READ.end() == 12
         && MAX_MERGE_THRESHOLD == 4095
-        && MAX_DESTINATIONS == 64
         && MAX_REGIONS == 16
         && MAX_ELEMENTS == 16
-        && MAX_WQE_GRANULES == 18_562
+        && MAX_WQE_GRANULES < 1 << 15
+        && MAX_REQUEST_REGIONS < 1 << 11
 );
 const _: () = assert!(
     Opcode::WriteImm as u8 == 3 && Opcode::Write as u8 == 2 && Transport::Ud as u8 == 2,
@@ -59,6 +66,8 @@ impl Logic for Parser {
             head_element_mask,
             head_partitioned,
             head_fetch,
+            head_unsignaled,
+            head_position,
             joined_for,
             head_destinations,
             head_granules,
@@ -79,8 +88,10 @@ impl Logic for Parser {
             dest_types,
             dest_index,
             accepted,
+            regions,
+            dest_over,
             dests_left,
-            partitions_named,
+            dest_named,
             partition_named,
             sharing,
             ids,
@@ -100,10 +111,6 @@ impl Logic for Parser {
             fail_flush,
             fail_qp
         );
-        for k in 0..64 {
-            self.partitions[k].clock.next = self.clk.val();
-            self.partitions[k].d.next = self.partitions[k].q.val();
-        }
         self.fields.data.next = self.granule_data.val();
         for k in 0..3 {
             self.rest_fields[k].data.next = self.granule_rest.val().get_bits::<128>(k * 128);
@@ -139,9 +146,9 @@ impl Logic for Parser {
         self.head_length_bad.d.next = (self.blocks.val()
             > bit_cast::<31, 17>(self.head_remaining.q.val()))
             || (self.head_granules.q.val() < 2)
-            || (self.head_granules.q.val() > 18562);
+            || (self.head_granules.q.val() > bits::<32>(MAX_GRANULES));
         self.head_count_bad.d.next = (self.head_destinations.q.val() == 0)
-            || (self.head_destinations.q.val() > 64)
+            || (self.head_destinations.q.val() > bits::<16>(MOST_DESTINATIONS))
             || (!self.queue_shared.val() && (self.head_destinations.q.val() != 1));
         self.head_bad.next = self.head_fixed_bad.q.val()
             || self.head_rows_bad.q.val()
@@ -150,39 +157,25 @@ impl Logic for Parser {
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
-        self.place.next = bit_cast::<PLACE, DEST_COUNT>(self.accepted.q.val());
-        self.places.clk.next = self.clk.val();
-        self.places.read_enable.next = true;
-        self.places.read_address.next = self.dest_qp.q.val();
-        self.places.write_lanes.next = 0.into();
-        self.places.write_address.next = self.dest_qp.q.val();
-        self.places.write_data.next = self.place.val();
-        if self.wipe_valid.val() {
-            self.places.write_lanes.next = 1.into();
-            self.places.write_address.next = self.wipe_index.val();
-            self.places.write_data.next = 0.into();
-        }
         self.named.clk.next = self.clk.val();
-        self.named.write_enable.next = false;
-        self.named.write_address.next = self.place.val();
-        self.named.write_data.next = self.dest_qp.q.val();
-        self.named.read_address[0].next = self.places.read_data.val();
-        self.dest_named.next = (self.places.read_data.val() < self.place.val())
-            && (self.named.read_data[0].val() == self.dest_qp.q.val());
-        self.same_partition.next = 0.into();
-        for k in 0..64 {
-            self.same_partition.next = self
-                .same_partition
-                .val()
-                .replace_bit(k, self.partitions[k].q.val() == self.dest_partition.q.val());
-        }
-        self.partition_named.d.next =
-            (self.same_partition.val() & self.partitions_named.q.val()).any();
+        self.named.ask.next = true;
+        self.named.count.next = self.accepted.q.val();
+        self.named.add.next = false;
+        self.dest_named.d.next = self.named.named.val();
+        self.partitions.clk.next = self.clk.val();
+        self.partitions.ask.next = self.state.q.val() == DecoderState::Destination;
+        self.partitions.asked.next = self.fields.dest_partition.val();
+        self.partitions.count.next = self.accepted.q.val();
+        self.partitions.add.next = false;
+        self.partition_named.d.next = self.partitions.named.val();
+        self.regions_now.next = self.regions.q.val() + bit_cast::<11, 5>(self.dest_regions.q.val());
+        self.dest_over.d.next = self.regions_now.val() > bits::<11>(MOST_REGIONS);
         self.dest_bad.next = self.dest_cut.q.val()
             || self.dest_fixed_bad.q.val()
             || self.dest_rest_bad.q.val()
             || self.dest_no_qp.q.val()
-            || self.dest_named.val()
+            || self.dest_named.q.val()
+            || self.dest_over.q.val()
             || (self.head_partitioned.q.val() && self.partition_named.q.val())
             || (!self.queue_shared.val()
                 && (!self.queue_owned.val() || (self.queue_owner.val() != self.dest_qp.q.val())));
@@ -264,13 +257,15 @@ impl Logic for Parser {
                     self.head_remaining.d.next = self.granule_remaining.val();
                     self.head_fixed_bad.d.next = (self.fields.head_magic.val() != 0xd7)
                         || (self.fields.head_opcode.val() > 3)
-                        || (self.fields.head_flags.val() > 7)
+                        || (self.fields.head_flags.val() > 15)
                         || self.fetch_bad.val()
                         || (self.fields.head_position.val() != self.granule_position.val())
                         || self.granule_error.val();
                     self.head_opcode.d.next = self.fields.head_opcode.val().get_bits::<2>(0);
                     self.head_element_mask.d.next = self.fields.head_flags.val().get_bit(0);
                     self.head_partitioned.d.next = self.fields.head_flags.val().get_bit(1);
+                    self.head_unsignaled.d.next = self.fields.head_flags.val().get_bit(3);
+                    self.head_position.d.next = self.granule_position.val();
                     self.head_fetch.d.next =
                         bit_cast::<FETCH_BITS, 1>(self.fields.head_flags.val().get_bits::<1>(2))
                             | (bit_cast::<FETCH_BITS, 4>(
@@ -315,7 +310,7 @@ impl Logic for Parser {
                 self.dest_index.d.next = 0.into();
                 self.accepted.d.next = 0.into();
                 self.region_index.d.next = 0.into();
-                self.partitions_named.d.next = 0.into();
+                self.regions.d.next = 0.into();
                 self.sharing.d.next = false;
                 self.dest_cut.d.next = false;
                 self.fail.d.next = false;
@@ -413,13 +408,9 @@ impl Logic for Parser {
                     } else {
                         self.dest_accept.next = true;
                         self.accepted.d.next = self.accepted.q.val() + 1;
-                        self.named.write_enable.next = true;
-                        self.places.write_lanes.next = 1.into();
-                        for k in 1..64 {
-                            self.partitions[k].d.next = self.partitions[k - 1].q.val();
-                        }
-                        self.partitions[0].d.next = self.dest_partition.q.val();
-                        self.partitions_named.d.next = (self.partitions_named.q.val() << 1) | 1;
+                        self.named.add.next = true;
+                        self.partitions.add.next = true;
+                        self.regions.d.next = self.regions_now.val();
                         self.dest_done.next = self.dest_regions.q.val() == 0;
                         self.sole.d.next = (self.dest_regions.q.val() == 1)
                             && (self.dests_left.q.val() == 1)
@@ -643,8 +634,11 @@ impl Logic for Parser {
         self.next_queue.next = self.head_queue.d.val();
         self.queue.next = self.head_queue.q.val();
         self.next_qp.next = self.dest_qp.d.val();
+        self.named.asked.next = self.dest_qp.d.val();
         self.qp.next = self.dest_qp.q.val();
         self.wr_id.next = self.head_wr_id.q.val();
+        self.position.next = self.head_position.q.val();
+        self.unsignaled.next = self.head_unsignaled.q.val();
         self.dest_sets.next = self.dest_regions.q.val();
         if self.head_partitioned.q.val() {
             self.dest_sets.next = 1.into();

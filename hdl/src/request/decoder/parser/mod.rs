@@ -3,9 +3,9 @@
 mod kernel;
 
 use super::fields::Fields;
+use super::named::Named;
 use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
-use crate::primitive::{Lutram, Ram};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -44,9 +44,6 @@ pub enum DecoderState {
     Drop,
 }
 
-/// Bits of a queue pair's place in a request: enough for 256 destinations.
-const PLACE: usize = 8;
-
 /// Walks the granules of work queue entries.
 ///
 /// Every granule takes one cycle, but an entry's head and its first destination one together, unless the request is
@@ -62,7 +59,7 @@ const PLACE: usize = 8;
 /// `target_done` of the bounds check.
 ///
 /// # Outputs
-/// `take`, `skip`; `open` pulse with `wr_id`; `dest_accept` pulse with what a destination has;
+/// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination has;
 /// `check_*`, one bounds check; `element_*`, one lane; `finish` pulse with the request's failure.
 #[derive(LogicBlock)]
 pub struct Parser {
@@ -119,11 +116,6 @@ pub struct Parser {
     /// Its MTU.
     pub qp_log_mtu: Signal<In, Bits<4>>,
 
-    /// Nothing is known of a queue pair, after a reset.
-    pub wipe_valid: Signal<In, Bit>,
-    /// Of which.
-    pub wipe_index: Signal<In, Bits<QP>>,
-
     /// The request before is settled, and its queue stopped if it has failed.
     pub settled: Signal<In, Bit>,
     /// A request may be opened.
@@ -137,6 +129,10 @@ pub struct Parser {
     pub open: Signal<Out, Bit>,
     /// Its name.
     pub wr_id: Signal<Out, Bits<64>>,
+    /// The ring position of its first block.
+    pub position: Signal<Out, Bits<32>>,
+    /// Its success is not told.
+    pub unsignaled: Signal<Out, Bit>,
     /// A destination is accepted.
     pub dest_accept: Signal<Out, Bit>,
     /// Its sets.
@@ -251,6 +247,8 @@ pub struct Parser {
     head_element_mask: DFF<Bit>,
     head_partitioned: DFF<Bit>,
     head_fetch: DFF<Bits<FETCH_BITS>>,
+    head_unsignaled: DFF<Bit>,
+    head_position: DFF<Bits<32>>,
     joined_for: DFF<Bit>,
     fetch_bad: Signal<Local, Bit>,
     head_destinations: DFF<Bits<16>>,
@@ -272,23 +270,21 @@ pub struct Parser {
     dest_remote_addr: DFF<Bits<64>>,
     dest_rkey: DFF<Bits<32>>,
     dest_types: DFF<Bits<32>>,
-    dest_named: Signal<Local, Bit>,
+    dest_named: DFF<Bit>,
     /// Destinations before this one.
     dest_index: DFF<Bits<DEST_COUNT>>,
     /// Destinations that were accepted.
+    /// Regions of the destinations before, and whether those of the one at hand are too many.
+    regions: DFF<Bits<11>>,
+    regions_now: Signal<Local, Bits<11>>,
+    dest_over: DFF<Bit>,
     accepted: DFF<Bits<DEST_COUNT>>,
     /// Destinations from this one on.
     dests_left: DFF<Bits<DEST_COUNT>>,
-    /// Queue pairs that the request has named, in order, and of every queue pair its place among those of
-    /// the request that named it last. It was named by this one if it stands there, and the place is one of
-    /// this request's: nothing needs to be cleared.
-    named: Lutram<QP, PLACE, 1>,
-    places: Ram<PLACE, 1, QP>,
-    place: Signal<Local, Bits<PLACE>>,
-    /// Partitions that it has named, the last one first, and how many.
-    partitions: [DFF<Bits<16>>; 64],
-    partitions_named: DFF<Bits<64>>,
-    same_partition: Signal<Local, Bits<64>>,
+    /// Queue pairs that the request has named.
+    named: Named<QP>,
+    /// Partitions that it has named.
+    partitions: Named<16>,
     /// The destination's partition was named before.
     partition_named: DFF<Bit>,
     /// The region at hand is the one that all destinations share.
@@ -374,6 +370,8 @@ impl Default for Parser {
             dest_space: Default::default(),
             open: Default::default(),
             wr_id: Default::default(),
+            position: Default::default(),
+            unsignaled: Default::default(),
             dest_accept: Default::default(),
             dest_sets: Default::default(),
             partition: Default::default(),
@@ -435,6 +433,8 @@ impl Default for Parser {
             head_element_mask: Default::default(),
             head_partitioned: Default::default(),
             head_fetch: Default::default(),
+            head_unsignaled: Default::default(),
+            head_position: Default::default(),
             joined_for: Default::default(),
             fetch_bad: Default::default(),
             head_destinations: Default::default(),
@@ -454,20 +454,17 @@ impl Default for Parser {
             dest_remote_addr: Default::default(),
             dest_rkey: Default::default(),
             dest_types: Default::default(),
-            dest_named: Signal::default(),
+            dest_named: Default::default(),
             dest_index: Default::default(),
+            regions: Default::default(),
+            regions_now: Default::default(),
+            dest_over: Default::default(),
             accepted: Default::default(),
             dests_left: Default::default(),
             named: Default::default(),
-            places: Default::default(),
-            place: Default::default(),
-            wipe_valid: Default::default(),
-            wipe_index: Default::default(),
             next_queue: Default::default(),
             next_qp: Default::default(),
-            partitions: array_init::array_init(|_| DFF::default()),
-            partitions_named: Default::default(),
-            same_partition: Default::default(),
+            partitions: Default::default(),
             partition_named: Default::default(),
             sharing: Default::default(),
             ids: Default::default(),

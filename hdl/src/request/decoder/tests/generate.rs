@@ -370,7 +370,8 @@ impl Generator<'_> {
             opcode,
             flags: self.random.below(2) as u8
                 | if partitioned { flags::PARTITIONED } else { 0 }
-                | if fetched { flags::FETCH_PLAN } else { 0 },
+                | if fetched { flags::FETCH_PLAN } else { 0 }
+                | if self.random.chance(0.3) { flags::UNSIGNALED } else { 0 },
             fetch_log_max_read: if fetched { 6 + self.random.below(7) as u8 } else { 0 },
             fetch_merge_threshold: if fetched { self.random.below(4096) as u16 } else { 0 },
             destinations: dests as u16,

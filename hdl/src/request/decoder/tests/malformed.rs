@@ -56,7 +56,7 @@ fn every_malformed_kind_has_its_status() {
     let cases: &[(&str, usize, usize, u8, u8, bool)] = &[
         ("magic", 0, 0, 0xd6, 2, false),
         ("opcode", 0, 1, 4, 2, false),
-        ("flags", 0, 2, 8, 2, false),
+        ("flags", 0, 2, 16, 2, false),
         ("a plan of fetching with reads of a byte", 0, 2, 4, 2, false),
         ("partitioned on a queue pair's own queue", 0, 2, 2, 2, false),
         ("longest read without a plan of fetching", 0, 3, 9, 2, false),

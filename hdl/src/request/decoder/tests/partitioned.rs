@@ -134,28 +134,28 @@ fn every_malformed_partitioned_request_has_its_status() {
 }
 
 #[test]
-fn a_partition_of_64_is_told_from_all_others() {
+fn a_partition_of_256_is_told_from_all_others() {
     let mut random = Random::new(11);
     let mut card = card(&mut random);
     for (qp, entry) in card.queue_pairs.iter_mut().enumerate() {
         (entry.state, entry.transport) = (1, (qp % 3) as u8);
     }
     let mut world = World::new(&library(), 11, &card);
-    for twice in [None, Some(0), Some(31), Some(62)] {
+    for twice in [None, Some(0), Some(130), Some(254)] {
         let mut bytes = partitioned(&card, 2, [0; 3])[..6 * GRANULE].to_vec();
-        let mut partitions: Vec<u16> = (0..64).map(|k| k * 0x0301).collect();
+        let mut partitions: Vec<u16> = (0..256).map(|k| k * 0x00e1).collect();
         if let Some(place) = twice {
-            partitions[63] = partitions[place];
+            partitions[255] = partitions[place];
         }
         for (qp, partition) in (0..).zip(partitions) {
             bytes.extend(Destination { qp, partition, ..Default::default() }.to_bytes());
         }
         let head = WqeHeader::decode(&bytes);
         let granules = (bytes.len() / GRANULE) as u32;
-        WqeHeader { destinations: 64, granules, ..head }.encode(&mut bytes);
+        WqeHeader { destinations: 256, granules, ..head }.encode(&mut bytes);
         bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
         let request = compare(&mut world, &mut card, &[batch(200, bytes)]).remove(0);
-        let expected = if twice.is_some() { (2, 63, 0) } else { (0, 0, 64) };
+        let expected = if twice.is_some() { (2, 255, 0) } else { (0, 0, 256) };
         assert_eq!((request.status, request.bad_dest, request.dests.len()), expected);
         recover(&mut world, &mut card);
     }

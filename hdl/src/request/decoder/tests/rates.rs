@@ -1,8 +1,9 @@
 //! The largest requests, and the cycles that requests take.
 
 use super::generate::{Generator, Style, card};
+use super::reference::Card;
 use super::world::{World, library};
-use super::{batch, compare, entry};
+use super::{batch, compare, entry, recover};
 use drdma_abi::Layout;
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
@@ -52,6 +53,51 @@ fn the_largest_requests_fill_the_rings() {
         requests.iter().map(|r| (r.status, r.dests.len())).collect::<Vec<_>>(),
         [(0, 64); 3]
     );
+}
+
+/// A request of destinations with so many contiguous regions each.
+fn contiguous(card: &Card, random: &mut Random, regions: &[u16]) -> Vec<u8> {
+    let mut bytes = vec![0; 32];
+    for (qp, regions) in (0..).zip(regions) {
+        bytes.extend(Destination { qp, regions: *regions, ..Default::default() }.to_bytes());
+        let style = Style { dests: 1, regions: 0, beyond: 0.0 };
+        let mut generator = Generator { card, random, style };
+        bytes.extend((0..*regions).flat_map(|_| generator.region(RegionType::Contiguous)));
+    }
+    let head = WqeHeader {
+        magic: WQE_MAGIC,
+        destinations: regions.len() as u16,
+        granules: (bytes.len() / GRANULE) as u32,
+        rows_per_message: 1,
+        ..Default::default()
+    };
+    head.encode(&mut bytes);
+    bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+    bytes
+}
+
+#[test]
+fn a_request_has_at_most_256_destinations_and_1024_regions() {
+    let mut random = Random::new(17);
+    let mut card = card(&mut random);
+    for entry in &mut card.queue_pairs {
+        (entry.state, entry.transport) = (1, 0);
+    }
+    card.qp_errors.clear();
+    let mut world = World::new(&library(), 17, &card);
+    let over = [[16; 64].as_slice(), &[0, 1]].concat();
+    for (regions, expected) in [
+        ([4; 256].as_slice(), (0, 0, 256)),
+        ([16; 64].as_slice(), (0, 0, 64)),
+        (over.as_slice(), (2, 65, 0)),
+        ([1; 256].as_slice(), (0, 0, 256)),
+        ([0; 257].as_slice(), (2, 0, 0)),
+    ] {
+        let bytes = contiguous(&card, &mut random, regions);
+        let request = compare(&mut world, &mut card, &[batch(200, bytes)]).remove(0);
+        assert_eq!((request.status, request.bad_dest, request.dests.len()), expected);
+        recover(&mut world, &mut card);
+    }
 }
 
 #[test]

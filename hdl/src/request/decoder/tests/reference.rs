@@ -130,6 +130,10 @@ pub struct Dest {
 pub struct Request {
     pub queue: u8,
     pub wr_id: u64,
+    /// The ring position of its first block.
+    pub position: u32,
+    /// As its head says; of one whose head can be read.
+    pub unsignaled: Option<bool>,
     pub status: u8,
     pub bad_dest: u8,
     /// The queue pair that is put in error.
@@ -179,6 +183,9 @@ impl Card {
             let mut request = Request {
                 queue: batch.queue,
                 wr_id: if batch.unread.contains(&at) { 0 } else { head.wr_id },
+                position: batch.position.wrapping_add(at as u32),
+                unsignaled: (!batch.unread.contains(&at))
+                    .then_some(head.flags & flags::UNSIGNALED != 0),
                 status: 0,
                 bad_dest: 0,
                 qp_error: None,
@@ -209,13 +216,13 @@ impl Card {
     fn entry(&self, batch: &Batch, at: usize, head: &WqeHeader) -> Result<Vec<Dest>, Failure> {
         let left = batch.bytes.len() / BLOCK - at;
         let queue = &self.queues[usize::from(batch.queue)];
-        let most = if queue.shared == 1 { 64 } else { 1 };
+        let most = if queue.shared == 1 { 256 } else { 1 };
         let granules = head.granules as usize;
         let partitioned = head.flags & flags::PARTITIONED != 0;
         let good = !batch.unread.contains(&at)
             && head.magic == WQE_MAGIC
             && Opcode::from_code(head.opcode).is_some()
-            && head.flags & !(flags::ELEMENT_MASK | flags::PARTITIONED | flags::FETCH_PLAN) == 0
+            && head.flags & !flags::SHARED == 0
             && (!partitioned || queue.shared == 1)
             && match (head.fetch_log_max_read, head.fetch_merge_threshold) {
                 (log, gap) if head.flags & flags::FETCH_PLAN != 0 => {
@@ -235,6 +242,7 @@ impl Card {
         let shared = partitioned.then(|| self.partitioned(&mut reader)).transpose()?;
         let (mut seen, mut partitions) = (HashSet::new(), HashSet::new());
         let mut dests: Vec<Dest> = Vec::new();
+        let mut regions = 0;
         for dest in 0..usize::from(head.destinations) {
             let fail = |status| Failure { status, dest, qp: None };
             let mut bytes = [0; 32];
@@ -251,9 +259,11 @@ impl Card {
                 }
                 None => d.partition == 0,
             };
+            regions += usize::from(d.regions);
             let good = partition
                 && d.reserved2 == 0
                 && d.regions <= 16
+                && regions <= 1024
                 && unused == 0
                 && d.qp < QUEUE_PAIRS.entries
                 && owner.is_none_or(|owner| owner == d.qp)

@@ -242,6 +242,8 @@ impl World {
         let got = Request {
             queue: beat.u64("queue") as u8,
             wr_id: beat.u64("wr_id"),
+            position: opened.u64("position") as u32,
+            unsignaled: expected.unsignaled.map(|_| opened.u64("unsignaled") == 1),
             status: beat.u64("status") as u8,
             bad_dest: beat.u64("bad_dest") as u8,
             fetch: Some(written.fetches[usize::from(slot)])

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! *Places* puts lanes that lie side by side into groups, gives each group its place, and cuts it into
-//! the parts that are read through; *paces* turns a part's byte distances into rows; *marks* collects the needed rows; *runs* finds
+//! the parts that are read through; *paces* turns a part's byte distances into rows; *density* says from the needed rows of the
+//! chunk before the last which of these are worth it; *marks* collects the needed rows; *runs* finds
 //! stretches of them, 64 rows a cycle; *boxes* joins and cuts them; *spans* makes addresses. *Lines*,
 //! in runs and boxes, knows where a box is cut: at a cache line; *pages*, in runs, where 4 KiB end.
 //!
@@ -29,6 +30,7 @@
 
 mod apart;
 mod boxes;
+mod density;
 mod lines;
 mod marks;
 mod paces;
@@ -41,6 +43,7 @@ mod tests;
 
 use crate::primitive::{Fifo, Flatten, Restore, Skid};
 use boxes::Boxes;
+use density::Density;
 use marks::Marks;
 use paces::{PACE_BITS, Pace, Paces};
 use places::Places;
@@ -52,7 +55,7 @@ use spans::Spans;
 /// The block; see the module.
 ///
 /// # Inputs
-/// `header`, `mark`; `max_read`, `merge_threshold`, which must not change while a chunk is at work.
+/// `header`, `mark`; `max_read`, `merge_threshold`, `planned`, which must not change while a chunk is at work.
 ///
 /// # Outputs
 /// `lanes`, `box`.
@@ -66,6 +69,8 @@ pub struct Planner {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are, too.
     pub merge_threshold: Signal<In, Bits<13>>,
+    /// The request says so itself: gaps of that width are read through however dense its rows are.
+    pub planned: Signal<In, Bit>,
 
     /// A chunk.
     pub header_valid: Signal<In, Bit>,
@@ -138,6 +143,7 @@ pub struct Planner {
     /// Groups whose pace is not known yet; all of two chunks.
     groups: Fifo<40, 5, 6>,
     paces: Paces,
+    density: Density,
     pace: Flatten<Pace, PACE_BITS>,
     /// What follows the group at work in *paces*.
     index: DFF<Bits<5>>,
@@ -213,6 +219,15 @@ impl Logic for Planner {
         self.paces.max_read.next = self.longest.q.val();
         self.paces.threshold.next = self.threshold.q.val();
         self.paces.through.next = self.through.q.val();
+        self.density.block_valid.next = self.runs.block_valid.val();
+        self.density.block_bits.next = self.marks.read_bits.val();
+        self.density.block_half.next = self.runs.marks_address.val().get_bit(6);
+        self.density.block_last.next = self.runs.block_last.val();
+        self.density.half.next = self.groups.out_data.val().get_bit(31);
+        self.density.planned.next = self.planned.val();
+        self.paces.distance.next = self.density.distance.val();
+        self.paces.limits.next = self.density.limits.val();
+        self.paces.group_first.next = !self.groups.out_data.val().get_bits::<4>(27).any();
         self.paces.group_valid.next = self.groups.out_valid.val();
         self.groups.out_ready.next = self.paces.group_ready.val();
         self.paces.group_lo.next = self.groups.out_data.val().get_bits::<12>(0);

@@ -22,7 +22,7 @@ struct Card<'a> {
 impl Card<'_> {
     fn new(library: &Library, seed: u64) -> Self {
         let mut bench = Bench::new(library.instance(seed), seed);
-        bench.limit(1_000_000);
+        bench.limit(4_000_000);
         let (turn, resp, out) = (bench.driver("turn"), bench.driver("resp"), bench.monitor("out"));
         Self { bench, turn, resp, out, expected: Vec::new() }
     }
@@ -83,7 +83,7 @@ fn a_stretch_serves_all_turns_of_its_chunks_under_stalls() {
             let chunk = [16, 32, 64, 128, 192, 640, 1408, 2048][random.below(8) as usize];
             let most = (4096 / chunk * chunk) as u64;
             let rows = if random.chance(0.5) { most } else { 1 + random.below(most) };
-            let dests = if random.chance(0.1) { 64 } else { 1 + random.below(6) };
+            let dests = if random.chance(0.1) { 256 } else { 1 + random.below(6) };
             card.stretch(dests, rows as usize, chunk, 0.2, &mut random);
         }
         card.check();

@@ -10,6 +10,7 @@ mod scanner;
 mod source;
 
 use super::reference::Turn;
+use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record::ITEM_BITS;
 use drdma_verilated::Word;
 use drdma_verilated::testbench::{Beat, Random};
@@ -40,7 +41,7 @@ fn context(turn: &Turn, random: &mut Random) -> Word {
         (bytes.into(), 10),
         (random.word(1), 1),
         (turn.dest.into(), 10),
-        (turn.index.into(), 6),
+        (turn.index.into(), DEST_INDEX),
         (turn.slot.into(), 8),
         (turn.units.into(), 32),
         (random.word(8), 8),

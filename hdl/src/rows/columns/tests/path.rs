@@ -1,6 +1,7 @@
 //! Source, scanner and packer together.
 
 use super::*;
+use crate::request::DEST_INDEX;
 use crate::rows::columns::packer::Packer;
 use crate::rows::columns::reference::{check, survivors};
 use crate::rows::columns::scanner::Scanner;
@@ -43,7 +44,7 @@ struct Path {
     beat_window_end: Signal<Out, Bit>,
     clear: Signal<In, Bit>,
     failed: Signal<Out, Bit>,
-    fail_index: Signal<Out, Bits<6>>,
+    fail_index: Signal<Out, Bits<DEST_INDEX>>,
     idle: Signal<Out, Bit>,
     source: Source,
     scanner: Scanner,

@@ -48,7 +48,6 @@ impl Logic for Plan {
             first_turn,
             turn_begins,
             unfinished,
-            done,
             turn,
             turn_end,
             mtu,
@@ -295,15 +294,14 @@ impl Logic for Plan {
         if !self.whole.val() {
             self.stretch.next = bit_cast::<32, 13>(self.chunks.rows.val());
         }
+        self.last_region.next = self.turn.q.val().region + 1 == self.head.q.val().sets;
         self.turn_new.next.region = self.turn.q.val().region;
         self.turn_new.next.row = self.turn_end.q.val().get_bits::<32>(0);
         if self.whole.val() {
             self.turn_new.next.region = self.turn.q.val().region + 1;
             self.turn_new.next.row = 0.into();
         }
-        self.turn_in.record.next = self.turn_new.val();
-        self.turns.write_data.next = self.turn_in.bits.val();
-        self.last_region.next = self.turn.q.val().region + 1 == self.head.q.val().sets;
+        self.turn_new.next.done = self.whole.val() && self.last_region.val();
 
         self.next_item.next.task = 0.into();
         self.next_item.next.kind = self.set_info.val().kind;
@@ -371,7 +369,6 @@ impl Logic for Plan {
                 self.first_turn.d.next = true;
                 self.turn.d.next.region = 0.into();
                 self.turn.d.next.row = 0.into();
-                self.done.d.next = 0.into();
                 if self.request_valid.val() {
                     self.state.d.next = PlanState::InspectHead;
                     if self.request_status.val().any() && self.request_dests.val().any() {
@@ -721,7 +718,7 @@ impl Logic for Plan {
             }
             PlanState::TurnRead => {
                 self.state.d.next = PlanState::TurnHead;
-                if self.done.q.val().get_bit(self.index.q.val().get_bits::<DEST_INDEX>(0).index()) {
+                if !self.first_turn.q.val() && self.turn_out.record.val().done {
                     self.state.d.next = PlanState::TurnNext;
                 }
             }
@@ -743,11 +740,8 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::LoadRead;
                 }
                 if self.dest_info.val().sets == 0 {
-                    self.done.d.next = self
-                        .done
-                        .q
-                        .val()
-                        .replace_bit(self.index.q.val().get_bits::<DEST_INDEX>(0).index(), true);
+                    self.turn_new.next.done = true;
+                    self.turns.write_enable.next = true;
                     self.state.d.next = PlanState::TurnNext;
                 }
             }
@@ -762,16 +756,13 @@ impl Logic for Plan {
                     self.turn.d.next = self.turn_new.val();
                     self.turn_begins.d.next = false;
                     self.state.d.next = PlanState::TurnNext;
-                    if self.whole.val() && self.last_region.val() {
-                        self.done.d.next = self.done.q.val().replace_bit(
-                            self.index.q.val().get_bits::<DEST_INDEX>(0).index(),
-                            true,
-                        );
-                    } else if self.single.q.val() {
-                        self.set.d.next = self.set.q.val() + 1;
-                        self.state.d.next = PlanState::TurnSetRead;
-                    } else {
-                        self.unfinished.d.next = true;
+                    if !self.whole.val() || !self.last_region.val() {
+                        if self.single.q.val() {
+                            self.set.d.next = self.set.q.val() + 1;
+                            self.state.d.next = PlanState::TurnSetRead;
+                        } else {
+                            self.unfinished.d.next = true;
+                        }
                     }
                 }
             }
@@ -850,10 +841,8 @@ impl Logic for Plan {
                         }
                     } else {
                         self.turn_begins.d.next = false;
-                        self.done.d.next = self.done.q.val().replace_bit(
-                            self.index.q.val().get_bits::<DEST_INDEX>(0).index(),
-                            true,
-                        );
+                        self.turn_new.next.done = true;
+                        self.turns.write_enable.next = true;
                         self.state.d.next = PlanState::TurnNext;
                     }
                 }
@@ -861,11 +850,11 @@ impl Logic for Plan {
             PlanState::Finish => {
                 self.next_item.next.task = 2.into();
                 self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
-                    | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 8);
+                    | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 9);
                 if self.status.q.val().any() && self.breaks.q.val() {
                     self.next_item.next.low = bit_cast::<64, 8>(self.status.q.val())
-                        | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 8)
-                        | 0x8000;
+                        | (bit_cast::<64, DEST_COUNT>(self.bad_dest.q.val()) << 9)
+                        | 0x100;
                 }
                 self.next_item.next.rows = 0.into();
                 self.next_item.next.last = false;
@@ -889,6 +878,8 @@ impl Logic for Plan {
             }
         }
 
+        self.turn_in.record.next = self.turn_new.val();
+        self.turns.write_data.next = self.turn_in.bits.val();
         if self.finished.val() && !self.release_valid.val() {
             self.under_way.d.next = self.under_way.q.val() + 1;
         }

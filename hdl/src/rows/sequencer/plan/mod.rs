@@ -11,10 +11,9 @@ use super::tables::{Bounds, DestInfo, SetInfo};
 use crate::primitive::{Flatten, Lutram, Multiplier, Ram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use chunks::Chunks;
-use drdma_abi::work_request::MAX_DESTINATIONS;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
-use state::{Findings, Measured, PlanState, Scanned, Turn};
+use state::{Findings, Measured, PlanState, Scanned, TURN_BITS, Turn};
 
 const STAGES: usize = 4;
 
@@ -221,10 +220,9 @@ pub struct Plan {
     first_turn: DFF<Bit>,
     turn_begins: DFF<Bit>,
     unfinished: DFF<Bit>,
-    done: DFF<Bits<MAX_DESTINATIONS>>,
-    turns: Lutram<37, DEST_INDEX, 1>,
-    turn_in: Flatten<Turn, 37>,
-    turn_out: Restore<Turn, 37>,
+    turns: Lutram<TURN_BITS, DEST_INDEX, 1>,
+    turn_in: Flatten<Turn, TURN_BITS>,
+    turn_out: Restore<Turn, TURN_BITS>,
     turn: DFF<Turn>,
     /// The first row behind its stretch, if that is not the region's last.
     turn_end: DFF<Bits<33>>,
@@ -383,7 +381,6 @@ impl Default for Plan {
             first_turn: Default::default(),
             turn_begins: Default::default(),
             unfinished: Default::default(),
-            done: Default::default(),
             turns: Default::default(),
             turn_in: Default::default(),
             turn_out: Default::default(),

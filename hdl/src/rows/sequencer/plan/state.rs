@@ -127,6 +127,9 @@ pub struct Measured {
     pub tail_bytes: Bits<32>,
 }
 
+/// Bits of a [`Turn`].
+pub const TURN_BITS: usize = 38;
+
 /// How far a destination's turns have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Turn {
@@ -134,4 +137,6 @@ pub struct Turn {
     pub region: Bits<5>,
     /// Rows of the next one that are done.
     pub row: Bits<32>,
+    /// All of them are.
+    pub done: Bit,
 }

@@ -2,6 +2,7 @@
 
 use super::partitioned::{Shared, partition};
 use super::*;
+use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record;
 use crate::rows::sequencer::reference::{chunk_rows, group_steps, rows_of_window};
 use std::cell::Cell;
@@ -36,7 +37,7 @@ impl Stretch {
     }
 
     fn slot(&self) -> u64 {
-        self.context(60, 8)
+        self.context(54 + DEST_INDEX, 8)
     }
 
     /// Beats that its bitmap fills.
@@ -161,7 +162,7 @@ impl ColumnPath {
                 continue;
             }
             if beat.u64("error") == 1 && self.failed.is_none() {
-                self.failed = Some(stretch.context(54, 6));
+                self.failed = Some(stretch.context(54, DEST_INDEX));
             }
             stretch.answers.push(beat);
         }
@@ -221,7 +222,7 @@ impl ColumnPath {
                 let partition = request.shared.as_ref().map_or(0, |s| s.partitions[index]);
                 assert_eq!(stretch.item(204, 16), u64::from(partition));
                 assert_eq!(stretch.item(220, 1), u64::from(sparse));
-                assert_eq!(stretch.context(54, 6), index as u64);
+                assert_eq!(stretch.context(54, DEST_INDEX), index as u64);
                 let place = (posted.1 + index as u16) % 1024;
                 assert_eq!(stretch.context(44, 10), u64::from(place));
                 assert_eq!(stretch.context(0, 11), u64::from(card.first_sets[&place]));
@@ -364,16 +365,20 @@ fn check_stretch(
     assert_eq!(stretch.context(11, 5), region.lanes.len() as u64);
     assert_eq!(stretch.context(33, 10), bytes);
     assert_eq!(stretch.context(43, 1), 0, "a unit is a row");
-    assert_eq!(stretch.context(68, 32), units);
-    assert_eq!(stretch.context(108, 1), u64::from(dest.announces()));
+    assert_eq!(stretch.context(62 + DEST_INDEX, 32), units);
+    assert_eq!(stretch.context(102 + DEST_INDEX, 1), u64::from(dest.announces()));
     let selected = region.rows().len() as u64;
     if dest.announces() && selected > 0 {
-        assert_eq!(stretch.context(109, 32), selected / units, "messages of full length");
+        assert_eq!(
+            stretch.context(103 + DEST_INDEX, 32),
+            selected / units,
+            "messages of full length"
+        );
         if selected >= units {
-            assert_eq!(stretch.context(141, 32), units * bytes);
+            assert_eq!(stretch.context(135 + DEST_INDEX, 32), units * bytes);
         }
         if !selected.is_multiple_of(units) {
-            assert_eq!(stretch.context(173, 32), selected % units * bytes);
+            assert_eq!(stretch.context(167 + DEST_INDEX, 32), selected % units * bytes);
         }
     }
 }

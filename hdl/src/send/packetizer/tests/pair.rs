@@ -1,6 +1,7 @@
 //! Segmenter and packetizer, wired as in the card.
 
 use crate::context::{INDEX, QP, QUEUE};
+use crate::request::DEST_COUNT;
 use crate::send::packetizer::Packetizer;
 use crate::send::segmenter::Segmenter;
 use crate::testing;
@@ -27,13 +28,13 @@ pub struct Pair {
     pub payload_request_end: Signal<In, Bit>,
     pub payload_dest_end: Signal<In, Bit>,
     pub payload_status: Signal<In, Bits<8>>,
-    pub payload_bad_dest: Signal<In, Bits<7>>,
+    pub payload_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     pub open_valid: Signal<In, Bit>,
     pub open_slot: Signal<In, Bits<8>>,
     pub open_queue: Signal<In, Bits<QUEUE>>,
     pub dest_write_valid: Signal<In, Bit>,
     pub dest_write_dest: Signal<In, Bits<10>>,
-    pub dest_write_index: Signal<In, Bits<7>>,
+    pub dest_write_index: Signal<In, Bits<DEST_COUNT>>,
     pub dest_write_qp: Signal<In, Bits<QP>>,
     pub dest_write_opcode: Signal<In, Bits<2>>,
     pub dest_write_imm: Signal<In, Bits<32>>,
@@ -68,7 +69,7 @@ pub struct Pair {
     pub sent_kind: Signal<Out, Bits<2>>,
     pub sent_psn: Signal<Out, Bits<24>>,
     pub sent_status: Signal<Out, Bits<8>>,
-    pub sent_bad_dest: Signal<Out, Bits<7>>,
+    pub sent_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
     pub sent_total: Signal<Out, Bits<40>>,
     pub gone: Signal<Out, Bit>,
     pub count_packets: Signal<Out, Bits<16>>,

@@ -140,7 +140,7 @@ impl Traffic {
             if random.chance(chances.status) {
                 mixed.truncate(random.below(mixed.len() as u64 + 1) as usize);
                 end.status = Status::LocalProtectionError as u64;
-                end.bad_dest = random.below(64);
+                end.bad_dest = random.below(256);
                 if count > 0 && random.chance(0.3) {
                     // The destination that failed before anything was sent.
                     end.dest = dests[dests.len() - 1].number;

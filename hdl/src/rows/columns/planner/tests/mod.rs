@@ -7,7 +7,7 @@ use super::Planner;
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
-use reference::{Box, Chunk, Lane, check, groups, plan};
+use reference::{Box, Chunk, Lane, Near, check, distance, groups, plan};
 
 fn library() -> Library {
     testing::library("columns_planner", Planner::default)
@@ -19,9 +19,12 @@ struct Settings {
     threshold: u64,
     seed: u64,
     stalls: (f64, f64),
+    /// The request brings its settings.
+    planned: bool,
 }
 
-const CALM: Settings = Settings { max_read: 512, threshold: 256, seed: 1, stalls: (0.0, 0.0) };
+const CALM: Settings =
+    Settings { max_read: 512, threshold: 256, seed: 1, stalls: (0.0, 0.0), planned: false };
 
 struct Run {
     boxes: Vec<Box>,
@@ -97,12 +100,13 @@ fn check_lanes(chunk: &Chunk, beat: &Beat, threshold: u64) {
 
 /// Sends the chunks and checks everything that comes.
 fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
-    let Settings { max_read, threshold, seed, stalls } = settings;
+    let Settings { max_read, threshold, seed, stalls, planned } = settings;
     let mut random = Random::new(seed);
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(1_000_000);
     bench.set("max_read", max_read);
     bench.set("merge_threshold", threshold);
+    bench.set("planned", u64::from(planned));
     let (headers, mark) = (bench.driver("header"), bench.driver("mark"));
     let (lanes, out) = (bench.monitor("lanes"), bench.monitor("box"));
     bench.stall(stalls);
@@ -129,10 +133,15 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
     let given: Vec<_> = boxes.split_inclusive(|b| b.window_end).collect();
     assert_eq!(given.len(), chunks.len(), "windows: {settings:?}");
     assert_eq!(bench.received(lanes).len(), chunks.len());
-    for ((chunk, given), lanes) in chunks.iter().zip(given).zip(bench.received(lanes)) {
+    for (i, ((chunk, given), lanes)) in
+        chunks.iter().zip(given).zip(bench.received(lanes)).enumerate()
+    {
+        // The chunk before the last has set a limit.
+        let distance = i.checked_sub(2).filter(|_| !planned).and_then(|i| distance(&chunks[i]));
+        let near = Near { threshold, distance };
         check_lanes(chunk, lanes, threshold);
-        check(chunk, given, max_read, threshold);
-        let expected = plan(chunk, max_read, threshold);
+        check(chunk, given, max_read, near);
+        let expected = plan(chunk, max_read, near);
         if expected[0].len == 0 {
             assert_eq!((given.len(), given[0].len, given[0].window), (1, 0, chunk.window));
         } else {
@@ -235,6 +244,7 @@ fn any_lanes_and_rows_are_planned_right_under_stalls() {
             threshold: thresholds[random.below(thresholds.len() as u64) as usize],
             seed,
             stalls,
+            planned: seed % 4 == 0,
         };
         println!("{settings:?}");
         let mut chunks = Vec::new();
@@ -278,7 +288,8 @@ fn blocks_that_are_left_out_bring_rows_together_under_stalls() {
         let mut random = Random::new(seed);
         let thresholds = [0, 3, 12, 64, 256, 1000, 4096];
         let threshold = thresholds[random.below(thresholds.len() as u64) as usize];
-        let settings = Settings { max_read: 64 << random.below(7), threshold, seed, stalls };
+        let max_read = 64 << random.below(7);
+        let settings = Settings { max_read, threshold, seed, stalls, planned: seed % 4 == 0 };
         println!("{settings:?}");
         let mut chunks = Vec::new();
         for window in 0..6 {

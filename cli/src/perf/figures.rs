@@ -1,0 +1,182 @@
+//! Rates, percentiles and histograms of what was measured.
+
+use serde::Serialize;
+
+/// Bars of a histogram, apart from the one of what is longer than all of them.
+const BARS: u64 = 20;
+/// The share of the transfers that are a window for the peak rate: one of so many.
+const WINDOWS: usize = 10;
+
+/// How fast transfers were.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Rates {
+    /// From the first doorbell to the last completion, in nanoseconds.
+    pub ns: f64,
+    /// Payload, Gb/s, over all of that.
+    pub average_gbps: f64,
+    /// The same over the fastest tenth of the transfers that followed each other.
+    pub peak_gbps: f64,
+    /// Messages a second.
+    pub messages_per_s: f64,
+}
+
+impl Rates {
+    /// From when transfers were complete, in nanoseconds since the first doorbell; all of the same
+    /// bytes and messages. `None` if no time passed.
+    pub fn of(completed_ns: &[f64], bytes: u64, messages: u64) -> Option<Self> {
+        let (count, ns) = (completed_ns.len(), *completed_ns.last()?);
+        if ns <= 0.0 {
+            return None;
+        }
+        let gbps = |transfers: usize, ns: f64| transfers as f64 * bytes as f64 * 8.0 / ns;
+        let average_gbps = gbps(count, ns);
+        let window = (count / WINDOWS).max(1);
+        // Completions that were found together are no window.
+        let windows =
+            completed_ns.windows(window + 1).map(|window| window[window.len() - 1] - window[0]);
+        let peak = windows.filter(|ns| *ns > 0.0).map(|ns| gbps(window, ns));
+        let messages_per_s = (count as u64 * messages) as f64 / ns * 1e9;
+        Some(Self {
+            ns,
+            average_gbps,
+            peak_gbps: peak.fold(average_gbps, f64::max),
+            messages_per_s,
+        })
+    }
+}
+
+/// How long transfers took.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// Transfers.
+    pub count: usize,
+    /// Nanoseconds of the shortest.
+    pub min_ns: f64,
+    /// Half of them took no longer.
+    pub median_ns: f64,
+    /// 99 of 100 took no longer.
+    pub p99_ns: f64,
+    /// 999 of 1,000 took no longer.
+    pub p999_ns: f64,
+    /// Nanoseconds of the longest.
+    pub max_ns: f64,
+    /// How many took how long.
+    pub histogram: Vec<Bar>,
+}
+
+/// A bar of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bar {
+    /// From so many nanoseconds on.
+    pub from_ns: f64,
+    /// To less than so many; the last bar has no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_ns: Option<f64>,
+    /// Transfers.
+    pub count: usize,
+}
+
+impl Latency {
+    /// From what each transfer took, in nanoseconds; `None` if there are none.
+    pub fn of(mut taken_ns: Vec<f64>) -> Option<Self> {
+        taken_ns.sort_by(f64::total_cmp);
+        let (min_ns, max_ns) = (*taken_ns.first()?, *taken_ns.last()?);
+        let p999_ns = percentile(&taken_ns, 999, 1000);
+        Some(Self {
+            count: taken_ns.len(),
+            min_ns,
+            median_ns: percentile(&taken_ns, 1, 2),
+            p99_ns: percentile(&taken_ns, 99, 100),
+            p999_ns,
+            max_ns,
+            histogram: histogram(&taken_ns, p999_ns),
+        })
+    }
+}
+
+/// The smallest value that at least `numerator / denominator` of the sorted values do not exceed
+/// (nearest rank).
+fn percentile(sorted: &[f64], numerator: usize, denominator: usize) -> f64 {
+    sorted[(sorted.len() * numerator).div_ceil(denominator).max(1) - 1]
+}
+
+/// Bars of equal round widths from the shortest to beyond `top`, and one for everything longer.
+/// Empty bars at either end are left out.
+fn histogram(sorted: &[f64], top: f64) -> Vec<Bar> {
+    let mut width = 1.0;
+    let steps = [2.0, 2.5, 2.0];
+    let first = |width: f64| (sorted[0] / width).floor();
+    for step in steps.iter().cycle() {
+        if (top / width).floor() - first(width) < BARS as f64 {
+            break;
+        }
+        width *= step;
+    }
+    let (first, last) = (first(width), (top / width).floor());
+    let mut bars = Vec::new();
+    let mut rest = sorted;
+    for bar in 0..=(last - first) as u64 {
+        let (from, to) = ((first + bar as f64) * width, (first + bar as f64 + 1.0) * width);
+        let count = rest.partition_point(|ns| *ns < to);
+        bars.push(Bar { from_ns: from, to_ns: Some(to), count });
+        rest = &rest[count..];
+    }
+    if !rest.is_empty() {
+        bars.push(Bar { from_ns: (last + 1.0) * width, to_ns: None, count: rest.len() });
+    }
+    bars
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let latency = Latency::of((1..=1000).rev().map(f64::from).collect()).unwrap();
+        assert_eq!((latency.min_ns, latency.max_ns), (1.0, 1000.0));
+        assert_eq!((latency.median_ns, latency.p99_ns, latency.p999_ns), (500.0, 990.0, 999.0));
+        let few = Latency::of(vec![7.0, 3.0, 5.0]).unwrap();
+        assert_eq!((few.median_ns, few.p99_ns, few.p999_ns), (5.0, 7.0, 7.0));
+        assert_eq!(Latency::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn every_transfer_is_in_one_bar() {
+        let mut taken: Vec<f64> = (0..2000).map(|i| 1000.0 + f64::from(i % 37)).collect();
+        taken.push(1e9);
+        let bars = Latency::of(taken.clone()).unwrap().histogram;
+        assert_eq!(bars.iter().map(|bar| bar.count).sum::<usize>(), taken.len());
+        assert!(bars.len() <= BARS as usize + 1, "{bars:?}");
+        let (last, bars) = bars.split_last().unwrap();
+        assert_eq!((last.to_ns, last.count), (None, 1));
+        for bar in bars {
+            let inside = |ns: &&f64| (bar.from_ns..bar.to_ns.unwrap()).contains(*ns);
+            assert_eq!(taken.iter().filter(inside).count(), bar.count, "{bar:?}");
+        }
+        let alike = Latency::of(vec![64.0; 5]).unwrap().histogram;
+        assert_eq!(alike, [Bar { from_ns: 64.0, to_ns: Some(65.0), count: 5 }]);
+    }
+
+    #[test]
+    fn the_peak_is_the_fastest_tenth() {
+        // 100 transfers of 1,000 B: 80 ns each, but 40 ns each from the 50th to the 59th.
+        let mut at = 0.0;
+        let completed: Vec<f64> = (0..100)
+            .map(|i| {
+                at += if (50..60).contains(&i) { 40.0 } else { 80.0 };
+                at
+            })
+            .collect();
+        let rates = Rates::of(&completed, 1000, 2).unwrap();
+        assert_eq!(rates.ns, 7600.0);
+        assert!((rates.average_gbps - 800_000.0 / 7600.0).abs() < 1e-9);
+        assert_eq!(rates.peak_gbps, 200.0);
+        assert!((rates.messages_per_s - 200.0 / 7.6e-6).abs() < 1.0);
+        // All of them were found at once.
+        let rates = Rates::of(&[10.0, 10.0], 5, 1).unwrap();
+        assert_eq!((rates.average_gbps, rates.peak_gbps), (8.0, 8.0));
+        assert_eq!(Rates::of(&[0.0], 5, 1), None);
+        assert_eq!(Rates::of(&[], 5, 1), None);
+    }
+}
