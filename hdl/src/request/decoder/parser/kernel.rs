@@ -157,11 +157,11 @@ impl Logic for Parser {
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
-        self.named.clk.next = self.clk.val();
-        self.named.ask.next = true;
-        self.named.count.next = self.accepted.q.val();
-        self.named.add.next = false;
-        self.dest_named.d.next = self.named.named.val();
+        self.pairs.clk.next = self.clk.val();
+        self.pairs.ask.next = true;
+        self.pairs.count.next = self.accepted.q.val();
+        self.pairs.add.next = false;
+        self.dest_named.d.next = self.pairs.named.val();
         self.partitions.clk.next = self.clk.val();
         self.partitions.ask.next = self.state.q.val() == DecoderState::Destination;
         self.partitions.asked.next = self.fields.dest_partition.val();
@@ -408,7 +408,7 @@ impl Logic for Parser {
                     } else {
                         self.dest_accept.next = true;
                         self.accepted.d.next = self.accepted.q.val() + 1;
-                        self.named.add.next = true;
+                        self.pairs.add.next = true;
                         self.partitions.add.next = true;
                         self.regions.d.next = self.regions_now.val();
                         self.dest_done.next = self.dest_regions.q.val() == 0;
@@ -634,7 +634,7 @@ impl Logic for Parser {
         self.next_queue.next = self.head_queue.d.val();
         self.queue.next = self.head_queue.q.val();
         self.next_qp.next = self.dest_qp.d.val();
-        self.named.asked.next = self.dest_qp.d.val();
+        self.pairs.asked.next = self.dest_qp.d.val();
         self.qp.next = self.dest_qp.q.val();
         self.wr_id.next = self.head_wr_id.q.val();
         self.position.next = self.head_position.q.val();

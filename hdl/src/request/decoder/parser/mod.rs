@@ -282,7 +282,7 @@ pub struct Parser {
     /// Destinations from this one on.
     dests_left: DFF<Bits<DEST_COUNT>>,
     /// Queue pairs that the request has named.
-    named: Named<QP>,
+    pairs: Named<QP>,
     /// Partitions that it has named.
     partitions: Named<16>,
     /// The destination's partition was named before.
@@ -461,7 +461,7 @@ impl Default for Parser {
             dest_over: Default::default(),
             accepted: Default::default(),
             dests_left: Default::default(),
-            named: Default::default(),
+            pairs: Default::default(),
             next_queue: Default::default(),
             next_qp: Default::default(),
             partitions: Default::default(),
