@@ -610,8 +610,12 @@ impl Logic for Parser {
                 self.state.d.next = DecoderState::Destination;
             }
         }
-        // A ring that cannot be read is nobody's fault.
-        if self.granule_valid.val() && self.granule_error.val() && !self.none_left.val() {
+        // A ring that cannot be read is nobody's fault; what fails in `Judge` has been read.
+        if self.granule_valid.val()
+            && self.granule_error.val()
+            && !self.none_left.val()
+            && (self.state.q.val() != DecoderState::Judge)
+        {
             self.dest_index.d.next = 0.into();
         }
         if self.taking.val() {
