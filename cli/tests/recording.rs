@@ -111,7 +111,12 @@ fn a_replayed_recording_sends_the_same_packets() {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("record-{seed}.jsonl"));
         let (sent, lines) = record("soft:", &job, &path);
         let kinds = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
-        assert_eq!(kinds("completion"), job.posts.len(), "seed {seed}");
+        // An unsignaled post has a completion only if it fails.
+        let signaled = job.posts.iter().filter(|post| post.signaled).count();
+        let succeeded = |line: &&Value| line["completion"]["status"] == "success";
+        let good = lines.iter().filter(succeeded).count();
+        assert!((signaled..=job.posts.len()).contains(&kinds("completion")), "seed {seed}");
+        assert!(good <= signaled, "seed {seed}: {good} of {signaled} succeeded");
         assert!(kinds("map") > 0 && kinds("write") > 0, "seed {seed}");
         completions_stand_before_their_room_is_given_back(&lines);
         let mut sorted = [sent, replay("soft:", &job, &lines)];

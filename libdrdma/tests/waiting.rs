@@ -317,7 +317,7 @@ fn threads_post_and_poll_at_once_and_lose_nothing() {
                                 next += 1;
                             }
                         }
-                        if wr_id - next > 30 {
+                        if wr_id + 1 - next > 31 {
                             for completion in cq.wait(10, LONG).unwrap() {
                                 assert_eq!(
                                     (completion.wr_id, completion.status),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use drdma_abi::{roce::MTUS, work_request::MAX_DESTINATIONS};
+use drdma_abi::{register::SEND_QUEUES, roce::MTUS, work_request::MAX_DESTINATIONS};
 use drdma_cli::{
     demo::{
         self, Options, Watcher,
@@ -21,6 +21,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::{Failure, capture, create, finish_capture, note, say};
+
+/// Destinations: each one's queue pair has a send queue, and all share one more.
+const MOST_DESTINATIONS: i64 = {
+    let queues = SEND_QUEUES.entries as i64 - 1;
+    if queues < MAX_DESTINATIONS as i64 { queues } else { MAX_DESTINATIONS as i64 }
+};
 
 /// Shuffle TPC-H's LINEITEM to simulated peers and check every row; then compare with plain
 /// scatter-gather lists.
@@ -37,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_name = "X", default_value_t = 0.3, value_parser = scale_factor)]
     scale_factor: f64,
     /// Destinations that the rows are hashed to.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=MAX_DESTINATIONS as i64))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=MOST_DESTINATIONS))]
     destinations: u16,
     /// Rows of a batch: one work request sends them to all destinations.
     #[arg(long, value_name = "N", default_value_t = 65536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]

@@ -555,6 +555,8 @@ impl Logic for Card {
         self.ends.end_window.next = self.windows.last_window.val();
         self.ends.request.next.slot = self.expander.beat.slot.val();
         self.ends.request.next.status = self.expander.beat.status.val();
+        self.ends.request.next.dest = self.expander.beat.dest.val();
+        self.ends.request.next.dest_end = self.expander.beat.dest_end.val();
         self.ends.request.next.bad_dest = self.expander.beat.bad_dest.val();
         self.ends.bytes.valid.next = self.columns.bytes_valid.val();
         self.ends.bytes.mask.next = self.columns.bytes_mask.val();

@@ -14,6 +14,10 @@ pub struct RequestEnd {
     pub slot: Bits<8>,
     /// Its status.
     pub status: Bits<8>,
+    /// Its first destination, or the one that failed.
+    pub dest: Bits<10>,
+    /// Its failure is a destination's, whose queue pair fails with it.
+    pub dest_end: Bit,
     /// The destination that failed.
     pub bad_dest: Bits<DEST_COUNT>,
 }
@@ -85,12 +89,13 @@ impl Logic for Ends {
             self.out.message_start.next = false;
             self.out.message_end.next = false;
             self.out.message_bytes.next = 0.into();
-            self.out.dest_end.next = false;
             self.out.request_end.next = true;
             for w in 0..4 {
                 if self.bytes.window.val().index() == w {
                     self.out.slot.next = self.ends[w].q.val().slot;
                     self.out.status.next = self.ends[w].q.val().status;
+                    self.out.dest.next = self.ends[w].q.val().dest;
+                    self.out.dest_end.next = self.ends[w].q.val().dest_end;
                     self.out.bad_dest.next = self.ends[w].q.val().bad_dest;
                 }
             }

@@ -39,7 +39,7 @@ fn options_set_their_registers_until_the_card_is_gone() {
     for (uri, register, value) in [
         ("rtl:?column_rows=1", COLUMN_MIN_ROWS, 1),
         ("rtl:?column_rows=0", COLUMN_MIN_ROWS, 0),
-        ("rtl:", COLUMN_MIN_ROWS, 256),
+        ("rtl:", COLUMN_MIN_ROWS, 96),
         ("rtl:?words=1", ASSEMBLER_WORDS, 1),
         ("rtl:", ASSEMBLER_WORDS, 16),
     ] {

@@ -49,7 +49,13 @@ fn an_end_follows_the_last_payload_of_its_window_and_ends_the_window_instead() {
                 model.set("end_offered", u64::from(ends));
                 model.set("end_window", (w.opened + WINDOWS - 1) % WINDOWS);
                 let (slot, status, bad_dest) = (w.opened % 251, w.opened % 7, w.opened % 61);
-                model.set("request", slot | status << 8 | bad_dest << 16);
+                model.set(
+                    "request",
+                    slot | status << 8
+                        | (w.opened % 997) << 16
+                        | (w.opened % 3 / 2) << 26
+                        | bad_dest << 27,
+                );
             }
         });
         bench.observe({
@@ -75,10 +81,12 @@ fn an_end_follows_the_last_payload_of_its_window_and_ends_the_window_instead() {
                     if due {
                         assert_eq!(model.get("out_mask"), 0);
                         assert_eq!(model.get("out_bytes"), 0);
-                        assert!(on("out_window_end") && !on("out_dest_end"));
+                        assert!(on("out_window_end"));
                         let of = w.left + 1;
                         assert_eq!(model.get("out_slot"), of % 251);
                         assert_eq!(model.get("out_status"), of % 7);
+                        assert_eq!(model.get("out_dest"), of % 997);
+                        assert_eq!(model.get("out_dest_end"), of % 3 / 2);
                         assert_eq!(model.get("out_bad_dest"), of % 61);
                     } else {
                         assert_eq!(model.get("out_dest"), w.beat, "window {}", w.left);
