@@ -48,7 +48,7 @@ const REQUEST_A_ROW: &str = "Every row is a request of its own, and its reads to
      its neighbours' reads, which the host serves one after another. The paper's figure is of another \
      card, whose lists are its strength.";
 const BLOCKS: &str = "What is beyond the round trips are the latencies of the blocks that a request passes: \
-     placer 21 cycles, packetizer 13, gather 10, decoder 9, sequencer 8, segmenter 5, and less in others.";
+     placer 19 cycles, packetizer 12, gather 10, decoder 9, sequencer 8, segmenter 5, and less in others.";
 /// Why the card has more lookup tables than wanted.
 pub const LUTS: &str = "Two paths make an address for each of 64 bytes a cycle. Of the columns' LUTs 9,500 place \
      16 rows' bytes, 8,300 plan their reads, 7,000 find 16 selected rows a cycle, 7,600 keep and pack them; of the \

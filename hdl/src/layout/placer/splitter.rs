@@ -6,12 +6,11 @@
 //! crossing takes 1 cycle, one with takes 2.
 
 use super::{FIELDS, LANES, SHAPE};
+use crate::primitive::{Concat, EqualPairs, Pack, Skid};
+use drdma_emit::prelude::*;
 
 /// Bits of a piece that is offered.
 const OFFERED: usize = 896 + 256 + 42 + SHAPE;
-
-use crate::primitive::{Concat, EqualPairs, Pack, Skid};
-use drdma_emit::prelude::*;
 
 /// Beats in, pieces out; see the module.
 #[derive(LogicBlock, Default)]

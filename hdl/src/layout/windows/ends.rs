@@ -14,7 +14,7 @@ pub struct RequestEnd {
     pub slot: Bits<8>,
     /// Its status.
     pub status: Bits<8>,
-    /// Its first destination, or the one that failed.
+    /// The place of its first destination.
     pub dest: Bits<10>,
     /// Its failure is a destination's, whose queue pair fails with it.
     pub dest_end: Bit,
