@@ -307,8 +307,10 @@ layout! {
         log_mtu: u8 = 8,
         /// The first packet sequence number, 24 bits; loaded when the last word is written.
         start_psn: u32 = 32,
+        /// The protection domain: it sends for queues of the same one alone.
+        pd: u32 = 32,
         /// 0.
-        reserved2: u64 = 64,
+        reserved2: u32 = 32,
         /// 0.
         reserved3: u64 = 64,
         /// 0.
@@ -329,8 +331,8 @@ layout! {
         len: u64 = 64,
         /// The whole local key; its low 12 bits are the entry's index.
         lkey: u32 = 32,
-        /// 0.
-        reserved: u32 = 32,
+        /// The protection domain: queues of the same one alone may read it.
+        pd: u32 = 32,
         /// 0.
         reserved2: u32 = 32,
         /// Last word: 1 valid, 0 not.
@@ -351,8 +353,8 @@ layout! {
         completion_queue: u16 = 16,
         /// The owner of a queue that is not shared: local queue pair index.
         qp: u32 = 32,
-        /// 0.
-        reserved: u32 = 32,
+        /// The protection domain, which is that of all queue pairs and memory regions that its requests name.
+        pd: u32 = 32,
         /// 0.
         reserved2: u32 = 32,
         /// 0.

@@ -170,6 +170,7 @@ impl Key {
             addr: allocation.iova + offset as u64,
             len: len as u64,
             lkey,
+            pd,
             valid: 1,
             ..Default::default()
         };

@@ -363,6 +363,7 @@ impl<'m> QueuePair<'m> {
             transport: self.transport as u8,
             log_mtu: path_mtu.map_or(0, |mtu| mtu.ilog2() as u8),
             start_psn: start_psn.unwrap_or(0),
+            pd: self.queue.protection_domain(),
             state: 1,
             ..Default::default()
         }

@@ -360,6 +360,7 @@ impl SendQueue {
             shared: u8::from(self.state.queue_pair.is_none()),
             completion_queue: self.completion_queue.number as u16,
             qp: self.state.queue_pair().unwrap_or(0),
+            pd: self.pd,
             enable: 1,
             ..Default::default()
         };

@@ -189,6 +189,21 @@ fn what_the_card_refuses_comes_back_as_a_status_and_the_queue_pair_recovers() {
     assert_eq!(bench.network.errors(), []);
 }
 
+/// The library cannot say where the memory of an unchecked region lies; the card does.
+#[test]
+fn the_card_refuses_memory_of_another_protection_domain() {
+    let bench = Bench::new();
+    let other = bench.context.protection_domain();
+    let mut secret = other.allocate(64).unwrap();
+    secret.write_at(0, b"secret");
+    let region = [Region::unchecked_contiguous(secret.addr(), 6, secret.lkey())];
+    let (peer, mut qp) = bench.connected(2, Transport::Rc);
+    qp.post_send(&WorkRequest::new(1).regions(&region)).unwrap();
+    assert_eq!(bench.statuses(1), [(1, Status::LocalProtectionError)]);
+    assert_eq!(bench.network.messages(peer), []);
+    assert_eq!(bench.network.errors(), []);
+}
+
 #[test]
 fn a_peer_that_refuses_or_is_silent_is_a_status() {
     for (behaviour, status) in [

@@ -45,6 +45,8 @@ pub struct QueuePair {
     pub transport: Transport,
     /// Its path MTU.
     pub mtu: u32,
+    /// Its protection domain.
+    pub pd: u32,
 }
 
 /// What is known of an entry before it is read.
@@ -56,6 +58,40 @@ pub struct Posted {
     pub blocks: u32,
     /// The queue pair that the queue belongs to; `None` for a shared one.
     pub owner: Option<u32>,
+    /// The queue's protection domain.
+    pub pd: u32,
+}
+
+/// The keys that a queue may use: those of its protection domain.
+#[derive(Clone, Copy)]
+struct Keys<'a> {
+    directory: &'a dyn Directory,
+    pd: u32,
+}
+
+impl Keys<'_> {
+    /// The addresses that a key allows; `None` if the queue may not use it.
+    fn allowed(&self, lkey: u32) -> Option<Range<u128>> {
+        let entry = self.directory.memory_region(lkey).filter(|entry| entry.pd == self.pd)?;
+        Some(u128::from(entry.addr)..u128::from(entry.addr) + u128::from(entry.len))
+    }
+
+    /// The reason why a range is refused which is not within what the key allows.
+    fn refused(&self, (region, part): (Which, Part), lkey: u32, start: u128, end: u128) -> Reason {
+        match self.directory.memory_region(lkey) {
+            Some(entry) if entry.pd != self.pd => Reason::Domain { region, part, lkey },
+            _ => Reason::Memory { region, part, lkey, start, end },
+        }
+    }
+
+    /// `Ok` if `len` bytes from `start` on are in the memory region of that key.
+    fn cover(&self, what: (Which, Part), lkey: u32, start: u128, len: u128) -> Result<(), Reason> {
+        let end = start + len;
+        match self.allowed(lkey) {
+            Some(allowed) if start >= allowed.start && end <= allowed.end => Ok(()),
+            _ => Err(self.refused(what, lkey, start, end)),
+        }
+    }
 }
 
 /// Check 1: the head of an entry.
@@ -119,9 +155,10 @@ pub fn check_entry(
         return refuse(Reason::Length { granules: head.granules });
     };
     let opcode = Opcode::from_code(head.opcode).expect("checked");
+    let keys = Keys { directory, pd: posted.pd };
     let mut partitioned = None;
     if head.flags & flags::PARTITIONED != 0 {
-        let (region, after) = check_partitioned(rest, directory)?;
+        let (region, after) = check_partitioned(rest, keys)?;
         partitioned = Some(region);
         rest = after;
     }
@@ -151,7 +188,7 @@ pub fn check_entry(
                         Reason::Shape { region: Which::Own(i), error },
                     )
                 })?;
-            check_memory(Which::Own(i), &region, directory)
+            check_memory(Which::Own(i), &region, keys)
                 .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
             rest = after;
             regions.push(region);
@@ -205,7 +242,7 @@ struct Seen {
 /// yet that could be at fault.
 fn check_partitioned<'a>(
     granules: &'a [u8],
-    directory: &dyn Directory,
+    keys: Keys<'_>,
 ) -> Result<(Partitioned, &'a [u8]), Failure> {
     let fails = |status, reason| Failure { status, destination: 0, queue_pair: None, reason };
     let which = Which::Partitioned;
@@ -213,15 +250,9 @@ fn check_partitioned<'a>(
         fails(Status::LocalQpOperationError, Reason::Shape { region: which, error })
     })?;
     if region.rows > 0 {
-        covered(
-            (which, Part::Ids),
-            directory,
-            region.lkey,
-            region.ids.into(),
-            region.size().into(),
-        )
-        .and_then(|()| check_columns(which, &region.columns, region.rows, directory))
-        .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
+        keys.cover((which, Part::Ids), region.lkey, region.ids.into(), region.size().into())
+            .and_then(|()| check_columns(which, &region.columns, region.rows, keys))
+            .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
     }
     Ok((region, rest))
 }
@@ -288,31 +319,13 @@ fn check_destination(
     if !queue_pair.ready {
         return refuse(problem("is not ready to send"));
     }
+    if queue_pair.pd != posted.pd {
+        return refuse(problem("is in another protection domain than the queue"));
+    }
     if opcode.is_write() && queue_pair.transport == Transport::Ud {
         return refuse(problem("is a datagram queue pair, which cannot WRITE"));
     }
     Ok(())
-}
-
-/// The addresses of a memory region.
-fn addresses(entry: &MemoryRegionEntry) -> Range<u128> {
-    u128::from(entry.addr)..u128::from(entry.addr) + u128::from(entry.len)
-}
-
-/// `Ok` if `len` bytes from `start` on are in the memory region of that key.
-fn covered(
-    (region, part): (Which, Part),
-    directory: &dyn Directory,
-    lkey: u32,
-    start: u128,
-    len: u128,
-) -> Result<(), Reason> {
-    let end = start + len;
-    let allowed = directory.memory_region(lkey).map(|entry| addresses(&entry));
-    match allowed {
-        Some(allowed) if start >= allowed.start && end <= allowed.end => Ok(()),
-        _ => Err(Reason::Memory { region, part, lkey, start, end }),
-    }
 }
 
 /// All values of every column, sent or not, are in the memory regions of their keys.
@@ -320,18 +333,18 @@ fn check_columns(
     region: Which,
     columns: &[Column],
     rows: u32,
-    directory: &dyn Directory,
+    keys: Keys<'_>,
 ) -> Result<(), Reason> {
     columns.iter().enumerate().try_for_each(|(index, column)| {
         let len = u128::from(rows) * u128::from(column.width);
         let part = Part::Column(index);
-        covered((region, part), directory, column.lkey, column.base.into(), len)
+        keys.cover((region, part), column.lkey, column.base.into(), len)
     })
 }
 
 /// Check 2b, memory: every byte that the description covers is in the memory region of its key.
-fn check_memory(which: Which, region: &Region, directory: &dyn Directory) -> Result<(), Reason> {
-    let covered = |part, lkey, start, len| covered((which, part), directory, lkey, start, len);
+fn check_memory(which: Which, region: &Region, keys: Keys<'_>) -> Result<(), Reason> {
+    let covered = |part, lkey, start, len| keys.cover((which, part), lkey, start, len);
     match region {
         Region::Contiguous { addr, len, lkey } => {
             covered(Part::Bytes, *lkey, (*addr).into(), (*len).into())
@@ -352,7 +365,7 @@ fn check_memory(which: Which, region: &Region, directory: &dyn Directory) -> Res
             if let Some(fetch) = fetch_rows {
                 covered(Part::FetchRows, fetch.lkey, fetch.bitmap.into(), bytes)?;
             }
-            check_columns(which, columns, *rows, directory)
+            check_columns(which, columns, *rows, keys)
         }
         Region::PointerMapped { pointers, count, lkey, .. } => {
             covered(Part::Pointers, *lkey, (*pointers).into(), u128::from(*count) * 8)
@@ -369,15 +382,18 @@ pub struct Admitted {
     pub limits: Vec<Option<Range<u128>>>,
 }
 
-/// Check 3: what must be read first. One [`Admitted`] a destination.
+/// Check 3: what must be read first, for a queue of protection domain `pd`. One [`Admitted`] a
+/// destination.
 ///
 /// # Errors
 /// The first check that fails.
 pub fn check_contents<M: HostMemory + ?Sized>(
     request: &Request,
+    pd: u32,
     directory: &dyn Directory,
     memory: &M,
 ) -> Result<Vec<Admitted>, Failure> {
+    let keys = Keys { directory, pd };
     let counts = match &request.partitioned {
         Some(region) => Some(region.count(memory).map_err(|fault| Failure {
             status: Status::LocalProtectionError,
@@ -398,7 +414,7 @@ pub fn check_contents<M: HostMemory + ?Sized>(
         let mut rows = Vec::with_capacity(destination.regions.len());
         let mut limits = Vec::with_capacity(destination.regions.len());
         for (i, region) in destination.regions.iter().enumerate() {
-            let (count, limit) = count_rows(Which::Own(i), region, directory, memory)
+            let (count, limit) = count_rows(Which::Own(i), region, keys, memory)
                 .map_err(|reason| fails(Status::LocalProtectionError, reason))?;
             rows.push(count);
             limits.push(limit);
@@ -429,7 +445,7 @@ pub fn check_contents<M: HostMemory + ?Sized>(
 fn count_rows<M: HostMemory + ?Sized>(
     which: Which,
     region: &Region,
-    directory: &dyn Directory,
+    keys: Keys<'_>,
     memory: &M,
 ) -> Result<(u64, Option<Range<u128>>), Reason> {
     let read = |fault| Reason::Read { region: which, fault };
@@ -441,8 +457,7 @@ fn count_rows<M: HostMemory + ?Sized>(
         }
         Region::PointerMapped { count: 0, .. } => Ok((0, None)),
         Region::PointerMapped { pointers, count, target_lkey, pattern, .. } => {
-            let target = directory.memory_region(*target_lkey);
-            let allowed = target.map_or(0..0, |entry| addresses(&entry));
+            let allowed = keys.allowed(*target_lkey).unwrap_or(0..0);
             let limits = [Some(allowed.clone())];
             let regions = std::slice::from_ref(region);
             let mut units = Units::with_limits(regions, RowMask::Period, &limits);
@@ -459,7 +474,7 @@ fn count_rows<M: HostMemory + ?Sized>(
                         // The fragments before it were in bounds.
                         let extent = record.len().min(pattern.len() - 1);
                         let part = Part::Record { row, extent };
-                        return Err(Reason::Memory { region: which, part, lkey, start, end });
+                        return Err(keys.refused((which, part), lkey, start, end));
                     }
                 }
             }

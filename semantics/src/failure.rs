@@ -138,6 +138,18 @@ pub enum Reason {
         /// The byte behind the last.
         end: u128,
     },
+    /// A key that the queue may not use.
+    #[error(
+        "{region}, {part} are in the memory of key {lkey:#x}, of another protection domain than the queue"
+    )]
+    Domain {
+        /// The region.
+        region: Which,
+        /// What of it.
+        part: Part,
+        /// The key.
+        lkey: u32,
+    },
     /// A bitmap or an array of pointers or ids that could not be read.
     #[error("{region}: {fault}")]
     Read {

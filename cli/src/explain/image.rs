@@ -174,7 +174,7 @@ impl Directory for Image<'_> {
     fn queue_pair(&self, qp: u32) -> Option<QueuePair> {
         debug_assert!(qp < QUEUE_PAIRS.entries);
         let qp = self.job.qps.get(qp as usize)?;
-        Some(QueuePair { ready: true, error: false, transport: qp.transport, mtu: qp.mtu })
+        Some(QueuePair { ready: true, error: false, transport: qp.transport, mtu: qp.mtu, pd: 0 })
     }
 }
 

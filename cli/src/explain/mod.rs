@@ -169,8 +169,9 @@ impl<'a> Judge<'a> {
         let request = &self.requests[index];
         let entry = request::encode(request, 0);
         let posted = posted(&self.job.posts[index], &entry);
-        let checked = checks::check_entry(&entry, &posted, &self.image)
-            .and_then(|checked| checks::check_contents(&checked, &self.image, &self.image));
+        let checked = checks::check_entry(&entry, &posted, &self.image).and_then(|checked| {
+            checks::check_contents(&checked, posted.pd, &self.image, &self.image)
+        });
         match checked {
             Err(failure) if failure.status == status => words::failure(self.job, index, &failure),
             _ => words::status(self.job, index, status, destination),
@@ -183,6 +184,7 @@ fn posted(post: &Post, entry: &[u8]) -> Posted {
         position: 0,
         blocks: (entry.len() / BLOCK) as u32,
         owner: (!post.shared).then_some(post.destinations[0].qp as u32),
+        pd: 0,
     }
 }
 
@@ -214,7 +216,7 @@ fn explain_post(
     };
     let posted = posted(post, &entry);
     let result = checks::check_entry(&entry, &posted, image)
-        .and_then(|checked| checks::check_contents(&checked, image, image))
+        .and_then(|checked| checks::check_contents(&checked, posted.pd, image, image))
         .and_then(|admitted| {
             plan(job, image, post, request, &admitted, options, &mut explanation)
                 .map_err(|fault| unreadable(&fault))

@@ -10,7 +10,8 @@ use crate::{
 use drdma_abi::work_request::{BLOCK, RegionHeader, flags};
 
 /// Queue pairs 0 (RC), 1 (UD, MTU 256), 2 (in error), 3 (never made ready), 4 (RC); memory regions
-/// under key 1 (0x1000..0x2000), key 2 (0x2000..0x3000) and key 3 (0..2^64 - 1).
+/// under key 1 (0x1000..0x2000), key 2 (0x2000..0x3000) and key 3 (0..2^64 - 1); queue pair 5 and key 4
+/// (0..2^64 - 1) are of protection domain 1.
 struct World {
     queue_pairs: HashMap<u32, QueuePair>,
     memory: Segments,
@@ -18,13 +19,14 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let rc = QueuePair { ready: true, error: false, transport: Transport::Rc, mtu: 256 };
+        let rc = QueuePair { ready: true, error: false, transport: Transport::Rc, mtu: 256, pd: 0 };
         let queue_pairs = HashMap::from([
             (0, rc),
             (1, QueuePair { transport: Transport::Ud, ..rc }),
             (2, QueuePair { error: true, ..rc }),
             (3, QueuePair { ready: false, ..rc }),
             (4, rc),
+            (5, QueuePair { pd: 1, ..rc }),
         ]);
         let mut bytes = vec![0; 0x2000];
         bytes[..8].copy_from_slice(&0x2ff0u64.to_le_bytes());
@@ -36,13 +38,14 @@ impl World {
 
 impl Directory for World {
     fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
-        let (addr, len) = match lkey {
-            1 => (0x1000, 0x1000),
-            2 => (0x2000, 0x1000),
-            3 => (0, u64::MAX),
+        let (addr, len, pd) = match lkey {
+            1 => (0x1000, 0x1000, 0),
+            2 => (0x2000, 0x1000, 0),
+            3 => (0, u64::MAX, 0),
+            4 => (0, u64::MAX, 1),
             _ => return None,
         };
-        Some(MemoryRegionEntry { addr, len, lkey, valid: 1, ..MemoryRegionEntry::default() })
+        Some(MemoryRegionEntry { addr, len, lkey, pd, valid: 1, ..MemoryRegionEntry::default() })
     }
 
     fn queue_pair(&self, qp: u32) -> Option<QueuePair> {
@@ -56,7 +59,7 @@ mod partitioned;
 /// A field's name, and what breaks it.
 type Change<'a, L> = (&'a str, &'a dyn Fn(&mut L));
 
-const SHARED: Posted = Posted { position: 9, blocks: 1000, owner: None };
+const SHARED: Posted = Posted { position: 9, blocks: 1000, owner: None, pd: 0 };
 const OWN: Posted = Posted { owner: Some(0), ..SHARED };
 
 fn contiguous(addr: u64, len: u32, lkey: u32) -> Region {
@@ -98,7 +101,7 @@ fn entry(request: &Request) -> Vec<u8> {
 fn check(entry: &[u8], posted: &Posted) -> Result<(Request, Vec<Admitted>), Failure> {
     let world = World::new();
     let request = check_entry(entry, posted, &world)?;
-    let admitted = check_contents(&request, &world, &world.memory)?;
+    let admitted = check_contents(&request, SHARED.pd, &world, &world.memory)?;
     Ok((request, admitted))
 }
 
@@ -200,6 +203,50 @@ fn each_field_of_the_head_is_checked() {
     assert!(check(&two, &SHARED).is_ok());
     let failure = check(&two, &OWN).unwrap_err();
     assert_eq!(failure.reason, Reason::Head { field: "destinations", value: 2 });
+}
+
+/// Each key of a region in turn is one of another protection domain.
+#[test]
+fn a_queue_reaches_its_protection_domain_alone() {
+    let bitmapped = |keys: [u32; 3]| Region::Bitmapped {
+        bitmap: 0x1100,
+        rows: 9,
+        lkey: keys[0],
+        columns: vec![Column { base: 0x2000, width: 4, lkey: keys[1] }],
+        fetch_rows: Some(FetchRows { bitmap: 0x1100, lkey: keys[2] }),
+    };
+    let pointer_mapped = |lkey, target_lkey| Region::PointerMapped {
+        pointers: 0x1000,
+        count: 2,
+        lkey,
+        target_lkey,
+        pattern: extents(&[(0, 16)]),
+    };
+    let regions = [
+        (contiguous(0x1000, 100, 4), Part::Bytes),
+        (bitmapped([4, 2, 1]), Part::Bitmap),
+        (bitmapped([1, 4, 1]), Part::Column(0)),
+        (bitmapped([1, 2, 4]), Part::FetchRows),
+        (pointer_mapped(4, 2), Part::Pointers),
+        (pointer_mapped(1, 4), Part::Record { row: 0, extent: 0 }),
+    ];
+    assert_eq!(verdict(&send(0, vec![bitmapped([1, 2, 1]), pointer_mapped(1, 2)])), Ok(()));
+    for (region, part) in regions {
+        let failure = check(&entry(&send(0, vec![region])), &SHARED).unwrap_err();
+        assert_eq!(failure.status, Status::LocalProtectionError);
+        let reason = Reason::Domain { region: Which::Own(0), part, lkey: 4 };
+        assert_eq!(failure.reason, reason);
+    }
+    let failure = check(&entry(&send(5, vec![])), &SHARED).unwrap_err();
+    assert_eq!(failure.status, Status::LocalQpOperationError);
+    assert_eq!(
+        failure.reason.to_string(),
+        "queue pair 5 is in another protection domain than the queue"
+    );
+    let other = Posted { pd: 1, ..SHARED };
+    assert!(
+        check_entry(&entry(&send(5, vec![contiguous(0, 9, 4)])), &other, &World::new()).is_ok()
+    );
 }
 
 #[test]

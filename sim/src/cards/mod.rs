@@ -15,6 +15,7 @@ macro_rules! on_every_card {
 }
 
 mod capacity;
+mod domains;
 mod faults;
 mod fetch_rows;
 mod malformed;

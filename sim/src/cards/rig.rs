@@ -71,6 +71,8 @@ pub struct Rig<C> {
     producers: Vec<u32>,
     consumers: Vec<u32>,
     log_entries: Vec<u8>,
+    /// The protection domain of what is added from now on.
+    pub pd: u32,
 }
 
 impl<C: Simulated> Rig<C> {
@@ -93,6 +95,7 @@ impl<C: Card> Rig<C> {
             producers: vec![0; QUEUES as usize],
             consumers: vec![0; QUEUES as usize],
             log_entries: vec![0; QUEUES as usize],
+            pd: 0,
         };
         rig.data.write(0, &memory());
         rig.card.map(BASE, &rig.data).unwrap();
@@ -141,7 +144,8 @@ impl<C: Card> Rig<C> {
     }
 
     pub fn add_region(&mut self, lkey: u32, addr: u64, len: u64) {
-        let entry = MemoryRegionEntry { addr, len, lkey, valid: 1, ..Default::default() };
+        let pd = self.pd;
+        let entry = MemoryRegionEntry { addr, len, lkey, pd, valid: 1, ..Default::default() };
         self.write_entry(&MEMORY_REGIONS, lkey % MEMORY_REGIONS.entries, &entry);
     }
 
@@ -220,6 +224,7 @@ impl<C: Card> Rig<C> {
             transport: peer.transport as u8,
             log_mtu: peer.mtu.ilog2() as u8,
             start_psn: psn,
+            pd: self.pd,
             state: 1,
             ..Default::default()
         };
@@ -241,6 +246,7 @@ impl<C: Card> Rig<C> {
             shared: u8::from(owner.is_none()),
             qp: owner.unwrap_or(0),
             completion_queue: completion_queue as u16,
+            pd: self.pd,
             enable: 1,
             ..Default::default()
         };

@@ -94,6 +94,7 @@ impl SoftCard {
             position,
             blocks: producer.wrapping_sub(position),
             owner: (queue.entry.shared == 0).then_some(queue.entry.qp),
+            pd: queue.entry.pd,
         };
         let mut request = InFlight {
             wr_id: 0,
@@ -116,7 +117,7 @@ impl SoftCard {
         request.wr_id = WqeHeader::decode(&entry).wr_id;
         let memory = Counted::new(&self.host);
         let admitted = checks::check_entry(&entry, &posted, &self.tables).and_then(|checked| {
-            let admitted = checks::check_contents(&checked, &self.tables, &memory)?;
+            let admitted = checks::check_contents(&checked, posted.pd, &self.tables, &memory)?;
             Ok((checked, admitted))
         });
         self.counters.add(&counter::CONTROL_READS, memory.reads.get());

@@ -99,6 +99,7 @@ impl QueuePairState {
             error: self.error,
             transport: transport.unwrap_or(Transport::Rc),
             mtu: if mtu_known { 1 << self.entry.log_mtu } else { 0 },
+            pd: self.entry.pd,
         }
     }
 

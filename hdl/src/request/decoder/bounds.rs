@@ -109,6 +109,8 @@ pub struct Bounds {
     pub check_target: Signal<In, Bit>,
     /// The local key.
     pub check_key: Signal<In, Bits<32>>,
+    /// The protection domain of the queue.
+    pub check_pd: Signal<In, Bits<32>>,
     /// The range starts at `check_base + check_offset`.
     pub check_base: Signal<In, Bits<64>>,
     /// See `check_base`.
@@ -243,6 +245,7 @@ impl Logic for Bounds {
         // Stage 0: the check, and the lookup of its key.
         self.regions.key_valid.next = self.check_valid.val();
         self.regions.key.next = self.check_key.val();
+        self.regions.pd.next = self.check_pd.val();
         self.valid[0].d.next = self.check_valid.val() && !self.check_target.val();
         self.target[0].d.next = self.check_valid.val() && self.check_target.val();
         self.long.d.next = self.check_long.val();

@@ -11,14 +11,14 @@ use rust_hdl_widgets::prelude::*;
 /// What the tables say is of `queue` and `qp` as they are, which `next_queue` and `next_qp` tell a cycle
 /// before; `halted`, `ready` and `stamp` are of those of the cycle before.
 ///
-/// A queue pair is ready once its entry's last word says so, until any word of it is written again; a
-/// reset does not change that: the last words have to be written after it.
+/// A queue pair is ready for a queue of its protection domain, once its entry's last word says so and until any
+/// word of it is written again; a reset does not change that: the last words have to be written after it.
 ///
 /// # Inputs
 /// `clk`, `rst`, `cfg_*`, `queue_halted`; `next_queue`, `next_qp`, `queue`, `qp`.
 ///
 /// # Outputs
-/// `shared`, `owned`, `owner`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `stamp` of the
+/// `shared`, `owned`, `owner`, `queue_pd`, `halted` of the queue; `ready`, `transport`, `log_mtu`, `stamp` of the
 /// queue pair.
 #[derive(LogicBlock)]
 pub struct Contexts {
@@ -57,13 +57,15 @@ pub struct Contexts {
     pub owned: Signal<Out, Bit>,
     /// The owner.
     pub owner: Signal<Out, Bits<QP>>,
+    /// The queue's protection domain.
+    pub queue_pd: Signal<Out, Bits<32>>,
     /// It is halted or stopped.
     pub halted: Signal<Out, Bit>,
     /// What `qp` is in the next cycle.
     pub next_qp: Signal<In, Bits<QP>>,
     /// The queue pair that is asked for.
     pub qp: Signal<In, Bits<QP>>,
-    /// It was made ready.
+    /// It was made ready, and is of the queue's protection domain.
     pub ready: Signal<Out, Bit>,
     /// Its transport.
     pub transport: Signal<Out, Bits<2>>,
@@ -78,6 +80,9 @@ pub struct Contexts {
     /// Transport 2, MTU 4, and whether there are such.
     shapes: Table<SHAPE, QP>,
     ready_bits: Table<1, QP>,
+    queue_pds: Table<32, QUEUE>,
+    qp_pds: Table<32, QP>,
+    /// The queue pair's transport and MTU are ones that there are; its protection domain is the queue's.
     legal: DFF<Bit>,
     stopped: Flags<QUEUE, 1>,
     stamps: Stamps<32, QP, 1>,
@@ -85,6 +90,8 @@ pub struct Contexts {
     shared_word: Constant<Bits<4>>,
     shared_at: Constant<Bits<5>>,
     owner_word: Constant<Bits<4>>,
+    queue_pd_word: Constant<Bits<4>>,
+    qp_pd_word: Constant<Bits<4>>,
     transport_word: Constant<Bits<4>>,
     transport_at: Constant<Bits<5>>,
     mtu_at: Constant<Bits<5>>,
@@ -119,6 +126,7 @@ impl Default for Contexts {
             shared: Signal::default(),
             owned: Signal::default(),
             owner: Signal::default(),
+            queue_pd: Signal::default(),
             halted: Signal::default(),
             qp: Signal::default(),
             ready: Signal::default(),
@@ -129,12 +137,16 @@ impl Default for Contexts {
             owners: Table::default(),
             ready_bits: Table::default(),
             shapes: Table::default(),
+            queue_pds: Table::default(),
+            qp_pds: Table::default(),
             legal: DFF::default(),
             stopped: Flags::default(),
             stamps: Stamps::default(),
             shared_word: word_of::<SendQueueEntry>("shared"),
             shared_at: in_word::<SendQueueEntry>("shared", 8),
             owner_word: word_of::<SendQueueEntry>("qp"),
+            queue_pd_word: word_of::<SendQueueEntry>("pd"),
+            qp_pd_word: word_of::<QueuePairEntry>("pd"),
             transport_word: {
                 let word = word_of::<QueuePairEntry>("transport");
                 let mtu = word_of::<QueuePairEntry>("log_mtu");
@@ -173,6 +185,13 @@ impl Logic for Contexts {
         self.owners.ahead.next = self.next_queue.val();
         self.owner.next = self.owners.read_data.val().get_bits::<QP>(0);
         self.owned.next = self.owners.read_data.val().get_bit(12);
+        self.queue_pds.clk.next = self.clk.val();
+        self.queue_pds.write_enable.next =
+            self.cfg_queue.val() && (self.cfg_word.val() == self.queue_pd_word.val());
+        self.queue_pds.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
+        self.queue_pds.write_data.next = self.cfg_data.val();
+        self.queue_pds.ahead.next = self.next_queue.val();
+        self.queue_pd.next = self.queue_pds.read_data.val();
         self.stopped.clk.next = self.clk.val();
         self.stopped.set_valid.next = self.stop_valid.val();
         self.stopped.set_index.next = self.stop_queue.val();
@@ -202,7 +221,14 @@ impl Logic for Contexts {
         self.shapes.ahead.next = self.next_qp.val();
         self.transport.next = self.shapes.read_data.val().get_bits::<2>(0);
         self.log_mtu.next = self.shapes.read_data.val().get_bits::<4>(2);
-        self.legal.d.next = self.shapes.read_data.val().get_bit(6);
+        self.qp_pds.clk.next = self.clk.val();
+        self.qp_pds.write_enable.next =
+            self.cfg_qp.val() && (self.cfg_word.val() == self.qp_pd_word.val());
+        self.qp_pds.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
+        self.qp_pds.write_data.next = self.cfg_data.val();
+        self.qp_pds.ahead.next = self.next_qp.val();
+        self.legal.d.next = self.shapes.read_data.val().get_bit(6)
+            && (self.qp_pds.read_data.val() == self.queue_pds.read_data.val());
 
         // Readiness and stamp are of the same cycle: what is checked with a stamp was ready then.
         self.ready_bits.clk.next = self.clk.val();

@@ -394,6 +394,7 @@ impl Logic for Decoder {
         self.bounds.check_long.next = self.parser.check_long.val();
         self.bounds.check_target.next = self.parser.check_target.val();
         self.bounds.check_key.next = self.parser.check_key.val();
+        self.bounds.check_pd.next = self.contexts.queue_pd.val();
         self.bounds.check_base.next = self.parser.check_base.val();
         self.bounds.check_offset.next = self.parser.check_offset.val();
         self.bounds.check_span.next = self.parser.check_span.val();

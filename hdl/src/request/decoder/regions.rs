@@ -7,8 +7,8 @@ use drdma_abi::register::MemoryRegionEntry;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// Bits of the words that hold an entry's address, length and key.
-const WORDS: usize = 5 * 32;
+/// Bits of the words that hold an entry's address, length, key and protection domain.
+const WORDS: usize = 6 * 32;
 
 /// Keeps 4,096 memory regions and looks local keys up.
 ///
@@ -16,7 +16,7 @@ const WORDS: usize = 5 * 32;
 /// valid once its last word says so, until any word of it is written again.
 ///
 /// # Inputs
-/// `clk`, `cfg_*`, `key`.
+/// `clk`, `cfg_*`, `key`, `pd`.
 ///
 /// # Outputs
 /// `known`, `addr`, `len`: of the key of the cycle before.
@@ -38,21 +38,24 @@ pub struct MemoryRegions {
     pub key_valid: Signal<In, Bit>,
     /// The key.
     pub key: Signal<In, Bits<32>>,
-    /// The key names a memory region.
+    /// The protection domain that asks.
+    pub pd: Signal<In, Bits<32>>,
+    /// The key names a memory region of that protection domain.
     pub known: Signal<Out, Bit>,
     /// The memory region's first byte.
     pub addr: Signal<Out, Bits<64>>,
     /// The memory region's bytes.
     pub len: Signal<Out, Bits<64>>,
 
-    /// The words that hold an entry's address and length, and its key.
-    words: Ram<WORDS, 5, REGION>,
+    /// The words that hold an entry's address and length, its key and its protection domain.
+    words: Ram<WORDS, 6, REGION>,
     /// The numbers of those words.
-    word: [Constant<Bits<4>>; 5],
-    written: Pack<5, 32, WORDS>,
+    word: [Constant<Bits<4>>; 6],
+    written: Pack<6, 32, WORDS>,
     valid: Table<1, REGION>,
     /// Of the key that was given a cycle before.
     asked: DFF<Bits<32>>,
+    asked_pd: DFF<Bits<32>>,
     index: Signal<Local, Bits<REGION>>,
 }
 
@@ -72,6 +75,7 @@ impl Default for MemoryRegions {
             cfg_data: Signal::default(),
             key_valid: Signal::default(),
             key: Signal::default(),
+            pd: Signal::default(),
             known: Signal::default(),
             addr: Signal::default(),
             len: Signal::default(),
@@ -82,10 +86,12 @@ impl Default for MemoryRegions {
                 word_of::<Entry>("len"),
                 following("len"),
                 word_of::<Entry>("lkey"),
+                word_of::<Entry>("pd"),
             ],
             written: Pack::default(),
             valid: Table::default(),
             asked: DFF::default(),
+            asked_pd: DFF::default(),
             index: Signal::default(),
         }
     }
@@ -94,11 +100,11 @@ impl Default for MemoryRegions {
 impl Logic for MemoryRegions {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, asked);
+        dff_setup!(self, clk, asked, asked_pd);
         self.index.next = self.key.val().get_bits::<REGION>(0);
         self.words.clk.next = self.clk.val();
         self.words.write_lanes.next = 0.into();
-        for k in 0..5 {
+        for k in 0..6 {
             self.written.parts[k].next = self.cfg_data.val();
             if self.cfg_valid.val() && (self.cfg_word.val() == self.word[k].val()) {
                 self.words.write_lanes.next = self.words.write_lanes.val().replace_bit(k, true);
@@ -117,10 +123,12 @@ impl Logic for MemoryRegions {
         }
         if self.key_valid.val() {
             self.asked.d.next = self.key.val();
+            self.asked_pd.d.next = self.pd.val();
         }
         self.valid.ahead.next = self.asked.d.val().get_bits::<REGION>(0);
         self.known.next = (self.valid.read_data.val() == 1)
-            && (self.words.read_data.val().get_bits::<32>(128) == self.asked.q.val());
+            && (self.words.read_data.val().get_bits::<32>(128) == self.asked.q.val())
+            && (self.words.read_data.val().get_bits::<32>(160) == self.asked_pd.q.val());
         self.addr.next = self.words.read_data.val().get_bits::<64>(0);
         self.len.next = self.words.read_data.val().get_bits::<64>(64);
     }

@@ -114,6 +114,40 @@ fn ranges_that_reach_beyond_their_memory_are_refused() {
     }
 }
 
+/// Some entries of the tables are of a domain that differs in one bit.
+#[test]
+fn what_is_of_another_protection_domain_fails_as_in_the_reference() {
+    let library = library();
+    for seed in 1..4 {
+        let mut random = Random::new(seed);
+        let mut card = card(&mut random);
+        let mut move_some = |pd: &mut u32, share| {
+            if random.chance(share) {
+                *pd ^= 1 << random.below(32);
+            }
+        };
+        card.regions.iter_mut().for_each(|entry| move_some(&mut entry.pd, 0.02));
+        card.queue_pairs.iter_mut().for_each(|entry| move_some(&mut entry.pd, 0.02));
+        card.queues.iter_mut().for_each(|entry| move_some(&mut entry.pd, 0.05));
+        let mut world = World::new(&library, seed, &card);
+        world.bench.stall(STALLS[seed as usize]);
+        let mut statuses = [0; 6];
+        for _ in 0..60 {
+            let mut batches = Vec::new();
+            for _ in 0..6 {
+                let queue = queue(&mut random);
+                let mut generator = Generator { card: &card, random: &mut random, style: SMALL };
+                batches.push(generator.batch(queue, 3));
+            }
+            let requests = compare(&mut world, &mut card, &batches);
+            requests.iter().for_each(|request| statuses[usize::from(request.status)] += 1);
+            recover(&mut world, &mut card);
+        }
+        let [good, _, operation, _, protection, _] = statuses;
+        assert!(good > 100 && operation > 20 && protection > 50, "{statuses:?}");
+    }
+}
+
 #[test]
 fn corrupt_entries_fail_as_in_the_reference() {
     let library = library();

@@ -15,6 +15,9 @@ use std::collections::HashSet;
 /// Queues from here on are shared; those before belong to the queue pair of their number.
 pub const SHARED: u8 = 128;
 
+/// The protection domain of all entries.
+pub const PD: u32 = 0x8000_0005;
+
 /// A card with memory regions of all sizes and places, and queue pairs of all transports.
 pub fn card(random: &mut Random) -> Card {
     let mut regions = vec![MemoryRegionEntry::default(); MEMORY_REGIONS.entries as usize];
@@ -30,18 +33,20 @@ pub fn card(random: &mut Random) -> Card {
             _ => random.u64() >> 1,
         };
         let lkey = (random.u64() as u32) << 12 | index as u32;
-        *entry = MemoryRegionEntry { addr, len, lkey, valid: 1, ..Default::default() };
+        *entry = MemoryRegionEntry { addr, len, lkey, pd: PD, valid: 1, ..Default::default() };
     }
     let queue_pair = |index: u32| QueuePairEntry {
         transport: (index % 3) as u8,
         log_mtu: 8 + (index % 5) as u8,
         // Requests name the first 256; the others are there, and not ready.
         state: u32::from(index < 256 && index % 11 != 10),
+        pd: PD,
         ..Default::default()
     };
     let queue = |index: u32| SendQueueEntry {
         shared: u8::from(index >= u32::from(SHARED)),
         qp: if index % 50 == 49 { QUEUE_PAIRS.entries + index } else { index },
+        pd: PD,
         enable: 1,
         ..Default::default()
     };

@@ -239,7 +239,7 @@ impl Card {
             return Err(Failure { status: OPERATION, dest: 0, qp: None });
         }
         let mut reader = Reader { batch, next: at * 4 + 2, end: at * 4 + granules };
-        let shared = partitioned.then(|| self.partitioned(&mut reader)).transpose()?;
+        let shared = partitioned.then(|| self.partitioned(&mut reader, queue.pd)).transpose()?;
         let (mut seen, mut partitions) = (HashSet::new(), HashSet::new());
         let mut dests: Vec<Dest> = Vec::new();
         let mut regions = 0;
@@ -276,16 +276,19 @@ impl Card {
             }
             let qp = &self.queue_pairs[d.qp as usize];
             let opcode = Opcode::from_code(head.opcode).expect("checked");
-            if qp.state != 1 || (opcode.is_write() && qp.transport == Transport::Ud as u8) {
+            if qp.state != 1
+                || qp.pd != queue.pd
+                || (opcode.is_write() && qp.transport == Transport::Ud as u8)
+            {
                 return Err(fail(OPERATION));
             }
             let mut sets: Vec<_> = shared.iter().cloned().collect();
             for index in 0..usize::from(d.regions) {
                 let kind = RegionType::of(d.types, index);
                 let (set, ranges) = self
-                    .region(&mut reader, kind)
+                    .region(&mut reader, kind, queue.pd)
                     .map_err(|stop| stop.failure(dest, Some(d.qp)))?;
-                if !ranges.iter().all(|range| self.covers(range)) {
+                if !ranges.iter().all(|range| self.covers(range, queue.pd)) {
                     let status = Status::LocalProtectionError;
                     return Err(Failure { status, dest, qp: Some(d.qp) });
                 }
@@ -320,7 +323,7 @@ impl Card {
     }
 
     /// The region that the destinations of a partitioned request share.
-    fn partitioned(&self, reader: &mut Reader) -> Result<Set, Failure> {
+    fn partitioned(&self, reader: &mut Reader, pd: u32) -> Result<Set, Failure> {
         let stop = |stop: Stop| stop.failure(0, None);
         let header = RegionHeader::decode(&reader.take().map_err(stop)?);
         let shape = RegionShape::decode(&reader.take().map_err(stop)?);
@@ -344,13 +347,18 @@ impl Card {
             ranges.push(Range { lkey, start: offset.into(), len: rows * u128::from(len) });
         }
         set.cut();
-        if rows > 0 && !ranges.iter().all(|range| self.covers(range)) {
+        if rows > 0 && !ranges.iter().all(|range| self.covers(range, pd)) {
             return Err(Failure { status: Status::LocalProtectionError, dest: 0, qp: None });
         }
         Ok(set)
     }
 
-    fn region(&self, reader: &mut Reader, kind: RegionType) -> Result<(Set, Vec<Range>), Stop> {
+    fn region(
+        &self,
+        reader: &mut Reader,
+        kind: RegionType,
+        pd: u32,
+    ) -> Result<(Set, Vec<Range>), Stop> {
         let header = RegionHeader::decode(&reader.take()?);
         let (addr, count, lkey) = (header.addr, header.count, header.lkey);
         let mut set = Set { kind: kind as u8, addr, count, ..Set::default() };
@@ -416,7 +424,7 @@ impl Card {
                 }
             }
             if kind == RegionType::PointerMapped {
-                let target = self.named(shape.target_lkey);
+                let target = self.named(shape.target_lkey, pd);
                 let (target_addr, target_len) = target.map_or((0, 0), |r| (r.addr, r.len));
                 set.records = Some(Records { target_addr, target_len, low, high });
             }
@@ -428,13 +436,14 @@ impl Card {
         Ok((set, ranges))
     }
 
-    fn named(&self, lkey: u32) -> Option<&MemoryRegionEntry> {
+    /// The memory region of that key, if a queue of that protection domain may use it.
+    fn named(&self, lkey: u32, pd: u32) -> Option<&MemoryRegionEntry> {
         let entry = &self.regions[lkey as usize % self.regions.len()];
-        (entry.valid == 1 && entry.lkey == lkey).then_some(entry)
+        (entry.valid == 1 && entry.lkey == lkey && entry.pd == pd).then_some(entry)
     }
 
-    fn covers(&self, range: &Range) -> bool {
-        self.named(range.lkey).is_some_and(|entry| {
+    fn covers(&self, range: &Range, pd: u32) -> bool {
+        self.named(range.lkey, pd).is_some_and(|entry| {
             let first = u128::from(entry.addr);
             range.start >= first && range.start + range.len <= first + u128::from(entry.len)
         })
