@@ -305,12 +305,16 @@ layout! {
         transport: u8 = 8,
         /// Binary logarithm of the path MTU: 8 to 12.
         log_mtu: u8 = 8,
+        /// Tag control information of its frames' 802.1Q tags: priority 3 bits, drop eligible 1, VLAN 12.
+        vlan: u16 = 16,
+        /// 1: its frames have an 802.1Q tag, and those that it takes are of that VLAN; 0: they are of none.
+        tagged: u8 = 1,
+        /// 0.
+        reserved: u16 = 15,
         /// The first packet sequence number, 24 bits; loaded when the last word is written.
         start_psn: u32 = 32,
         /// The protection domain: it sends for queues of the same one alone.
         pd: u32 = 32,
-        /// 0.
-        reserved2: u32 = 32,
         /// 0.
         reserved3: u64 = 64,
         /// 0.

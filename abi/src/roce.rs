@@ -7,6 +7,8 @@ use crate::layout;
 pub const UDP_PORT: u16 = 4791;
 /// EtherType of IPv4.
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
+/// EtherType of an 802.1Q tag.
+pub const ETHERTYPE_VLAN: u16 = 0x8100;
 /// IP protocol number of UDP.
 pub const IP_PROTOCOL_UDP: u8 = 17;
 /// The default partition key.
@@ -29,6 +31,20 @@ layout! {
         source: u64 = 48,
         /// 0x0800 for IPv4.
         ethertype: u16 = 16,
+    }
+}
+
+layout! {
+    /// 802.1Q tag, between the addresses and the EtherType of an Ethernet header.
+    network struct VlanTag: 4 {
+        /// 0x8100.
+        ethertype: u16 = 16,
+        /// Priority code point.
+        pcp: u8 = 3,
+        /// Drop eligible indicator: 0.
+        dei: u8 = 1,
+        /// VLAN identifier: 1 to 4,094; 0: a priority without a VLAN.
+        vid: u16 = 12,
     }
 }
 

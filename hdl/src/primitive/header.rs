@@ -1,7 +1,7 @@
 //! Headers on the wire: fields to bytes in network order, made from the tables of `drdma_abi`.
 
 use drdma_abi::Layout;
-use drdma_abi::roce::{Bth, Deth, Ethernet, ImmDt, Ipv4, Reth, Udp};
+use drdma_abi::roce::{Bth, Deth, Ethernet, ImmDt, Ipv4, Reth, Udp, VlanTag};
 use drdma_emit::prelude::*;
 
 /// The text of a header: the layout's fields joined, the first one highest, and the bytes in the
@@ -57,6 +57,10 @@ macro_rules! header {
 header! {
     /// An Ethernet II header.
     EthernetHeader: Ethernet, 112 { destination: 48, source: 48, ethertype: 16, }
+}
+header! {
+    /// An 802.1Q tag.
+    VlanTagHeader: VlanTag, 32 { ethertype: 16, pcp: 3, dei: 1, vid: 12, }
 }
 header! {
     /// An IPv4 header.

@@ -6,6 +6,7 @@ use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
 use super::Sent;
+use super::tagger::{TAG, TAG_FLAG};
 use crate::context::QP;
 use crate::primitive::{Flatten, PromptFifo, Restore, StreamFifo};
 
@@ -25,10 +26,14 @@ pub struct Output {
     pub marker: Bit,
     /// Bytes of the frame's payload.
     pub payload: Bits<13>,
+    /// The frame's 802.1Q tag, which is not among its bytes yet.
+    pub tag: Bits<TAG>,
 }
 
 /// Bits of an [`Output`].
-const OUTPUT: usize = 534;
+const OUTPUT: usize = 534 + TAG;
+/// Bytes of a tag.
+const TAG_BYTES: u64 = 4;
 /// Beats that are held.
 const ROOM: u64 = 256;
 /// Beats of the longest frame, and some.
@@ -55,6 +60,8 @@ pub struct OutputBuffer {
 
     /// Frames.
     pub tx: Stream<Out, FrameBeat>,
+    /// The 802.1Q tag of the frame whose beat is offered.
+    pub tag: Signal<Out, Bits<TAG>>,
 
     /// `sent` items.
     pub sent: Stream<Out, Sent>,
@@ -65,7 +72,7 @@ pub struct OutputBuffer {
     pub count_packets: Signal<Out, Bits<16>>,
     /// Payload bytes, counted at the frame's end.
     pub count_payload_bytes: Signal<Out, Bits<16>>,
-    /// Frame bytes.
+    /// Frame bytes, with tags.
     pub count_frame_bytes: Signal<Out, Bits<16>>,
 
     room: DFF<Bits<9>>,
@@ -98,6 +105,7 @@ impl Logic for OutputBuffer {
         self.tx.data.next = self.going.record.val().data;
         self.tx.keep.next = !(self.keep_all.val() << self.going.record.val().count);
         self.tx.last.next = self.going.record.val().last;
+        self.tag.next = self.going.record.val().tag;
         self.items.input.valid.next = self.beats.out_valid.val() && self.going.record.val().marker;
         self.item.bits.next = self.going.record.val().data.get_bits::<SENT>(0);
         self.items.input.data.next = self.item.record.val();
@@ -135,6 +143,10 @@ impl Logic for OutputBuffer {
             if self.going.record.val().last {
                 self.packets.d.next = 1.into();
                 self.payload_bytes.d.next = bit_cast::<16, 13>(self.going.record.val().payload);
+                if self.going.record.val().tag.get_bit(TAG_FLAG) {
+                    self.frame_bytes.d.next =
+                        bit_cast::<16, 7>(self.going.record.val().count) + TAG_BYTES;
+                }
             }
         }
         self.count_packets.next = self.packets.q.val();

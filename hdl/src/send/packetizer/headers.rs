@@ -2,6 +2,7 @@
 
 use super::Packet;
 use super::Sending;
+use super::tagger::TAG;
 use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
 use crate::request::DEST_COUNT;
 use crate::send::PAGE;
@@ -41,6 +42,8 @@ pub struct Frame {
     pub bytes: Bits<13>,
     /// There is no header and no frame: only the page is to be given back.
     pub dropped: Bit,
+    /// Its 802.1Q tag, which the header does not have.
+    pub tag: Bits<TAG>,
 }
 
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
@@ -54,8 +57,8 @@ const SENT_RKEY: usize = 8 + QP;
 const STATUS_AT: u64 = SENT_LOW as u64;
 /// Where its `psn` starts.
 const PSN_AT: u64 = STATUS_AT + SENT_RKEY as u64;
-/// Bits of a queue pair's entry that are needed: its first 7 words.
-const ENTRY: usize = 224;
+/// Bits of a queue pair's entry that are needed: its first 8 words.
+const ENTRY: usize = 256;
 
 /// Sum of what is the same in every IPv4 header: version and length; flags; protocol.
 const FIXED_SUM: u64 = 0x4500 + 0x4000 + IP_PROTOCOL_UDP as u64;
@@ -121,8 +124,8 @@ pub struct Headers {
     // Queue pairs.
     select: TableSelect,
     #[init(Ram::new(RamStyle::Ultra))]
-    entries: Ram<ENTRY, 7, QP>,
-    copies: Pack<7, 32, ENTRY>,
+    entries: Ram<ENTRY, 8, QP>,
+    copies: Pack<8, 32, ENTRY>,
 
     // Stage a: the item.
     packet_bits: Signal<Local, Bits<PACKET>>,
@@ -215,6 +218,8 @@ fn fields_stand() -> bool {
         ("qkey", 160, 32),
         ("pkey", 192, 16),
         ("transport", 208, 2),
+        ("vlan", 224, 16),
+        ("tagged", 240, 1),
     ] {
         let field = QueuePairEntry::field(name);
         assert_eq!(field.start, start, "QueuePairEntry: {name} starts elsewhere");
@@ -235,7 +240,7 @@ impl Logic for Headers {
     fn update(&mut self) {
 
         // The host's words of the queue pairs.
-        for k in 0..7 {
+        for k in 0..8 {
             self.copies.parts[k].next = self.cfg.data.val();
         }
         self.entries.write_lanes.next = 0.into();
@@ -243,7 +248,7 @@ impl Logic for Headers {
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
         if self.select.queue_pair.val() {
-            self.entries.write_lanes.next = bits::<7>(1) << self.cfg.word.val();
+            self.entries.write_lanes.next = bits::<8>(1) << self.cfg.word.val();
         }
         self.entries.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.entries.write_data.next = self.copies.whole.val();
@@ -364,6 +369,7 @@ impl Logic for Headers {
         self.frame.payload.next = self.b_packet.q.val().get_bits::<13>(193);
         self.frame.bytes.next = self.b_frame.q.val();
         self.frame.dropped.next = self.b_dropped.q.val() && !self.frame.marker.val();
+        self.frame.tag.next = self.b_entry.q.val().get_bits::<TAG>(224);
         if self.frame.marker.val() || self.frame.dropped.val() {
             self.frame.slots.next = 1.into();
             self.frame.long.next = false;

@@ -3,6 +3,7 @@
 use drdma_emit::prelude::*;
 
 use super::headers::Frame;
+use super::tagger::TAG;
 use crate::send::{PAGE, PAGE_ROW};
 
 /// What passes beside a beat.
@@ -34,6 +35,8 @@ pub struct Side {
     pub crc_count: Bits<7>,
     /// Bytes of the frame's payload.
     pub payload: Bits<13>,
+    /// The frame's 802.1Q tag.
+    pub tag: Bits<TAG>,
 }
 
 /// Bytes of a beat.
@@ -188,6 +191,7 @@ impl Logic for Issuer {
         self.side.d.next.count = self.count.val();
         self.side.d.next.crc_count = self.crc_count.val();
         self.side.d.next.payload = self.frame.payload.val();
+        self.side.d.next.tag = self.frame.tag.val();
         self.rotation.d.next = self.frame.rotate.val().get_bits::<4>(2);
         self.beat_valid.next = self.valid.q.val();
         self.beat_side.next = self.side.q.val();

@@ -12,7 +12,8 @@
 //! Stages: [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
 //! FIFOs; [`issuer`] walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
 //! the header's length; `merge` joins header, the row and what is left of the row before; 3 cycles of CRC
-//! beside a delay line; `tail` puts the ICRC in; the [`buffer`]. A frame's header comes with its first
+//! beside a delay line; `tail` puts the ICRC in; the [`buffer`]; [`tagger`] puts in the 802.1Q tag of frames that
+//! have one, at a cycle more where that needs another beat. A frame's header comes with its first
 //! row: both leave their FIFOs in order, and the header has been there 4 cycles after the dimensions.
 //!
 //! The ICRC covers 8 bytes of ones and the frame without its first 14 bytes. So that the CRC can
@@ -37,12 +38,14 @@ use crate::primitive::{FrameCrc32, Pack, PromptFifo, StreamFifo};
 pub mod buffer;
 pub mod headers;
 pub mod issuer;
+pub mod tagger;
 #[cfg(test)]
 mod tests;
 
 use buffer::OutputBuffer;
 use headers::{Frame, HEADER, Headers};
 use issuer::{Issuer, Side};
+use tagger::{TAG, Tagger};
 
 /// What the tail needs of a beat.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -54,6 +57,7 @@ struct Tail {
     /// Where the ICRC goes, in words.
     place: Bits<4>,
     payload: Bits<13>,
+    tag: Bits<TAG>,
 }
 
 /// What is sent: a packet, or the end of a request.
@@ -237,6 +241,7 @@ pub struct Packetizer {
     closing: Signal<Local, Bits<512>>,
 
     buffer: OutputBuffer,
+    tagger: Tagger,
 }
 
 /// Bytes of the Ethernet header.
@@ -386,7 +391,9 @@ impl Logic for Packetizer {
         self.buffer.input.data.next = self.closing.val();
 
         // What leaves.
-        self.buffer.tx.join(&mut self.tx);
+        self.buffer.tx.join(&mut self.tagger.input);
+        self.tagger.tag.next = self.buffer.tag.val();
+        self.tagger.output.join(&mut self.tx);
         self.buffer.sent.join(&mut self.sent);
         self.count_packets.next = self.buffer.count_packets.val();
         self.count_payload_bytes.next = self.buffer.count_payload_bytes.val();
