@@ -57,6 +57,12 @@ fn acknowledgement(qpn: u32, psn: u32, syndrome: u8, edit: impl FnOnce(&mut [u8]
     frame
 }
 
+/// The frame with an 802.1Q tag.
+fn with_tag(mut frame: Vec<u8>, control: u16) -> Vec<u8> {
+    frame.splice(12..12, [0x81, 0, (control >> 8) as u8, control as u8]);
+    frame
+}
+
 /// The block with frames going in and coming out.
 struct Wire<'a> {
     bench: Bench<'a>,
@@ -79,7 +85,11 @@ impl Wire<'_> {
     }
 
     fn queue_pair(&mut self, index: u64, qpn: u32, state: u32) {
-        let bytes = QueuePairEntry { qpn, state, ..Default::default() }.to_bytes();
+        self.write(index, &QueuePairEntry { qpn, state, ..Default::default() });
+    }
+
+    fn write(&mut self, index: u64, entry: &QueuePairEntry) {
+        let bytes = entry.to_bytes();
         for (word, value) in bytes.chunks(4).enumerate() {
             self.bench.set("cfg_index", index);
             self.bench.set("cfg_word", word as u64);
@@ -147,7 +157,16 @@ fn acknowledgements_are_taken_and_everything_else_reaches_the_host() {
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut wire = Wire::new(&library, seed, stalls);
         let qpns: Vec<u32> = (0..4096).map(|k| (k * 65_521 + 17) & 0xff_ffff).collect();
-        (0..4096).for_each(|k| wire.queue_pair(k, qpns[k as usize], 1));
+        // A third of them are in VLANs.
+        let vlan = |k: u64| if k % 3 == 1 { 1 + (k as u16 * 7) % 4094 } else { 0 };
+        for (index, qpn) in (0..).zip(&qpns) {
+            // The priority makes no difference, nor does a VLAN without a tag.
+            let control = if vlan(index) == 0 { 99 } else { vlan(index) | 0x6000 };
+            let tagged = u8::from(vlan(index) != 0);
+            let entry =
+                QueuePairEntry { qpn: *qpn, vlan: control, tagged, state: 1, ..Default::default() };
+            wire.write(index, &entry);
+        }
         let (mut frames, mut host, mut acks) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..150 {
             if wire.random.chance(0.5) {
@@ -161,6 +180,11 @@ fn acknowledgements_are_taken_and_everything_else_reaches_the_host() {
                         .get(wire.random.below(10) as usize)
                         .unwrap();
                     frame[at] ^= 1 << wire.random.below(8);
+                    // With two tags it is not ours, whatever it is.
+                    if wire.random.chance(0.3) {
+                        frame = with_tag(frame, wire.random.u64() as u16);
+                        frame = with_tag(frame, wire.random.u64() as u16);
+                    }
                 }
                 let user = wire.random.below(1 << 40);
                 frames.push((frame.clone(), user));
@@ -169,7 +193,12 @@ fn acknowledgements_are_taken_and_everything_else_reaches_the_host() {
                 let qp = [wire.random.below(4096), 4095][wire.random.below(2) as usize];
                 let (psn, syndrome) = (wire.random.below(1 << 24), wire.random.below(256));
                 let qpn = qpns[qp as usize];
-                frames.push((acknowledgement(qpn, psn as u32, syndrome as u8, |_| {}), 0));
+                let mut frame = acknowledgement(qpn, psn as u32, syndrome as u8, |_| {});
+                let priority = (wire.random.u64() as u16) << 12;
+                if vlan(qp) != 0 || wire.random.chance(0.3) {
+                    frame = with_tag(frame, vlan(qp) | priority);
+                }
+                frames.push((frame, 0));
                 acks.push((qp, psn, syndrome));
             }
         }
@@ -190,7 +219,26 @@ fn what_is_ours_and_wrong_is_dropped_and_counted() {
     flipped[57] ^= 1;
     let mut long = good();
     long.extend([0; 40]);
+    wire.write(
+        7,
+        &QueuePairEntry { qpn: 80, vlan: 0x123, tagged: 1, state: 1, ..Default::default() },
+    );
+    let mut flipped_tagged = with_tag(good(), 0);
+    flipped_tagged[65] ^= 1;
+    let mut short = with_tag(good(), 0);
+    short.truncate(65);
     let frames = [
+        (flipped_tagged, 0),
+        (short, 0),
+        (with_tag(good(), 0), 1),
+        ([with_tag(good(), 0), vec![0]].concat(), 0),
+        (with_tag(acknowledgement(77, 1, 0, |frame| frame[43] |= 0x01), 0), 0),
+        // Another VLAN than its queue pair's, or none.
+        (with_tag(good(), 0x123), 0),
+        (acknowledgement(80, 1, 0, |_| {}), 0),
+        (with_tag(acknowledgement(80, 1, 0, |_| {}), 0), 0),
+        (with_tag(acknowledgement(80, 1, 0, |_| {}), 0x122), 0),
+        (with_tag(acknowledgement(80, 2, 0, |_| {}), 0xf123), 0),
         (flipped, 0),
         // Marked bad by the MAC.
         (good(), 1),
@@ -207,6 +255,6 @@ fn what_is_ours_and_wrong_is_dropped_and_counted() {
         (good(), 0),
     ];
     assert_eq!(wire.pass(&frames), []);
-    assert_eq!(wire.taken(), [(5, 1, 0)]);
-    assert_eq!(wire.dropped, frames.len() as u64 - 1);
+    assert_eq!(wire.taken(), [(7, 2, 0), (5, 1, 0)]);
+    assert_eq!(wire.dropped, frames.len() as u64 - 2);
 }
