@@ -34,9 +34,7 @@ pub struct MemoryRegions {
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word's value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// A local key is given.
-    pub key_valid: Signal<In, Bit>,
-    /// The key.
+    /// A local key.
     pub key: Signal<In, Bits<32>>,
     /// The key names a memory region.
     pub known: Signal<Out, Bit>,
@@ -70,7 +68,6 @@ impl Default for MemoryRegions {
             cfg_index: Signal::default(),
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
-            key_valid: Signal::default(),
             key: Signal::default(),
             known: Signal::default(),
             addr: Signal::default(),
@@ -106,7 +103,7 @@ impl Logic for MemoryRegions {
         }
         self.words.write_address.next = self.cfg_index.val().get_bits::<REGION>(0);
         self.words.write_data.next = self.written.whole.val();
-        self.words.read_enable.next = self.key_valid.val();
+        self.words.read_enable.next = true;
         self.words.read_address.next = self.index.val();
         self.valid.clk.next = self.clk.val();
         self.valid.write_enable.next = self.cfg_valid.val();
@@ -115,10 +112,8 @@ impl Logic for MemoryRegions {
         if self.cfg_last.val() && (self.cfg_data.val() == 1) {
             self.valid.write_data.next = 1.into();
         }
-        if self.key_valid.val() {
-            self.asked.d.next = self.key.val();
-        }
-        self.valid.ahead.next = self.asked.d.val().get_bits::<REGION>(0);
+        self.asked.d.next = self.key.val();
+        self.valid.ahead.next = self.index.val();
         self.known.next = (self.valid.read_data.val() == 1)
             && (self.words.read_data.val().get_bits::<32>(128) == self.asked.q.val());
         self.addr.next = self.words.read_data.val().get_bits::<64>(0);
