@@ -67,7 +67,7 @@ registers! {
     ABI_HASH_HIGH @ 0x010 ReadOnly = 0;
     /// Bit 0: the card takes doorbells and sends. Bit 1: reset everything but this register,
     /// `COLUMN_MIN_ROWS` and `ASSEMBLER_WORDS`; reads 1, after power-up as well, until the tables are
-    /// cleared (26 µs). Until then a write to a table waits; all other accesses are answered at once.
+    /// cleared (16.4 µs). Until then a write to a table waits; all other accesses are answered at once.
     CONTROL @ 0x014 ReadWrite = 0;
     /// Bit 0: work is in progress somewhere in the card.
     STATUS @ 0x018 ReadOnly = 0;
@@ -85,7 +85,7 @@ registers! {
     /// The card's IPv4 address; 10.0.0.1 is 0x0a000001.
     IP @ 0x02c ReadWrite = 0;
     /// Units of 1,024 cycles without progress after which an unacknowledged request completes with
-    /// `retry_exceeded`; 0 waits for ever.
+    /// `retry_exceeded`, up to 4,096 idle cycles later; 0 waits for ever.
     ACK_TIMEOUT @ 0x030 ReadWrite = 0;
     /// Writing anything clears every counter.
     COUNTER_CLEAR @ 0x034 WriteOnly = 0;
@@ -187,64 +187,73 @@ impl Table {
     pub const fn entry(&self, index: u32) -> u32 {
         self.offset + index * self.entry_size
     }
+
+    /// Bits of an index: the binary logarithm of the entries.
+    pub const fn index_bits(&self) -> usize {
+        self.entries.ilog2() as usize
+    }
 }
 
 /// Queue pairs; entries are [`QueuePairEntry`].
 pub const QUEUE_PAIRS: Table = Table {
     name: "QUEUE_PAIRS",
-    offset: 0x01_0000,
-    entries: 256,
+    offset: 0x10_0000,
+    entries: 4096,
     entry_size: 64,
     doc: "Queue pair contexts, by local queue pair index.",
 };
 /// Memory regions; entries are [`MemoryRegionEntry`].
 pub const MEMORY_REGIONS: Table = Table {
     name: "MEMORY_REGIONS",
-    offset: 0x02_0000,
-    entries: 1024,
+    offset: 0x20_0000,
+    entries: 4096,
     entry_size: 32,
-    doc: "Memory regions, by the low 10 bits of the local key.",
+    doc: "Memory regions, by the low 12 bits of the local key.",
 };
 /// Send queues; entries are [`SendQueueEntry`].
 pub const SEND_QUEUES: Table = Table {
     name: "SEND_QUEUES",
-    offset: 0x03_0000,
-    entries: 256,
+    offset: 0x30_0000,
+    entries: 4096,
     entry_size: 32,
     doc: "Send queues, a queue pair's own or shared ones, by queue number.",
 };
 /// Completion queues; entries are [`CompletionQueueEntry`].
 pub const COMPLETION_QUEUES: Table = Table {
     name: "COMPLETION_QUEUES",
-    offset: 0x04_0000,
-    entries: 64,
+    offset: 0x40_0000,
+    entries: 1024,
     entry_size: 32,
     doc: "Completion queues, by number.",
 };
 /// Doorbells: writing a queue's producer position (in blocks, modulo 2^32) starts the card on it.
 pub const DOORBELLS: Table = Table {
     name: "DOORBELLS",
-    offset: 0x05_0000,
-    entries: 256,
+    offset: 0x50_0000,
+    entries: 4096,
     entry_size: 4,
     doc: "Send queue doorbells: the producer position in blocks, modulo 2^32.",
 };
 /// Queue pair states as the card sees them: reads return 1 while the queue pair is in error.
 pub const QUEUE_PAIR_ERRORS: Table = Table {
     name: "QUEUE_PAIR_ERRORS",
-    offset: 0x06_0000,
-    entries: 256,
+    offset: 0x60_0000,
+    entries: 4096,
     entry_size: 4,
     doc: "Read only: 1 while the queue pair is in the error state, else 0.",
 };
 /// Send queue states as the card sees them: reads return 1 while the queue is halted by an error.
 pub const SEND_QUEUE_ERRORS: Table = Table {
     name: "SEND_QUEUE_ERRORS",
-    offset: 0x07_0000,
-    entries: 256,
+    offset: 0x70_0000,
+    entries: 4096,
     entry_size: 4,
     doc: "Read only: 1 while the send queue is halted by an error, else 0.",
 };
+
+/// Bytes from a table to the next one: bits 20 to 23 of an address select the table, and those below
+/// the place in it.
+pub const TABLE_STRIDE: u32 = 0x10_0000;
 
 /// Every table, by offset.
 pub const TABLES: &[Table] = &[
@@ -256,6 +265,22 @@ pub const TABLES: &[Table] = &[
     QUEUE_PAIR_ERRORS,
     SEND_QUEUE_ERRORS,
 ];
+
+// What the card decodes addresses and indices by.
+const _: () = {
+    let mut k = 0;
+    while k < TABLES.len() {
+        let table = TABLES[k];
+        assert!(table.entries.is_power_of_two() && table.entry_size.is_power_of_two());
+        assert!(table.offset == (k as u32 + 1) * TABLE_STRIDE);
+        assert!(table.entries * table.entry_size <= TABLE_STRIDE);
+        assert!(table.offset + TABLE_STRIDE <= BAR2_SIZE);
+        k += 1;
+    }
+    assert!(DOORBELLS.entries == SEND_QUEUES.entries);
+    assert!(SEND_QUEUE_ERRORS.entries == SEND_QUEUES.entries);
+    assert!(QUEUE_PAIR_ERRORS.entries == QUEUE_PAIRS.entries);
+};
 
 layout! {
     /// A queue pair's context.
@@ -302,7 +327,7 @@ layout! {
         addr: u64 = 64,
         /// Bytes.
         len: u64 = 64,
-        /// The whole local key; its low 10 bits are the entry's index.
+        /// The whole local key; its low 12 bits are the entry's index.
         lkey: u32 = 32,
         /// 0.
         reserved: u32 = 32,

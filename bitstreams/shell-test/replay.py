@@ -18,7 +18,7 @@ from shell import CYCLE_NS, Shell
 
 ROCE = b"\x12\xb7"
 CONTROL, ACK_TIMEOUT = 0x14, 0x30
-COMPLETION_QUEUES, DOORBELLS = range(0x40000, 0x40800), range(0x50000, 0x50400)
+COMPLETION_QUEUES, DOORBELLS = range(0x400000, 0x408000), range(0x500000, 0x504000)
 # What depends on time: CYCLES, ASSEMBLE_*, and (requests that meet share reads) DATA_READS, DATA_READ_BYTES, WINDOWS.
 TIMES = {0x100, 0x104, *range(0x120, 0x130, 4), *range(0x150, 0x178, 4)}
 FAULTS = {"no-ack": "retry_exceeded", "read-fault": "local_protection_error"}

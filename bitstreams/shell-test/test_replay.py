@@ -36,7 +36,7 @@ import replay  # noqa: E402
 
 DATA, RING, MAC = 1 << 32, (1 << 32) + 0x4000, bytes([2, 0, 0, 0, 0, 1])
 FRAMES = [bytes(6) + MAC + b"\x08\x00" + bytes(22) + replay.ROCE + bytes(20) + bytes([k]) * 20 for k in range(3)]
-QUEUE_ENTRY, DOORBELL = 0x40000, 0x50000
+QUEUE_ENTRY, DOORBELL = 0x400000, 0x500000
 
 
 def line(wr_id, status="success", count=0, queue=1, destination=0):

@@ -212,7 +212,7 @@ fn the_demo_as_json_says_what_each_way_cost() {
 #[test]
 fn the_demo_says_what_is_wrong_with_its_arguments() {
     let folder = Folder::new();
-    for args in [["--destinations", "256"], ["--scale-factor", "0"], ["--mtu", "1500"]] {
+    for args in [["--destinations", "257"], ["--scale-factor", "0"], ["--mtu", "1500"]] {
         let output = folder.drdma(&[&["demo", "--device", "soft:"], &args[..]].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }

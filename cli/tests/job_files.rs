@@ -490,16 +490,16 @@ fn a_job_needs_no_more_queues_than_a_card_has() {
     let mut job = good();
     let red = job["qps"][0].clone();
     let qps = job["qps"].as_array_mut().unwrap();
-    let others = 256 - qps.len();
+    let others = 4096 - qps.len();
     for i in 0..others {
         let mut other = red.clone();
         (other["name"], other["qpn"]) = (json!(format!("other{i}")), json!(1000 + i));
         qps.push(other);
     }
     let text = parse(&job).unwrap_err().to_string();
-    assert_eq!(text, "posts: the job needs 257 send queues, a card has 256");
+    assert_eq!(text, "posts: the job needs 4097 send queues, a card has 4096");
     job["qps"].as_array_mut().unwrap().pop();
-    assert!(parse(&job).is_ok(), "255 queue pairs and a shared send queue");
+    assert!(parse(&job).is_ok(), "4,095 queue pairs and a shared send queue");
 }
 
 #[test]

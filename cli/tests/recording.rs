@@ -171,7 +171,7 @@ fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
     let (_, lines) = record("soft:", &job, &path);
     let is_doorbell = |line: &Value| {
         let offset = line["write"]["offset"].as_u64().unwrap_or(0);
-        (0x50000..0x60000).contains(&offset)
+        (0x50_0000..0x60_0000).contains(&offset)
     };
     let doorbell = lines.iter().position(is_doorbell).unwrap();
     let texts: Vec<(usize, &str)> = lines

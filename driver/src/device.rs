@@ -499,22 +499,22 @@ mod tests {
         let entry = MemoryRegionEntry {
             addr: 0x1_2345_6789,
             len: 77,
-            lkey: 0x403,
+            lkey: 0x1003,
             valid: 1,
             ..Default::default()
         };
         device.write_entry(MEMORY_REGIONS, 3, &entry).unwrap();
-        let at = 0x02_0000 + 3 * 32;
-        let words = [0x2345_6789, 1, 77, 0, 0x403, 0, 0, 1];
+        let at = 0x20_0000 + 3 * 32;
+        let words = [0x2345_6789, 1, 77, 0, 0x1003, 0, 0, 1];
         let expected: Vec<_> = (at..).step_by(4).zip(words).collect();
         assert_eq!(card.0.lock().unwrap().writes, expected);
     }
 
     #[test]
-    #[should_panic(expected = "table MEMORY_REGIONS has no entry 1024")]
+    #[should_panic(expected = "table MEMORY_REGIONS has no entry 4096")]
     fn an_entry_that_does_not_exist_is_not_written() {
         let mut device = Device::open(Box::new(Registers::new())).unwrap();
-        let _ = device.write_entry(MEMORY_REGIONS, 1024, &MemoryRegionEntry::default());
+        let _ = device.write_entry(MEMORY_REGIONS, 4096, &MemoryRegionEntry::default());
     }
 
     #[test]

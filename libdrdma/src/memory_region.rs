@@ -329,7 +329,7 @@ impl MemoryRegion {
         self.len
     }
 
-    /// The local key: a table index in the low 10 bits, a random tag above.
+    /// The local key: a table index in the low 12 bits, a random tag above.
     #[inline]
     pub fn lkey(&self) -> u32 {
         self.key.lkey

@@ -74,7 +74,7 @@ fn what_lies_in_a_registered_arena_needs_no_mapping_and_no_key() {
     let inside: Vec<_> = regions.iter().filter(|region| !region.has_own_key()).collect();
     assert!(inside.len() > 1024, "{} memory regions, of 1,024 keys", inside.len());
     assert!(inside.iter().all(|region| region.lkey() == inside[0].lkey()));
-    let key: MemoryRegionEntry = card.entry(MEMORY_REGIONS, inside[0].lkey() & 0x3ff);
+    let key: MemoryRegionEntry = card.entry(MEMORY_REGIONS, inside[0].lkey() & 0xfff);
     assert_eq!(key.len, BYTES as u64);
     for region in &inside {
         let end = region.addr() + region.len() as u64;
@@ -147,7 +147,7 @@ fn pointers_stay_in_their_target_and_not_only_in_the_arena() {
     let alone = heap.alias(0..100_000).unwrap();
     assert!(alone.has_own_key() && alone.addr() == heap.addr());
     build(&alone).unwrap();
-    let key: MemoryRegionEntry = card.entry(MEMORY_REGIONS, alone.lkey() & 0x3ff);
+    let key: MemoryRegionEntry = card.entry(MEMORY_REGIONS, alone.lkey() & 0xfff);
     assert_eq!((key.addr, key.len), (heap.addr(), 100_000));
 }
 

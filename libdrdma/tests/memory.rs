@@ -9,7 +9,7 @@ use drdma_abi::register::{MEMORY_REGIONS, MemoryRegionEntry};
 use libdrdma::{DmaMemory, MemoryRegion};
 
 fn entry(card: &common::Fake, lkey: u32) -> MemoryRegionEntry {
-    card.entry(MEMORY_REGIONS, lkey & 0x3ff)
+    card.entry(MEMORY_REGIONS, lkey & 0xfff)
 }
 
 #[test]
@@ -93,16 +93,16 @@ fn keys_differ_in_their_tags_and_a_full_table_is_an_error() {
     let (context, _) = open();
     let pd = context.protection_domain();
     let memory = pd.allocate(64).unwrap();
-    let mut aliases: Vec<MemoryRegion> = (0..1023).map(|_| memory.alias(0..1).unwrap()).collect();
-    let indexes: HashSet<u32> = aliases.iter().map(|alias| alias.lkey() & 0x3ff).collect();
-    assert_eq!(indexes.len(), 1023);
-    let tags: HashSet<u32> = aliases.iter().map(|alias| alias.lkey() >> 10).collect();
+    let mut aliases: Vec<MemoryRegion> = (0..4095).map(|_| memory.alias(0..1).unwrap()).collect();
+    let indexes: HashSet<u32> = aliases.iter().map(|alias| alias.lkey() & 0xfff).collect();
+    assert_eq!(indexes.len(), 4095);
+    let tags: HashSet<u32> = aliases.iter().map(|alias| alias.lkey() >> 12).collect();
     assert!(tags.len() > 1000 && !tags.contains(&0), "{} tags", tags.len());
     let error = memory.alias(0..1).unwrap_err().to_string();
-    assert_eq!(error, "the card has no free memory region: all 1024 are in use");
+    assert_eq!(error, "the card has no free memory region: all 4096 are in use");
     let old = aliases.pop().unwrap().lkey();
     let new = memory.alias(0..1).unwrap().lkey();
-    assert_eq!(old & 0x3ff, new & 0x3ff);
+    assert_eq!(old & 0xfff, new & 0xfff);
     assert_ne!(old, new, "an old key does not fit a new region");
 }
 

@@ -291,13 +291,13 @@ fn an_owner_may_use_the_queue_when_it_is_dropped() {
     }
 }
 
-/// The queue pair that gets a place in the card, if one of the next 256 does.
+/// The queue pair that gets a place in the card, if one of the next 4,096 does.
 fn next_owner(
     pd: &ProtectionDomain,
     cq: &CompletionQueue,
     index: u32,
 ) -> Option<QueuePair<'static>> {
-    for _ in 0..256 {
+    for _ in 0..4096 {
         match pd.queue_pair(cq).build() {
             Ok(qp) if qp.index() == index => return Some(qp),
             Ok(_) => {}
@@ -363,7 +363,7 @@ fn a_queue_pair_without_another_place_is_not_reset() {
     let (context, _, pd, cq) = open_all();
     let mut red = connected(&pd, &cq, 1);
     let mut ssq = pd.shared_send_queue(&cq).build().unwrap();
-    let others: Vec<QueuePair> = (0..254).map(|_| pd.queue_pair(&cq).build().unwrap()).collect();
+    let others: Vec<QueuePair> = (0..4094).map(|_| pd.queue_pair(&cq).build().unwrap()).collect();
     let destinations = [Destination::new(&red)];
     ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&destinations)).unwrap();
     let index = red.index();
@@ -372,7 +372,7 @@ fn a_queue_pair_without_another_place_is_not_reset() {
     let destinations = [Destination::new(&red)];
     ssq.post_ssq_send(&SharedWorkRequest::new(2).destinations(&destinations)).unwrap();
     let error = red.connect(&peer()).unwrap_err().to_string();
-    let text = "the card has no free queue pair: all 256 are in use, or named by posted requests";
+    let text = "the card has no free queue pair: all 4096 are in use, or named by posted requests";
     assert_eq!(error, text);
     assert_eq!(red.state(), libdrdma::QueuePairState::ReadyToSend, "it stayed as it was");
     context.progress().unwrap();
@@ -385,7 +385,7 @@ fn a_queue_pair_without_another_place_is_not_reset() {
 fn data_for_a_queue_pair_that_was_dropped_reach_no_other_peer() {
     let mut engine = Engine::new();
     // Places are given out in turn: the next one would be `red`'s.
-    for _ in 0..254 {
+    for _ in 0..4094 {
         engine.pd.queue_pair(&engine.cq).build().unwrap();
     }
     engine.query(1, (0..1000).collect());
@@ -397,7 +397,7 @@ fn data_for_a_queue_pair_that_was_dropped_reach_no_other_peer() {
         other.connect(&attributes(9)).unwrap();
         others.push(other);
     }
-    assert_eq!(others.len(), 254);
+    assert_eq!(others.len(), 4094);
     let completions = engine.cq.wait(1, SECOND).unwrap();
     assert_ne!(completions[0].status, Status::Success);
     assert_eq!(engine.network.errors(), [], "peer 9 got what was meant for peer 2");

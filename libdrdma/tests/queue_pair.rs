@@ -240,19 +240,22 @@ fn the_cards_queues_are_used_up_and_come_back() {
     let (context, card, pd, cq) = open_all();
     let before = card.state().maps.len();
     let mut qps: Vec<_> =
-        (0..256).map(|_| pd.queue_pair(&cq).send_blocks(1).build().unwrap()).collect();
+        (0..4096).map(|_| pd.queue_pair(&cq).send_blocks(1).build().unwrap()).collect();
     let error = pd.queue_pair(&cq).build().unwrap_err().to_string();
-    assert_eq!(error, "the card has no free queue pair: all 256 are in use");
+    assert_eq!(error, "the card has no free queue pair: all 4096 are in use");
     let error = pd.shared_send_queue(&cq).build().unwrap_err().to_string();
-    assert_eq!(error, "the card has no free send queue: all 256 are in use");
+    assert_eq!(error, "the card has no free send queue: all 4096 are in use");
+    let mut indices: Vec<u32> = qps.iter().map(|qp| qp.index()).collect();
+    indices.sort_unstable();
+    assert!(indices.into_iter().eq(0..4096), "every entry of the table is used");
     qps.pop();
     drop(pd.queue_pair(&cq).build().unwrap());
     drop(pd.shared_send_queue(&cq).build().unwrap());
     drop(qps);
     assert_eq!(card.state().maps.len(), before, "every ring was unmapped");
-    let cqs: Vec<_> = (0..63).map(|_| context.completion_queue().build().unwrap()).collect();
+    let cqs: Vec<_> = (0..1023).map(|_| context.completion_queue().build().unwrap()).collect();
     let error = context.completion_queue().build().unwrap_err().to_string();
-    assert_eq!(error, "the card has no free completion queue: all 64 are in use");
+    assert_eq!(error, "the card has no free completion queue: all 1024 are in use");
     drop(cqs);
     assert_eq!(card.state().maps.len(), before);
 }

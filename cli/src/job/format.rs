@@ -52,7 +52,7 @@ pub(super) struct JobFile {
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Memory that regions lie in; each buffer has a key of its own.
-    #[schemars(length(max = 1022))]
+    #[schemars(length(max = 4094))]
     pub buffers: Vec<Buffer>,
     /// The card's own addresses.
     pub local: Local,

@@ -10,6 +10,7 @@ use crate::shell::corundum::{
 use drdma_emit::prelude::*;
 
 use crate::complete::completion::Completion;
+use crate::context::States;
 use crate::emit::{EmitError, Emitted, emit};
 use crate::layout::fragments::Fragments;
 use crate::layout::gather::Gather;
@@ -168,6 +169,7 @@ pub struct Card {
     /// its way to the host.
     linger: DFF<Bits<7>>,
     control: Control,
+    states: States,
     host_read: HostRead,
     queue: Queue,
     decoder: Decoder,
@@ -221,12 +223,29 @@ impl Logic for Card {
             self.linger.d.next = 0.into();
         }
         self.control.busy.next = self.linger.q.val().any() || self.host_write.busy.val();
-        self.control.set_qp_error_a_valid.next = self.segmenter.set_qp_error_valid.val();
-        self.control.set_qp_error_a_index.next = self.segmenter.set_qp_error_index.val();
-        self.control.set_qp_error_b_valid.next = self.completion.set_qp_error_valid.val();
-        self.control.set_qp_error_b_index.next = self.completion.set_qp_error_index.val();
-        self.control.set_queue_halted_valid.next = self.completion.set_queue_halted_valid.val();
-        self.control.set_queue_halted_index.next = self.completion.set_queue_halted_index.val();
+        self.states.set_qp_error_a_valid.next = self.segmenter.set_qp_error_valid.val();
+        self.states.set_qp_error_a_index.next = self.segmenter.set_qp_error_index.val();
+        self.states.set_qp_error_b_valid.next = self.completion.set_qp_error_valid.val();
+        self.states.set_qp_error_b_index.next = self.completion.set_qp_error_index.val();
+        self.states.set_queue_halted_valid.next = self.completion.set_queue_halted_valid.val();
+        self.states.set_queue_halted_index.next = self.completion.set_queue_halted_index.val();
+        self.control.cfg.join(&mut self.states.cfg);
+        self.states.rst.next = self.reset.val();
+        self.states.error_next[0].next = self.decoder.error_next.val();
+        self.states.error_next[1].next = self.sequencer.error_next.val();
+        self.states.error_next[2].next = self.segmenter.error_next.val();
+        self.states.error_next[3].next = self.control.error_next.val();
+        self.control.error.next = self.states.error[3].val();
+        self.states.halted_next[0].next = self.queue.fetch_next.val();
+        self.states.halted_next[1].next = self.queue.batch_next.val();
+        self.states.halted_next[2].next = self.decoder.halted_next.val();
+        self.states.halted_next[3].next = self.segmenter.halted_next.val();
+        self.states.halted_next[4].next = self.control.bell_next.val();
+        self.control.bell_halted.next = self.states.halted[4].val();
+        self.states.halted_next[5].next = self.control.halted_next.val();
+        self.control.halted.next = self.states.halted[5].val();
+        self.states.enabled_next.next = self.control.bell_next.val();
+        self.control.bell_enabled.next = self.states.enabled.val();
         self.control.count_1.next = self.packetizer.count_payload_bytes.val();
         self.control.count_2.next = self.packetizer.count_frame_bytes.val();
         self.control.count_3.next = self.packetizer.count_packets.val();
@@ -303,7 +322,8 @@ impl Logic for Card {
         self.queue.cfg_index.next = self.control.cfg.index.val();
         self.queue.cfg_word.next = self.control.cfg.word.val();
         self.queue.cfg_data.next = self.control.cfg.data.val();
-        self.queue.queue_halted.next = self.control.queue_halted.val();
+        self.queue.fetch_halted.next = self.states.halted[0].val();
+        self.queue.batch_halted.next = self.states.halted[1].val();
         self.queue.read_req_ready.next = self.host_read.a_req.ready.val();
         self.queue.read_resp_valid.next = self.host_read.a_resp.valid.val();
         self.queue.read_resp_data.next = self.host_read.a_resp.data.val();
@@ -324,8 +344,8 @@ impl Logic for Card {
         self.decoder.cfg_index.next = self.control.cfg.index.val();
         self.decoder.cfg_word.next = self.control.cfg.word.val();
         self.decoder.cfg_data.next = self.control.cfg.data.val();
-        self.decoder.qp_error.next = self.control.qp_error.val();
-        self.decoder.queue_halted.next = self.control.queue_halted.val();
+        self.decoder.qp_error.next = self.states.error[0].val();
+        self.decoder.queue_halted.next = self.states.halted[2].val();
         self.decoder.slot_free_valid.next = self.completion.slot_free_valid.val();
         self.decoder.slot_free_slot.next = self.completion.slot_free_slot.val();
         self.decoder.release_valid.next = self.segmenter.release_valid.val();
@@ -342,7 +362,7 @@ impl Logic for Card {
         self.sequencer.request_bad_dest.next = self.decoder.request_bad_dest.val();
         self.sequencer.request_apart.next = self.decoder.request_apart.val();
         self.sequencer.release_valid.next = self.segmenter.release_valid.val();
-        self.sequencer.qp_error.next = self.control.qp_error.val();
+        self.sequencer.qp_error.next = self.states.error[1].val();
         self.sequencer.dest_write_qp.next = self.decoder.dest_write_qp.val();
         self.sequencer.lane_write_valid.next = self.decoder.lane_write_valid.val();
         self.sequencer.lane_write_set.next = self.decoder.lane_write_set.val();
@@ -603,8 +623,8 @@ impl Logic for Card {
         self.segmenter.cfg_index.next = self.control.cfg.index.val();
         self.segmenter.cfg_word.next = self.control.cfg.word.val();
         self.segmenter.cfg_data.next = self.control.cfg.data.val();
-        self.segmenter.qp_error.next = self.control.qp_error.val();
-        self.segmenter.queue_halted.next = self.control.queue_halted.val();
+        self.segmenter.qp_error.next = self.states.error[2].val();
+        self.segmenter.queue_halted.next = self.states.halted[3].val();
         self.segmenter.open_valid.next =
             self.decoder.open_valid.val() && self.completion.open_ready.val();
         self.segmenter.open_slot.next = self.decoder.open_slot.val();

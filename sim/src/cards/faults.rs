@@ -380,11 +380,11 @@ fn a_pointer_that_changes_after_the_check_never_leads_outside<C: Simulated>() {
 
 fn invalidated_memory_regions_are_refused<C: Simulated>() {
     let mut rig = rig::<C>();
-    rig.write_entry(&MEMORY_REGIONS, LKEY % 1024, &MemoryRegionEntry::default());
+    rig.write_entry(&MEMORY_REGIONS, LKEY % MEMORY_REGIONS.entries, &MemoryRegionEntry::default());
     rig.post(1, &one(1, 1));
     assert_eq!(rig.finish(), [(1, Status::LocalProtectionError)]);
     // The same index under another key.
-    rig.add_region(LKEY + 1024, BASE, SIZE);
+    rig.add_region(LKEY + 4096, BASE, SIZE);
     rig.post(2, &one(2, 2));
     assert_eq!(rig.finish(), [(2, Status::LocalProtectionError)]);
 }

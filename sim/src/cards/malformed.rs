@@ -56,7 +56,7 @@ fn outside() -> Vec<Region> {
     let end = BASE + SIZE;
     let huge = u64::MAX - 100;
     vec![
-        Region::Contiguous { addr: BASE, len: 1, lkey: LKEY + 1024 },
+        Region::Contiguous { addr: BASE, len: 1, lkey: LKEY + 4096 },
         Region::Contiguous { addr: BASE, len: 1, lkey: LKEY + 1 },
         contiguous(SIZE - 9, 10),
         Region::Contiguous { addr: BASE - 1, len: 10, lkey: LKEY },

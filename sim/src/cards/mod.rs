@@ -14,6 +14,7 @@ macro_rules! on_every_card {
     };
 }
 
+mod capacity;
 mod faults;
 mod fetch_rows;
 mod malformed;

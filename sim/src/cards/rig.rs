@@ -26,10 +26,11 @@ use drdma_soft::{
 
 /// Blocks of every send queue's ring.
 pub const BLOCKS: u32 = 64;
-const RINGS: u64 = 0x10_0000;
-const COMPLETIONS: u64 = 0x20_0000;
+const RINGS: u64 = 0x1000_0000;
+const COMPLETIONS: u64 = 0x2000_0000;
 const PAGE: u64 = 0x1000;
-const QUEUES: u64 = 16;
+/// Rings of each kind: all that a card has.
+const QUEUES: u64 = SEND_QUEUES.entries as u64;
 /// The card's addresses.
 pub const MAC: u64 = 0x0200_0000_0001;
 pub const CARD_IP: u32 = 0x0a00_0001;
@@ -141,7 +142,7 @@ impl<C: Card> Rig<C> {
 
     pub fn add_region(&mut self, lkey: u32, addr: u64, len: u64) {
         let entry = MemoryRegionEntry { addr, len, lkey, valid: 1, ..Default::default() };
-        self.write_entry(&MEMORY_REGIONS, lkey % 1024, &entry);
+        self.write_entry(&MEMORY_REGIONS, lkey % MEMORY_REGIONS.entries, &entry);
     }
 
     pub fn add_completion_queue(&mut self, index: u32, log_entries: u8) {
@@ -228,12 +229,18 @@ impl<C: Card> Rig<C> {
 
     /// Enables a send queue: of queue pair `owner`, or shared.
     pub fn add_queue(&mut self, index: u32, owner: Option<u32>) {
+        self.add_queue_of(index, owner, 0);
+    }
+
+    /// The same with this completion queue.
+    pub fn add_queue_of(&mut self, index: u32, owner: Option<u32>, completion_queue: u32) {
         self.producers[index as usize] = 0;
         let entry = SendQueueEntry {
             addr: RINGS + u64::from(index) * PAGE,
             log_blocks: BLOCKS.ilog2() as u8,
             shared: u8::from(owner.is_none()),
             qp: owner.unwrap_or(0),
+            completion_queue: completion_queue as u16,
             enable: 1,
             ..Default::default()
         };
@@ -379,6 +386,11 @@ impl<C: Card> Rig<C> {
 /// A run of bytes of the test memory.
 pub fn contiguous(offset: u64, len: u32) -> Region {
     Region::Contiguous { addr: BASE + offset, len, lkey: LKEY }
+}
+
+/// The same, under another key.
+pub fn region_of(lkey: u32, offset: u64, len: u32) -> Region {
+    Region::Contiguous { addr: BASE + offset, len, lkey }
 }
 
 /// The bytes of such a run.

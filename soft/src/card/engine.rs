@@ -340,7 +340,7 @@ impl SoftCard {
 
     /// Writes the completions that are due: per queue in order, as far as there is room.
     fn complete(&mut self) {
-        for index in 0..self.tables.send_queues.len() {
+        for index in 0..self.tables.known_send_queues {
             let queue = &mut self.tables.send_queues[index];
             while let Some(request) = queue.in_flight.front().copied() {
                 let done = !request.sending && request.waiting == 0;

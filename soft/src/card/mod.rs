@@ -41,6 +41,7 @@ impl SoftCard {
         let entry = index as usize;
         if *table == QUEUE_PAIRS {
             if let Some(written) = tables.staged_queue_pairs.write(index, at, value) {
+                tables.known_queue_pairs = tables.known_queue_pairs.max(entry + 1);
                 let lost = tables.queue_pairs[entry].load(written);
                 self.flush_queue_pair(lost);
             }
@@ -50,6 +51,7 @@ impl SoftCard {
             }
         } else if *table == SEND_QUEUES {
             if let Some(written) = tables.staged_send_queues.write(index, at, value) {
+                tables.known_send_queues = tables.known_send_queues.max(entry + 1);
                 tables.send_queues[entry].load(written);
                 self.doorbells.retain(|(queue, _)| *queue != index);
             }

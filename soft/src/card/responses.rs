@@ -37,12 +37,14 @@ impl SoftCard {
         if frame.operation() != operation::ACKNOWLEDGE {
             return None;
         }
-        let index = self.tables.queue_pairs.iter().position(|queue_pair| {
-            queue_pair.entry.state == 1
-                && queue_pair.entry.transport == Transport::Rc as u8
-                && queue_pair.entry.qpn == frame.bth.dest_qp
-                && queue_pair.entry.dest_ip == frame.ip.source
-        })?;
+        let index = self.tables.queue_pairs[..self.tables.known_queue_pairs].iter().position(
+            |queue_pair| {
+                queue_pair.entry.state == 1
+                    && queue_pair.entry.transport == Transport::Rc as u8
+                    && queue_pair.entry.qpn == frame.bth.dest_qp
+                    && queue_pair.entry.dest_ip == frame.ip.source
+            },
+        )?;
         self.counters.add(&counter::ACKS, 1);
         let queue_pair = &self.tables.queue_pairs[index];
         let psn = frame.bth.psn;
@@ -124,7 +126,7 @@ impl SoftCard {
         if timeout == 0 {
             return;
         }
-        for index in 0..self.tables.queue_pairs.len() {
+        for index in 0..self.tables.known_queue_pairs {
             let since = self.tables.queue_pairs[index].waiting_since;
             if since.is_some_and(|since| self.cycles.saturating_sub(since) >= timeout) {
                 self.break_queue_pair(index, Status::RetryExceeded);

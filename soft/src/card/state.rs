@@ -63,7 +63,9 @@ impl SoftCard {
     pub(super) fn is_busy(&self) -> bool {
         self.job.is_some()
             || !self.doorbells.is_empty()
-            || self.tables.send_queues.iter().any(|queue| !queue.in_flight.is_empty())
+            || self.tables.send_queues[..self.tables.known_send_queues]
+                .iter()
+                .any(|queue| !queue.in_flight.is_empty())
     }
 
     pub(super) fn reset(&mut self) {

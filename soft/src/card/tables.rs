@@ -250,6 +250,10 @@ pub struct Tables {
     pub send_queues: Vec<SendQueueState>,
     /// Completion queues.
     pub completion_queues: Vec<CompletionQueueState>,
+    /// Queue pairs that were ever written are below this index: what goes through all looks no further.
+    pub known_queue_pairs: usize,
+    /// The same of send queues.
+    pub known_send_queues: usize,
 }
 
 impl Default for Tables {
@@ -266,6 +270,8 @@ impl Default for Tables {
                 CompletionQueueState::default();
                 COMPLETION_QUEUES.entries as usize
             ],
+            known_queue_pairs: 0,
+            known_send_queues: 0,
         }
     }
 }

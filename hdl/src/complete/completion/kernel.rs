@@ -3,7 +3,8 @@
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
-use super::{Completion, CompletionEvent, CompletionState, RESULT};
+use super::{Completion, CompletionEvent, CompletionState, RESULT, WRITTEN};
+use crate::context::{CQ, QP, QUEUE};
 
 impl Logic for Completion {
     #[hdl_gen]
@@ -16,7 +17,7 @@ impl Logic for Completion {
         );
         dff_setup!(self, clk, act_code, act_bad_dest, act_total, act_gone, act_first);
         dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp, cover, cover_slot);
-        dff_setup!(self, clk, refused, status, quiet, failing, clock, ticked, watched);
+        dff_setup!(self, clk, refused, status, quiet, failing, clock, watched);
         dff_setup!(self, clk, owner, result, is_ended, failed, sent_count, acked_count, waits_none);
         dff_setup!(self, clk, waits_one, is_refused, awaited);
         self.results.clk.next = self.clk.val();
@@ -36,14 +37,12 @@ impl Logic for Completion {
         self.new_queues.write_enable.next = false;
         self.new_queues.write_address.next = self.queue.q.val();
         self.new_queues.write_data.next = 0.into();
-        self.new_queues.read_address[0].next = self.owner.q.val();
         self.new_pairs.clk.next = self.clk.val();
         self.new_pairs.write_enable.next = false;
         self.new_pairs.write_address.next = self.act_qp.q.val();
         self.new_pairs.write_data.next = 0.into();
-        self.new_pairs.read_address[0].next = self.act_qp.q.val();
         self.halts.next =
-            !self.result.q.val().get_bit(49) && !self.new_queues.read_data[0].val().get_bit(0);
+            !self.result.q.val().get_bit(49) && !self.new_queues.read_data.val().get_bit(0);
         self.events.clk.next = self.clk.val();
         self.events.rst.next = self.rst.val();
         self.events.in_valid.next = false;
@@ -52,13 +51,13 @@ impl Logic for Completion {
         self.packets.rst.next = self.rst.val();
         self.packets.push.next = false;
         self.packets.pop.next = false;
-        self.packets.tick.next = false;
         self.packets.clear.next = false;
         self.packets.clear_index.next = self.step.q.val();
         self.progress.clk.next = self.clk.val();
-        self.progress.rst.next = self.rst.val();
         self.progress.acknowledge.next = false;
         self.progress.forget.next = false;
+        self.progress.clear.next = false;
+        self.progress.clear_index.next = self.step.q.val();
         self.open_ready.next = false;
         self.sent_ready.next = false;
         self.ack_ready.next = false;
@@ -67,24 +66,24 @@ impl Logic for Completion {
         self.count_acks.next = false;
 
         // The host's table writes: addresses are kept, what starts something becomes an event.
-        self.unused.next = self.cfg_index.val().get_bits::<2>(8);
-        self.events.in_data.next = self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0);
-        self.renews.next = self.cfg_valid.val()
-            && (((self.cfg_table.val() == 0) && (self.cfg_word.val() == 15))
-                || ((self.cfg_table.val() == 2) && (self.cfg_word.val() == 7)));
-        if self.cfg_valid.val() {
-            if (self.cfg_table.val() == 0) && (self.cfg_word.val() == 15) {
+        self.select.valid.next = self.cfg_valid.val();
+        self.select.number.next = self.cfg_table.val();
+        self.select.word.next = self.cfg_word.val();
+        self.events.in_data.next = bit_cast::<WRITTEN, 12>(self.cfg_index.val());
+        self.renews.next =
+            (self.select.state.val() || self.select.enable.val()) && !self.select.every.val();
+        // After a reset there is nothing to be done for an entry that is cleared.
+        if !self.select.every.val() {
+            if self.select.state.val() {
                 self.events.in_valid.next = true;
             }
-            if (self.cfg_table.val() == 2) && (self.cfg_word.val() == 7) {
+            if self.select.enable.val() {
                 self.events.in_valid.next = true;
-                self.events.in_data.next =
-                    self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0) | 0x100;
+                self.events.in_data.next = bit_cast::<WRITTEN, 12>(self.cfg_index.val()) | 0x1000;
             }
-            if (self.cfg_table.val() == 3) && (self.cfg_word.val() == 7) {
+            if self.select.ring.val() {
                 self.events.in_valid.next = true;
-                self.events.in_data.next =
-                    self.cfg_index.val().get_bits::<8>(0).get_bits::<10>(0) | 0x200;
+                self.events.in_data.next = bit_cast::<WRITTEN, 12>(self.cfg_index.val()) | 0x2000;
             }
         }
 
@@ -93,7 +92,7 @@ impl Logic for Completion {
         self.retire.rst.next = self.rst.val();
         self.retire.cfg_valid.next = self.cfg_valid.val();
         self.retire.cfg_table.next = self.cfg_table.val();
-        self.retire.cfg_index.next = self.cfg_index.val().get_bits::<8>(0);
+        self.retire.cfg_index.next = self.cfg_index.val();
         self.retire.cfg_word.next = self.cfg_word.val();
         self.retire.cfg_data.next = self.cfg_data.val();
         self.retire.open.next = false;
@@ -118,7 +117,7 @@ impl Logic for Completion {
         self.retire.renew.next = false;
         self.retire.unpark.next = false;
         self.retire.restart.next = false;
-        self.retire.restart_index.next = self.queue.q.val().get_bits::<6>(0);
+        self.retire.restart_index.next = self.queue.q.val().get_bits::<CQ>(0);
         self.retire.clear.next = false;
         self.retire.clear_index.next = self.step.q.val();
 
@@ -136,10 +135,8 @@ impl Logic for Completion {
         self.packets.push_psn.next = self.act_psn.q.val();
         self.packets.push_slot.next = self.act_slot.q.val();
         self.packets.push_dest.next = self.act_bad_dest.q.val();
-        self.refused_pairs.read_address[0].next = self.qp.q.val();
-        self.is_refused.d.next = self.refused_pairs.read_data[0].val().get_bit(0);
-        self.pending.read_address[0].next = self.qp.q.val();
-        self.awaited.d.next = self.pending.read_data[0].val();
+        self.is_refused.d.next = self.refused_pairs.read_data.val().get_bit(0);
+        self.awaited.d.next = self.pending.read_data.val();
 
         // A packet is waited for, unless it was acknowledged already, or nobody will acknowledge it.
         self.lost.next =
@@ -202,11 +199,14 @@ impl Logic for Completion {
             self.new_status.next = self.act_code.q.val();
         }
 
-        // The clock: every 1,024 cycles all queue pairs are looked at once, as there is time.
+        // The time, and whether the oldest packet waits for too long.
         self.clock.d.next = self.clock.q.val() + 1;
-        if self.clock.q.val().get_bits::<10>(0) == 0x3ff {
-            self.ticked.d.next = true;
-        }
+        self.now.next = self.clock.q.val().get_bits::<32>(10);
+        self.packets.now.next = self.now.val();
+        self.age.next = self.now.val() - self.packets.since.val();
+        self.overdue.next = self.packets.used.val()
+            && self.timeout.val().any()
+            && (self.age.val() >= self.timeout.val());
 
         // The event of the cycle before takes effect now: nothing but these takes one cycle.
         // The end of a request right behind its packet joins it.
@@ -297,11 +297,7 @@ impl Logic for Completion {
                     }
                 }
                 CompletionEvent::Tick => {
-                    self.packets.tick.next = self.packets.used.val();
-                    if self.packets.used.val()
-                        && self.timeout.val().any()
-                        && (bit_cast::<32, 16>(self.packets.age.val()) >= self.timeout.val())
-                    {
+                    if self.overdue.val() {
                         self.late.d.next = true;
                         self.late_qp.d.next = self.act_qp.q.val();
                     }
@@ -318,8 +314,7 @@ impl Logic for Completion {
         // is about to write.
         self.look_list.next = self.look_valid.q.val()
             && ((self.event.q.val() == CompletionEvent::Packet)
-                || (self.event.q.val() == CompletionEvent::Acknowledge)
-                || (self.event.q.val() == CompletionEvent::Tick));
+                || (self.event.q.val() == CompletionEvent::Acknowledge));
         self.look_slot.next = self.look_valid.q.val()
             && ((self.event.q.val() == CompletionEvent::Opened)
                 || (self.event.q.val() == CompletionEvent::Packet)
@@ -356,23 +351,22 @@ impl Logic for Completion {
         match self.state.q.val() {
             CompletionState::Clear => {
                 self.step.d.next = self.step.q.val() + 1;
-                self.qp.d.next = self.qp.q.val() + 1;
                 self.packets.clear.next = true;
-                self.progress.forget.next = true;
+                self.progress.clear.next = true;
                 self.retire.clear.next = true;
                 self.refused_pairs.write_enable.next = true;
-                // Each for four cycles, one of which the host may need.
+                self.refused_pairs.write_address.next = self.step.q.val().get_bits::<QP>(0);
                 self.new_queues.write_enable.next = true;
-                self.new_queues.write_address.next = self.step.q.val().get_bits::<8>(2);
+                self.new_queues.write_address.next = self.step.q.val().get_bits::<QUEUE>(0);
                 self.new_pairs.write_enable.next = true;
-                self.new_pairs.write_address.next = self.step.q.val().get_bits::<8>(2);
+                self.new_pairs.write_address.next = self.step.q.val().get_bits::<QP>(0);
                 self.sent_counts.write_enable.next = true;
                 self.sent_counts.write_address.next = self.step.q.val().get_bits::<8>(0);
                 self.sent_counts.write_data.next = 0.into();
                 self.acked_counts.write_enable.next = true;
                 self.acked_counts.write_address.next = self.step.q.val().get_bits::<8>(0);
                 self.acked_counts.write_data.next = 0.into();
-                if self.step.q.val() == 1023 {
+                if self.step.q.val().all() {
                     self.state.d.next = CompletionState::Run;
                 }
             }
@@ -393,7 +387,7 @@ impl Logic for Completion {
                 self.position.d.next = self.open_position.val();
                 self.unsignaled.d.next = self.open_unsignaled.val();
                 self.syndrome.d.next = self.ack_syndrome.val();
-                self.written.d.next = self.events.out_data.val().get_bits::<2>(8);
+                self.written.d.next = self.events.out_data.val().get_bits::<2>(12);
                 if self.acknowledging.val() {
                     // The request of the packet that has left its list.
                     self.cover.d.next = self.pops.val();
@@ -433,8 +427,8 @@ impl Logic for Completion {
                         self.state.d.next = CompletionState::Look;
                     } else if self.drained.val() && self.events.out_valid.val() {
                         self.events.out_ready.next = true;
-                        self.queue.d.next = self.events.out_data.val().get_bits::<8>(0);
-                        self.qp.d.next = self.events.out_data.val().get_bits::<8>(0);
+                        self.queue.d.next = self.events.out_data.val().get_bits::<QUEUE>(0);
+                        self.qp.d.next = self.events.out_data.val().get_bits::<QP>(0);
                         self.status.d.next = self.flush.val();
                         self.quiet.d.next = true;
                         self.first.d.next = false;
@@ -475,11 +469,8 @@ impl Logic for Completion {
                     self.slot.d.next = self.open_slot.val();
                     self.event.d.next = CompletionEvent::Opened;
                     self.look_valid.d.next = true;
-                } else if self.ticked.q.val() && !self.look_valid.q.val() {
+                } else if !self.sent_valid.val() {
                     self.watched.d.next = self.watched.q.val() + 1;
-                    if self.watched.q.val() == 255 {
-                        self.ticked.d.next = false;
-                    }
                     self.qp.d.next = self.watched.q.val();
                     self.event.d.next = CompletionEvent::Tick;
                     self.look_valid.d.next = true;
@@ -502,9 +493,7 @@ impl Logic for Completion {
                     self.state.d.next = CompletionState::Act;
                 } else if self.event.q.val() == CompletionEvent::Tick {
                     // It may have been acknowledged meanwhile.
-                    if self.packets.used.val()
-                        && (bit_cast::<32, 16>(self.packets.age.val()) >= self.timeout.val())
-                    {
+                    if self.overdue.val() {
                         self.failing.d.next = true;
                         self.event.d.next = CompletionEvent::Refused;
                         self.state.d.next = CompletionState::Walk;
@@ -537,7 +526,7 @@ impl Logic for Completion {
                 self.state.d.next = CompletionState::Run;
                 if self.failing.q.val() {
                     self.set_qp_error_valid.next =
-                        !self.quiet.q.val() && !self.new_pairs.read_data[0].val().get_bit(0);
+                        !self.quiet.q.val() && !self.new_pairs.read_data.val().get_bit(0);
                     self.refused_pairs.write_enable.next = !self.quiet.q.val();
                     self.refused_pairs.write_data.next = 1.into();
                     if self.packets.used.val() {
@@ -592,13 +581,13 @@ impl Logic for Completion {
 
         // The host's word counts at once.
         if self.renews.val() {
-            if self.cfg_table.val() == 0 {
+            if self.select.state.val() {
                 self.new_pairs.write_enable.next = true;
-                self.new_pairs.write_address.next = self.cfg_index.val().get_bits::<8>(0);
+                self.new_pairs.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
                 self.new_pairs.write_data.next = 1.into();
             } else {
                 self.new_queues.write_enable.next = true;
-                self.new_queues.write_address.next = self.cfg_index.val().get_bits::<8>(0);
+                self.new_queues.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
                 self.new_queues.write_data.next = 1.into();
             }
         }
@@ -613,8 +602,17 @@ impl Logic for Completion {
             self.cover.d.next = false;
             self.late.d.next = false;
             self.clock.d.next = 0.into();
-            self.ticked.d.next = false;
             self.watched.d.next = 0.into();
         }
+
+        // What the tables are asked for the next cycle.
+        self.refused_pairs.ahead.next = self.qp.d.val();
+        self.new_queues.ahead.next = self.owner.d.val();
+        self.new_pairs.ahead.next = self.act_qp.d.val();
+        self.pending.ahead.next = self.qp.d.val();
+        self.packets.next_qp.next = self.qp.d.val();
+        self.progress.next_qp.next = self.qp.d.val();
+        self.retire.next_queue.next = self.queue.d.val();
+        self.retire.next_open_queue.next = self.act_queue.d.val();
     }
 }

@@ -14,8 +14,11 @@
 //! right behind the item of its last destination: both are one event then); an acknowledgement 2,
 //! and 3 for each further packet that it covers; two of these that are about the same queue pair or request, up to a
 //! cycle more. A completion 3 cycles. A table write 3 cycles, and 4 for each packet of a queue pair, or 2 for each request of
-//! a queue, that the host resets. `slot_free` holds all 256 slots 1,024 cycles after reset. May stall at any time. A
+//! a queue, that the host resets. Nothing is taken in the 4,096 cycles after a reset, in which the lists are cleared. May stall at any time. A
 //! completion queue without room keeps only its own queues waiting.
+//!
+//! Time is counted in units of 1,024 cycles. A list of packets tells when it last made progress; whenever there is
+//! nothing else to do, the next queue pair's is looked at, so that a timeout is noticed 4,096 idle cycles late at most.
 
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
@@ -23,6 +26,7 @@ use num_bigint::BigUint;
 
 use drdma_abi::completion::Status;
 
+use crate::context::{INDEX, QP, QUEUE, Table, TableSelect};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 
@@ -85,6 +89,11 @@ pub enum CompletionEvent {
     Refused,
 }
 
+/// Bits of what the host wrote.
+const WRITTEN: usize = 14;
+
+const _: () = assert!(INDEX == 12, "what the host wrote stands elsewhere");
+
 /// Bits of a request's result.
 const RESULT: usize = 50 + DEST_COUNT;
 
@@ -102,7 +111,7 @@ pub struct Completion {
     /// Its table.
     pub cfg_table: Signal<In, Bits<3>>,
     /// Its entry.
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// Its place in the entry.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word.
@@ -118,7 +127,7 @@ pub struct Completion {
     /// Its slot.
     pub open_slot: Signal<In, Bits<8>>,
     /// Its queue.
-    pub open_queue: Signal<In, Bits<8>>,
+    pub open_queue: Signal<In, Bits<QUEUE>>,
     /// Its name.
     pub open_wr_id: Signal<In, Bits<64>>,
     /// The ring position of its first block.
@@ -134,7 +143,7 @@ pub struct Completion {
     /// Its request.
     pub sent_slot: Signal<In, Bits<8>>,
     /// Its queue pair.
-    pub sent_qp: Signal<In, Bits<8>>,
+    pub sent_qp: Signal<In, Bits<QP>>,
     /// 0: a packet that must be acknowledged. 1: the end of the request.
     pub sent_kind: Signal<In, Bits<2>>,
     /// The packet's sequence number.
@@ -152,7 +161,7 @@ pub struct Completion {
     /// A packet is on its way.
     pub sending_valid: Signal<In, Bit>,
     /// Its queue pair.
-    pub sending_qp: Signal<In, Bits<8>>,
+    pub sending_qp: Signal<In, Bits<QP>>,
     /// Its sequence number.
     pub sending_psn: Signal<In, Bits<24>>,
 
@@ -162,7 +171,7 @@ pub struct Completion {
     /// It is taken.
     pub ack_ready: Signal<Out, Bit>,
     /// Its queue pair.
-    pub ack_qp: Signal<In, Bits<8>>,
+    pub ack_qp: Signal<In, Bits<QP>>,
     /// Its sequence number.
     pub ack_psn: Signal<In, Bits<24>>,
     /// Its syndrome.
@@ -190,11 +199,11 @@ pub struct Completion {
     /// A queue pair fails.
     pub set_qp_error_valid: Signal<Out, Bit>,
     /// Which.
-    pub set_qp_error_index: Signal<Out, Bits<8>>,
+    pub set_qp_error_index: Signal<Out, Bits<QP>>,
     /// A queue is halted.
     pub set_queue_halted_valid: Signal<Out, Bit>,
     /// Which.
-    pub set_queue_halted_index: Signal<Out, Bits<8>>,
+    pub set_queue_halted_index: Signal<Out, Bits<QUEUE>>,
     /// Requests are open.
     pub busy: Signal<Out, Bit>,
 
@@ -205,10 +214,11 @@ pub struct Completion {
     pub count_acks: Signal<Out, Bit>,
 
     state: DFF<CompletionState>,
-    step: DFF<Bits<10>>,
+    step: DFF<Bits<INDEX>>,
 
     // What the host wrote: {kind, index}; kind 0: queue pair, 1: send queue, 2: completion queue.
-    events: Fifo<10, 10, 11>,
+    select: TableSelect,
+    events: Fifo<WRITTEN, 10, 11>,
     retire: Retire,
 
     // Requests, by slot. Result: total 40, status 8, ended, forgotten, bad_dest. Packets that must be
@@ -216,25 +226,25 @@ pub struct Completion {
     results: Lutram<RESULT, 8, 2>,
     sent_counts: Lutram<8, 8, 1>,
     acked_counts: Lutram<8, 8, 1>,
-    owners: Lutram<8, 8, 1>,
+    owners: Lutram<QUEUE, 8, 1>,
     progress: Progress,
     // Queue pairs whose peer refused or fell silent: nothing more will be acknowledged.
-    refused_pairs: Lutram<1, 8, 1>,
+    refused_pairs: Table<1, QP>,
     // Queues, and queue pairs, that the host has written, and whose old requests are not yet seen to: what fails of
     // these does not halt a queue that was enabled since, nor break a queue pair that was made ready.
-    new_queues: Lutram<1, 8, 1>,
-    new_pairs: Lutram<1, 8, 1>,
+    new_queues: Table<1, QUEUE>,
+    new_pairs: Table<1, QP>,
     // The status of the next request that waits for such a peer.
-    pending: Lutram<8, 8, 1>,
+    pending: Table<8, QP>,
     packets: Outstanding,
 
     // The event that was chosen: the memories are read.
     look_valid: DFF<Bit>,
     event: DFF<CompletionEvent>,
-    qp: DFF<Bits<8>>,
+    qp: DFF<Bits<QP>>,
     psn: DFF<Bits<24>>,
     slot: DFF<Bits<8>>,
-    queue: DFF<Bits<8>>,
+    queue: DFF<Bits<QUEUE>>,
     wr_id: DFF<Bits<64>>,
     position: DFF<Bits<32>>,
     unsignaled: DFF<Bit>,
@@ -250,10 +260,10 @@ pub struct Completion {
     // The event before that one: it takes effect.
     act_valid: DFF<Bit>,
     act_event: DFF<CompletionEvent>,
-    act_qp: DFF<Bits<8>>,
+    act_qp: DFF<Bits<QP>>,
     act_psn: DFF<Bits<24>>,
     act_slot: DFF<Bits<8>>,
-    act_queue: DFF<Bits<8>>,
+    act_queue: DFF<Bits<QUEUE>>,
     act_wr_id: DFF<Bits<64>>,
     act_position: DFF<Bits<32>>,
     act_unsignaled: DFF<Bit>,
@@ -265,7 +275,7 @@ pub struct Completion {
     // With a packet: its request ends with it, with success.
     act_joined: DFF<Bit>,
     // What the memories said of its slot and queue pair.
-    owner: DFF<Bits<8>>,
+    owner: DFF<Bits<QUEUE>>,
     result: DFF<Bits<RESULT>>,
     is_ended: DFF<Bit>,
     failed: DFF<Bit>,
@@ -281,23 +291,24 @@ pub struct Completion {
     cover_slot: DFF<Bits<8>>,
     // An acknowledgement may cover further packets of this queue pair.
     more: DFF<Bit>,
-    more_qp: DFF<Bits<8>>,
+    more_qp: DFF<Bits<QP>>,
     more_psn: DFF<Bits<24>>,
     // This queue pair waits for too long.
     late: DFF<Bit>,
-    late_qp: DFF<Bits<8>>,
+    late_qp: DFF<Bits<QP>>,
 
     // What takes longer: a list is walked, or fails; without a word to the host.
     refused: DFF<Bit>,
     failing: DFF<Bit>,
     quiet: DFF<Bit>,
     status: DFF<Bits<8>>,
-    clock: DFF<Bits<18>>,
-    ticked: DFF<Bit>,
-    watched: DFF<Bits<8>>,
+    /// Cycles; units of time are 1,024.
+    clock: DFF<Bits<42>>,
+    now: Signal<Local, Bits<32>>,
+    overdue: Signal<Local, Bit>,
+    age: Signal<Local, Bits<32>>,
+    watched: DFF<Bits<QP>>,
 
-    // Bits of shared buses that this block has no use for.
-    unused: Signal<Local, Bits<2>>,
     found_result: Signal<Local, Bits<RESULT>>,
     since: Signal<Local, Bits<24>>,
     joins: Signal<Local, Bit>,
@@ -388,6 +399,7 @@ impl Default for Completion {
             count_acks: Signal::default(),
             state: DFF::default(),
             step: DFF::default(),
+            select: TableSelect::default(),
             events: Fifo::default(),
             retire: Retire::default(),
             results: Lutram::default(),
@@ -395,10 +407,10 @@ impl Default for Completion {
             acked_counts: Lutram::default(),
             owners: Lutram::default(),
             progress: Progress::default(),
-            refused_pairs: Lutram::default(),
-            new_queues: Lutram::default(),
-            new_pairs: Lutram::default(),
-            pending: Lutram::default(),
+            refused_pairs: Table::default(),
+            new_queues: Table::default(),
+            new_pairs: Table::default(),
+            pending: Table::default(),
             packets: Outstanding::default(),
             look_valid: DFF::default(),
             event: DFF::default(),
@@ -453,9 +465,10 @@ impl Default for Completion {
             quiet: DFF::default(),
             status: DFF::default(),
             clock: DFF::default(),
-            ticked: DFF::default(),
+            now: Signal::default(),
+            overdue: Signal::default(),
+            age: Signal::default(),
             watched: DFF::default(),
-            unused: Signal::default(),
             found_result: Signal::default(),
             since: Signal::default(),
             joins: Signal::default(),

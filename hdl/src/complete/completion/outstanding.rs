@@ -1,15 +1,19 @@
 //! Packets that wait for their acknowledgement: a list for each queue pair, oldest first.
 //!
-//! Contract: the outputs tell of the list of `qp` of the cycle before, as it was then; `push`, `pop` and
-//! `tick` are given when they tell of the list as it is, and are for that list, whatever `qp` is by then. At most
-//! one of these and `clear` is given in a cycle, and counts from the next one on. After a reset, `clear` with all 1,024
-//! indices makes every list empty.
+//! Contract: `next_qp` is what `qp` will be in the next cycle. The outputs tell of the list of `qp` of the cycle
+//! before, as it was then; `push` and `pop` are given when they tell of the list as it is, and are for that list,
+//! whatever `qp` is by then. At most one of these and `clear` is given in a cycle, and counts from the next one on.
+//! After a reset, `clear` with all 4,096 indices makes every list empty.
 
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
+use crate::context::{QP, Table};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
+
+/// Bits of a list.
+const LIST: usize = 53;
 
 /// Bits of an entry: `psn` 24, `slot` 8, `dest`.
 const ENTRY: usize = 32 + DEST_COUNT;
@@ -17,19 +21,21 @@ const ENTRY: usize = 32 + DEST_COUNT;
 /// The lists; see the module.
 ///
 /// # Inputs
-/// `clk`, `rst`; `qp`; `push`, `push_psn`, `push_slot`, `push_dest`; `may_pop`, `pop`; `tick`; `clear`,
+/// `clk`, `rst`; `qp`; `push`, `push_psn`, `push_slot`, `push_dest`; `may_pop`, `pop`; `now`; `clear`,
 /// `clear_index`.
 ///
 /// # Outputs
-/// `room`, `roomy`; `used`, `lone`, `age`; `psn`, `slot`, `dest` of the oldest packet.
+/// `room`, `roomy`; `used`, `lone`, `since`; `psn`, `slot`, `dest` of the oldest packet.
 #[derive(LogicBlock, Default)]
 pub struct Outstanding {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
+    /// What `qp` is in the next cycle.
+    pub next_qp: Signal<In, Bits<QP>>,
     /// The queue pair whose list is meant.
-    pub qp: Signal<In, Bits<8>>,
+    pub qp: Signal<In, Bits<QP>>,
     /// One more packet can be kept.
     pub room: Signal<Out, Bit>,
     /// At least eight more can be kept.
@@ -38,8 +44,8 @@ pub struct Outstanding {
     pub used: Signal<Out, Bit>,
     /// If it is not empty, it has one packet.
     pub lone: Signal<Out, Bit>,
-    /// Ticks since a packet left the list, or came to an empty one.
-    pub age: Signal<Out, Bits<16>>,
+    /// When a packet left the list, or came to an empty one.
+    pub since: Signal<Out, Bits<32>>,
     /// Sequence number of the oldest packet.
     pub psn: Signal<Out, Bits<24>>,
     /// Its request.
@@ -58,45 +64,47 @@ pub struct Outstanding {
     pub may_pop: Signal<In, Bit>,
     /// The oldest packet leaves; only if `used`, and with `may_pop`.
     pub pop: Signal<In, Bit>,
-    /// The list grows older.
-    pub tick: Signal<In, Bit>,
-    /// A place is free, and the list of the same number is empty.
+    /// The time.
+    pub now: Signal<In, Bits<32>>,
+    /// A place is free, if there is one of that number, and the list of the same number is empty.
     pub clear: Signal<In, Bit>,
     /// The place.
-    pub clear_index: Signal<In, Bits<10>>,
+    pub clear_index: Signal<In, Bits<QP>>,
 
     places: Fifo<10, 10, 11>,
+    // A packet has left: its place is free again in the next cycle.
+    frees: DFF<Bit>,
+    freed: DFF<Bits<10>>,
     // Sequence number 24, slot 8, destination 7.
     entries: Lutram<ENTRY, 10, 1>,
     followers: Lutram<10, 10, 1>,
-    // Lists: tail 10, head 10, used, age 16.
-    lists: Lutram<37, 8, 1>,
+    // Lists: tail 10, head 10, used, since 32.
+    lists: Table<LIST, QP>,
     /// The queue pair that the outputs tell of.
-    shown: DFF<Bits<8>>,
-    list: DFF<Bits<37>>,
+    shown: DFF<Bits<QP>>,
+    list: DFF<Bits<LIST>>,
     entry: DFF<Bits<ENTRY>>,
     follower: DFF<Bits<10>>,
     has_one: DFF<Bit>,
-    found: Signal<Local, Bits<37>>,
+    found: Signal<Local, Bits<LIST>>,
     tail: Signal<Local, Bits<10>>,
     head: Signal<Local, Bits<10>>,
     fresh: Signal<Local, Bits<10>>,
-    older: Signal<Local, Bits<16>>,
     stays: Signal<Local, Bit>,
     new_head: Signal<Local, Bits<10>>,
     new_tail: Signal<Local, Bits<10>>,
-    new_age: Signal<Local, Bits<16>>,
+    new_since: Signal<Local, Bits<32>>,
 }
 
 impl Logic for Outstanding {
     #[hdl_gen]
     fn update(&mut self) {
         // The list of the queue pair at hand, and its oldest packet.
-        dff_setup!(self, clk, shown, list, entry, follower, has_one);
+        dff_setup!(self, clk, shown, list, entry, follower, has_one, frees, freed);
         self.shown.d.next = self.qp.val();
         self.lists.clk.next = self.clk.val();
-        self.lists.read_address[0].next = self.qp.val();
-        self.found.next = self.lists.read_data[0].val();
+        self.lists.ahead.next = self.next_qp.val();
+        self.found.next = self.lists.read_data.val();
         self.entries.clk.next = self.clk.val();
         self.entries.read_address[0].next = self.found.val().get_bits::<10>(10);
         self.followers.clk.next = self.clk.val();
@@ -110,7 +118,7 @@ impl Logic for Outstanding {
         self.head.next = self.list.q.val().get_bits::<10>(10);
         self.used.next = self.list.q.val().get_bit(20);
         self.lone.next = self.has_one.q.val();
-        self.age.next = self.list.q.val().get_bits::<16>(21);
+        self.since.next = self.list.q.val().get_bits::<32>(21);
         self.psn.next = self.entry.q.val().get_bits::<24>(0);
         self.slot.next = self.entry.q.val().get_bits::<8>(24);
         self.dest.next = self.entry.q.val().get_bits::<DEST_COUNT>(32);
@@ -122,10 +130,13 @@ impl Logic for Outstanding {
         self.roomy.next = self.places.count.val() >= 8;
         self.fresh.next = self.places.out_data.val();
         self.places.out_ready.next = self.push.val();
-        self.places.in_valid.next = self.pop.val() || self.clear.val();
-        self.places.in_data.next = self.head.val();
+        self.frees.d.next = self.pop.val() && !self.rst.val();
+        self.freed.d.next = self.head.val();
+        self.places.in_valid.next = self.frees.q.val();
+        self.places.in_data.next = self.freed.q.val();
         if self.clear.val() {
-            self.places.in_data.next = self.clear_index.val();
+            self.places.in_valid.next = !self.clear_index.val().get_bits::<2>(10).any();
+            self.places.in_data.next = self.clear_index.val().get_bits::<10>(0);
         }
 
         // A packet more.
@@ -139,40 +150,32 @@ impl Logic for Outstanding {
         self.followers.write_data.next = self.fresh.val();
 
         // What the list becomes.
-        self.older.next = self.age.val() + 1;
-        if self.age.val() == 0xffff {
-            self.older.next = self.age.val();
-        }
         self.new_head.next = self.head.val();
         self.new_tail.next = self.tail.val();
-        self.new_age.next = self.age.val();
-        if self.tick.val() {
-            self.new_age.next = self.older.val();
-        }
+        self.new_since.next = self.since.val();
         self.stays.next = self.used.val();
         if self.pop.val() {
             self.new_head.next = self.follower.q.val();
-            self.new_age.next = 0.into();
+            self.new_since.next = self.now.val();
             self.stays.next = !self.has_one.q.val();
         }
         if self.push.val() {
             self.new_tail.next = self.fresh.val();
-            self.new_age.next = self.age.val();
+            self.new_since.next = self.since.val();
             self.stays.next = true;
             if !self.used.val() {
                 self.new_head.next = self.fresh.val();
-                self.new_age.next = 0.into();
+                self.new_since.next = self.now.val();
             }
         }
-        self.lists.write_enable.next =
-            self.push.val() || self.may_pop.val() || self.tick.val() || self.clear.val();
+        self.lists.write_enable.next = self.push.val() || self.may_pop.val() || self.clear.val();
         self.lists.write_address.next = self.shown.q.val();
-        self.lists.write_data.next = (bit_cast::<37, 16>(self.new_age.val()) << 21)
-            | (bit_cast::<37, 1>(self.stays.val().into()) << 20)
-            | (bit_cast::<37, 10>(self.new_head.val()) << 10)
-            | bit_cast::<37, 10>(self.new_tail.val());
+        self.lists.write_data.next = (bit_cast::<LIST, 32>(self.new_since.val()) << 21)
+            | (bit_cast::<LIST, 1>(self.stays.val().into()) << 20)
+            | (bit_cast::<LIST, 10>(self.new_head.val()) << 10)
+            | bit_cast::<LIST, 10>(self.new_tail.val());
         if self.clear.val() {
-            self.lists.write_address.next = self.clear_index.val().get_bits::<8>(0);
+            self.lists.write_address.next = self.clear_index.val();
             self.lists.write_data.next = 0.into();
         }
     }

@@ -1,15 +1,16 @@
 //! How far every queue pair has come: the latest packet sent and the latest one acknowledged.
 
-use crate::primitive::Lutram;
+use crate::context::{Flags, QP, Table};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
 /// Tells of a queue pair whether an acknowledgement is of a packet that was sent, and whether a packet
 /// was acknowledged already. PSNs are compared as numbers of 24 bits, half of them ahead.
 ///
-/// Contract: the outputs are of `qp` of the cycle before and of `psn` now, which is `early_psn` of the cycle before; `acknowledge` and `forget` are for that
+/// Contract: `next_qp` is what `qp` will be in the next cycle. The outputs are of `qp` of the cycle before and of
+/// `psn` now, which is `early_psn` of the cycle before; `acknowledge` and `forget` are for that
 /// `qp`. What is told in a cycle counts from the next: for the outputs from the one after that.
-/// After a reset `forget` of every queue pair is given.
+/// After a reset `clear` of every queue pair is given.
 ///
 /// # Inputs
 /// `sending_*`: a packet goes to the packetizer. `qp`, `psn`: a packet that somebody asks about. `forget`:
@@ -21,16 +22,16 @@ use rust_hdl_widgets::prelude::*;
 pub struct Progress {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset.
-    pub rst: Signal<In, Bit>,
     /// A packet is sent,
     pub sending_valid: Signal<In, Bit>,
     /// of this queue pair,
-    pub sending_qp: Signal<In, Bits<8>>,
+    pub sending_qp: Signal<In, Bits<QP>>,
     /// with this PSN.
     pub sending_psn: Signal<In, Bits<24>>,
+    /// What `qp` is in the next cycle.
+    pub next_qp: Signal<In, Bits<QP>>,
     /// A queue pair,
-    pub qp: Signal<In, Bits<8>>,
+    pub qp: Signal<In, Bits<QP>>,
     /// and a packet of it, told a cycle later.
     pub psn: Signal<In, Bits<24>>,
     /// That packet, with `qp`.
@@ -45,13 +46,17 @@ pub struct Progress {
     pub early: Signal<Out, Bit>,
     /// The queue pair begins anew.
     pub forget: Signal<In, Bit>,
+    /// Nothing is known of a queue pair.
+    pub clear: Signal<In, Bit>,
+    /// Of which.
+    pub clear_index: Signal<In, Bits<QP>>,
 
     /// The queue pair that the outputs tell of.
-    shown: DFF<Bits<8>>,
-    sent: Lutram<24, 8, 1>,
-    has_sent: DFF<Bits<256>>,
+    shown: DFF<Bits<QP>>,
+    sent: Table<24, QP>,
+    has_sent: Flags<QP, 1>,
     // PSN, and whether there is one.
-    acked: Lutram<25, 8, 1>,
+    acked: Table<25, QP>,
     last_sent: DFF<Bits<24>>,
     is_sent: DFF<Bit>,
     last_acked: DFF<Bits<25>>,
@@ -67,10 +72,10 @@ impl Default for Progress {
     fn default() -> Self {
         Self {
             clk: Signal::default(),
-            rst: Signal::default(),
             sending_valid: Signal::default(),
             sending_qp: Signal::default(),
             sending_psn: Signal::default(),
+            next_qp: Signal::default(),
             qp: Signal::default(),
             psn: Signal::default(),
             early_psn: Signal::default(),
@@ -79,10 +84,12 @@ impl Default for Progress {
             genuine: Signal::default(),
             early: Signal::default(),
             forget: Signal::default(),
+            clear: Signal::default(),
+            clear_index: Signal::default(),
             shown: DFF::default(),
-            sent: Lutram::default(),
-            has_sent: DFF::default(),
-            acked: Lutram::default(),
+            sent: Table::default(),
+            has_sent: Flags::default(),
+            acked: Table::default(),
             last_sent: DFF::default(),
             is_sent: DFF::default(),
             last_acked: DFF::default(),
@@ -99,24 +106,34 @@ impl Default for Progress {
 impl Logic for Progress {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, shown, has_sent, last_sent, is_sent, last_acked, is_early);
+        dff_setup!(self, clk, shown, last_sent, is_sent, last_acked, is_early);
         self.shown.d.next = self.qp.val();
         self.sent.clk.next = self.clk.val();
         self.sent.write_enable.next = self.sending_valid.val();
         self.sent.write_address.next = self.sending_qp.val();
         self.sent.write_data.next = self.sending_psn.val();
-        self.sent.read_address[0].next = self.qp.val();
-        self.last_sent.d.next = self.sent.read_data[0].val();
-        self.is_sent.d.next = self.has_sent.q.val().get_bit(self.qp.val().index());
+        self.sent.ahead.next = self.next_qp.val();
+        self.last_sent.d.next = self.sent.read_data.val();
+        self.has_sent.clk.next = self.clk.val();
+        self.has_sent.ahead[0].next = self.next_qp.val();
+        self.is_sent.d.next = self.has_sent.flag[0].val();
+        self.has_sent.set_valid.next = self.sending_valid.val();
+        self.has_sent.set_index.next = self.sending_qp.val();
+        // A packet that is sent while its queue pair begins anew is one of the new ones.
+        self.has_sent.clear_valid.next = self.forget.val()
+            && !(self.sending_valid.val() && (self.sending_qp.val() == self.shown.q.val()));
+        self.has_sent.clear_index.next = self.shown.q.val();
+        self.has_sent.wipe_valid.next = self.clear.val();
+        self.has_sent.wipe_index.next = self.clear_index.val();
         self.ahead.next = (self.last_sent.q.val() - self.psn.val()).get_bit(23);
         self.genuine.next = self.is_sent.q.val() && !self.ahead.val();
 
         self.acked.clk.next = self.clk.val();
-        self.acked.read_address[0].next = self.qp.val();
-        self.last_acked.d.next = self.acked.read_data[0].val();
+        self.acked.ahead.next = self.next_qp.val();
+        self.last_acked.d.next = self.acked.read_data.val();
         self.late.next =
-            (self.acked.read_data[0].val().get_bits::<24>(0) - self.early_psn.val()).get_bit(23);
-        self.is_early.d.next = self.acked.read_data[0].val().get_bit(24) && !self.late.val();
+            (self.acked.read_data.val().get_bits::<24>(0) - self.early_psn.val()).get_bit(23);
+        self.is_early.d.next = self.acked.read_data.val().get_bit(24) && !self.late.val();
         self.early.next = self.is_early.q.val();
         self.newest.next = self.psn.val();
         if self.refuses.val() {
@@ -131,15 +148,11 @@ impl Logic for Progress {
         if self.forget.val() {
             self.acked.write_enable.next = true;
             self.acked.write_data.next = 0.into();
-            self.has_sent.d.next =
-                self.has_sent.q.val().replace_bit(self.shown.q.val().index(), false);
         }
-        if self.sending_valid.val() {
-            self.has_sent.d.next =
-                self.has_sent.d.val().replace_bit(self.sending_qp.val().index(), true);
-        }
-        if self.rst.val() {
-            self.has_sent.d.next = 0.into();
+        if self.clear.val() {
+            self.acked.write_enable.next = true;
+            self.acked.write_address.next = self.clear_index.val();
+            self.acked.write_data.next = 0.into();
         }
     }
 }

@@ -3,7 +3,8 @@
 //! A request that is done while an older one of its queue is not is *parked*: it is done again when the older one
 //! leaves. So every done request is in exactly one place: announced (`done`, or in its FIFO), at work, or parked.
 //!
-//! Contract: a completion every 3 cycles, and one more for each request that had to be parked; the entry follows
+//! Contract: `next_queue` and `next_open_queue` are what `queue` and `open_queue` will be in the next cycle. A
+//! completion every 3 cycles, and one more for each request that had to be parked; the entry follows
 //! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not. A request whose completion queue has no room is done again behind those that wait.
 
 use crate::request::DEST_COUNT;
@@ -11,8 +12,14 @@ use drdma_emit::prelude::*;
 
 use super::RESULT;
 use super::rings::Rings;
+use crate::context::{CQ, INDEX, QUEUE, Table};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
+
+/// Bits of a request's name 64 and queue 12.
+const NAME: usize = 76;
+
+const _: () = assert!(QUEUE == 12, "a queue's number stands elsewhere");
 
 /// What happens to the request at hand.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -34,7 +41,7 @@ pub enum RetireState {
 /// # Inputs
 /// `clk`, `rst`; `cfg_*`; `open*`, `done*` (pulses); `result` of `result_slot`; `write_ready`, `slot_free_ready`;
 /// `hold`: no request is begun; and, while `idle` and `hold`: `queue`, `slot`, `renew`, `unpark`, `restart*`;
-/// `clear`, `clear_index` (all 1,024 after a reset).
+/// `clear`, `clear_index` (all 4,096 after a reset).
 ///
 /// # Outputs
 /// `result_slot`; streams `write`, `slot_free`; `idle`, `busy`, `retired`; of `queue` a cycle before `used`, `head`,
@@ -50,7 +57,7 @@ pub struct Retire {
     /// Its table.
     pub cfg_table: Signal<In, Bits<3>>,
     /// Its entry.
-    pub cfg_index: Signal<In, Bits<8>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// Its place in the entry.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word.
@@ -60,8 +67,10 @@ pub struct Retire {
     pub open: Signal<In, Bit>,
     /// Its slot.
     pub open_slot: Signal<In, Bits<8>>,
+    /// What `open_queue` is in the next cycle.
+    pub next_open_queue: Signal<In, Bits<QUEUE>>,
     /// Its queue.
-    pub open_queue: Signal<In, Bits<8>>,
+    pub open_queue: Signal<In, Bits<QUEUE>>,
     /// Its name.
     pub open_wr_id: Signal<In, Bits<64>>,
     /// The ring position of its first block.
@@ -100,8 +109,10 @@ pub struct Retire {
     pub hold: Signal<In, Bit>,
     /// None is.
     pub idle: Signal<Out, Bit>,
+    /// What `queue` is in the next cycle.
+    pub next_queue: Signal<In, Bits<QUEUE>>,
     /// A queue.
-    pub queue: Signal<In, Bits<8>>,
+    pub queue: Signal<In, Bits<QUEUE>>,
     /// It has open requests.
     pub used: Signal<Out, Bit>,
     /// The oldest one.
@@ -121,24 +132,28 @@ pub struct Retire {
     /// A completion queue starts anew.
     pub restart: Signal<In, Bit>,
     /// Which.
-    pub restart_index: Signal<In, Bits<6>>,
+    pub restart_index: Signal<In, Bits<CQ>>,
     /// The tables of that number are cleared.
     pub clear: Signal<In, Bit>,
     /// The number.
-    pub clear_index: Signal<In, Bits<10>>,
+    pub clear_index: Signal<In, Bits<QUEUE>>,
 
     state: DFF<RetireState>,
     open_count: DFF<Bits<9>>,
-    // Requests, by slot: queue 8, name 64; the next one of the queue; whether it is parked.
-    names: Lutram<72, 8, 1>,
+    // Requests, by slot: name 64, queue 12; the next one of the queue; whether it is parked.
+    names: Lutram<NAME, 8, 1>,
     // Likewise: position 32; whether it is unsignaled.
     marks: Lutram<33, 8, 1>,
     slot_next: Lutram<8, 8, 2>,
     parking: Lutram<1, 8, 2>,
     slots: Fifo<8, 8, 9>,
     // Queues: tail 8, head 8, used; whether one failed and gives no further completions.
-    queues: Lutram<17, 8, 3>,
-    silent: Lutram<1, 8, 1>,
+    // Read for requests that are opened, for the one at hand, and for `queue`.
+    queues: [Table<17, QUEUE>; 3],
+    silent: Table<1, QUEUE>,
+    record_write: Signal<Local, Bit>,
+    record_queue: Signal<Local, Bits<QUEUE>>,
+    record_data: Signal<Local, Bits<17>>,
     rings: Rings,
     announced: Fifo<8, 9, 10>,
     // The next request.
@@ -146,7 +161,7 @@ pub struct Retire {
     next_slot: DFF<Bits<8>>,
     // The request at hand.
     at_slot: DFF<Bits<8>>,
-    name: DFF<Bits<72>>,
+    name: DFF<Bits<NAME>>,
     mark: DFF<Bits<33>>,
     result_of: DFF<Bits<RESULT>>,
     failed: DFF<Bit>,
@@ -161,7 +176,7 @@ pub struct Retire {
     record_of: DFF<Bits<17>>,
     follower_of: DFF<Bits<8>>,
     parked_of: DFF<Bit>,
-    renewed: DFF<Bits<8>>,
+    renewed: DFF<Bits<QUEUE>>,
 
     over: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
@@ -182,23 +197,22 @@ impl Logic for Retire {
         self.names.clk.next = self.clk.val();
         self.names.write_enable.next = self.open.val();
         self.names.write_address.next = self.open_slot.val();
-        self.names.write_data.next = bit_cast::<72, 64>(self.open_wr_id.val())
-            | (bit_cast::<72, 8>(self.open_queue.val()) << 64);
+        self.names.write_data.next = bit_cast::<NAME, 64>(self.open_wr_id.val())
+            | (bit_cast::<NAME, QUEUE>(self.open_queue.val()) << 64);
         self.marks.clk.next = self.clk.val();
         self.marks.write_enable.next = self.open.val();
         self.marks.write_address.next = self.open_slot.val();
         self.marks.write_data.next = bit_cast::<33, 32>(self.open_position.val())
             | (bit_cast::<33, 1>(self.open_unsignaled.val().into()) << 32);
-        self.queues.clk.next = self.clk.val();
-        self.queues.read_address[0].next = self.open_queue.val();
-        self.opened.next = self.queues.read_data[0].val();
-        self.queues.write_enable.next = self.open.val();
-        self.queues.write_address.next = self.open_queue.val();
-        self.queues.write_data.next = bit_cast::<17, 8>(self.open_slot.val())
+        self.queues[0].ahead.next = self.next_open_queue.val();
+        self.opened.next = self.queues[0].read_data.val();
+        self.record_write.next = self.open.val();
+        self.record_queue.next = self.open_queue.val();
+        self.record_data.next = bit_cast::<17, 8>(self.open_slot.val())
             | (bit_cast::<17, 8>(self.opened.val().get_bits::<8>(8)) << 8)
             | (bit_cast::<17, 1>(1.into()) << 16);
         if !self.opened.val().get_bit(16) {
-            self.queues.write_data.next = bit_cast::<17, 8>(self.open_slot.val())
+            self.record_data.next = bit_cast::<17, 8>(self.open_slot.val())
                 | (bit_cast::<17, 8>(self.open_slot.val()) << 8)
                 | (bit_cast::<17, 1>(1.into()) << 16);
         }
@@ -223,22 +237,19 @@ impl Logic for Retire {
         self.rings.cfg_index.next = self.cfg_index.val();
         self.rings.cfg_word.next = self.cfg_word.val();
         self.rings.cfg_data.next = self.cfg_data.val();
-        self.rings.queue.next = self.name.q.val().get_bits::<8>(64);
         self.rings.advance.next = false;
         self.rings.restart_valid.next = self.restart.val();
         self.rings.restart_index.next = self.restart_index.val();
-        self.queues.read_address[1].next = self.name.q.val().get_bits::<8>(64);
-        self.record.next = self.queues.read_data[1].val();
+        self.record.next = self.queues[1].read_data.val();
         self.is_oldest.d.next = self.record.val().get_bit(16)
             && (self.record.val().get_bits::<8>(8) == self.at_slot.q.val());
         self.is_last.next =
             self.record.val().get_bits::<8>(0) == self.record.val().get_bits::<8>(8);
         self.silent.clk.next = self.clk.val();
-        self.silent.read_address[0].next = self.name.q.val().get_bits::<8>(64);
         self.is_quiet.d.next = self.mark.q.val().get_bit(32) && !self.failed.q.val();
-        self.is_silent.d.next = self.silent.read_data[0].val().get_bit(0);
+        self.is_silent.d.next = self.silent.read_data.val().get_bit(0);
         self.silent.write_enable.next = false;
-        self.silent.write_address.next = self.name.q.val().get_bits::<8>(64);
+        self.silent.write_address.next = self.name.q.val().get_bits::<QUEUE>(64);
         self.silent.write_data.next = 1.into();
         self.slot_next.read_address[0].next = self.at_slot.q.val();
         self.parking.clk.next = self.clk.val();
@@ -251,7 +262,7 @@ impl Logic for Retire {
         self.write_valid.next = false;
         self.write_addr.next = self.rings.addr.val();
         self.write_data.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
-            | (bit_cast::<256, 8>(self.name.q.val().get_bits::<8>(64)) << 128)
+            | (bit_cast::<256, QUEUE>(self.name.q.val().get_bits::<QUEUE>(64)) << 128)
             | (bit_cast::<256, 8>(self.result_of.q.val().get_bits::<8>(40)) << 176)
             | (bit_cast::<256, 1>((!self.rings.lap.val()).into()) << 184)
             | (bit_cast::<256, 32>(self.mark.q.val().get_bits::<32>(0)) << 192);
@@ -338,13 +349,13 @@ impl Logic for Retire {
         if self.leaves.val() {
             self.frees.next = true;
             self.over.next = true;
-            self.queues.write_enable.next = true;
-            self.queues.write_address.next = self.name.q.val().get_bits::<8>(64);
-            self.queues.write_data.next = 0.into();
+            self.record_write.next = true;
+            self.record_queue.next = self.name.q.val().get_bits::<QUEUE>(64);
+            self.record_data.next = 0.into();
             self.follows_slot.d.next = self.slot_next.read_data[0].val();
             if !self.is_last.val() {
                 self.follows.d.next = true;
-                self.queues.write_data.next = bit_cast::<17, 8>(self.record.val().get_bits::<8>(0))
+                self.record_data.next = bit_cast::<17, 8>(self.record.val().get_bits::<8>(0))
                     | (bit_cast::<17, 8>(self.slot_next.read_data[0].val()) << 8)
                     | (bit_cast::<17, 1>(1.into()) << 16);
             }
@@ -388,8 +399,8 @@ impl Logic for Retire {
 
         // Queues that are forgotten.
         self.renewed.d.next = self.queue.val();
-        self.queues.read_address[2].next = self.queue.val();
-        self.record_of.d.next = self.queues.read_data[2].val();
+        self.queues[2].ahead.next = self.next_queue.val();
+        self.record_of.d.next = self.queues[2].read_data.val();
         self.used.next = self.record_of.q.val().get_bit(16);
         self.head.next = self.record_of.q.val().get_bits::<8>(8);
         self.tail.next = self.record_of.q.val().get_bits::<8>(0);
@@ -405,9 +416,9 @@ impl Logic for Retire {
             self.parking.write_data.next = 0.into();
         }
         if self.renew.val() {
-            self.queues.write_enable.next = true;
-            self.queues.write_address.next = self.renewed.q.val();
-            self.queues.write_data.next = 0.into();
+            self.record_write.next = true;
+            self.record_queue.next = self.renewed.q.val();
+            self.record_data.next = 0.into();
             self.silent.write_enable.next = true;
             self.silent.write_address.next = self.renewed.q.val();
             self.silent.write_data.next = 0.into();
@@ -416,18 +427,29 @@ impl Logic for Retire {
             self.parking.write_enable.next = true;
             self.parking.write_address.next = self.clear_index.val().get_bits::<8>(0);
             self.parking.write_data.next = 0.into();
-            self.queues.write_enable.next = true;
-            self.queues.write_address.next = self.clear_index.val().get_bits::<8>(0);
-            self.queues.write_data.next = 0.into();
+            self.record_write.next = true;
+            self.record_queue.next = self.clear_index.val();
+            self.record_data.next = 0.into();
             self.silent.write_enable.next = true;
-            self.silent.write_address.next = self.clear_index.val().get_bits::<8>(0);
+            self.silent.write_address.next = self.clear_index.val();
             self.silent.write_data.next = 0.into();
             self.rings.restart_valid.next = true;
-            self.rings.restart_index.next = self.clear_index.val().get_bits::<6>(0);
+            self.rings.restart_index.next = self.clear_index.val().get_bits::<CQ>(0);
             if self.clear_index.val() < 256 {
                 self.slots.in_valid.next = true;
                 self.slots.in_data.next = self.clear_index.val().get_bits::<8>(0);
             }
+        }
+
+        // The queue of the request that is at hand in the next cycle.
+        self.rings.next_queue.next = self.name.d.val().get_bits::<QUEUE>(64);
+        self.queues[1].ahead.next = self.name.d.val().get_bits::<QUEUE>(64);
+        self.silent.ahead.next = self.name.d.val().get_bits::<QUEUE>(64);
+        for k in 0..3 {
+            self.queues[k].clk.next = self.clk.val();
+            self.queues[k].write_enable.next = self.record_write.val();
+            self.queues[k].write_address.next = self.record_queue.val();
+            self.queues[k].write_data.next = self.record_data.val();
         }
 
         if self.rst.val() {

@@ -40,7 +40,7 @@ impl<'a> Card<'a> {
         let (open, sent, ack) = (bench.driver("open"), bench.driver("sent"), bench.driver("ack"));
         let (slots, write) = (bench.monitor("slot_free"), bench.monitor("write"));
         bench.stall(stalls);
-        bench.run(1100);
+        bench.run(4200);
         Self { bench, open, sent, ack, slots, write, free: VecDeque::new(), log: vec![] }
     }
 

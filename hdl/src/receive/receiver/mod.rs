@@ -6,10 +6,11 @@
 //! others are dropped and counted.
 //!
 //! Contract: one beat a cycle; a frame for the host comes out 4 cycles later; an acknowledgement
-//! follows after 9 to 25 cycles. It stops the stream only while 48 acknowledgements wait to be looked
-//! up.
+//! follows after 11 cycles, and a cycle later for each queue pair that is found before its own (see
+//! [`Finder`]). One is looked up in 3 cycles, and such a cycle more. It stops the stream only while 48
+//! acknowledgements wait to be looked up.
 
-use crate::context::ConfigWrite;
+use crate::context::{ConfigWrite, QP};
 use crate::shell::corundum::RxBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
@@ -18,10 +19,12 @@ use drdma_abi::roce;
 
 use crate::primitive::crc32::Crc32;
 use crate::primitive::fifo::Fifo;
-use crate::primitive::lutram::Lutram;
 
+mod finder;
 #[cfg(test)]
 mod tests;
+
+use finder::Finder;
 
 /// Bits of a beat: data, keep, last, id, destination, user.
 const BEAT: usize = 512 + 64 + 1 + 16 + 16 + 128;
@@ -30,7 +33,7 @@ const BEAT: usize = 512 + 64 + 1 + 16 + 16 + 128;
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Ack {
     /// Queue pair.
-    pub qp: Bits<8>,
+    pub qp: Bits<QP>,
     /// Sequence number.
     pub psn: Bits<24>,
     /// Syndrome.
@@ -87,19 +90,13 @@ pub struct Receiver {
     wrong: DFF<Bit>,
     found_crc: DFF<Bits<32>>,
     acks: Fifo<56, 6, 7>,
-    searching: DFF<Bit>,
-    row: DFF<Bits<4>>,
-    numbers: [Lutram<24, 4, 1>; 16],
-    live: DFF<Bits<256>>,
-    hit: Signal<Local, Bit>,
-    column: Signal<Local, Bits<4>>,
-    looked: DFF<Bit>,
-    matched: DFF<Bit>,
-    matched_qp: DFF<Bits<8>>,
+    finder: Finder,
     found: DFF<Bit>,
-    found_qp: DFF<Bits<8>>,
+    found_qp: DFF<Bits<QP>>,
+    found_psn: DFF<Bits<24>>,
+    found_syndrome: DFF<Bits<8>>,
     unknown: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<74>>,
+    unused: Signal<Local, Bits<64>>,
 
     #[init(Constant::new(Bits::from(BigUint::from(1_u8) << 576)))]
     last: Constant<Bits<BEAT>>,
@@ -210,65 +207,28 @@ impl Logic for Receiver {
             && (self.side.out_data.val().get_bits::<32>(56) == self.found_crc.q.val());
         self.wrong.d.next = self.checked.q.val() && !self.acks.in_valid.val();
 
-        // Its queue pair: 16 numbers a cycle.
-        for k in 0..16 {
-            self.numbers[k].write_enable.next = self.cfg.valid.val()
-                && (self.cfg.table.val() == 0)
-                && (self.cfg.word.val() == 3)
-                && (self.cfg.index.val().get_bits::<4>(0) == k.to_bits());
-            self.numbers[k].write_address.next = self.cfg.index.val().get_bits::<4>(4);
-            self.numbers[k].write_data.next = self.cfg.data.val().get_bits::<24>(0);
-            self.numbers[k].read_address[0].next = self.row.q.val();
-        }
-        self.unused.next = (bit_cast::<74, 8>(self.cfg.data.val().get_bits::<8>(24)) << 2)
-            | bit_cast::<74, 2>(self.cfg.index.val().get_bits::<2>(8))
-            | (bit_cast::<74, 48>(self.here.val().get_bits::<48>(48)) << 10)
-            | (bit_cast::<74, 16>(self.here.val().get_bits::<16>(496)) << 58);
-        if self.cfg.valid.val() && (self.cfg.table.val() == 0) && (self.cfg.word.val() == 15) {
-            self.live.d.next = self.live.q.val().replace_bit(
-                self.cfg.index.val().get_bits::<8>(0).index(),
-                self.cfg.data.val().get_bit(0),
-            );
-        }
-        self.hit.next = false;
-        self.column.next = 0.into();
-        for k in 0..16 {
-            if (self.numbers[k].read_data[0].val() == self.acks.out_data.val().get_bits::<24>(0))
-                && self.live.q.val().get_bit((self.row.q.val().index() * 16) + k)
-            {
-                self.hit.next = true;
-                self.column.next = k.to_bits();
-            }
-        }
-        // Whether a row has it is known in the next cycle, when the row behind it is looked at.
-        self.looked.d.next = self.searching.q.val();
-        self.matched.d.next = self.hit.val();
-        self.matched_qp.d.next =
-            (bit_cast::<8, 4>(self.row.q.val()) << 4) | bit_cast::<8, 4>(self.column.val());
-        self.row.d.next = self.row.q.val() + 1;
-        self.unknown.next = false;
-        self.acks.out_ready.next = false;
-        if !self.searching.q.val() {
-            self.row.d.next = 0.into();
-            self.searching.d.next = self.acks.out_valid.val() && !self.found.q.val();
-        } else if self.looked.q.val() && self.matched.q.val() {
-            self.found.d.next = true;
-            self.found_qp.d.next = self.matched_qp.q.val();
-            self.searching.d.next = false;
-            self.looked.d.next = false;
-        } else if self.looked.q.val() && (self.row.q.val() == 0) {
-            self.searching.d.next = false;
-            self.looked.d.next = false;
-            self.unknown.next = true;
-            self.acks.out_ready.next = true;
-        }
+        // Its queue pair.
+        self.cfg.join(&mut self.finder.cfg);
+        self.unused.next = bit_cast::<64, 48>(self.here.val().get_bits::<48>(48))
+            | (bit_cast::<64, 16>(self.here.val().get_bits::<16>(496)) << 48);
+        self.finder.qpn.next = self.acks.out_data.val().get_bits::<24>(0);
+        self.finder.search.next = self.acks.out_valid.val();
+        self.finder.ready.next = !self.found.q.val();
+        self.acks.out_ready.next = self.finder.done.val();
+        self.unknown.next = self.finder.done.val() && !self.finder.hit.val();
+        // While one waits to be taken, the next one is looked up.
         self.ack.valid.next = self.found.q.val();
         self.ack.qp.next = self.found_qp.q.val();
-        self.ack.psn.next = self.acks.out_data.val().get_bits::<24>(24);
-        self.ack.syndrome.next = self.acks.out_data.val().get_bits::<8>(48);
-        if self.found.q.val() && self.ack.ready.val() {
+        self.ack.psn.next = self.found_psn.q.val();
+        self.ack.syndrome.next = self.found_syndrome.q.val();
+        if self.ack.ready.val() {
             self.found.d.next = false;
-            self.acks.out_ready.next = true;
+        }
+        if self.finder.done.val() && self.finder.hit.val() {
+            self.found.d.next = true;
+            self.found_qp.d.next = self.finder.qp.val();
+            self.found_psn.d.next = self.acks.out_data.val().get_bits::<24>(24);
+            self.found_syndrome.d.next = self.acks.out_data.val().get_bits::<8>(48);
         }
 
         self.count_dropped.next = 0.into();
@@ -287,10 +247,7 @@ impl Logic for Receiver {
             self.taking.d.next = false;
             self.checked.d.next = false;
             self.wrong.d.next = false;
-            self.searching.d.next = false;
-            self.looked.d.next = false;
             self.found.d.next = false;
-            self.live.d.next = 0.into();
         }
     }
 }

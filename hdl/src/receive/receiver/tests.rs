@@ -6,6 +6,7 @@ use drdma_verilated::testbench::{Bench, MonitorId, Random, STALLS};
 use drdma_verilated::{Library, Word};
 
 use super::Receiver;
+use crate::context::testing::clear_tables;
 use crate::testing;
 
 const MAC: u64 = 0x0212_3456_789a;
@@ -73,6 +74,7 @@ impl Wire<'_> {
         bench.stall(stalls);
         bench.set("mac", MAC);
         bench.set("ip", u64::from(IP));
+        clear_tables(&mut bench);
         Self { bench, acks, random: Random::new(seed), stalls, dropped: 0 }
     }
 
@@ -144,8 +146,8 @@ fn acknowledgements_are_taken_and_everything_else_reaches_the_host() {
     let library = library();
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut wire = Wire::new(&library, seed, stalls);
-        let qpns: Vec<u32> = (0..256).map(|k| (k * 65_521 + 17) & 0xff_ffff).collect();
-        (0..256).for_each(|k| wire.queue_pair(k, qpns[k as usize], 1));
+        let qpns: Vec<u32> = (0..4096).map(|k| (k * 65_521 + 17) & 0xff_ffff).collect();
+        (0..4096).for_each(|k| wire.queue_pair(k, qpns[k as usize], 1));
         let (mut frames, mut host, mut acks) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..150 {
             if wire.random.chance(0.5) {
@@ -164,7 +166,7 @@ fn acknowledgements_are_taken_and_everything_else_reaches_the_host() {
                 frames.push((frame.clone(), user));
                 host.push((frame, user));
             } else {
-                let qp = wire.random.below(256);
+                let qp = [wire.random.below(4096), 4095][wire.random.below(2) as usize];
                 let (psn, syndrome) = (wire.random.below(1 << 24), wire.random.below(256));
                 let qpn = qpns[qp as usize];
                 frames.push((acknowledgement(qpn, psn as u32, syndrome as u8, |_| {}), 0));

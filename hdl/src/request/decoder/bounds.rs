@@ -1,6 +1,7 @@
 //! Bounds: does a range lie in the memory region that its local key names?
 
 use super::regions::MemoryRegions;
+use crate::context::INDEX;
 use crate::primitive::Multiplier;
 use crate::request::DEST_INDEX;
 use rust_hdl_core::prelude::*;
@@ -91,8 +92,10 @@ pub struct Bounds {
 
     /// A word of the memory regions' table is written.
     pub cfg_valid: Signal<In, Bit>,
+    /// It is the last word of its entry.
+    pub cfg_last: Signal<In, Bit>,
     /// The memory region.
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// The word of its entry.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word's value.
@@ -231,13 +234,13 @@ impl Logic for Bounds {
         }
         self.regions.clk.next = self.clk.val();
         self.regions.cfg_valid.next = self.cfg_valid.val();
+        self.regions.cfg_last.next = self.cfg_last.val();
         self.regions.cfg_index.next = self.cfg_index.val();
         self.regions.cfg_word.next = self.cfg_word.val();
         self.regions.cfg_data.next = self.cfg_data.val();
         self.long_length.clk.next = self.clk.val();
 
         // Stage 0: the check, and the lookup of its key.
-        self.regions.key_valid.next = self.check_valid.val();
         self.regions.key.next = self.check_key.val();
         self.valid[0].d.next = self.check_valid.val() && !self.check_target.val();
         self.target[0].d.next = self.check_valid.val() && self.check_target.val();

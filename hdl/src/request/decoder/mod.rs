@@ -54,6 +54,7 @@ mod slice;
 mod tests;
 mod unpacker;
 
+use crate::context::{INDEX, QP, QUEUE, TableSelect};
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use alike::Alike;
@@ -90,7 +91,7 @@ pub struct Decoder {
     /// The block.
     pub wqe_data: Signal<In, Bits<512>>,
     /// The queue that it comes from.
-    pub wqe_queue: Signal<In, Bits<8>>,
+    pub wqe_queue: Signal<In, Bits<QUEUE>>,
     /// Its position in the ring.
     pub wqe_position: Signal<In, Bits<32>>,
     /// Blocks of its batch from this one on.
@@ -103,15 +104,19 @@ pub struct Decoder {
     /// The table.
     pub cfg_table: Signal<In, Bits<3>>,
     /// Its entry.
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// The word of the entry.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word's value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Queue pairs in the error state.
-    pub qp_error: Signal<In, Bits<256>>,
-    /// Queues that are halted.
-    pub queue_halted: Signal<In, Bits<256>>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
+    /// The queue whose state is asked for in the next cycle.
+    pub halted_next: Signal<Out, Bits<QUEUE>>,
+    /// That of the cycle before is halted.
+    pub queue_halted: Signal<In, Bit>,
 
     /// A slot is given back.
     pub slot_free_valid: Signal<In, Bit>,
@@ -169,7 +174,7 @@ pub struct Decoder {
     /// Its number.
     pub dest_write_dest: Signal<Out, Bits<10>>,
     /// Its queue pair.
-    pub dest_write_qp: Signal<Out, Bits<8>>,
+    pub dest_write_qp: Signal<Out, Bits<QP>>,
     /// Its sets.
     pub dest_write_sets: Signal<Out, Bits<5>>,
     /// The first one; the others follow.
@@ -216,7 +221,7 @@ pub struct Decoder {
     /// Its slot.
     pub open_slot: Signal<Out, Bits<8>>,
     /// Its queue.
-    pub open_queue: Signal<Out, Bits<8>>,
+    pub open_queue: Signal<Out, Bits<QUEUE>>,
     /// Its name.
     pub open_wr_id: Signal<Out, Bits<64>>,
     /// The ring position of its first block.
@@ -231,7 +236,7 @@ pub struct Decoder {
     /// Its slot.
     pub request_slot: Signal<Out, Bits<8>>,
     /// Its queue.
-    pub request_queue: Signal<Out, Bits<8>>,
+    pub request_queue: Signal<Out, Bits<QUEUE>>,
     /// Its name.
     pub request_wr_id: Signal<Out, Bits<64>>,
     /// Its destinations.
@@ -245,6 +250,7 @@ pub struct Decoder {
     /// Its destinations have one strided set each, of one form, one behind the other in host memory.
     pub request_apart: Signal<Out, Bit>,
 
+    select: TableSelect,
     unpacker: Unpacker,
     parser: Parser,
     contexts: Contexts,
@@ -257,7 +263,7 @@ pub struct Decoder {
 
     dest_valid: DFF<Bit>,
     dest_dest: DFF<Bits<10>>,
-    dest_qp: DFF<Bits<8>>,
+    dest_qp: DFF<Bits<QP>>,
     dest_sets: DFF<Bits<5>>,
     dest_first_set: DFF<Bits<11>>,
     dest_opcode: DFF<Bits<2>>,
@@ -344,7 +350,8 @@ impl Logic for Decoder {
         self.parser.queue_owner.next = self.contexts.owner.val();
         self.parser.queue_halted.next = self.contexts.halted.val();
         self.parser.qp_ready.next = self.contexts.ready.val();
-        self.parser.qp_error.next = self.contexts.error.val();
+        self.parser.qp_error.next = self.qp_error.val();
+        self.error_next.next = self.parser.qp.val();
         self.parser.qp_transport.next = self.contexts.transport.val();
         self.parser.qp_log_mtu.next = self.contexts.log_mtu.val();
         self.parser.settled.next = self.requests.settled.val();
@@ -356,14 +363,21 @@ impl Logic for Decoder {
         // Queues and queue pairs.
         self.contexts.clk.next = self.clk.val();
         self.contexts.rst.next = self.rst.val();
-        self.contexts.cfg_qp.next = self.cfg_valid.val() && (self.cfg_table.val() == 0);
-        self.contexts.cfg_queue.next = self.cfg_valid.val() && (self.cfg_table.val() == 2);
-        self.contexts.cfg_index.next = self.cfg_index.val().get_bits::<8>(0);
+        self.select.valid.next = self.cfg_valid.val();
+        self.select.number.next = self.cfg_table.val();
+        self.select.word.next = self.cfg_word.val();
+        self.contexts.cfg_qp.next = self.select.queue_pair.val();
+        self.contexts.cfg_queue.next = self.select.send_queue.val();
+        self.contexts.cfg_enable.next = self.select.enable.val();
+        self.contexts.cfg_every.next = self.select.every.val();
+        self.contexts.cfg_index.next = self.cfg_index.val();
         self.contexts.cfg_word.next = self.cfg_word.val();
         self.contexts.cfg_data.next = self.cfg_data.val();
-        self.contexts.qp_errors.next = self.qp_error.val();
-        self.contexts.queues_halted.next = self.queue_halted.val();
+        self.contexts.queue_halted.next = self.queue_halted.val();
+        self.halted_next.next = self.parser.queue.val();
+        self.contexts.next_queue.next = self.parser.next_queue.val();
         self.contexts.queue.next = self.parser.queue.val();
+        self.contexts.next_qp.next = self.parser.next_qp.val();
         self.contexts.stop_valid.next = self.requests.stop_valid.val();
         self.contexts.stop_queue.next = self.requests.stop_queue.val();
         self.contexts.qp.next = self.parser.qp.val();
@@ -371,7 +385,8 @@ impl Logic for Decoder {
         // Bounds.
         self.bounds.clk.next = self.clk.val();
         self.bounds.rst.next = self.rst.val();
-        self.bounds.cfg_valid.next = self.cfg_valid.val() && (self.cfg_table.val() == 1);
+        self.bounds.cfg_valid.next = self.select.region.val();
+        self.bounds.cfg_last.next = self.select.region_valid.val();
         self.bounds.cfg_index.next = self.cfg_index.val();
         self.bounds.cfg_word.next = self.cfg_word.val();
         self.bounds.cfg_data.next = self.cfg_data.val();

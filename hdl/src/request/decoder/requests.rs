@@ -1,5 +1,6 @@
 //! The requests between the decoder and the rest: slots, rings, the two streams, errors.
 
+use crate::context::QUEUE;
 use crate::primitive::Lutram;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::completion::Status;
@@ -45,7 +46,7 @@ pub struct Requests {
     /// A request is opened.
     pub start: Signal<In, Bit>,
     /// Its queue, until it finishes.
-    pub queue: Signal<In, Bits<8>>,
+    pub queue: Signal<In, Bits<QUEUE>>,
     /// Its name, until it finishes.
     pub wr_id: Signal<In, Bits<64>>,
     /// The ring position of its first block.
@@ -109,7 +110,7 @@ pub struct Requests {
     /// Its slot.
     pub open_slot: Signal<Out, Bits<8>>,
     /// Its queue.
-    pub open_queue: Signal<Out, Bits<8>>,
+    pub open_queue: Signal<Out, Bits<QUEUE>>,
     /// Its name.
     pub open_wr_id: Signal<Out, Bits<64>>,
     /// The ring position of its first block.
@@ -124,7 +125,7 @@ pub struct Requests {
     /// Its slot.
     pub request_slot: Signal<Out, Bits<8>>,
     /// Its queue.
-    pub request_queue: Signal<Out, Bits<8>>,
+    pub request_queue: Signal<Out, Bits<QUEUE>>,
     /// Its name.
     pub request_wr_id: Signal<Out, Bits<64>>,
     /// Its destinations.
@@ -141,7 +142,7 @@ pub struct Requests {
     /// A queue starts no further request.
     pub stop_valid: Signal<Out, Bit>,
     /// The queue.
-    pub stop_queue: Signal<Out, Bits<8>>,
+    pub stop_queue: Signal<Out, Bits<QUEUE>>,
 
     /// The next request's slot is there.
     has_slot: DFF<Bit>,
@@ -164,7 +165,7 @@ pub struct Requests {
 
     opened: DFF<Bit>,
     opened_slot: DFF<Bits<8>>,
-    opened_queue: DFF<Bits<8>>,
+    opened_queue: DFF<Bits<QUEUE>>,
     opened_wr_id: DFF<Bits<64>>,
     opened_position: DFF<Bits<32>>,
     opened_unsignaled: DFF<Bit>,
@@ -172,7 +173,7 @@ pub struct Requests {
     // The request that is being settled.
     waiting: DFF<Bit>,
     waiting_slot: DFF<Bits<8>>,
-    waiting_queue: DFF<Bits<8>>,
+    waiting_queue: DFF<Bits<QUEUE>>,
     waiting_wr_id: DFF<Bits<64>>,
     waiting_first_dest: DFF<Bits<10>>,
     waiting_dests: DFF<Bits<DEST_COUNT>>,
@@ -185,7 +186,7 @@ pub struct Requests {
 
     ready: DFF<Bit>,
     ready_slot: DFF<Bits<8>>,
-    ready_queue: DFF<Bits<8>>,
+    ready_queue: DFF<Bits<QUEUE>>,
     ready_wr_id: DFF<Bits<64>>,
     ready_dests: DFF<Bits<DEST_COUNT>>,
     ready_first_dest: DFF<Bits<10>>,

@@ -8,6 +8,7 @@ mod reference;
 mod world;
 
 use drdma_abi::Layout;
+use drdma_abi::register::QUEUE_PAIRS;
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
     WqeHeader, shape_flags,
@@ -320,10 +321,10 @@ fn an_entry_is_valid_from_its_last_word_to_the_next_that_is_written() {
         recover(world, card);
         status
     };
-    // What the queue pairs' table has had of words so far: 16 an entry.
-    let mut words = 16 * 256;
+    // What the queue pairs' table has had of words so far: one an entry that cleared it, and 16.
+    let mut words = u64::from(17 * QUEUE_PAIRS.entries);
     assert_eq!(status(&mut world, &mut card), 0);
-    assert_eq!(world.bench.get("dest_write_stamp"), 16 * 3 + 15);
+    assert_eq!(world.bench.get("dest_write_stamp"), u64::from(QUEUE_PAIRS.entries) + 16 * 3 + 15);
     let queue_pair = card.queue_pairs[3];
     for word in 0..15 {
         let bytes = queue_pair.to_bytes();

@@ -1,5 +1,6 @@
 //! Blocks of a work queue, taken apart into granules.
 
+use crate::context::QUEUE;
 use drdma_abi::work_request::{BLOCK, GRANULE};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -29,7 +30,7 @@ pub struct Unpacker {
     /// The block.
     pub wqe_data: Signal<In, Bits<512>>,
     /// The queue that it comes from.
-    pub wqe_queue: Signal<In, Bits<8>>,
+    pub wqe_queue: Signal<In, Bits<QUEUE>>,
     /// Its position in the ring.
     pub wqe_position: Signal<In, Bits<32>>,
     /// Blocks of its batch from this one on.
@@ -46,7 +47,7 @@ pub struct Unpacker {
     /// It is its block's last one.
     pub granule_last: Signal<Out, Bit>,
     /// Of its block.
-    pub granule_queue: Signal<Out, Bits<8>>,
+    pub granule_queue: Signal<Out, Bits<QUEUE>>,
     /// Of its block.
     pub granule_position: Signal<Out, Bits<32>>,
     /// Of its block.
@@ -63,7 +64,7 @@ pub struct Unpacker {
     block_valid: DFF<Bit>,
     block: DFF<Bits<512>>,
     block_index: DFF<Bits<2>>,
-    block_queue: DFF<Bits<8>>,
+    block_queue: DFF<Bits<QUEUE>>,
     block_position: DFF<Bits<32>>,
     block_remaining: DFF<Bits<17>>,
     block_error: DFF<Bit>,
@@ -71,7 +72,7 @@ pub struct Unpacker {
     valid: DFF<Bit>,
     data: DFF<Bits<128>>,
     index: DFF<Bits<2>>,
-    queue: DFF<Bits<8>>,
+    queue: DFF<Bits<QUEUE>>,
     position: DFF<Bits<32>>,
     remaining: DFF<Bits<17>>,
     error: DFF<Bit>,

@@ -1,6 +1,8 @@
 //! The second half of [`Queue`](super::Queue): it remembers the reads that were requested, in order,
 //! and makes blocks of what they bring.
 
+use super::LIFE;
+use crate::context::QUEUE;
 use crate::primitive::{Fifo, Join, ReadySlice};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -23,9 +25,9 @@ pub struct Batches {
     /// There is room for it.
     pub read_ready: Signal<Out, Bit>,
     /// Its queue.
-    pub read_queue: Signal<In, Bits<8>>,
+    pub read_queue: Signal<In, Bits<QUEUE>>,
     /// The queue's life when the doorbell was rung.
-    pub read_life: Signal<In, Bits<8>>,
+    pub read_life: Signal<In, Bits<LIFE>>,
     /// Position of its first block.
     pub read_position: Signal<In, Bits<32>>,
     /// Blocks of the batch from that one on.
@@ -34,12 +36,12 @@ pub struct Batches {
     pub read_first: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ the queues' states
-    /// One bit a queue: halted by an error.
-    pub queue_halted: Signal<In, Bits<256>>,
-    /// The queue whose life is wanted.
-    pub life_queue: Signal<Out, Bits<8>>,
-    /// Its life, in the same cycle.
-    pub life_now: Signal<In, Bits<8>>,
+    /// The queue whose state is asked for in the next cycle.
+    pub next_queue: Signal<Out, Bits<QUEUE>>,
+    /// That of the cycle before is halted by an error.
+    pub queue_halted: Signal<In, Bit>,
+    /// Its life.
+    pub life_now: Signal<In, Bits<LIFE>>,
 
     // ------------------------------------------------------------------ what the reads bring
     /// A beat is offered.
@@ -61,7 +63,7 @@ pub struct Batches {
     /// 64 bytes.
     pub wqe_data: Signal<Out, Bits<512>>,
     /// Queue number.
-    pub wqe_queue: Signal<Out, Bits<8>>,
+    pub wqe_queue: Signal<Out, Bits<QUEUE>>,
     /// Its position in the queue.
     pub wqe_position: Signal<Out, Bits<32>>,
     /// Blocks of its batch from this one on, itself included.
@@ -72,13 +74,13 @@ pub struct Batches {
     /// Blocks are on their way.
     pub at_work: Signal<Out, Bit>,
 
-    reads: Fifo<66, 5, 6>,
+    reads: Fifo<READ, 5, 6>,
     load: Signal<Local, Bit>,
 
     // The read whose beats are next.
     busy: DFF<Bit>,
-    queue: DFF<Bits<8>>,
-    life: DFF<Bits<8>>,
+    queue: DFF<Bits<QUEUE>>,
+    life: DFF<Bits<LIFE>>,
     position: DFF<Bits<32>>,
     remaining: DFF<Bits<17>>,
     /// No block of its batch has been taken.
@@ -90,10 +92,19 @@ pub struct Batches {
     take: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
 
-    side: Signal<Local, Bits<58>>,
-    merged: Join<512, 58, 570>,
-    slice: ReadySlice<570>,
+    side: Signal<Local, Bits<SIDE>>,
+    merged: Join<512, SIDE, BLOCK>,
+    slice: ReadySlice<BLOCK>,
 }
+
+/// Bits of a read: `queue` 12, `life` 16, `position` 32, `remaining` 17, `first`.
+const READ: usize = 78;
+/// Bits beside a block: `queue` 12, `position` 32, `remaining` 17, `error`.
+const SIDE: usize = 62;
+/// Bits of a block, with those beside it.
+const BLOCK: usize = 512 + SIDE;
+
+const _: () = assert!(QUEUE == 12 && LIFE == 16, "the fields of reads and blocks stand elsewhere");
 
 impl Logic for Batches {
     #[hdl_gen]
@@ -102,11 +113,11 @@ impl Logic for Batches {
         self.reads.clk.next = self.clk.val();
         self.reads.rst.next = self.rst.val();
         self.reads.in_valid.next = self.read_valid.val();
-        self.reads.in_data.next = bit_cast::<66, 8>(self.read_queue.val())
-            | (bit_cast::<66, 8>(self.read_life.val()) << 8)
-            | (bit_cast::<66, 32>(self.read_position.val()) << 16)
-            | (bit_cast::<66, 17>(self.read_remaining.val()) << 48)
-            | (bit_cast::<66, 1>(self.read_first.val().into()) << 65);
+        self.reads.in_data.next = bit_cast::<READ, QUEUE>(self.read_queue.val())
+            | (bit_cast::<READ, LIFE>(self.read_life.val()) << 12)
+            | (bit_cast::<READ, 32>(self.read_position.val()) << 28)
+            | (bit_cast::<READ, 17>(self.read_remaining.val()) << 60)
+            | (bit_cast::<READ, 1>(self.read_first.val().into()) << 77);
         self.read_ready.next = self.reads.in_ready.val();
 
         self.open.next = self.busy.q.val() && (!self.starting.q.val() || self.judged.q.val());
@@ -118,11 +129,10 @@ impl Logic for Batches {
         self.load.next = self.reads.out_valid.val() && (!self.busy.q.val() || self.done.val());
         self.reads.out_ready.next = !self.busy.q.val() || self.done.val();
 
-        self.life_queue.next = self.queue.q.val();
         if self.starting.q.val() {
             self.judged.d.next = true;
-            self.dropping.d.next = (self.life_now.val() != self.life.q.val())
-                || self.queue_halted.val().get_bit(self.queue.q.val().index());
+            self.dropping.d.next =
+                (self.life_now.val() != self.life.q.val()) || self.queue_halted.val();
         }
         if self.take.val() {
             self.starting.d.next = false;
@@ -135,18 +145,20 @@ impl Logic for Batches {
         }
         if self.load.val() {
             self.busy.d.next = true;
-            self.queue.d.next = self.reads.out_data.val().get_bits::<8>(0);
-            self.life.d.next = self.reads.out_data.val().get_bits::<8>(8);
-            self.position.d.next = self.reads.out_data.val().get_bits::<32>(16);
-            self.remaining.d.next = self.reads.out_data.val().get_bits::<17>(48);
-            self.starting.d.next = self.reads.out_data.val().get_bit(65);
+            self.queue.d.next = self.reads.out_data.val().get_bits::<QUEUE>(0);
+            self.life.d.next = self.reads.out_data.val().get_bits::<LIFE>(12);
+            self.position.d.next = self.reads.out_data.val().get_bits::<32>(28);
+            self.remaining.d.next = self.reads.out_data.val().get_bits::<17>(60);
+            self.starting.d.next = self.reads.out_data.val().get_bit(77);
             self.judged.d.next = false;
         }
 
-        self.side.next = bit_cast::<58, 8>(self.queue.q.val())
-            | (bit_cast::<58, 32>(self.position.q.val()) << 8)
-            | (bit_cast::<58, 17>(self.remaining.q.val()) << 40)
-            | (bit_cast::<58, 1>(self.resp_error.val().into()) << 57);
+        self.next_queue.next = self.queue.d.val();
+
+        self.side.next = bit_cast::<SIDE, QUEUE>(self.queue.q.val())
+            | (bit_cast::<SIDE, 32>(self.position.q.val()) << 12)
+            | (bit_cast::<SIDE, 17>(self.remaining.q.val()) << 44)
+            | (bit_cast::<SIDE, 1>(self.resp_error.val().into()) << 61);
         self.merged.low.next = self.resp_data.val();
         self.merged.high.next = self.side.val();
         self.slice.clk.next = self.clk.val();
@@ -157,10 +169,10 @@ impl Logic for Batches {
         self.slice.out_ready.next = self.wqe_ready.val();
         self.wqe_valid.next = self.slice.out_valid.val();
         self.wqe_data.next = self.slice.out_data.val().get_bits::<512>(0);
-        self.wqe_queue.next = self.slice.out_data.val().get_bits::<8>(512);
-        self.wqe_position.next = self.slice.out_data.val().get_bits::<32>(520);
-        self.wqe_remaining.next = self.slice.out_data.val().get_bits::<17>(552);
-        self.wqe_error.next = self.slice.out_data.val().get_bit(569);
+        self.wqe_queue.next = self.slice.out_data.val().get_bits::<QUEUE>(512);
+        self.wqe_position.next = self.slice.out_data.val().get_bits::<32>(524);
+        self.wqe_remaining.next = self.slice.out_data.val().get_bits::<17>(556);
+        self.wqe_error.next = self.slice.out_data.val().get_bit(573);
 
         self.at_work.next =
             self.reads.out_valid.val() || self.busy.q.val() || self.slice.out_valid.val();

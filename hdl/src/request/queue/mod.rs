@@ -11,7 +11,8 @@
 //! a queue that halts loses those of its batches that have not begun. Writing a queue's `enable`
 //! word also drops everything that was rung before.
 
-use crate::primitive::{Lutram, PromptFifo, Ram};
+use crate::context::{INDEX, QUEUE, Stamps, TableSelect};
+use crate::primitive::{PromptFifo, Ram, RamStyle};
 use drdma_abi::Layout;
 use drdma_abi::register::SendQueueEntry;
 use rust_hdl_core::prelude::*;
@@ -29,6 +30,12 @@ pub use batches::Batches;
 fn word_of(field: &str) -> u64 {
     (SendQueueEntry::field(field).start / 32) as u64
 }
+
+/// Bits of a queue's life. A doorbell is taken for one of its queue's present life if the host has written
+/// `enable` words 65,536 times, or a multiple of that, since it was rung.
+const LIFE: usize = 16;
+/// Bits of a doorbell: `position` 32, `queue` 12.
+const DOORBELL: usize = 32 + QUEUE;
 
 /// What the unit that fetches is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -64,7 +71,7 @@ pub struct Queue {
     /// It is taken.
     pub doorbell_ready: Signal<Out, Bit>,
     /// Queue number.
-    pub doorbell_queue: Signal<In, Bits<8>>,
+    pub doorbell_queue: Signal<In, Bits<QUEUE>>,
     /// The producer's position, in blocks.
     pub doorbell_position: Signal<In, Bits<32>>,
 
@@ -74,13 +81,19 @@ pub struct Queue {
     /// Which table; 2: send queues.
     pub cfg_table: Signal<In, Bits<3>>,
     /// Which entry.
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// Which word of it.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// One bit a queue: halted by an error.
-    pub queue_halted: Signal<In, Bits<256>>,
+    /// The queue whose state is asked for in the next cycle, before it is fetched from,
+    pub fetch_next: Signal<Out, Bits<QUEUE>>,
+    /// and whether that of the cycle before is halted by an error.
+    pub fetch_halted: Signal<In, Bit>,
+    /// The same before its blocks leave.
+    pub batch_next: Signal<Out, Bits<QUEUE>>,
+    /// That of the cycle before is halted.
+    pub batch_halted: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ host_read
     /// A read is requested.
@@ -110,7 +123,7 @@ pub struct Queue {
     /// 64 bytes.
     pub wqe_data: Signal<Out, Bits<512>>,
     /// Queue number.
-    pub wqe_queue: Signal<Out, Bits<8>>,
+    pub wqe_queue: Signal<Out, Bits<QUEUE>>,
     /// Its position in the queue.
     pub wqe_position: Signal<Out, Bits<32>>,
     /// Blocks of its batch from this one on, itself included.
@@ -121,29 +134,30 @@ pub struct Queue {
     pub busy: Signal<Out, Bit>,
 
     // Copies of the queues' entries.
-    send_queues: Constant<Bits<3>>,
     word_low: Constant<Bits<4>>,
     word_high: Constant<Bits<4>>,
     word_log: Constant<Bits<4>>,
-    word_enable: Constant<Bits<4>>,
     log_at: Constant<Bits<5>>,
-    cfg_here: Signal<Local, Bit>,
+    select: TableSelect,
     cfg_enable: Signal<Local, Bit>,
-    entry_low: Ram<32, 1, 8>,
-    entry_high: Ram<32, 1, 8>,
-    entry_log: Ram<5, 1, 8>,
-    positions: Ram<32, 1, 8>,
-    /// Counts the writes of a queue's `enable` word: a batch of an earlier life is known by it.
-    /// Read for the next count, for doorbells, for the fetching unit, and for the batches.
-    lives: Lutram<8, 8, 4>,
+    /// The ring's address: low word, high word.
+    entry_addr: Ram<64, 2, QUEUE>,
+    entry_log: Ram<5, 1, QUEUE>,
+    positions: Ram<32, 1, QUEUE>,
+    /// Which write of an `enable` word a queue's last one was: a batch of an earlier life is known by it.
+    /// Read for doorbells, for the fetching unit, and for the batches.
+    lives: Stamps<LIFE, QUEUE, 3>,
 
-    // Doorbells.
-    doorbells: PromptFifo<48, 10, 11>,
+    // Doorbells. What life their queues had follows a cycle later.
+    doorbells: PromptFifo<DOORBELL, 10, 11>,
+    rung: DFF<Bit>,
+    doorbell_lives: PromptFifo<LIFE, 10, 11>,
 
     // The batch that is being fetched.
     state: DFF<QueueState>,
-    queue: DFF<Bits<8>>,
-    life: DFF<Bits<8>>,
+    queue: DFF<Bits<QUEUE>>,
+    life: DFF<Bits<LIFE>>,
+    life_then: Signal<Local, Bits<LIFE>>,
     target: DFF<Bits<32>>,
     base: DFF<Bits<64>>,
     position: DFF<Bits<32>>,
@@ -154,7 +168,7 @@ pub struct Queue {
     first: DFF<Bit>,
     one: Constant<Bits<17>>,
     entry_blocks: Signal<Local, Bits<17>>,
-    entry: Signal<Local, Bits<8>>,
+    entry: Signal<Local, Bits<QUEUE>>,
     // Its next read.
     offset: DFF<Bits<17>>,
     /// Blocks from it to the ring's end, less one.
@@ -183,7 +197,10 @@ impl Default for Queue {
             cfg_index: Signal::default(),
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
-            queue_halted: Signal::default(),
+            fetch_next: Signal::default(),
+            fetch_halted: Signal::default(),
+            batch_next: Signal::default(),
+            batch_halted: Signal::default(),
             read_req_valid: Signal::default(),
             read_req_ready: Signal::default(),
             read_req_addr: Signal::default(),
@@ -201,23 +218,23 @@ impl Default for Queue {
             wqe_remaining: Signal::default(),
             wqe_error: Signal::default(),
             busy: Signal::default(),
-            send_queues: Constant::new(2.into()),
             word_low: Constant::new(word_of("addr").into()),
             word_high: Constant::new((word_of("addr") + 1).into()),
             word_log: Constant::new(word_of("log_blocks").into()),
             log_at: Constant::new((SendQueueEntry::field("log_blocks").start as u64 % 32).into()),
-            word_enable: Constant::new(word_of("enable").into()),
-            cfg_here: Signal::default(),
+            select: TableSelect::default(),
             cfg_enable: Signal::default(),
-            entry_low: Ram::default(),
-            entry_high: Ram::default(),
+            entry_addr: Ram::new(RamStyle::Ultra),
             entry_log: Ram::default(),
-            positions: Ram::default(),
-            lives: Lutram::default(),
+            positions: Ram::new(RamStyle::Ultra),
+            lives: Stamps::default(),
             doorbells: PromptFifo::default(),
+            rung: DFF::default(),
+            doorbell_lives: PromptFifo::default(),
             state: DFF::default(),
             queue: DFF::default(),
             life: DFF::default(),
+            life_then: Signal::default(),
             target: DFF::default(),
             base: DFF::default(),
             position: DFF::default(),
@@ -246,70 +263,75 @@ impl Logic for Queue {
     fn update(&mut self) {
         dff_setup!(
             self, clk, state, queue, life, target, base, position, difference, blocks, remaining,
-            gone, first, offset, behind, cut, cut_addr
+            gone, first, offset, behind, cut, cut_addr, rung
         );
 
         // The host writes a send queue's entry.
-        self.cfg_here.next = self.cfg_valid.val()
-            && (self.cfg_table.val() == self.send_queues.val())
-            && !self.cfg_index.val().get_bits::<2>(8).any();
-        self.cfg_enable.next =
-            self.cfg_here.val() && (self.cfg_word.val() == self.word_enable.val());
-        self.entry_low.clk.next = self.clk.val();
-        self.entry_low.write_lanes.next = bit_cast::<1, 1>(
-            (self.cfg_here.val() && (self.cfg_word.val() == self.word_low.val())).into(),
-        );
-        self.entry_low.write_address.next = self.cfg_index.val().get_bits::<8>(0);
-        self.entry_low.write_data.next = self.cfg_data.val();
-        self.entry_high.clk.next = self.clk.val();
-        self.entry_high.write_lanes.next = bit_cast::<1, 1>(
-            (self.cfg_here.val() && (self.cfg_word.val() == self.word_high.val())).into(),
-        );
-        self.entry_high.write_address.next = self.cfg_index.val().get_bits::<8>(0);
-        self.entry_high.write_data.next = self.cfg_data.val();
+        self.select.valid.next = self.cfg_valid.val();
+        self.select.number.next = self.cfg_table.val();
+        self.select.word.next = self.cfg_word.val();
+        self.cfg_enable.next = self.select.enable.val();
+        self.entry_addr.clk.next = self.clk.val();
+        self.entry_addr.write_lanes.next = 0.into();
+        if self.select.send_queue.val() && (self.cfg_word.val() == self.word_low.val()) {
+            self.entry_addr.write_lanes.next = 1.into();
+        }
+        if self.select.send_queue.val() && (self.cfg_word.val() == self.word_high.val()) {
+            self.entry_addr.write_lanes.next = 2.into();
+        }
+        self.entry_addr.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
+        self.entry_addr.write_data.next = bit_cast::<64, 32>(self.cfg_data.val())
+            | (bit_cast::<64, 32>(self.cfg_data.val()) << 32);
         self.entry_log.clk.next = self.clk.val();
         self.entry_log.write_lanes.next = bit_cast::<1, 1>(
-            (self.cfg_here.val() && (self.cfg_word.val() == self.word_log.val())).into(),
+            (self.select.send_queue.val() && (self.cfg_word.val() == self.word_log.val())).into(),
         );
-        self.entry_log.write_address.next = self.cfg_index.val().get_bits::<8>(0);
+        self.entry_log.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.entry_log.write_data.next =
             self.cfg_data.val().get_bits::<5>(self.log_at.val().index());
         self.lives.clk.next = self.clk.val();
-        self.lives.read_address[0].next = self.cfg_index.val().get_bits::<8>(0);
-        self.lives.write_enable.next = self.cfg_enable.val();
-        self.lives.write_address.next = self.cfg_index.val().get_bits::<8>(0);
-        self.lives.write_data.next = self.lives.read_data[0].val() + 1;
+        self.lives.rst.next = self.rst.val();
+        self.lives.written.next = self.cfg_enable.val();
+        self.lives.index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
 
-        // Doorbells wait, each with its queue's life.
-        self.lives.read_address[1].next = self.doorbell_queue.val();
+        // Doorbells wait, and their queues' lives.
         self.doorbells.clk.next = self.clk.val();
         self.doorbells.rst.next = self.rst.val();
         self.doorbells.in_valid.next = self.doorbell_valid.val();
-        self.doorbells.in_data.next = bit_cast::<48, 32>(self.doorbell_position.val())
-            | (bit_cast::<48, 8>(self.doorbell_queue.val()) << 32)
-            | (bit_cast::<48, 8>(self.lives.read_data[1].val()) << 40);
+        self.doorbells.in_data.next = bit_cast::<DOORBELL, 32>(self.doorbell_position.val())
+            | (bit_cast::<DOORBELL, QUEUE>(self.doorbell_queue.val()) << 32);
         self.doorbell_ready.next = self.doorbells.in_ready.val();
+        self.lives.ahead[0].next = self.doorbell_queue.val();
+        self.rung.d.next = self.doorbell_valid.val() && self.doorbells.in_ready.val();
+        self.doorbell_lives.clk.next = self.clk.val();
+        self.doorbell_lives.rst.next = self.rst.val();
+        self.doorbell_lives.in_valid.next = self.rung.q.val();
+        self.doorbell_lives.in_data.next = self.lives.stamp[0].val();
 
         // The entry of the queue that is at work, or will be.
         self.entry.next = self.queue.q.val();
         if self.state.q.val() == QueueState::Idle {
-            self.entry.next = self.doorbells.out_data.val().get_bits::<8>(32);
+            self.entry.next = self.doorbells.out_data.val().get_bits::<QUEUE>(32);
         }
-        self.entry_low.read_enable.next = true;
-        self.entry_low.read_address.next = self.entry.val();
-        self.entry_high.read_enable.next = true;
-        self.entry_high.read_address.next = self.entry.val();
+        self.entry_addr.read_enable.next = true;
+        self.entry_addr.read_address.next = self.entry.val();
         self.entry_log.read_enable.next = true;
         self.entry_log.read_address.next = self.entry.val();
         self.positions.clk.next = self.clk.val();
         self.positions.read_enable.next = true;
         self.positions.read_address.next = self.entry.val();
-        self.lives.read_address[2].next = self.queue.q.val();
-        self.gone.d.next = (self.lives.read_data[2].val() != self.life.q.val())
-            || self.queue_halted.val().get_bit(self.queue.q.val().index());
+        self.life_then.next = self.life.q.val();
+        self.doorbell_lives.out_ready.next = false;
+        if self.state.q.val() == QueueState::Compare {
+            self.life_then.next = self.doorbell_lives.out_data.val();
+            self.doorbell_lives.out_ready.next = true;
+        }
+        self.life.d.next = self.life_then.val();
+        self.gone.d.next =
+            (self.lives.stamp[1].val() != self.life_then.val()) || self.fetch_halted.val();
 
         self.positions.write_lanes.next = bit_cast::<1, 1>(self.cfg_enable.val().into());
-        self.positions.write_address.next = self.cfg_index.val().get_bits::<8>(0);
+        self.positions.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.positions.write_data.next = bits::<32>(0);
         self.entry_blocks.next = self.one.val() << self.entry_log.read_data.val();
         // The next read has 16 blocks, or what is left of the ring or of the batch.
@@ -334,15 +356,13 @@ impl Logic for Queue {
             QueueState::Idle => {
                 self.doorbells.out_ready.next = true;
                 self.target.d.next = self.doorbells.out_data.val().get_bits::<32>(0);
-                self.queue.d.next = self.doorbells.out_data.val().get_bits::<8>(32);
-                self.life.d.next = self.doorbells.out_data.val().get_bits::<8>(40);
+                self.queue.d.next = self.doorbells.out_data.val().get_bits::<QUEUE>(32);
                 if self.doorbells.out_valid.val() {
                     self.state.d.next = QueueState::Compare;
                 }
             }
             QueueState::Compare => {
-                self.base.d.next = bit_cast::<64, 32>(self.entry_low.read_data.val())
-                    | (bit_cast::<64, 32>(self.entry_high.read_data.val()) << 32);
+                self.base.d.next = self.entry_addr.read_data.val();
                 self.blocks.d.next = self.entry_blocks.val();
                 self.offset.d.next = self.positions.read_data.val().get_bits::<17>(0)
                     & (self.entry_blocks.val() - 1);
@@ -400,9 +420,8 @@ impl Logic for Queue {
                 // A queue that was enabled anew keeps its new position.
                 if !self.cfg_enable.val() {
                     self.state.d.next = QueueState::Idle;
-                    self.positions.write_lanes.next = bit_cast::<1, 1>(
-                        (self.lives.read_data[2].val() == self.life.q.val()).into(),
-                    );
+                    self.positions.write_lanes.next =
+                        bit_cast::<1, 1>((self.lives.stamp[1].val() == self.life.q.val()).into());
                     self.positions.write_address.next = self.queue.q.val();
                     self.positions.write_data.next = self.position.q.val();
                 }
@@ -419,9 +438,10 @@ impl Logic for Queue {
         self.batches.read_position.next = self.position.q.val();
         self.batches.read_remaining.next = self.remaining.q.val();
         self.batches.read_first.next = self.first.q.val();
-        self.batches.queue_halted.next = self.queue_halted.val();
-        self.lives.read_address[3].next = self.batches.life_queue.val();
-        self.batches.life_now.next = self.lives.read_data[3].val();
+        self.batches.queue_halted.next = self.batch_halted.val();
+        self.batch_next.next = self.batches.next_queue.val();
+        self.lives.ahead[2].next = self.batches.next_queue.val();
+        self.batches.life_now.next = self.lives.stamp[2].val();
         self.batches.resp_valid.next = self.read_resp_valid.val();
         self.batches.resp_data.next = self.read_resp_data.val();
         self.batches.resp_last.next = self.read_resp_last.val();
@@ -441,6 +461,9 @@ impl Logic for Queue {
 
         if self.rst.val() {
             self.state.d.next = QueueState::Idle;
+            self.rung.d.next = false;
         }
+        self.fetch_next.next = self.queue.d.val();
+        self.lives.ahead[1].next = self.queue.d.val();
     }
 }

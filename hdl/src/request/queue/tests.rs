@@ -1,8 +1,9 @@
 //! Against a plain account of what each doorbell adds to its ring.
 
 use super::Queue;
+use crate::context::testing::{Flagged, answer_flag};
 use crate::testing;
-use drdma_abi::register::SendQueueEntry;
+use drdma_abi::register::{SEND_QUEUES, SendQueueEntry};
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
 use drdma_verilated::{Library, Word};
 use std::collections::VecDeque;
@@ -58,6 +59,8 @@ struct Setup<'a> {
     /// Reads that touch this range fail.
     broken: std::ops::Range<u64>,
     reads: Vec<(u64, u64)>,
+    /// Halted queues, as the fetching unit and the batches see them.
+    halted: [Flagged; 2],
 }
 
 impl Setup<'_> {
@@ -68,7 +71,9 @@ impl Setup<'_> {
         let response = bench.driver("read_resp");
         let wqe = bench.monitor("wqe");
         let (asked, reads, broken) = (VecDeque::new(), Vec::new(), 0..0);
-        Self { bench, doorbell, request, response, wqe, latency: 0, asked, broken, reads }
+        let halted = ["fetch", "batch"]
+            .map(|who| answer_flag(&mut bench, &format!("{who}_next"), &format!("{who}_halted")));
+        Self { bench, doorbell, request, response, wqe, latency: 0, asked, broken, reads, halted }
     }
 
     fn step(&mut self) {
@@ -155,8 +160,8 @@ fn every_batch_comes_whole_and_in_the_order_of_the_doorbells() {
     for (seed, stalls) in (1..).zip(STALLS) {
         let mut random = Random::new(seed);
         let mut setup = Setup::new(&library, seed);
-        let mut rings = vec![Ring::default(); 256];
-        let used: Vec<u64> = (0..6).map(|_| random.below(256)).collect();
+        let mut rings = vec![Ring::default(); SEND_QUEUES.entries as usize];
+        let used: Vec<u64> = (0..6).map(|_| random.below(SEND_QUEUES.entries.into())).collect();
         // Words of other tables and other queues pass by.
         setup.write(1, used[0], 7, 1);
         for &queue in &used {
@@ -228,7 +233,9 @@ fn a_halted_queue_loses_what_has_not_begun_and_others_do_not() {
     setup.doorbell(8, 5);
     setup.bench.stall_monitor(wqe, 1.0);
     setup.run(200);
-    setup.bench.set("queue_halted", Word::from(1_u64 << 7));
+    for halted in &setup.halted {
+        halted.borrow_mut().insert(7);
+    }
     setup.doorbell(7, 40);
     setup.doorbell(8, 6);
     setup.run(50);

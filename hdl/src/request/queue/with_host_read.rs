@@ -2,6 +2,7 @@
 
 use super::Queue;
 use super::tests::{Block, Ring, words_of_entry};
+use crate::context::{INDEX, QUEUE};
 use crate::shell::host_read::HostRead;
 use crate::shell::host_read::dma_engine::{DmaEngine, Host, Manners};
 use crate::testing;
@@ -15,18 +16,21 @@ struct Fetch {
     pub rst: Signal<In, Bit>,
     pub doorbell_valid: Signal<In, Bit>,
     pub doorbell_ready: Signal<Out, Bit>,
-    pub doorbell_queue: Signal<In, Bits<8>>,
+    pub doorbell_queue: Signal<In, Bits<QUEUE>>,
     pub doorbell_position: Signal<In, Bits<32>>,
     pub cfg_valid: Signal<In, Bit>,
     pub cfg_table: Signal<In, Bits<3>>,
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     pub cfg_word: Signal<In, Bits<4>>,
     pub cfg_data: Signal<In, Bits<32>>,
-    pub queue_halted: Signal<In, Bits<256>>,
+    pub fetch_next: Signal<Out, Bits<QUEUE>>,
+    pub fetch_halted: Signal<In, Bit>,
+    pub batch_next: Signal<Out, Bits<QUEUE>>,
+    pub batch_halted: Signal<In, Bit>,
     pub wqe_valid: Signal<Out, Bit>,
     pub wqe_ready: Signal<In, Bit>,
     pub wqe_data: Signal<Out, Bits<512>>,
-    pub wqe_queue: Signal<Out, Bits<8>>,
+    pub wqe_queue: Signal<Out, Bits<QUEUE>>,
     pub wqe_position: Signal<Out, Bits<32>>,
     pub wqe_remaining: Signal<Out, Bits<17>>,
     pub wqe_error: Signal<Out, Bit>,
@@ -67,7 +71,10 @@ impl Logic for Fetch {
         self.queue.cfg_index.next = self.cfg_index.val();
         self.queue.cfg_word.next = self.cfg_word.val();
         self.queue.cfg_data.next = self.cfg_data.val();
-        self.queue.queue_halted.next = self.queue_halted.val();
+        self.fetch_next.next = self.queue.fetch_next.val();
+        self.queue.fetch_halted.next = self.fetch_halted.val();
+        self.batch_next.next = self.queue.batch_next.val();
+        self.queue.batch_halted.next = self.batch_halted.val();
         self.wqe_valid.next = self.queue.wqe_valid.val();
         self.queue.wqe_ready.next = self.wqe_ready.val();
         self.wqe_data.next = self.queue.wqe_data.val();

@@ -51,6 +51,7 @@ pub mod tables;
 mod tests;
 pub mod walker;
 
+use crate::context::QP;
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use beats::Beats;
@@ -104,8 +105,10 @@ pub struct Sequencer {
     pub request_apart: Signal<In, Bit>,
     /// A request has left the segmenter; requests leave in order.
     pub release_valid: Signal<In, Bit>,
-    /// Queue pairs in error.
-    pub qp_error: Signal<In, Bits<256>>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
     // The decoder's tables.
     /// A lane is written.
     pub lane_write_valid: Signal<In, Bit>,
@@ -152,7 +155,7 @@ pub struct Sequencer {
     /// Its place.
     pub dest_write_dest: Signal<In, Bits<10>>,
     /// Its queue pair.
-    pub dest_write_qp: Signal<In, Bits<8>>,
+    pub dest_write_qp: Signal<In, Bits<QP>>,
     /// Regions.
     pub dest_write_sets: Signal<In, Bits<5>>,
     /// The first one's set.
@@ -360,12 +363,13 @@ impl Logic for Sequencer {
         self.dest_info.next.log_mtu = self.dest_write_log_mtu.val();
         self.dest_info.next.element_mask = self.dest_write_element_mask.val();
         self.dest_info.next.units = self.dest_write_rows_per_message.val();
-        self.dest_info.next.qp = self.dest_write_qp.val();
         self.dest_info.next.alike = self.dest_write_alike.val();
         self.dest_info.next.partition = self.dest_write_partition.val();
         self.tables.dest_write_valid.next = self.dest_write_valid.val();
         self.tables.dest_write_dest.next = self.dest_write_dest.val();
         self.tables.dest_write_info.next = self.dest_info.val();
+        self.tables.dest_write_qp.next = self.dest_write_qp.val();
+        self.error_next.next = self.tables.dest_qp.val();
         self.tables.dest_read.next = self.plan.dest_read.val();
         self.tables.set_read.next = self.plan.set_read.val();
 

@@ -4,7 +4,8 @@
 #![allow(missing_docs)]
 
 use super::record::{LENGTH_BITS, Length};
-use crate::primitive::{Flatten, Ram, Restore};
+use crate::context::QP;
+use crate::primitive::{Flatten, Lutram, Ram, Restore};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
@@ -31,8 +32,6 @@ pub struct DestInfo {
     pub element_mask: Bit,
     /// Units of a message.
     pub units: Bits<32>,
-    /// Its queue pair.
-    pub qp: Bits<8>,
     /// It has one set, strided or bitmapped, with the lanes and the count of the request's first
     /// destination.
     pub alike: Bit,
@@ -41,7 +40,7 @@ pub struct DestInfo {
 }
 
 /// Bits of a [`DestInfo`].
-pub const DEST_BITS: usize = 80;
+pub const DEST_BITS: usize = 72;
 
 /// A lane set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -127,8 +126,12 @@ pub struct Tables {
     pub dest_write_dest: Signal<In, Bits<10>>,
     /// What it is.
     pub dest_write_info: Signal<In, DestInfo>,
+    /// Its queue pair.
+    pub dest_write_qp: Signal<In, Bits<QP>>,
     /// The destination to read.
     pub dest_read: Signal<In, Bits<10>>,
+    /// Its queue pair, in the same cycle.
+    pub dest_qp: Signal<Out, Bits<QP>>,
     /// What it is.
     pub dest_info: Signal<Out, DestInfo>,
     /// The set to read.
@@ -151,6 +154,7 @@ pub struct Tables {
     pub length_data: Signal<Out, Bits<LENGTH_BITS>>,
 
     dests: Ram<DEST_BITS, 1, 10>,
+    dest_qps: Lutram<QP, 10, 1>,
     dest_in: Flatten<DestInfo, DEST_BITS>,
     dest_out: Restore<DestInfo, DEST_BITS>,
     sets: Ram<SET_BITS, 1, 11>,
@@ -228,6 +232,12 @@ impl Logic for Tables {
         self.dests.read_address.next = self.dest_read.val();
         self.dest_out.bits.next = self.dests.read_data.val();
         self.dest_info.next = self.dest_out.record.val();
+        self.dest_qps.clk.next = self.clk.val();
+        self.dest_qps.write_enable.next = self.dest_write_valid.val();
+        self.dest_qps.write_address.next = self.dest_write_dest.val();
+        self.dest_qps.write_data.next = self.dest_write_qp.val();
+        self.dest_qps.read_address[0].next = self.dest_read.val();
+        self.dest_qp.next = self.dest_qps.read_data[0].val();
 
         self.sets.clk.next = self.clk.val();
         self.set_in.record.next = self.set_write_info.val();

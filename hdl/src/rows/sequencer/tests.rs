@@ -100,7 +100,7 @@ fn a_request_behind_a_failed_queue_pair_is_flushed() {
     card.post(&mut request);
     card.post(&mut bad);
     card.bench.run(200);
-    card.bench.set("qp_error", 1_u64);
+    card.qp_errors.borrow_mut().insert(0);
     let tokens = card.finish(3);
     let end = |k: usize| tokens[k].last().unwrap();
     assert_eq!(end(0).u64("status"), Status::LocalProtectionError as u64);

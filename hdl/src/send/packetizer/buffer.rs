@@ -6,10 +6,11 @@ use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
 use super::Sent;
+use crate::context::QP;
 use crate::primitive::{Flatten, PromptFifo, Restore, StreamFifo};
 
 /// Bits of a [`Sent`].
-pub const SENT: usize = 90 + DEST_COUNT;
+pub const SENT: usize = 82 + QP + DEST_COUNT;
 
 /// A beat that is done.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -57,6 +58,8 @@ pub struct OutputBuffer {
 
     /// `sent` items.
     pub sent: Stream<Out, Sent>,
+    /// The queue pair of the item that is offered in the next cycle.
+    pub next_qp: Signal<Out, Bits<QP>>,
 
     /// Frames that left.
     pub count_packets: Signal<Out, Bits<16>>,
@@ -75,6 +78,9 @@ pub struct OutputBuffer {
     #[init(Constant::new(((BigUint::from(1_u8) << 64_usize) - 1_u8).into()))]
     keep_all: Constant<Bits<64>>,
     items: StreamFifo<Sent, 4, 5>,
+    offered: DFF<Sent>,
+    offers: DFF<Bit>,
+    moves: Signal<Local, Bit>,
     packets: DFF<Bits<16>>,
     payload_bytes: DFF<Bits<16>>,
     frame_bytes: DFF<Bits<16>>,
@@ -109,7 +115,16 @@ impl Logic for OutputBuffer {
         self.has_room.d.next = self.room.q.val() >= FRAME_ROOM;
         self.roomy.next = self.has_room.q.val();
 
-        self.items.output.join(&mut self.sent);
+        // An item is in a register before it is offered: its queue pair is looked up meanwhile.
+        self.moves.next = !self.offers.q.val() || self.sent.ready.val();
+        self.items.output.ready.next = self.moves.val();
+        if self.moves.val() {
+            self.offers.d.next = self.items.output.valid.val();
+            self.offered.d.next = self.items.output.data.val();
+        }
+        self.next_qp.next = self.offered.d.val().qp;
+        self.sent.valid.next = self.offers.q.val();
+        self.sent.next = self.offered.q.val();
 
         // Counters.
         self.packets.d.next = 0.into();
@@ -129,6 +144,7 @@ impl Logic for OutputBuffer {
         if self.rst.val() {
             self.room.d.next = ROOM.into();
             self.has_room.d.next = false;
+            self.offers.d.next = false;
             self.packets.d.next = 0.into();
             self.payload_bytes.d.next = 0.into();
             self.frame_bytes.d.next = 0.into();

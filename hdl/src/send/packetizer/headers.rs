@@ -2,7 +2,7 @@
 
 use super::Packet;
 use super::Sending;
-use crate::context::ConfigWrite;
+use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
 use crate::request::DEST_COUNT;
 use crate::send::PAGE;
 use drdma_emit::prelude::*;
@@ -13,11 +13,10 @@ use drdma_abi::completion::Status;
 use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{ETHERTYPE_IPV4, IP_PROTOCOL_UDP, TTL, Transport, UDP_PORT};
 
-use crate::context::Stamps;
 use crate::primitive::header::{
     BthHeader, DethHeader, EthernetHeader, ImmDtHeader, Ipv4Header, RethHeader, UdpHeader,
 };
-use crate::primitive::{Pack, Ram};
+use crate::primitive::{Pack, Ram, RamStyle};
 
 /// Bits of the longest header: Ethernet, IPv4, UDP, BTH, RETH, ImmDt.
 pub const HEADER: usize = 592;
@@ -49,10 +48,12 @@ pub struct Frame {
 const PACKET: usize = 206 + PAGE;
 /// Bits of a `sent` item up to its `status`, which come in place of an address.
 const SENT_LOW: usize = 50 + DEST_COUNT;
+/// Bits of its `status` and `qp`, which come in place of a remote key.
+const SENT_RKEY: usize = 8 + QP;
 /// Where its `status` starts.
 const STATUS_AT: u64 = SENT_LOW as u64;
 /// Where its `psn` starts.
-const PSN_AT: u64 = STATUS_AT + 16;
+const PSN_AT: u64 = STATUS_AT + SENT_RKEY as u64;
 /// Bits of a queue pair's entry that are needed: its first 7 words.
 const ENTRY: usize = 224;
 
@@ -72,7 +73,7 @@ const FIXED_ROUNDED: u64 = FIXED_FRAME + 63;
 const ETHERNET_BYTES: u64 = 14;
 
 /// Makes a packet's headers and the dimensions of its frame. A `sent` item passes in order, with
-/// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest`, `status` 8, `qp` 8, `psn` 24) in place of
+/// its fields (`total` 40, `slot` 8, `kind` 2, `bad_dest`, `status` 8, `qp`, `psn` 24) in place of
 /// the header.
 ///
 /// A packet is dropped if the host has written to its queue pair's entry since the stamp that it
@@ -101,11 +102,11 @@ pub struct Headers {
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
 
-    /// The queue pair of a `sent` item that has left,
-    pub sent_qp: Signal<In, Bits<8>>,
-    /// and its stamp.
+    /// The queue pair of the `sent` item that is offered in the next cycle,
+    pub next_sent_qp: Signal<In, Bits<QP>>,
+    /// and the stamp of the one that is offered now.
     pub sent_stamp: Signal<In, Bits<32>>,
-    /// The host has written to that queue pair's entry since.
+    /// The host has written to the entry of that one's queue pair since.
     pub gone: Signal<Out, Bit>,
     /// A packet is sent.
     pub sending: Flow<Out, Sending>,
@@ -118,7 +119,9 @@ pub struct Headers {
     pub out_header: Signal<Out, Bits<HEADER>>,
 
     // Queue pairs.
-    entries: Ram<ENTRY, 7, 8>,
+    select: TableSelect,
+    #[init(Ram::new(RamStyle::Ultra))]
+    entries: Ram<ENTRY, 7, QP>,
     copies: Pack<7, 32, ENTRY>,
 
     // Stage a: the item.
@@ -128,12 +131,12 @@ pub struct Headers {
     rkey: Signal<Local, Bits<32>>,
     a_valid: DFF<Bit>,
     a_packet: DFF<Bits<PACKET>>,
-    a_qp: DFF<Bits<8>>,
+    a_qp: DFF<Bits<QP>>,
     a_stamp: DFF<Bits<32>>,
     a_dest: DFF<Bits<DEST_COUNT>>,
     a_padded: DFF<Bits<13>>,
     rounded: Signal<Local, Bits<13>>,
-    stamps: Stamps<2>,
+    stamps: Stamps<32, QP, 2>,
     dropped: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     // The request has lost a packet, of this destination.
@@ -236,13 +239,13 @@ impl Logic for Headers {
             self.copies.parts[k].next = self.cfg.data.val();
         }
         self.entries.write_lanes.next = 0.into();
-        if self.cfg.valid.val()
-            && !self.cfg.table.val().any()
-            && !self.cfg.index.val().get_bits::<2>(8).any()
-        {
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        if self.select.queue_pair.val() {
             self.entries.write_lanes.next = bits::<7>(1) << self.cfg.word.val();
         }
-        self.entries.write_address.next = self.cfg.index.val().get_bits::<8>(0);
+        self.entries.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.entries.write_data.next = self.copies.whole.val();
 
         // Stage a: the item is taken, its queue pair is read.
@@ -264,7 +267,7 @@ impl Logic for Headers {
                 | (bit_cast::<64, 2>(self.packet.kind.val()) << 48)
                 | (bit_cast::<64, DEST_COUNT>(self.packet.bad_dest.val()) << 50);
             self.rkey.next = bit_cast::<32, 8>(self.packet.status.val())
-                | (bit_cast::<32, 8>(self.packet.qp.val()) << 8);
+                | (bit_cast::<32, QP>(self.packet.qp.val()) << 8);
         }
         self.packet_bits.next = bit_cast::<PACKET, 5>(self.packet.operation.val())
             | (bit_cast::<PACKET, 24>(self.packet.psn.val()) << 6)
@@ -287,11 +290,10 @@ impl Logic for Headers {
         self.a_padded.d.next = self.rounded.val() & 0x1ffc;
 
         // Whether its queue pair is still the one that it is for, now that the entry has been read.
-        self.stamps.cfg_valid.next = self.cfg.valid.val();
-        self.stamps.cfg_table.next = self.cfg.table.val();
-        self.stamps.cfg_index.next = self.cfg.index.val();
-        self.stamps.qp[0].next = self.a_qp.q.val();
-        self.stamps.qp[1].next = self.sent_qp.val();
+        self.stamps.written.next = self.select.queue_pair.val();
+        self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.stamps.ahead[0].next = self.packet.qp.val();
+        self.stamps.ahead[1].next = self.next_sent_qp.val();
         self.gone.next = self.stamps.stamp[1].val() != self.sent_stamp.val();
         self.dropped.next = !self.a_packet.q.val().get_bit(192)
             && (self.stamps.stamp[0].val() != self.a_stamp.q.val());
@@ -468,7 +470,7 @@ impl Logic for Headers {
         self.f_valid.d.next = self.e_valid.q.val() && !self.e_dropped.q.val();
         if self.e_packet.q.val().get_bit(192) {
             self.f_header.d.next = bit_cast::<HEADER, SENT_LOW>(self.e_packet.q.val().get_bits::<SENT_LOW>(30))
-                | (bit_cast::<HEADER, 16>(self.e_packet.q.val().get_bits::<16>(94)) << STATUS_AT)
+                | (bit_cast::<HEADER, SENT_RKEY>(self.e_packet.q.val().get_bits::<SENT_RKEY>(94)) << STATUS_AT)
                 | (bit_cast::<HEADER, 24>(self.e_packet.q.val().get_bits::<24>(6)) << PSN_AT);
         } else {
             self.f_header.d.next = bit_cast::<HEADER, 112>(self.ethernet.sent.val())

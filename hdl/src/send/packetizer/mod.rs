@@ -20,7 +20,7 @@
 //! lead to the same state as the 8 bytes of ones.
 
 use super::{PAGE, PAGE_ROW};
-use crate::context::ConfigWrite;
+use crate::context::{ConfigWrite, QP};
 use crate::request::DEST_COUNT;
 use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
@@ -66,7 +66,7 @@ pub struct Packet {
     /// Payload bytes.
     pub bytes: Bits<13>,
     /// Queue pair.
-    pub qp: Bits<8>,
+    pub qp: Bits<QP>,
     /// Operation of the BTH.
     pub operation: Bits<5>,
     /// Asks for an acknowledgement.
@@ -112,7 +112,7 @@ pub struct Sent {
     /// The request's status.
     pub status: Bits<8>,
     /// Queue pair.
-    pub qp: Bits<8>,
+    pub qp: Bits<QP>,
     /// Its sequence number.
     pub psn: Bits<24>,
 }
@@ -121,7 +121,7 @@ pub struct Sent {
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Sending {
     /// of this queue pair,
-    pub qp: Bits<8>,
+    pub qp: Bits<QP>,
     /// with this PSN.
     pub psn: Bits<24>,
 }
@@ -286,7 +286,7 @@ impl Logic for Packetizer {
         self.cfg.join(&mut self.headers.cfg);
         self.headers.mac.next = self.mac.val();
         self.headers.ip.next = self.ip.val();
-        self.headers.sent_qp.next = self.buffer.sent.qp.val();
+        self.headers.next_sent_qp.next = self.buffer.next_qp.val();
         self.headers.sent_stamp.next = self.buffer.sent.total.val().get_bits::<32>(0);
         self.gone.next = self.headers.gone.val();
         self.headers.sending.join(&mut self.sending);

@@ -11,8 +11,8 @@ use drdma_abi::roce::{Transport, operation};
 use drdma_abi::work_request::Opcode;
 
 use super::queues::Queues;
-use crate::context::Stamps;
-use crate::primitive::{Flatten, Lutram, PromptFifo, Ram, Restore};
+use crate::context::{INDEX, QP, QUEUE, Stamps, Table, TableSelect};
+use crate::primitive::{Flatten, Lutram, PromptFifo, Ram, RamStyle, Restore};
 use crate::send::PAGE;
 use crate::send::packetizer::Packet;
 
@@ -54,11 +54,9 @@ pub struct Event {
 /// Bits of an [`Event`].
 pub const EVENT: usize = 90 + 2 * PAGE + DEST_COUNT;
 
-/// What is known about a destination.
+/// What is known about a destination, beside its queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Destination {
-    /// Queue pair.
-    pub qp: Bits<8>,
     /// Opcode.
     pub opcode: Bits<2>,
     /// Immediate data.
@@ -76,10 +74,10 @@ pub struct Destination {
 }
 
 /// Bits of a [`Destination`].
-const DESTINATION: usize = 172 + DEST_COUNT;
+const DESTINATION: usize = 164 + DEST_COUNT;
 
 /// Bits of a [`Packet`].
-const ITEM: usize = 272 + PAGE + DEST_COUNT;
+const ITEM: usize = 264 + PAGE + QP + DEST_COUNT;
 
 /// What the issuer does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -113,7 +111,9 @@ pub struct Issuer {
     pub dest_write_valid: Signal<In, Bit>,
     /// Which.
     pub dest_write_dest: Signal<In, Bits<10>>,
-    /// What.
+    /// Its queue pair.
+    pub dest_write_qp: Signal<In, Bits<QP>>,
+    /// What else there is to know.
     pub dest_write_data: Signal<In, Destination>,
 
     // Configuration.
@@ -122,25 +122,29 @@ pub struct Issuer {
     /// To this table.
     pub cfg_table: Signal<In, Bits<3>>,
     /// To this entry.
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// Its word.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Queue pairs in the error state.
-    pub qp_error: Signal<In, Bits<256>>,
-    /// Queues that are halted.
-    pub queue_halted: Signal<In, Bits<256>>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
+    /// The queue whose state is asked for in the next cycle.
+    pub halted_next: Signal<Out, Bits<QUEUE>>,
+    /// That of the cycle before is halted.
+    pub queue_halted: Signal<In, Bit>,
     /// A request is opened.
     pub open_valid: Signal<In, Bit>,
     /// Its slot.
     pub open_slot: Signal<In, Bits<8>>,
     /// Its queue.
-    pub open_queue: Signal<In, Bits<8>>,
+    pub open_queue: Signal<In, Bits<QUEUE>>,
     /// A destination failed: its queue pair enters the error state.
     pub set_qp_error_valid: Signal<Out, Bit>,
     /// Which.
-    pub set_qp_error_index: Signal<Out, Bits<8>>,
+    pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
     /// Packets and `sent` items.
     pub packet: Stream<Out, Packet>,
@@ -157,17 +161,16 @@ pub struct Issuer {
     pub release_valid: Signal<Out, Bit>,
 
     // Sequence numbers: what the host wrote, and the next one.
-    start_psns: Lutram<24, 8, 1>,
-    psns: Lutram<24, 8, 1>,
+    select: TableSelect,
+    #[init(Ram::new(RamStyle::Ultra))]
+    start_psns: Ram<24, 1, QP>,
+    psns: Table<24, QP>,
     load: DFF<Bit>,
-    load_qp: DFF<Bits<8>>,
-    load_psn: DFF<Bits<24>>,
+    load_qp: DFF<Bits<QP>>,
     #[init(word("start_psn"))]
     psn_word: Constant<Bits<4>>,
-    #[init(word("state"))]
-    state_word: Constant<Bits<4>>,
     // Whether the host has written to the queue pair since the request was checked.
-    stamps: Stamps<1>,
+    stamps: Stamps<32, QP, 1>,
     gone: Signal<Local, Bit>,
     was_gone: DFF<Bit>,
 
@@ -175,6 +178,8 @@ pub struct Issuer {
     state: DFF<IssuerState>,
     held: DFF<Event>,
     dests: Ram<DESTINATION, 1, 10>,
+    /// Of each destination the queue pair, which must be known a cycle before the rest.
+    dest_qps: Lutram<QP, 10, 1>,
     dest_in: Flatten<Destination, DESTINATION>,
     dest_out: Restore<Destination, DESTINATION>,
     about: Signal<Local, Destination>,
@@ -198,7 +203,7 @@ pub struct Issuer {
     barred: Signal<Local, Bit>,
     /// Its event puts a queue pair in the error state, if it was begun.
     breaking: DFF<Bit>,
-    breaking_qp: DFF<Bits<8>>,
+    breaking_qp: DFF<Bits<QP>>,
     drops: Signal<Local, Bit>,
     started: DFF<Bits<MAX_DESTINATIONS>>,
     inside_message: DFF<Bits<MAX_DESTINATIONS>>,
@@ -212,7 +217,7 @@ pub struct Issuer {
     // Wires.
     take: Signal<Local, Bit>,
     dest: Signal<Local, Bits<DEST_INDEX>>,
-    qp: Signal<Local, Bits<8>>,
+    qp: DFF<Bits<QP>>,
     index: Signal<Local, Bits<DEST_COUNT>>,
     reliable: Signal<Local, Bit>,
     write: Signal<Local, Bit>,
@@ -279,23 +284,22 @@ impl Logic for Issuer {
     fn update(&mut self) {
 
         // The host's first sequence number is loaded when it writes the queue pair's last word.
-        self.start_psns.write_enable.next = self.cfg_valid.val()
-            && !self.cfg_table.val().any()
-            && !self.cfg_index.val().get_bits::<2>(8).any()
-            && (self.cfg_word.val() == self.psn_word.val());
-        self.start_psns.write_address.next = self.cfg_index.val().get_bits::<8>(0);
+        self.select.valid.next = self.cfg_valid.val();
+        self.select.number.next = self.cfg_table.val();
+        self.select.word.next = self.cfg_word.val();
+        self.start_psns.write_lanes.next = 0.into();
+        if self.select.queue_pair.val() && (self.cfg_word.val() == self.psn_word.val()) {
+            self.start_psns.write_lanes.next = 1.into();
+        }
+        self.start_psns.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
         self.start_psns.write_data.next = (self.cfg_data.val() & 0x00ff_ffff).get_bits::<24>(0);
-        self.start_psns.read_address[0].next = self.cfg_index.val().get_bits::<8>(0);
-        self.load.d.next = self.cfg_valid.val()
-            && !self.cfg_table.val().any()
-            && !self.cfg_index.val().get_bits::<2>(8).any()
-            && (self.cfg_word.val() == self.state_word.val());
-        self.load_qp.d.next = self.cfg_index.val().get_bits::<8>(0);
-        self.load_psn.d.next = self.start_psns.read_data[0].val();
+        self.start_psns.read_enable.next = true;
+        self.start_psns.read_address.next = self.cfg_index.val().get_bits::<QP>(0);
+        self.load.d.next = self.select.state.val();
+        self.load_qp.d.next = self.cfg_index.val().get_bits::<QP>(0);
 
-        self.stamps.cfg_valid.next = self.cfg_valid.val();
-        self.stamps.cfg_table.next = self.cfg_table.val();
-        self.stamps.cfg_index.next = self.cfg_index.val();
+        self.stamps.written.next = self.select.queue_pair.val();
+        self.stamps.index.next = self.cfg_index.val().get_bits::<QP>(0);
 
         // Requests: one whose queue has halted by its first event is never begun.
         self.queues.open_valid.next = self.open_valid.val();
@@ -305,6 +309,7 @@ impl Logic for Issuer {
         self.queues.cfg_table.next = self.cfg_table.val();
         self.queues.cfg_index.next = self.cfg_index.val();
         self.queues.cfg_word.next = self.cfg_word.val();
+        self.halted_next.next = self.queues.halted_next.val();
         self.queues.queue_halted.next = self.queue_halted.val();
         self.queues.slot.next = self.found.val().slot;
         self.barred.next = self.was_barred.q.val();
@@ -321,22 +326,23 @@ impl Logic for Issuer {
         self.dest_in.record.next = self.dest_write_data.val();
         self.dests.write_data.next = self.dest_in.bits.val();
         self.dests.read_address.next = self.found.val().dest;
+        self.dest_qps.write_enable.next = self.dest_write_valid.val();
+        self.dest_qps.write_address.next = self.dest_write_dest.val();
+        self.dest_qps.write_data.next = self.dest_write_qp.val();
+        self.dest_qps.read_address[0].next = self.found.val().dest;
 
         self.dest_out.bits.next = self.dests.read_data.val();
         self.about.next = self.dest_out.record.val();
 
-        // Loading: the destination's data have come, the queue pair's are read.
+        // Loading: the destination's data have come, and the queue pair's.
         self.dest.next = self.held.q.val().dest.get_bits::<DEST_INDEX>(0);
-        self.qp.next = self.about.val().qp;
         self.index.next = self.about.val().index;
         self.reliable.next = self.about.val().transport == self.rc.val();
         self.write.next = (self.about.val().opcode == self.write_opcode.val())
             || (self.about.val().opcode == self.write_imm_opcode.val());
         self.flush.next = false;
-        self.stamps.qp[0].next = self.qp.val();
         self.gone.next = self.stamps.stamp[0].val() != self.about.val().stamp;
         self.was_gone.d.next = self.gone.val();
-        self.psns.read_address[0].next = self.qp.val();
         self.addresses.read_address[0].next = self.dest.val();
         // The end of a request whose destination failed before anything of it was sent.
         self.refused.next = self.held.q.val().dest_end
@@ -346,7 +352,7 @@ impl Logic for Issuer {
         self.breaking.d.next = (self.state.q.val() == IssuerState::Loading)
             && (self.held.q.val().error || self.refused.val())
             && !self.gone.val();
-        self.breaking_qp.d.next = self.qp.val();
+        self.breaking_qp.d.next = self.qp.q.val();
         self.set_qp_error_valid.next = self.breaking.q.val() && !self.was_barred.q.val();
         self.set_qp_error_index.next = self.breaking_qp.q.val();
         if self.state.q.val() == IssuerState::Loading {
@@ -357,7 +363,7 @@ impl Logic for Issuer {
             self.todo_last.d.next = self.held.q.val().last;
             self.todo_dest_end.d.next = self.held.q.val().dest_end && !self.refused.val() && self.reliable.val();
             self.todo_request_end.d.next = self.held.q.val().request_end;
-            self.next_psn.d.next = self.psns.read_data[0].val();
+            self.next_psn.d.next = self.psns.read_data.val();
             self.has_sent.d.next = self.started.q.val().get_bit(self.dest.val().index());
             self.within.d.next = self.inside_message.q.val().get_bit(self.dest.val().index());
             if self.started.q.val().get_bit(self.dest.val().index()) {
@@ -369,7 +375,7 @@ impl Logic for Issuer {
             // A packet of a queue pair that is in error, or is another one by now.
             self.flush.next = (self.held.q.val().full || self.held.q.val().last)
                 && !self.held.q.val().drop
-                && (self.qp_error.val().get_bit(self.qp.val().index()) || self.gone.val());
+                && (self.qp_error.val() || self.gone.val());
             self.dropping.d.next = self.failed.q.val()
                 || self.held.q.val().drop
                 || self.held.q.val().error
@@ -477,9 +483,9 @@ impl Logic for Issuer {
             || (self.step.val() && self.sends.val() && !self.was_gone.q.val());
         if self.load.q.val() {
             self.psns.write_address.next = self.load_qp.q.val();
-            self.psns.write_data.next = self.load_psn.q.val();
+            self.psns.write_data.next = self.start_psns.read_data.val();
         } else {
-            self.psns.write_address.next = self.qp.val();
+            self.psns.write_address.next = self.qp.q.val();
             self.psns.write_data.next = self.next_psn.q.val() + 1;
         }
         if self.step.val() {
@@ -535,6 +541,7 @@ impl Logic for Issuer {
         }
         if self.take.val() {
             self.held.d.next = self.found.val();
+            self.qp.d.next = self.dest_qps.read_data[0].val();
             self.state.d.next = IssuerState::Loading;
             // The end of a request of which something was given has nothing to load; the one before it may be ending
             // just now.
@@ -546,6 +553,11 @@ impl Logic for Issuer {
                 self.state.d.next = IssuerState::Giving;
             }
         }
+
+        // What is known of the next event's queue pair is asked for.
+        self.psns.ahead.next = self.qp.d.val();
+        self.stamps.ahead[0].next = self.qp.d.val();
+        self.error_next.next = self.qp.d.val();
 
         // `sent` items.
         self.kind.next = 1.into();
@@ -569,7 +581,7 @@ impl Logic for Issuer {
         self.next_item.next.marker = self.marker.val();
         self.next_item.next.page = self.page.val();
         self.next_item.next.bytes = self.bytes.val();
-        self.next_item.next.qp = self.qp.val();
+        self.next_item.next.qp = self.qp.q.val();
         self.next_item.next.operation = self.operation.val();
         self.next_item.next.ack_req = self.ack_req.val();
         self.next_item.next.psn = self.marker_psn.val();

@@ -18,6 +18,7 @@
 //! says (an event: pages that are complete, ends of destinations and requests) into packets and
 //! `sent` items. The output carries both in one stream, so that their order is kept.
 
+use crate::context::{INDEX, QP, QUEUE};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
 
@@ -100,7 +101,7 @@ pub struct Segmenter {
     /// Its slot.
     pub open_slot: Signal<In, Bits<8>>,
     /// Its queue.
-    pub open_queue: Signal<In, Bits<8>>,
+    pub open_queue: Signal<In, Bits<QUEUE>>,
     /// A destination is written.
     pub dest_write_valid: Signal<In, Bit>,
     /// Its number.
@@ -108,7 +109,7 @@ pub struct Segmenter {
     /// Its index in the request.
     pub dest_write_index: Signal<In, Bits<DEST_COUNT>>,
     /// Queue pair.
-    pub dest_write_qp: Signal<In, Bits<8>>,
+    pub dest_write_qp: Signal<In, Bits<QP>>,
     /// Opcode.
     pub dest_write_opcode: Signal<In, Bits<2>>,
     /// Immediate data.
@@ -130,19 +131,23 @@ pub struct Segmenter {
     /// To this table.
     pub cfg_table: Signal<In, Bits<3>>,
     /// To this entry.
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     /// Its word.
     pub cfg_word: Signal<In, Bits<4>>,
     /// The value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Queue pairs in the error state.
-    pub qp_error: Signal<In, Bits<256>>,
-    /// Queues that are halted.
-    pub queue_halted: Signal<In, Bits<256>>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
+    /// The queue whose state is asked for in the next cycle.
+    pub halted_next: Signal<Out, Bits<QUEUE>>,
+    /// That of the cycle before is halted.
+    pub queue_halted: Signal<In, Bit>,
     /// A destination failed: its queue pair enters the error state.
     pub set_qp_error_valid: Signal<Out, Bit>,
     /// Which.
-    pub set_qp_error_index: Signal<Out, Bits<8>>,
+    pub set_qp_error_index: Signal<Out, Bits<QP>>,
 
     /// Packets, and `sent` items in order with them.
     pub packet: Stream<Out, Packet>,
@@ -463,7 +468,7 @@ impl Logic for Segmenter {
         self.events.out_ready.next = self.issuer.found.ready.val();
         self.issuer.dest_write_valid.next = self.dest_write_valid.val();
         self.issuer.dest_write_dest.next = self.dest_write_dest.val();
-        self.issuer.dest_write_data.next.qp = self.dest_write_qp.val();
+        self.issuer.dest_write_qp.next = self.dest_write_qp.val();
         self.issuer.dest_write_data.next.opcode = self.dest_write_opcode.val();
         self.issuer.dest_write_data.next.imm = self.dest_write_imm.val();
         self.issuer.dest_write_data.next.remote_addr = self.dest_write_remote_addr.val();
@@ -476,7 +481,9 @@ impl Logic for Segmenter {
         self.issuer.cfg_index.next = self.cfg_index.val();
         self.issuer.cfg_word.next = self.cfg_word.val();
         self.issuer.cfg_data.next = self.cfg_data.val();
+        self.error_next.next = self.issuer.error_next.val();
         self.issuer.qp_error.next = self.qp_error.val();
+        self.halted_next.next = self.issuer.halted_next.val();
         self.issuer.queue_halted.next = self.queue_halted.val();
         self.issuer.open_valid.next = self.open_valid.val();
         self.issuer.open_slot.next = self.open_slot.val();

@@ -1,4 +1,4 @@
-//! The registers of BAR2: settings, tables, doorbells, counters, error bits.
+//! The registers of BAR2: settings, tables, doorbells, counters, states.
 //!
 //! The AXI-Lite slave is what the host sees of the card. Words of tables go to every block; the
 //! doorbells of queues that may be used go to `queue`, one after the other, and hold back their
@@ -6,19 +6,18 @@
 //!
 //! Contract: a write takes effect 2 cycles after its address and data and is answered 4 cycles after
 //! them, a read 3 cycles after its address; accesses of one kind are served one by one. Everything is reset by `reset`, and
-//! everything but `CONTROL` by bit 1 of `CONTROL`; then the last word of every table entry is
-//! written 0, in 6,400 cycles, during which writes to tables wait and bit 1 of `CONTROL` reads 1; all other
-//! accesses are served as ever. Reading the low word of a counter holds its
+//! everything but `CONTROL` by bit 1 of `CONTROL`; then every entry is cleared, a number a cycle and that of
+//! all tables at once, in 4,096 cycles, during which writes to tables wait, doorbells are ignored, states
+//! read 0 and bit 1 of `CONTROL` reads 1; all other accesses are served as ever. Reading the low word of a counter holds its
 //! high word for the next read of a high word. Reads of tables give 0.
 
-use crate::context::ConfigWrite;
+use crate::context::{ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE};
 use drdma_abi::Layout;
 use drdma_abi::register::*;
 use drdma_emit::prelude::*;
 
 mod axil;
 mod counters;
-mod flags;
 mod settings;
 mod sweep;
 #[cfg(test)]
@@ -26,7 +25,6 @@ mod tests;
 
 pub use axil::AxiLite;
 pub use counters::CounterBank;
-pub use flags::Flags;
 pub use settings::Settings;
 pub use sweep::Sweep;
 
@@ -56,7 +54,7 @@ pub enum ControlState {
     Ready,
     /// It has taken effect.
     Settle,
-    /// Its doorbell waits to be taken.
+    /// Its doorbell is dropped, or waits to be taken.
     Ring,
     /// It resets the card.
     Restart,
@@ -68,7 +66,7 @@ pub enum ControlState {
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Doorbell {
     /// Queue number.
-    pub queue: Bits<8>,
+    pub queue: Bits<QUEUE>,
     /// The producer's position, in blocks.
     pub position: Bits<32>,
 }
@@ -149,22 +147,20 @@ pub struct Control {
     // ------------------------------------------------------------------ states
     /// Work is in progress somewhere in the card.
     pub busy: Signal<In, Bit>,
-    /// One bit a queue pair: in error.
-    pub qp_error: Signal<Out, Bits<256>>,
-    /// One bit a queue: halted.
-    pub queue_halted: Signal<Out, Bits<256>>,
-    /// Set a queue pair's bit.
-    pub set_qp_error_a_valid: Signal<In, Bit>,
-    /// Which.
-    pub set_qp_error_a_index: Signal<In, Bits<8>>,
-    /// Set a queue pair's bit.
-    pub set_qp_error_b_valid: Signal<In, Bit>,
-    /// Which.
-    pub set_qp_error_b_index: Signal<In, Bits<8>>,
-    /// A queue is halted.
-    pub set_queue_halted_valid: Signal<In, Bit>,
-    /// Which.
-    pub set_queue_halted_index: Signal<In, Bits<8>>,
+    /// The queue pair that the host may be reading of, asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub error: Signal<In, Bit>,
+    /// The same of a queue,
+    pub halted_next: Signal<Out, Bits<QUEUE>>,
+    /// which is halted.
+    pub halted: Signal<In, Bit>,
+    /// The queue whose doorbell may be rung, asked for in the next cycle.
+    pub bell_next: Signal<Out, Bits<QUEUE>>,
+    /// That of the cycle before is enabled.
+    pub bell_enabled: Signal<In, Bit>,
+    /// It is halted.
+    pub bell_halted: Signal<In, Bit>,
 
     // ------------------------------------------------------------------ counters: what to add in this cycle
     /// To `PAYLOAD_BYTES`.
@@ -202,44 +198,44 @@ pub struct Control {
     axil: AxiLite,
     settings: Settings,
     counters: CounterBank,
-    errors: Flags<2>,
-    halts: Flags<1>,
-    queue_enabled: DFF<Bits<256>>,
     sweep: Sweep,
     clear: Signal<Local, Bit>,
 
-    // Addresses: the tables' high 8 bits, the low bits that an address in them does not have, and
+    // Addresses: the tables' high 4 bits, the low bits that an address in them does not have, and
     // where in an address entry and word are.
-    #[init(TABLES_HERE.map(|table| value(table.offset >> 16)))]
-    sections: [Constant<Bits<8>>; 7],
-    #[init(TABLES_HERE.map(|table| value(0x1_0000 - table.entries * table.entry_size)))]
-    outside: [Constant<Bits<16>>; 7],
+    #[init(TABLES_HERE.map(|table| value(table.offset / TABLE_STRIDE)))]
+    sections: [Constant<Bits<4>>; 7],
+    #[init(TABLES_HERE.map(|table| value(TABLE_STRIDE - table.entries * table.entry_size)))]
+    outside: [Constant<Bits<20>>; 7],
     #[init(entries().map(|table| value(table.entry_size.ilog2())))]
     shifts: [Constant<Bits<4>>; 4],
     #[init(entries().map(|table| value(table.entry_size / 4 - 1)))]
     word_masks: [Constant<Bits<4>>; 4],
     #[init(word_of::<QueuePairEntry>("state"))]
     state_word: Constant<Bits<4>>,
-    #[init(word_of::<SendQueueEntry>("enable"))]
-    enable_word: Constant<Bits<4>>,
+    #[init(Constant::new(EVERY_TABLE.into()))]
+    every_table: Constant<Bits<3>>,
     #[init(value(COUNTERS_OFFSET >> 7))]
     counters_at: Constant<Bits<9>>,
 
     // The write that is served.
     state: DFF<ControlState>,
-    place: Signal<Local, Bits<16>>,
+    place: Signal<Local, Bits<20>>,
     hits: [Signal<Local, Bit>; 5],
     execute: Signal<Local, Bit>,
-    passes: Signal<Local, Bit>,
-    bell: Signal<Local, Bits<8>>,
+    /// The state of the doorbell's queue has come; a doorbell that waits to be taken has passed.
+    looks: DFF<Bit>,
+    bell: Signal<Local, Bits<QUEUE>>,
     writes: DFF<Bit>,
     written: DFF<ConfigWrite>,
 
     // The read that is served, in two cycles.
-    read_place: Signal<Local, Bits<16>>,
+    read_place: Signal<Local, Bits<20>>,
     looked: DFF<Bit>,
-    /// A register or an error bit.
+    /// A register.
     found: DFF<Bits<32>>,
+    reads_error: DFF<Bit>,
+    reads_halted: DFF<Bit>,
     /// A counter.
     found_sum: DFF<Bits<64>>,
     is_counter: DFF<Bit>,
@@ -282,9 +278,9 @@ impl Logic for Control {
         self.sweep.rst.next = self.clear.val();
 
         // A write finds its place.
-        self.place.next = self.axil.write_addr.val().get_bits::<16>(0);
+        self.place.next = self.axil.write_addr.val().get_bits::<20>(0);
         for k in 0..5 {
-            self.hits[k].next = (self.axil.write_addr.val().get_bits::<8>(16)
+            self.hits[k].next = (self.axil.write_addr.val().get_bits::<4>(20)
                 == self.sections[k].val())
                 && !(self.place.val() & self.outside[k].val()).any();
         }
@@ -295,11 +291,9 @@ impl Logic for Control {
                     || self.hits[1].val()
                     || self.hits[2].val()
                     || self.hits[3].val()));
-        self.bell.next = self.place.val().get_bits::<8>(2);
-        self.passes.next = self.hits[4].val()
-            && self.settings.enable.val()
-            && self.queue_enabled.q.val().get_bit(self.bell.val().index())
-            && !self.halts.flags.val().get_bit(self.bell.val().index());
+        self.bell.next = self.place.val().get_bits::<QUEUE>(2);
+        self.bell_next.next = self.bell.val();
+        self.looks.d.next = true;
         self.doorbell.valid.next = false;
         self.doorbell.queue.next = self.bell.val();
         self.doorbell.position.next = self.axil.write_data.val();
@@ -308,7 +302,7 @@ impl Logic for Control {
             ControlState::Ready => {
                 if self.execute.val() {
                     self.state.d.next = ControlState::Settle;
-                    if self.passes.val() {
+                    if self.hits[4].val() && self.settings.enable.val() && !self.sweep.busy.val() {
                         self.state.d.next = ControlState::Ring;
                     }
                 }
@@ -321,9 +315,14 @@ impl Logic for Control {
                 }
             }
             ControlState::Ring => {
-                self.doorbell.valid.next = true;
-                if self.doorbell.ready.val() {
+                self.looks.d.next = false;
+                if self.looks.q.val() && (!self.bell_enabled.val() || self.bell_halted.val()) {
                     self.state.d.next = ControlState::Done;
+                } else {
+                    self.doorbell.valid.next = true;
+                    if self.doorbell.ready.val() {
+                        self.state.d.next = ControlState::Done;
+                    }
                 }
             }
             ControlState::Restart => {
@@ -339,17 +338,17 @@ impl Logic for Control {
         }
 
         // A word of a table goes to all blocks.
-        self.writes.d.next = self.sweep.valid.val();
-        self.written.d.next.table = self.sweep.number.val();
+        self.writes.d.next = self.sweep.busy.val();
+        self.written.d.next.table = self.every_table.val();
         self.written.d.next.index = self.sweep.index.val();
-        self.written.d.next.word = self.sweep.last_word.val();
+        self.written.d.next.word = self.state_word.val();
         self.written.d.next.data = bits::<32>(0);
         for k in 0..4 {
             if self.execute.val() && self.hits[k].val() {
                 self.writes.d.next = true;
                 self.written.d.next.table = k.to_bits();
                 self.written.d.next.index =
-                    (self.place.val() >> self.shifts[k].val()).get_bits::<10>(0);
+                    (self.place.val() >> self.shifts[k].val()).get_bits::<INDEX>(0);
                 self.written.d.next.word =
                     self.place.val().get_bits::<4>(2) & self.word_masks[k].val();
                 self.written.d.next.data = self.axil.write_data.val();
@@ -358,38 +357,10 @@ impl Logic for Control {
         self.cfg.valid.next = self.writes.q.val();
         self.cfg.next = self.written.q.val();
 
-        // It changes the states of queue pairs and queues.
-        self.errors.rst.next = self.clear.val();
-        self.errors.set_valid[0].next = self.set_qp_error_a_valid.val();
-        self.errors.set_index[0].next = self.set_qp_error_a_index.val();
-        self.errors.set_valid[1].next = self.set_qp_error_b_valid.val();
-        self.errors.set_index[1].next = self.set_qp_error_b_index.val();
-        self.errors.clear_valid.next = self.writes.q.val()
-            && (self.written.q.val().table == 0)
-            && (self.written.q.val().word == self.state_word.val());
-        self.errors.clear_index.next = self.written.q.val().index.get_bits::<8>(0);
-        self.qp_error.next = self.errors.flags.val();
-        self.halts.rst.next = self.clear.val();
-        self.halts.set_valid[0].next = self.set_queue_halted_valid.val();
-        self.halts.set_index[0].next = self.set_queue_halted_index.val();
-        self.halts.clear_valid.next = false;
-        self.halts.clear_index.next = self.written.q.val().index.get_bits::<8>(0);
-        self.queue_halted.next = self.halts.flags.val();
-        if self.writes.q.val()
-            && (self.written.q.val().table == 2)
-            && (self.written.q.val().word == self.enable_word.val())
-        {
-            self.halts.clear_valid.next = true;
-            self.queue_enabled.d.next = self.queue_enabled.q.val().replace_bit(
-                self.written.q.val().index.get_bits::<8>(0).index(),
-                self.written.q.val().data.get_bit(0),
-            );
-        }
-
-        // Or it changes a setting.
+        // A setting is changed here.
         self.settings.write_valid.next =
             self.execute.val() && !self.axil.write_addr.val().get_bits::<8>(16).any();
-        self.settings.write_addr.next = self.place.val();
+        self.settings.write_addr.next = self.place.val().get_bits::<16>(0);
         self.settings.write_data.next = self.axil.write_data.val();
         self.settings.busy.next = self.busy.val();
         self.settings.sweeping.next = self.sweep.busy.val();
@@ -423,42 +394,35 @@ impl Logic for Control {
         self.counters.amounts[15].next = self.count_15.val();
 
         // A read looks everywhere, then chooses.
-        self.read_place.next = self.axil.read_addr.val().get_bits::<16>(0);
-        self.settings.read_addr.next = self.read_place.val();
+        self.read_place.next = self.axil.read_addr.val().get_bits::<20>(0);
+        self.settings.read_addr.next = self.read_place.val().get_bits::<16>(0);
         self.counters.index.next = self.read_place.val().get_bits::<4>(3);
         self.looked.d.next = self.axil.read_valid.val() && !self.looked.q.val();
         self.found.d.next = bits::<32>(0);
         if !self.axil.read_addr.val().get_bits::<8>(16).any() {
             self.found.d.next = self.settings.read_data.val();
         }
-        if (self.axil.read_addr.val().get_bits::<8>(16) == self.sections[5].val())
+        self.error_next.next = self.read_place.val().get_bits::<QP>(2);
+        self.reads_error.d.next = (self.axil.read_addr.val().get_bits::<4>(20)
+            == self.sections[5].val())
             && !(self.read_place.val() & self.outside[5].val()).any()
-        {
-            self.found.d.next = bit_cast::<32, 1>(
-                self.errors
-                    .flags
-                    .val()
-                    .get_bit(self.read_place.val().get_bits::<8>(2).index())
-                    .into(),
-            );
-        }
-        if (self.axil.read_addr.val().get_bits::<8>(16) == self.sections[6].val())
+            && !self.sweep.busy.val();
+        self.halted_next.next = self.read_place.val().get_bits::<QUEUE>(2);
+        self.reads_halted.d.next = (self.axil.read_addr.val().get_bits::<4>(20)
+            == self.sections[6].val())
             && !(self.read_place.val() & self.outside[6].val()).any()
-        {
-            self.found.d.next = bit_cast::<32, 1>(
-                self.halts
-                    .flags
-                    .val()
-                    .get_bit(self.read_place.val().get_bits::<8>(2).index())
-                    .into(),
-            );
-        }
+            && !self.sweep.busy.val();
         self.found_sum.d.next = self.counters.value.val();
         self.is_counter.d.next = !self.axil.read_addr.val().get_bits::<8>(16).any()
             && (self.read_place.val().get_bits::<9>(7) == self.counters_at.val());
         self.is_high.d.next = self.read_place.val().get_bit(2);
         self.axil.read_done.next = self.looked.q.val();
         self.axil.read_data.next = self.found.q.val();
+        if (self.reads_error.q.val() && self.error.val())
+            || (self.reads_halted.q.val() && self.halted.val())
+        {
+            self.axil.read_data.next = bits::<32>(1);
+        }
         if self.is_counter.q.val() {
             self.axil.read_data.next = self.found_sum.q.val().get_bits::<32>(0);
             if self.is_high.q.val() {
@@ -469,7 +433,6 @@ impl Logic for Control {
         }
 
         if self.clear.val() {
-            self.queue_enabled.d.next = bits::<256>(0);
             self.writes.d.next = false;
         }
         if self.rst.val() {

@@ -1,9 +1,11 @@
 //! A host that reads and writes BAR2, against a plain account of every register.
 
 use super::Control;
+use crate::context::EVERY_TABLE;
+use crate::context::testing::{Flagged, answer_flag};
 use crate::testing;
+use drdma_abi::ABI_HASH;
 use drdma_abi::register::*;
-use drdma_abi::{ABI_HASH, Layout};
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Bench, MonitorId, Random};
 use std::cell::RefCell;
@@ -16,6 +18,12 @@ struct Host<'a> {
     bench: Bench<'a>,
     doorbell: MonitorId,
     words: Rc<RefCell<Vec<Word>>>,
+    /// Queue pairs in error and halted queues, as the host reads of them.
+    errors: Flagged,
+    halted: Flagged,
+    /// Enabled queues, and halted ones, as doorbells are judged by them.
+    bell_enabled: Flagged,
+    bell_halted: Flagged,
     /// Probability of a pause on each of the AXI channels.
     pause: f64,
 }
@@ -35,7 +43,11 @@ impl Host<'_> {
                 seen.borrow_mut().push((table, index, word, data, cycle));
             }
         });
-        Self { bench, doorbell, words, pause: 0.0 }
+        let errors = answer_flag(&mut bench, "error_next", "error");
+        let halted = answer_flag(&mut bench, "halted_next", "halted");
+        let bell_enabled = answer_flag(&mut bench, "bell_next", "bell_enabled");
+        let bell_halted = answer_flag(&mut bench, "bell_next", "bell_halted");
+        Self { bench, doorbell, words, errors, halted, bell_enabled, bell_halted, pause: 0.0 }
     }
 
     fn settled(&mut self, port: &str) -> bool {
@@ -107,18 +119,6 @@ impl Host<'_> {
 
     fn read(&mut self, offset: u32) -> u32 {
         self.read_timed(offset).0
-    }
-
-    fn pulse(&mut self, name: &str, index: u64) {
-        self.bench.set(format!("{name}_index"), index);
-        self.bench.set(format!("{name}_valid"), 1);
-        self.bench.step();
-        self.bench.set(format!("{name}_valid"), 0);
-    }
-
-    fn enable_queue(&mut self, queue: u32, value: u32) {
-        let word = SendQueueEntry::field("enable").start as u32 / 8;
-        self.write(SEND_QUEUES.entry(queue) + word, value);
     }
 
     fn doorbells(&mut self) -> Vec<(u64, u64)> {
@@ -194,8 +194,8 @@ fn registers_hold_what_is_written_and_nothing_else() {
                 host.write(register.offset + 1 + random.below(3) as u32, data);
             }
             2 => {
-                let other = [0x040, 0x800, 0x0f0_0014, 0x08_001c, 0x05_0400];
-                host.write(other[random.below(5) as usize], data);
+                let other = [0x040, 0x800, 0x01_0014, 0x08_001c, 0x50_4000, 0xf0_0014];
+                host.write(other[random.below(6) as usize], data);
             }
             _ => {}
         }
@@ -219,8 +219,8 @@ fn registers_hold_what_is_written_and_nothing_else() {
     for (port, value) in ports {
         assert_eq!(host.bench.get(port), value, "{port}");
     }
-    assert_eq!(host.words.borrow().len(), 1600);
-    for offset in [0x040, 0x180, 0x01_0000, 0x02_0000, 0x03_0000, 0x05_0000, 0xff_fffc] {
+    assert_eq!(host.words.borrow().len(), 4096);
+    for offset in [0x040, 0x180, 0x01_0000, 0x10_0000, 0x23_0000, 0x30_0000, 0x50_0000, 0xff_fffc] {
         assert_eq!(host.read(offset), 0, "{offset:#x}");
     }
 }
@@ -254,18 +254,13 @@ fn words_of_tables_are_broadcast_at_least_four_cycles_apart() {
 #[test]
 fn a_reset_clears_every_entry_of_every_table() {
     let mut host = Host::new(&library(), 1);
-    let expected: Vec<_> = (0..4)
-        .flat_map(|number| {
-            let table = TABLES[number];
-            let word = u64::from(table.entry_size / 4 - 1);
-            (0..table.entries).map(move |index| (number as u64, index.into(), word, 0))
-        })
-        .collect();
     let check = |host: &Host<'_>| {
         let words = host.words.borrow();
-        let without_cycle: Vec<_> = words.iter().map(|&(t, i, w, d, _)| (t, i, w, d)).collect();
-        assert_eq!(without_cycle, expected);
-        assert!(words.windows(2).all(|pair| pair[1].4 - pair[0].4 == 4));
+        assert_eq!(words.len(), 4096);
+        for (index, word) in (0..).zip(words.iter()) {
+            assert_eq!((word.0, word.1, word.2, word.3), (EVERY_TABLE, index, 15, 0));
+        }
+        assert!(words.windows(2).all(|pair| pair[1].4 - pair[0].4 == 1));
     };
     host.ready();
     check(&host);
@@ -274,9 +269,6 @@ fn a_reset_clears_every_entry_of_every_table() {
     host.write(IP.offset, 0x0a00_0001);
     host.write(COLUMN_MIN_ROWS.offset, 7);
     host.write(ASSEMBLER_WORDS.offset, 3);
-    host.enable_queue(3, 1);
-    host.pulse("set_qp_error_a", 5);
-    host.pulse("set_queue_halted", 6);
     host.words.borrow_mut().clear();
     let resets = Rc::new(RefCell::new(0));
     let sum = Rc::clone(&resets);
@@ -294,8 +286,6 @@ fn a_reset_clears_every_entry_of_every_table() {
         };
         assert_eq!(host.read(register.offset), value, "{}", register.name);
     }
-    assert_eq!(host.read(QUEUE_PAIR_ERRORS.entry(5)), 0);
-    assert_eq!(host.read(SEND_QUEUE_ERRORS.entry(6)), 0);
     host.write(DOORBELLS.entry(3), 1);
     host.bench.run(10);
     assert_eq!(host.doorbells(), []);
@@ -305,7 +295,11 @@ fn a_reset_clears_every_entry_of_every_table() {
 #[test]
 fn while_tables_are_cleared_only_writes_to_tables_wait() {
     let mut host = Host::new(&library(), 1);
-    let clear = 4 * (256 + 1024 + 256 + 64);
+    let clear = 4096;
+    // States mean nothing until they are cleared.
+    host.errors.borrow_mut().insert(3);
+    host.halted.borrow_mut().insert(3);
+    host.bell_enabled.borrow_mut().insert(3);
     // After power-up, and then after a reset in the midst of that.
     for round in 0..2 {
         if round == 1 {
@@ -317,6 +311,7 @@ fn while_tables_are_cleared_only_writes_to_tables_wait() {
         assert_eq!(host.write(IP.offset, 0x0a00_0007 + round), 5);
         assert_eq!(host.read_timed(IP.offset), (0x0a00_0007 + round, 4));
         assert_eq!(host.read_timed(QUEUE_PAIR_ERRORS.entry(3)), (0, 4));
+        assert_eq!(host.read_timed(SEND_QUEUE_ERRORS.entry(3)), (0, 4));
         assert_eq!(host.write(DOORBELLS.entry(3), 1), 5, "it is ignored");
         host.bench.run(1_000);
         assert_eq!(host.read_timed(CONTROL.offset), (2 + round, 4));
@@ -334,6 +329,8 @@ fn while_tables_are_cleared_only_writes_to_tables_wait() {
     host.ready();
     assert_eq!(host.doorbells(), []);
     assert_eq!(host.read(IP.offset), 0x0a00_0008);
+    assert_eq!(host.read(QUEUE_PAIR_ERRORS.entry(3)), 1);
+    assert_eq!(host.read(SEND_QUEUE_ERRORS.entry(3)), 1);
 }
 
 #[test]
@@ -345,37 +342,31 @@ fn only_doorbells_of_enabled_queues_that_are_not_halted_pass() {
         host.pause = 0.3;
         host.bench.stall_monitor(host.doorbell, 0.7);
         let mut random = Random::new(seed);
-        let (mut enabled, mut halted, mut card) = ([false; 256], [false; 256], false);
+        let mut card = false;
         let mut expected = Vec::new();
         for _ in 0..600 {
-            // Few queues, at both ends of the bit vector.
-            let queue = [0, 1, 127, 128, 254, 255][random.below(6) as usize];
+            // Few queues, all over the table.
+            let queue = [0, 1, 255, 256, 4094, 4095][random.below(6) as usize];
             match random.below(8) {
                 0 => {
                     card = random.chance(0.8);
                     host.write(CONTROL.offset, card.into());
                 }
                 1 | 2 => {
-                    enabled[queue] = random.chance(0.8);
-                    halted[queue] = false;
-                    host.enable_queue(queue as u32, u32::from(enabled[queue]));
+                    host.bell_enabled.borrow_mut().insert(queue);
+                    host.bell_halted.borrow_mut().remove(&queue);
                 }
-                3 => {
-                    host.pulse("set_queue_halted", queue as u64);
-                    halted[queue] = true;
-                }
+                3 => drop(host.bell_enabled.borrow_mut().take(&queue)),
+                4 => drop(host.bell_halted.borrow_mut().replace(queue)),
                 _ => {
                     let position = random.u64() as u32;
                     host.write(DOORBELLS.entry(queue as u32), position);
-                    if card && enabled[queue] && !halted[queue] {
-                        expected.push((queue as u64, u64::from(position)));
+                    let enabled = host.bell_enabled.borrow().contains(&queue);
+                    if card && enabled && !host.bell_halted.borrow().contains(&queue) {
+                        expected.push((queue, u64::from(position)));
                     }
                 }
             }
-            let bit = host.read(SEND_QUEUE_ERRORS.entry(queue as u32));
-            assert_eq!(bit == 1, halted[queue]);
-            let flags = host.bench.get_word("queue_halted");
-            assert!((0..256).all(|queue| flags.bit(queue) == halted[queue]));
         }
         assert!(expected.len() > 50);
         assert_eq!(host.doorbells(), expected);
@@ -387,7 +378,7 @@ fn a_doorbell_that_is_not_taken_holds_back_its_response() {
     let mut host = Host::new(&library(), 1);
     host.ready();
     host.write(CONTROL.offset, 1);
-    host.enable_queue(9, 1);
+    host.bell_enabled.borrow_mut().insert(9);
     let quick = host.write(DOORBELLS.entry(9), 1);
     assert_eq!(quick, 5);
     let start = host.bench.cycles();
@@ -406,6 +397,11 @@ fn a_doorbell_that_is_not_taken_holds_back_its_response() {
     while host.bench.cycles() < release {
         assert!(!host.settled("axil_bvalid"));
         host.bench.step();
+        // The queue halts while its doorbell is offered, which stays all the same.
+        if host.bench.cycles() == start + 50 {
+            assert!(host.settled("doorbell_valid"));
+            host.bell_halted.borrow_mut().insert(9);
+        }
     }
     host.bench.stall_monitor(doorbell, 0.0);
     host.bench.run(4);
@@ -414,39 +410,25 @@ fn a_doorbell_that_is_not_taken_holds_back_its_response() {
 }
 
 #[test]
-fn errors_of_queue_pairs_are_set_by_blocks_and_cleared_by_the_state_word() {
+fn states_of_queue_pairs_and_queues_can_be_read() {
     let mut host = Host::new(&library(), 1);
     host.ready();
+    host.pause = 0.3;
     let mut random = Random::new(3);
-    let mut errors = [false; 256];
-    let state = QueuePairEntry::field("state").start as u32 / 8;
     for _ in 0..300 {
-        let qp = random.below(256) as usize;
-        let other = random.below(256) as usize;
-        match random.below(3) {
-            0 => {
-                // Both blocks in one cycle.
-                host.bench.set("set_qp_error_b_index", other as u64);
-                host.bench.set("set_qp_error_b_valid", 1);
-                host.pulse("set_qp_error_a", qp as u64);
-                host.bench.set("set_qp_error_b_valid", 0);
-                errors[qp] = true;
-                errors[other] = true;
-            }
-            1 => {
-                let set = (0..256).find(|&qp| errors[qp]).unwrap_or(qp);
-                host.write(QUEUE_PAIRS.entry(set as u32) + state, 1);
-                errors[set] = false;
-            }
-            // Other words of the entry, and the tables next to it, leave it alone.
-            _ => {
-                host.write(QUEUE_PAIRS.entry(qp as u32), 1);
-                host.enable_queue(qp as u32, 1);
+        let entry = [0, 1, 255, 256, 4094, 4095][random.below(6) as usize];
+        let (error, halted) = (random.chance(0.5), random.chance(0.5));
+        for (flagged, set) in [(&host.errors, error), (&host.halted, halted)] {
+            flagged.borrow_mut().clear();
+            if set {
+                flagged.borrow_mut().insert(entry);
             }
         }
-        assert_eq!(host.read(QUEUE_PAIR_ERRORS.entry(qp as u32)) == 1, errors[qp]);
-        let flags = host.bench.get_word("qp_error");
-        assert!((0..256).all(|qp| flags.bit(qp) == errors[qp]));
+        assert_eq!(host.read(QUEUE_PAIR_ERRORS.entry(entry as u32)) == 1, error);
+        assert_eq!(host.read(SEND_QUEUE_ERRORS.entry(entry as u32)) == 1, halted);
+        // They are not in the way of what is read next to them.
+        assert_eq!(host.read(TYPE.offset), TYPE_ID);
+        assert_eq!(host.read(QUEUE_PAIRS.entry(entry as u32)), 0);
     }
 }
 

@@ -27,12 +27,35 @@ const DATA_BYTES: usize = 4 << 20;
 const RINGS: u64 = 0x2_0000_0000;
 const COMPLETIONS: u64 = 0x3_0000_0000;
 const KEY: u32 = 3;
-/// Bytes of a completion queue's ring.
-const COMPLETION_BYTES: usize = 32 << LOG_COMPLETIONS;
-const LOG_COMPLETIONS: u8 = 13;
-/// Blocks of a ring.
-const LOG_BLOCKS: u8 = 14;
-const RING_BYTES: usize = 64 << LOG_BLOCKS;
+/// How many queues there are, and which of the card's.
+#[derive(Clone, Copy, Debug)]
+struct Queues {
+    count: u32,
+    /// From one queue's and queue pair's index to the next one's.
+    stride: u32,
+    /// Binary logarithms of the blocks of a ring, and of the entries of its completion queue.
+    log_blocks: u8,
+    log_completions: u8,
+}
+
+impl Queues {
+    /// The first queues, with room for thousands of requests each.
+    fn first(count: u32) -> Self {
+        Self { count, stride: 1, log_blocks: 14, log_completions: 13 }
+    }
+
+    fn index(&self, queue: u32) -> u32 {
+        queue * self.stride
+    }
+
+    fn ring_bytes(&self) -> usize {
+        64 << self.log_blocks
+    }
+
+    fn completion_bytes(&self) -> usize {
+        32 << self.log_completions
+    }
+}
 
 /// Where the payloads lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +71,7 @@ struct Bench {
     rings: DmaMemory,
     _data: DmaMemory,
     completions: DmaMemory,
-    queues: u32,
+    queues: Queues,
     producers: Vec<u32>,
     /// Names and bytes of what was posted to each queue.
     expected: Vec<Vec<(u64, u64)>>,
@@ -56,20 +79,22 @@ struct Bench {
 
 impl Bench {
     /// A card with so many queue pairs, each with a send queue and a completion queue of its own.
-    fn new(pcie: pcie::Config, transport: Transport, queues: u32) -> Self {
+    fn new(pcie: pcie::Config, transport: Transport, queues: Queues) -> Self {
         let config = Config { pcie, cycles_per_progress: 1, ..Config::default() };
         let network = Network::new();
         let card = RtlCard::new(config, network.clone()).expect("the card's RTL");
         let mut rig = Rig::around(card, network);
         let data = DmaMemory::new(DATA_BYTES).unwrap();
         data.write(0, &Random::new(5).bytes(DATA_BYTES));
-        let rings = DmaMemory::new(queues as usize * RING_BYTES).unwrap();
-        let completions = DmaMemory::new(queues as usize * COMPLETION_BYTES).unwrap();
+        let count = queues.count as usize;
+        let rings = DmaMemory::new(count * queues.ring_bytes()).unwrap();
+        let completions = DmaMemory::new(count * queues.completion_bytes()).unwrap();
         rig.card.map(DATA, &data).unwrap();
         rig.card.map(RINGS, &rings).unwrap();
         rig.card.map(COMPLETIONS, &completions).unwrap();
         rig.add_region(KEY, DATA, DATA_BYTES as u64);
-        for index in 0..queues {
+        for queue in 0..queues.count {
+            let index = queues.index(queue);
             let peer = PeerConfig {
                 mtu: 4096,
                 keep_messages: false,
@@ -77,22 +102,22 @@ impl Bench {
             };
             rig.add_queue_pair_to(index, 0, peer);
             let completion_queue = CompletionQueueEntry {
-                addr: COMPLETIONS + u64::from(index) * COMPLETION_BYTES as u64,
-                log_entries: LOG_COMPLETIONS,
+                addr: COMPLETIONS + u64::from(queue) * queues.completion_bytes() as u64,
+                log_entries: queues.log_completions,
                 enable: 1,
                 ..Default::default()
             };
-            rig.write_entry(&COMPLETION_QUEUES, index, &completion_queue);
-            let queue = SendQueueEntry {
-                addr: RINGS + u64::from(index) * RING_BYTES as u64,
-                log_blocks: LOG_BLOCKS,
+            rig.write_entry(&COMPLETION_QUEUES, queue, &completion_queue);
+            let entry = SendQueueEntry {
+                addr: RINGS + u64::from(queue) * queues.ring_bytes() as u64,
+                log_blocks: queues.log_blocks,
                 shared: 0,
                 qp: index,
-                completion_queue: index as u16,
+                completion_queue: queue as u16,
                 enable: 1,
                 ..Default::default()
             };
-            rig.write_entry(&SEND_QUEUES, index, &queue);
+            rig.write_entry(&SEND_QUEUES, index, &entry);
         }
         Self {
             rig,
@@ -100,8 +125,8 @@ impl Bench {
             _data: data,
             completions,
             queues,
-            producers: vec![0; queues as usize],
-            expected: vec![Vec::new(); queues as usize],
+            producers: vec![0; count],
+            expected: vec![Vec::new(); count],
         }
     }
 
@@ -110,15 +135,17 @@ impl Bench {
     fn run(&mut self, posts: u32, bytes: u32, payloads: Payloads) -> u64 {
         for post in 0..posts {
             let (queue, offset) = match payloads {
-                Payloads::Adjacent => (post / posts.div_ceil(self.queues), u64::from(post * bytes)),
-                Payloads::Scattered => (post % self.queues, u64::from(post % 1024) * 4096),
+                Payloads::Adjacent => {
+                    (post / posts.div_ceil(self.queues.count), u64::from(post * bytes))
+                }
+                Payloads::Scattered => (post % self.queues.count, u64::from(post % 1024) * 4096),
             };
             let region = Region::Contiguous { addr: DATA + offset, len: bytes, lkey: KEY };
             let producer = &mut self.producers[queue as usize];
-            let request = send(u64::from(post), vec![to(queue, vec![region])]);
+            let request = send(u64::from(post), vec![to(self.queues.index(queue), vec![region])]);
             for block in encode(&request, *producer).chunks(64) {
-                let slot = (*producer % (1 << LOG_BLOCKS)) as usize;
-                self.rings.write(queue as usize * RING_BYTES + slot * 64, block);
+                let slot = (*producer % (1 << self.queues.log_blocks)) as usize;
+                self.rings.write(queue as usize * self.queues.ring_bytes() + slot * 64, block);
                 *producer = producer.wrapping_add(1);
             }
             self.expected[queue as usize].push((u64::from(post), u64::from(bytes)));
@@ -126,8 +153,9 @@ impl Bench {
         let rig = &mut self.rig;
         rig.set(&COUNTER_CLEAR, 1);
         let before = rig.network.traffic().frames;
-        for queue in 0..self.queues.min(posts) {
-            rig.card.write(DOORBELLS.entry(queue), self.producers[queue as usize]).unwrap();
+        for queue in 0..self.queues.count.min(posts) {
+            let doorbell = DOORBELLS.entry(self.queues.index(queue));
+            rig.card.write(doorbell, self.producers[queue as usize]).unwrap();
         }
         let mut patience = 20_000 + 100 * u64::from(posts);
         while rig.network.traffic().frames - before < u64::from(posts) {
@@ -141,7 +169,8 @@ impl Bench {
         for (queue, expected) in self.expected.iter().enumerate() {
             let completed = |index: usize| {
                 let mut bytes = [0; Completion::SIZE];
-                self.completions.read(queue * COMPLETION_BYTES + index * bytes.len(), &mut bytes);
+                let ring = queue * self.queues.completion_bytes();
+                self.completions.read(ring + index * bytes.len(), &mut bytes);
                 let completion = Completion::decode(&bytes);
                 assert_eq!((completion.status, completion.phase), (0, 1), "queue {queue}");
                 (completion.wr_id, completion.bytes)
@@ -164,7 +193,7 @@ fn small_sends_take_less_than_five_cycles_each_with_a_completion_and_seven_where
         [(1, Transport::Uc), (16, Transport::Uc), (1, Transport::Rc), (16, Transport::Rc)]
     {
         for (payloads, bound) in [(Payloads::Adjacent, 4.5), (Payloads::Scattered, 7.1)] {
-            let mut bench = Bench::new(pcie::Config::default(), transport, queues);
+            let mut bench = Bench::new(pcie::Config::default(), transport, Queues::first(queues));
             let before = bench.rig.card.engine.statistics();
             let lone = bench.run(1, 64, payloads);
             let after = bench.rig.card.engine.statistics();
@@ -183,4 +212,23 @@ fn small_sends_take_less_than_five_cycles_each_with_a_completion_and_seven_where
         }
     }
     assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// How many queues and queue pairs the card's tables hold makes no difference to its pace.
+#[test]
+fn small_sends_over_a_thousand_of_4096_queue_pairs_take_as_long_as_over_16() {
+    let posts = 8_000;
+    let spread = Queues { count: 1_000, stride: 4, log_blocks: 4, log_completions: 4 };
+    for transport in [Transport::Uc, Transport::Rc] {
+        let each = [Queues::first(16), spread].map(|queues| {
+            let mut bench = Bench::new(pcie::Config::default(), transport, queues);
+            let cycles = bench.run(posts, 64, Payloads::Adjacent);
+            cycles as f64 / f64::from(posts)
+        });
+        println!(
+            "{transport:?}: 16 queues {:.2} cycles a post, 1,000 queues {:.2}",
+            each[0], each[1]
+        );
+        assert!(each[1] <= 4.5 && each[1] <= each[0] + 0.1, "{transport:?}: {each:?}");
+    }
 }

@@ -46,28 +46,35 @@ impl Watch {
 const ENABLE: u64 = 7;
 const STATE: u64 = 15;
 
-/// Requests that wait for packets of queue pair 9: two of queue 4, and one of queue 5 between them.
+/// A queue, and another that differs from it in a high bit alone.
+const QUEUE: u64 = 0x804;
+const OTHER: u64 = 0x004;
+/// Queue pairs, likewise.
+const PAIR: u64 = 0x809;
+const OTHER_PAIR: u64 = 0x009;
+
+/// Requests that wait for packets of `PAIR`: two of `QUEUE`, and one of `OTHER` between them.
 fn waiting(card: &mut Card) {
     card.completion_queue(0, 0x1000, 8);
-    (4..6).for_each(|queue| card.queue(queue, 0));
-    for (psn, queue) in [(1, 4), (2, 5), (3, 4)] {
+    [QUEUE, OTHER].into_iter().for_each(|queue| card.queue(queue, 0));
+    for (psn, queue) in [(1, QUEUE), (2, OTHER), (3, QUEUE)] {
         let slot = card.open(queue, psn);
-        card.packet(slot, 9, psn, 0);
+        card.packet(slot, PAIR, psn, 0);
         card.end(slot, 0, 8);
     }
     card.bench.run(30);
 }
 
-/// A new request of queue 4 on queue pair 10 fails, and the queue halts.
+/// A new request of `QUEUE` on another queue pair fails, and the queue halts.
 fn fails_anew(card: &mut Card, watch: &mut Watch) {
     let slot = card.slot();
-    let beat = Beat::from([("slot", slot), ("queue", 4), ("wr_id", 100)]);
+    let beat = Beat::from([("slot", slot), ("queue", QUEUE), ("wr_id", 100)]);
     card.bench.send(card.open, beat);
     watch.run(card, 20, -1, 0, 0, 0);
     watch.halted.clear();
-    card.bench.send(card.sent, sent(slot, 10, 1, 0, 4, 0, 0));
+    card.bench.send(card.sent, sent(slot, OTHER_PAIR, 1, 0, 4, 0, 0));
     watch.run(card, 40, -1, 0, 0, 0);
-    assert_eq!(watch.halted.iter().map(|(_, queue)| *queue).collect::<Vec<_>>(), [4]);
+    assert_eq!(watch.halted.iter().map(|(_, queue)| *queue).collect::<Vec<_>>(), [QUEUE]);
 }
 
 #[test]
@@ -79,20 +86,20 @@ fn an_end_with_a_status_does_not_halt_a_queue_that_was_enabled_meanwhile() {
         for gone in [false, true] {
             let mut card = Card::new(&library, 1, (0.0, 0.0));
             card.completion_queue(0, 0x1000, 8);
-            card.queue(4, 0);
-            let slot = card.open(4, 1);
+            card.queue(QUEUE, 0);
+            let slot = card.open(QUEUE, 1);
             card.bench.run(30);
             let mut watch = Watch::new();
             let at = 20;
-            watch.run(&mut card, at + distance, at, SEND_QUEUES, 4, ENABLE);
+            watch.run(&mut card, at + distance, at, SEND_QUEUES, QUEUE, ENABLE);
             if gone {
                 card.bench.set("gone", 1_u64);
-                card.bench.send(card.sent, sent(slot, 9, 0, 1, 0, 0, 0));
-                card.bench.send(card.sent, sent(slot, 9, 1, 0, 0, 0, 8));
+                card.bench.send(card.sent, sent(slot, PAIR, 0, 1, 0, 0, 0));
+                card.bench.send(card.sent, sent(slot, PAIR, 1, 0, 0, 0, 8));
             } else {
-                card.bench.send(card.sent, sent(slot, 9, 1, 0, 4, 0, 0));
+                card.bench.send(card.sent, sent(slot, PAIR, 1, 0, 4, 0, 0));
             }
-            watch.run(&mut card, 60, at, SEND_QUEUES, 4, ENABLE);
+            watch.run(&mut card, 60, at, SEND_QUEUES, QUEUE, ENABLE);
             card.bench.set("gone", 0_u64);
             let late: Vec<_> = watch.halted.iter().filter(|(cycle, _)| *cycle > at).collect();
             assert!(late.is_empty(), "distance {distance}: enabled in {at}, halted {late:?}");
@@ -112,13 +119,13 @@ fn a_refusal_does_not_halt_a_queue_that_was_enabled_meanwhile() {
         waiting(&mut card);
         let mut watch = Watch::new();
         let at = 50;
-        watch.run(&mut card, at + distance, at, SEND_QUEUES, 4, ENABLE);
-        card.bench.send(card.ack, Beat::from([("qp", 9), ("psn", 1), ("syndrome", 0x62)]));
-        watch.run(&mut card, 100, at, SEND_QUEUES, 4, ENABLE);
+        watch.run(&mut card, at + distance, at, SEND_QUEUES, QUEUE, ENABLE);
+        card.bench.send(card.ack, Beat::from([("qp", PAIR), ("psn", 1), ("syndrome", 0x62)]));
+        watch.run(&mut card, 100, at, SEND_QUEUES, QUEUE, ENABLE);
         let late = |queue| watch.halted.iter().filter(|p| p.0 > at && p.1 == queue).count();
-        assert_eq!(late(4), 0, "distance {distance}: enabled in {at}, {:?}", watch.halted);
-        others += late(5);
-        assert!(watch.halted.iter().any(|(_, queue)| *queue == 5), "the other queue halts");
+        assert_eq!(late(QUEUE), 0, "distance {distance}: enabled in {at}, {:?}", watch.halted);
+        others += late(OTHER);
+        assert!(watch.halted.iter().any(|(_, queue)| *queue == OTHER), "the other queue halts");
         fails_anew(&mut card, &mut watch);
     }
     assert!(others > 5, "{others}");
@@ -133,21 +140,21 @@ fn a_refusal_does_not_break_a_queue_pair_that_was_made_ready_meanwhile() {
         waiting(&mut card);
         let mut watch = Watch::new();
         let at = 50;
-        watch.run(&mut card, at + distance, at, QUEUE_PAIRS, 9, STATE);
-        card.bench.send(card.ack, Beat::from([("qp", 9), ("psn", 1), ("syndrome", 0x62)]));
-        watch.run(&mut card, 100, at, QUEUE_PAIRS, 9, STATE);
+        watch.run(&mut card, at + distance, at, QUEUE_PAIRS, PAIR, STATE);
+        card.bench.send(card.ack, Beat::from([("qp", PAIR), ("psn", 1), ("syndrome", 0x62)]));
+        watch.run(&mut card, 100, at, QUEUE_PAIRS, PAIR, STATE);
         let late: Vec<_> = watch.errors.iter().filter(|(cycle, _)| *cycle > at).collect();
         assert!(late.is_empty(), "distance {distance}: ready in {at}, {late:?}");
         seen[usize::from(watch.errors.is_empty())] = true;
         // The new context can fail as well.
-        card.queue(4, 0);
-        let slot = card.open(4, 50);
-        card.packet(slot, 9, 77, 0);
+        card.queue(QUEUE, 0);
+        let slot = card.open(QUEUE, 50);
+        card.packet(slot, PAIR, 77, 0);
         card.end(slot, 0, 8);
         watch.errors.clear();
-        card.bench.send(card.ack, Beat::from([("qp", 9), ("psn", 77), ("syndrome", 0x62)]));
+        card.bench.send(card.ack, Beat::from([("qp", PAIR), ("psn", 77), ("syndrome", 0x62)]));
         watch.run(&mut card, 60, -1, 0, 0, 0);
-        assert!(watch.errors.iter().any(|(_, qp)| *qp == 9), "distance {distance}");
+        assert!(watch.errors.iter().any(|(_, qp)| *qp == PAIR), "distance {distance}");
     }
     assert_eq!(seen, [true; 2], "some refusals come before the write, and some behind it");
 }

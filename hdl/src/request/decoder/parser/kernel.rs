@@ -1,6 +1,7 @@
 //! What the state machine does.
 
 use super::{DecoderState, Parser};
+use crate::context::QP;
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::roce::Transport;
@@ -18,6 +19,7 @@ const MOST_REGIONS: u64 = MAX_REQUEST_REGIONS as u64;
 const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
 
 // The numbers of the kernel.
+const _: () = assert!(QP == 12, "the bits of a queue pair's number that an index does not have");
 const _: () = assert!(
     WQE_MAGIC == 0xd7
         && flags::ELEMENT_MASK == 1
@@ -84,13 +86,12 @@ impl Logic for Parser {
             dest_remote_addr,
             dest_rkey,
             dest_types,
-            dest_named,
             dest_index,
             accepted,
             regions,
             dest_over,
             dests_left,
-            named,
+            dest_named,
             partition_named,
             sharing,
             ids,
@@ -156,7 +157,11 @@ impl Logic for Parser {
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
-        self.dest_named.d.next = self.named.q.val().get_bit(self.dest_qp.q.val().index());
+        self.pairs.clk.next = self.clk.val();
+        self.pairs.ask.next = true;
+        self.pairs.count.next = self.accepted.q.val();
+        self.pairs.add.next = false;
+        self.dest_named.d.next = self.pairs.named.val();
         self.partitions.clk.next = self.clk.val();
         self.partitions.ask.next = self.state.q.val() == DecoderState::Destination;
         self.partitions.asked.next = self.fields.dest_partition.val();
@@ -282,8 +287,8 @@ impl Logic for Parser {
                         self.dests_left.d.next =
                             self.fields.head_destinations.val().get_bits::<DEST_COUNT>(0);
                         self.dest_no_qp.d.next =
-                            self.rest_fields[1].dest_qp.val().get_bits::<24>(8) != 0;
-                        self.dest_qp.d.next = self.rest_fields[1].dest_qp.val().get_bits::<8>(0);
+                            self.rest_fields[1].dest_qp.val().get_bits::<20>(12) != 0;
+                        self.dest_qp.d.next = self.rest_fields[1].dest_qp.val().get_bits::<QP>(0);
                         self.dest_partition.d.next = self.rest_fields[1].dest_partition.val();
                         self.dest_fixed_bad.d.next = (self.rest_fields[1].dest_regions.val() > 16)
                             || (self.rest_fields[1].dest_partition.val() != 0);
@@ -305,7 +310,6 @@ impl Logic for Parser {
                 self.dest_index.d.next = 0.into();
                 self.accepted.d.next = 0.into();
                 self.region_index.d.next = 0.into();
-                self.named.d.next = 0.into();
                 self.regions.d.next = 0.into();
                 self.sharing.d.next = false;
                 self.dest_cut.d.next = false;
@@ -355,8 +359,8 @@ impl Logic for Parser {
                     self.state.d.next = DecoderState::Judge;
                 } else if self.good.val() {
                     self.taking.next = true;
-                    self.dest_no_qp.d.next = self.fields.dest_qp.val().get_bits::<24>(8) != 0;
-                    self.dest_qp.d.next = self.fields.dest_qp.val().get_bits::<8>(0);
+                    self.dest_no_qp.d.next = self.fields.dest_qp.val().get_bits::<20>(12) != 0;
+                    self.dest_qp.d.next = self.fields.dest_qp.val().get_bits::<QP>(0);
                     self.dest_partition.d.next = self.fields.dest_partition.val();
                     self.dest_fixed_bad.d.next = (self.fields.dest_regions.val() > 16)
                         || (self.fields.dest_partition.val() != 0);
@@ -404,8 +408,7 @@ impl Logic for Parser {
                     } else {
                         self.dest_accept.next = true;
                         self.accepted.d.next = self.accepted.q.val() + 1;
-                        self.named.d.next =
-                            self.named.q.val().replace_bit(self.dest_qp.q.val().index(), true);
+                        self.pairs.add.next = true;
                         self.partitions.add.next = true;
                         self.regions.d.next = self.regions_now.val();
                         self.dest_done.next = self.dest_regions.q.val() == 0;
@@ -632,7 +635,10 @@ impl Logic for Parser {
 
         self.take.next = self.taking.val();
         self.skip.next = self.skipping.val();
+        self.next_queue.next = self.head_queue.d.val();
         self.queue.next = self.head_queue.q.val();
+        self.next_qp.next = self.dest_qp.d.val();
+        self.pairs.asked.next = self.dest_qp.d.val();
         self.qp.next = self.dest_qp.q.val();
         self.wr_id.next = self.head_wr_id.q.val();
         self.position.next = self.head_position.q.val();

@@ -4,6 +4,7 @@ mod kernel;
 
 use super::fields::Fields;
 use super::named::Named;
+use crate::context::{QP, QUEUE};
 use crate::layout::windows::FETCH_BITS;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use rust_hdl_core::prelude::*;
@@ -76,7 +77,7 @@ pub struct Parser {
     /// Last one of its block.
     pub granule_last: Signal<In, Bit>,
     /// Of its block.
-    pub granule_queue: Signal<In, Bits<8>>,
+    pub granule_queue: Signal<In, Bits<QUEUE>>,
     /// Of its block.
     pub granule_position: Signal<In, Bits<32>>,
     /// Of its block.
@@ -90,18 +91,22 @@ pub struct Parser {
     /// The rest of its block is dropped with it.
     pub skip: Signal<Out, Bit>,
 
+    /// What `queue` is in the next cycle.
+    pub next_queue: Signal<Out, Bits<QUEUE>>,
     /// The entry's queue.
-    pub queue: Signal<Out, Bits<8>>,
+    pub queue: Signal<Out, Bits<QUEUE>>,
     /// It is a shared one.
     pub queue_shared: Signal<In, Bit>,
     /// It has an owner.
     pub queue_owned: Signal<In, Bit>,
     /// The owner.
-    pub queue_owner: Signal<In, Bits<8>>,
+    pub queue_owner: Signal<In, Bits<QP>>,
     /// It is halted.
     pub queue_halted: Signal<In, Bit>,
+    /// What `qp` is in the next cycle.
+    pub next_qp: Signal<Out, Bits<QP>>,
     /// The destination's queue pair.
-    pub qp: Signal<Out, Bits<8>>,
+    pub qp: Signal<Out, Bits<QP>>,
     /// It was made ready.
     pub qp_ready: Signal<In, Bit>,
     /// It is in the error state.
@@ -233,7 +238,7 @@ pub struct Parser {
     /// The entry has ended with it.
     ended: DFF<Bit>,
 
-    head_queue: DFF<Bits<8>>,
+    head_queue: DFF<Bits<QUEUE>>,
     head_fixed_bad: DFF<Bit>,
     head_rows_bad: DFF<Bit>,
     head_count_bad: DFF<Bit>,
@@ -259,7 +264,7 @@ pub struct Parser {
     dest_fixed_bad: DFF<Bit>,
     dest_rest_bad: DFF<Bit>,
     dest_no_qp: DFF<Bit>,
-    dest_qp: DFF<Bits<8>>,
+    dest_qp: DFF<Bits<QP>>,
     dest_partition: DFF<Bits<16>>,
     dest_regions: DFF<Bits<5>>,
     dest_remote_addr: DFF<Bits<64>>,
@@ -277,7 +282,7 @@ pub struct Parser {
     /// Destinations from this one on.
     dests_left: DFF<Bits<DEST_COUNT>>,
     /// Queue pairs that the request has named.
-    named: DFF<Bits<256>>,
+    pairs: Named<QP>,
     /// Partitions that it has named.
     partitions: Named<16>,
     /// The destination's partition was named before.
@@ -456,7 +461,9 @@ impl Default for Parser {
             dest_over: Default::default(),
             accepted: Default::default(),
             dests_left: Default::default(),
-            named: Default::default(),
+            pairs: Default::default(),
+            next_queue: Default::default(),
+            next_qp: Default::default(),
             partitions: Default::default(),
             partition_named: Default::default(),
             sharing: Default::default(),

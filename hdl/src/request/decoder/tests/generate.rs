@@ -2,7 +2,9 @@
 
 use super::reference::{Batch, Card};
 use drdma_abi::Layout;
-use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry, SendQueueEntry};
+use drdma_abi::register::{
+    MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, SendQueueEntry,
+};
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
     WqeHeader, flags, shape_flags,
@@ -15,7 +17,7 @@ pub const SHARED: u8 = 128;
 
 /// A card with memory regions of all sizes and places, and queue pairs of all transports.
 pub fn card(random: &mut Random) -> Card {
-    let mut regions = vec![MemoryRegionEntry::default(); 1024];
+    let mut regions = vec![MemoryRegionEntry::default(); MEMORY_REGIONS.entries as usize];
     for (index, entry) in regions.iter_mut().enumerate().filter(|(i, _)| i % 3 != 2) {
         let len = match index % 5 {
             0 => 1 + random.below(64),
@@ -27,24 +29,25 @@ pub fn card(random: &mut Random) -> Card {
             1 => 0,
             _ => random.u64() >> 1,
         };
-        let lkey = (random.u64() as u32) << 10 | index as u32;
+        let lkey = (random.u64() as u32) << 12 | index as u32;
         *entry = MemoryRegionEntry { addr, len, lkey, valid: 1, ..Default::default() };
     }
     let queue_pair = |index: u32| QueuePairEntry {
         transport: (index % 3) as u8,
         log_mtu: 8 + (index % 5) as u8,
-        state: u32::from(index % 11 != 10),
+        // Requests name the first 256; the others are there, and not ready.
+        state: u32::from(index < 256 && index % 11 != 10),
         ..Default::default()
     };
     let queue = |index: u32| SendQueueEntry {
         shared: u8::from(index >= u32::from(SHARED)),
-        qp: if index % 50 == 49 { 256 + index } else { index },
+        qp: if index % 50 == 49 { QUEUE_PAIRS.entries + index } else { index },
         enable: 1,
         ..Default::default()
     };
     Card {
         regions,
-        queue_pairs: (0..256).map(queue_pair).collect(),
+        queue_pairs: (0..QUEUE_PAIRS.entries).map(queue_pair).collect(),
         queues: (0..256).map(queue).collect(),
         qp_errors: HashSet::new(),
         stopped: HashSet::new(),
@@ -71,7 +74,8 @@ pub struct Generator<'a> {
 impl Generator<'_> {
     fn memory(&mut self) -> MemoryRegionEntry {
         loop {
-            let entry = self.card.regions[self.random.below(1024) as usize];
+            let entry =
+                self.card.regions[self.random.below(MEMORY_REGIONS.entries.into()) as usize];
             if entry.valid == 1 {
                 return entry;
             }

@@ -139,9 +139,7 @@ fn every_malformed_kind_has_its_status() {
     assert_eq!(compare(&mut world, &mut card, &[batch(3, good.clone())])[0].status, 5);
     recover(&mut world, &mut card);
     // A queue that `control` says is halted.
-    let mut halted = [0; 8];
-    halted[0] = 1 << 3;
-    world.bench.set("queue_halted", drdma_verilated::Word::from_words(&halted));
+    world.halted.borrow_mut().insert(3);
     card.stopped.insert(3);
     let batches = [batch(3, good.clone()), batch(200, good)];
     assert_eq!(compare(&mut world, &mut card, &batches).len(), 1);

@@ -127,9 +127,7 @@ fn every_malformed_partitioned_request_has_its_status() {
     assert_eq!((own.status, own.qp_error), (2, None));
     recover(&mut world, &mut card);
     // A queue that is halted.
-    let mut halted = [0; 8];
-    halted[200 / 32] = 1 << (200 % 32);
-    world.bench.set("queue_halted", drdma_verilated::Word::from_words(&halted));
+    world.halted.borrow_mut().insert(200);
     card.stopped.insert(200);
     let batches = [batch(200, good), batch(3, all_kinds(&card))];
     assert_eq!(compare(&mut world, &mut card, &batches).len(), 1);

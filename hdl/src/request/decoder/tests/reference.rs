@@ -2,7 +2,7 @@
 
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
-use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry, SendQueueEntry};
+use drdma_abi::register::{MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, SendQueueEntry};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
     BLOCK, Destination, Element, GRANULE, MAX_WQE_GRANULES, Opcode, RegionHeader, RegionShape,
@@ -265,13 +265,13 @@ impl Card {
                 && d.regions <= 16
                 && regions <= 1024
                 && unused == 0
-                && d.qp < 256
+                && d.qp < QUEUE_PAIRS.entries
                 && owner.is_none_or(|owner| owner == d.qp)
                 && seen.insert(d.qp);
             if !good {
                 return Err(fail(OPERATION));
             }
-            if self.qp_errors.contains(&(d.qp as u8)) {
+            if u8::try_from(d.qp).is_ok_and(|qp| self.qp_errors.contains(&qp)) {
                 return Err(fail(Status::WrFlushError));
             }
             let qp = &self.queue_pairs[d.qp as usize];
@@ -429,7 +429,7 @@ impl Card {
     }
 
     fn named(&self, lkey: u32) -> Option<&MemoryRegionEntry> {
-        let entry = &self.regions[lkey as usize % 1024];
+        let entry = &self.regions[lkey as usize % self.regions.len()];
         (entry.valid == 1 && entry.lkey == lkey).then_some(entry)
     }
 

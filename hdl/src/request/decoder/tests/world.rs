@@ -1,6 +1,7 @@
 //! The decoder between a queue, a sequencer and a completion block.
 
 use super::reference::{Batch, Card, Dest, Lane, Records, Request, Set};
+use crate::context::testing::{Flagged, answer_flag, clear_tables};
 use crate::request::decoder::Decoder;
 use crate::testing;
 use drdma_abi::Layout;
@@ -11,12 +12,11 @@ use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
-/// What the write ports have written, and the queue pairs in error.
+/// What the write ports have written.
 struct Written {
     lanes: Vec<[Lane; 16]>,
     sets: Vec<(Set, u8)>,
     dests: Vec<(Dest, u8, u16, u8)>,
-    qp_error: [u32; 8],
     fetches: [u64; 256],
 }
 
@@ -96,6 +96,9 @@ struct Held {
 pub struct World {
     pub bench: Bench<'static>,
     written: Rc<RefCell<Written>>,
+    qp_errors: Flagged,
+    /// Queues that are halted.
+    pub halted: Flagged,
     pub wqe: DriverId,
     slot_free: DriverId,
     pub open: MonitorId,
@@ -120,20 +123,20 @@ impl World {
             lanes: vec![[Lane::default(); 16]; 2048],
             sets: vec![Default::default(); 2048],
             dests: vec![Default::default(); 1024],
-            qp_error: [0; 8],
             fetches: [0; 256],
         }));
-        let (seen, shown) = (Rc::clone(&written), Rc::clone(&written));
+        let seen = Rc::clone(&written);
         bench.observe(move |model, _| record(&mut seen.borrow_mut(), model));
-        bench.before(move |model, _| {
-            let written = shown.borrow();
-            model.set_word("qp_error", &Word::from_words(&written.qp_error));
-        });
+        let qp_errors = answer_flag(&mut bench, "error_next", "qp_error");
+        let halted = answer_flag(&mut bench, "halted_next", "queue_halted");
+        clear_tables(&mut bench);
         let (wqe, slot_free) = (bench.driver("wqe"), bench.driver("slot_free"));
         let (open, request) = (bench.monitor("open"), bench.monitor("request"));
         let mut world = Self {
             bench,
             written,
+            qp_errors,
+            halted,
             wqe,
             slot_free,
             open,
@@ -175,9 +178,7 @@ impl World {
 
     /// Sets the queue pairs in error.
     pub fn set_qp_errors(&mut self, errors: &HashSet<u8>) {
-        let mut written = self.written.borrow_mut();
-        written.qp_error = [0; 8];
-        errors.iter().for_each(|qp| written.qp_error[usize::from(qp / 32)] |= 1 << (qp % 32));
+        *self.qp_errors.borrow_mut() = errors.iter().map(|qp| u64::from(*qp)).collect();
     }
 
     /// Enables a queue anew.

@@ -348,7 +348,6 @@ impl Logic for Plan {
         self.passed.next = false;
 
         self.finished.next = false;
-        self.head_qp.next = self.dest_info.val().qp;
         self.request_ready.next = self.state.q.val() == PlanState::Idle;
         match self.state.q.val() {
             PlanState::Idle => {
@@ -390,7 +389,7 @@ impl Logic for Plan {
                 if self.index.q.val() == self.bad_dest.q.val() {
                     self.state.d.next = PlanState::Finish;
                 }
-                if self.qp_error.val().get_bit(self.head_qp.val().index()) {
+                if self.qp_error.val() {
                     self.status.d.next = self.flush.val();
                     self.bad_dest.d.next = self.index.q.val();
                     self.breaks.d.next = false;
@@ -423,7 +422,7 @@ impl Logic for Plan {
                     self.state.d.next = PlanState::Weigh;
                 }
                 // Its queue pair may have failed after it was decoded.
-                if self.qp_error.val().get_bit(self.head_qp.val().index()) {
+                if self.qp_error.val() {
                     self.status.d.next = self.flush.val();
                     self.bad_dest.d.next = self.index.q.val();
                     self.breaks.d.next = false;

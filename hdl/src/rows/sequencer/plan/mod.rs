@@ -60,8 +60,8 @@ pub struct Plan {
     pub request_apart: Signal<In, Bit>,
     /// A request has left the segmenter.
     pub release_valid: Signal<In, Bit>,
-    /// Queue pairs in error.
-    pub qp_error: Signal<In, Bits<256>>,
+    /// The queue pair of the destination that was read is in error.
+    pub qp_error: Signal<In, Bit>,
     /// The destination to read.
     pub dest_read: Signal<Out, Bits<10>>,
     /// It, a cycle later.
@@ -138,7 +138,6 @@ pub struct Plan {
     // Requests that have not left the segmenter.
     under_way: DFF<Bits<9>>,
     finished: Signal<Local, Bit>,
-    head_qp: Signal<Local, Bits<8>>,
     flush: Constant<Bits<8>>,
     single: DFF<Bit>,
     /// All destinations have the same set, and the ids of its rows.
@@ -309,7 +308,6 @@ impl Default for Plan {
             bounds_given: Default::default(),
             under_way: Default::default(),
             finished: Default::default(),
-            head_qp: Default::default(),
             flush: Constant::new((Status::WrFlushError as u8).to_bits()),
             single: Default::default(),
             partitioned: Default::default(),

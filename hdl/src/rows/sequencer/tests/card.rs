@@ -2,6 +2,7 @@
 
 use super::columns::ColumnPath;
 use super::partitioned::Shared;
+use crate::context::testing::{Flagged, answer_flag};
 use crate::rows::sequencer::reference::{Dest, beat_starts};
 use drdma_abi::work_request::RegionType;
 use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random};
@@ -31,6 +32,8 @@ fn bytes(bits: &[bool]) -> Vec<u8> {
 pub struct Card<'a> {
     pub bench: Bench<'a>,
     pub tokens: MonitorId,
+    /// Queue pairs in error.
+    pub qp_errors: Flagged,
     random: Random,
     pub memory: BTreeMap<u64, (Vec<u8>, bool)>,
     /// Cycles from a read to its answer.
@@ -55,6 +58,7 @@ pub struct Card<'a> {
 impl Card<'_> {
     pub fn new(library: &Library, seed: u64) -> Self {
         let mut bench = Bench::new(library.instance(seed), seed);
+        let qp_errors = answer_flag(&mut bench, "error_next", "qp_error");
         bench.limit(3_000_000);
         let tokens = bench.monitor("token");
         let request = bench.driver("request");
@@ -63,6 +67,7 @@ impl Card<'_> {
         let columns = ColumnPath::new(&mut bench, seed);
         Self {
             columns,
+            qp_errors,
             tokens,
             request,
             req,

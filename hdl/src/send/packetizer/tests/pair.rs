@@ -1,5 +1,6 @@
 //! Segmenter and packetizer, wired as in the card.
 
+use crate::context::{INDEX, QP, QUEUE};
 use crate::request::DEST_COUNT;
 use crate::send::packetizer::Packetizer;
 use crate::send::segmenter::Segmenter;
@@ -30,11 +31,11 @@ pub struct Pair {
     pub payload_bad_dest: Signal<In, Bits<DEST_COUNT>>,
     pub open_valid: Signal<In, Bit>,
     pub open_slot: Signal<In, Bits<8>>,
-    pub open_queue: Signal<In, Bits<8>>,
+    pub open_queue: Signal<In, Bits<QUEUE>>,
     pub dest_write_valid: Signal<In, Bit>,
     pub dest_write_dest: Signal<In, Bits<10>>,
     pub dest_write_index: Signal<In, Bits<DEST_COUNT>>,
-    pub dest_write_qp: Signal<In, Bits<8>>,
+    pub dest_write_qp: Signal<In, Bits<QP>>,
     pub dest_write_opcode: Signal<In, Bits<2>>,
     pub dest_write_imm: Signal<In, Bits<32>>,
     pub dest_write_remote_addr: Signal<In, Bits<64>>,
@@ -44,14 +45,16 @@ pub struct Pair {
     pub dest_write_stamp: Signal<In, Bits<32>>,
     pub cfg_valid: Signal<In, Bit>,
     pub cfg_table: Signal<In, Bits<3>>,
-    pub cfg_index: Signal<In, Bits<10>>,
+    pub cfg_index: Signal<In, Bits<INDEX>>,
     pub cfg_word: Signal<In, Bits<4>>,
     pub cfg_data: Signal<In, Bits<32>>,
-    pub qp_error: Signal<In, Bits<256>>,
-    pub queue_halted: Signal<In, Bits<256>>,
+    pub error_next: Signal<Out, Bits<QP>>,
+    pub qp_error: Signal<In, Bit>,
+    pub halted_next: Signal<Out, Bits<QUEUE>>,
+    pub queue_halted: Signal<In, Bit>,
     pub release_valid: Signal<Out, Bit>,
     pub set_qp_error_valid: Signal<Out, Bit>,
-    pub set_qp_error_index: Signal<Out, Bits<8>>,
+    pub set_qp_error_index: Signal<Out, Bits<QP>>,
     pub mac: Signal<In, Bits<48>>,
     pub ip: Signal<In, Bits<32>>,
     pub tx_valid: Signal<Out, Bit>,
@@ -62,7 +65,7 @@ pub struct Pair {
     pub sent_valid: Signal<Out, Bit>,
     pub sent_ready: Signal<In, Bit>,
     pub sent_slot: Signal<Out, Bits<8>>,
-    pub sent_qp: Signal<Out, Bits<8>>,
+    pub sent_qp: Signal<Out, Bits<QP>>,
     pub sent_kind: Signal<Out, Bits<2>>,
     pub sent_psn: Signal<Out, Bits<24>>,
     pub sent_status: Signal<Out, Bits<8>>,
@@ -113,6 +116,8 @@ impl Logic for Pair {
         self.segmenter.cfg_index.next = self.cfg_index.val();
         self.segmenter.cfg_word.next = self.cfg_word.val();
         self.segmenter.cfg_data.next = self.cfg_data.val();
+        self.error_next.next = self.segmenter.error_next.val();
+        self.halted_next.next = self.segmenter.halted_next.val();
         self.segmenter.qp_error.next = self.qp_error.val();
         self.segmenter.queue_halted.next = self.queue_halted.val();
         self.segmenter.open_valid.next = self.open_valid.val();

@@ -1,12 +1,12 @@
 //! Requests, random ones and streams of one kind, and how they are given to the segmenter.
 
 use super::reference::{Dest, Reference, Whole};
+use crate::context::testing::answer_flag;
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
 use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::Opcode;
-use drdma_verilated::Word;
 use drdma_verilated::testbench::{Beat, Bench, DriverId, Random};
 use std::collections::VecDeque;
 
@@ -163,12 +163,10 @@ impl Traffic {
     /// Writes what is configured, then queues the payload; `before` words of queue pairs were written.
     pub fn start(&self, bench: &mut Bench, before: u64, parts: f64) -> Inputs {
         let errors = self.qp_error.iter().enumerate().filter(|(_, e)| **e);
-        let mut bits = Word::zero();
-        errors.for_each(|(qp, _)| bits.set_bits(qp, 1, &Word::from(1)));
-        bench.set("qp_error", bits);
-        let mut bits = Word::zero();
-        self.halted.iter().for_each(|queue| bits.set_bits(*queue as usize, 1, &Word::from(1)));
-        bench.set("queue_halted", bits);
+        answer_flag(bench, "error_next", "qp_error")
+            .borrow_mut()
+            .extend(errors.map(|(qp, _)| qp as u64));
+        answer_flag(bench, "halted_next", "queue_halted").borrow_mut().extend(&self.halted);
         let cfg = bench.driver("cfg");
         let word = |name| QueuePairEntry::field(name).start / 32;
         for (qp, psn) in self.psns.iter().enumerate() {

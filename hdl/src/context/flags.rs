@@ -1,0 +1,153 @@
+//! A bit for each of many entries: queue pairs in error, queues that are halted.
+
+use drdma_emit::prelude::*;
+
+use super::Table;
+use crate::primitive::Lutram;
+
+/// One bit for each of 2^`A` entries, set by a block, cleared by the host, and read by `R` blocks.
+///
+/// A bit is kept as two: one that only the block changes, and one that only the host changes. It is set
+/// while the two differ. So each memory has one writer, nobody waits, and a change is seen by everybody
+/// in the next cycle. Where an entry is set and cleared in the same cycle, it is cleared.
+///
+/// Readers say in a cycle which entry they ask for in the next one, and are told how it stands then:
+/// with all changes of earlier cycles.
+///
+/// # Inputs
+/// `clk`; `set_valid`, `set_index`; `clear_valid`, `clear_index`; `wipe_valid`, `wipe_index`: an entry is
+/// cleared whatever the memories hold, after power-up; nothing may be set or cleared in those cycles.
+/// `ahead`: the entries that are asked for.
+///
+/// # Outputs
+/// `flag`: the bits of the entries that `ahead` were in the cycle before. Undefined until the entry was
+/// wiped.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Flags<const A: usize, const R: usize> {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Set a bit.
+    pub set_valid: Signal<In, Bit>,
+    /// Which.
+    pub set_index: Signal<In, Bits<A>>,
+    /// Clear a bit.
+    pub clear_valid: Signal<In, Bit>,
+    /// Which.
+    pub clear_index: Signal<In, Bits<A>>,
+    /// Clear a bit that was never written.
+    pub wipe_valid: Signal<In, Bit>,
+    /// Which.
+    pub wipe_index: Signal<In, Bits<A>>,
+    /// Entries that are asked for in the next cycle.
+    pub ahead: [Signal<In, Bits<A>>; R],
+    /// Those entries' bits.
+    pub flag: [Signal<Out, Bit>; R],
+
+    /// What the block changes, as the host reads it, and what the host changes, as the block reads it.
+    raised: Lutram<1, A, 1>,
+    lowered: Lutram<1, A, 1>,
+    raised_copies: [Table<1, A>; R],
+    lowered_copies: [Table<1, A>; R],
+    raise: Signal<Local, Bit>,
+    raise_index: Signal<Local, Bits<A>>,
+    raise_data: Signal<Local, Bits<1>>,
+    lower: Signal<Local, Bit>,
+    lower_index: Signal<Local, Bits<A>>,
+    lower_data: Signal<Local, Bits<1>>,
+}
+
+impl<const A: usize, const R: usize> Logic for Flags<A, R> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.lowered.read_address[0].next = self.set_index.val();
+        self.raise.next = self.wipe_valid.val()
+            || (self.set_valid.val()
+                && !(self.clear_valid.val() && (self.clear_index.val() == self.set_index.val())));
+        self.raise_index.next = self.set_index.val();
+        self.raise_data.next = !self.lowered.read_data[0].val();
+        self.raised.read_address[0].next = self.clear_index.val();
+        self.lower.next = self.wipe_valid.val() || self.clear_valid.val();
+        self.lower_index.next = self.clear_index.val();
+        self.lower_data.next = self.raised.read_data[0].val();
+        if self.wipe_valid.val() {
+            self.raise_index.next = self.wipe_index.val();
+            self.raise_data.next = 0.into();
+            self.lower_index.next = self.wipe_index.val();
+            self.lower_data.next = 0.into();
+        }
+        self.raised.write_enable.next = self.raise.val();
+        self.raised.write_address.next = self.raise_index.val();
+        self.raised.write_data.next = self.raise_data.val();
+        self.lowered.write_enable.next = self.lower.val();
+        self.lowered.write_address.next = self.lower_index.val();
+        self.lowered.write_data.next = self.lower_data.val();
+        for k in 0..R {
+            self.raised_copies[k].write_enable.next = self.raise.val();
+            self.raised_copies[k].write_address.next = self.raise_index.val();
+            self.raised_copies[k].write_data.next = self.raise_data.val();
+            self.raised_copies[k].ahead.next = self.ahead[k].val();
+            self.lowered_copies[k].write_enable.next = self.lower.val();
+            self.lowered_copies[k].write_address.next = self.lower_index.val();
+            self.lowered_copies[k].write_data.next = self.lower_data.val();
+            self.lowered_copies[k].ahead.next = self.ahead[k].val();
+            self.flag[k].next =
+                self.raised_copies[k].read_data.val() != self.lowered_copies[k].read_data.val();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_verilated::testbench::Random;
+
+    #[test]
+    fn every_reader_sees_every_change_in_the_next_cycle() {
+        const ENTRIES: u64 = 4096;
+        let mut model = testing::library("flags", Flags::<12, 2>::default).instance(1);
+        let mut random = Random::new(1);
+        for port in ["set_valid", "clear_valid"] {
+            model.set(port, 0);
+        }
+        model.set("wipe_valid", 1);
+        for index in 0..ENTRIES {
+            model.set("wipe_index", index);
+            model.cycle();
+        }
+        model.set("wipe_valid", 0);
+        let mut bits = vec![false; ENTRIES as usize];
+        let mut asked = [0; 2];
+        let (mut both, mut seen) = (0, 0);
+        for round in 0..20_000_u64 {
+            // Few entries at a time, all over the table.
+            let pick =
+                |random: &mut Random| (round / 100 * 1_031 + random.below(4) * 1_365) % ENTRIES;
+            let (set, clear) = (random.chance(0.5), random.chance(0.4));
+            let (set_index, clear_index) = (pick(&mut random), pick(&mut random));
+            let ahead = [pick(&mut random), pick(&mut random)];
+            model.set("set_valid", set.into());
+            model.set("set_index", set_index);
+            model.set("clear_valid", clear.into());
+            model.set("clear_index", clear_index);
+            for (k, ahead) in ahead.iter().enumerate() {
+                model.set(format!("ahead_{k}"), *ahead);
+            }
+            model.settle();
+            for (k, asked) in asked.iter().enumerate() {
+                assert_eq!(model.get(format!("flag_{k}")) == 1, bits[*asked as usize], "{round}");
+                seen += u64::from(bits[*asked as usize]);
+            }
+            model.tick();
+            if set {
+                bits[set_index as usize] = true;
+            }
+            if clear {
+                bits[clear_index as usize] = false;
+            }
+            both += u64::from(set && clear && set_index == clear_index);
+            asked = ahead;
+        }
+        assert!(both > 500 && seen > 5_000, "{both}, {seen}");
+    }
+}

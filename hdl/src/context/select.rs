@@ -1,0 +1,99 @@
+//! Which table a word that the host writes belongs to.
+
+use drdma_abi::Layout;
+use drdma_abi::register::{
+    CompletionQueueEntry, MemoryRegionEntry, QueuePairEntry, SendQueueEntry,
+};
+use drdma_emit::prelude::*;
+
+use super::{
+    COMPLETION_QUEUE_TABLE, EVERY_TABLE, QUEUE_PAIR_TABLE, REGION_TABLE, SEND_QUEUE_TABLE,
+};
+
+fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
+    Constant::new((L::field(field).start as u64 / 32).into())
+}
+
+fn table(number: u64) -> Constant<Bits<3>> {
+    Constant::new(number.into())
+}
+
+/// Decodes a [`ConfigWrite`](super::ConfigWrite). One that clears an entry of every table counts as a
+/// write of the last word of each.
+///
+/// Combinational.
+///
+/// # Inputs
+/// `valid`, `number`, `word`.
+///
+/// # Outputs
+/// Whether a word of the table is written, and whether it is the last one, which makes the entry valid.
+#[derive(LogicBlock, BlockDefault)]
+pub struct TableSelect {
+    /// A word is written.
+    pub valid: Signal<In, Bit>,
+    /// The number of its table.
+    pub number: Signal<In, Bits<3>>,
+    /// Its place in the entry.
+    pub word: Signal<In, Bits<4>>,
+    /// A word of a queue pair.
+    pub queue_pair: Signal<Out, Bit>,
+    /// Its `state`.
+    pub state: Signal<Out, Bit>,
+    /// A word of a memory region.
+    pub region: Signal<Out, Bit>,
+    /// Its `valid`.
+    pub region_valid: Signal<Out, Bit>,
+    /// A word of a send queue.
+    pub send_queue: Signal<Out, Bit>,
+    /// Its `enable`.
+    pub enable: Signal<Out, Bit>,
+    /// A word of a completion queue.
+    pub completion_queue: Signal<Out, Bit>,
+    /// Its `enable`.
+    pub ring: Signal<Out, Bit>,
+    /// An entry of every table is cleared.
+    pub every: Signal<Out, Bit>,
+
+    #[init(table(QUEUE_PAIR_TABLE))]
+    queue_pairs: Constant<Bits<3>>,
+    #[init(table(REGION_TABLE))]
+    regions: Constant<Bits<3>>,
+    #[init(table(SEND_QUEUE_TABLE))]
+    send_queues: Constant<Bits<3>>,
+    #[init(table(COMPLETION_QUEUE_TABLE))]
+    completion_queues: Constant<Bits<3>>,
+    #[init(table(EVERY_TABLE))]
+    all: Constant<Bits<3>>,
+    #[init(word_of::<QueuePairEntry>("state"))]
+    state_word: Constant<Bits<4>>,
+    #[init(word_of::<MemoryRegionEntry>("valid"))]
+    valid_word: Constant<Bits<4>>,
+    #[init(word_of::<SendQueueEntry>("enable"))]
+    enable_word: Constant<Bits<4>>,
+    #[init(word_of::<CompletionQueueEntry>("enable"))]
+    ring_word: Constant<Bits<4>>,
+}
+
+impl Logic for TableSelect {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.every.next = self.valid.val() && (self.number.val() == self.all.val());
+        self.queue_pair.next =
+            self.every.val() || (self.valid.val() && (self.number.val() == self.queue_pairs.val()));
+        self.region.next =
+            self.every.val() || (self.valid.val() && (self.number.val() == self.regions.val()));
+        self.send_queue.next =
+            self.every.val() || (self.valid.val() && (self.number.val() == self.send_queues.val()));
+        self.completion_queue.next = self.every.val()
+            || (self.valid.val() && (self.number.val() == self.completion_queues.val()));
+        self.state.next = self.every.val()
+            || (self.queue_pair.val() && (self.word.val() == self.state_word.val()));
+        self.region_valid.next =
+            self.every.val() || (self.region.val() && (self.word.val() == self.valid_word.val()));
+        self.enable.next = self.every.val()
+            || (self.send_queue.val() && (self.word.val() == self.enable_word.val()));
+        self.ring.next = self.every.val()
+            || (self.completion_queue.val() && (self.word.val() == self.ring_word.val()));
+    }
+}

@@ -1,0 +1,252 @@
+//! Which queue pairs are in error, which send queues are halted, and which are enabled.
+
+use drdma_emit::prelude::*;
+
+use super::{ConfigWrite, Flags, QP, QUEUE, Table, TableSelect};
+
+/// Readers of the queue pairs' states: decoder, sequencer, segmenter, registers.
+pub const ERROR_READERS: usize = 4;
+/// Readers of the queues' states: the queue block twice, decoder, segmenter, doorbells, registers.
+pub const HALT_READERS: usize = 6;
+
+/// The states of queue pairs and send queues, for all blocks.
+///
+/// `segmenter` and `completion` put queue pairs in the error state, `completion` halts queues; the host's
+/// write of a queue pair's `state` or a queue's `enable` takes that back, and wins over a block in the same
+/// cycle. A reader says which entry it asks for in the next cycle, and is told then how the entry stands,
+/// with all changes of the cycles before. (If both blocks fail a queue pair in the same cycle, that of
+/// `completion` counts a cycle later.)
+///
+/// Contract: `set_qp_error_a` comes at most every second cycle, `set_qp_error_b` at most every third, so that
+/// two in a cycle never meet a third in the next. After a reset an entry's states are 0 from the cycle in
+/// which `cfg` clears it in every table; nothing is set until all are cleared.
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; `set_qp_error_a`, `set_qp_error_b`, `set_queue_halted` (pulses, each with `index`);
+/// `error_next`, `halted_next`, `enabled_next`.
+///
+/// # Outputs
+/// `error`, `halted`, `enabled`: of the entries that were asked for in the cycle before.
+#[derive(LogicBlock, BlockDefault)]
+pub struct States {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// The segmenter fails a queue pair.
+    pub set_qp_error_a_valid: Signal<In, Bit>,
+    /// Which.
+    pub set_qp_error_a_index: Signal<In, Bits<QP>>,
+    /// The completion block fails a queue pair.
+    pub set_qp_error_b_valid: Signal<In, Bit>,
+    /// Which.
+    pub set_qp_error_b_index: Signal<In, Bits<QP>>,
+    /// A queue is halted.
+    pub set_queue_halted_valid: Signal<In, Bit>,
+    /// Which.
+    pub set_queue_halted_index: Signal<In, Bits<QUEUE>>,
+    /// Queue pairs that are asked for in the next cycle.
+    pub error_next: [Signal<In, Bits<QP>>; ERROR_READERS],
+    /// Those of the cycle before are in error.
+    pub error: [Signal<Out, Bit>; ERROR_READERS],
+    /// Queues that are asked for in the next cycle.
+    pub halted_next: [Signal<In, Bits<QUEUE>>; HALT_READERS],
+    /// Those of the cycle before are halted.
+    pub halted: [Signal<Out, Bit>; HALT_READERS],
+    /// The queue whose `enable` is asked for in the next cycle.
+    pub enabled_next: Signal<In, Bits<QUEUE>>,
+    /// That of the cycle before is enabled.
+    pub enabled: Signal<Out, Bit>,
+
+    select: TableSelect,
+    errors: Flags<QP, ERROR_READERS>,
+    halts: Flags<QUEUE, HALT_READERS>,
+    enables: Table<1, QUEUE>,
+    /// Of two that came in one cycle, the second.
+    waits: DFF<Bit>,
+    waiting: DFF<Bits<QP>>,
+    clears: Signal<Local, Bit>,
+    enabling: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<31>>,
+}
+
+impl Logic for States {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.unused.next = self.cfg.data.val().get_bits::<31>(1);
+
+        self.clears.next = self.select.state.val() && !self.select.every.val();
+        self.errors.clear_valid.next = self.clears.val();
+        self.errors.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.errors.wipe_valid.next = self.select.every.val();
+        self.errors.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.errors.set_valid.next = true;
+        self.waits.d.next = false;
+        self.waiting.d.next = self.set_qp_error_b_index.val();
+        if self.set_qp_error_a_valid.val() {
+            self.errors.set_index.next = self.set_qp_error_a_index.val();
+            // What the host clears in this cycle stays cleared.
+            self.waits.d.next = self.set_qp_error_b_valid.val()
+                && !(self.clears.val()
+                    && (self.cfg.index.val().get_bits::<QP>(0) == self.set_qp_error_b_index.val()));
+        } else if self.waits.q.val() {
+            self.errors.set_index.next = self.waiting.q.val();
+        } else {
+            self.errors.set_valid.next = self.set_qp_error_b_valid.val();
+            self.errors.set_index.next = self.set_qp_error_b_index.val();
+        }
+        for k in 0..ERROR_READERS {
+            self.errors.ahead[k].next = self.error_next[k].val();
+            self.error[k].next = self.errors.flag[k].val();
+        }
+
+        self.enabling.next = self.select.enable.val() && !self.select.every.val();
+        self.halts.set_valid.next = self.set_queue_halted_valid.val();
+        self.halts.set_index.next = self.set_queue_halted_index.val();
+        self.halts.clear_valid.next = self.enabling.val();
+        self.halts.clear_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.halts.wipe_valid.next = self.select.every.val();
+        self.halts.wipe_index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        for k in 0..HALT_READERS {
+            self.halts.ahead[k].next = self.halted_next[k].val();
+            self.halted[k].next = self.halts.flag[k].val();
+        }
+
+        self.enables.write_enable.next = self.select.enable.val();
+        self.enables.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.enables.write_data.next = self.cfg.data.val().get_bits::<1>(0);
+        self.enables.ahead.next = self.enabled_next.val();
+        self.enabled.next = self.enables.read_data.val().get_bit(0);
+
+        if self.rst.val() {
+            self.waits.d.next = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::testing::clear_tables;
+    use crate::testing;
+    use drdma_abi::Layout;
+    use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
+    use drdma_verilated::testbench::{Bench, Random};
+
+    const ENTRIES: u64 = 4096;
+
+    #[test]
+    fn blocks_set_states_the_host_takes_them_back_and_every_reader_sees_it() {
+        let library = testing::library("states", States::default);
+        let mut bench = Bench::new(library.instance(1), 1);
+        clear_tables(&mut bench);
+        let mut random = Random::new(1);
+        let [mut errors, mut halts, mut enables] = [(); 3].map(|()| vec![false; ENTRIES as usize]);
+        let mut asked = ([0; ERROR_READERS], [0; HALT_READERS], 0);
+        let (mut quiet_a, mut quiet_b, mut quiet_cfg) = (0, 0, 0);
+        // What the completion block has failed in the same cycle as the segmenter.
+        let mut second = None;
+        let (mut collisions, mut seen) = (0, 0);
+        let word = |bit: usize| (bit / 32) as u64;
+        for round in 0..30_000_u64 {
+            // Few entries at a time, all over the tables.
+            let mut pick = || (round / 100 * 1_031 + random.below(4) * 1_365) % ENTRIES;
+            let (a, b, halt, cfg) = (pick(), pick(), pick(), pick());
+            asked.0.iter_mut().for_each(|qp| *qp = pick());
+            asked.1.iter_mut().for_each(|queue| *queue = pick());
+            asked.2 = pick();
+            let sets_a = quiet_a >= 1 && random.chance(0.5);
+            let sets_b = quiet_b >= 2 && random.chance(0.5);
+            let halting = random.chance(0.4);
+            quiet_a = if sets_a { 0 } else { quiet_a + 1 };
+            quiet_b = if sets_b { 0 } else { quiet_b + 1 };
+            let writes = quiet_cfg >= 3 && random.chance(0.6);
+            quiet_cfg = if writes { 0 } else { quiet_cfg + 1 };
+            let (table, last, data) = match random.below(5) {
+                0 | 1 => (0, word(QueuePairEntry::field("state").start), 1),
+                2 | 3 => (2, word(SendQueueEntry::field("enable").start), random.below(2)),
+                // Other words, and other tables, leave everything alone.
+                _ => (random.below(4), 3, 1),
+            };
+            for (port, value) in [
+                ("set_qp_error_a_valid", u64::from(sets_a)),
+                ("set_qp_error_a_index", a),
+                ("set_qp_error_b_valid", sets_b.into()),
+                ("set_qp_error_b_index", b),
+                ("set_queue_halted_valid", halting.into()),
+                ("set_queue_halted_index", halt),
+                ("cfg_valid", writes.into()),
+                ("cfg_table", table),
+                ("cfg_index", cfg),
+                ("cfg_word", last),
+                ("cfg_data", data),
+                ("enabled_next", asked.2),
+            ] {
+                bench.set(port, value);
+            }
+            for (k, qp) in asked.0.iter().enumerate() {
+                bench.set(format!("error_next_{k}"), *qp);
+            }
+            for (k, queue) in asked.1.iter().enumerate() {
+                bench.set(format!("halted_next_{k}"), *queue);
+            }
+            bench.step();
+            if let Some(qp) = second.take() {
+                errors[qp as usize] = true;
+            }
+            if sets_a {
+                errors[a as usize] = true;
+            }
+            if sets_b && sets_a {
+                second = Some(b);
+                collisions += 1;
+            } else if sets_b {
+                errors[b as usize] = true;
+            }
+            if halting {
+                halts[halt as usize] = true;
+            }
+            if writes && table == 0 && last == 15 {
+                errors[cfg as usize] = false;
+                second = second.filter(|qp| *qp != cfg);
+            }
+            let enabling = writes && table == 2 && last == 7;
+            if enabling {
+                halts[cfg as usize] = false;
+                enables[cfg as usize] = data == 1;
+            }
+            bench.model().settle();
+            for (k, qp) in asked.0.iter().enumerate() {
+                let flag = bench.get(format!("error_{k}")) == 1;
+                assert_eq!(flag, errors[*qp as usize], "queue pair {qp}, reader {k}, {round}");
+                seen += u64::from(flag);
+            }
+            for (k, queue) in asked.1.iter().enumerate() {
+                let flag = bench.get(format!("halted_{k}")) == 1;
+                assert_eq!(flag, halts[*queue as usize], "queue {queue}, reader {k}, {round}");
+                seen += u64::from(flag);
+            }
+            assert_eq!(bench.get("enabled") == 1, enables[asked.2 as usize], "{round}");
+        }
+        assert!(collisions > 1_000 && seen > 10_000, "{collisions}, {seen}");
+        for port in ["set_qp_error_a", "set_qp_error_b", "set_queue_halted"] {
+            bench.set(format!("{port}_valid"), 0);
+        }
+        bench.step();
+        clear_tables(&mut bench);
+        for qp in 0..ENTRIES {
+            bench.set("error_next_0", qp);
+            bench.set("halted_next_0", qp);
+            bench.set("enabled_next", qp);
+            bench.step();
+            bench.model().settle();
+            let all = ["error_0", "halted_0", "enabled"].map(|port| bench.get(port));
+            assert_eq!(all, [0; 3], "{qp}");
+        }
+    }
+}
