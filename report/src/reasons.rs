@@ -24,7 +24,6 @@ const REASONS: &[(&str, &str)] = &[
     ("bitmap-runs-10", WHOLE_RUN),
     ("bitmap-runs-10-registers", WHOLE_RUN),
     ("bitmap-runs-50", WHOLE_RUN),
-    ("rate-16-together", SIXTEEN_RINGS),
     ("lists-2", REQUEST_A_ROW),
     ("latency", BLOCKS),
 ];
@@ -32,8 +31,6 @@ const REASONS: &[(&str, &str)] = &[
 const WHOLE_RUN: &str = "The whole run counts, of some 43,000 cycles. Beside the first latency about 1,300 pass until the \
      first window of 32 KiB is planned, fetched and gathered, and the last one is gathered when all reads have ended; \
      packets of many destinations complete together, at the end of a request.";
-const SIXTEEN_RINGS: &str = "One queue has 58 M requests/s. What 16 of them cost beside has not been looked into; the block \
-     tests have 4.3 cycles a request for either.";
 const LONG_READS: &str = "Reads of 512 B are in flight for 1.3 % longer than reads of 256 B, and with \
      16 KiB in flight the wire leaves no room for that. With MAX_READ at 256 it reaches 96.9 Gb/s, but \
      requests of 64 destinations, short projections and unaligned records lose more, whose reads need \

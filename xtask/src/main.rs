@@ -198,9 +198,7 @@ fn report(args: &[String]) -> Result<(), Error> {
 }
 
 fn resources(args: &[String]) -> Result<(), Error> {
-    if !Command::new("yosys").arg("-V").succeeds() {
-        return Err(Error::Tools("yosys is missing: install Debian's package yosys".into()));
-    }
+    setup::for_synthesis()?;
     measuring("resources").args(args).run()
 }
 

@@ -52,16 +52,29 @@ pub fn run() -> Result<(), Error> {
     install(&packages, "the simulated card")
 }
 
-/// Debian packages that proofs need; yosys brings abc.
-const PROVERS: &[(&str, &[&str])] = &[("yosys", &["yosys", "-V"]), ("z3", &["z3", "--version"])];
+/// Debian packages that proofs need, with a command that shows each is there; yosys brings abc.
+const PROVERS: &[(&str, &[&str])] = &[SYNTHESISER, ("z3", &["z3", "--version"])];
+
+/// The Debian package that synthesises, with a command that shows it is there.
+const SYNTHESISER: (&str, &[&str]) = ("yosys", &["yosys", "-V"]);
 
 /// Installs what is missing for proofs.
 pub fn for_proofs() -> Result<(), Error> {
-    let missing = PROVERS.iter().filter(|(_, command)| !succeeds(command));
-    let packages: Vec<_> = missing.map(|(package, _)| *package).collect();
-    match packages.is_empty() {
+    install_missing(PROVERS, "`cargo xtask prove`")
+}
+
+/// Installs what is missing for synthesis.
+pub fn for_synthesis() -> Result<(), Error> {
+    install_missing(&[SYNTHESISER], "`cargo xtask resources`")
+}
+
+/// Installs those of `packages` whose commands fail.
+fn install_missing(packages: &[(&str, &[&str])], what: &str) -> Result<(), Error> {
+    let missing = packages.iter().filter(|(_, command)| !succeeds(command));
+    let names: Vec<_> = missing.map(|(package, _)| *package).collect();
+    match names.is_empty() {
         true => Ok(()),
-        false => install(&packages, "`cargo xtask prove`"),
+        false => install(&names, what),
     }
 }
 

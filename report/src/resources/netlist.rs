@@ -115,6 +115,16 @@ enum Role {
     LutMemory,
 }
 
+/// Whether an output of a memory in LUTs is what stands at that address. A memory that is read at two addresses has
+/// an output for each, and is written at one of these.
+fn reads(input: &str, output: &str) -> bool {
+    match (input.strip_prefix("ADDR"), output.strip_prefix("DO")) {
+        (Some(port), Some(of)) => port == of,
+        _ if input.starts_with("DPRA") => output == "DPO",
+        _ => input.starts_with('A') && output != "DPO",
+    }
+}
+
 /// A kind of cell: its role, and what it counts as.
 fn kind(name: &str) -> Result<(Role, Cells), String> {
     let luts = |luts| Cells { luts, ..Cells::default() };
@@ -210,22 +220,24 @@ impl Graph {
         for cell in netlist.cells.values() {
             let (role, _) = kind(&cell.kind)?;
             let is = |port: &str, way| cell.port_directions.get(port).is_some_and(|d| d == way);
-            let mut inputs = Vec::new();
-            for (port, bits) in cell.connections.iter().filter(|(port, _)| is(port, "input")) {
-                let level = match role {
-                    Role::Register => continue,
-                    Role::Gate(level) => level,
-                    Role::Carry => u32::from(port != "CI"),
-                    Role::LutMemory if port.starts_with('A') || port.starts_with("DPRA") => 1,
-                    Role::LutMemory => continue,
-                };
-                inputs.extend(bits.iter().filter_map(Bit::net).map(|net| (net, level)));
-            }
-            for (_, bits) in cell.connections.iter().filter(|(port, _)| is(port, "output")) {
-                for net in bits.iter().filter_map(Bit::net) {
-                    if !inputs.is_empty() {
-                        arcs.entry(net).or_default().extend(&inputs);
-                    }
+            let ports = |way| cell.connections.iter().filter(move |(port, _)| is(port, way));
+            for (output, to) in ports("output") {
+                let mut inputs = Vec::new();
+                for (input, from) in ports("input") {
+                    let level = match role {
+                        Role::Register => continue,
+                        Role::Gate(level) => level,
+                        Role::Carry => u32::from(input != "CI"),
+                        Role::LutMemory if reads(input, output) => 1,
+                        Role::LutMemory => continue,
+                    };
+                    inputs.extend(from.iter().filter_map(Bit::net).map(|net| (net, level)));
+                }
+                if inputs.is_empty() {
+                    continue;
+                }
+                for net in to.iter().filter_map(Bit::net) {
+                    arcs.entry(net).or_default().extend(&inputs);
                 }
             }
         }
@@ -337,6 +349,21 @@ mod tests {
         assert_eq!(netlist.longest_path().unwrap().0, 1);
         let cells = netlist.cells().unwrap();
         assert_eq!(cells, Cells { luts: 6, bram18: 2, ..Cells::default() });
+    }
+
+    #[test]
+    fn where_a_memory_in_luts_is_written_is_no_matter_to_what_is_read_elsewhere() {
+        let levels = |address: &str, output: &str| {
+            let netlist = netlist(&[
+                ("LUT2", &[("I0", 0)], &[("O", 1)]),
+                ("LUT2", &[("I0", 1)], &[("O", 2)]),
+                ("RAM64X1D", &[(address, 2)], &[(output, 3)]),
+                ("RAM32M", &[("ADDRD", 2), ("ADDRA", 1)], &[("DOA", 4)]),
+            ]);
+            netlist.longest_path().unwrap().0
+        };
+        assert_eq!((levels("A0", "SPO"), levels("DPRA0", "DPO")), (3, 3));
+        assert_eq!((levels("A0", "DPO"), levels("DPRA0", "SPO")), (2, 2));
     }
 
     #[test]

@@ -15,8 +15,10 @@ use sha2::{Digest, Sha256};
 
 use super::netlist::{self, Netlist};
 
-/// The module of the card's blocks.
-const CARD: &str = "drdma_card";
+/// The module in which the card's blocks stand; the one around it, `drdma_card`, only names its ports anew.
+const CARD: &str = "drdma_card_core";
+/// What the names of the blocks' modules begin with.
+const PREFIX: &str = "drdma_card_";
 /// What is called a block beside them: everything in the card that is in no block.
 const REST: &str = "card";
 /// What is done with a block's Verilog.
@@ -46,10 +48,9 @@ impl Design {
             .collect();
         let body =
             modules.get(CARD).ok_or_else(|| format!("the card's Verilog has no module {CARD}"))?;
-        let prefix = format!("{CARD}_");
         let blocks: BTreeSet<_> = instances(body)
             .filter(|name| modules.contains_key(*name))
-            .filter_map(|name| name.strip_prefix(&prefix).map(str::to_owned))
+            .filter_map(|name| name.strip_prefix(PREFIX).map(str::to_owned))
             .collect();
         let blocks = blocks.into_iter().chain([REST.to_owned()]).collect();
         Ok(Self { modules, blocks })
@@ -62,7 +63,7 @@ impl Design {
 
     /// How often a block stands in the card.
     pub fn copies(&self, block: &str) -> u64 {
-        let name = format!("{CARD}_{block}");
+        let name = format!("{PREFIX}{block}");
         match block {
             REST => 1,
             _ => instances(&self.modules[CARD]).filter(|word| *word == name).count() as u64,
@@ -74,10 +75,10 @@ impl Design {
     fn verilog(&self, block: &str) -> (String, String) {
         let top = match block {
             REST => CARD.to_owned(),
-            _ => format!("{CARD}_{block}"),
+            _ => format!("{PREFIX}{block}"),
         };
         let others: BTreeSet<_> = match block {
-            REST => self.blocks.iter().map(|name| format!("{CARD}_{name}")).collect(),
+            REST => self.blocks.iter().map(|name| format!("{PREFIX}{name}")).collect(),
             _ => BTreeSet::new(),
         };
         let (mut found, mut open) = (BTreeMap::new(), vec![top.as_str()]);
@@ -187,7 +188,7 @@ mod tests {
             "// The card.\nmodule drdma_card_queue_fifo(input clk);\n  reg {queue};\nendmodule\n\
              module drdma_card_queue(input clk);\n    drdma_card_queue_fifo fifo(clk);\nendmodule\n\
              module drdma_card_mac(\n    input wire a\n);\n  reg body;\nendmodule\n\
-             module drdma_card(a);\nwire x;\n    drdma_card_queue queue(\n.clk(x));\n  \
+             module drdma_card_core(a);\nwire x;\n    drdma_card_queue queue(\n.clk(x));\n  \
              drdma_card_mac mac(a);\n  drdma_card_mac other(a);\nendmodule\n"
         );
         Design::new(&verilog).unwrap()
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(text.matches("endmodule").count(), 2);
         assert!(text.contains("module drdma_card_queue_fifo(") && !text.contains("_mac"));
         let (top, text) = design("a").verilog("card");
-        assert_eq!(top, "drdma_card");
+        assert_eq!(top, "drdma_card_core");
         assert!(text.contains("module drdma_card_mac(\n    input wire a\n);\nendmodule"));
         assert!(!text.contains("body") && !text.contains("fifo fifo"));
     }

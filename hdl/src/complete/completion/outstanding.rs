@@ -72,6 +72,9 @@ pub struct Outstanding {
     pub clear_index: Signal<In, Bits<QP>>,
 
     places: Fifo<10, 10, 11>,
+    // A packet has left: its place is free again in the next cycle.
+    frees: DFF<Bit>,
+    freed: DFF<Bits<10>>,
     // Sequence number 24, slot 8, destination 7.
     entries: Lutram<ENTRY, 10, 1>,
     followers: Lutram<10, 10, 1>,
@@ -97,7 +100,7 @@ impl Logic for Outstanding {
     #[hdl_gen]
     fn update(&mut self) {
         // The list of the queue pair at hand, and its oldest packet.
-        dff_setup!(self, clk, shown, list, entry, follower, has_one);
+        dff_setup!(self, clk, shown, list, entry, follower, has_one, frees, freed);
         self.shown.d.next = self.qp.val();
         self.lists.clk.next = self.clk.val();
         self.lists.ahead.next = self.next_qp.val();
@@ -127,8 +130,10 @@ impl Logic for Outstanding {
         self.roomy.next = self.places.count.val() >= 8;
         self.fresh.next = self.places.out_data.val();
         self.places.out_ready.next = self.push.val();
-        self.places.in_valid.next = self.pop.val();
-        self.places.in_data.next = self.head.val();
+        self.frees.d.next = self.pop.val() && !self.rst.val();
+        self.freed.d.next = self.head.val();
+        self.places.in_valid.next = self.frees.q.val();
+        self.places.in_data.next = self.freed.q.val();
         if self.clear.val() {
             self.places.in_valid.next = !self.clear_index.val().get_bits::<2>(10).any();
             self.places.in_data.next = self.clear_index.val().get_bits::<10>(0);

@@ -243,7 +243,6 @@ impl Logic for Bounds {
         self.long_length.clk.next = self.clk.val();
 
         // Stage 0: the check, and the lookup of its key.
-        self.regions.key_valid.next = self.check_valid.val();
         self.regions.key.next = self.check_key.val();
         self.regions.pd.next = self.check_pd.val();
         self.valid[0].d.next = self.check_valid.val() && !self.check_target.val();

@@ -34,9 +34,7 @@ pub struct MemoryRegions {
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word's value.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// A local key is given.
-    pub key_valid: Signal<In, Bit>,
-    /// The key.
+    /// A local key.
     pub key: Signal<In, Bits<32>>,
     /// The protection domain that asks.
     pub pd: Signal<In, Bits<32>>,
@@ -73,7 +71,6 @@ impl Default for MemoryRegions {
             cfg_index: Signal::default(),
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
-            key_valid: Signal::default(),
             key: Signal::default(),
             pd: Signal::default(),
             known: Signal::default(),
@@ -112,7 +109,7 @@ impl Logic for MemoryRegions {
         }
         self.words.write_address.next = self.cfg_index.val().get_bits::<REGION>(0);
         self.words.write_data.next = self.written.whole.val();
-        self.words.read_enable.next = self.key_valid.val();
+        self.words.read_enable.next = true;
         self.words.read_address.next = self.index.val();
         self.valid.clk.next = self.clk.val();
         self.valid.write_enable.next = self.cfg_valid.val();
@@ -121,11 +118,9 @@ impl Logic for MemoryRegions {
         if self.cfg_last.val() && (self.cfg_data.val() == 1) {
             self.valid.write_data.next = 1.into();
         }
-        if self.key_valid.val() {
-            self.asked.d.next = self.key.val();
-            self.asked_pd.d.next = self.pd.val();
-        }
-        self.valid.ahead.next = self.asked.d.val().get_bits::<REGION>(0);
+        self.asked.d.next = self.key.val();
+        self.asked_pd.d.next = self.pd.val();
+        self.valid.ahead.next = self.index.val();
         self.known.next = (self.valid.read_data.val() == 1)
             && (self.words.read_data.val().get_bits::<32>(128) == self.asked.q.val())
             && (self.words.read_data.val().get_bits::<32>(160) == self.asked_pd.q.val());

@@ -214,14 +214,12 @@ fn small_sends_take_less_than_five_cycles_each_with_a_completion_and_seven_where
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// What the tables of the card hold makes no difference to its pace, as far as requests need no
-/// acknowledgement; where they do, a queue's eight requests take about 5 cycles more than they would among those
-/// of 16 queues.
+/// How many queues and queue pairs the card's tables hold makes no difference to its pace.
 #[test]
 fn small_sends_over_a_thousand_of_4096_queue_pairs_take_as_long_as_over_16() {
     let posts = 8_000;
     let spread = Queues { count: 1_000, stride: 4, log_blocks: 4, log_completions: 4 };
-    for (transport, bound, more) in [(Transport::Uc, 5.0, 0.1), (Transport::Rc, 6.0, 0.75)] {
+    for transport in [Transport::Uc, Transport::Rc] {
         let each = [Queues::first(16), spread].map(|queues| {
             let mut bench = Bench::new(pcie::Config::default(), transport, queues);
             let cycles = bench.run(posts, 64, Payloads::Adjacent);
@@ -231,6 +229,6 @@ fn small_sends_over_a_thousand_of_4096_queue_pairs_take_as_long_as_over_16() {
             "{transport:?}: 16 queues {:.2} cycles a post, 1,000 queues {:.2}",
             each[0], each[1]
         );
-        assert!(each[1] <= bound && each[1] <= each[0] + more, "{transport:?}: {each:?}");
+        assert!(each[1] <= 4.5 && each[1] <= each[0] + 0.1, "{transport:?}: {each:?}");
     }
 }
