@@ -168,10 +168,6 @@ impl ReceiveQueue {
         self.state.number as u16
     }
 
-    pub fn protection_domain(&self) -> u32 {
-        self.pd
-    }
-
     /// Tells the card of the ring, which is empty and at position 0 from now on.
     pub fn enable(&mut self, queue_pair: u32) -> Result<(), CardError> {
         let entry = ReceiveQueueEntry {
