@@ -64,9 +64,9 @@ pub struct Posted {
 
 /// The keys that a queue may use: those of its protection domain.
 #[derive(Clone, Copy)]
-struct Keys<'a> {
-    directory: &'a dyn Directory,
-    pd: u32,
+pub(crate) struct Keys<'a> {
+    pub directory: &'a dyn Directory,
+    pub pd: u32,
 }
 
 impl Keys<'_> {
@@ -343,7 +343,11 @@ fn check_columns(
 }
 
 /// Check 2b, memory: every byte that the description covers is in the memory region of its key.
-fn check_memory(which: Which, region: &Region, keys: Keys<'_>) -> Result<(), Reason> {
+pub(crate) fn check_memory(
+    which: Which,
+    region: &Region,
+    keys: Keys<'_>,
+) -> Result<(), Reason> {
     let covered = |part, lkey, start, len| keys.cover((which, part), lkey, start, len);
     match region {
         Region::Contiguous { addr, len, lkey } => {
@@ -442,7 +446,7 @@ pub fn check_contents<M: HostMemory + ?Sized>(
 }
 
 /// The rows of a region, and where its records may be; every pointer is followed.
-fn count_rows<M: HostMemory + ?Sized>(
+pub(crate) fn count_rows<M: HostMemory + ?Sized>(
     which: Which,
     region: &Region,
     keys: Keys<'_>,
