@@ -1,0 +1,24 @@
+//! Several cards in one simulated time.
+//!
+//! | module | |
+//! |---|---|
+//! | [`network`] | the switch and the links: queues, delay, faults, marks |
+//! | [`ecn`] | congestion marks in IPv4 headers |
+//!
+//! Everything here follows from the configuration and its seed: no clock of the machine, and no order
+//! in which threads run, has a part in it.
+#![deny(unsafe_code)]
+
+pub mod config;
+pub mod ecn;
+pub mod network;
+mod output;
+mod random;
+pub mod time;
+
+pub use config::{FaultConfig, NetworkConfig};
+pub use network::{Network, Port, PortCounters, Tap};
+pub use time::Time;
+
+/// Frames that may overtake one that is held back.
+pub const MAX_OVERTAKING: u64 = 8;
