@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`network`] | the switch and the links: queues, delay, faults, marks |
 //! | [`ecn`] | congestion marks in IPv4 headers |
+//! | [`simulation`] | cards at the ports of a network, in one time |
 //!
 //! Everything here follows from the configuration and its seed: no clock of the machine, and no order
 //! in which threads run, has a part in it.
@@ -14,10 +15,12 @@ pub mod ecn;
 pub mod network;
 mod output;
 mod random;
+pub mod simulation;
 pub mod time;
 
 pub use config::{FaultConfig, NetworkConfig};
 pub use network::{Network, Port, PortCounters, Tap};
+pub use simulation::{Simulation, SimulationError, TimedCard};
 pub use time::Time;
 
 /// Frames that may overtake one that is held back.
