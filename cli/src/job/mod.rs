@@ -10,6 +10,8 @@ mod example;
 pub(crate) mod format;
 pub(crate) mod json;
 pub(crate) mod parse;
+#[cfg(test)]
+pub(crate) mod schema_check;
 
 use std::{fs::File, io::Read as _, path::Path};
 
