@@ -65,6 +65,8 @@ statuses! {
     LocalProtectionError = 4, "local_protection_error";
     /// Not executed: its queue was in the error state.
     WrFlushError = 5, "wr_flush_error";
+    /// The answer to a READ or an atomic was not what it should be.
+    BadResponse = 7, "bad_response_error";
     /// The responder refused the request as invalid (NAK 0x61).
     RemoteInvalidRequestError = 9, "remote_invalid_request_error";
     /// The responder refused the remote key or its bounds (NAK 0x62).

@@ -8,6 +8,7 @@
 
 pub mod completion;
 pub mod layout;
+pub mod receive;
 pub mod register;
 pub mod roce;
 pub mod work_request;
@@ -18,6 +19,10 @@ mod tests;
 pub use layout::{Field, Layout, Order};
 
 use completion::Completion;
+use receive::{
+    AddressHandle, AtomicOperands, AttributesEntry, FEATURES, RECEIVE_TABLES, ReceiveCompletion,
+    ReceiveHeader, ReceiveQueueEntry,
+};
 use register::{
     COUNTERS, CompletionQueueEntry, MemoryRegionEntry, QueuePairEntry, REGISTERS, SendQueueEntry,
     TABLES,
@@ -53,6 +58,12 @@ pub const LAYOUTS: &[Description] = &[
     describe::<MemoryRegionEntry>(),
     describe::<SendQueueEntry>(),
     describe::<CompletionQueueEntry>(),
+    describe::<AttributesEntry>(),
+    describe::<ReceiveQueueEntry>(),
+    describe::<ReceiveHeader>(),
+    describe::<ReceiveCompletion>(),
+    describe::<AddressHandle>(),
+    describe::<AtomicOperands>(),
 ];
 
 /// A hash (64-bit FNV-1a) of every layout, register, counter and table between host and card.
@@ -84,6 +95,13 @@ pub const ABI_HASH: u64 = {
     while i < TABLES.len() {
         hash = mix(mix_str(hash, TABLES[i].name), TABLES[i].offset as u64);
         hash = mix(hash, TABLES[i].entries as u64);
+        i += 1;
+    }
+    hash = mix(mix_str(hash, FEATURES.name), FEATURES.offset as u64);
+    i = 0;
+    while i < RECEIVE_TABLES.len() {
+        hash = mix(mix_str(hash, RECEIVE_TABLES[i].name), RECEIVE_TABLES[i].offset as u64);
+        hash = mix(hash, RECEIVE_TABLES[i].entries as u64);
         i += 1;
     }
     hash

@@ -290,7 +290,8 @@ layout! {
         reserved4: u64 = 64,
         /// 0.
         reserved5: u32 = 32,
-        /// Last word: 1 ready to send, 0 reset. Writing it clears the error state.
+        /// Last word: 1 ready to send, 0 reset; on a card that receives also 2, ready to receive. Writing it
+        /// clears the error state, but for 1 after 2.
         state: u32 = 32,
     }
 }
@@ -304,10 +305,10 @@ layout! {
         len: u64 = 64,
         /// The whole local key; its low 10 bits are the entry's index.
         lkey: u32 = 32,
-        /// 0.
-        reserved: u32 = 32,
-        /// 0.
-        reserved2: u32 = 32,
+        /// What else than being sent from it allows: [`crate::receive::rights`].
+        rights: u32 = 32,
+        /// With rights: the protection domain.
+        pd: u32 = 32,
         /// Last word: 1 valid, 0 not.
         valid: u32 = 32,
     }

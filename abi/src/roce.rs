@@ -146,6 +146,36 @@ layout! {
     }
 }
 
+layout! {
+    /// Atomic extended transport header.
+    network struct AtomicEth: 28 {
+        /// Remote virtual address, a multiple of 8.
+        virtual_address: u64 = 64,
+        /// Remote key.
+        rkey: u32 = 32,
+        /// What a compare and swap writes; what a fetch and add adds.
+        swap_or_add: u64 = 64,
+        /// What a compare and swap compares with.
+        compare: u64 = 64,
+    }
+}
+
+layout! {
+    /// Atomic acknowledge extended transport header.
+    network struct AtomicAckEth: 8 {
+        /// The value before the operation.
+        original: u64 = 64,
+    }
+}
+
+layout! {
+    /// Invalidate extended transport header.
+    network struct Ieth: 4 {
+        /// The remote key to invalidate.
+        rkey: u32 = 32,
+    }
+}
+
 /// AETH syndromes (IBTA 1.4 section 9.7.5.2.1, table 45 and on).
 pub mod syndrome {
     /// Top three bits of the syndrome: 000 ACK, 001 RNR NAK, 011 NAK.
@@ -223,4 +253,14 @@ pub mod operation {
     pub const WRITE_ONLY_IMM: u8 = 0x0b;
     /// Acknowledge; carries an AETH.
     pub const ACKNOWLEDGE: u8 = 0x11;
+    /// Answer to an atomic; carries an AETH and an AtomicAckETH.
+    pub const ATOMIC_ACKNOWLEDGE: u8 = 0x12;
+    /// Compare and swap; carries an AtomicETH.
+    pub const COMPARE_AND_SWAP: u8 = 0x13;
+    /// Fetch and add; carries an AtomicETH.
+    pub const FETCH_AND_ADD: u8 = 0x14;
+    /// Last packet of a SEND with invalidate; carries an IETH.
+    pub const SEND_LAST_INVALIDATE: u8 = 0x16;
+    /// The only packet of a SEND with invalidate; carries an IETH.
+    pub const SEND_ONLY_INVALIDATE: u8 = 0x17;
 }

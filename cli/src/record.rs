@@ -131,7 +131,7 @@ impl Recording {
     /// # Errors
     /// The file cannot be written.
     pub fn completion(&self, completion: &WorkCompletion) -> Result<(), CardError> {
-        let WorkCompletion { wr_id, status, bytes, queue, destination } = completion;
+        let WorkCompletion { wr_id, status, bytes, queue, destination, .. } = completion;
         let line = format!(
             r#"{{"completion": {{"wr_id": {wr_id}, "status": "{}", "bytes": {bytes}, "queue": {queue}, "destination": {destination}}}}}"#,
             status.name()

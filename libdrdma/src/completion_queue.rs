@@ -15,13 +15,15 @@ use std::{
 
 use drdma_abi::{
     completion::{Completion, Status},
+    receive::{RECEIVE_QUEUES, ReceiveCompletion, ReceiveOpcode, receive_flags},
     register::{COMPLETION_QUEUES, CompletionQueueEntry, QUEUE_PAIR_ERRORS, SEND_QUEUES},
 };
 use drdma_driver::{CardError, DmaMemory};
 
 use crate::{
     CompletionChannel, Completions, Context, Error, NextCompletion, PostError, QueuePairState,
-    WaitPolicy, channel::Pauses, encode::field, memory::Hold, send_queue::QueueState,
+    WaitPolicy, channel::Pauses, encode::field, memory::Hold, receive_queue::ReceiveState,
+    send_queue::QueueState,
 };
 
 /// Where an entry has the consumer's position.
@@ -49,6 +51,75 @@ pub struct WorkCompletion {
     pub queue: u16,
     /// The destination that failed: its index in the request; 0 on success.
     pub destination: u16,
+    /// What completed. Of what failed or was flushed, only whether it is a receive holds.
+    pub opcode: CompletionOpcode,
+    /// Immediate data of a receive, as the sender wrote it.
+    pub imm: Option<u32>,
+    /// The remote key that the message invalidated.
+    pub invalidated: Option<u32>,
+    /// The queue pair that received: its [`QueuePair::index`](crate::QueuePair::index).
+    pub qp: Option<u32>,
+    /// The sender's queue pair number, of a datagram.
+    pub source_qp: Option<u32>,
+    /// The first 40 B are those of a datagram's route: 20 B that are not written, then the IPv4 header.
+    pub global_route: bool,
+}
+
+/// What completed (`ibv_wc_opcode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompletionOpcode {
+    /// SENDs, of whatever kind.
+    Send,
+    /// WRITEs, of whatever kind.
+    Write,
+    /// A READ.
+    Read,
+    /// A compare and swap.
+    CompareAndSwap,
+    /// A fetch and add.
+    FetchAndAdd,
+    /// A receive that a SEND filled.
+    Receive,
+    /// A receive that a WRITE with immediate data used up; it was not written to.
+    ReceiveWithImm,
+}
+
+impl CompletionOpcode {
+    /// True for receives: [`WorkCompletion::queue`] is the number of a receive queue.
+    pub fn is_receive(self) -> bool {
+        matches!(self, Self::Receive | Self::ReceiveWithImm)
+    }
+
+    /// What an entry's opcode says.
+    fn of(code: u8) -> Self {
+        use drdma_abi::{receive::ReliableOpcode as Reliable, work_request::Opcode};
+        match (Opcode::from_code(code), Reliable::from_code(code)) {
+            (Some(opcode), _) if opcode.is_write() => Self::Write,
+            (_, Some(Reliable::Read)) => Self::Read,
+            (_, Some(Reliable::CompareAndSwap)) => Self::CompareAndSwap,
+            (_, Some(Reliable::FetchAndAdd)) => Self::FetchAndAdd,
+            _ => Self::Send,
+        }
+    }
+}
+
+impl WorkCompletion {
+    /// Of a request that ended with this status.
+    fn of_request(wr_id: u64, status: Status, queue: u16, opcode: CompletionOpcode) -> Self {
+        Self {
+            wr_id,
+            status,
+            bytes: 0,
+            queue,
+            destination: 0,
+            opcode,
+            imm: None,
+            invalidated: None,
+            qp: None,
+            source_qp: None,
+            global_route: false,
+        }
+    }
 }
 
 /// Starts a [`CompletionQueue`].
@@ -121,6 +192,8 @@ impl<'a> CompletionQueueBuilder<'a> {
             pending: VecDeque::new(),
             queues: (0..SEND_QUEUES.entries).map(|_| None).collect(),
             halted: Vec::new(),
+            receives: (0..RECEIVE_QUEUES.entries).map(|_| None).collect(),
+            halted_receives: Vec::new(),
             dead: Vec::new(),
         };
         let inner = CompletionQueueInner {
@@ -336,8 +409,42 @@ struct State {
     queues: Vec<Option<Arc<QueueState>>>,
     /// Numbers of those that are halted.
     halted: Vec<u32>,
+    /// The receive queues that complete here, by number, and which of them are halted.
+    receives: Vec<Option<Arc<ReceiveState>>>,
+    halted_receives: Vec<u32>,
     /// Memory that requests kept: dropped when nothing is locked.
     dead: Vec<Hold>,
+}
+
+/// An entry of the ring.
+enum Entry {
+    /// Of a send queue.
+    Request(WorkCompletion),
+    /// Of a receive queue.
+    Receive(WorkCompletion),
+}
+
+/// The completion of a receive, of which `load` gives the words.
+fn receive(load: impl Fn(usize) -> u64, wr_id: u64, status: Status) -> WorkCompletion {
+    let flags = field!(ReceiveCompletion.flags in load) as u8;
+    let imm = field!(ReceiveCompletion.imm in load) as u32;
+    let has = |flag: u8| flags & flag != 0;
+    let source_qp = field!(ReceiveCompletion.source_qp in load) as u32;
+    let with_imm = ReceiveOpcode::ReceiveWithImm as u64;
+    let opcode = match field!(ReceiveCompletion.opcode in load) == with_imm {
+        true => CompletionOpcode::ReceiveWithImm,
+        false => CompletionOpcode::Receive,
+    };
+    let queue = field!(ReceiveCompletion.receive_queue in load) as u16;
+    WorkCompletion {
+        bytes: field!(ReceiveCompletion.byte_len in load),
+        imm: has(receive_flags::IMM).then_some(imm),
+        invalidated: has(receive_flags::INVALIDATED).then_some(imm),
+        qp: Some(field!(ReceiveCompletion.qp in load) as u32),
+        source_qp: has(receive_flags::GLOBAL_ROUTE).then_some(source_qp),
+        global_route: has(receive_flags::GLOBAL_ROUTE),
+        ..WorkCompletion::of_request(wr_id, status, queue, opcode)
+    }
 }
 
 /// A completion, and whether room was kept for it.
@@ -405,9 +512,14 @@ impl CompletionQueueInner {
             let queue = state.queues[*number as usize].as_ref();
             queue.is_some_and(|queue| queue.oldest().is_some())
         };
+        let halted_receives = |number: &u32| {
+            let queue = state.receives[*number as usize].as_ref();
+            queue.is_some_and(|queue| queue.is_busy())
+        };
         !state.pending.is_empty()
             || self.phase_word(&state).is_some()
             || state.halted.iter().any(halted)
+            || state.halted_receives.iter().any(halted_receives)
     }
 
     /// True if something is posted that was not polled.
@@ -479,6 +591,40 @@ impl CompletionQueueInner {
         state.halt(queue);
     }
 
+    /// A receive queue completes here from now on.
+    pub fn attach_receives(&self, queue: Arc<ReceiveState>) {
+        let number = queue.number as usize;
+        self.lock().receives[number] = Some(queue);
+    }
+
+    /// A receive queue is no more: what it did not complete never completes.
+    pub fn detach_receives(&self, queue: &ReceiveState) {
+        let mut state = self.lock();
+        self.drain(&mut state);
+        while queue.complete_oldest(&mut state.dead).is_some() {
+            self.release(1);
+        }
+        state.receives[queue.number as usize] = None;
+        state.halted_receives.retain(|number| *number != queue.number);
+    }
+
+    /// Completes what is posted to a receive queue that the card does not touch any longer.
+    pub fn flush_receives(&self, queue: &ReceiveState) {
+        let mut state = self.lock();
+        self.drain(&mut state);
+        while let Some(completion) = flush_receive(queue, &mut state.dead) {
+            state.pending.push_back(completion);
+        }
+        state.halted_receives.retain(|number| *number != queue.number);
+    }
+
+    /// Lets polling flush such a queue.
+    pub fn halt_receives(&self, queue: &ReceiveState) {
+        let mut state = self.lock();
+        self.drain(&mut state);
+        state.halt_receives(queue);
+    }
+
     /// Takes everything from the ring, for polling later.
     fn drain(&self, state: &mut State) {
         while let Some(completion) = self.take(state) {
@@ -490,34 +636,76 @@ impl CompletionQueueInner {
     /// Takes the next completion of a posted request from the ring.
     fn take(&self, state: &mut State) -> Option<Taken> {
         loop {
-            let (mut completion, position) = self.take_entry(state)?;
-            let queue = state.queues.get(usize::from(completion.queue)).and_then(Option::as_ref);
-            // The card may still complete requests of a queue that was reset or replaced: nobody
-            // waits for those.
-            let Some(queue) = queue else { continue };
-            let Some(entry) = queue.at(position) else { continue };
-            // A card that could not read the ring does not know the name.
-            let nameless = completion.status == Status::LocalQpOperationError;
-            if entry.wr_id != completion.wr_id && !(nameless && completion.wr_id == 0) {
-                continue;
-            }
-            completion.wr_id = entry.wr_id;
-            if completion.status != Status::Success {
-                let queue = queue.clone();
-                let failed = match queue.queue_pair() {
-                    Some(owner) => vec![owner],
-                    None => self.in_error(queue.queue_pairs(&entry)),
-                };
-                for queue_pair in failed {
-                    self.context.inner.set_state(queue_pair, QueuePairState::Error);
+            let taken = match self.take_entry(state)? {
+                (Entry::Request(completion), position) => {
+                    self.take_request(state, completion, position)
                 }
-                state.halt(&queue);
-                queue.complete(&entry, &mut state.dead);
-            } else {
-                queue.complete(&entry, &mut state.dead);
+                (Entry::Receive(completion), position) => {
+                    self.take_receive(state, completion, position)
+                }
+            };
+            if taken.is_some() {
+                return taken;
             }
-            return Some((completion, entry.is_signaled()));
         }
+    }
+
+    /// The completion of a request, unless nobody waits for it.
+    fn take_request(
+        &self,
+        state: &mut State,
+        mut completion: WorkCompletion,
+        position: u32,
+    ) -> Option<Taken> {
+        // The card may still complete requests of a queue that was reset or replaced: nobody
+        // waits for those.
+        let queue = state.queues.get(usize::from(completion.queue)).and_then(Option::as_ref)?;
+        let entry = queue.at(position)?;
+        // A card that could not read the ring does not know the name.
+        let nameless = completion.status == Status::LocalQpOperationError;
+        if entry.wr_id != completion.wr_id && !(nameless && completion.wr_id == 0) {
+            return None;
+        }
+        completion.wr_id = entry.wr_id;
+        completion.opcode = CompletionOpcode::of(entry.opcode);
+        if completion.status != Status::Success {
+            let queue = queue.clone();
+            let failed = match queue.queue_pair() {
+                Some(owner) => vec![owner],
+                None => self.in_error(queue.queue_pairs(&entry)),
+            };
+            for queue_pair in failed {
+                self.context.inner.set_state(queue_pair, QueuePairState::Error);
+            }
+            state.halt(&queue);
+            queue.complete(&entry, &mut state.dead);
+        } else {
+            queue.complete(&entry, &mut state.dead);
+        }
+        Some((completion, entry.is_signaled()))
+    }
+
+    /// The completion of a receive, unless nobody waits for it.
+    fn take_receive(
+        &self,
+        state: &mut State,
+        mut completion: WorkCompletion,
+        position: u32,
+    ) -> Option<Taken> {
+        let State { receives, dead, .. } = state;
+        let queue = receives.get(usize::from(completion.queue))?.clone()?;
+        completion.wr_id = queue.complete(position, dead)?;
+        if completion.status != Status::Success {
+            if let Some(queue_pair) = completion.qp.filter(|qp| *qp < QUEUE_PAIR_ERRORS.entries)
+                && self.in_error(vec![queue_pair]).contains(&queue_pair)
+            {
+                self.context.inner.set_state(queue_pair, QueuePairState::Error);
+            }
+            if !queue.is_shared() {
+                state.halt_receives(&queue);
+            }
+        }
+        Some((completion, true))
     }
 
     /// Those of the queue pairs that the card says are in the error state.
@@ -553,7 +741,7 @@ impl CompletionQueueInner {
 
     /// Takes the next entry from the ring, whoever's it is, and the position of its request.
     #[inline]
-    fn take_entry(&self, state: &mut State) -> Option<(WorkCompletion, u32)> {
+    fn take_entry(&self, state: &mut State) -> Option<(Entry, u32)> {
         let position = state.consumed;
         let at = self.next_entry(state);
         // The phase is written last: the word that holds it is read first.
@@ -561,15 +749,24 @@ impl CompletionQueueInner {
         let load = |word| if word == PHASE.word { last } else { self.ring.load_u64(at + 8 * word) };
         state.consumed = position.wrapping_add(1);
         let status = field!(Completion.status in load) as u8;
+        // No card of this ABI writes an unknown status; were it to, the request has failed.
+        let status = Status::from_code(status).unwrap_or(Status::LocalQpOperationError);
+        let (wr_id, send) = (field!(Completion.wr_id in load), CompletionOpcode::Send);
+        let position = field!(Completion.position in load) as u32;
+        if field!(ReceiveCompletion.receive in load) == 1 {
+            return Some((Entry::Receive(receive(load, wr_id, status)), position));
+        }
         let completion = WorkCompletion {
-            wr_id: field!(Completion.wr_id in load),
-            // No card of this ABI writes an unknown status; were it to, the request has failed.
-            status: Status::from_code(status).unwrap_or(Status::LocalQpOperationError),
             bytes: field!(Completion.bytes in load),
-            queue: field!(Completion.queue in load) as u16,
             destination: field!(Completion.destination in load) as u16,
+            ..WorkCompletion::of_request(
+                wr_id,
+                status,
+                field!(Completion.queue in load) as u16,
+                send,
+            )
         };
-        Some((completion, field!(Completion.position in load) as u32))
+        Some((Entry::Request(completion), position))
     }
 
     /// Tells the card how far the ring was read.
@@ -594,11 +791,23 @@ impl State {
         }
     }
 
-    /// Completes the oldest request of some halted queue.
+    fn halt_receives(&mut self, queue: &ReceiveState) {
+        queue.halt();
+        if !self.halted_receives.contains(&queue.number) {
+            self.halted_receives.push(queue.number);
+        }
+    }
+
+    /// Completes the oldest request or receive of some halted queue.
     fn flush_one(&mut self) -> Option<Taken> {
-        let Self { halted, queues, dead, .. } = self;
+        let Self { halted, queues, halted_receives, receives, dead, .. } = self;
         let queues = halted.iter().filter_map(|number| queues[*number as usize].as_ref());
-        queues.into_iter().find_map(|queue| flush_one(queue, dead))
+        let flushed = queues.into_iter().find_map(|queue| flush_one(queue, dead));
+        flushed.or_else(|| {
+            let receives =
+                halted_receives.iter().filter_map(|number| receives[*number as usize].as_ref());
+            receives.into_iter().find_map(|queue| flush_receive(queue, dead))
+        })
     }
 }
 
@@ -606,14 +815,19 @@ impl State {
 fn flush_one(queue: &QueueState, dead: &mut Vec<Hold>) -> Option<Taken> {
     let entry = queue.oldest()?;
     queue.complete(&entry, dead);
-    let completion = WorkCompletion {
-        wr_id: entry.wr_id,
-        status: Status::WrFlushError,
-        bytes: 0,
-        queue: queue.number as u16,
-        destination: 0,
-    };
+    let opcode = CompletionOpcode::of(entry.opcode);
+    let number = queue.number as u16;
+    let flushed = Status::WrFlushError;
+    let completion = WorkCompletion::of_request(entry.wr_id, flushed, number, opcode);
     Some((completion, entry.is_signaled()))
+}
+
+/// The same for a receive queue.
+fn flush_receive(queue: &ReceiveState, dead: &mut Vec<Hold>) -> Option<Taken> {
+    let wr_id = queue.complete_oldest(dead)?;
+    let (number, flushed) = (queue.number as u16, Status::WrFlushError);
+    let opcode = CompletionOpcode::Receive;
+    Some((WorkCompletion::of_request(wr_id, flushed, number, opcode), true))
 }
 
 impl Drop for CompletionQueueInner {

@@ -12,9 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use drdma_abi::register::{
-    ACK_TIMEOUT, COMPLETION_QUEUES, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW,
-    MAX_READ, MEMORY_REGIONS, MERGE_THRESHOLD, QUEUE_PAIRS, SEND_QUEUES, Table,
+use drdma_abi::{
+    receive::{FEATURES, RECEIVE_QUEUES, features},
+    register::{
+        ACK_TIMEOUT, COMPLETION_QUEUES, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW,
+        MAX_READ, MEMORY_REGIONS, MERGE_THRESHOLD, QUEUE_PAIRS, SEND_QUEUES, Table,
+    },
 };
 use drdma_driver::{Card, CardError, Device, DmaMemory, OpenError, RegisterWindow};
 
@@ -101,6 +104,12 @@ pub enum Error {
         /// The number.
         qpn: u32,
     },
+    /// The card does nothing but send.
+    #[error("{what} is not possible: the card does not receive")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// A completion queue of another card.
     #[error("the completion queue belongs to another context than the protection domain")]
     Context,
@@ -183,6 +192,8 @@ pub(crate) struct ContextInner {
     hardware: Mutex<Hardware>,
     /// Registers that are written without locking, if the card has a way to that.
     window: Option<Arc<dyn RegisterWindow>>,
+    /// [`FEATURES`]
+    features: u32,
     /// The hardware's owner has something to do in [`Context::progress`].
     attention: AtomicBool,
     /// When a card with a window was last looked at, in milliseconds since `opened`.
@@ -213,6 +224,7 @@ pub(crate) struct Hardware {
     pub memory_regions: IndexPool,
     pub send_queues: IndexPool,
     pub completion_queues: IndexPool,
+    pub receive_queues: IndexPool,
     /// The number on the wire of every queue pair in use.
     pub qpns: Vec<Option<u32>>,
     /// What failed where no error could be returned.
@@ -403,6 +415,11 @@ impl ContextInner {
         self.resolver.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// True if the card does not only send.
+    pub fn receives(&self) -> bool {
+        self.features & features::RECEIVES != 0
+    }
+
     /// True if the card's time goes on by itself.
     pub fn runs_by_itself(&self) -> bool {
         self.window.is_some()
@@ -491,6 +508,7 @@ impl Context {
             device.write(MERGE_THRESHOLD, bytes)?;
         }
         device.enable()?;
+        let features = device.read(FEATURES)?;
         let pool = |table: Table| IndexPool::new(table.entries);
         let hardware = Hardware {
             device,
@@ -498,6 +516,7 @@ impl Context {
             memory_regions: pool(MEMORY_REGIONS),
             send_queues: pool(SEND_QUEUES),
             completion_queues: pool(COMPLETION_QUEUES),
+            receive_queues: pool(RECEIVE_QUEUES),
             qpns: vec![None; QUEUE_PAIRS.entries as usize],
             failure: None,
             leaving: Vec::new(),
@@ -507,6 +526,7 @@ impl Context {
         };
         let inner = ContextInner {
             window: hardware.device.window(),
+            features,
             hardware: Mutex::new(hardware),
             attention: AtomicBool::new(false),
             looked: AtomicU64::new(0),
@@ -569,6 +589,11 @@ impl Context {
         hardware.device.progress()?;
         hardware.settle()?;
         Ok(true)
+    }
+
+    /// True if the card does not only send: it receives, retransmits, and executes READs and atomics.
+    pub fn receives(&self) -> bool {
+        self.inner.receives()
     }
 
     /// Reads every counter of the card.

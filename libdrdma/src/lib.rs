@@ -127,6 +127,7 @@
 //! [`QueuePair::connect`] (or [`SharedSendQueue::reset`]) starts anew.
 #![deny(unsafe_code)]
 
+mod access;
 mod address;
 mod arena;
 mod body;
@@ -145,6 +146,7 @@ mod post_error;
 mod protection_domain;
 mod queue_pair;
 mod queue_pair_state;
+mod receive_queue;
 mod region;
 mod resolve;
 mod send_queue;
@@ -152,18 +154,24 @@ mod shared_send_queue;
 mod work_request;
 
 pub use drdma_abi::{completion::Status, register::counter, roce::Transport};
+/// Cards whose time their owner lets go on.
+#[cfg(feature = "soft")]
+pub use drdma_soft::simulated;
 /// The network that simulated cards are plugged into: peers, and what arrived there.
 #[cfg(feature = "soft")]
 pub use drdma_soft::wire as network;
 
 pub use drdma_driver::{Card, CardError, DmaMemory, RegisterWindow};
 
+pub use access::Access;
 pub use address::{MacAddress, ParseMacError};
 pub use arena::Arena;
 pub use channel::{
     CompletionChannel, CompletionChannelBuilder, Completions, NextCompletion, WaitPolicy,
 };
-pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion};
+pub use completion_queue::{
+    CompletionOpcode, CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion,
+};
 pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
 pub use memory::Memory;
 pub use memory_region::{MemoryRegion, MemoryRegionError};
@@ -175,6 +183,7 @@ pub use post_error::PostError;
 pub use protection_domain::ProtectionDomain;
 pub use queue_pair::{PostGuard, QueuePair, QueuePairBuilder};
 pub use queue_pair_state::{Attribute, ModifyError, QueuePairAttributes, QueuePairState, VlanTag};
+pub use receive_queue::ReceiveRequest;
 pub use region::{
     Bitmapped, Column, Contiguous, Extent, Fragments, Part, PartitionId, Partitioned,
     PartitionedRegion, PointerMapped, Region, RegionError, Strided,

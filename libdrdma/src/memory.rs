@@ -95,9 +95,9 @@ pub(crate) enum Hold {
     #[default]
     Nothing,
     /// One memory region.
-    One(#[expect(dead_code, reason = "kept, not read")] Arc<MemoryRegion>),
+    One(Arc<MemoryRegion>),
     /// Several.
-    Several(#[expect(dead_code, reason = "kept, not read")] Arc<[Arc<MemoryRegion>]>),
+    Several(Arc<[Arc<MemoryRegion>]>),
 }
 
 impl Hold {
@@ -105,6 +105,23 @@ impl Hold {
     #[inline]
     pub fn is_nothing(&self) -> bool {
         matches!(self, Self::Nothing)
+    }
+
+    /// All of these together.
+    pub fn all(holds: Vec<Self>) -> Self {
+        let mut shared = Vec::new();
+        for hold in holds {
+            match hold {
+                Self::Nothing => {}
+                Self::One(memory) => shared.push(memory),
+                Self::Several(memories) => shared.extend(memories.iter().cloned()),
+            }
+        }
+        match shared.len() {
+            0 => Self::Nothing,
+            1 => Self::One(shared.swap_remove(0)),
+            _ => Self::Several(shared.into()),
+        }
     }
 
     /// What of `memory` is shared.

@@ -11,7 +11,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use drdma_abi::register::{MEMORY_REGIONS, MemoryRegionEntry};
 use drdma_driver::{CardError, DmaMemory};
 
-use crate::{Owner, ProtectionDomain, Sharing, context::ContextInner};
+use crate::{Access, Owner, ProtectionDomain, Sharing, context::ContextInner};
 
 /// Bits of a local key that are the table index; the others are the tag.
 const INDEX_BITS: u32 = MEMORY_REGIONS.entries.ilog2();
@@ -38,6 +38,12 @@ pub enum MemoryRegionError {
     NoKey {
         /// Memory regions of a card.
         limit: u32,
+    },
+    /// The card does nothing but send.
+    #[error("memory that allows {access:?}: the card does not receive")]
+    Unsupported {
+        /// What it was to allow.
+        access: Access,
     },
     /// The memory cannot be borrowed exclusively: another memory region or handle shares it.
     #[error("the memory of {len} B is shared with another memory region or handle")]
@@ -93,7 +99,8 @@ pub enum MemoryRegionError {
 ///
 /// Regions borrow it or share it ([`Memory`]), and queues that they were posted to go on doing so,
 /// so that it is neither dropped nor written to by this process while the card may read it. Bytes can
-/// be copied out at any time. The card only ever reads it.
+/// be copied out at any time. The card only reads it, unless its [`Access`] says otherwise: memory that
+/// the card may write to lends no slices ([`Sharing::Shared`]) until it is given back.
 ///
 /// A memory region whose memory is its own is written to through `&mut` alone, so that slices of
 /// either kind can be lent:
@@ -152,6 +159,7 @@ pub(crate) struct Key {
     len: usize,
     lkey: u32,
     pd: u32,
+    access: Access,
 }
 
 impl Key {
@@ -160,6 +168,7 @@ impl Key {
         offset: usize,
         len: usize,
         pd: u32,
+        access: Access,
     ) -> Result<Arc<Self>, MemoryRegionError> {
         let mut hardware = allocation.context.lock();
         let limit = hardware.memory_regions.limit();
@@ -170,8 +179,9 @@ impl Key {
             addr: allocation.iova + offset as u64,
             len: len as u64,
             lkey,
+            rights: access.bits(),
+            pd: if access.is_empty() { 0 } else { pd },
             valid: 1,
-            ..Default::default()
         };
         let written = hardware.device.write_entry(MEMORY_REGIONS, index, &entry);
         if let Err(error) = written {
@@ -179,18 +189,24 @@ impl Key {
             return Err(error.into());
         }
         drop(hardware);
-        Ok(Arc::new(Self { allocation, offset, len, lkey, pd }))
+        Ok(Arc::new(Self { allocation, offset, len, lkey, pd, access }))
     }
 
     /// Maps memory for the card, and gives it a key.
-    pub fn over(pd: &ProtectionDomain, memory: DmaMemory) -> Result<Arc<Self>, MemoryRegionError> {
+    pub fn over(
+        pd: &ProtectionDomain,
+        memory: DmaMemory,
+        access: Access,
+    ) -> Result<Arc<Self>, MemoryRegionError> {
         let context = pd.context.inner.clone();
-        // No verb lets the card write to it.
-        let memory = memory.read_by_card();
+        if !access.is_empty() && !context.receives() {
+            return Err(MemoryRegionError::Unsupported { access });
+        }
+        let memory = if access.writes() { memory } else { memory.read_by_card() };
         let iova = context.lock().device.map(&memory)?;
         let (offset, len) = (memory.offset(), memory.len());
         let allocation = Arc::new(Allocation { context, memory, iova });
-        Self::new(allocation, offset, len, pd.id)
+        Self::new(allocation, offset, len, pd.id, access)
     }
 
     /// Where bytes of this process lie in it: counted from the first page.
@@ -238,26 +254,28 @@ impl MemoryRegion {
         pd: &ProtectionDomain,
         len: usize,
         sharing: Sharing,
+        access: Access,
     ) -> Result<Self, MemoryRegionError> {
         if len == 0 {
             return Err(MemoryRegionError::Empty);
         }
         let memory =
             DmaMemory::new(len).map_err(|source| MemoryRegionError::Allocation { len, source })?;
-        Self::whole(pd, memory, sharing, TypeId::of::<()>())
+        Self::whole(pd, memory, sharing, TypeId::of::<()>(), access)
     }
 
     /// Memory of an owner.
     pub(crate) fn register<O: Owner>(
         pd: &ProtectionDomain,
         owner: O,
+        access: Access,
     ) -> Result<Self, MemoryRegionError> {
         if let Some(memory) = (&owner as &dyn Any).downcast_ref::<DmaMemory>() {
             // It has pages of its own.
             if memory.is_empty() {
                 return Err(MemoryRegionError::Empty);
             }
-            return Self::whole(pd, memory.clone(), O::SHARING, TypeId::of::<()>());
+            return Self::whole(pd, memory.clone(), O::SHARING, TypeId::of::<()>(), access);
         }
         let mut owner = Arc::new(owner);
         let (pointer, len) = Arc::get_mut(&mut owner).expect("nobody else has it").memory();
@@ -267,7 +285,7 @@ impl MemoryRegion {
         // by a simulated card for requests that exclude one; immutable ones are not written to.
         #[allow(unsafe_code)]
         unsafe {
-            Self::of_owner(pd, pointer, len, O::SHARING, owner, TypeId::of::<O>())
+            Self::of_owner(pd, pointer, len, O::SHARING, owner, TypeId::of::<O>(), access)
         }
     }
 
@@ -283,11 +301,17 @@ impl MemoryRegion {
         sharing: Sharing,
         owner: Arc<dyn Any + Send + Sync>,
         kind: TypeId,
+        access: Access,
     ) -> Result<Self, MemoryRegionError> {
         if len == 0 {
             return Err(MemoryRegionError::Empty);
         }
-        if let Some((key, offset)) = pd.find(pointer, len) {
+        if access.writes() && sharing == Sharing::Immutable {
+            return Err(MemoryRegionError::Immutable { len: len as u64 });
+        }
+        if access.is_empty()
+            && let Some((key, offset)) = pd.find(pointer, len)
+        {
             let context = pd.context.inner.clone();
             let span = Arc::new(Span { context, sharing, owner: Some(owner), kind });
             return Ok(Self { key, span, offset, len });
@@ -295,7 +319,7 @@ impl MemoryRegion {
         let writable = sharing != Sharing::Immutable;
         // SAFETY: the caller's promise.
         let memory = unsafe { DmaMemory::from_raw(pointer, len, writable, owner) };
-        Self::whole(pd, memory.map_err(MemoryRegionError::Address)?, sharing, kind)
+        Self::whole(pd, memory.map_err(MemoryRegionError::Address)?, sharing, kind, access)
     }
 
     fn whole(
@@ -303,8 +327,11 @@ impl MemoryRegion {
         memory: DmaMemory,
         sharing: Sharing,
         kind: TypeId,
+        access: Access,
     ) -> Result<Self, MemoryRegionError> {
-        let key = Key::over(pd, memory)?;
+        let key = Key::over(pd, memory, access)?;
+        // What the card may write to is lent to nobody.
+        let sharing = if access.writes() { Sharing::Shared } else { sharing };
         let (offset, len) = (key.offset, key.len);
         let context = pd.context.inner.clone();
         let span = Arc::new(Span { context, sharing, owner: None, kind });
@@ -333,6 +360,17 @@ impl MemoryRegion {
     #[inline]
     pub fn lkey(&self) -> u32 {
         self.key.lkey
+    }
+
+    /// The key that peers name it by, with [`addr`](Self::addr): the same number.
+    #[inline]
+    pub fn rkey(&self) -> u32 {
+        self.key.lkey
+    }
+
+    /// What it allows beside being sent from.
+    pub fn access(&self) -> Access {
+        self.key.access
     }
 
     /// True if its key opens no other bytes than its own. The key of memory in a
@@ -368,7 +406,8 @@ impl MemoryRegion {
             return Err(MemoryRegionError::Empty);
         }
         let (offset, len) = (self.offset + start, end - start);
-        let key = Key::new(self.key.allocation.clone(), offset, len, self.key.pd)?;
+        let Key { allocation, pd, access, .. } = &*self.key;
+        let key = Key::new(allocation.clone(), offset, len, *pd, *access)?;
         Ok(Self { key, span: self.span.clone(), offset, len })
     }
 

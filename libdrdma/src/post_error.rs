@@ -112,6 +112,25 @@ pub enum PostError {
         /// Index of the destination.
         destination: usize,
     },
+    /// The queue pair was made without a receive queue of its own.
+    #[error("the queue pair has no receive queue of its own")]
+    NoReceiveQueue,
+    /// The queue pair takes receives only when it is set up.
+    #[error("the queue pair is in state {state}: it takes receives in Init, RTR, RTS or Error")]
+    ReceiveState {
+        /// Its state.
+        state: QueuePairState,
+    },
+    /// The receive queue has too little room until something completes and is polled.
+    #[error(
+        "the receive queue is full: the receive needs {needed} blocks of 64 B, {free} are free"
+    )]
+    ReceiveQueueFull {
+        /// Blocks that the receive needs.
+        needed: u32,
+        /// Blocks that are free.
+        free: u32,
+    },
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),

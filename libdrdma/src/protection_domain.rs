@@ -8,7 +8,7 @@ use std::{
 use drdma_driver::DmaMemory;
 
 use crate::{
-    Arena, CompletionQueue, Context, MemoryRegion, MemoryRegionError, Owner, Sharing,
+    Access, Arena, CompletionQueue, Context, MemoryRegion, MemoryRegionError, Owner, Sharing,
     memory_region::Key, queue_pair::QueuePairBuilder, shared_send_queue::SharedSendQueueBuilder,
 };
 
@@ -39,7 +39,7 @@ impl ProtectionDomain {
     /// # Errors
     /// No memory, no free key, `len` is 0, or the card failed.
     pub fn allocate(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
-        MemoryRegion::allocate(self, len, Sharing::Exclusive)
+        MemoryRegion::allocate(self, len, Sharing::Exclusive, Access::empty())
     }
 
     /// Allocates memory as [`allocate`](Self::allocate) does, to be written to by
@@ -48,7 +48,7 @@ impl ProtectionDomain {
     /// # Errors
     /// No memory, no free key, `len` is 0, or the card failed.
     pub fn allocate_shared(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
-        MemoryRegion::allocate(self, len, Sharing::Shared)
+        MemoryRegion::allocate(self, len, Sharing::Shared, Access::empty())
     }
 
     /// Registers memory that the application has anyway, wherever it lies: [`Owner`] tells what can
@@ -62,7 +62,34 @@ impl ProtectionDomain {
     /// # Errors
     /// No free key, the memory is empty, or the card failed; the owner is dropped then.
     pub fn register<O: Owner>(&self, owner: O) -> Result<MemoryRegion, MemoryRegionError> {
-        MemoryRegion::register(self, owner)
+        MemoryRegion::register(self, owner, Access::empty())
+    }
+
+    /// Allocates memory as [`allocate`](Self::allocate) does that allows more than being sent from.
+    ///
+    /// # Errors
+    /// No memory, no free key, `len` is 0, the card does not receive, or it failed.
+    pub fn allocate_with(
+        &self,
+        len: usize,
+        access: Access,
+    ) -> Result<MemoryRegion, MemoryRegionError> {
+        MemoryRegion::allocate(self, len, Sharing::Exclusive, access)
+    }
+
+    /// Registers memory as [`register`](Self::register) does that allows more than being sent from. It
+    /// has a mapping and a key of its own. As long as the card may write to it, it lends no slices:
+    /// [`MemoryRegion::read_at`] copies out, and [`MemoryRegion::into_owner`] gives it back.
+    ///
+    /// # Errors
+    /// No free key, the memory is empty, or immutable and the card might write to it, the card does not
+    /// receive, or it failed; the owner is dropped then.
+    pub fn register_with<O: Owner>(
+        &self,
+        owner: O,
+        access: Access,
+    ) -> Result<MemoryRegion, MemoryRegionError> {
+        MemoryRegion::register(self, owner, access)
     }
 
     /// Registers `len` bytes at `pointer`, which `owner` keeps there: it is dropped when the card does
@@ -100,7 +127,17 @@ impl ProtectionDomain {
     ) -> Result<MemoryRegion, MemoryRegionError> {
         let (owner, kind) = (Arc::new(owner), TypeId::of::<()>());
         // SAFETY: the caller's promise.
-        unsafe { MemoryRegion::of_owner(self, pointer, len, Sharing::Shared, owner, kind) }
+        unsafe {
+            MemoryRegion::of_owner(
+                self,
+                pointer,
+                len,
+                Sharing::Shared,
+                owner,
+                kind,
+                Access::empty(),
+            )
+        }
     }
 
     /// Registers the memory of the process's allocator, once for all that is in it: what
@@ -131,7 +168,8 @@ impl ProtectionDomain {
         // SAFETY: the pages are there for ever, and zero until they are written to. What is read of
         // them are bytes of owners, for which their memory regions answer.
         let memory = unsafe { DmaMemory::from_raw(memory, len, true, Arc::new(())) };
-        arenas.push(Key::over(self, memory.map_err(MemoryRegionError::Address)?)?);
+        let memory = memory.map_err(MemoryRegionError::Address)?;
+        arenas.push(Key::over(self, memory, Access::empty())?);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Queue pairs.
 
 use drdma_abi::{
+    receive::{AttributesEntry, QUEUE_PAIR_ATTRIBUTES},
     register::{QUEUE_PAIRS, QueuePairEntry},
     roce::{DEFAULT_PKEY, TTL, Transport},
 };
@@ -9,14 +10,19 @@ use drdma_driver::CardError;
 
 use crate::{
     CompletionQueue, Context, Destination, Error, ModifyError, PostError, ProtectionDomain,
-    QueuePairAttributes, QueuePairState, WorkRequest,
+    QueuePairAttributes, QueuePairState, ReceiveRequest, WorkRequest,
     borrow::Borrow,
-    queue_pair_state::{check, transition},
+    queue_pair_state::{Attribute, check, transition},
+    receive_queue::ReceiveQueue,
     send_queue::SendQueue,
 };
 
 /// The first queue pair number that is chosen: 0 and 1 are special (IBTA 1.4 section 3.5.10).
 const FIRST_QPN: u32 = 2;
+
+/// States of an [`AttributesEntry`]: receives from `rq_psn` on; goes on with other attributes.
+const ANEW: u32 = 1;
+const ON: u32 = 2;
 
 /// Starts a [`QueuePair`].
 #[derive(Clone, Debug)]
@@ -27,11 +33,21 @@ pub struct QueuePairBuilder<'a> {
     transport: Transport,
     qpn: Option<u32>,
     send_blocks: u32,
+    receives: Option<&'a CompletionQueue>,
+    receive_blocks: u32,
 }
 
 impl<'a> QueuePairBuilder<'a> {
     pub(crate) fn new(pd: &'a ProtectionDomain, cq: &'a CompletionQueue) -> Self {
-        Self { pd, cq, transport: Transport::Rc, qpn: None, send_blocks: 256 }
+        Self {
+            pd,
+            cq,
+            transport: Transport::Rc,
+            qpn: None,
+            send_blocks: 256,
+            receives: None,
+            receive_blocks: 256,
+        }
     }
 
     /// The transport (default RC).
@@ -53,13 +69,31 @@ impl<'a> QueuePairBuilder<'a> {
         self
     }
 
+    /// Gives it a receive queue, whose receives complete to `cq`: that of the send queue, or another.
+    /// Without one it receives no SENDs, and no WRITEs with immediate data.
+    pub fn receive(mut self, cq: &'a CompletionQueue) -> Self {
+        self.receives = Some(cq);
+        self
+    }
+
+    /// Room in the receive queue, in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536
+    /// (default 256). A receive of up to 2 contiguous regions takes one, of up to 6 two.
+    pub fn receive_blocks(mut self, blocks: u32) -> Self {
+        self.receive_blocks = blocks;
+        self
+    }
+
     /// Makes the queue pair, in state Reset.
     ///
     /// # Errors
-    /// A number or size outside its limits or in use, no free queue pair, no memory, or the card
-    /// failed.
+    /// A number or size outside its limits or in use, no free queue pair, no memory, a receive queue on a
+    /// card that only sends, or the card failed.
     pub fn build<'m>(self) -> Result<QueuePair<'m>, Error> {
         let context = &self.pd.context.inner;
+        let receives = match self.receives {
+            Some(cq) => Some(ReceiveQueue::new(self.pd, cq, false, self.receive_blocks)?),
+            None => None,
+        };
         let (index, qpn) = {
             let mut hardware = context.lock();
             let qpn = match self.qpn {
@@ -82,11 +116,17 @@ impl<'a> QueuePairBuilder<'a> {
             (index, qpn)
         };
         context.set_state(index, QueuePairState::Reset);
-        let slot = Slot { context: self.pd.context.clone(), index };
+        let slot = Slot { context: self.pd.context.clone(), index, responds: false };
         let queue = SendQueue::new(self.pd, self.cq, Some(index), self.send_blocks)?;
         let attributes = QueuePairAttributes::default();
         let transport = self.transport;
-        Ok(QueuePair { queue, slot, qpn, transport, attributes, _borrow: Borrow::default() })
+        let _borrow = Borrow::default();
+        let mut queue_pair =
+            QueuePair { queue, receives, slot, qpn, transport, attributes, _borrow };
+        if let Some(receives) = &mut queue_pair.receives {
+            receives.enable(index)?;
+        }
+        Ok(queue_pair)
     }
 }
 
@@ -95,9 +135,21 @@ impl<'a> QueuePairBuilder<'a> {
 struct Slot {
     context: Context,
     index: u32,
+    /// The card has attributes of it that concern receiving and retries.
+    responds: bool,
 }
 
 impl Slot {
+    /// The card forgets what concerns receiving and retries.
+    fn forget(&mut self) -> Result<(), CardError> {
+        if !std::mem::take(&mut self.responds) {
+            return Ok(());
+        }
+        let entry = AttributesEntry::default();
+        let mut hardware = self.context.inner.lock();
+        hardware.device.write_entry(QUEUE_PAIR_ATTRIBUTES, self.index, &entry)
+    }
+
     /// Does `work`, which takes the queue pair from the card, and goes to another place if requests
     /// that the card has not looked at may name this one: they were meant for the peer that the queue
     /// pair was connected to.
@@ -135,7 +187,9 @@ impl Drop for Slot {
     fn drop(&mut self) {
         self.context.inner.set_state(self.index, QueuePairState::Reset);
         let pending = self.context.inner.shared_requests();
+        let forgotten = self.forget();
         let mut hardware = self.context.inner.lock();
+        hardware.note(forgotten);
         let entry = QueuePairEntry::default();
         let result = hardware.device.write_entry(QUEUE_PAIRS, self.index, &entry);
         hardware.note(result);
@@ -209,6 +263,7 @@ impl Drop for Slot {
 pub struct QueuePair<'m> {
     // The queue goes first: nothing is posted any longer when the queue pair's place is given back.
     queue: SendQueue,
+    receives: Option<ReceiveQueue>,
     slot: Slot,
     qpn: u32,
     transport: Transport,
@@ -267,8 +322,10 @@ impl<'m> QueuePair<'m> {
             _ => attributes,
         };
         check(self.transport, from, to, attributes)?;
+        self.check_receiving(to, attributes)?;
         match to {
             QueuePairState::Reset => {
+                self.slot.forget()?;
                 // What names a queue pair that has no peer is not meant for another one.
                 if from == QueuePairState::Reset {
                     self.queue.disable()?;
@@ -277,15 +334,31 @@ impl<'m> QueuePair<'m> {
                     self.queue.set_queue_pair(self.slot.index);
                 }
                 self.attributes = QueuePairAttributes::default();
+                if let Some(receives) = &mut self.receives {
+                    receives.disable()?;
+                    receives.enable(self.slot.index)?;
+                }
             }
             QueuePairState::Error => {
+                self.slot.forget()?;
                 self.queue.halt()?;
+                self.receives.iter_mut().try_for_each(ReceiveQueue::halt)?;
             }
-            QueuePairState::Init | QueuePairState::ReadyToReceive => {
+            QueuePairState::Init => {
                 self.attributes = attributes.over(self.attributes);
+            }
+            QueuePairState::ReadyToReceive => {
+                self.attributes = attributes.over(self.attributes);
+                if self.responds() {
+                    self.write_attributes(ANEW)?;
+                    self.write_entry(&QueuePairEntry { state: 2, ..self.entry() })?;
+                }
             }
             QueuePairState::ReadyToSend => {
                 self.attributes = attributes.over(self.attributes);
+                if self.responds() || self.attributes.of_receiving().is_some() {
+                    self.write_attributes(ON)?;
+                }
                 self.write_entry(&self.entry())?;
                 self.queue.enable()?;
             }
@@ -315,6 +388,54 @@ impl<'m> QueuePair<'m> {
         }
         self.modify(&QueuePairAttributes::new().state(Reset))?;
         steps.iter().try_for_each(|(_, _, attributes)| self.modify(attributes))
+    }
+
+    /// True if it answers what a peer asks for.
+    fn responds(&self) -> bool {
+        self.receives.is_some() || self.attributes.rq_psn.is_some()
+    }
+
+    /// Refuses what needs a card that receives, and misses what a queue pair needs that receives.
+    fn check_receiving(
+        &self,
+        to: QueuePairState,
+        attributes: &QueuePairAttributes,
+    ) -> Result<(), ModifyError> {
+        if let Some(attribute) = attributes.of_receiving()
+            && !self.slot.context.inner.receives()
+        {
+            let reason = "the card does not receive";
+            return Err(ModifyError::Unsupported { attribute, reason });
+        }
+        let needs_psn = self.receives.is_some() && self.transport != Transport::Ud;
+        if to == QueuePairState::ReadyToReceive && needs_psn && attributes.rq_psn.is_none() {
+            let (from, attribute) = (self.state(), Attribute::RqPsn);
+            return Err(ModifyError::Missing { from, to, attribute });
+        }
+        Ok(())
+    }
+
+    /// Tells the card what concerns receiving and retries, with that state.
+    fn write_attributes(&mut self, state: u32) -> Result<(), ModifyError> {
+        let attributes = &self.attributes;
+        let entry = AttributesEntry {
+            rq_psn: attributes.rq_psn.unwrap_or(0),
+            receive_queue: self.receives.as_ref().map_or(0, ReceiveQueue::number),
+            receives: self.receives.is_some().into(),
+            rights: attributes.access.unwrap_or_default().bits() as u8,
+            pd: self.queue.protection_domain(),
+            min_rnr_timer: attributes.min_rnr_timer.unwrap_or(0),
+            max_dest_rd_atomic: attributes.max_dest_rd_atomic.unwrap_or(0),
+            max_rd_atomic: attributes.max_rd_atomic.unwrap_or(0),
+            timeout: attributes.timeout.unwrap_or(0),
+            retry_cnt: attributes.retry_cnt.unwrap_or(0),
+            rnr_retry: attributes.rnr_retry.unwrap_or(0),
+            state,
+            ..AttributesEntry::default()
+        };
+        self.slot.responds = true;
+        let mut hardware = self.slot.context.inner.lock();
+        Ok(hardware.device.write_entry(QUEUE_PAIR_ATTRIBUTES, self.slot.index, &entry)?)
     }
 
     /// The attributes with the Ethernet address of `dest_ip`, unless one is given.
@@ -349,7 +470,7 @@ impl<'m> QueuePair<'m> {
             dscp,
             ecn,
             ttl,
-            vlan: _,
+            ..
         } = self.attributes;
         QueuePairEntry {
             dest_mac: dest_mac.unwrap_or_default().to_u64(),
@@ -366,6 +487,24 @@ impl<'m> QueuePair<'m> {
             state: 1,
             ..Default::default()
         }
+    }
+
+    /// The number of its own receive queue, that completions name it by.
+    pub fn receive_queue(&self) -> Option<u16> {
+        self.receives.as_ref().map(ReceiveQueue::number)
+    }
+
+    /// Posts one receive and rings the doorbell. In state Error it is accepted, and flushed.
+    ///
+    /// # Errors
+    /// See [`PostError`]; nothing is posted then.
+    pub fn post_recv(&mut self, request: &ReceiveRequest<'_, 'm>) -> Result<(), PostError> {
+        let state = self.state();
+        let receives = self.receives.as_mut().ok_or(PostError::NoReceiveQueue)?;
+        if state == QueuePairState::Reset {
+            return Err(PostError::ReceiveState { state });
+        }
+        receives.post(request)
     }
 
     /// Posts one request and rings the doorbell. In state Error it is accepted, and flushed.
@@ -402,8 +541,9 @@ impl<'m> QueuePair<'m> {
     /// The card failed.
     pub fn release<'n>(mut self) -> Result<QueuePair<'n>, ModifyError> {
         self.modify(&QueuePairAttributes::new().state(QueuePairState::Reset))?;
-        let Self { queue, slot, qpn, transport, attributes, .. } = self;
-        Ok(QueuePair { queue, slot, qpn, transport, attributes, _borrow: Borrow::default() })
+        let Self { queue, receives, slot, qpn, transport, attributes, .. } = self;
+        let _borrow = Borrow::default();
+        Ok(QueuePair { queue, receives, slot, qpn, transport, attributes, _borrow })
     }
 }
 

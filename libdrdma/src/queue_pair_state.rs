@@ -5,7 +5,7 @@ use std::{fmt, net::Ipv4Addr};
 use drdma_abi::roce::{MTUS, Transport};
 use drdma_driver::CardError;
 
-use crate::{MacAddress, ResolveError};
+use crate::{Access, MacAddress, ResolveError};
 
 /// The states of a queue pair (IBTA 1.4 section 10.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +60,14 @@ pub struct QueuePairAttributes {
     pub(crate) ecn: Option<u8>,
     pub(crate) ttl: Option<u8>,
     pub(crate) vlan: Option<VlanTag>,
+    pub(crate) access: Option<Access>,
+    pub(crate) rq_psn: Option<u32>,
+    pub(crate) min_rnr_timer: Option<u8>,
+    pub(crate) max_dest_rd_atomic: Option<u8>,
+    pub(crate) timeout: Option<u8>,
+    pub(crate) retry_cnt: Option<u8>,
+    pub(crate) rnr_retry: Option<u8>,
+    pub(crate) max_rd_atomic: Option<u8>,
 }
 
 /// An 802.1Q tag.
@@ -115,6 +123,28 @@ impl QueuePairAttributes {
         ttl: u8;
         /// The tag of their VLAN. The card sends none: [`ModifyError::Unsupported`].
         vlan: VlanTag;
+        /// What the peer may do (nothing unless told); [`Access::LOCAL_WRITE`] does not concern it. This
+        /// and what follows needs a card that receives.
+        access: Access;
+        /// The first sequence number that is expected, 24 bits. A queue pair of RC or UC that receives
+        /// needs it; one without a receive queue answers WRITEs, READs and atomics if it has it.
+        rq_psn: u32;
+        /// How long a sender is asked to wait that finds no receive: a code of IBTA 1.4 table 45, 0 to 31
+        /// (0 unless told: 655.36 ms; 1 is 10 us, 12 is 640 us; RC).
+        min_rnr_timer: u8;
+        /// READs and atomics of the peer that may be outstanding, 0 to 16 (0 unless told; RC).
+        max_dest_rd_atomic: u8;
+        /// Packets are sent again if no acknowledgement came for 4.096 us * 2^timeout, 0 to 31 (0 unless
+        /// told: the context's [`ack_timeout`](crate::Options::ack_timeout), after which nothing is sent
+        /// again; RC).
+        timeout: u8;
+        /// How often they are, without any being acknowledged: 0 to 7 (0 unless told; RC).
+        retry_cnt: u8;
+        /// How often a message is sent again that found no receive: 0 to 7 (0 unless told; 7: for ever; RC).
+        rnr_retry: u8;
+        /// READs and atomics that may be outstanding, 0 to 16; at most the peer's `max_dest_rd_atomic` (0
+        /// unless told; RC).
+        max_rd_atomic: u8;
     }
 }
 
@@ -144,11 +174,27 @@ pub enum Attribute {
     Ttl,
     /// [`QueuePairAttributes::vlan`].
     Vlan,
+    /// [`QueuePairAttributes::access`].
+    Access,
+    /// [`QueuePairAttributes::rq_psn`].
+    RqPsn,
+    /// [`QueuePairAttributes::min_rnr_timer`].
+    MinRnrTimer,
+    /// [`QueuePairAttributes::max_dest_rd_atomic`].
+    MaxDestRdAtomic,
+    /// [`QueuePairAttributes::timeout`].
+    Timeout,
+    /// [`QueuePairAttributes::retry_cnt`].
+    RetryCnt,
+    /// [`QueuePairAttributes::rnr_retry`].
+    RnrRetry,
+    /// [`QueuePairAttributes::max_rd_atomic`].
+    MaxRdAtomic,
 }
 
 impl Attribute {
     /// Every attribute.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 19] = [
         Self::Pkey,
         Self::Qkey,
         Self::PathMtu,
@@ -160,6 +206,14 @@ impl Attribute {
         Self::Ecn,
         Self::Ttl,
         Self::Vlan,
+        Self::Access,
+        Self::RqPsn,
+        Self::MinRnrTimer,
+        Self::MaxDestRdAtomic,
+        Self::Timeout,
+        Self::RetryCnt,
+        Self::RnrRetry,
+        Self::MaxRdAtomic,
     ];
 }
 
@@ -177,11 +231,25 @@ impl fmt::Display for Attribute {
             Self::Ecn => "ecn",
             Self::Ttl => "ttl",
             Self::Vlan => "vlan",
+            Self::Access => "access",
+            Self::RqPsn => "rq_psn",
+            Self::MinRnrTimer => "min_rnr_timer",
+            Self::MaxDestRdAtomic => "max_dest_rd_atomic",
+            Self::Timeout => "timeout",
+            Self::RetryCnt => "retry_cnt",
+            Self::RnrRetry => "rnr_retry",
+            Self::MaxRdAtomic => "max_rd_atomic",
         })
     }
 }
 
 impl QueuePairAttributes {
+    /// An attribute that only a card takes that receives.
+    pub(crate) fn of_receiving(&self) -> Option<Attribute> {
+        let of_receiving = |attribute: &Attribute| *attribute as u8 > Attribute::Vlan as u8;
+        Attribute::ALL.into_iter().filter(of_receiving).find(|attribute| self.has(*attribute))
+    }
+
     fn has(&self, attribute: Attribute) -> bool {
         match attribute {
             Attribute::Pkey => self.pkey.is_some(),
@@ -195,6 +263,14 @@ impl QueuePairAttributes {
             Attribute::Ecn => self.ecn.is_some(),
             Attribute::Ttl => self.ttl.is_some(),
             Attribute::Vlan => self.vlan.is_some(),
+            Attribute::Access => self.access.is_some(),
+            Attribute::RqPsn => self.rq_psn.is_some(),
+            Attribute::MinRnrTimer => self.min_rnr_timer.is_some(),
+            Attribute::MaxDestRdAtomic => self.max_dest_rd_atomic.is_some(),
+            Attribute::Timeout => self.timeout.is_some(),
+            Attribute::RetryCnt => self.retry_cnt.is_some(),
+            Attribute::RnrRetry => self.rnr_retry.is_some(),
+            Attribute::MaxRdAtomic => self.max_rd_atomic.is_some(),
         }
     }
 
@@ -213,6 +289,14 @@ impl QueuePairAttributes {
             ecn: self.ecn.or(before.ecn),
             ttl: self.ttl.or(before.ttl),
             vlan: self.vlan.or(before.vlan),
+            access: self.access.or(before.access),
+            rq_psn: self.rq_psn.or(before.rq_psn),
+            min_rnr_timer: self.min_rnr_timer.or(before.min_rnr_timer),
+            max_dest_rd_atomic: self.max_dest_rd_atomic.or(before.max_dest_rd_atomic),
+            timeout: self.timeout.or(before.timeout),
+            retry_cnt: self.retry_cnt.or(before.retry_cnt),
+            rnr_retry: self.rnr_retry.or(before.rnr_retry),
+            max_rd_atomic: self.max_rd_atomic.or(before.max_rd_atomic),
         }
     }
 
@@ -232,6 +316,16 @@ impl QueuePairAttributes {
             ecn: self.ecn.filter(|_| keep(Attribute::Ecn)),
             ttl: self.ttl.filter(|_| keep(Attribute::Ttl)),
             vlan: self.vlan.filter(|_| keep(Attribute::Vlan)),
+            access: self.access.filter(|_| keep(Attribute::Access)),
+            rq_psn: self.rq_psn.filter(|_| keep(Attribute::RqPsn)),
+            min_rnr_timer: self.min_rnr_timer.filter(|_| keep(Attribute::MinRnrTimer)),
+            max_dest_rd_atomic: self
+                .max_dest_rd_atomic
+                .filter(|_| keep(Attribute::MaxDestRdAtomic)),
+            timeout: self.timeout.filter(|_| keep(Attribute::Timeout)),
+            retry_cnt: self.retry_cnt.filter(|_| keep(Attribute::RetryCnt)),
+            rnr_retry: self.rnr_retry.filter(|_| keep(Attribute::RnrRetry)),
+            max_rd_atomic: self.max_rd_atomic.filter(|_| keep(Attribute::MaxRdAtomic)),
         }
     }
 
@@ -244,9 +338,11 @@ impl QueuePairAttributes {
         {
             return refuse(Attribute::PathMtu, mtu, "256, 512, 1024, 2048 or 4096");
         }
-        for (attribute, value) in
-            [(Attribute::DestQpn, self.dest_qpn), (Attribute::StartPsn, self.start_psn)]
-        {
+        for (attribute, value) in [
+            (Attribute::DestQpn, self.dest_qpn),
+            (Attribute::StartPsn, self.start_psn),
+            (Attribute::RqPsn, self.rq_psn),
+        ] {
             if let Some(value) = value
                 && value >> 24 != 0
             {
@@ -257,6 +353,12 @@ impl QueuePairAttributes {
             (Attribute::Dscp, self.dscp, 0..=63, "0 to 63"),
             (Attribute::Ecn, self.ecn, 0..=3, "0 to 3"),
             (Attribute::Ttl, self.ttl, 1..=255, "1 to 255"),
+            (Attribute::MinRnrTimer, self.min_rnr_timer, 0..=31, "0 to 31"),
+            (Attribute::MaxDestRdAtomic, self.max_dest_rd_atomic, 0..=16, "0 to 16"),
+            (Attribute::Timeout, self.timeout, 0..=31, "0 to 31"),
+            (Attribute::RetryCnt, self.retry_cnt, 0..=7, "0 to 7"),
+            (Attribute::RnrRetry, self.rnr_retry, 0..=7, "0 to 7"),
+            (Attribute::MaxRdAtomic, self.max_rd_atomic, 0..=16, "0 to 16"),
         ] {
             if let Some(value) = value
                 && !range.contains(&value)
@@ -361,8 +463,8 @@ impl Transition {
     }
 }
 
-/// The transition between two states, if there is one (IBTA 1.4 table 91, for a queue pair that
-/// only sends: what concerns receiving is left out. The card keeps the peer's address of a UD queue
+/// The transition between two states, if there is one (IBTA 1.4 table 91, where what concerns receiving is
+/// optional: most queue pairs only send. The card keeps the peer's address of a UD queue
 /// pair too, so UD needs it like the others).
 pub(crate) fn transition(
     transport: Transport,
@@ -370,7 +472,8 @@ pub(crate) fn transition(
     to: QueuePairState,
 ) -> Option<Transition> {
     use Attribute::{
-        DestIp, DestMac, DestQpn, Dscp, Ecn, PathMtu, Pkey, Qkey, StartPsn, Ttl, Vlan,
+        Access, DestIp, DestMac, DestQpn, Dscp, Ecn, MaxDestRdAtomic, MaxRdAtomic, MinRnrTimer,
+        PathMtu, Pkey, Qkey, RetryCnt, RnrRetry, RqPsn, StartPsn, Timeout, Ttl, Vlan,
     };
     use QueuePairState::{Error, Init, ReadyToReceive, ReadyToSend, Reset};
     let (required, optional): (&[_], &[_]) = match (from, to, transport) {
@@ -378,17 +481,24 @@ pub(crate) fn transition(
         (Reset, Error, _) => return None,
         (_, Error, _) => (&[], &[]),
         (Reset, Init, Transport::Ud) => (&[Pkey, Qkey], &[]),
-        (Reset, Init, _) => (&[Pkey], &[]),
+        (Reset, Init, _) => (&[Pkey], &[Access]),
         (Init, Init, Transport::Ud) => (&[], &[Pkey, Qkey]),
-        (Init, Init, _) => (&[], &[Pkey]),
+        (Init, Init, _) => (&[], &[Pkey, Access]),
         (Init, ReadyToReceive, Transport::Ud) => {
             (&[PathMtu, DestQpn, DestMac, DestIp], &[Pkey, Qkey, Dscp, Ecn, Ttl, Vlan])
         }
-        (Init, ReadyToReceive, _) => {
-            (&[PathMtu, DestQpn, DestMac, DestIp], &[Pkey, Dscp, Ecn, Ttl, Vlan])
+        (Init, ReadyToReceive, Transport::Uc) => {
+            (&[PathMtu, DestQpn, DestMac, DestIp], &[Pkey, Dscp, Ecn, Ttl, Vlan, Access, RqPsn])
         }
+        (Init, ReadyToReceive, Transport::Rc) => (
+            &[PathMtu, DestQpn, DestMac, DestIp],
+            &[Pkey, Dscp, Ecn, Ttl, Vlan, Access, RqPsn, MinRnrTimer, MaxDestRdAtomic],
+        ),
         (ReadyToReceive, ReadyToSend, Transport::Ud) => (&[StartPsn], &[Qkey]),
-        (ReadyToReceive, ReadyToSend, _) => (&[StartPsn], &[]),
+        (ReadyToReceive, ReadyToSend, Transport::Uc) => (&[StartPsn], &[Access]),
+        (ReadyToReceive, ReadyToSend, Transport::Rc) => {
+            (&[StartPsn], &[Access, MinRnrTimer, Timeout, RetryCnt, RnrRetry, MaxRdAtomic])
+        }
         _ => return None,
     };
     Some(Transition { required, optional })

@@ -123,6 +123,7 @@ impl Pending {
 pub(crate) struct Outstanding {
     position: u32,
     pub wr_id: u64,
+    pub opcode: u8,
     blocks: u32,
     flags: u8,
     destinations: u16,
@@ -164,6 +165,7 @@ impl QueueState {
         Outstanding {
             position,
             wr_id: field!(WqeHeader.wr_id in load),
+            opcode: field!(WqeHeader.opcode in load) as u8,
             blocks: blocks(field!(WqeHeader.granules in load) as usize) as u32,
             flags: field!(WqeHeader.flags in load) as u8,
             destinations: field!(WqeHeader.destinations in load) as u16,

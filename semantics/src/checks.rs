@@ -330,7 +330,11 @@ fn check_columns(
 }
 
 /// Check 2b, memory: every byte that the description covers is in the memory region of its key.
-fn check_memory(which: Which, region: &Region, directory: &dyn Directory) -> Result<(), Reason> {
+pub(crate) fn check_memory(
+    which: Which,
+    region: &Region,
+    directory: &dyn Directory,
+) -> Result<(), Reason> {
     let covered = |part, lkey, start, len| covered((which, part), directory, lkey, start, len);
     match region {
         Region::Contiguous { addr, len, lkey } => {
@@ -426,7 +430,7 @@ pub fn check_contents<M: HostMemory + ?Sized>(
 }
 
 /// The rows of a region, and where its records may be; every pointer is followed.
-fn count_rows<M: HostMemory + ?Sized>(
+pub(crate) fn count_rows<M: HostMemory + ?Sized>(
     which: Which,
     region: &Region,
     directory: &dyn Directory,

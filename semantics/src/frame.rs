@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use drdma_abi::roce::{
-    Aeth, Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth,
-    Transport, UDP_PORT, Udp, operation,
+    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP,
+    Ieth, ImmDt, Ipv4, Reth, Transport, UDP_PORT, Udp, operation,
 };
 
 use crate::icrc;
 
-/// The low five bits of the BTH opcodes of RDMA READ, which the card does not send but may see.
+/// The low five bits of the BTH opcodes of RDMA READ.
 pub mod read_operation {
     /// RDMA READ request; carries a RETH.
     pub const REQUEST: u8 = 0x0c;
@@ -118,6 +118,12 @@ pub struct Frame<'a> {
     pub reth: Option<Reth>,
     /// On acknowledgements and READ responses.
     pub aeth: Option<Aeth>,
+    /// On compare and swap, fetch and add.
+    pub atomic: Option<AtomicEth>,
+    /// On answers to atomics: the value before.
+    pub original: Option<u64>,
+    /// On the last packet of a SEND with invalidate: the remote key.
+    pub invalidate: Option<u32>,
     /// Immediate data.
     pub imm: Option<u32>,
     /// Payload without padding.
@@ -131,13 +137,19 @@ pub struct Frame<'a> {
 struct Shape {
     reth: bool,
     aeth: bool,
+    atomic: bool,
+    original: bool,
+    invalidate: bool,
     imm: bool,
 }
 
-fn shape(opcode: u8) -> Option<(Transport, Shape)> {
+/// The transport of an opcode, and the headers that it has: none if the operation is not known.
+fn shape(opcode: u8) -> Option<(Transport, Option<Shape>)> {
     use operation::{
-        ACKNOWLEDGE, SEND_FIRST, SEND_LAST, SEND_LAST_IMM, SEND_MIDDLE, SEND_ONLY, SEND_ONLY_IMM,
-        WRITE_FIRST, WRITE_LAST, WRITE_LAST_IMM, WRITE_MIDDLE, WRITE_ONLY, WRITE_ONLY_IMM,
+        ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE, COMPARE_AND_SWAP, FETCH_AND_ADD, SEND_FIRST, SEND_LAST,
+        SEND_LAST_IMM, SEND_LAST_INVALIDATE, SEND_MIDDLE, SEND_ONLY, SEND_ONLY_IMM,
+        SEND_ONLY_INVALIDATE, WRITE_FIRST, WRITE_LAST, WRITE_LAST_IMM, WRITE_MIDDLE, WRITE_ONLY,
+        WRITE_ONLY_IMM,
     };
     use read_operation::{REQUEST, RESPONSE_FIRST, RESPONSE_LAST, RESPONSE_MIDDLE, RESPONSE_ONLY};
     let transport = Transport::ALL.into_iter().find(|t| t.opcode_bits() == opcode & 0xe0)?;
@@ -145,20 +157,24 @@ fn shape(opcode: u8) -> Option<(Transport, Shape)> {
     let known = match transport {
         Transport::Ud => matches!(operation, SEND_ONLY | SEND_ONLY_IMM),
         Transport::Uc => operation <= WRITE_ONLY_IMM,
-        Transport::Rc => operation <= ACKNOWLEDGE,
+        Transport::Rc => true,
     };
+    let plain = Shape::default();
     let shape = match operation {
-        SEND_FIRST | SEND_MIDDLE | SEND_LAST | SEND_ONLY => Shape::default(),
-        WRITE_MIDDLE | WRITE_LAST | RESPONSE_MIDDLE => Shape::default(),
-        SEND_LAST_IMM | SEND_ONLY_IMM | WRITE_LAST_IMM => Shape { imm: true, ..Shape::default() },
-        WRITE_FIRST | WRITE_ONLY | REQUEST => Shape { reth: true, ..Shape::default() },
-        WRITE_ONLY_IMM => Shape { reth: true, imm: true, aeth: false },
+        SEND_FIRST | SEND_MIDDLE | SEND_LAST | SEND_ONLY => plain,
+        WRITE_MIDDLE | WRITE_LAST | RESPONSE_MIDDLE => plain,
+        SEND_LAST_IMM | SEND_ONLY_IMM | WRITE_LAST_IMM => Shape { imm: true, ..plain },
+        WRITE_FIRST | WRITE_ONLY | REQUEST => Shape { reth: true, ..plain },
+        WRITE_ONLY_IMM => Shape { reth: true, imm: true, ..plain },
         RESPONSE_FIRST | RESPONSE_LAST | RESPONSE_ONLY | ACKNOWLEDGE => {
-            Shape { aeth: true, ..Shape::default() }
+            Shape { aeth: true, ..plain }
         }
-        _ => return None,
+        ATOMIC_ACKNOWLEDGE => Shape { aeth: true, original: true, ..plain },
+        COMPARE_AND_SWAP | FETCH_AND_ADD => Shape { atomic: true, ..plain },
+        SEND_LAST_INVALIDATE | SEND_ONLY_INVALIDATE => Shape { invalidate: true, ..plain },
+        _ => return Some((transport, None)),
     };
-    known.then_some((transport, shape))
+    Some((transport, known.then_some(shape)))
 }
 
 /// Takes layouts from the front of a frame.
@@ -195,6 +211,19 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// The first thing that is wrong.
     pub fn parse(frame: &'a [u8]) -> Result<Self, FrameError> {
+        Self::read(frame, false)
+    }
+
+    /// The same for a responder, which answers right frames of operations that nobody knows as well:
+    /// they have no headers behind the BTH.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse_any(frame: &'a [u8]) -> Result<Self, FrameError> {
+        Self::read(frame, true)
+    }
+
+    fn read(frame: &'a [u8], any_operation: bool) -> Result<Self, FrameError> {
         let mut reader = Reader { frame, at: 0 };
         let ethernet: Ethernet = reader.take()?;
         if ethernet.ethertype != ETHERTYPE_IPV4 {
@@ -230,13 +259,18 @@ impl<'a> Frame<'a> {
         reader.frame = frame;
 
         let bth: Bth = reader.take()?;
-        let (transport, shape) = shape(bth.opcode).ok_or(FrameError::Opcode(bth.opcode))?;
+        let unknown = FrameError::Opcode(bth.opcode);
+        let (transport, shape) = shape(bth.opcode).ok_or(unknown)?;
+        let shape = shape.or(any_operation.then(Shape::default)).ok_or(unknown)?;
         if bth.version != 0 {
             return Err(FrameError::Version(bth.version));
         }
         let deth = reader.take_if(transport == Transport::Ud)?;
         let reth = reader.take_if(shape.reth)?;
         let aeth = reader.take_if(shape.aeth)?;
+        let atomic = reader.take_if(shape.atomic)?;
+        let original: Option<AtomicAckEth> = reader.take_if(shape.original)?;
+        let invalidate: Option<Ieth> = reader.take_if(shape.invalidate)?;
         let imm: Option<ImmDt> = reader.take_if(shape.imm)?;
         let end = (frame.len() - ICRC_SIZE).max(reader.at);
         if end + ICRC_SIZE > frame.len() {
@@ -255,7 +289,21 @@ impl<'a> Frame<'a> {
         }
         let (payload, padding) = data.split_at(data.len() - pad);
         let imm = imm.map(|imm| imm.value);
-        Ok(Self { ethernet, ip, udp, bth, deth, reth, aeth, imm, payload, padding })
+        Ok(Self {
+            ethernet,
+            ip,
+            udp,
+            bth,
+            deth,
+            reth,
+            aeth,
+            atomic,
+            original: original.map(|header| header.original),
+            invalidate: invalidate.map(|header| header.rkey),
+            imm,
+            payload,
+            padding,
+        })
     }
 
     /// The packet's transport.

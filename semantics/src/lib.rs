@@ -19,11 +19,17 @@
 //! | [`icrc`] | checksums of a RoCEv2 frame |
 //! | [`packets`] | from a message to RoCEv2 frames |
 //! | [`frame`] | from a RoCEv2 frame to its headers and payload, verified |
+//! | [`answers`] | frames of acknowledgements, READs and atomics, and their answers |
+//! | [`scatter`] | where received bytes go |
+//! | [`receive`] | the entries of a receive queue, and their checks |
+//! | [`responder`] | what a queue pair does with what a peer asks for |
+//! | [`requester`] | what was sent and is not acknowledged: when it is sent again, and when that ends |
 //!
 //! Nothing here allocates by a count that a request names: units are walked one at a time, and the
 //! arithmetic on whole regions is done on runs of equal units.
 #![deny(unsafe_code)]
 
+pub mod answers;
 pub mod boxes;
 pub mod checks;
 pub mod failure;
@@ -34,8 +40,12 @@ pub mod memory;
 pub mod messages;
 pub mod packets;
 pub mod partitioned;
+pub mod receive;
 pub mod region;
 pub mod request;
+pub mod requester;
+pub mod responder;
 pub mod rows;
+pub mod scatter;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

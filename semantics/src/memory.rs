@@ -30,6 +30,15 @@ impl<M: HostMemory + ?Sized> HostMemory for &M {
     }
 }
 
+/// Memory that a card writes, too.
+pub trait WritableMemory: HostMemory {
+    /// Writes `bytes` from `addr` on: all of them, or none.
+    ///
+    /// # Errors
+    /// If any of them cannot be written.
+    fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault>;
+}
+
 /// Host memory made of a few byte vectors: for planning without a card, and for tests.
 #[derive(Clone, Debug, Default)]
 pub struct Segments {

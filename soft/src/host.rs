@@ -8,7 +8,7 @@ use std::{
 
 use drdma_driver::{CardError, DmaMemory, memory::PAGE};
 
-use drdma_semantics::memory::{Fault, HostMemory};
+use drdma_semantics::memory::{Fault, HostMemory, WritableMemory};
 
 /// What the card may do with mapped memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,6 +229,12 @@ impl HostMemory for Host {
             },
         );
         self.noted(read, |faults| faults.reads += 1)
+    }
+}
+
+impl WritableMemory for Host {
+    fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault> {
+        Self::write(self, addr, bytes)
     }
 }
 

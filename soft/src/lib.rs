@@ -7,6 +7,7 @@
 //! | [`clock`] | how long a card worked |
 //! | [`wire`] | the network: switch, peers, capture |
 //! | [`slot`] | what holds a simulated card: mapped memory, reset, whether it is at work |
+//! | [`simulated`] | a card whose time its owner lets go on |
 //! | [`card`] | the semantics behind the card's registers: a [`Card`](drdma_driver::Card) without RTL |
 //! | [`uri`] | device URIs and their options |
 //!
@@ -26,6 +27,7 @@
 pub mod card;
 pub mod clock;
 pub mod host;
+pub mod simulated;
 pub mod slot;
 pub mod uri;
 pub mod wire;

@@ -5,6 +5,7 @@ use std::{fmt::Write as _, fs, path::Path};
 use drdma_abi::{
     ABI_HASH, Description, LAYOUTS, Layout, Order,
     completion::Status,
+    receive::{FEATURES, RECEIVE_TABLES},
     register::{Access, COUNTERS, REGISTERS, TABLES},
     roce,
 };
@@ -34,7 +35,7 @@ pub fn document() -> String {
     let _ = writeln!(text, "\nABI hash: `{ABI_HASH:#018x}`");
     text +=
         "\n## Registers\n\n| offset | name | access | reset | meaning |\n|---|---|---|---|---|\n";
-    for register in REGISTERS {
+    for register in REGISTERS.iter().chain([&FEATURES]) {
         let access = match register.access {
             Access::ReadOnly => "RO",
             Access::ReadWrite => "RW",
@@ -60,7 +61,7 @@ pub fn document() -> String {
     }
     text += "\n## Tables\n\nThe last word of an entry makes the new entry effective.\n\n";
     text += "| offset | name | entries | bytes an entry | meaning |\n|---|---|---|---|---|\n";
-    for table in TABLES {
+    for table in TABLES.iter().chain(RECEIVE_TABLES) {
         let _ = writeln!(
             text,
             "| {:#08x} | `{}` | {} | {} | {} |",
@@ -86,7 +87,7 @@ pub fn document() -> String {
     text
 }
 
-fn headers() -> [Description; 8] {
+fn headers() -> [Description; 11] {
     fn describe<L: Layout>() -> Description {
         Description { name: L::NAME, size: L::SIZE, order: L::ORDER, fields: L::FIELDS }
     }
@@ -99,6 +100,9 @@ fn headers() -> [Description; 8] {
         describe::<roce::Deth>(),
         describe::<roce::ImmDt>(),
         describe::<roce::Aeth>(),
+        describe::<roce::AtomicEth>(),
+        describe::<roce::AtomicAckEth>(),
+        describe::<roce::Ieth>(),
     ]
 }
 

@@ -1,5 +1,7 @@
 //! Doorbells, reading and checking requests, sending them, completing them.
 
+use std::collections::HashSet;
+
 use drdma_abi::{
     Layout as _,
     completion::{Completion, Status},
@@ -11,8 +13,8 @@ use drdma_abi::{
 use crate::{
     card::{
         job::{Job, Lane},
-        state::{ENABLE, NS_PER_CYCLE, SoftCard},
-        tables::{InFlight, RequestId, Unacknowledged},
+        state::{ENABLE, SoftCard},
+        tables::{InFlight, Part, RequestId},
     },
     host::Counted,
 };
@@ -20,7 +22,8 @@ use drdma_semantics::{
     boxes::Settings,
     checks::{self, Directory as _, Posted},
     memory::{Fault, HostMemory as _},
-    packets::{Flow, psn_add},
+    packets::Flow,
+    requester::{Sent, What},
 };
 
 /// Packets that may be unacknowledged on a queue pair: a quarter of the sequence numbers.
@@ -46,48 +49,43 @@ impl SoftCard {
         }
     }
 
-    /// One call of `progress`.
-    pub(super) fn run(&mut self) {
-        let end = self.cycles + self.cycles_per_progress;
-        self.take_frames();
-        if self.registers.get(&CONTROL) & ENABLE != 0 {
-            while self.cycles < end {
-                match self.step() {
-                    Some(cycles) => self.cycles += cycles,
-                    None => break,
-                }
-            }
-        }
-        // A packet that began goes on to its end.
-        self.cycles = self.cycles.max(end);
-        self.take_frames();
-        self.check_timeouts();
-        self.complete();
-    }
-
     /// Sends a packet or starts a request; gives the cycles that took, or `None` if there is
-    /// nothing to do.
-    fn step(&mut self) -> Option<u64> {
-        if let Some(job) = self.job.take() {
-            return self.send_packet(job);
+    /// nothing to do. What is sent back goes before what is sent again, and that before what is new.
+    pub(super) fn step(&mut self) -> Option<u64> {
+        if let Some(cycles) = self.send_reply().or_else(|| self.resend()) {
+            return Some(cycles);
         }
-        let (index, producer) = *self.doorbells.front()?;
-        let queue = &self.tables.send_queues[index as usize];
-        // Nothing new, or more than the ring holds: not a doorbell that a driver rings.
-        let posted = producer.wrapping_sub(queue.position);
-        if !queue.is_running() || posted == 0 || posted > queue.blocks() {
-            self.doorbells.pop_front();
-            return Some(1);
+        let mut taken = HashSet::new();
+        for at in 0..self.jobs.len() {
+            if let Some(cycles) = self.send_packet(at, &taken) {
+                return Some(cycles);
+            }
+            // A later request waits for what an earlier one still has for the same queue pair.
+            let lanes = self.jobs[at].lanes.iter().filter(|lane| !lane.is_done());
+            taken.extend(lanes.map(|lane| lane.qp));
         }
-        if queue.in_flight.len() >= MAX_REQUESTS {
-            return None;
+        let mut at = 0;
+        while let Some((index, producer)) = self.doorbells.get(at).copied() {
+            let queue = &self.tables.send_queues[index as usize];
+            // Nothing new, or more than the ring holds: not a doorbell that a driver rings.
+            let posted = producer.wrapping_sub(queue.position);
+            if !queue.is_running() || posted == 0 || posted > queue.blocks() {
+                self.doorbells.remove(at);
+                return Some(1);
+            }
+            let waits = queue.in_flight.len() >= MAX_REQUESTS
+                || self.jobs.iter().any(|job| job.id.queue == index);
+            if !waits && self.start_request(index, producer, &taken) {
+                return Some(REQUEST_CYCLES);
+            }
+            at += 1;
         }
-        self.start_request(index, producer);
-        Some(REQUEST_CYCLES)
+        None
     }
 
-    /// Reads and checks the next request of a queue.
-    fn start_request(&mut self, index: u32, producer: u32) {
+    /// Reads and checks the next request of a queue. False if it fails, and must wait with that for what
+    /// earlier requests still have for its queue pair, one of `taken`.
+    fn start_request(&mut self, index: u32, producer: u32, taken: &HashSet<u32>) -> bool {
         let queue = &self.tables.send_queues[index as usize];
         let position = queue.position;
         let posted = Posted {
@@ -110,7 +108,7 @@ impl SoftCard {
             Err(wr_id) => {
                 request.wr_id = wr_id;
                 self.refuse(index, request, Status::LocalQpOperationError, 0, None);
-                return;
+                return true;
             }
         };
         request.wr_id = WqeHeader::decode(&entry).wr_id;
@@ -124,9 +122,12 @@ impl SoftCard {
         let (checked, admitted) = match admitted {
             Ok(admitted) => admitted,
             Err(failure) => {
+                if failure.queue_pair.is_some_and(|qp| taken.contains(&qp)) {
+                    return false;
+                }
                 let destination = failure.destination;
                 self.refuse(index, request, failure.status, destination, failure.queue_pair);
-                return;
+                return true;
             }
         };
 
@@ -146,7 +147,8 @@ impl SoftCard {
         if let Some(request) = self.tables.send_queues[index as usize].get(serial) {
             request.bytes = job.bytes();
         }
-        self.job = Some(job);
+        self.jobs.push(job);
+        true
     }
 
     /// The entry at a queue's position, as many granules as its head says, if the head is right.
@@ -196,13 +198,14 @@ impl SoftCard {
         let queue = &mut self.tables.send_queues[index as usize];
         queue.start(InFlight { sending: false, failed, ..request });
         queue.stopped = true;
+        self.completing.insert(index);
         if let Some(qp) = queue_pair {
-            self.tables.queue_pairs[qp as usize].error = true;
+            self.set_error(qp as usize);
         }
     }
 
     /// The headers of a queue pair's packets.
-    fn flow(&self, qp: u32) -> Flow {
+    pub(super) fn flow(&self, qp: u32) -> Flow {
         let entry = &self.tables.queue_pairs[qp as usize].entry;
         let mac_high = u64::from(self.registers.get(&MAC_HIGH) & 0xffff);
         Flow {
@@ -221,85 +224,80 @@ impl SoftCard {
         }
     }
 
-    /// Sends the next packet of a job, or finds that it is over.
-    fn send_packet(&mut self, mut job: Job) -> Option<u64> {
-        let id = job.id;
+    /// Sends the next packet of the job `at`, or finds that it is over; gives the cycles that took.
+    /// `None` if all that it has to send must wait: queue pairs of `taken` are earlier jobs'.
+    fn send_packet(&mut self, at: usize, taken: &HashSet<u32>) -> Option<u64> {
+        let id = self.jobs[at].id;
         if self.tables.send_queues[id.queue as usize].get(id.serial).is_none() {
+            self.jobs.remove(at);
             return Some(1);
         }
-        if let Some(destination) = job.lanes.iter().position(|lane| self.is_gone(lane)) {
+        let gone = self.jobs[at].lanes.iter().position(|lane| self.is_gone(lane));
+        if let Some(destination) = gone {
             self.fail(id, Status::WrFlushError, destination as u16);
+            self.jobs.remove(at);
             return Some(1);
         }
-        let lane = job.next_lane(|lane| {
-            let queue_pair = &self.tables.queue_pairs[lane.qp as usize];
-            lane.flow.transport != Transport::Rc || queue_pair.packets_in_flight() < MAX_IN_FLIGHT
+        let queue_pairs = &self.tables.queue_pairs;
+        let lane = self.jobs[at].next_lane(|lane| {
+            let requester = &queue_pairs[lane.qp as usize].requester;
+            let open = requester.is_open() && requester.in_flight() < MAX_IN_FLIGHT;
+            !taken.contains(&lane.qp) && (lane.flow.transport != Transport::Rc || open)
         });
         let lane = match lane {
             Ok(Some(lane)) => lane,
             Ok(None) => {
+                let mut job = self.jobs.remove(at);
                 self.plan(&mut job, u64::MAX);
                 let queue = &mut self.tables.send_queues[id.queue as usize];
                 if let Some(request) = queue.get(id.serial) {
                     request.sending = false;
                 }
+                self.completing.insert(id.queue);
                 return Some(1);
             }
-            Err(_) => {
-                self.job = Some(job);
-                return None;
-            }
+            Err(_) => return None,
         };
+        let mut job = self.jobs.remove(at);
         let ahead = job.sent + u64::from(job.lanes[lane].flow.mtu);
         self.plan(&mut job, ahead);
-
         let qp = job.lanes[lane].qp as usize;
-        let psn = self.tables.queue_pairs[qp].next_psn;
+        let psn = self.tables.queue_pairs[qp].requester.next_psn();
+        let begins = !job.lanes[lane].has_begun();
         let packet = match job.send(lane, psn, &self.host) {
             Ok(packet) => packet,
             Err(status) => {
-                self.tables.queue_pairs[qp].error = true;
                 self.fail(id, status, lane as u16);
+                self.set_error(qp);
                 return Some(1);
             }
         };
-        let next = psn_add(psn, 1);
-        let queue_pair = &mut self.tables.queue_pairs[qp];
-        queue_pair.next_psn = next;
-        if job.lanes[lane].flow.transport == Transport::Rc {
-            if queue_pair.unacknowledged.is_empty() {
-                queue_pair.oldest_psn = psn;
-            }
-            match queue_pair.unacknowledged.back_mut() {
-                Some(last) if last.request == id => {
-                    (last.end_psn, last.closed) = (next, packet.last);
-                }
-                _ => {
-                    queue_pair.unacknowledged.push_back(Unacknowledged {
-                        request: id,
-                        destination: lane as u16,
-                        end_psn: next,
-                        closed: packet.last,
-                    });
-                    if let Some(request) = self.tables.send_queues[id.queue as usize].get(id.serial)
-                    {
-                        request.waiting += 1;
-                    }
-                }
-            }
-            let queue_pair = &mut self.tables.queue_pairs[qp];
-            if packet.asks {
-                queue_pair.asked_psn = psn;
-                queue_pair.waiting_since.get_or_insert(self.cycles);
-            }
-        }
-        let cycles = packet.frame.len().div_ceil(64) as u64;
+        let cycles = self.transmit(&packet.frame);
         self.counters.add(&counter::PAYLOAD_BYTES, packet.payload.into());
-        self.counters.add(&counter::FRAME_BYTES, packet.frame.len() as u64);
-        self.counters.add(&counter::PACKETS, 1);
         self.counters.add(&counter::ASSEMBLE_BUSY, u64::from(packet.payload).div_ceil(64));
-        self.network.transmit(&packet.frame, self.cycles * NS_PER_CYCLE);
-        self.job = Some(job);
+        let requester = &mut self.tables.queue_pairs[qp].requester;
+        if job.lanes[lane].flow.transport == Transport::Rc {
+            let request = self.tables.send_queues[id.queue as usize].get(id.serial);
+            if let Some(request) = request
+                && begins
+            {
+                request.waiting += 1;
+            }
+            let kept = requester.policy().retries();
+            let sent = Sent {
+                request: Part { request: id, destination: lane as u16 },
+                psn,
+                packets: 1,
+                last: packet.last,
+                asks: packet.asks,
+                what: What::Packet(if kept { packet.frame } else { Vec::new() }),
+            };
+            requester.sent(sent, self.cycles);
+            self.set_timer(qp);
+        } else {
+            requester.skip(1);
+        }
+        self.jobs.insert(at, job);
         Some(cycles)
     }
 
@@ -335,46 +333,56 @@ impl SoftCard {
             request.failed.get_or_insert((status, destination));
             request.sending = false;
             queue.stopped = true;
+            self.completing.insert(id.queue);
         }
     }
 
     /// Writes the completions that are due: per queue in order, as far as there is room.
-    fn complete(&mut self) {
-        for index in 0..self.tables.send_queues.len() {
-            let queue = &mut self.tables.send_queues[index];
-            while let Some(request) = queue.in_flight.front().copied() {
-                let done = !request.sending && request.waiting == 0;
-                if !done && request.failed.is_none() {
-                    break;
-                }
-                let completion_queue = usize::from(queue.entry.completion_queue);
-                let told = request.signaled || request.failed.is_some();
-                if let Some(to) = self.tables.completion_queues.get_mut(completion_queue)
-                    && told
-                {
-                    if !to.has_room() {
-                        break;
-                    }
-                    let (status, destination) = request.failed.unwrap_or((Status::Success, 0));
-                    let completion = Completion {
-                        wr_id: request.wr_id,
-                        bytes: if request.failed.is_none() { request.bytes } else { 0 },
-                        queue: index as u32,
-                        destination,
-                        status: status as u8,
-                        position: request.position,
-                        ..Completion::default()
-                    };
-                    to.push(&self.host, completion);
-                }
-                self.counters.add(&counter::WORK_REQUESTS, 1);
-                queue.in_flight.pop_front();
-                queue.first_serial += 1;
-                if request.failed.is_some() {
-                    queue.halted = true;
-                    queue.drop_requests();
-                }
+    pub(super) fn complete(&mut self) {
+        self.complete_receives();
+        for index in std::mem::take(&mut self.completing) {
+            if !self.complete_queue(index) {
+                self.completing.insert(index);
             }
         }
+    }
+
+    /// The same for one queue; false if there is no room.
+    fn complete_queue(&mut self, index: u32) -> bool {
+        let queue = &mut self.tables.send_queues[index as usize];
+        while let Some(request) = queue.in_flight.front().copied() {
+            let done = !request.sending && request.waiting == 0;
+            if !done && request.failed.is_none() {
+                break;
+            }
+            let completion_queue = usize::from(queue.entry.completion_queue);
+            let told = request.signaled || request.failed.is_some();
+            if let Some(to) = self.tables.completion_queues.get_mut(completion_queue)
+                && told
+            {
+                if !to.has_room() {
+                    return false;
+                }
+                let (status, destination) = request.failed.unwrap_or((Status::Success, 0));
+                let completion = Completion {
+                    wr_id: request.wr_id,
+                    bytes: if request.failed.is_none() { request.bytes } else { 0 },
+                    queue: index,
+                    destination,
+                    status: status as u8,
+                    position: request.position,
+                    ..Completion::default()
+                };
+                to.push(&self.host, completion);
+            }
+            self.counters.add(&counter::WORK_REQUESTS, 1);
+            queue.in_flight.pop_front();
+            queue.first_serial += 1;
+            if request.failed.is_some() {
+                queue.halted = true;
+                queue.drop_requests();
+            }
+        }
+        true
     }
 }

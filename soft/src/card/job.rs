@@ -208,6 +208,11 @@ impl Job {
 }
 
 impl Lane {
+    /// True if a packet of it was sent.
+    pub fn has_begun(&self) -> bool {
+        self.next_message > 0
+    }
+
     /// True if everything was sent.
     pub fn is_done(&self) -> bool {
         self.current.is_none() && self.next_message >= self.messages.count()

@@ -2,7 +2,7 @@
 //! [`Network`].
 //!
 //! It does what docs/semantics.md says and nothing about *how* the hardware does it: time passes by
-//! 1,024 cycles of 4 ns a call of `progress`, and a packet takes one cycle per 64 bytes.
+//! 1,024 cycles of 4 ns a call of `progress` (or as its owner says: [`crate::simulated`]), and a packet takes one cycle per 64 bytes.
 //!
 //! | module | |
 //! |---|---|
@@ -11,19 +11,26 @@
 //! | [`job`] | a request that is being sent |
 //! | `state` | all that a card holds |
 //! | `engine` | doorbells, reading and checking requests, sending, completing |
-//! | `responses` | acknowledgements and time-outs |
+//! | `responses` | acknowledgements, and what is sent again |
+//! | `receiving` | what a peer asks for, and receives |
+//! | `replies` | what is sent back |
+//! | `timers` | how the card's time goes on |
 
 mod engine;
 pub mod job;
+mod receiving;
 pub mod registers;
+mod replies;
 mod responses;
 mod state;
 pub mod tables;
+mod timers;
 
 use drdma_abi::{
     Layout as _,
+    receive::{FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features},
     register::{
-        ASSEMBLER_WORDS, Access, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, COUNTERS,
+        ACK_TIMEOUT, ASSEMBLER_WORDS, Access, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, COUNTERS,
         CompletionQueueEntry, DOORBELLS, MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS,
         SEND_QUEUE_ERRORS, SEND_QUEUES, STATUS, Table, counter,
     },
@@ -41,8 +48,9 @@ impl SoftCard {
         let entry = index as usize;
         if *table == QUEUE_PAIRS {
             if let Some(written) = tables.staged_queue_pairs.write(index, at, value) {
-                let lost = tables.queue_pairs[entry].load(written);
+                let lost = tables.load_queue_pair(entry, written);
                 self.flush_queue_pair(lost);
+                self.set_timer(entry);
             }
         } else if *table == MEMORY_REGIONS {
             if let Some(written) = tables.staged_memory_regions.write(index, at, value) {
@@ -65,7 +73,19 @@ impl SoftCard {
             }
         } else if *table == DOORBELLS {
             self.ring_doorbell(index, value);
+        } else if *table == QUEUE_PAIR_ATTRIBUTES {
+            if let Some(written) = tables.staged_attributes.write(index, at, value) {
+                tables.queue_pairs[entry].load_attributes(written);
+                self.set_timer(entry);
+            }
+        } else if *table == RECEIVE_QUEUES {
+            if let Some(written) = tables.staged_receive_queues.write(index, at, value) {
+                tables.receive_queues[entry].load(written);
+            }
+        } else if *table == RECEIVE_DOORBELLS {
+            self.ring_receive_doorbell(entry, value);
         }
+        self.idle = false;
     }
 
     fn read_table(&self, table: &Table, index: u32) -> u32 {
@@ -115,6 +135,7 @@ impl Card for SoftCard {
         Ok(match registers::find(offset)? {
             Target::Register(register) if *register == STATUS => u32::from(self.is_busy()),
             Target::Register(register) if register.access == Access::WriteOnly => 0,
+            Target::Register(register) if *register == FEATURES => features::RECEIVES,
             Target::Register(register) => self.registers.get(register),
             Target::Counter(index, high) => self.counters.word(index, high),
             Target::Table(table, index, _) => self.read_table(table, index),
@@ -139,10 +160,14 @@ impl Card for SoftCard {
             }
             Target::Register(register) if register.access == Access::ReadWrite => {
                 self.registers.set(register, value);
+                if *register == ACK_TIMEOUT {
+                    (0..self.tables.queue_pairs.len()).for_each(|index| self.set_timer(index));
+                }
             }
             Target::Table(table, index, at) => self.write_table(table, index, at, value),
             Target::Register(_) | Target::Counter(..) | Target::Nothing => {}
         }
+        self.idle = false;
         Ok(())
     }
 
@@ -155,7 +180,7 @@ impl Card for SoftCard {
     }
 
     fn progress(&mut self) -> Result<(), CardError> {
-        self.run();
+        self.run_until(self.cycles + self.cycles_per_progress, false);
         self.counters.add(&counter::CYCLES, self.cycles_per_progress);
         Ok(())
     }

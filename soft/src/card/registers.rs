@@ -1,7 +1,10 @@
 //! The register space of BAR2: which register, counter or table word an offset is.
 
-use drdma_abi::register::{
-    self, BAR2_SIZE, COUNTERS, COUNTERS_OFFSET, Counter, REGISTERS, Register, TABLES, Table,
+use drdma_abi::{
+    receive::{FEATURES, RECEIVE_TABLES},
+    register::{
+        self, BAR2_SIZE, COUNTERS, COUNTERS_OFFSET, Counter, REGISTERS, Register, TABLES, Table,
+    },
 };
 use drdma_driver::CardError;
 
@@ -26,12 +29,15 @@ pub fn find(offset: u32) -> Result<Target, CardError> {
     if let Some(register) = REGISTERS.iter().find(|register| register.offset == offset) {
         return Ok(Target::Register(register));
     }
+    if offset == FEATURES.offset {
+        return Ok(Target::Register(&FEATURES));
+    }
     let counters = COUNTERS_OFFSET..COUNTERS_OFFSET + 8 * COUNTERS.len() as u32;
     if counters.contains(&offset) {
         let word = (offset - COUNTERS_OFFSET) / 4;
         return Ok(Target::Counter((word / 2) as usize, word % 2 == 1));
     }
-    for table in TABLES {
+    for table in TABLES.iter().chain(RECEIVE_TABLES) {
         if (table.offset..table.entry(table.entries)).contains(&offset) {
             let inside = offset - table.offset;
             return Ok(Target::Table(table, inside / table.entry_size, inside % table.entry_size));

@@ -1,134 +1,139 @@
-//! What comes back: acknowledgements, and their absence.
+//! What comes back to a requester: acknowledgements and answers; and what is sent again.
 
 use drdma_abi::{
     completion::Status,
-    register::{ACK_TIMEOUT, counter},
-    roce::{Transport, operation, syndrome},
+    register::counter,
+    roce::{Reth, Transport, operation},
 };
 
-use crate::card::state::{NS_PER_CYCLE, SoftCard};
+use crate::card::{
+    state::{NS_PER_CYCLE, SoftCard},
+    tables::Part,
+};
 use drdma_semantics::{
-    frame::Frame,
-    packets::{psn_add, psn_distance},
+    answers,
+    frame::{Frame, read_operation},
+    requester::{Reaction, What},
 };
 
-/// Cycles in a unit of [`ACK_TIMEOUT`].
-const TIMEOUT_UNIT: u64 = 1024;
+/// Cycles of 10 us, which RNR timers are counted in.
+const TEN_US: u64 = 10_000 / NS_PER_CYCLE;
 
 impl SoftCard {
-    /// Takes every frame that has arrived.
-    pub(super) fn take_frames(&mut self) {
-        while let Some(bytes) = self.network.receive(self.cycles * NS_PER_CYCLE) {
-            match Frame::parse(&bytes) {
-                Ok(frame) => {
-                    if self.take_response(&frame).is_none() {
-                        self.counters.add(&counter::RECEIVE_DROPPED, 1);
-                    }
-                }
-                Err(error) if error.is_other_protocol() => {}
-                Err(_) => self.counters.add(&counter::RECEIVE_DROPPED, 1),
-            }
-        }
-    }
-
-    /// Takes a response to an RC queue pair; `None` if it is none, or of nobody.
-    fn take_response(&mut self, frame: &Frame<'_>) -> Option<()> {
-        let aeth = frame.aeth?;
-        if frame.operation() != operation::ACKNOWLEDGE {
-            return None;
-        }
-        let index = self.tables.queue_pairs.iter().position(|queue_pair| {
-            queue_pair.entry.state == 1
-                && queue_pair.entry.transport == Transport::Rc as u8
-                && queue_pair.entry.qpn == frame.bth.dest_qp
-                && queue_pair.entry.dest_ip == frame.ip.source
+    /// Takes a response to an RC queue pair; `None` if it is of nobody.
+    pub(super) fn take_response(&mut self, frame: &Frame<'_>) -> Option<()> {
+        let numbers = self.tables.by_number.get(&frame.bth.dest_qp)?;
+        let index = numbers.iter().copied().find(|index| {
+            let entry = &self.tables.queue_pairs[*index].entry;
+            entry.state == 1
+                && entry.transport == Transport::Rc as u8
+                && entry.dest_ip == frame.ip.source
         })?;
-        self.counters.add(&counter::ACKS, 1);
-        let queue_pair = &self.tables.queue_pairs[index];
-        let psn = frame.bth.psn;
-        let ahead = psn_distance(psn, queue_pair.oldest_psn);
-        let sent = queue_pair.packets_in_flight();
-        if queue_pair.unacknowledged.is_empty() || ahead < 0 || ahead.unsigned_abs() >= sent {
-            // Of packets acknowledged before, or never sent.
-            return Some(());
-        }
-        match aeth.syndrome & syndrome::KIND_MASK {
-            syndrome::ACK => self.acknowledge(index, psn_add(psn, 1)),
-            syndrome::RNR_NAK => self.refused(index, psn, Status::RnrRetryExceeded),
-            _ => {
-                let status = match aeth.syndrome {
-                    syndrome::NAK_PSN => Status::RetryExceeded,
-                    syndrome::NAK_INVALID_REQUEST => Status::RemoteInvalidRequestError,
-                    syndrome::NAK_REMOTE_ACCESS => Status::RemoteAccessError,
-                    syndrome::NAK_REMOTE_OPERATION => Status::RemoteOperationError,
-                    // Reserved codes mean nothing (IBTA 1.4 table 46).
-                    _ => return Some(()),
-                };
-                self.refused(index, psn, status);
+        let (psn, now, len) = (frame.bth.psn, self.cycles, frame.payload.len() as u32);
+        let mtu = self.flow(index as u32).mtu;
+        let requester = &mut self.tables.queue_pairs[index].requester;
+        let reaction = match frame.operation() {
+            operation::ACKNOWLEDGE => {
+                self.counters.add(&counter::ACKS, 1);
+                requester.acknowledged(frame.aeth?.syndrome, psn, now, TEN_US)
             }
+            operation::ATOMIC_ACKNOWLEDGE => requester.atomic_answered(psn, now),
+            operation => {
+                let last = matches!(
+                    operation,
+                    read_operation::RESPONSE_LAST | read_operation::RESPONSE_ONLY
+                );
+                requester.read_answered(psn, len, last, mtu, now)
+            }
+        };
+        match (reaction, frame.original) {
+            (Reaction::Data { request, .. }, Some(original)) => {
+                self.fill(index, request, 0, &original.to_le_bytes());
+            }
+            (Reaction::Data { request, offset }, None) => {
+                self.fill(index, request, offset, frame.payload);
+            }
+            _ => self.react(index, reaction),
         }
+        self.acknowledged(index);
         Some(())
     }
 
-    /// Everything before `psn` was received.
-    fn acknowledge(&mut self, index: usize, psn: u32) {
-        let now = self.cycles;
-        let queue_pair = &mut self.tables.queue_pairs[index];
-        queue_pair.oldest_psn = psn;
-        let still_asked = psn_distance(queue_pair.asked_psn, psn) >= 0;
-        queue_pair.waiting_since = queue_pair.waiting_since.and(still_asked.then_some(now));
-        while let Some(entry) = queue_pair
-            .unacknowledged
-            .pop_front_if(|entry| entry.closed && psn_distance(psn, entry.end_psn) >= 0)
-        {
-            let queue = &mut self.tables.send_queues[entry.request.queue as usize];
-            if let Some(request) = queue.get(entry.request.serial) {
-                request.waiting -= 1;
-            }
-        }
+    /// Puts an answer where its request wants it.
+    fn fill(&mut self, index: usize, part: Part, offset: u64, bytes: &[u8]) {
+        let _ = (part, offset, bytes, index);
     }
 
-    /// The responder refused packet `psn`: those before it were received, and the oldest request
-    /// that is not acknowledged fails.
-    fn refused(&mut self, index: usize, psn: u32, status: Status) {
-        self.acknowledge(index, psn);
-        self.break_queue_pair(index, status);
+    /// Does what a requester says.
+    pub(super) fn react(&mut self, index: usize, reaction: Reaction<Part>) {
+        if let Reaction::Failed(status) = reaction {
+            self.acknowledged(index);
+            self.break_queue_pair(index, status);
+            return;
+        }
+        let requester = &self.tables.queue_pairs[index].requester;
+        let resends = !requester.is_open() && requester.paused().is_none();
+        if resends && !self.resending.contains(&index) {
+            self.resending.push_back(index);
+        }
+        self.set_timer(index);
+    }
+
+    /// Takes note of what was acknowledged.
+    fn acknowledged(&mut self, index: usize) {
+        for part in self.tables.queue_pairs[index].requester.finished() {
+            let queue = &mut self.tables.send_queues[part.request.queue as usize];
+            if let Some(request) = queue.get(part.request.serial) {
+                request.waiting -= 1;
+            }
+            self.completing.insert(part.request.queue);
+        }
+        self.set_timer(index);
+    }
+
+    /// Sends the next packet that is to be sent again; gives the cycles that takes.
+    pub(super) fn resend(&mut self) -> Option<u64> {
+        while let Some(index) = self.resending.pop_front() {
+            let (now, flow) = (self.cycles, self.flow(index as u32));
+            let Some((psn, sent)) = self.tables.queue_pairs[index].requester.resend(now) else {
+                continue;
+            };
+            let frame = match &sent.what {
+                What::Packet(frame) | What::Atomic(frame) => frame.clone(),
+                What::Read { addr, rkey, len, answered } => {
+                    let skipped = answered * flow.mtu;
+                    let rest = Reth {
+                        virtual_address: addr.wrapping_add(skipped.into()),
+                        rkey: *rkey,
+                        dma_length: len - skipped.min(*len),
+                    };
+                    answers::read_request(&flow, psn, &rest)
+                }
+            };
+            self.set_timer(index);
+            if !self.tables.queue_pairs[index].requester.is_open() {
+                self.resending.push_back(index);
+            }
+            return Some(self.transmit(&frame));
+        }
+        None
     }
 
     /// The oldest unacknowledged request of a queue pair fails with `status`, the others are
     /// flushed, and the queue pair goes to the error state.
-    fn break_queue_pair(&mut self, index: usize, status: Status) {
-        let queue_pair = &mut self.tables.queue_pairs[index];
-        queue_pair.error = true;
-        queue_pair.waiting_since = None;
-        let entries = std::mem::take(&mut queue_pair.unacknowledged);
-        for (i, entry) in entries.into_iter().enumerate() {
+    pub(super) fn break_queue_pair(&mut self, index: usize, status: Status) {
+        let parts = self.tables.queue_pairs[index].requester.abandon();
+        for (i, part) in parts.into_iter().enumerate() {
             let status = if i == 0 { status } else { Status::WrFlushError };
-            self.fail(entry.request, status, entry.destination);
+            self.fail(part.request, status, part.destination);
         }
+        self.set_error(index);
     }
 
     /// The queue pair was reset: nothing that was sent on it will be acknowledged.
-    pub(super) fn flush_queue_pair(
-        &mut self,
-        entries: impl IntoIterator<Item = crate::card::tables::Unacknowledged>,
-    ) {
-        for entry in entries {
-            self.fail(entry.request, Status::WrFlushError, entry.destination);
-        }
-    }
-
-    /// Fails the oldest request of every queue pair that awaits an acknowledgement for too long.
-    pub(super) fn check_timeouts(&mut self) {
-        let timeout = u64::from(self.registers.get(&ACK_TIMEOUT)) * TIMEOUT_UNIT;
-        if timeout == 0 {
-            return;
-        }
-        for index in 0..self.tables.queue_pairs.len() {
-            let since = self.tables.queue_pairs[index].waiting_since;
-            if since.is_some_and(|since| self.cycles.saturating_sub(since) >= timeout) {
-                self.break_queue_pair(index, Status::RetryExceeded);
-            }
+    pub(super) fn flush_queue_pair(&mut self, parts: Vec<Part>) {
+        for part in parts {
+            self.fail(part.request, Status::WrFlushError, part.destination);
         }
     }
 }

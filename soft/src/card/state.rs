@@ -1,8 +1,11 @@
 //! All that a card holds.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use drdma_abi::register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS};
+use drdma_abi::{
+    receive::ReceiveCompletion,
+    register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS},
+};
 
 use super::{
     job::Job,
@@ -31,9 +34,26 @@ pub struct SoftCard {
     /// Doorbells that are not used up: the send queue and the producer's position, in the order in
     /// which they were rung.
     pub(super) doorbells: VecDeque<(u32, u32)>,
-    pub(super) job: Option<Job>,
+    /// Requests that are being sent, in the order in which they were started. All but the last wait for
+    /// something.
+    pub(super) jobs: Vec<Job>,
+    /// Queue pairs that have something to send back, or to send again.
+    pub(super) replying: VecDeque<usize>,
+    pub(super) resending: VecDeque<usize>,
+    /// Queue pairs' timers: when they go off, in cycles.
+    pub(super) timers: BTreeSet<(u64, usize)>,
+    /// Send queues whose oldest request may be complete.
+    pub(super) completing: BTreeSet<u32>,
+    /// Completions of receives that wait for room: the completion queue, and which.
+    pub(super) late_receives: VecDeque<(u16, ReceiveCompletion)>,
+    /// Frames of others, if somebody takes them.
+    pub(super) host_frames: Option<Vec<Vec<u8>>>,
     /// Cycles since the card was made.
     pub(super) cycles: u64,
+    /// Until when the packet before is being sent.
+    pub(super) busy_until: u64,
+    /// There was nothing to do when it was looked last, and nothing has come since.
+    pub(super) idle: bool,
     pub(super) cycles_per_progress: u64,
 }
 
@@ -47,8 +67,16 @@ impl SoftCard {
             counters: Counters::default(),
             tables: Tables::default(),
             doorbells: VecDeque::new(),
-            job: None,
+            jobs: Vec::new(),
+            replying: VecDeque::new(),
+            resending: VecDeque::new(),
+            timers: BTreeSet::new(),
+            completing: BTreeSet::new(),
+            late_receives: VecDeque::new(),
+            host_frames: None,
             cycles: 0,
+            busy_until: 0,
+            idle: true,
             cycles_per_progress: CYCLES_PER_PROGRESS,
         }
     }
@@ -60,8 +88,25 @@ impl SoftCard {
         self
     }
 
+    /// Keeps frames of others for [`take_passed_on`](Self::take_passed_on).
+    pub(crate) fn passing_frames_on(mut self) -> Self {
+        self.host_frames = Some(Vec::new());
+        self
+    }
+
+    /// The frames of others since the last call.
+    pub(crate) fn take_passed_on(&mut self) -> Vec<Vec<u8>> {
+        self.host_frames.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Cycles since the card was made.
+    pub(crate) fn now(&self) -> u64 {
+        self.cycles
+    }
+
     pub(super) fn is_busy(&self) -> bool {
-        self.job.is_some()
+        !self.jobs.is_empty()
+            || !self.replying.is_empty()
             || !self.doorbells.is_empty()
             || self.tables.send_queues.iter().any(|queue| !queue.in_flight.is_empty())
     }
@@ -76,6 +121,12 @@ impl SoftCard {
         self.counters = Counters::default();
         self.tables = Tables::default();
         self.doorbells.clear();
-        self.job = None;
+        self.jobs.clear();
+        self.replying.clear();
+        self.resending.clear();
+        self.timers.clear();
+        self.completing.clear();
+        self.late_receives.clear();
+        self.busy_until = self.cycles;
     }
 }

@@ -1,10 +1,14 @@
 //! What the host has written to the card's tables, and the state that hangs on each entry.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use drdma_abi::{
     Layout,
     completion::{Completion, Status},
+    receive::{
+        AttributesEntry, QUEUE_PAIR_ATTRIBUTES, RECEIVE_QUEUES, ReceiveCompletion,
+        ReceiveQueueEntry,
+    },
     register::{
         COMPLETION_QUEUES, CompletionQueueEntry, MEMORY_REGIONS, MemoryRegionEntry, QUEUE_PAIRS,
         QueuePairEntry, SEND_QUEUES, SendQueueEntry, Table,
@@ -15,7 +19,8 @@ use drdma_abi::{
 use crate::host::Host;
 use drdma_semantics::{
     checks::{Directory, QueuePair},
-    packets::{MASK_24, psn_distance},
+    requester::{Policy, Requester},
+    responder::{Answer, Responder},
 };
 
 /// The words of a table as the host wrote them.
@@ -41,17 +46,22 @@ impl Staged {
     }
 }
 
-/// Packets of a request that were sent on an RC queue pair and are not all acknowledged.
-#[derive(Clone, Copy, Debug)]
-pub struct Unacknowledged {
+/// What a request sends to one of its queue pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
     /// The request.
     pub request: RequestId,
     /// The queue pair's index in the request.
     pub destination: u16,
-    /// The sequence number behind its last packet so far.
-    pub end_psn: u32,
-    /// Its last packet was sent.
-    pub closed: bool,
+}
+
+/// What is sent back to a requester.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply {
+    /// What it is.
+    pub answer: Answer,
+    /// Bytes of a READ's answer that were sent.
+    pub sent: u32,
 }
 
 /// A queue pair.
@@ -59,35 +69,70 @@ pub struct Unacknowledged {
 pub struct QueuePairState {
     /// What the host wrote last, as a whole.
     pub entry: QueuePairEntry,
+    /// What it receives into and allows, and how it retries.
+    pub attributes: AttributesEntry,
     /// It is in the error state.
     pub error: bool,
     /// How often it was made ready or reset.
     pub generation: u64,
-    /// The next packet's sequence number.
-    pub next_psn: u32,
-    /// The oldest packet that is not acknowledged.
-    pub oldest_psn: u32,
-    /// The last packet that asked for an acknowledgement.
-    pub asked_psn: u32,
-    /// Since when an acknowledgement that was asked for is awaited, in cycles.
-    pub waiting_since: Option<u64>,
-    /// Requests with unacknowledged packets, in order.
-    pub unacknowledged: VecDeque<Unacknowledged>,
+    /// What was sent on RC and is not acknowledged; on other transports only the next sequence number.
+    pub requester: Requester<Part>,
+    /// What it receives, if it does.
+    pub responder: Option<Responder>,
+    /// What it sends back, in order.
+    pub replies: VecDeque<Reply>,
+    /// When its timer goes off, in cycles.
+    pub timer: Option<u64>,
 }
+
+/// The state of an entry of a queue pair that knows its peer, but does not send.
+const READY_TO_RECEIVE: u32 = 2;
 
 impl QueuePairState {
     /// Takes what the host wrote; gives what was unacknowledged before.
-    pub fn load(&mut self, entry: QueuePairEntry) -> VecDeque<Unacknowledged> {
-        let psn = entry.start_psn & MASK_24;
-        let lost = std::mem::take(&mut self.unacknowledged);
+    pub fn load(&mut self, entry: QueuePairEntry) -> Vec<Part> {
+        let lost = self.requester.abandon();
+        // It goes on receiving.
+        let goes_on = self.entry.state == READY_TO_RECEIVE && entry.state == 1;
+        let known = entry.state != 0;
         *self = Self {
-            entry,
+            error: self.error && goes_on,
             generation: self.generation + 1,
-            next_psn: psn,
-            oldest_psn: psn,
-            ..Self::default()
+            requester: Requester::new(entry.start_psn),
+            responder: self.responder.take().filter(|_| known),
+            replies: if goes_on { std::mem::take(&mut self.replies) } else { VecDeque::new() },
+            attributes: self.attributes,
+            timer: self.timer,
+            entry,
         };
+        self.requester.set_policy(self.policy());
         lost
+    }
+
+    /// Takes its attributes.
+    pub fn load_attributes(&mut self, attributes: AttributesEntry) {
+        match attributes.state {
+            1 => self.responder = Some(Responder::new(attributes.rq_psn)),
+            2 => {}
+            _ => self.responder = None,
+        }
+        self.attributes = attributes;
+        self.requester.set_policy(self.policy());
+    }
+
+    fn policy(&self) -> Policy {
+        let AttributesEntry { retry_cnt, rnr_retry, .. } = self.attributes;
+        Policy { retry_cnt, rnr_retry }
+    }
+
+    /// It answers requests.
+    pub fn responds(&self) -> bool {
+        self.responder.is_some() && matches!(self.entry.state, 1 | READY_TO_RECEIVE) && !self.error
+    }
+
+    /// Its receive queue, if it has one.
+    pub fn receive_queue(&self) -> Option<u16> {
+        (self.attributes.receives == 1).then_some(self.attributes.receive_queue)
     }
 
     /// What the checks see.
@@ -100,11 +145,6 @@ impl QueuePairState {
             transport: transport.unwrap_or(Transport::Rc),
             mtu: if mtu_known { 1 << self.entry.log_mtu } else { 0 },
         }
-    }
-
-    /// Packets that were sent and are not acknowledged.
-    pub fn packets_in_flight(&self) -> u32 {
-        psn_distance(self.next_psn, self.oldest_psn).unsigned_abs()
     }
 }
 
@@ -214,13 +254,21 @@ impl CompletionQueueState {
     /// Writes a completion; the bytes with the phase last. A queue that is not there, or whose
     /// memory is not, loses it.
     pub fn push(&mut self, host: &Host, completion: Completion) {
+        self.write(host, |phase| Completion { phase, ..completion }.to_bytes());
+    }
+
+    /// The same for that of a receive.
+    pub fn push_receive(&mut self, host: &Host, completion: ReceiveCompletion) {
+        self.write(host, |phase| ReceiveCompletion { phase, ..completion }.to_bytes());
+    }
+
+    fn write(&mut self, host: &Host, completion: impl Fn(u8) -> [u8; Completion::SIZE]) {
         if !self.is_running() {
             return;
         }
         let log = self.entry.log_entries;
         let slot = u64::from(self.position & ((1 << log) - 1));
-        let phase = (self.position >> log & 1) as u8 ^ 1;
-        let bytes = Completion { phase, ..completion }.to_bytes();
+        let bytes = completion((self.position >> log & 1) as u8 ^ 1);
         let addr = self.entry.addr.wrapping_add(slot * Completion::SIZE as u64);
         for part in [0..16, 24..32, 16..24] {
             let at = addr.wrapping_add(part.start as u64);
@@ -231,9 +279,52 @@ impl CompletionQueueState {
     }
 }
 
+/// A receive queue.
+#[derive(Clone, Debug, Default)]
+pub struct ReceiveQueueState {
+    /// What the host wrote last, as a whole.
+    pub entry: ReceiveQueueEntry,
+    /// The next block to read, and the host's position.
+    pub position: u32,
+    /// See `position`.
+    pub producer: u32,
+    /// A receive failed: no further one is taken.
+    pub halted: bool,
+}
+
+impl ReceiveQueueState {
+    /// Takes what the host wrote.
+    pub fn load(&mut self, entry: ReceiveQueueEntry) {
+        *self = Self { entry, ..Self::default() };
+    }
+
+    /// True if receives are taken from it.
+    pub fn is_running(&self) -> bool {
+        self.entry.enable == 1 && self.entry.log_blocks <= 16 && !self.halted
+    }
+
+    /// Blocks of the ring.
+    pub fn blocks(&self) -> u32 {
+        1 << self.entry.log_blocks.min(16)
+    }
+
+    /// Blocks that are posted and were not taken.
+    pub fn posted(&self) -> u32 {
+        self.producer.wrapping_sub(self.position)
+    }
+}
+
 /// Every table of the card.
 #[derive(Clone, Debug)]
 pub struct Tables {
+    /// Words of [`QUEUE_PAIR_ATTRIBUTES`].
+    pub staged_attributes: Staged,
+    /// Words of [`RECEIVE_QUEUES`].
+    pub staged_receive_queues: Staged,
+    /// Receive queues.
+    pub receive_queues: Vec<ReceiveQueueState>,
+    /// Queue pairs that are not reset, by their number on the wire.
+    pub by_number: HashMap<u32, Vec<usize>>,
     /// Words of [`QUEUE_PAIRS`].
     pub staged_queue_pairs: Staged,
     /// Words of [`MEMORY_REGIONS`].
@@ -255,6 +346,10 @@ pub struct Tables {
 impl Default for Tables {
     fn default() -> Self {
         Self {
+            staged_attributes: Staged::new(&QUEUE_PAIR_ATTRIBUTES),
+            staged_receive_queues: Staged::new(&RECEIVE_QUEUES),
+            receive_queues: vec![ReceiveQueueState::default(); RECEIVE_QUEUES.entries as usize],
+            by_number: HashMap::new(),
             staged_queue_pairs: Staged::new(&QUEUE_PAIRS),
             staged_memory_regions: Staged::new(&MEMORY_REGIONS),
             staged_send_queues: Staged::new(&SEND_QUEUES),
@@ -267,6 +362,22 @@ impl Default for Tables {
                 COMPLETION_QUEUES.entries as usize
             ],
         }
+    }
+}
+
+impl Tables {
+    /// Takes what the host wrote of a queue pair; gives what was unacknowledged before.
+    pub fn load_queue_pair(&mut self, index: usize, entry: QueuePairEntry) -> Vec<Part> {
+        let before = self.queue_pairs[index].entry.qpn;
+        if let Some(same) = self.by_number.get_mut(&before) {
+            same.retain(|other| *other != index);
+        }
+        if entry.state != 0 {
+            let same = self.by_number.entry(entry.qpn).or_default();
+            same.push(index);
+            same.sort_unstable();
+        }
+        self.queue_pairs[index].load(entry)
     }
 }
 

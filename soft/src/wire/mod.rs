@@ -256,6 +256,11 @@ impl Network {
         (entry.key().0 <= time_ns).then(|| entry.remove())
     }
 
+    /// When the next frame arrives at the card.
+    pub fn next_arrival(&self) -> Option<u64> {
+        self.state().to_card.first_key_value().map(|((time_ns, _), _)| *time_ns)
+    }
+
     /// True if a frame is on its way to the card.
     pub fn is_receiving(&self) -> bool {
         !self.state().to_card.is_empty()

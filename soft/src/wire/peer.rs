@@ -1,8 +1,8 @@
 //! A remote queue pair that checks everything it is sent.
 
-use std::{collections::HashMap, convert::Infallible};
+use std::collections::HashMap;
 
-use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, TTL, Transport, operation, syndrome};
+use drdma_abi::roce::{Bth, Ethernet, Ipv4, TTL, Transport, operation, syndrome};
 
 use crate::wire::{
     config::{Behaviour, PeerConfig},
@@ -10,7 +10,7 @@ use crate::wire::{
 };
 use drdma_semantics::{
     frame::{Frame, FrameError},
-    packets::{self, Flow, MASK_24, psn_add, psn_distance, source_port},
+    packets::{Flow, MASK_24, psn_add, psn_distance, source_port},
 };
 
 /// What kind of message arrived.
@@ -425,20 +425,7 @@ impl Peer {
     }
 }
 
-/// An acknowledgement frame: [`syndrome`], the packet sequence number, the message sequence number.
-pub fn acknowledgement(flow: &Flow, syndrome: u8, psn: u32, msn: u32) -> Vec<u8> {
-    let bth = Bth {
-        opcode: Transport::Rc.opcode_bits() | operation::ACKNOWLEDGE,
-        migration: 1,
-        pkey: flow.pkey,
-        dest_qp: flow.dest_qpn & MASK_24,
-        psn: psn & MASK_24,
-        ..Bth::default()
-    };
-    let aeth = Aeth { syndrome, msn: msn & MASK_24 };
-    let Ok(frame) = packets::assemble(flow, bth, &aeth.to_bytes(), 0, |_| Ok::<(), Infallible>(()));
-    frame
-}
+pub use drdma_semantics::answers::acknowledgement;
 
 #[cfg(test)]
 #[path = "tests/peer.rs"]

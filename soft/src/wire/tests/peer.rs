@@ -4,7 +4,7 @@ use drdma_abi::work_request::Opcode;
 
 use super::*;
 use crate::wire::Writable;
-use drdma_semantics::packets::{MessageHead, segments};
+use drdma_semantics::packets::{self, MessageHead, segments};
 
 const CARD: Flow = Flow {
     source_mac: 1,

@@ -1,0 +1,282 @@
+//! Receive queues: rings of receives, which messages fill.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use drdma_abi::{
+    receive::{RECEIVE_DOORBELLS, RECEIVE_MAGIC, RECEIVE_QUEUES, ReceiveHeader, ReceiveQueueEntry},
+    work_request::{BLOCK, GRANULE, MAX_REGIONS, blocks},
+};
+use drdma_driver::{CardError, DmaMemory};
+
+use crate::{
+    CompletionQueue, Context, Error, PostError, ProtectionDomain, Region, body::Writer,
+    completion_queue::CompletionQueueInner, encode::words, memory::Hold,
+};
+
+/// Blocks of a ring, at most.
+const MAX_BLOCKS: u32 = 1 << 16;
+
+/// A receive: where the bytes of a message go. The memory must allow
+/// [`Access::LOCAL_WRITE`](crate::Access::LOCAL_WRITE).
+///
+/// The bytes of a datagram come behind 40 B for its route: see [`WorkCompletion::global_route`].
+///
+/// [`WorkCompletion::global_route`]: crate::WorkCompletion::global_route
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiveRequest<'a, 'm> {
+    wr_id: u64,
+    regions: &'a [Region<'m>],
+}
+
+impl<'a, 'm> ReceiveRequest<'a, 'm> {
+    /// A receive of that name, for messages of no bytes.
+    #[inline]
+    pub fn new(wr_id: u64) -> Self {
+        Self { wr_id, regions: &[] }
+    }
+
+    /// What a message fills, one region after the other, row by row: up to 16.
+    #[must_use]
+    #[inline]
+    pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
+        self.regions = regions;
+        self
+    }
+}
+
+/// A receive that has not completed.
+#[derive(Debug)]
+struct Posted {
+    position: u32,
+    wr_id: u64,
+    hold: Hold,
+    /// It has, but not those before it, in a shared queue.
+    done: bool,
+}
+
+/// The part of a receive queue that its completion queue sees.
+#[derive(Debug)]
+pub(crate) struct ReceiveState {
+    pub number: u32,
+    shared: bool,
+    ring: DmaMemory,
+    blocks: u32,
+    posted: Mutex<VecDeque<Posted>>,
+    halted: AtomicBool,
+}
+
+impl ReceiveState {
+    fn posted(&self) -> MutexGuard<'_, VecDeque<Posted>> {
+        self.posted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if something is posted that has not completed.
+    pub fn is_busy(&self) -> bool {
+        self.posted().iter().any(|entry| !entry.done)
+    }
+
+    /// The receive at `position` has completed: its name. What memory it kept is appended to `dead`.
+    pub fn complete(&self, position: u32, dead: &mut Vec<Hold>) -> Option<u64> {
+        let mut posted = self.posted();
+        let entry = posted.iter_mut().find(|entry| entry.position == position && !entry.done)?;
+        entry.done = true;
+        dead.push(std::mem::take(&mut entry.hold));
+        let wr_id = entry.wr_id;
+        while posted.pop_front_if(|entry| entry.done).is_some() {}
+        Some(wr_id)
+    }
+
+    /// The oldest receive that has not completed does so now: its name.
+    pub fn complete_oldest(&self, dead: &mut Vec<Hold>) -> Option<u64> {
+        let position = self.posted().iter().find(|entry| !entry.done)?.position;
+        self.complete(position, dead)
+    }
+
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    pub fn halt(&self) {
+        self.halted.store(true, Ordering::Release);
+    }
+}
+
+/// A receive queue: ring, doorbell and bookkeeping.
+#[derive(Debug)]
+pub(crate) struct ReceiveQueue {
+    context: Context,
+    completion_queue: Arc<CompletionQueueInner>,
+    state: Arc<ReceiveState>,
+    iova: u64,
+    pd: u32,
+    /// The position behind the last entry in the ring.
+    tail: u32,
+}
+
+impl ReceiveQueue {
+    /// A queue of at least that many blocks, not enabled yet.
+    pub fn new(
+        pd: &ProtectionDomain,
+        cq: &CompletionQueue,
+        shared: bool,
+        blocks: u32,
+    ) -> Result<Self, Error> {
+        let context = pd.context.clone();
+        if !context.inner.receives() {
+            return Err(Error::Unsupported { what: "a receive queue" });
+        }
+        if blocks == 0 || blocks > MAX_BLOCKS {
+            let (what, limits) = ("receive_blocks", "1 to 65536");
+            return Err(Error::Limits { what, value: blocks.into(), limits });
+        }
+        let completion_queue = cq.inner.clone();
+        if !Arc::ptr_eq(&completion_queue.context.inner, &context.inner) {
+            return Err(Error::Context);
+        }
+        let blocks = blocks.next_power_of_two();
+        let (ring, iova) = context.inner.allocate_ring(blocks as usize * BLOCK, false)?;
+        let number = {
+            let mut hardware = context.inner.lock();
+            let limit = hardware.receive_queues.limit();
+            match hardware.receive_queues.take() {
+                Some(number) => number,
+                None => {
+                    hardware.device.unmap(iova)?;
+                    return Err(Error::Exhausted { what: "receive queue", limit });
+                }
+            }
+        };
+        let state = Arc::new(ReceiveState {
+            number,
+            shared,
+            ring,
+            blocks,
+            posted: Mutex::default(),
+            halted: AtomicBool::new(false),
+        });
+        completion_queue.attach_receives(state.clone());
+        Ok(Self { context, completion_queue, state, iova, pd: pd.id, tail: 0 })
+    }
+
+    pub fn number(&self) -> u16 {
+        self.state.number as u16
+    }
+
+    pub fn protection_domain(&self) -> u32 {
+        self.pd
+    }
+
+    /// Tells the card of the ring, which is empty and at position 0 from now on.
+    pub fn enable(&mut self, queue_pair: u32) -> Result<(), CardError> {
+        let entry = ReceiveQueueEntry {
+            addr: self.iova,
+            log_blocks: self.state.blocks.ilog2() as u8,
+            shared: self.state.shared.into(),
+            completion_queue: self.completion_queue.number as u16,
+            qp: queue_pair,
+            enable: 1,
+            ..Default::default()
+        };
+        self.tail = 0;
+        self.state.halted.store(false, Ordering::Release);
+        self.context.inner.lock().device.write_entry(RECEIVE_QUEUES, self.state.number, &entry)
+    }
+
+    /// Takes the ring from the card; what is posted completes with `wr_flush_error`.
+    pub fn disable(&mut self) -> Result<(), CardError> {
+        self.stop()?;
+        self.completion_queue.flush_receives(&self.state);
+        Ok(())
+    }
+
+    /// Takes the ring from the card; what is posted, now or later, is flushed as it is polled.
+    pub fn halt(&mut self) -> Result<(), CardError> {
+        self.stop()?;
+        self.completion_queue.halt_receives(&self.state);
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), CardError> {
+        let entry = ReceiveQueueEntry::default();
+        self.context.inner.lock().device.write_entry(RECEIVE_QUEUES, self.state.number, &entry)
+    }
+
+    /// Posts a receive and rings the doorbell.
+    pub fn post(&mut self, request: &ReceiveRequest<'_, '_>) -> Result<(), PostError> {
+        let regions = request.regions;
+        if regions.len() > MAX_REGIONS {
+            let (regions, limit) = (regions.len(), MAX_REGIONS);
+            return Err(PostError::TooManyRegions { destination: 0, regions, limit });
+        }
+        let mut granules = ReceiveHeader::SIZE / GRANULE;
+        for (region, description) in regions.iter().enumerate() {
+            if !description.belongs_to(self.pd) {
+                return Err(PostError::ProtectionDomain { destination: 0, region });
+            }
+            granules += description.descriptor_len() / GRANULE;
+        }
+        let needed = blocks(granules) as u32;
+        let mut posted = self.state.posted();
+        let head = posted.front().map_or(self.tail, |entry| entry.position);
+        let free = self.state.blocks - self.tail.wrapping_sub(head);
+        if needed > free {
+            return Err(PostError::ReceiveQueueFull { needed, free });
+        }
+        self.completion_queue.reserve()?;
+        self.write(request, granules);
+        let position = self.tail;
+        self.tail = self.tail.wrapping_add(needed);
+        let holds: Vec<Hold> = regions
+            .iter()
+            .map(|region| region.hold.clone())
+            .filter(|hold| !hold.is_nothing())
+            .collect();
+        let hold = Hold::all(holds);
+        let wr_id = request.wr_id;
+        posted.push_back(Posted { position, wr_id, hold, done: false });
+        drop(posted);
+        let doorbell = RECEIVE_DOORBELLS.entry(self.state.number);
+        let rung = self.context.inner.write_register(doorbell, self.tail);
+        self.completion_queue.stir();
+        Ok(rung?)
+    }
+
+    fn write(&self, request: &ReceiveRequest<'_, '_>, granules: usize) {
+        let blocks = self.state.blocks;
+        let mut writer = Writer {
+            ring: &self.state.ring,
+            at: (self.tail & (blocks - 1)) as usize * BLOCK,
+            size: blocks as usize * BLOCK,
+        };
+        let kinds = request.regions.iter().rev();
+        let types = kinds.fold(0, |types: u32, region| types << 2 | region.region_type() as u32);
+        writer.put(&words!(ReceiveHeader {
+            magic: RECEIVE_MAGIC,
+            regions: request.regions.len() as u16,
+            granules: granules as u32,
+            position: self.tail,
+            types: types,
+            wr_id: request.wr_id,
+        }));
+        for region in request.regions {
+            writer.put(region.words());
+        }
+    }
+}
+
+impl Drop for ReceiveQueue {
+    fn drop(&mut self) {
+        let stopped = self.stop();
+        self.completion_queue.detach_receives(&self.state);
+        let mut hardware = self.context.inner.lock();
+        hardware.note(stopped);
+        hardware.retire(self.iova, self.state.ring.clone());
+        hardware.receive_queues.put(self.state.number);
+    }
+}

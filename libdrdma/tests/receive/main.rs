@@ -1,0 +1,5 @@
+//! Receiving and retransmission, from the verbs on one card to those on another, over a wire that does
+//! what the test says.
+
+mod connected;
+mod lab;

@@ -1,0 +1,73 @@
+//! Frames that are no parts of messages: acknowledgements, READs and atomics, and their answers.
+
+use std::convert::Infallible;
+
+use drdma_abi::roce::{Aeth, AtomicAckEth, AtomicEth, Bth, Reth, operation, syndrome};
+
+use crate::{
+    frame::read_operation,
+    packets::{self, Flow, MASK_24},
+};
+
+fn bth(flow: &Flow, operation: u8, psn: u32, ack_req: u8) -> Bth {
+    Bth {
+        opcode: flow.transport.opcode_bits() | operation,
+        migration: 1,
+        pkey: flow.pkey,
+        dest_qp: flow.dest_qpn & MASK_24,
+        ack_req,
+        psn: psn & MASK_24,
+        ..Bth::default()
+    }
+}
+
+fn without_payload(flow: &Flow, bth: Bth, headers: &[u8]) -> Vec<u8> {
+    let Ok(frame) = packets::assemble(flow, bth, headers, 0, |_| Ok::<(), Infallible>(()));
+    frame
+}
+
+/// An ACK or a NAK: [`syndrome`], the packet sequence number, the messages completed.
+pub fn acknowledgement(flow: &Flow, syndrome: u8, psn: u32, msn: u32) -> Vec<u8> {
+    let aeth = Aeth { syndrome, msn: msn & MASK_24 };
+    without_payload(flow, bth(flow, operation::ACKNOWLEDGE, psn, 0), &aeth.to_bytes())
+}
+
+/// The answer to an atomic.
+pub fn atomic_answer(flow: &Flow, psn: u32, msn: u32, original: u64) -> Vec<u8> {
+    let mut headers = Aeth { syndrome: syndrome::ACK | 31, msn: msn & MASK_24 }.to_bytes().to_vec();
+    headers.extend(AtomicAckEth { original }.to_bytes());
+    without_payload(flow, bth(flow, operation::ATOMIC_ACKNOWLEDGE, psn, 0), &headers)
+}
+
+/// A READ request.
+pub fn read_request(flow: &Flow, psn: u32, request: &Reth) -> Vec<u8> {
+    without_payload(flow, bth(flow, read_operation::REQUEST, psn, 1), &request.to_bytes())
+}
+
+/// An atomic request: compare and swap, or fetch and add.
+pub fn atomic_request(flow: &Flow, psn: u32, swap: bool, request: &AtomicEth) -> Vec<u8> {
+    let operation = if swap { operation::COMPARE_AND_SWAP } else { operation::FETCH_AND_ADD };
+    without_payload(flow, bth(flow, operation, psn, 1), &request.to_bytes())
+}
+
+/// A packet of a READ's answer.
+///
+/// # Errors
+/// What `fill` says; there is no frame then.
+pub fn read_answer<E>(
+    flow: &Flow,
+    segment: &packets::Segment,
+    psn: u32,
+    msn: u32,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    let operation = match (segment.first, segment.last) {
+        (true, true) => read_operation::RESPONSE_ONLY,
+        (true, false) => read_operation::RESPONSE_FIRST,
+        (false, false) => read_operation::RESPONSE_MIDDLE,
+        (false, true) => read_operation::RESPONSE_LAST,
+    };
+    let aeth = Aeth { syndrome: syndrome::ACK | 31, msn: msn & MASK_24 }.to_bytes();
+    let headers = if segment.first || segment.last { &aeth[..] } else { &[] };
+    packets::assemble(flow, bth(flow, operation, psn, 0), headers, segment.len as usize, fill)
+}

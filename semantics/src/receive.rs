@@ -1,0 +1,110 @@
+//! Receives: the entries of a receive queue, and their checks.
+
+use drdma_abi::{
+    Layout as _,
+    completion::Status,
+    receive::{MAX_RECEIVE_GRANULES, RECEIVE_MAGIC, ReceiveHeader},
+    work_request::{GRANULE, MAX_REGIONS, RegionType, blocks},
+};
+
+use crate::{
+    checks::Directory,
+    memory::HostMemory,
+    region::{Region, RowMask, decode_region, encode_region},
+    scatter::Target,
+};
+
+/// A receive, as its completion names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiveName {
+    /// The application's name for it; 0 if it could not be read.
+    pub wr_id: u64,
+    /// The ring position of its first block.
+    pub position: u32,
+}
+
+/// A receive that was taken from its queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receive {
+    /// Its name.
+    pub name: ReceiveName,
+    /// Where its bytes go.
+    pub target: Target,
+}
+
+/// The blocks of the receive at `position` of which this is the head, if `posted` blocks are there.
+///
+/// # Errors
+/// Its name, if anything in the head is wrong: it completes with `local_qp_operation_error`.
+pub fn check_head(
+    bytes: &[u8; ReceiveHeader::SIZE],
+    position: u32,
+    posted: u32,
+) -> Result<ReceiveHeader, ReceiveName> {
+    let head = ReceiveHeader::decode(bytes);
+    let regions = usize::from(head.regions);
+    let used = if regions >= MAX_REGIONS { u32::MAX } else { (1 << (2 * regions)) - 1 };
+    let granules = head.granules as usize;
+    let good = head.magic == RECEIVE_MAGIC
+        && head.flags == 0
+        && regions <= MAX_REGIONS
+        && (ReceiveHeader::SIZE / GRANULE..=MAX_RECEIVE_GRANULES).contains(&granules)
+        && blocks(granules) <= posted as usize
+        && head.position == position
+        && head.types & !used == 0
+        && head.reserved == 0;
+    if good { Ok(head) } else { Err(ReceiveName { wr_id: head.wr_id, position }) }
+}
+
+/// Checks a whole entry whose head is right.
+///
+/// # Errors
+/// The status that it completes with: `local_qp_operation_error` for a region's shape, or an entry that
+/// does not end where its head says; `local_protection_error` for its memory.
+pub fn check_entry<M: HostMemory + ?Sized>(
+    entry: &[u8],
+    pd: u32,
+    directory: &dyn Directory,
+    memory: &M,
+) -> Result<Receive, (ReceiveName, Status)> {
+    let head = ReceiveHeader::decode(entry);
+    let name = ReceiveName { wr_id: head.wr_id, position: head.position };
+    let fails = |status| (name, status);
+    let mut rest = &entry[ReceiveHeader::SIZE..head.granules as usize * GRANULE];
+    let mut regions = Vec::with_capacity(usize::from(head.regions));
+    for index in 0..usize::from(head.regions) {
+        let (region, after) = decode_region(RegionType::of(head.types, index), rest)
+            .map_err(|_| fails(Status::LocalQpOperationError))?;
+        regions.push(region);
+        rest = after;
+    }
+    if !rest.is_empty() {
+        return Err(fails(Status::LocalQpOperationError));
+    }
+    let target = Target::check(regions, RowMask::Period, pd, directory, memory).map_err(fails)?;
+    Ok(Receive { name, target })
+}
+
+/// The entry of a receive, as software writes it into a ring: whole blocks. Nothing is checked.
+pub fn encode(wr_id: u64, regions: &[Region], position: u32) -> Vec<u8> {
+    let mut bytes = vec![0; ReceiveHeader::SIZE];
+    let mut types = 0u32;
+    for (index, region) in regions.iter().enumerate() {
+        if index < MAX_REGIONS {
+            types |= (region.kind() as u32) << (2 * index);
+        }
+        encode_region(region, &mut bytes);
+    }
+    let head = ReceiveHeader {
+        magic: RECEIVE_MAGIC,
+        regions: regions.len() as u16,
+        granules: (bytes.len() / GRANULE) as u32,
+        position,
+        types,
+        wr_id,
+        ..ReceiveHeader::default()
+    };
+    head.encode(&mut bytes);
+    bytes.resize(bytes.len().next_multiple_of(drdma_abi::work_request::BLOCK), 0);
+    bytes
+}

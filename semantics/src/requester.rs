@@ -1,0 +1,455 @@
+//! The requester of an RC queue pair: what was sent and is not acknowledged, when it is sent again, and
+//! when that ends (IBTA 1.4 section 9.7.5; docs/semantics.md, "Retransmission").
+//!
+//! It keeps packets as they were sent until they are acknowledged, so that nothing is gathered twice:
+//! what is sent again is what was sent. A READ keeps what it asks for instead, and asks for what is
+//! still missing.
+//!
+//! It has no clock: [`Requester::waiting_since`] and [`Requester::paused`] say what a card's timers
+//! depend on.
+
+use std::collections::VecDeque;
+
+use drdma_abi::{
+    completion::Status,
+    receive::{RNR_FOR_EVER, RNR_TIMERS},
+    roce::syndrome,
+};
+
+use crate::packets::{MASK_24, psn_add, psn_distance};
+
+/// How often packets are sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// After a timeout or a NAK without progress, 0 to 7.
+    pub retry_cnt: u8,
+    /// After an RNR NAK, 0 to 7; 7: for ever.
+    pub rnr_retry: u8,
+}
+
+impl Policy {
+    /// True if anything is ever sent again.
+    pub fn retries(&self) -> bool {
+        self.retry_cnt > 0 || self.rnr_retry > 0
+    }
+}
+
+/// What is sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A packet of a SEND or a WRITE: its frame, empty if it is not sent again.
+    Packet(Vec<u8>),
+    /// A READ.
+    Read {
+        /// The first byte.
+        addr: u64,
+        /// Its key.
+        rkey: u32,
+        /// Bytes.
+        len: u32,
+        /// Packets of the answer that came.
+        answered: u32,
+    },
+    /// An atomic: its frame.
+    Atomic(Vec<u8>),
+}
+
+/// Something that was sent and is not acknowledged. `R` names the request that it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent<R> {
+    /// The request.
+    pub request: R,
+    /// The first sequence number.
+    pub psn: u32,
+    /// Sequence numbers: those of a READ are its answer's.
+    pub packets: u32,
+    /// The request's last.
+    pub last: bool,
+    /// It asks for an answer.
+    pub asks: bool,
+    /// What it is.
+    pub what: What,
+}
+
+impl<R> Sent<R> {
+    /// The sequence number behind it.
+    fn end(&self) -> u32 {
+        psn_add(self.psn, self.packets)
+    }
+
+    /// The first sequence number that no answer came for.
+    fn next(&self) -> u32 {
+        match self.what {
+            What::Read { answered, .. } => psn_add(self.psn, answered),
+            _ => self.psn,
+        }
+    }
+
+    /// Only its own answer acknowledges it.
+    fn is_answered(&self) -> bool {
+        !matches!(self.what, What::Packet(_))
+    }
+}
+
+/// What an answer led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction<R> {
+    /// Nothing but what [`Requester::finished`] tells.
+    Taken,
+    /// It is no answer to anything that waits for one.
+    Ignored,
+    /// Its payload belongs to that request, `offset` bytes behind the first.
+    Data {
+        /// The request.
+        request: R,
+        /// Bytes before.
+        offset: u64,
+    },
+    /// The queue pair fails: the oldest request with this status, the others are flushed.
+    Failed(Status),
+}
+
+/// The packets of an RC queue pair that are not acknowledged.
+#[derive(Clone, Debug)]
+pub struct Requester<R> {
+    policy: Policy,
+    next_psn: u32,
+    window: VecDeque<Sent<R>>,
+    /// READs and atomics in it.
+    answers: usize,
+    /// What is sent again goes on with this sequence number.
+    resend: Option<u32>,
+    /// Nothing was acknowledged since packets were sent again.
+    retrying: bool,
+    retries: u8,
+    rnr_retries: u8,
+    /// The last packet that asked for an answer.
+    asked_psn: u32,
+    waiting_since: Option<u64>,
+    paused: Option<u64>,
+    finished: Vec<R>,
+}
+
+impl<R> Default for Requester<R> {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            next_psn: 0,
+            window: VecDeque::new(),
+            answers: 0,
+            resend: None,
+            retrying: false,
+            retries: 0,
+            rnr_retries: 0,
+            asked_psn: 0,
+            waiting_since: None,
+            paused: None,
+            finished: Vec::new(),
+        }
+    }
+}
+
+impl<R: Copy + PartialEq> Requester<R> {
+    /// One that sends `psn` first.
+    pub fn new(psn: u32) -> Self {
+        Self { next_psn: psn & MASK_24, ..Self::default() }
+    }
+
+    /// How often it sends again from now on.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+        self.reload();
+    }
+
+    /// How often it sends again.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Packets were sent that nobody acknowledges: on another transport than RC.
+    pub fn skip(&mut self, packets: u32) {
+        self.next_psn = psn_add(self.next_psn, packets);
+    }
+
+    /// The next new packet's sequence number.
+    pub fn next_psn(&self) -> u32 {
+        self.next_psn
+    }
+
+    /// The oldest sequence number without an answer.
+    pub fn oldest_psn(&self) -> u32 {
+        self.window.front().map_or(self.next_psn, Sent::next)
+    }
+
+    /// Sequence numbers that were used and are not acknowledged.
+    pub fn in_flight(&self) -> u32 {
+        psn_distance(self.next_psn, self.oldest_psn()).unsigned_abs()
+    }
+
+    /// READs and atomics without an answer.
+    pub fn unanswered(&self) -> usize {
+        self.answers
+    }
+
+    /// True if new packets may be sent: none are to be sent again first.
+    pub fn is_open(&self) -> bool {
+        self.resend.is_none()
+    }
+
+    /// Since when an answer is waited for, in the caller's time.
+    pub fn waiting_since(&self) -> Option<u64> {
+        self.waiting_since
+    }
+
+    /// Until when nothing is sent, because the responder was not ready.
+    pub fn paused(&self) -> Option<u64> {
+        self.paused
+    }
+
+    /// The pause is over.
+    pub fn go_on(&mut self) {
+        self.paused = None;
+    }
+
+    /// Requests of which everything was acknowledged since the last call, in order.
+    pub fn finished(&mut self) -> Vec<R> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Gives up: every request that has something unacknowledged, in order.
+    pub fn abandon(&mut self) -> Vec<R> {
+        let mut requests: Vec<R> = self.window.drain(..).map(|sent| sent.request).collect();
+        requests.dedup();
+        let (policy, next_psn) = (self.policy, self.next_psn);
+        *self = Self { policy, next_psn, ..Self::default() };
+        self.reload();
+        requests
+    }
+
+    /// Something new was sent at `now`.
+    pub fn sent(&mut self, sent: Sent<R>, now: u64) {
+        debug_assert_eq!(sent.psn, self.next_psn);
+        self.next_psn = sent.end();
+        self.asks(&sent, now);
+        self.answers += usize::from(sent.is_answered());
+        self.window.push_back(sent);
+    }
+
+    fn asks(&mut self, sent: &Sent<R>, now: u64) {
+        if sent.asks {
+            self.asked_psn = psn_add(sent.end(), MASK_24);
+            self.waiting_since.get_or_insert(now);
+        }
+    }
+
+    /// What is sent again next, at `now`, and the sequence number that it has: the caller sends it.
+    /// `None`: nothing is, or not yet.
+    pub fn resend(&mut self, now: u64) -> Option<(u32, &Sent<R>)> {
+        let psn = self.resend?;
+        if self.paused.is_some_and(|until| now < until) {
+            return None;
+        }
+        self.paused = None;
+        let index = self.find(psn)?;
+        let sent = self.window[index].clone();
+        self.asks(&sent, now);
+        self.resend = (index + 1 < self.window.len()).then(|| sent.end());
+        Some((psn, &self.window[index]))
+    }
+
+    /// The index of what has that sequence number.
+    fn find(&self, psn: u32) -> Option<usize> {
+        let index = self.window.partition_point(|sent| psn_distance(psn, sent.end()) >= 0);
+        (psn_distance(psn, self.window.get(index)?.psn) >= 0).then_some(index)
+    }
+
+    /// True if a packet of that number was sent, and is not acknowledged.
+    fn is_awaited(&self, psn: u32) -> bool {
+        let ahead = psn_distance(psn, self.oldest_psn());
+        !self.window.is_empty() && ahead >= 0 && ahead.unsigned_abs() < self.in_flight()
+    }
+
+    fn reload(&mut self) {
+        self.retries = self.policy.retry_cnt;
+        self.rnr_retries = self.policy.rnr_retry;
+    }
+
+    /// Something was acknowledged: the timer starts anew if another answer is waited for.
+    fn progress(&mut self, now: u64) {
+        self.reload();
+        self.retrying = false;
+        let oldest = self.oldest_psn();
+        if self.resend.is_some_and(|psn| psn_distance(psn, oldest) < 0) {
+            self.resend = (!self.window.is_empty()).then_some(oldest);
+        }
+        let still_asked = !self.window.is_empty() && psn_distance(self.asked_psn, oldest) >= 0;
+        self.waiting_since = self.waiting_since.and(still_asked.then_some(now));
+        if self.window.is_empty() {
+            self.paused = None;
+        }
+    }
+
+    fn pop(&mut self) {
+        if let Some(sent) = self.window.pop_front() {
+            self.answers -= usize::from(sent.is_answered());
+            if sent.last {
+                self.finished.push(sent.request);
+            }
+        }
+    }
+
+    /// Everything before `end` was received. True if there is a READ or an atomic in it whose answer is
+    /// missing: what is behind it stays.
+    fn cover(&mut self, end: u32, now: u64) -> bool {
+        let mut progress = false;
+        while let Some(front) = self.window.front()
+            && !front.is_answered()
+            && psn_distance(end, front.end()) >= 0
+        {
+            self.pop();
+            progress = true;
+        }
+        if progress {
+            self.progress(now);
+        }
+        self.window.front().is_some_and(|front| psn_distance(end, front.psn) > 0)
+    }
+
+    /// Starts sending again from the oldest packet without an answer.
+    fn retry(&mut self) -> Reaction<R> {
+        if self.retries == 0 {
+            return Reaction::Failed(Status::RetryExceeded);
+        }
+        self.retries -= 1;
+        self.go_back();
+        Reaction::Taken
+    }
+
+    fn go_back(&mut self) {
+        self.retrying = true;
+        self.waiting_since = None;
+        self.resend = (!self.window.is_empty()).then(|| self.oldest_psn());
+    }
+
+    /// A NAK, told or implied, asks for packets again.
+    fn asked_again(&mut self) -> Reaction<R> {
+        // One retry at a time: what asks for it now does not know of it yet.
+        if self.retrying || self.paused.is_some() {
+            return Reaction::Ignored;
+        }
+        self.retry()
+    }
+
+    /// No answer came in time.
+    pub fn timed_out(&mut self) -> Reaction<R> {
+        if self.window.is_empty() {
+            return Reaction::Ignored;
+        }
+        self.retry()
+    }
+
+    /// An acknowledgement, positive or negative, of packet `psn` at `now`, in the caller's time, of which
+    /// `ten_us` are 10 us.
+    pub fn acknowledged(&mut self, syndrome: u8, psn: u32, now: u64, ten_us: u64) -> Reaction<R> {
+        if !self.is_awaited(psn) {
+            return Reaction::Ignored;
+        }
+        match syndrome & syndrome::KIND_MASK {
+            syndrome::ACK => match self.cover(psn_add(psn, 1), now) {
+                true => self.asked_again(),
+                false => Reaction::Taken,
+            },
+            syndrome::RNR_NAK => {
+                if self.cover(psn, now) {
+                    return self.asked_again();
+                }
+                if self.paused.is_some() {
+                    return Reaction::Ignored;
+                }
+                if self.rnr_retries == 0 {
+                    return Reaction::Failed(Status::RnrRetryExceeded);
+                }
+                if self.rnr_retries != RNR_FOR_EVER {
+                    self.rnr_retries -= 1;
+                }
+                self.go_back();
+                let timer = RNR_TIMERS[usize::from(syndrome & 0x1f)];
+                self.paused = Some(now + u64::from(timer) * ten_us);
+                Reaction::Taken
+            }
+            _ => {
+                let status = match syndrome {
+                    syndrome::NAK_PSN => None,
+                    syndrome::NAK_INVALID_REQUEST => Some(Status::RemoteInvalidRequestError),
+                    syndrome::NAK_REMOTE_ACCESS => Some(Status::RemoteAccessError),
+                    syndrome::NAK_REMOTE_OPERATION => Some(Status::RemoteOperationError),
+                    // Reserved codes mean nothing (IBTA 1.4 table 46).
+                    _ => return Reaction::Ignored,
+                };
+                self.cover(psn, now);
+                status.map_or_else(|| self.asked_again(), Reaction::Failed)
+            }
+        }
+    }
+
+    /// A packet of a READ's answer, with `len` bytes, the answer's last or not.
+    pub fn read_answered(
+        &mut self,
+        psn: u32,
+        len: u32,
+        last: bool,
+        mtu: u32,
+        now: u64,
+    ) -> Reaction<R> {
+        let first = |sent: &Sent<R>| matches!(sent.what, What::Read { .. }).then_some(sent.psn);
+        let (true, Some(start)) =
+            (self.is_awaited(psn), self.find(psn).and_then(|index| first(&self.window[index])))
+        else {
+            return Reaction::Ignored;
+        };
+        if self.cover(start, now) {
+            return self.asked_again();
+        }
+        let Some(sent) = self.window.front_mut() else { return Reaction::Ignored };
+        let (request, packets) = (sent.request, sent.packets);
+        let What::Read { len: all, answered, .. } = &mut sent.what else {
+            return Reaction::Ignored;
+        };
+        let index = psn_distance(psn, start).unsigned_abs();
+        if index > *answered {
+            return self.asked_again();
+        }
+        let offset = u64::from(index) * u64::from(mtu);
+        let expected = (u64::from(*all) - offset).min(mtu.into());
+        if last != (index + 1 == packets) || u64::from(len) != expected {
+            return Reaction::Failed(Status::BadResponse);
+        }
+        *answered += 1;
+        if *answered == packets {
+            self.pop();
+        }
+        self.progress(now);
+        Reaction::Data { request, offset }
+    }
+
+    /// The answer to an atomic.
+    pub fn atomic_answered(&mut self, psn: u32, now: u64) -> Reaction<R> {
+        let atomic = |sent: &Sent<R>| matches!(sent.what, What::Atomic(_));
+        let known = self.find(psn).is_some_and(|index| atomic(&self.window[index]));
+        if !known || !self.is_awaited(psn) {
+            return Reaction::Ignored;
+        }
+        if self.cover(psn, now) {
+            return self.asked_again();
+        }
+        let Some(sent) = self.window.front() else { return Reaction::Ignored };
+        let request = sent.request;
+        self.pop();
+        self.progress(now);
+        Reaction::Data { request, offset: 0 }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/requester.rs"]
+mod tests;

@@ -1,0 +1,151 @@
+//! Where received bytes go: the regions of a receive, a READ or an atomic, filled in their order.
+
+use std::ops::Range;
+
+use drdma_abi::{completion::Status, receive::rights, register::MemoryRegionEntry};
+
+use crate::{
+    checks::{self, Directory},
+    failure::{Reason, Which},
+    memory::{Fault, HostMemory, WritableMemory},
+    messages::Messages,
+    region::{Region, RowMask},
+    rows::{Fragment, Units},
+};
+
+/// True if a key lets `len` bytes at `addr` be accessed with that right, by queue pairs of that
+/// protection domain.
+pub fn allows(key: &MemoryRegionEntry, right: u32, pd: u32, addr: u64, len: u64) -> bool {
+    let (start, end) = (u128::from(addr), u128::from(addr) + u128::from(len));
+    let (first, behind) = (u128::from(key.addr), u128::from(key.addr) + u128::from(key.len));
+    key.valid == 1 && key.rights & right == right && key.pd == pd && first <= start && end <= behind
+}
+
+/// Regions that are checked, and may be written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    regions: Vec<Region>,
+    limits: Vec<Option<Range<u128>>>,
+    row_mask: RowMask,
+    /// Bytes that fit.
+    pub capacity: u128,
+}
+
+impl Target {
+    /// Checks regions that the card is to write to: their memory as for sending, then that the keys of
+    /// what is written allow [`rights::LOCAL_WRITE`] in that protection domain, then what must be read
+    /// first (bitmaps and pointers).
+    ///
+    /// # Errors
+    /// The status of what they are for.
+    pub fn check<M: HostMemory + ?Sized>(
+        regions: Vec<Region>,
+        row_mask: RowMask,
+        pd: u32,
+        directory: &dyn Directory,
+        memory: &M,
+    ) -> Result<Self, Status> {
+        let protection = |_: Reason| Status::LocalProtectionError;
+        let writable = |lkey: u32| {
+            directory
+                .memory_region(lkey)
+                .is_some_and(|key| key.rights & rights::LOCAL_WRITE != 0 && key.pd == pd)
+        };
+        for (index, region) in regions.iter().enumerate() {
+            checks::check_memory(Which::Own(index), region, directory).map_err(protection)?;
+            let allowed = match region {
+                Region::Contiguous { lkey, .. } => writable(*lkey),
+                Region::Strided { count: 0, .. }
+                | Region::Bitmapped { rows: 0, .. }
+                | Region::PointerMapped { count: 0, .. } => true,
+                Region::Strided { lkey, .. } => writable(*lkey),
+                Region::Bitmapped { columns, .. } => {
+                    columns.iter().all(|column| writable(column.lkey))
+                }
+                Region::PointerMapped { target_lkey, .. } => writable(*target_lkey),
+            };
+            if !allowed {
+                return Err(Status::LocalProtectionError);
+            }
+        }
+        let (mut rows, mut limits) = (Vec::new(), Vec::new());
+        for (index, region) in regions.iter().enumerate() {
+            let (count, limit) = checks::count_rows(Which::Own(index), region, directory, memory)
+                .map_err(protection)?;
+            rows.push(count);
+            limits.push(limit);
+        }
+        let messages = Messages::new(&regions, &rows, row_mask, 1)
+            .map_err(|_| Status::LocalQpOperationError)?;
+        Ok(Self { capacity: messages.bytes(), regions, limits, row_mask })
+    }
+
+    /// At its first byte.
+    pub fn scatter(&self) -> Scatter {
+        let units = Units::with_limits(&self.regions, self.row_mask, &self.limits);
+        Scatter { units, unit: Vec::new(), at: 0, within: 0 }
+    }
+}
+
+/// A cursor that fills regions.
+#[derive(Clone, Debug)]
+pub struct Scatter {
+    units: Units,
+    unit: Vec<Fragment>,
+    at: usize,
+    within: u32,
+}
+
+impl Scatter {
+    /// Puts the next bytes where they go.
+    ///
+    /// # Errors
+    /// Memory that is not there, or regions that became shorter since they were checked. Bytes before
+    /// it may have been written.
+    pub fn write<M: WritableMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        self.advance(memory, bytes.len(), |addr, done, len| {
+            memory.write(addr, &bytes[done..done + len])
+        })
+    }
+
+    /// Leaves the next bytes as they are.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn skip<M: HostMemory + ?Sized>(&mut self, memory: &M, len: usize) -> Result<(), Fault> {
+        self.advance(memory, len, |_, _, _| Ok(()))
+    }
+
+    /// Goes on by `len` bytes: `visit(address, bytes before it, bytes)` for each run.
+    fn advance<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        len: usize,
+        mut visit: impl FnMut(u64, usize, usize) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut done = 0;
+        while done < len {
+            let Some(fragment) = self.unit.get(self.at) else {
+                self.at = 0;
+                if !self.units.next(memory, &mut self.unit)? {
+                    return Err(Fault { addr: 0, len: len - done });
+                }
+                continue;
+            };
+            let addr = fragment.addr.wrapping_add(self.within.into());
+            let part = (fragment.len - self.within).min((len - done) as u32);
+            visit(addr, done, part as usize)?;
+            done += part as usize;
+            self.within += part;
+            if self.within == fragment.len {
+                self.at += 1;
+                self.within = 0;
+            }
+        }
+        Ok(())
+    }
+}

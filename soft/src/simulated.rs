@@ -1,0 +1,130 @@
+//! A card whose time its owner lets go on: several of them, and a network of the owner's making, run in
+//! one simulated time.
+//!
+//! Whoever has a [`SimulatedCard`] moves its frames and its time. What libdrdma has of it
+//! ([`SimulatedCard::card`]) posts and polls, and lets no time pass: completions are polled for, not
+//! waited for. The same calls in the same order give the same frames at the same times.
+//!
+//! ```
+//! use drdma_soft::simulated::SimulatedCard;
+//!
+//! let cards = [SimulatedCard::new(), SimulatedCard::new()];
+//! // ... contexts are opened on `cards[i].card()`, requests are posted ...
+//! // A network that takes 500 ns, until nothing is to come any more.
+//! let mut now = 0;
+//! loop {
+//!     for (card, other) in [(&cards[0], &cards[1]), (&cards[1], &cards[0])] {
+//!         card.advance_to(now);
+//!         card.take_sent().into_iter().for_each(|sent| other.deliver(sent.bytes, sent.time_ns + 500));
+//!     }
+//!     match cards.iter().filter_map(SimulatedCard::next_event_ns).min() {
+//!         Some(next) => now = next.max(now),
+//!         None => break,
+//!     }
+//! }
+//! ```
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use drdma_driver::{Card, CardError, DmaMemory};
+
+use crate::{
+    card::{NS_PER_CYCLE, SoftCard},
+    wire::{CapturedFrame, Network},
+};
+
+/// A handle of a card whose time its owner lets go on. Clones are handles of the same card.
+#[derive(Clone, Debug)]
+pub struct SimulatedCard {
+    card: Arc<Mutex<SoftCard>>,
+    network: Network,
+}
+
+impl Default for SimulatedCard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SimulatedCard {
+    /// A card after reset, at time 0.
+    pub fn new() -> Self {
+        let network = Network::new();
+        network.plug_cable();
+        let card = SoftCard::new(network.clone()).passing_frames_on();
+        Self { card: Arc::new(Mutex::new(card)), network }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SoftCard> {
+        self.card.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The card for libdrdma. Its [`progress`](Card::progress) lets no time pass.
+    pub fn card(&self) -> Box<dyn Card> {
+        Box::new(Registers(self.clone()))
+    }
+
+    /// Nanoseconds since the card was made.
+    pub fn now_ns(&self) -> u64 {
+        self.lock().now() * NS_PER_CYCLE
+    }
+
+    /// When the card does something next if no frame is delivered and no register written; never before
+    /// [`now_ns`](Self::now_ns). It may turn out to be nothing. `None`: never.
+    pub fn next_event_ns(&self) -> Option<u64> {
+        Some(self.lock().next_event()? * NS_PER_CYCLE)
+    }
+
+    /// A frame, without FCS, whose last byte arrives at `at_ns`: at the next cycle, at the earliest now.
+    /// Those of one time arrive in the order of the calls.
+    pub fn deliver(&self, frame: Vec<u8>, at_ns: u64) {
+        self.network.inject(frame, at_ns);
+    }
+
+    /// Does everything that is due up to and at `ns`, of which the last whole cycle counts; nothing if
+    /// that is past.
+    pub fn advance_to(&self, ns: u64) {
+        let mut card = self.lock();
+        let end = ns / NS_PER_CYCLE;
+        if end >= card.now() {
+            card.run_until(end, true);
+        }
+    }
+
+    /// The frames, without FCS, that have left since the last call, and when their first bytes did.
+    pub fn take_sent(&self) -> Vec<CapturedFrame> {
+        std::iter::from_fn(|| self.network.take_sent()).collect()
+    }
+
+    /// The frames since the last call that are for none of the card's queue pairs, as they came: the
+    /// host's NIC gets them.
+    pub fn take_host_frames(&self) -> Vec<Vec<u8>> {
+        self.lock().take_passed_on()
+    }
+}
+
+/// The card as libdrdma sees it.
+#[derive(Debug)]
+struct Registers(SimulatedCard);
+
+impl Card for Registers {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        self.0.lock().read(offset)
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.0.lock().write(offset, value)
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        self.0.lock().map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.0.lock().unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        Ok(())
+    }
+}
