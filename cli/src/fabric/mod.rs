@@ -6,6 +6,8 @@
 
 mod format;
 mod parse;
+pub mod run;
+pub mod supported;
 
 use std::{fs::File, io::Read as _, path::Path};
 

@@ -7,7 +7,7 @@ use libdrdma::{
     CompletionQueue, Destination, MacAddress, Operation, PartitionDestination, PartitionId,
     PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
     QueuePairAttributes, Region, RowMask, SharedOperation, SharedSendQueue, SharedWorkRequest,
-    WorkRequest,
+    WorkCompletion, WorkRequest,
 };
 
 use super::{
@@ -194,8 +194,20 @@ impl Queues {
 
     /// The next completion, if there is one, and what it tells.
     pub fn poll(&mut self) -> Result<Option<Completed>, RunError> {
-        let Some(completion) = self.cq.poll().next() else { return Ok(None) };
-        Ok(Some(self.ledger.complete(completion)?))
+        self.next().map(|completion| self.completed(completion)).transpose()
+    }
+
+    /// The next completion, if there is one: of a send, or of a receive.
+    pub fn next(&mut self) -> Option<WorkCompletion> {
+        self.cq.poll().next()
+    }
+
+    /// What the completion of a send tells.
+    ///
+    /// # Errors
+    /// It is of no post.
+    pub fn completed(&mut self, completion: WorkCompletion) -> Result<Completed, RunError> {
+        self.ledger.complete(completion)
     }
 }
 

@@ -89,10 +89,10 @@ impl Node {
 }
 
 fn network(random: &mut Random, abilities: Abilities) -> Value {
-    let mut network = json!({"gbps": random.pick(&[1, 10, 100, 400]), "seed": random.any(),
+    let mut network = json!({"gbps": random.pick(&[10, 40, 100, 400]), "seed": random.any(),
                              "delay_ns": random.skewed(0..=5000), "queue_kib": 1 << 16});
     if abilities.faults {
-        for (fault, most) in [("loss", 80), ("duplicate", 200), ("reorder", 300), ("corrupt", 50)] {
+        for (fault, most) in [("loss", 40), ("duplicate", 200), ("reorder", 300), ("corrupt", 20)] {
             if random.one_in(2) {
                 network[fault] = json!(random.range(1..=most) as f64 / 1000.0);
             }
@@ -136,7 +136,8 @@ fn connect(
                     _ => end["peer"] = json!(peer),
                 }
                 if transport == "rc" {
-                    end["timeout"] = json!(random.range(1..=6));
+                    // Longer than the queues of the slowest network.
+                    end["timeout"] = json!(random.range(7..=10));
                 }
                 end
             };
@@ -200,7 +201,9 @@ fn of_node(
                 post.get("destinations").is_some()
                     && destinations(post).iter().any(|destination| destination["qp"] == *name)
             });
-            let refuse = abilities.refusals && alone && transport == "rc" && random.one_in(10);
+            let refused =
+                abilities.refusals && alone && ["send", "send_imm", "write"].contains(&&*op);
+            let refuse = refused && transport == "rc" && random.one_in(6);
             let fields = match shared {
                 true => &mut post["destinations"][i],
                 false => &mut post,
@@ -228,7 +231,7 @@ fn of_node(
             let short = random.range(0..=messages.len() as u64) as usize;
             for m in 0..messages.len() {
                 let mut room = longest[&name] + random.skewed(0..=64);
-                if refuse && m == short && op == "send" {
+                if refuse && m == short {
                     room = random.range(0..=messages[m].len() as u64 - 1);
                 }
                 if transport == "ud" {
