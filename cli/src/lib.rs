@@ -8,6 +8,7 @@ pub mod demo;
 pub mod device;
 pub mod devices;
 pub mod explain;
+pub mod fabric;
 pub mod flash;
 pub mod info;
 pub mod interrupt;

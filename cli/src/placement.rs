@@ -2,7 +2,7 @@
 
 use drdma_driver::memory::PAGE;
 
-use crate::job::{Extent, Job, Place, Region};
+use crate::job::{Buffer, Extent, Job, Place, Region};
 
 /// The key under which the records of a pointer-mapped region are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,18 @@ pub struct Placement {
 impl Placement {
     /// Places every buffer of a job.
     pub fn of(job: &Job) -> Self {
-        let mut starts = Vec::with_capacity(job.buffers.len());
+        let regions = job.posts.iter().flat_map(|p| &p.destinations).flat_map(|d| &d.regions);
+        Self::new(&job.buffers, regions)
+    }
+
+    /// Places buffers, with room for the pointers of regions.
+    pub fn new<'a>(buffers: &[Buffer], regions: impl Iterator<Item = &'a Region>) -> Self {
+        let mut starts = Vec::with_capacity(buffers.len());
         let mut size = 0usize;
-        for buffer in &job.buffers {
+        for buffer in buffers {
             starts.push(size);
             size = size.saturating_add(buffer.len()).saturating_add(PAGE - 1) / PAGE * PAGE;
         }
-        let regions = job.posts.iter().flat_map(|p| &p.destinations).flat_map(|d| &d.regions);
         let pointers = regions.map(|region| match region {
             Region::PointerMapped { pointers, .. } => pointers.len(),
             _ => 0,
@@ -71,10 +76,10 @@ impl Placement {
 /// The key under which records are read. Records that all lie inside their own buffers are read
 /// under that buffer's key, or under the spanning one if there are several. If one does not, its
 /// buffer's key is taken, with which a card refuses it.
-pub fn record_key(job: &Job, pointers: &[Place], pattern: &[Extent]) -> RecordKey {
+pub fn record_key(buffers: &[Buffer], pointers: &[Place], pattern: &[Extent]) -> RecordKey {
     let end = pattern.iter().map(|e| u128::from(e.offset) + u128::from(e.len)).max();
     let outside = |place: &&Place| {
-        let len = job.buffers[place.buffer].len() as u128;
+        let len = buffers[place.buffer].len() as u128;
         u128::from(place.offset) + end.unwrap_or(0) > len
     };
     match (pointers.iter().find(outside), pointers.first()) {

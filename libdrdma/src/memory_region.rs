@@ -45,6 +45,12 @@ pub enum MemoryRegionError {
         /// What it was to allow.
         access: Access,
     },
+    /// Rights to write to memory that was registered without.
+    #[error("{access:?} is not possible: the card may only read the memory")]
+    ReadOnly {
+        /// The rights.
+        access: Access,
+    },
     /// The memory cannot be borrowed exclusively: another memory region or handle shares it.
     #[error("the memory of {len} B is shared with another memory region or handle")]
     Shared {
@@ -397,6 +403,21 @@ impl MemoryRegion {
     /// # Errors
     /// An empty range or one that is not inside, no free key, or the card failed.
     pub fn alias(&self, range: Range<usize>) -> Result<MemoryRegion, MemoryRegionError> {
+        self.alias_with(range, self.access())
+    }
+
+    /// The same, with rights of its own. The card may write to it only if it may write to this one.
+    ///
+    /// # Errors
+    /// As [`alias`](Self::alias), or rights to write that this memory's mapping does not have.
+    pub fn alias_with(
+        &self,
+        range: Range<usize>,
+        access: Access,
+    ) -> Result<MemoryRegion, MemoryRegionError> {
+        if access.writes() && !self.access().writes() {
+            return Err(MemoryRegionError::ReadOnly { access });
+        }
         let Range { start, end } = range;
         if end > self.len || start > end {
             let (start, end, len) = (start as u64, end as u64, self.len as u64);
@@ -406,8 +427,8 @@ impl MemoryRegion {
             return Err(MemoryRegionError::Empty);
         }
         let (offset, len) = (self.offset + start, end - start);
-        let Key { allocation, pd, access, .. } = &*self.key;
-        let key = Key::new(allocation.clone(), offset, len, *pd, *access)?;
+        let Key { allocation, pd, .. } = &*self.key;
+        let key = Key::new(allocation.clone(), offset, len, *pd, access)?;
         Ok(Self { key, span: self.span.clone(), offset, len })
     }
 

@@ -60,6 +60,16 @@ impl Memory {
         self.0.insert(text(&buffer["name"]).to_owned(), bytes);
     }
 
+    /// All bytes of a buffer.
+    pub fn bytes(&self, buffer: &str) -> &[u8] {
+        &self.0[buffer]
+    }
+
+    /// The same, to change them.
+    pub fn bytes_mut(&mut self, buffer: &str) -> &mut [u8] {
+        self.0.get_mut(buffer).expect("a buffer of the job")
+    }
+
     fn get(&self, buffer: &Value, start: u128, len: u128) -> Option<&[u8]> {
         let bytes = &self.0[text(buffer)];
         match start + len <= bytes.len() as u128 {
@@ -399,15 +409,15 @@ fn optional(value: &Value, otherwise: u128) -> u128 {
     if value.is_null() { otherwise } else { number(value) }
 }
 
-fn list(value: &Value) -> &[Value] {
+pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("not a list: {value}"))
 }
 
-fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("not a string: {value}"))
 }
 
-fn number(value: &Value) -> u128 {
+pub(crate) fn number(value: &Value) -> u128 {
     value.as_u64().unwrap_or_else(|| panic!("not a number: {value}")).into()
 }
 

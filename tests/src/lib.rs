@@ -3,6 +3,7 @@
 pub mod capture;
 pub mod device;
 pub mod expect;
+pub mod fabric;
 pub mod frame;
 pub mod lab;
 pub mod random;

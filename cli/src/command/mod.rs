@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod demo;
 pub mod devices;
 pub mod explain;
+pub mod fabric;
 pub mod flash;
 pub mod info;
 pub mod new;

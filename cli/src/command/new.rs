@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use drdma_cli::fabric;
 use drdma_cli::job::{ExampleKind, example, schema};
 
 use super::{Failure, create, finish, note, say};
@@ -34,9 +35,23 @@ pub struct NewArguments {
 
 /// Print the JSON schema of job files.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  drdma schema > drdma-job.schema.json")]
-pub struct SchemaArguments {}
+#[command(after_help = "Examples:
+  drdma schema > drdma-job.schema.json
+  drdma schema fabric > drdma-fabric.schema.json")]
+pub struct SchemaArguments {
+    /// What the jobs are for.
+    #[arg(value_enum, default_value = "run")]
+    kind: JobKind,
+}
+
+/// Kinds of job files.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum JobKind {
+    /// `drdma run`: one card.
+    Run,
+    /// `drdma fabric`: several cards.
+    Fabric,
+}
 
 /// Runs `drdma new`.
 pub fn new(arguments: &NewArguments) -> Result<(), Failure> {
@@ -66,6 +81,10 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Runs `drdma schema`.
-pub fn print_schema(_: &SchemaArguments) -> Result<(), Failure> {
-    say(format_args!("{:#}\n", schema()))
+pub fn print_schema(arguments: &SchemaArguments) -> Result<(), Failure> {
+    let schema = match arguments.kind {
+        JobKind::Run => schema(),
+        JobKind::Fabric => fabric::schema(),
+    };
+    say(format_args!("{schema:#}\n"))
 }

@@ -131,7 +131,7 @@ impl<'a> Image<'a> {
                     pointers: at,
                     count: pointers.len() as u32,
                     lkey: POINTERS_KEY,
-                    target_lkey: match record_key(self.job, pointers, pattern) {
+                    target_lkey: match record_key(&self.job.buffers, pointers, pattern) {
                         RecordKey::Buffer(buffer) => buffer as u32,
                         RecordKey::All => ARENA_KEY,
                     },

@@ -189,6 +189,52 @@ pub enum Problem {
         /// Bytes that the buffers before leave.
         left: u64,
     },
+    /// A number that is no probability.
+    #[error("must be from 0 to 1, is {0}")]
+    Probability(f64),
+    /// A name that no file can have, or that holds what separates names.
+    #[error("\"{0}\" is no name that a file could have, without slashes")]
+    FileName(String),
+    /// Bytes beyond the end of a buffer.
+    #[error("ends at byte {end} of buffer \"{buffer}\", which has {len} B")]
+    Outside {
+        /// Where it ends.
+        end: u128,
+        /// The buffer.
+        buffer: String,
+        /// Its bytes.
+        len: usize,
+    },
+    /// A queue pair that this one cannot be connected to.
+    #[error("names \"{found}\", {what}")]
+    Peer {
+        /// The queue pair.
+        found: String,
+        /// Why not.
+        what: String,
+    },
+    /// An operation that a transport does not have.
+    #[error("{op} is not possible on queue pair \"{qp}\", whose transport is {transport}")]
+    Transport {
+        /// The operation.
+        op: &'static str,
+        /// The queue pair.
+        qp: String,
+        /// Its transport.
+        transport: &'static str,
+    },
+    /// A receive for a queue pair that has no receive queue of its own.
+    #[error("takes its receives from the shared receive queue \"{srq}\": post them there")]
+    TakesFromShared {
+        /// That queue.
+        srq: String,
+    },
+    /// A card that does not receive, and would have to.
+    #[error("node \"{node}\" would have to receive, which its device, rtl:, does not do yet")]
+    RtlReceives {
+        /// The node.
+        node: String,
+    },
     /// A WRITE on a datagram queue pair.
     #[error("{op} is not possible on queue pair \"{qp}\", whose transport is ud")]
     WriteOnUd {

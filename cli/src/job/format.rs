@@ -13,8 +13,13 @@ const MAX_24: u64 = (1 << 24) - 1;
 
 /// The JSON schema of job files (draft 2020-12).
 pub fn schema() -> Value {
+    schema_of::<JobFile>()
+}
+
+/// The JSON schema of a kind of job files (draft 2020-12).
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
-    let schema = generator.into_root_schema_for::<JobFile>();
+    let schema = generator.into_root_schema_for::<T>();
     let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
     without_null(&mut schema);
     schema
@@ -44,7 +49,7 @@ fn without_null(schema: &mut Value) {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "D-RDMA job file")]
-pub(super) struct JobFile {
+pub(crate) struct JobFile {
     /// Where this schema is, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
@@ -66,7 +71,7 @@ pub(super) struct JobFile {
 /// Memory. It has exactly one of file, hex and size.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Buffer {
+pub(crate) enum Buffer {
     /// The bytes of a file.
     #[expect(dead_code, reason = "no example has it")]
     File(FileBuffer),
@@ -79,7 +84,7 @@ pub(super) enum Buffer {
 /// The bytes of a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FileBuffer {
+pub(crate) struct FileBuffer {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -92,7 +97,7 @@ pub(super) struct FileBuffer {
 /// Bytes in hexadecimal.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct HexBuffer {
+pub(crate) struct HexBuffer {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -106,7 +111,7 @@ pub(super) struct HexBuffer {
 /// Zeros.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SizeBuffer {
+pub(crate) struct SizeBuffer {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -120,7 +125,7 @@ pub(super) struct SizeBuffer {
 /// The card's own addresses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Local {
+pub(crate) struct Local {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -135,7 +140,7 @@ pub(super) struct Local {
 /// The transport of a queue pair.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Transport {
+pub(crate) enum Transport {
     /// Reliable connection.
     Rc,
     /// Unreliable connection.
@@ -149,7 +154,7 @@ pub(super) enum Transport {
 /// A queue pair.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Qp {
+pub(crate) struct Qp {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -196,7 +201,7 @@ pub(super) struct Qp {
 /// An operation.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Op {
+pub(crate) enum Op {
     /// SEND.
     Send,
     /// SEND with immediate data.
@@ -212,7 +217,7 @@ pub(super) enum Op {
 /// How rows become messages.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum RowMask {
+pub(crate) enum RowMask {
     /// The rows of one region after another.
     #[expect(dead_code, reason = "no example has it")]
     Period,
@@ -224,7 +229,7 @@ pub(super) enum RowMask {
 /// How a post's data are fetched; without it, as the card's registers say.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Fetch {
+pub(crate) struct Fetch {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -239,7 +244,7 @@ pub(super) struct Fetch {
 /// A work request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "verb", rename_all = "snake_case")]
-pub(super) enum Post {
+pub(crate) enum Post {
     /// Sends to one queue pair.
     PostSend(PostSend),
     /// Sends to several queue pairs, planned together.
@@ -249,7 +254,7 @@ pub(super) enum Post {
 /// A request for one queue pair.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PostSend {
+pub(crate) struct PostSend {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -289,7 +294,7 @@ pub(super) struct PostSend {
 /// A request for several queue pairs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PostSsqSend {
+pub(crate) struct PostSsqSend {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -324,7 +329,7 @@ pub(super) struct PostSsqSend {
 /// A destination of a request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Destination {
+pub(crate) struct Destination {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -348,7 +353,7 @@ pub(super) struct Destination {
 /// A place in a buffer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -361,7 +366,7 @@ pub(super) struct Place {
 /// An array of partition ids.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Ids {
+pub(crate) struct Ids {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -377,7 +382,7 @@ pub(super) struct Ids {
 /// Rows of some columns, each for the destination that names its id.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Partitioned {
+pub(crate) struct Partitioned {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -393,7 +398,7 @@ pub(super) struct Partitioned {
 /// A column: row i's value is `width` bytes at `offset + i * width`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Column {
+pub(crate) struct Column {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -409,7 +414,7 @@ pub(super) struct Column {
 /// A run of bytes in a pattern.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Extent {
+pub(crate) struct Extent {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -423,7 +428,7 @@ pub(super) struct Extent {
 /// What is sent, row by row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Region {
+pub(crate) enum Region {
     /// One run of bytes.
     Contiguous(Contiguous),
     /// A pattern, repeated.
@@ -437,7 +442,7 @@ pub(super) enum Region {
 /// One run of bytes, which is one row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Contiguous {
+pub(crate) struct Contiguous {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -453,7 +458,7 @@ pub(super) struct Contiguous {
 /// A pattern that repeats every period; each period is a row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Strided {
+pub(crate) struct Strided {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -474,7 +479,7 @@ pub(super) struct Strided {
 /// The rows whose bit is set, of some columns. Bit i is bit i mod 8 of byte i / 8.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Bitmapped {
+pub(crate) struct Bitmapped {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -493,7 +498,7 @@ pub(super) struct Bitmapped {
 /// A pattern at every pointer; each record is a row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PointerMapped {
+pub(crate) struct PointerMapped {
     /// Means nothing.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,

@@ -17,7 +17,7 @@ const SCHEMA: &str = "$schema";
 
 /// A JSON value; objects keep their entries as they were written, twice the same name included.
 #[derive(Clone, Debug)]
-pub(super) enum Json {
+pub(crate) enum Json {
     Null,
     Bool(bool),
     Integer(i128),
@@ -99,7 +99,7 @@ impl Json {
 
 /// A value and the way to it.
 #[derive(Clone, Debug)]
-pub(super) struct At<'a> {
+pub(crate) struct At<'a> {
     pub path: String,
     json: &'a Json,
 }
@@ -164,6 +164,19 @@ impl<'a> At<'a> {
         }
     }
 
+    /// A number from 0 to 1.
+    pub fn probability(&self) -> Result<f64, JobError> {
+        let value = match *self.json {
+            Json::Integer(value) => value as f64,
+            Json::Float(value) => value,
+            _ => return Err(self.wrong_type("a number")),
+        };
+        match (0.0..=1.0).contains(&value) {
+            true => Ok(value),
+            false => Err(self.error(Problem::Probability(value))),
+        }
+    }
+
     pub fn u32(&self, min: u32) -> Result<u32, JobError> {
         Ok(self.integer(min.into(), u32::MAX.into())? as u32)
     }
@@ -198,7 +211,7 @@ impl<'a> At<'a> {
 
 /// The fields of one object. Each is asked for once; [`Fields::finish`] refuses all others.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     pub at: At<'a>,
     entries: &'a [(String, Json)],
     known: Vec<&'static str>,

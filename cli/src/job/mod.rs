@@ -7,9 +7,11 @@
 
 mod error;
 mod example;
-mod format;
-mod json;
-mod parse;
+pub(crate) mod format;
+pub(crate) mod json;
+pub(crate) mod parse;
+#[cfg(test)]
+pub(crate) mod schema_check;
 
 use std::{fs::File, io::Read as _, path::Path};
 

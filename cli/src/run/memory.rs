@@ -1,12 +1,14 @@
 //! A job's buffers in memory that the card can read.
 
+use std::ops::Range;
+
 use libdrdma::{
     MemoryRegion, MemoryRegionError, PartitionId, PartitionedRegion, ProtectionDomain, Region,
     RegionError,
 };
 
 use crate::{
-    job::{Column, Contents, Extent, Job, Partitioned, Place, Region as JobRegion},
+    job::{Buffer, Column, Contents, Extent, Job, Partitioned, Place, Region as JobRegion},
     placement::{Placement, RecordKey, record_key},
 };
 
@@ -17,7 +19,7 @@ const NO_KEY: u32 = u32::MAX;
 /// arena's key spans them all.
 #[derive(Debug)]
 pub struct Memory<'a> {
-    job: &'a Job,
+    contents: &'a [Buffer],
     placement: Placement,
     arena: MemoryRegion,
     /// `None` for an empty buffer: there is no memory region of 0 bytes.
@@ -33,22 +35,63 @@ impl<'a> Memory<'a> {
     /// No memory or no keys, or the card failed.
     pub fn new(job: &'a Job, pd: &ProtectionDomain) -> Result<Self, MemoryRegionError> {
         let placement = Placement::of(job);
-        let mut arena = pd.allocate(placement.size())?;
-        for (i, buffer) in job.buffers.iter().enumerate() {
+        let arena = pd.allocate(placement.size())?;
+        Self::in_arena(&job.buffers, placement, arena, pd, |arena, _, range| arena.alias(range))
+    }
+
+    /// Fills buffers in an arena in which they have places; `key` gives each its key, by its index and
+    /// its bytes in the arena.
+    ///
+    /// # Errors
+    /// No memory or no keys, or the card failed.
+    pub fn in_arena(
+        contents: &'a [Buffer],
+        placement: Placement,
+        mut arena: MemoryRegion,
+        pd: &ProtectionDomain,
+        key: impl Fn(&MemoryRegion, usize, Range<usize>) -> Result<MemoryRegion, MemoryRegionError>,
+    ) -> Result<Self, MemoryRegionError> {
+        for (i, buffer) in contents.iter().enumerate() {
             if let Contents::Bytes(bytes) = &buffer.contents {
                 arena.write_at(placement.start(i), bytes);
             }
         }
-        let mut buffers = Vec::with_capacity(job.buffers.len());
-        for (i, buffer) in job.buffers.iter().enumerate() {
+        let mut buffers = Vec::with_capacity(contents.len());
+        for (i, buffer) in contents.iter().enumerate() {
             let start = placement.start(i);
             buffers.push(match buffer.len() {
                 0 => None,
-                len => Some(arena.alias(start..start + len)?),
+                len => Some(key(&arena, i, start..start + len)?),
             });
         }
         let pointers = pd.allocate((8 * placement.pointers()).max(8))?;
-        Ok(Self { job, placement, arena, buffers, pointers, pointers_used: 0 })
+        Ok(Self { contents, placement, arena, buffers, pointers, pointers_used: 0 })
+    }
+
+    /// A place as the card and its peers are told it: its address and its buffer's key.
+    pub fn told(&self, place: Place) -> (u64, u32) {
+        (self.addr(place), self.lkey(place.buffer))
+    }
+
+    /// What a buffer holds now.
+    pub fn contents(&self, buffer: usize) -> Vec<u8> {
+        let mut bytes = vec![0; self.contents[buffer].len()];
+        self.arena.read_at(self.placement.start(buffer), &mut bytes);
+        bytes
+    }
+
+    /// A further key to a part of a buffer, made by `key` from its bytes in the arena.
+    ///
+    /// # Errors
+    /// What `key` says.
+    pub fn part(
+        &self,
+        base: Place,
+        len: u32,
+        key: impl Fn(&MemoryRegion, Range<usize>) -> Result<MemoryRegion, MemoryRegionError>,
+    ) -> Result<MemoryRegion, MemoryRegionError> {
+        let start = self.placement.start(base.buffer) + base.offset as usize;
+        key(&self.arena, start..start + len as usize)
     }
 
     fn addr(&self, place: Place) -> u64 {
@@ -111,7 +154,7 @@ impl<'a> Memory<'a> {
                     self.pointers.write_at(self.pointers_used, &pointer);
                     self.pointers_used += pointer.len();
                 }
-                let target = match record_key(self.job, pointers, pattern) {
+                let target = match record_key(self.contents, pointers, pattern) {
                     RecordKey::Buffer(buffer) => self.lkey(buffer),
                     RecordKey::All => self.arena.lkey(),
                 };

@@ -1,8 +1,9 @@
 //! Running a job on a card.
 
-mod memory;
-mod payload;
-mod queues;
+pub(crate) mod ledger;
+pub(crate) mod memory;
+pub(crate) mod payload;
+pub(crate) mod queues;
 
 use std::{
     collections::VecDeque,
@@ -15,8 +16,9 @@ use libdrdma::{
 };
 
 use crate::job::Job;
+use ledger::Completed;
 use payload::Payload;
-use queues::{Completed, Queues};
+use queues::Queues;
 
 /// Why a job was not run to its end.
 #[derive(Debug, thiserror::Error)]

@@ -1,51 +1,35 @@
 //! The queues that a job's posts go to.
 
-use std::collections::{HashMap, VecDeque, hash_map::Entry};
+use std::collections::{HashMap, hash_map::Entry};
 
 use drdma_abi::work_request::{MAX_WQE_GRANULES, Opcode, blocks};
 use libdrdma::{
     CompletionQueue, Destination, MacAddress, Operation, PartitionDestination, PartitionId,
     PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
     QueuePairAttributes, Region, RowMask, SharedOperation, SharedSendQueue, SharedWorkRequest,
-    Status, WorkCompletion, WorkRequest,
+    WorkCompletion, WorkRequest,
 };
 
-use super::{RunError, payload::Payload};
+use super::{
+    RunError,
+    ledger::{Completed, Ledger},
+    payload::Payload,
+};
 use crate::job::{self, Job, Post};
 
 /// Blocks of a ring, at most.
-const MAX_BLOCKS: usize = 1 << 16;
+pub const MAX_BLOCKS: usize = 1 << 16;
 /// Entries of a completion queue, at most.
-const MAX_COMPLETIONS: usize = 1 << 16;
+pub const MAX_COMPLETIONS: usize = 1 << 16;
 
 /// A job's queue pairs and shared send queues, and the posts that are in them.
 #[derive(Debug)]
 pub struct Queues {
     // Dropped before the completion queue that they complete to.
-    qps: Vec<QueuePair<'static>>,
+    pub qps: Vec<QueuePair<'static>>,
     shared: HashMap<Vec<usize>, SharedSendQueue<'static>>,
     cq: CompletionQueue,
-    /// The posts that are not known to be complete, by the number of their queue, oldest first.
-    posted: HashMap<u16, VecDeque<Posted>>,
-}
-
-/// A post in a queue.
-#[derive(Clone, Copy, Debug)]
-struct Posted {
-    number: u64,
-    wr_id: u64,
-    signaled: bool,
-}
-
-/// What became known with a completion.
-#[derive(Debug)]
-pub struct Completed {
-    /// Numbers of unsignaled posts before it, which succeeded.
-    pub unsignaled: Vec<u64>,
-    /// The number of the post that it is of.
-    pub post: u64,
-    /// The completion.
-    pub completion: WorkCompletion,
+    ledger: Ledger,
 }
 
 impl Queues {
@@ -53,24 +37,14 @@ impl Queues {
     pub fn new(job: &Job, pd: &ProtectionDomain, passes: usize) -> Result<Self, RunError> {
         let entries = (passes * job.posts.len()).clamp(1, MAX_COMPLETIONS) as u32;
         let cq = pd.context().completion_queue().entries(entries).build()?;
-        let mut needed: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
-        for post in &job.posts {
-            // Unsignaled requests may take half of a ring.
-            let share = if job.posts.iter().all(|post| post.signaled) { 1 } else { 2 };
-            *needed.entry(post.queue()).or_default() += share * blocks(granules(post));
-        }
-        let ring = |shared, set| {
-            let blocks = needed.get(&(shared, set)).copied().unwrap_or(1);
-            (passes * blocks).clamp(1, MAX_BLOCKS) as u32
-        };
-
+        let rings = Rings::of(&job.posts, passes);
         let mut qps = Vec::with_capacity(job.qps.len());
         for (index, qp) in job.qps.iter().enumerate() {
             let mut made = pd
                 .queue_pair(&cq)
                 .transport(qp.transport)
                 .qpn(qp.qpn)
-                .send_blocks(ring(false, vec![index]))
+                .send_blocks(rings.blocks(false, vec![index]))
                 .build()?;
             let mut attributes = QueuePairAttributes::new()
                 .path_mtu(qp.mtu)
@@ -88,14 +62,25 @@ impl Queues {
                 .map_err(|source| RunError::Connect { qp: qp.name.clone(), source })?;
             qps.push(made);
         }
+        Self::over(qps, &job.posts, &rings, cq, pd)
+    }
+
+    /// Queue pairs that are made, and the shared send queues that posts need beside theirs.
+    pub fn over(
+        qps: Vec<QueuePair<'static>>,
+        posts: &[Post],
+        rings: &Rings,
+        cq: CompletionQueue,
+        pd: &ProtectionDomain,
+    ) -> Result<Self, RunError> {
         let mut shared = HashMap::new();
-        for post in job.posts.iter().filter(|post| post.shared) {
+        for post in posts.iter().filter(|post| post.shared) {
             if let Entry::Vacant(vacant) = shared.entry(post.queue().1) {
-                let blocks = ring(true, vacant.key().clone());
+                let blocks = rings.blocks(true, vacant.key().clone());
                 vacant.insert(pd.shared_send_queue(&cq).send_blocks(blocks).build()?);
             }
         }
-        Ok(Self { qps, shared, cq, posted: HashMap::new() })
+        Ok(Self { qps, shared, cq, ledger: Ledger::default() })
     }
 
     /// Posts a request, which is the post of that number; false if there is no room for it until
@@ -109,8 +94,7 @@ impl Queues {
         };
         match result {
             Ok(()) => {
-                let Post { wr_id, signaled, .. } = *post;
-                self.posted.entry(queue).or_default().push_back(Posted { number, wr_id, signaled });
+                self.ledger.post(queue, number, post.wr_id, post.signaled);
                 Ok(true)
             }
             Err(PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. }) => Ok(false),
@@ -210,18 +194,46 @@ impl Queues {
 
     /// The next completion, if there is one, and what it tells.
     pub fn poll(&mut self) -> Result<Option<Completed>, RunError> {
-        let Some(completion) = self.cq.poll().next() else { return Ok(None) };
-        let (wr_id, queue) = (completion.wr_id, completion.queue);
-        let posted = self.posted.entry(queue).or_default();
-        // It is of a signaled post, or of one that failed.
-        let is_of = |post: &Posted| match completion.status {
-            Status::Success => post.signaled,
-            _ => post.signaled || post.wr_id == wr_id,
-        };
-        let at = posted.iter().position(is_of).ok_or(RunError::Unexpected { wr_id, queue })?;
-        let mut numbers: Vec<u64> = posted.drain(..=at).map(|post| post.number).collect();
-        let post = numbers.pop().expect("the post itself");
-        Ok(Some(Completed { unsignaled: numbers, post, completion }))
+        self.next().map(|completion| self.completed(completion)).transpose()
+    }
+
+    /// The next completion, if there is one: of a send, or of a receive.
+    pub fn next(&mut self) -> Option<WorkCompletion> {
+        self.cq.poll().next()
+    }
+
+    /// What the completion of a send tells.
+    ///
+    /// # Errors
+    /// It is of no post.
+    pub fn completed(&mut self, completion: WorkCompletion) -> Result<Completed, RunError> {
+        self.ledger.complete(completion)
+    }
+}
+
+/// Blocks that the rings of queues need.
+#[derive(Debug)]
+pub struct Rings {
+    needed: HashMap<(bool, Vec<usize>), usize>,
+    passes: usize,
+}
+
+impl Rings {
+    /// Room for so many passes over these posts.
+    pub fn of(posts: &[Post], passes: usize) -> Self {
+        // Unsignaled requests may take half of a ring.
+        let share = if posts.iter().all(|post| post.signaled) { 1 } else { 2 };
+        let mut needed: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
+        for post in posts {
+            *needed.entry(post.queue()).or_default() += share * blocks(granules(post));
+        }
+        Self { needed, passes }
+    }
+
+    /// Blocks of one queue's ring.
+    pub fn blocks(&self, shared: bool, set: Vec<usize>) -> u32 {
+        let blocks = self.needed.get(&(shared, set)).copied().unwrap_or(1);
+        (self.passes * blocks).clamp(1, MAX_BLOCKS) as u32
     }
 }
 
@@ -243,6 +255,15 @@ fn shared_operation(post: &Post) -> SharedOperation {
 
 /// Granules of a post's work request (see [`drdma_abi::work_request`]).
 fn granules(post: &Post) -> usize {
+    let destination = |d: &job::Destination| 2 + region_granules(&d.regions);
+    let partitioned = post.partitioned.as_ref().map_or(0, |region| 2 + region.columns.len());
+    let granules = 2 + partitioned + post.destinations.iter().map(destination).sum::<usize>();
+    debug_assert!(granules <= MAX_WQE_GRANULES);
+    granules
+}
+
+/// Granules of regions in a work request.
+pub fn region_granules(regions: &[job::Region]) -> usize {
     let region = |region: &job::Region| match region {
         job::Region::Contiguous { .. } => 1,
         job::Region::Strided { pattern, .. } | job::Region::PointerMapped { pattern, .. } => {
@@ -250,14 +271,11 @@ fn granules(post: &Post) -> usize {
         }
         job::Region::Bitmapped { columns, .. } => 2 + columns.len(),
     };
-    let destination = |d: &job::Destination| 2 + d.regions.iter().map(region).sum::<usize>();
-    let partitioned = post.partitioned.as_ref().map_or(0, |region| 2 + region.columns.len());
-    let granules = 2 + partitioned + post.destinations.iter().map(destination).sum::<usize>();
-    debug_assert!(granules <= MAX_WQE_GRANULES);
-    granules
+    regions.iter().map(region).sum()
 }
 
-fn mac(mac: u64) -> MacAddress {
+/// A MAC address as libdrdma has it.
+pub fn mac(mac: u64) -> MacAddress {
     let [_, _, bytes @ ..] = mac.to_be_bytes();
     MacAddress(bytes)
 }

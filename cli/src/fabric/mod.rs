@@ -1,0 +1,346 @@
+//! Fabric jobs: several cards behind a switch, and what each of them posts, in JSON.
+//!
+//! Reading one is as strict as reading a job for one card ([`crate::job`]), and is made of the same
+//! parts: what could not even be told to a card is refused with the name of the field, before
+//! anything runs.
+
+mod format;
+mod parse;
+pub mod run;
+pub mod supported;
+
+use std::{fs::File, io::Read as _, path::Path};
+
+use drdma_fabric::NetworkConfig;
+pub use format::schema;
+
+use crate::job::{
+    Buffer, FetchPlan, JobError, Local, MAX_JOB, Partitioned, Place, Region, RowMask, Transport,
+};
+
+/// Cards in a fabric.
+pub const MAX_NODES: usize = 64;
+
+/// A whole fabric job.
+#[derive(Clone, Debug)]
+pub struct FabricJob {
+    /// The switch and its links.
+    pub network: NetworkConfig,
+    /// The cards with what is theirs; steps name them by index.
+    pub nodes: Vec<Node>,
+    /// What is posted, in the order of the file.
+    pub steps: Vec<Step>,
+}
+
+impl FabricJob {
+    /// Reads a job file. The files that its buffers name are relative to its folder.
+    ///
+    /// # Errors
+    /// The file cannot be read, or tells no job; the message names the field.
+    pub fn read(path: &Path) -> Result<Self, JobError> {
+        let failed = |source| JobError::File { path: path.to_owned(), source };
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(MAX_JOB + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_JOB {
+            return Err(JobError::TooLong { path: path.to_owned(), limit: MAX_JOB });
+        }
+        Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Reads a job from text. The files that its buffers name are relative to `folder`.
+    ///
+    /// # Errors
+    /// The text tells no job; the message names the field.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, JobError> {
+        if text.starts_with('\u{feff}') {
+            return Err(JobError::ByteOrderMark);
+        }
+        parse::job(&serde_json::from_str(text)?, folder)
+    }
+
+    /// Steps in order, cut at the waits.
+    pub fn phases(&self) -> impl Iterator<Item = &[Step]> {
+        self.steps.split(|step| matches!(step, Step::Wait))
+    }
+}
+
+/// A card and what its host has.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// The URI of a simulated card.
+    pub device: String,
+    /// Its addresses.
+    pub local: Local,
+    /// Memory, and what peers may do with it; posts name buffers by index.
+    pub buffers: Vec<Buffer>,
+    /// What peers may do with each buffer.
+    pub access: Vec<Access>,
+    /// Further keys.
+    pub keys: Vec<Key>,
+    /// Names of the shared receive queues.
+    pub srqs: Vec<String>,
+    /// Queue pairs; posts name them by index.
+    pub qps: Vec<Qp>,
+}
+
+/// What peers may do with memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// READ it.
+    pub remote_read: bool,
+    /// WRITE to it.
+    pub remote_write: bool,
+    /// Execute atomic operations on it.
+    pub remote_atomic: bool,
+}
+
+/// A key to a part of a buffer.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Its name.
+    pub name: String,
+    /// The first byte.
+    pub base: Place,
+    /// Bytes, all of them inside the buffer.
+    pub len: u32,
+    /// What peers may do with them.
+    pub access: Access,
+}
+
+/// A queue pair of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Peer {
+    /// Index of the node.
+    pub node: usize,
+    /// Index of its queue pair.
+    pub qp: usize,
+}
+
+/// A queue pair.
+#[derive(Clone, Debug)]
+pub struct Qp {
+    /// Its name.
+    pub name: String,
+    /// Transport.
+    pub transport: Transport,
+    /// Path MTU in bytes.
+    pub mtu: u32,
+    /// What it is connected to; nothing on UD.
+    pub peer: Option<Peer>,
+    /// First packet sequence number.
+    pub start_psn: u32,
+    /// Queue key, for UD.
+    pub qkey: u32,
+    /// Index of the shared receive queue that it takes from, if it has none of its own.
+    pub srq: Option<usize>,
+    /// What RC does when something is lost or not ready.
+    pub retries: Retries,
+    /// READs and atomics that it may have under way, in each direction.
+    pub max_rd_atomic: u8,
+    /// Differentiated services code point, 0 to 63.
+    pub dscp: u8,
+    /// Explicit congestion notification, 0 to 3.
+    pub ecn: u8,
+    /// Time to live, 1 to 255.
+    pub ttl: u8,
+}
+
+/// What RC does when something is lost or not ready: codes as in the InfiniBand specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retries {
+    /// An acknowledgement is waited for 4.096 us * 2^timeout; 0 is for ever.
+    pub timeout: u8,
+    /// How often in a row something is sent again, 0 to 7.
+    pub retry_cnt: u8,
+    /// How often a peer may be not ready; 7 is for ever.
+    pub rnr_retry: u8,
+    /// The code of the time after which a peer may try again, 0 to 31.
+    pub min_rnr_timer: u8,
+}
+
+impl Default for Retries {
+    /// 4.2 ms seven times; not ready for ever, 10 us each.
+    fn default() -> Self {
+        Self { timeout: 10, retry_cnt: 7, rnr_retry: 7, min_rnr_timer: 1 }
+    }
+}
+
+/// One step of a job.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A node posts something.
+    Post {
+        /// Index of the node.
+        node: usize,
+        /// What it posts.
+        post: Post,
+    },
+    /// Every node waits until all that was posted has completed, receives excepted.
+    Wait,
+}
+
+/// Something that a node posts.
+#[derive(Clone, Debug)]
+pub enum Post {
+    /// To a send queue.
+    Send(Send),
+    /// To a receive queue.
+    Receive(Receive),
+}
+
+/// What a request does, with what only that operation has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// SEND.
+    Send,
+    /// SEND with immediate data.
+    SendImm(u32),
+    /// WRITE.
+    Write,
+    /// WRITE with immediate data.
+    WriteImm(u32),
+    /// READ.
+    Read,
+    /// Compare and swap: 8 B of the peer's become `swap` if they are `compare`.
+    CompareAndSwap {
+        /// What they must be.
+        compare: u64,
+        /// What they become.
+        swap: u64,
+    },
+    /// `add` is added to 8 B of the peer's.
+    FetchAndAdd {
+        /// What is added.
+        add: u64,
+    },
+}
+
+impl Op {
+    /// Its name in jobs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::SendImm(_) => "send_imm",
+            Self::Write => "write",
+            Self::WriteImm(_) => "write_imm",
+            Self::Read => "read",
+            Self::CompareAndSwap { .. } => "compare_and_swap",
+            Self::FetchAndAdd { .. } => "fetch_and_add",
+        }
+    }
+
+    /// True if it names memory of the peer's.
+    pub fn is_remote(self) -> bool {
+        !matches!(self, Self::Send | Self::SendImm(_))
+    }
+
+    /// True if an answer comes back that fills the regions.
+    pub fn is_answered(self) -> bool {
+        matches!(self, Self::Read | Self::CompareAndSwap { .. } | Self::FetchAndAdd { .. })
+    }
+}
+
+/// A work request of a send queue.
+#[derive(Clone, Debug)]
+pub struct Send {
+    /// True for `post_ssq_send`.
+    pub shared: bool,
+    /// The name that comes back in the completion.
+    pub wr_id: u64,
+    /// What it does.
+    pub op: Op,
+    /// How messages are cut.
+    pub row_mask: RowMask,
+    /// Units in one message.
+    pub rows_per_message: u32,
+    /// A completion tells of its success.
+    pub signaled: bool,
+    /// It waits for the READs and atomics before it.
+    pub fence: bool,
+    /// How it is fetched, if not as the card's registers say.
+    pub fetch: Option<FetchPlan>,
+    /// The region that all destinations share; they have none of their own then.
+    pub partitioned: Option<Partitioned>,
+    /// One for `post_send`, 1 to 256 for `post_ssq_send`.
+    pub destinations: Vec<Destination>,
+}
+
+impl Send {
+    /// The queue that it goes to: whether that is a shared one, and its queue pairs in ascending order.
+    pub fn queue(&self) -> (bool, Vec<usize>) {
+        let mut set: Vec<usize> = self.destinations.iter().map(|d| d.qp).collect();
+        set.sort_unstable();
+        (self.shared, set)
+    }
+}
+
+/// One destination of a request.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// Index of the node's queue pair.
+    pub qp: usize,
+    /// The memory of the peer's that the operation names, if it names some.
+    pub remote: Option<Remote>,
+    /// Where a datagram goes.
+    pub to: Option<Peer>,
+    /// The id of the rows that it gets, if the post has a partitioned region; 0 in others.
+    pub partition: u16,
+    /// What is sent, or where what is read goes; 0 to 16 regions.
+    pub regions: Vec<Region>,
+}
+
+/// Memory of another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remote {
+    /// A buffer.
+    Buffer {
+        /// Index of the node.
+        node: usize,
+        /// Index of its buffer.
+        buffer: usize,
+        /// Bytes from its start.
+        offset: u64,
+    },
+    /// What a key opens.
+    Key {
+        /// Index of the node.
+        node: usize,
+        /// Index of its key.
+        key: usize,
+        /// Bytes from the key's first one.
+        offset: u64,
+    },
+    /// Whatever is there.
+    Raw {
+        /// The address.
+        addr: u64,
+        /// The key.
+        rkey: u32,
+    },
+}
+
+/// A receive queue of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReceiveQueue {
+    /// That of a queue pair, by index.
+    Qp(usize),
+    /// A shared one, by index.
+    Shared(usize),
+}
+
+/// A work request of a receive queue.
+#[derive(Clone, Debug)]
+pub struct Receive {
+    /// The queue.
+    pub queue: ReceiveQueue,
+    /// The name that comes back in the completion.
+    pub wr_id: u64,
+    /// What the message's bytes fill, in order.
+    pub regions: Vec<Region>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,319 @@
+//! Steps: what nodes post, and where they wait.
+
+use super::node::{Names, no_such};
+use crate::{
+    device::Kind,
+    fabric::{Destination, Node, Op, Post, Receive, ReceiveQueue, Remote, Send, Step},
+    job::{
+        JobError, Partitioned, Problem, Transport,
+        json::{At, Fields},
+        parse::{
+            memory::Regions,
+            posts::{Distinct, Settings, content, destination_list, imm, meaningless},
+            values::named,
+        },
+    },
+};
+
+/// What posts there are.
+#[derive(Clone, Copy)]
+enum Verb {
+    Send,
+    SharedSend,
+    Receive,
+    SharedReceive,
+}
+
+/// What operations there are.
+#[derive(Clone, Copy)]
+enum Kinds {
+    Send,
+    SendImm,
+    Write,
+    WriteImm,
+    Read,
+    CompareAndSwap,
+    FetchAndAdd,
+}
+
+/// Those that every destination can have, and behind them those of a lone one.
+const OPS: [(&str, Kinds); 7] = [
+    ("send", Kinds::Send),
+    ("send_imm", Kinds::SendImm),
+    ("write", Kinds::Write),
+    ("write_imm", Kinds::WriteImm),
+    ("read", Kinds::Read),
+    ("compare_and_swap", Kinds::CompareAndSwap),
+    ("fetch_and_add", Kinds::FetchAndAdd),
+];
+const SHARED_OPS: usize = 4;
+
+/// What steps refer to.
+#[derive(Clone, Copy)]
+pub(super) struct Steps<'a> {
+    pub names: &'a Names,
+    pub nodes: &'a [Node],
+}
+
+/// A node that posts.
+#[derive(Clone, Copy)]
+struct Poster<'a> {
+    steps: Steps<'a>,
+    node: usize,
+}
+
+impl Steps<'_> {
+    pub fn step(&self, at: &At) -> Result<Step, JobError> {
+        let mut fields = at.object()?;
+        if fields.has_unknown("wait") {
+            fields.required("wait")?.choice(&[("all", ())])?;
+            fields.finish()?;
+            return Ok(Step::Wait);
+        }
+        let node = named(&fields.required("node")?, "node", &self.names.nodes)?;
+        let verb = fields.required("verb")?.choice(&[
+            ("post_send", Verb::Send),
+            ("post_ssq_send", Verb::SharedSend),
+            ("post_recv", Verb::Receive),
+            ("post_srq_recv", Verb::SharedReceive),
+        ])?;
+        let poster = Poster { steps: *self, node };
+        let post = match verb {
+            Verb::Send => Post::Send(poster.send(&mut fields, false)?),
+            Verb::SharedSend => Post::Send(poster.send(&mut fields, true)?),
+            Verb::Receive => Post::Receive(poster.receive(&mut fields, false)?),
+            Verb::SharedReceive => Post::Receive(poster.receive(&mut fields, true)?),
+        };
+        fields.finish()?;
+        self.nobody_receives_on_rtl(at, node, &post)?;
+        Ok(Step::Post { node, post })
+    }
+
+    /// The simulated hardware does not receive yet.
+    fn nobody_receives_on_rtl(&self, at: &At, node: usize, post: &Post) -> Result<(), JobError> {
+        let is_rtl = |node: usize| Kind::of(&self.nodes[node].device) == Kind::Rtl;
+        let refuse = |node: usize| {
+            let node = self.nodes[node].name.clone();
+            Err(at.error(Problem::RtlReceives { node }))
+        };
+        match post {
+            Post::Receive(_) if is_rtl(node) => refuse(node),
+            Post::Receive(_) => Ok(()),
+            Post::Send(send) if send.op.is_answered() && is_rtl(node) => refuse(node),
+            Post::Send(send) => {
+                for destination in &send.destinations {
+                    let qp = &self.nodes[node].qps[destination.qp];
+                    let to = qp.peer.or(destination.to).map(|peer| peer.node);
+                    if let Some(to) = to.filter(|to| is_rtl(*to)) {
+                        return refuse(to);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<'a> Poster<'a> {
+    fn node(&self) -> &'a Node {
+        &self.steps.nodes[self.node]
+    }
+
+    fn regions(&self) -> Regions<'a> {
+        Regions { buffers: &self.steps.names.of_node[self.node].buffers }
+    }
+
+    fn receive(&self, fields: &mut Fields, shared: bool) -> Result<Receive, JobError> {
+        let names = &self.steps.names.of_node[self.node];
+        let queue = if shared {
+            let srq = named(&fields.required("srq")?, "shared receive queue", &names.srqs)?;
+            ReceiveQueue::Shared(srq)
+        } else {
+            let at = fields.required("qp")?;
+            let qp = named(&at, "queue pair", &names.qps)?;
+            if let Some(srq) = self.node().qps[qp].srq {
+                let srq = self.node().srqs[srq].clone();
+                return Err(at.error(Problem::TakesFromShared { srq }));
+            }
+            ReceiveQueue::Qp(qp)
+        };
+        let wr_id = fields.required("wr_id")?.u64(0)?;
+        if fields.has_unknown("append") {
+            let what = "append region: no card takes one yet".to_owned();
+            return Err(fields.child_error("append", Problem::Unsupported { what }));
+        }
+        let (_, regions) = content(fields, self.regions(), None)?;
+        Ok(Receive { queue, wr_id, regions })
+    }
+
+    fn send(&self, fields: &mut Fields, shared: bool) -> Result<Send, JobError> {
+        let wr_id = fields.required("wr_id")?.u64(0)?;
+        let op_at = fields.required("op")?;
+        let kind = op_at.choice(if shared { &OPS[..SHARED_OPS] } else { &OPS })?;
+        let op = operation(fields, kind, op_at.text()?, shared)?;
+        // What comes back is one message, and fills the regions from the first byte on.
+        for name in ["row_mask", "rows_per_message", "fetch"] {
+            if op.is_answered() && fields.has_unknown(name) {
+                let what = op.name().to_owned();
+                return Err(fields.child_error(name, Problem::Meaningless { what }));
+            }
+        }
+        let Settings { row_mask, rows_per_message, signaled, fetch } = Settings::of(fields)?;
+        let fence = fields.optional("fence").map_or(Ok(false), |at| at.boolean())?;
+        if let Some(at) = fields.optional("inline")
+            && at.boolean()?
+        {
+            let what = "inline data: a card fetches whatever it sends".to_owned();
+            return Err(at.error(Problem::Unsupported { what }));
+        }
+        let mut partitioned = None;
+        let destinations = if shared {
+            partitioned = fields
+                .optional("partitioned")
+                .map(|at| self.regions().partitioned(&at))
+                .transpose()?;
+            self.destinations(&fields.required("destinations")?, op, partitioned.as_ref())?
+        } else {
+            vec![self.destination(fields, op, None)?]
+        };
+        for destination in &destinations {
+            let qp = &self.node().qps[destination.qp];
+            let possible = match qp.transport {
+                Transport::Rc => true,
+                Transport::Uc => !op.is_answered(),
+                Transport::Ud => !op.is_remote(),
+            };
+            if !possible {
+                let transport = if qp.transport == Transport::Ud { "ud" } else { "uc" };
+                let (op, qp) = (op.name(), qp.name.clone());
+                return Err(op_at.error(Problem::Transport { op, qp, transport }));
+            }
+        }
+        Ok(Send {
+            shared,
+            wr_id,
+            op,
+            row_mask,
+            rows_per_message,
+            signaled,
+            fence,
+            fetch,
+            partitioned,
+            destinations,
+        })
+    }
+
+    fn destinations(
+        &self,
+        at: &At,
+        op: Op,
+        partitioned: Option<&Partitioned>,
+    ) -> Result<Vec<Destination>, JobError> {
+        let mut distinct = Distinct::new(at.clone(), partitioned.is_some());
+        let mut destinations = Vec::new();
+        for entry in destination_list(at)? {
+            let mut fields = entry.object()?;
+            let destination = self.destination(&mut fields, op, partitioned)?;
+            let Destination { qp, partition, regions, .. } = &destination;
+            let name = &self.node().qps[*qp].name;
+            distinct.add(&fields, *qp, name, *partition, regions.len())?;
+            fields.finish()?;
+            destinations.push(destination);
+        }
+        distinct.finish()?;
+        Ok(destinations)
+    }
+
+    fn destination(
+        &self,
+        fields: &mut Fields,
+        op: Op,
+        partitioned: Option<&Partitioned>,
+    ) -> Result<Destination, JobError> {
+        let names = &self.steps.names.of_node[self.node];
+        let qp = named(&fields.required("qp")?, "queue pair", &names.qps)?;
+        let is_ud = self.node().qps[qp].transport == Transport::Ud;
+        let to = match fields.optional("destination") {
+            Some(at) if is_ud => Some(self.datagram_to(&at)?),
+            Some(at) => {
+                let what = "this transport (only ud has one)".to_owned();
+                return Err(at.error(Problem::Meaningless { what }));
+            }
+            None if is_ud => return Err(fields.child_error("destination", Problem::Missing)),
+            None => None,
+        };
+        let remote = self.remote(fields, op)?;
+        let (partition, regions) = content(fields, self.regions(), partitioned)?;
+        Ok(Destination { qp, remote, to, partition, regions })
+    }
+
+    /// Another queue pair that takes datagrams.
+    fn datagram_to(&self, at: &At) -> Result<crate::fabric::Peer, JobError> {
+        let peer = self.steps.names.peer(at)?;
+        let qp = &self.steps.nodes[peer.node].qps[peer.qp];
+        if qp.transport != Transport::Ud {
+            let (found, what) = (at.text()?.to_owned(), "which has another transport".to_owned());
+            return Err(at.error(Problem::Peer { found, what }));
+        }
+        Ok(peer)
+    }
+
+    /// The memory of the peer's that an operation names, if it names some.
+    fn remote(&self, fields: &mut Fields, op: Op) -> Result<Option<Remote>, JobError> {
+        let (remote_at, raw_at) = (fields.optional("remote"), fields.optional("raw"));
+        let offset_at = fields.optional("remote_offset");
+        if !op.is_remote() {
+            return match remote_at.or(raw_at).or(offset_at) {
+                Some(at) => Err(meaningless(&at, op.name())),
+                None => Ok(None),
+            };
+        }
+        if let Some(at) = raw_at {
+            if let Some(other) = remote_at.or(offset_at) {
+                let what = "a post that has \"raw\"".to_owned();
+                return Err(other.error(Problem::Meaningless { what }));
+            }
+            let mut fields = at.object()?;
+            let addr = fields.required("remote_addr")?.u64(0)?;
+            let rkey = fields.required("rkey")?.u32(0)?;
+            fields.finish()?;
+            return Ok(Some(Remote::Raw { addr, rkey }));
+        }
+        let at = remote_at.ok_or_else(|| fields.child_error("remote", Problem::Missing))?;
+        let offset = match offset_at {
+            Some(at) => at.u64(0)?,
+            None => return Err(fields.child_error("remote_offset", Problem::Missing)),
+        };
+        let (node, name) = self.steps.names.of(&at, "buffer or key")?;
+        let of_node = &self.steps.names.of_node[node];
+        match (of_node.buffers.get(name), of_node.keys.get(name)) {
+            (Some(&buffer), _) => Ok(Some(Remote::Buffer { node, buffer, offset })),
+            (None, Some(&key)) => Ok(Some(Remote::Key { node, key, offset })),
+            (None, None) => Err(no_such(&at, "buffer or key")),
+        }
+    }
+}
+
+/// An operation with what only it has.
+fn operation(fields: &mut Fields, kind: Kinds, name: &str, shared: bool) -> Result<Op, JobError> {
+    let imm = imm(fields, matches!(kind, Kinds::SendImm | Kinds::WriteImm), name)?;
+    // No request of several destinations is an atomic operation.
+    let mut operand = |field, has: bool| match (!shared).then(|| fields.optional(field)).flatten() {
+        Some(at) if has => at.u64(0),
+        Some(at) => Err(meaningless(&at, name)),
+        None if has => Err(fields.child_error(field, Problem::Missing)),
+        None => Ok(0),
+    };
+    let swaps = matches!(kind, Kinds::CompareAndSwap);
+    let (compare, swap) = (operand("compare", swaps)?, operand("swap", swaps)?);
+    let add = operand("add", matches!(kind, Kinds::FetchAndAdd))?;
+    Ok(match kind {
+        Kinds::Send => Op::Send,
+        Kinds::SendImm => Op::SendImm(imm),
+        Kinds::Write => Op::Write,
+        Kinds::WriteImm => Op::WriteImm(imm),
+        Kinds::Read => Op::Read,
+        Kinds::CompareAndSwap => Op::CompareAndSwap { compare, swap },
+        Kinds::FetchAndAdd => Op::FetchAndAdd { add },
+    })
+}

@@ -1,0 +1,365 @@
+//! A node's host: its memory and queues, what it posts and what it is told.
+
+use std::collections::{HashMap, VecDeque};
+
+use drdma_abi::work_request::{Opcode, blocks};
+use libdrdma::{
+    Access, CompletionOpcode, Context, Counters, MemoryRegion, PostError, QueuePair,
+    QueuePairAttributes, ReceiveRequest, Region, RegionError, Status, WorkCompletion,
+};
+use serde_json::{Value, json};
+
+use super::card::FabricCard;
+use crate::{
+    device,
+    fabric::{self, FabricJob, Node, Op, Post, Qp, Receive, ReceiveQueue, Remote, Send, Step},
+    job::{self, Transport},
+    placement::Placement,
+    run::{
+        RunError,
+        ledger::Completed,
+        memory::Memory,
+        payload::Payload,
+        queues::{MAX_BLOCKS, MAX_COMPLETIONS, Queues, Rings, mac, region_granules},
+    },
+};
+
+/// The number of a node's first queue pair; the others' follow.
+const FIRST_QPN: u32 = 16;
+/// Granules of a receive's head, at most.
+const RECEIVE_HEAD: usize = 2;
+
+/// A node's host.
+pub(super) struct Host<'a> {
+    node: &'a Node,
+    // Queues are dropped before the memory that their cards reach.
+    queues: Queues,
+    memory: Memory<'a>,
+    keys: Vec<MemoryRegion>,
+    context: Context,
+    /// Steps that are not posted yet.
+    to_post: VecDeque<ToPost<'a>>,
+    /// Sends that are not known to be complete, by the number of their step.
+    sends: HashMap<u64, &'a Send>,
+}
+
+/// A step that is to be posted.
+struct ToPost<'a> {
+    number: usize,
+    what: Ready<'a>,
+}
+
+/// A post with its regions as libdrdma has them.
+enum Ready<'a> {
+    Send { post: Box<job::Post>, payload: Payload },
+    Receive { receive: &'a Receive, regions: Vec<Region<'static>> },
+}
+
+/// What a host is told.
+pub(super) struct Completion {
+    /// As it is printed.
+    pub object: Value,
+    /// It tells of success.
+    pub good: bool,
+}
+
+impl<'a> Host<'a> {
+    /// Sets a node up: its memory, keys and connected queue pairs.
+    pub fn new(job: &'a FabricJob, index: usize, card: &FabricCard) -> Result<Self, RunError> {
+        let node = &job.nodes[index];
+        let context = device::set_up(card.card(), node.local)?;
+        let pd = context.protection_domain();
+        let posts: Vec<&Post> = job
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Post { node, post } if *node == index => Some(post),
+                _ => None,
+            })
+            .collect();
+        let regions = posts.iter().flat_map(|post| regions(post));
+        let placement = Placement::new(&node.buffers, regions);
+        // A card that does not receive writes to no memory.
+        let mine = if context.receives() { Access::LOCAL_WRITE } else { Access::empty() };
+        let arena = pd.allocate_with(placement.size(), mine)?;
+        let memory = Memory::in_arena(&node.buffers, placement, arena, &pd, |arena, i, range| {
+            arena.alias_with(range, if mine.is_empty() { mine } else { rights(node.access[i]) })
+        })?;
+        let key = |key: &fabric::Key| {
+            memory
+                .part(key.base, key.len, |arena, range| arena.alias_with(range, rights(key.access)))
+        };
+        let keys = node.keys.iter().map(key).collect::<Result<_, _>>()?;
+
+        let entries = posts.len().clamp(1, MAX_COMPLETIONS) as u32;
+        let cq = context.completion_queue().entries(entries).build()?;
+        let sends: Vec<job::Post> = posts
+            .iter()
+            .filter_map(|post| match post {
+                Post::Send(send) => Some(plain(send, &[])),
+                Post::Receive(_) => None,
+            })
+            .collect();
+        let rings = Rings::of(&sends, 1);
+        let mut qps = Vec::with_capacity(node.qps.len());
+        for (i, qp) in node.qps.iter().enumerate() {
+            let receives = receive_blocks(&posts, ReceiveQueue::Qp(i));
+            let mut builder = pd
+                .queue_pair(&cq)
+                .transport(qp.transport)
+                .qpn(FIRST_QPN + i as u32)
+                .send_blocks(rings.blocks(false, vec![i]));
+            if context.receives() {
+                builder = builder.receive(&cq).receive_blocks(receives);
+            }
+            let mut made = builder.build()?;
+            connect(job, qp, &mut made, context.receives())?;
+            qps.push(made);
+        }
+        let queues = Queues::over(qps, &sends, &rings, cq, &pd)?;
+        context.clear_counters()?;
+        let (to_post, sends) = (VecDeque::new(), HashMap::new());
+        Ok(Self { node, queues, memory, keys, context, to_post, sends })
+    }
+
+    /// Where memory of this node lies, as a peer names it.
+    pub fn remote(&self, remote: Remote) -> (u64, u32) {
+        match remote {
+            Remote::Buffer { buffer, offset, .. } => {
+                self.memory.told(job::Place { buffer, offset })
+            }
+            Remote::Key { key, offset, .. } => {
+                let region = &self.keys[key];
+                (region.addr().saturating_add(offset), region.rkey())
+            }
+            // Nobody's.
+            Remote::Raw { addr, rkey } => (addr, rkey),
+        }
+    }
+
+    /// A further step, of which each destination's remote memory is told.
+    pub fn add(
+        &mut self,
+        number: usize,
+        post: &'a Post,
+        remotes: &[(u64, u32)],
+    ) -> Result<(), RunError> {
+        let region = |source| RunError::Region { post: number, source };
+        let what = match post {
+            Post::Send(send) => {
+                let post = plain(send, remotes);
+                let payload = Payload::of(&post, &mut self.memory).map_err(region)?;
+                self.sends.insert(number as u64, send);
+                Ready::Send { post: Box::new(post), payload }
+            }
+            Post::Receive(receive) => {
+                let regions = receive.regions.iter().map(|region| self.memory.region(region));
+                let regions: Result<Vec<_>, RegionError> = regions.collect();
+                Ready::Receive { receive, regions: regions.map_err(region)? }
+            }
+        };
+        self.to_post.push_back(ToPost { number, what });
+        Ok(())
+    }
+
+    /// Posts as much as there is room for; true if that is anything.
+    pub fn post(&mut self) -> Result<bool, RunError> {
+        let mut any = false;
+        while let Some(ToPost { number, what }) = self.to_post.front() {
+            let posted = match what {
+                Ready::Send { post, payload } => self.queues.post(*number as u64, post, payload),
+                Ready::Receive { receive, regions } => {
+                    let request = ReceiveRequest::new(receive.wr_id).regions(regions);
+                    let posted = match receive.queue {
+                        ReceiveQueue::Qp(qp) => self.queues.qps[qp].post_recv(&request),
+                        ReceiveQueue::Shared(_) => unreachable!("refused when the job was read"),
+                    };
+                    match posted {
+                        Ok(()) => Ok(true),
+                        Err(
+                            PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. },
+                        ) => Ok(false),
+                        Err(error) => Err(error),
+                    }
+                }
+            };
+            if !posted.map_err(|source| RunError::Post { post: *number, source })? {
+                break;
+            }
+            self.to_post.pop_front();
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// The next completion, if there is one.
+    pub fn poll(&mut self) -> Result<Option<Completion>, RunError> {
+        let Some(completion) = self.queues.next() else { return Ok(None) };
+        if completion.opcode.is_receive() {
+            return Ok(Some(self.received(&completion)));
+        }
+        let Completed { unsignaled, post, completion } = self.queues.completed(completion)?;
+        self.sends.retain(|number, _| !unsignaled.contains(number));
+        let send = self.sends.remove(&post).expect("every send is entered when it is added");
+        Ok(Some(self.sent(send, &completion)))
+    }
+
+    fn sent(&self, send: &Send, completion: &WorkCompletion) -> Completion {
+        let name = |destination: &fabric::Destination| &self.node.qps[destination.qp].name;
+        let mut object = json!({"node": self.node.name});
+        match send.shared {
+            true => object["qps"] = send.destinations.iter().map(name).cloned().collect(),
+            false => object["qp"] = json!(name(&send.destinations[0])),
+        }
+        object["wr_id"] = json!(completion.wr_id);
+        object["opcode"] = json!(match send.op {
+            Op::Send | Op::SendImm(_) => "send",
+            Op::Write | Op::WriteImm(_) => "write",
+            op => op.name(),
+        });
+        Completion::of(object, completion)
+    }
+
+    fn received(&self, completion: &WorkCompletion) -> Completion {
+        let by_queue = |qp: &QueuePair| qp.receive_queue() == Some(completion.queue);
+        let by_index = |qp: &QueuePair| completion.qp == Some(qp.index());
+        let qps = &self.queues.qps;
+        let qp = qps.iter().position(by_queue).or_else(|| qps.iter().position(by_index));
+        let name = qp.map_or("?", |qp| &self.node.qps[qp].name);
+        let is_write = completion.opcode == CompletionOpcode::ReceiveWithImm;
+        let is_good = completion.status == Status::Success;
+        let object = json!({"node": self.node.name, "qp": name, "wr_id": completion.wr_id,
+                            "opcode": if is_write && is_good { "recv_write_imm" } else { "recv" }});
+        Completion::of(object, completion)
+    }
+
+    /// Numbers of the sends that are not known to be complete, and of the posts that were not made.
+    pub fn waiting(&self) -> impl Iterator<Item = usize> {
+        let receives = self.to_post.iter().filter_map(|to_post| match to_post.what {
+            Ready::Receive { .. } => Some(to_post.number),
+            Ready::Send { .. } => None,
+        });
+        self.sends.keys().map(|number| *number as usize).chain(receives)
+    }
+
+    /// What every buffer holds.
+    pub fn memory(&self) -> Vec<Vec<u8>> {
+        (0..self.node.buffers.len()).map(|buffer| self.memory.contents(buffer)).collect()
+    }
+
+    /// The card's counters since it was set up.
+    pub fn counters(&self) -> Result<Counters, RunError> {
+        Ok(self.context.counters()?)
+    }
+}
+
+impl Completion {
+    fn of(mut object: Value, completion: &WorkCompletion) -> Self {
+        object["status"] = json!(completion.status.name());
+        object["bytes"] = json!(completion.bytes);
+        if let Some(imm) = completion.imm {
+            object["imm"] = json!(imm);
+        }
+        Self { object, good: completion.status == Status::Success }
+    }
+}
+
+/// Rights as libdrdma has them.
+fn rights(access: fabric::Access) -> Access {
+    let fabric::Access { remote_read, remote_write, remote_atomic } = access;
+    let mut rights = Access::LOCAL_WRITE;
+    rights.set(Access::REMOTE_READ, remote_read);
+    rights.set(Access::REMOTE_WRITE, remote_write);
+    rights.set(Access::REMOTE_ATOMIC, remote_atomic);
+    rights
+}
+
+/// All regions of a post.
+fn regions(post: &Post) -> Box<dyn Iterator<Item = &job::Region> + '_> {
+    match post {
+        Post::Send(send) => Box::new(send.destinations.iter().flat_map(|d| &d.regions)),
+        Post::Receive(receive) => Box::new(receive.regions.iter()),
+    }
+}
+
+/// Blocks of a receive queue's ring, which holds all that is posted to it.
+fn receive_blocks(posts: &[&Post], queue: ReceiveQueue) -> u32 {
+    let needed = posts.iter().map(|post| match post {
+        Post::Receive(receive) if receive.queue == queue => {
+            blocks(RECEIVE_HEAD + region_granules(&receive.regions))
+        }
+        _ => 0,
+    });
+    needed.sum::<usize>().clamp(1, MAX_BLOCKS) as u32
+}
+
+/// Connects a queue pair to its peer.
+fn connect(
+    job: &FabricJob,
+    qp: &Qp,
+    made: &mut QueuePair<'static>,
+    receives: bool,
+) -> Result<(), RunError> {
+    let mut attributes = QueuePairAttributes::new()
+        .path_mtu(qp.mtu)
+        .dscp(qp.dscp)
+        .ecn(qp.ecn)
+        .ttl(qp.ttl)
+        .start_psn(qp.start_psn);
+    if let Some(peer) = qp.peer {
+        let (node, other) = (&job.nodes[peer.node], &job.nodes[peer.node].qps[peer.qp]);
+        attributes = attributes
+            .dest_mac(mac(node.local.mac))
+            .dest_ip(node.local.ip.into())
+            .dest_qpn(FIRST_QPN + peer.qp as u32);
+        if receives {
+            let access = match qp.transport {
+                Transport::Rc => Access::REMOTE_READ | Access::REMOTE_WRITE | Access::REMOTE_ATOMIC,
+                _ => Access::REMOTE_WRITE,
+            };
+            attributes = attributes.rq_psn(other.start_psn).access(access);
+        }
+    }
+    if receives && qp.transport == Transport::Rc {
+        attributes = attributes
+            .timeout(qp.retries.timeout)
+            .retry_cnt(qp.retries.retry_cnt)
+            .rnr_retry(qp.retries.rnr_retry)
+            .min_rnr_timer(qp.retries.min_rnr_timer)
+            .max_rd_atomic(qp.max_rd_atomic)
+            .max_dest_rd_atomic(qp.max_rd_atomic);
+    }
+    if qp.transport == Transport::Ud {
+        attributes = attributes.qkey(qp.qkey);
+    }
+    made.connect(&attributes).map_err(|source| RunError::Connect { qp: qp.name.clone(), source })
+}
+
+/// A request as a job for one card has it; `remotes` tells each destination's remote memory.
+fn plain(send: &Send, remotes: &[(u64, u32)]) -> job::Post {
+    let (op, imm) = match send.op {
+        Op::Send => (Opcode::Send, 0),
+        Op::SendImm(imm) => (Opcode::SendImm, imm),
+        Op::Write => (Opcode::Write, 0),
+        Op::WriteImm(imm) => (Opcode::WriteImm, imm),
+        // The same size in a ring.
+        Op::Read | Op::CompareAndSwap { .. } | Op::FetchAndAdd { .. } => (Opcode::Send, 0),
+    };
+    let destination = |(i, destination): (usize, &fabric::Destination)| {
+        let (remote_addr, rkey) = remotes.get(i).copied().unwrap_or_default();
+        let fabric::Destination { qp, partition, regions, .. } = destination.clone();
+        job::Destination { qp, remote_addr, rkey, partition, regions }
+    };
+    job::Post {
+        shared: send.shared,
+        wr_id: send.wr_id,
+        op,
+        imm,
+        row_mask: send.row_mask,
+        rows_per_message: send.rows_per_message,
+        signaled: send.signaled,
+        fetch: send.fetch,
+        partitioned: send.partitioned.clone(),
+        destinations: send.destinations.iter().enumerate().map(destination).collect(),
+    }
+}

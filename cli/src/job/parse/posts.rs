@@ -1,0 +1,229 @@
+//! Posts: what all kinds of jobs say about one, and those of a job for a single card.
+
+use std::collections::HashMap;
+
+use drdma_abi::{
+    roce::Transport,
+    work_request::{MAX_DESTINATIONS, MAX_REGIONS, MAX_REQUEST_REGIONS, Opcode},
+};
+
+use super::{
+    memory::Regions,
+    values::{fetch_plan, named},
+};
+use crate::job::{
+    Destination, FetchPlan, JobError, Partitioned, Post, Problem, Qp, Region, RowMask,
+    json::{At, Fields},
+    op_name,
+};
+
+/// What every kind of post that sends may say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub row_mask: RowMask,
+    pub rows_per_message: u32,
+    pub signaled: bool,
+    pub fetch: Option<FetchPlan>,
+}
+
+impl Settings {
+    /// Those of a post, or their defaults.
+    pub fn of(fields: &mut Fields) -> Result<Self, JobError> {
+        let row_mask = match fields.optional("row_mask") {
+            Some(at) => at.choice(&[("period", RowMask::Period), ("element", RowMask::Element)])?,
+            None => RowMask::Period,
+        };
+        let rows_per_message = match fields.optional("rows_per_message") {
+            Some(at) => at.u32(1)?,
+            None => 1,
+        };
+        let signaled = fields.optional("signaled").map_or(Ok(true), |at| at.boolean())?;
+        let fetch = fields.optional("fetch").map(|at| fetch_plan(&at)).transpose()?;
+        Ok(Self { row_mask, rows_per_message, signaled, fetch })
+    }
+}
+
+/// The immediate data of an operation that has some, or else 0.
+pub(crate) fn imm(fields: &mut Fields, has_imm: bool, op: &str) -> Result<u32, JobError> {
+    match fields.optional("imm") {
+        Some(at) if has_imm => at.u32(0),
+        Some(at) => Err(meaningless(&at, op)),
+        None if has_imm => Err(fields.child_error("imm", Problem::Missing)),
+        None => Ok(0),
+    }
+}
+
+/// A field that the operation does not have.
+pub(crate) fn meaningless(at: &At, op: &str) -> JobError {
+    at.error(Problem::Meaningless { what: op.to_owned() })
+}
+
+/// What a destination gets: its regions, or of the post's partitioned region its partition.
+pub(crate) fn content(
+    fields: &mut Fields,
+    regions: Regions,
+    partitioned: Option<&Partitioned>,
+) -> Result<(u16, Vec<Region>), JobError> {
+    if let Some(region) = partitioned {
+        let max = region.width.max_id();
+        let partition = fields.required("partition")?.integer(0, max.into())? as u16;
+        return Ok((partition, Vec::new()));
+    }
+    let list = fields.required("regions")?.list_up_to(MAX_REGIONS, "regions")?;
+    Ok((0, list.iter().map(|at| regions.region(at)).collect::<Result<_, _>>()?))
+}
+
+/// The entries of a list of destinations.
+pub(crate) fn destination_list<'a>(at: &At<'a>) -> Result<Vec<At<'a>>, JobError> {
+    let list = at.list_up_to(MAX_DESTINATIONS, "destinations")?;
+    if list.is_empty() {
+        return Err(at.error(Problem::Empty { what: "destination" }));
+    }
+    Ok(list)
+}
+
+/// The destinations of a post so far, of which no two have the same queue pair or partition.
+#[derive(Debug)]
+pub(crate) struct Distinct<'a> {
+    list: At<'a>,
+    partitioned: bool,
+    seen: Vec<(usize, u16)>,
+    regions: usize,
+}
+
+impl<'a> Distinct<'a> {
+    pub fn new(list: At<'a>, partitioned: bool) -> Self {
+        Self { list, partitioned, seen: Vec::new(), regions: 0 }
+    }
+
+    /// A further one, whose queue pair has that name.
+    pub fn add(
+        &mut self,
+        fields: &Fields,
+        qp: usize,
+        name: &str,
+        partition: u16,
+        regions: usize,
+    ) -> Result<(), JobError> {
+        let other = |index: usize| format!("{}[{index}]", self.list.path);
+        if let Some(index) = self.seen.iter().position(|seen| seen.0 == qp) {
+            let (value, other) = (format!("queue pair \"{name}\""), other(index));
+            return Err(fields.child_error("qp", Problem::Duplicate { value, other }));
+        }
+        let same = self.seen.iter().position(|seen| seen.1 == partition);
+        if let (Some(index), true) = (same, self.partitioned) {
+            let (value, other) = (partition.to_string(), other(index));
+            return Err(fields.child_error("partition", Problem::Duplicate { value, other }));
+        }
+        self.seen.push((qp, partition));
+        self.regions += regions;
+        Ok(())
+    }
+
+    /// Refuses more regions than a request has room for.
+    pub fn finish(self) -> Result<(), JobError> {
+        let count = self.regions;
+        if count > MAX_REQUEST_REGIONS {
+            let (what, limit) = ("regions of all destinations together", MAX_REQUEST_REGIONS);
+            return Err(self.list.error(Problem::TooMany { count, what, limit }));
+        }
+        Ok(())
+    }
+}
+
+/// What the posts of a job for one card refer to.
+pub(super) struct Posts<'a> {
+    pub regions: Regions<'a>,
+    pub qp_names: &'a HashMap<String, usize>,
+    pub qps: &'a [Qp],
+}
+
+impl Posts<'_> {
+    pub fn post(&self, at: &At) -> Result<Post, JobError> {
+        let mut fields = at.object()?;
+        let shared =
+            fields.required("verb")?.choice(&[("post_send", false), ("post_ssq_send", true)])?;
+        let wr_id = fields.required("wr_id")?.u64(0)?;
+        let op_at = fields.required("op")?;
+        let op = op_at.choice(&Opcode::ALL.map(|op| (op_name(op), op)))?;
+        let imm = imm(&mut fields, op.has_imm(), op_name(op))?;
+        let Settings { row_mask, rows_per_message, signaled, fetch } = Settings::of(&mut fields)?;
+        let mut partitioned = None;
+        let destinations = if shared {
+            if let Some(at) = fields.optional("partitioned") {
+                partitioned = Some(self.regions.partitioned(&at)?);
+            }
+            self.destinations(&fields.required("destinations")?, op, partitioned.as_ref())?
+        } else {
+            vec![self.destination(&mut fields, op, None)?]
+        };
+        fields.finish()?;
+        for destination in &destinations {
+            let qp = &self.qps[destination.qp];
+            if op.is_write() && qp.transport == Transport::Ud {
+                let problem = Problem::WriteOnUd { op: op_name(op), qp: qp.name.clone() };
+                return Err(op_at.error(problem));
+            }
+        }
+        Ok(Post {
+            shared,
+            wr_id,
+            op,
+            imm,
+            row_mask,
+            rows_per_message,
+            signaled,
+            fetch,
+            partitioned,
+            destinations,
+        })
+    }
+
+    fn destinations(
+        &self,
+        at: &At,
+        op: Opcode,
+        partitioned: Option<&Partitioned>,
+    ) -> Result<Vec<Destination>, JobError> {
+        let mut distinct = Distinct::new(at.clone(), partitioned.is_some());
+        let mut destinations = Vec::new();
+        for entry in destination_list(at)? {
+            let mut fields = entry.object()?;
+            let destination = self.destination(&mut fields, op, partitioned)?;
+            let Destination { qp, partition, regions, .. } = &destination;
+            let name = &self.qps[*qp].name;
+            distinct.add(&fields, *qp, name, *partition, regions.len())?;
+            fields.finish()?;
+            destinations.push(destination);
+        }
+        distinct.finish()?;
+        Ok(destinations)
+    }
+
+    /// A destination, and where a WRITE goes there.
+    fn destination(
+        &self,
+        fields: &mut Fields,
+        op: Opcode,
+        partitioned: Option<&Partitioned>,
+    ) -> Result<Destination, JobError> {
+        let qp = named(&fields.required("qp")?, "queue pair", self.qp_names)?;
+        let (addr_at, rkey_at) = (fields.optional("remote_addr"), fields.optional("rkey"));
+        let remote_addr = match addr_at {
+            Some(at) if op.is_write() => at.u64(0)?,
+            Some(at) => return Err(meaningless(&at, op_name(op))),
+            None if op.is_write() => {
+                return Err(fields.child_error("remote_addr", Problem::Missing));
+            }
+            None => 0,
+        };
+        let rkey = match rkey_at {
+            Some(at) if op.is_write() => at.u32(0)?,
+            Some(at) => return Err(meaningless(&at, op_name(op))),
+            None if op.is_write() => return Err(fields.child_error("rkey", Problem::Missing)),
+            None => 0,
+        };
+        let (partition, regions) = content(fields, self.regions, partitioned)?;
+        Ok(Destination { qp, remote_addr, rkey, partition, regions })
+    }
+}

@@ -1,0 +1,31 @@
+//! Explicit congestion notification in IPv4 headers (RFC 3168).
+
+use drdma_abi::roce::{ETHERTYPE_IPV4, Ethernet, Ipv4};
+use drdma_semantics::icrc::internet_checksum;
+
+/// The two bits of the type of service.
+const MASK: u8 = 3;
+/// Neither end knows of marks.
+const NOT_CAPABLE: u8 = 0;
+/// The frame met congestion.
+const CONGESTION: u8 = 3;
+
+/// Offsets in an IPv4 header.
+const TOS: usize = 1;
+const CHECKSUM: usize = 10;
+
+/// Marks an IPv4 frame whose sender allows it; false if it does not. The header's checksum stays right.
+/// The mark is no part of what RoCEv2's invariant CRC covers.
+pub fn mark(frame: &mut [u8]) -> bool {
+    let Some((ethernet, rest)) = frame.split_at_mut_checked(Ethernet::SIZE) else { return false };
+    let Some((header, _)) = rest.split_at_mut_checked(Ipv4::SIZE) else { return false };
+    let is_ipv4 = ethernet[12..] == ETHERTYPE_IPV4.to_be_bytes() && header[0] == 0x45;
+    if !is_ipv4 || header[TOS] & MASK == NOT_CAPABLE {
+        return false;
+    }
+    header[TOS] |= CONGESTION;
+    header[CHECKSUM..CHECKSUM + 2].fill(0);
+    let sum = internet_checksum(header).to_be_bytes();
+    header[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum);
+    true
+}

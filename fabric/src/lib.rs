@@ -1,0 +1,31 @@
+//! Several cards in one simulated time.
+//!
+//! | module | |
+//! |---|---|
+//! | [`network`] | the switch and the links: queues, delay, faults, marks |
+//! | [`ecn`] | congestion marks in IPv4 headers |
+//! | [`slot_card`] | any simulated card in its slot, on the simulation's time |
+//! | [`simulation`] | cards at the ports of a network, in one time |
+//!
+//! Everything here follows from the configuration and its seed: no clock of the machine, and no order
+//! in which threads run, has a part in it.
+#![deny(unsafe_code)]
+
+pub mod config;
+pub mod ecn;
+pub mod network;
+mod output;
+mod random;
+pub mod simulation;
+pub mod slot_card;
+mod soft_card;
+pub mod time;
+
+pub use config::{FaultConfig, NetworkConfig};
+pub use network::{Network, Port, PortCounters, Tap};
+pub use simulation::{Simulation, SimulationError, TimedCard};
+pub use slot_card::SlotCard;
+pub use time::Time;
+
+/// Frames that may overtake one that is held back.
+pub const MAX_OVERTAKING: u64 = 8;

@@ -1,0 +1,142 @@
+//! Cards and the network between them, in one time.
+//!
+//! No frame that leaves a card reaches another before the network's
+//! [lookahead](crate::NetworkConfig::lookahead). So the cards work through a stretch of that length each
+//! by itself, on any number of threads, and only then is what they sent looked at. Hosts act between
+//! stretches.
+
+use std::thread;
+
+use drdma_driver::CardError;
+use drdma_soft::wire::CapturedFrame;
+
+use crate::{Network, Port, Time};
+
+/// A card whose time its owner lets go on.
+pub trait TimedCard: Send {
+    /// When the card does something next, in nanoseconds, if no frame arrives and no register is
+    /// written; `None` is never.
+    ///
+    /// # Errors
+    /// The card failed.
+    fn next_event_ns(&mut self) -> Result<Option<u64>, CardError>;
+
+    /// A frame, without FCS, whose last byte arrives at `at_ns`, which is not past. Frames come in the
+    /// order of time.
+    fn deliver(&mut self, frame: Vec<u8>, at_ns: u64);
+
+    /// Does everything that is due up to and at `ns`.
+    ///
+    /// # Errors
+    /// The card failed.
+    fn advance_to(&mut self, ns: u64) -> Result<(), CardError>;
+
+    /// The frames, without FCS, that left since the last call, in the order of time.
+    fn take_sent(&mut self) -> Vec<CapturedFrame>;
+}
+
+/// A card failed.
+#[derive(Debug, thiserror::Error)]
+#[error("card {card}: {source}")]
+pub struct SimulationError {
+    /// Its place in the list.
+    pub card: usize,
+    /// Why.
+    pub source: CardError,
+}
+
+/// Cards at the ports of a network.
+pub struct Simulation {
+    network: Network,
+    cards: Vec<Box<dyn TimedCard>>,
+    threads: usize,
+    now_ns: u64,
+}
+
+impl Simulation {
+    /// Plugs the cards into the ports of a network, in their order. They work on so many threads, which
+    /// changes nothing but how long it takes.
+    pub fn new(network: Network, cards: Vec<Box<dyn TimedCard>>, threads: usize) -> Self {
+        Self { network, cards, threads: threads.max(1), now_ns: 0 }
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The network, to change it.
+    pub fn network_mut(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
+    /// What the cards have come to.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Goes to the next moment at which anything happens, and through a stretch of time from there on.
+    /// False if nothing will ever happen by itself.
+    ///
+    /// # Errors
+    /// The first card that failed.
+    pub fn step(&mut self) -> Result<bool, SimulationError> {
+        let mut next = self.network.next_event().map(Time::ns);
+        for (card, of) in self.cards.iter_mut().enumerate() {
+            let event = of.next_event_ns().map_err(|source| SimulationError { card, source })?;
+            next = [next, event].into_iter().flatten().min();
+        }
+        let Some(start) = next else { return Ok(false) };
+        let start = Time::from_ns(start.max(self.now_ns));
+        let lookahead = self.network.config().lookahead();
+        let half = Time::from_ps(lookahead.ps() / 2);
+        // What leaves a card from `start` on is in the switch after half of it.
+        self.network.advance(start + half);
+        let end_ns = (start + lookahead).ns();
+        for (port, card) in self.cards.iter_mut().enumerate() {
+            while let Some((at, frame)) =
+                self.network.take_arrived(Port(port), Time::from_ns(end_ns))
+            {
+                card.deliver(frame, at.ns_rounded_up());
+            }
+        }
+        // The end itself is the first moment of the next stretch.
+        self.advance_cards(end_ns - 1)?;
+        self.now_ns = end_ns - 1;
+        for (port, card) in self.cards.iter_mut().enumerate() {
+            for CapturedFrame { time_ns, bytes } in card.take_sent() {
+                self.network.send(Port(port), Time::from_ns(time_ns), bytes);
+            }
+        }
+        Ok(true)
+    }
+
+    fn advance_cards(&mut self, ns: u64) -> Result<(), SimulationError> {
+        let share = self.cards.len().div_ceil(self.threads);
+        let advance = |first: usize, cards: &mut [Box<dyn TimedCard>]| {
+            for (i, card) in cards.iter_mut().enumerate() {
+                card.advance_to(ns)
+                    .map_err(|source| SimulationError { card: first + i, source })?;
+            }
+            Ok(())
+        };
+        if self.threads == 1 || self.cards.len() <= 1 {
+            return advance(0, &mut self.cards);
+        }
+        thread::scope(|scope| {
+            let advance = &advance;
+            let parts = self.cards.chunks_mut(share).enumerate();
+            let threads: Vec<_> =
+                parts.map(|(i, cards)| scope.spawn(move || advance(i * share, cards))).collect();
+            let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+            // The first card's failure is told, whichever was first by the clock.
+            results.into_iter().try_for_each(|result| match result {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Running a fabric job in this process, and what is wrong with what came of it.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use drdma_cli::fabric::{
+    FabricJob,
+    run::{Options, run},
+    supported,
+};
+use serde_json::Value;
+
+use super::expect::{Expected, queue};
+
+/// Nothing waits for longer: the longest time-out is 4.2 ms, and is tried seven times.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the cards did with a job: completions as they were printed, and every buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// In the order in which they were told.
+    pub completions: Vec<String>,
+    /// By `node/buffer`.
+    pub memory: BTreeMap<String, Vec<u8>>,
+}
+
+/// Runs a job on so many threads.
+///
+/// # Errors
+/// What went wrong, other than posts that complete with another status than success.
+pub fn on_cards(job: &Value, threads: usize) -> Result<Found, String> {
+    let text = job.to_string();
+    let job = FabricJob::parse(&text, Path::new(".")).map_err(|error| error.to_string())?;
+    supported::check(&job).map_err(|error| error.to_string())?;
+    let mut completions = Vec::new();
+    let mut told = |completion: Value| {
+        completions.push(completion.to_string());
+        Ok(())
+    };
+    let options = Options { patience: PATIENCE, threads };
+    let outcome = run(&job, options, None, &mut told).map_err(|error| error.to_string())?;
+    let mut memory = BTreeMap::new();
+    for (node, buffers) in job.nodes.iter().zip(outcome.memory) {
+        for (buffer, bytes) in node.buffers.iter().zip(buffers) {
+            memory.insert(format!("{}/{}", node.name, buffer.name), bytes);
+        }
+    }
+    Ok(Found { completions, memory })
+}
+
+/// The first difference between what cards did and what they had to do.
+pub fn difference(expected: &Expected, found: &Found) -> Option<String> {
+    let mut queues: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for completion in &found.completions {
+        let completion: Value = serde_json::from_str(completion).expect("an object");
+        queues.entry(queue(&completion)).or_default().push(completion);
+    }
+    for name in expected.completions.keys().chain(queues.keys()) {
+        let none = Vec::new();
+        let expected = expected.completions.get(name).unwrap_or(&none);
+        let found = queues.get(name).unwrap_or(&none);
+        if let Some(i) =
+            (0..expected.len().max(found.len())).find(|i| expected.get(*i) != found.get(*i))
+        {
+            let show = |of: Option<&Value>| of.map_or("nothing".to_owned(), Value::to_string);
+            let (expected, found) = (show(expected.get(i)), show(found.get(i)));
+            return Some(format!(
+                "{name}: completion {i}:\n  expected {expected}\n  found    {found}"
+            ));
+        }
+    }
+    for (name, expected) in &expected.memory {
+        let found = &found.memory[name];
+        let differs = |at: &usize| expected[*at].is_some_and(|byte| byte != found[*at]);
+        if let Some(at) = (0..expected.len()).find(differs) {
+            let count = (0..expected.len()).filter(differs).count();
+            let byte = expected[at].expect("it differs");
+            return Some(format!(
+                "{name}: {count} of {} B differ, first byte {at}: expected {byte:#04x}, found {:#04x}",
+                expected.len(),
+                found[at]
+            ));
+        }
+    }
+    None
+}

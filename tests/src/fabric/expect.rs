@@ -1,0 +1,398 @@
+//! What a fabric job must do, computed the slow and obvious way, over the JSON itself.
+//!
+//! Messages are those of [`crate::expect`], which follows `docs/semantics.md`. They are delivered at
+//! once, post by post in the order of the file, and meet the receives of the whole phase, in order.
+//! That is what must come out of any timing, on any network, if nothing races: no byte is written that
+//! anything else of the same phase reads or writes, no receive can be taken by either of two queue
+//! pairs, and nothing goes against the stream of messages in which an error occurs. Jobs that are not
+//! so are [refused](Undetermined) where that is noticed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use serde_json::{Value, json};
+
+use crate::expect::{Memory, QueuePairs, list, messages, number, text};
+
+/// Bytes in front of a datagram.
+const GLOBAL_ROUTE: u64 = 40;
+/// Bytes of an atomic operation.
+const ATOMIC: usize = 8;
+
+/// What a job must do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// The completions of every queue, in order: objects as `drdma fabric` prints them.
+    pub completions: BTreeMap<String, Vec<Value>>,
+    /// Every byte of every buffer, by `node/buffer`; `None` where it may be anything.
+    pub memory: BTreeMap<String, Vec<Option<u8>>>,
+}
+
+/// Why a job has no meaning that could be told.
+pub type Undetermined = String;
+
+/// The queue of a completion, as the keys of [`Expected::completions`] have it.
+pub fn queue(completion: &Value) -> String {
+    let opcode = text(&completion["opcode"]);
+    let kind = if opcode.starts_with("recv") { "receives" } else { "sends" };
+    let names = ["srq", "qp", "qps"].iter().find_map(|field| completion.get(field));
+    format!("{} {kind} {}", text(&completion["node"]), names.unwrap_or(&Value::Null))
+}
+
+/// What a completion on a shared receive queue, or of one, is told by.
+type Name = (String, String);
+
+/// A receive that waits for a message.
+#[derive(Clone, Debug)]
+struct Receive {
+    wr_id: u64,
+    regions: Vec<Value>,
+}
+
+/// A run.
+struct Run<'a> {
+    nodes: HashMap<&'a str, Node<'a>>,
+    /// Receives by node and queue; a queue pair's own one has the queue pair's name behind a `/`.
+    receives: HashMap<Name, VecDeque<Receive>>,
+    /// Queue pairs in the error state.
+    broken: BTreeSet<Name>,
+    /// Send queues that are halted: node, shared or not, queue pairs.
+    halted: BTreeSet<(String, bool, Vec<String>)>,
+    expected: Expected,
+}
+
+/// A node's part of a job, and its memory as far as it is known.
+struct Node<'a> {
+    job: &'a Value,
+    qps: QueuePairs<'a>,
+    memory: Memory,
+    /// Bytes that may be anything: buffer and place.
+    unknown: BTreeSet<(String, usize)>,
+}
+
+/// How a message ended for its sender.
+enum End {
+    /// It arrived.
+    Good,
+    /// The peer refused it.
+    Refused(&'static str),
+}
+
+/// Runs a whole job.
+///
+/// # Errors
+/// It has no determined meaning.
+pub fn run(job: &Value) -> Result<Expected, Undetermined> {
+    let mut run = Run {
+        nodes: list(&job["nodes"]).iter().map(|of| (text(&of["name"]), Node::of(of))).collect(),
+        receives: HashMap::new(),
+        broken: BTreeSet::new(),
+        halted: BTreeSet::new(),
+        expected: Expected::default(),
+    };
+    for phase in list(&job["steps"]).split(|step| step.get("wait").is_some()) {
+        let is_receive = |step: &&Value| text(&step["verb"]).ends_with("recv");
+        phase.iter().filter(is_receive).for_each(|step| run.receive(step));
+        for step in phase.iter().filter(|step| !is_receive(step)) {
+            run.send(step)?;
+        }
+    }
+    for (name, node) in &run.nodes {
+        for buffer in list(&node.job["buffers"]) {
+            let buffer = text(&buffer["name"]);
+            let bytes = node.memory.bytes(buffer).iter().enumerate();
+            let known = |(at, byte): (usize, &u8)| {
+                (!node.unknown.contains(&(buffer.to_owned(), at))).then_some(*byte)
+            };
+            run.expected.memory.insert(format!("{name}/{buffer}"), bytes.map(known).collect());
+        }
+    }
+    Ok(run.expected)
+}
+
+impl<'a> Node<'a> {
+    fn of(job: &'a Value) -> Self {
+        let qps = list(&job["qps"]).iter().map(|qp| (text(&qp["name"]), qp)).collect();
+        Self { job, qps, memory: Memory::of(job), unknown: BTreeSet::new() }
+    }
+
+    /// Every byte of the regions, in the order in which a message fills them; `None` if one is outside.
+    fn places(&self, regions: &[Value]) -> Option<Vec<(String, usize)>> {
+        let mut places = Vec::new();
+        for region in regions {
+            let (buffer, start) = (text(&region["buffer"]), number(&region["offset"]) as usize);
+            let mut run = |start: usize, len: usize| {
+                let end = start.checked_add(len)?;
+                (end <= self.memory.bytes(buffer).len())
+                    .then(|| places.extend((start..end).map(|at| (buffer.to_owned(), at))))
+            };
+            match text(&region["type"]) {
+                "contiguous" => run(start, number(&region["len"]) as usize)?,
+                "strided" => {
+                    for i in 0..number(&region["count"]) {
+                        for extent in list(&region["pattern"]) {
+                            let at = i * number(&region["period"]) + number(&extent["offset"]);
+                            run(start + at as usize, number(&extent["len"]) as usize)?;
+                        }
+                    }
+                }
+                other => panic!("no job receives into {other}"),
+            }
+        }
+        Some(places)
+    }
+
+    fn fill(&mut self, places: &[(String, usize)], bytes: &[u8]) {
+        for ((buffer, at), byte) in places.iter().zip(bytes) {
+            self.memory.bytes_mut(buffer)[*at] = *byte;
+            self.unknown.remove(&(buffer.clone(), *at));
+        }
+    }
+}
+
+impl<'a> Run<'a> {
+    fn node(&mut self, name: &str) -> &mut Node<'a> {
+        self.nodes.get_mut(name).expect("a node of the job")
+    }
+
+    fn told(&mut self, completion: Value) {
+        self.expected.completions.entry(queue(&completion)).or_default().push(completion);
+    }
+
+    fn receive(&mut self, step: &Value) {
+        let (node, wr_id) = (text(&step["node"]), number(&step["wr_id"]) as u64);
+        let queue = match step["qp"].as_str() {
+            Some(qp) if self.broken.contains(&(node.to_owned(), qp.to_owned())) => {
+                self.told(failed_receive(node, qp, wr_id, "wr_flush_error"));
+                return;
+            }
+            Some(qp) => format!("/{qp}"),
+            None => text(&step["srq"]).to_owned(),
+        };
+        let regions = list(&step["regions"]).to_vec();
+        let receives = self.receives.entry((node.to_owned(), queue)).or_default();
+        receives.push_back(Receive { wr_id, regions });
+    }
+
+    fn send(&mut self, step: &Value) -> Result<(), Undetermined> {
+        let node = text(&step["node"]);
+        let shared = text(&step["verb"]) == "post_ssq_send";
+        let destinations: Vec<&Value> =
+            if shared { list(&step["destinations"]).iter().collect() } else { vec![step] };
+        let names: Vec<String> = destinations.iter().map(|d| text(&d["qp"]).to_owned()).collect();
+        let mut set = names.clone();
+        set.sort_unstable();
+        let queue = (node.to_owned(), shared, set);
+        let op = text(&step["op"]);
+        let mut completion =
+            json!({"node": node, "wr_id": step["wr_id"], "opcode": op.trim_end_matches("_imm")});
+        match shared {
+            true => completion["qps"] = json!(names),
+            false => completion["qp"] = json!(names[0]),
+        }
+        let complete = |run: &mut Self, status: &str, bytes: u64| {
+            if status != "success" || step["signaled"] != false {
+                completion["status"] = json!(status);
+                completion["bytes"] = json!(bytes);
+                run.told(completion);
+            }
+        };
+        if self.halted.contains(&queue) {
+            complete(self, "wr_flush_error", 0);
+            return Ok(());
+        }
+        let broken = self.broken.clone();
+        let is_broken = |qp: &str| broken.contains(&(node.to_owned(), qp.to_owned()));
+        if ["read", "compare_and_swap", "fetch_and_add"].contains(&op) {
+            if is_broken(&names[0]) {
+                complete(self, "wr_flush_error", 0);
+                self.halted.insert(queue);
+                return Ok(());
+            }
+            let bytes = self.fetch(step)?;
+            complete(self, "success", bytes);
+            return Ok(());
+        }
+        let of = &self.nodes[node];
+        let all = match messages(step, &of.memory, &of.qps, &is_broken) {
+            Ok(all) => all,
+            Err((destination, status)) => {
+                complete(self, status, 0);
+                self.halted.insert(queue);
+                if let Some(destination) = destination {
+                    self.break_pair(node, &names[destination]);
+                }
+                return Ok(());
+            }
+        };
+        for (destination, messages) in destinations.iter().zip(&all) {
+            let mut offset = 0;
+            for message in messages {
+                match self.deliver(step, destination, message, offset)? {
+                    End::Good => offset += message.len() as u128,
+                    End::Refused(_) if shared => {
+                        return Err("a shared request is refused: who got what is open".into());
+                    }
+                    End::Refused(status) => {
+                        complete(self, status, 0);
+                        self.halted.insert(queue);
+                        self.break_pair(node, &names[0]);
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        complete(self, "success", all.iter().flatten().map(|m| m.len() as u64).sum());
+        Ok(())
+    }
+
+    /// A queue pair is in the error state: what it had posted to receive is flushed.
+    fn break_pair(&mut self, node: &str, qp: &str) {
+        if !self.broken.insert((node.to_owned(), qp.to_owned())) {
+            return;
+        }
+        let receives = self.receives.remove(&(node.to_owned(), format!("/{qp}")));
+        for Receive { wr_id, .. } in receives.into_iter().flatten() {
+            self.told(failed_receive(node, qp, wr_id, "wr_flush_error"));
+        }
+    }
+
+    /// A message arrives at its peer. `offset` is how many bytes of the request were before it.
+    fn deliver(
+        &mut self,
+        step: &Value,
+        destination: &Value,
+        message: &[u8],
+        offset: u128,
+    ) -> Result<End, Undetermined> {
+        let from = text(&step["node"]);
+        let qp = self.nodes[from].qps[text(&destination["qp"])];
+        let transport = text(&qp["transport"]);
+        let datagram = transport == "ud";
+        let to = text(if datagram { &destination["destination"] } else { &qp["peer"] });
+        let (node, to_qp) = to.split_once('/').ok_or("a peer without a node")?;
+        if self.broken.contains(&(node.to_owned(), to_qp.to_owned())) {
+            return Err(format!("{from} sends to {to}, which is in the error state"));
+        }
+        let op = text(&step["op"]);
+        let write = op.starts_with("write");
+        if write && !message.is_empty() {
+            let places = match self.remote(destination, offset, message.len(), "remote_write") {
+                Some((owner, places)) if owner == node => places,
+                // With immediate data it may meet the want of a receive first.
+                _ if transport == "rc" && op == "write" => {
+                    self.break_pair(node, to_qp);
+                    return Ok(End::Refused("remote_access_error"));
+                }
+                _ => return Err("a WRITE whose refusal is open".into()),
+            };
+            self.node(node).fill(&places, message);
+        }
+        if write && op != "write_imm" {
+            return Ok(End::Good);
+        }
+
+        let receiver = self.nodes[node].qps[to_qp];
+        let srq = receiver.get("srq").map(text);
+        let key = (node.to_owned(), srq.map_or(format!("/{to_qp}"), str::to_owned));
+        let receive = self.receives.get_mut(&key).and_then(VecDeque::pop_front);
+        let receive = receive.ok_or_else(|| format!("{to} has no receive for a message"))?;
+        let mut completion = json!({"node": node, "qp": to_qp, "wr_id": receive.wr_id,
+            "opcode": if write { "recv_write_imm" } else { "recv" }, "status": "success",
+            "bytes": message.len() as u64 + if datagram { GLOBAL_ROUTE } else { 0 }});
+        if let Some(srq) = srq {
+            completion["srq"] = json!(srq);
+        }
+        if op.ends_with("_imm") {
+            completion["imm"] = step["imm"].clone();
+        }
+        if !write {
+            let places = self.nodes[node].places(&receive.regions).ok_or("a bad receive")?;
+            let head = if datagram { GLOBAL_ROUTE as usize } else { 0 };
+            if places.len() < message.len() + head {
+                if transport != "rc" || srq.is_some() {
+                    return Err("a message longer than its receive".into());
+                }
+                // How much of it was written is open.
+                self.node(node).unknown.extend(places);
+                self.told(failed_receive(node, to_qp, receive.wr_id, "local_length_error"));
+                self.break_pair(node, to_qp);
+                return Ok(End::Refused("remote_invalid_request_error"));
+            }
+            let node = self.node(node);
+            // Of the headers' place, 20 B are not written, and 20 B are an IPv4 header.
+            node.unknown.extend(places[..head].iter().cloned());
+            node.fill(&places[head..], message);
+        }
+        self.told(completion);
+        Ok(End::Good)
+    }
+
+    /// A READ or an atomic operation; gives the bytes that came back.
+    fn fetch(&mut self, step: &Value) -> Result<u64, Undetermined> {
+        let op = text(&step["op"]);
+        let node = text(&step["node"]);
+        let places = self.nodes[node].places(list(&step["regions"])).ok_or("a bad region")?;
+        let right = if op == "read" { "remote_read" } else { "remote_atomic" };
+        let (owner, remote) =
+            self.remote(step, 0, places.len(), right).ok_or("the peer refuses a READ")?;
+        let of = self.node(&owner);
+        if remote.iter().any(|place| of.unknown.contains(place)) {
+            return Err("a READ of what is not known".into());
+        }
+        let bytes: Vec<u8> =
+            remote.iter().map(|(buffer, at)| of.memory.bytes(buffer)[*at]).collect();
+        if op != "read" {
+            let old: [u8; ATOMIC] = bytes.as_slice().try_into().map_err(|_| "not 8 B")?;
+            let old = u64::from_le_bytes(old);
+            let operand = |name: &str| step[name].as_u64().expect("a number");
+            let new = match op {
+                "fetch_and_add" => old.wrapping_add(operand("add")),
+                _ if old == operand("compare") => operand("swap"),
+                _ => old,
+            };
+            of.fill(&remote, &new.to_le_bytes());
+        }
+        self.node(node).fill(&places, &bytes);
+        Ok(bytes.len() as u64)
+    }
+
+    /// Where `len` bytes of a peer's lie, and whose they are; `None` if they may not be touched so.
+    fn remote(
+        &self,
+        post: &Value,
+        before: u128,
+        len: usize,
+        right: &str,
+    ) -> Option<(String, Vec<(String, usize)>)> {
+        // An address and a key that nobody gave out.
+        let (node, name) = text(post.get("remote")?).split_once('/')?;
+        let job = self.nodes[node].job;
+        let named = |of: &str| {
+            let list = job.get(of)?.as_array()?;
+            list.iter().find(|entry| text(&entry["name"]) == name)
+        };
+        let (buffer, base, size, access) = match (named("buffers"), named("keys")) {
+            (Some(buffer), _) => {
+                (name, 0, self.nodes[node].memory.bytes(name).len() as u128, buffer.get("access"))
+            }
+            (None, Some(key)) => {
+                let region = &key["region"];
+                let base = number(&region["offset"]);
+                (text(&region["buffer"]), base, number(&region["len"]), key.get("access"))
+            }
+            (None, None) => return None,
+        };
+        let allowed = access.is_some_and(|rights| list(rights).iter().any(|r| text(r) == right));
+        let start = number(&post["remote_offset"]) + before;
+        if !allowed || start + len as u128 > size {
+            return None;
+        }
+        let start = (base + start) as usize;
+        let places = (start..start + len).map(|at| (buffer.to_owned(), at));
+        Some((node.to_owned(), places.collect()))
+    }
+}
+
+fn failed_receive(node: &str, qp: &str, wr_id: u64, status: &str) -> Value {
+    json!({"node": node, "qp": qp, "wr_id": wr_id, "opcode": "recv", "status": status, "bytes": 0})
+}

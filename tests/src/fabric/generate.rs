@@ -1,0 +1,471 @@
+//! Random fabric jobs, of which no two things race: their results follow from the job alone.
+//!
+//! Each node sends what a [random job](crate::random_job) for one card sends, from buffers that nothing
+//! writes to, over queue pairs of its own, to which nothing else is sent. What arrives has bytes of its
+//! own at the receiver, in its buffer `in`.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Value, json};
+
+use crate::{
+    expect::{self, Memory, list, text},
+    random::Random,
+    random_job::{self, Limits},
+};
+
+/// Bytes in front of a datagram in its receive.
+const GLOBAL_ROUTE: u64 = 40;
+/// What is said of receives that are posted behind their messages.
+const LATER: &str = "later";
+
+/// What jobs may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Abilities {
+    /// Frames may be lost, doubled, reordered and damaged. Only RC copes with that.
+    pub faults: bool,
+    /// There are queue pairs on UD.
+    pub datagrams: bool,
+    /// There are READs and atomic operations.
+    pub answers: bool,
+    /// Some messages are refused by their receiver.
+    pub refusals: bool,
+}
+
+/// What a node sends.
+const LIMITS: Limits =
+    Limits { posts: 5, buffer: 5_000, rows: 60, payload: 12_000, partitioned: true, large: 0 };
+
+/// A node while the job is made.
+struct Node {
+    name: String,
+    sends: Value,
+    qps: Vec<Value>,
+    /// Bytes of `in` that are given away.
+    used: u64,
+    words: u64,
+}
+
+/// The job of that seed.
+pub fn generate(seed: u64, abilities: Abilities) -> Value {
+    let mut random = Random::new(seed ^ 0x6661_6272_6963);
+    let count = random.range(2..=4);
+    let mut nodes: Vec<Node> = (0..count)
+        .map(|i| {
+            let sends = random_job::generate(random.any(), LIMITS);
+            Node { name: format!("n{i}"), sends, qps: Vec::new(), used: 0, words: 0 }
+        })
+        .collect();
+    let peers = connect(&mut random, &mut nodes, abilities);
+    let mut steps = Vec::new();
+    for from in 0..nodes.len() {
+        steps.push(of_node(&mut random, &mut nodes, from, &peers, abilities));
+    }
+    let mut steps = interleave(&mut random, steps);
+    wait(&mut random, &mut steps);
+    signal(&mut steps);
+    let nodes: Vec<Value> = nodes.iter().enumerate().map(|(i, node)| node.value(i)).collect();
+    json!({"network": network(&mut random, abilities), "nodes": nodes, "steps": steps})
+}
+
+impl Node {
+    fn value(&self, index: usize) -> Value {
+        let mut buffers = list(&self.sends["buffers"]).to_vec();
+        let access = ["remote_read", "remote_write"];
+        buffers.push(json!({"name": "in", "size": self.used, "access": access}));
+        buffers.push(json!({"name": "words", "size": 8 * self.words, "access": ["remote_atomic"]}));
+        json!({"name": self.name, "device": "soft:",
+               "local": {"mac": format!("02:00:00:00:00:{:02x}", index + 1),
+                         "ip": format!("10.0.0.{}", index + 1)},
+               "buffers": buffers, "qps": self.qps})
+    }
+
+    /// So many bytes of `in` that nothing else has.
+    fn take(&mut self, len: u64) -> u64 {
+        let start = self.used;
+        self.used += len;
+        start
+    }
+}
+
+fn network(random: &mut Random, abilities: Abilities) -> Value {
+    let mut network = json!({"gbps": random.pick(&[10, 40, 100, 400]), "seed": random.any(),
+                             "delay_ns": random.skewed(0..=5000), "queue_kib": 1 << 16});
+    if abilities.faults {
+        for (fault, most) in [("loss", 40), ("duplicate", 200), ("reorder", 300), ("corrupt", 20)] {
+            if random.one_in(2) {
+                network[fault] = json!(random.range(1..=most) as f64 / 1000.0);
+            }
+        }
+        if random.one_in(4) {
+            network["queue_kib"] = json!(random.range(16..=64));
+        }
+        if random.one_in(4) {
+            network["ecn_kib"] = json!(random.range(1..=16));
+        }
+    }
+    network
+}
+
+/// Gives every queue pair of every node a peer on another node. Tells the node that each one sends to.
+fn connect(
+    random: &mut Random,
+    nodes: &mut [Node],
+    abilities: Abilities,
+) -> BTreeMap<(usize, String), usize> {
+    let mut peers = BTreeMap::new();
+    for from in 0..nodes.len() {
+        let qps = list(&nodes[from].sends["qps"]).to_vec();
+        for (i, qp) in qps.iter().enumerate() {
+            let other = random.range(1..=nodes.len() as u64 - 1) as usize;
+            let to = (from + other) % nodes.len();
+            let transport = match text(&qp["transport"]) {
+                "ud" if abilities.datagrams && !abilities.faults => "ud",
+                "uc" if !abilities.faults => "uc",
+                _ => "rc",
+            };
+            nodes[from].sends["qps"][i]["transport"] = json!(transport);
+            let name = text(&qp["name"]).to_owned();
+            let theirs = format!("{}-{name}", nodes[from].name);
+            peers.insert((from, name.clone()), to);
+            let end = |random: &mut Random, name: &str, peer: String| {
+                let mut end = json!({"name": name, "transport": transport, "mtu": qp["mtu"],
+                                     "start_psn": random.range(0..=(1 << 24) - 1)});
+                match transport {
+                    "ud" => end["qkey"] = qp["qkey"].clone(),
+                    _ => end["peer"] = json!(peer),
+                }
+                if transport == "rc" {
+                    // Longer than the queues of the slowest network.
+                    end["timeout"] = json!(random.range(7..=10));
+                }
+                end
+            };
+            let mut ours = end(random, &name, format!("{}/{theirs}", nodes[to].name));
+            ours["start_psn"] = qp["start_psn"].clone();
+            for field in ["ecn", "dscp"] {
+                if let Some(value) = qp.get(field) {
+                    ours[field] = value.clone();
+                }
+            }
+            let theirs = end(random, &theirs, format!("{}/{name}", nodes[from].name));
+            nodes[from].qps.push(ours);
+            nodes[to].qps.push(theirs);
+        }
+    }
+    peers
+}
+
+/// What a node posts, and its peers for it.
+fn of_node(
+    random: &mut Random,
+    nodes: &mut [Node],
+    from: usize,
+    peers: &BTreeMap<(usize, String), usize>,
+    abilities: Abilities,
+) -> Vec<Value> {
+    let sends = nodes[from].sends.clone();
+    let (memory, qps) = (Memory::of(&sends), expect::queue_pairs(&sends));
+    let (node, mut steps) = (nodes[from].name.clone(), Vec::new());
+    // Receives of one queue pair hold its longest message, so that it does not matter which of its
+    // posts come to be sent.
+    let mut longest: BTreeMap<String, u64> = BTreeMap::new();
+    let posts: Vec<_> = list(&sends["posts"])
+        .iter()
+        .map(|post| {
+            let all = expect::messages(post, &memory, &qps, &|_| false).unwrap_or_default();
+            for (destination, messages) in destinations(post).iter().zip(&all) {
+                let len = messages.iter().map(Vec::len).max().unwrap_or(0) as u64;
+                let most = longest.entry(text(&destination["qp"]).to_owned()).or_default();
+                *most = len.max(*most);
+            }
+            (post.clone(), all)
+        })
+        .collect();
+    for (mut post, all) in posts {
+        let op = text(&post["op"]).to_owned();
+        let shared = post.get("destinations").is_some();
+        let mut receives = Vec::new();
+        for (i, name) in destinations(&post)
+            .iter()
+            .map(|d| text(&d["qp"]).to_owned())
+            .enumerate()
+            .collect::<Vec<_>>()
+        {
+            let messages = all.get(i).map_or(&[][..], |messages| &messages[..]);
+            let to = peers[&(from, name.clone())];
+            let theirs = format!("{node}-{name}");
+            let transport = text(&qps[name.as_str()]["transport"]);
+            // Who else gets what of a request for several is open once one of them is refused.
+            let alone = !list(&sends["posts"]).iter().any(|post| {
+                post.get("destinations").is_some()
+                    && destinations(post).iter().any(|destination| destination["qp"] == *name)
+            });
+            let refused =
+                abilities.refusals && alone && ["send", "send_imm", "write"].contains(&&*op);
+            let refuse = refused && transport == "rc" && random.one_in(6);
+            let fields = match shared {
+                true => &mut post["destinations"][i],
+                false => &mut post,
+            };
+            let object = fields.as_object_mut().expect("an object");
+            object.remove("rkey");
+            object.remove("remote_addr");
+            if transport == "ud" {
+                fields["destination"] = json!(format!("{}/{theirs}", nodes[to].name));
+            }
+            if op.starts_with("write") {
+                let total: usize = messages.iter().map(Vec::len).sum();
+                let offset = nodes[to].take(total as u64);
+                match refuse {
+                    true => fields["raw"] = json!({"remote_addr": offset, "rkey": u32::MAX}),
+                    false => {
+                        fields["remote"] = json!(format!("{}/in", nodes[to].name));
+                        fields["remote_offset"] = json!(offset);
+                    }
+                }
+            }
+            if op == "write" {
+                continue;
+            }
+            let short = random.range(0..=messages.len() as u64) as usize;
+            for m in 0..messages.len() {
+                let mut room = longest[&name] + random.skewed(0..=64);
+                if refuse && m == short {
+                    room = random.range(0..=messages[m].len() as u64 - 1);
+                }
+                if transport == "ud" {
+                    room += GLOBAL_ROUTE;
+                }
+                let start = nodes[to].take(room);
+                let regions = pieces(random, start, room);
+                let wr_id = random.any() >> 12;
+                receives.push(json!({"node": nodes[to].name, "verb": "post_recv", "qp": theirs,
+                                     "wr_id": wr_id, "regions": regions}));
+            }
+        }
+        post["node"] = json!(node);
+        // RC waits for receives that come later; other messages would be lost.
+        let reliable = destinations(&post)
+            .iter()
+            .all(|destination| text(&qps[text(&destination["qp"])]["transport"]) == "rc");
+        let later = reliable && random.one_in(3);
+        match later {
+            true => receives.iter_mut().for_each(|receive| receive["$comment"] = json!(LATER)),
+            false => steps.append(&mut receives),
+        }
+        steps.push(post);
+        steps.append(&mut receives);
+        if abilities.answers {
+            steps.extend(answered(random, nodes, from, peers));
+        }
+    }
+    steps
+}
+
+/// A READ or an atomic operation, perhaps.
+fn answered(
+    random: &mut Random,
+    nodes: &mut [Node],
+    from: usize,
+    peers: &BTreeMap<(usize, String), usize>,
+) -> Option<Value> {
+    let reliable = |qp: &&Value| {
+        qp["transport"] == "rc" && peers.contains_key(&(from, text(&qp["name"]).to_owned()))
+    };
+    let candidates: Vec<Value> = nodes[from].qps.iter().filter(reliable).cloned().collect();
+    if candidates.is_empty() || random.one_in(2) {
+        return None;
+    }
+    let qp = random.pick(&candidates);
+    let to = peers[&(from, text(&qp["name"]).to_owned())];
+    let wr_id = random.any() >> 12;
+    let mut post =
+        json!({"node": nodes[from].name, "verb": "post_send", "qp": qp["name"], "wr_id": wr_id});
+    if random.one_in(2) {
+        // Of bytes that nothing writes to.
+        let table = random.pick(list(&nodes[to].sends["buffers"])).clone();
+        let size =
+            Memory::of(&json!({"buffers": [table]})).bytes(text(&table["name"])).len() as u64;
+        let len = random.skewed(1..=size);
+        post["op"] = json!("read");
+        post["remote"] = json!(format!("{}/{}", nodes[to].name, text(&table["name"])));
+        post["remote_offset"] = json!(random.range(0..=size - len));
+        let start = nodes[from].take(len);
+        post["regions"] = json!(pieces(random, start, len));
+        for buffer in nodes[to].sends["buffers"].as_array_mut().expect("a list") {
+            if buffer["name"] == table["name"] {
+                buffer["access"] = json!(["remote_read"]);
+            }
+        }
+    } else {
+        // A word of its own, or that of this node's before, which it then finds changed: those of one
+        // queue pair come in order.
+        let word = nodes[to].words;
+        nodes[to].words += 1;
+        post["op"] = json!(random.pick(&["fetch_and_add", "compare_and_swap"]));
+        match text(&post["op"]) {
+            "fetch_and_add" => post["add"] = json!(random.any()),
+            _ => {
+                post["compare"] = json!(random.range(0..=1));
+                post["swap"] = json!(random.any());
+            }
+        }
+        post["remote"] = json!(format!("{}/words", nodes[to].name));
+        post["remote_offset"] = json!(8 * word);
+        let start = nodes[from].take(8);
+        post["regions"] =
+            json!([{"type": "contiguous", "buffer": "in", "offset": start, "len": 8}]);
+    }
+    if random.one_in(4) {
+        post["fence"] = json!(true);
+    }
+    Some(post)
+}
+
+/// So many bytes of `in` as some regions, in any order.
+fn pieces(random: &mut Random, start: u64, len: u64) -> Vec<Value> {
+    let mut cuts: Vec<u64> = (0..random.skewed(0..=4)).map(|_| random.range(0..=len)).collect();
+    cuts.extend([0, len]);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut pieces: Vec<Value> = cuts
+        .windows(2)
+        .map(|cut| {
+            let (offset, len) = (start + cut[0], cut[1] - cut[0]);
+            json!({"type": "contiguous", "buffer": "in", "offset": offset, "len": len})
+        })
+        .collect();
+    for i in 1..pieces.len() {
+        pieces.swap(i, random.range(0..=i as u64) as usize);
+    }
+    pieces
+}
+
+/// The steps of all nodes in one order that keeps that of each list.
+fn interleave(random: &mut Random, lists: Vec<Vec<Value>>) -> Vec<Value> {
+    let mut lists: Vec<_> = lists.into_iter().map(|list| list.into_iter().peekable()).collect();
+    let mut steps = Vec::new();
+    loop {
+        lists.retain_mut(|list| list.peek().is_some());
+        if lists.is_empty() {
+            return steps;
+        }
+        let from = random.range(0..=lists.len() as u64 - 1) as usize;
+        steps.extend(lists[from].next());
+    }
+}
+
+/// Puts some waits between the steps. Receives that come behind their messages all come before the first
+/// one, which would wait for them.
+fn wait(random: &mut Random, steps: &mut Vec<Value>) {
+    let count = random.skewed(0..=3);
+    if count == 0 {
+        return;
+    }
+    let first = random.range(0..=steps.len() as u64) as usize;
+    let behind = steps.split_off(first);
+    let (receives, mut behind): (Vec<_>, Vec<_>) =
+        behind.into_iter().partition(|step| step["$comment"] == LATER);
+    for _ in 1..count {
+        let at = random.range(0..=behind.len() as u64) as usize;
+        behind.insert(at, json!({"wait": "all"}));
+    }
+    steps.extend(receives);
+    steps.push(json!({"wait": "all"}));
+    steps.append(&mut behind);
+}
+
+/// Where nobody would know that a queue's last post before a wait is complete, it is signaled.
+fn signal(steps: &mut [Value]) {
+    let mut last = HashSet::new();
+    for step in steps.iter_mut().rev() {
+        if step.get("wait").is_some() {
+            last.clear();
+        } else if !text(&step["verb"]).ends_with("recv") {
+            let mut queue: Vec<String> =
+                destinations(step).iter().map(|d| d["qp"].to_string()).collect();
+            queue.sort_unstable();
+            let shared = step.get("destinations").is_some();
+            if last.insert((step["node"].to_string(), shared, queue)) {
+                step.as_object_mut().expect("an object").remove("signaled");
+            }
+        }
+    }
+}
+
+/// The destinations of a post; `post_send` has its only one's fields in itself.
+fn destinations(post: &Value) -> Vec<&Value> {
+    match post.get("destinations") {
+        Some(all) => list(all).iter().collect(),
+        None => vec![post],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::fabric::expect::run;
+
+    const ALL: Abilities =
+        Abilities { faults: false, datagrams: true, answers: true, refusals: true };
+
+    #[test]
+    fn a_seed_always_gives_the_same_job() {
+        assert_eq!(generate(7, ALL), generate(7, ALL));
+    }
+
+    #[test]
+    fn random_jobs_have_a_meaning_and_cover_what_a_job_can_say() {
+        let (mut seen, mut completions, mut good) = (HashSet::new(), 0, 0);
+        for seed in 0..400 {
+            let job = generate(seed, Abilities { faults: seed % 2 == 1, ..ALL });
+            let text = job.to_string();
+            let parsed = drdma_cli::fabric::FabricJob::parse(&text, Path::new("."));
+            assert!(parsed.is_ok(), "seed {seed}: {}", parsed.unwrap_err());
+            let expected = run(&job).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            for completion in expected.completions.values().flatten() {
+                completions += 1;
+                good += u32::from(completion["status"] == "success");
+                for field in ["status", "opcode"] {
+                    seen.insert(completion[field].as_str().unwrap().to_owned());
+                }
+            }
+            for word in ["wait", "loss", "\"uc\"", "\"ud\"", "raw", "partitioned", LATER, "fence"] {
+                if text.contains(word) {
+                    seen.insert(word.to_owned());
+                }
+            }
+        }
+        let mut seen: Vec<_> = seen.into_iter().collect();
+        seen.sort();
+        let all = [
+            "\"uc\"",
+            "\"ud\"",
+            "compare_and_swap",
+            "fence",
+            "fetch_and_add",
+            "later",
+            "local_length_error",
+            "local_protection_error",
+            "local_qp_operation_error",
+            "loss",
+            "partitioned",
+            "raw",
+            "read",
+            "recv",
+            "recv_write_imm",
+            "remote_access_error",
+            "remote_invalid_request_error",
+            "send",
+            "success",
+            "wait",
+            "wr_flush_error",
+            "write",
+        ];
+        assert_eq!(seen, all);
+        assert!(good * 10 > completions * 8, "{good} of {completions} succeed");
+    }
+}

@@ -1,0 +1,94 @@
+//! Random fabric jobs do what an interpreter says that shares no code with the cards: every completion,
+//! every byte of memory, whatever the network does to frames.
+//!
+//! A failure prints the seed and the least part of the job that still fails. `DRDMA_TEST_SEED=n` runs only
+//! that job, `DRDMA_TEST_FABRIC_JOBS=n` so many; `DRDMA_TEST_FIRST=n` begins with another seed.
+
+use std::{env, path::Path};
+
+use drdma_cli::fabric::FabricJob;
+use drdma_tests::fabric::{
+    check::{difference, on_cards},
+    expect,
+    generate::{Abilities, generate},
+    shrink::shrink,
+};
+use serde_json::Value;
+
+/// What the cards of today do.
+const TODAY: Abilities =
+    Abilities { faults: true, datagrams: false, answers: false, refusals: true };
+/// After so many failures something is known to be broken.
+const ENOUGH: usize = 5;
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    let text = env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, not a number")))
+}
+
+/// What is wrong with what cards do with a job, if anything. A part of a job that has no meaning of its
+/// own is not wrong.
+fn problem(job: &Value) -> Option<String> {
+    let expected = expect::run(job).ok()?;
+    match on_cards(job, 1) {
+        Ok(found) => difference(&expected, &found),
+        Err(error) => Some(error),
+    }
+}
+
+/// Runs jobs from seed `first` (or that of `DRDMA_TEST_FIRST`) on, or the one of `DRDMA_TEST_SEED`.
+fn run(abilities: Abilities, first: u64, count: u64) {
+    let first = number("DRDMA_TEST_FIRST").unwrap_or(first);
+    let seeds = match number("DRDMA_TEST_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => first..first + count,
+    };
+    let mut failures = Vec::new();
+    for seed in seeds {
+        let job = generate(seed, abilities);
+        let meant = expect::run(&job);
+        assert!(meant.is_ok(), "seed {seed} has no determined meaning: {meant:?}");
+        if problem(&job).is_some() {
+            println!("seed {seed} fails");
+            failures.push((seed, job));
+        }
+        if failures.len() == ENOUGH {
+            break;
+        }
+    }
+    if let Some((seed, job)) = failures.first() {
+        // What is left of a job when some steps are gone may be none.
+        let is_job = |job: &Value| FabricJob::parse(&job.to_string(), Path::new(".")).is_ok();
+        let least = shrink(job, &|job| is_job(job) && problem(job).is_some());
+        let seeds: Vec<_> = failures.iter().map(|(seed, _)| seed).collect();
+        let problem = problem(&least).expect("it fails");
+        panic!("these seeds fail: {seeds:?}; DRDMA_TEST_SEED={seed}: {problem}\nThe job:\n{least}");
+    }
+}
+
+fn jobs() -> u64 {
+    number("DRDMA_TEST_FABRIC_JOBS").unwrap_or(2000)
+}
+
+#[test]
+fn random_jobs_over_a_bad_network_do_what_they_mean() {
+    run(TODAY, 0, jobs());
+}
+
+#[test]
+fn random_jobs_over_a_good_network_do_what_they_mean() {
+    run(Abilities { faults: false, ..TODAY }, 1 << 32, jobs());
+}
+
+#[test]
+fn a_run_is_the_same_every_time_on_any_number_of_threads() {
+    for seed in 0..jobs() / 20 {
+        let job = generate(seed, TODAY);
+        let expected = on_cards(&job, 1).unwrap();
+        for threads in [1, 2, 5] {
+            let found = on_cards(&job, threads).unwrap();
+            assert!(found == expected, "seed {seed}, {threads} threads:\n{expected:?}\n{found:?}");
+        }
+    }
+}
