@@ -218,6 +218,7 @@ pub fn add_peers(job: &Job, network: &Network) {
         qkey: qp.qkey,
         tos: qp.dscp << 2 | qp.ecn,
         ttl: qp.ttl,
+        vlan: qp.vlan.map(|tag| u16::from(tag.priority) << 13 | tag.id),
         keep_messages: false,
         ..PeerConfig::new(qp.transport, qp.dest_mac, qp.dest_ip, qp.dest_qpn, qp.qpn)
     }));

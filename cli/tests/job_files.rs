@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use drdma_cli::job::{IdWidth, Job, JobError, Place, Region, RowMask};
+use libdrdma::VlanTag;
 use serde_json::{Value, json};
 
 fn good() -> Value {
@@ -666,7 +667,7 @@ fn a_mac_address_that_is_left_out_is_resolved() {
 }
 
 #[test]
-fn service_and_time_to_live_have_limits_and_a_vlan_is_refused() {
+fn what_is_in_the_headers_has_limits() {
     let mut job = good();
     let found = Job::parse(&job.to_string(), Path::new(".")).unwrap();
     assert_eq!((found.qps[0].dscp, found.qps[0].ecn, found.qps[0].ttl), (0, 0, 64));
@@ -679,15 +680,34 @@ fn service_and_time_to_live_have_limits_and_a_vlan_is_refused() {
         ("dscp", json!(64), "must be at most 63, is 64"),
         ("ecn", json!(4), "must be at most 3, is 4"),
         ("ttl", json!(0), "must be at least 1, is 0"),
-        (
-            "vlan",
-            json!({"id": 7}),
-            "there is no VLAN: the card sends Ethernet headers without an 802.1Q tag",
-        ),
     ] {
         let mut job = job.clone();
         job["qps"][0][field] = value;
         let error = Job::parse(&job.to_string(), Path::new(".")).unwrap_err().to_string();
         assert_eq!(error, format!("qps[0].{field}: {text}"));
+    }
+}
+
+#[test]
+fn a_vlan_has_a_number_and_a_priority() {
+    let with = |vlan: Value| {
+        let mut job = good();
+        job["qps"][0]["vlan"] = vlan;
+        Job::parse(&job.to_string(), Path::new("."))
+    };
+    assert_eq!(Job::parse(&good().to_string(), Path::new(".")).unwrap().qps[0].vlan, None);
+    for (vlan, id, priority) in
+        [(json!({"id": 4094}), 4094, 0), (json!({"id": 1, "priority": 7}), 1, 7)]
+    {
+        assert_eq!(with(vlan).unwrap().qps[0].vlan, Some(VlanTag { id, priority }));
+    }
+    for (vlan, error) in [
+        (json!({"id": 0}), "qps[0].vlan.id: must be at least 1, is 0"),
+        (json!({"id": 4095}), "qps[0].vlan.id: must be at most 4094, is 4095"),
+        (json!({"id": 1, "priority": 8}), "qps[0].vlan.priority: must be at most 7, is 8"),
+        (json!({"priority": 1}), "qps[0].vlan.id: is missing"),
+        (json!({"id": 1, "dei": 1}), "qps[0].vlan.dei: is not a field of this object"),
+    ] {
+        assert_eq!(with(vlan).unwrap_err().to_string(), error);
     }
 }

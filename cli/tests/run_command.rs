@@ -54,7 +54,7 @@ fn frame((name, opcode, psn, ack, headers, payload): &Packet) -> Vec<u8> {
     frame::build(
         &Endpoint::of(&json!("02:00:00:00:00:01"), &json!("10.0.0.1")),
         &Endpoint::of(&json!(format!("02:00:00:00:00:1{i}")), &json!(format!("10.0.0.1{i}"))),
-        &Transport { qpn, dest_qpn, opcode, ack, psn, service: (0, 64) },
+        &Transport { qpn, dest_qpn, opcode, ack, psn, service: (0, 64), vlan: None },
         &unhex(&headers.replace(' ', "")),
         &unhex(&payload.replace(' ', "")),
     )

@@ -1,6 +1,6 @@
 //! Explicit congestion notification in IPv4 headers (RFC 3168).
 
-use drdma_abi::roce::{ETHERTYPE_IPV4, Ethernet, Ipv4};
+use drdma_abi::roce::{ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, Ipv4, VlanTag};
 use drdma_semantics::icrc::internet_checksum;
 
 /// The two bits of the type of service.
@@ -17,9 +17,13 @@ const CHECKSUM: usize = 10;
 /// Marks an IPv4 frame whose sender allows it; false if it does not. The header's checksum stays right.
 /// The mark is no part of what RoCEv2's invariant CRC covers.
 pub fn mark(frame: &mut [u8]) -> bool {
-    let Some((ethernet, rest)) = frame.split_at_mut_checked(Ethernet::SIZE) else { return false };
+    let tag =
+        if frame.get(12..14) == Some(&ETHERTYPE_VLAN.to_be_bytes()) { VlanTag::SIZE } else { 0 };
+    let Some((ethernet, rest)) = frame.split_at_mut_checked(Ethernet::SIZE + tag) else {
+        return false;
+    };
     let Some((header, _)) = rest.split_at_mut_checked(Ipv4::SIZE) else { return false };
-    let is_ipv4 = ethernet[12..] == ETHERTYPE_IPV4.to_be_bytes() && header[0] == 0x45;
+    let is_ipv4 = ethernet[12 + tag..] == ETHERTYPE_IPV4.to_be_bytes() && header[0] == 0x45;
     if !is_ipv4 || header[TOS] & MASK == NOT_CAPABLE {
         return false;
     }

@@ -10,7 +10,7 @@ use drdma_driver::CardError;
 
 use crate::{
     CompletionQueue, Context, Destination, Error, ModifyError, PostError, ProtectionDomain,
-    QueuePairAttributes, QueuePairState, ReceiveRequest, WorkRequest,
+    QueuePairAttributes, QueuePairState, ReceiveRequest, VlanTag, WorkRequest,
     borrow::Borrow,
     queue_pair_state::{Attribute, check, transition},
     receive_queue::ReceiveQueue,
@@ -470,6 +470,7 @@ impl<'m> QueuePair<'m> {
             dscp,
             ecn,
             ttl,
+            vlan,
             ..
         } = self.attributes;
         QueuePairEntry {
@@ -483,6 +484,8 @@ impl<'m> QueuePair<'m> {
             pkey: pkey.unwrap_or(DEFAULT_PKEY),
             transport: self.transport as u8,
             log_mtu: path_mtu.map_or(0, |mtu| mtu.ilog2() as u8),
+            vlan: vlan.map_or(0, VlanTag::control),
+            tagged: u8::from(vlan.is_some()),
             start_psn: start_psn.unwrap_or(0),
             pd: self.queue.protection_domain(),
             state: 1,

@@ -79,6 +79,13 @@ pub struct VlanTag {
     pub priority: u8,
 }
 
+impl VlanTag {
+    /// Tag control information.
+    pub(crate) fn control(self) -> u16 {
+        u16::from(self.priority) << 13 | self.id
+    }
+}
+
 macro_rules! setters {
     ($($(#[doc = $doc:literal])* $name:ident: $type:ty;)*) => {$(
         $(#[doc = $doc])*
@@ -121,7 +128,7 @@ impl QueuePairAttributes {
         ecn: u8;
         /// Their time to live: routers that they may pass, 1 to 255 (64 unless told).
         ttl: u8;
-        /// The tag of their VLAN. The card sends none: [`ModifyError::Unsupported`].
+        /// The 802.1Q tag of the frames (none unless told). The queue pair accepts frames of that VLAN alone.
         vlan: VlanTag;
         /// What the peer may do (nothing unless told); [`Access::LOCAL_WRITE`] does not concern it. This
         /// and what follows needs a card that receives.
@@ -366,9 +373,13 @@ impl QueuePairAttributes {
                 return refuse(attribute, value.into(), limits);
             }
         }
-        if self.vlan.is_some() {
-            let reason = "the card sends Ethernet headers without an 802.1Q tag";
-            return Err(ModifyError::Unsupported { attribute: Attribute::Vlan, reason });
+        if let Some(VlanTag { id, priority }) = self.vlan {
+            if !(1..=4094).contains(&id) {
+                return refuse(Attribute::Vlan, id.into(), "a VLAN of 1 to 4094");
+            }
+            if priority > 7 {
+                return refuse(Attribute::Vlan, priority.into(), "of a priority of 0 to 7");
+            }
         }
         Ok(())
     }

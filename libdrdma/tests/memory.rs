@@ -14,11 +14,14 @@ fn entry(card: &common::Fake, lkey: u32) -> MemoryRegionEntry {
 
 #[test]
 fn the_card_knows_a_region_until_it_is_dropped() {
-    let (_, card, pd, _) = open_all();
+    let (context, card, pd, _) = open_all();
+    let foreign = context.protection_domain().allocate(1).unwrap();
     let before = card.state().maps.len();
     let memory = pd.allocate(5000).unwrap();
     let (addr, lkey) = (memory.addr(), memory.lkey());
-    let expected = MemoryRegionEntry { addr, len: 5000, lkey, valid: 1, ..Default::default() };
+    let pd = entry(&card, pd.allocate(1).unwrap().lkey()).pd;
+    assert_ne!(pd, entry(&card, foreign.lkey()).pd);
+    let expected = MemoryRegionEntry { addr, len: 5000, lkey, pd, valid: 1, ..Default::default() };
     assert_eq!(entry(&card, lkey), expected);
     assert_eq!(card.state().maps[&addr].len(), 5000);
     drop(memory);

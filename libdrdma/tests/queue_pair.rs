@@ -143,11 +143,20 @@ fn the_card_gets_every_attribute_when_the_queue_pair_is_ready() {
     let (_, card, pd, cq) = open_all();
     let mut qp = pd.queue_pair(&cq).transport(Transport::Ud).qpn(17).build().unwrap();
     for state in [Init, ReadyToReceive] {
-        qp.modify(&step(state, Transport::Ud)).unwrap();
+        let attributes = step(state, Transport::Ud);
+        let tag = VlanTag { id: 7, priority: 3 };
+        let tagged = state == ReadyToReceive;
+        qp.modify(&if tagged { attributes.vlan(tag) } else { attributes }).unwrap();
         assert_eq!(card.entry::<QueuePairEntry>(QUEUE_PAIRS, qp.index()).state, 0);
     }
     qp.modify(&step(ReadyToSend, Transport::Ud)).unwrap();
+    let queue: SendQueueEntry = card.entry(SEND_QUEUES, qp.queue().into());
+    assert_eq!((queue.enable, queue.shared, queue.qp), (1, 0, qp.index()));
+    assert_eq!(queue.log_blocks, 8);
     let expected = QueuePairEntry {
+        pd: queue.pd,
+        vlan: 0x6007,
+        tagged: 1,
         dest_mac: 0x0200_0000_0009,
         dest_ip: 0x0a00_0009,
         qpn: 17,
@@ -163,9 +172,6 @@ fn the_card_gets_every_attribute_when_the_queue_pair_is_ready() {
         ..Default::default()
     };
     assert_eq!(card.entry::<QueuePairEntry>(QUEUE_PAIRS, qp.index()), expected);
-    let queue: SendQueueEntry = card.entry(SEND_QUEUES, qp.queue().into());
-    assert_eq!((queue.enable, queue.shared, queue.qp), (1, 0, qp.index()));
-    assert_eq!(queue.log_blocks, 8);
     let (index, number) = (qp.index(), qp.queue().into());
     qp.modify(&to(Error)).unwrap();
     assert_eq!(card.entry::<SendQueueEntry>(SEND_QUEUES, number).enable, 0);
@@ -338,9 +344,13 @@ fn service_and_time_to_live_are_attributes_and_have_limits() {
         assert_eq!(refused(peer().dscp(64)), "dscp is 64: it must be 0 to 63");
         assert_eq!(refused(peer().ecn(4)), "ecn is 4: it must be 0 to 3");
         assert_eq!(refused(peer().ttl(0)), "ttl is 0: it must be 1 to 255");
+        for id in [0, 4095] {
+            let expected = format!("vlan is {id}: it must be a VLAN of 1 to 4094");
+            assert_eq!(refused(peer().vlan(VlanTag { id, priority: 3 })), expected);
+        }
         assert_eq!(
-            refused(peer().vlan(VlanTag { id: 7, priority: 3 })),
-            "vlan is not possible: the card sends Ethernet headers without an 802.1Q tag"
+            refused(peer().vlan(VlanTag { id: 7, priority: 8 })),
+            "vlan is 8: it must be of a priority of 0 to 7"
         );
         qp.connect(&peer().dscp(46).ecn(1).ttl(3)).unwrap();
         let entry: QueuePairEntry = card.entry(QUEUE_PAIRS, qp.index());

@@ -343,11 +343,7 @@ fn check_columns(
 }
 
 /// Check 2b, memory: every byte that the description covers is in the memory region of its key.
-pub(crate) fn check_memory(
-    which: Which,
-    region: &Region,
-    keys: Keys<'_>,
-) -> Result<(), Reason> {
+pub(crate) fn check_memory(which: Which, region: &Region, keys: Keys<'_>) -> Result<(), Reason> {
     let covered = |part, lkey, start, len| keys.cover((which, part), lkey, start, len);
     match region {
         Region::Contiguous { addr, len, lkey } => {

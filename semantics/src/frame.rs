@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use drdma_abi::roce::{
-    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP,
-    Ieth, ImmDt, Ipv4, Reth, Transport, UDP_PORT, Udp, operation,
+    Aeth, AtomicAckEth, AtomicEth, Bth, Deth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, ICRC_SIZE,
+    IP_PROTOCOL_UDP, Ieth, ImmDt, Ipv4, Reth, Transport, UDP_PORT, Udp, VlanTag, operation,
 };
 
 use crate::icrc;
@@ -63,7 +63,7 @@ pub enum FrameError {
     /// The lengths of frame, IPv4 and UDP do not fit together.
     #[error("frame of {frame} B, IPv4 length {ip}, UDP length {udp} do not fit together")]
     Length {
-        /// Bytes of the frame behind the Ethernet header.
+        /// Bytes of the frame behind the Ethernet header and its tag.
         frame: usize,
         /// IPv4 total length.
         ip: u16,
@@ -104,8 +104,10 @@ impl FrameError {
 /// A RoCEv2 frame whose lengths, checksum and invariant CRC are right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Ethernet header.
+    /// Ethernet header; `ethertype` is that behind the tag, if there is one.
     pub ethernet: Ethernet,
+    /// 802.1Q tag.
+    pub tag: Option<VlanTag>,
     /// IPv4 header.
     pub ip: Ipv4,
     /// UDP header.
@@ -177,6 +179,9 @@ fn shape(opcode: u8) -> Option<(Transport, Option<Shape>)> {
     Some((transport, known.then_some(shape)))
 }
 
+/// Bytes of an EtherType.
+const ETHERTYPE_BYTES: usize = 2;
+
 /// Takes layouts from the front of a frame.
 struct Reader<'a> {
     frame: &'a [u8],
@@ -225,10 +230,19 @@ impl<'a> Frame<'a> {
 
     fn read(frame: &'a [u8], any_operation: bool) -> Result<Self, FrameError> {
         let mut reader = Reader { frame, at: 0 };
-        let ethernet: Ethernet = reader.take()?;
+        let mut ethernet: Ethernet = reader.take()?;
+        let mut tag = None;
+        if ethernet.ethertype == ETHERTYPE_VLAN {
+            // The tag begins with the bytes that would be the EtherType.
+            reader.at -= ETHERTYPE_BYTES;
+            tag = Some(reader.take()?);
+            let at = reader.range(ETHERTYPE_BYTES, frame.len())?;
+            ethernet.ethertype = u16::from_be_bytes([frame[at.start], frame[at.start + 1]]);
+        }
         if ethernet.ethertype != ETHERTYPE_IPV4 {
             return Err(FrameError::NotIpv4(ethernet.ethertype));
         }
+        let link = reader.at;
         let ip: Ipv4 = reader.take()?;
         if ip.protocol != IP_PROTOCOL_UDP {
             return Err(FrameError::NotRoce { protocol: ip.protocol, port: 0 });
@@ -243,19 +257,19 @@ impl<'a> Frame<'a> {
                 return Err(FrameError::Ip { field, value });
             }
         }
-        if icrc::internet_checksum(&frame[Ethernet::SIZE..reader.at]) != 0 {
+        if icrc::internet_checksum(&frame[link..reader.at]) != 0 {
             return Err(FrameError::IpChecksum { found: ip.checksum });
         }
         let udp: Udp = reader.take()?;
         if udp.destination_port != UDP_PORT {
             return Err(FrameError::NotRoce { protocol: ip.protocol, port: udp.destination_port });
         }
-        let there = frame.len() - Ethernet::SIZE;
+        let there = frame.len() - link;
         let total = usize::from(ip.total_length);
         if total > there || usize::from(udp.length) + Ipv4::SIZE != total {
             return Err(FrameError::Length { frame: there, ip: ip.total_length, udp: udp.length });
         }
-        let frame = &frame[..Ethernet::SIZE + total];
+        let frame = &frame[..link + total];
         reader.frame = frame;
 
         let bth: Bth = reader.take()?;
@@ -282,7 +296,7 @@ impl<'a> Frame<'a> {
         if pad > data.len() || !data.len().is_multiple_of(4) {
             return Err(FrameError::Pad { pad: bth.pad, payload: data.len() });
         }
-        let expected = icrc::of_frame(frame);
+        let expected = icrc::of_packet(&frame[link..]);
         let found = u32::from_le_bytes(frame[end..].try_into().expect("4 bytes"));
         if found != expected {
             return Err(FrameError::Icrc { found, expected });
@@ -291,6 +305,7 @@ impl<'a> Frame<'a> {
         let imm = imm.map(|imm| imm.value);
         Ok(Self {
             ethernet,
+            tag,
             ip,
             udp,
             bth,
@@ -304,6 +319,11 @@ impl<'a> Frame<'a> {
             payload,
             padding,
         })
+    }
+
+    /// The VLAN that the frame is of; 0: none.
+    pub fn vlan_id(&self) -> u16 {
+        self.tag.map_or(0, |tag| tag.vid)
     }
 
     /// The packet's transport.

@@ -15,7 +15,15 @@ const VARIANT: [usize; 7] = [1, 8, 10, 11, 26, 27, 32];
 /// # Panics
 /// If the frame is shorter than its headers and the CRC.
 pub fn of_frame(frame: &[u8]) -> u32 {
-    let ip = &frame[Ethernet::SIZE..frame.len() - ICRC_SIZE];
+    of_packet(&frame[Ethernet::SIZE..])
+}
+
+/// The same of an IPv4 packet.
+///
+/// # Panics
+/// If it is shorter than its headers and the CRC.
+pub fn of_packet(packet: &[u8]) -> u32 {
+    let ip = &packet[..packet.len() - ICRC_SIZE];
     let mut headers = [0; MASKED];
     headers.copy_from_slice(&ip[..MASKED]);
     for offset in VARIANT {

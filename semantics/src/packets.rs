@@ -3,8 +3,8 @@
 
 use drdma_abi::{
     roce::{
-        Bth, Deth, ETHERTYPE_IPV4, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth,
-        Transport, UDP_PORT, Udp, operation,
+        Bth, Deth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt,
+        Ipv4, Reth, Transport, UDP_PORT, Udp, operation,
     },
     work_request::Opcode,
 };
@@ -29,6 +29,8 @@ pub struct Flow {
     pub tos: u8,
     /// IPv4 time to live.
     pub ttl: u8,
+    /// The tag control information of their 802.1Q tags; `None`: they have none.
+    pub vlan: Option<u16>,
     /// The sender's queue pair number.
     pub qpn: u32,
     /// The receiver's queue pair number.
@@ -48,7 +50,17 @@ impl Flow {
     pub fn source_port(&self) -> u16 {
         source_port(self.qpn)
     }
+
+    /// The VLAN of its frames, also of those that come back; 0: none.
+    pub fn vlan_id(&self) -> u16 {
+        self.vlan.unwrap_or(0) & VLAN_MASK
+    }
 }
+
+/// The bits of a VLAN's number in a tag's control information.
+const VLAN_MASK: u16 = 0xfff;
+/// Bytes of an Ethernet header in front of a tag.
+const ADDRESSES: usize = 12;
 
 /// The UDP source port of a queue pair's packets.
 pub fn source_port(qpn: u32) -> u16 {
@@ -201,6 +213,10 @@ pub fn assemble<E>(
     let crc = icrc::of_frame(&frame);
     let at = frame.len() - ICRC_SIZE;
     frame[at..].copy_from_slice(&crc.to_le_bytes());
+    if let Some(control) = flow.vlan {
+        let ([p0, p1], [c0, c1]) = (ETHERTYPE_VLAN.to_be_bytes(), control.to_be_bytes());
+        frame.splice(ADDRESSES..ADDRESSES, [p0, p1, c0, c1]);
+    }
     Ok(frame)
 }
 

@@ -70,8 +70,8 @@ impl Target {
         }
         let (mut rows, mut limits) = (Vec::new(), Vec::new());
         for (index, region) in regions.iter().enumerate() {
-            let (count, limit) = checks::count_rows(Which::Own(index), region, keys, memory)
-                .map_err(protection)?;
+            let (count, limit) =
+                checks::count_rows(Which::Own(index), region, keys, memory).map_err(protection)?;
             rows.push(count);
             limits.push(limit);
         }

@@ -394,6 +394,9 @@ fn packets(
                         (optional(&qp["dscp"], 0) << 2 | optional(&qp["ecn"], 0)) as u8,
                         optional(&qp["ttl"], 64) as u8,
                     ),
+                    vlan: qp.get("vlan").map(|tag| {
+                        (optional(&tag["priority"], 0) << 13 | number(&tag["id"])) as u16
+                    }),
                 },
                 &headers,
                 part,

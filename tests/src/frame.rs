@@ -34,10 +34,17 @@ pub struct Transport {
     pub psn: u32,
     /// The IPv4 header's type of service and time to live.
     pub service: (u8, u8),
+    /// The 802.1Q tag's control information.
+    pub vlan: Option<u16>,
 }
 
-/// Bytes before the base transport header.
+/// Bytes before the base transport header, in a frame without a tag.
 const BTH: usize = 14 + 20 + 8;
+
+/// Where the base transport header starts.
+fn bth(frame: &[u8]) -> usize {
+    if frame[12..14] == [0x81, 0] { BTH + 4 } else { BTH }
+}
 
 /// A whole frame, without FCS. `headers` are those between the base transport header and the
 /// payload.
@@ -76,6 +83,10 @@ pub fn build(
     frame.extend(payload);
     frame.extend(vec![0; pad]);
     frame.extend(icrc(&frame));
+    if let Some(control) = transport.vlan {
+        let tag = [0x8100, control].map(u16::to_be_bytes);
+        frame.splice(12..12, tag.into_iter().flatten());
+    }
     frame
 }
 
@@ -109,23 +120,26 @@ fn icrc(frame: &[u8]) -> [u8; 4] {
 
 /// The queue pair that a frame is for.
 pub fn dest_qpn(frame: &[u8]) -> u32 {
-    u32::from_be_bytes([0, frame[BTH + 5], frame[BTH + 6], frame[BTH + 7]])
+    let at = bth(frame);
+    u32::from_be_bytes([0, frame[at + 5], frame[at + 6], frame[at + 7]])
 }
 
 /// The opcode of a frame.
 pub fn opcode(frame: &[u8]) -> u8 {
-    frame[BTH]
+    frame[bth(frame)]
 }
 
 /// The packet sequence number of a frame.
 pub fn psn(frame: &[u8]) -> u32 {
-    u32::from_be_bytes([0, frame[BTH + 9], frame[BTH + 10], frame[BTH + 11]])
+    let at = bth(frame);
+    u32::from_be_bytes([0, frame[at + 9], frame[at + 10], frame[at + 11]])
 }
 
 /// The payload of a frame that has `headers` bytes between base transport header and payload.
 pub fn payload(frame: &[u8], headers: usize) -> &[u8] {
-    let pad = usize::from(frame[BTH + 1] >> 4 & 3);
-    &frame[BTH + 12 + headers..frame.len() - 4 - pad]
+    let at = bth(frame);
+    let pad = usize::from(frame[at + 1] >> 4 & 3);
+    &frame[at + 12 + headers..frame.len() - 4 - pad]
 }
 
 #[cfg(test)]
@@ -143,6 +157,7 @@ mod tests {
             ack: true,
             psn: 0xffffff,
             service: (0, 64),
+            vlan: None,
         };
         let frame = build(&end(1), &end(2), &transport, &[], b"hello");
         let head = "020000000002020000000001080045000034000040004011\
@@ -153,5 +168,11 @@ mod tests {
         assert_eq!(dest_qpn(&frame), 33);
         assert_eq!(psn(&frame), 0xffffff);
         assert_eq!(payload(&frame, 0), b"hello");
+        let tagged = Transport { vlan: Some(0x6007), ..transport };
+        let tagged = build(&end(1), &end(2), &tagged, &[], b"hello");
+        assert_eq!(tagged[12..16], [0x81, 0, 0x60, 7]);
+        assert_eq!([&tagged[..12], &tagged[16..]].concat(), frame);
+        assert_eq!((dest_qpn(&tagged), psn(&tagged)), (33, 0xffffff));
+        assert_eq!(payload(&tagged, 0), b"hello");
     }
 }

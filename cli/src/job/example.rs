@@ -109,6 +109,7 @@ fn qp(name: &str, qpn: u64, host: u8) -> Qp {
         dscp: None,
         ecn: None,
         ttl: None,
+        vlan: None,
     }
 }
 

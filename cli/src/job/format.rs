@@ -196,6 +196,22 @@ pub(crate) struct Qp {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 255))]
     pub ttl: Option<u8>,
+    /// The 802.1Q tag of the packets, and the VLAN of those that are accepted; no tag unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<Vlan>,
+}
+
+/// An 802.1Q tag.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Vlan {
+    /// The VLAN's number.
+    #[schemars(range(min = 1, max = 4094))]
+    pub id: u16,
+    /// Priority code point; 0 unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 7))]
+    pub priority: Option<u8>,
 }
 
 /// An operation.

@@ -20,7 +20,7 @@ pub use error::{JobError, Problem};
 pub use example::{Kind as ExampleKind, example};
 pub use format::schema;
 pub use libdrdma::optimizer::FetchPlan;
-use libdrdma::{HostTables, Resolver};
+use libdrdma::{HostTables, Resolver, VlanTag};
 
 /// Bytes that a job file may have.
 pub const MAX_JOB: u64 = 64 << 20;
@@ -141,6 +141,8 @@ pub struct Qp {
     pub ecn: u8,
     /// Time to live, 1 to 255.
     pub ttl: u8,
+    /// 802.1Q tag.
+    pub vlan: Option<VlanTag>,
 }
 
 /// How messages are cut.

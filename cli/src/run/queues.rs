@@ -55,6 +55,9 @@ impl Queues {
                 .ecn(qp.ecn)
                 .ttl(qp.ttl)
                 .start_psn(qp.start_psn);
+            if let Some(tag) = qp.vlan {
+                attributes = attributes.vlan(tag);
+            }
             if qp.transport == job::Transport::Ud {
                 attributes = attributes.qkey(qp.qkey);
             }

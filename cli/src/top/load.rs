@@ -61,6 +61,7 @@ pub fn demo() -> Job {
         dest_ip: PEER.ip + i as u32,
         qkey: 0,
         dscp: 0,
+        vlan: None,
         ecn: 0,
         ttl: TTL,
     };

@@ -250,6 +250,7 @@ fn roce_frame(ecn: u8) -> Vec<u8> {
         dest_ip: 0x0a00_0002,
         tos: 0x60 | ecn,
         ttl: 64,
+        vlan: None,
         qpn: 17,
         dest_qpn: 33,
         pkey: 0xffff,

@@ -181,6 +181,7 @@ pub fn is_for(frame: &Frame<'_>, flow: &crate::packets::Flow) -> bool {
     frame.bth.dest_qp == flow.qpn & MASK_24
         && frame.transport() == flow.transport
         && frame.ip.destination == flow.source_ip
+        && frame.vlan_id() == flow.vlan_id()
         && pkey
         && source
 }

@@ -132,6 +132,7 @@ fn soft_roce_and_the_model_build_the_same_frame() {
     let recorded = &recorded()[5];
     let frame = Frame::parse(recorded).unwrap();
     let flow = packets::Flow {
+        vlan: None,
         source_mac: frame.ethernet.source,
         dest_mac: frame.ethernet.destination,
         tos: 0,

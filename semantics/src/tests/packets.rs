@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 fn flow(transport: Transport, mtu: u32) -> Flow {
     Flow {
+        vlan: None,
         source_mac: 0x0200_0000_0001,
         dest_mac: 0x0200_0000_0002,
         tos: 0,

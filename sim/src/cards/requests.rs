@@ -229,6 +229,7 @@ fn unacknowledged<C: Simulated>() -> Rig<C> {
 /// Acknowledges `psn` in the peer's name.
 fn acknowledge<C>(rig: &Rig<C>, psn: u32) {
     let flow = drdma_semantics::packets::Flow {
+        vlan: None,
         source_mac: 0x0200_0000_0002,
         dest_mac: super::rig::MAC,
         tos: 0,

@@ -216,6 +216,7 @@ impl SoftCard {
             dest_ip: entry.dest_ip,
             tos: entry.tos,
             ttl: if entry.ttl == 0 { TTL } else { entry.ttl },
+            vlan: (entry.tagged == 1).then_some(entry.vlan),
             qpn: entry.qpn,
             dest_qpn: entry.dest_qpn,
             pkey: entry.pkey,

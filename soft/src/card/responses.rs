@@ -28,6 +28,7 @@ impl SoftCard {
             entry.state == 1
                 && entry.transport == Transport::Rc as u8
                 && entry.dest_ip == frame.ip.source
+                && self.flow(*index as u32).vlan_id() == frame.vlan_id()
         })?;
         let (psn, now, len) = (frame.bth.psn, self.cycles, frame.payload.len() as u32);
         let mtu = self.flow(index as u32).mtu;

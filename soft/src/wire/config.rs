@@ -54,6 +54,8 @@ pub struct PeerConfig {
     pub tos: u8,
     /// IPv4 time to live that they are to have.
     pub ttl: u8,
+    /// The tag control information of the 802.1Q tags that they are to have, and that answers have; `None`: no tags.
+    pub vlan: Option<u16>,
     /// Partition key.
     pub pkey: u16,
     /// Queue key, for UD.
@@ -83,6 +85,7 @@ impl PeerConfig {
             start_psn: None,
             tos: 0,
             ttl: TTL,
+            vlan: None,
             pkey: DEFAULT_PKEY,
             qkey: 0,
             writable: None,

@@ -291,11 +291,15 @@ impl Peer {
         let last = place(frame.operation()).is_some_and(|place| place.last);
         let ack = u8::from(config.transport == Transport::Rc && last);
         let Ethernet { source: mac, .. } = frame.ethernet;
+        let tag = frame.tag.map_or(0, |tag| {
+            TAGGED | u64::from(tag.pcp) << 13 | u64::from(tag.dei) << 12 | u64::from(tag.vid)
+        });
         let Ipv4 { identification, tos, ttl, flags, source: ip, .. } = frame.ip;
         let Bth { solicited, migration, resv8a, resv7, .. } = frame.bth;
         let fields = [
             ("source MAC address", mac, config.card_mac.unwrap_or(mac)),
             ("source IPv4 address", ip.into(), config.card_ip.unwrap_or(ip).into()),
+            ("802.1Q tag", tag, config.vlan.map_or(0, |control| TAGGED | u64::from(control))),
             ("IPv4 type of service", tos.into(), config.tos.into()),
             ("IPv4 identification", identification.into(), 0),
             ("IPv4 flags", flags.into(), 2),
@@ -409,6 +413,7 @@ impl Peer {
                 dest_mac: frame.ethernet.source,
                 tos: 0,
                 ttl: TTL,
+                vlan: self.config.vlan,
                 source_ip: self.config.ip,
                 dest_ip: frame.ip.source,
                 qpn: self.config.qpn,
@@ -424,6 +429,9 @@ impl Peer {
         )
     }
 }
+
+/// Stands before a tag's control information, so that a tag of zeros differs from none.
+const TAGGED: u64 = 1 << 16;
 
 pub use drdma_semantics::answers::acknowledgement;
 

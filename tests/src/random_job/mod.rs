@@ -151,6 +151,12 @@ fn queue_pair(random: &mut Random, i: u64) -> Value {
         queue_pair["ecn"] = json!(any % 4);
         queue_pair["ttl"] = json!(1 + any / 5 % 255);
     }
+    if any % 5 < 2 {
+        queue_pair["vlan"] = json!({"id": 1 + any / 7 % 4094});
+        if any % 2 == 0 {
+            queue_pair["vlan"]["priority"] = json!(any / 2 % 8);
+        }
+    }
     queue_pair
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use drdma_abi::roce::{MTUS, TTL, Transport};
-use libdrdma::Resolver;
+use libdrdma::{Resolver, VlanTag};
 
 use super::values::{ip, mac, new_name};
 use crate::job::{
@@ -43,10 +43,7 @@ pub(super) fn qp(
             .map_err(|source| fields.child_error("dest_mac", Problem::Resolve(source)))?
             .to_u64(),
     };
-    if fields.has_unknown("vlan") {
-        let what = "VLAN: the card sends Ethernet headers without an 802.1Q tag".to_owned();
-        return Err(fields.child_error("vlan", Problem::Unsupported { what }));
-    }
+    let vlan = vlan(&mut fields)?;
     let IpFields { dscp, ecn, ttl } = ip_fields(&mut fields)?;
     let qkey = qkey(&mut fields, transport)?;
     fields.finish()?;
@@ -63,7 +60,21 @@ pub(super) fn qp(
         dscp,
         ecn,
         ttl,
+        vlan,
     })
+}
+
+/// The 802.1Q tag, if there is one.
+fn vlan(fields: &mut Fields) -> Result<Option<VlanTag>, JobError> {
+    let Some(at) = fields.optional("vlan") else { return Ok(None) };
+    let mut fields = at.object()?;
+    let id = fields.required("id")?.integer(1, 4094)? as u16;
+    let priority = match fields.optional("priority") {
+        Some(at) => at.integer(0, 7)? as u8,
+        None => 0,
+    };
+    fields.finish()?;
+    Ok(Some(VlanTag { id, priority }))
 }
 
 /// The transport, which every queue pair has.

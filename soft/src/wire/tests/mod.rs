@@ -21,6 +21,7 @@ impl Write for Shared {
 
 fn frame(qpn: u32, dest_qpn: u32, psn: u32) -> Vec<u8> {
     let flow = Flow {
+        vlan: None,
         source_mac: 1,
         dest_mac: 2,
         tos: 0,

@@ -7,6 +7,7 @@ use crate::wire::Writable;
 use drdma_semantics::packets::{self, MessageHead, segments};
 
 const CARD: Flow = Flow {
+    vlan: None,
     source_mac: 1,
     dest_mac: 2,
     tos: 0,
