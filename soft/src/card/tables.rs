@@ -149,7 +149,7 @@ impl QueuePairState {
 }
 
 /// A request: its queue, and its number among all that the queue ever started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId {
     /// The send queue's number.
     pub queue: u32,
