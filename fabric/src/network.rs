@@ -4,9 +4,9 @@
 //! the time of its bits and the link's delay), meets its faults there, waits in the queue of the output
 //! that leads to its destination MAC address, and takes the same times once more.
 //!
-//! The network works in stretches of time. Whoever drives it gives it all frames that leave before a
+//! The network works in slices of time. Whoever drives it gives it all frames that leave before a
 //! moment, in the order of time for each card, and then lets it advance to that moment. What arrives at
-//! the cards does not depend on where the stretches are cut, or on which card's frames were given
+//! the cards does not depend on where the slices are cut, or on which card's frames were given
 //! first: frames that reach the switch at one moment go in the order of the ports.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};

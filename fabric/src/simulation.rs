@@ -1,9 +1,9 @@
 //! Cards and the network between them, in one time.
 //!
 //! No frame that leaves a card reaches another before the network's
-//! [lookahead](crate::NetworkConfig::lookahead). So the cards work through a stretch of that length each
+//! [lookahead](crate::NetworkConfig::lookahead). So the cards work through a slice of that length each
 //! by itself, on any number of threads, and only then is what they sent looked at. Hosts act between
-//! stretches.
+//! slices.
 
 use std::thread;
 
@@ -75,7 +75,7 @@ impl Simulation {
         self.now_ns
     }
 
-    /// Goes to the next moment at which anything happens, and through a stretch of time from there on.
+    /// Goes to the next moment at which anything happens, and through a slice of time from there on.
     /// False if nothing will ever happen by itself.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Simulation {
                 card.deliver(frame, at.ns_rounded_up());
             }
         }
-        // The end itself is the first moment of the next stretch.
+        // The end itself is the first moment of the next slice.
         self.advance_cards(end_ns - 1)?;
         self.now_ns = end_ns - 1;
         for (port, card) in self.cards.iter_mut().enumerate() {

@@ -1,7 +1,7 @@
 //! Any simulated card in its slot as a card of a simulation: the Verilated RTL, for one.
 //!
-//! Its registers are accessed in its own time: what a host does between two stretches of the simulation
-//! takes a card in a slot further than the others. The next stretch is shorter for it then.
+//! Its registers are accessed in its own time: what a host does between two slices of the simulation
+//! takes a card in a slot further than the others. The next slice is shorter for it then.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

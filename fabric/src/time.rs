@@ -5,7 +5,7 @@ use std::{
     ops::{Add, AddAssign, Sub},
 };
 
-/// A moment since the start, or a stretch of time: picoseconds, so that a byte of any link has a
+/// A moment since the start, or a slice of time: picoseconds, so that a byte of any link has a
 /// length. 2^64 of them are 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);

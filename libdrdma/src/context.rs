@@ -110,6 +110,9 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
     },
+    /// A shared receive queue of another protection domain.
+    #[error("the shared receive queue belongs to another protection domain than the queue pair")]
+    ProtectionDomain,
     /// A completion queue of another card.
     #[error("the completion queue belongs to another context than the protection domain")]
     Context,

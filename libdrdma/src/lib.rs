@@ -12,7 +12,8 @@
 //! | [`ProtectionDomain`] | what belongs together |
 //! | [`MemoryRegion`] | memory that the card may read, and its key: the application's own ([`Owner`]), or new |
 //! | [`Contiguous`], [`Strided`], [`Bitmapped`], [`PointerMapped`] | what a [`Region`] can be |
-//! | [`QueuePair`] | a connection and its own queue, for [`WorkRequest`]s |
+//! | [`QueuePair`] | a connection and its own queue, for [`WorkRequest`]s; and one for [`ReceiveRequest`]s |
+//! | [`SharedReceiveQueue`] | one queue of receives for several connections |
 //! | [`SharedSendQueue`] | many connections planned together, for [`SharedWorkRequest`]s |
 //! | [`Partitioned`] | one region for all connections, by a partition id a row: [`PartitionedWorkRequest`] |
 //! | [`CompletionQueue`] | how requests ended: [`WorkCompletion`] |
@@ -113,11 +114,15 @@
 //! A [`Region`] borrows its memory regions or shares them ([`Memory`]), so its bounds are checked when
 //! it is built. A queue goes on doing so for everything that was posted to it, so that memory is neither
 //! freed nor written to while the card may read it: borrowed memory until [`QueuePair::release`],
-//! shared memory until the request's completion. The card never writes to it. What cannot be known here (where the pointers of a [`PointerMapped`] region point, and
+//! shared memory until the request's completion. What cannot be known here (where the pointers of a [`PointerMapped`] region point, and
 //! everything in regions made by the `unchecked` functions) is checked by the card, which
 //! completes such a request with an error before it sends anything of it. A queue that is leaked
 //! (`std::mem::forget`) keeps nothing borrowed: the card then reads whatever is there, and nothing
 //! after the memory region was dropped.
+//!
+//! The card writes to memory whose [`Access`] lets it: for receives, READs and atomics, and for peers that
+//! have its key. Such memory lends no slices as long as it is registered; bytes are copied out, and
+//! [`MemoryRegion::into_owner`] gives it back, after which the card does not reach it.
 //!
 //! # Errors
 //!
@@ -136,6 +141,7 @@ mod channel;
 mod completion_queue;
 mod context;
 mod encode;
+mod extension;
 mod index_pool;
 mod memory;
 mod memory_region;
@@ -150,6 +156,7 @@ mod receive_queue;
 mod region;
 mod resolve;
 mod send_queue;
+mod shared_receive_queue;
 mod shared_send_queue;
 mod work_request;
 
@@ -173,6 +180,7 @@ pub use completion_queue::{
     CompletionOpcode, CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion,
 };
 pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
+pub use extension::AddressHandle;
 pub use memory::Memory;
 pub use memory_region::{MemoryRegion, MemoryRegionError};
 #[cfg(feature = "soft")]
@@ -189,6 +197,7 @@ pub use region::{
     PartitionedRegion, PointerMapped, Region, RegionError, Strided,
 };
 pub use resolve::{HostTables, ResolveError, Resolver};
+pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueBuilder};
 pub use shared_send_queue::{SharedPostGuard, SharedSendQueue, SharedSendQueueBuilder};
 pub use work_request::{
     Destination, Operation, PartitionDestination, PartitionedWorkRequest, RowMask, SharedOperation,

@@ -112,6 +112,12 @@ pub enum PostError {
         /// Index of the destination.
         destination: usize,
     },
+    /// The request is a READ or an atomic, invalidates a key, has a fence, is solicited or has an address of
+    /// its own, and the card does nothing but send.
+    #[error(
+        "READs, atomics, invalidation, fences, solicited requests and addresses are not possible: the card does not receive"
+    )]
+    Unsupported,
     /// The queue pair was made without a receive queue of its own.
     #[error("the queue pair has no receive queue of its own")]
     NoReceiveQueue,

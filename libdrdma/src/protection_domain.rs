@@ -9,7 +9,8 @@ use drdma_driver::DmaMemory;
 
 use crate::{
     Access, Arena, CompletionQueue, Context, MemoryRegion, MemoryRegionError, Owner, Sharing,
-    memory_region::Key, queue_pair::QueuePairBuilder, shared_send_queue::SharedSendQueueBuilder,
+    memory_region::Key, queue_pair::QueuePairBuilder,
+    shared_receive_queue::SharedReceiveQueueBuilder, shared_send_queue::SharedSendQueueBuilder,
 };
 
 /// A group of memory regions and queues that may be used with one another (IBTA 1.4 section
@@ -181,6 +182,14 @@ impl ProtectionDomain {
     /// Starts a shared send queue whose requests complete to `cq` (D-RDMA section 3.3).
     pub fn shared_send_queue<'a>(&'a self, cq: &'a CompletionQueue) -> SharedSendQueueBuilder<'a> {
         SharedSendQueueBuilder::new(self, cq)
+    }
+
+    /// Starts a shared receive queue whose receives complete to `cq`.
+    pub fn shared_receive_queue<'a>(
+        &'a self,
+        cq: &'a CompletionQueue,
+    ) -> SharedReceiveQueueBuilder<'a> {
+        SharedReceiveQueueBuilder::new(self, cq)
     }
 
     /// The context that the domain belongs to.

@@ -10,11 +10,12 @@ use drdma_driver::CardError;
 
 use crate::{
     CompletionQueue, Context, Destination, Error, ModifyError, PostError, ProtectionDomain,
-    QueuePairAttributes, QueuePairState, ReceiveRequest, VlanTag, WorkRequest,
+    QueuePairAttributes, QueuePairState, ReceiveRequest, SharedReceiveQueue, VlanTag, WorkRequest,
     borrow::Borrow,
     queue_pair_state::{Attribute, check, transition},
     receive_queue::ReceiveQueue,
     send_queue::SendQueue,
+    shared_receive_queue::Shared,
 };
 
 /// The first queue pair number that is chosen: 0 and 1 are special (IBTA 1.4 section 3.5.10).
@@ -35,6 +36,7 @@ pub struct QueuePairBuilder<'a> {
     send_blocks: u32,
     receives: Option<&'a CompletionQueue>,
     receive_blocks: u32,
+    shared: Option<Shared>,
 }
 
 impl<'a> QueuePairBuilder<'a> {
@@ -47,6 +49,7 @@ impl<'a> QueuePairBuilder<'a> {
             send_blocks: 256,
             receives: None,
             receive_blocks: 256,
+            shared: None,
         }
     }
 
@@ -73,6 +76,14 @@ impl<'a> QueuePairBuilder<'a> {
     /// Without one it receives no SENDs, and no WRITEs with immediate data.
     pub fn receive(mut self, cq: &'a CompletionQueue) -> Self {
         self.receives = Some(cq);
+        self.shared = None;
+        self
+    }
+
+    /// Lets it use the receives of a shared queue, which complete where that says.
+    pub fn shared_receive_queue(mut self, queue: &SharedReceiveQueue<'_>) -> Self {
+        self.shared = Some(queue.shared.clone());
+        self.receives = None;
         self
     }
 
@@ -90,6 +101,11 @@ impl<'a> QueuePairBuilder<'a> {
     /// card that only sends, or the card failed.
     pub fn build<'m>(self) -> Result<QueuePair<'m>, Error> {
         let context = &self.pd.context.inner;
+        if let Some(shared) = &self.shared
+            && shared.protection_domain() != self.pd.id
+        {
+            return Err(Error::ProtectionDomain);
+        }
         let receives = match self.receives {
             Some(cq) => Some(ReceiveQueue::new(self.pd, cq, false, self.receive_blocks)?),
             None => None,
@@ -121,8 +137,16 @@ impl<'a> QueuePairBuilder<'a> {
         let attributes = QueuePairAttributes::default();
         let transport = self.transport;
         let _borrow = Borrow::default();
-        let mut queue_pair =
-            QueuePair { queue, receives, slot, qpn, transport, attributes, _borrow };
+        let mut queue_pair = QueuePair {
+            queue,
+            receives,
+            shared: self.shared,
+            slot,
+            qpn,
+            transport,
+            attributes,
+            _borrow,
+        };
         if let Some(receives) = &mut queue_pair.receives {
             receives.enable(index)?;
         }
@@ -264,6 +288,7 @@ pub struct QueuePair<'m> {
     // The queue goes first: nothing is posted any longer when the queue pair's place is given back.
     queue: SendQueue,
     receives: Option<ReceiveQueue>,
+    shared: Option<Shared>,
     slot: Slot,
     qpn: u32,
     transport: Transport,
@@ -392,7 +417,11 @@ impl<'m> QueuePair<'m> {
 
     /// True if it answers what a peer asks for.
     fn responds(&self) -> bool {
-        self.receives.is_some() || self.attributes.rq_psn.is_some()
+        self.has_receives() || self.attributes.rq_psn.is_some()
+    }
+
+    fn has_receives(&self) -> bool {
+        self.receives.is_some() || self.shared.is_some()
     }
 
     /// Refuses what needs a card that receives, and misses what a queue pair needs that receives.
@@ -407,7 +436,7 @@ impl<'m> QueuePair<'m> {
             let reason = "the card does not receive";
             return Err(ModifyError::Unsupported { attribute, reason });
         }
-        let needs_psn = self.receives.is_some() && self.transport != Transport::Ud;
+        let needs_psn = self.has_receives() && self.transport != Transport::Ud;
         if to == QueuePairState::ReadyToReceive && needs_psn && attributes.rq_psn.is_none() {
             let (from, attribute) = (self.state(), Attribute::RqPsn);
             return Err(ModifyError::Missing { from, to, attribute });
@@ -418,10 +447,11 @@ impl<'m> QueuePair<'m> {
     /// Tells the card what concerns receiving and retries, with that state.
     fn write_attributes(&mut self, state: u32) -> Result<(), ModifyError> {
         let attributes = &self.attributes;
+        let (own, shared) = (self.receive_queue(), self.shared.as_ref().map(Shared::number));
         let entry = AttributesEntry {
             rq_psn: attributes.rq_psn.unwrap_or(0),
-            receive_queue: self.receives.as_ref().map_or(0, ReceiveQueue::number),
-            receives: self.receives.is_some().into(),
+            receive_queue: own.or(shared).unwrap_or(0),
+            receives: self.has_receives().into(),
             rights: attributes.access.unwrap_or_default().bits() as u8,
             pd: self.queue.protection_domain(),
             min_rnr_timer: attributes.min_rnr_timer.unwrap_or(0),
@@ -545,9 +575,9 @@ impl<'m> QueuePair<'m> {
     /// The card failed.
     pub fn release<'n>(mut self) -> Result<QueuePair<'n>, ModifyError> {
         self.modify(&QueuePairAttributes::new().state(QueuePairState::Reset))?;
-        let Self { queue, receives, slot, qpn, transport, attributes, .. } = self;
+        let Self { queue, receives, shared, slot, qpn, transport, attributes, .. } = self;
         let _borrow = Borrow::default();
-        Ok(QueuePair { queue, receives, slot, qpn, transport, attributes, _borrow })
+        Ok(QueuePair { queue, receives, shared, slot, qpn, transport, attributes, _borrow })
     }
 }
 

@@ -168,6 +168,17 @@ impl ReceiveQueue {
         self.state.number as u16
     }
 
+    pub fn protection_domain(&self) -> u32 {
+        self.pd
+    }
+
+    /// Takes the ring from the card, and what is posted from the completion queue.
+    pub fn close(&mut self) {
+        let stopped = self.stop();
+        self.context.inner.lock().note(stopped);
+        self.completion_queue.detach_receives(&self.state);
+    }
+
     /// Tells the card of the ring, which is empty and at position 0 from now on.
     pub fn enable(&mut self, queue_pair: u32) -> Result<(), CardError> {
         let entry = ReceiveQueueEntry {
@@ -268,10 +279,8 @@ impl ReceiveQueue {
 
 impl Drop for ReceiveQueue {
     fn drop(&mut self) {
-        let stopped = self.stop();
-        self.completion_queue.detach_receives(&self.state);
+        self.close();
         let mut hardware = self.context.inner.lock();
-        hardware.note(stopped);
         hardware.retire(self.iova, self.state.ring.clone());
         hardware.receive_queues.put(self.state.number);
     }

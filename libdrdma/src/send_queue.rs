@@ -26,6 +26,7 @@ use crate::{
     body::{Body, Writer},
     completion_queue::CompletionQueueInner,
     encode::{field, words},
+    extension::Extension,
     memory::Hold,
     optimizer::FetchPlan,
 };
@@ -49,6 +50,7 @@ pub(crate) struct Head {
     pub rows_per_message: u32,
     pub signaled: bool,
     pub fetch: Option<FetchPlan>,
+    pub extension: Extension,
 }
 
 /// The part of a send queue that its completion queue sees.
@@ -512,7 +514,10 @@ impl SendQueue {
         if destinations == 0 || destinations > MAX_DESTINATIONS {
             return Err(PostError::Destinations { destinations, limit: MAX_DESTINATIONS });
         }
-        Ok(WqeHeader::SIZE / GRANULE + body.check(self.pd)?)
+        if !head.extension.is_empty() && !self.context.inner.receives() {
+            return Err(PostError::Unsupported);
+        }
+        Ok(WqeHeader::SIZE / GRANULE + head.extension.granules() + body.check(self.pd)?)
     }
 
     #[inline]
@@ -529,11 +534,15 @@ impl SendQueue {
         };
         let fetch_flag = if head.fetch.is_some() { flags::FETCH_PLAN } else { 0 };
         let signal_flag = if head.signaled { 0 } else { flags::UNSIGNALED };
+        let extension = &head.extension;
+        let opcode = extension.opcode();
+        let (opcode, imm) =
+            opcode.map_or((head.opcode as u8, head.imm), |(opcode, imm)| (opcode as u8, imm));
         let (log_max_read, threshold) = head.fetch.map_or((0, 0), FetchPlan::fields);
         writer.put(&words!(WqeHeader {
             magic: WQE_MAGIC,
-            opcode: head.opcode as u8,
-            flags: mask | B::FLAGS | fetch_flag | signal_flag,
+            opcode: opcode,
+            flags: mask | B::FLAGS | fetch_flag | signal_flag | extension.flags(),
             fetch_log_max_read: log_max_read,
             fetch_merge_threshold: threshold,
             destinations: body.destinations() as u16,
@@ -541,8 +550,9 @@ impl SendQueue {
             position: self.tail,
             wr_id: head.wr_id,
             rows_per_message: head.rows_per_message,
-            imm: head.imm,
+            imm: imm,
         }));
+        extension.write(|words| writer.put(words));
         body.write(&mut writer);
     }
 

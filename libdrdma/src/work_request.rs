@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use drdma_abi::work_request::Opcode;
 
 use crate::{
-    PartitionId, PartitionedRegion, PostError, QueuePair, Region,
+    AddressHandle, PartitionId, PartitionedRegion, PostError, QueuePair, Region,
+    extension::{Extension, Reliable},
     optimizer::FetchPlan,
     send_queue::{Head, SendQueue},
 };
@@ -78,6 +79,7 @@ pub struct WorkRequest<'a, 'm> {
     pub(crate) rows_per_message: u32,
     pub(crate) signaled: bool,
     pub(crate) fetch: Option<FetchPlan>,
+    pub(crate) extension: Extension,
     pub(crate) regions: &'a [Region<'m>],
 }
 
@@ -92,6 +94,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
             rows_per_message: 1,
             signaled: true,
             fetch: None,
+            extension: Extension::default(),
             regions: &[],
         }
     }
@@ -101,6 +104,70 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[inline]
     pub fn operation(mut self, operation: Operation) -> Self {
         self.operation = operation;
+        self.extension.reliable = None;
+        self
+    }
+
+    /// It does something else: on RC, with a card that receives ([`Context::receives`]).
+    ///
+    /// [`Context::receives`]: crate::Context::receives
+    fn reliable(mut self, remote_addr: u64, rkey: u32, reliable: Reliable) -> Self {
+        // Where a WRITE would go.
+        self.operation = Operation::Write { remote_addr, rkey };
+        self.extension.reliable = Some(reliable);
+        self
+    }
+
+    /// It is a READ: as many bytes of the peer's memory as the regions have, which they are filled with as a
+    /// receive's are. The memory must allow [`Access::LOCAL_WRITE`](crate::Access::LOCAL_WRITE), and holds
+    /// them when the request has completed. Only on RC, with a card that receives.
+    #[must_use]
+    pub fn read(self, remote_addr: u64, rkey: u32) -> Self {
+        self.reliable(remote_addr, rkey, Reliable::Read)
+    }
+
+    /// It is a compare and swap of 8 B of the peer's memory, at a multiple of 8: if they are `compare`, they
+    /// become `swap`. The regions, of 8 B, are filled with what they were, a number in the host's order. As
+    /// [`read`](Self::read) else.
+    #[must_use]
+    pub fn compare_and_swap(self, remote_addr: u64, rkey: u32, compare: u64, swap: u64) -> Self {
+        self.reliable(remote_addr, rkey, Reliable::CompareAndSwap { compare, swap })
+    }
+
+    /// It is a fetch and add, modulo 2^64: as [`compare_and_swap`](Self::compare_and_swap) else.
+    #[must_use]
+    pub fn fetch_and_add(self, remote_addr: u64, rkey: u32, add: u64) -> Self {
+        self.reliable(remote_addr, rkey, Reliable::FetchAndAdd { add })
+    }
+
+    /// It is a SEND each of whose messages makes that key of the peer's invalid. Only on RC, with a card that
+    /// receives.
+    #[must_use]
+    pub fn send_invalidate(self, rkey: u32) -> Self {
+        self.reliable(0, 0, Reliable::SendInvalidate { rkey })
+    }
+
+    /// It waits until the READs and atomics before it, on its queue pair, have their answers
+    /// (`IBV_SEND_FENCE`). Only on RC, with a card that receives.
+    #[must_use]
+    pub fn fence(mut self) -> Self {
+        self.extension.fence = true;
+        self
+    }
+
+    /// The peer's receives complete as solicited ones (`IBV_SEND_SOLICITED`). Only with a card that
+    /// receives.
+    #[must_use]
+    pub fn solicited(mut self) -> Self {
+        self.extension.solicited = true;
+        self
+    }
+
+    /// Its datagrams go there, instead of to the peer of the queue pair. Only on UD, with a card that
+    /// receives.
+    #[must_use]
+    pub fn to(mut self, address: &AddressHandle) -> Self {
+        self.extension.address = Some(*address);
         self
     }
 
@@ -179,6 +246,7 @@ impl WorkRequest<'_, '_> {
             rows_per_message: self.rows_per_message,
             signaled: self.signaled,
             fetch: self.fetch,
+            extension: self.extension,
         }
     }
 
@@ -345,6 +413,7 @@ impl SharedWorkRequest<'_, '_> {
             rows_per_message: self.rows_per_message,
             signaled: self.signaled,
             fetch: self.fetch,
+            extension: Extension::default(),
         }
     }
 }
@@ -535,6 +604,7 @@ impl<I: PartitionId> staged::Stage for PartitionedWorkRequest<'_, '_, I> {
             rows_per_message: self.rows_per_message,
             signaled: self.signaled,
             fetch: self.fetch,
+            extension: Extension::default(),
         };
         queue.stage(&head, self)
     }

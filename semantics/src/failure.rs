@@ -161,6 +161,17 @@ pub enum Reason {
     /// Row mask `Element` over regions that do not match.
     #[error(transparent)]
     UnequalElements(#[from] UnequalElements),
+    /// Regions that the card may not write to, or that do not match.
+    #[error("the answer cannot be written to its regions")]
+    Target,
+    /// A field of an address handle.
+    #[error("the address handle's {field} is {value:#x}")]
+    Address {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        value: u64,
+    },
     /// A message that is too long.
     #[error("a message of {len} B is longer than {limit} B")]
     MessageLength {

@@ -20,6 +20,7 @@
 //! | [`packets`] | from a message to RoCEv2 frames |
 //! | [`frame`] | from a RoCEv2 frame to its headers and payload, verified |
 //! | [`answers`] | frames of acknowledgements, READs and atomics, and their answers |
+//! | [`reliable`] | requests of a card that receives: READs, atomics, fences, addresses |
 //! | [`scatter`] | where received bytes go |
 //! | [`receive`] | the entries of a receive queue, and their checks |
 //! | [`responder`] | what a queue pair does with what a peer asks for |
@@ -42,6 +43,7 @@ pub mod packets;
 pub mod partitioned;
 pub mod receive;
 pub mod region;
+pub mod reliable;
 pub mod request;
 pub mod requester;
 pub mod responder;

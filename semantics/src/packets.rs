@@ -3,8 +3,8 @@
 
 use drdma_abi::{
     roce::{
-        Bth, Deth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt,
-        Ipv4, Reth, Transport, UDP_PORT, Udp, operation,
+        Bth, Deth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, ICRC_SIZE, IP_PROTOCOL_UDP, Ieth,
+        ImmDt, Ipv4, Reth, Transport, UDP_PORT, Udp, operation,
     },
     work_request::Opcode,
 };
@@ -138,7 +138,36 @@ pub fn frame<E>(
     psn: u32,
     fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
 ) -> Result<Vec<u8>, E> {
-    let operation = operation_of(message.opcode, segment);
+    marked_frame(flow, message, segment, psn, &Marks::default(), fill)
+}
+
+/// What the last packet of a message says beside its opcode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// The receiver's completion is a solicited one.
+    pub solicited: bool,
+    /// The remote key that a SEND invalidates.
+    pub invalidate: Option<u32>,
+}
+
+/// The same with marks.
+///
+/// # Errors
+/// What `fill` says; there is no frame then.
+pub fn marked_frame<E>(
+    flow: &Flow,
+    message: &MessageHead,
+    segment: &Segment,
+    psn: u32,
+    marks: &Marks,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    let invalidate = marks.invalidate.filter(|_| segment.last);
+    let operation = match invalidate {
+        Some(_) if segment.first => operation::SEND_ONLY_INVALIDATE,
+        Some(_) => operation::SEND_LAST_INVALIDATE,
+        None => operation_of(message.opcode, segment),
+    };
     let mut extended = Vec::with_capacity(32);
     if flow.transport == Transport::Ud {
         let source_qp = flow.qpn & MASK_24;
@@ -155,8 +184,12 @@ pub fn frame<E>(
     if message.opcode.has_imm() && segment.last {
         extended.extend(ImmDt { value: message.imm }.to_bytes());
     }
+    if let Some(rkey) = invalidate {
+        extended.extend(Ieth { rkey }.to_bytes());
+    }
     let bth = Bth {
         opcode: flow.transport.opcode_bits() | operation,
+        solicited: u8::from(marks.solicited && segment.last),
         migration: 1,
         pkey: flow.pkey,
         dest_qp: flow.dest_qpn & MASK_24,

@@ -15,9 +15,10 @@ use drdma_tests::fabric::{
 };
 use serde_json::Value;
 
-/// What the cards of today do.
+/// What the cards of today do over a network that loses frames. The refusal of a message may be lost, and is
+/// not told twice: the sender then ends with a time-out.
 const TODAY: Abilities =
-    Abilities { faults: true, datagrams: false, answers: false, refusals: true };
+    Abilities { faults: true, datagrams: false, answers: false, refusals: false };
 /// After so many failures something is known to be broken.
 const ENOUGH: usize = 5;
 
@@ -78,7 +79,7 @@ fn random_jobs_over_a_bad_network_do_what_they_mean() {
 
 #[test]
 fn random_jobs_over_a_good_network_do_what_they_mean() {
-    run(Abilities { faults: false, ..TODAY }, 1 << 32, jobs());
+    run(Abilities { faults: false, refusals: true, ..TODAY }, 1 << 32, jobs());
 }
 
 #[test]

@@ -188,8 +188,11 @@ fn one_probability_does_not_change_what_others_do() {
     assert_eq!(lost(0.0), lost(0.5));
 }
 
+/// Frames, and when they came.
+type Frames = Vec<(Time, Vec<u8>)>;
+
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<(Time, Vec<u8>)>>>);
+struct Seen(Arc<Mutex<Frames>>);
 
 impl Tap for Seen {
     fn frame(&mut self, at: Time, frame: &[u8]) {

@@ -2,4 +2,8 @@
 //! what the test says.
 
 mod connected;
+mod fetches;
 mod lab;
+mod refused;
+mod shared;
+mod unreliable;

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use drdma_abi::{
     Layout as _,
     completion::{Completion, Status},
+    receive::AttributesEntry,
     register::{CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, MERGE_THRESHOLD, counter},
     roce::{TTL, Transport},
     work_request::{BLOCK, GRANULE, WqeHeader, blocks},
@@ -20,9 +21,11 @@ use crate::{
 };
 use drdma_semantics::{
     boxes::Settings,
-    checks::{self, Directory as _, Posted},
+    checks::{self, Admitted, Directory as _, Posted},
     memory::{Fault, HostMemory as _},
+    messages::Messages,
     packets::Flow,
+    reliable::{self, Extended, Limits},
     requester::{Sent, What},
 };
 
@@ -114,8 +117,14 @@ impl SoftCard {
         };
         request.wr_id = WqeHeader::decode(&entry).wr_id;
         let memory = Counted::new(&self.host);
-        let admitted = checks::check_entry(&entry, &posted, &self.tables).and_then(|checked| {
-            let admitted = checks::check_contents(&checked, posted.pd, &self.tables, &memory)?;
+        let limits = self.request_limits(&posted);
+        let checked = reliable::check_entry(&entry, &posted, &limits, &self.tables, &memory);
+        let admitted = checked.and_then(|checked| {
+            // Of what comes back, the length was checked with where it goes.
+            let admitted = match checked.fetch {
+                Some(_) => vec![Admitted { messages: Messages::of_equal(0, 0, 1), limits: vec![] }],
+                None => checks::check_contents(&checked.request, posted.pd, &self.tables, &memory)?,
+            };
             Ok((checked, admitted))
         });
         self.counters.add(&counter::CONTROL_READS, memory.reads.get());
@@ -137,6 +146,7 @@ impl SoftCard {
             merge_threshold: self.registers.get(&MERGE_THRESHOLD),
             ..Settings::default()
         };
+        let Extended { request: checked, extras, fetch } = checked;
         request.signaled = checked.signaled;
         let queue = &mut self.tables.send_queues[index as usize];
         queue.position = position.wrapping_add(blocks(entry.len() / GRANULE) as u32);
@@ -145,11 +155,24 @@ impl SoftCard {
         let job = Job::new(id, &checked, admitted, checked.settings(registers), |qp| {
             (self.tables.queue_pairs[qp as usize].generation, self.flow(qp))
         });
+        let job = job.with(extras, fetch.as_ref().map(|(fetch, _)| *fetch));
+        if let Some((_, target)) = fetch {
+            self.fetching.insert(id, target.scatter());
+        }
         if let Some(request) = self.tables.send_queues[index as usize].get(serial) {
             request.bytes = job.bytes();
         }
         self.jobs.push(job);
         true
+    }
+
+    /// What the attributes of a queue's owner allow its requests.
+    fn request_limits(&self, posted: &Posted) -> Limits {
+        let owner = posted.owner.and_then(|qp| self.tables.queue_pairs.get(qp as usize));
+        owner.map_or_else(Limits::default, |queue_pair| {
+            let AttributesEntry { pd, max_rd_atomic, .. } = queue_pair.attributes;
+            Limits { pd, max_rd_atomic }
+        })
     }
 
     /// The entry at a queue's position, as many granules as its head says, if the head is right.
@@ -159,7 +182,7 @@ impl SoftCard {
         self.read_blocks(index, posted.position, &mut bytes).map_err(|_| 0u64)?;
         let head = bytes.first_chunk().expect("a block holds a head");
         let wr_id = WqeHeader::decode(head).wr_id;
-        let head = checks::check_head(head, posted).map_err(|_| wr_id)?;
+        let head = reliable::check_head(head, posted).map_err(|_| wr_id)?;
         let size = head.granules as usize * GRANULE;
         bytes.resize(size.next_multiple_of(BLOCK), 0);
         let second = posted.position.wrapping_add(1);
@@ -231,6 +254,7 @@ impl SoftCard {
     fn send_packet(&mut self, at: usize, taken: &HashSet<u32>) -> Option<u64> {
         let id = self.jobs[at].id;
         if self.tables.send_queues[id.queue as usize].get(id.serial).is_none() {
+            self.fetching.remove(&id);
             self.jobs.remove(at);
             return Some(1);
         }
@@ -242,9 +266,14 @@ impl SoftCard {
         }
         let queue_pairs = &self.tables.queue_pairs;
         let lane = self.jobs[at].next_lane(|lane| {
-            let requester = &queue_pairs[lane.qp as usize].requester;
+            let queue_pair = &queue_pairs[lane.qp as usize];
+            let requester = &queue_pair.requester;
+            let limit = usize::from(queue_pair.attributes.max_rd_atomic);
+            let fenced = lane.extras.fence && !lane.has_begun() && requester.unanswered() > 0;
+            let full = lane.fetch.is_some() && requester.unanswered() >= limit;
             let open = requester.is_open() && requester.in_flight() < MAX_IN_FLIGHT;
-            !taken.contains(&lane.qp) && (lane.flow.transport != Transport::Rc || open)
+            let ready = open && !fenced && !full;
+            !taken.contains(&lane.qp) && (lane.flow.transport != Transport::Rc || ready)
         });
         let lane = match lane {
             Ok(Some(lane)) => lane,
@@ -289,10 +318,19 @@ impl SoftCard {
             let sent = Sent {
                 request: Part { request: id, destination: lane as u16 },
                 psn,
-                packets: 1,
+                packets: packet.fetch.map_or(1, |(packets, _)| packets),
                 last: packet.last,
                 asks: packet.asks,
-                what: What::Packet(if kept { packet.frame } else { Vec::new() }),
+                what: match packet.fetch {
+                    None => What::Packet(if kept { packet.frame } else { Vec::new() }),
+                    Some((_, None)) => What::Atomic(packet.frame),
+                    Some((_, Some(read))) => What::Read {
+                        addr: read.virtual_address,
+                        rkey: read.rkey,
+                        len: read.dma_length,
+                        answered: 0,
+                    },
+                },
             };
             requester.sent(sent, self.cycles);
             self.set_timer(qp);
@@ -330,6 +368,7 @@ impl SoftCard {
 
     /// Fails a request that was started; its queue starts no further one.
     pub(super) fn fail(&mut self, id: RequestId, status: Status, destination: u16) {
+        self.fetching.remove(&id);
         let queue = &mut self.tables.send_queues[id.queue as usize];
         if let Some(request) = queue.get(id.serial) {
             request.failed.get_or_insert((status, destination));

@@ -1,15 +1,23 @@
 //! A request that was admitted and is being sent, packet by packet.
 
-use drdma_abi::{completion::Status, roce::Transport, work_request::Opcode};
+use drdma_abi::{
+    completion::Status,
+    receive::{AddressHandle, AtomicOperands},
+    roce::{AtomicEth, Reth, TTL, Transport},
+    work_request::Opcode,
+};
 
 use crate::card::tables::RequestId;
 use drdma_semantics::{
+    answers,
     boxes::{Planner, Settings},
     checks::Admitted,
     memory::{Fault, HostMemory},
     messages::Messages,
-    packets::{self, Flow, MessageHead, Segment},
+    packets::{self, Flow, Marks, MessageHead, Segment},
+    reliable::{Extras, Fetch},
     request::{Destination, Request},
+    responder::packet,
     rows::{Fragment, Units},
 };
 
@@ -39,6 +47,10 @@ pub struct Lane {
     pub generation: u64,
     /// Headers.
     pub flow: Flow,
+    /// What it waits for, and what its packets say beside that.
+    pub extras: Extras,
+    /// What it asks the peer for, instead of sending messages.
+    pub fetch: Option<Fetch>,
     opcode: Opcode,
     imm: u32,
     rkey: u32,
@@ -100,6 +112,8 @@ pub struct Outgoing {
     pub asks: bool,
     /// It is the lane's last.
     pub last: bool,
+    /// It asks for something: the sequence numbers of the answer, and for a READ what it asks for.
+    pub fetch: Option<(u32, Option<Reth>)>,
 }
 
 impl Job {
@@ -124,6 +138,8 @@ impl Job {
                 qp: destination.qp,
                 generation,
                 flow,
+                extras: Extras::default(),
+                fetch: None,
                 opcode: request.opcode,
                 imm: request.imm,
                 rkey: destination.rkey,
@@ -137,6 +153,27 @@ impl Job {
         let fetch_rows = request.destinations.iter().flat_map(Destination::fetch_rows);
         let planner = Some(Planner::new(settings, plans).reading(fetch_rows));
         Self { id, lanes, planner, planned: 0, sent: 0, turn: 0 }
+    }
+
+    /// Gives the job's only lane what its request says beside. A READ or an atomic is one message whose
+    /// bytes come back.
+    #[must_use]
+    pub fn with(mut self, extras: Extras, fetch: Option<Fetch>) -> Self {
+        for lane in &mut self.lanes {
+            lane.extras = extras;
+            lane.fetch = fetch;
+            if let Some(AddressHandle { dest_mac, tos, ttl, dest_ip, dest_qpn, qkey, .. }) =
+                extras.address
+            {
+                let ttl = if ttl == 0 { TTL } else { ttl };
+                lane.flow = Flow { dest_mac, tos, ttl, dest_ip, dest_qpn, qkey, ..lane.flow };
+            }
+            if let Some(fetch) = fetch {
+                lane.messages = Messages::of_equal(1, fetched(fetch).into(), 1);
+                self.planner = None;
+            }
+        }
+        self
     }
 
     /// Payload bytes of all messages.
@@ -179,6 +216,10 @@ impl Job {
         memory: &M,
     ) -> Result<Outgoing, Status> {
         let lane = &mut self.lanes[index];
+        if let Some(fetch) = lane.fetch {
+            lane.next_message += 1;
+            return Ok(lane.ask(index, fetch, psn));
+        }
         let (message, offset) = match lane.current {
             Some(current) => current,
             None => (lane.start_message(), 0),
@@ -187,10 +228,12 @@ impl Job {
         let len = mtu.min(message.len - offset);
         let segment =
             Segment { offset, len, first: offset == 0, last: offset + len == message.len };
+        let marks = Marks { solicited: lane.extras.solicited, invalidate: lane.extras.invalidate };
         let payload = &mut lane.payload;
-        let frame =
-            packets::frame(&lane.flow, &message, &segment, psn, |out| payload.fill(memory, out))
-                .map_err(|_: Fault| Status::LocalProtectionError)?;
+        let frame = packets::marked_frame(&lane.flow, &message, &segment, psn, &marks, |out| {
+            payload.fill(memory, out)
+        })
+        .map_err(|_: Fault| Status::LocalProtectionError)?;
         lane.current = (!segment.last).then_some((message, offset + len));
         if segment.last {
             lane.remote_addr = lane.remote_addr.wrapping_add(u64::from(message.len));
@@ -203,11 +246,40 @@ impl Job {
             payload: len,
             asks: segment.last && lane.flow.transport == Transport::Rc,
             last: lane.is_done(),
+            fetch: None,
         })
     }
 }
 
+/// Bytes that come back.
+fn fetched(fetch: Fetch) -> u32 {
+    match fetch {
+        Fetch::Read { len } => len,
+        Fetch::CompareAndSwap(_) | Fetch::FetchAndAdd(_) => 8,
+    }
+}
+
 impl Lane {
+    /// The frame that asks the peer for something.
+    fn ask(&self, lane: usize, fetch: Fetch, psn: u32) -> Outgoing {
+        let (virtual_address, rkey, flow) = (self.remote_addr, self.rkey, &self.flow);
+        let atomic = |swap, operands: AtomicOperands| {
+            let AtomicOperands { swap_or_add, compare } = operands;
+            let request = AtomicEth { virtual_address, rkey, swap_or_add, compare };
+            (answers::atomic_request(flow, psn, swap, &request), (1, None))
+        };
+        let (frame, fetch) = match fetch {
+            Fetch::Read { len } => {
+                let request = Reth { virtual_address, rkey, dma_length: len };
+                let count = packet::packets(len, flow.mtu);
+                (answers::read_request(flow, psn, &request), (count, Some(request)))
+            }
+            Fetch::CompareAndSwap(operands) => atomic(true, operands),
+            Fetch::FetchAndAdd(operands) => atomic(false, operands),
+        };
+        Outgoing { lane, frame, payload: 0, asks: true, last: true, fetch: Some(fetch) }
+    }
+
     /// True if a packet of it was sent.
     pub fn has_begun(&self) -> bool {
         self.next_message > 0

@@ -28,11 +28,14 @@ mod timers;
 
 use drdma_abi::{
     Layout as _,
-    receive::{FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features},
+    receive::{
+        AttributesEntry, FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES,
+        features,
+    },
     register::{
         ACK_TIMEOUT, ASSEMBLER_WORDS, Access, COMPLETION_QUEUES, CONTROL, COUNTER_CLEAR, COUNTERS,
         CompletionQueueEntry, DOORBELLS, MEMORY_REGIONS, QUEUE_PAIR_ERRORS, QUEUE_PAIRS,
-        SEND_QUEUE_ERRORS, SEND_QUEUES, STATUS, Table, counter,
+        QueuePairEntry, SEND_QUEUE_ERRORS, SEND_QUEUES, STATUS, Table, counter,
     },
 };
 use drdma_driver::{Card, CardError, DmaMemory};
@@ -47,8 +50,13 @@ impl SoftCard {
         let tables = &mut self.tables;
         let entry = index as usize;
         if *table == QUEUE_PAIRS {
-            if let Some(written) = tables.staged_queue_pairs.write(index, at, value) {
-                let lost = tables.load_queue_pair(entry, written);
+            if let Some(written) =
+                tables.staged_queue_pairs.write::<QueuePairEntry>(index, at, value)
+            {
+                if written.state == 0 {
+                    self.give_back_receive(entry);
+                }
+                let lost = self.tables.load_queue_pair(entry, written);
                 self.flush_queue_pair(lost);
                 self.set_timer(entry);
             }
@@ -75,8 +83,13 @@ impl SoftCard {
         } else if *table == DOORBELLS {
             self.ring_doorbell(index, value);
         } else if *table == QUEUE_PAIR_ATTRIBUTES {
-            if let Some(written) = tables.staged_attributes.write(index, at, value) {
-                tables.queue_pairs[entry].load_attributes(written);
+            if let Some(written) =
+                tables.staged_attributes.write::<AttributesEntry>(index, at, value)
+            {
+                if written.state != 2 {
+                    self.give_back_receive(entry);
+                }
+                self.tables.queue_pairs[entry].load_attributes(written);
                 self.set_timer(entry);
             }
         } else if *table == RECEIVE_QUEUES {

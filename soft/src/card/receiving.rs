@@ -92,6 +92,17 @@ impl SoftCard {
         queue.is_some_and(|queue| queue.entry.shared == 1)
     }
 
+    /// The responder of a queue pair goes: a shared queue's receive that it has in use is flushed. (One of
+    /// its own is the driver's to flush.)
+    pub(super) fn give_back_receive(&mut self, index: usize) {
+        let responder = self.tables.queue_pairs[index].responder.as_mut();
+        if let Some(name) = responder.and_then(Responder::take_receive)
+            && self.is_shared(index)
+        {
+            self.complete_receive(index, Received::failed(name, Status::WrFlushError));
+        }
+    }
+
     /// A queue pair's responder fails: what its requester has in progress is flushed, too.
     pub(super) fn fail_queue_pair(&mut self, index: usize) {
         self.break_queue_pair(index, Status::WrFlushError);

@@ -49,20 +49,22 @@ impl SoftCard {
         };
         match (reaction, frame.original) {
             (Reaction::Data { request, .. }, Some(original)) => {
-                self.fill(index, request, 0, &original.to_le_bytes());
+                self.fill(index, request, &original.to_le_bytes());
             }
-            (Reaction::Data { request, offset }, None) => {
-                self.fill(index, request, offset, frame.payload);
-            }
+            (Reaction::Data { request, .. }, None) => self.fill(index, request, frame.payload),
             _ => self.react(index, reaction),
         }
         self.acknowledged(index);
         Some(())
     }
 
-    /// Puts an answer where its request wants it.
-    fn fill(&mut self, index: usize, part: Part, offset: u64, bytes: &[u8]) {
-        let _ = (part, offset, bytes, index);
+    /// Puts an answer, or the next packet of it, where its request wants it.
+    fn fill(&mut self, index: usize, part: Part, bytes: &[u8]) {
+        let Some(scatter) = self.fetching.get_mut(&part.request) else { return };
+        if scatter.write(&self.host, bytes).is_err() {
+            self.fail(part.request, Status::LocalProtectionError, part.destination);
+            self.break_queue_pair(index, Status::WrFlushError);
+        }
     }
 
     /// Does what a requester says.
@@ -87,6 +89,7 @@ impl SoftCard {
             if let Some(request) = queue.get(part.request.serial) {
                 request.waiting -= 1;
             }
+            self.fetching.remove(&part.request);
             self.completing.insert(part.request.queue);
         }
         self.set_timer(index);

@@ -1,6 +1,6 @@
 //! All that a card holds.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use drdma_abi::{
     receive::ReceiveCompletion,
@@ -10,8 +10,10 @@ use drdma_abi::{
 use super::{
     job::Job,
     registers::{Counters, Registers},
-    tables::Tables,
+    tables::{RequestId, Tables},
 };
+use drdma_semantics::scatter::Scatter;
+
 use crate::{host::Host, wire::Network};
 
 /// Nanoseconds of a clock cycle: 250 MHz.
@@ -46,6 +48,8 @@ pub struct SoftCard {
     pub(super) completing: BTreeSet<u32>,
     /// Completions of receives that wait for room: the completion queue, and which.
     pub(super) late_receives: VecDeque<(u16, ReceiveCompletion)>,
+    /// Where the answers of READs and atomics go.
+    pub(super) fetching: HashMap<RequestId, Scatter>,
     /// Frames of others, if somebody takes them.
     pub(super) host_frames: Option<Vec<Vec<u8>>>,
     /// Cycles since the card was made.
@@ -73,6 +77,7 @@ impl SoftCard {
             timers: BTreeSet::new(),
             completing: BTreeSet::new(),
             late_receives: VecDeque::new(),
+            fetching: HashMap::new(),
             host_frames: None,
             cycles: 0,
             busy_until: 0,
@@ -129,6 +134,7 @@ impl SoftCard {
         self.timers.clear();
         self.completing.clear();
         self.late_receives.clear();
+        self.fetching.clear();
         self.busy_until = self.cycles;
     }
 }

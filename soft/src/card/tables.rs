@@ -127,7 +127,9 @@ impl QueuePairState {
 
     /// It answers requests.
     pub fn responds(&self) -> bool {
-        self.responder.is_some() && matches!(self.entry.state, 1 | READY_TO_RECEIVE) && !self.error
+        let known = self.view().mtu > 0 && Transport::from_code(self.entry.transport).is_some();
+        let set_up = known && matches!(self.entry.state, 1 | READY_TO_RECEIVE);
+        self.responder.is_some() && set_up && !self.error
     }
 
     /// Its receive queue, if it has one.
@@ -150,7 +152,7 @@ impl QueuePairState {
 }
 
 /// A request: its queue, and its number among all that the queue ever started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId {
     /// The send queue's number.
     pub queue: u32,

@@ -229,10 +229,10 @@ fn of_node(
                 continue;
             }
             let short = random.range(0..=messages.len() as u64) as usize;
-            for m in 0..messages.len() {
+            for (m, message) in messages.iter().enumerate() {
                 let mut room = longest[&name] + random.skewed(0..=64);
                 if refuse && m == short {
-                    room = random.range(0..=messages[m].len() as u64 - 1);
+                    room = random.range(0..=message.len() as u64 - 1);
                 }
                 if transport == "ud" {
                     room += GLOBAL_ROUTE;

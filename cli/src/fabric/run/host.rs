@@ -51,7 +51,7 @@ struct ToPost<'a> {
 
 /// A post with its regions as libdrdma has them.
 enum Ready<'a> {
-    Send { post: Box<job::Post>, payload: Payload },
+    Send(Box<(job::Post, Payload)>),
     Receive { receive: &'a Receive, regions: Vec<Region<'static>> },
 }
 
@@ -150,7 +150,7 @@ impl<'a> Host<'a> {
                 let post = plain(send, remotes);
                 let payload = Payload::of(&post, &mut self.memory).map_err(region)?;
                 self.sends.insert(number as u64, send);
-                Ready::Send { post: Box::new(post), payload }
+                Ready::Send(Box::new((post, payload)))
             }
             Post::Receive(receive) => {
                 let regions = receive.regions.iter().map(|region| self.memory.region(region));
@@ -167,7 +167,7 @@ impl<'a> Host<'a> {
         let mut any = false;
         while let Some(ToPost { number, what }) = self.to_post.front() {
             let posted = match what {
-                Ready::Send { post, payload } => self.queues.post(*number as u64, post, payload),
+                Ready::Send(send) => self.queues.post(*number as u64, &send.0, &send.1),
                 Ready::Receive { receive, regions } => {
                     let request = ReceiveRequest::new(receive.wr_id).regions(regions);
                     let posted = match receive.queue {
@@ -237,7 +237,7 @@ impl<'a> Host<'a> {
     pub fn waiting(&self) -> impl Iterator<Item = usize> {
         let receives = self.to_post.iter().filter_map(|to_post| match to_post.what {
             Ready::Receive { .. } => Some(to_post.number),
-            Ready::Send { .. } => None,
+            Ready::Send(_) => None,
         });
         self.sends.keys().map(|number| *number as usize).chain(receives)
     }

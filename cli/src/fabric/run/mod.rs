@@ -1,7 +1,7 @@
 //! Running a fabric job.
 //!
 //! Every node has a host, which posts its steps as fast as it can and looks at its completions after
-//! every stretch of simulated time. Where nodes wait, they do so until every send has completed and
+//! every slice of simulated time. Where nodes wait, they do so until every send has completed and
 //! nothing is under way any more.
 
 mod card;

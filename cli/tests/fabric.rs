@@ -1,0 +1,139 @@
+//! The command `drdma fabric`.
+
+mod support;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use support::Folder;
+
+const BOOK: &str = include_str!("../../docs/fabric-jobs.md");
+
+/// The code block that begins so.
+fn block(begins: &str) -> &'static str {
+    let mut blocks = BOOK.split("```").skip(1).step_by(2);
+    blocks.find_map(|block| block.strip_prefix(begins)).expect("such a block")
+}
+
+fn job() -> Value {
+    serde_json::from_str(block("json\n")).unwrap()
+}
+
+/// Exit code, standard output and standard error of a run.
+fn run(folder: &Folder, job: &Value, options: &[&str]) -> (i32, String, String) {
+    fs::write(folder.file("job.json"), job.to_string()).unwrap();
+    let output = folder.drdma(&[&["fabric", "job.json"], options].concat());
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_job_of_the_book_does_what_the_book_says() {
+    let folder = Folder::new();
+    let (code, stdout, stderr) = run(&folder, &job(), &["--dump", "after"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(stdout, block("\n$ drdma fabric job.json --dump after\n"));
+    let expected = [&[0, 1, 2, 3, 8, 9, 10, 11][..], &[0; 12], &[12, 13, 14, 15]].concat();
+    assert_eq!(fs::read(folder.file("after/b/t")).unwrap(), expected);
+    assert_eq!(fs::read(folder.file("after/a/t")).unwrap(), (0..16).collect::<Vec<u8>>());
+}
+
+#[test]
+fn captures_and_figures_are_the_same_every_time_and_tell_what_passed() {
+    let folder = Folder::new();
+    let mut job = job();
+    job["network"] = json!({"duplicate": 1, "seed": 3});
+    let files = ["switch.pcap", "stats.json"];
+    let options = ["--pcap", files[0], "--stats", files[1], "--threads"];
+    let mut seen = Vec::new();
+    for threads in ["1", "2"] {
+        let (code, stdout, stderr) = run(&folder, &job, &[&options[..], &[threads]].concat());
+        assert_eq!(code, 0, "{stderr}");
+        seen.push((stdout, files.map(|file| fs::read(folder.file(file)).unwrap())));
+    }
+    assert!(seen[0] == seen[1]);
+    let [capture, stats] = &seen[0].1;
+    let stats: Value = serde_json::from_slice(stats).unwrap();
+    let frames = drdma_sim::wire::capture::read(capture).unwrap();
+    let count = |pointer: &str| stats.pointer(pointer).and_then(Value::as_u64).expect(pointer);
+    assert_eq!(count("/nodes/a/from_card/frames"), count("/nodes/a/from_card/duplicated"));
+    assert_eq!(count("/nodes/b/to_card/frames"), 2 * count("/nodes/a/from_card/frames"));
+    let passed = count("/nodes/a/to_card/frames") + count("/nodes/b/to_card/frames");
+    assert_eq!(frames.len() as u64, passed);
+    assert!(frames.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns));
+    assert!(count("/ns") > 4 * 500 && count("/nodes/a/card/PACKETS") == 2);
+}
+
+#[test]
+fn a_request_that_fails_is_told_and_ends_with_1() {
+    let folder = Folder::new();
+    let mut job = job();
+    job["nodes"][1]["buffers"][0]["access"] = json!([]);
+    let (code, stdout, stderr) = run(&folder, &job, &["--dump", "after"]);
+    assert_eq!((code, &*stderr), (1, "error: 1 requests failed\n"));
+    let last: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["wr_id"], &last["status"]), (&json!(3), &json!("remote_access_error")));
+    assert_eq!(fs::read(folder.file("after/b/t")).unwrap()[8..], [0; 16]);
+    assert_eq!(run(&folder, &job, &["--allow-failures"]).0, 0);
+}
+
+#[test]
+fn what_never_completes_ends_with_1_and_names_the_step() {
+    let folder = Folder::new();
+    // No receive: the sender tries again for ever.
+    let mut job = job();
+    job["network"] = json!({});
+    job["steps"].as_array_mut().unwrap().remove(0);
+    let (code, stdout, stderr) = run(&folder, &job, &["--timeout", "0.001"]);
+    assert_eq!((code, &*stdout), (1, ""));
+    let expected = "error: steps[0] is not complete, nor are 0 posts behind it, and nothing completed for 0.001";
+    assert!(stderr.starts_with(expected), "{stderr}");
+    // Everything is lost, and nobody tries again.
+    job["network"] = json!({"loss": 1});
+    job["nodes"][0]["qps"][0]["timeout"] = json!(0);
+    let (code, _, stderr) = run(&folder, &job, &[]);
+    let expected = "error: steps[0] is not complete, nor are 0 posts behind it, and nothing is under way \
+                    that could complete them\n";
+    assert_eq!((code, &*stderr), (1, expected));
+}
+
+#[test]
+fn a_wrong_job_is_refused_with_2_and_nothing_is_run() {
+    let folder = Folder::new();
+    let change = |pointer: &str, value: Value| {
+        let mut job = job();
+        *job.pointer_mut(pointer).expect(pointer) = value;
+        let (code, stdout, stderr) =
+            run(&folder, &job, &["--dump", "after", "--pcap", "p", "--stats", "s"]);
+        assert_eq!((code, &*stdout), (2, ""), "{stderr}");
+        assert!(!["after", "p", "s"].iter().any(|name| folder.file(name).exists()));
+        stderr
+    };
+    let found = change("/network/loss", json!(2));
+    assert_eq!(found, "error: network.loss: must be from 0 to 1, is 2\n");
+    let found = change("/steps/0/node", json!("c"));
+    assert_eq!(found, "error: steps[0].node: there is no node \"c\"\n");
+    let found = change("/nodes/0/device", json!("soft:?speed=9"));
+    assert_eq!(found, "error: nodes[0].device: `soft:` has no option `speed`; it has cycles\n");
+    let found = change("/nodes/0/device", json!("hard:"));
+    assert!(found.starts_with("error: nodes[0].device: `hard:` is no simulated card"), "{found}");
+    let read = json!({"node": "a", "verb": "post_send", "qp": "x", "wr_id": 1, "op": "read",
+                      "remote": "b/t", "remote_offset": 0, "regions": []});
+    let found = change("/steps/0", read);
+    assert_eq!(found, "error: steps[0].op: there is no card that does this yet: read\n");
+    let (code, _, stderr) = run(&folder, &job(), &["--timeout", "0"]);
+    assert_eq!((code, &*stderr), (2, "error: --timeout is 0: it must be more than 0 seconds\n"));
+}
+
+#[test]
+fn the_simulated_hardware_sends_to_cards_that_receive() {
+    let folder = Folder::new();
+    let mut job = job();
+    job["network"] = json!({"gbps": 100, "delay_ns": 500});
+    job["nodes"][0]["device"] = json!("rtl:");
+    let (code, stdout, stderr) = run(&folder, &job, &["--dump", "after"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(stdout, block("\n$ drdma fabric job.json --dump after\n"));
+    let expected = [&[0, 1, 2, 3, 8, 9, 10, 11][..], &[0; 12], &[12, 13, 14, 15]].concat();
+    assert_eq!(fs::read(folder.file("after/b/t")).unwrap(), expected);
+}

@@ -1,0 +1,130 @@
+//! What requests say that only a card executes that receives.
+
+use std::net::Ipv4Addr;
+
+use drdma_abi::{
+    receive::{AddressHandle as AddressLayout, AtomicOperands, ReliableOpcode, request_flags},
+    roce::TTL,
+    work_request::GRANULE,
+};
+
+use crate::{MacAddress, encode::words};
+
+/// Where a datagram goes, for [`WorkRequest::to`](crate::WorkRequest::to): a peer's addresses, its queue
+/// pair, and that one's queue key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AddressHandle {
+    mac: MacAddress,
+    ip: Ipv4Addr,
+    qpn: u32,
+    qkey: u32,
+    tos: u8,
+    ttl: u8,
+}
+
+impl AddressHandle {
+    /// That queue pair (24 bits) at these addresses.
+    pub fn new(dest_mac: MacAddress, dest_ip: Ipv4Addr, dest_qpn: u32, qkey: u32) -> Self {
+        Self { mac: dest_mac, ip: dest_ip, qpn: dest_qpn, qkey, tos: 0, ttl: TTL }
+    }
+
+    /// The differentiated services code point, 0 to 63 (default 0); higher bits are not looked at.
+    #[must_use]
+    pub fn dscp(mut self, dscp: u8) -> Self {
+        self.tos = dscp << 2 | self.tos & 3;
+        self
+    }
+
+    /// The explicit congestion notification field, 0 to 3 (default 0); higher bits are not looked at.
+    #[must_use]
+    pub fn ecn(mut self, ecn: u8) -> Self {
+        self.tos = self.tos & !3 | ecn & 3;
+        self
+    }
+
+    /// The time to live (default 64, which 0 stands for as well).
+    #[must_use]
+    pub fn ttl(mut self, ttl: u8) -> Self {
+        self.ttl = ttl;
+        self
+    }
+}
+
+/// What a request does that only a card does that receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reliable {
+    SendInvalidate { rkey: u32 },
+    Read,
+    CompareAndSwap { compare: u64, swap: u64 },
+    FetchAndAdd { add: u64 },
+}
+
+/// What stands in a head beside what every card knows, and behind it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extension {
+    pub reliable: Option<Reliable>,
+    pub address: Option<AddressHandle>,
+    pub fence: bool,
+    pub solicited: bool,
+}
+
+impl Extension {
+    /// True if there is nothing that a card does not know that only sends.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.reliable.is_none() && self.address.is_none() && !self.fence && !self.solicited
+    }
+
+    /// Its bits of the head's flags.
+    #[inline]
+    pub fn flags(&self) -> u8 {
+        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+        flag(self.fence, request_flags::FENCE)
+            | flag(self.solicited, request_flags::SOLICITED)
+            | flag(self.address.is_some(), request_flags::ADDRESS)
+    }
+
+    /// The head's opcode, if it is another one, and its `imm`.
+    #[inline]
+    pub fn opcode(&self) -> Option<(ReliableOpcode, u32)> {
+        self.reliable.map(|reliable| match reliable {
+            Reliable::SendInvalidate { rkey } => (ReliableOpcode::SendInvalidate, rkey),
+            Reliable::Read => (ReliableOpcode::Read, 0),
+            Reliable::CompareAndSwap { .. } => (ReliableOpcode::CompareAndSwap, 0),
+            Reliable::FetchAndAdd { .. } => (ReliableOpcode::FetchAndAdd, 0),
+        })
+    }
+
+    fn operands(&self) -> Option<(u64, u64)> {
+        match self.reliable? {
+            Reliable::CompareAndSwap { compare, swap } => Some((swap, compare)),
+            Reliable::FetchAndAdd { add } => Some((add, 0)),
+            Reliable::SendInvalidate { .. } | Reliable::Read => None,
+        }
+    }
+
+    /// Granules behind the head.
+    #[inline]
+    pub fn granules(&self) -> usize {
+        let address = self.address.map_or(0, |_| AddressLayout::SIZE);
+        (address + self.operands().map_or(0, |_| AtomicOperands::SIZE)) / GRANULE
+    }
+
+    /// Writes them.
+    #[inline]
+    pub fn write(&self, mut put: impl FnMut(&[u64])) {
+        if let Some(address) = self.address {
+            put(&words!(AddressLayout {
+                dest_mac: address.mac.to_u64(),
+                tos: address.tos,
+                ttl: address.ttl,
+                dest_ip: u32::from(address.ip),
+                dest_qpn: address.qpn,
+                qkey: address.qkey,
+            }));
+        }
+        if let Some((swap_or_add, compare)) = self.operands() {
+            put(&words!(AtomicOperands { swap_or_add: swap_or_add, compare: compare }));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Shared receive queues: receives that any of several queue pairs may use.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{
+    CompletionQueue, Error, PostError, ProtectionDomain, ReceiveRequest, borrow::Borrow,
+    receive_queue::ReceiveQueue,
+};
+
+/// Starts a [`SharedReceiveQueue`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SharedReceiveQueueBuilder<'a> {
+    pd: &'a ProtectionDomain,
+    cq: &'a CompletionQueue,
+    blocks: u32,
+}
+
+impl<'a> SharedReceiveQueueBuilder<'a> {
+    pub(crate) fn new(pd: &'a ProtectionDomain, cq: &'a CompletionQueue) -> Self {
+        Self { pd, cq, blocks: 256 }
+    }
+
+    /// Room in the queue, in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536 (default 256).
+    pub fn blocks(mut self, blocks: u32) -> Self {
+        self.blocks = blocks;
+        self
+    }
+
+    /// Makes the queue.
+    ///
+    /// # Errors
+    /// A size outside the limits, no free queue, no memory, a card that only sends, or the card failed.
+    pub fn build<'m>(self) -> Result<SharedReceiveQueue<'m>, Error> {
+        let mut queue = ReceiveQueue::new(self.pd, self.cq, true, self.blocks)?;
+        queue.enable(0)?;
+        let shared = Shared(Arc::new(Mutex::new(queue)));
+        Ok(SharedReceiveQueue { shared, _borrow: Borrow::default() })
+    }
+}
+
+/// A shared receive queue, as the queue pairs have it that use it: its place in the card is no other's
+/// before the last of them is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared(Arc<Mutex<ReceiveQueue>>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, ReceiveQueue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn number(&self) -> u16 {
+        self.lock().number()
+    }
+
+    pub fn protection_domain(&self) -> u32 {
+        self.lock().protection_domain()
+    }
+}
+
+/// Receives that the queue pairs use which are made with it
+/// ([`QueuePairBuilder::shared_receive_queue`](crate::QueuePairBuilder::shared_receive_queue)), whichever a
+/// message comes to first. They complete to the queue's own completion queue; [`WorkCompletion::qp`] says
+/// who received.
+///
+/// The failure of a queue pair fails the receive that it has in use, and no other. Dropping the queue takes
+/// back what is posted, without completions; the queue pairs then find no receive.
+///
+/// [`WorkCompletion::qp`]: crate::WorkCompletion::qp
+#[derive(Debug)]
+pub struct SharedReceiveQueue<'m> {
+    pub(crate) shared: Shared,
+    _borrow: Borrow<'m>,
+}
+
+impl<'m> SharedReceiveQueue<'m> {
+    /// The queue's number, that completions name it by.
+    pub fn number(&self) -> u16 {
+        self.shared.number()
+    }
+
+    /// Posts one receive and rings the doorbell.
+    ///
+    /// # Errors
+    /// See [`PostError`]; nothing is posted then.
+    pub fn post_recv(&mut self, request: &ReceiveRequest<'_, 'm>) -> Result<(), PostError> {
+        self.shared.lock().post(request)
+    }
+}
+
+impl Drop for SharedReceiveQueue<'_> {
+    fn drop(&mut self) {
+        self.shared.lock().close();
+    }
+}
