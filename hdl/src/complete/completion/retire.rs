@@ -177,6 +177,9 @@ pub struct Retire {
     follower_of: DFF<Bits<8>>,
     parked_of: DFF<Bit>,
     renewed: DFF<Bits<QUEUE>>,
+    // A queue that begins anew, a cycle later.
+    renews: DFF<Bit>,
+    renews_queue: DFF<Bits<QUEUE>>,
 
     over: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
@@ -191,7 +194,7 @@ impl Logic for Retire {
     fn update(&mut self) {
         dff_setup!(self, clk, state, open_count, next, next_slot, at_slot, name, result_of, failed);
         dff_setup!(self, clk, is_oldest, is_silent, follows, follows_slot, mark, is_quiet);
-        dff_setup!(self, clk, record_of, follower_of, parked_of, renewed);
+        dff_setup!(self, clk, record_of, follower_of, parked_of, renewed, renews, renews_queue);
 
         // A request is opened: it is the latest one of its queue.
         self.names.clk.next = self.clk.val();
@@ -415,12 +418,14 @@ impl Logic for Retire {
             self.parking.write_address.next = self.slot.val();
             self.parking.write_data.next = 0.into();
         }
-        if self.renew.val() {
+        self.renews.d.next = self.renew.val() && !self.rst.val();
+        self.renews_queue.d.next = self.renewed.q.val();
+        if self.renews.q.val() {
             self.record_write.next = true;
-            self.record_queue.next = self.renewed.q.val();
+            self.record_queue.next = self.renews_queue.q.val();
             self.record_data.next = 0.into();
             self.silent.write_enable.next = true;
-            self.silent.write_address.next = self.renewed.q.val();
+            self.silent.write_address.next = self.renews_queue.q.val();
             self.silent.write_data.next = 0.into();
         }
         if self.clear.val() {

@@ -3,8 +3,8 @@
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-use crate::context::{INDEX, QUEUE, Stamps, Table, TableSelect};
-use crate::primitive::{Lutram, Ram};
+use crate::context::{INDEX, QUEUE, Stamps, TableSelect};
+use crate::primitive::{Lutram, Ram, RamStyle};
 
 /// Tells whether a request's send queue has halted, or was written anew, since the request was opened.
 ///
@@ -60,7 +60,11 @@ pub struct Queues {
     stamps: Stamps<32, QUEUE, 2>,
     /// Of each queue: the stamp with which the request that failed last was opened; none, all bits set,
     /// since its entry was written.
-    failed: Table<32, QUEUE>,
+    failed: Ram<32, 1, QUEUE>,
+    /// That of the queue at hand was written in the cycle in which it was read.
+    passed: DFF<Bit>,
+    passing: DFF<Bits<32>>,
+    found: Signal<Local, Bits<32>>,
     none: Constant<Bits<32>>,
     /// An entry was written, and its queue's `failed` is still to be set.
     clears: DFF<Bit>,
@@ -94,7 +98,10 @@ impl Default for Queues {
             opens: DFF::default(),
             opens_slot: DFF::default(),
             stamps: Stamps::default(),
-            failed: Table::default(),
+            failed: Ram::new(RamStyle::Ultra),
+            passed: DFF::default(),
+            passing: DFF::default(),
+            found: Signal::default(),
             none: Constant::new(u32::MAX.to_bits()),
             clears: DFF::default(),
             cleared_queue: DFF::default(),
@@ -108,7 +115,7 @@ impl Default for Queues {
 impl Logic for Queues {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, opens, opens_slot, clears, cleared_queue, queue);
+        dff_setup!(self, clk, opens, opens_slot, clears, cleared_queue, queue, passed, passing);
         self.select.valid.next = self.cfg_valid.val();
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
@@ -141,18 +148,31 @@ impl Logic for Queues {
             self.queue.d.next = self.slot_queues.read_data[0].val();
         }
         self.stamps.ahead[1].next = self.queue.d.val();
-        self.failed.ahead.next = self.queue.d.val();
         self.halted_next.next = self.queue.d.val();
         self.rewritten.next = self.stamps.stamp[1].val() != self.slot_stamps.read_data.val();
         self.failed.clk.next = self.clk.val();
-        self.failed.write_enable.next = self.fail.val() || self.clears.q.val();
+        self.failed.read_enable.next = true;
+        self.failed.read_address.next = self.queue.d.val();
+        // `fail` comes late: which of the two queues is asked for is known before.
+        self.failed.write_lanes.next = 0.into();
         self.failed.write_address.next = self.cleared_queue.q.val();
         self.failed.write_data.next = self.none.val();
+        self.passed.d.next =
+            self.clears.q.val() && (self.cleared_queue.q.val() == self.queue.d.val());
+        self.passing.d.next = self.none.val();
         if self.fail.val() {
+            self.failed.write_lanes.next = 1.into();
             self.failed.write_address.next = self.queue.q.val();
             self.failed.write_data.next = self.slot_stamps.read_data.val();
-        } else {
+            self.passed.d.next = self.queue.q.val() == self.queue.d.val();
+            self.passing.d.next = self.slot_stamps.read_data.val();
+        } else if self.clears.q.val() {
+            self.failed.write_lanes.next = 1.into();
             self.clears.d.next = false;
+        }
+        self.found.next = self.failed.read_data.val();
+        if self.passed.q.val() {
+            self.found.next = self.passing.q.val();
         }
         // Entries are written at least 4 cycles apart, requests end at least 2 apart.
         if self.select.enable.val() {
@@ -160,7 +180,7 @@ impl Logic for Queues {
             self.cleared_queue.d.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         }
         self.over.next = self.rewritten.val()
-            || (self.failed.read_data.val() == self.slot_stamps.read_data.val())
+            || (self.found.val() == self.slot_stamps.read_data.val())
             || self.queue_halted.val();
         if self.rst.val() {
             self.opens.d.next = false;
