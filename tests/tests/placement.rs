@@ -1,10 +1,10 @@
 //! Where the card puts what it reads: software foretells the place of every byte that is fetched into the
 //! segmented memory, and the RTL reads it to there.
 
-use std::{collections::HashSet, time::Duration};
+use std::{cell::Cell, collections::HashSet, time::Duration};
 
 use drdma_sim::{
-    pcie::engine::ReadLog,
+    pcie::{engine::ReadLog, port::Descriptor},
     rtl::{Config, RtlCard},
     wire::{Network, PeerConfig},
 };
@@ -17,6 +17,8 @@ use libdrdma::{
 };
 
 const MEMORY: usize = 4 << 20;
+/// Bytes of the segmented memory.
+const MEMORY_OF_CARD: u64 = 128 << 10;
 
 /// A card on the RTL whose reads are written down.
 struct Bench {
@@ -24,10 +26,21 @@ struct Bench {
     network: Network,
     pd: ProtectionDomain,
     cq: CompletionQueue,
+    /// Where the next window of columns begins in the segmented memory.
+    at: Cell<u64>,
 }
 
 /// The bytes that were read into a window, and where each went.
 type Window = HashSet<(u64, u64)>;
+
+/// What reads bring into the window that starts there.
+fn bytes_of(reads: &[Descriptor], start: u64) -> Window {
+    let bytes = |read: &Descriptor| {
+        let (addr, at) = (read.addr, read.ram_addr - start);
+        (0..read.len as u64).map(move |i| (addr + i, at + i))
+    };
+    reads.iter().flat_map(bytes).collect()
+}
 
 impl Bench {
     fn new() -> Self {
@@ -38,7 +51,7 @@ impl Bench {
         let context = Context::open(Box::new(card), options).unwrap();
         let pd = context.protection_domain();
         let cq = context.completion_queue().build().unwrap();
-        Self { reads, network, pd, cq }
+        Self { reads, network, pd, cq, at: Cell::new(0) }
     }
 
     fn connected<'m>(&self, qpn: u32) -> QueuePair<'m> {
@@ -56,27 +69,37 @@ impl Bench {
         qp
     }
 
-    /// What has been read since the last time, once a request has completed: by window, in order.
-    fn windows(&self) -> Vec<Window> {
+    /// What has been read since the last time, once a request has completed, in order.
+    fn reads(&self) -> Vec<Descriptor> {
         let done = self.cq.wait(1, Duration::from_secs(60)).unwrap();
         assert!(done.iter().all(|completion| completion.status == Status::Success), "{done:?}");
-        let reads = std::mem::take(&mut *self.reads.lock().unwrap());
-        let number = |at: u64| at / WINDOW;
-        let windows = reads.chunk_by(|a, b| number(a.ram_addr) == number(b.ram_addr));
-        let bytes = windows.map(|window| {
-            let of_read = window.iter().flat_map(|read| {
-                (0..read.len as u64).map(|i| (read.addr + i, read.ram_addr % WINDOW + i))
-            });
-            of_read.collect()
-        });
-        bytes.collect()
+        std::mem::take(&mut *self.reads.lock().unwrap())
     }
 
-    /// Sends a region and tells what was read.
-    fn send<'m>(&self, qp: &mut QueuePair<'m>, region: Region<'m>) -> Vec<Window> {
+    /// The same by window, of windows of so many bytes each: one lies behind the other, or at the start of the
+    /// memory where the largest would not fit behind it.
+    fn windows(&self, sizes: impl IntoIterator<Item = u64>) -> Vec<Window> {
+        let reads = self.reads();
+        let mut left = &reads[..];
+        let mut windows = Vec::new();
+        for size in sizes {
+            let start = self.at.get();
+            let behind = |read: &Descriptor| !(start..start + size).contains(&read.ram_addr);
+            let (here, others) = left.split_at(left.iter().position(behind).unwrap_or(left.len()));
+            assert!(here.iter().all(|read| read.ram_addr + read.len as u64 <= start + size));
+            windows.push(bytes_of(here, start));
+            left = others;
+            let end = start + size;
+            self.at.set(if end + WINDOW > MEMORY_OF_CARD { 0 } else { end });
+        }
+        assert!(left.is_empty(), "reads behind the last window: {:x?}", left.first());
+        windows
+    }
+
+    /// Sends a region.
+    fn send<'m>(&self, qp: &mut QueuePair<'m>, region: Region<'m>) {
         let regions = [region];
         qp.post_send(&WorkRequest::new(0).rows_per_message(50).regions(&regions)).unwrap();
-        self.windows()
     }
 }
 
@@ -89,10 +112,10 @@ struct Columns<'a> {
 
 impl Columns<'_> {
     /// Checks that the rows went where software says, if a window begins where the one before ends.
-    fn check(&self, found: &[Window]) {
+    fn check(&self, bench: &Bench) {
         let most = ColumnPlacement::window_rows(self.lanes).unwrap() as usize;
         let wanted = self.selected.chunks(most);
-        assert_eq!(found.len(), wanted.len(), "windows of {most} rows of {:x?}", self.lanes);
+        let found = bench.windows(wanted.clone().map(|rows| self.size(rows.len() as u32)));
         for (window, (index, rows)) in found.iter().zip(wanted.enumerate()) {
             let selected = (0..rows.len()).filter(|row| rows[*row]);
             let rows_of = selected.map(|row| ((most * index + row) as u64, row as u32));
@@ -101,11 +124,11 @@ impl Columns<'_> {
     }
 
     /// Checks the same if rows that nobody gets are left out.
-    fn check_sparse(&self, found: &[Window], merge_threshold: u32) {
+    fn check_sparse(&self, bench: &Bench, merge_threshold: u32) {
         let rows = self.selected.len() as u64;
         let bits = bits(self.selected);
         let wanted = SparseWindow::all(self.lanes, rows, &bits, merge_threshold).unwrap();
-        assert_eq!(found.len(), wanted.len(), "windows of {rows} rows of {:x?}", self.lanes);
+        let found = bench.windows(wanted.iter().map(|window| self.size(window.rows())));
         let mut checked = 0;
         for (found, window) in found.iter().zip(&wanted) {
             let selected = (0..rows).filter(|row| self.selected[*row as usize]);
@@ -115,6 +138,11 @@ impl Columns<'_> {
             self.check_window(found, window.rows(), rows_of);
         }
         assert_eq!(checked, self.selected.iter().filter(|selected| **selected).count());
+    }
+
+    /// Bytes of a window of so many rows.
+    fn size(&self, rows: u32) -> u64 {
+        ColumnPlacement::new(self.lanes, rows).unwrap().size()
     }
 
     /// Checks rows of a window: each with its row in the window.
@@ -175,8 +203,8 @@ fn columns_of_a_bitmap_lie_where_software_says() {
             });
         let region = region.build().unwrap();
         let lanes = region.lanes().unwrap();
-        let found = bench.send(&mut qp, region);
-        Columns { lanes: &lanes, selected: &selected }.check_sparse(&found, threshold);
+        bench.send(&mut qp, region);
+        Columns { lanes: &lanes, selected: &selected }.check_sparse(&bench, threshold);
     }
 }
 
@@ -202,9 +230,9 @@ fn extents_of_a_period_lie_where_software_says() {
             continue;
         }
         packed += 1;
-        let found = bench.send(&mut qp, region);
+        bench.send(&mut qp, region);
         let selected = vec![true; rows as usize];
-        Columns { lanes: &lanes, selected: &selected }.check(&found);
+        Columns { lanes: &lanes, selected: &selected }.check(&bench);
     }
 }
 
@@ -232,16 +260,21 @@ fn columns_of_several_destinations_lie_where_software_says() {
         let request = PartitionedWorkRequest::new(0, &region).rows_per_message(40);
         ssq.post_ssq_send(&request.destinations(&destinations)).unwrap();
         let selected: Vec<bool> = partitions.iter().map(|id| *id < 2).collect();
-        Columns { lanes: &lanes, selected: &selected }.check(&bench.windows());
+        Columns { lanes: &lanes, selected: &selected }.check(&bench);
     }
 }
 
-/// Checks that rows which are fetched one by one lie where software says. A window ends where the next block
-/// is not in it.
-fn check_blocks(windows: &[Window], rows: impl Iterator<Item = Vec<Fragment>>) {
-    let mut windows = windows.iter().peekable();
+/// Checks that rows which are fetched one by one lie where software says, and tells how many windows they took.
+/// A window ends where the next block is not in it.
+fn check_blocks(reads: &[Descriptor], rows: impl Iterator<Item = Vec<Fragment>>) -> usize {
     let mut placement = BlockPlacement::default();
-    let mut beats = 0;
+    let (mut window, mut start, mut windows) = (Window::new(), 0, 0);
+    // Reads of the window at hand and of later ones.
+    let mut left = reads;
+    let is_of = |read: &Descriptor, placement: &BlockPlacement, start: u64| {
+        let place = placement.place(read.addr).map(|place| u64::from(place.offset()));
+        place.is_some() && place == read.ram_addr.checked_sub(start)
+    };
     for fragments in rows.flat_map(|row| BlockPlacement::beats(&row)) {
         let is_there = |window: &Window, placement: &BlockPlacement| {
             let mut beat = [None; 64];
@@ -253,18 +286,24 @@ fn check_blocks(windows: &[Window], rows: impl Iterator<Item = Vec<Fragment>>) {
                     .zip(bytes)
                     .all(|(place, addr)| window.contains(&(addr, place.offset().into())))
         };
-        let window = *windows.peek().expect("another window");
-        if !is_there(window, &placement) {
-            assert!(beats > 0, "{fragments:x?} are not where a window begins");
-            (placement, beats) = (BlockPlacement::default(), 0);
-            windows.next();
-            let window = *windows.peek().expect("another window");
-            assert!(is_there(window, &placement), "{fragments:x?}");
+        if !is_there(&window, &placement) {
+            let next = left.iter().position(|read| !is_of(read, &placement, start));
+            let (before, others) = left.split_at(next.expect("another window"));
+            let end = before.last().map_or(0, |read| read.ram_addr + read.len as u64);
+            // A window's first block lies where it starts.
+            let at = others[0].ram_addr - others[0].addr % 256;
+            assert_eq!(at % 128, 0, "a window that starts at {at:#x}");
+            assert!(at == 0 || (at >= end && at + WINDOW <= MEMORY_OF_CARD), "{at:#x}, {end:#x}");
+            (placement, start, left) = (BlockPlacement::default(), at, others);
+            windows += 1;
+            let near = |read: &&Descriptor| (start..start + WINDOW).contains(&read.ram_addr);
+            window = bytes_of(&left[..left.iter().take_while(near).count()], start);
+            assert!(is_there(&window, &placement), "{fragments:x?}");
         }
         assert!(placement.take(&fragments, &mut [None; 64]));
-        beats += 1;
     }
-    assert_eq!(windows.count(), 1, "windows without a beat");
+    assert!(left.iter().all(|read| is_of(read, &placement, start)), "windows without a beat");
+    windows
 }
 
 #[test]
@@ -286,9 +325,10 @@ fn records_lie_where_software_says() {
         );
         let region = region.build().unwrap();
         let fragments: Vec<_> = region.fragments(&[&pointers]).unwrap().collect();
-        let found = bench.send(&mut qp, region);
-        assert!(found.len() > 5, "{} windows", found.len());
-        check_blocks(&found, fragments.chunks(extents as usize).map(<[_]>::to_vec));
+        bench.send(&mut qp, region);
+        let rows = fragments.chunks(extents as usize).map(<[_]>::to_vec);
+        let windows = check_blocks(&bench.reads(), rows);
+        assert!(windows > 5, "{windows} windows");
     }
 }
 
@@ -301,8 +341,8 @@ fn long_rows_lie_where_software_says() {
     let rows = Strided::new(&memory).period(1280).count(600).extent(0, 150).extent(1024, 64);
     for (region, extents) in [(whole, 1), (rows.build().unwrap(), 2)] {
         let fragments: Vec<_> = region.fragments(&[]).unwrap().collect();
-        let found = bench.send(&mut qp, region);
-        assert!(found.len() > 5, "{} windows", found.len());
-        check_blocks(&found, fragments.chunks(extents).map(<[_]>::to_vec));
+        bench.send(&mut qp, region);
+        let windows = check_blocks(&bench.reads(), fragments.chunks(extents).map(<[_]>::to_vec));
+        assert!(windows > 5, "{windows} windows");
     }
 }

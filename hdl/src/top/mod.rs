@@ -17,7 +17,7 @@ use crate::layout::gather::Gather;
 use crate::layout::placer::Placer;
 use crate::layout::reader::Reader;
 use crate::layout::segmented_memory::SegmentedMemory;
-use crate::layout::windows::{ByteBeat, Ends, Merge, ReadBox, Windows};
+use crate::layout::windows::{ByteBeat, Ends, Merge, ReadBox, Starts, Windows};
 use crate::primitive::app_block;
 use crate::receive::receiver::Receiver;
 use crate::request::decoder::Decoder;
@@ -180,6 +180,7 @@ pub struct Card {
     columns: Columns,
     boxes: Merge<ReadBox>,
     bytes: Merge<ByteBeat>,
+    starts: Starts,
     placer: Placer,
     reader: Reader,
     /// Copies: all are written alike, each is read by a group of the gather.
@@ -460,6 +461,10 @@ impl Logic for Card {
         self.windows.header_opens.next = self.columns.header_opens.val();
         self.windows.header_last.next = self.columns.header_last.val();
         self.windows.opened.next = self.placer.window_opened.val();
+        self.windows.closed.next = self.placer.window_closed.val();
+        self.windows.closed_size.next = self.placer.window_size.val();
+        self.windows.sized.next = self.columns.sized.val();
+        self.windows.size.next = self.columns.size.val();
         self.windows.placer_busy.next = self.placer.busy.val();
         self.windows.window_free.next = self.gather.window_free.val();
         self.windows.box_end.next = self.boxes.done.val();
@@ -470,6 +475,7 @@ impl Logic for Card {
         self.placer.max_read.next = self.windows.plan_max_read.val();
         self.placer.merge_threshold.next = self.windows.plan_merge_threshold.val();
         self.placer.window_granted.next = self.windows.granted.val();
+        self.placer.window_another.next = self.windows.another.val();
         self.placer.window_number.next = self.windows.number.val();
         self.placer.flush.next = self.windows.flush.val();
         self.placer.beat.valid.next = self.windows.row_valid.val();
@@ -517,7 +523,8 @@ impl Logic for Card {
 
         // reader
         self.reader.rst.next = self.reset.val();
-        self.boxes.out.join(&mut self.reader.reads);
+        self.boxes.out.join(&mut self.starts.reads);
+        self.starts.read.join(&mut self.reader.reads);
         self.reader.m_axis_data_dma_read_desc.join(&mut self.m_axis_data_dma_read_desc);
         self.s_axis_data_dma_read_desc_status
             .join(&mut self.reader.s_axis_data_dma_read_desc_status);
@@ -584,10 +591,16 @@ impl Logic for Card {
         self.ends.out.join(&mut self.bytes.b);
         self.bytes.b_end.next = self.ends.out.window_end.val();
 
+        // places in the memory
+        self.starts.opened.next = self.windows.opens.val();
+        self.starts.number.next = self.windows.number.val();
+        self.starts.start.next = self.windows.start.val();
+
         // gather
         self.gather.rst.next = self.reset.val();
         self.gather.words.next = self.control.assembler_words.val();
-        self.bytes.out.join(&mut self.gather.bytes);
+        self.bytes.out.join(&mut self.starts.bytes);
+        self.starts.byte.join(&mut self.gather.bytes);
         self.gather.payload.ready.next = self.segmenter.payload_ready.val();
 
         // segmenter

@@ -10,7 +10,7 @@
 //! Stages: a register slice, so that `placed_ready` comes from a register; the bytes that each
 //! fragment covers, and its difference `ram - pos`; the fragment of each byte; its address.
 
-use crate::layout::windows::ByteBeat;
+use crate::layout::windows::{ByteBeat, WINDOW_INDEX};
 use crate::request::DEST_COUNT;
 use array_init::array_init;
 use drdma_emit::prelude::*;
@@ -23,7 +23,7 @@ mod tests;
 /// What passes beside the fragments.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Side {
-    window: Bits<2>,
+    window: Bits<WINDOW_INDEX>,
     window_end: Bit,
     beat_end: Bit,
     dest: Bits<10>,
@@ -38,17 +38,17 @@ struct Side {
     bad_dest: Bits<DEST_COUNT>,
 }
 
-/// A beat as fragments that have their places in the segmented memory.
+/// A beat as fragments that have their places in a window.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct PlacedBeat {
-    /// 16 places in the segmented memory.
+    /// 16 places in the window.
     pub ram: Bits<272>,
     /// 16 lengths; 0: no fragment.
     pub len: Bits<112>,
     /// 16 positions in the beat's payload.
     pub pos: Bits<96>,
     /// The window that holds the fragments.
-    pub window: Bits<2>,
+    pub window: Bits<WINDOW_INDEX>,
     /// Last beat of its window.
     pub window_end: Bit,
     /// Last part of a beat.

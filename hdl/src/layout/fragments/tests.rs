@@ -7,7 +7,7 @@ use crate::testing;
 
 /// What passes unchanged.
 const FIELDS: [(&str, usize); 13] = [
-    ("window", 2),
+    ("window", 4),
     ("window_end", 1),
     ("beat_end", 1),
     ("dest", 10),

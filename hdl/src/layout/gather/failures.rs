@@ -6,10 +6,14 @@
 //! window are kept; with more, every beat of the window that reads anything has failed.
 
 use crate::layout::reader::ReadError;
+use crate::layout::windows::{WINDOW_COUNT, WINDOW_INDEX};
 use array_init::array_init;
 use drdma_emit::prelude::*;
 
 use crate::primitive::Ram;
+
+/// Bits of the number of a range: 255 of each window are kept.
+const RANGE_INDEX: usize = WINDOW_INDEX + 8;
 
 /// The block; see the module.
 ///
@@ -27,7 +31,7 @@ pub struct Failures {
     /// A read that failed.
     pub error: Flow<In, ReadError>,
     /// The window of the beat at hand.
-    pub window: Signal<In, Bits<2>>,
+    pub window: Signal<In, Bits<WINDOW_INDEX>>,
     /// Its bytes.
     pub valid: Signal<In, Bits<64>>,
     /// Their places.
@@ -43,10 +47,10 @@ pub struct Failures {
     /// It needs what could not be read.
     pub failed: Signal<Out, Bit>,
 
-    ranges: Ram<30, 1, 10>,
-    counts: [DFF<Bits<8>>; 4],
+    ranges: Ram<30, 1, RANGE_INDEX>,
+    counts: [DFF<Bits<8>>; WINDOW_COUNT],
     /// Windows with more ranges than are kept.
-    flooded: DFF<Bits<4>>,
+    flooded: DFF<Bits<WINDOW_COUNT>>,
     count: Signal<Local, Bits<8>>,
     index: Signal<Local, Bits<8>>,
     checked: DFF<Bits<8>>,
@@ -68,7 +72,7 @@ impl Logic for Failures {
     fn update(&mut self) {
         self.count.next = 0.into();
         self.index.next = 0.into();
-        for w in 0..4 {
+        for w in 0..16 {
             if self.window.val().index() == w {
                 self.count.next = self.counts[w].q.val();
                 if self.forget.val() {
@@ -92,13 +96,15 @@ impl Logic for Failures {
         }
         self.ranges.write_lanes.next = self.error.valid.val().into();
         self.ranges.write_address.next =
-            (bit_cast::<10, 2>(self.error.window.val()) << 8) | bit_cast::<10, 8>(self.index.val());
+            (bit_cast::<RANGE_INDEX, WINDOW_INDEX>(self.error.window.val()) << 8)
+                | bit_cast::<RANGE_INDEX, 8>(self.index.val());
         self.ranges.write_data.next = (bit_cast::<30, 17>(self.error.ram.val()) << 13)
             | bit_cast::<30, 13>(self.error.len.val());
 
         // The next range.
-        self.ranges.read_address.next =
-            (bit_cast::<10, 2>(self.window.val()) << 8) | bit_cast::<10, 8>(self.checked.q.val());
+        self.ranges.read_address.next = (bit_cast::<RANGE_INDEX, WINDOW_INDEX>(self.window.val())
+            << 8)
+            | bit_cast::<RANGE_INDEX, 8>(self.checked.q.val());
         self.ranges.read_enable.next = true;
         self.read_valid.d.next = false;
         if self.step.val() && (self.checked.q.val() != self.count.val()) {
@@ -144,7 +150,7 @@ impl Logic for Failures {
         }
 
         if self.rst.val() {
-            for w in 0..4 {
+            for w in 0..16 {
                 self.counts[w].d.next = 0.into();
             }
             self.flooded.d.next = 0.into();

@@ -26,7 +26,7 @@
 //! there to the complete beat; `out` is the output register.
 
 use crate::layout::reader::{ReadError, WindowReady};
-use crate::layout::windows::ByteBeat;
+use crate::layout::windows::{ByteBeat, WINDOW_COUNT, WINDOW_INDEX};
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
@@ -162,18 +162,18 @@ pub struct Gather {
     pub count_blocked: Signal<Out, Bit>,
 
     // Windows and failed reads.
-    windows: DFF<Bits<4>>,
+    windows: DFF<Bits<WINDOW_COUNT>>,
     failures: Failures,
-    arrived: Signal<Local, Bits<4>>,
-    finished: Signal<Local, Bits<4>>,
-    #[init(std::array::from_fn(|w| Constant::new((1_u8 << w).to_bits())))]
-    window_bit: [Constant<Bits<4>>; 4],
+    arrived: Signal<Local, Bits<WINDOW_COUNT>>,
+    finished: Signal<Local, Bits<WINDOW_COUNT>>,
+    #[init(std::array::from_fn(|w| Constant::new((1_u16 << w).to_bits())))]
+    window_bit: [Constant<Bits<WINDOW_COUNT>>; WINDOW_COUNT],
 
     // Stage p.
     p_valid: DFF<Bit>,
     p_mask: DFF<Bits<64>>,
     p_ram: DFF<Bits<1088>>,
-    p_window: DFF<Bits<2>>,
+    p_window: DFF<Bits<WINDOW_INDEX>>,
     p_window_end: DFF<Bit>,
     p_beat_end: DFF<Bit>,
     p_side: DFF<Side>,
@@ -227,7 +227,7 @@ impl Logic for Gather {
         self.p_take.next = self.p_clear.val() && self.p_last.val() && self.room.q.val().any();
         self.arrived.next = 0.into();
         self.finished.next = 0.into();
-        for w in 0..4 {
+        for w in 0..16 {
             if self.window_ready.valid.val() && (self.window_ready.window.val().index() == w) {
                 self.arrived.next = self.window_bit[w].val();
             }

@@ -1,3 +1,4 @@
+use crate::layout::windows::WINDOW_COUNT;
 use crate::request::DEST_COUNT;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -64,7 +65,7 @@ impl Part {
             }
         }
         let mut beat = self.side.clone().with("mask", mask).with("ram", ram);
-        beat.set("window", self.window as u64 % 4);
+        beat.set("window", self.window as u64 % WINDOW_COUNT as u64);
         beat.set("window_end", self.window_end);
         beat.set("beat_end", self.beat_end);
         beat
@@ -204,8 +205,8 @@ fn run(
     run_at(16, library, seed, stalls, parts, windows, memory)
 }
 
-/// Sends all parts and checks all that comes out, at so many words a cycle. Four windows are open at
-/// most, each is ready some time after its failures were told, and its memory turns to something else
+/// Sends all parts and checks all that comes out, at so many words a cycle. All windows may be open at
+/// once, each is ready some time after its failures were told, and its memory turns to something else
 /// when it is freed.
 fn run_at(
     words: u64,
@@ -234,7 +235,7 @@ fn run_at(
         }
         model.set("window_ready_valid", 0);
         model.set("read_error_valid", 0);
-        if around.opened < windows.len() && around.opened < around.freed + 4 {
+        if around.opened < windows.len() && around.opened < around.freed + WINDOW_COUNT {
             let window = around.opened;
             if !around.announced {
                 around.errors = windows[window].iter().copied().collect();
@@ -242,12 +243,12 @@ fn run_at(
             }
             if let Some((ram, len)) = around.errors.pop_front() {
                 model.set("read_error_valid", 1);
-                model.set("read_error_window", window as u64 % 4);
+                model.set("read_error_window", window as u64 % WINDOW_COUNT as u64);
                 model.set("read_error_ram", ram as u64);
                 model.set("read_error_len", len as u64);
             } else if hold.chance(1.0 - stalls.0) {
                 model.set("window_ready_valid", 1);
-                model.set("window_ready_window", window as u64 % 4);
+                model.set("window_ready_window", window as u64 % WINDOW_COUNT as u64);
                 around.opened += 1;
                 around.announced = false;
             }
@@ -403,7 +404,7 @@ fn a_window_is_freed_when_its_last_byte_has_been_read() {
             let open = opened.get() == freed.len() && freed.len() < ends && cycle % 4 == 0;
             opened.set(opened.get() + usize::from(open));
             model.set("window_ready_valid", open.into());
-            model.set("window_ready_window", freed.len() as u64 % 4);
+            model.set("window_ready_window", freed.len() as u64 % WINDOW_COUNT as u64);
         });
         bench.observe(|model, cycle| {
             let (read, freed) = &mut *last.borrow_mut();

@@ -15,9 +15,14 @@
 //! cut may be so short that both would have been a single read after all: a box that is full waits
 //! for the next one, and both leave as one if that is not longer than the longest box.
 
-use crate::layout::windows::ReadBox;
+use crate::layout::windows::{ReadBox, WINDOW_INDEX};
 use crate::primitive::{BitRange, Concat, FirstSet, LastSet, PromptFifo, Ram};
 use drdma_emit::prelude::*;
+
+/// Window, and its end.
+const TAG: usize = WINDOW_INDEX + 1;
+/// A box: address, place, bytes, window and its end.
+const BOX: usize = 64 + 17 + 13 + TAG;
 
 /// What *runs* does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -58,7 +63,7 @@ pub struct Boxes {
     /// It is taken.
     pub window_ready: Signal<Out, Bit>,
     /// Its number.
-    pub window: Signal<In, Bits<2>>,
+    pub window: Signal<In, Bits<WINDOW_INDEX>>,
     /// Its parity, which its words and its list are kept under.
     pub window_parity: Signal<In, Bit>,
     /// Its entries.
@@ -85,7 +90,7 @@ pub struct Boxes {
 
     list: Ram<70, 1, 8>,
     busy: DFF<Bit>,
-    number: DFF<Bits<2>>,
+    number: DFF<Bits<WINDOW_INDEX>>,
     parity: DFF<Bit>,
     total: DFF<Bits<7>>,
 
@@ -178,7 +183,7 @@ pub struct Boxes {
     sent_to: DFF<Bits<14>>,
     sent_reach: DFF<Bits<14>>,
     sent_full: DFF<Bit>,
-    sent_tag: DFF<Bits<3>>,
+    sent_tag: DFF<Bits<TAG>>,
     // The one before, until it is known whether the next one lengthens it.
     held_valid: DFF<Bit>,
     held_word: DFF<Bits<62>>,
@@ -186,7 +191,7 @@ pub struct Boxes {
     held_to: DFF<Bits<14>>,
     held_reach: DFF<Bits<14>>,
     held_full: DFF<Bit>,
-    held_tag: DFF<Bits<3>>,
+    held_tag: DFF<Bits<TAG>>,
     lengthens: Signal<Local, Bit>,
     held_words: Signal<Local, Bits<14>>,
 
@@ -194,12 +199,12 @@ pub struct Boxes {
     last_word: Signal<Local, Bits<62>>,
     last_place: Signal<Local, Bits<13>>,
     last_to: Signal<Local, Bits<14>>,
-    last_tag: Signal<Local, Bits<3>>,
+    last_tag: Signal<Local, Bits<TAG>>,
 
-    queue: PromptFifo<97, 3, 4>,
+    queue: PromptFifo<BOX, 3, 4>,
     /// The queue takes what is on its way to it, and another one.
     vacant: Signal<Local, Bit>,
-    fields: Concat<64, 17, 13, 3, 97>,
+    fields: Concat<64, 17, 13, TAG, BOX>,
     /// The settings' bytes that do not count, and the upper bits of a length.
     unused: Signal<Local, Bits<11>>,
 }
@@ -497,8 +502,8 @@ impl Logic for Boxes {
         self.sent_reach.d.next =
             bit_cast::<14, 13>(self.open_place.q.val()) + bit_cast::<14, 11>(self.most.q.val());
         self.sent_full.d.next = !self.finish.val() && (self.full.q.val() || self.near.val());
-        self.sent_tag.d.next = bit_cast::<3, 2>(self.number.q.val())
-            | (bit_cast::<3, 1>(self.finish.val().into()) << 2);
+        self.sent_tag.d.next = bit_cast::<TAG, WINDOW_INDEX>(self.number.q.val())
+            | (bit_cast::<TAG, 1>(self.finish.val().into()) << 4);
 
         // Neighbours in the host's memory are neighbours in the window.
         self.lengthens.next = self.held_valid.q.val()
@@ -538,8 +543,7 @@ impl Logic for Boxes {
         }
         self.held_words.next = self.last_to.val() - bit_cast::<14, 13>(self.last_place.val());
         self.fields.a.next = bit_cast::<64, 62>(self.last_word.val()) << 2;
-        self.fields.b.next = (bit_cast::<17, 2>(self.last_tag.val().get_bits::<2>(0)) << 15)
-            | (bit_cast::<17, 13>(self.last_place.val()) << 2);
+        self.fields.b.next = bit_cast::<17, 13>(self.last_place.val()) << 2;
         self.fields.c.next = bit_cast::<13, 11>(self.held_words.val().get_bits::<11>(0)) << 2;
         self.fields.d.next = self.last_tag.val();
         self.queue.in_data.next = self.fields.whole.val();
@@ -548,8 +552,8 @@ impl Logic for Boxes {
         self.reads.addr.next = self.queue.out_data.val().get_bits::<64>(0);
         self.reads.ram.next = self.queue.out_data.val().get_bits::<17>(64);
         self.reads.len.next = self.queue.out_data.val().get_bits::<13>(81);
-        self.reads.window.next = self.queue.out_data.val().get_bits::<2>(94);
-        self.reads.window_end.next = self.queue.out_data.val().get_bit(96);
+        self.reads.window.next = self.queue.out_data.val().get_bits::<WINDOW_INDEX>(94);
+        self.reads.window_end.next = self.queue.out_data.val().get_bit(98);
 
         if self.rst.val() {
             self.busy.d.next = false;

@@ -50,7 +50,7 @@ pub use splitter::Splitter;
 pub use translator::Translator;
 
 use crate::layout::fragments::PlacedBeat;
-use crate::layout::windows::ReadBox;
+use crate::layout::windows::{ReadBox, WINDOW_INDEX};
 use crate::primitive::{Concat, Fifo, Pack, PromptFifo};
 use crate::request::DEST_COUNT;
 use crate::rows::expander::RowBeat;
@@ -70,9 +70,9 @@ const PIECES: usize = SHAPE + LANES + 1;
 const PLACE: usize = PIECES + LANES;
 /// An answer: pieces, lanes, place 13, entry 8, entries 7, two flags.
 const ANSWER: usize = PLACE + 30;
-/// A placed beat: addresses in the window 240, lengths 112, positions 96, fields, window 2, end of
+/// A placed beat: addresses in the window 240, lengths 112, positions 96, fields, window, end of
 /// beat, end of window.
-const PLACED: usize = NUMBERS + 4;
+const PLACED: usize = NUMBERS + WINDOW_INDEX + 2;
 /// A piece without its lanes: offsets, lengths, positions, fields.
 const SHAPE: usize = 128 + 112 + 96 + FIELDS;
 /// A placed beat without its window: addresses, lengths, positions, fields.
@@ -93,9 +93,15 @@ pub struct Placer {
     /// A window may be opened,
     pub window_granted: Signal<In, Bit>,
     /// and has this number.
-    pub window_number: Signal<In, Bits<2>>,
+    pub window_number: Signal<In, Bits<WINDOW_INDEX>>,
+    /// Another one may be opened as soon as the open one is closed.
+    pub window_another: Signal<In, Bit>,
     /// It is opened.
     pub window_opened: Signal<Out, Bit>,
+    /// The open window is closed,
+    pub window_closed: Signal<Out, Bit>,
+    /// and takes so much of the segmented memory, in units of 128 B.
+    pub window_size: Signal<Out, Bits<9>>,
     /// The open window is to be closed as soon as no beat has come for 8 cycles.
     pub flush: Signal<In, Bit>,
     /// A window is open, or a beat was taken that has none yet.
@@ -136,7 +142,6 @@ pub struct Placer {
     closing: DFF<Bits<2>>,
     counted: DFF<Bit>,
     fields: Signal<Local, Bits<FIELDS>>,
-    base: Signal<Local, Bits<17>>,
     taken: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
 }
@@ -186,8 +191,11 @@ impl Logic for Placer {
         }
         self.planner.room.next = self.room.q.val().any();
         self.planner.may_open.next = self.window_granted.val() && !self.closing.q.val().get_bit(1);
+        self.planner.may_close.next = self.window_another.val() && !self.closing.q.val().get_bit(1);
         self.planner.flush.next = self.flush.val();
         self.window_opened.next = self.planner.opened.val();
+        self.window_closed.next = self.planner.closed.val();
+        self.window_size.next = self.planner.size.val();
         self.busy.next = self.planner.is_open.val() || self.beats.q.val().any();
         self.translator.opened.next = self.planner.opened.val();
         self.translator.opened_number.next = self.window_number.val();
@@ -262,10 +270,9 @@ impl Logic for Placer {
         self.buffer.in_data.next = self.translator.placed.val();
         self.buffer.out_ready.next = self.placed.ready.val();
         self.placed.valid.next = self.buffer.out_valid.val();
-        self.base.next = bit_cast::<17, 2>(self.buffer.out_data.val().get_bits::<2>(NUMBERS)) << 15;
         for i in 0..16 {
-            self.rams.parts[i].next = self.base.val()
-                | self.buffer.out_data.val().get_bits::<15>(i * 15).get_bits::<17>(0);
+            self.rams.parts[i].next =
+                self.buffer.out_data.val().get_bits::<15>(i * 15).get_bits::<17>(0);
         }
         self.placed.ram.next = self.rams.whole.val();
         self.placed.len.next = self.buffer.out_data.val().get_bits::<112>(240);
@@ -281,9 +288,10 @@ impl Logic for Placer {
         self.placed.message_bytes.next = self.buffer.out_data.val().get_bits::<32>(478);
         self.placed.status.next = self.buffer.out_data.val().get_bits::<8>(510);
         self.placed.bad_dest.next = self.buffer.out_data.val().get_bits::<DEST_COUNT>(518);
-        self.placed.window.next = self.buffer.out_data.val().get_bits::<2>(NUMBERS);
-        self.placed.beat_end.next = self.buffer.out_data.val().get_bit(NUMBERS + 2);
-        self.placed.window_end.next = self.buffer.out_data.val().get_bit(NUMBERS + 3);
+        self.placed.window.next = self.buffer.out_data.val().get_bits::<WINDOW_INDEX>(NUMBERS);
+        self.placed.beat_end.next = self.buffer.out_data.val().get_bit(NUMBERS + WINDOW_INDEX);
+        self.placed.window_end.next =
+            self.buffer.out_data.val().get_bit(NUMBERS + WINDOW_INDEX + 1);
 
         // Accounts.
         self.taken.next = self.buffer.out_valid.val() && self.placed.ready.val();

@@ -6,10 +6,12 @@
 //!
 //! A window whose last request has ended is closed if no beat comes within 4 cycles, as the splitter
 //! knows, so that it does not wait, but not
-//! while no other window is free: small requests that come meanwhile share it, and its reads. Where requests follow
+//! while no other window could be opened: small requests that come meanwhile share it, and its reads. Where requests follow
 //! one another without such a pause, a window is closed between two of them 192 cycles after its opening if another one
 //! is free, and once it has 128 beats in any case: else one window would take all requests that the card can have
 //! open, and none of them would be read meanwhile.
+//!
+//! A window that is closed gives back what its entries did not take of its 32 KiB.
 //!
 //! A question is only asked if there is an entry left even if every question on the way gets a
 //! new one. When the directory is full, a *probe* asks without that right; its failure closes the
@@ -72,12 +74,16 @@ pub struct Planner {
     pub room: Signal<In, Bit>,
     /// A window may be opened.
     pub may_open: Signal<In, Bit>,
+    /// Another one may be opened as soon as the open one is closed.
+    pub may_close: Signal<In, Bit>,
     /// The open window is to be closed as soon as nothing comes.
     pub flush: Signal<In, Bit>,
     /// A window is opened.
     pub opened: Signal<Out, Bit>,
-    /// A window is closed.
+    /// A window is closed,
     pub closed: Signal<Out, Bit>,
+    /// and takes so much of the segmented memory, in units of 128 B.
+    pub size: Signal<Out, Bits<9>>,
     /// A window is open.
     pub is_open: Signal<Out, Bit>,
 
@@ -139,6 +145,8 @@ pub struct Planner {
     is_last: Signal<Local, Bit>,
     overflow: Signal<Local, Bit>,
     wanted: Signal<Local, Bits<9>>,
+    /// Words that the window takes at most.
+    words: Signal<Local, Bits<13>>,
     issue_question: Signal<Local, Bit>,
     issue_probe: Signal<Local, Bit>,
     issue_beat: Signal<Local, Bit>,
@@ -202,7 +210,7 @@ impl Logic for Planner {
                 // The last window stays open for further requests: closed or not, they would wait for
                 // another one.
                 self.issue_close.next =
-                    (self.after_end.q.val() && self.may_open.val() && !self.more_pieces.val())
+                    (self.after_end.q.val() && self.may_close.val() && !self.more_pieces.val())
                         || (self.flush.val() && self.idle.q.val().get_bit(3));
             } else if self.fresh.q.val()
                 && (self.beats.q.val().get_bit(11)
@@ -223,6 +231,11 @@ impl Logic for Planner {
         self.opened.next = self.issue_open.val();
         self.closed.next = self.issue_close.val();
         self.is_open.next = self.open.q.val();
+        // Entries are at most 73 words apart, and a unit of 128 B is 32 words.
+        self.words.next = (bit_cast::<13, 7>(self.reserved.q.val()) << 6)
+            + (bit_cast::<13, 7>(self.reserved.q.val()) << 3)
+            + bit_cast::<13, 7>(self.reserved.q.val());
+        self.size.next = ((self.words.val().get_bits::<14>(0) + 31) >> 5).get_bits::<9>(0);
 
         self.idle.d.next = 0.into();
         if !self.piece_valid.val() {
@@ -235,7 +248,7 @@ impl Logic for Planner {
             self.age.d.next = self.age.q.val() + 1;
         }
         self.ripe.d.next = self.beats.q.val().get_bits::<5>(7).any()
-            || (self.age.q.val().get_bits::<2>(6).all() && self.may_open.val());
+            || (self.age.q.val().get_bits::<2>(6).all() && self.may_close.val());
         if self.issue_open.val() {
             self.age.d.next = 0.into();
             self.ripe.d.next = false;

@@ -7,6 +7,7 @@
 
 use super::lane::Lane;
 use super::{FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE};
+use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Concat, EqualPairs, Fifo, Lutram, Pack, Select};
 use drdma_emit::prelude::*;
 
@@ -38,7 +39,7 @@ pub struct Translator {
     /// A window is opened; at least two cycles before its first pieces.
     pub opened: Signal<In, Bit>,
     /// Its number.
-    pub opened_number: Signal<In, Bits<2>>,
+    pub opened_number: Signal<In, Bits<WINDOW_INDEX>>,
 
     /// A placed beat, to be stored without condition.
     pub placed_valid: Signal<Out, Bit>,
@@ -51,7 +52,7 @@ pub struct Translator {
     /// It is taken.
     pub window_ready: Signal<In, Bit>,
     /// Its number.
-    pub window: Signal<Out, Bits<2>>,
+    pub window: Signal<Out, Bits<WINDOW_INDEX>>,
     /// Its parity: windows that are planned one after another differ in it.
     pub window_parity: Signal<Out, Bit>,
     /// Its entries.
@@ -96,12 +97,12 @@ pub struct Translator {
 
     // The window that waits to be complete.
     ended: DFF<Bit>,
-    ended_window: DFF<Bits<2>>,
+    ended_window: DFF<Bits<WINDOW_INDEX>>,
     ended_parity: DFF<Bit>,
     ended_entries: DFF<Bits<7>>,
     draining: Pack<LANES, 1, LANES>,
     /// Numbers of the windows that were opened and not closed here.
-    windows: Fifo<2, 2, 3>,
+    windows: Fifo<WINDOW_INDEX, 2, 3>,
     parity: DFF<Bit>,
 
     rams: Pack<LANES, 15, 240>,
@@ -112,7 +113,7 @@ pub struct Translator {
     held_fields: DFF<Bits<FIELDS>>,
     held_end: DFF<Bit>,
     numbers: Concat<240, 112, 96, FIELDS, NUMBERS>,
-    joined: Concat<NUMBERS, 2, 1, 1, PLACED>,
+    joined: Concat<NUMBERS, WINDOW_INDEX, 1, 1, PLACED>,
 }
 
 impl Logic for Translator {

@@ -13,7 +13,7 @@
 //!
 //! **Reset.** Reads from before a reset may end after it, but before their tags are used again.
 
-use crate::layout::windows::ReadBox;
+use crate::layout::windows::{ReadBox, WINDOW_COUNT, WINDOW_INDEX};
 use crate::primitive::{Fifo, Ram, ReadySlice};
 use crate::shell::corundum::{DmaDescriptor, DmaReadStatus};
 use drdma_emit::prelude::*;
@@ -21,18 +21,23 @@ use drdma_emit::prelude::*;
 #[cfg(test)]
 mod tests;
 
+/// Bits of a read's range: place, length, window.
+const RANGE: usize = 30 + WINDOW_INDEX;
+/// Bits of a box: address, range, end of window.
+const BOX: usize = 65 + RANGE;
+
 /// All reads of a window have ended.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct WindowReady {
     /// The window; in order.
-    pub window: Bits<2>,
+    pub window: Bits<WINDOW_INDEX>,
 }
 
 /// A read that failed.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ReadError {
     /// The window.
-    pub window: Bits<2>,
+    pub window: Bits<WINDOW_INDEX>,
     /// The part's start in the segmented memory.
     pub ram: Bits<17>,
     /// Its bytes.
@@ -67,10 +72,10 @@ pub struct Reader {
     pub count_bytes: Signal<Out, Bits<16>>,
 
     // A box that waits for a tag.
-    boxes: ReadySlice<97>,
-    box_bits: Signal<Local, Bits<97>>,
+    boxes: ReadySlice<BOX>,
+    box_bits: Signal<Local, Bits<BOX>>,
     addr: Signal<Local, Bits<64>>,
-    range: Signal<Local, Bits<32>>,
+    range: Signal<Local, Bits<RANGE>>,
     empty: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
     issue: Signal<Local, Bit>,
@@ -79,7 +84,7 @@ pub struct Reader {
     // The descriptor at the output.
     valid: DFF<Bit>,
     desc_addr: DFF<Bits<64>>,
-    desc_range: DFF<Bits<32>>,
+    desc_range: DFF<Bits<30>>,
     desc_tag: DFF<Bits<8>>,
 
     counted: DFF<Bit>,
@@ -93,24 +98,24 @@ pub struct Reader {
     asked: DFF<Bits<256>>,
     tag: Signal<Local, Bits<8>>,
     /// Range and window of the read with each tag.
-    in_flight: Ram<32, 1, 8>,
+    in_flight: Ram<RANGE, 1, 8>,
 
     // A status, and one cycle later its read.
     status_tag: Signal<Local, Bits<8>>,
     ended: DFF<Bit>,
     ended_tag: DFF<Bits<8>>,
     ended_error: DFF<Bit>,
-    errors: Fifo<32, 8, 9>,
+    errors: Fifo<RANGE, 8, 9>,
     calm: Signal<Local, Bit>,
 
     // Windows: reads on the way, and whether all boxes were seen.
-    on_the_way: [DFF<Bits<9>>; 4],
-    starts: [Signal<Local, Bit>; 4],
-    ends: [Signal<Local, Bit>; 4],
-    complete: DFF<Bits<4>>,
-    next: DFF<Bits<2>>,
+    on_the_way: [DFF<Bits<9>>; WINDOW_COUNT],
+    starts: [Signal<Local, Bit>; WINDOW_COUNT],
+    ends: [Signal<Local, Bit>; WINDOW_COUNT],
+    complete: DFF<Bits<WINDOW_COUNT>>,
+    next: DFF<Bits<WINDOW_INDEX>>,
     given: DFF<Bit>,
-    given_window: DFF<Bits<2>>,
+    given_window: DFF<Bits<WINDOW_INDEX>>,
     ready: Signal<Local, Bit>,
     none: Signal<Local, Bit>,
     /// The status's tag bits above those that the card gives out.
@@ -121,17 +126,17 @@ impl Logic for Reader {
     #[hdl_gen]
     fn update(&mut self) {
         // Boxes wait: address, then the range (ram, len, window), then the end of the window.
-        self.box_bits.next = bit_cast::<97, 64>(self.reads.addr.val())
-            | (bit_cast::<97, 17>(self.reads.ram.val()) << 64)
-            | (bit_cast::<97, 13>(self.reads.len.val()) << 81)
-            | (bit_cast::<97, 2>(self.reads.window.val()) << 94)
-            | (bit_cast::<97, 1>(self.reads.window_end.val().into()) << 96);
+        self.box_bits.next = bit_cast::<BOX, 64>(self.reads.addr.val())
+            | (bit_cast::<BOX, 17>(self.reads.ram.val()) << 64)
+            | (bit_cast::<BOX, 13>(self.reads.len.val()) << 81)
+            | (bit_cast::<BOX, WINDOW_INDEX>(self.reads.window.val()) << 94)
+            | (bit_cast::<BOX, 1>(self.reads.window_end.val().into()) << 98);
         self.boxes.in_valid.next = self.reads.valid.val();
         self.boxes.in_data.next = self.box_bits.val();
         self.reads.ready.next = self.boxes.in_ready.val();
         self.addr.next = self.boxes.out_data.val().get_bits::<64>(0);
-        self.range.next = self.boxes.out_data.val().get_bits::<32>(64);
-        self.last.next = self.boxes.out_data.val().get_bit(96);
+        self.range.next = self.boxes.out_data.val().get_bits::<RANGE>(64);
+        self.last.next = self.boxes.out_data.val().get_bit(98);
         self.empty.next = !self.range.val().get_bits::<13>(17).any();
 
         // A tag: first each once, then as they come back.
@@ -157,7 +162,7 @@ impl Logic for Reader {
         if self.issue.val() {
             self.valid.d.next = true;
             self.desc_addr.d.next = self.addr.val();
-            self.desc_range.d.next = self.range.val();
+            self.desc_range.d.next = self.range.val().get_bits::<30>(0);
             self.desc_tag.d.next = self.tag.val();
         }
         self.m_axis_data_dma_read_desc.valid.next = self.valid.q.val();
@@ -209,16 +214,16 @@ impl Logic for Reader {
         self.read_error.valid.next = self.errors.out_valid.val();
         self.read_error.ram.next = self.errors.out_data.val().get_bits::<17>(0);
         self.read_error.len.next = self.errors.out_data.val().get_bits::<13>(17);
-        self.read_error.window.next = self.errors.out_data.val().get_bits::<2>(30);
+        self.read_error.window.next = self.errors.out_data.val().get_bits::<WINDOW_INDEX>(30);
 
         // Reads on the way, by window.
         self.ready.next = false;
         self.none.next = false;
-        for w in 0..4 {
+        for w in 0..16 {
             self.starts[w].next =
-                self.issue.val() && (self.range.val().get_bits::<2>(30) == w.to_bits());
+                self.issue.val() && (self.range.val().get_bits::<WINDOW_INDEX>(30) == w.to_bits());
             self.ends[w].next = self.ended.q.val()
-                && (self.in_flight.read_data.val().get_bits::<2>(30) == w.to_bits());
+                && (self.in_flight.read_data.val().get_bits::<WINDOW_INDEX>(30) == w.to_bits());
             if self.starts[w].val() && !self.ends[w].val() {
                 self.on_the_way[w].d.next = self.on_the_way[w].q.val() + 1;
             }
@@ -246,8 +251,11 @@ impl Logic for Reader {
                 self.complete.q.val().replace_bit(self.next.q.val().index(), false);
         }
         if (self.pass.val() || self.issue.val()) && self.last.val() {
-            self.complete.d.next =
-                self.complete.d.val().replace_bit(self.range.val().get_bits::<2>(30).index(), true);
+            self.complete.d.next = self
+                .complete
+                .d
+                .val()
+                .replace_bit(self.range.val().get_bits::<WINDOW_INDEX>(30).index(), true);
         }
         self.window_ready.valid.next = self.given.q.val() || self.ready.val();
         self.window_ready.window.next = self.next.q.val();
@@ -264,7 +272,7 @@ impl Logic for Reader {
             self.ended.d.next = false;
             self.complete.d.next = 0.into();
             self.next.d.next = 0.into();
-            for w in 0..4 {
+            for w in 0..16 {
                 self.on_the_way[w].d.next = 0.into();
             }
         }

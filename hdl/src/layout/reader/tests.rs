@@ -6,6 +6,9 @@ use drdma_verilated::Library;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use std::collections::BTreeSet;
 
+/// Windows that may be in use.
+const WINDOWS: u64 = 16;
+
 const DESC: &str = "m_axis_data_dma_read_desc";
 const STATUS: &str = "s_axis_data_dma_read_desc_status";
 
@@ -26,9 +29,9 @@ fn boxes(random: &mut Random, number: u64, most: u64) -> Vec<Beat> {
     let make = |random: &mut Random, len: u64, end: bool| {
         Beat::new()
             .with("addr", random.u64())
-            .with("ram", (number % 4) * 32768 + random.below(32768))
+            .with("ram", random.below(131_072))
             .with("len", len)
-            .with("window", number % 4)
+            .with("window", number % WINDOWS)
             .with("window_end", end)
     };
     let reads = random.below(most + 1);
@@ -65,7 +68,7 @@ fn windows_are_ready_in_order_after_their_data_and_errors() {
         let mut failed: BTreeSet<(u64, Range)> = BTreeSet::new();
         let (mut done, mut counted, mut bytes) = (0_u64, 0, 0);
         while done < 60 {
-            while started < 60 && started < done + 4 {
+            while started < 60 && started < done + WINDOWS {
                 bench.send_all(input, windows[started as usize].clone());
                 started += 1;
             }
@@ -92,7 +95,7 @@ fn windows_are_ready_in_order_after_their_data_and_errors() {
                 failed.remove(&known.expect("the range of a read that failed"));
             }
             for got in bench.take(ready) {
-                assert_eq!(got.u64("window"), done % 4, "windows in order");
+                assert_eq!(got.u64("window"), done % WINDOWS, "windows in order");
                 assert_eq!(open[done as usize], 0, "window {done} has all its data");
                 assert!(failed.iter().all(|(w, _)| *w != done), "an error of {done} comes late");
                 done += 1;
@@ -110,7 +113,7 @@ fn windows_are_ready_in_order_after_their_data_and_errors() {
                 }
                 let tag = got.u64("tag");
                 assert!(tag < 256 && in_flight.iter().all(|r| r.0 != tag), "tag {tag}");
-                let window = (done..started).find(|n| n % 4 == read.u64("window"));
+                let window = (done..started).find(|n| n % WINDOWS == read.u64("window"));
                 let range = Range {
                     window: read.u64("window"),
                     ram: read.u64("ram"),

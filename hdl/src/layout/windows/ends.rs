@@ -3,9 +3,13 @@
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
-use super::ByteBeat;
+use super::{ByteBeat, WINDOW_COUNT, WINDOW_INDEX};
+use crate::primitive::{Flatten, Lutram, Restore};
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
+
+/// Bits of a [`RequestEnd`].
+const END: usize = 27 + DEST_COUNT;
 
 /// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
@@ -38,13 +42,13 @@ pub struct Ends {
     /// A window of columns is opened.
     pub opened: Signal<In, Bit>,
     /// Its number.
-    pub opened_window: Signal<In, Bits<2>>,
+    pub opened_window: Signal<In, Bits<WINDOW_INDEX>>,
     /// An end is offered; it is not held until it is accepted.
     pub end_offered: Signal<In, Bit>,
     /// It is accepted, in this cycle or never.
     pub end_accepted: Signal<Out, Bit>,
     /// The window of columns that was opened last.
-    pub end_window: Signal<In, Bits<2>>,
+    pub end_window: Signal<In, Bits<WINDOW_INDEX>>,
     /// The end.
     pub request: Signal<In, RequestEnd>,
     /// Payload of columns, window by window.
@@ -53,10 +57,12 @@ pub struct Ends {
     pub out: Stream<Out, ByteBeat>,
 
     /// Windows whose last beat has not passed.
-    open: DFF<Bits<4>>,
+    open: DFF<Bits<WINDOW_COUNT>>,
     /// Windows of these that end a request.
-    ended: DFF<Bits<4>>,
-    ends: [DFF<RequestEnd>; 4],
+    ended: DFF<Bits<WINDOW_COUNT>>,
+    ends: Lutram<END, WINDOW_INDEX, 1>,
+    end_in: Flatten<RequestEnd, END>,
+    end_out: Restore<RequestEnd, END>,
     /// The window's last payload has passed, its end is due.
     due: DFF<Bit>,
     ends_request: Signal<Local, Bit>,
@@ -90,15 +96,11 @@ impl Logic for Ends {
             self.out.message_end.next = false;
             self.out.message_bytes.next = 0.into();
             self.out.request_end.next = true;
-            for w in 0..4 {
-                if self.bytes.window.val().index() == w {
-                    self.out.slot.next = self.ends[w].q.val().slot;
-                    self.out.status.next = self.ends[w].q.val().status;
-                    self.out.dest.next = self.ends[w].q.val().dest;
-                    self.out.dest_end.next = self.ends[w].q.val().dest_end;
-                    self.out.bad_dest.next = self.ends[w].q.val().bad_dest;
-                }
-            }
+            self.out.slot.next = self.end_out.record.val().slot;
+            self.out.status.next = self.end_out.record.val().status;
+            self.out.dest.next = self.end_out.record.val().dest;
+            self.out.dest_end.next = self.end_out.record.val().dest_end;
+            self.out.bad_dest.next = self.end_out.record.val().bad_dest;
         }
         if self.last.val() && self.out.ready.val() {
             self.due.d.next = self.ends_request.val() && !self.due.q.val();
@@ -109,17 +111,18 @@ impl Logic for Ends {
                     self.ended.q.val().replace_bit(self.bytes.window.val().index(), false);
             }
         }
+        self.end_in.record.next = self.request.val();
+        self.ends.write_enable.next = self.end_offered.val() && self.end_accepted.val();
+        self.ends.write_address.next = self.end_window.val();
+        self.ends.write_data.next = self.end_in.bits.val();
+        self.ends.read_address[0].next = self.bytes.window.val();
+        self.end_out.bits.next = self.ends.read_data[0].val();
         if self.opened.val() {
             self.open.d.next =
                 self.open.d.val().replace_bit(self.opened_window.val().index(), true);
         }
         if self.end_offered.val() && self.end_accepted.val() {
             self.ended.d.next = self.ended.d.val().replace_bit(self.end_window.val().index(), true);
-            for w in 0..4 {
-                if self.end_window.val().index() == w {
-                    self.ends[w].d.next = self.request.val();
-                }
-            }
         }
 
         if self.rst.val() {

@@ -3,6 +3,7 @@
 // The accessors that `LogicStruct` derives have no documentation.
 #![allow(missing_docs)]
 
+use super::WINDOW_INDEX;
 use crate::primitive::StreamSkid;
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
@@ -12,12 +13,12 @@ use drdma_emit::prelude::*;
 pub struct ReadBox {
     /// Host address.
     pub addr: Bits<64>,
-    /// Address in the segmented memory.
+    /// Address in its window, and from *starts* on in the segmented memory.
     pub ram: Bits<17>,
     /// Bytes; 0: the box carries only `window_end`.
     pub len: Bits<13>,
     /// Window.
-    pub window: Bits<2>,
+    pub window: Bits<WINDOW_INDEX>,
     /// No more boxes of this window.
     pub window_end: Bit,
 }
@@ -27,10 +28,10 @@ pub struct ReadBox {
 pub struct ByteBeat {
     /// Positions that have a byte.
     pub mask: Bits<64>,
-    /// Places of the 64 bytes, 17 bits each.
+    /// Places of the 64 bytes, 17 bits each: in their window, and from *starts* on in the segmented memory.
     pub ram: Bits<1088>,
     /// The window that holds them.
-    pub window: Bits<2>,
+    pub window: Bits<WINDOW_INDEX>,
     /// Last beat of its window.
     pub window_end: Bit,
     /// Last part of a beat.

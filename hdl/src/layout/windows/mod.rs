@@ -1,4 +1,4 @@
-//! The four windows of the segmented memory: who gets the next one, and in which order what they
+//! The windows of the segmented memory: who gets the next one, where it lies, and in which order what they
 //! need and what they hold goes on. And the settings by which their reads are planned.
 //!
 //! Beats of the expander take one of two paths. Rows go to the placer, which opens a window when it
@@ -7,6 +7,9 @@
 //! placer has closed its window, and asks it to. Boxes and bytes of the two paths are merged in the
 //! order of windows, so that all that comes after sees one sequence. The end of a column request needs no
 //! window of the placer's: [`Ends`] appends it to the request's last window, unless that has passed already.
+//!
+//! A window takes as much of the memory as it needs, up to 32 KiB, so that many small ones can be in flight; see
+//! [`Ring`]. Up to 16 are in use. Both paths give places in the window; [`Starts`] makes places in the memory of them.
 //!
 //! A request may say how its data is fetched; else the registers do. *Fetch* changes the settings of both
 //! paths in between: a beat that needs others waits until no window's boxes are due.
@@ -28,14 +31,23 @@
 mod ends;
 mod fetch;
 mod merge;
+mod ring;
+mod starts;
 #[cfg(test)]
 mod tests;
 
 pub use ends::{Ends, RequestEnd};
 pub use fetch::{FETCH_BITS, Fetch};
 pub use merge::{ByteBeat, Merge, ReadBox};
+pub use ring::Ring;
+pub use starts::Starts;
 
 use drdma_emit::prelude::*;
+
+/// Bits of the number of a window.
+pub const WINDOW_INDEX: usize = 4;
+/// Windows that may be in use.
+pub const WINDOW_COUNT: usize = 1 << WINDOW_INDEX;
 
 /// The block; see the module.
 #[derive(LogicBlock, Default)]
@@ -60,7 +72,7 @@ pub struct Windows {
     /// accepted there, or else it is a row.
     pub end_accepted: Signal<In, Bit>,
     /// The window that was opened last.
-    pub last_window: Signal<Out, Bits<2>>,
+    pub last_window: Signal<Out, Bits<WINDOW_INDEX>>,
     /// It is offered to the placer.
     pub row_valid: Signal<Out, Bit>,
     /// It is taken there.
@@ -94,9 +106,23 @@ pub struct Windows {
     /// The placer may open a window; so does the next header.
     pub granted: Signal<Out, Bit>,
     /// The number of that window.
-    pub number: Signal<Out, Bits<2>>,
+    pub number: Signal<Out, Bits<WINDOW_INDEX>>,
+    /// Where it starts in the memory, in units of 128 B.
+    pub start: Signal<Out, Bits<10>>,
     /// The placer opens it.
     pub opened: Signal<In, Bit>,
+    /// It could open another one if its own were closed.
+    pub another: Signal<Out, Bit>,
+    /// It closes its window,
+    pub closed: Signal<In, Bit>,
+    /// which takes so much of the memory, in units of 128 B.
+    pub closed_size: Signal<In, Bits<9>>,
+    /// It is known what the window of the last header takes:
+    pub sized: Signal<In, Bit>,
+    /// so much, in units of 128 B.
+    pub size: Signal<In, Bits<9>>,
+    /// A window is opened, of rows or of columns.
+    pub opens: Signal<Out, Bit>,
     /// The placer has an open window, or beats without one.
     pub placer_busy: Signal<In, Bit>,
     /// A header, or other settings, wait for the placer's window to be closed.
@@ -118,32 +144,31 @@ pub struct Windows {
     pub bytes_end: Signal<In, Bit>,
 
     /// Which windows are of columns.
-    column: DFF<Bits<4>>,
-    next: DFF<Bits<2>>,
-    /// Windows in use.
-    used: DFF<Bits<3>>,
-    boxed: DFF<Bits<2>>,
+    column: DFF<Bits<WINDOW_COUNT>>,
+    boxed: DFF<Bits<WINDOW_INDEX>>,
     /// Windows whose boxes have not all passed.
-    to_box: DFF<Bits<3>>,
-    gathered: DFF<Bits<2>>,
+    to_box: DFF<Bits<5>>,
+    gathered: DFF<Bits<WINDOW_INDEX>>,
     /// Windows whose bytes have not all passed.
-    to_gather: DFF<Bits<3>>,
+    to_gather: DFF<Bits<5>>,
+    ring: Ring,
     fetch: Fetch,
     beat: Signal<Local, Bit>,
     /// The window that was opened last.
-    last: Signal<Local, Bits<2>>,
+    last: Signal<Local, Bits<WINDOW_INDEX>>,
     rides: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
     header: Signal<Local, Bit>,
-    opens: Signal<Local, Bit>,
 }
 
 impl Logic for Windows {
     #[hdl_gen]
     fn update(&mut self) {
-        self.free.next = !self.used.q.val().get_bit(2);
-        self.granted.next = self.free.val();
-        self.number.next = self.next.q.val();
+        self.free.next = self.ring.granted.val();
+        self.granted.next = self.ring.granted.val();
+        self.another.next = self.ring.another.val();
+        self.number.next = self.ring.number.val();
+        self.start.next = self.ring.start.val();
         self.fetch.write_valid.next = self.fetch_write_valid.val();
         self.fetch.write_slot.next = self.fetch_write_slot.val();
         self.fetch.write_plan.next = self.fetch_write_plan.val();
@@ -159,7 +184,7 @@ impl Logic for Windows {
         self.flush.next =
             (self.beat_valid.val() && self.beat_column.val()) || self.fetch.changes.val();
         // An end that follows a window of columns. While the placer is at work it has, or opens, a later one.
-        self.last.next = self.next.q.val() - 1;
+        self.last.next = self.ring.number.val() - 1;
         self.last_window.next = self.last.val();
         self.end_offered.next = self.beat.val()
             && self.beat_end.val()
@@ -184,16 +209,16 @@ impl Logic for Windows {
 
         self.opens.next = self.header.val() || self.opened.val();
         if self.opens.val() {
-            self.next.d.next = self.next.q.val() + 1;
             self.column.d.next =
-                self.column.q.val().replace_bit(self.next.q.val().index(), self.header.val());
+                self.column.q.val().replace_bit(self.ring.number.val().index(), self.header.val());
         }
-        if self.opens.val() && !self.window_free.val() {
-            self.used.d.next = self.used.q.val() + 1;
+        self.ring.opens.next = self.opens.val();
+        self.ring.sized.next = self.closed.val() || self.sized.val();
+        self.ring.size.next = self.size.val();
+        if self.closed.val() {
+            self.ring.size.next = self.closed_size.val();
         }
-        if self.window_free.val() && !self.opens.val() {
-            self.used.d.next = self.used.q.val() - 1;
-        }
+        self.ring.free.next = self.window_free.val();
 
         self.box_column.next = self.column.q.val().get_bit(self.boxed.q.val().index());
         self.box_open.next = self.to_box.q.val().any();
@@ -220,8 +245,6 @@ impl Logic for Windows {
         }
 
         if self.rst.val() {
-            self.next.d.next = 0.into();
-            self.used.d.next = 0.into();
             self.boxed.d.next = 0.into();
             self.to_box.d.next = 0.into();
             self.gathered.d.next = 0.into();

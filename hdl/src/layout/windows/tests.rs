@@ -1,8 +1,9 @@
 //! The windows between a placer and columns that the bench plays.
 
 mod ends;
+mod ring;
 
-use super::{Merge, ReadBox, Windows};
+use super::{Merge, ReadBox, WINDOW_COUNT, Windows};
 use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use std::cell::RefCell;
@@ -20,6 +21,11 @@ struct World {
     to_box: VecDeque<bool>,
     to_gather: VecDeque<bool>,
     used: u64,
+    /// Of the windows in use, the last one may have no size yet; a window of columns gets its own later.
+    unsized_windows: u64,
+    sizes: bool,
+    /// The placer closed its window in the cycle before: it tells so now.
+    closes: bool,
     frees: bool,
     opened: u64,
     rows: u64,
@@ -39,6 +45,9 @@ struct World {
     passed: usize,
     written: usize,
 }
+
+/// Windows that may be in use.
+const WINDOWS: u64 = WINDOW_COUNT as u64;
 
 /// Longest read, widest gap.
 type Settings = (u64, u64);
@@ -121,7 +130,11 @@ fn windows_are_opened_in_the_order_of_beats() {
                 let last = random.chance(0.5);
                 model.set("header_last", u64::from(last));
                 model.set("header_opens", u64::from(!last || random.chance(0.7)));
-                w.opens_now = !w.placer_open && w.waiting > 0 && w.used < 4 && random.chance(0.5);
+                w.opens_now = !w.placer_open
+                    && w.waiting > 0
+                    && w.used < WINDOWS
+                    && w.unsized_windows == 0
+                    && random.chance(0.5);
                 model.set("opened", u64::from(w.opens_now));
                 model.set("placer_busy", u64::from(w.placer_open || w.waiting > 0));
                 model.set("box_end", u64::from(!w.to_box.is_empty() && random.chance(0.1)));
@@ -129,7 +142,15 @@ fn windows_are_opened_in_the_order_of_beats() {
                 let ready = w.to_gather.len() > w.to_box.len();
                 let gathers = ready && random.chance(0.1);
                 model.set("bytes_end", u64::from(gathers));
-                w.frees = w.used > w.to_gather.len() as u64 && random.chance(0.1);
+                w.frees = w.used > w.to_gather.len() as u64
+                    && w.used > w.unsized_windows
+                    && random.chance(0.1);
+                // A window of columns gets its size in a while, one of rows when the placer closes it.
+                w.sizes = w.unsized_windows > 0 && w.last_column && random.chance(0.3);
+                model.set("sized", u64::from(w.sizes));
+                model.set("size", random.below(20));
+                model.set("closed", u64::from(w.closes));
+                model.set("closed_size", random.below(20));
                 model.set("window_free", u64::from(w.frees));
             }
         });
@@ -145,8 +166,10 @@ fn windows_are_opened_in_the_order_of_beats() {
                     (w.settings, w.changes) = (settings, w.changes + 1);
                 }
                 w.drained = w.to_box.is_empty() && !w.placer_open && w.waiting == 0;
-                assert_eq!(on("granted"), w.used < 4, "granted with {} windows in use", w.used);
-                assert_eq!(model.get("number"), w.opened % 4, "numbers go round");
+                let granted = w.used < WINDOWS && w.unsized_windows == 0;
+                assert_eq!(on("granted"), granted, "granted with {} windows in use", w.used);
+                assert_eq!(on("another"), w.used < WINDOWS, "{} windows in use", w.used);
+                assert_eq!(model.get("number"), w.opened % WINDOWS, "numbers go round");
                 assert_eq!(on("box_open"), !w.to_box.is_empty());
                 assert_eq!(on("bytes_open"), !w.to_gather.is_empty());
                 if let Some(&column) = w.to_box.front() {
@@ -168,7 +191,7 @@ fn windows_are_opened_in_the_order_of_beats() {
                 if on("end_offered") {
                     assert!(idle && w.last_column, "no window of columns is the last one");
                     assert!(!on("row_valid") || !on("end_accepted"), "an end goes both ways");
-                    assert_eq!(model.get("last_window"), (w.opened + 3) % 4);
+                    assert_eq!(model.get("last_window"), (w.opened + WINDOWS - 1) % WINDOWS);
                 }
                 let rides = on("end_offered") && on("end_accepted");
                 // A header opens windows until it is used up.
@@ -185,7 +208,7 @@ fn windows_are_opened_in_the_order_of_beats() {
                 assert_eq!(last || row || rides, on("beat_valid") && on("beat_ready"));
                 if header {
                     assert!(!w.placer_open && w.waiting == 0, "a header overtakes rows");
-                    assert!(w.used < 4, "a header without a free window");
+                    assert!(granted, "a header without a free window");
                     w.headers += u64::from(last);
                 }
                 if opens || w.opens_now {
@@ -194,6 +217,11 @@ fn windows_are_opened_in_the_order_of_beats() {
                     w.last_column = opens;
                     w.opened += 1;
                     w.used += 1;
+                    w.unsized_windows += 1;
+                }
+                if w.sizes || w.closes {
+                    w.unsized_windows -= 1;
+                    w.closes = false;
                 }
                 if w.frees {
                     w.used -= 1;
@@ -211,7 +239,8 @@ fn windows_are_opened_in_the_order_of_beats() {
                 if w.placer_open && !row && w.waiting == 0 {
                     let asked = on("flush") && random.chance(0.3);
                     w.flushed += u64::from(asked);
-                    w.placer_open = !(asked || random.chance(0.02));
+                    w.closes = asked || random.chance(0.02);
+                    w.placer_open = !w.closes;
                 }
             }
         });

@@ -43,6 +43,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
+use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Fifo, Flatten, Join, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
@@ -122,19 +123,23 @@ pub struct Columns {
     /// Rows of the chunk, or of each window of a sparse one.
     pub header_rows: Signal<In, Bits<13>>,
     /// The window that it fills.
-    pub header_window: Signal<In, Bits<2>>,
+    pub header_window: Signal<In, Bits<WINDOW_INDEX>>,
+    /// It is known how much of the segmented memory the window that was opened last takes:
+    pub sized: Signal<Out, Bit>,
+    /// so many times 128 B.
+    pub size: Signal<Out, Bits<9>>,
     /// A box.
     pub box_valid: Signal<Out, Bit>,
     /// It is taken.
     pub box_ready: Signal<In, Bit>,
     /// Host address.
     pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the segmented memory.
+    /// Address in the window.
     pub box_ram: Signal<Out, Bits<17>>,
     /// Bytes; 0: the box carries only `window_end`.
     pub box_len: Signal<Out, Bits<13>>,
     /// Window.
-    pub box_window: Signal<Out, Bits<2>>,
+    pub box_window: Signal<Out, Bits<WINDOW_INDEX>>,
     /// No more boxes of this window.
     pub box_window_end: Signal<Out, Bit>,
     /// A beat of bytes.
@@ -146,7 +151,7 @@ pub struct Columns {
     /// Places of the bytes.
     pub bytes_ram: Signal<Out, Bits<1088>>,
     /// The window.
-    pub bytes_window: Signal<Out, Bits<2>>,
+    pub bytes_window: Signal<Out, Bits<WINDOW_INDEX>>,
     /// The last beat of its window.
     pub bytes_window_end: Signal<Out, Bit>,
     /// Always.
@@ -358,6 +363,8 @@ impl Logic for Columns {
         self.planner.header_rows.next = self.header_rows.val();
         self.planner.header_base.next = self.condenser.window_base.val();
         self.planner.header_window.next = self.header_window.val();
+        self.sized.next = self.planner.sized.val();
+        self.size.next = self.planner.size.val();
         self.planner.box_ready.next = self.box_ready.val();
         self.box_valid.next = self.planner.box_valid.val();
         self.box_addr.next = self.planner.box_addr.val();

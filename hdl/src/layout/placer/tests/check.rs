@@ -1,5 +1,6 @@
 //! What must hold of any plan, whatever the schedule: written from the contract, not from the RTL.
 
+use super::WINDOWS;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A beat that is sent.
@@ -51,15 +52,17 @@ pub struct Box {
 pub struct Window {
     pub boxes: Vec<Box>,
     pub placed: Vec<Placed>,
+    /// How much of the memory it took, in units of 128 B.
+    pub size: u64,
     /// The blocks that it needs.
     pub blocks: BTreeSet<u64>,
 }
 
-fn windows(placed: &[Placed], boxes: &[Box]) -> Vec<Window> {
+fn windows(placed: &[Placed], boxes: &[Box], sizes: &[u64]) -> Vec<Window> {
     let mut windows: Vec<Window> = vec![Window::default()];
     for beat in placed {
         let number = windows.len() as u64 - 1;
-        assert_eq!(beat.window, number % 4, "windows in order: {beat:?}");
+        assert_eq!(beat.window, number % WINDOWS, "windows in order: {beat:?}");
         windows.last_mut().unwrap().placed.push(beat.clone());
         if beat.window_end {
             windows.push(Window::default());
@@ -68,7 +71,7 @@ fn windows(placed: &[Placed], boxes: &[Box]) -> Vec<Window> {
     assert!(windows.pop().unwrap().placed.is_empty(), "the last window is open");
     let mut number = 0;
     for read in boxes {
-        assert_eq!(read.window, number as u64 % 4, "windows in order: {read:?}");
+        assert_eq!(read.window, number as u64 % WINDOWS, "windows in order: {read:?}");
         if read.len > 0 {
             windows[number].boxes.push(*read);
         } else {
@@ -77,6 +80,8 @@ fn windows(placed: &[Placed], boxes: &[Box]) -> Vec<Window> {
         number += usize::from(read.window_end);
     }
     assert_eq!(number, windows.len(), "as many windows of boxes as of beats");
+    assert_eq!(sizes.len(), windows.len(), "every window is closed once");
+    windows.iter_mut().zip(sizes).for_each(|(window, size)| window.size = *size);
     windows
 }
 
@@ -85,10 +90,11 @@ pub fn check(
     inputs: &[Input],
     placed: &[Placed],
     boxes: &[Box],
+    sizes: &[u64],
     max_read: u64,
     threshold: u64,
 ) -> Vec<Window> {
-    let mut windows = windows(placed, boxes);
+    let mut windows = windows(placed, boxes, sizes);
     // Where does each byte of each window's memory come from?
     let sources: Vec<BTreeMap<u64, u64>> = windows.iter().map(|w| source(w, max_read)).collect();
 
@@ -127,6 +133,7 @@ pub fn check(
 
     for (index, window) in windows.iter().enumerate() {
         assert!(window.blocks.len() <= 112, "{} blocks", window.blocks.len());
+        assert!(window.size <= 256, "{} units of 128 B", window.size);
         assert!(window.placed.len() <= 2048, "{} placed beats", window.placed.len());
         gaps(window, &needed[index], threshold);
         merged(window, max_read, threshold);
@@ -142,8 +149,7 @@ fn source(window: &Window, max_read: u64) -> BTreeMap<u64, u64> {
     for read in &window.boxes {
         assert!(read.len <= max_read, "longer than {max_read}: {read:x?}");
         assert_eq!(read.addr / 4096, (read.addr + (read.len - 1)) / 4096, "4 KiB: {read:x?}");
-        assert_eq!(read.ram / 32768, read.window, "outside of its window: {read:x?}");
-        assert_eq!((read.ram + read.len - 1) / 32768, read.window, "{read:x?}");
+        assert!(read.ram + read.len <= 128 * window.size, "outside of its window: {read:x?}");
         assert_eq!((read.addr % 4, read.ram % 4, read.len % 4), (0, 0, 0), "words: {read:x?}");
         for i in 0..read.len {
             assert_eq!(source.insert(read.ram + i, read.addr + i), None, "overwrites: {read:x?}");
@@ -200,7 +206,7 @@ fn places(window: &Window) {
     let mut places = BTreeMap::new();
     for read in &window.boxes {
         for block in read.addr / 256..=(read.addr + read.len - 1) / 256 {
-            let place = (read.ram % 32768).wrapping_add((block * 256).wrapping_sub(read.addr));
+            let place = read.ram.wrapping_add((block * 256).wrapping_sub(read.addr));
             let old = places.insert(place, block);
             assert!(old.is_none_or(|old| old == block), "{block:x} and {old:x?} at {place:x}");
         }

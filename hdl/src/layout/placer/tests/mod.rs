@@ -3,12 +3,13 @@
 mod check;
 
 use super::Placer;
+use crate::layout::windows::WINDOW_COUNT;
 use crate::request::DEST_COUNT;
 use crate::testing;
 use check::{Box, Input, Placed, Window, check};
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 const FIELDS: [(&str, usize); 11] = [
@@ -113,7 +114,10 @@ struct Settings {
 const CALM: Settings =
     Settings { max_read: 512, threshold: 256, seed: 1, stalls: (0.0, 0.0), latency: 0 };
 
-/// Grants up to four windows, numbered round. The windows in use come back: whoever frees one
+/// How many numbers windows have.
+const WINDOWS: u64 = WINDOW_COUNT as u64;
+
+/// Grants up to four windows at a time, numbered round. The windows in use come back: whoever frees one
 /// takes it off.
 fn grant_windows(bench: &mut Bench) -> Rc<Cell<u64>> {
     let (used, next) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
@@ -121,7 +125,8 @@ fn grant_windows(bench: &mut Bench) -> Rc<Cell<u64>> {
         let (used, next) = (used.clone(), next.clone());
         move |model, _| {
             model.set("window_granted", u64::from(used.get() < 4));
-            model.set("window_number", next.get() % 4);
+            model.set("window_another", u64::from(used.get() < 4));
+            model.set("window_number", next.get() % WINDOWS);
         }
     });
     bench.observe({
@@ -144,6 +149,15 @@ fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
     bench.set("max_read", max_read);
     bench.set("merge_threshold", threshold);
     let windows_used = grant_windows(&mut bench);
+    let sizes = Rc::new(RefCell::new(Vec::new()));
+    bench.observe({
+        let sizes = sizes.clone();
+        move |model, _| {
+            if model.get("window_closed") == 1 {
+                sizes.borrow_mut().push(model.get("window_size"));
+            }
+        }
+    });
     let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
     let boxes = bench.monitor("reads");
     bench.stall(stalls);
@@ -175,7 +189,7 @@ fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
             quiet = 0;
         }
     }
-    let windows = check(inputs, &all_placed, &all_boxes, max_read, threshold);
+    let windows = check(inputs, &all_placed, &all_boxes, &sizes.borrow(), max_read, threshold);
     assert_eq!(planned, windows.len() as u64, "windows are counted");
     Run { windows, sent_at: bench.sent_at(beats).to_vec() }
 }
@@ -397,6 +411,9 @@ fn a_chunk_that_does_not_fit_starts_a_window() {
     let run = run(&library, &inputs, CALM);
     let blocks: Vec<_> = run.windows.iter().map(|w| w.blocks.len()).collect();
     assert_eq!(blocks, [90, 60, 30]);
+    // 73 words of 4 B for each block, in units of 128 B.
+    let sizes: Vec<_> = run.windows.iter().map(|w| w.size).collect();
+    assert_eq!(sizes, [206, 137, 69]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tells for each of a beat's 64 bytes where it lies in the segmented memory.
+//! Tells for each of a beat's 64 bytes where it lies in its window of the segmented memory.
 //!
 //! Takes each window's lanes from the planner and beats from the packer's FIFO; gives addressed
 //! bytes to the gather. Byte `p` of a beat is byte `x = start + p` of its rows: of row `k = x / R`,
@@ -22,6 +22,7 @@
 //! **Back-pressure.** Any output may stall. The pipeline never stops: a beat is taken when the
 //! FIFO at the end, 16 deep, has room for all that are on the way.
 
+use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{
     Concat, Fifo, LastSet, Lookups, Lutram, Pack, ProductSums, Spread, Stretch,
 };
@@ -54,7 +55,7 @@ pub struct Addresser {
     pub lanes_valid: Signal<In, Bit>,
     /// They are taken.
     pub lanes_ready: Signal<Out, Bit>,
-    /// Where each lane's row 0 starts in the segmented memory (17 bits), in the window like all of
+    /// Where each lane's row 0 starts in the window (17 bits, of which 15 count), like all of
     /// its rows.
     pub lanes_place: Signal<In, Bits<272>>,
     /// Bytes of the lanes before it (10 bits); of lanes that are not there: those of a row.
@@ -66,7 +67,7 @@ pub struct Addresser {
     /// Bytes of a row, 1 to [`MAX_ROW_BYTES`].
     pub lanes_row_bytes: Signal<In, Bits<10>>,
     /// Window.
-    pub lanes_window: Signal<In, Bits<2>>,
+    pub lanes_window: Signal<In, Bits<WINDOW_INDEX>>,
 
     /// A beat.
     pub beat_valid: Signal<In, Bit>,
@@ -99,10 +100,10 @@ pub struct Addresser {
     pub bytes_ready: Signal<In, Bit>,
     /// Bytes that there are: the lowest `bytes_bytes`.
     pub bytes_mask: Signal<Out, Bits<64>>,
-    /// Where each lies (64 x 17 bits).
+    /// Where each lies in the window (64 x 17 bits).
     pub bytes_ram: Signal<Out, Bits<1088>>,
     /// Window.
-    pub bytes_window: Signal<Out, Bits<2>>,
+    pub bytes_window: Signal<Out, Bits<WINDOW_INDEX>>,
     /// Last beat of its window.
     pub bytes_window_end: Signal<Out, Bit>,
     /// Always set: a beat comes whole.
@@ -131,12 +132,12 @@ pub struct Addresser {
     // Lanes that wait: places in their window, starts, steps; lanes, bytes of a row, window.
     in_window: Pack<16, 15, 240>,
     unused: Signal<Local, Bits<272>>,
-    entry: Concat<240, 160, 128, 17, 545>,
-    waiting: Fifo<545, 2, 3>,
+    entry: Concat<240, 160, 128, 19, 547>,
+    waiting: Fifo<547, 4, 5>,
     next_place: Signal<Local, Bits<240>>,
     next_step: Signal<Local, Bits<128>>,
     next_layout: Signal<Local, Bits<175>>,
-    next_window: Signal<Local, Bits<2>>,
+    next_window: Signal<Local, Bits<WINDOW_INDEX>>,
 
     // The layout: for what lengths, and how much of it is made. Entries are made one by one and
     // written by fours: row 4, lane 4, rest 7.
@@ -183,11 +184,11 @@ pub struct Addresser {
     looked_word: DFF<Bits<8>>,
     new_entries: Pack<4, 27, 108>,
     filled: DFF<Bit>,
-    filled_window: DFF<Bits<2>>,
+    filled_window: DFF<Bits<WINDOW_INDEX>>,
 
     // The window at work.
     active: DFF<Bit>,
-    window: DFF<Bits<2>>,
+    window: DFF<Bits<WINDOW_INDEX>>,
     table: DFF<Bit>,
     tables: Stretch<27, 10, 8, 108, 1728>,
     take: Signal<Local, Bit>,
@@ -203,16 +204,16 @@ pub struct Addresser {
     later_places: DFF<Bits<960>>,
     later_steps: DFF<Bits<512>>,
     addresses: ProductSums<12, 8, 15, 768, 512, 960>,
-    side: Signal<Local, Bits<63>>,
-    side_0: DFF<Bits<63>>,
-    side_1: DFF<Bits<63>>,
-    side_2: DFF<Bits<63>>,
-    side_3: DFF<Bits<63>>,
-    side_4: DFF<Bits<63>>,
+    side: Signal<Local, Bits<65>>,
+    side_0: DFF<Bits<65>>,
+    side_1: DFF<Bits<65>>,
+    side_2: DFF<Bits<65>>,
+    side_3: DFF<Bits<65>>,
+    side_4: DFF<Bits<65>>,
     mask: Signal<Local, Bits<64>>,
     ones: Constant<Bits<64>>,
-    result: Concat<960, 63, 32, 32, 1087>,
-    queue: Fifo<1087, 4, 5>,
+    result: Concat<960, 65, 32, 32, 1089>,
+    queue: Fifo<1089, 4, 5>,
     ram: Pack<64, 17, 1088>,
 }
 
@@ -357,9 +358,9 @@ impl Logic for Addresser {
         self.entry.a.next = self.in_window.whole.val();
         self.entry.b.next = self.lanes_start.val();
         self.entry.c.next = self.lanes_step.val();
-        self.entry.d.next = bit_cast::<17, 5>(self.lanes_lanes.val())
-            | (bit_cast::<17, 10>(self.lanes_row_bytes.val()) << 5)
-            | (bit_cast::<17, 2>(self.lanes_window.val()) << 15);
+        self.entry.d.next = bit_cast::<19, 5>(self.lanes_lanes.val())
+            | (bit_cast::<19, 10>(self.lanes_row_bytes.val()) << 5)
+            | (bit_cast::<19, WINDOW_INDEX>(self.lanes_window.val()) << 15);
         self.waiting.clk.next = self.clk.val();
         self.waiting.rst.next = self.rst.val();
         self.waiting.in_valid.next = self.lanes_valid.val();
@@ -370,7 +371,7 @@ impl Logic for Addresser {
         self.next_layout.next =
             bit_cast::<175, 160>(self.waiting.out_data.val().get_bits::<160>(240))
                 | (bit_cast::<175, 15>(self.waiting.out_data.val().get_bits::<15>(528)) << 160);
-        self.next_window.next = self.waiting.out_data.val().get_bits::<2>(543);
+        self.next_window.next = self.waiting.out_data.val().get_bits::<WINDOW_INDEX>(543);
 
         // The layout: the lane of each byte, its place in the lane; the row. All that a beat can
         // take are the bytes up to the one 63 behind the last of a row.
@@ -501,15 +502,15 @@ impl Logic for Addresser {
 
         // Its part of the table; lookups; sums.
         self.stages.d.next = (self.stages.q.val() << 1) | bit_cast::<5, 1>(self.take.val().into());
-        self.side.next = bit_cast::<63, 32>(self.beat_message_bytes.val())
-            | (bit_cast::<63, 10>(self.beat_dest.val()) << 32)
-            | (bit_cast::<63, 8>(self.beat_slot.val()) << 42)
-            | (bit_cast::<63, 7>(self.beat_bytes.val()) << 50)
-            | (bit_cast::<63, 1>(self.beat_message_start.val().into()) << 57)
-            | (bit_cast::<63, 1>(self.beat_message_end.val().into()) << 58)
-            | (bit_cast::<63, 1>(self.beat_dest_end.val().into()) << 59)
-            | (bit_cast::<63, 1>(self.beat_window_end.val().into()) << 60)
-            | (bit_cast::<63, 2>(self.window.q.val()) << 61);
+        self.side.next = bit_cast::<65, 32>(self.beat_message_bytes.val())
+            | (bit_cast::<65, 10>(self.beat_dest.val()) << 32)
+            | (bit_cast::<65, 8>(self.beat_slot.val()) << 42)
+            | (bit_cast::<65, 7>(self.beat_bytes.val()) << 50)
+            | (bit_cast::<65, 1>(self.beat_message_start.val().into()) << 57)
+            | (bit_cast::<65, 1>(self.beat_message_end.val().into()) << 58)
+            | (bit_cast::<65, 1>(self.beat_dest_end.val().into()) << 59)
+            | (bit_cast::<65, 1>(self.beat_window_end.val().into()) << 60)
+            | (bit_cast::<65, WINDOW_INDEX>(self.window.q.val()) << 61);
         self.tables.read.next = self.take.val();
         self.tables.read_table.next = self.table.q.val();
         self.tables.start.next = self.beat_start.val();
@@ -554,8 +555,7 @@ impl Logic for Addresser {
         self.bytes_valid.next = self.queue.out_valid.val();
         for p in 0..64 {
             self.ram.parts[p].next =
-                self.queue.out_data.val().get_bits::<15>(p * 15).get_bits::<17>(0)
-                    | (self.queue.out_data.val().get_bits::<2>(1021).get_bits::<17>(0) << 15);
+                self.queue.out_data.val().get_bits::<15>(p * 15).get_bits::<17>(0);
         }
         self.bytes_ram.next = self.ram.whole.val();
         self.bytes_message_bytes.next = self.queue.out_data.val().get_bits::<32>(960);
@@ -566,8 +566,8 @@ impl Logic for Addresser {
         self.bytes_message_end.next = self.queue.out_data.val().get_bit(1018);
         self.bytes_dest_end.next = self.queue.out_data.val().get_bit(1019);
         self.bytes_window_end.next = self.queue.out_data.val().get_bit(1020);
-        self.bytes_window.next = self.queue.out_data.val().get_bits::<2>(1021);
-        self.bytes_mask.next = self.queue.out_data.val().get_bits::<64>(1023);
+        self.bytes_window.next = self.queue.out_data.val().get_bits::<WINDOW_INDEX>(1021);
+        self.bytes_mask.next = self.queue.out_data.val().get_bits::<64>(1025);
         self.bytes_beat_end.next = true;
         self.bytes_request_end.next = false;
         self.bytes_status.next = 0.into();

@@ -45,7 +45,7 @@ impl Lanes {
         if like.is_none() && len.len() < 16 && random.chance(0.2) {
             len.insert(random.below(len.len() as u64) as usize, 0);
         }
-        let place = len.iter().map(|_| window * 32768 + random.below(1000)).collect();
+        let place = len.iter().map(|_| random.below(1000)).collect();
         let step = len.iter().map(|l| (l + random.below(5)).clamp(1, 255)).collect();
         Self { place, len, step, window }
     }

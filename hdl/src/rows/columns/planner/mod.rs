@@ -31,6 +31,7 @@
 mod apart;
 mod boxes;
 mod density;
+mod lane_places;
 mod lines;
 mod marks;
 mod paces;
@@ -41,6 +42,7 @@ mod spans;
 #[cfg(test)]
 mod tests;
 
+use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Fifo, Flatten, Restore, Skid};
 use boxes::Boxes;
 use density::Density;
@@ -58,7 +60,7 @@ use spans::Spans;
 /// `header`, `mark`; `max_read`, `merge_threshold`, `planned`, which must not change while a chunk is at work.
 ///
 /// # Outputs
-/// `lanes`, `box`.
+/// `lanes`, `box`; `sized`, `size`, before the header after the next is taken.
 #[derive(LogicBlock, Default)]
 pub struct Planner {
     /// Clock.
@@ -87,7 +89,7 @@ pub struct Planner {
     /// Blocks of 64 rows before the window's first one: so far behind `header_addr` it starts.
     pub header_base: Signal<In, Bits<26>>,
     /// Window.
-    pub header_window: Signal<In, Bits<2>>,
+    pub header_window: Signal<In, Bits<WINDOW_INDEX>>,
 
     /// 512 rows of a chunk.
     pub mark_valid: Signal<In, Bit>,
@@ -108,7 +110,7 @@ pub struct Planner {
     pub lanes_valid: Signal<Out, Bit>,
     /// They are taken.
     pub lanes_ready: Signal<In, Bit>,
-    /// Where each lane's first row starts in the segmented memory (17 bits).
+    /// Where each lane's first row starts in the window (17 bits).
     pub lanes_place: Signal<Out, Bits<272>>,
     /// Bytes of the lanes before it (10 bits); of lanes that are not there: those of a row.
     pub lanes_start: Signal<Out, Bits<160>>,
@@ -119,7 +121,12 @@ pub struct Planner {
     /// Bytes of a row of all of them.
     pub lanes_row_bytes: Signal<Out, Bits<10>>,
     /// Window.
-    pub lanes_window: Signal<Out, Bits<2>>,
+    pub lanes_window: Signal<Out, Bits<WINDOW_INDEX>>,
+
+    /// It is known how much of the segmented memory the last header's window takes:
+    pub sized: Signal<Out, Bit>,
+    /// so many times 128 B.
+    pub size: Signal<Out, Bits<9>>,
 
     /// A box.
     pub box_valid: Signal<Out, Bit>,
@@ -127,12 +134,12 @@ pub struct Planner {
     pub box_ready: Signal<In, Bit>,
     /// Host address.
     pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the segmented memory.
+    /// Address in the window.
     pub box_ram: Signal<Out, Bits<17>>,
     /// Bytes; 0: nothing to read.
     pub box_len: Signal<Out, Bits<13>>,
     /// Window.
-    pub box_window: Signal<Out, Bits<2>>,
+    pub box_window: Signal<Out, Bits<WINDOW_INDEX>>,
     /// No more boxes of this window.
     pub box_window_end: Signal<Out, Bit>,
 
@@ -204,6 +211,8 @@ impl Logic for Planner {
         self.lanes_lanes.next = self.places.lanes_lanes.val();
         self.lanes_row_bytes.next = self.places.lanes_row_bytes.val();
         self.lanes_window.next = self.places.lanes_window.val();
+        self.sized.next = self.places.sized.val();
+        self.size.next = self.places.size.val();
 
         self.groups.clk.next = self.clk.val();
         self.groups.rst.next = self.rst.val();

@@ -1,7 +1,9 @@
 //! Which lanes are fetched together, and where they lie in the segmented memory.
 
 use super::apart::Apart;
-use crate::primitive::{LastSet, Lutram, Multiplier};
+use super::lane_places::LanePlaces;
+use crate::layout::windows::WINDOW_INDEX;
+use crate::primitive::{LastSet, Lutram, Multiplier, Pack};
 use array_init::array_init;
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -23,13 +25,11 @@ pub enum PlaceState {
     Size,
     /// It is placed, and its parts are given.
     Place,
-    /// The lanes are placed in their groups.
-    Assign,
-    /// They are given.
-    Give,
+    /// All are placed, but the lanes of the window before are not given yet.
+    Hand,
 }
 
-/// Headers in; parts of groups, the lanes of the addresser, and the table of groups out.
+/// Headers in; parts of groups, the lanes of the addresser, and what the window takes out.
 ///
 /// Lanes of one step that lie within it, and within 127 bytes, are a *group*: it has one place in the window, in which its
 /// bytes lie as in host memory. Lanes of a group are a *part* of it, one after another, as long as
@@ -40,9 +40,10 @@ pub enum PlaceState {
 /// distances 1 to 31 these give the most words a cycle for lanes of 1, 2, 4 and 8 bytes at all addresses, by
 /// `libdrdma::optimizer::assembler`.
 ///
-/// 4 cycles a lane, 6 a group and 1 a further part of it, then 16, and 5 if the window is not its stretch's
-/// first; the first part is given 11 cycles after the header was taken, or 16. At most two chunks are on the way: the next waits until the one before the last is
-/// `done`.
+/// 3 cycles a lane, 2 a group and 1 a further part of it (and up to 3 more as a group has few lanes: its size takes 4 from its first lane on), then 2, and 5 if the window is not its stretch's
+/// first; the first part is given 8 cycles after the header was taken, or 13. The lanes follow 17 cycles after the last
+/// part, while the next header is at work ([`LanePlaces`]). At most two chunks are on the way: the parts of the next one wait
+/// until the one before the last is `done`.
 #[derive(LogicBlock)]
 pub struct Places {
     /// Clock.
@@ -67,7 +68,7 @@ pub struct Places {
     /// Blocks of 64 rows before the window's first one, from where the addresses are.
     pub header_base: Signal<In, Bits<26>>,
     /// Window.
-    pub header_window: Signal<In, Bits<2>>,
+    pub header_window: Signal<In, Bits<WINDOW_INDEX>>,
     /// A chunk has no more boxes.
     pub done: Signal<In, Bit>,
 
@@ -82,7 +83,7 @@ pub struct Places {
     /// Where it starts in the window.
     pub group_place: Signal<Out, Bits<15>>,
     /// Window.
-    pub group_window: Signal<Out, Bits<2>>,
+    pub group_window: Signal<Out, Bits<WINDOW_INDEX>>,
     /// Bytes of a row.
     pub group_len: Signal<Out, Bits<7>>,
     /// Bytes from row to row.
@@ -94,7 +95,7 @@ pub struct Places {
     pub lanes_valid: Signal<Out, Bit>,
     /// They are taken.
     pub lanes_ready: Signal<In, Bit>,
-    /// Where each starts in the segmented memory.
+    /// Where each starts in the window.
     pub lanes_place: Signal<Out, Bits<272>>,
     /// Bytes of the lanes before it.
     pub lanes_start: Signal<Out, Bits<160>>,
@@ -105,7 +106,12 @@ pub struct Places {
     /// Bytes of all, at most 960.
     pub lanes_row_bytes: Signal<Out, Bits<10>>,
     /// Window.
-    pub lanes_window: Signal<Out, Bits<2>>,
+    pub lanes_window: Signal<Out, Bits<WINDOW_INDEX>>,
+
+    /// It is known how much of the segmented memory the window takes:
+    pub sized: Signal<Out, Bit>,
+    /// so many times 128 B.
+    pub size: Signal<Out, Bits<9>>,
 
     state: DFF<PlaceState>,
     parity: DFF<Bit>,
@@ -116,7 +122,7 @@ pub struct Places {
     len: DFF<Bits<112>>,
     step: DFF<Bits<128>>,
     rows: DFF<Bits<13>>,
-    window: DFF<Bits<2>>,
+    window: DFF<Bits<WINDOW_INDEX>>,
 
     // How far the lanes are moved: one after another is multiplied.
     base: DFF<Bits<26>>,
@@ -129,10 +135,12 @@ pub struct Places {
     /// Lanes of which it is known.
     known: DFF<Bits<5>>,
     way: Signal<Local, Bits<64>>,
-    odd: Signal<Local, Bits<7>>,
 
-    // The present lane.
+    // The present lane, and the one that is picked next.
     lane: DFF<Bits<4>>,
+    pick: DFF<Bits<4>>,
+    can_pick: Signal<Local, Bit>,
+    picks: Signal<Local, Bit>,
     used: [Signal<Local, Bit>; 16],
     used_bits: Signal<Local, Bits<16>>,
     find_last: LastSet<16, 4>,
@@ -168,25 +176,19 @@ pub struct Places {
     given: DFF<Bits<4>>,
     part: DFF<Bits<4>>,
     part_at: Signal<Local, Bits<7>>,
-    count: DFF<Bits<3>>,
+    count: DFF<Bits<2>>,
     multiply: Multiplier<12, 8, 20>,
     free: DFF<Bits<13>>,
     skew: Signal<Local, Bits<5>>,
     word: DFF<Bits<13>>,
     bytes: Signal<Local, Bits<15>>,
 
-    // The lanes' places.
-    groups: Lutram<22, 4, 1>,
-    group_of: Lutram<4, 4, 1>,
-    turn: DFF<Bits<5>>,
-    found: Signal<Local, Bits<22>>,
-    offset: Signal<Local, Bits<7>>,
-    place: Signal<Local, Bits<17>>,
-    sum: DFF<Bits<10>>,
-    given_place: DFF<Bits<272>>,
-    given_start: DFF<Bits<160>>,
-    pad: Signal<Local, Bits<272>>,
-    pad_start: Signal<Local, Bits<160>>,
+    lane_places: LanePlaces,
+    low_addr: Pack<16, 7, 112>,
+    /// The last group is placed.
+    hands: Signal<Local, Bit>,
+    /// It was in the cycle before.
+    ended: DFF<Bit>,
     unused: Signal<Local, Bits<7>>,
 }
 
@@ -222,6 +224,8 @@ impl Default for Places {
             lanes_lanes: Signal::default(),
             lanes_row_bytes: Signal::default(),
             lanes_window: Signal::default(),
+            sized: Signal::default(),
+            size: Signal::default(),
             state: DFF::default(),
             parity: DFF::default(),
             chunks: DFF::default(),
@@ -240,8 +244,10 @@ impl Default for Places {
             moves: Lutram::default(),
             known: DFF::default(),
             way: Signal::default(),
-            odd: Signal::default(),
             lane: DFF::default(),
+            pick: DFF::default(),
+            can_pick: Signal::default(),
+            picks: Signal::default(),
             used: array_init(|_| Signal::default()),
             used_bits: Signal::default(),
             find_last: LastSet::default(),
@@ -278,17 +284,10 @@ impl Default for Places {
             skew: Signal::default(),
             word: DFF::default(),
             bytes: Signal::default(),
-            groups: Lutram::default(),
-            group_of: Lutram::default(),
-            turn: DFF::default(),
-            found: Signal::default(),
-            offset: Signal::default(),
-            place: Signal::default(),
-            sum: DFF::default(),
-            given_place: DFF::default(),
-            given_start: DFF::default(),
-            pad: Signal::default(),
-            pad_start: Signal::default(),
+            lane_places: LanePlaces::default(),
+            low_addr: Pack::default(),
+            hands: Signal::default(),
+            ended: DFF::default(),
             unused: Signal::default(),
         }
     }
@@ -301,8 +300,8 @@ impl Logic for Places {
         dff_setup!(self, clk, lane, last_lane, lane_addr, lane_len, lane_step);
         dff_setup!(self, clk, joins, joins_part, lower, lower_part, joint, joint_part);
         dff_setup!(self, clk, open, group, lo, len_of, step_of, part_lo, part_len, held, given);
-        dff_setup!(self, clk, part, closing, count, free, word, turn, sum);
-        dff_setup!(self, clk, given_place, given_start, base, moved, move_next, moving, known);
+        dff_setup!(self, clk, part, closing, count, free, word, ended, pick);
+        dff_setup!(self, clk, base, moved, move_next, moving, known);
         for k in 0..4 {
             self.move_lane[k].clock.next = self.clk.val();
         }
@@ -368,11 +367,13 @@ impl Logic for Places {
         if self.moving.q.val().get_bit(3) {
             self.known.d.next = bit_cast::<5, 4>(self.move_lane[3].q.val()) + 1;
         }
-        self.moves.read_address[0].next = self.lane.q.val();
+        self.moves.read_address[0].next = self.pick.q.val();
         self.way.next = 0.into();
         if self.moved.q.val() {
             self.way.next = bit_cast::<64, 34>(self.moves.read_data[0].val()) << 6;
         }
+        self.can_pick.next =
+            !self.moved.q.val() || (self.known.q.val() > bit_cast::<5, 4>(self.pick.q.val()));
 
         self.used_bits.next = 0.into();
         for l in 0..16 {
@@ -382,35 +383,25 @@ impl Logic for Places {
         self.find_last.bits.next = self.used_bits.val();
 
         // A lane's place is its group's and its distance from it.
-        self.group_of.clk.next = self.clk.val();
-        self.group_of.write_enable.next = false;
-        self.group_of.write_address.next = self.lane.q.val();
-        self.group_of.write_data.next = self.group.q.val();
-        self.group_of.read_address[0].next = self.turn.q.val().get_bits::<4>(0);
-        self.groups.clk.next = self.clk.val();
-        self.groups.write_enable.next = false;
-        self.groups.write_address.next = self.group.q.val();
-        self.groups.write_data.next = (bit_cast::<22, 7>(self.lo.q.val().get_bits::<7>(0)) << 15)
-            | (bit_cast::<22, 13>(self.word.q.val()) << 2)
-            | bit_cast::<22, 2>(self.lo.q.val().get_bits::<2>(0));
-        self.groups.read_address[0].next = self.group_of.read_data[0].val();
-        self.found.next = self.groups.read_data[0].val();
-        // Mod 128, an odd number of odd steps of 64 rows is 64.
-        self.odd.next = 0.into();
-        if self.base.q.val().get_bit(0)
-            && self.step.q.val().get_bit(self.turn.q.val().get_bits::<4>(0).index() * 8)
-        {
-            self.odd.next = 64.into();
+        self.lane_places.clk.next = self.clk.val();
+        self.lane_places.rst.next = self.rst.val();
+        self.lane_places.lane_write.next = false;
+        self.lane_places.lane.next = self.lane.q.val();
+        self.lane_places.group.next = self.group.q.val();
+        self.lane_places.group_write.next = false;
+        self.lane_places.group_word.next = self.word.q.val();
+        self.lane_places.group_lo.next = self.lo.q.val().get_bits::<7>(0);
+        self.lane_places.starts.next = false;
+        for l in 0..16 {
+            self.low_addr.parts[l].next = self.addr.q.val().get_bits::<7>(l * 64);
         }
-        self.offset.next =
-            self.addr.q.val().get_bits::<7>(self.turn.q.val().get_bits::<4>(0).index() * 64)
-                + self.odd.val()
-                - self.found.val().get_bits::<7>(15);
-        self.place.next = bit_cast::<17, 15>(
-            self.found.val().get_bits::<15>(0) + bit_cast::<15, 7>(self.offset.val()),
-        ) | (bit_cast::<17, 2>(self.window.q.val()) << 15);
-        self.pad.next = bit_cast::<272, 17>(self.place.val());
-        self.pad_start.next = bit_cast::<160, 10>(self.sum.q.val());
+        self.lane_places.addr.next = self.low_addr.whole.val();
+        self.lane_places.odd.next = self.base.q.val().get_bit(0);
+        self.lane_places.len.next = self.len.q.val();
+        self.lane_places.step.next = self.step.q.val();
+        self.lane_places.last_lane.next = self.last_lane.q.val();
+        self.lane_places.window.next = self.window.q.val();
+        self.lane_places.lanes_ready.next = self.lanes_ready.val();
 
         // The parts of the present group.
         self.parts.clk.next = self.clk.val();
@@ -425,20 +416,25 @@ impl Logic for Places {
         self.header_ready.next = false;
         self.starts.next = false;
         self.group_valid.next = false;
-        self.lanes_valid.next = false;
+        self.picks.next = false;
+        self.hands.next = false;
+        // A group's size is known 4 cycles behind its step.
+        if self.count.q.val() != 3 {
+            self.count.d.next = self.count.q.val() + 1;
+        }
+        self.ended.d.next = false;
         match self.state.q.val() {
             PlaceState::Wait => {
-                self.header_ready.next = !self.chunks.q.val().get_bit(1);
+                self.header_ready.next = true;
                 self.lane.d.next = 0.into();
+                self.pick.d.next = 0.into();
                 self.group.d.next = 0.into();
                 self.part.d.next = 0.into();
                 self.held.d.next = 0.into();
                 self.free.d.next = 0.into();
-                self.sum.d.next = 0.into();
                 self.open.d.next = false;
                 self.closing.d.next = false;
                 if self.header_valid.val() && self.header_ready.val() {
-                    self.starts.next = true;
                     self.addr.d.next = self.header_addr.val();
                     self.len.d.next = self.header_len.val();
                     self.step.d.next = self.header_step.val();
@@ -454,15 +450,8 @@ impl Logic for Places {
                 }
             }
             PlaceState::Pick => {
-                self.lane_addr.d.next =
-                    self.addr.q.val().get_bits::<64>(self.lane.q.val().index() * 64)
-                        + self.way.val();
-                self.lane_len.d.next =
-                    self.len.q.val().get_bits::<7>(self.lane.q.val().index() * 7);
-                self.lane_step.d.next =
-                    self.step.q.val().get_bits::<8>(self.lane.q.val().index() * 8);
-                if !self.moved.q.val() || (self.known.q.val() > bit_cast::<5, 4>(self.lane.q.val()))
-                {
+                self.picks.next = self.can_pick.val();
+                if self.can_pick.val() {
                     self.state.d.next = PlaceState::Differ;
                 }
             }
@@ -486,10 +475,13 @@ impl Logic for Places {
                 self.state.d.next = PlaceState::Join;
             }
             PlaceState::Join => {
-                self.group_of.write_enable.next = true;
-                self.count.d.next = 0.into();
+                self.lane_places.lane_write.next = true;
                 self.lane.d.next = self.lane.q.val() + 1;
+                self.picks.next = self.can_pick.val();
                 self.state.d.next = PlaceState::Pick;
+                if self.can_pick.val() {
+                    self.state.d.next = PlaceState::Differ;
+                }
                 if self.lane.q.val() == self.last_lane.q.val() {
                     self.closing.d.next = true;
                     self.state.d.next = PlaceState::Size;
@@ -515,27 +507,32 @@ impl Logic for Places {
                     self.lo.d.next = self.lane_addr.q.val();
                     self.len_of.d.next = bit_cast::<9, 7>(self.lane_len.q.val());
                     self.step_of.d.next = self.lane_step.q.val();
+                    self.count.d.next = 0.into();
                     self.part_lo.d.next = self.lane_addr.q.val();
                     self.part_len.d.next = bit_cast::<9, 7>(self.lane_len.q.val());
                 } else {
                     // First the group before it is placed.
                     self.lane.d.next = self.lane.q.val();
+                    self.picks.next = false;
                     self.closing.d.next = false;
                     self.state.d.next = PlaceState::Size;
                 }
             }
             PlaceState::Size => {
                 self.word.d.next = self.free.q.val() + bit_cast::<13, 5>(self.skew.val());
-                self.count.d.next = self.count.q.val() + 1;
                 self.parts.write_enable.next = true;
                 self.given.d.next = 0.into();
-                if self.count.q.val() == 3 {
+                // A chunk begins with its first part.
+                if (self.count.q.val() == 3)
+                    && (self.part.q.val().any() || !self.chunks.q.val().get_bit(1))
+                {
                     self.state.d.next = PlaceState::Place;
                 }
             }
             PlaceState::Place => {
                 self.group_valid.next = true;
-                self.groups.write_enable.next = true;
+                self.starts.next = !self.part.q.val().any();
+                self.lane_places.group_write.next = true;
                 self.free.d.next = self.word.q.val() + self.bytes.val().get_bits::<13>(2);
                 self.part.d.next = self.part.q.val() + 1;
                 self.given.d.next = self.given.q.val() + 1;
@@ -543,37 +540,32 @@ impl Logic for Places {
                     self.group.d.next = self.group.q.val() + 1;
                     self.open.d.next = false;
                     self.held.d.next = 0.into();
-                    self.turn.d.next = 0.into();
                     self.state.d.next = PlaceState::Join;
                     if self.closing.q.val() {
-                        self.state.d.next = PlaceState::Assign;
+                        self.ended.d.next = true;
+                        self.hands.next = true;
                     }
                 }
             }
-            PlaceState::Assign => {
-                self.given_place.d.next =
-                    (self.given_place.q.val() >> 17) | (self.pad.val() << 255);
-                self.given_start.d.next =
-                    (self.given_start.q.val() >> 10) | (self.pad_start.val() << 150);
-                self.sum.d.next = self.sum.q.val()
-                    + bit_cast::<10, 7>(
-                        self.len
-                            .q
-                            .val()
-                            .get_bits::<7>(self.turn.q.val().get_bits::<4>(0).index() * 7),
-                    );
-                self.turn.d.next = self.turn.q.val() + 1;
-                if self.turn.q.val() == 15 {
-                    self.state.d.next = PlaceState::Give;
-                }
+            PlaceState::Hand => {
+                self.hands.next = true;
             }
-            PlaceState::Give => {
-                self.lanes_valid.next = true;
-                if self.lanes_ready.val() {
-                    self.parity.d.next = !self.parity.q.val();
-                    self.state.d.next = PlaceState::Wait;
-                }
+        }
+        if self.hands.val() {
+            self.state.d.next = PlaceState::Hand;
+            if self.lane_places.ready.val() {
+                self.lane_places.starts.next = true;
+                self.parity.d.next = !self.parity.q.val();
+                self.state.d.next = PlaceState::Wait;
             }
+        }
+        // The next lane.
+        if self.picks.val() {
+            self.pick.d.next = self.pick.q.val() + 1;
+            self.lane_addr.d.next =
+                self.addr.q.val().get_bits::<64>(self.pick.q.val().index() * 64) + self.way.val();
+            self.lane_len.d.next = self.len.q.val().get_bits::<7>(self.pick.q.val().index() * 7);
+            self.lane_step.d.next = self.step.q.val().get_bits::<8>(self.pick.q.val().index() * 8);
         }
         if self.starts.val() && !self.done.val() {
             self.chunks.d.next = self.chunks.q.val() + 1;
@@ -593,16 +585,21 @@ impl Logic for Places {
         self.group_len.next = self.parts.read_data[0].val().get_bits::<7>(0);
         self.group_step.next = self.step_of.q.val();
         self.group_blocks.next = (self.rows.q.val() + 63).get_bits::<7>(6);
-        self.lanes_place.next = self.given_place.q.val();
-        self.lanes_start.next = self.given_start.q.val();
-        self.lanes_step.next = self.step.q.val();
-        self.lanes_lanes.next = bit_cast::<5, 4>(self.last_lane.q.val()) + 1;
-        self.lanes_row_bytes.next = self.sum.q.val();
-        self.lanes_window.next = self.window.q.val();
+        self.lanes_valid.next = self.lane_places.lanes_valid.val();
+        self.lanes_place.next = self.lane_places.lanes_place.val();
+        self.lanes_start.next = self.lane_places.lanes_start.val();
+        self.lanes_step.next = self.lane_places.lanes_step.val();
+        self.lanes_lanes.next = self.lane_places.lanes_lanes.val();
+        self.lanes_row_bytes.next = self.lane_places.lanes_row_bytes.val();
+        self.lanes_window.next = self.lane_places.lanes_window.val();
+        // All groups are placed; the window ends with the last one.
+        self.sized.next = self.ended.q.val();
+        self.size.next = ((bit_cast::<14, 13>(self.free.q.val()) + 31) >> 5).get_bits::<9>(0);
 
         if self.rst.val() {
             self.state.d.next = PlaceState::Wait;
             self.parity.d.next = false;
+            self.ended.d.next = false;
             self.move_next.d.next = 16.into();
             self.moving.d.next = 0.into();
             self.chunks.d.next = 0.into();

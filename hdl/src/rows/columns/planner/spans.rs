@@ -5,6 +5,7 @@
 //! together again here, where their lengths are known.
 
 use super::boxes::SPAN_BITS;
+use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Concat, Fifo, Lutram, Multiplier};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
@@ -32,7 +33,7 @@ pub struct Spans {
     /// As from `Places`.
     pub group_step: Signal<In, Bits<8>>,
     /// As from `Places`.
-    pub group_window: Signal<In, Bits<2>>,
+    pub group_window: Signal<In, Bits<WINDOW_INDEX>>,
     /// A box; as from `Boxes`.
     pub span_valid: Signal<In, Bit>,
     /// It is taken.
@@ -47,20 +48,20 @@ pub struct Spans {
     pub box_ready: Signal<In, Bit>,
     /// Host address.
     pub box_addr: Signal<Out, Bits<64>>,
-    /// Address in the segmented memory.
+    /// Address in the window.
     pub box_ram: Signal<Out, Bits<17>>,
     /// Bytes.
     pub box_len: Signal<Out, Bits<13>>,
     /// Window.
-    pub box_window: Signal<Out, Bits<2>>,
+    pub box_window: Signal<Out, Bits<WINDOW_INDEX>>,
     /// The window has no more boxes.
     pub box_window_end: Signal<Out, Bit>,
 
-    groups: Lutram<89, 5, 1>,
+    groups: Lutram<91, 5, 1>,
     take: Signal<Local, Bit>,
     /// Boxes in the stages.
     stages: DFF<Bits<6>>,
-    group_0: DFF<Bits<89>>,
+    group_0: DFF<Bits<91>>,
     span_0: DFF<Bits<SPAN_BITS>>,
     ended: DFF<Bit>,
     from: Multiplier<19, 8, 27>,
@@ -68,10 +69,10 @@ pub struct Spans {
     /// Blocks of 64 rows that are not in the window.
     out: Multiplier<12, 8, 20>,
     // Beside the multipliers: phases, place in host and window, flags.
-    side: Signal<Local, Bits<100>>,
-    side_1: DFF<Bits<100>>,
-    side_2: DFF<Bits<100>>,
-    side_3: DFF<Bits<100>>,
+    side: Signal<Local, Bits<102>>,
+    side_1: DFF<Bits<102>>,
+    side_2: DFF<Bits<102>>,
+    side_3: DFF<Bits<102>>,
     skew: Signal<Local, Bits<28>>,
     start: Signal<Local, Bits<28>>,
     stop: Signal<Local, Bits<28>>,
@@ -79,13 +80,13 @@ pub struct Spans {
     end_word: DFF<Bits<26>>,
     /// So many words before it, in units of 16, are not in the window.
     out_words: DFF<Bits<9>>,
-    side_4: DFF<Bits<82>>,
+    side_4: DFF<Bits<84>>,
     addr: Signal<Local, Bits<62>>,
     ram: Signal<Local, Bits<13>>,
     // The box: host address, place and window, flags; first word and end from the group's start,
     // and how far it may be lengthened.
     sent_addr: DFF<Bits<62>>,
-    sent_place: DFF<Bits<15>>,
+    sent_place: DFF<Bits<17>>,
     sent_tag: DFF<Bits<3>>,
     sent_from: DFF<Bits<26>>,
     sent_to: DFF<Bits<26>>,
@@ -94,15 +95,15 @@ pub struct Spans {
     // The one before, until it is known whether the next one lengthens it.
     held_valid: DFF<Bit>,
     held_addr: DFF<Bits<62>>,
-    held_place: DFF<Bits<15>>,
+    held_place: DFF<Bits<17>>,
     held_tag: DFF<Bits<3>>,
     held_from: DFF<Bits<26>>,
     held_to: DFF<Bits<26>>,
     held_reach: DFF<Bits<26>>,
     lengthens: Signal<Local, Bit>,
     words: Signal<Local, Bits<26>>,
-    fields: Concat<64, 17, 13, 3, 97>,
-    queue: Fifo<97, 4, 5>,
+    fields: Concat<64, 17, 13, 5, 99>,
+    queue: Fifo<99, 4, 5>,
     unused: Signal<Local, Bits<38>>,
 }
 
@@ -186,10 +187,10 @@ impl Logic for Spans {
         self.groups.clk.next = self.clk.val();
         self.groups.write_enable.next = self.group_write.val();
         self.groups.write_address.next = self.group_index.val();
-        self.groups.write_data.next = bit_cast::<89, 64>(self.group_lo.val())
-            | (bit_cast::<89, 15>(self.group_place.val()) << 64)
-            | (bit_cast::<89, 2>(self.group_window.val()) << 79)
-            | (bit_cast::<89, 8>(self.group_step.val()) << 81);
+        self.groups.write_data.next = bit_cast::<91, 64>(self.group_lo.val())
+            | (bit_cast::<91, 15>(self.group_place.val()) << 64)
+            | (bit_cast::<91, WINDOW_INDEX>(self.group_window.val()) << 79)
+            | (bit_cast::<91, 8>(self.group_step.val()) << 83);
         self.groups.read_address[0].next = self.span.val().get_bits::<5>(54);
 
         // Room for this one, the seven stages, and one that the FIFO has just taken.
@@ -207,19 +208,19 @@ impl Logic for Spans {
         self.from.clk.next = self.clk.val();
         self.from.enable.next = true;
         self.from.a.next = self.span_0.q.val().get_bits::<19>(0);
-        self.from.b.next = self.group_0.q.val().get_bits::<8>(81);
+        self.from.b.next = self.group_0.q.val().get_bits::<8>(83);
         self.to.clk.next = self.clk.val();
         self.to.enable.next = true;
         self.to.a.next = self.span_0.q.val().get_bits::<19>(27);
-        self.to.b.next = self.group_0.q.val().get_bits::<8>(81);
+        self.to.b.next = self.group_0.q.val().get_bits::<8>(83);
         self.out.clk.next = self.clk.val();
         self.out.enable.next = true;
         self.out.a.next = self.span_0.q.val().get_bits::<12>(62);
-        self.out.b.next = self.group_0.q.val().get_bits::<8>(81);
-        self.side.next = bit_cast::<100, 81>(self.group_0.q.val().get_bits::<81>(0))
-            | (bit_cast::<100, 8>(self.span_0.q.val().get_bits::<8>(19)) << 81)
-            | (bit_cast::<100, 8>(self.span_0.q.val().get_bits::<8>(46)) << 89)
-            | (bit_cast::<100, 3>(self.span_0.q.val().get_bits::<3>(59)) << 97);
+        self.out.b.next = self.group_0.q.val().get_bits::<8>(83);
+        self.side.next = bit_cast::<102, 83>(self.group_0.q.val().get_bits::<83>(0))
+            | (bit_cast::<102, 8>(self.span_0.q.val().get_bits::<8>(19)) << 83)
+            | (bit_cast::<102, 8>(self.span_0.q.val().get_bits::<8>(46)) << 91)
+            | (bit_cast::<102, 3>(self.span_0.q.val().get_bits::<3>(59)) << 99);
         self.side_1.d.next = self.side.val();
         self.side_2.d.next = self.side_1.q.val();
         self.side_3.d.next = self.side_2.q.val();
@@ -227,10 +228,10 @@ impl Logic for Spans {
         // Words: the start is rounded down, the end up.
         self.skew.next = bit_cast::<28, 2>(self.side_3.q.val().get_bits::<2>(0));
         self.start.next = bit_cast::<28, 27>(self.from.product.val())
-            + bit_cast::<28, 8>(self.side_3.q.val().get_bits::<8>(81))
+            + bit_cast::<28, 8>(self.side_3.q.val().get_bits::<8>(83))
             + self.skew.val();
         self.stop.next = bit_cast::<28, 27>(self.to.product.val())
-            + bit_cast::<28, 8>(self.side_3.q.val().get_bits::<8>(89))
+            + bit_cast::<28, 8>(self.side_3.q.val().get_bits::<8>(91))
             + self.skew.val()
             + 3;
         self.unused.next = bit_cast::<38, 11>(self.out.product.val().get_bits::<11>(9))
@@ -242,9 +243,9 @@ impl Logic for Spans {
         self.start_word.d.next = self.start.val().get_bits::<26>(2);
         self.end_word.d.next = self.stop.val().get_bits::<26>(2);
         self.out_words.d.next = self.out.product.val().get_bits::<9>(0);
-        self.side_4.d.next = bit_cast::<82, 62>(self.side_3.q.val().get_bits::<62>(2))
-            | (bit_cast::<82, 17>(self.side_3.q.val().get_bits::<17>(64)) << 62)
-            | (bit_cast::<82, 3>(self.side_3.q.val().get_bits::<3>(97)) << 79);
+        self.side_4.d.next = bit_cast::<84, 62>(self.side_3.q.val().get_bits::<62>(2))
+            | (bit_cast::<84, 19>(self.side_3.q.val().get_bits::<19>(64)) << 62)
+            | (bit_cast::<84, 3>(self.side_3.q.val().get_bits::<3>(99)) << 81);
 
         self.addr.next =
             self.side_4.q.val().get_bits::<62>(0) + bit_cast::<62, 26>(self.start_word.q.val());
@@ -252,9 +253,10 @@ impl Logic for Spans {
             + self.start_word.q.val().get_bits::<13>(0)
             - (bit_cast::<13, 9>(self.out_words.q.val()) << 4);
         self.sent_addr.d.next = self.addr.val();
-        self.sent_place.d.next = bit_cast::<15, 13>(self.ram.val())
-            | (bit_cast::<15, 2>(self.side_4.q.val().get_bits::<2>(77)) << 13);
-        self.sent_tag.d.next = self.side_4.q.val().get_bits::<3>(79);
+        self.sent_place.d.next = bit_cast::<17, 13>(self.ram.val())
+            | (bit_cast::<17, WINDOW_INDEX>(self.side_4.q.val().get_bits::<WINDOW_INDEX>(77))
+                << 13);
+        self.sent_tag.d.next = self.side_4.q.val().get_bits::<3>(81);
         self.sent_from.d.next = self.start_word.q.val();
         self.sent_to.d.next = self.end_word.q.val();
         self.sent_reach.d.next = self.start_word.q.val()
@@ -284,14 +286,14 @@ impl Logic for Spans {
         }
         self.words.next = self.held_to.q.val() - self.held_from.q.val();
         self.fields.a.next = bit_cast::<64, 62>(self.held_addr.q.val()) << 2;
-        self.fields.b.next = (bit_cast::<17, 13>(self.held_place.q.val().get_bits::<13>(0)) << 2)
-            | (bit_cast::<17, 2>(self.held_place.q.val().get_bits::<2>(13)) << 15);
+        self.fields.b.next = bit_cast::<17, 13>(self.held_place.q.val().get_bits::<13>(0)) << 2;
         self.fields.c.next = 0.into();
         if self.held_tag.q.val().get_bit(0) {
             self.fields.c.next = bit_cast::<13, 11>(self.words.val().get_bits::<11>(0)) << 2;
         }
-        self.fields.d.next = bit_cast::<3, 2>(self.held_place.q.val().get_bits::<2>(13))
-            | (bit_cast::<3, 1>(self.held_tag.q.val().get_bits::<1>(1)) << 2);
+        self.fields.d.next =
+            bit_cast::<5, WINDOW_INDEX>(self.held_place.q.val().get_bits::<WINDOW_INDEX>(13))
+                | (bit_cast::<5, 1>(self.held_tag.q.val().get_bits::<1>(1)) << 4);
 
         self.queue.clk.next = self.clk.val();
         self.queue.rst.next = self.rst.val();
@@ -301,8 +303,8 @@ impl Logic for Spans {
         self.box_addr.next = self.queue.out_data.val().get_bits::<64>(0);
         self.box_ram.next = self.queue.out_data.val().get_bits::<17>(64);
         self.box_len.next = self.queue.out_data.val().get_bits::<13>(81);
-        self.box_window.next = self.queue.out_data.val().get_bits::<2>(94);
-        self.box_window_end.next = self.queue.out_data.val().get_bit(96);
+        self.box_window.next = self.queue.out_data.val().get_bits::<WINDOW_INDEX>(94);
+        self.box_window_end.next = self.queue.out_data.val().get_bit(98);
 
         if self.rst.val() {
             self.stages.d.next = 0.into();

@@ -8,6 +8,8 @@ use crate::testing;
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
 use reference::{Box, Chunk, Lane, Near, check, distance, groups, plan};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 fn library() -> Library {
     testing::library("columns_planner", Planner::default)
@@ -110,6 +112,15 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
     let (headers, mark) = (bench.driver("header"), bench.driver("mark"));
     let (lanes, out) = (bench.monitor("lanes"), bench.monitor("box"));
     bench.stall(stalls);
+    let sizes = Rc::new(RefCell::new(Vec::new()));
+    bench.observe({
+        let sizes = sizes.clone();
+        move |model, _| {
+            if model.get("sized") == 1 {
+                sizes.borrow_mut().push(model.get("size"));
+            }
+        }
+    });
     let beats: Vec<_> = chunks.iter().map(|c| header(c, &mut random)).collect();
     bench.send_all(headers, beats);
     bench.send_all(mark, chunks.iter().flat_map(marks));
@@ -133,6 +144,12 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
     let given: Vec<_> = boxes.split_inclusive(|b| b.window_end).collect();
     assert_eq!(given.len(), chunks.len(), "windows: {settings:?}");
     assert_eq!(bench.received(lanes).len(), chunks.len());
+    // Of a window, up to where the last group ends.
+    let taken = |chunk: &Chunk| {
+        let end = groups(chunk, threshold).last().map_or(0, |group| group.end);
+        end.div_ceil(128)
+    };
+    assert_eq!(*sizes.borrow(), chunks.iter().map(taken).collect::<Vec<_>>());
     for (i, ((chunk, given), lanes)) in
         chunks.iter().zip(given).zip(bench.received(lanes)).enumerate()
     {

@@ -145,10 +145,10 @@ pub fn groups(chunk: &Chunk, threshold: u64) -> Vec<Group> {
         while free % 32 != skew * g % 32 {
             free += 1;
         }
-        group.ram = chunk.window * 32768 + 4 * free + group.lo % 4;
+        group.ram = 4 * free + group.lo % 4;
         group.end = group.ram + (chunk.rows - 1) * group.step + group.len;
-        free = (group.end % 32768).div_ceil(4);
-        assert!(group.end.next_multiple_of(4) <= (chunk.window + 1) * 32768, "{chunk:x?}");
+        free = group.end.div_ceil(4);
+        assert!(group.end.next_multiple_of(4) <= 32768, "{chunk:x?}");
     }
     groups
 }

@@ -1,0 +1,132 @@
+//! Where windows lie in the segmented memory.
+
+use super::WINDOW_INDEX;
+use crate::primitive::Lutram;
+use drdma_emit::prelude::*;
+
+/// Sizes and starts of windows count in units of 128 B: a word of every bank. The memory has 1,024 of them, a
+/// window up to 256.
+const UNITS: u64 = 1024;
+/// The last start behind which a window of any size fits.
+const LAST_START: u64 = UNITS - 256;
+
+/// Hands out windows of the segmented memory, one behind the other, round and round.
+///
+/// A window is opened without a size, at the end of the one before, where 32 KiB are free and fewer than 16 windows are in
+/// use. Whoever opened it tells, once, how much of that it takes; the next one is opened behind this, or at the
+/// start of the memory where the rest up to its end is shorter than 32 KiB. (No window goes on from
+/// the memory's end to its start, nor does a read.) Windows are freed in the order in which they were opened, each
+/// after its size was told.
+///
+/// **Latency.** A size and a freed window count from the next cycle on.
+///
+/// # Inputs
+/// `opens`: the granted window is opened. `sized`, `size`: the last window takes so much, 0 to 256. `free`: the
+/// oldest window is free.
+///
+/// # Outputs
+/// `granted`: a window may be opened, with `number` and `start`. `another`: the next one may, too, as soon as the size of the last
+/// one is told, whatever that is (unless that leaves too little at the memory's end).
+#[derive(LogicBlock, Default)]
+pub struct Ring {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A window is opened.
+    pub opens: Signal<In, Bit>,
+    /// The size of the last window is known:
+    pub sized: Signal<In, Bit>,
+    /// it.
+    pub size: Signal<In, Bits<9>>,
+    /// The oldest window is free.
+    pub free: Signal<In, Bit>,
+    /// A window may be opened.
+    pub granted: Signal<Out, Bit>,
+    /// A window may be opened once the last one has its size.
+    pub another: Signal<Out, Bit>,
+    /// The number of the next window.
+    pub number: Signal<Out, Bits<WINDOW_INDEX>>,
+    /// Where it starts.
+    pub start: Signal<Out, Bits<10>>,
+
+    next: DFF<Bits<WINDOW_INDEX>>,
+    oldest: DFF<Bits<WINDOW_INDEX>>,
+    /// Windows in use.
+    used: DFF<Bits<5>>,
+    /// The last window has no size yet.
+    open: DFF<Bit>,
+    /// Where the last window starts, or, once it has its size, the next one.
+    at: DFF<Bits<10>>,
+    /// What is not in use. It lies behind `at`.
+    room: DFF<Bits<11>>,
+    /// What each window keeps from others: its size, and what is left over at the end of the memory behind it.
+    kept: Lutram<9, WINDOW_INDEX, 1>,
+    behind: Signal<Local, Bits<11>>,
+    wraps: Signal<Local, Bit>,
+    keeps: Signal<Local, Bits<9>>,
+    taken: Signal<Local, Bits<11>>,
+    given: Signal<Local, Bits<11>>,
+    last: Signal<Local, Bits<WINDOW_INDEX>>,
+}
+
+impl Logic for Ring {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.granted.next = !self.open.q.val()
+            && !self.used.q.val().get_bit(4)
+            && self.room.q.val().get_bits::<3>(8).any();
+        self.another.next =
+            !self.used.q.val().get_bit(4) && self.room.q.val().get_bits::<2>(9).any();
+        self.number.next = self.next.q.val();
+        self.start.next = self.at.q.val();
+        self.last.next = self.next.q.val() - 1;
+
+        // The size of the last window says where the next one starts.
+        self.behind.next = bit_cast::<11, 10>(self.at.q.val()) + bit_cast::<11, 9>(self.size.val());
+        self.wraps.next = self.behind.val() > LAST_START;
+        self.keeps.next = self.size.val();
+        if self.wraps.val() {
+            self.keeps.next = (bits::<10>(0) - self.at.q.val()).get_bits::<9>(0);
+        }
+        self.taken.next = 0.into();
+        if self.sized.val() {
+            self.open.d.next = false;
+            self.at.d.next = self.behind.val().get_bits::<10>(0);
+            if self.wraps.val() {
+                self.at.d.next = 0.into();
+            }
+            self.taken.next = bit_cast::<11, 9>(self.keeps.val());
+        }
+        self.kept.write_enable.next = self.sized.val();
+        self.kept.write_address.next = self.last.val();
+        self.kept.write_data.next = self.keeps.val();
+
+        if self.opens.val() {
+            self.next.d.next = self.next.q.val() + 1;
+            self.open.d.next = true;
+        }
+        self.kept.read_address[0].next = self.oldest.q.val();
+        self.given.next = 0.into();
+        if self.free.val() {
+            self.oldest.d.next = self.oldest.q.val() + 1;
+            self.given.next = bit_cast::<11, 9>(self.kept.read_data[0].val());
+        }
+        self.room.d.next = (self.room.q.val() - self.taken.val()) + self.given.val();
+        if self.opens.val() && !self.free.val() {
+            self.used.d.next = self.used.q.val() + 1;
+        }
+        if self.free.val() && !self.opens.val() {
+            self.used.d.next = self.used.q.val() - 1;
+        }
+
+        if self.rst.val() {
+            self.next.d.next = 0.into();
+            self.oldest.d.next = 0.into();
+            self.used.d.next = 0.into();
+            self.open.d.next = false;
+            self.at.d.next = 0.into();
+            self.room.d.next = UNITS.into();
+        }
+    }
+}

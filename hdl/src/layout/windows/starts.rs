@@ -1,0 +1,65 @@
+//! From places in windows to places in the segmented memory.
+
+use super::{ByteBeat, ReadBox, WINDOW_INDEX};
+use crate::primitive::{Lutram, Pack};
+use drdma_emit::prelude::*;
+
+/// Adds to every place of boxes and bytes where its window starts.
+///
+/// Windows start with a multiple of 128 B, so that a byte's bank is the same in the window and in the memory, and
+/// software, which foretells it, need not know where a window starts. A window's start is known from the cycle behind its
+/// opening on.
+///
+/// Streams pass without a register: `reads.ready` follows `read.ready`, and `bytes.ready` `byte.ready`, which
+/// have to come from one. A box and a beat a cycle, latency 0; all streams may stall.
+#[derive(LogicBlock, Default)]
+pub struct Starts {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// A window is opened.
+    pub opened: Signal<In, Bit>,
+    /// Its number.
+    pub number: Signal<In, Bits<WINDOW_INDEX>>,
+    /// Where it starts, in units of 128 B.
+    pub start: Signal<In, Bits<10>>,
+    /// Boxes, with places in their windows.
+    pub reads: Stream<In, ReadBox>,
+    /// The same, with places in the memory.
+    pub read: Stream<Out, ReadBox>,
+    /// Bytes, with places in their windows.
+    pub bytes: Stream<In, ByteBeat>,
+    /// The same, with places in the memory.
+    pub byte: Stream<Out, ByteBeat>,
+
+    known: Lutram<10, WINDOW_INDEX, 2>,
+    read_start: Signal<Local, Bits<17>>,
+    byte_start: Signal<Local, Bits<17>>,
+    places: Pack<64, 17, 1088>,
+}
+
+impl Logic for Starts {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.known.write_enable.next = self.opened.val();
+        self.known.write_address.next = self.number.val();
+        self.known.write_data.next = self.start.val();
+
+        self.known.read_address[0].next = self.reads.window.val();
+        self.read_start.next = bit_cast::<17, 10>(self.known.read_data[0].val()) << 7;
+        self.read.valid.next = self.reads.valid.val();
+        self.reads.ready.next = self.read.ready.val();
+        self.read.next = self.reads.val();
+        self.read.ram.next = self.reads.ram.val() + self.read_start.val();
+
+        self.known.read_address[1].next = self.bytes.window.val();
+        self.byte_start.next = bit_cast::<17, 10>(self.known.read_data[1].val()) << 7;
+        self.byte.valid.next = self.bytes.valid.val();
+        self.bytes.ready.next = self.byte.ready.val();
+        for k in 0..64 {
+            self.places.parts[k].next =
+                self.bytes.ram.val().get_bits::<17>(k * 17) + self.byte_start.val();
+        }
+        self.byte.next = self.bytes.val();
+        self.byte.ram.next = self.places.whole.val();
+    }
+}

@@ -1,0 +1,169 @@
+//! Where the lanes of a window lie, from where its groups lie.
+
+use crate::layout::windows::WINDOW_INDEX;
+use crate::primitive::Lutram;
+use drdma_emit::prelude::*;
+
+/// Gives each lane the place of its group and its distance from it, while the next header's groups are formed.
+///
+/// Contract: which group a lane is in, and where groups lie, is written beforehand, in any cycle. A window `starts` in a
+/// cycle that is `ready`, with what its header says; what is written from then on is of the next one. Its lanes are
+/// offered 17 cycles later, and the next window may start in the cycle behind that in which they are taken.
+#[derive(LogicBlock, Default)]
+pub struct LanePlaces {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+
+    /// A lane has its group.
+    pub lane_write: Signal<In, Bit>,
+    /// The lane.
+    pub lane: Signal<In, Bits<4>>,
+    /// A group has its place (with `group_write`), or a lane's group (with `lane_write`).
+    pub group: Signal<In, Bits<4>>,
+    /// A group has its place.
+    pub group_write: Signal<In, Bit>,
+    /// Its first word in the window.
+    pub group_word: Signal<In, Bits<13>>,
+    /// The lower bits of where it starts in host memory.
+    pub group_lo: Signal<In, Bits<7>>,
+
+    /// All groups of a window have their places; only when `ready`.
+    pub starts: Signal<In, Bit>,
+    /// A window may start.
+    pub ready: Signal<Out, Bit>,
+    /// The lower 7 bits of where each lane starts in host memory, before it is moved.
+    pub addr: Signal<In, Bits<112>>,
+    /// Lanes are moved by an odd number of blocks of 64 rows.
+    pub odd: Signal<In, Bit>,
+    /// Bytes of each lane.
+    pub len: Signal<In, Bits<112>>,
+    /// Bytes from row to row.
+    pub step: Signal<In, Bits<128>>,
+    /// The last lane.
+    pub last_lane: Signal<In, Bits<4>>,
+    /// The window.
+    pub window: Signal<In, Bits<WINDOW_INDEX>>,
+
+    /// The lanes of a window.
+    pub lanes_valid: Signal<Out, Bit>,
+    /// They are taken.
+    pub lanes_ready: Signal<In, Bit>,
+    /// Where each starts in the window.
+    pub lanes_place: Signal<Out, Bits<272>>,
+    /// Bytes of the lanes before it.
+    pub lanes_start: Signal<Out, Bits<160>>,
+    /// Bytes from row to row.
+    pub lanes_step: Signal<Out, Bits<128>>,
+    /// How many there are.
+    pub lanes_lanes: Signal<Out, Bits<5>>,
+    /// Bytes of all, at most 960.
+    pub lanes_row_bytes: Signal<Out, Bits<10>>,
+    /// Window.
+    pub lanes_window: Signal<Out, Bits<WINDOW_INDEX>>,
+
+    /// Which half of the tables is being written; the other one is read.
+    writes: DFF<Bit>,
+    half: Signal<Local, Bits<5>>,
+    other: Signal<Local, Bits<5>>,
+    group_of: Lutram<4, 5, 1>,
+    groups: Lutram<22, 5, 1>,
+    busy: DFF<Bit>,
+    given: DFF<Bit>,
+    /// The lane at hand. Its fields are the lowest.
+    turn: DFF<Bits<4>>,
+    addrs: DFF<Bits<112>>,
+    lens: DFF<Bits<112>>,
+    steps: DFF<Bits<128>>,
+    is_odd: DFF<Bit>,
+    last: DFF<Bits<4>>,
+    number: DFF<Bits<WINDOW_INDEX>>,
+    found: Signal<Local, Bits<22>>,
+    moved: Signal<Local, Bits<7>>,
+    offset: Signal<Local, Bits<7>>,
+    sum: DFF<Bits<10>>,
+    places: DFF<Bits<272>>,
+    starts_of: DFF<Bits<160>>,
+    place: Signal<Local, Bits<15>>,
+    pad: Signal<Local, Bits<272>>,
+    pad_start: Signal<Local, Bits<160>>,
+}
+
+impl Logic for LanePlaces {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.half.next = 0.into();
+        self.other.next = 16.into();
+        if self.writes.q.val() {
+            self.half.next = 16.into();
+            self.other.next = 0.into();
+        }
+        self.group_of.write_enable.next = self.lane_write.val();
+        self.group_of.write_address.next = self.half.val() | bit_cast::<5, 4>(self.lane.val());
+        self.group_of.write_data.next = self.group.val();
+        self.groups.write_enable.next = self.group_write.val();
+        self.groups.write_address.next = self.half.val() | bit_cast::<5, 4>(self.group.val());
+        self.groups.write_data.next = (bit_cast::<22, 7>(self.group_lo.val()) << 15)
+            | (bit_cast::<22, 13>(self.group_word.val()) << 2)
+            | bit_cast::<22, 2>(self.group_lo.val().get_bits::<2>(0));
+
+        // The lane at hand: its group's place, and how far from that it lies. Mod 128, an odd number of odd steps of
+        // 64 rows is 64.
+        self.group_of.read_address[0].next = self.other.val() | bit_cast::<5, 4>(self.turn.q.val());
+        self.groups.read_address[0].next =
+            self.other.val() | bit_cast::<5, 4>(self.group_of.read_data[0].val());
+        self.found.next = self.groups.read_data[0].val();
+        self.moved.next = self.addrs.q.val().get_bits::<7>(0);
+        if self.is_odd.q.val() && self.steps.q.val().get_bit(0) {
+            self.moved.next = self.addrs.q.val().get_bits::<7>(0) ^ 64;
+        }
+        self.offset.next = self.moved.val() - self.found.val().get_bits::<7>(15);
+        self.place.next = self.found.val().get_bits::<15>(0) + bit_cast::<15, 7>(self.offset.val());
+        self.pad.next = bit_cast::<272, 15>(self.place.val());
+        self.pad_start.next = bit_cast::<160, 10>(self.sum.q.val());
+        if self.busy.q.val() && !self.given.q.val() {
+            self.places.d.next = (self.places.q.val() >> 17) | (self.pad.val() << 255);
+            self.starts_of.d.next = (self.starts_of.q.val() >> 10) | (self.pad_start.val() << 150);
+            self.sum.d.next =
+                self.sum.q.val() + bit_cast::<10, 7>(self.lens.q.val().get_bits::<7>(0));
+            self.turn.d.next = self.turn.q.val() + 1;
+            self.addrs.d.next = self.addrs.q.val() >> 7;
+            self.lens.d.next = self.lens.q.val() >> 7;
+            // All of them come by once: then they are as they were.
+            self.steps.d.next = (self.steps.q.val() >> 8) | (self.steps.q.val() << 120);
+            self.given.d.next = self.turn.q.val() == 15;
+        }
+
+        self.ready.next = !self.busy.q.val();
+        self.lanes_valid.next = self.given.q.val();
+        if self.given.q.val() && self.lanes_ready.val() {
+            self.busy.d.next = false;
+            self.given.d.next = false;
+        }
+        if self.starts.val() {
+            self.busy.d.next = true;
+            self.writes.d.next = !self.writes.q.val();
+            self.turn.d.next = 0.into();
+            self.sum.d.next = 0.into();
+            self.addrs.d.next = self.addr.val();
+            self.lens.d.next = self.len.val();
+            self.steps.d.next = self.step.val();
+            self.is_odd.d.next = self.odd.val();
+            self.last.d.next = self.last_lane.val();
+            self.number.d.next = self.window.val();
+        }
+        self.lanes_place.next = self.places.q.val();
+        self.lanes_start.next = self.starts_of.q.val();
+        self.lanes_step.next = self.steps.q.val();
+        self.lanes_lanes.next = bit_cast::<5, 4>(self.last.q.val()) + 1;
+        self.lanes_row_bytes.next = self.sum.q.val();
+        self.lanes_window.next = self.number.q.val();
+
+        if self.rst.val() {
+            self.busy.d.next = false;
+            self.given.d.next = false;
+            self.writes.d.next = false;
+        }
+    }
+}
