@@ -8,10 +8,10 @@ use drdma_emit::prelude::*;
 /// before it, modulo 64.
 ///
 /// The numbers are given by their bit planes: bit `s` of `place[b]` is bit `b` of the number at place `s`. A piece a
-/// cycle with `enable`, 3 of them later; without it every stage holds.
+/// cycle with `enable`, 4 of them later; without it every stage holds.
 ///
-/// In step `k` of six, a number whose rank differs from its position in bit `k` changes with the position
-/// that differs in this bit alone. After it, a number's position has the `k` + 1 lower bits of its rank and the upper bits of where
+/// In each of three moves, a number goes to the position that differs from its own where two bits of its rank do: the lowest two,
+/// the next two, the upper two. After a move by bits up to `k`, its position has these bits of its rank, and the upper bits of where
 /// it came from. No two meet: those that have come from one aligned stretch of 2^(`k` + 1) have ranks that follow each other,
 /// and fewer than that many.
 ///
@@ -51,19 +51,27 @@ pub struct Compact {
     byte_plane: [Signal<Local, Bits<8>>; 7],
     base: [Repeat<8, 8, 64>; 7],
     carry: [Signal<Local, Bits<64>>; 6],
-    // Before each step, and after steps 2 and 5: where numbers are. Plane k is bit k of their ranks up to step k, then bit
-    // k of the numbers themselves.
-    at: [Signal<Local, Bits<64>>; 8],
-    plane: [Signal<Local, Bits<64>>; 56],
-    turned: [Signal<Local, Bits<64>>; 42],
-    // Of each step: the numbers that change the position, and where they come to.
-    goes: [Signal<Local, Bits<64>>; 6],
-    comes: [Signal<Local, Bits<64>>; 6],
-    // Registers: before the first step, after three and after six.
+    // Before each move, and after the last: where numbers are. Plane k is bit k of their ranks until it has had its move, then
+    // bit k of the numbers themselves.
+    at: [Signal<Local, Bits<64>>; 6],
+    plane: [Signal<Local, Bits<64>>; 42],
+    // Of each move: in which bits numbers differ from their goal; those that go as far as 0 to 3
+    // says, and where they come to (in the place of 0, which stay: those of 3 half of the way).
+    differs: [Signal<Local, Bits<64>>; 6],
+    goes: [Signal<Local, Bits<64>>; 12],
+    comes: [Signal<Local, Bits<64>>; 12],
+    // Which of four positions each position takes.
+    from: [Signal<Local, Bits<64>>; 6],
+    near: [Signal<Local, Bits<64>>; 21],
+    far: [Signal<Local, Bits<64>>; 21],
+    both: [Signal<Local, Bits<64>>; 21],
+    // Registers: before the first move, and after each.
     early: DFF<Bits<64>>,
     early_plane: [DFF<Bits<64>>; 7],
     half: DFF<Bits<64>>,
     half_plane: [DFF<Bits<64>>; 7],
+    late: DFF<Bits<64>>,
+    late_plane: [DFF<Bits<64>>; 7],
     done: DFF<Bits<64>>,
     done_plane: [DFF<Bits<64>>; 7],
     // Positions whose bit k is set; the distance of those that differ in it.
@@ -79,12 +87,14 @@ pub struct Compact {
 impl Logic for Compact {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, early, half, done);
+        dff_setup!(self, clk, early, half, late, done);
         for b in 0..7 {
             self.early_plane[b].clock.next = self.clk.val();
             self.early_plane[b].d.next = self.early_plane[b].q.val();
             self.half_plane[b].clock.next = self.clk.val();
             self.half_plane[b].d.next = self.half_plane[b].q.val();
+            self.late_plane[b].clock.next = self.clk.val();
+            self.late_plane[b].d.next = self.late_plane[b].q.val();
             self.done_plane[b].clock.next = self.clk.val();
             self.done_plane[b].d.next = self.done_plane[b].q.val();
         }
@@ -135,56 +145,89 @@ impl Logic for Compact {
             }
         }
 
-        // The steps, in two halves.
+        // The moves, a stage each.
         self.at[0].next = self.early.q.val();
-        self.at[4].next = self.half.q.val();
+        self.at[2].next = self.half.q.val();
+        self.at[4].next = self.late.q.val();
         for b in 0..7 {
             self.plane[b].next = self.early_plane[b].q.val();
-            self.plane[28 + b].next = self.half_plane[b].q.val();
+            self.plane[14 + b].next = self.half_plane[b].q.val();
+            self.plane[28 + b].next = self.late_plane[b].q.val();
         }
-        for k in 0..3 {
-            self.goes[k].next =
-                self.at[k].val() & (self.plane[k * 7 + k].val() ^ self.upper[k].val());
-            self.comes[k].next = ((self.goes[k].val() & self.upper[k].val())
-                >> self.steps[k].val())
-                | ((self.goes[k].val() << self.steps[k].val()) & self.upper[k].val());
-            self.at[k + 1].next = (self.at[k].val() & !self.goes[k].val()) | self.comes[k].val();
+        for m in 0..3 {
+            self.differs[m * 2].next = self.plane[m * 14 + m * 2].val() ^ self.upper[m * 2].val();
+            self.differs[m * 2 + 1].next =
+                self.plane[m * 14 + m * 2 + 1].val() ^ self.upper[m * 2 + 1].val();
+            self.goes[m * 4].next =
+                self.at[m * 2].val() & !(self.differs[m * 2].val() | self.differs[m * 2 + 1].val());
+            self.goes[m * 4 + 1].next =
+                self.at[m * 2].val() & self.differs[m * 2].val() & !self.differs[m * 2 + 1].val();
+            self.goes[m * 4 + 2].next =
+                self.at[m * 2].val() & self.differs[m * 2 + 1].val() & !self.differs[m * 2].val();
+            self.goes[m * 4 + 3].next =
+                self.at[m * 2].val() & self.differs[m * 2].val() & self.differs[m * 2 + 1].val();
+            self.comes[m * 4].next = (((self.goes[m * 4 + 3].val() & self.upper[m * 2].val())
+                >> self.steps[m * 2].val())
+                | ((self.goes[m * 4 + 3].val() << self.steps[m * 2].val())
+                    & self.upper[m * 2].val()));
+            self.comes[m * 4 + 1].next = (((self.goes[m * 4 + 1].val() & self.upper[m * 2].val())
+                >> self.steps[m * 2].val())
+                | ((self.goes[m * 4 + 1].val() << self.steps[m * 2].val())
+                    & self.upper[m * 2].val()));
+            self.comes[m * 4 + 2].next = (((self.goes[m * 4 + 2].val()
+                & self.upper[m * 2 + 1].val())
+                >> self.steps[m * 2 + 1].val())
+                | ((self.goes[m * 4 + 2].val() << self.steps[m * 2 + 1].val())
+                    & self.upper[m * 2 + 1].val()));
+            self.comes[m * 4 + 3].next = (((self.comes[m * 4].val()
+                & self.upper[m * 2 + 1].val())
+                >> self.steps[m * 2 + 1].val())
+                | ((self.comes[m * 4].val() << self.steps[m * 2 + 1].val())
+                    & self.upper[m * 2 + 1].val()));
+            self.from[m * 2].next = self.comes[m * 4 + 1].val() | self.comes[m * 4 + 3].val();
+            self.from[m * 2 + 1].next = self.comes[m * 4 + 2].val() | self.comes[m * 4 + 3].val();
+            self.at[m * 2 + 1].next =
+                self.goes[m * 4].val() | self.from[m * 2].val() | self.from[m * 2 + 1].val();
             for b in 0..7 {
-                self.turned[k * 7 + b].next = ((self.plane[k * 7 + b].val() & self.upper[k].val())
-                    >> self.steps[k].val())
-                    | ((self.plane[k * 7 + b].val() << self.steps[k].val()) & self.upper[k].val());
-                self.plane[k * 7 + 7 + b].next = (self.plane[k * 7 + b].val()
-                    & !self.comes[k].val())
-                    | (self.turned[k * 7 + b].val() & self.comes[k].val());
+                self.near[m * 7 + b].next = (((self.plane[m * 14 + b].val()
+                    & self.upper[m * 2].val())
+                    >> self.steps[m * 2].val())
+                    | ((self.plane[m * 14 + b].val() << self.steps[m * 2].val())
+                        & self.upper[m * 2].val()));
+                self.far[m * 7 + b].next = (((self.plane[m * 14 + b].val()
+                    & self.upper[m * 2 + 1].val())
+                    >> self.steps[m * 2 + 1].val())
+                    | ((self.plane[m * 14 + b].val() << self.steps[m * 2 + 1].val())
+                        & self.upper[m * 2 + 1].val()));
+                self.both[m * 7 + b].next = (((self.near[m * 7 + b].val()
+                    & self.upper[m * 2 + 1].val())
+                    >> self.steps[m * 2 + 1].val())
+                    | ((self.near[m * 7 + b].val() << self.steps[m * 2 + 1].val())
+                        & self.upper[m * 2 + 1].val()));
+                self.plane[m * 14 + 7 + b].next = (self.plane[m * 14 + b].val()
+                    & !(self.from[m * 2].val() | self.from[m * 2 + 1].val()))
+                    | (self.near[m * 7 + b].val()
+                        & self.from[m * 2].val()
+                        & !self.from[m * 2 + 1].val())
+                    | (self.far[m * 7 + b].val()
+                        & self.from[m * 2 + 1].val()
+                        & !self.from[m * 2].val())
+                    | (self.both[m * 7 + b].val()
+                        & self.from[m * 2].val()
+                        & self.from[m * 2 + 1].val());
             }
-            self.plane[k * 7 + 7 + k].next = self.upper[k].val() ^ self.comes[k].val();
-        }
-        for k in 3..6 {
-            self.goes[k].next =
-                self.at[k + 1].val() & (self.plane[k * 7 + 7 + k].val() ^ self.upper[k].val());
-            self.comes[k].next = ((self.goes[k].val() & self.upper[k].val())
-                >> self.steps[k].val())
-                | ((self.goes[k].val() << self.steps[k].val()) & self.upper[k].val());
-            self.at[k + 2].next =
-                (self.at[k + 1].val() & !self.goes[k].val()) | self.comes[k].val();
-            for b in 0..7 {
-                self.turned[k * 7 + b].next = ((self.plane[k * 7 + 7 + b].val()
-                    & self.upper[k].val())
-                    >> self.steps[k].val())
-                    | ((self.plane[k * 7 + 7 + b].val() << self.steps[k].val())
-                        & self.upper[k].val());
-                self.plane[k * 7 + 14 + b].next = (self.plane[k * 7 + 7 + b].val()
-                    & !self.comes[k].val())
-                    | (self.turned[k * 7 + b].val() & self.comes[k].val());
-            }
-            self.plane[k * 7 + 14 + k].next = self.upper[k].val() ^ self.comes[k].val();
+            self.plane[m * 14 + 7 + m * 2].next = self.upper[m * 2].val() ^ self.from[m * 2].val();
+            self.plane[m * 14 + 7 + m * 2 + 1].next =
+                self.upper[m * 2 + 1].val() ^ self.from[m * 2 + 1].val();
         }
         if self.enable.val() {
-            self.half.d.next = self.at[3].val();
-            self.done.d.next = self.at[7].val();
+            self.half.d.next = self.at[1].val();
+            self.late.d.next = self.at[3].val();
+            self.done.d.next = self.at[5].val();
             for b in 0..7 {
-                self.half_plane[b].d.next = self.plane[21 + b].val();
-                self.done_plane[b].d.next = self.plane[49 + b].val();
+                self.half_plane[b].d.next = self.plane[7 + b].val();
+                self.late_plane[b].d.next = self.plane[21 + b].val();
+                self.done_plane[b].d.next = self.plane[35 + b].val();
             }
         }
         self.valid.next = self.done.q.val();
