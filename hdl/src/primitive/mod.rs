@@ -20,8 +20,10 @@
 //! | [`quad`] | four bytes of a memory of banks: turns, words, crossbar |
 //! | [`ram`] | memory with byte enables and registered reads |
 //! | [`prompt_fifo`] | FIFO that loses no time while it is empty |
+//! | [`ranks`] | how many bits are set before each byte of a vector |
 //! | [`ready_slice`] | register slice of a stream's `ready` alone |
 //! | [`record`] | records as plain bits, and back |
+//! | [`repeat`] | every bit of a vector several times |
 //! | [`rotate`] | byte rotation, two stages |
 //! | [`skid`] | register slice of a stream |
 //! | [`small_division`] | quotients of numbers below 64, from a table |
@@ -49,8 +51,10 @@ pub mod priority;
 pub mod prompt_fifo;
 pub mod quad;
 pub mod ram;
+pub mod ranks;
 pub mod ready_slice;
 pub mod record;
+pub mod repeat;
 pub mod rotate;
 pub mod skid;
 pub mod small_division;
@@ -76,8 +80,10 @@ pub use priority::{CountOnes, FirstSet};
 pub use prompt_fifo::PromptFifo;
 pub use quad::{Choose, Classes, QuadMux, Turns};
 pub use ram::{Ram, RamStyle};
+pub use ranks::Ranks;
 pub use ready_slice::ReadySlice;
 pub use record::{Flatten, Restore};
+pub use repeat::Repeat;
 pub use rotate::Rotate;
 pub use skid::Skid;
 pub use small_division::SmallDivision;

@@ -2,12 +2,13 @@
 
 use drdma_emit::prelude::*;
 
-/// Spreads the 16 entries of a table over `N` fields: field `p` of `results` is the entry that
-/// field `p` of `indices` names. The first index is 0, and each of the others is that of the field
+/// Spreads the `N` entries of a table over `N` fields. Where `each` is 1, 2 or 3, so many fields that follow each other
+/// have an entry: the first ones entry 0, the next ones entry 1, and so on. Where it is 0, field `p` of `results` is the entry of
+/// the first 16 that field `p` of `indices` names. The first index is 0, and each of the others is that of the field
 /// before it or one more; behind the first one that is not so results mean nothing.
 ///
 /// The results follow after one cycle with `enable`, and hold without it. All vectors are packed,
-/// field 0 lowest. Entries have `W` bits; `E` = 16 * `W`, `X` = 4 * `N`, `R` = `N` * `W`.
+/// field 0 lowest. Entries have `W` bits; `E` = `N` * `W`, `X` = 4 * `N`, `R` = `N` * `W`.
 ///
 /// Instead of a choice of 16 a field there are two of 4. Of four fields that follow each other, the
 /// indices are among four numbers that do, one of which has the same remainder by 4 as the first
@@ -15,7 +16,7 @@ use drdma_emit::prelude::*;
 /// in one of the three fields before.
 ///
 /// # Inputs
-/// `clk`, `enable`, `entries`, `indices`.
+/// `clk`, `enable`, `entries`, `each`, `indices`.
 ///
 /// # Outputs
 /// `results`.
@@ -27,6 +28,8 @@ pub struct Spread<const W: usize, const E: usize, const X: usize, const R: usize
     pub enable: Signal<In, Bit>,
     /// The table.
     pub entries: Signal<In, Bits<E>>,
+    /// How many fields have each entry; 0: as `indices` say.
+    pub each: Signal<In, Bits<2>>,
     /// Which entries.
     pub indices: Signal<In, Bits<X>>,
     /// Those.
@@ -37,13 +40,14 @@ impl<const W: usize, const E: usize, const X: usize, const R: usize> Default
     for Spread<W, E, X, R>
 {
     fn default() -> Self {
-        assert_eq!(E, 16 * W, "Spread: 16 entries of {W} bits are not {E} bits");
         assert_eq!(X % 4, 0, "Spread: {X} bits are no indices of 4 bits");
+        assert_eq!(E, X / 4 * W, "Spread: {} entries of {W} bits are not {E} bits", X / 4);
         assert_eq!(R, X / 4 * W, "Spread: {} results of {W} bits are not {R} bits", X / 4);
         Self {
             clk: Signal::default(),
             enable: Signal::default(),
             entries: Signal::default(),
+            each: Signal::default(),
             indices: Signal::default(),
             results: Signal::default(),
         }
@@ -97,11 +101,15 @@ impl<const W: usize, const E: usize, const X: usize, const R: usize> Logic for S
             near.push_str(&format!("    wire [{top}:0] near{p} = {chosen};\n"));
             // Of the fields up to p, the one with the index's remainder.
             let with = |rest: usize| format!("near{}", p - ((p + 4 - rest) % 4).min(p));
+            let every = |each: usize| format!("entries[{} +: {W}]", p / each * W);
             results.push_str(&format!(
-                "            results[{}:{}] <= indices[{high}] ? (indices[{low}] ? {} : {})
-                : (indices[{low}] ? {} : {});\n",
+                "            results[{}:{}] <= each[1] ? (each[0] ? {} : {}) : each[0] ? {}
+                : indices[{high}] ? (indices[{low}] ? {} : {}) : (indices[{low}] ? {} : {});\n",
                 p * W + top,
                 p * W,
+                every(3),
+                every(2),
+                every(1),
                 with(3),
                 with(2),
                 with(1),
@@ -129,13 +137,14 @@ mod tests {
     use drdma_verilated::testbench::Random;
 
     #[test]
-    fn ascending_indices_get_their_entries() {
-        let library = testing::library("spread", Spread::<5, 80, 256, 320>::default);
+    fn every_field_gets_its_entry() {
+        let library = testing::library("spread", Spread::<5, 320, 256, 320>::default);
         let mut model = library.instance(1);
         let mut random = Random::new(1);
         let mut before: Option<(Word, Vec<usize>)> = None;
         for round in 0..2000 {
-            let entries = random.word(80);
+            let entries = random.word(320);
+            let each = if random.chance(0.5) { 0 } else { 1 + random.below(3) };
             // Up to 16 indices, rarely or often the next one.
             let chance = random.below(101) as f64 / 100.0;
             let mut list = vec![0];
@@ -154,8 +163,12 @@ mod tests {
             model.set("enable", enable.into());
             model.set_word("entries", &entries);
             model.set_word("indices", &indices);
+            model.set("each", each);
             model.cycle();
             if enable {
+                if each > 0 {
+                    list = (0..64).map(|p| p / each as usize).collect();
+                }
                 before = Some((entries, list));
             }
             let Some((entries, list)) = &before else { continue };
@@ -171,8 +184,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "16 entries of 5 bits are not 79 bits")]
+    #[should_panic(expected = "64 entries of 5 bits are not 319 bits")]
     fn the_tables_width_is_checked() {
-        let _ = Spread::<5, 79, 256, 320>::default();
+        let _ = Spread::<5, 319, 256, 320>::default();
     }
 }

@@ -1,14 +1,14 @@
 //! The ids of a partitioned request's rows: kept for a chunk, and compared for every turn.
 
-use crate::primitive::{Fifo, Pack, Ram};
-use rust_hdl_core::prelude::*;
-use rust_hdl_widgets::prelude::*;
+use crate::primitive::{Fifo, Pack, Ram, RamStyle};
+use array_init::array_init;
+use drdma_emit::prelude::*;
 
 /// Keeps the ids of a chunk's rows, and gives for each of its turns which rows have the turn's id,
 /// as if that had been read from a bitmap.
 ///
-/// The ids of two chunks are kept: while one's turns are compared, the next one's are stored. 256 ids
-/// of one byte or 128 of two are compared a cycle, without a gap between turns or chunks whose ids
+/// The ids of two chunks are kept: while one's turns are compared, the next one's are stored. 512 ids
+/// of one byte or 256 of two are compared a cycle, without a gap between turns or chunks whose ids
 /// are there; 512 rows make a beat, and so do the last ones of a turn. A beat of ids is stored a cycle.
 /// 6 cycles from a turn, or from the last ids of its chunk, to the first beat's last comparison; 4 turns
 /// may wait. Both sides are registered, and all streams may stall.
@@ -21,7 +21,7 @@ use rust_hdl_widgets::prelude::*;
 /// # Outputs
 /// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
 /// first row; bits behind its rows mean nothing. `error` is that of any of the chunk's ids.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Ids {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -58,8 +58,9 @@ pub struct Ids {
     /// Ids of the chunk could not be read.
     pub out_error: Signal<Out, Bit>,
 
-    // Ids, by quarters of 2,048 bits.
-    quarters: [Ram<512, 1, 6>; 4],
+    // Ids, in words of 4,096 bits by eighths: in lookup tables, as block memory is at least 512 deep.
+    #[init(array_init(|_| Ram::new(RamStyle::Distributed)))]
+    eighths: [Ram<512, 1, 5>; 8],
     store_bank: DFF<Bits<1>>,
     store: DFF<Bits<7>>,
     bad: DFF<Bit>,
@@ -72,9 +73,9 @@ pub struct Ids {
     partition: Signal<Local, Bits<16>>,
     wide: Signal<Local, Bit>,
     rows: Signal<Local, Bits<13>>,
-    words: Signal<Local, Bits<6>>,
+    words: Signal<Local, Bits<5>>,
     bank: DFF<Bits<1>>,
-    word: DFF<Bits<5>>,
+    word: DFF<Bits<4>>,
     last_word: Signal<Local, Bit>,
     issues: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
@@ -83,23 +84,23 @@ pub struct Ids {
     read_wide: DFF<Bit>,
     read_even: DFF<Bits<8>>,
     read_odd: DFF<Bits<8>>,
-    read_place: DFF<Bits<2>>,
+    read_place: DFF<Bit>,
     read_end: DFF<Bit>,
     read_error: DFF<Bit>,
     // Stage 2: bytes that are those of the id.
     equal_valid: DFF<Bit>,
     equal_wide: DFF<Bit>,
-    equal: [DFF<Bits<64>>; 4],
-    equal_place: DFF<Bits<2>>,
+    equal: [DFF<Bits<64>>; 8],
+    equal_place: DFF<Bit>,
     equal_end: DFF<Bit>,
     equal_error: DFF<Bit>,
-    // Stage 3: the beat, by 128 rows.
+    // Stage 3: the beat, by 256 rows.
     complete: DFF<Bit>,
     error: DFF<Bit>,
-    beat: [DFF<Bits<128>>; 4],
-    single: [Pack<2, 64, 128>; 2],
-    both: Signal<Local, Bits<128>>,
-    joined: Pack<4, 128, 512>,
+    beat: [DFF<Bits<256>>; 2],
+    single: [Pack<4, 64, 256>; 2],
+    both: Signal<Local, Bits<256>>,
+    joined: Pack<2, 256, 512>,
 }
 
 impl Logic for Ids {
@@ -130,9 +131,11 @@ impl Logic for Ids {
             complete,
             error
         );
-        for k in 0..4 {
+        for k in 0..8 {
             self.equal[k].clock.next = self.clk.val();
             self.equal[k].d.next = self.equal[k].q.val();
+        }
+        for k in 0..2 {
             self.beat[k].clock.next = self.clk.val();
             self.beat[k].d.next = self.beat[k].q.val();
         }
@@ -157,7 +160,7 @@ impl Logic for Ids {
             }
         }
 
-        // The turn, and how many words of 2,048 bits its ids fill.
+        // The turn, and how many words of 4,096 bits its ids fill.
         self.turns.clk.next = self.clk.val();
         self.turns.rst.next = self.rst.val();
         self.turns.in_valid.next = self.turn_valid.val();
@@ -169,11 +172,11 @@ impl Logic for Ids {
         self.partition.next = self.turns.out_data.val().get_bits::<16>(0);
         self.rows.next = self.turns.out_data.val().get_bits::<13>(16);
         self.wide.next = self.turns.out_data.val().get_bit(29);
-        self.words.next = (self.rows.val() + 255).get_bits::<5>(8).get_bits::<6>(0);
+        self.words.next = (self.rows.val() + 511).get_bits::<4>(9).get_bits::<5>(0);
         if self.wide.val() {
-            self.words.next = (self.rows.val() + 127).get_bits::<6>(7);
+            self.words.next = (self.rows.val() + 255).get_bits::<5>(8);
         }
-        self.last_word.next = bit_cast::<6, 5>(self.word.q.val()) + 1 == self.words.val();
+        self.last_word.next = bit_cast::<5, 4>(self.word.q.val()) + 1 == self.words.val();
 
         // A word is read.
         self.moves.next = !self.complete.q.val() || self.out_ready.val();
@@ -193,31 +196,30 @@ impl Logic for Ids {
             }
         }
         self.stored.d.next = self.stored_new.val();
-        for k in 0..4 {
-            self.quarters[k].clk.next = self.clk.val();
-            self.quarters[k].write_lanes.next = 0.into();
-            if self.storing.val() && (self.store.q.val().get_bits::<2>(0) == k.to_bits()) {
-                self.quarters[k].write_lanes.next = 1.into();
+        for k in 0..8 {
+            self.eighths[k].clk.next = self.clk.val();
+            self.eighths[k].write_lanes.next = 0.into();
+            if self.storing.val() && (self.store.q.val().get_bits::<3>(0) == k.to_bits()) {
+                self.eighths[k].write_lanes.next = 1.into();
             }
-            self.quarters[k].write_address.next = (bit_cast::<6, 1>(self.store_bank.q.val()) << 5)
-                | bit_cast::<6, 5>(self.store.q.val().get_bits::<5>(2));
-            self.quarters[k].write_data.next = self.resp_data.val();
-            self.quarters[k].read_enable.next = self.moves.val();
-            self.quarters[k].read_address.next =
-                (bit_cast::<6, 1>(self.bank.q.val()) << 5) | bit_cast::<6, 5>(self.word.q.val());
+            self.eighths[k].write_address.next = (bit_cast::<5, 1>(self.store_bank.q.val()) << 4)
+                | bit_cast::<5, 4>(self.store.q.val().get_bits::<4>(3));
+            self.eighths[k].write_data.next = self.resp_data.val();
+            self.eighths[k].read_enable.next = self.moves.val();
+            self.eighths[k].read_address.next =
+                (bit_cast::<5, 1>(self.bank.q.val()) << 4) | bit_cast::<5, 4>(self.word.q.val());
         }
         if self.moves.val() {
             self.read_valid.d.next = self.issues.val();
             self.read_wide.d.next = self.wide.val();
             self.read_even.d.next = self.partition.val().get_bits::<8>(0);
             self.read_odd.d.next = self.partition.val().get_bits::<8>(0);
-            self.read_place.d.next = self.word.q.val().get_bits::<1>(0).get_bits::<2>(0) << 1;
-            self.read_end.d.next = self.last_word.val() || self.word.q.val().get_bit(0);
+            self.read_place.d.next = false;
+            self.read_end.d.next = true;
             if self.wide.val() {
                 self.read_odd.d.next = self.partition.val().get_bits::<8>(8);
-                self.read_place.d.next = self.word.q.val().get_bits::<2>(0);
-                self.read_end.d.next =
-                    self.last_word.val() || (self.word.q.val().get_bits::<2>(0) == 3);
+                self.read_place.d.next = self.word.q.val().get_bit(0);
+                self.read_end.d.next = self.last_word.val() || self.word.q.val().get_bit(0);
             }
             self.read_error.d.next = self.failed.q.val().get_bit(self.bank.q.val().index());
         }
@@ -229,16 +231,16 @@ impl Logic for Ids {
             self.equal_place.d.next = self.read_place.q.val();
             self.equal_end.d.next = self.read_end.q.val();
             self.equal_error.d.next = self.read_error.q.val();
-            for k in 0..4 {
+            for k in 0..8 {
                 for j in 0..32 {
                     self.equal[k].d.next = self.equal[k].d.val().replace_bit(
                         j * 2,
-                        self.quarters[k].read_data.val().get_bits::<8>(j * 16)
+                        self.eighths[k].read_data.val().get_bits::<8>(j * 16)
                             == self.read_even.q.val(),
                     );
                     self.equal[k].d.next = self.equal[k].d.val().replace_bit(
                         j * 2 + 1,
-                        self.quarters[k].read_data.val().get_bits::<8>(j * 16 + 8)
+                        self.eighths[k].read_data.val().get_bits::<8>(j * 16 + 8)
                             == self.read_odd.q.val(),
                     );
                 }
@@ -246,12 +248,12 @@ impl Logic for Ids {
         }
 
         // Rows are put together.
-        for k in 0..2 {
-            self.single[k].parts[0].next = self.equal[k * 2].q.val();
-            self.single[k].parts[1].next = self.equal[k * 2 + 1].q.val();
+        for k in 0..4 {
+            self.single[0].parts[k].next = self.equal[k].q.val();
+            self.single[1].parts[k].next = self.equal[k + 4].q.val();
         }
         self.both.next = 0.into();
-        for k in 0..4 {
+        for k in 0..8 {
             for j in 0..32 {
                 self.both.next = self.both.val().replace_bit(
                     k * 32 + j,
@@ -264,22 +266,17 @@ impl Logic for Ids {
             self.complete.d.next = self.equal_valid.q.val() && self.equal_end.q.val();
             if self.equal_valid.q.val() {
                 self.error.d.next = self.equal_error.q.val();
-                for k in 0..4 {
-                    if self.equal_wide.q.val() && (self.equal_place.q.val() == k.to_bits()) {
-                        self.beat[k].d.next = self.both.val();
-                    }
-                }
-                for half in 0..2 {
-                    if !self.equal_wide.q.val()
-                        && (self.equal_place.q.val().get_bits::<1>(1) == half.to_bits())
-                    {
-                        self.beat[half * 2].d.next = self.single[0].whole.val();
-                        self.beat[half * 2 + 1].d.next = self.single[1].whole.val();
-                    }
+                if !self.equal_wide.q.val() {
+                    self.beat[0].d.next = self.single[0].whole.val();
+                    self.beat[1].d.next = self.single[1].whole.val();
+                } else if self.equal_place.q.val() {
+                    self.beat[1].d.next = self.both.val();
+                } else {
+                    self.beat[0].d.next = self.both.val();
                 }
             }
         }
-        for k in 0..4 {
+        for k in 0..2 {
             self.joined.parts[k].next = self.beat[k].q.val();
         }
         self.out_valid.next = self.complete.q.val();

@@ -44,11 +44,12 @@ mod reference;
 mod tests;
 
 use crate::layout::windows::WINDOW_INDEX;
-use crate::primitive::{Fifo, Flatten, Join, Restore};
+use crate::primitive::{Fifo, Flatten, Join, RamStyle, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use crate::rows::sequencer::record::{CONTEXT_BITS, Context, Item};
 use addresser::Addresser;
 use condenser::Condenser;
+use drdma_emit::prelude::BlockDefault;
 use packer::Packer;
 use planner::Planner;
 use record::{BEAT_INFO_BITS, BeatInfo, MASK_BITS, Mask};
@@ -59,10 +60,10 @@ use source::Source;
 /// A mask with its context.
 const TURN_BITS: usize = MASK_BITS + CONTEXT_BITS;
 /// A beat with the offsets of its rows.
-const BEAT_BITS: usize = BEAT_INFO_BITS + 192;
+const BEAT_BITS: usize = BEAT_INFO_BITS + 768;
 
 /// The block; see the module.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Columns {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -190,7 +191,9 @@ pub struct Columns {
     info_in: Flatten<BeatInfo, BEAT_INFO_BITS>,
     info: Signal<Local, BeatInfo>,
     mask: Signal<Local, Mask>,
-    beat: Join<192, BEAT_INFO_BITS, BEAT_BITS>,
+    beat: Join<768, BEAT_INFO_BITS, BEAT_BITS>,
+    // The card has more UltraRAM to spare than block memory.
+    #[init(Fifo::new(RamStyle::Ultra))]
     beats: Fifo<BEAT_BITS, 9, 10>,
     info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
     planner: Planner,
@@ -297,6 +300,7 @@ impl Logic for Columns {
         self.scanner.rows_ready.next = self.packer.rows_ready.val();
         self.packer.rows_count.next = self.scanner.rows_count.val();
         self.packer.rows_offset.next = self.scanner.rows_offset.val();
+        self.packer.rows_word.next = self.scanner.rows_word.val();
         self.packer.rows_turn_end.next = self.scanner.rows_turn_end.val();
         self.packer.rows_chunk_end.next = self.scanner.rows_chunk_end.val();
         self.packer.rows_last.next = self.scanner.rows_last.val();
@@ -320,10 +324,10 @@ impl Logic for Columns {
         self.beats.in_data.next = self.beat.whole.val();
 
         // Beats to bytes.
-        self.info_out.bits.next = self.beats.out_data.val().get_bits::<BEAT_INFO_BITS>(192);
+        self.info_out.bits.next = self.beats.out_data.val().get_bits::<BEAT_INFO_BITS>(768);
         self.addresser.beat_valid.next = self.beats.out_valid.val();
         self.beats.out_ready.next = self.addresser.beat_ready.val();
-        self.addresser.beat_offset.next = self.beats.out_data.val().get_bits::<192>(0);
+        self.addresser.beat_offset.next = self.beats.out_data.val().get_bits::<768>(0);
         self.unused.next = self.info_out.record.val().row_bytes;
         self.addresser.beat_start.next = self.info_out.record.val().start;
         self.addresser.beat_bytes.next = self.info_out.record.val().bytes;

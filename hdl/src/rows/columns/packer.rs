@@ -14,13 +14,14 @@ use rust_hdl_widgets::prelude::*;
 /// Lays the selected rows of each turn end to end, and cuts them into messages and into beats; the
 /// standing of each of a request's destinations is kept while others have their turn.
 ///
-/// A beat has 64 bytes unless its message or its turn ends, or 16 rows are shorter. A destination
+/// A beat has 64 bytes unless its message or its turn ends; of rows of 3 bytes 63, so that beats of rows of 1 to 3 bytes all
+/// start with a row. A destination
 /// that has had rows ends with `dest_end`, a chunk with `window_end`: on the last beat, or on an
 /// empty one behind it if that beat had to leave before the end was known (then `message_end` is
 /// also there, if `last` ends a message that is still open). A destination without rows gives no
 /// `dest_end`.
 ///
-/// One beat and 16 rows a cycle, also from turn to turn; a beat 9 cycles after its rows. An end
+/// One beat and 64 rows a cycle, also from turn to turn; a beat 9 cycles after its rows. An end
 /// without rows takes a cycle. May stall at any time.
 ///
 /// # Inputs
@@ -28,8 +29,8 @@ use rust_hdl_widgets::prelude::*;
 /// least a row); `beat_ready`.
 ///
 /// # Outputs
-/// `rows_ready`; `beat` stream: `offset` (the rows that the beat touches, 12 bits each; others mean
-/// nothing) and the fields of [`BeatInfo`]. `idle`: no rows are held, and no beat waits.
+/// `rows_ready`; `beat` stream: `offset` (the rows that the beat touches, 12 bits each, as many as 64, or as
+/// 16 of rows of 4 bytes or more; others mean nothing) and the fields of [`BeatInfo`]. `idle`: no rows are held, and no beat waits.
 #[derive(LogicBlock)]
 pub struct Packer {
     /// Clock.
@@ -40,10 +41,12 @@ pub struct Packer {
     pub rows_valid: Signal<In, Bit>,
     /// They are taken.
     pub rows_ready: Signal<Out, Bit>,
-    /// How many, 0 to 16.
-    pub rows_count: Signal<In, Bits<5>>,
-    /// Their offsets in the chunk, 12 bits each.
-    pub rows_offset: Signal<In, Bits<192>>,
+    /// How many, 0 to 64.
+    pub rows_count: Signal<In, Bits<7>>,
+    /// Their offsets from row 512 * `rows_word` of the chunk on, 9 bits each.
+    pub rows_offset: Signal<In, Bits<576>>,
+    /// See `rows_offset`.
+    pub rows_word: Signal<In, Bits<3>>,
     /// The last rows of a turn.
     pub rows_turn_end: Signal<In, Bit>,
     /// The last rows of a chunk.
@@ -57,7 +60,7 @@ pub struct Packer {
     /// It is taken.
     pub beat_ready: Signal<In, Bit>,
     /// The rows that it touches.
-    pub beat_offset: Signal<Out, Bits<192>>,
+    pub beat_offset: Signal<Out, Bits<768>>,
     /// Byte of the first row where it starts.
     pub beat_start: Signal<Out, Bits<10>>,
     /// Bytes, 0 to 64.
@@ -91,7 +94,8 @@ pub struct Packer {
     // Rows with the multiples of their length, 1 to 16.
     early_valid: DFF<Bit>,
     early: DFF<Entry>,
-    early_offset: DFF<Bits<192>>,
+    early_offset: DFF<Bits<576>>,
+    early_word: DFF<Bits<3>>,
     early_multiple: [DFF<Bits<11>>; 16],
     product: [Signal<Local, Bits<11>>; 16],
     bytes: Signal<Local, Bits<11>>,
@@ -102,8 +106,8 @@ pub struct Packer {
     entry_valid: DFF<Bit>,
     entry: DFF<Entry>,
     entry_multiple: [DFF<Bits<11>>; 16],
-    entry_rows: DFF<Bits<5>>,
-    entry_touched: DFF<Bits<5>>,
+    entry_rows: DFF<Bits<7>>,
+    entry_touched: DFF<Bits<7>>,
     entry_next: DFF<Bits<10>>,
     entry_exact: DFF<Bit>,
     entry_free: Signal<Local, Bit>,
@@ -115,26 +119,26 @@ pub struct Packer {
     busy: DFF<Bit>,
     turn: DFF<Entry>,
     multiple: [DFF<Bits<11>>; 16],
-    first_rows: DFF<Bits<5>>,
-    first_touched: DFF<Bits<5>>,
+    first_rows: DFF<Bits<7>>,
+    first_touched: DFF<Bits<7>>,
     first_next: DFF<Bits<10>>,
     first_exact: DFF<Bit>,
     had: DFF<Bit>,
     turn_had: DFF<Bit>,
     // Rows that wait, where they begin; the byte in the first of them; what a whole beat from
     // there does.
-    waiting: DFF<Bits<6>>,
-    place: DFF<Bits<6>>,
+    waiting: DFF<Bits<8>>,
+    place: DFF<Bits<8>>,
     start: DFF<Bits<10>>,
-    whole_rows: DFF<Bits<5>>,
-    whole_touched: DFF<Bits<5>>,
+    whole_rows: DFF<Bits<7>>,
+    whole_touched: DFF<Bits<7>>,
     whole_next: DFF<Bits<10>>,
     whole_exact: DFF<Bit>,
     following: Stride,
     // The message.
     open: DFF<Bit>,
-    near: DFF<Bits<7>>,
-    far: DFF<Bits<27>>,
+    near: DFF<Bits<9>>,
+    far: DFF<Bits<25>>,
     fulls: DFF<Bits<32>>,
     // What this cycle does.
     room: Signal<Local, Bit>,
@@ -149,17 +153,17 @@ pub struct Packer {
     all: Signal<Local, Bit>,
     finish: Signal<Local, Bit>,
     message_end: Signal<Local, Bit>,
-    uses: Signal<Local, Bits<5>>,
-    filled: Signal<Local, Bits<6>>,
+    uses: Signal<Local, Bits<7>>,
+    filled: Signal<Local, Bits<8>>,
     cases: Signal<Local, Bits<4>>,
-    kept_cases: Select<3, 6>,
-    filled_cases: Select<4, 6>,
+    kept_cases: Select<3, 8>,
+    filled_cases: Select<4, 8>,
     // And how it leaves the message.
     after: Signal<Local, ColumnStanding>,
     more: Signal<Local, Bit>,
-    near_more: Signal<Local, Bits<7>>,
-    near_whole: Signal<Local, Bits<7>>,
-    near_flush: Signal<Local, Bits<7>>,
+    near_more: Signal<Local, Bits<9>>,
+    near_whole: Signal<Local, Bits<9>>,
+    near_flush: Signal<Local, Bits<9>>,
     standings: Lutram<COLUMN_STANDING_BITS, DEST_INDEX, 1>,
     stored: Restore<ColumnStanding, COLUMN_STANDING_BITS>,
     store: Flatten<ColumnStanding, COLUMN_STANDING_BITS>,
@@ -170,20 +174,22 @@ pub struct Packer {
     // The beat on its way out: its rows, then its bytes.
     cut_valid: DFF<Bit>,
     cut: DFF<BeatInfo>,
-    cut_rows: DFF<Bits<4>>,
+    cut_rows: DFF<Bits<6>>,
+    cut_thin: DFF<Bit>,
     cut_whole: DFF<Bit>,
     sum_valid: DFF<Bit>,
     sum: DFF<BeatInfo>,
     sum_whole: DFF<Bit>,
     sum_low: DFF<Bits<7>>,
     sum_high: DFF<Bits<7>>,
+    sum_rest: DFF<Bits<7>>,
     done_valid: DFF<Bit>,
     done: DFF<BeatInfo>,
-    done_offset: DFF<Bits<192>>,
+    done_offset: DFF<Bits<768>>,
     info_in: Flatten<BeatInfo, BEAT_INFO_BITS>,
     infos: Fifo<BEAT_INFO_BITS, 4, 5>,
     info_out: Restore<BeatInfo, BEAT_INFO_BITS>,
-    offsets: Fifo<192, 4, 5>,
+    offsets: Fifo<768, 4, 5>,
     unused: Signal<Local, Bits<31>>,
 }
 
@@ -196,6 +202,7 @@ impl Default for Packer {
             rows_ready: Default::default(),
             rows_count: Default::default(),
             rows_offset: Default::default(),
+            rows_word: Default::default(),
             rows_turn_end: Default::default(),
             rows_chunk_end: Default::default(),
             rows_last: Default::default(),
@@ -224,6 +231,7 @@ impl Default for Packer {
             early_valid: Default::default(),
             early: Default::default(),
             early_offset: Default::default(),
+            early_word: Default::default(),
             early_multiple: array_init::array_init(|_| Default::default()),
             product: Default::default(),
             bytes: Default::default(),
@@ -293,12 +301,14 @@ impl Default for Packer {
             cut_valid: Default::default(),
             cut: Default::default(),
             cut_rows: Default::default(),
+            cut_thin: Default::default(),
             cut_whole: Default::default(),
             sum_valid: Default::default(),
             sum: Default::default(),
             sum_whole: Default::default(),
             sum_low: Default::default(),
             sum_high: Default::default(),
+            sum_rest: Default::default(),
             done_valid: Default::default(),
             done: Default::default(),
             done_offset: Default::default(),
@@ -320,6 +330,7 @@ impl Logic for Packer {
             early_valid,
             early,
             early_offset,
+            early_word,
             entry_valid,
             entry,
             entry_rows,
@@ -348,12 +359,14 @@ impl Logic for Packer {
             cut_valid,
             cut,
             cut_rows,
+            cut_thin,
             cut_whole,
             sum_valid,
             sum,
             sum_whole,
             sum_low,
             sum_high,
+            sum_rest,
             done_valid,
             done,
             done_offset
@@ -380,6 +393,7 @@ impl Logic for Packer {
 
         self.group.next.count = self.rows_count.val();
         self.group.next.offset = self.rows_offset.val();
+        self.group.next.word = self.rows_word.val();
         self.group.next.turn_end = self.rows_turn_end.val();
         self.group.next.chunk_end = self.rows_chunk_end.val();
         self.group.next.last = self.rows_last.val();
@@ -397,51 +411,51 @@ impl Logic for Packer {
         // end before; else one up to the message's end, or to the turn's.
         self.room.next = self.infos.free.val() >= 8;
         self.able.next = self.busy.q.val() && self.room.val();
-        self.ends_soon.next = self.near.q.val() < bit_cast::<7, 5>(self.whole_touched.q.val());
-        self.enough.next = self.waiting.q.val() >= bit_cast::<6, 5>(self.whole_touched.q.val());
+        self.ends_soon.next = self.near.q.val() < bit_cast::<9, 7>(self.whole_touched.q.val());
+        self.enough.next = self.waiting.q.val() >= bit_cast::<8, 7>(self.whole_touched.q.val());
         self.whole.next = self.able.val() && self.enough.val() && !self.ends_soon.val();
         self.ending.next = self.able.val()
             && self.ends_soon.val()
-            && (self.near.q.val() <= bit_cast::<7, 6>(self.waiting.q.val()));
+            && (self.near.q.val() <= bit_cast::<9, 8>(self.waiting.q.val()));
         self.flush.next = self.able.val()
             && self.turn.q.val().turn_end
             && (self.waiting.q.val() != 0)
             && !self.enough.val()
-            && (self.near.q.val() > bit_cast::<7, 6>(self.waiting.q.val()));
+            && (self.near.q.val() > bit_cast::<9, 8>(self.waiting.q.val()));
         self.close.next =
             self.able.val() && self.turn.q.val().turn_end && (self.waiting.q.val() == 0);
         self.beat.next = self.whole.val() || self.ending.val() || self.flush.val();
         self.all.next = self.flush.val()
-            || (self.ending.val() && (self.near.q.val() == bit_cast::<7, 6>(self.waiting.q.val())))
+            || (self.ending.val() && (self.near.q.val() == bit_cast::<9, 8>(self.waiting.q.val())))
             || (self.whole.val()
                 && self.whole_exact.q.val()
-                && (self.waiting.q.val() == bit_cast::<6, 5>(self.whole_touched.q.val())));
+                && (self.waiting.q.val() == bit_cast::<8, 7>(self.whole_touched.q.val())));
         self.finish.next = (self.turn.q.val().turn_end && self.all.val()) || self.close.val();
         self.message_end.next = self.ending.val()
             || (self.whole.val()
                 && self.whole_exact.q.val()
-                && (self.near.q.val() == bit_cast::<7, 5>(self.whole_touched.q.val())))
+                && (self.near.q.val() == bit_cast::<9, 7>(self.whole_touched.q.val())))
             || (self.all.val() && self.turn.q.val().turn_end && self.turn.q.val().last);
         self.uses.next = 0.into();
         if self.whole.val() {
             self.uses.next = self.whole_rows.q.val();
         } else if self.ending.val() {
-            self.uses.next = self.near.q.val().get_bits::<5>(0);
+            self.uses.next = self.near.q.val().get_bits::<7>(0);
         } else if self.flush.val() {
-            self.uses.next = self.waiting.q.val().get_bits::<5>(0);
+            self.uses.next = self.waiting.q.val().get_bits::<7>(0);
         }
         // The rows that stay, and they with new ones: every case is summed up, then chosen from.
-        self.filled.next = self.waiting.q.val() + bit_cast::<6, 5>(self.entry.q.val().count);
+        self.filled.next = self.waiting.q.val() + bit_cast::<8, 7>(self.entry.q.val().count);
         self.kept_cases.values[0].next = self.waiting.q.val();
         self.kept_cases.values[1].next =
-            self.waiting.q.val() - bit_cast::<6, 5>(self.whole_rows.q.val());
-        self.kept_cases.values[2].next = self.waiting.q.val() - self.near.q.val().get_bits::<6>(0);
+            self.waiting.q.val() - bit_cast::<8, 7>(self.whole_rows.q.val());
+        self.kept_cases.values[2].next = self.waiting.q.val() - self.near.q.val().get_bits::<8>(0);
         self.filled_cases.values[0].next = self.filled.val();
         self.filled_cases.values[1].next =
-            self.filled.val() - bit_cast::<6, 5>(self.whole_rows.q.val());
-        self.filled_cases.values[2].next = self.filled.val() - self.near.q.val().get_bits::<6>(0);
+            self.filled.val() - bit_cast::<8, 7>(self.whole_rows.q.val());
+        self.filled_cases.values[2].next = self.filled.val() - self.near.q.val().get_bits::<8>(0);
         // All that wait leave.
-        self.filled_cases.values[3].next = bit_cast::<6, 5>(self.entry.q.val().count);
+        self.filled_cases.values[3].next = bit_cast::<8, 7>(self.entry.q.val().count);
         self.cases.next = 0.into();
         self.cases.next = self.cases.val().replace_bit(0, !self.beat.val());
         self.cases.next = self.cases.val().replace_bit(1, self.whole.val());
@@ -449,16 +463,16 @@ impl Logic for Packer {
         self.cases.next = self.cases.val().replace_bit(3, self.flush.val());
         self.kept_cases.choice.next = self.cases.val().get_bits::<3>(0);
         self.filled_cases.choice.next = self.cases.val();
-        self.place.d.next = self.place.q.val() + bit_cast::<6, 5>(self.uses.val());
+        self.place.d.next = self.place.q.val() + bit_cast::<8, 7>(self.uses.val());
 
         // How it leaves the message.
-        self.more.next = (self.near.q.val() < 48) && (self.far.q.val() != 0);
+        self.more.next = (self.near.q.val() < 192) && (self.far.q.val() != 0);
         self.near_more.next = self.near.q.val();
         if self.more.val() {
-            self.near_more.next = self.near.q.val() + 32;
+            self.near_more.next = self.near.q.val() + 128;
         }
-        self.near_whole.next = self.near_more.val() - bit_cast::<7, 5>(self.whole_rows.q.val());
-        self.near_flush.next = self.near_more.val() - bit_cast::<7, 6>(self.waiting.q.val());
+        self.near_whole.next = self.near_more.val() - bit_cast::<9, 7>(self.whole_rows.q.val());
+        self.near_flush.next = self.near_more.val() - bit_cast::<9, 8>(self.waiting.q.val());
         self.after.next.far = self.far.q.val();
         if self.more.val() {
             self.after.next.far = self.far.q.val() - 1;
@@ -486,7 +500,7 @@ impl Logic for Packer {
 
         // Where the next beat starts.
         self.following.start.next = self.whole_next.q.val();
-        self.following.target.next = self.turn.q.val().target;
+        self.following.thin_rows.next = self.turn.q.val().thin_rows;
         for k in 0..16 {
             self.following.multiple[k].next = self.multiple[k].q.val();
         }
@@ -519,7 +533,7 @@ impl Logic for Packer {
         // More rows: of this turn, or the next turn's first ones.
         self.fresh.next = self.finish.val() || !self.busy.q.val();
         self.admit.next = self.entry_valid.q.val()
-            && (self.fresh.val() || (!self.turn.q.val().turn_end && (self.waiting.q.val() <= 32)));
+            && (self.fresh.val() || (!self.turn.q.val().turn_end && (self.waiting.q.val() <= 128)));
         self.standings.read_address[0].next = self.entry.q.val().index;
         self.stored.bits.next = self.standings.read_data[0].val();
         self.earlier.next = self.stored.record.val();
@@ -580,13 +594,14 @@ impl Logic for Packer {
         self.entry_free.next = !self.entry_valid.q.val() || self.admit.val();
         self.early_free.next = !self.early_valid.q.val() || self.entry_free.val();
         self.from_zero.start.next = 0.into();
-        self.from_zero.target.next = self.early.q.val().target;
+        self.from_zero.thin_rows.next = self.early.q.val().thin_rows;
         for k in 0..16 {
             self.from_zero.multiple[k].next = self.early_multiple[k].q.val();
         }
         self.queue.load.next = self.early_valid.q.val() && self.entry_free.val();
         self.queue.load_count.next = self.early.q.val().count;
         self.queue.load_offset.next = self.early_offset.q.val();
+        self.queue.load_word.next = self.early_word.q.val();
         self.queue.place.next = self.place.q.val();
         if self.entry_free.val() {
             self.entry_valid.d.next = self.early_valid.q.val();
@@ -622,6 +637,7 @@ impl Logic for Packer {
         if self.early_free.val() {
             self.early_valid.d.next = self.groups.out_valid.val();
             self.early_offset.d.next = self.group_out.record.val().offset;
+            self.early_word.d.next = self.group_out.record.val().word;
             for k in 0..16 {
                 self.early_multiple[k].d.next = self.product[k].val();
             }
@@ -635,9 +651,13 @@ impl Logic for Packer {
             self.early.d.next.chunk_end = self.group_out.record.val().chunk_end;
             self.early.d.next.last = self.group_out.record.val().last;
             self.early.d.next.row_bytes = self.context_out.record.val().bytes;
-            self.early.d.next.target = 64.into();
-            if self.context_out.record.val().bytes < 4 {
-                self.early.d.next.target = self.product[15].val().get_bits::<7>(0);
+            self.early.d.next.thin_rows = 0.into();
+            if self.context_out.record.val().bytes == 1 {
+                self.early.d.next.thin_rows = 64.into();
+            } else if self.context_out.record.val().bytes == 2 {
+                self.early.d.next.thin_rows = 32.into();
+            } else if self.context_out.record.val().bytes == 3 {
+                self.early.d.next.thin_rows = 21.into();
             }
             self.early.d.next.dest = self.context_out.record.val().dest;
             self.early.d.next.index = self.context_out.record.val().index;
@@ -649,13 +669,13 @@ impl Logic for Packer {
             self.early.d.next.full_bytes = self.context_out.record.val().full_bytes;
             self.early.d.next.tail_bytes = self.context_out.record.val().tail_bytes;
             self.early.d.next.unit_near =
-                bit_cast::<7, 5>(self.context_out.record.val().units.get_bits::<5>(0));
+                bit_cast::<9, 7>(self.context_out.record.val().units.get_bits::<7>(0));
             self.early.d.next.unit_far = 0.into();
-            if self.context_out.record.val().units.get_bits::<27>(5) != 0 {
+            if self.context_out.record.val().units.get_bits::<25>(7) != 0 {
                 self.early.d.next.unit_near =
-                    bit_cast::<7, 5>(self.context_out.record.val().units.get_bits::<5>(0)) | 32;
+                    bit_cast::<9, 7>(self.context_out.record.val().units.get_bits::<7>(0)) | 128;
                 self.early.d.next.unit_far =
-                    self.context_out.record.val().units.get_bits::<27>(5) - 1;
+                    self.context_out.record.val().units.get_bits::<25>(7) - 1;
             }
         }
 
@@ -669,10 +689,15 @@ impl Logic for Packer {
         self.cut_valid.d.next = self.beat.val()
             || (self.close.val()
                 && (self.turn.q.val().chunk_end || (self.turn.q.val().last && self.had.q.val())));
-        self.cut_rows.d.next = self.uses.val().get_bits::<4>(0);
+        self.cut_rows.d.next = self.uses.val().get_bits::<6>(0);
+        self.cut_thin.d.next = self.turn.q.val().thin_rows != 0;
         self.cut_whole.d.next = self.whole.val();
         self.cut.d.next.start = self.start.q.val();
-        self.cut.d.next.bytes = self.turn.q.val().target;
+        // Of rows of 3 bytes there are 21.
+        self.cut.d.next.bytes = 64.into();
+        if self.turn.q.val().thin_rows.get_bit(0) {
+            self.cut.d.next.bytes = 63.into();
+        }
         self.cut.d.next.row_bytes = self.turn.q.val().row_bytes;
         self.cut.d.next.dest = self.turn.q.val().dest;
         self.cut.d.next.slot = self.turn.q.val().slot;
@@ -689,7 +714,8 @@ impl Logic for Packer {
         self.cut.d.next.dest_end = self.finish.val() && self.turn.q.val().last && self.had.q.val();
         self.cut.d.next.window_end = self.finish.val() && self.turn.q.val().chunk_end;
 
-        // Its bytes: rows times their length, in two parts, less where it starts.
+        // Its bytes: rows times their length, in parts, less where it starts. Only of rows of 1 to 3 bytes there may be 16 or
+        // more, and those start with a row.
         self.sum_valid.d.next = self.cut_valid.q.val();
         self.sum.d.next = self.cut.q.val();
         self.sum_whole.d.next = self.cut_whole.q.val();
@@ -709,11 +735,22 @@ impl Logic for Packer {
             self.sum_high.d.next =
                 self.sum_high.d.val() + (self.cut.q.val().row_bytes << 3).get_bits::<7>(0);
         }
+        self.sum_rest.d.next = !self.cut.q.val().start.get_bits::<7>(0) + 1;
+        if self.cut_thin.q.val() {
+            self.sum_rest.d.next = 0.into();
+            if self.cut_rows.q.val().get_bit(4) {
+                self.sum_rest.d.next = (self.cut.q.val().row_bytes << 4).get_bits::<7>(0);
+            }
+            if self.cut_rows.q.val().get_bit(5) {
+                self.sum_rest.d.next =
+                    self.sum_rest.d.val() + (self.cut.q.val().row_bytes << 5).get_bits::<7>(0);
+            }
+        }
         self.done_valid.d.next = self.sum_valid.q.val();
         self.done.d.next = self.sum.q.val();
         if !self.sum_whole.q.val() {
-            self.done.d.next.bytes = (self.sum_low.q.val() + self.sum_high.q.val())
-                - self.sum.q.val().start.get_bits::<7>(0);
+            self.done.d.next.bytes =
+                (self.sum_low.q.val() + self.sum_high.q.val()) + self.sum_rest.q.val();
         }
         self.done_offset.d.next = self.queue.offset.val();
         self.info_in.record.next = self.done.q.val();

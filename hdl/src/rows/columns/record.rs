@@ -26,13 +26,15 @@ pub struct Mask {
 /// Bits of a [`Mask`].
 pub const MASK_BITS: usize = 519;
 
-/// Up to 16 selected rows of a turn.
+/// Up to 64 selected rows of a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct RowGroup {
-    /// Rows, 0 to 16.
-    pub count: Bits<5>,
-    /// Their offsets in the chunk, 12 bits each, ascending.
-    pub offset: Bits<192>,
+    /// Rows, 0 to 64.
+    pub count: Bits<7>,
+    /// Their offsets from row 512 * `word` of the chunk on, 9 bits each, ascending.
+    pub offset: Bits<576>,
+    /// As in [`Mask`].
+    pub word: Bits<3>,
     /// The last rows of a turn.
     pub turn_end: Bit,
     /// The last rows of a chunk.
@@ -42,7 +44,7 @@ pub struct RowGroup {
 }
 
 /// Bits of a [`RowGroup`].
-pub const ROW_GROUP_BITS: usize = 200;
+pub const ROW_GROUP_BITS: usize = 589;
 
 /// What is known of a piece of a mask beside its bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -60,8 +62,8 @@ pub struct Tag {
 /// Rows on their way to the packer's loop: their number, and all that the loop needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Entry {
-    /// Rows, 0 to 16.
-    pub count: Bits<5>,
+    /// Rows, 0 to 64.
+    pub count: Bits<7>,
     /// The last rows of a turn.
     pub turn_end: Bit,
     /// The last rows of a chunk.
@@ -70,8 +72,8 @@ pub struct Entry {
     pub last: Bit,
     /// Bytes of a row.
     pub row_bytes: Bits<10>,
-    /// Bytes of a beat that nothing cuts short.
-    pub target: Bits<7>,
+    /// Rows of a beat that nothing cuts short, where rows have 1 to 3 bytes and beats end with a row; else 0.
+    pub thin_rows: Bits<7>,
     /// The destination's place in its ring.
     pub dest: Bits<10>,
     /// The destination's place in the request.
@@ -80,11 +82,11 @@ pub struct Entry {
     pub slot: Bits<8>,
     /// The lane set.
     pub set: Bits<11>,
-    /// Rows of a message are `unit_near` + 32 * `unit_far`; `unit_near` is at least 32 if
+    /// Rows of a message are `unit_near` + 128 * `unit_far`; `unit_near` is at least 128 if
     /// `unit_far` is not 0.
-    pub unit_near: Bits<7>,
+    pub unit_near: Bits<9>,
     /// See `unit_near`.
-    pub unit_far: Bits<27>,
+    pub unit_far: Bits<25>,
     /// The first turn of the destination.
     pub first_turn: Bit,
     /// Messages need their length.
@@ -102,10 +104,10 @@ pub struct Entry {
 pub struct ColumnStanding {
     /// A message has begun and is not complete.
     pub open: Bit,
-    /// Rows that it still needs: `near` + 32 * `far`, as [`Entry::unit_near`].
-    pub near: Bits<7>,
+    /// Rows that it still needs: `near` + 128 * `far`, as [`Entry::unit_near`].
+    pub near: Bits<9>,
     /// See `near`.
-    pub far: Bits<27>,
+    pub far: Bits<25>,
     /// The region that `fulls` belongs to.
     pub set: Bits<11>,
     /// Messages of full length that are still to begin in the region.

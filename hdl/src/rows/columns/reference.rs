@@ -179,11 +179,12 @@ pub fn check(turns: &[Turn], beats: &[Beat]) {
         }
         for byte in start..start + bytes {
             let row = byte / turn.row_bytes;
-            assert!(row < 16, "a beat of more than 16 rows");
+            assert!(row < if turn.row_bytes < 4 { 64 } else { 16 }, "too many rows");
             let offset = beat.get("offset").bits(12 * row, 12).to_u64();
             expect(Event::Byte(offset, byte % turn.row_bytes));
         }
-        let whole = bytes == 64 || turn.row_bytes < 4 && bytes == 16 * turn.row_bytes;
+        assert!(turn.row_bytes >= 4 || start == 0, "a thin row is divided");
+        let whole = bytes == if turn.row_bytes == 3 { 63 } else { 64 };
         let goes_on = matches!(events.get(next), Some(Event::Byte(..) | Event::Start(_)));
         assert!(whole || !goes_on, "a short beat: {beat:?}");
         if flag("message_end") {

@@ -4,17 +4,17 @@ use crate::primitive::{Lutram, Pack};
 use rust_hdl_core::prelude::*;
 use rust_hdl_widgets::prelude::*;
 
-/// A ring of 64 offsets in 16 banks: up to 16 are written a cycle, 16 read from any place.
+/// A ring of 256 offsets in 64 banks: up to 64 are written a cycle, 64 read from any place.
 ///
 /// Rows are written in two steps: `load` turns them to where the last ones ended, `write` stores
 /// them, in a later cycle. They can be read in the cycle after. A read delivers after 2 cycles.
-/// At most 48 rows may wait: a write touches 16 places whatever the number of rows.
+/// At most 192 rows may wait: a write touches 64 places whatever the number of rows.
 ///
 /// # Inputs
-/// `load`, with `load_count` and `load_offset`; `write`; `place`: the first row to read.
+/// `load`, with `load_count`, `load_offset` and `load_word`; `write`; `place`: the first row to read.
 ///
 /// # Outputs
-/// `offset`: the 16 rows from `place` on.
+/// `offset`: the 64 rows from `place` on.
 #[derive(LogicBlock)]
 pub struct RowQueue {
     /// Clock.
@@ -24,29 +24,32 @@ pub struct RowQueue {
     /// Takes rows.
     pub load: Signal<In, Bit>,
     /// How many.
-    pub load_count: Signal<In, Bits<5>>,
-    /// Their offsets, 12 bits each.
-    pub load_offset: Signal<In, Bits<192>>,
+    pub load_count: Signal<In, Bits<7>>,
+    /// Their offsets from row 512 * `load_word` on, 9 bits each.
+    pub load_offset: Signal<In, Bits<576>>,
+    /// See `load_offset`.
+    pub load_word: Signal<In, Bits<3>>,
     /// Stores the rows taken last.
     pub write: Signal<In, Bit>,
     /// The first row to read.
-    pub place: Signal<In, Bits<6>>,
-    /// The offsets of that row and of the 15 that follow it.
-    pub offset: Signal<Out, Bits<192>>,
+    pub place: Signal<In, Bits<8>>,
+    /// The offsets of that row and of the 63 that follow it, 12 bits each.
+    pub offset: Signal<Out, Bits<768>>,
 
     // The place behind the last row taken; the rows taken last, turned.
-    behind: DFF<Bits<6>>,
-    at: DFF<Bits<6>>,
-    taken: DFF<Bits<192>>,
-    turned: Signal<Local, Bits<192>>,
+    behind: DFF<Bits<8>>,
+    at: DFF<Bits<8>>,
+    taken: DFF<Bits<576>>,
+    taken_word: DFF<Bits<3>>,
+    turned: Signal<Local, Bits<576>>,
     banks: Vec<Lutram<12, 2, 1>>,
-    row: [Signal<Local, Bits<2>>; 16],
+    row: [Signal<Local, Bits<2>>; 64],
     // What was read, and the bank of its first row.
-    read: Pack<16, 12, 192>,
-    found: DFF<Bits<192>>,
-    first: DFF<Bits<4>>,
-    back: Signal<Local, Bits<192>>,
-    out: DFF<Bits<192>>,
+    read: Pack<64, 12, 768>,
+    found: DFF<Bits<768>>,
+    first: DFF<Bits<6>>,
+    back: Signal<Local, Bits<768>>,
+    out: DFF<Bits<768>>,
 }
 
 impl Default for RowQueue {
@@ -57,20 +60,22 @@ impl Default for RowQueue {
             load: Default::default(),
             load_count: Default::default(),
             load_offset: Default::default(),
+            load_word: Default::default(),
             write: Default::default(),
             place: Default::default(),
             offset: Default::default(),
             behind: Default::default(),
             at: Default::default(),
             taken: Default::default(),
+            taken_word: Default::default(),
             turned: Default::default(),
-            row: Default::default(),
+            row: array_init::array_init(|_| Default::default()),
             read: Default::default(),
             found: Default::default(),
             first: Default::default(),
             back: Default::default(),
             out: Default::default(),
-            banks: (0..16).map(|_| Default::default()).collect(),
+            banks: (0..64).map(|_| Default::default()).collect(),
         }
     }
 }
@@ -78,62 +83,77 @@ impl Default for RowQueue {
 impl Logic for RowQueue {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, behind, at, taken, found, first, out);
+        dff_setup!(self, clk, behind, at, taken, taken_word, found, first, out);
 
         self.turned.next = self.load_offset.val();
         if self.behind.q.val().get_bit(0) {
-            self.turned.next = (self.turned.val() << 12) | (self.turned.val() >> 180);
+            self.turned.next = (self.turned.val() << 9) | (self.turned.val() >> 567);
         }
         if self.behind.q.val().get_bit(1) {
-            self.turned.next = (self.turned.val() << 24) | (self.turned.val() >> 168);
+            self.turned.next = (self.turned.val() << 18) | (self.turned.val() >> 558);
         }
         if self.behind.q.val().get_bit(2) {
-            self.turned.next = (self.turned.val() << 48) | (self.turned.val() >> 144);
+            self.turned.next = (self.turned.val() << 36) | (self.turned.val() >> 540);
         }
         if self.behind.q.val().get_bit(3) {
-            self.turned.next = (self.turned.val() << 96) | (self.turned.val() >> 96);
+            self.turned.next = (self.turned.val() << 72) | (self.turned.val() >> 504);
+        }
+        if self.behind.q.val().get_bit(4) {
+            self.turned.next = (self.turned.val() << 144) | (self.turned.val() >> 432);
+        }
+        if self.behind.q.val().get_bit(5) {
+            self.turned.next = (self.turned.val() << 288) | (self.turned.val() >> 288);
         }
         if self.load.val() {
             self.at.d.next = self.behind.q.val();
-            self.behind.d.next = self.behind.q.val() + bit_cast::<6, 5>(self.load_count.val());
+            self.behind.d.next = self.behind.q.val() + bit_cast::<8, 7>(self.load_count.val());
             self.taken.d.next = self.turned.val();
+            self.taken_word.d.next = self.load_word.val();
         }
 
-        for b in 0..16 {
+        for b in 0..64 {
             self.banks[b].clk.next = self.clk.val();
             self.banks[b].write_enable.next = self.write.val();
-            self.banks[b].write_address.next = self.at.q.val().get_bits::<2>(4);
-            self.banks[b].write_data.next = self.taken.q.val().get_bits::<12>(b * 12);
-            self.row[b].next = self.place.val().get_bits::<2>(4);
+            self.banks[b].write_address.next = self.at.q.val().get_bits::<2>(6);
+            self.banks[b].write_data.next =
+                self.taken.q.val().get_bits::<9>(b * 9).get_bits::<12>(0)
+                    | (bit_cast::<12, 3>(self.taken_word.q.val()) << 9);
+            self.row[b].next = self.place.val().get_bits::<2>(6);
         }
         // Below the first row's bank: the next line.
-        for b in 0..15 {
-            if self.at.q.val().get_bits::<4>(0) > b.to_bits() {
-                self.banks[b].write_address.next = self.at.q.val().get_bits::<2>(4) + 1;
+        for b in 0..63 {
+            if self.at.q.val().get_bits::<6>(0) > b.to_bits() {
+                self.banks[b].write_address.next = self.at.q.val().get_bits::<2>(6) + 1;
             }
-            if self.place.val().get_bits::<4>(0) > b.to_bits() {
-                self.row[b].next = self.place.val().get_bits::<2>(4) + 1;
+            if self.place.val().get_bits::<6>(0) > b.to_bits() {
+                self.row[b].next = self.place.val().get_bits::<2>(6) + 1;
             }
         }
-        for b in 0..16 {
+        for b in 0..64 {
             self.banks[b].read_address[0].next = self.row[b].val();
             self.read.parts[b].next = self.banks[b].read_data[0].val();
         }
         self.found.d.next = self.read.whole.val();
-        self.first.d.next = self.place.val().get_bits::<4>(0);
+        self.first.d.next = self.place.val().get_bits::<6>(0);
 
         self.back.next = self.found.q.val();
         if self.first.q.val().get_bit(0) {
-            self.back.next = (self.back.val() >> 12) | (self.back.val() << 180);
+            self.back.next = (self.back.val() >> 12) | (self.back.val() << 756);
         }
         if self.first.q.val().get_bit(1) {
-            self.back.next = (self.back.val() >> 24) | (self.back.val() << 168);
+            self.back.next = (self.back.val() >> 24) | (self.back.val() << 744);
         }
         if self.first.q.val().get_bit(2) {
-            self.back.next = (self.back.val() >> 48) | (self.back.val() << 144);
+            self.back.next = (self.back.val() >> 48) | (self.back.val() << 720);
         }
         if self.first.q.val().get_bit(3) {
-            self.back.next = (self.back.val() >> 96) | (self.back.val() << 96);
+            self.back.next = (self.back.val() >> 96) | (self.back.val() << 672);
+        }
+        if self.first.q.val().get_bit(4) {
+            self.back.next = (self.back.val() >> 192) | (self.back.val() << 576);
+        }
+        if self.first.q.val().get_bit(5) {
+            self.back.next = (self.back.val() >> 384) | (self.back.val() << 384);
         }
         self.out.d.next = self.back.val();
         self.offset.next = self.out.q.val();

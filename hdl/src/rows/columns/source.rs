@@ -28,7 +28,7 @@ const PAIR_BITS: usize = MASK_BITS + 512;
 /// Of an item that is `kept`, the bits come out of a stretch that was read with an earlier item of its destination,
 /// or comes with this one ([`Bitmaps`]).
 ///
-/// One mask a cycle, also from item to item, but 256 ids of one byte or 128 of two a cycle; a mask 2
+/// One mask a cycle, also from item to item, but 256 ids of two bytes a cycle; a mask 2
 /// cycles after its bits or, strided, 5 after its item. 4 items may wait. May stall at any time.
 /// Answers of reads come in the order of items, a stretch starts with a full beat. Ids are read once
 /// a chunk, for the item that starts it. After a read that failed, up to `clear`, every mask is 0

@@ -3,31 +3,32 @@
 use crate::primitive::Select;
 use rust_hdl_core::prelude::*;
 
-/// Of a beat of `target` bytes that starts at byte `start` of a row: the rows that it completes,
-/// the rows that it touches, and the byte of a row where it ends.
+/// Of a beat of 64 bytes that starts at byte `start` of a row: the rows that it completes,
+/// the rows that it touches, and the byte of a row where it ends. Of rows of 1 to 3 bytes a beat takes as many as
+/// 64 bytes hold, and ends with the last of them.
 ///
 /// Combinational: a comparison with each multiple of the row's length, then a choice.
 ///
 /// # Inputs
-/// `start`, less than the row's length. `target`: 64, or 16 rows if they are shorter; then `start`
-/// is 0. `multiple[k]`: `k` + 1 times the row's length; of rows of more than 64 bytes the first one, and
-/// 2,047 for the others, none of which a beat completes.
+/// `start`, less than the row's length. `thin_rows`: the rows of a beat if they have 1 to 3 bytes, else 0; beats then all
+/// start with a row, and the other inputs mean nothing. `multiple[k]`: `k` + 1 times the row's length; of rows of more than 64
+/// bytes the first one, and 2,047 for the others, none of which a beat completes.
 ///
 /// # Outputs
-/// `rows` (0 to 16), `touched` (`rows`, one more if the beat ends within a row), `ends_at`, `exact`
+/// `rows` (0 to 16, or `thin_rows`), `touched` (`rows`, one more if the beat ends within a row), `ends_at`, `exact`
 /// (`ends_at` is 0).
 #[derive(LogicBlock)]
 pub struct Stride {
     /// Where the beat starts in its first row.
     pub start: Signal<In, Bits<10>>,
-    /// Bytes of the beat.
-    pub target: Signal<In, Bits<7>>,
+    /// Rows of a beat of rows of 1 to 3 bytes; else 0.
+    pub thin_rows: Signal<In, Bits<7>>,
     /// Multiples of the row's length.
     pub multiple: [Signal<In, Bits<11>>; 16],
     /// Rows that it completes.
-    pub rows: Signal<Out, Bits<5>>,
+    pub rows: Signal<Out, Bits<7>>,
     /// Rows that it touches.
-    pub touched: Signal<Out, Bits<5>>,
+    pub touched: Signal<Out, Bits<7>>,
     /// Where it ends in its last row.
     pub ends_at: Signal<Out, Bits<10>>,
     /// It ends with a row.
@@ -47,7 +48,7 @@ impl Default for Stride {
     fn default() -> Self {
         Self {
             start: Default::default(),
-            target: Default::default(),
+            thin_rows: Default::default(),
             multiple: Default::default(),
             rows: Default::default(),
             touched: Default::default(),
@@ -67,13 +68,9 @@ impl Default for Stride {
 impl Logic for Stride {
     #[hdl_gen]
     fn update(&mut self) {
-        // A sum above 64 only: where the target is not 64, the start is 0.
-        self.lines.next = bit_cast::<5, 4>(self.start.val().get_bits::<4>(6))
-            + bit_cast::<5, 1>(self.target.val().get_bits::<1>(6));
+        self.lines.next = bit_cast::<5, 4>(self.start.val().get_bits::<4>(6)) + 1;
         self.reach.next = (bit_cast::<11, 5>(self.lines.val()) << 6)
-            | bit_cast::<11, 6>(
-                self.start.val().get_bits::<6>(0) | self.target.val().get_bits::<6>(0),
-            );
+            | bit_cast::<11, 6>(self.start.val().get_bits::<6>(0));
         self.reaches.next = 1.into();
         for k in 0..16 {
             self.reaches.next =
@@ -96,10 +93,16 @@ impl Logic for Stride {
         }
         self.ends_at.next = self.past.value.val();
         self.exact.next = self.past.value.val() == 0;
-        self.rows.next = self.count.value.val();
-        self.touched.next = self.count.value.val();
+        self.rows.next = bit_cast::<7, 5>(self.count.value.val());
+        self.touched.next = bit_cast::<7, 5>(self.count.value.val());
         if self.past.value.val() != 0 {
-            self.touched.next = self.count.value.val() + 1;
+            self.touched.next = bit_cast::<7, 5>(self.count.value.val()) + 1;
+        }
+        if self.thin_rows.val() != 0 {
+            self.rows.next = self.thin_rows.val();
+            self.touched.next = self.thin_rows.val();
+            self.ends_at.next = 0.into();
+            self.exact.next = true;
         }
     }
 }

@@ -27,8 +27,6 @@ const MAX_ROWS: u64 = 4096;
 const ROOM: u64 = WINDOW - MAX_ELEMENTS as u64 * LOST;
 /// Bytes of a window that a group may lose to its first bank, to its alignment and behind its last row.
 const LOST: u64 = 132;
-/// Most rows that a beat has bytes of.
-const BEAT_ROWS: usize = 16;
 
 /// A run of bytes that every row has: a column of a bitmapped or partitioned region, or an extent of a strided
 /// one.
@@ -254,7 +252,7 @@ impl ColumnPlacement {
         self.groups.iter().filter_map(move |group| group.place(addr, self.rows))
     }
 
-    /// The beats of which a message with some rows of the window is made: full ones, or such of 16 rows, but for the
+    /// The beats of which a message with some rows of the window is made: full ones, or 63 B of rows of 3 B, but for the
     /// last. Rows that are not in the window are left out.
     pub fn beats(&self, rows: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Beat> {
         let row_bytes: usize = self.lanes.iter().map(|lane| lane.len as usize).sum();
@@ -266,7 +264,8 @@ impl ColumnPlacement {
             .into_iter()
             .filter(|&row| row < self.rows)
             .flat_map(move |row| (0..self.lanes.len()).flat_map(move |lane| value(lane, row)));
-        let size = BEAT.min(BEAT_ROWS * row_bytes);
+        // Beats of rows of 1 to 3 bytes are of whole rows.
+        let size = if row_bytes < 4 { BEAT - BEAT % row_bytes.max(1) } else { BEAT };
         std::iter::from_fn(move || {
             let mut beat = [None; BEAT];
             let filled = beat.iter_mut().zip(bytes.by_ref().take(size));

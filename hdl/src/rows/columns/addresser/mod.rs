@@ -9,7 +9,8 @@
 //! 63 entries. It is made, an entry a cycle, where a window's lanes have other lengths than the ones
 //! before. From it and a window's lanes its *table* is made, four entries a cycle, while beats of the
 //! window before still pass: where byte `x` lies in row 0, the step of its lane, and `k`. A beat takes
-//! the 64 entries from `start` on, then the offsets of their rows.
+//! the 64 entries from `start` on, then the offsets of their rows. Of rows of 1 to 3 bytes, more of which a beat has than
+//! entries can count, it takes the offset of row `p / R` instead.
 //!
 //! **Throughput.** A beat a cycle, also from window to window. A window's lanes take (`R` + 63) / 4,
 //! rounded up, and 3 cycles: no more than the planner does for most; where the lengths change, `R` + 72
@@ -73,9 +74,9 @@ pub struct Addresser {
     pub beat_valid: Signal<In, Bit>,
     /// It is taken.
     pub beat_ready: Signal<Out, Bit>,
-    /// The rows that it touches (16 x 12 bits).
-    pub beat_offset: Signal<In, Bits<192>>,
-    /// Byte of the first row that it starts with.
+    /// The rows that it touches (64 x 12 bits): at most 16, or as many as 64 of rows of 1 to 3 bytes.
+    pub beat_offset: Signal<In, Bits<768>>,
+    /// Byte of the first row that it starts with; 0 of rows of 1 to 3 bytes.
     pub beat_start: Signal<In, Bits<10>>,
     /// Bytes, 0 to 64.
     pub beat_bytes: Signal<In, Bits<7>>,
@@ -185,10 +186,13 @@ pub struct Addresser {
     new_entries: Pack<4, 27, 108>,
     filled: DFF<Bit>,
     filled_window: DFF<Bits<WINDOW_INDEX>>,
+    filled_thin: DFF<Bits<2>>,
 
     // The window at work.
     active: DFF<Bit>,
     window: DFF<Bits<WINDOW_INDEX>>,
+    /// Bytes of its rows if there are 1 to 3; else 0.
+    thin: DFF<Bits<2>>,
     table: DFF<Bit>,
     tables: Stretch<27, 10, 8, 108, 1728>,
     take: Signal<Local, Bit>,
@@ -196,11 +200,12 @@ pub struct Addresser {
 
     // The pipeline: entries, rows' offsets, then three stages of sums.
     stages: DFF<Bits<5>>,
-    beat_offsets: DFF<Bits<192>>,
+    beat_offsets: DFF<Bits<768>>,
+    beat_thin: DFF<Bits<2>>,
     rows: Pack<64, 4, 256>,
     places: Pack<64, 15, 960>,
     steps: Pack<64, 8, 512>,
-    offsets: Spread<12, 192, 256, 768>,
+    offsets: Spread<12, 768, 256, 768>,
     later_places: DFF<Bits<960>>,
     later_steps: DFF<Bits<512>>,
     addresses: ProductSums<12, 8, 15, 768, 512, 960>,
@@ -308,14 +313,17 @@ impl Default for Addresser {
             new_entries: Pack::default(),
             filled: DFF::default(),
             filled_window: DFF::default(),
+            filled_thin: DFF::default(),
             active: DFF::default(),
             window: DFF::default(),
+            thin: DFF::default(),
             table: DFF::default(),
             tables: Stretch::default(),
             take: Signal::default(),
             load: Signal::default(),
             stages: DFF::default(),
             beat_offsets: DFF::default(),
+            beat_thin: DFF::default(),
             rows: Pack::default(),
             places: Pack::default(),
             steps: Pack::default(),
@@ -345,8 +353,8 @@ impl Logic for Addresser {
         dff_setup!(self, clk, found, found_count, found_row, found_lane, found_at);
         dff_setup!(self, clk, fill_word, fill_done, read, read_valid, read_last, read_word);
         dff_setup!(self, clk, looked, looked_valid, looked_last, looked_word);
-        dff_setup!(self, clk, filled, filled_window, active, window, table);
-        dff_setup!(self, clk, stages, beat_offsets, later_places, later_steps);
+        dff_setup!(self, clk, filled, filled_window, filled_thin, active, window, thin, table);
+        dff_setup!(self, clk, stages, beat_offsets, beat_thin, later_places, later_steps);
         dff_setup!(self, clk, side_0, side_1, side_2, side_3, side_4);
 
         // Lanes wait.
@@ -465,6 +473,10 @@ impl Logic for Addresser {
         self.waiting.out_ready.next = self.read_valid.q.val() && self.read_last.q.val();
         if self.waiting.out_ready.val() {
             self.filled_window.d.next = self.next_window.val();
+            self.filled_thin.d.next = 0.into();
+            if !self.next_layout.val().get_bits::<8>(167).any() {
+                self.filled_thin.d.next = self.next_layout.val().get_bits::<2>(165);
+            }
         }
         for k in 0..4 {
             self.new_entries.parts[k].next =
@@ -494,6 +506,7 @@ impl Logic for Addresser {
         if self.load.val() {
             self.active.d.next = true;
             self.window.d.next = self.filled_window.q.val();
+            self.thin.d.next = self.filled_thin.q.val();
             self.table.d.next = !self.table.q.val();
             self.filled.d.next = false;
             self.fill_done.d.next = false;
@@ -516,6 +529,7 @@ impl Logic for Addresser {
         self.tables.start.next = self.beat_start.val();
         if self.take.val() {
             self.beat_offsets.d.next = self.beat_offset.val();
+            self.beat_thin.d.next = self.thin.q.val();
         }
         for p in 0..64 {
             self.places.parts[p].next = self.tables.entries.val().get_bits::<15>(p * 27);
@@ -530,6 +544,7 @@ impl Logic for Addresser {
         self.offsets.clk.next = self.clk.val();
         self.offsets.enable.next = self.stages.q.val().get_bit(0);
         self.offsets.entries.next = self.beat_offsets.q.val();
+        self.offsets.each.next = self.beat_thin.q.val();
         self.offsets.indices.next = self.rows.whole.val();
         if self.stages.q.val().get_bit(0) {
             self.later_places.d.next = self.places.whole.val();

@@ -90,11 +90,13 @@ const SIDE: [(&str, usize); 6] = [
 /// A beat of these lanes, and what must come of it.
 fn beat(random: &mut Random, lanes: &Lanes, window_end: bool) -> (Beat, Vec<u64>) {
     let row_bytes = lanes.row_bytes();
-    let start = random.below(row_bytes);
-    let most = (16 * row_bytes - start).min(64);
+    // Beats of thin rows are whole rows, as many as fit; others touch at most 16.
+    let thin = row_bytes < 4;
+    let start = if thin { 0 } else { random.below(row_bytes) };
+    let most = if thin { 64 / row_bytes * row_bytes } else { (16 * row_bytes - start).min(64) };
     let bytes = if random.chance(0.6) { most } else { random.below(most + 1) };
     let farthest = 30_000 / lanes.step.iter().max().expect("a lane");
-    let mut offsets: Vec<u64> = (0..16).map(|_| random.below(farthest.min(4096))).collect();
+    let mut offsets: Vec<u64> = (0..64).map(|_| random.below(farthest.min(4096))).collect();
     offsets.sort_unstable();
     let mut packed = Word::zero();
     for (k, &offset) in offsets.iter().enumerate() {

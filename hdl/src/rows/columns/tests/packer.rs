@@ -30,15 +30,20 @@ impl Card<'_> {
         loop {
             let limit = if exactly { most } else { random.below(most as u64 + 1) as usize };
             let count = limit.min(rows.len() - next);
-            let mut offsets = random.word(192);
+            // A group is of one mask.
+            let word = rows.get(next).map_or_else(|| random.below(8), |row| row / 512);
+            let of_mask = rows[next..].iter().take_while(|&row| row / 512 == word).count();
+            let count = count.min(of_mask);
+            let mut offsets = random.word(576);
             for (k, row) in rows[next..next + count].iter().enumerate() {
-                offsets.set_bits(12 * k, 12, &(*row).into());
+                offsets.set_bits(9 * k, 9, &(row % 512).into());
             }
             next += count;
             // The end may come behind the last rows.
             let end = next == rows.len() && (exactly || random.chance(0.7));
             let group = Beat::from([("count", count)])
                 .with("offset", offsets)
+                .with("word", word)
                 .with("turn_end", end)
                 .with("chunk_end", end && turn.chunk_end)
                 .with("last", end && turn.last)
@@ -71,7 +76,7 @@ fn beats_tell_the_rows_of_every_turn_under_stalls() {
         for _ in 0..25 {
             let fails = random.chance(0.3);
             let (turns, _) = survivors(&request(&mut random, fails));
-            let (most, exactly) = (1 + random.below(16) as usize, random.chance(0.3));
+            let (most, exactly) = (1 + random.below(64) as usize, random.chance(0.3));
             for turn in &turns {
                 card.send(turn, most, exactly, &mut random);
             }
@@ -102,7 +107,7 @@ fn cycles(library: &Library, turns: &[Turn]) -> (usize, u64, u64) {
     let mut random = Random::new(3);
     let mut card = Card::new(library, 3);
     for turn in turns {
-        card.send(turn, 16, true, &mut random);
+        card.send(turn, 64, true, &mut random);
     }
     let beats = card.drain();
     check(turns, &beats);
@@ -114,7 +119,7 @@ fn cycles(library: &Library, turns: &[Turn]) -> (usize, u64, u64) {
 #[test]
 fn a_beat_a_cycle_whatever_the_row() {
     let library = library();
-    for row_bytes in [20, 5, 8, 40, 64, 4, 7, 63, 2, 65, 72, 100, 127, 128, 129, 512, 960] {
+    for row_bytes in [20, 5, 8, 40, 64, 4, 7, 63, 1, 2, 3, 65, 72, 100, 127, 128, 129, 512, 960] {
         let (beats, cycles, latency) = cycles(&library, &turns(row_bytes, 1600, 3, 9, 1 << 20));
         println!("{row_bytes} B: {beats} beats in {cycles} cycles, the first after {latency}");
         assert_eq!(beats as u64, cycles, "{row_bytes} B");
@@ -134,18 +139,27 @@ fn a_beat_a_cycle_of_short_turns_and_of_short_messages() {
 }
 
 #[test]
-fn sixteen_rows_a_cycle_in() {
+fn sixty_four_rows_a_cycle_in() {
     let library = library();
     let mut random = Random::new(3);
-    for row_bytes in [1, 2, 3, 4] {
-        let mut card = Card::new(&library, 3);
-        for turn in &turns(row_bytes, 1600, 2, 6, 1 << 20) {
-            card.send(turn, 16, true, &mut random);
-        }
-        card.drain();
-        let times = card.bench.sent_at(card.rows);
-        assert_eq!(times, (0..600).collect::<Vec<_>>(), "{row_bytes} B");
+    let mut card = Card::new(&library, 3);
+    for turn in &turns(1, 1600, 2, 6, 1 << 20) {
+        card.send(turn, 64, true, &mut random);
     }
+    card.drain();
+    assert_eq!(card.bench.sent_at(card.rows), (0..150).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_beat_a_cycle_of_groups_that_do_not_fill_one() {
+    let library = library();
+    let mut random = Random::new(3);
+    let mut card = Card::new(&library, 3);
+    let [turn] = &turns(1, 4096, 1, 1, 1 << 20)[..] else { unreachable!("a turn") };
+    // Of each 512 rows 12 groups of 40, and one of 32.
+    card.send(turn, 40, true, &mut random);
+    assert_eq!(card.drain().len(), 64);
+    assert_eq!(card.bench.sent_at(card.rows), (0..104).collect::<Vec<_>>());
 }
 
 #[test]
@@ -158,7 +172,7 @@ fn a_destination_begins_anew_with_each_request() {
         let mut turns = turns(20, 100, 1, 2, 1000);
         turns[1].last = false;
         for turn in &turns {
-            card.send(turn, 16, false, &mut random);
+            card.send(turn, 64, false, &mut random);
         }
         let beats = card.drain();
         check(&turns, &beats);

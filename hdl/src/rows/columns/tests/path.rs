@@ -31,7 +31,7 @@ struct Path {
     resp_kept: Signal<In, Bit>,
     beat_valid: Signal<Out, Bit>,
     beat_ready: Signal<In, Bit>,
-    beat_offset: Signal<Out, Bits<192>>,
+    beat_offset: Signal<Out, Bits<768>>,
     beat_start: Signal<Out, Bits<10>>,
     beat_bytes: Signal<Out, Bits<7>>,
     beat_row_bytes: Signal<Out, Bits<10>>,
@@ -90,6 +90,7 @@ impl Logic for Path {
         self.scanner.rows_ready.next = self.packer.rows_ready.val();
         self.packer.rows_count.next = self.scanner.rows_count.val();
         self.packer.rows_offset.next = self.scanner.rows_offset.val();
+        self.packer.rows_word.next = self.scanner.rows_word.val();
         self.packer.rows_turn_end.next = self.scanner.rows_turn_end.val();
         self.packer.rows_chunk_end.next = self.scanner.rows_chunk_end.val();
         self.packer.rows_last.next = self.scanner.rows_last.val();
