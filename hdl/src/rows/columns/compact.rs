@@ -166,44 +166,43 @@ impl Logic for Compact {
                 self.at[m * 2].val() & self.differs[m * 2 + 1].val() & !self.differs[m * 2].val();
             self.goes[m * 4 + 3].next =
                 self.at[m * 2].val() & self.differs[m * 2].val() & self.differs[m * 2 + 1].val();
-            self.comes[m * 4].next = (((self.goes[m * 4 + 3].val() & self.upper[m * 2].val())
+            self.comes[m * 4].next = ((self.goes[m * 4 + 3].val() & self.upper[m * 2].val())
                 >> self.steps[m * 2].val())
                 | ((self.goes[m * 4 + 3].val() << self.steps[m * 2].val())
-                    & self.upper[m * 2].val()));
-            self.comes[m * 4 + 1].next = (((self.goes[m * 4 + 1].val() & self.upper[m * 2].val())
+                    & self.upper[m * 2].val());
+            self.comes[m * 4 + 1].next = ((self.goes[m * 4 + 1].val() & self.upper[m * 2].val())
                 >> self.steps[m * 2].val())
                 | ((self.goes[m * 4 + 1].val() << self.steps[m * 2].val())
-                    & self.upper[m * 2].val()));
-            self.comes[m * 4 + 2].next = (((self.goes[m * 4 + 2].val()
+                    & self.upper[m * 2].val());
+            self.comes[m * 4 + 2].next = ((self.goes[m * 4 + 2].val()
                 & self.upper[m * 2 + 1].val())
                 >> self.steps[m * 2 + 1].val())
                 | ((self.goes[m * 4 + 2].val() << self.steps[m * 2 + 1].val())
-                    & self.upper[m * 2 + 1].val()));
-            self.comes[m * 4 + 3].next = (((self.comes[m * 4].val()
-                & self.upper[m * 2 + 1].val())
+                    & self.upper[m * 2 + 1].val());
+            self.comes[m * 4 + 3].next = ((self.comes[m * 4].val() & self.upper[m * 2 + 1].val())
                 >> self.steps[m * 2 + 1].val())
                 | ((self.comes[m * 4].val() << self.steps[m * 2 + 1].val())
-                    & self.upper[m * 2 + 1].val()));
+                    & self.upper[m * 2 + 1].val());
             self.from[m * 2].next = self.comes[m * 4 + 1].val() | self.comes[m * 4 + 3].val();
             self.from[m * 2 + 1].next = self.comes[m * 4 + 2].val() | self.comes[m * 4 + 3].val();
             self.at[m * 2 + 1].next =
                 self.goes[m * 4].val() | self.from[m * 2].val() | self.from[m * 2 + 1].val();
             for b in 0..7 {
-                self.near[m * 7 + b].next = (((self.plane[m * 14 + b].val()
+                self.near[m * 7 + b].next = ((self.plane[m * 14 + b].val()
                     & self.upper[m * 2].val())
                     >> self.steps[m * 2].val())
                     | ((self.plane[m * 14 + b].val() << self.steps[m * 2].val())
-                        & self.upper[m * 2].val()));
-                self.far[m * 7 + b].next = (((self.plane[m * 14 + b].val()
+                        & self.upper[m * 2].val());
+                self.far[m * 7 + b].next = ((self.plane[m * 14 + b].val()
                     & self.upper[m * 2 + 1].val())
                     >> self.steps[m * 2 + 1].val())
                     | ((self.plane[m * 14 + b].val() << self.steps[m * 2 + 1].val())
-                        & self.upper[m * 2 + 1].val()));
-                self.both[m * 7 + b].next = (((self.near[m * 7 + b].val()
+                        & self.upper[m * 2 + 1].val());
+                self.both[m * 7 + b].next = ((self.near[m * 7 + b].val()
                     & self.upper[m * 2 + 1].val())
                     >> self.steps[m * 2 + 1].val())
                     | ((self.near[m * 7 + b].val() << self.steps[m * 2 + 1].val())
-                        & self.upper[m * 2 + 1].val()));
+                        & self.upper[m * 2 + 1].val());
                 self.plane[m * 14 + 7 + b].next = (self.plane[m * 14 + b].val()
                     & !(self.from[m * 2].val() | self.from[m * 2 + 1].val()))
                     | (self.near[m * 7 + b].val()
