@@ -83,6 +83,13 @@ fn every_kind_of_region_sends_what_it_should() {
 }
 
 #[test]
+fn all_queue_pairs_of_a_card_take_turns() {
+    let found = one(&["bw", "--device", "soft:", "--size", "64", "--qps", "4096", "-n", "8192"]);
+    assert_eq!(found["messages"], 1);
+    assert_eq!(found["cost"]["packets"], 8192, "{found}");
+}
+
+#[test]
 fn sizes_are_powers_of_two() {
     let sizes = |args: &[&str]| {
         let args = [&["bw", "--device", "soft:", "--all", "--json", "-n", "2"], args].concat();
@@ -184,9 +191,13 @@ fn what_cannot_be_measured_is_told_before_anything_is_built() {
     assert!(code == 2 && error.contains("a board needs somebody who receives"), "{error}");
     let (code, error) = fails(&[&board[..], &["--connect", "127.0.0.1:1"]].concat());
     assert!(code == 2 && error.contains("--mac and --ip"), "{error}");
-    for args in
-        [&["--columns", "17x1"][..], &["--select", "0"], &["--transport", "xrc"], &["--qps", "0"]]
-    {
+    for args in [
+        &["--columns", "17x1"][..],
+        &["--select", "0"],
+        &["--transport", "xrc"],
+        &["--qps", "0"],
+        &["--qps", "4097"],
+    ] {
         assert_eq!(fails(&[&["bw", "--device", "soft:"], args].concat()).0, 2, "{args:?}");
     }
     // A queue has 65,536 blocks.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use drdma_abi::roce::Transport;
+use drdma_abi::{register::QUEUE_PAIRS, roce::Transport};
 use drdma_cli::{
     cable::Cable,
     device::{self, Kind},
@@ -108,7 +108,7 @@ struct Common {
     mtu: u32,
     /// Queue pairs, which take turns.
     #[arg(long, short, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=256))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(QUEUE_PAIRS.entries)))]
     qps: u32,
     /// Transfers of a measurement: as many as are 2 MiB on simulated cards and 1 GiB on a board, but 20
     /// to 1,000, unless given.

@@ -95,7 +95,7 @@ pub struct Plan {
     pub shape: Shape,
     /// Bytes of the transfers, one measurement each.
     pub sizes: Vec<u64>,
-    /// Queue pairs, which take turns; 1 to 256.
+    /// Queue pairs, which take turns; 1 to all that a card has, 4,096.
     pub qps: u32,
     /// Transfers that a queue pair has under way at once; those of a latency measurement are 1.
     pub depth: u32,

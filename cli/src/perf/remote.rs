@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use drdma_abi::roce::{MTUS, Transport};
+use drdma_abi::{
+    register,
+    roce::{MTUS, Transport},
+};
 use drdma_serve::wire::{MAX_FRAME, Sent, Wire};
 use drdma_sim::wire::{Network, PeerId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -20,8 +23,9 @@ use crate::{cable::Cable, device, job::Local};
 const VERSION: u32 = 1;
 /// The longest line.
 const LINE: u64 = 1 << 16;
-/// The most queue pairs.
-const QUEUE_PAIRS: usize = 256;
+/// The most queue pairs: all that a card has. Their numbers, of up to 8 digits, are in a line.
+const QUEUE_PAIRS: usize = register::QUEUE_PAIRS.entries as usize;
+const _: () = assert!(9 * QUEUE_PAIRS as u64 + 1024 <= LINE, "a line holds all numbers");
 /// How long an answer is waited for that takes no work.
 const ANSWER: Duration = Duration::from_secs(10);
 /// How long one who has nothing to do waits.
@@ -338,7 +342,7 @@ mod tests {
         assert_eq!(refused(|hello| hello.transport = 3), "transport 3");
         assert_eq!(refused(|hello| hello.mtu = 1500), "a path MTU of 1500 B");
         assert_eq!(refused(|hello| hello.qpns.clear()), "0 queue pairs");
-        assert_eq!(refused(|hello| hello.qpns = vec![1; 257]), "257 queue pairs");
+        assert_eq!(refused(|hello| hello.qpns = vec![1; 4097]), "4097 queue pairs");
         assert!(peers_for(&hello(), Local { mac: 4, ip: 5 }, &Network::new()).is_ok());
     }
 

@@ -171,6 +171,8 @@ pub struct Segmenter {
     pool: Fifo<PAGE, PAGE, PAGE_COUNT>,
     filled: DFF<Bits<PAGE_COUNT>>,
     all_filled: Signal<Local, Bit>,
+    /// The same a cycle later.
+    is_filled: DFF<Bit>,
     go: DFF<Bit>,
 
     // The part in the collector, with its destination's state.
@@ -497,7 +499,8 @@ impl Logic for Segmenter {
         self.pages.read_enable.next = self.page_read_enable.val();
         self.pages.read_address.next = self.page_read_address.val();
         self.page_read_data.next = self.pages.read_data.val();
-        self.issuer.drop_ready.next = self.all_filled.val() && !self.page_free_valid.val();
+        self.is_filled.d.next = self.all_filled.val();
+        self.issuer.drop_ready.next = self.is_filled.q.val() && !self.page_free_valid.val();
         self.pool.in_valid.next = self.page_free_valid.val() || self.issuer.drop_valid.val();
         self.pool.in_data.next = self.issuer.drop_page.val();
         if self.page_free_valid.val() {
@@ -514,6 +517,7 @@ impl Logic for Segmenter {
 
         if self.rst.val() {
             self.filled.d.next = 0.into();
+            self.is_filled.d.next = false;
             self.go.d.next = false;
             self.valid.d.next = false;
             self.open_count.d.next = 0.into();
