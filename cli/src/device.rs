@@ -199,13 +199,32 @@ pub fn set_up_with(
     local: Local,
     optimizer: Optimizer,
 ) -> Result<Context, libdrdma::Error> {
+    let mut options = options(local);
+    options.max_read = optimizer.max_read;
+    options.merge_threshold = optimizer.merge_threshold;
+    Context::open(card, options)
+}
+
+/// Sets a card up of a simulation that is the same each time: its keys are drawn from a seed.
+///
+/// # Errors
+/// The card is of another type or version, or failed.
+pub fn set_up_from_seed(
+    card: Box<dyn Card>,
+    local: Local,
+    key_seed: u64,
+) -> Result<Context, libdrdma::Error> {
+    let mut options = options(local);
+    options.key_seed = Some(key_seed);
+    Context::open(card, options)
+}
+
+fn options(local: Local) -> Options {
     let [_, _, mac @ ..] = local.mac.to_be_bytes();
     let mut options = Options::new(MacAddress(mac), local.ip.into());
     // How long a peer is waited for is said by `--timeout`, which names the posts.
     options.ack_timeout = 0;
-    options.max_read = optimizer.max_read;
-    options.merge_threshold = optimizer.merge_threshold;
-    Context::open(card, options)
+    options
 }
 
 /// Gives every queue pair of a job its peer.

@@ -60,13 +60,16 @@ pub struct Options {
     /// Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged RC request
     /// completes with `retry_exceeded` ([`DEFAULT_ACK_TIMEOUT`] unless told); 0 waits for ever.
     pub ack_timeout: u32,
+    /// What the tags of keys are drawn from, so that a simulation has the same ones each time. Whoever
+    /// knows it knows the keys; `None`, the default, takes the system's random numbers.
+    pub key_seed: Option<u64>,
 }
 
 impl Options {
     /// The given addresses and the default time-out, everything else as the card has it.
     pub fn new(mac: MacAddress, ip: Ipv4Addr) -> Self {
         let ack_timeout = DEFAULT_ACK_TIMEOUT;
-        Self { mac, ip, max_read: None, merge_threshold: None, ack_timeout }
+        Self { mac, ip, max_read: None, merge_threshold: None, ack_timeout, key_seed: None }
     }
 }
 
@@ -241,6 +244,8 @@ pub(crate) struct Hardware {
     /// What has gone: dropped when nothing is locked, because an owner may do anything when it is
     /// dropped.
     dead: Vec<Retired>,
+    /// What the next tag is drawn from, if that is told.
+    key_seed: Option<u64>,
 }
 
 /// Memory that the card may still be reading.
@@ -256,6 +261,16 @@ impl Hardware {
     pub fn next_tag(&mut self) -> Result<u32, CardError> {
         loop {
             let mut bytes = [0; 4];
+            if let Some(seed) = &mut self.key_seed {
+                // A step of a Weyl sequence, its bits mixed by the finalizer of MurmurHash3.
+                *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = (*seed ^ *seed >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+                let tag = (mixed >> 42) as u32;
+                if tag != 0 {
+                    return Ok(tag);
+                }
+                continue;
+            }
             let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
             match got {
                 Ok(4) => {}
@@ -526,6 +541,7 @@ impl Context {
             unsettled: false,
             retired: Vec::new(),
             dead: Vec::new(),
+            key_seed: options.key_seed,
         };
         let inner = ContextInner {
             window: hardware.device.window(),

@@ -1,41 +1,42 @@
 //! What a job may say that the cards of today do not do.
 
-use super::{FabricJob, Post, ReceiveQueue, Step};
-use crate::job::{JobError, Problem, Transport};
+use super::{FabricJob, Post, Step};
+use crate::{
+    device::Kind,
+    job::{JobError, Problem},
+};
 
-/// The first thing that no card does yet.
+/// The first thing that no card does yet, or not the one that it is asked of.
 ///
 /// # Errors
 /// There is one; the message names the field.
 pub fn check(job: &FabricJob) -> Result<(), JobError> {
     let refuse = |path: String, what: &str| {
-        let problem = Problem::Unsupported { what: format!("card that does this yet: {what}") };
+        let problem = Problem::Unsupported { what: what.to_owned() };
         Err(JobError::Field { path, problem })
     };
-    for (i, node) in job.nodes.iter().enumerate() {
-        if !node.srqs.is_empty() {
-            return refuse(format!("nodes[{i}].srqs"), "a shared receive queue");
-        }
-        if let Some(j) = node.qps.iter().position(|qp| qp.transport == Transport::Ud) {
-            return refuse(format!("nodes[{i}].qps[{j}].transport"), "datagrams");
+    let is_rtl = |node: usize| Kind::of(&job.nodes[node].device) == Kind::Rtl;
+    for i in (0..job.nodes.len()).filter(|node| is_rtl(*node)) {
+        if !job.nodes[i].srqs.is_empty() {
+            return refuse(format!("nodes[{i}].srqs"), "shared receive queue on rtl: yet");
         }
     }
     for (i, step) in job.steps.iter().enumerate() {
-        match step {
-            Step::Post { post: Post::Send(send), .. } => {
-                if send.op.is_answered() {
-                    return refuse(format!("steps[{i}].op"), send.op.name());
-                }
-                if send.fence {
-                    return refuse(format!("steps[{i}].fence"), "a fence");
-                }
+        let Step::Post { node, post: Post::Send(send) } = step else { continue };
+        if send.fence && is_rtl(*node) {
+            return refuse(format!("steps[{i}].fence"), "fence on rtl: yet");
+        }
+        let datagram = send.destinations.iter().position(|destination| destination.to.is_some());
+        match datagram {
+            Some(j) if send.shared => {
+                let path = format!("steps[{i}].destinations[{j}].destination");
+                return refuse(path, "card yet that sends a post_ssq_send as datagrams");
             }
-            Step::Post { post: Post::Receive(receive), .. } => {
-                if matches!(receive.queue, ReceiveQueue::Shared(_)) {
-                    return refuse(format!("steps[{i}].srq"), "a shared receive queue");
-                }
+            Some(_) if is_rtl(*node) => {
+                let what = "card of the kind rtl: yet that takes an address with a request";
+                return refuse(format!("steps[{i}].destination"), what);
             }
-            Step::Wait => {}
+            _ => {}
         }
     }
     Ok(())

@@ -4,8 +4,8 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use drdma_abi::work_request::{MAX_WQE_GRANULES, Opcode, blocks};
 use libdrdma::{
-    CompletionQueue, Destination, MacAddress, Operation, PartitionDestination, PartitionId,
-    PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
+    AddressHandle, CompletionQueue, Destination, MacAddress, Operation, PartitionDestination,
+    PartitionId, PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
     QueuePairAttributes, Region, RowMask, SharedOperation, SharedSendQueue, SharedWorkRequest,
     WorkCompletion, WorkRequest,
 };
@@ -30,6 +30,36 @@ pub struct Queues {
     shared: HashMap<Vec<usize>, SharedSendQueue<'static>>,
     cq: CompletionQueue,
     ledger: Ledger,
+}
+
+/// What a request says beside its post that only a card executes that receives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras {
+    /// What is done instead of the post's operation.
+    pub answered: Option<Answered>,
+    /// It waits for the READs and atomics before it.
+    pub fence: bool,
+    /// Where a datagram goes.
+    pub to: Option<AddressHandle>,
+}
+
+/// An operation whose answer fills the regions.
+#[derive(Clone, Copy, Debug)]
+pub enum Answered {
+    /// READ.
+    Read,
+    /// Compare and swap.
+    CompareAndSwap {
+        /// What the peer's bytes must be.
+        compare: u64,
+        /// What they become.
+        swap: u64,
+    },
+    /// Fetch and add.
+    FetchAndAdd {
+        /// What is added.
+        add: u64,
+    },
 }
 
 impl Queues {
@@ -89,11 +119,22 @@ impl Queues {
     /// Posts a request, which is the post of that number; false if there is no room for it until
     /// something completes.
     pub fn post(&mut self, number: u64, post: &Post, payload: &Payload) -> Result<bool, PostError> {
+        self.post_with(number, post, payload, &Extras::default())
+    }
+
+    /// The same, with what only requests to a queue pair's own queue say, of a card that receives.
+    pub fn post_with(
+        &mut self,
+        number: u64,
+        post: &Post,
+        payload: &Payload,
+        extras: &Extras,
+    ) -> Result<bool, PostError> {
         let (result, queue) = match payload {
             Payload::Bytes(region) => self.post_partitioned(post, region, |id| id as u8),
             Payload::Words(region) => self.post_partitioned(post, region, |id| id),
             Payload::Regions(regions) if post.shared => self.post_shared(post, regions),
-            Payload::Regions(regions) => self.post_own(post, &regions[0]),
+            Payload::Regions(regions) => self.post_own(post, &regions[0], extras),
         };
         match result {
             Ok(()) => {
@@ -110,6 +151,7 @@ impl Queues {
         &mut self,
         post: &Post,
         regions: &[Region<'static>],
+        extras: &Extras,
     ) -> (Result<(), PostError>, u16) {
         let destination = &post.destinations[0];
         let (remote_addr, rkey, imm) = (destination.remote_addr, destination.rkey, post.imm);
@@ -128,6 +170,21 @@ impl Queues {
         }
         if !post.signaled {
             request = request.unsignaled();
+        }
+        if let Some(answered) = extras.answered {
+            request = match answered {
+                Answered::Read => request.read(remote_addr, rkey),
+                Answered::CompareAndSwap { compare, swap } => {
+                    request.compare_and_swap(remote_addr, rkey, compare, swap)
+                }
+                Answered::FetchAndAdd { add } => request.fetch_and_add(remote_addr, rkey, add),
+            };
+        }
+        if extras.fence {
+            request = request.fence();
+        }
+        if let Some(address) = &extras.to {
+            request = request.to(address);
         }
         let qp = &mut self.qps[destination.qp];
         (qp.post_send(&request), qp.queue())

@@ -26,7 +26,7 @@ pub struct Abilities {
     pub faults: bool,
     /// There are queue pairs on UD.
     pub datagrams: bool,
-    /// There are READs and atomic operations.
+    /// There are READs, atomic operations, fences and shared receive queues.
     pub answers: bool,
     /// Some messages are refused by their receiver.
     pub refusals: bool,
@@ -41,6 +41,8 @@ struct Node {
     name: String,
     sends: Value,
     qps: Vec<Value>,
+    /// Each for one queue pair, of the same name: whose message takes which receive would be open else.
+    srqs: Vec<Value>,
     /// Bytes of `in` that are given away.
     used: u64,
     words: u64,
@@ -53,7 +55,14 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
     let mut nodes: Vec<Node> = (0..count)
         .map(|i| {
             let sends = random_job::generate(random.any(), LIMITS);
-            Node { name: format!("n{i}"), sends, qps: Vec::new(), used: 0, words: 0 }
+            Node {
+                name: format!("n{i}"),
+                sends,
+                qps: Vec::new(),
+                srqs: Vec::new(),
+                used: 0,
+                words: 0,
+            }
         })
         .collect();
     let peers = connect(&mut random, &mut nodes, abilities);
@@ -77,7 +86,7 @@ impl Node {
         json!({"name": self.name, "device": "soft:",
                "local": {"mac": format!("02:00:00:00:00:{:02x}", index + 1),
                          "ip": format!("10.0.0.{}", index + 1)},
-               "buffers": buffers, "qps": self.qps})
+               "buffers": buffers, "srqs": self.srqs, "qps": self.qps})
     }
 
     /// So many bytes of `in` that nothing else has.
@@ -119,8 +128,10 @@ fn connect(
         for (i, qp) in qps.iter().enumerate() {
             let other = random.range(1..=nodes.len() as u64 - 1) as usize;
             let to = (from + other) % nodes.len();
+            let shared = is_shared(&nodes[from].sends, &qp["name"]);
             let transport = match text(&qp["transport"]) {
-                "ud" if abilities.datagrams && !abilities.faults => "ud",
+                // A request for several has no addresses of datagrams.
+                "ud" if abilities.datagrams && !abilities.faults && !shared => "ud",
                 "uc" if !abilities.faults => "uc",
                 _ => "rc",
             };
@@ -148,7 +159,12 @@ fn connect(
                     ours[field] = value.clone();
                 }
             }
-            let theirs = end(random, &theirs, format!("{}/{name}", nodes[from].name));
+            let mut theirs = end(random, &theirs, format!("{}/{name}", nodes[from].name));
+            if abilities.answers && random.one_in(4) {
+                theirs["srq"] = theirs["name"].clone();
+                let srq = json!({"name": theirs["name"]});
+                nodes[to].srqs.push(srq);
+            }
             nodes[from].qps.push(ours);
             nodes[to].qps.push(theirs);
         }
@@ -197,13 +213,11 @@ fn of_node(
             let theirs = format!("{node}-{name}");
             let transport = text(&qps[name.as_str()]["transport"]);
             // Who else gets what of a request for several is open once one of them is refused.
-            let alone = !list(&sends["posts"]).iter().any(|post| {
-                post.get("destinations").is_some()
-                    && destinations(post).iter().any(|destination| destination["qp"] == *name)
-            });
+            let alone = !is_shared(&sends, &json!(name));
             let refused =
                 abilities.refusals && alone && ["send", "send_imm", "write"].contains(&&*op);
-            let refuse = refused && transport == "rc" && random.one_in(6);
+            let srq = nodes[to].srqs.iter().any(|srq| srq["name"] == *theirs);
+            let refuse = refused && !srq && transport == "rc" && random.one_in(6);
             let fields = match shared {
                 true => &mut post["destinations"][i],
                 false => &mut post,
@@ -240,7 +254,9 @@ fn of_node(
                 let start = nodes[to].take(room);
                 let regions = pieces(random, start, room);
                 let wr_id = random.any() >> 12;
-                receives.push(json!({"node": nodes[to].name, "verb": "post_recv", "qp": theirs,
+                let (verb, queue) =
+                    if srq { ("post_srq_recv", "srq") } else { ("post_recv", "qp") };
+                receives.push(json!({"node": nodes[to].name, "verb": verb, queue: theirs,
                                      "wr_id": wr_id, "regions": regions}));
             }
         }
@@ -317,10 +333,19 @@ fn answered(
         post["regions"] =
             json!([{"type": "contiguous", "buffer": "in", "offset": start, "len": 8}]);
     }
-    if random.one_in(4) {
+    // A request that waits at a fence is overtaken by those of other queues.
+    if !is_shared(&nodes[from].sends, &qp["name"]) && random.one_in(4) {
         post["fence"] = json!(true);
     }
     Some(post)
+}
+
+/// True if a node posts something for several queue pairs, and this one is among them.
+fn is_shared(sends: &Value, qp: &Value) -> bool {
+    list(&sends["posts"]).iter().any(|post| {
+        post.get("destinations").is_some()
+            && destinations(post).iter().any(|destination| destination["qp"] == *qp)
+    })
 }
 
 /// So many bytes of `in` as some regions, in any order.
@@ -433,7 +458,17 @@ mod tests {
                     seen.insert(completion[field].as_str().unwrap().to_owned());
                 }
             }
-            for word in ["wait", "loss", "\"uc\"", "\"ud\"", "raw", "partitioned", LATER, "fence"] {
+            for word in [
+                "wait",
+                "loss",
+                "\"uc\"",
+                "\"ud\"",
+                "raw",
+                "partitioned",
+                LATER,
+                "fence",
+                "post_srq_recv",
+            ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
                 }
@@ -453,6 +488,7 @@ mod tests {
             "local_qp_operation_error",
             "loss",
             "partitioned",
+            "post_srq_recv",
             "raw",
             "read",
             "recv",

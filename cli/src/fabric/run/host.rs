@@ -4,15 +4,16 @@ use std::collections::{HashMap, VecDeque};
 
 use drdma_abi::work_request::{Opcode, blocks};
 use libdrdma::{
-    Access, CompletionOpcode, Context, Counters, MemoryRegion, PostError, QueuePair,
-    QueuePairAttributes, ReceiveRequest, Region, RegionError, Status, WorkCompletion,
+    Access, AddressHandle, CompletionOpcode, Context, Counters, MemoryRegion, PostError, QueuePair,
+    QueuePairAttributes, ReceiveRequest, Region, RegionError, SharedReceiveQueue, Status,
+    WorkCompletion,
 };
 use serde_json::{Value, json};
 
 use super::card::FabricCard;
 use crate::{
     device,
-    fabric::{self, FabricJob, Node, Op, Post, Qp, Receive, ReceiveQueue, Remote, Send, Step},
+    fabric::{self, FabricJob, Node, Op, Peer, Post, Receive, ReceiveQueue, Remote, Send, Step},
     job::{self, Transport},
     placement::Placement,
     run::{
@@ -20,7 +21,9 @@ use crate::{
         ledger::Completed,
         memory::Memory,
         payload::Payload,
-        queues::{MAX_BLOCKS, MAX_COMPLETIONS, Queues, Rings, mac, region_granules},
+        queues::{
+            Answered, Extras, MAX_BLOCKS, MAX_COMPLETIONS, Queues, Rings, mac, region_granules,
+        },
     },
 };
 
@@ -31,9 +34,11 @@ const RECEIVE_HEAD: usize = 2;
 
 /// A node's host.
 pub(super) struct Host<'a> {
+    job: &'a FabricJob,
     node: &'a Node,
     // Queues are dropped before the memory that their cards reach.
     queues: Queues,
+    srqs: Vec<SharedReceiveQueue<'static>>,
     memory: Memory<'a>,
     keys: Vec<MemoryRegion>,
     context: Context,
@@ -51,7 +56,7 @@ struct ToPost<'a> {
 
 /// A post with its regions as libdrdma has them.
 enum Ready<'a> {
-    Send(Box<(job::Post, Payload)>),
+    Send(Box<(job::Post, Payload, Extras)>),
     Receive { receive: &'a Receive, regions: Vec<Region<'static>> },
 }
 
@@ -67,7 +72,7 @@ impl<'a> Host<'a> {
     /// Sets a node up: its memory, keys and connected queue pairs.
     pub fn new(job: &'a FabricJob, index: usize, card: &FabricCard) -> Result<Self, RunError> {
         let node = &job.nodes[index];
-        let context = device::set_up(card.card(), node.local)?;
+        let context = device::set_up_from_seed(card.card(), node.local, job.network.seed)?;
         let pd = context.protection_domain();
         let posts: Vec<&Post> = job
             .steps
@@ -100,7 +105,13 @@ impl<'a> Host<'a> {
                 Post::Receive(_) => None,
             })
             .collect();
-        let rings = Rings::of(&sends, 1);
+        // Operands and addresses may double a request.
+        let rings = Rings::of(&sends, 2);
+        let mut srqs = Vec::with_capacity(node.srqs.len());
+        for i in 0..node.srqs.len() {
+            let blocks = receive_blocks(&posts, ReceiveQueue::Shared(i));
+            srqs.push(pd.shared_receive_queue(&cq).blocks(blocks).build()?);
+        }
         let mut qps = Vec::with_capacity(node.qps.len());
         for (i, qp) in node.qps.iter().enumerate() {
             let receives = receive_blocks(&posts, ReceiveQueue::Qp(i));
@@ -109,17 +120,19 @@ impl<'a> Host<'a> {
                 .transport(qp.transport)
                 .qpn(FIRST_QPN + i as u32)
                 .send_blocks(rings.blocks(false, vec![i]));
-            if context.receives() {
+            if let Some(srq) = qp.srq {
+                builder = builder.shared_receive_queue(&srqs[srq]);
+            } else if context.receives() {
                 builder = builder.receive(&cq).receive_blocks(receives);
             }
             let mut made = builder.build()?;
-            connect(job, qp, &mut made, context.receives())?;
+            connect(job, Peer { node: index, qp: i }, &mut made, context.receives())?;
             qps.push(made);
         }
         let queues = Queues::over(qps, &sends, &rings, cq, &pd)?;
         context.clear_counters()?;
         let (to_post, sends) = (VecDeque::new(), HashMap::new());
-        Ok(Self { node, queues, memory, keys, context, to_post, sends })
+        Ok(Self { job, node, queues, srqs, memory, keys, context, to_post, sends })
     }
 
     /// Where memory of this node lies, as a peer names it.
@@ -150,7 +163,7 @@ impl<'a> Host<'a> {
                 let post = plain(send, remotes);
                 let payload = Payload::of(&post, &mut self.memory).map_err(region)?;
                 self.sends.insert(number as u64, send);
-                Ready::Send(Box::new((post, payload)))
+                Ready::Send(Box::new((post, payload, self.extras(send))))
             }
             Post::Receive(receive) => {
                 let regions = receive.regions.iter().map(|region| self.memory.region(region));
@@ -162,17 +175,42 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
+    /// What a request says that only a card executes that receives.
+    fn extras(&self, send: &Send) -> Extras {
+        let answered = match send.op {
+            Op::Read => Some(Answered::Read),
+            Op::CompareAndSwap { compare, swap } => {
+                Some(Answered::CompareAndSwap { compare, swap })
+            }
+            Op::FetchAndAdd { add } => Some(Answered::FetchAndAdd { add }),
+            Op::Send | Op::SendImm(_) | Op::Write | Op::WriteImm(_) => None,
+        };
+        let destination = &send.destinations[0];
+        let from = &self.node.qps[destination.qp];
+        let to = destination.to.map(|Peer { node, qp }| {
+            let (node, qpn) = (&self.job.nodes[node], FIRST_QPN + qp as u32);
+            AddressHandle::new(mac(node.local.mac), node.local.ip.into(), qpn, node.qps[qp].qkey)
+                .dscp(from.dscp)
+                .ecn(from.ecn)
+                .ttl(from.ttl)
+        });
+        Extras { answered, fence: send.fence, to }
+    }
+
     /// Posts as much as there is room for; true if that is anything.
     pub fn post(&mut self) -> Result<bool, RunError> {
         let mut any = false;
         while let Some(ToPost { number, what }) = self.to_post.front() {
             let posted = match what {
-                Ready::Send(send) => self.queues.post(*number as u64, &send.0, &send.1),
+                Ready::Send(send) => {
+                    let (post, payload, extras) = &**send;
+                    self.queues.post_with(*number as u64, post, payload, extras)
+                }
                 Ready::Receive { receive, regions } => {
                     let request = ReceiveRequest::new(receive.wr_id).regions(regions);
                     let posted = match receive.queue {
                         ReceiveQueue::Qp(qp) => self.queues.qps[qp].post_recv(&request),
-                        ReceiveQueue::Shared(_) => unreachable!("refused when the job was read"),
+                        ReceiveQueue::Shared(srq) => self.srqs[srq].post_recv(&request),
                     };
                     match posted {
                         Ok(()) => Ok(true),
@@ -223,13 +261,20 @@ impl<'a> Host<'a> {
     fn received(&self, completion: &WorkCompletion) -> Completion {
         let by_queue = |qp: &QueuePair| qp.receive_queue() == Some(completion.queue);
         let by_index = |qp: &QueuePair| completion.qp == Some(qp.index());
-        let qps = &self.queues.qps;
+        let (srqs, qps) = (&self.srqs, &self.queues.qps);
+        let srq = srqs.iter().position(|srq| srq.number() == completion.queue);
         let qp = qps.iter().position(by_queue).or_else(|| qps.iter().position(by_index));
-        let name = qp.map_or("?", |qp| &self.node.qps[qp].name);
         let is_write = completion.opcode == CompletionOpcode::ReceiveWithImm;
         let is_good = completion.status == Status::Success;
-        let object = json!({"node": self.node.name, "qp": name, "wr_id": completion.wr_id,
-                            "opcode": if is_write && is_good { "recv_write_imm" } else { "recv" }});
+        let mut object = json!({"node": self.node.name});
+        if let Some(qp) = qp {
+            object["qp"] = json!(self.node.qps[qp].name);
+        }
+        if let Some(srq) = srq {
+            object["srq"] = json!(self.node.srqs[srq]);
+        }
+        object["wr_id"] = json!(completion.wr_id);
+        object["opcode"] = json!(if is_write && is_good { "recv_write_imm" } else { "recv" });
         Completion::of(object, completion)
     }
 
@@ -296,29 +341,30 @@ fn receive_blocks(posts: &[&Post], queue: ReceiveQueue) -> u32 {
 /// Connects a queue pair to its peer.
 fn connect(
     job: &FabricJob,
-    qp: &Qp,
+    which: Peer,
     made: &mut QueuePair<'static>,
     receives: bool,
 ) -> Result<(), RunError> {
+    let qp = &job.nodes[which.node].qps[which.qp];
     let mut attributes = QueuePairAttributes::new()
         .path_mtu(qp.mtu)
         .dscp(qp.dscp)
         .ecn(qp.ecn)
         .ttl(qp.ttl)
         .start_psn(qp.start_psn);
-    if let Some(peer) = qp.peer {
-        let (node, other) = (&job.nodes[peer.node], &job.nodes[peer.node].qps[peer.qp]);
-        attributes = attributes
-            .dest_mac(mac(node.local.mac))
-            .dest_ip(node.local.ip.into())
-            .dest_qpn(FIRST_QPN + peer.qp as u32);
-        if receives {
-            let access = match qp.transport {
-                Transport::Rc => Access::REMOTE_READ | Access::REMOTE_WRITE | Access::REMOTE_ATOMIC,
-                _ => Access::REMOTE_WRITE,
-            };
-            attributes = attributes.rq_psn(other.start_psn).access(access);
-        }
+    // One for datagrams has itself; every post names another.
+    let peer = qp.peer.unwrap_or(which);
+    let (node, other) = (&job.nodes[peer.node], &job.nodes[peer.node].qps[peer.qp]);
+    attributes = attributes
+        .dest_mac(mac(node.local.mac))
+        .dest_ip(node.local.ip.into())
+        .dest_qpn(FIRST_QPN + peer.qp as u32);
+    if receives && qp.peer.is_some() {
+        let access = match qp.transport {
+            Transport::Rc => Access::REMOTE_READ | Access::REMOTE_WRITE | Access::REMOTE_ATOMIC,
+            _ => Access::REMOTE_WRITE,
+        };
+        attributes = attributes.rq_psn(other.start_psn).access(access);
     }
     if receives && qp.transport == Transport::Rc {
         attributes = attributes
