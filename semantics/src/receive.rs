@@ -108,3 +108,7 @@ pub fn encode(wr_id: u64, regions: &[Region], position: u32) -> Vec<u8> {
     bytes.resize(bytes.len().next_multiple_of(drdma_abi::work_request::BLOCK), 0);
     bytes
 }
+
+#[cfg(test)]
+#[path = "tests/receive.rs"]
+mod tests;

@@ -177,3 +177,7 @@ fn check_address(address: &AddressHandle) -> Result<(), Failure> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+#[path = "tests/reliable.rs"]
+mod tests;

@@ -375,3 +375,24 @@ fn a_full_receive_queue_takes_no_more_until_something_is_polled() {
     let error = b.post_recv(&ReceiveRequest::new(1).regions(&regions)).unwrap_err();
     assert_eq!(error.to_string(), "destination 0: 17 regions, at most 16 are possible");
 }
+
+#[test]
+fn frames_of_others_pass_to_the_host_as_they_came() {
+    let mut lab = Lab::new();
+    let source = lab.nodes[0].memory(&pattern(10));
+    let [mut a, b] = lab.connected(Transport::Rc);
+    drop(b);
+    a.post_send(&WorkRequest::new(1).regions(&all(&source))).unwrap();
+    lab.run();
+    let unknown = lab.frames[0][0].bytes.clone();
+    let mut damaged = unknown.clone();
+    damaged[60] ^= 1;
+    let arp = [[0xff; 12].as_slice(), &[8, 6, 1, 2, 3]].concat();
+    let card = &lab.nodes[1].card;
+    assert_eq!(card.take_host_frames(), vec![unknown; 4], "no such queue pair");
+    for frame in [&damaged, &arp] {
+        card.deliver(frame.clone(), lab.now);
+    }
+    card.advance_to(lab.now);
+    assert_eq!(card.take_host_frames(), [arp], "what is damaged is dropped");
+}

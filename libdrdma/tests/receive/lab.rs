@@ -21,6 +21,8 @@ pub struct Lab {
     /// Frames that each card sent so far.
     pub frames: [Vec<CapturedFrame>; 2],
     pub now: u64,
+    /// Frames take up to 2 us longer, each by another time: numbers that look random.
+    pub overtaking: Option<u64>,
 }
 
 pub struct Node {
@@ -105,6 +107,7 @@ impl Lab {
             fate: Box::new(|_, _, frame| vec![frame]),
             frames: [Vec::new(), Vec::new()],
             now: 0,
+            overtaking: None,
         }
     }
 
@@ -163,7 +166,11 @@ impl Lab {
                 let number = self.frames[from].len() as u64;
                 self.frames[from].push(sent.clone());
                 for frame in (self.fate)(from, number, sent.bytes) {
-                    self.nodes[1 - from].card.deliver(frame, sent.time_ns + DELAY);
+                    let longer = self.overtaking.as_mut().map_or(0, |state| {
+                        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        if *state >> 60 == 0 { *state >> 33 & 0x7ff } else { 0 }
+                    });
+                    self.nodes[1 - from].card.deliver(frame, sent.time_ns + DELAY + longer);
                 }
             }
         }

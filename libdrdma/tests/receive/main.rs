@@ -4,6 +4,7 @@
 mod connected;
 mod fetches;
 mod lab;
+mod random;
 mod refused;
 mod shared;
 mod unreliable;
