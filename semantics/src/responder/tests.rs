@@ -22,6 +22,7 @@ const KEY: u32 = 0x505;
 const BASE: u64 = 0x1000;
 const SIZE: u64 = 4096;
 const FLOW: Flow = Flow {
+    vlan: None,
     source_mac: 1,
     dest_mac: 2,
     source_ip: 3,

@@ -26,7 +26,7 @@ impl Directory for Card {
 
     fn queue_pair(&self, qp: u32) -> Option<QueuePair> {
         let transport = Transport::from_code(qp as u8)?;
-        Some(QueuePair { ready: true, error: false, transport, mtu: 256 })
+        Some(QueuePair { ready: true, error: false, transport, mtu: 256, pd: 3 })
     }
 }
 
@@ -56,7 +56,8 @@ fn entry(qp: u32, opcode: u8, flags: u8, len: u32, behind: &[u8]) -> Vec<u8> {
 }
 
 fn check_with(bytes: &[u8], qp: Option<u32>, limits: &Limits) -> Result<Extended, Failure> {
-    let posted = Posted { position: 0, blocks: blocks(bytes.len() / GRANULE) as u32, owner: qp };
+    let posted =
+        Posted { position: 0, blocks: blocks(bytes.len() / GRANULE) as u32, owner: qp, pd: 3 };
     check_entry(bytes, &posted, limits, &Card, &Segments::new())
 }
 
@@ -156,7 +157,8 @@ fn a_shared_queue_has_none_of_this() {
         let refusal = check_with(&bytes, None, &LIMITS).unwrap_err().to_string();
         assert!(refusal.contains(field), "{refusal}");
         // Nor has a card that only sends.
-        let posted = Posted { position: 0, blocks: (BLOCK / GRANULE) as u32, owner: Some(0) };
+        let posted =
+            Posted { position: 0, blocks: (BLOCK / GRANULE) as u32, owner: Some(0), pd: 3 };
         assert!(checks::check_head(bytes.first_chunk().unwrap(), &posted).is_err());
     }
 }
