@@ -215,7 +215,8 @@ fn what_a_write_may_not_do_is_refused_and_breaks_both_sides() {
         let pd = lab.nodes[1].context.protection_domain();
         pd.allocate_with(100, Access::all()).unwrap()
     };
-    let cases: [(&str, &dyn Fn(&Lab) -> libdrdma::MemoryRegion, u64, u32, Access, u8); 6] = [
+    type Memory<'a> = &'a dyn Fn(&Lab) -> libdrdma::MemoryRegion;
+    let cases: [(&str, Memory<'_>, u64, u32, Access, u8); 6] = [
         ("bounds", &|lab| open(lab, Access::all()), 91, 0, Access::all(), 0x62),
         ("before", &|lab| open(lab, Access::all()), u64::MAX, 0, Access::all(), 0x62),
         ("key", &|lab| open(lab, Access::all()), 0, 1 << 20, Access::all(), 0x62),

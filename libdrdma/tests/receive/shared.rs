@@ -166,3 +166,28 @@ fn a_queue_pair_that_waits_stops_no_other() {
     assert_eq!(polled, [(1, SUCCESS, 600), (2, SUCCESS, 600), (3, SUCCESS, 1200)]);
     drop(ssq);
 }
+
+#[test]
+fn nothing_overtakes_what_waits_on_the_same_queue_pair() {
+    let mut lab = Lab::new();
+    let source = lab.nodes[0].memory(&pattern(8));
+    let to = lab.nodes[0].memory(&[0; 8]);
+    let target = lab.nodes[1].memory(&[0; 8]);
+    let [mut a, mut b] = lab.connected(Transport::Rc);
+    for i in 0..3 {
+        b.post_recv(&ReceiveRequest::new(i).regions(&all(&target))).unwrap();
+    }
+    let part = |len| [libdrdma::Contiguous::new(&source).len(len).build().unwrap()];
+    let regions = part(3);
+    let mut ssq = lab.nodes[0].pd.shared_send_queue(&lab.nodes[0].cq).build().unwrap();
+    a.post_send(&WorkRequest::new(1).read(target.addr(), target.rkey()).regions(&all(&to)))
+        .unwrap();
+    a.post_send(&WorkRequest::new(2).fence().regions(&part(1))).unwrap();
+    a.post_send(&WorkRequest::new(3).regions(&part(2))).unwrap();
+    let destinations = [Destination::new(&a).regions(&regions)];
+    ssq.post_ssq_send(&SharedWorkRequest::new(4).destinations(&destinations)).unwrap();
+    lab.run();
+    assert_eq!(lab.nodes[0].polled().len(), 4);
+    // By their lengths, in the order of the posts.
+    assert_eq!(lab.nodes[1].polled(), [(0, SUCCESS, 1), (1, SUCCESS, 2), (2, SUCCESS, 3)]);
+}

@@ -220,9 +220,12 @@ fn messages_are_counted_and_acknowledged_across_the_wrap() {
     assert_eq!(bench.statuses(), [(0, Status::Success), (1, Status::Success)]);
 }
 
+/// Makes a packet that cannot be next.
+type Wrong = Box<dyn Fn(&mut Bench) -> Vec<u8>>;
+
 #[test]
 fn what_cannot_follow_is_an_invalid_request() {
-    let mut cases: Vec<(&str, Box<dyn Fn(&mut Bench) -> Vec<u8>>)> = Vec::new();
+    let mut cases: Vec<(&str, Wrong)> = Vec::new();
     let middle = |bench: &mut Bench| odd(bench, false, false, MTU, 0, false);
     cases.push(("a middle without a first", Box::new(middle)));
     cases.push(("a last without a first", Box::new(|b| odd(b, false, true, 5, 0, true))));

@@ -38,6 +38,16 @@ const MAX_DOORBELLS: usize = 1 << 20;
 /// Cycles to read and check a request.
 const REQUEST_CYCLES: u64 = 16;
 
+/// What became of the next request of a queue.
+enum Start {
+    /// It was started, or refused.
+    Started,
+    /// It fails, when nothing is left to be sent before it on this queue pair.
+    Fails(u32),
+    /// It waits for such a failure.
+    Waits,
+}
+
 impl SoftCard {
     /// Takes a doorbell.
     pub(super) fn ring_doorbell(&mut self, queue: u32, producer: u32) {
@@ -67,6 +77,9 @@ impl SoftCard {
             let lanes = self.jobs[at].lanes.iter().filter(|lane| !lane.is_done());
             taken.extend(lanes.map(|lane| lane.qp));
         }
+        // Every request is started in its turn, so that none overtakes another on a queue pair; only a
+        // failure waits for what is before it, and whoever names its queue pair with it.
+        let mut failing = HashSet::new();
         let mut at = 0;
         while let Some((index, producer)) = self.doorbells.get(at).copied() {
             let queue = &self.tables.send_queues[index as usize];
@@ -76,19 +89,29 @@ impl SoftCard {
                 self.doorbells.remove(at);
                 return Some(1);
             }
-            let waits = queue.in_flight.len() >= MAX_REQUESTS
-                || self.jobs.iter().any(|job| job.id.queue == index);
-            if !waits && self.start_request(index, producer, &taken) {
-                return Some(REQUEST_CYCLES);
+            if queue.in_flight.len() >= MAX_REQUESTS {
+                return None;
+            }
+            match self.start_request(index, producer, &taken, &failing) {
+                Start::Started => return Some(REQUEST_CYCLES),
+                Start::Fails(qp) => drop(failing.insert(qp)),
+                Start::Waits => return None,
             }
             at += 1;
         }
         None
     }
 
-    /// Reads and checks the next request of a queue. False if it fails, and must wait with that for what
-    /// earlier requests still have for its queue pair, one of `taken`.
-    fn start_request(&mut self, index: u32, producer: u32, taken: &HashSet<u32>) -> bool {
+    /// Reads and checks the next request of a queue. One that fails must wait with that for what earlier
+    /// requests still have for its queue pair, one of `taken`; one that names a queue pair that is `failing`
+    /// so waits, too.
+    fn start_request(
+        &mut self,
+        index: u32,
+        producer: u32,
+        taken: &HashSet<u32>,
+        failing: &HashSet<u32>,
+    ) -> Start {
         let queue = &self.tables.send_queues[index as usize];
         let position = queue.position;
         let posted = Posted {
@@ -112,7 +135,7 @@ impl SoftCard {
             Err(wr_id) => {
                 request.wr_id = wr_id;
                 self.refuse(index, request, Status::LocalQpOperationError, 0, None);
-                return true;
+                return Start::Started;
             }
         };
         request.wr_id = WqeHeader::decode(&entry).wr_id;
@@ -132,12 +155,14 @@ impl SoftCard {
         let (checked, admitted) = match admitted {
             Ok(admitted) => admitted,
             Err(failure) => {
-                if failure.queue_pair.is_some_and(|qp| taken.contains(&qp)) {
-                    return false;
+                if let Some(qp) = failure.queue_pair
+                    && (taken.contains(&qp) || failing.contains(&qp))
+                {
+                    return Start::Fails(qp);
                 }
                 let destination = failure.destination;
                 self.refuse(index, request, failure.status, destination, failure.queue_pair);
-                return true;
+                return Start::Started;
             }
         };
 
@@ -147,6 +172,9 @@ impl SoftCard {
             ..Settings::default()
         };
         let Extended { request: checked, extras, fetch } = checked;
+        if checked.destinations.iter().any(|destination| failing.contains(&destination.qp)) {
+            return Start::Waits;
+        }
         request.signaled = checked.signaled;
         let queue = &mut self.tables.send_queues[index as usize];
         queue.position = position.wrapping_add(blocks(entry.len() / GRANULE) as u32);
@@ -163,7 +191,7 @@ impl SoftCard {
             request.bytes = job.bytes();
         }
         self.jobs.push(job);
-        true
+        Start::Started
     }
 
     /// What the attributes of a queue's owner allow its requests.
@@ -258,6 +286,11 @@ impl SoftCard {
             self.jobs.remove(at);
             return Some(1);
         }
+        if self.is_behind_failure(id) && !self.jobs[at].lanes.iter().any(Lane::has_begun) {
+            self.fetching.remove(&id);
+            self.jobs.remove(at);
+            return Some(1);
+        }
         let gone = self.jobs[at].lanes.iter().position(|lane| self.is_gone(lane));
         if let Some(destination) = gone {
             self.fail(id, Status::WrFlushError, destination as u16);
@@ -339,6 +372,13 @@ impl SoftCard {
         }
         self.jobs.insert(at, job);
         Some(cycles)
+    }
+
+    /// True if a request before this one on its queue failed: what has not begun sends nothing.
+    fn is_behind_failure(&self, id: RequestId) -> bool {
+        let queue = &self.tables.send_queues[id.queue as usize];
+        let before = id.serial.saturating_sub(queue.first_serial) as usize;
+        queue.stopped && queue.in_flight.iter().take(before).any(|other| other.failed.is_some())
     }
 
     /// True if a lane's queue pair was reset, or came into the error state, since the request was
