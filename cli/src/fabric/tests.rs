@@ -323,6 +323,31 @@ fn a_card_that_does_not_receive_is_refused_where_it_would_have_to() {
 }
 
 #[test]
+fn what_only_some_cards_do_is_refused_of_others() {
+    let refused = |job: &Value| supported::check(&parse(job).unwrap()).unwrap_err().to_string();
+    assert!(supported::check(&parse(&good()).unwrap()).is_ok());
+    let mut job = good();
+    job["steps"][10] = json!({"node": "a", "verb": "post_ssq_send", "wr_id": 10, "op": "send",
+        "destinations": [ {"qp": "d", "destination": "b/d", "regions": []} ]});
+    let expected = "steps[10].destinations[0].destination: there is no card yet that sends a post_ssq_send as datagrams";
+    assert_eq!(refused(&job), expected);
+    // A card that only sends.
+    let mut job = good();
+    job["nodes"][0]["device"] = json!("rtl:");
+    job["steps"] = json!([]);
+    assert_eq!(refused(&job), "nodes[0].srqs: there is no shared receive queue on rtl: yet");
+    job["nodes"][0].as_object_mut().unwrap().remove("srqs");
+    job["nodes"][0]["qps"][0].as_object_mut().unwrap().remove("srq");
+    job["steps"] = json!([good()["steps"][8]]);
+    let expected = "steps[0].destination: there is no card of the kind rtl: yet that takes an address with a request";
+    assert_eq!(refused(&job), expected);
+    let mut fence = good()["steps"][2].clone();
+    fence.as_object_mut().unwrap().remove("signaled");
+    job["steps"] = json!([fence]);
+    assert_eq!(refused(&job), "steps[0].fence: there is no fence on rtl: yet");
+}
+
+#[test]
 fn the_last_post_of_a_queue_before_a_wait_is_signaled() {
     let expected = "is false, and no post behind it goes to the same queue: it would never be known to be complete";
     assert_eq!(set("/steps/3/signaled", json!(false)), format!("steps[3].signaled: {expected}"));

@@ -3,6 +3,7 @@
 
 mod connected;
 mod fetches;
+mod keys;
 mod lab;
 mod random;
 mod refused;
