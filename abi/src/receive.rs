@@ -111,8 +111,6 @@ layout! {
         receives: u8 = 8,
         /// [`rights`] of the peer.
         rights: u8 = 8,
-        /// The protection domain, which that of a key must be.
-        pd: u32 = 32,
         /// What an RNR NAK asks for: an index of [`RNR_TIMERS`].
         min_rnr_timer: u8 = 8,
         /// READs and atomics of the peer that are kept for their repetition, 0 to 16.
@@ -131,6 +129,8 @@ layout! {
         reserved: u16 = 16,
         /// 0.
         reserved2: u64 = 64,
+        /// 0.
+        reserved3: u32 = 32,
         /// Last word: 0 does not receive. 1 receives from `rq_psn` on. 2 goes on receiving where it
         /// is, with these attributes.
         state: u32 = 32,

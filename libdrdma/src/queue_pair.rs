@@ -453,7 +453,6 @@ impl<'m> QueuePair<'m> {
             receive_queue: own.or(shared).unwrap_or(0),
             receives: self.has_receives().into(),
             rights: attributes.access.unwrap_or_default().bits() as u8,
-            pd: self.queue.protection_domain(),
             min_rnr_timer: attributes.min_rnr_timer.unwrap_or(0),
             max_dest_rd_atomic: attributes.max_dest_rd_atomic.unwrap_or(0),
             max_rd_atomic: attributes.max_rd_atomic.unwrap_or(0),

@@ -59,15 +59,6 @@ pub struct Extended {
     pub fetch: Option<(Fetch, Target)>,
 }
 
-/// What a queue pair's attributes allow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Its protection domain.
-    pub pd: u32,
-    /// READs and atomics that it may have outstanding.
-    pub max_rd_atomic: u8,
-}
-
 /// The head as a card knows it that only sends. A shared queue has nothing else.
 fn plain(head: &WqeHeader, posted: &Posted) -> WqeHeader {
     if posted.owner.is_none() {
@@ -97,7 +88,7 @@ pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeH
 pub fn check_entry<M: HostMemory + ?Sized>(
     entry: &[u8],
     posted: &Posted,
-    limits: &Limits,
+    max_rd_atomic: u8,
     directory: &dyn Directory,
     memory: &M,
 ) -> Result<Extended, Failure> {
@@ -147,11 +138,11 @@ pub fn check_entry<M: HostMemory + ?Sized>(
     let Some(opcode) = opcode.filter(|opcode| *opcode != ReliableOpcode::SendInvalidate) else {
         return Ok(Extended { request, extras, fetch: None });
     };
-    if limits.max_rd_atomic == 0 {
+    if max_rd_atomic == 0 {
         return Err(problem("may have no READ and no atomic outstanding"));
     }
     let regions = request.destinations[0].regions.clone();
-    let target = Target::check(regions, request.row_mask, limits.pd, directory, memory)
+    let target = Target::check(regions, request.row_mask, posted.pd, directory, memory)
         .map_err(|status| fails(status, Reason::Target))?;
     let len = target.capacity;
     let limit = if opcode.is_atomic() { 8 } else { MAX_MESSAGE };

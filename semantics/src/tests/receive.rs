@@ -20,7 +20,7 @@ impl Directory for Keys {
     fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
         let (rights, pd) = match lkey {
             OPEN => (rights::LOCAL_WRITE, PD),
-            CLOSED => (0, 0),
+            CLOSED => (0, PD),
             FOREIGN => (rights::ALL, PD + 1),
             _ => return None,
         };
@@ -62,7 +62,7 @@ fn pointer_mapped(lkey: u32, target_lkey: u32) -> Region {
 }
 
 #[test]
-fn what_is_written_needs_the_right_and_the_domain_and_what_is_read_does_not() {
+fn what_is_written_needs_a_right_and_everything_the_domain() {
     let contiguous = |lkey| Region::Contiguous { addr: BASE + 24, len: 1000, lkey };
     let strided = |lkey| {
         let pattern = vec![Extent { offset: 1, len: 3 }];
@@ -83,8 +83,10 @@ fn what_is_written_needs_the_right_and_the_domain_and_what_is_read_does_not() {
         assert_eq!(check(&[contiguous(OPEN), region(OPEN)]), Ok(1000 + capacity));
         assert_eq!(check(&[contiguous(OPEN), region(CLOSED)]), wrong);
     }
-    assert_eq!(check(&[bitmapped(9, OPEN)]), wrong);
-    assert_eq!(check(&[pointer_mapped(9, OPEN)]), wrong);
+    for key in [FOREIGN, 9] {
+        assert_eq!(check(&[bitmapped(key, OPEN)]), wrong);
+        assert_eq!(check(&[pointer_mapped(key, OPEN)]), wrong);
+    }
     assert_eq!(check(&[Region::Contiguous { addr: BASE + 1, len: 1024, lkey: OPEN }]), wrong);
     assert_eq!(check(&[]), Ok(0));
 }

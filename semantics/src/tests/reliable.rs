@@ -12,8 +12,6 @@ use crate::{
     request::{self, Destination},
 };
 
-const LIMITS: Limits = Limits { pd: 3, max_rd_atomic: 1 };
-
 /// One key, of 64 B at 0x1000; queue pair 0 is RC, 1 UC, 2 UD.
 struct Card;
 
@@ -55,14 +53,14 @@ fn entry(qp: u32, opcode: u8, flags: u8, len: u32, behind: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn check_with(bytes: &[u8], qp: Option<u32>, limits: &Limits) -> Result<Extended, Failure> {
+fn check_with(bytes: &[u8], qp: Option<u32>, max_rd_atomic: u8) -> Result<Extended, Failure> {
     let posted =
         Posted { position: 0, blocks: blocks(bytes.len() / GRANULE) as u32, owner: qp, pd: 3 };
-    check_entry(bytes, &posted, limits, &Card, &Segments::new())
+    check_entry(bytes, &posted, max_rd_atomic, &Card, &Segments::new())
 }
 
 fn check(qp: u32, bytes: &[u8]) -> Result<Extended, Failure> {
-    check_with(bytes, Some(qp), &LIMITS)
+    check_with(bytes, Some(qp), 1)
 }
 
 fn refused(qp: u32, bytes: &[u8]) -> String {
@@ -120,11 +118,7 @@ fn lengths_and_limits_are_checked() {
     assert_eq!((failure.status, failure.queue_pair), (Status::LocalLengthError, Some(0)));
     let failure = check(0, &entry(0, READ, 0, 65, &[])).unwrap_err();
     assert_eq!(failure.status, Status::LocalProtectionError);
-    let other = Limits { pd: 4, ..LIMITS };
-    let failure = check_with(&entry(0, READ, 0, 64, &[]), Some(0), &other).unwrap_err();
-    assert_eq!((failure.status, failure.reason), (Status::LocalProtectionError, Reason::Target));
-    let none = Limits { max_rd_atomic: 0, ..LIMITS };
-    let failure = check_with(&entry(0, READ, 0, 64, &[]), Some(0), &none).unwrap_err();
+    let failure = check_with(&entry(0, READ, 0, 64, &[]), Some(0), 0).unwrap_err();
     assert_eq!(failure.status, Status::LocalQpOperationError);
 }
 
@@ -154,7 +148,7 @@ fn entries_that_end_too_early_or_have_what_they_may_not_are_refused() {
 fn a_shared_queue_has_none_of_this() {
     for (opcode, flags, field) in [(READ, 0, "opcode"), (0, request_flags::FENCE, "flags")] {
         let bytes = entry(0, opcode, flags, 8, &[]);
-        let refusal = check_with(&bytes, None, &LIMITS).unwrap_err().to_string();
+        let refusal = check_with(&bytes, None, 1).unwrap_err().to_string();
         assert!(refusal.contains(field), "{refusal}");
         // Nor has a card that only sends.
         let posted =

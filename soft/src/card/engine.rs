@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use drdma_abi::{
     Layout as _,
     completion::{Completion, Status},
-    receive::AttributesEntry,
     register::{CONTROL, IP, MAC_HIGH, MAC_LOW, MAX_READ, MERGE_THRESHOLD, counter},
     roce::{TTL, Transport},
     work_request::{BLOCK, GRANULE, WqeHeader, blocks},
@@ -25,7 +24,7 @@ use drdma_semantics::{
     memory::{Fault, HostMemory as _},
     messages::Messages,
     packets::Flow,
-    reliable::{self, Extended, Limits},
+    reliable::{self, Extended},
     requester::{Sent, What},
 };
 
@@ -140,8 +139,8 @@ impl SoftCard {
         };
         request.wr_id = WqeHeader::decode(&entry).wr_id;
         let memory = Counted::new(&self.host);
-        let limits = self.request_limits(&posted);
-        let checked = reliable::check_entry(&entry, &posted, &limits, &self.tables, &memory);
+        let max_rd_atomic = self.max_rd_atomic(&posted);
+        let checked = reliable::check_entry(&entry, &posted, max_rd_atomic, &self.tables, &memory);
         let admitted = checked.and_then(|checked| {
             // Of what comes back, the length was checked with where it goes.
             let admitted = match checked.fetch {
@@ -194,13 +193,10 @@ impl SoftCard {
         Start::Started
     }
 
-    /// What the attributes of a queue's owner allow its requests.
-    fn request_limits(&self, posted: &Posted) -> Limits {
+    /// READs and atomics that the owner of a queue may have outstanding.
+    fn max_rd_atomic(&self, posted: &Posted) -> u8 {
         let owner = posted.owner.and_then(|qp| self.tables.queue_pairs.get(qp as usize));
-        owner.map_or_else(Limits::default, |queue_pair| {
-            let AttributesEntry { pd, max_rd_atomic, .. } = queue_pair.attributes;
-            Limits { pd, max_rd_atomic }
-        })
+        owner.map_or(0, |queue_pair| queue_pair.attributes.max_rd_atomic)
     }
 
     /// The entry at a queue's position, as many granules as its head says, if the head is right.

@@ -78,7 +78,7 @@ impl SoftCard {
             transport: flow.transport,
             mtu: flow.mtu,
             rights: attributes.rights.into(),
-            pd: attributes.pd,
+            pd: self.tables.queue_pairs[index].entry.pd,
             min_rnr_timer: attributes.min_rnr_timer,
             max_dest_rd_atomic: attributes.max_dest_rd_atomic,
             shared: self.is_shared(index),
@@ -160,7 +160,7 @@ impl SoftCard {
     /// Takes the next entry of a queue pair's receive queue.
     fn take_entry(&mut self, index: usize) -> Taken {
         let queue_pair = &self.tables.queue_pairs[index];
-        let (number, pd) = (queue_pair.receive_queue(), queue_pair.attributes.pd);
+        let (number, pd) = (queue_pair.receive_queue(), queue_pair.entry.pd);
         let Some(number) = number.map(usize::from) else { return Taken::Nothing };
         let Some(queue) = self.tables.receive_queues.get(number) else { return Taken::Nothing };
         let (position, posted) = (queue.position, queue.posted());

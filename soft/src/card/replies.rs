@@ -64,7 +64,7 @@ impl SoftCard {
         let this = psn_add(psn, offset / flow.mtu);
         let from = addr.wrapping_add(offset.into());
         // It may have been taken since it was asked for.
-        let pd = self.tables.queue_pairs[index].attributes.pd;
+        let pd = self.tables.queue_pairs[index].entry.pd;
         let key = self.tables.memory_region(rkey);
         let allowed = len == 0
             || key.is_some_and(|key| allows(&key, rights::REMOTE_READ, pd, from, part.into()));
