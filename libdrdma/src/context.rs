@@ -257,7 +257,7 @@ enum Retired {
 }
 
 impl Hardware {
-    /// A tag of a local key: 22 random bits, not 0. Who does not know it finds no key.
+    /// A tag of a local key: the 20 random bits above the index, not 0. Who does not know it finds no key.
     pub fn next_tag(&mut self) -> Result<u32, CardError> {
         loop {
             let mut bytes = [0; 4];
@@ -280,7 +280,7 @@ impl Hardware {
                     return Err(CardError::Failed(text));
                 }
             }
-            let tag = u32::from_le_bytes(bytes) >> 10;
+            let tag = u32::from_le_bytes(bytes) >> MEMORY_REGIONS.index_bits();
             if tag != 0 {
                 return Ok(tag);
             }

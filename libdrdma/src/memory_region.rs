@@ -180,6 +180,7 @@ impl Key {
         let limit = hardware.memory_regions.limit();
         let tag = hardware.next_tag()?;
         let index = hardware.memory_regions.take().ok_or(MemoryRegionError::NoKey { limit })?;
+        debug_assert!(tag.leading_zeros() >= INDEX_BITS, "{tag:#x} reaches out of a key");
         let lkey = tag << INDEX_BITS | index;
         let entry = MemoryRegionEntry {
             addr: allocation.iova + offset as u64,

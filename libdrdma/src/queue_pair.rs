@@ -1,5 +1,7 @@
 //! Queue pairs.
 
+use std::collections::HashSet;
+
 use drdma_abi::{
     receive::{AttributesEntry, QUEUE_PAIR_ATTRIBUTES},
     register::{QUEUE_PAIRS, QueuePairEntry},
@@ -112,17 +114,18 @@ impl<'a> QueuePairBuilder<'a> {
         };
         let (index, qpn) = {
             let mut hardware = context.lock();
+            let used: HashSet<u32> = hardware.qpns.iter().flatten().copied().collect();
             let qpn = match self.qpn {
                 Some(qpn) if qpn >> 24 != 0 => {
                     let limits = "a number of 24 bits";
                     return Err(Error::Limits { what: "qpn", value: qpn.into(), limits });
                 }
-                Some(qpn) if hardware.qpns.contains(&Some(qpn)) => {
+                Some(qpn) if used.contains(&qpn) => {
                     return Err(Error::QueuePairNumber { qpn });
                 }
                 Some(qpn) => qpn,
                 None => (FIRST_QPN..)
-                    .find(|qpn| !hardware.qpns.contains(&Some(*qpn)))
+                    .find(|qpn| !used.contains(qpn))
                     .expect("more numbers than queue pairs"),
             };
             let limit = hardware.queue_pairs.limit();
