@@ -1,32 +1,37 @@
 //! Places in the segmented memory: none is given twice while it is in use.
 //!
-//! A window's number is one of four, and its memory 32 KiB; within a window the placer gives places to
-//! blocks of 256 B.
+//! A window's number is one of 16, and its memory up to 32 KiB of the ring that `windows.ring` hands out; within a window
+//! the placer gives places to blocks of 256 B.
 
 use crate::property::Property;
 
 use super::of_card;
 
-/// What surrounds `windows`, in Verilog: `used` is a bit a window.
+/// What surrounds `windows`, in Verilog: `in_use` counts windows, the last one has number `next` - 1 and, if it is `bare`, no
+/// size.
 pub(super) const AROUND_WINDOWS: &str = "    // The placer opens a window that is granted, while it is busy; only windows that are in use are freed.
     always @* assume (!opened || (granted && placer_busy));
     wire header = header_valid && header_ready && header_opens;
-    wire opens = opened || header;
-    reg [3:0] used = 4'd0;
-    reg [1:0] oldest = 2'd0;
-    always @* assume (!window_free || used[oldest]);
+    reg [4:0] in_use = 5'd0;
+    reg [3:0] next = 4'd0;
+    reg bare = 1'b0;
+    always @* assume (!window_free || in_use > {4'd0, bare});
+    // A size is told once, by the path that opened the window.
+    always @* assume (!(sized && closed) && (!(sized || closed) || bare));
     always @(posedge clk) begin
-        if (window_free) begin
-            used[oldest] <= 1'b0;
-            oldest <= oldest + 2'd1;
-        end
-        if (opens) used[number] <= 1'b1;
+        in_use <= in_use + opens - window_free;
+        next <= next + opens;
+        bare <= opens || (bare && !sized && !closed);
         if (rst) begin
-            used <= 4'd0;
-            oldest <= 2'd0;
+            in_use <= 5'd0;
+            next <= 4'd0;
+            bare <= 1'b0;
         end
     end
 ";
+
+/// The module of the ring of windows.
+const RING: &str = "card_windows_ring";
 
 fn windows() -> Vec<Property> {
     let design = of_card("windows");
@@ -34,38 +39,49 @@ fn windows() -> Vec<Property> {
     let number = Property::new(
         "windows",
         "numbers",
-        "a window's number is granted only while it is free, so that its 32 KiB are not given twice; one window is opened \
-         at a time; when all are free, one is granted",
+        "a window's number is granted only while it is free; one window is opened at a time, and none before the one before \
+         has its size",
         design.clone(),
     )
     .harness(format!(
         "{environment}    always @* if (started) begin
-        if (granted) assert (!used[number]);
-        if (opens) assert (granted && !(opened && header));
-        if (used == 0) assert (granted);
+        // Windows are freed in order: the numbers in use are those of the last `in_use` ones.
+        assert (number == next);
+        if (granted) assert (in_use < 5'd16);
+        if (opens) assert (granted && !bare && !(opened && header));
     end
 "
     ))
-    .mutant("five windows are in use", "(~used$q[2])", "(~(used$q[2] && used$q[0]))")
-    .mutant("a free counts twice", "if ((window_free && (~opens))) begin", "if (window_free) begin")
+    .mutant_in(RING, "seventeen windows are in use", "(~open$q) && (~used$q[4])", "(~open$q) && (~(used$q[4] && used$q[0]))")
+    .mutant_in(RING, "a free counts twice", "if ((free && (~opens))) begin", "if (free) begin")
     .free_memories();
 
+    let mut tapped = design;
+    for (name, width, signal) in [
+        ("tap_column", 16, "column$q"),
+        ("tap_boxed", 4, "boxed$q"),
+        ("tap_gathered", 4, "gathered$q"),
+        ("tap_to_box", 5, "to_box$q"),
+        ("tap_to_gather", 5, "to_gather$q"),
+    ] {
+        tapped = tapped.with_tap(name, width, signal).unwrap_or_else(|error| panic!("{error}"));
+    }
     let order = Property::new(
         "windows",
         "order",
         "boxes and bytes are asked of the path that opened the window, window by window in the order of their opening, and \
          of none that was not opened",
-        design,
+        tapped,
     )
     .harness(format!(
-        "{environment}    // At most four windows wait for boxes, and for bytes: they are in use until their bytes have passed.
+        "{environment}    // At most 16 windows wait for boxes, and for bytes: they are in use until their bytes have passed.
     always @* assume ((!box_end || box_open) && (!bytes_end || bytes_open));
-    reg [3:0] columns = 4'd0;
-    reg [2:0] to_box = 3'd0;
-    reg [2:0] to_pass = 3'd0;
-    reg [1:0] box = 2'd0;
-    reg [1:0] pass = 2'd0;
-    always @* assume (!opens || (to_box != 4 && to_pass != 4));
+    reg [15:0] columns = 16'd0;
+    reg [4:0] to_box = 5'd0;
+    reg [4:0] to_pass = 5'd0;
+    reg [3:0] box = 4'd0;
+    reg [3:0] pass = 4'd0;
+    always @* assume (!opens || (to_box != 16 && to_pass != 16));
     always @(posedge clk) begin
         if (opens) columns[number] <= header;
         to_box <= to_box + opens - box_end;
@@ -73,23 +89,140 @@ fn windows() -> Vec<Property> {
         box <= box + box_end;
         pass <= pass + bytes_end;
         if (rst) begin
-            to_box <= 3'd0;
-            to_pass <= 3'd0;
-            box <= 2'd0;
-            pass <= 2'd0;
+            to_box <= 5'd0;
+            to_pass <= 5'd0;
+            box <= 4'd0;
+            pass <= 4'd0;
         end
     end
     always @* if (started) begin
         assert (box_open == (to_box != 0) && bytes_open == (to_pass != 0));
         if (box_open) assert (box_column == columns[box]);
         if (bytes_open) assert (bytes_column == columns[pass]);
+        // Invariants: what the block keeps is the same, and numbers go on where windows that wait end.
+        assert (box == tap_boxed && pass == tap_gathered);
+        assert (to_box == tap_to_box && to_pass == tap_to_gather && to_box <= 16 && to_pass <= 16);
+        assert (number == box + to_box[3:0] && number == pass + to_pass[3:0]);
     end
+    genvar k;
+    generate
+        for (k = 0; k < 16; k = k + 1) begin : each
+            wire [3:0] to_its_boxes = k - box;
+            wire [3:0] to_its_bytes = k - pass;
+            always @* if (started) begin
+                if (to_its_boxes < to_box) assert (columns[k] == tap_column[k]);
+                if (to_its_bytes < to_pass) assert (columns[k] == tap_column[k]);
+            end
+        end
+    endgenerate
 "
     ))
-    .mutant("all windows are the placer's", "| ({3'h0, header} << next$q));", ");")
+    .mutant("all windows are the placer's", "| ({15'h0, header} << ring$number));", ");")
     .mutant("a window's boxes end twice", "if (box_end) begin\n            boxed$d", "if (box_end || bytes_end) begin\n            boxed$d")
-    .free_memories();
-    vec![number, order]
+    .free_memories()
+    .induction(1);
+    vec![number, order, ring()]
+}
+
+/// Where windows lie, in units of 128 B: 1,024 of them.
+fn ring() -> Property {
+    let mut design = of_card("windows_ring");
+    for (name, width, signal) in [
+        ("tap_room", 11, "room$q"),
+        ("tap_given", 11, "given"),
+        ("tap_used", 5, "used$q"),
+        ("tap_open", 1, "open$q"),
+    ] {
+        design = design.with_tap(name, width, signal).unwrap_or_else(|error| panic!("{error}"));
+    }
+    Property::new(
+        "windows.ring",
+        "places",
+        "while a window is in use, no window is granted of whose 32 KiB it has a byte (followed: any window); all of these lie in the \
+         memory's 128 KiB; a window is granted only behind one that has its size, and stays granted until it is opened; when none is in use one is granted; provided \
+         that what each window keeps is remembered",
+        design,
+    )
+    .free("follow", 1)
+    .harness(
+        "    // Only a granted window is opened. A size of at most 32 KiB is told once for each; windows are freed in their
+    // order, after that.
+    reg bare = 1'b0;
+    reg [4:0] used = 5'd0;
+    always @* assume (!opens || granted);
+    always @* assume (!sized || (bare && size <= 9'd256));
+    always @* assume (!free || used > {4'd0, bare});
+    // What the last window keeps.
+    wire [10:0] own = size > 9'd128 ? 11'd256 : {2'd0, size};
+    wire [10:0] behind = {1'b0, start} + own;
+    wire [10:0] keeps = behind > 11'd768 ? 11'd1024 - {1'b0, start} : own;
+    // One that is followed: its place, whether it has no size yet, how many older ones are in use, what these keep, and what
+    // it and the later ones keep.
+    reg there = 1'b0;
+    reg mine = 1'b0;
+    reg [10:0] from = 11'd0;
+    reg [10:0] to = 11'd0;
+    reg [4:0] older = 5'd0;
+    reg [10:0] before = 11'd0;
+    reg [10:0] since = 11'd0;
+    reg stays = 1'b0;
+    // What is read is what was written.
+    always @* assume (tap_given + {1'b0, tap_room} <= 12'd1024);
+    always @* if (free && used == 5'd1) assume (tap_given + {1'b0, tap_room} == 12'd1024);
+    always @* if (there && older != 5'd0) assume (tap_given <= before);
+    always @* if (there && free && older == 5'd1) assume (tap_given == before);
+    always @(posedge clk) begin
+        used <= used + opens - free;
+        bare <= opens || (bare && !sized);
+        stays <= granted && !opens;
+        if (there) begin
+            if (sized) since <= since + keeps;
+            if (sized && mine) begin
+                to <= from + size;
+                mine <= 1'b0;
+            end
+            if (free) begin
+                older <= older - 5'd1;
+                before <= before - tap_given;
+            end
+            if (free && older == 5'd0) there <= 1'b0;
+        end else if (opens && follow) begin
+            there <= 1'b1;
+            mine <= 1'b1;
+            from <= start;
+            to <= start + 11'd256;
+            older <= used - free;
+            before <= 11'd1024 - tap_room - tap_given;
+            since <= 11'd0;
+        end
+        if (rst) begin
+            used <= 5'd0;
+            bare <= 1'b0;
+            there <= 1'b0;
+            stays <= 1'b0;
+        end
+    end
+    always @* if (started) begin
+        if (granted) assert (!bare && used < 5'd16 && start + 11'd256 <= 11'd1024);
+        if (granted && there) assert (start + 11'd256 <= from || to <= start);
+        if (stays) assert (granted);
+        // Invariants: all of the memory is kept or free, and lies in order.
+        assert (used == tap_used && bare == tap_open && tap_used <= 16 && start <= 768 && tap_room <= 1024);
+        if (bare) assert (tap_room >= 256 && used != 5'd0);
+        if (used == 5'd0) assert (granted && tap_room == 1024);
+        if (there) begin
+            assert (tap_room + before + since == 13'd1024 && start == from[9:0] + since[9:0] && from <= 768);
+            assert (older < used && (older != 0 || before == 0));
+            assert (mine ? bare && since == 0 : to >= from && to - from <= since && to <= 1024);
+        end
+    end
+",
+    )
+    .mutant("the rest of the memory is given twice", "keeps = bits_0_to_8_of_10((10'h0 - at$q));", "keeps = own;")
+    .mutant("a window is opened before the last one has its size", "((~open$q) && (~used$q[4]))", "(~used$q[4])")
+    .mutant("16 KiB are enough", "(|room$q[10:8])", "(|room$q[10:7])")
+    .free_memories()
+    .induction(1)
 }
 
 /// The places of blocks in a window, in words: 8,192 of them.

@@ -34,6 +34,10 @@ fn assumed(block: &str) -> String {
     reg row_waits = 1'b0;
     always @(posedge clk) row_waits <= row_valid && !row_ready && !rst;
     always @* if (row_waits) assume (!end_accepted);
+    // A window that is granted stays so until it is opened: see windows.ring. (Here memories bring anything.)
+    reg stays = 1'b0;
+    always @(posedge clk) stays <= granted && !opens && !rst;
+    always @* if (stays) assume (granted);
 "
         ),
         _ => String::new(),

@@ -7,6 +7,8 @@ use drdma_emit::prelude::*;
 /// Sizes and starts of windows count in units of 128 B: a word of every bank. The memory has 1,024 of them, a
 /// window up to 256.
 const UNITS: u64 = 1024;
+/// A window that is larger keeps all of its 32 KiB.
+const MOST_SHARED: u64 = 128;
 /// The last start behind which a window of any size fits.
 const LAST_START: u64 = UNITS - 256;
 
@@ -15,7 +17,8 @@ const LAST_START: u64 = UNITS - 256;
 /// A window is opened without a size, at the end of the one before, where 32 KiB are free and fewer than 16 windows are in
 /// use. Whoever opened it tells, once, how much of that it takes; the next one is opened behind this, or at the
 /// start of the memory where the rest up to its end is shorter than 32 KiB. (No window goes on from
-/// the memory's end to its start, nor does a read.) Windows are freed in the order in which they were opened, each
+/// the memory's end to its start, nor does a read.) One that takes more than 16 KiB keeps 32 KiB: four such windows then fit
+/// at any time, and of smaller ones at least as many. Windows are freed in the order in which they were opened, each
 /// after its size was told.
 ///
 /// **Latency.** A size and a freed window count from the next cycle on.
@@ -62,6 +65,8 @@ pub struct Ring {
     room: DFF<Bits<11>>,
     /// What each window keeps from others: its size, and what is left over at the end of the memory behind it.
     kept: Lutram<9, WINDOW_INDEX, 1>,
+    /// What the last window has for itself.
+    own: Signal<Local, Bits<9>>,
     behind: Signal<Local, Bits<11>>,
     wraps: Signal<Local, Bit>,
     keeps: Signal<Local, Bits<9>>,
@@ -83,9 +88,13 @@ impl Logic for Ring {
         self.last.next = self.next.q.val() - 1;
 
         // The size of the last window says where the next one starts.
-        self.behind.next = bit_cast::<11, 10>(self.at.q.val()) + bit_cast::<11, 9>(self.size.val());
+        self.own.next = self.size.val();
+        if self.size.val() > MOST_SHARED {
+            self.own.next = 256.into();
+        }
+        self.behind.next = bit_cast::<11, 10>(self.at.q.val()) + bit_cast::<11, 9>(self.own.val());
         self.wraps.next = self.behind.val() > LAST_START;
-        self.keeps.next = self.size.val();
+        self.keeps.next = self.own.val();
         if self.wraps.val() {
             self.keeps.next = (bits::<10>(0) - self.at.q.val()).get_bits::<9>(0);
         }

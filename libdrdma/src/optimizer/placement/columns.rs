@@ -230,12 +230,13 @@ impl ColumnPlacement {
         self.rows
     }
 
-    /// Bytes of the segmented memory that the window takes, of [`WINDOW`] at most: a multiple of a word of all
-    /// banks. The next window lies behind them.
+    /// Bytes of the segmented memory that nobody else has while the window is in use: a multiple of a word of all banks, or
+    /// [`WINDOW`] if that is more than half of it. The next window lies behind them.
     pub fn size(&self) -> u64 {
         let end = |group: &Group| group.end(group.place.offset().into(), self.rows);
         let end = self.groups.last().map_or(0, end);
-        end.next_multiple_of(u64::from(BANKS * WORD))
+        let size = end.next_multiple_of(u64::from(BANKS * WORD));
+        if size > WINDOW / 2 { WINDOW } else { size }
     }
 
     /// Where the first byte of a lane's value lies, for a row of the window; `None` if there is no such

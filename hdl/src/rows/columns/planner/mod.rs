@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! header -> places -> paces -> runs -> boxes -> spans -> box
-//!              |-> lanes        |
+//!              |-> lane_places -> lanes
 //! mark --------------> marks ---|
 //! ```
 //!
@@ -18,14 +18,14 @@
 //!
 //! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
 //! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
-//! gap (8 where a lane's rows overlap). A header in 4 cycles a lane, 6 a group, 1 a further part of it
-//! and 18 more, or 15 a part.
+//! gap (8 where a lane's rows overlap). A header in 3 cycles a lane, 3 a group, 1 a further part of it
+//! and 1 more, 3 more if the last lane is a group by itself; or 18, or 15 a part.
 //!
 //! **Latency.** `lanes` 26 cycles and the first box 49 cycles after the header of one lane, or 24
 //! after the chunk's last mark, whichever is later (64 rows).
 //!
 //! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are
-//! on the way: a third one's marks wait until the first one's rows are read, its header until the
+//! on the way: a third one's marks wait until the first one's rows are read, the parts of its header until the
 //! first one's last box is on its way. Headers and marks may come in any order.
 
 mod apart;

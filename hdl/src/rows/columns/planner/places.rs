@@ -40,10 +40,10 @@ pub enum PlaceState {
 /// distances 1 to 31 these give the most words a cycle for lanes of 1, 2, 4 and 8 bytes at all addresses, by
 /// `libdrdma::optimizer::assembler`.
 ///
-/// 3 cycles a lane, 2 a group and 1 a further part of it (and up to 3 more as a group has few lanes: its size takes 4 from its first lane on), then 2, and 5 if the window is not its stretch's
-/// first; the first part is given 8 cycles after the header was taken, or 13. The lanes follow 17 cycles after the last
-/// part, while the next header is at work ([`LanePlaces`]). At most two chunks are on the way: the parts of the next one wait
-/// until the one before the last is `done`.
+/// 3 cycles a lane, 3 a group, 1 a further part of it and 1 more, 3 more if the last lane is a group by itself, and 5 if the
+/// window is not its stretch's first; the first part is given 9 cycles after the header of one lane was taken, or 14. The lanes
+/// follow 17 cycles after the last part, while the next header is at work ([`LanePlaces`]). At most two chunks
+/// are on the way: the parts of the next one wait until the one before the last is `done`.
 #[derive(LogicBlock)]
 pub struct Places {
     /// Clock.
