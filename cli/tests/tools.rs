@@ -55,7 +55,7 @@ fn info_tells_what_a_card_is() {
     let counters = info["counters"].as_object().unwrap();
     assert_eq!(counters.len(), drdma_abi::register::COUNTERS.len());
     let text = stdout(&folder, &["info", "--device", "soft:"]);
-    assert!(text.contains("    queue_pairs: 256\n") && text.contains("    cycles: "), "{text}");
+    assert!(text.contains("    queue_pairs: 4096\n") && text.contains("    cycles: "), "{text}");
     let none = folder.drdma(&["info", "--device", "hard:"]);
     assert_eq!(none.status.code(), Some(2));
 }

@@ -265,7 +265,7 @@ impl Hardware {
                 // A step of a Weyl sequence, its bits mixed by the finalizer of MurmurHash3.
                 *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
                 let mixed = (*seed ^ *seed >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-                let tag = (mixed >> 42) as u32;
+                let tag = (mixed >> (32 + MEMORY_REGIONS.index_bits())) as u32;
                 if tag != 0 {
                     return Ok(tag);
                 }

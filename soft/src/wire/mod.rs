@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use drdma_abi::roce::{Ethernet, WIRE_OVERHEAD};
+use drdma_abi::roce::{Ethernet, VlanTag, WIRE_OVERHEAD};
 
 use crate::clock::SimClock;
 pub use capture::{Capture, CapturedFrame};
@@ -376,7 +376,8 @@ impl State {
                 return;
             }
         };
-        let trailing = bytes.len() - Ethernet::SIZE - usize::from(frame.ip.total_length);
+        let link = Ethernet::SIZE + frame.tag.map_or(0, |_| VlanTag::SIZE);
+        let trailing = bytes.len() - link - usize::from(frame.ip.total_length);
         if trailing > 0 {
             self.errors.push(WireError::Trailing { frame: number, bytes: trailing });
         }
