@@ -153,7 +153,7 @@ fn queue_pair(random: &mut Random, i: u64) -> Value {
     }
     if any % 5 < 2 {
         queue_pair["vlan"] = json!({"id": 1 + any / 7 % 4094});
-        if any % 2 == 0 {
+        if any.is_multiple_of(2) {
             queue_pair["vlan"]["priority"] = json!(any / 2 % 8);
         }
     }
