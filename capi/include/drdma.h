@@ -116,7 +116,7 @@ enum drdma_qp_attr_mask {
   DRDMA_QP_PATH_MTU = 8,
   // `dest_qp_num`: Init to RTR.
   DRDMA_QP_DEST_QPN = 16,
-  // `dest_mac`, `dest_ip`, `traffic_class` and `hop_limit`: Init to RTR.
+  // `dest_mac`, `dest_ip`, `traffic_class`, `hop_limit`, `vlan_id` and `vlan_priority`: Init to RTR.
   DRDMA_QP_AV = 32,
   // `sq_psn`: RTR to RTS.
   DRDMA_QP_SQ_PSN = 64,
@@ -328,6 +328,10 @@ struct drdma_qp_attr {
   uint8_t traffic_class;
   // IPv4 time to live; 0 stands for 64.
   uint8_t hop_limit;
+  // Priority in the 802.1Q tag, 0 to 7.
+  uint8_t vlan_priority;
+  // The VLAN, 1 to 4094, whose tag the frames have; 0: they have none.
+  uint16_t vlan_id;
 };
 
 #ifdef __cplusplus

@@ -315,3 +315,16 @@ pub unsafe extern "C" fn drdma_post_ssq_send(
         Ok(ssq.lock().post_ssq_send(&request)?)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_signaled_unless_its_flag_says_otherwise() {
+        let unsignaled = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32;
+        assert_eq!(is_signaled(0).ok(), Some(true));
+        assert_eq!(is_signaled(unsignaled).ok(), Some(false));
+        assert!(is_signaled(2).is_err() && is_signaled(unsignaled | 1 << 31).is_err());
+    }
+}

@@ -9,7 +9,7 @@ use std::{
 
 use libdrdma::{
     CompletionChannel, CompletionQueue, MacAddress, QueuePair, QueuePairAttributes, QueuePairState,
-    SharedSendQueue, Transport,
+    SharedSendQueue, Transport, VlanTag,
 };
 
 use crate::{
@@ -398,7 +398,7 @@ pub enum drdma_qp_attr_mask {
     DRDMA_QP_PATH_MTU = 8,
     /// `dest_qp_num`: Init to RTR.
     DRDMA_QP_DEST_QPN = 16,
-    /// `dest_mac`, `dest_ip`, `traffic_class` and `hop_limit`: Init to RTR.
+    /// `dest_mac`, `dest_ip`, `traffic_class`, `hop_limit`, `vlan_id` and `vlan_priority`: Init to RTR.
     DRDMA_QP_AV = 32,
     /// `sq_psn`: RTR to RTS.
     DRDMA_QP_SQ_PSN = 64,
@@ -428,6 +428,10 @@ pub struct drdma_qp_attr {
     pub traffic_class: u8,
     /// IPv4 time to live; 0 stands for 64.
     pub hop_limit: u8,
+    /// Priority in the 802.1Q tag, 0 to 7.
+    pub vlan_priority: u8,
+    /// The VLAN, 1 to 4094, whose tag the frames have; 0: they have none.
+    pub vlan_id: u16,
 }
 
 impl drdma_qp_attr {
@@ -455,6 +459,10 @@ impl drdma_qp_attr {
             attributes = attributes.dscp(self.traffic_class >> 2).ecn(self.traffic_class & 3);
             if self.hop_limit > 0 {
                 attributes = attributes.ttl(self.hop_limit);
+            }
+            if self.vlan_id > 0 {
+                let tag = VlanTag { id: self.vlan_id, priority: self.vlan_priority };
+                attributes = attributes.vlan(tag);
             }
         }
         if has(flag::DRDMA_QP_SQ_PSN) {
@@ -583,6 +591,8 @@ mod tests {
             dest_ip: [10, 0, 0, 2],
             traffic_class: 0,
             hop_limit: 0,
+            vlan_priority: 5,
+            vlan_id: 0,
         };
         let mask = drdma_qp_attr_mask::DRDMA_QP_AV as u32;
         let address = QueuePairAttributes::new().dest_ip([10, 0, 0, 2].into()).dscp(0).ecn(0);
@@ -590,5 +600,7 @@ mod tests {
         (attr.dest_mac, attr.traffic_class, attr.hop_limit) = ([2, 0, 0, 0, 0, 2], 46 << 2 | 1, 9);
         let address = address.dest_mac(MacAddress([2, 0, 0, 0, 0, 2])).dscp(46).ecn(1).ttl(9);
         assert_eq!(attr.attributes(mask), address);
+        attr.vlan_id = 7;
+        assert_eq!(attr.attributes(mask), address.vlan(VlanTag { id: 7, priority: 5 }));
     }
 }

@@ -706,7 +706,10 @@ fn a_vlan_has_a_number_and_a_priority() {
         (json!({"id": 4095}), "qps[0].vlan.id: must be at most 4094, is 4095"),
         (json!({"id": 1, "priority": 8}), "qps[0].vlan.priority: must be at most 7, is 8"),
         (json!({"priority": 1}), "qps[0].vlan.id: is missing"),
-        (json!({"id": 1, "dei": 1}), "qps[0].vlan.dei: unknown field; the fields here are id and priority"),
+        (
+            json!({"id": 1, "dei": 1}),
+            "qps[0].vlan.dei: unknown field; the fields here are id and priority",
+        ),
     ] {
         assert_eq!(with(vlan).unwrap_err().to_string(), error);
     }
