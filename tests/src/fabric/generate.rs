@@ -333,8 +333,7 @@ fn answered(
         post["regions"] =
             json!([{"type": "contiguous", "buffer": "in", "offset": start, "len": 8}]);
     }
-    // A request that waits at a fence is overtaken by those of other queues.
-    if !is_shared(&nodes[from].sends, &qp["name"]) && random.one_in(4) {
+    if random.one_in(4) {
         post["fence"] = json!(true);
     }
     Some(post)
