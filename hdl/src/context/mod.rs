@@ -47,6 +47,10 @@ pub const REGION_TABLE: u64 = 1;
 pub const SEND_QUEUE_TABLE: u64 = 2;
 /// `ConfigWrite::table` of the completion queues.
 pub const COMPLETION_QUEUE_TABLE: u64 = 3;
+/// `ConfigWrite::table` of what queue pairs have beside their entry: `drdma_abi::receive::AttributesEntry`.
+pub const ATTRIBUTES_TABLE: u64 = 4;
+/// `ConfigWrite::table` of the receive queues: `drdma_abi::receive::ReceiveQueueEntry`.
+pub const RECEIVE_QUEUE_TABLE: u64 = 5;
 /// `ConfigWrite::table` of all of them: after a reset the last word of entry `index` of every table is
 /// written 0. `word` is the last one of a queue pair, and `data` 0.
 pub const EVERY_TABLE: u64 = 7;

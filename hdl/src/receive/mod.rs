@@ -1,3 +1,4 @@
 //! Frames from the wire: those for the card are parsed and checked, all others pass.
 
 pub mod receiver;
+pub mod record;

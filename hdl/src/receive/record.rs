@@ -1,0 +1,192 @@
+//! What the blocks of the receive path hand on.
+//!
+//! ```text
+//! parser --Packet--> responder --Placing--> receives (scatter) --WriteOrder--> writer --> host memory
+//!                        |  \--Answer--> packetizer                               \--Receipt--> completion
+//!                        \--Ack--> completion
+//! ```
+//!
+//! A frame lies in the frame store as it came, from its first word on, until the writer has used the last of
+//! what it was told to write of it. Every [`Packet`] leads to at least one [`Placing`], in the order of
+//! packets, of which the last one has `frame_end`; so every frame's place is given back in order.
+
+use crate::context::{CQ, QP, QUEUE};
+use drdma_emit::prelude::*;
+
+/// Bits of a byte address in the frame store.
+pub const STORE: usize = 17;
+/// Bits of the number of a 64 B word of the frame store.
+pub const STORE_WORD: usize = STORE - 6;
+/// Bits of the number of words of a frame.
+pub const FRAME_WORDS: usize = 7;
+/// Payload of a packet, in bytes: at most the longest MTU. A longer one is told as one byte more.
+pub const LONGEST: u64 = 4096;
+
+/// A packet for the card: its frame is whole, and its lengths, IPv4 checksum, transport version and
+/// invariant CRC are right. Fields of headers that its opcode does not have mean nothing.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Packet {
+    /// BTH: transport and operation.
+    pub opcode: Bits<8>,
+    /// BTH: solicited event.
+    pub solicited: Bit,
+    /// BTH: an acknowledgement is asked for.
+    pub ack_req: Bit,
+    /// BTH: there are pad bytes behind the payload.
+    pub padded: Bit,
+    /// BTH: partition key.
+    pub pkey: Bits<16>,
+    /// BTH: destination queue pair number.
+    pub qpn: Bits<24>,
+    /// BTH: sequence number.
+    pub psn: Bits<24>,
+    /// IPv4: source address.
+    pub source_ip: Bits<32>,
+    /// IPv4: congestion was experienced.
+    pub congested: Bit,
+    /// 802.1Q: VLAN; 0: none.
+    pub vlan: Bits<12>,
+    /// 802.1Q: the frame has a tag, so that its IPv4 header starts 4 bytes later.
+    pub tagged: Bit,
+    /// RETH or AtomicETH: remote address.
+    pub addr: Bits<64>,
+    /// RETH or AtomicETH: remote key. IETH: the key to invalidate.
+    pub rkey: Bits<32>,
+    /// RETH: bytes of the message.
+    pub len: Bits<32>,
+    /// AtomicETH: what is swapped in or added.
+    pub swap_or_add: Bits<64>,
+    /// AtomicETH: what is compared with.
+    pub compare: Bits<64>,
+    /// DETH: queue key.
+    pub qkey: Bits<32>,
+    /// DETH: the sender's queue pair number.
+    pub source_qp: Bits<24>,
+    /// Immediate data.
+    pub imm: Bits<32>,
+    /// AETH: syndrome.
+    pub syndrome: Bits<8>,
+    /// AETH: message sequence number.
+    pub msn: Bits<24>,
+    /// The frame's first word in the store.
+    pub start: Bits<STORE_WORD>,
+    /// The payload's first byte, in the frame.
+    pub offset: Bits<7>,
+    /// Bytes of payload without padding, 0 to 4,096, or 4,097 for any more.
+    pub bytes: Bits<13>,
+    /// Words of the frame in the store.
+    pub words: Bits<FRAME_WORDS>,
+}
+
+/// What becomes of a packet's payload, or of the receive that is in use.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum PlacingKind {
+    /// Nothing is written.
+    Nothing,
+    /// The bytes go to `addr`.
+    Write,
+    /// The bytes go on in the receive that the queue pair has in use.
+    Receive,
+}
+
+/// What the responder wants done with a packet's bytes.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Placing {
+    /// Where the bytes go.
+    pub kind: PlacingKind,
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// Of a `Write`: the host's address.
+    pub addr: Bits<64>,
+    /// Of a `Receive`: the bytes go to its beginning, behind `skip` bytes that are left as they are.
+    pub first: Bit,
+    /// See `first`: 0, or 20 in front of a datagram's IPv4 header.
+    pub skip: Bits<6>,
+    /// The first byte in the store.
+    pub ram: Bits<STORE>,
+    /// Bytes, 0 to 4,096.
+    pub bytes: Bits<13>,
+    /// The frame is used up with these bytes.
+    pub frame_end: Bit,
+    /// Its words.
+    pub words: Bits<FRAME_WORDS>,
+    /// The queue pair's receive completes behind these bytes; fields as in `ReceiveCompletion`.
+    pub completes: Bit,
+    /// See `completes`.
+    pub status: Bits<8>,
+    /// See `completes`: the opcode is `ReceiveWithImm`.
+    pub with_imm: Bit,
+    /// See `completes`: bytes of the message.
+    pub byte_len: Bits<32>,
+    /// See `completes`.
+    pub imm: Bits<32>,
+    /// See `completes`.
+    pub flags: Bits<8>,
+    /// See `completes`.
+    pub source_qp: Bits<24>,
+}
+
+/// A completion of a receive but for its phase, and where it goes.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Receipt {
+    /// The completion queue.
+    pub cq: Bits<CQ>,
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// A `ReceiveCompletion` with phase 0.
+    pub line: Bits<256>,
+}
+
+/// Bytes of the frame store that go to host memory.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct WriteOrder {
+    /// Where they go.
+    pub addr: Bits<64>,
+    /// The first byte in the store.
+    pub ram: Bits<STORE>,
+    /// Bytes, 0 to 4,096.
+    pub bytes: Bits<13>,
+    /// The frame is used up with these bytes.
+    pub frame_end: Bit,
+    /// Its words.
+    pub words: Bits<FRAME_WORDS>,
+    /// A receive completes behind these bytes.
+    pub completes: Bit,
+    /// Its completion.
+    pub receipt: Receipt,
+}
+
+/// A receive is asked for, for the message that begins.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Take {
+    /// The queue pair, which then has it in use until a [`Placing`] completes it.
+    pub qp: Bits<QP>,
+    /// The receive queue.
+    pub queue: Bits<QUEUE>,
+    /// The queue pair's protection domain.
+    pub pd: Bits<32>,
+}
+
+/// The answer to a [`Take`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Taken {
+    /// Something was posted. If not, nothing has changed.
+    pub found: Bit,
+    /// 0: it can be used. Else it is in use all the same, and is to be completed with this status.
+    pub status: Bits<8>,
+    /// Bytes that it holds, at most 2^32 - 1.
+    pub capacity: Bits<32>,
+}
+
+/// An ACK or a NAK to send.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Answer {
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// Syndrome.
+    pub syndrome: Bits<8>,
+    /// Sequence number.
+    pub psn: Bits<24>,
+    /// Messages completed so far.
+    pub msn: Bits<24>,
+}
