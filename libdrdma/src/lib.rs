@@ -142,6 +142,7 @@ mod completion_queue;
 mod context;
 mod encode;
 mod extension;
+mod features;
 mod index_pool;
 mod memory;
 mod memory_region;
@@ -181,6 +182,7 @@ pub use completion_queue::{
 };
 pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
 pub use extension::AddressHandle;
+pub use features::Features;
 pub use memory::Memory;
 pub use memory_region::{MemoryRegion, MemoryRegionError};
 #[cfg(feature = "soft")]
