@@ -1,5 +1,7 @@
-//! Payload to packets: cut at the MTU and at the ends of messages, numbered, with headers and ICRC.
+//! Payload to packets: cut at the MTU and at the ends of messages, numbered, with headers and ICRC. What the
+//! responder answers goes among them.
 
+pub mod answers;
 pub mod packetizer;
 pub mod segmenter;
 

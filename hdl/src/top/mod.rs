@@ -25,6 +25,7 @@ use crate::request::queue::Queue;
 use crate::rows::columns::Columns;
 use crate::rows::expander::Expander;
 use crate::rows::sequencer::Sequencer;
+use crate::send::answers::Answers;
 use crate::send::packetizer::Packetizer;
 use crate::send::segmenter::Segmenter;
 use crate::shell::control::Control;
@@ -188,6 +189,7 @@ pub struct Card {
     fragments: Fragments,
     gather: Gather,
     segmenter: Segmenter,
+    answers: Answers,
     packetizer: Packetizer,
     mac: Mac,
     receiver: Receiver,
@@ -646,6 +648,16 @@ impl Logic for Card {
         self.segmenter.page_read_address.next = self.packetizer.page_read_address.val();
         self.segmenter.page_free_valid.next = self.packetizer.page_free_valid.val();
         self.segmenter.page_free_page.next = self.packetizer.page_free_page.val();
+
+        // answers: nothing that arrives is executed yet, so that nothing is answered.
+        self.answers.rst.next = self.reset.val();
+        self.control.cfg.join(&mut self.answers.cfg);
+        self.answers.answer.valid.next = false;
+        self.answers.answer.qp.next = 0.into();
+        self.answers.answer.syndrome.next = 0.into();
+        self.answers.answer.psn.next = 0.into();
+        self.answers.answer.msn.next = 0.into();
+        self.answers.acknowledgement.join(&mut self.packetizer.acknowledgement);
 
         // packetizer
         self.packetizer.rst.next = self.reset.val();

@@ -62,6 +62,8 @@ pub struct OutputBuffer {
     pub tx: Stream<Out, FrameBeat>,
     /// The 802.1Q tag of the frame whose beat is offered.
     pub tag: Signal<Out, Bits<TAG>>,
+    /// Bytes of the frame before, which the tag has moved behind it, have not left: no item is passed on.
+    pub rests: Signal<In, Bit>,
 
     /// `sent` items.
     pub sent: Stream<Out, Sent>,
@@ -106,12 +108,13 @@ impl Logic for OutputBuffer {
         self.tx.keep.next = !(self.keep_all.val() << self.going.record.val().count);
         self.tx.last.next = self.going.record.val().last;
         self.tag.next = self.going.record.val().tag;
-        self.items.input.valid.next = self.beats.out_valid.val() && self.going.record.val().marker;
+        self.items.input.valid.next =
+            self.beats.out_valid.val() && self.going.record.val().marker && !self.rests.val();
         self.item.bits.next = self.going.record.val().data.get_bits::<SENT>(0);
         self.items.input.data.next = self.item.record.val();
         self.beats.out_ready.next = self.tx.ready.val();
         if self.going.record.val().marker {
-            self.beats.out_ready.next = self.items.input.ready.val();
+            self.beats.out_ready.next = self.items.input.ready.val() && !self.rests.val();
         }
         self.pop.next = self.beats.out_valid.val() && self.beats.out_ready.val();
         if self.issued.val() && !self.pop.val() {

@@ -2,6 +2,7 @@
 
 use super::Packet;
 use super::Sending;
+use super::order::WEIGHT;
 use super::tagger::TAG;
 use crate::context::{ConfigWrite, QP, Stamps, TableSelect};
 use crate::request::DEST_COUNT;
@@ -44,11 +45,19 @@ pub struct Frame {
     pub dropped: Bit,
     /// Its 802.1Q tag, which the header does not have.
     pub tag: Bits<TAG>,
+    /// It has no payload and no page.
+    pub bare: Bit,
+    /// Its beats, or one more: what the packetizer counted for it when its item was accepted.
+    pub weight: Bits<WEIGHT>,
 }
 
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
-/// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`.
-const PACKET: usize = 206 + PAGE;
+/// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`, `weight`, `bare`.
+const PACKET: usize = BARE_AT + 1;
+/// Where its `weight` starts.
+const WEIGHT_AT: usize = 206 + PAGE;
+/// Where its `bare` is.
+const BARE_AT: usize = WEIGHT_AT + WEIGHT;
 /// Bits of a `sent` item up to its `status`, which come in place of an address.
 const SENT_LOW: usize = 50 + DEST_COUNT;
 /// Bits of its `status` and `qp`, which come in place of a remote key.
@@ -84,9 +93,12 @@ const ETHERNET_BYTES: u64 = 14;
 /// that is the one that the request was checked with. The end of its request, if it was to succeed,
 /// then tells `wr_flush_error`, with the destination (`bad_dest`) of its first packet that was dropped.
 ///
+/// An acknowledgement comes as a packet without payload (`bare`), whose AETH stands in place of immediate data, which
+/// are as long. It belongs to no request: if it is dropped, none of them suffers.
+///
 /// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
 /// cycles later; both must be taken. `sending_*` tells of a packet
-/// that is not dropped, a cycle after it was given.
+/// that is not dropped, a cycle after it was given; it does not tell of acknowledgements.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Headers {
@@ -97,6 +109,10 @@ pub struct Headers {
 
     /// An item, in the cycle in which it is accepted.
     pub packet: Flow<In, Packet>,
+    /// It is an acknowledgement.
+    pub bare: Signal<In, Bit>,
+    /// Beats that it is counted as.
+    pub weight: Signal<In, Bits<WEIGHT>>,
 
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
@@ -282,7 +298,9 @@ impl Logic for Headers {
             | (bit_cast::<PACKET, 32>(self.packet.imm.val()) << 158)
             | (bit_cast::<PACKET, 3>(self.flags.val()) << 190)
             | (bit_cast::<PACKET, 13>(self.packet.bytes.val()) << 193)
-            | (bit_cast::<PACKET, PAGE>(self.packet.page.val()) << 206);
+            | (bit_cast::<PACKET, PAGE>(self.packet.page.val()) << 206)
+            | (bit_cast::<PACKET, WEIGHT>(self.weight.val()) << WEIGHT_AT as u64)
+            | (bit_cast::<PACKET, 1>(self.bare.val().into()) << BARE_AT as u64);
         if self.packet.ack_req.val() {
             self.packet_bits.next = self.packet_bits.val() | 32;
         }
@@ -304,6 +322,7 @@ impl Logic for Headers {
             && (self.stamps.stamp[0].val() != self.a_stamp.q.val());
         self.sending.valid.next = self.a_valid.q.val()
             && !self.a_packet.q.val().get_bit(192)
+            && !self.a_packet.q.val().get_bit(BARE_AT)
             && !self.dropped.val();
         self.sending.qp.next = self.a_qp.q.val();
         self.sending.psn.next = self.a_packet.q.val().get_bits::<24>(6);
@@ -314,7 +333,7 @@ impl Logic for Headers {
         // The end of a request.
         self.ends.next = self.a_packet.q.val().get_bit(192) && self.a_packet.q.val().get_bits::<2>(78).any();
         if self.a_valid.q.val() {
-            if self.dropped.val() {
+            if self.dropped.val() && !self.a_packet.q.val().get_bit(BARE_AT) {
                 self.cut.d.next = true;
                 if !self.cut.q.val() {
                     self.cut_dest.d.next = self.a_dest.q.val();
@@ -370,6 +389,8 @@ impl Logic for Headers {
         self.frame.bytes.next = self.b_frame.q.val();
         self.frame.dropped.next = self.b_dropped.q.val() && !self.frame.marker.val();
         self.frame.tag.next = self.b_entry.q.val().get_bits::<TAG>(224);
+        self.frame.bare.next = self.b_packet.q.val().get_bit(BARE_AT);
+        self.frame.weight.next = self.b_packet.q.val().get_bits::<WEIGHT>(WEIGHT_AT);
         if self.frame.marker.val() || self.frame.dropped.val() {
             self.frame.slots.next = 1.into();
             self.frame.long.next = false;

@@ -3,6 +3,7 @@
 use drdma_emit::prelude::*;
 
 use super::headers::Frame;
+use super::order::WEIGHT;
 use super::tagger::TAG;
 use crate::send::{PAGE, PAGE_ROW};
 
@@ -48,7 +49,7 @@ const ICRC: u64 = 4;
 /// behind the last.
 ///
 /// A beat a cycle, without a bubble inside a frame; a frame begins when there is room for the longest
-/// (`roomy`). What is dropped has one step, which gives its page back and makes no beat. A beat is
+/// (`roomy`). What is dropped has one step, which gives its page back and makes no beat. What is `bare` has no page. A beat is
 /// issued in the cycle in which its row is read, and told a cycle later.
 ///
 /// `page_read_*`, `page_free_*` are those of the packetizer.
@@ -64,6 +65,8 @@ pub struct Issuer {
     pub roomy: Signal<In, Bit>,
     /// A beat is issued, and will need room.
     pub issued: Signal<Out, Bit>,
+    /// A frame is begun, or dropped: its weight, otherwise 0.
+    pub begun: Signal<Out, Bits<WEIGHT>>,
     /// A row is read.
     pub page_read_enable: Signal<Out, Bit>,
     /// Which: page, row 6.
@@ -88,6 +91,7 @@ pub struct Issuer {
     beyond: Signal<Local, Bits<7>>,
     marker: Signal<Local, Bit>,
     dropped: Signal<Local, Bit>,
+    paged: Signal<Local, Bit>,
     sends: Signal<Local, Bit>,
     first: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
@@ -121,6 +125,10 @@ impl Logic for Issuer {
         self.issue.next = self.frame.valid.val() && (!self.first.val() || self.roomy.val());
         self.sends.next = self.issue.val() && !self.dropped.val();
         self.issued.next = self.sends.val();
+        self.begun.next = 0.into();
+        if self.issue.val() && self.first.val() {
+            self.begun.next = self.frame.weight.val();
+        }
         self.frame.ready.next = self.issue.val() && self.last.val();
         self.payload_now.next = self.payload_left.q.val();
         self.frame_now.next = self.frame_left.q.val();
@@ -150,11 +158,12 @@ impl Logic for Issuer {
 
         // Its row: the payload starts in the header's last beat.
         self.row.next = self.slot.q.val().get_bits::<6>(0) - self.beyond.val().get_bits::<6>(0);
+        self.paged.next = !self.marker.val() && !self.frame.bare.val();
         self.page_read_enable.next =
-            self.sends.val() && !self.marker.val() && (self.slot.q.val() >= self.beyond.val());
+            self.sends.val() && self.paged.val() && (self.slot.q.val() >= self.beyond.val());
         self.page_read_address.next = (bit_cast::<PAGE_ROW, PAGE>(self.frame.page.val()) << 6)
             | bit_cast::<PAGE_ROW, 6>(self.row.val());
-        self.free.d.next = self.issue.val() && self.last.val() && !self.marker.val();
+        self.free.d.next = self.issue.val() && self.last.val() && self.paged.val();
         self.free_page.d.next = self.frame.page.val();
         self.page_free_valid.next = self.free.q.val();
         self.page_free_page.next = self.free_page.q.val();

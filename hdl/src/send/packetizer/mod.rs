@@ -1,15 +1,16 @@
 //! Makes frames of packets: headers in front, padding and the ICRC behind.
 //!
 //! Takes packets (a payload page and the fields of the headers) and `sent` items from the
-//! segmenter, reads the pages, and gives out frames without FCS. A `sent` item is passed on when
-//! the last byte of every frame before it has been taken.
+//! segmenter, acknowledgements from [`answers`](super::answers), reads the pages, and gives out frames without FCS. A `sent`
+//! item is passed on when the last byte of every frame before it has been taken. Acknowledgements leave whether
+//! their queue pair is in error or not: a NAK puts it there.
 //!
 //! Contract: one beat of 64 B a cycle and no bubble inside a frame, also between frames (a `sent`
 //! item takes a cycle); a frame starts when 72 beats are free in the output buffer, so that nothing
 //! stops once it has started; its first beat follows the packet after 12 cycles. May stall at any
 //! time. A page is given back a cycle after its last read.
 //!
-//! Stages: [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
+//! Stages: [`order`], which puts acknowledgements between packets; [`headers`], which knows a frame's dimensions after 2 cycles and its header after 6, and two
 //! FIFOs; [`issuer`] walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
 //! the header's length; `merge` joins header, the row and what is left of the row before; 3 cycles of CRC
 //! beside a delay line; `tail` puts the ICRC in; the [`buffer`]; [`tagger`] puts in the 802.1Q tag of frames that
@@ -20,6 +21,7 @@
 //! take the frame's own beats, it is given in place of those 14 bytes others, chosen such that they
 //! lead to the same state as the 8 bytes of ones.
 
+use super::answers::Acknowledgement;
 use super::{PAGE, PAGE_ROW};
 use crate::context::{ConfigWrite, QP};
 use crate::request::DEST_COUNT;
@@ -38,6 +40,7 @@ use crate::primitive::{FrameCrc32, Pack, PromptFifo, StreamFifo};
 pub mod buffer;
 pub mod headers;
 pub mod issuer;
+pub mod order;
 pub mod tagger;
 #[cfg(test)]
 mod tests;
@@ -45,6 +48,7 @@ mod tests;
 use buffer::OutputBuffer;
 use headers::{Frame, HEADER, Headers};
 use issuer::{Issuer, Side};
+use order::Order;
 use tagger::{TAG, Tagger};
 
 /// What the tail needs of a beat.
@@ -141,6 +145,8 @@ pub struct Packetizer {
     // Packets, and `sent` items in order with them (`marker`).
     /// Packets to send.
     pub packet: Stream<In, Packet>,
+    /// Acknowledgements to send between them.
+    pub acknowledgement: Stream<In, Acknowledgement>,
 
     // Payload pages.
     /// A row is read.
@@ -187,11 +193,11 @@ pub struct Packetizer {
     pub count_frame_bytes: Signal<Out, Bits<16>>,
 
     // Headers.
+    order: Order,
     headers: Headers,
     header_fifo: PromptFifo<HEADER, 5, 6>,
     #[init(StreamFifo::prompt())]
     frame_fifo: StreamFifo<Frame, 5, 6>,
-    go: DFF<Bit>,
 
     issuer: Issuer,
 
@@ -283,11 +289,13 @@ impl Logic for Packetizer {
     #[rustfmt::skip]
     fn update(&mut self) {
 
-        // Headers are made ahead; up to 5 items are on their way to the frames'.
-        self.go.d.next = self.frame_fifo.free.val() >= 12;
-        self.packet.ready.next = self.go.q.val();
-        self.headers.packet.valid.next = self.packet.valid.val() && self.go.q.val();
-        self.headers.packet.next = self.packet.val();
+        // Headers are made ahead: of less than the 32 items that the FIFOs hold.
+        self.packet.join(&mut self.order.packet);
+        self.acknowledgement.join(&mut self.order.acknowledgement);
+        self.order.begun.next = self.issuer.begun.val();
+        self.order.item.join(&mut self.headers.packet);
+        self.headers.bare.next = self.order.bare.val();
+        self.headers.weight.next = self.order.weight.val();
         self.cfg.join(&mut self.headers.cfg);
         self.headers.mac.next = self.mac.val();
         self.headers.ip.next = self.ip.val();
@@ -393,6 +401,7 @@ impl Logic for Packetizer {
         // What leaves.
         self.buffer.tx.join(&mut self.tagger.input);
         self.tagger.tag.next = self.buffer.tag.val();
+        self.buffer.rests.next = self.tagger.rests.val();
         self.tagger.output.join(&mut self.tx);
         self.buffer.sent.join(&mut self.sent);
         self.count_packets.next = self.buffer.count_packets.val();
@@ -400,7 +409,6 @@ impl Logic for Packetizer {
         self.count_frame_bytes.next = self.buffer.count_frame_bytes.val();
 
         if self.rst.val() {
-            self.go.d.next = false;
             for k in 0..3 {
                 self.valids[k].d.next = false;
                 self.delay_valid[k].d.next = false;

@@ -26,6 +26,8 @@ pub struct Tagger {
     pub input: Stream<In, FrameBeat>,
     /// The tag of the frame whose beat is offered.
     pub tag: Signal<In, Bits<TAG>>,
+    /// Bytes of a frame are left whose last beat was accepted.
+    pub rests: Signal<Out, Bit>,
     /// Frames as they are sent.
     pub output: Stream<Out, FrameBeat>,
 
@@ -83,6 +85,7 @@ impl Logic for Tagger {
                 self.leaves.d.next = false;
             }
         }
+        self.rests.next = self.leaves.q.val();
         if self.moves.val() {
             self.inside.d.next = !self.input.last.val();
             self.rest.d.next = self.input.data.val().get_bits::<32>(480);

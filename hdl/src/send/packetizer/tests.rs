@@ -16,6 +16,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+mod acknowledgements;
 mod changes;
 mod pair;
 
@@ -28,30 +29,41 @@ const ENTRY_WORDS: u64 = 8;
 
 /// The frame of a packet.
 fn frame(packet: &Packet, qp: &QueuePairEntry) -> Vec<u8> {
+    let mut headers = Vec::new();
+    if let Some((virtual_address, rkey, dma_length)) = packet.reth {
+        headers.extend(Reth { virtual_address, rkey, dma_length }.to_bytes());
+    }
+    if Transport::from_code(qp.transport) == Some(Transport::Ud) {
+        headers.extend(Deth { qkey: qp.qkey, reserved: 0, source_qp: qp.qpn }.to_bytes());
+    }
+    if let Some(value) = packet.imm {
+        headers.extend(ImmDt { value }.to_bytes());
+    }
+    let bth = Bth {
+        opcode: packet.operation,
+        ack_req: packet.ack_req.into(),
+        psn: packet.psn,
+        ..Bth::default()
+    };
+    assemble(qp, bth, &headers, &packet.payload)
+}
+
+/// A frame of these headers behind the BTH, of which the rest is the queue pair's.
+fn assemble(qp: &QueuePairEntry, bth: Bth, headers: &[u8], payload: &[u8]) -> Vec<u8> {
     let transport = Transport::from_code(qp.transport).expect("a transport");
-    let pad = packet.payload.len().wrapping_neg() & 3;
+    let pad = payload.len().wrapping_neg() & 3;
     let mut rest = Bth {
-        opcode: transport.opcode_bits() | packet.operation,
+        opcode: transport.opcode_bits() | bth.opcode,
         migration: 1,
         pad: pad as u8,
         pkey: qp.pkey,
         dest_qp: qp.dest_qpn,
-        ack_req: packet.ack_req.into(),
-        psn: packet.psn,
-        ..Bth::default()
+        ..bth
     }
     .to_bytes()
     .to_vec();
-    if let Some((virtual_address, rkey, dma_length)) = packet.reth {
-        rest.extend(Reth { virtual_address, rkey, dma_length }.to_bytes());
-    }
-    if transport == Transport::Ud {
-        rest.extend(Deth { qkey: qp.qkey, reserved: 0, source_qp: qp.qpn }.to_bytes());
-    }
-    if let Some(value) = packet.imm {
-        rest.extend(ImmDt { value }.to_bytes());
-    }
-    rest.extend(&packet.payload);
+    rest.extend(headers);
+    rest.extend(payload);
     rest.resize(rest.len() + pad, 0);
     let length = Udp::SIZE + rest.len() + ICRC_SIZE;
     let udp = Udp {

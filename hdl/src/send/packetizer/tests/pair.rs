@@ -2,6 +2,7 @@
 
 use crate::context::{INDEX, QP, QUEUE};
 use crate::request::DEST_COUNT;
+use crate::send::answers::Acknowledgement;
 use crate::send::packetizer::Packetizer;
 use crate::send::segmenter::Segmenter;
 use crate::testing;
@@ -57,6 +58,7 @@ pub struct Pair {
     pub set_qp_error_index: Signal<Out, Bits<QP>>,
     pub mac: Signal<In, Bits<48>>,
     pub ip: Signal<In, Bits<32>>,
+    pub acknowledgement: Stream<In, Acknowledgement>,
     pub tx_valid: Signal<Out, Bit>,
     pub tx_ready: Signal<In, Bit>,
     pub tx_data: Signal<Out, Bits<512>>,
@@ -133,6 +135,7 @@ impl Logic for Pair {
         self.packetizer.clk.next = self.clk.val();
         self.packetizer.rst.next = self.rst.val();
         self.segmenter.packet.join(&mut self.packetizer.packet);
+        self.acknowledgement.join(&mut self.packetizer.acknowledgement);
         self.packetizer.page_read_data.next = self.segmenter.page_read_data.val();
         self.packetizer.cfg.valid.next = self.cfg_valid.val();
         self.packetizer.cfg.table.next = self.cfg_table.val();

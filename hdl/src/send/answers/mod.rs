@@ -1,0 +1,207 @@
+//! ACKs and NAKs that wait for their turn on the wire.
+//!
+//! Takes them from the responder and gives them to the packetizer, in order, but for one thing: an ACK that still
+//! waits gives way to a newer one of its queue pair, which gets its place (docs/semantics.md, "Receiving"). An
+//! ACK covers all before it, so nothing is lost by that; and as the place is kept, a queue pair that is acknowledged
+//! all the time waits no longer than the others. A NAK never gives way, and no ACK passes one: it gets a place behind.
+//!
+//! Contract: an answer every 3 cycles; 2 acknowledgements every 3 cycles, the first one 5 cycles after its answer; 4,096
+//! places, and the next answer waits while all of them are taken. What has left its place does not give way any more: up to
+//! two acknowledgements. Every acknowledgement has the stamp that its queue pair's entry had when its answer came; the
+//! packetizer drops it if the host has written to the entry since.
+//!
+//! Nothing is cleared after a reset: where a queue pair's last answer lies is believed only if that place
+//! is taken, and by that queue pair.
+
+use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
+use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamStage};
+use crate::receive::record::Answer;
+use drdma_emit::prelude::*;
+
+#[cfg(test)]
+mod tests;
+
+/// Bits of a place's number.
+const PLACE: usize = 12;
+/// Bits of the number of places that are taken.
+const TAKEN: usize = PLACE + 1;
+/// Bits of what is looked up of a place: queue pair, and whether an ACK has it.
+const KEY: usize = QP + 1;
+/// Bits of an [`Acknowledgement`].
+const ACKNOWLEDGEMENT: usize = 88 + QP;
+
+/// An ACK or a NAK, and the context that it belongs to.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Acknowledgement {
+    /// Queue pair.
+    pub qp: Bits<QP>,
+    /// The stamp of its entry.
+    pub stamp: Bits<32>,
+    /// AETH: syndrome.
+    pub syndrome: Bits<8>,
+    /// Sequence number.
+    pub psn: Bits<24>,
+    /// AETH: messages completed so far.
+    pub msn: Bits<24>,
+}
+
+/// What happens to an answer.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum AnswersState {
+    /// One is accepted.
+    Accept,
+    /// Where the last one of its queue pair lies is known, and that place is read.
+    Find,
+    /// It gets that place or a new one.
+    Place,
+}
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Answers {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// What the responder answers.
+    pub answer: Stream<In, Answer>,
+    /// What is sent.
+    pub acknowledgement: Stream<Out, Acknowledgement>,
+
+    select: TableSelect,
+    stamps: Stamps<32, QP, 1>,
+    unused: Signal<Local, Bits<32>>,
+
+    // The answer that looks for a place.
+    state: DFF<AnswersState>,
+    held: DFF<Answer>,
+    stamp: DFF<Bits<32>>,
+    is_ack: Signal<Local, Bit>,
+    key: Signal<Local, Bits<KEY>>,
+    /// Of each queue pair: where its last answer lies, or lay.
+    lasts: Table<PLACE, QP>,
+    last: DFF<Bits<PLACE>>,
+    /// Of each place: who has it, or had it.
+    keys: Table<KEY, PLACE>,
+    behind: Signal<Local, Bits<PLACE>>,
+    gives_way: Signal<Local, Bit>,
+    place: Signal<Local, Bits<PLACE>>,
+
+    // The places: those from `head` on, up to `tail`, are taken.
+    head: DFF<Bits<PLACE>>,
+    tail: DFF<Bits<PLACE>>,
+    taken: DFF<Bits<TAKEN>>,
+    waiting: Signal<Local, Acknowledgement>,
+    going: Flatten<Acknowledgement, ACKNOWLEDGEMENT>,
+    #[init(Ram::new(RamStyle::Ultra))]
+    places: Ram<ACKNOWLEDGEMENT, 1, PLACE>,
+    coming: Restore<Acknowledgement, ACKNOWLEDGEMENT>,
+
+    // The oldest one leaves.
+    fetch: Signal<Local, Bit>,
+    fetched: DFF<Bit>,
+    stage: StreamStage<Acknowledgement>,
+}
+
+impl Logic for Answers {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.stamps.written.next = self.select.queue_pair.val();
+        self.stamps.index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.unused.next = self.cfg.data.val();
+
+        // An answer is accepted; its queue pair's stamp and last answer are looked up,
+        self.stamps.ahead[0].next = self.answer.qp.val();
+        self.lasts.ahead.next = self.answer.qp.val();
+        self.answer.ready.next =
+            (self.state.q.val() == AnswersState::Accept) && !self.taken.q.val().get_bit(PLACE);
+        // then who has that one's place.
+        self.keys.ahead.next = self.lasts.read_data.val();
+        self.is_ack.next = !self.held.q.val().syndrome.get_bits::<2>(5).any();
+        self.key.next = bit_cast::<KEY, QP>(self.held.q.val().qp);
+        if self.is_ack.val() {
+            self.key.next =
+                bit_cast::<KEY, QP>(self.held.q.val().qp) | (bits::<KEY>(1) << QP as u64);
+        }
+        self.behind.next = self.last.q.val() - self.head.q.val();
+        self.gives_way.next = self.is_ack.val()
+            && (self.keys.read_data.val() == self.key.val())
+            && (bit_cast::<TAKEN, PLACE>(self.behind.val()) < self.taken.q.val());
+        self.place.next = self.tail.q.val();
+        if self.gives_way.val() {
+            self.place.next = self.last.q.val();
+        }
+
+        self.waiting.next.qp = self.held.q.val().qp;
+        self.waiting.next.stamp = self.stamp.q.val();
+        self.waiting.next.syndrome = self.held.q.val().syndrome;
+        self.waiting.next.psn = self.held.q.val().psn;
+        self.waiting.next.msn = self.held.q.val().msn;
+        self.going.record.next = self.waiting.val();
+        self.places.write_lanes.next = 0.into();
+        self.places.write_address.next = self.place.val();
+        self.places.write_data.next = self.going.bits.val();
+        self.keys.write_enable.next = false;
+        self.keys.write_address.next = self.place.val();
+        self.keys.write_data.next = self.key.val();
+        self.lasts.write_enable.next = false;
+        self.lasts.write_address.next = self.held.q.val().qp;
+        self.lasts.write_data.next = self.place.val();
+
+        // None leaves in the cycle in which one gets a place: it could be the one that gives way.
+        self.fetch.next = self.taken.q.val().any()
+            && (self.state.q.val() != AnswersState::Place)
+            && (!self.fetched.q.val() || self.stage.input.ready.val());
+        self.places.read_enable.next = self.fetch.val();
+        self.places.read_address.next = self.head.q.val();
+        if self.stage.input.ready.val() {
+            self.fetched.d.next = false;
+        }
+        if self.fetch.val() {
+            self.fetched.d.next = true;
+            self.head.d.next = self.head.q.val() + 1;
+            self.taken.d.next = self.taken.q.val() - 1;
+        }
+        self.coming.bits.next = self.places.read_data.val();
+        self.stage.input.valid.next = self.fetched.q.val();
+        self.stage.input.data.next = self.coming.record.val();
+        self.stage.output.join(&mut self.acknowledgement);
+
+        match self.state.q.val() {
+            AnswersState::Accept => {
+                self.held.d.next = self.answer.val();
+                if self.answer.valid.val() && self.answer.ready.val() {
+                    self.state.d.next = AnswersState::Find;
+                }
+            }
+            AnswersState::Find => {
+                self.last.d.next = self.lasts.read_data.val();
+                self.stamp.d.next = self.stamps.stamp[0].val();
+                self.state.d.next = AnswersState::Place;
+            }
+            AnswersState::Place => {
+                self.places.write_lanes.next = 1.into();
+                self.keys.write_enable.next = true;
+                self.lasts.write_enable.next = true;
+                if !self.gives_way.val() {
+                    self.tail.d.next = self.tail.q.val() + 1;
+                    self.taken.d.next = self.taken.q.val() + 1;
+                }
+                self.state.d.next = AnswersState::Accept;
+            }
+        }
+
+        if self.rst.val() {
+            self.state.d.next = AnswersState::Accept;
+            self.head.d.next = 0.into();
+            self.tail.d.next = 0.into();
+            self.taken.d.next = 0.into();
+            self.fetched.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What is sent next: packets and acknowledgements, each in its own order.
+
+use super::Packet;
+use crate::send::answers::Acknowledgement;
+use drdma_abi::roce::operation;
+use drdma_emit::prelude::*;
+
+/// Bits of a frame's weight: how many beats it is counted as.
+pub const WEIGHT: usize = 7;
+/// Beats that are accepted ahead of the frame that is being sent: enough that frames of two beats follow one
+/// another without a gap.
+const AHEAD: u64 = 24;
+/// Bits of the beats that are ahead: up to `AHEAD` and a frame more.
+const BEATS: usize = 7;
+/// Beats of packets for which one acknowledgement may go first.
+const SHARE: u64 = 3;
+/// Bits of the number of beats of packets that no acknowledgement has used yet.
+const DUE: usize = 8;
+
+/// Puts acknowledgements between packets.
+///
+/// Contract: an item a cycle. While both wait, one acknowledgement goes for every 3 beats of packets, that
+/// is one in 4 beats. The beats of packets that were accepted while none waited count, up to 128 and a packet; so several go at
+/// once behind a long one. Items are accepted while less than 24 beats wait behind the frame that is being sent. So an acknowledgement waits for
+/// at most two packets, beside those acknowledgements and `sent` items that are before it.
+///
+/// `item` comes in the same cycle, and must be taken; `begun` tells that an item is under way.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Order {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Packets and `sent` items.
+    pub packet: Stream<In, Packet>,
+    /// Acknowledgements.
+    pub acknowledgement: Stream<In, Acknowledgement>,
+    /// An item is under way: its weight, otherwise 0.
+    pub begun: Signal<In, Bits<WEIGHT>>,
+    /// What is next.
+    pub item: Flow<Out, Packet>,
+    /// It is an acknowledgement.
+    pub bare: Signal<Out, Bit>,
+    /// Its weight.
+    pub weight: Signal<Out, Bits<WEIGHT>>,
+
+    go: DFF<Bit>,
+    ahead: DFF<Bits<BEATS>>,
+    coming: Signal<Local, Bits<WEIGHT>>,
+    due: DFF<Bits<DUE>>,
+    /// An acknowledgement goes before a packet.
+    first: DFF<Bit>,
+}
+
+impl Logic for Order {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.packet.ready.next =
+            self.go.q.val() && !(self.acknowledgement.valid.val() && self.first.q.val());
+        self.acknowledgement.ready.next =
+            self.go.q.val() && (!self.packet.valid.val() || self.first.q.val());
+        self.bare.next =
+            self.acknowledgement.valid.val() && (!self.packet.valid.val() || self.first.q.val());
+        self.item.valid.next =
+            self.go.q.val() && (self.packet.valid.val() || self.acknowledgement.valid.val());
+
+        // An AETH is as long as immediate data, and comes in their place.
+        self.item.next = self.packet.val();
+        self.weight.next = bit_cast::<WEIGHT, 7>(self.packet.bytes.val().get_bits::<7>(6)) + 2;
+        if self.packet.marker.val() {
+            self.weight.next = 1.into();
+        }
+        if self.bare.val() {
+            self.item.marker.next = false;
+            self.item.bytes.next = 0.into();
+            self.item.qp.next = self.acknowledgement.qp.val();
+            self.item.operation.next = usize::from(operation::ACKNOWLEDGE).to_bits();
+            self.item.ack_req.next = false;
+            self.item.psn.next = self.acknowledgement.psn.val();
+            self.item.imm.next = bit_cast::<32, 24>(self.acknowledgement.msn.val())
+                | (bit_cast::<32, 8>(self.acknowledgement.syndrome.val()) << 24);
+            self.item.has_imm.next = true;
+            self.item.has_reth.next = false;
+            self.item.total.next = bit_cast::<40, 32>(self.acknowledgement.stamp.val());
+            self.weight.next = 1.into();
+        }
+
+        self.coming.next = 0.into();
+        if self.item.valid.val() {
+            self.coming.next = self.weight.val();
+        }
+        self.ahead.d.next = self.ahead.q.val() + self.coming.val() - self.begun.val();
+        self.go.d.next = self.ahead.d.val() < AHEAD;
+
+        if self.item.valid.val() {
+            if self.bare.val() {
+                self.due.d.next = self.due.q.val() - SHARE;
+                if !self.first.q.val() {
+                    self.due.d.next = 0.into();
+                }
+            } else if !self.due.q.val().get_bit(DUE - 1) {
+                self.due.d.next = self.due.q.val() + bit_cast::<DUE, WEIGHT>(self.weight.val());
+            }
+        }
+        self.first.d.next = self.due.d.val() >= SHARE;
+
+        if self.rst.val() {
+            self.go.d.next = false;
+            self.ahead.d.next = 0.into();
+            self.due.d.next = 0.into();
+            self.first.d.next = false;
+        }
+    }
+}
