@@ -1,13 +1,15 @@
 //! Which table a word that the host writes belongs to.
 
 use drdma_abi::Layout;
+use drdma_abi::receive::{AttributesEntry, ReceiveQueueEntry};
 use drdma_abi::register::{
     CompletionQueueEntry, MemoryRegionEntry, QueuePairEntry, SendQueueEntry,
 };
 use drdma_emit::prelude::*;
 
 use super::{
-    COMPLETION_QUEUE_TABLE, EVERY_TABLE, QUEUE_PAIR_TABLE, REGION_TABLE, SEND_QUEUE_TABLE,
+    ATTRIBUTES_TABLE, COMPLETION_QUEUE_TABLE, EVERY_TABLE, QUEUE_PAIR_TABLE, RECEIVE_QUEUE_TABLE,
+    REGION_TABLE, SEND_QUEUE_TABLE,
 };
 
 fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
@@ -52,6 +54,14 @@ pub struct TableSelect {
     pub completion_queue: Signal<Out, Bit>,
     /// Its `enable`.
     pub ring: Signal<Out, Bit>,
+    /// A word of a queue pair's attributes.
+    pub attributes: Signal<Out, Bit>,
+    /// Their `state`.
+    pub receive_state: Signal<Out, Bit>,
+    /// A word of a receive queue.
+    pub receive_queue: Signal<Out, Bit>,
+    /// Its `enable`.
+    pub receive_enable: Signal<Out, Bit>,
     /// An entry of every table is cleared.
     pub every: Signal<Out, Bit>,
 
@@ -63,6 +73,10 @@ pub struct TableSelect {
     send_queues: Constant<Bits<3>>,
     #[init(table(COMPLETION_QUEUE_TABLE))]
     completion_queues: Constant<Bits<3>>,
+    #[init(table(ATTRIBUTES_TABLE))]
+    attribute_entries: Constant<Bits<3>>,
+    #[init(table(RECEIVE_QUEUE_TABLE))]
+    receive_queues: Constant<Bits<3>>,
     #[init(table(EVERY_TABLE))]
     all: Constant<Bits<3>>,
     #[init(word_of::<QueuePairEntry>("state"))]
@@ -73,6 +87,10 @@ pub struct TableSelect {
     enable_word: Constant<Bits<4>>,
     #[init(word_of::<CompletionQueueEntry>("enable"))]
     ring_word: Constant<Bits<4>>,
+    #[init(word_of::<AttributesEntry>("state"))]
+    receive_state_word: Constant<Bits<4>>,
+    #[init(word_of::<ReceiveQueueEntry>("enable"))]
+    receive_enable_word: Constant<Bits<4>>,
 }
 
 impl Logic for TableSelect {
@@ -95,5 +113,13 @@ impl Logic for TableSelect {
             || (self.send_queue.val() && (self.word.val() == self.enable_word.val()));
         self.ring.next = self.every.val()
             || (self.completion_queue.val() && (self.word.val() == self.ring_word.val()));
+        self.attributes.next = self.every.val()
+            || (self.valid.val() && (self.number.val() == self.attribute_entries.val()));
+        self.receive_state.next = self.every.val()
+            || (self.attributes.val() && (self.word.val() == self.receive_state_word.val()));
+        self.receive_queue.next = self.every.val()
+            || (self.valid.val() && (self.number.val() == self.receive_queues.val()));
+        self.receive_enable.next = self.every.val()
+            || (self.receive_queue.val() && (self.word.val() == self.receive_enable_word.val()));
     }
 }

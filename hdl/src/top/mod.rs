@@ -294,6 +294,13 @@ impl Logic for Card {
         self.s_axil_app_ctrl_rresp.next = self.control.axil_rresp.val();
         self.s_axil_app_ctrl_rvalid.next = self.control.axil_rvalid.val();
 
+        // receives is not joined yet: nobody rings and nobody reads.
+        self.control.receive_doorbell.ready.next = true;
+        self.host_read.c_req.valid.next = false;
+        self.host_read.c_req.addr.next = 0.into();
+        self.host_read.c_req.bytes.next = 0.into();
+        self.host_read.c_resp.ready.next = true;
+
         // host_read
         self.host_read.rst.next = self.reset.val();
         self.host_read.a_req.valid.next = self.queue.read_req_valid.val();

@@ -126,50 +126,58 @@ fn mac() -> Vec<Property> {
     vec![whole, order, starve]
 }
 
-/// The two clients of `host_read`, which may do anything.
+/// The three clients of `host_read`, which may do anything.
 fn host_read() -> Vec<Property> {
     let mut design = of_card("host_read");
     for signal in ["read_valid", "read_take", "fetch_valid", "fetch_take"] {
-        for client in ["a", "b"] {
+        for client in 0..3 {
             let tap = design.with_tap(
                 &format!("tap_{client}_{signal}"),
                 1,
-                &format!("{client}${signal}"),
+                &format!("clients${client}${signal}"),
             );
             design = tap.unwrap_or_else(|error| panic!("{error}"));
         }
     }
     let turns = |what: &str, may: &str| {
+        let each = |name: &str| {
+            let tap = |client| format!("tap_{client}_{what}_{name}");
+            format!("{{{}, {}, {}}}", tap(2), tap(1), tap(0))
+        };
         format!(
-            "    wire a = tap_a_{what}_valid;
-    wire b = tap_b_{what}_valid;
-    wire take_a = tap_a_{what}_take;
-    wire take_b = tap_b_{what}_take;
-    reg overtaken_a = 1'b0;
-    reg overtaken_b = 1'b0;
+            "    wire [2:0] waits = {};
+    wire [2:0] takes = {};
+    // Of each client, which others went before it since it has waited.
+    reg [2:0] before_0 = 3'd0;
+    reg [2:0] before_1 = 3'd0;
+    reg [2:0] before_2 = 3'd0;
     always @(posedge clk) begin
-        overtaken_a <= a && !take_a && (overtaken_a || take_b) && !rst;
-        overtaken_b <= b && !take_b && (overtaken_b || take_a) && !rst;
+        before_0 <= waits[0] && !takes[0] && !rst ? before_0 | takes : 3'd0;
+        before_1 <= waits[1] && !takes[1] && !rst ? before_1 | takes : 3'd0;
+        before_2 <= waits[2] && !takes[2] && !rst ? before_2 | takes : 3'd0;
     end
     always @* if (started) begin
-        assert (!(take_a && take_b));
-        assert ((a || !take_a) && (b || !take_b));
-        if ({may}) assert (take_a || take_b || !(a || b));
-        if (overtaken_a && a) assert (!take_b);
-        if (overtaken_b && b) assert (!take_a);
+        assert ((takes & (takes - 3'd1)) == 3'd0);
+        assert ((takes & ~waits) == 3'd0);
+        if ({may}) assert (takes != 3'd0 || waits == 3'd0);
+        if (waits[0]) assert ((before_0 & takes) == 3'd0);
+        if (waits[1]) assert ((before_1 & takes) == 3'd0);
+        if (waits[2]) assert ((before_2 & takes) == 3'd0);
     end
-"
+",
+            each("valid"),
+            each("take"),
         )
     };
     let claim = |what: &str, when: &str| {
         format!(
-            "of the two clients' {what} one goes on a cycle{when}, none that was not offered; no client is overtaken twice"
+            "of the three clients' {what} one goes on a cycle{when}, none that was not offered; no client is overtaken twice by the same one"
         )
     };
     let property = |name: &str, claim: &str, harness: String| {
         Property::new("host_read", name, claim, design.clone())
             .harness(harness)
-            .cut("card_host_read_a")
+            .cut("card_host_read_clients_0")
             .cut("card_host_read_ram_0")
     };
     let reads = property(
@@ -177,17 +185,13 @@ fn host_read() -> Vec<Property> {
         &claim("requests", " where the DMA engine takes them"),
         turns("read", "m_axis_ctrl_dma_read_desc$ready"),
     )
-    .mutant("a goes first", "((~b$read_valid) || issued_b_last$q)", "1'h1")
-    .mutant("b goes first", "((~a$read_valid) || (~issued_b_last$q))", "1'h1")
-    .mutant("b is not remembered", "issued_b_last$d = issue_b;", "issued_b_last$d = 1'h0;");
+    .mutant("client 2 has no turn", "(issued_last$q < 2'h2)", "1'h0")
+    .mutant("client 2 keeps its turn", "(issued_last$q < 2'h2)", "1'h1")
+    .mutant("client 1 has no turn", "(issued_last$q < 2'h1)", "1'h0");
     let beats =
         property("turns of responses", &claim("responses' beats", ""), turns("fetch", "1'b1"))
-            .mutant("a goes first", "((~b$fetch_valid) || fetched_b_last$q)", "1'h1")
-            .mutant(
-                "b is not remembered",
-                "fetched_b_last$d = fetch_b;",
-                "fetched_b_last$d = 1'h0;",
-            );
+            .mutant("client 2 has no turn", "(fetched_last$q < 2'h2)", "1'h0")
+            .mutant("client 1 keeps its turn", "(fetched_last$q < 2'h1)", "1'h1");
     vec![reads, beats]
 }
 

@@ -122,6 +122,10 @@ impl Logic for Fetch {
         self.host_read.b_req.addr.next = 0.into();
         self.host_read.b_req.bytes.next = 0.into();
         self.host_read.b_resp.ready.next = false;
+        self.host_read.c_req.valid.next = false;
+        self.host_read.c_req.addr.next = 0.into();
+        self.host_read.c_req.bytes.next = 0.into();
+        self.host_read.c_resp.ready.next = false;
     }
 }
 

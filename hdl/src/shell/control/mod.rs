@@ -1,8 +1,8 @@
 //! The registers of BAR2: settings, tables, doorbells, counters, states.
 //!
 //! The AXI-Lite slave is what the host sees of the card. Words of tables go to every block; the
-//! doorbells of queues that may be used go to `queue`, one after the other, and hold back their
-//! write response, and with it the host, while they cannot be taken.
+//! doorbells of send queues that may be used go to `queue`, those of receive queues to `receives`, one after the
+//! other, and hold back their write response, and with it the host, while they cannot be taken.
 //!
 //! Contract: a write takes effect 2 cycles after its address and data and is answered 4 cycles after
 //! them, a read 3 cycles after its address; accesses of one kind are served one by one. Everything is reset by `reset`, and
@@ -13,6 +13,7 @@
 
 use crate::context::{ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE};
 use drdma_abi::Layout;
+use drdma_abi::receive::{FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES};
 use drdma_abi::register::*;
 use drdma_emit::prelude::*;
 
@@ -28,16 +29,36 @@ pub use counters::CounterBank;
 pub use settings::Settings;
 pub use sweep::Sweep;
 
-/// The tables, in the order of `cfg_table`, then those that are no tables of entries.
-const TABLES_HERE: [Table; 7] = [
+/// The tables of entries, in the order of `ConfigWrite::table`.
+const ENTRIES: [Table; ENTRY_TABLES] = [
     QUEUE_PAIRS,
     MEMORY_REGIONS,
     SEND_QUEUES,
     COMPLETION_QUEUES,
-    DOORBELLS,
-    QUEUE_PAIR_ERRORS,
-    SEND_QUEUE_ERRORS,
+    QUEUE_PAIR_ATTRIBUTES,
+    RECEIVE_QUEUES,
 ];
+const ENTRY_TABLES: usize = 6;
+/// The other ones.
+const OTHERS: [Table; 4] = [DOORBELLS, RECEIVE_DOORBELLS, QUEUE_PAIR_ERRORS, SEND_QUEUE_ERRORS];
+/// Where those stand behind the tables of entries.
+const BELLS: usize = ENTRY_TABLES;
+const RECEIVE_BELLS: usize = ENTRY_TABLES + 1;
+const ERRORS: usize = ENTRY_TABLES + 2;
+const HALTS: usize = ENTRY_TABLES + 3;
+/// All of them.
+const ALL_TABLES: usize = ENTRY_TABLES + 4;
+
+/// What the blocks of this card do beside sending: the value of [`FEATURES`].
+const FEATURES_HERE: u32 = 0;
+
+/// A place in BAR2 of each table, tables of entries first.
+fn tables<const N: usize>(place: impl Fn(Table) -> u32) -> [Constant<Bits<N>>; ALL_TABLES] {
+    std::array::from_fn(|k| match k.checked_sub(ENTRY_TABLES) {
+        None => value(place(ENTRIES[k])),
+        Some(other) => value(place(OTHERS[other])),
+    })
+}
 
 fn value<const N: usize>(value: u32) -> Constant<Bits<N>> {
     Constant::new(u64::from(value).into())
@@ -56,6 +77,8 @@ pub enum ControlState {
     Settle,
     /// Its doorbell is dropped, or waits to be taken.
     Ring,
+    /// The same of a receive queue's: `receives` drops those that it cannot use.
+    RingReceive,
     /// It resets the card.
     Restart,
     /// Its response is due.
@@ -123,6 +146,8 @@ pub struct Control {
     // ------------------------------------------------------------------ doorbells
     /// Doorbells.
     pub doorbell: Stream<Out, Doorbell>,
+    /// Doorbells of receive queues.
+    pub receive_doorbell: Stream<Out, Doorbell>,
 
     // ------------------------------------------------------------------ settings
     /// The card takes doorbells and sends.
@@ -203,25 +228,30 @@ pub struct Control {
 
     // Addresses: the tables' high 4 bits, the low bits that an address in them does not have, and
     // where in an address entry and word are.
-    #[init(TABLES_HERE.map(|table| value(table.offset / TABLE_STRIDE)))]
-    sections: [Constant<Bits<4>>; 7],
-    #[init(TABLES_HERE.map(|table| value(TABLE_STRIDE - table.entries * table.entry_size)))]
-    outside: [Constant<Bits<20>>; 7],
-    #[init(entries().map(|table| value(table.entry_size.ilog2())))]
-    shifts: [Constant<Bits<4>>; 4],
-    #[init(entries().map(|table| value(table.entry_size / 4 - 1)))]
-    word_masks: [Constant<Bits<4>>; 4],
+    #[init(tables(|table| table.offset / TABLE_STRIDE))]
+    sections: [Constant<Bits<4>>; ALL_TABLES],
+    #[init(tables(|table| TABLE_STRIDE - table.entries * table.entry_size))]
+    outside: [Constant<Bits<20>>; ALL_TABLES],
+    #[init(ENTRIES.map(|table| value(table.entry_size.ilog2())))]
+    shifts: [Constant<Bits<4>>; ENTRY_TABLES],
+    #[init(ENTRIES.map(|table| value(table.entry_size / 4 - 1)))]
+    word_masks: [Constant<Bits<4>>; ENTRY_TABLES],
     #[init(word_of::<QueuePairEntry>("state"))]
     state_word: Constant<Bits<4>>,
     #[init(Constant::new(EVERY_TABLE.into()))]
     every_table: Constant<Bits<3>>,
     #[init(value(COUNTERS_OFFSET >> 7))]
     counters_at: Constant<Bits<9>>,
+    #[init(value(FEATURES.offset))]
+    features_at: Constant<Bits<24>>,
+    #[init(value(FEATURES_HERE))]
+    features: Constant<Bits<32>>,
 
     // The write that is served.
     state: DFF<ControlState>,
     place: Signal<Local, Bits<20>>,
-    hits: [Signal<Local, Bit>; 5],
+    hits: [Signal<Local, Bit>; RECEIVE_BELLS + 1],
+    hits_entry: Signal<Local, Bit>,
     execute: Signal<Local, Bit>,
     /// The state of the doorbell's queue has come; a doorbell that waits to be taken has passed.
     looks: DFF<Bit>,
@@ -242,12 +272,6 @@ pub struct Control {
     is_high: DFF<Bit>,
     /// The high word of the counter whose low word was read last.
     high: DFF<Bits<32>>,
-}
-
-/// The tables of entries.
-fn entries() -> [Table; 4] {
-    let [a, b, c, d, ..] = TABLES_HERE;
-    [a, b, c, d]
 }
 
 impl Logic for Control {
@@ -279,31 +303,41 @@ impl Logic for Control {
 
         // A write finds its place.
         self.place.next = self.axil.write_addr.val().get_bits::<20>(0);
-        for k in 0..5 {
+        for k in 0..RECEIVE_BELLS + 1 {
             self.hits[k].next = (self.axil.write_addr.val().get_bits::<4>(20)
                 == self.sections[k].val())
                 && !(self.place.val() & self.outside[k].val()).any();
         }
+        self.hits_entry.next = false;
+        for k in 0..ENTRY_TABLES {
+            if self.hits[k].val() {
+                self.hits_entry.next = true;
+            }
+        }
         self.execute.next = self.axil.write_valid.val()
             && (self.state.q.val() == ControlState::Ready)
-            && !(self.sweep.busy.val()
-                && (self.hits[0].val()
-                    || self.hits[1].val()
-                    || self.hits[2].val()
-                    || self.hits[3].val()));
+            && !(self.sweep.busy.val() && self.hits_entry.val());
         self.bell.next = self.place.val().get_bits::<QUEUE>(2);
         self.bell_next.next = self.bell.val();
         self.looks.d.next = true;
         self.doorbell.valid.next = false;
         self.doorbell.queue.next = self.bell.val();
         self.doorbell.position.next = self.axil.write_data.val();
+        self.receive_doorbell.valid.next = false;
+        self.receive_doorbell.queue.next = self.bell.val();
+        self.receive_doorbell.position.next = self.axil.write_data.val();
         self.axil.write_done.next = false;
         match self.state.q.val() {
             ControlState::Ready => {
                 if self.execute.val() {
                     self.state.d.next = ControlState::Settle;
-                    if self.hits[4].val() && self.settings.enable.val() && !self.sweep.busy.val() {
-                        self.state.d.next = ControlState::Ring;
+                    if self.settings.enable.val() && !self.sweep.busy.val() {
+                        if self.hits[BELLS].val() {
+                            self.state.d.next = ControlState::Ring;
+                        }
+                        if self.hits[RECEIVE_BELLS].val() {
+                            self.state.d.next = ControlState::RingReceive;
+                        }
                     }
                 }
             }
@@ -325,6 +359,12 @@ impl Logic for Control {
                     }
                 }
             }
+            ControlState::RingReceive => {
+                self.receive_doorbell.valid.next = true;
+                if self.receive_doorbell.ready.val() {
+                    self.state.d.next = ControlState::Done;
+                }
+            }
             ControlState::Restart => {
                 // What is written next is not for the reset to take back.
                 if !self.settings.soft_reset.val() {
@@ -343,7 +383,7 @@ impl Logic for Control {
         self.written.d.next.index = self.sweep.index.val();
         self.written.d.next.word = self.state_word.val();
         self.written.d.next.data = bits::<32>(0);
-        for k in 0..4 {
+        for k in 0..ENTRY_TABLES {
             if self.execute.val() && self.hits[k].val() {
                 self.writes.d.next = true;
                 self.written.d.next.table = k.to_bits();
@@ -402,15 +442,18 @@ impl Logic for Control {
         if !self.axil.read_addr.val().get_bits::<8>(16).any() {
             self.found.d.next = self.settings.read_data.val();
         }
+        if self.axil.read_addr.val() == self.features_at.val() {
+            self.found.d.next = self.features.val();
+        }
         self.error_next.next = self.read_place.val().get_bits::<QP>(2);
         self.reads_error.d.next = (self.axil.read_addr.val().get_bits::<4>(20)
-            == self.sections[5].val())
-            && !(self.read_place.val() & self.outside[5].val()).any()
+            == self.sections[ERRORS].val())
+            && !(self.read_place.val() & self.outside[ERRORS].val()).any()
             && !self.sweep.busy.val();
         self.halted_next.next = self.read_place.val().get_bits::<QUEUE>(2);
         self.reads_halted.d.next = (self.axil.read_addr.val().get_bits::<4>(20)
-            == self.sections[6].val())
-            && !(self.read_place.val() & self.outside[6].val()).any()
+            == self.sections[HALTS].val())
+            && !(self.read_place.val() & self.outside[HALTS].val()).any()
             && !self.sweep.busy.val();
         self.found_sum.d.next = self.counters.value.val();
         self.is_counter.d.next = !self.axil.read_addr.val().get_bits::<8>(16).any()

@@ -5,6 +5,7 @@ use crate::context::EVERY_TABLE;
 use crate::context::testing::{Flagged, answer_flag};
 use crate::testing;
 use drdma_abi::ABI_HASH;
+use drdma_abi::receive::{FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES};
 use drdma_abi::register::*;
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Bench, MonitorId, Random};
@@ -17,6 +18,7 @@ type Word = (u64, u64, u64, u64, u64);
 struct Host<'a> {
     bench: Bench<'a>,
     doorbell: MonitorId,
+    receive_doorbell: MonitorId,
     words: Rc<RefCell<Vec<Word>>>,
     /// Queue pairs in error and halted queues, as the host reads of them.
     errors: Flagged,
@@ -34,6 +36,7 @@ impl Host<'_> {
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(1_000_000);
         let doorbell = bench.monitor("doorbell");
+        let receive_doorbell = bench.monitor("receive_doorbell");
         let words = Rc::new(RefCell::new(Vec::new()));
         let seen = Rc::clone(&words);
         bench.observe(move |model, cycle| {
@@ -47,7 +50,18 @@ impl Host<'_> {
         let halted = answer_flag(&mut bench, "halted_next", "halted");
         let bell_enabled = answer_flag(&mut bench, "bell_next", "bell_enabled");
         let bell_halted = answer_flag(&mut bench, "bell_next", "bell_halted");
-        Self { bench, doorbell, words, errors, halted, bell_enabled, bell_halted, pause: 0.0 }
+        let pause = 0.0;
+        Self {
+            bench,
+            doorbell,
+            receive_doorbell,
+            words,
+            errors,
+            halted,
+            bell_enabled,
+            bell_halted,
+            pause,
+        }
     }
 
     fn settled(&mut self, port: &str) -> bool {
@@ -122,7 +136,11 @@ impl Host<'_> {
     }
 
     fn doorbells(&mut self) -> Vec<(u64, u64)> {
-        let beats = self.bench.take(self.doorbell);
+        self.rung(self.doorbell)
+    }
+
+    fn rung(&mut self, doorbells: MonitorId) -> Vec<(u64, u64)> {
+        let beats = self.bench.take(doorbells);
         beats.iter().map(|beat| (beat.u64("queue"), beat.u64("position"))).collect()
     }
 
@@ -232,9 +250,12 @@ fn words_of_tables_are_broadcast_at_least_four_cycles_apart() {
     host.words.borrow_mut().clear();
     let mut random = Random::new(2);
     let mut expected = Vec::new();
+    // In the order of their numbers on the broadcast.
+    let tables: Vec<_> =
+        TABLES[..4].iter().copied().chain([QUEUE_PAIR_ATTRIBUTES, RECEIVE_QUEUES]).collect();
     for _ in 0..300 {
-        let number = random.below(4) as usize;
-        let table = TABLES[number];
+        let number = random.below(6) as usize;
+        let table = tables[number];
         let index = random.below(table.entries.into()) as u32;
         let word = random.below(u64::from(table.entry_size / 4)) as u32;
         let data = random.u64() as u32;
@@ -242,7 +263,7 @@ fn words_of_tables_are_broadcast_at_least_four_cycles_apart() {
         expected.push((number as u64, index.into(), word.into(), u64::from(data)));
     }
     // Behind the end of a table there is nothing.
-    for table in &TABLES[..4] {
+    for table in &tables {
         host.write(table.entry(table.entries), 1);
     }
     let words = host.words.borrow();
@@ -371,6 +392,36 @@ fn only_doorbells_of_enabled_queues_that_are_not_halted_pass() {
         assert!(expected.len() > 50);
         assert_eq!(host.doorbells(), expected);
     }
+}
+
+/// Which of them can be used, `receives` knows.
+#[test]
+fn doorbells_of_receive_queues_pass_while_the_card_is_enabled() {
+    let mut host = Host::new(&library(), 1);
+    assert_eq!(host.write(RECEIVE_DOORBELLS.entry(3), 1), 5, "it is ignored: tables are cleared");
+    host.ready();
+    host.pause = 0.3;
+    let receive_doorbell = host.receive_doorbell;
+    host.bench.stall_monitor(receive_doorbell, 0.7);
+    let mut random = Random::new(5);
+    let (mut card, mut expected) = (false, Vec::new());
+    for _ in 0..300 {
+        if random.chance(0.1) {
+            card = !card;
+            host.write(CONTROL.offset, card.into());
+        }
+        let (queue, position) = (random.below(4096), random.u64() as u32);
+        host.write(RECEIVE_DOORBELLS.entry(queue as u32), position);
+        if card {
+            expected.push((queue, u64::from(position)));
+        }
+    }
+    // Behind the last one there is nothing.
+    host.write(RECEIVE_DOORBELLS.entry(4096), 1);
+    assert!(expected.len() > 50);
+    assert_eq!(host.rung(receive_doorbell), expected);
+    assert_eq!(host.doorbells(), []);
+    assert_eq!(host.read(FEATURES.offset), super::FEATURES_HERE);
 }
 
 #[test]

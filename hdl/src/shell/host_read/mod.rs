@@ -1,13 +1,13 @@
 //! Reads of host memory for the control path: work requests for `queue`, bitmaps and pointer arrays
-//! for `sequencer`.
+//! for `sequencer`, receives for `receives`.
 //!
-//! Stands between those two and the DMA engine's control port. Requests of both clients become read
+//! Stands between those three and the DMA engine's control port. Requests of the clients become read
 //! descriptors, one client after the other; the engine writes the data into a RAM, 32 KiB a client,
 //! in any order; the responses go out in the order of the requests, once a read is complete.
 //!
 //! Contract: each client may give a request every two cycles, and its descriptor is at the output 2
 //! cycles later; 64 reads and 32 KiB a client can be
-//! in flight. One beat of 64 B leaves the RAM per cycle, for one client or for both in turns; the
+//! in flight. One beat of 64 B leaves the RAM per cycle, for one client or for several in turns; the
 //! first leaves 4 cycles after its read's status. A client that does not take its responses only
 //! fills its own ring. The engine's writes are always taken at once. A failed read gives its beats,
 //! with `error`.
@@ -47,6 +47,9 @@ pub struct HostReadBeat {
     pub error: Bit,
 }
 
+/// Clients.
+const CLIENTS: usize = 3;
+
 /// See the [module](self).
 #[derive(LogicBlock, Default)]
 pub struct HostRead {
@@ -68,8 +71,14 @@ pub struct HostRead {
     /// What client b has read.
     pub b_resp: Stream<Out, HostReadBeat>,
 
+    // ------------------------------------------------------------------ client c
+    /// Reads of client c.
+    pub c_req: Stream<In, HostReadRequest>,
+    /// What client c has read.
+    pub c_resp: Stream<Out, HostReadBeat>,
+
     // ------------------------------------------------------------------ DMA read descriptors
-    /// DMA read descriptors: tag bit 6 is the client, bits 5 to 0 the number of its read.
+    /// DMA read descriptors: tag bits 7 and 6 are the client, bits 5 to 0 the number of its read.
     pub m_axis_ctrl_dma_read_desc: Stream<Out, DmaDescriptor>,
     /// Reads that have ended.
     pub s_axis_ctrl_dma_read_desc_status: Flow<In, DmaReadStatus>,
@@ -96,30 +105,30 @@ pub struct HostRead {
     /// Bytes of those.
     pub count_bytes: Signal<Out, Bits<16>>,
 
-    a: Client,
-    b: Client,
+    clients: [Client; CLIENTS],
 
     // The descriptor at the output.
     descriptor: DFF<Bit>,
     descriptor_addr: DFF<Bits<64>>,
     descriptor_bytes: DFF<Bits<13>>,
-    descriptor_beat: DFF<Bits<10>>,
-    descriptor_tag: DFF<Bits<7>>,
+    descriptor_beat: DFF<Bits<11>>,
+    descriptor_tag: DFF<Bits<8>>,
     fresh: DFF<Bit>,
     room: Signal<Local, Bit>,
-    issue_a: Signal<Local, Bit>,
-    issue_b: Signal<Local, Bit>,
-    issued_b_last: DFF<Bit>,
+    /// The client whose read is issued: the next one behind that of the last, or there is none.
+    issues: Signal<Local, Bit>,
+    issuer: Signal<Local, Bits<2>>,
+    issued_last: DFF<Bits<2>>,
 
-    // The RAM's two segments; rows of client b behind those of client a.
-    ram: [Ram<512, 64, 9>; 2],
+    // The RAM's two segments; rows of a client behind those of the one before.
+    ram: [Ram<512, 64, 10>; 2],
     accepted: DFF<Bits<2>>,
 
-    // The beat that is fetched.
-    fetch_a: Signal<Local, Bit>,
-    fetch_b: Signal<Local, Bit>,
-    fetched_b_last: DFF<Bit>,
-    row: Signal<Local, Bits<9>>,
+    // The beat that is fetched, and the client: chosen in the same way.
+    fetches: Signal<Local, Bit>,
+    fetcher: Signal<Local, Bits<2>>,
+    fetched_last: DFF<Bits<2>>,
+    row: Signal<Local, Bits<10>>,
     segment: Signal<Local, Bit>,
     fetching_segment: DFF<Bit>,
     data: Signal<Local, Bits<512>>,
@@ -128,46 +137,51 @@ pub struct HostRead {
 impl Logic for HostRead {
     #[hdl_gen]
     fn update(&mut self) {
-        self.a_req.join(&mut self.a.req);
-        self.b_req.join(&mut self.b.req);
+        self.a_req.join(&mut self.clients[0].req);
+        self.b_req.join(&mut self.clients[1].req);
+        self.c_req.join(&mut self.clients[2].req);
 
         // Reads of the clients in turns become descriptors.
         self.room.next = !self.descriptor.q.val() || self.m_axis_ctrl_dma_read_desc.ready.val();
-        self.issue_a.next = self.room.val()
-            && self.a.read_valid.val()
-            && (!self.b.read_valid.val() || self.issued_b_last.q.val());
-        self.issue_b.next = self.room.val()
-            && self.b.read_valid.val()
-            && (!self.a.read_valid.val() || !self.issued_b_last.q.val());
-        self.a.read_take.next = self.issue_a.val();
-        self.b.read_take.next = self.issue_b.val();
-        self.fresh.d.next = self.issue_a.val() || self.issue_b.val();
-        if self.room.val() {
-            self.descriptor.d.next = self.issue_a.val() || self.issue_b.val();
-            if self.issue_b.val() {
-                self.descriptor_addr.d.next = self.b.read_addr.val();
-                self.descriptor_bytes.d.next = self.b.read_bytes.val();
-                self.descriptor_beat.d.next =
-                    bit_cast::<10, 9>(self.b.read_beat.val()) | bits::<10>(512);
-                self.descriptor_tag.d.next =
-                    bit_cast::<7, 6>(self.b.read_index.val()) | bits::<7>(64);
-            } else {
-                self.descriptor_addr.d.next = self.a.read_addr.val();
-                self.descriptor_bytes.d.next = self.a.read_bytes.val();
-                self.descriptor_beat.d.next = bit_cast::<10, 9>(self.a.read_beat.val());
-                self.descriptor_tag.d.next = bit_cast::<7, 6>(self.a.read_index.val());
+        self.issues.next = false;
+        self.issuer.next = bits::<2>(0);
+        for k in 0..CLIENTS {
+            if self.clients[CLIENTS - 1 - k].read_valid.val() {
+                self.issues.next = true;
+                self.issuer.next = (CLIENTS - 1 - k).to_bits();
             }
         }
-        if self.issue_a.val() || self.issue_b.val() {
-            self.issued_b_last.d.next = self.issue_b.val();
+        for k in 0..CLIENTS - 1 {
+            if self.clients[CLIENTS - 1 - k].read_valid.val()
+                && (self.issued_last.q.val() < (CLIENTS - 1 - k).to_bits())
+            {
+                self.issuer.next = (CLIENTS - 1 - k).to_bits();
+            }
+        }
+        self.fresh.d.next = self.room.val() && self.issues.val();
+        if self.room.val() {
+            self.descriptor.d.next = self.issues.val();
+        }
+        for k in 0..CLIENTS {
+            self.clients[k].read_take.next = false;
+            if self.room.val() && self.issues.val() && (self.issuer.val() == k.to_bits()) {
+                self.clients[k].read_take.next = true;
+                self.issued_last.d.next = self.issuer.val();
+                self.descriptor_addr.d.next = self.clients[k].read_addr.val();
+                self.descriptor_bytes.d.next = self.clients[k].read_bytes.val();
+                self.descriptor_beat.d.next =
+                    bit_cast::<11, 9>(self.clients[k].read_beat.val()) | (k * 512).to_bits();
+                self.descriptor_tag.d.next =
+                    bit_cast::<8, 6>(self.clients[k].read_index.val()) | (k * 64).to_bits();
+            }
         }
         self.m_axis_ctrl_dma_read_desc.valid.next = self.descriptor.q.val();
         self.m_axis_ctrl_dma_read_desc.dma_addr.next = self.descriptor_addr.q.val();
         self.m_axis_ctrl_dma_read_desc.ram_sel.next = bits::<1>(0);
         self.m_axis_ctrl_dma_read_desc.ram_addr.next =
-            bit_cast::<17, 10>(self.descriptor_beat.q.val()) << 6;
+            bit_cast::<17, 11>(self.descriptor_beat.q.val()) << 6;
         self.m_axis_ctrl_dma_read_desc.len.next = bit_cast::<16, 13>(self.descriptor_bytes.q.val());
-        self.m_axis_ctrl_dma_read_desc.tag.next = bit_cast::<14, 7>(self.descriptor_tag.q.val());
+        self.m_axis_ctrl_dma_read_desc.tag.next = bit_cast::<14, 8>(self.descriptor_tag.q.val());
         self.count_reads.next = bit_cast::<16, 1>(self.fresh.q.val().into());
         self.count_bytes.next = bits::<16>(0);
         if self.fresh.q.val() {
@@ -175,14 +189,15 @@ impl Logic for HostRead {
         }
 
         // Reads that have ended.
-        self.a.done_valid.next = self.s_axis_ctrl_dma_read_desc_status.valid.val()
-            && !self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<8>(6).any();
-        self.b.done_valid.next = self.s_axis_ctrl_dma_read_desc_status.valid.val()
-            && (self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<8>(6) == 1);
-        self.a.done_index.next = self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<6>(0);
-        self.b.done_index.next = self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<6>(0);
-        self.a.done_error.next = self.s_axis_ctrl_dma_read_desc_status.error.val().any();
-        self.b.done_error.next = self.s_axis_ctrl_dma_read_desc_status.error.val().any();
+        for k in 0..CLIENTS {
+            self.clients[k].done_valid.next = self.s_axis_ctrl_dma_read_desc_status.valid.val()
+                && (self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<8>(6)
+                    == k.to_bits());
+            self.clients[k].done_index.next =
+                self.s_axis_ctrl_dma_read_desc_status.tag.val().get_bits::<6>(0);
+            self.clients[k].done_error.next =
+                self.s_axis_ctrl_dma_read_desc_status.error.val().any();
+        }
 
         // Data come into the RAM. A reset must not lose a `done` that the engine waits for.
         self.ctrl_dma_ram_wr_cmd_ready.next = bits::<2>(3);
@@ -192,57 +207,66 @@ impl Logic for HostRead {
             self.ram[k].write_lanes.next = bits::<64>(0);
             if self.ctrl_dma_ram_wr_cmd_valid.val().get_bit(k)
                 && !self.ctrl_dma_ram_wr_cmd_sel.val().get_bit(k)
-                && !self.ctrl_dma_ram_wr_cmd_addr.val().get_bit(k * 10 + 9)
             {
                 self.ram[k].write_lanes.next =
                     self.ctrl_dma_ram_wr_cmd_be.val().get_bits::<64>(k * 64);
             }
             self.ram[k].write_address.next =
-                self.ctrl_dma_ram_wr_cmd_addr.val().get_bits::<9>(k * 10);
+                self.ctrl_dma_ram_wr_cmd_addr.val().get_bits::<10>(k * 10);
             self.ram[k].write_data.next =
                 self.ctrl_dma_ram_wr_cmd_data.val().get_bits::<512>(k * 512);
         }
 
         // Beats leave it, for the clients in turns.
-        self.fetch_a.next =
-            self.a.fetch_valid.val() && (!self.b.fetch_valid.val() || self.fetched_b_last.q.val());
-        self.fetch_b.next =
-            self.b.fetch_valid.val() && (!self.a.fetch_valid.val() || !self.fetched_b_last.q.val());
-        self.a.fetch_take.next = self.fetch_a.val();
-        self.b.fetch_take.next = self.fetch_b.val();
-        if self.fetch_b.val() {
-            self.row.next =
-                bit_cast::<9, 8>(self.b.fetch_beat.val().get_bits::<8>(1)) | bits::<9>(256);
-            self.segment.next = self.b.fetch_beat.val().get_bit(0);
-        } else {
-            self.row.next = bit_cast::<9, 8>(self.a.fetch_beat.val().get_bits::<8>(1));
-            self.segment.next = self.a.fetch_beat.val().get_bit(0);
+        self.fetches.next = false;
+        self.fetcher.next = bits::<2>(0);
+        for k in 0..CLIENTS {
+            if self.clients[CLIENTS - 1 - k].fetch_valid.val() {
+                self.fetches.next = true;
+                self.fetcher.next = (CLIENTS - 1 - k).to_bits();
+            }
         }
-        if self.fetch_a.val() || self.fetch_b.val() {
-            self.fetched_b_last.d.next = self.fetch_b.val();
+        for k in 0..CLIENTS - 1 {
+            if self.clients[CLIENTS - 1 - k].fetch_valid.val()
+                && (self.fetched_last.q.val() < (CLIENTS - 1 - k).to_bits())
+            {
+                self.fetcher.next = (CLIENTS - 1 - k).to_bits();
+            }
+        }
+        self.row.next = bits::<10>(0);
+        self.segment.next = false;
+        for k in 0..CLIENTS {
+            self.clients[k].fetch_take.next = false;
+            if self.fetches.val() && (self.fetcher.val() == k.to_bits()) {
+                self.clients[k].fetch_take.next = true;
+                self.fetched_last.d.next = self.fetcher.val();
+                self.row.next =
+                    bit_cast::<10, 8>(self.clients[k].fetch_beat.val().get_bits::<8>(1))
+                        | (k * 256).to_bits();
+                self.segment.next = self.clients[k].fetch_beat.val().get_bit(0);
+            }
         }
         self.fetching_segment.d.next = self.segment.val();
-        self.ram[0].read_enable.next =
-            (self.fetch_a.val() || self.fetch_b.val()) && !self.segment.val();
-        self.ram[1].read_enable.next =
-            (self.fetch_a.val() || self.fetch_b.val()) && self.segment.val();
+        self.ram[0].read_enable.next = self.fetches.val() && !self.segment.val();
+        self.ram[1].read_enable.next = self.fetches.val() && self.segment.val();
         self.ram[0].read_address.next = self.row.val();
         self.ram[1].read_address.next = self.row.val();
         self.data.next = self.ram[0].read_data.val();
         if self.fetching_segment.q.val() {
             self.data.next = self.ram[1].read_data.val();
         }
-        self.a.fetched_data.next = self.data.val();
-        self.b.fetched_data.next = self.data.val();
-
-        self.a.resp.join(&mut self.a_resp);
-        self.b.resp.join(&mut self.b_resp);
+        for k in 0..CLIENTS {
+            self.clients[k].fetched_data.next = self.data.val();
+        }
+        self.clients[0].resp.join(&mut self.a_resp);
+        self.clients[1].resp.join(&mut self.b_resp);
+        self.clients[2].resp.join(&mut self.c_resp);
 
         if self.rst.val() {
             self.descriptor.d.next = false;
             self.fresh.d.next = false;
-            self.issued_b_last.d.next = false;
-            self.fetched_b_last.d.next = false;
+            self.issued_last.d.next = bits::<2>(0);
+            self.fetched_last.d.next = bits::<2>(0);
         }
     }
 }

@@ -81,7 +81,7 @@ fn library() -> drdma_verilated::Library {
 }
 
 #[test]
-fn both_clients_get_their_bytes_in_the_order_of_their_requests() {
+fn all_clients_get_their_bytes_in_the_order_of_their_requests() {
     let library = library();
     for (seed, stalls) in (1..).zip(STALLS.into_iter().chain(STALLS)) {
         let mut random = Random::new(seed);
@@ -90,7 +90,7 @@ fn both_clients_get_their_bytes_in_the_order_of_their_requests() {
         let manners = Manners::any(&mut random);
         let count = if manners.piece == 1 { 30 } else { 200 };
         let engine = DmaEngine::attach(&mut bench, host(), manners, seed);
-        let clients = ["a", "b"].map(|name| {
+        let clients = ["a", "b", "c"].map(|name| {
             let driver = bench.driver(&format!("{name}_req"));
             let monitor = bench.monitor(&format!("{name}_resp"));
             let requests: Vec<_> = (0..count).map(|_| Request::any(&mut random)).collect();
