@@ -49,6 +49,8 @@ module testbench;
     reg write_ready = 1'b0;
     reg [13:0] write_status_tag;
     reg write_status_valid = 1'b0;
+    wire write_sel;
+    reg [1:0] read_sel;
     reg [19:0] read_row;
     reg [1:0] read_valid = 2'd0;
     wire [1:0] read_ready, resp_valid;
@@ -96,15 +98,8 @@ module testbench;
         .s_axis_ctrl_dma_read_desc_status_tag(ctrl_status_tag),
         .s_axis_ctrl_dma_read_desc_status_error(ctrl_status_error),
         .s_axis_ctrl_dma_read_desc_status_valid(ctrl_status_valid),
-        .m_axis_ctrl_dma_write_desc_dma_addr(write_addr),
-        .m_axis_ctrl_dma_write_desc_ram_addr(write_ram_addr),
-        .m_axis_ctrl_dma_write_desc_len(write_len),
-        .m_axis_ctrl_dma_write_desc_tag(write_tag),
-        .m_axis_ctrl_dma_write_desc_valid(write_valid),
-        .m_axis_ctrl_dma_write_desc_ready(write_ready),
-        .s_axis_ctrl_dma_write_desc_status_tag(write_status_tag),
-        .s_axis_ctrl_dma_write_desc_status_error(4'd0),
-        .s_axis_ctrl_dma_write_desc_status_valid(write_status_valid),
+        .m_axis_ctrl_dma_write_desc_ready(1'b1),
+        .s_axis_ctrl_dma_write_desc_status_valid(1'b0),
         .m_axis_data_dma_read_desc_dma_addr(data_addr),
         .m_axis_data_dma_read_desc_ram_addr(data_ram_addr),
         .m_axis_data_dma_read_desc_len(data_len),
@@ -114,8 +109,16 @@ module testbench;
         .s_axis_data_dma_read_desc_status_tag(data_status_tag),
         .s_axis_data_dma_read_desc_status_error(data_status_error),
         .s_axis_data_dma_read_desc_status_valid(data_status_valid),
-        .m_axis_data_dma_write_desc_ready(1'b1),
-        .s_axis_data_dma_write_desc_status_valid(1'b0),
+        .m_axis_data_dma_write_desc_dma_addr(write_addr),
+        .m_axis_data_dma_write_desc_ram_sel(write_sel),
+        .m_axis_data_dma_write_desc_ram_addr(write_ram_addr),
+        .m_axis_data_dma_write_desc_len(write_len),
+        .m_axis_data_dma_write_desc_tag(write_tag),
+        .m_axis_data_dma_write_desc_valid(write_valid),
+        .m_axis_data_dma_write_desc_ready(write_ready),
+        .s_axis_data_dma_write_desc_status_tag(write_status_tag),
+        .s_axis_data_dma_write_desc_status_error(4'd0),
+        .s_axis_data_dma_write_desc_status_valid(write_status_valid),
         .ctrl_dma_ram_wr_cmd_sel(2'd0),
         .ctrl_dma_ram_wr_cmd_be(ctrl_be),
         .ctrl_dma_ram_wr_cmd_addr(ctrl_row),
@@ -123,12 +126,7 @@ module testbench;
         .ctrl_dma_ram_wr_cmd_valid(ctrl_wr_valid),
         .ctrl_dma_ram_wr_cmd_ready(ctrl_wr_ready),
         .ctrl_dma_ram_wr_done(ctrl_wr_done),
-        .ctrl_dma_ram_rd_cmd_sel(2'd0),
-        .ctrl_dma_ram_rd_cmd_addr(read_row),
-        .ctrl_dma_ram_rd_cmd_valid(read_valid),
-        .ctrl_dma_ram_rd_cmd_ready(read_ready),
-        .ctrl_dma_ram_rd_resp_data(resp_data),
-        .ctrl_dma_ram_rd_resp_valid(resp_valid),
+        .ctrl_dma_ram_rd_cmd_valid(2'd0),
         .ctrl_dma_ram_rd_resp_ready(2'b11),
         .data_dma_ram_wr_cmd_sel(2'd0),
         .data_dma_ram_wr_cmd_be(data_be),
@@ -137,7 +135,12 @@ module testbench;
         .data_dma_ram_wr_cmd_valid(data_wr_valid),
         .data_dma_ram_wr_cmd_ready(data_wr_ready),
         .data_dma_ram_wr_done(data_wr_done),
-        .data_dma_ram_rd_cmd_valid(2'd0),
+        .data_dma_ram_rd_cmd_sel(read_sel),
+        .data_dma_ram_rd_cmd_addr(read_row),
+        .data_dma_ram_rd_cmd_valid(read_valid),
+        .data_dma_ram_rd_cmd_ready(read_ready),
+        .data_dma_ram_rd_resp_data(resp_data),
+        .data_dma_ram_rd_resp_valid(resp_valid),
         .data_dma_ram_rd_resp_ready(2'b11),
         .s_axis_if_tx_tvalid(1'b0),
         .m_axis_if_tx_tdata(tx_data),
@@ -206,7 +209,7 @@ module testbench;
                 fail("a read of the ctrl port is unknown");
             if (data_valid && ^{data_addr, data_ram_addr, data_len, data_tag} === 1'bx)
                 fail("a read of the data port is unknown");
-            if (write_valid && ^{write_addr, write_ram_addr, write_len, write_tag} === 1'bx)
+            if (write_valid && ^{write_addr, write_sel, write_ram_addr, write_len, write_tag} === 1'bx)
                 fail("a write is unknown");
             if (tx_valid && ^{tx_keep, tx_last, tx_user} === 1'bx)
                 fail("a frame's beat is unknown");
@@ -241,6 +244,8 @@ module testbench;
             entry_tag = write_tag;
             entry_segment = write_ram_addr[6];
             if (write_len != 16'd32) fail("a completion is not 32 bytes");
+            read_sel <= 2'dx;
+            read_sel[entry_segment] <= write_sel;
             read_row <= 20'dx;
             read_row[entry_segment * 10 +: 10] <= entry_ram_addr[16:7];
             read_valid[entry_segment] <= 1'b1;

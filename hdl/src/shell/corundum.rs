@@ -61,9 +61,9 @@ pub struct RxBeat {
 pub struct DmaDescriptor {
     /// Host address.
     pub dma_addr: Bits<64>,
-    /// Always 0.
+    /// Which memory: of reads always 0; of writes 0 is the frame store, 1 completions.
     pub ram_sel: Bits<1>,
-    /// Address in the segmented memory.
+    /// Address in that memory.
     pub ram_addr: Bits<17>,
     /// Bytes.
     pub len: Bits<16>,

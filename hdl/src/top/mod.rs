@@ -20,6 +20,7 @@ use crate::layout::segmented_memory::SegmentedMemory;
 use crate::layout::windows::{ByteBeat, Ends, Merge, ReadBox, Starts, Windows};
 use crate::primitive::app_block;
 use crate::receive::receiver::Receiver;
+use crate::receive::record::WriteOrder;
 use crate::request::decoder::Decoder;
 use crate::request::queue::Queue;
 use crate::rows::columns::Columns;
@@ -40,7 +41,7 @@ mod tests;
 const CORE: &str = "drdma_card";
 
 /// The card. See the [module](self).
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Card {
     /// Clock, 250 MHz.
     pub clk: Signal<In, Clock>,
@@ -143,27 +144,27 @@ pub struct Card {
     /// Frames to the host.
     pub m_axis_if_rx: AxiStream<Out, RxBeat>,
 
-    // Control DMA: writes.
-    /// DMA writes of completions.
-    pub m_axis_ctrl_dma_write_desc: Stream<Out, DmaDescriptor>,
+    // Data DMA: writes.
+    /// DMA writes of payload and completions.
+    pub m_axis_data_dma_write_desc: Stream<Out, DmaDescriptor>,
     /// Its writes that have ended.
-    pub s_axis_ctrl_dma_write_desc_status: Flow<In, DmaWriteStatus>,
+    pub s_axis_data_dma_write_desc_status: Flow<In, DmaWriteStatus>,
 
-    // Control DMA: the RAM that writes empty.
+    // Data DMA: the memories that writes empty.
     /// See Corundum's `mqnic_app_block`.
-    pub ctrl_dma_ram_rd_cmd_sel: Signal<In, Bits<2>>,
+    pub data_dma_ram_rd_cmd_sel: Signal<In, Bits<2>>,
     /// See Corundum's `mqnic_app_block`.
-    pub ctrl_dma_ram_rd_cmd_addr: Signal<In, Bits<20>>,
+    pub data_dma_ram_rd_cmd_addr: Signal<In, Bits<20>>,
     /// See Corundum's `mqnic_app_block`.
-    pub ctrl_dma_ram_rd_cmd_valid: Signal<In, Bits<2>>,
+    pub data_dma_ram_rd_cmd_valid: Signal<In, Bits<2>>,
     /// See Corundum's `mqnic_app_block`.
-    pub ctrl_dma_ram_rd_cmd_ready: Signal<Out, Bits<2>>,
+    pub data_dma_ram_rd_cmd_ready: Signal<Out, Bits<2>>,
     /// See Corundum's `mqnic_app_block`.
-    pub ctrl_dma_ram_rd_resp_data: Signal<Out, Bits<1024>>,
+    pub data_dma_ram_rd_resp_data: Signal<Out, Bits<1024>>,
     /// See Corundum's `mqnic_app_block`.
-    pub ctrl_dma_ram_rd_resp_valid: Signal<Out, Bits<2>>,
+    pub data_dma_ram_rd_resp_valid: Signal<Out, Bits<2>>,
     /// See Corundum's `mqnic_app_block`.
-    pub ctrl_dma_ram_rd_resp_ready: Signal<In, Bits<2>>,
+    pub data_dma_ram_rd_resp_ready: Signal<In, Bits<2>>,
 
     reset: Signal<Local, Bit>,
     /// Counts down from when something was at work last: an entry in the decoder, a completion on
@@ -195,6 +196,8 @@ pub struct Card {
     receiver: Receiver,
     completion: Completion,
     host_write: HostWrite,
+    #[init(Constant::new(WriteOrder::default()))]
+    no_order: Constant<WriteOrder>,
 }
 
 impl Logic for Card {
@@ -728,16 +731,22 @@ impl Logic for Card {
         self.host_write.write.valid.next = self.completion.write_valid.val();
         self.host_write.write.addr.next = self.completion.write_addr.val();
         self.host_write.write.data.next = self.completion.write_data.val();
-        self.host_write.m_axis_ctrl_dma_write_desc.join(&mut self.m_axis_ctrl_dma_write_desc);
-        self.s_axis_ctrl_dma_write_desc_status
-            .join(&mut self.host_write.s_axis_ctrl_dma_write_desc_status);
-        self.host_write.ctrl_dma_ram_rd_cmd_sel.next = self.ctrl_dma_ram_rd_cmd_sel.val();
-        self.host_write.ctrl_dma_ram_rd_cmd_addr.next = self.ctrl_dma_ram_rd_cmd_addr.val();
-        self.host_write.ctrl_dma_ram_rd_cmd_valid.next = self.ctrl_dma_ram_rd_cmd_valid.val();
-        self.host_write.ctrl_dma_ram_rd_resp_ready.next = self.ctrl_dma_ram_rd_resp_ready.val();
-        self.ctrl_dma_ram_rd_cmd_ready.next = self.host_write.ctrl_dma_ram_rd_cmd_ready.val();
-        self.ctrl_dma_ram_rd_resp_data.next = self.host_write.ctrl_dma_ram_rd_resp_data.val();
-        self.ctrl_dma_ram_rd_resp_valid.next = self.host_write.ctrl_dma_ram_rd_resp_valid.val();
+        self.host_write.card_reset.next = self.control.soft_reset.val();
+        // Nothing is received yet.
+        self.host_write.order.valid.next = false;
+        self.host_write.order.next = self.no_order.val();
+        self.host_write.receipt.ready.next = true;
+        self.host_write.store_data.next = 0.into();
+        self.host_write.m_axis_data_dma_write_desc.join(&mut self.m_axis_data_dma_write_desc);
+        self.s_axis_data_dma_write_desc_status
+            .join(&mut self.host_write.s_axis_data_dma_write_desc_status);
+        self.host_write.data_dma_ram_rd_cmd_sel.next = self.data_dma_ram_rd_cmd_sel.val();
+        self.host_write.data_dma_ram_rd_cmd_addr.next = self.data_dma_ram_rd_cmd_addr.val();
+        self.host_write.data_dma_ram_rd_cmd_valid.next = self.data_dma_ram_rd_cmd_valid.val();
+        self.host_write.data_dma_ram_rd_resp_ready.next = self.data_dma_ram_rd_resp_ready.val();
+        self.data_dma_ram_rd_cmd_ready.next = self.host_write.data_dma_ram_rd_cmd_ready.val();
+        self.data_dma_ram_rd_resp_data.next = self.host_write.data_dma_ram_rd_resp_data.val();
+        self.data_dma_ram_rd_resp_valid.next = self.host_write.data_dma_ram_rd_resp_valid.val();
     }
 }
 

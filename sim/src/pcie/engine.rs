@@ -2,8 +2,8 @@
 //!
 //! Reads are cut at the maximum read request size and at 4 KiB; their data come back out of order
 //! and are written to the card's RAM segments, which handshake independently; a descriptor's status
-//! follows when every write was reported done. Writes read the card's RAM in order. The `ctrl` port
-//! has priority over `data`. Memory that is not mapped answers with an error.
+//! follows when every write was reported done. Writes read the card's memories ahead, and leave in order, cut at
+//! the maximum payload size and at 4 KiB. The `ctrl` port has priority over `data`. Memory that is not mapped answers with an error.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,17 +13,20 @@ use std::{
 use drdma_verilated::{Library, Model, testbench::Random};
 
 use super::{
-    Config, PS_PER_CYCLE, UNSUPPORTED_REQUEST,
+    Config, DATA, PORTS, PS_PER_CYCLE, UNSUPPORTED_REQUEST,
     port::{Descriptor, Direction, DmaPort, SEGMENT, SEGMENTS, SegmentWrite},
-    reads::{DESCRIPTOR_CYCLES, PAGE, QUEUE, Reads, Request},
+    reads::{DESCRIPTOR_CYCLES, QUEUE, Reads, Request},
+    writes::Writes,
 };
 use drdma_semantics::memory::HostMemory as _;
 use drdma_soft::host::Host;
 
-/// The index of the `data` port's side.
-const DATA: usize = 1;
 /// Segment writes that wait on each segment.
 const SEGMENT_QUEUE: usize = 32;
+/// What tells the seed of writes from that of reads.
+const WRITE_SEED: u64 = 0x7772_6974_6573;
+/// Cycles from a write's last packet to its status: at least, and how many more at most.
+const STATUS_CYCLES: (u64, u64) = (20, 20);
 
 /// A read descriptor that is not over.
 #[derive(Clone, Copy, Debug)]
@@ -36,17 +39,6 @@ struct Open {
     writes: usize,
     /// When the card first offered the descriptor.
     since: u64,
-}
-
-/// A write descriptor in the making.
-#[derive(Clone, Debug)]
-struct Writing {
-    descriptor: Descriptor,
-    /// Segments to ask, in order.
-    ask: VecDeque<(usize, u64)>,
-    /// Segments whose answers are missing, in order.
-    missing: VecDeque<usize>,
-    bytes: Vec<u8>,
 }
 
 /// One port's state.
@@ -62,15 +54,14 @@ struct Side {
     open: HashMap<u64, Open>,
     /// Tags and errors of reads that are over, and when the card first offered them.
     read_status: VecDeque<(u64, u64, u64)>,
-    writes: VecDeque<Descriptor>,
-    writing: Option<Writing>,
     /// When each write descriptor is over.
     write_status: VecDeque<(u64, u64)>,
     segments: [VecDeque<(SegmentWrite, u64)>; SEGMENTS],
     offered: [bool; SEGMENTS],
     taken: [VecDeque<u64>; SEGMENTS],
-    answers: [VecDeque<[u8; SEGMENT]>; SEGMENTS],
-    asked: [Option<u64>; SEGMENTS],
+    /// Segments that are asked for a row, and those whose answers are taken.
+    asked: [bool; SEGMENTS],
+    takes: [bool; SEGMENTS],
     ready: [bool; 2],
     next_descriptor: u64,
 }
@@ -98,8 +89,11 @@ pub type ReadLog = Arc<Mutex<Vec<Descriptor>>>;
 pub struct Engine {
     config: Config,
     reads: Reads,
+    writes: Writes,
     random: Random,
-    sides: [Side; 2],
+    /// Of what writes do, so that they change nothing in when reads come back.
+    write_random: Random,
+    sides: [Side; PORTS],
     /// Data that are back, on their way into the RAM: request, bytes, bytes written.
     landing: Option<(Request, Vec<u8>, usize)>,
     statistics: Statistics,
@@ -121,21 +115,21 @@ impl Engine {
                 cutting: None,
                 open: HashMap::new(),
                 read_status: VecDeque::new(),
-                writes: VecDeque::new(),
-                writing: None,
                 write_status: VecDeque::new(),
                 segments: Default::default(),
                 offered: [false; SEGMENTS],
                 taken: Default::default(),
-                answers: Default::default(),
-                asked: [None; SEGMENTS],
+                asked: [false; SEGMENTS],
+                takes: [false; SEGMENTS],
                 ready: [false; 2],
                 next_descriptor: 0,
             })
         };
         Ok(Self {
             reads: Reads::new(&config),
+            writes: Writes::new(&config),
             random: Random::new(config.seed),
+            write_random: Random::new(config.seed ^ WRITE_SEED),
             sides: [side("ctrl")?, side("data")?],
             landing: None,
             statistics: Statistics::default(),
@@ -157,13 +151,12 @@ impl Engine {
     /// True if nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.reads.is_empty()
+            && self.writes.is_empty()
             && self.landing.is_none()
             && self.sides.iter().all(|side| {
                 side.open.is_empty()
                     && side.reads.is_empty()
                     && side.read_status.is_empty()
-                    && side.writes.is_empty()
-                    && side.writing.is_none()
                     && side.write_status.is_empty()
             })
     }
@@ -175,7 +168,7 @@ impl Engine {
             let slot = (cycle + index as u64).is_multiple_of(DESCRIPTOR_CYCLES);
             side.ready = [
                 slot && side.reads.len() < QUEUE && !self.random.chance(stall),
-                slot && side.writes.len() < QUEUE && !self.random.chance(stall),
+                slot && self.writes.waiting(index) < QUEUE && !self.random.chance(stall),
             ];
             side.port.set_ready(model, Direction::Read, side.ready[0]);
             side.port.set_ready(model, Direction::Write, side.ready[1]);
@@ -196,9 +189,16 @@ impl Engine {
                 first.filter(|_| side.offered[segment]).map(|(write, _)| write)
             });
             side.port.offer_writes(model, offer);
-            side.ask();
-            side.port.ask_rows(model, side.asked);
-            side.port.take_answers(model);
+            let mut rows = [None; SEGMENTS];
+            for segment in 0..SEGMENTS {
+                rows[segment] = self.writes.wanted(index, segment);
+                side.asked[segment] = rows[segment].is_some()
+                    && (side.asked[segment] || !self.write_random.chance(stall));
+                rows[segment] = rows[segment].filter(|_| side.asked[segment]);
+                side.takes[segment] = !self.write_random.chance(stall);
+            }
+            side.port.ask_rows(model, rows);
+            side.port.take_answers(model, side.takes);
         }
     }
 
@@ -220,14 +220,35 @@ impl Engine {
                 side.port.descriptor(model, Direction::Write).filter(|_| side.ready[1])
             {
                 self.statistics.writes += 1;
-                side.writes.push_back(descriptor);
+                self.writes.push(index, descriptor);
             }
             side.sample_segments(model);
-            side.sample_answers(model);
-            side.finish_write(cycle, &self.config, host, &mut self.random);
+            let ready = side.port.rows_ready(model);
+            let answers = side.port.answers(model);
+            for (segment, answer) in answers.into_iter().enumerate() {
+                if side.asked[segment] && ready >> segment & 1 == 1 {
+                    self.writes.asked(index, segment);
+                    side.asked[segment] = false;
+                }
+                if let Some(answer) = answer.filter(|_| side.takes[segment]) {
+                    self.writes.answer(index, segment, answer);
+                }
+            }
         }
+        self.write(cycle, host);
         self.send(cycle * PS_PER_CYCLE);
         self.land(cycle * PS_PER_CYCLE, host);
+    }
+
+    /// Cuts a packet and sends a packet. What is not mapped is lost, and the card is not told.
+    fn write(&mut self, cycle: u64, host: &Host) {
+        self.writes.cut();
+        let Some(packet) = self.writes.leave(cycle * PS_PER_CYCLE) else { return };
+        let _ = host.write(packet.addr, &packet.bytes);
+        if let Some(tag) = packet.over {
+            let at = cycle + STATUS_CYCLES.0 + self.write_random.below(STATUS_CYCLES.1);
+            self.sides[packet.port].write_status.push_back((at, tag));
+        }
     }
 
     /// Sends at most one request a cycle, `ctrl` first.
@@ -330,66 +351,5 @@ impl Side {
             self.read_status.push_back((open.tag, open.error, open.since));
             self.open.remove(&descriptor);
         }
-    }
-
-    /// Chooses the rows to ask for.
-    fn ask(&mut self) {
-        if self.writing.is_none()
-            && let Some(descriptor) = self.writes.pop_front()
-        {
-            let (start, len) = (descriptor.ram_addr as usize, descriptor.len);
-            let chunks = start / SEGMENT..=(start + len.max(1) - 1) / SEGMENT;
-            let ask: VecDeque<_> =
-                chunks.map(|chunk| (chunk % SEGMENTS, (chunk / SEGMENTS) as u64)).collect();
-            let missing = ask.iter().map(|(segment, _)| *segment).collect();
-            self.writing = Some(Writing { descriptor, ask, missing, bytes: Vec::new() });
-        }
-        let Some(writing) = &mut self.writing else { return };
-        if let Some((segment, row)) = writing.ask.front()
-            && self.asked.iter().all(Option::is_none)
-        {
-            self.asked[*segment] = Some(*row);
-        }
-    }
-
-    fn sample_answers(&mut self, model: &Model) {
-        let ready = self.port.rows_ready(model);
-        for segment in 0..SEGMENTS {
-            if self.asked[segment].is_some() && ready >> segment & 1 == 1 {
-                self.asked[segment] = None;
-                let writing = self.writing.as_mut().expect("a write that asked");
-                writing.ask.pop_front();
-            }
-        }
-        for (segment, answer) in self.port.answers(model).into_iter().enumerate() {
-            self.answers[segment].extend(answer);
-        }
-    }
-
-    fn finish_write(&mut self, cycle: u64, config: &Config, host: &Host, random: &mut Random) {
-        let Some(writing) = &mut self.writing else { return };
-        while let Some(segment) = writing.missing.front()
-            && let Some(bytes) = self.answers[*segment].pop_front()
-        {
-            writing.bytes.extend(bytes);
-            writing.missing.pop_front();
-        }
-        if !writing.missing.is_empty() {
-            return;
-        }
-        let skip = writing.descriptor.ram_addr as usize % SEGMENT;
-        let bytes = &writing.bytes[skip..skip + writing.descriptor.len];
-        // Each packet lands for itself; what is not mapped is lost, and the card is not told.
-        let (mut at, mut addr) = (0, writing.descriptor.addr);
-        while at < bytes.len() {
-            let page = (PAGE - addr % PAGE) as usize;
-            let len = (bytes.len() - at).min(config.max_payload).min(page);
-            let _ = host.write(addr, &bytes[at..at + len]);
-            at += len;
-            addr = addr.wrapping_add(len as u64);
-        }
-        let delay = 20 + random.below(20);
-        self.write_status.push_back((cycle + delay, writing.descriptor.tag));
-        self.writing = None;
     }
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`timing`] | when a read's data come back: tags, bytes in flight, latency, cache lines, link |
 //! | [`reads`] | reads in flight: cut into requests, back out of order |
-//! | [`engine`] | descriptors in, data into the card's RAM segments out of order, status back |
+//! | [`writes`] | writes in flight: cut into packets, out in order |
+//! | [`engine`] | descriptors in, data into the card's RAM segments out of order and from its memories, status back |
 //! | [`port`] | the signals of one of the shell's two DMA ports |
 //! | [`sweep`] | reads of one size and stride, without a card: throughput and latency |
 
@@ -13,6 +14,12 @@ pub mod port;
 pub mod reads;
 pub mod sweep;
 pub mod timing;
+pub mod writes;
+
+/// The shell's two DMA ports, in the order of their priority.
+const PORTS: usize = 2;
+/// The index of the `data` port.
+const DATA: usize = 1;
 
 /// Picoseconds of a clock cycle at 250 MHz.
 pub const PS_PER_CYCLE: u64 = 4_000;

@@ -2,6 +2,8 @@
 
 use drdma_verilated::{Library, Model, PortHandle};
 
+use super::writes::Row;
+
 /// Bytes of a RAM segment's row.
 pub const SEGMENT: usize = 64;
 /// RAM segments.
@@ -14,7 +16,9 @@ const ROW_BITS: usize = 10;
 pub struct Descriptor {
     /// Host address.
     pub addr: u64,
-    /// Address in the card's RAM.
+    /// Which of the card's memories.
+    pub ram_sel: u64,
+    /// Address in that memory.
     pub ram_addr: u64,
     /// Bytes.
     pub len: usize,
@@ -37,6 +41,7 @@ pub struct SegmentWrite {
 #[derive(Clone, Copy, Debug)]
 struct DescriptorPorts {
     addr: PortHandle,
+    ram_sel: PortHandle,
     ram_addr: PortHandle,
     len: PortHandle,
     tag: PortHandle,
@@ -58,6 +63,7 @@ pub struct DmaPort {
     wr_valid: PortHandle,
     wr_ready: PortHandle,
     wr_done: PortHandle,
+    rd_sel: PortHandle,
     rd_addr: PortHandle,
     rd_valid: PortHandle,
     rd_ready: PortHandle,
@@ -88,6 +94,7 @@ impl DmaPort {
                 |field: &str| port(&format!("s_axis_{name}_dma_{kind}_desc_status_{field}"));
             Ok::<_, drdma_verilated::Error>(DescriptorPorts {
                 addr: desc("dma_addr")?,
+                ram_sel: desc("ram_sel")?,
                 ram_addr: desc("ram_addr")?,
                 len: desc("len")?,
                 tag: desc("tag")?,
@@ -108,6 +115,7 @@ impl DmaPort {
             wr_valid: ram("wr_cmd_valid")?,
             wr_ready: ram("wr_cmd_ready")?,
             wr_done: ram("wr_done")?,
+            rd_sel: ram("rd_cmd_sel")?,
             rd_addr: ram("rd_cmd_addr")?,
             rd_valid: ram("rd_cmd_valid")?,
             rd_ready: ram("rd_cmd_ready")?,
@@ -134,6 +142,7 @@ impl DmaPort {
         let ports = self.of(direction);
         (model.get(ports.valid) == 1).then(|| Descriptor {
             addr: model.get(ports.addr),
+            ram_sel: model.get(ports.ram_sel),
             ram_addr: model.get(ports.ram_addr),
             len: model.get(ports.len) as usize,
             tag: model.get(ports.tag),
@@ -183,10 +192,16 @@ impl DmaPort {
     }
 
     /// Asks each segment for a row, or not.
-    pub fn ask_rows(&self, model: &mut Model, rows: [Option<u64>; SEGMENTS]) {
-        let valid = u64::from(rows[0].is_some()) | u64::from(rows[1].is_some()) << 1;
-        model.set(self.rd_valid, valid);
-        model.set(self.rd_addr, rows[0].unwrap_or(0) | rows[1].unwrap_or(0) << ROW_BITS);
+    pub fn ask_rows(&self, model: &mut Model, rows: [Option<Row>; SEGMENTS]) {
+        let bits = |of: fn(Row) -> u64, width: usize| {
+            rows.map(|row| row.map_or(0, of))
+                .iter()
+                .enumerate()
+                .fold(0, |bits, (segment, value)| bits | value << (width * segment))
+        };
+        model.set(self.rd_valid, bits(|_| 1, 1));
+        model.set(self.rd_sel, bits(|row| row.sel, 1));
+        model.set(self.rd_addr, bits(|row| row.row, ROW_BITS));
     }
 
     /// Which segments take the question this cycle (bits).
@@ -194,12 +209,12 @@ impl DmaPort {
         model.get(self.rd_ready)
     }
 
-    /// Says that answers are taken.
-    pub fn take_answers(&self, model: &mut Model) {
-        model.set(self.resp_ready, 3);
+    /// Says whose answers are taken.
+    pub fn take_answers(&self, model: &mut Model, takes: [bool; SEGMENTS]) {
+        model.set(self.resp_ready, u64::from(takes[0]) | u64::from(takes[1]) << 1);
     }
 
-    /// The rows that segments answer with this cycle.
+    /// The rows that segments offer as answers this cycle.
     pub fn answers(&self, model: &Model) -> [Option<[u8; SEGMENT]>; SEGMENTS] {
         let valid = model.get(self.resp_valid);
         if valid == 0 {

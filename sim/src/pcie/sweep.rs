@@ -64,7 +64,7 @@ pub fn measure(config: &Config, pattern: &Pattern) -> Measured {
     while over < count {
         if cycle.is_multiple_of(DESCRIPTOR_CYCLES) && waiting.len() < QUEUE {
             let addr = posted * stride % area;
-            waiting.push_back(Descriptor { addr, ram_addr: 0, len: size, tag: posted });
+            waiting.push_back(Descriptor { addr, ram_sel: 0, ram_addr: 0, len: size, tag: posted });
             posted += 1;
         }
         if cutting.is_none() {

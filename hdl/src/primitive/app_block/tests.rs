@@ -150,20 +150,20 @@ fn segments_of_larger_dma_memories_are_told_apart() {
     let core_ports = [
         Port::input("clk", 1),
         Port::input("rst", 1),
-        Port::input("ctrl_dma_ram_rd_cmd_addr", 20),
-        Port::input("ctrl_dma_ram_rd_cmd_sel", 2),
-        Port::output("ctrl_dma_ram_rd_resp_data", 1024),
+        Port::input("data_dma_ram_rd_cmd_addr", 20),
+        Port::input("data_dma_ram_rd_cmd_sel", 2),
+        Port::output("data_dma_ram_rd_resp_data", 1024),
         Port::output("m_axis_data_dma_read_desc_ram_addr", 17),
     ];
     // It answers with what it was asked.
     let text = "module core(input wire clk, input wire rst,
-        input wire [19:0] ctrl_dma_ram_rd_cmd_addr, input wire [1:0] ctrl_dma_ram_rd_cmd_sel,
-        output wire [1023:0] ctrl_dma_ram_rd_resp_data,
+        input wire [19:0] data_dma_ram_rd_cmd_addr, input wire [1:0] data_dma_ram_rd_cmd_sel,
+        output wire [1023:0] data_dma_ram_rd_resp_data,
         output wire [16:0] m_axis_data_dma_read_desc_ram_addr);
-        assign ctrl_dma_ram_rd_resp_data = {
-            496'h1, 5'd0, ctrl_dma_ram_rd_cmd_sel[1], ctrl_dma_ram_rd_cmd_addr[19:10],
-            496'h0, 5'd0, ctrl_dma_ram_rd_cmd_sel[0], ctrl_dma_ram_rd_cmd_addr[9:0]};
-        assign m_axis_data_dma_read_desc_ram_addr = {ctrl_dma_ram_rd_cmd_addr[16:0]};
+        assign data_dma_ram_rd_resp_data = {
+            496'h1, 5'd0, data_dma_ram_rd_cmd_sel[1], data_dma_ram_rd_cmd_addr[19:10],
+            496'h0, 5'd0, data_dma_ram_rd_cmd_sel[0], data_dma_ram_rd_cmd_addr[9:0]};
+        assign m_axis_data_dma_read_desc_ram_addr = {data_dma_ram_rd_cmd_addr[16:0]};
         endmodule\n";
     let check = format!(
         "module check #(parameter ADDR = 17, parameter SEL = 1) ();
@@ -173,8 +173,8 @@ fn segments_of_larger_dma_memories_are_told_apart() {
         wire [1023:0] data;
         wire [ADDR-1:0] ram;
         {NAME} #(.RAM_ADDR_WIDTH(ADDR), .RAM_SEL_WIDTH(SEL)) card (
-            .ctrl_dma_ram_rd_cmd_addr({{high, low}}), .ctrl_dma_ram_rd_cmd_sel({{high_sel, low_sel}}),
-            .ctrl_dma_ram_rd_resp_data(data), .m_axis_data_dma_read_desc_ram_addr(ram));
+            .data_dma_ram_rd_cmd_addr({{high, low}}), .data_dma_ram_rd_cmd_sel({{high_sel, low_sel}}),
+            .data_dma_ram_rd_resp_data(data), .m_axis_data_dma_read_desc_ram_addr(ram));
         integer k;
         initial for (k = 0; k < 200; k = k + 1) begin
             low = $random; high = $random; low_sel = $random; high_sel = $random;

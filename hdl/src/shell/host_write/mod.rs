@@ -1,22 +1,56 @@
-//! Writes completions to host memory.
+//! The card's one writer to host memory: payload of the frames that it has received, and completions.
 //!
-//! Stands between `completion` and the DMA engine's control port. An entry waits in a small RAM
-//! until the engine has read it; its descriptor goes out at once, so that entries reach the host in
-//! the order in which they came.
+//! Stands on the DMA engine's *data* port, behind the receive path's scatter and `completion`, and beside the frame
+//! store. All that the card writes leaves as descriptors of this one port, because nothing orders the writes of the
+//! engine's two ports: so a completion is never in host memory before the payload that it tells of.
 //!
-//! Contract: one entry per cycle while fewer than 32 are in flight, and while the engine takes
-//! descriptors; an entry's descriptor is at the output 2 cycles after it. The RAM answers one read
-//! per cycle and segment, one cycle later.
+//! ```text
+//! order --> pieces --+--> descriptors --> the engine
+//! write -------------+                      | reads          freed
+//!   ^                \-> receipt            v                  ^
+//!   \--- completion <------/          answers <-- store    numbers <-- statuses
+//! ```
+//!
+//! An order's bytes are written straight from the frame store, whatever their alignment; one that runs over the store's
+//! end becomes two descriptors. An order without bytes becomes none. When the descriptors of an order, and so of
+//! all before it, are in the queue, its receipt goes to `completion`, whose line comes back as `write` and gets its
+//! place behind them. A frame is given back when the engine has read its last bytes and those of all frames before it.
+//!
+//! Contract: an order or a line per cycle, in turns when both wait, while fewer than 64 writes are in flight, receipts are
+//! taken, and the engine takes descriptors; an order that runs over the store's end takes 2 cycles. A line's descriptor is
+//! at the output 1 cycle after it, an order's 2. A receipt follows its order after 3 cycles; up to 16 wait, and lines do not
+//! wait for them. A row of each memory segment is read per cycle, and answered 3 cycles later.
 //!
 //! A reset loses what the engine is reading, which makes the engine wait for ever: `rst` must be the
-//! engine's own reset, not the host's soft reset.
+//! engine's own reset, not the host's soft reset. For that there is `card_reset`: orders and receipts that wait are dropped,
+//! and the frames of all earlier ones are not given back, because the store then is empty.
 
-use crate::primitive::{Lutram, Skid};
+use crate::primitive::{Skid, StreamFifo};
+use crate::receive::record::{FRAME_WORDS, Receipt, STORE, WriteOrder};
 use crate::shell::corundum::{DmaDescriptor, DmaWriteStatus};
 use drdma_emit::prelude::*;
 
+mod answers;
+mod numbers;
+mod pieces;
+
+use answers::Answers;
+use numbers::Numbers;
+use pieces::Pieces;
+
 #[cfg(test)]
 mod tests;
+
+/// Bits of a write's number.
+const NUMBER: usize = 6;
+/// Writes in flight.
+const IN_FLIGHT: usize = 1 << NUMBER;
+/// Bits of a completion.
+const LINE: usize = 256;
+/// Bytes of a completion.
+const LINE_BYTES: u64 = LINE as u64 / 8;
+/// Bits of a descriptor: host address 64, which memory, place there, bytes 13, number.
+const DESCRIPTOR: usize = 65 + STORE + 13 + NUMBER;
 
 /// An entry for host memory.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -24,139 +58,168 @@ pub struct HostWriteEntry {
     /// Where it goes in host memory; a multiple of 32.
     pub addr: Bits<64>,
     /// Its 32 bytes.
-    pub data: Bits<256>,
+    pub data: Bits<LINE>,
 }
 
-/// See the [module](self). Entry `i` is in the low half of beat `i` of the RAM: segment `i mod 2`,
-/// row `i / 2`; everything else in the RAM reads as 0.
-#[derive(LogicBlock, BlockDefault)]
+/// See the [module](self).
+#[derive(LogicBlock, Default)]
 pub struct HostWrite {
     // ------------------------------------------------------------------ clock and reset
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
+    /// The host's reset of the card: the receive path and the frame store begin anew.
+    pub card_reset: Signal<In, Bit>,
 
-    // ------------------------------------------------------------------ entries
+    // ------------------------------------------------------------------ payload
+    /// Bytes to write.
+    pub order: Stream<In, WriteOrder>,
+    /// Receives that are complete once what was queued before is written.
+    pub receipt: Stream<Out, Receipt>,
+
+    // ------------------------------------------------------------------ frame store, read side
+    /// One bit a segment.
+    pub store_enable: Signal<Out, Bits<2>>,
+    /// 10 bits a segment: row.
+    pub store_row: Signal<Out, Bits<20>>,
+    /// 512 bits a segment, two cycles after `store_enable`.
+    pub store_data: Signal<In, Bits<1024>>,
+    /// A frame is not needed any more: the oldest one.
+    pub freed_valid: Signal<Out, Bit>,
+    /// Its words.
+    pub freed_words: Signal<Out, Bits<FRAME_WORDS>>,
+
+    // ------------------------------------------------------------------ completions
     /// Entries to write.
     pub write: Stream<In, HostWriteEntry>,
-    /// An entry was taken whose write was not sent yet.
+    /// Something was taken whose write was not read yet, or whose receipt was not.
     pub busy: Signal<Out, Bit>,
 
     // ------------------------------------------------------------------ DMA write descriptors
     /// DMA write descriptors.
-    pub m_axis_ctrl_dma_write_desc: Stream<Out, DmaDescriptor>,
+    pub m_axis_data_dma_write_desc: Stream<Out, DmaDescriptor>,
     /// Writes that have ended.
-    pub s_axis_ctrl_dma_write_desc_status: Flow<In, DmaWriteStatus>,
+    pub s_axis_data_dma_write_desc_status: Flow<In, DmaWriteStatus>,
 
     // ------------------------------------------------------------------ RAM, read side
-    /// One bit a segment: which RAM.
-    pub ctrl_dma_ram_rd_cmd_sel: Signal<In, Bits<2>>,
+    /// One bit a segment: 0 the frame store, 1 completions.
+    pub data_dma_ram_rd_cmd_sel: Signal<In, Bits<2>>,
     /// 10 bits a segment: row.
-    pub ctrl_dma_ram_rd_cmd_addr: Signal<In, Bits<20>>,
+    pub data_dma_ram_rd_cmd_addr: Signal<In, Bits<20>>,
     /// One bit a segment.
-    pub ctrl_dma_ram_rd_cmd_valid: Signal<In, Bits<2>>,
+    pub data_dma_ram_rd_cmd_valid: Signal<In, Bits<2>>,
     /// One bit a segment.
-    pub ctrl_dma_ram_rd_cmd_ready: Signal<Out, Bits<2>>,
+    pub data_dma_ram_rd_cmd_ready: Signal<Out, Bits<2>>,
     /// 512 bits a segment.
-    pub ctrl_dma_ram_rd_resp_data: Signal<Out, Bits<1024>>,
+    pub data_dma_ram_rd_resp_data: Signal<Out, Bits<1024>>,
     /// One bit a segment.
-    pub ctrl_dma_ram_rd_resp_valid: Signal<Out, Bits<2>>,
+    pub data_dma_ram_rd_resp_valid: Signal<Out, Bits<2>>,
     /// One bit a segment.
-    pub ctrl_dma_ram_rd_resp_ready: Signal<In, Bits<2>>,
+    pub data_dma_ram_rd_resp_ready: Signal<In, Bits<2>>,
 
-    // The entries in flight: numbers from `head` to `tail`; `sent` tells those that may go.
-    tail: DFF<Bits<6>>,
-    head: DFF<Bits<6>>,
-    sent: DFF<Bits<32>>,
-    taken: Signal<Local, Bits<32>>,
-    ended: Signal<Local, Bits<32>>,
-    #[init(Constant::new(1.into()))]
-    one: Constant<Bits<32>>,
-    full: Signal<Local, Bit>,
-    accept: Signal<Local, Bit>,
-
-    descriptors: Skid<69>,
-
-    entries: [Lutram<256, 4, 1>; 2],
-    known: [Signal<Local, Bit>; 2],
-    responses: [Skid<256>; 2],
+    pieces: Pieces,
+    numbers: Numbers,
+    answers: Answers,
+    descriptors: Skid<DESCRIPTOR>,
+    receipts: StreamFifo<Receipt, 4, 5>,
+    /// A line was taken last.
+    line_before: DFF<Bit>,
+    room: Signal<Local, Bit>,
+    piece_fits: Signal<Local, Bit>,
+    line_first: Signal<Local, Bit>,
+    takes_piece: Signal<Local, Bit>,
+    takes_line: Signal<Local, Bit>,
 }
 
 impl Logic for HostWrite {
     #[hdl_gen]
     fn update(&mut self) {
-        // An entry gets a number, goes to the RAM, and its descriptor goes out.
-        self.full.next = (self.tail.q.val().get_bits::<5>(0) == self.head.q.val().get_bits::<5>(0))
-            && (self.tail.q.val() != self.head.q.val());
-        self.write.ready.next = !self.full.val() && self.descriptors.in_ready.val();
-        self.accept.next =
-            self.write.valid.val() && !self.full.val() && self.descriptors.in_ready.val();
-        self.descriptors.in_valid.next = self.write.valid.val() && !self.full.val();
-        self.descriptors.in_data.next = bit_cast::<69, 64>(self.write.addr.val())
-            | (bit_cast::<69, 5>(self.tail.q.val().get_bits::<5>(0)) << 64);
-        self.m_axis_ctrl_dma_write_desc.valid.next = self.descriptors.out_valid.val();
-        self.descriptors.out_ready.next = self.m_axis_ctrl_dma_write_desc.ready.val();
-        self.m_axis_ctrl_dma_write_desc.dma_addr.next =
+        self.pieces.rst.next = self.rst.val() || self.card_reset.val();
+        self.receipts.rst.next = self.rst.val() || self.card_reset.val();
+        self.order.join(&mut self.pieces.order);
+
+        // A piece or a line, in turns.
+        self.room.next = self.numbers.room.val() && self.descriptors.in_ready.val();
+        self.piece_fits.next = self.room.val()
+            && (!self.pieces.piece.completes.val() || self.receipts.input.ready.val());
+        self.line_first.next = !self.line_before.q.val() || !self.pieces.piece.valid.val();
+        self.write.ready.next =
+            self.room.val() && (self.line_first.val() || !self.piece_fits.val());
+        self.pieces.piece.ready.next =
+            self.piece_fits.val() && (!self.line_first.val() || !self.write.valid.val());
+        self.takes_line.next = self.write.valid.val() && self.write.ready.val();
+        self.takes_piece.next = self.pieces.piece.valid.val() && self.pieces.piece.ready.val();
+        if self.takes_line.val() || self.takes_piece.val() {
+            self.line_before.d.next = self.takes_line.val();
+        }
+
+        // It gets a number, and its descriptor goes out.
+        self.numbers.taken.next = self.takes_line.val() || self.takes_piece.val();
+        self.numbers.at_once.next = self.takes_piece.val() && !self.pieces.piece.bytes.val().any();
+        self.numbers.frame_end.next = self.takes_piece.val() && self.pieces.piece.frame_end.val();
+        self.numbers.words.next = self.pieces.piece.words.val();
+        self.numbers.forget.next = self.card_reset.val();
+        self.descriptors.in_valid.next = self.takes_line.val()
+            || (self.takes_piece.val() && self.pieces.piece.bytes.val().any());
+        self.descriptors.in_data.next = bit_cast::<DESCRIPTOR, 64>(self.pieces.piece.addr.val())
+            | (bit_cast::<DESCRIPTOR, STORE>(self.pieces.piece.ram.val()) << 65)
+            | (bit_cast::<DESCRIPTOR, 13>(self.pieces.piece.bytes.val()) << 82)
+            | (bit_cast::<DESCRIPTOR, NUMBER>(self.numbers.number.val()) << 95);
+        if self.takes_line.val() {
+            self.descriptors.in_data.next = bit_cast::<DESCRIPTOR, 64>(self.write.addr.val())
+                | (bit_cast::<DESCRIPTOR, 1>(1.into()) << 64)
+                | (bit_cast::<DESCRIPTOR, NUMBER>(self.numbers.number.val()) << 71)
+                | (bit_cast::<DESCRIPTOR, 13>(LINE_BYTES.into()) << 82)
+                | (bit_cast::<DESCRIPTOR, NUMBER>(self.numbers.number.val()) << 95);
+        }
+        self.m_axis_data_dma_write_desc.valid.next = self.descriptors.out_valid.val();
+        self.descriptors.out_ready.next = self.m_axis_data_dma_write_desc.ready.val();
+        self.m_axis_data_dma_write_desc.dma_addr.next =
             self.descriptors.out_data.val().get_bits::<64>(0);
-        self.m_axis_ctrl_dma_write_desc.ram_sel.next = bits::<1>(0);
-        self.m_axis_ctrl_dma_write_desc.ram_addr.next =
-            bit_cast::<17, 5>(self.descriptors.out_data.val().get_bits::<5>(64)) << 6;
-        self.m_axis_ctrl_dma_write_desc.len.next = bits::<16>(32);
-        self.m_axis_ctrl_dma_write_desc.tag.next =
-            bit_cast::<14, 5>(self.descriptors.out_data.val().get_bits::<5>(64));
+        self.m_axis_data_dma_write_desc.ram_sel.next =
+            self.descriptors.out_data.val().get_bits::<1>(64);
+        self.m_axis_data_dma_write_desc.ram_addr.next =
+            self.descriptors.out_data.val().get_bits::<STORE>(65);
+        self.m_axis_data_dma_write_desc.len.next =
+            bit_cast::<16, 13>(self.descriptors.out_data.val().get_bits::<13>(82));
+        self.m_axis_data_dma_write_desc.tag.next =
+            bit_cast::<14, NUMBER>(self.descriptors.out_data.val().get_bits::<NUMBER>(95));
 
-        // Numbers are free again in order, once their writes were sent.
-        self.taken.next = bits::<32>(0);
-        if self.accept.val() {
-            self.tail.d.next = self.tail.q.val() + 1;
-            self.taken.next = self.one.val() << self.tail.q.val().get_bits::<5>(0);
-        }
-        self.ended.next = bits::<32>(0);
-        if self.s_axis_ctrl_dma_write_desc_status.valid.val()
-            && !self.s_axis_ctrl_dma_write_desc_status.tag.val().get_bits::<9>(5).any()
-        {
-            self.ended.next =
-                self.one.val() << self.s_axis_ctrl_dma_write_desc_status.tag.val().get_bits::<5>(0);
-        }
-        self.sent.d.next = (self.sent.q.val() & !self.taken.val()) | self.ended.val();
-        if (self.head.q.val() != self.tail.q.val())
-            && self.sent.q.val().get_bit(self.head.q.val().get_bits::<5>(0).index())
-        {
-            self.head.d.next = self.head.q.val() + 1;
-        }
-        self.busy.next = self.head.q.val() != self.tail.q.val();
+        // Its receipt goes beside it.
+        self.receipts.input.valid.next =
+            self.takes_piece.val() && self.pieces.piece.completes.val();
+        self.receipts.input.data.next = self.pieces.piece.receipt.val();
+        self.receipts.output.join(&mut self.receipt);
 
-        // The engine reads.
-        self.ctrl_dma_ram_rd_cmd_ready.next =
-            bit_cast::<2, 1>(self.responses[0].in_ready.val().into())
-                | (bit_cast::<2, 1>(self.responses[1].in_ready.val().into()) << 1);
-        self.ctrl_dma_ram_rd_resp_valid.next =
-            bit_cast::<2, 1>(self.responses[0].out_valid.val().into())
-                | (bit_cast::<2, 1>(self.responses[1].out_valid.val().into()) << 1);
-        self.ctrl_dma_ram_rd_resp_data.next =
-            bit_cast::<1024, 256>(self.responses[0].out_data.val())
-                | (bit_cast::<1024, 256>(self.responses[1].out_data.val()) << 512);
-        for k in 0..2 {
-            self.entries[k].write_enable.next =
-                self.accept.val() && (self.tail.q.val().get_bits::<1>(0) == k.to_bits());
-            self.entries[k].write_address.next = self.tail.q.val().get_bits::<4>(1);
-            self.entries[k].write_data.next = self.write.data.val();
-            self.entries[k].read_address[0].next =
-                self.ctrl_dma_ram_rd_cmd_addr.val().get_bits::<4>(k * 10);
-            self.known[k].next = !self.ctrl_dma_ram_rd_cmd_sel.val().get_bit(k)
-                && !self.ctrl_dma_ram_rd_cmd_addr.val().get_bits::<6>(k * 10 + 4).any();
-            self.responses[k].in_valid.next = self.ctrl_dma_ram_rd_cmd_valid.val().get_bit(k);
-            self.responses[k].in_data.next = bits::<256>(0);
-            if self.known[k].val() {
-                self.responses[k].in_data.next = self.entries[k].read_data[0].val();
-            }
-            self.responses[k].out_ready.next = self.ctrl_dma_ram_rd_resp_ready.val().get_bit(k);
-        }
+        // The engine has read.
+        self.numbers.status_valid.next = self.s_axis_data_dma_write_desc_status.valid.val()
+            && !self.s_axis_data_dma_write_desc_status.tag.val().get_bits::<8>(NUMBER).any();
+        self.numbers.status_number.next =
+            self.s_axis_data_dma_write_desc_status.tag.val().get_bits::<NUMBER>(0);
+        self.freed_valid.next = self.numbers.freed_valid.val();
+        self.freed_words.next = self.numbers.freed_words.val();
+        self.busy.next = self.numbers.busy.val()
+            || self.pieces.piece.valid.val()
+            || self.receipts.output.valid.val();
+
+        // It reads.
+        self.answers.keep.next = self.takes_line.val();
+        self.answers.number.next = self.numbers.number.val();
+        self.answers.line.next = self.write.data.val();
+        self.store_enable.next = self.answers.store_enable.val();
+        self.store_row.next = self.answers.store_row.val();
+        self.answers.store_data.next = self.store_data.val();
+        self.answers.cmd_sel.next = self.data_dma_ram_rd_cmd_sel.val();
+        self.answers.cmd_addr.next = self.data_dma_ram_rd_cmd_addr.val();
+        self.answers.cmd_valid.next = self.data_dma_ram_rd_cmd_valid.val();
+        self.data_dma_ram_rd_cmd_ready.next = self.answers.cmd_ready.val();
+        self.data_dma_ram_rd_resp_data.next = self.answers.resp_data.val();
+        self.data_dma_ram_rd_resp_valid.next = self.answers.resp_valid.val();
+        self.answers.resp_ready.next = self.data_dma_ram_rd_resp_ready.val();
 
         if self.rst.val() {
-            self.tail.d.next = bits::<6>(0);
-            self.head.d.next = bits::<6>(0);
+            self.line_before.d.next = false;
         }
     }
 }

@@ -1,129 +1,13 @@
-//! Against a DMA write engine that reads segments on their own and answers in any order.
-
 use super::HostWrite;
 use crate::testing;
-use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
-use drdma_verilated::{Library, Model, Word};
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+use drdma_verilated::{Library, Word};
+use engine::{Engine, Frame, STORE_WORDS};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-struct Write {
-    addr: u64,
-    tag: u64,
-    row: u64,
-    segment: usize,
-}
-
-/// The engine: descriptors wait for their read of the RAM; what was read is in host memory, in the
-/// order of the descriptors; statuses wait.
-struct Engine {
-    random: Random,
-    stall: f64,
-    queued: [VecDeque<Write>; 2],
-    reading: [VecDeque<Write>; 2],
-    statuses: Vec<u64>,
-    in_flight: BTreeSet<u64>,
-    most_in_flight: usize,
-    /// Addresses in the order of the descriptors.
-    order: Vec<u64>,
-    /// Address and bytes, as read.
-    written: Vec<(u64, Word)>,
-    status: bool,
-    /// Segments to which a command is offered.
-    offered: u64,
-}
-
-fn get(model: &Model, prefix: &str, name: &str) -> u64 {
-    model.get(format!("{prefix}_{name}"))
-}
-
-const DESC: &str = "m_axis_ctrl_dma_write_desc";
-const STATUS: &str = "s_axis_ctrl_dma_write_desc_status";
-const READ: &str = "ctrl_dma_ram_rd";
-
-impl Engine {
-    fn attach(bench: &mut Bench<'_>, seed: u64, stall: f64, status: bool) -> Rc<RefCell<Self>> {
-        let engine = Rc::new(RefCell::new(Self {
-            random: Random::new(seed),
-            stall,
-            queued: Default::default(),
-            reading: Default::default(),
-            statuses: Vec::new(),
-            in_flight: BTreeSet::new(),
-            most_in_flight: 0,
-            order: Vec::new(),
-            written: Vec::new(),
-            status,
-            offered: 0,
-        }));
-        let drives = Rc::clone(&engine);
-        bench.before(move |model, _| drives.borrow_mut().drive(model));
-        let samples = Rc::clone(&engine);
-        bench.observe(move |model, _| samples.borrow_mut().sample(model));
-        engine
-    }
-
-    fn go(&mut self) -> bool {
-        !self.random.chance(self.stall)
-    }
-
-    fn drive(&mut self, model: &mut Model) {
-        let ready = self.go();
-        model.set(format!("{DESC}_ready"), u64::from(ready));
-        let give = self.status && !self.statuses.is_empty() && self.go();
-        model.set(format!("{STATUS}_valid"), u64::from(give));
-        let tag = self.random.below(1 << 14);
-        model.set(format!("{STATUS}_tag"), tag);
-        if give {
-            let at = self.random.below(self.statuses.len() as u64) as usize;
-            let tag = self.statuses.swap_remove(at);
-            self.in_flight.remove(&tag);
-            model.set(format!("{STATUS}_tag"), tag);
-        }
-        // A command that is offered stays.
-        let (mut addr, mut resp_ready) = (0, 0);
-        for k in 0..2 {
-            if !self.queued[k].is_empty() && self.go() {
-                self.offered |= 1 << k;
-            }
-            let row = self.queued[k].front().map_or(0, |write| write.row);
-            addr |= row << (10 * k);
-            resp_ready |= u64::from(self.go()) << k;
-        }
-        model.set(format!("{READ}_cmd_valid"), self.offered);
-        model.set(format!("{READ}_cmd_addr"), addr);
-        model.set(format!("{READ}_resp_ready"), resp_ready);
-    }
-
-    fn sample(&mut self, model: &mut Model) {
-        for k in 0..2 {
-            let both = |name: &str| get(model, READ, name) >> k & 1 == 1;
-            if both("resp_valid") && both("resp_ready") {
-                let write = self.reading[k].pop_front().expect("a response without a command");
-                let data = model.get_word(format!("{READ}_resp_data"));
-                self.written.push((write.addr, data.bits(512 * k, 256)));
-                self.statuses.push(write.tag);
-            }
-            if both("cmd_valid") && both("cmd_ready") {
-                let write = self.queued[k].pop_front().expect("a command is offered");
-                self.reading[k].push_back(write);
-                self.offered &= !(1 << k);
-            }
-        }
-        if get(model, DESC, "valid") & get(model, DESC, "ready") == 1 {
-            let [addr, ram, tag] = ["dma_addr", "ram_addr", "tag"].map(|n| get(model, DESC, n));
-            assert_eq!(get(model, DESC, "len"), 32);
-            assert_eq!(ram % 64, 0);
-            assert!(self.in_flight.insert(tag), "tag {tag} is in flight");
-            self.most_in_flight = self.most_in_flight.max(self.in_flight.len());
-            self.order.push(addr);
-            let write = Write { addr, tag, row: ram >> 7, segment: (ram >> 6 & 1) as usize };
-            let segment = write.segment;
-            self.queued[segment].push_back(write);
-        }
-    }
-}
+mod engine;
 
 fn library() -> Library {
     testing::library("host_write", HostWrite::default)
@@ -139,64 +23,321 @@ fn beats(entries: &[(u64, Word)]) -> Vec<Beat> {
     entries.iter().map(beat).collect()
 }
 
-#[test]
-fn every_entry_arrives_and_descriptors_keep_the_order() {
-    let library = library();
-    for (seed, stalls) in (1..).zip(STALLS) {
-        let mut random = Random::new(seed);
+/// An order of `bytes` bytes from `ram` on.
+fn order(addr: u64, ram: usize, bytes: usize) -> Beat {
+    Beat::from([("addr", addr), ("ram", ram as u64), ("bytes", bytes as u64)])
+}
+
+/// The writer with the engine, the frame store and a receive path.
+struct Card<'a> {
+    bench: Bench<'a>,
+    engine: Rc<RefCell<Engine>>,
+    order: DriverId,
+    write: DriverId,
+    receipt: MonitorId,
+}
+
+impl Card<'_> {
+    fn new(library: &Library, seed: u64, stalls: (f64, f64)) -> Self {
         let mut bench = Bench::new(library.instance(seed), seed);
-        let engine = Engine::attach(&mut bench, seed, stalls.1, true);
-        let driver = bench.driver("write");
+        let engine = Engine::attach(&mut bench, seed, stalls.1);
+        let (order, write) = (bench.driver("order"), bench.driver("write"));
+        let receipt = bench.monitor("receipt");
         bench.stall(stalls);
-        let entries = entries(&mut random, 400);
-        bench.send_all(driver, beats(&entries));
-        bench.run_until(|_| engine.borrow().written.len() == 400);
-        bench.run(200);
-        let engine = engine.borrow();
-        let addresses: Vec<_> = entries.iter().map(|(addr, _)| *addr).collect();
-        assert_eq!(engine.order, addresses);
-        let mut written = engine.written.clone();
-        written.sort_by_key(|(addr, _)| *addr);
-        assert_eq!(written, entries);
+        Self { bench, engine, order, write, receipt }
+    }
+}
+
+/// Frames come into the store as there is room, and go to host memory in pieces; some complete a receive.
+struct Traffic {
+    random: Random,
+    /// Words that frames took so far.
+    used: usize,
+    addr: u64,
+    frames: u64,
+    /// What host memory is to hold: bytes by address, one entry an order.
+    expected: Vec<(u64, Vec<u8>)>,
+    /// Receipts in order: the receipt, and where the bytes of its order and all before it end.
+    receipts: Vec<(Word, u64)>,
+}
+
+impl Traffic {
+    fn new(seed: u64) -> Self {
+        Self {
+            random: Random::new(seed ^ 0x5eed),
+            used: 0,
+            addr: 0x7_0000_0fc1,
+            frames: 0,
+            expected: vec![],
+            receipts: vec![],
+        }
+    }
+
+    /// Another frame, if there is room for it.
+    fn frame(&mut self, card: &mut Card<'_>) {
+        let most = if self.random.chance(0.3) { 66 } else { 4 };
+        let words = 1 + self.random.below(most) as usize;
+        let mut engine = card.engine.borrow_mut();
+        if self.used + words - engine.freed > STORE_WORDS {
+            return;
+        }
+        let start = self.used % STORE_WORDS;
+        self.used += words;
+        self.frames += 1;
+        let noise = self.random.bytes(words * 64);
+        for (k, word) in noise.chunks_exact(64).enumerate() {
+            let at = (start + k) % STORE_WORDS * 64;
+            engine.store[at..][..64].copy_from_slice(word);
+        }
+        let low = self.addr;
+        let orders = 1 + self.random.below(3);
+        for number in 0..orders {
+            let last = number + 1 == orders;
+            let from = self.random.below(noise.len() as u64) as usize;
+            let most = (noise.len() - from).min(4096) as u64;
+            let bytes = match self.random.below(4) {
+                0 => 0,
+                1 => most as usize,
+                _ => self.random.below(most + 1) as usize,
+            };
+            let mut beat = order(self.addr, (start * 64 + from) % (STORE_WORDS * 64), bytes)
+                .with("frame_end", u64::from(last))
+                .with("words", words as u64);
+            if bytes > 0 {
+                self.expected.push((self.addr, noise[from..from + bytes].to_vec()));
+            }
+            self.addr += bytes as u64;
+            if self.random.chance(0.4) {
+                let receipt = self.random.word(278);
+                beat = beat.with("completes", 1_u64).with("receipt", &receipt);
+                self.receipts.push((receipt, self.addr));
+            }
+            card.bench.send(card.order, beat);
+        }
+        self.addr += self.random.below(100);
+        let high = self.addr;
+        engine.frames.push_back(Frame { words, start, low, high });
     }
 }
 
 #[test]
-fn thirty_two_entries_are_in_flight_and_one_is_taken_per_cycle() {
-    let mut bench = Bench::new(library().instance(1), 1);
-    let engine = Engine::attach(&mut bench, 1, 0.0, false);
-    let driver = bench.driver("write");
-    let entries = entries(&mut Random::new(1), 100);
-    bench.run(10);
-    assert_eq!(bench.get("busy"), 0);
-    bench.send_all(driver, beats(&entries));
-    bench.run(200);
-    assert_eq!(bench.sent_at(driver), (10..42).collect::<Vec<_>>());
-    assert_eq!(engine.borrow().most_in_flight, 32);
-    assert_eq!(bench.get("busy"), 1);
-    engine.borrow_mut().status = true;
-    bench.run(200);
-    let sent = bench.sent_at(driver);
-    assert_eq!(sent.len(), 100);
-    assert_eq!(bench.get("busy"), 0);
+fn payload_and_completions_arrive_whole_and_in_order_and_frames_go_back() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut card = Card::new(&library, seed, stalls);
+        card.bench.limit(400_000);
+        let mut traffic = Traffic::new(seed);
+        let mut random = Random::new(seed);
+        // Lines: 1 << 40 those of receipts, 1 << 41 those of sends.
+        let mut lines = Vec::new();
+        let mut told = Vec::new();
+        while told.len() < 300 || traffic.frames < 500 {
+            if card.bench.pending(card.order) < 3 {
+                traffic.frame(&mut card);
+            }
+            for beat in card.bench.take(card.receipt) {
+                lines.push(((1 << 40) + 32 * told.len() as u64, random.word(256)));
+                card.bench.send_all(card.write, beats(&lines[lines.len() - 1..]));
+                told.push(beat);
+            }
+            if random.chance(0.1) && card.bench.pending(card.write) < 2 {
+                lines.push(((1 << 41) + 32 * lines.len() as u64, random.word(256)));
+                card.bench.send_all(card.write, beats(&lines[lines.len() - 1..]));
+            }
+            card.bench.step();
+        }
+        card.bench.run_until(|bench| bench.pending(card.order) + bench.pending(card.write) == 0);
+        let before = told.len();
+        while card.bench.get("busy") == 1 || !card.engine.borrow().is_idle() {
+            told.extend(card.bench.take(card.receipt));
+            card.bench.step();
+        }
+        card.bench.run(10);
+        let engine = card.engine.borrow();
+
+        // What is in host memory.
+        let mut memory: Vec<_> = engine.written.clone();
+        let (mut payload, mut entries) = (Vec::new(), BTreeMap::new());
+        for (addr, bytes) in memory.drain(..) {
+            match addr >> 40 {
+                0 => payload.extend((addr..).zip(bytes)),
+                _ => assert_eq!(entries.insert(addr, Word::from_bytes(&bytes)), None),
+            }
+        }
+        let expected = traffic.expected.iter();
+        let expected = expected.flat_map(|(addr, bytes)| (*addr..).zip(bytes.iter().copied()));
+        assert!(payload.into_iter().eq(expected), "payload, in the order of orders");
+        assert!(entries.into_iter().eq(lines.iter().cloned().collect::<BTreeMap<_, _>>()));
+
+        // Receipts, each with its line behind its payload.
+        assert_eq!(told.len(), traffic.receipts.len());
+        for (beat, (receipt, _)) in told.iter().zip(&traffic.receipts) {
+            assert_eq!(beat.get("cq"), &receipt.bits(0, 10));
+            assert_eq!(beat.get("qp"), &receipt.bits(10, 12));
+            assert_eq!(beat.get("line"), &receipt.bits(22, 256));
+        }
+        let mut place = 0;
+        for (_, descriptor) in &engine.descriptors {
+            match descriptor.addr >> 40 {
+                0 => place = descriptor.addr + descriptor.len as u64,
+                1 => {
+                    let number = (descriptor.addr & 0xffff_ffff) / 32;
+                    assert!(number < before as u64);
+                    let behind = traffic.receipts[number as usize].1;
+                    let written = traffic.expected.iter().rfind(|(addr, _)| *addr < behind);
+                    let end = written.map_or(0, |(addr, bytes)| addr + bytes.len() as u64);
+                    assert!(place >= end, "the line of receipt {number} overtook its payload");
+                }
+                _ => {}
+            }
+        }
+        assert!(engine.frames.is_empty(), "{} frames were not given back", engine.frames.len());
+        assert!(traffic.used > 2 * STORE_WORDS, "frames wrap");
+    }
 }
 
 #[test]
-fn other_places_of_the_ram_read_as_0() {
-    let mut model = library().instance(1);
-    model.set("rst", 1);
-    model.cycle();
-    model.set("rst", 0);
-    model.set("ctrl_dma_ram_rd_resp_ready", 3);
-    for (addr, sel) in [(16, 0), (512, 0), (0, 3)] {
-        model.set("ctrl_dma_ram_rd_cmd_addr", addr | addr << 10);
-        model.set("ctrl_dma_ram_rd_cmd_sel", sel);
-        model.set("ctrl_dma_ram_rd_cmd_valid", 3);
-        model.cycle();
-        model.set("ctrl_dma_ram_rd_cmd_valid", 0);
-        model.settle();
-        assert_eq!(model.get("ctrl_dma_ram_rd_resp_valid"), 3);
-        assert_eq!(model.get_word("ctrl_dma_ram_rd_resp_data"), Word::zero());
-        model.tick();
+fn an_order_at_the_end_of_the_store_becomes_two_descriptors() {
+    let library = library();
+    // Where it starts before the end, its bytes, and the pieces.
+    for (before, bytes, pieces) in [
+        (4096, 4096, vec![4096]),
+        (4095, 4096, vec![4095, 1]),
+        (1, 4096, vec![1, 4095]),
+        (64, 65, vec![64, 1]),
+        (64, 64, vec![64]),
+        (1, 1, vec![1]),
+        (64, 0, vec![]),
+    ] {
+        let mut card = Card::new(&library, 3, (0.0, 0.0));
+        let mut beat = order(u64::MAX - 5000, STORE_WORDS * 64 - before, bytes);
+        for (field, value) in [("frame_end", 1), ("words", 66), ("completes", 1)] {
+            beat.set(field, value as u64);
+        }
+        card.engine.borrow_mut().frames.push_back(Frame { words: 66, start: 0, low: 0, high: 0 });
+        card.bench.send(card.order, beat);
+        card.bench.run(200);
+        assert_eq!(card.bench.received(card.receipt).len(), 1);
+        let engine = card.engine.borrow();
+        let found: Vec<_> =
+            engine.descriptors.iter().map(|(_, d)| (d.addr, d.ram, d.len)).collect();
+        let mut expected = Vec::new();
+        let (mut addr, mut ram) = (u64::MAX - 5000, STORE_WORDS * 64 - before);
+        for len in pieces {
+            expected.push((addr, ram, len));
+            (addr, ram) = (addr + len as u64, 0);
+        }
+        assert_eq!(found, expected);
+        assert_eq!(engine.freed, 66, "{before} before the end");
+    }
+}
+
+#[test]
+fn sixty_four_writes_are_in_flight_and_one_is_taken_per_cycle() {
+    let mut card = Card::new(&library(), 1, (0.0, 0.0));
+    card.engine.borrow_mut().status = false;
+    let entries = entries(&mut Random::new(1), 150);
+    card.bench.run(10);
+    assert_eq!(card.bench.get("busy"), 0);
+    card.bench.send_all(card.write, beats(&entries));
+    card.bench.run(200);
+    assert_eq!(card.bench.sent_at(card.write), (10..74).collect::<Vec<_>>());
+    assert_eq!(card.engine.borrow().most_in_flight, 64);
+    assert_eq!(card.engine.borrow().descriptors[0].0, 11, "a descriptor a cycle later");
+    assert_eq!(card.bench.get("busy"), 1);
+    card.engine.borrow_mut().status = true;
+    card.bench.run(300);
+    assert_eq!(card.bench.sent_at(card.write).len(), 150);
+    assert_eq!(card.bench.get("busy"), 0);
+    // Answers: the engine takes a row a cycle of each segment, 3 cycles after its command.
+    let engine = card.engine.borrow();
+    assert_eq!(engine.answered[0] - engine.commands[0], 3);
+    let times: Vec<_> = engine.commands[..60].to_vec();
+    assert!(times.windows(3).all(|t| t[2] - t[0] <= 2), "{times:?}");
+}
+
+#[test]
+fn an_order_a_cycle_and_in_turns_with_lines() {
+    let mut card = Card::new(&library(), 2, (0.0, 0.0));
+    for k in 0..40 {
+        let beat = order(0x1000 + 64 * k, 64 * k as usize, 64).with("completes", 1_u64);
+        card.bench.send(card.order, beat);
+    }
+    card.bench.run(60);
+    let sent = card.bench.sent_at(card.order).to_vec();
+    assert_eq!(sent, (0..40).collect::<Vec<_>>());
+    assert_eq!(card.engine.borrow().descriptors[0].0, 2, "an order's descriptor");
+    assert_eq!(card.bench.received_at(card.receipt)[0], 3, "an order's receipt");
+    card.bench.run_until(|bench| bench.get("busy") == 0);
+    for k in 0..20 {
+        card.bench.send(card.order, order(0x1000 + 64 * k, 64 * k as usize, 64));
+    }
+    let lines = entries(&mut Random::new(1), 20);
+    card.bench.send_all(card.write, beats(&lines));
+    card.bench.run_until(|bench| bench.pending(card.order) + bench.pending(card.write) == 0);
+    card.bench.run(10);
+    let engine = card.engine.borrow();
+    let kinds: Vec<_> = engine.descriptors[41..79].iter().map(|(_, d)| d.sel).collect();
+    assert!(kinds.windows(2).all(|pair| pair[0] != pair[1]), "{kinds:?}");
+}
+
+#[test]
+fn lines_do_not_wait_for_receipts() {
+    let mut card = Card::new(&library(), 4, (0.0, 0.0));
+    card.bench.stall_monitor(card.receipt, 1.0);
+    for k in 0..40 {
+        let beat = order(0x1000 + 64 * k, 64 * k as usize, 64).with("completes", 1_u64);
+        card.bench.send(card.order, beat);
+    }
+    card.bench.run(200);
+    let waiting = card.bench.pending(card.order);
+    assert!((20..24).contains(&waiting), "{waiting}");
+    card.bench.send_all(card.write, beats(&entries(&mut Random::new(1), 100)));
+    card.bench.run(400);
+    assert_eq!(card.bench.pending(card.write), 0);
+    card.bench.stall_monitor(card.receipt, 0.0);
+    card.bench.run(100);
+    assert_eq!(card.bench.received(card.receipt).len(), 40);
+}
+
+#[test]
+fn the_cards_reset_forgets_frames_and_receipts_but_answers_the_engine() {
+    let library = library();
+    // Whether the engine takes descriptors before the reset, orders before it, and how many of them become writes.
+    for (takes, orders, written) in [(true, 12, 12), (true, 1, 1), (false, 3, 2), (true, 0, 0)] {
+        let mut bench = Bench::new(library.instance(orders), orders);
+        let engine = Engine::attach(&mut bench, orders, 0.3);
+        let order_driver = bench.driver("order");
+        let beats = |from: u64, count: u64| {
+            (from..from + count).map(|k| {
+                let beat = order(0x1000 + 64 * k, 64 * k as usize, 64);
+                beat.with("frame_end", 1_u64).with("words", 1_u64).with("completes", 1_u64)
+            })
+        };
+        engine.borrow_mut().status = false;
+        engine.borrow_mut().takes = takes;
+        // Nobody takes receipts.
+        bench.send_all(order_driver, beats(0, orders));
+        bench.run(100);
+        assert_eq!(bench.pending(order_driver), 0);
+        bench.set("card_reset", 1_u64);
+        bench.run(16);
+        bench.set("card_reset", 0_u64);
+        engine.borrow_mut().takes = true;
+        let receipt = bench.monitor("receipt");
+        // Frames of now, some while statuses of before are still due.
+        let frame = || Frame { words: 1, start: 0, low: 0, high: 0 };
+        engine.borrow_mut().frames.extend((0..30).map(|_| frame()));
+        bench.send_all(order_driver, beats(100, 10));
+        bench.run(100);
+        assert_eq!(engine.borrow().freed, 0);
+        engine.borrow_mut().status = true;
+        bench.send_all(order_driver, beats(110, 20));
+        bench.run(400);
+        assert_eq!(bench.get("busy"), 0);
+        assert_eq!(bench.received(receipt).len(), 30);
+        let engine = engine.borrow();
+        assert_eq!((engine.freed, engine.written.len()), (30, 30 + written));
+        assert!(engine.is_idle());
     }
 }

@@ -1,0 +1,127 @@
+//! The writes in flight.
+
+use super::{IN_FLIGHT, NUMBER};
+use crate::primitive::Lutram;
+use crate::receive::record::FRAME_WORDS;
+use drdma_emit::prelude::*;
+
+/// Bits that count the writes in flight, 0 to 64.
+const COUNT: usize = NUMBER + 1;
+
+/// Numbers the writes in flight, and gives frames back: in order, each when the engine has read its last bytes and
+/// all before them.
+///
+/// A write per cycle gets a number, and one per cycle loses it, at the earliest 2 cycles later. A number is free again
+/// only when all older ones are, so that they go round. `freed` follows the last status after 2 cycles.
+///
+/// # Inputs
+/// `taken`: a write gets `number`; only if `room`. `at_once`: it reads nothing, so that no status will come.
+/// `frame_end`, `words`: with it the bytes of a frame of so many words are used up. `status_*`: what was read.
+/// `forget`: frames whose writes have a number by the end of this cycle are not given back.
+///
+/// # Outputs
+/// `room`, `number`, `busy` (a number is in use), `freed_*`.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Numbers {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// A write gets the number.
+    pub taken: Signal<In, Bit>,
+    /// It reads nothing.
+    pub at_once: Signal<In, Bit>,
+    /// A frame is used up with it.
+    pub frame_end: Signal<In, Bit>,
+    /// Words of that frame.
+    pub words: Signal<In, Bits<FRAME_WORDS>>,
+    /// A number is free.
+    pub room: Signal<Out, Bit>,
+    /// That number.
+    pub number: Signal<Out, Bits<NUMBER>>,
+    /// A write was read.
+    pub status_valid: Signal<In, Bit>,
+    /// Its number.
+    pub status_number: Signal<In, Bits<NUMBER>>,
+    /// Frames of before are not given back.
+    pub forget: Signal<In, Bit>,
+    /// A frame is given back.
+    pub freed_valid: Signal<Out, Bit>,
+    /// Its words.
+    pub freed_words: Signal<Out, Bits<FRAME_WORDS>>,
+    /// A number is in use.
+    pub busy: Signal<Out, Bit>,
+
+    // Numbers from `head` to `tail` are in use; `read` tells those that were read.
+    tail: DFF<Bits<COUNT>>,
+    head: DFF<Bits<COUNT>>,
+    read: DFF<Bits<IN_FLIGHT>>,
+    /// So many numbers from `head` on are of frames that are not given back.
+    forgotten: DFF<Bits<COUNT>>,
+    freed: DFF<Bit>,
+    freed_count: DFF<Bits<FRAME_WORDS>>,
+    frames: Lutram<8, NUMBER, 1>,
+    begun: Signal<Local, Bits<IN_FLIGHT>>,
+    ended: Signal<Local, Bits<IN_FLIGHT>>,
+    leaves: Signal<Local, Bit>,
+    #[init(Constant::new(1.into()))]
+    one: Constant<Bits<IN_FLIGHT>>,
+}
+
+const _: () = assert!(FRAME_WORDS == 7, "a frame's words and its end are 8 bits");
+
+impl Logic for Numbers {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.number.next = self.tail.q.val().get_bits::<NUMBER>(0);
+        self.busy.next = self.head.q.val() != self.tail.q.val();
+        self.room.next =
+            (self.number.val() != self.head.q.val().get_bits::<NUMBER>(0)) || !self.busy.val();
+        self.frames.write_enable.next = self.taken.val();
+        self.frames.write_address.next = self.number.val();
+        self.frames.write_data.next = bit_cast::<8, FRAME_WORDS>(self.words.val())
+            | (bit_cast::<8, 1>(self.frame_end.val().into()) << 7);
+        self.begun.next = 0.into();
+        if self.taken.val() {
+            self.tail.d.next = self.tail.q.val() + 1;
+            self.begun.next = self.one.val() << self.number.val();
+        }
+
+        self.ended.next = 0.into();
+        if self.status_valid.val() {
+            self.ended.next = self.one.val() << self.status_number.val();
+        }
+        self.read.d.next = (self.read.q.val() & !self.begun.val()) | self.ended.val();
+        if self.at_once.val() {
+            self.read.d.next = self.read.q.val() | self.begun.val() | self.ended.val();
+        }
+
+        // The oldest number is free again, and its frame with it.
+        self.leaves.next = self.busy.val()
+            && self.read.q.val().get_bit(self.head.q.val().get_bits::<NUMBER>(0).index());
+        self.frames.read_address[0].next = self.head.q.val().get_bits::<NUMBER>(0);
+        self.freed.d.next = self.leaves.val()
+            && self.frames.read_data[0].val().get_bit(7)
+            && !self.forgotten.q.val().any()
+            && !self.forget.val();
+        self.freed_count.d.next = self.frames.read_data[0].val().get_bits::<FRAME_WORDS>(0);
+        self.freed_valid.next = self.freed.q.val();
+        self.freed_words.next = self.freed_count.q.val();
+        if self.leaves.val() {
+            self.head.d.next = self.head.q.val() + 1;
+            if self.forgotten.q.val().any() {
+                self.forgotten.d.next = self.forgotten.q.val() - 1;
+            }
+        }
+        if self.forget.val() {
+            self.forgotten.d.next = self.tail.d.val() - self.head.d.val();
+        }
+
+        if self.rst.val() {
+            self.tail.d.next = 0.into();
+            self.head.d.next = 0.into();
+            self.forgotten.d.next = 0.into();
+            self.freed.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Orders that do not run over the frame store's end.
+
+use crate::receive::record::{STORE, WriteOrder};
+use drdma_emit::prelude::*;
+
+/// Bits of an order's bytes, at most 4,096.
+const BYTES: usize = 13;
+
+/// Cuts an order whose bytes go on at the store's beginning into two, because a DMA write takes its bytes from
+/// consecutive places. What is to be done behind an order's bytes stays with its second piece.
+///
+/// Latency 1 cycle; a piece per cycle; `order.ready` depends on `piece.ready`.
+#[derive(LogicBlock, Default)]
+pub struct Pieces {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Orders.
+    pub order: Stream<In, WriteOrder>,
+    /// The same, in pieces.
+    pub piece: Stream<Out, WriteOrder>,
+
+    holds: DFF<Bit>,
+    held: DFF<WriteOrder>,
+    /// The order that is held goes over the store's end: its bytes up to there, and those behind it.
+    is_cut: DFF<Bit>,
+    first: DFF<Bits<BYTES>>,
+    rest: DFF<Bits<BYTES>>,
+    behind: Signal<Local, Bits<18>>,
+    free: Signal<Local, Bit>,
+}
+
+impl Logic for Pieces {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.piece.valid.next = self.holds.q.val();
+        self.piece.next = self.held.q.val();
+        if self.is_cut.q.val() {
+            self.piece.bytes.next = self.first.q.val();
+            self.piece.frame_end.next = false;
+            self.piece.completes.next = false;
+        }
+        self.free.next = !self.holds.q.val() || (self.piece.ready.val() && !self.is_cut.q.val());
+        self.order.ready.next = self.free.val();
+
+        // Bit 17: the order reaches the store's end; the bits below: by so much it goes beyond.
+        self.behind.next = bit_cast::<18, STORE>(self.order.ram.val())
+            + bit_cast::<18, BYTES>(self.order.bytes.val());
+        if self.free.val() {
+            self.holds.d.next = self.order.valid.val();
+            self.held.d.next = self.order.val();
+            self.is_cut.d.next =
+                self.behind.val().get_bit(17) && self.behind.val().get_bits::<STORE>(0).any();
+            self.first.d.next = 0 - self.order.ram.val().get_bits::<BYTES>(0);
+            self.rest.d.next = self.behind.val().get_bits::<BYTES>(0);
+        } else if self.piece.ready.val() {
+            self.is_cut.d.next = false;
+            self.held.d.next.addr =
+                self.held.q.val().addr + bit_cast::<64, BYTES>(self.first.q.val());
+            self.held.d.next.ram = 0.into();
+            self.held.d.next.bytes = self.rest.q.val();
+        }
+
+        if self.rst.val() {
+            self.holds.d.next = false;
+        }
+    }
+}

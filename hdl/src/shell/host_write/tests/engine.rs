@@ -1,0 +1,247 @@
+//! A DMA write engine that reads segments on their own and answers in any order, and a frame store that forgets
+//! what was given back.
+
+use drdma_verilated::testbench::{Bench, Random};
+use drdma_verilated::{Model, Word};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+const DESC: &str = "m_axis_data_dma_write_desc";
+const STATUS: &str = "s_axis_data_dma_write_desc_status";
+const READ: &str = "data_dma_ram_rd";
+
+/// Bytes of a word of a memory.
+const WORD: usize = 64;
+/// Words of the frame store.
+pub const STORE_WORDS: usize = 2048;
+
+/// A descriptor as the card gave it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Descriptor {
+    pub addr: u64,
+    pub sel: u64,
+    pub ram: usize,
+    pub len: usize,
+    pub tag: u64,
+}
+
+/// A write whose words are being read.
+struct Reading {
+    descriptor: Descriptor,
+    missing: VecDeque<usize>,
+    bytes: Vec<u8>,
+}
+
+/// A frame that lies in the store: its words, and the host addresses that its bytes go to.
+pub struct Frame {
+    pub words: usize,
+    pub start: usize,
+    pub low: u64,
+    pub high: u64,
+}
+
+/// The engine: descriptors wait for their reads; what was read is in host memory, in the order of the descriptors;
+/// statuses come in any order.
+pub struct Engine {
+    random: Random,
+    pub stall: f64,
+    /// Statuses are given.
+    pub status: bool,
+    /// Descriptors are taken.
+    pub takes: bool,
+    /// The frame store, and the frames in it.
+    pub store: Vec<u8>,
+    pub frames: VecDeque<Frame>,
+    /// Words given back so far.
+    pub freed: usize,
+    /// What the card asked the store for a cycle before, and two.
+    asked: [(u64, u64); 2],
+    /// Words to ask for: memory, row.
+    wanted: [VecDeque<(u64, u64)>; 2],
+    /// Segments to which a command is offered.
+    offered: u64,
+    answers: [VecDeque<Vec<u8>>; 2],
+    reading: VecDeque<Reading>,
+    statuses: Vec<u64>,
+    /// By tag.
+    pub in_flight: BTreeMap<u64, Descriptor>,
+    pub most_in_flight: usize,
+    /// In the order in which they came, and when.
+    pub descriptors: Vec<(u64, Descriptor)>,
+    /// Address and bytes, as read.
+    pub written: Vec<(u64, Vec<u8>)>,
+    /// When commands were taken, and answers, and rows of the store were read.
+    pub commands: Vec<u64>,
+    pub answered: Vec<u64>,
+    /// When a status was given, and a frame given back.
+    pub statuses_at: Vec<u64>,
+    pub freed_at: Vec<u64>,
+}
+
+fn get(model: &Model, prefix: &str, name: &str) -> u64 {
+    model.get(format!("{prefix}_{name}"))
+}
+
+impl Engine {
+    pub fn attach(bench: &mut Bench<'_>, seed: u64, stall: f64) -> Rc<RefCell<Self>> {
+        let mut random = Random::new(seed);
+        let store = random.bytes(STORE_WORDS * WORD);
+        let engine = Rc::new(RefCell::new(Self {
+            random,
+            stall,
+            status: true,
+            takes: true,
+            store,
+            frames: VecDeque::new(),
+            freed: 0,
+            asked: [(0, 0); 2],
+            wanted: Default::default(),
+            offered: 0,
+            answers: Default::default(),
+            reading: VecDeque::new(),
+            statuses: Vec::new(),
+            in_flight: BTreeMap::new(),
+            most_in_flight: 0,
+            descriptors: Vec::new(),
+            written: Vec::new(),
+            commands: Vec::new(),
+            answered: Vec::new(),
+            statuses_at: Vec::new(),
+            freed_at: Vec::new(),
+        }));
+        let drives = Rc::clone(&engine);
+        bench.before(move |model, cycle| drives.borrow_mut().drive(model, cycle));
+        let samples = Rc::clone(&engine);
+        bench.observe(move |model, cycle| samples.borrow_mut().sample(model, cycle));
+        engine
+    }
+
+    fn go(&mut self) -> bool {
+        !self.random.chance(self.stall)
+    }
+
+    /// Nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.in_flight.is_empty() && self.reading.is_empty() && self.statuses.is_empty()
+    }
+
+    fn drive(&mut self, model: &mut Model, cycle: u64) {
+        let ready = self.takes && self.go();
+        model.set(format!("{DESC}_ready"), u64::from(ready));
+        let give = self.status && !self.statuses.is_empty() && self.go();
+        model.set(format!("{STATUS}_valid"), u64::from(give));
+        let tag = self.random.below(1 << 14);
+        model.set(format!("{STATUS}_tag"), tag);
+        if give {
+            let at = self.random.below(self.statuses.len() as u64) as usize;
+            let tag = self.statuses.swap_remove(at);
+            self.in_flight.remove(&tag);
+            self.statuses_at.push(cycle);
+            model.set(format!("{STATUS}_tag"), tag);
+        }
+        // A command that is offered stays.
+        let (mut addr, mut sel, mut resp_ready) = (0, 0, 0);
+        for k in 0..2 {
+            if !self.wanted[k].is_empty() && self.go() {
+                self.offered |= 1 << k;
+            }
+            let (memory, row) = self.wanted[k].front().copied().unwrap_or((0, 0));
+            addr |= row << (10 * k);
+            sel |= memory << k;
+            resp_ready |= u64::from(self.go()) << k;
+        }
+        model.set(format!("{READ}_cmd_valid"), self.offered);
+        model.set(format!("{READ}_cmd_addr"), addr);
+        model.set(format!("{READ}_cmd_sel"), sel);
+        model.set(format!("{READ}_resp_ready"), resp_ready);
+        // What the store was asked for two cycles ago; else anything.
+        let (enable, rows) = self.asked[1];
+        let mut data = self.random.bytes(2 * WORD);
+        for (k, word) in data.chunks_exact_mut(WORD).enumerate() {
+            if enable >> k & 1 == 1 {
+                let row = (rows >> (10 * k) & 0x3ff) as usize;
+                word.copy_from_slice(&self.store[(2 * row + k) * WORD..][..WORD]);
+            }
+        }
+        model.set_word("store_data", &Word::from_bytes(&data));
+    }
+
+    fn sample(&mut self, model: &Model, cycle: u64) {
+        self.asked = [(model.get("store_enable"), model.get("store_row")), self.asked[0]];
+        for k in 0..2 {
+            let both = |name: &str| get(model, READ, name) >> k & 1 == 1;
+            if both("resp_valid") && both("resp_ready") {
+                let data = model.get_word(format!("{READ}_resp_data"));
+                self.answers[k].push_back(data.bits(512 * k, 512).to_bytes(WORD));
+                self.answered.push(cycle);
+            }
+            if both("cmd_valid") && both("cmd_ready") {
+                self.wanted[k].pop_front().expect("a command is offered");
+                self.offered &= !(1 << k);
+                self.commands.push(cycle);
+            }
+        }
+        while let Some(reading) = self.reading.front_mut() {
+            while let Some(segment) = reading.missing.front()
+                && let Some(word) = self.answers[*segment].pop_front()
+            {
+                reading.bytes.extend(word);
+                reading.missing.pop_front();
+            }
+            if !reading.missing.is_empty() {
+                break;
+            }
+            let Reading { descriptor, bytes, .. } = self.reading.pop_front().expect("one is read");
+            let bytes = bytes[descriptor.ram % WORD..][..descriptor.len].to_vec();
+            self.written.push((descriptor.addr, bytes));
+            self.statuses.push(descriptor.tag);
+        }
+        if get(model, DESC, "valid") & get(model, DESC, "ready") == 1 {
+            let field = |name: &str| get(model, DESC, name);
+            let descriptor = Descriptor {
+                addr: field("dma_addr"),
+                sel: field("ram_sel"),
+                ram: field("ram_addr") as usize,
+                len: field("len") as usize,
+                tag: field("tag"),
+            };
+            self.take(cycle, descriptor);
+        }
+        if model.get("freed_valid") == 1 {
+            self.free(cycle, model.get("freed_words") as usize);
+        }
+    }
+
+    fn take(&mut self, cycle: u64, descriptor: Descriptor) {
+        assert!((1..=4096).contains(&descriptor.len), "{descriptor:?}");
+        let end = descriptor.ram + descriptor.len;
+        assert!(end <= STORE_WORDS * WORD, "{descriptor:?} goes beyond the memory");
+        let before = self.in_flight.insert(descriptor.tag, descriptor.clone());
+        assert_eq!(before, None, "tag {} is in flight", descriptor.tag);
+        self.most_in_flight = self.most_in_flight.max(self.in_flight.len());
+        let words = descriptor.ram / WORD..=(end - 1) / WORD;
+        let mut missing = VecDeque::new();
+        for word in words {
+            self.wanted[word % 2].push_back((descriptor.sel, (word / 2) as u64));
+            missing.push_back(word % 2);
+        }
+        self.descriptors.push((cycle, descriptor.clone()));
+        self.reading.push_back(Reading { descriptor, missing, bytes: vec![] });
+    }
+
+    /// The oldest frame is given back: its words are as good as overwritten.
+    fn free(&mut self, cycle: u64, words: usize) {
+        let frame = self.frames.pop_front().expect("a frame that was not given back");
+        assert_eq!(words, frame.words, "words of the frame at {}", frame.start);
+        let early = self.in_flight.values().find(|d| (frame.low..frame.high).contains(&d.addr));
+        assert_eq!(early, None, "the frame at {} is still being read", frame.start);
+        for k in 0..words {
+            let word = (frame.start + k) % STORE_WORDS;
+            let noise = self.random.bytes(WORD);
+            self.store[word * WORD..][..WORD].copy_from_slice(&noise);
+        }
+        self.freed += words;
+        self.freed_at.push(cycle);
+    }
+}
