@@ -8,12 +8,17 @@
 //! them, a read 3 cycles after its address; accesses of one kind are served one by one. Everything is reset by `reset`, and
 //! everything but `CONTROL` by bit 1 of `CONTROL`; then every entry is cleared, a number a cycle and that of
 //! all tables at once, in 4,096 cycles, during which writes to tables wait, doorbells are ignored, states
-//! read 0 and bit 1 of `CONTROL` reads 1; all other accesses are served as ever. Reading the low word of a counter holds its
+//! read 0 and bit 1 of `CONTROL` reads 1. What a peer makes invalid is a word of a table that nobody writes: the
+//! host's next write may wait 3 cycles for it. All other accesses are served as ever. Reading the low word of a counter holds its
 //! high word for the next read of a high word. Reads of tables give 0.
 
-use crate::context::{ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE};
+use crate::context::{
+    ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE, REGION, REGION_TABLE, RegionIndex,
+};
 use drdma_abi::Layout;
-use drdma_abi::receive::{FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES};
+use drdma_abi::receive::{
+    FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features,
+};
 use drdma_abi::register::*;
 use drdma_emit::prelude::*;
 
@@ -50,7 +55,7 @@ const HALTS: usize = ENTRY_TABLES + 3;
 const ALL_TABLES: usize = ENTRY_TABLES + 4;
 
 /// What the blocks of this card do beside sending: the value of [`FEATURES`].
-const FEATURES_HERE: u32 = 0;
+const FEATURES_HERE: u32 = features::RTL;
 
 /// A place in BAR2 of each table, tables of entries first.
 fn tables<const N: usize>(place: impl Fn(Table) -> u32) -> [Constant<Bits<N>>; ALL_TABLES] {
@@ -79,6 +84,8 @@ pub enum ControlState {
     Ring,
     /// The same of a receive queue's: `receives` drops those that it cannot use.
     RingReceive,
+    /// A peer's word has gone out instead of one, which could come too early behind it.
+    Withdraw,
     /// It resets the card.
     Restart,
     /// Its response is due.
@@ -142,6 +149,9 @@ pub struct Control {
     // ------------------------------------------------------------------ tables: every word that the host writes, to all blocks
     /// Every word that the host writes into a table, to all blocks.
     pub cfg: Flow<Out, ConfigWrite>,
+
+    /// Memory regions that peers make invalid: each is a word of its own on `cfg`.
+    pub invalidate: Stream<In, RegionIndex>,
 
     // ------------------------------------------------------------------ doorbells
     /// Doorbells.
@@ -258,6 +268,13 @@ pub struct Control {
     bell: Signal<Local, Bits<QUEUE>>,
     writes: DFF<Bit>,
     written: DFF<ConfigWrite>,
+    /// Words are at least 4 cycles apart: counts down from the last one, also from a peer's.
+    pause: DFF<Bits<2>>,
+    withdraws: Signal<Local, Bit>,
+    #[init(word_of::<MemoryRegionEntry>("valid"))]
+    valid_word: Constant<Bits<4>>,
+    #[init(Constant::new(REGION_TABLE.into()))]
+    region_table: Constant<Bits<3>>,
 
     // The read that is served, in two cycles.
     read_place: Signal<Local, Bits<20>>,
@@ -317,6 +334,20 @@ impl Logic for Control {
         self.execute.next = self.axil.write_valid.val()
             && (self.state.q.val() == ControlState::Ready)
             && !(self.sweep.busy.val() && self.hits_entry.val());
+        // Nobody waits for a peer's word: it has its turn when the host writes nothing.
+        self.withdraws.next = self.invalidate.valid.val()
+            && (self.state.q.val() == ControlState::Ready)
+            && !self.axil.write_valid.val()
+            && !self.sweep.busy.val()
+            && !self.pause.q.val().any();
+        self.invalidate.ready.next = self.withdraws.val();
+        self.pause.d.next = 0.into();
+        if self.pause.q.val().any() {
+            self.pause.d.next = self.pause.q.val() - 1;
+        }
+        if self.withdraws.val() || self.execute.val() || self.sweep.busy.val() {
+            self.pause.d.next = 3.into();
+        }
         self.bell.next = self.place.val().get_bits::<QUEUE>(2);
         self.bell_next.next = self.bell.val();
         self.looks.d.next = true;
@@ -329,6 +360,9 @@ impl Logic for Control {
         self.axil.write_done.next = false;
         match self.state.q.val() {
             ControlState::Ready => {
+                if self.withdraws.val() {
+                    self.state.d.next = ControlState::Withdraw;
+                }
                 if self.execute.val() {
                     self.state.d.next = ControlState::Settle;
                     if self.settings.enable.val() && !self.sweep.busy.val() {
@@ -365,6 +399,11 @@ impl Logic for Control {
                     self.state.d.next = ControlState::Done;
                 }
             }
+            ControlState::Withdraw => {
+                if !self.pause.q.val().any() {
+                    self.state.d.next = ControlState::Ready;
+                }
+            }
             ControlState::Restart => {
                 // What is written next is not for the reset to take back.
                 if !self.settings.soft_reset.val() {
@@ -393,6 +432,13 @@ impl Logic for Control {
                     self.place.val().get_bits::<4>(2) & self.word_masks[k].val();
                 self.written.d.next.data = self.axil.write_data.val();
             }
+        }
+        if self.withdraws.val() {
+            self.writes.d.next = true;
+            self.written.d.next.table = self.region_table.val();
+            self.written.d.next.index = bit_cast::<INDEX, REGION>(self.invalidate.region.val());
+            self.written.d.next.word = self.valid_word.val();
+            self.written.d.next.data = bits::<32>(0);
         }
         self.cfg.valid.next = self.writes.q.val();
         self.cfg.next = self.written.q.val();
@@ -477,6 +523,7 @@ impl Logic for Control {
 
         if self.clear.val() {
             self.writes.d.next = false;
+            self.pause.d.next = 0.into();
         }
         if self.rst.val() {
             self.state.d.next = ControlState::Ready;

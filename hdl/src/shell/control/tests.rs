@@ -4,11 +4,11 @@ use super::Control;
 use crate::context::EVERY_TABLE;
 use crate::context::testing::{Flagged, answer_flag};
 use crate::testing;
-use drdma_abi::ABI_HASH;
 use drdma_abi::receive::{FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES};
 use drdma_abi::register::*;
+use drdma_abi::{ABI_HASH, Layout};
 use drdma_verilated::Library;
-use drdma_verilated::testbench::{Bench, MonitorId, Random};
+use drdma_verilated::testbench::{Beat, Bench, MonitorId, Random};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -269,6 +269,43 @@ fn words_of_tables_are_broadcast_at_least_four_cycles_apart() {
     let words = host.words.borrow();
     let without_cycle: Vec<_> = words.iter().map(|&(t, i, w, d, _)| (t, i, w, d)).collect();
     assert_eq!(without_cycle, expected);
+    assert!(words.windows(2).all(|pair| pair[1].4 - pair[0].4 >= 4));
+}
+
+#[test]
+fn what_peers_make_invalid_is_a_word_between_those_of_the_host() {
+    let mut host = Host::new(&library(), 1);
+    let invalidate = host.bench.driver("invalidate");
+    host.bench.stall_driver(invalidate, 0.8);
+    host.ready();
+    host.words.borrow_mut().clear();
+    let valid = (MemoryRegionEntry::field("valid").start / 32) as u64;
+    let mut random = Random::new(3);
+    let (mut expected, mut regions) = (Vec::new(), Vec::new());
+    for round in 0..200_u32 {
+        for _ in 0..random.below(3) {
+            let region = random.below(MEMORY_REGIONS.entries.into());
+            host.bench.send(invalidate, Beat::new().with("region", region));
+            regions.push(region);
+        }
+        // Never what a peer writes, so that the two can be told apart.
+        let (index, data) = (round % SEND_QUEUES.entries, random.u64() as u32);
+        host.write(SEND_QUEUES.entry(index), data);
+        expected.push((2, index.into(), 0, u64::from(data)));
+        if random.chance(0.5) {
+            host.bench.run(random.below(12));
+        }
+    }
+    host.bench.run_until(|bench| bench.pending(invalidate) == 0);
+    host.bench.run(4);
+    let words = host.words.borrow();
+    let (peers, hosts): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.0 == 1);
+    let without_cycle = |words: Vec<&(u64, u64, u64, u64, u64)>| -> Vec<_> {
+        words.into_iter().map(|&(t, i, w, d, _)| (t, i, w, d)).collect()
+    };
+    assert_eq!(without_cycle(hosts), expected);
+    let regions: Vec<_> = regions.into_iter().map(|region| (1, region, valid, 0)).collect();
+    assert_eq!(without_cycle(peers), regions);
     assert!(words.windows(2).all(|pair| pair[1].4 - pair[0].4 >= 4));
 }
 
