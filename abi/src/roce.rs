@@ -267,6 +267,16 @@ pub mod operation {
     pub const WRITE_ONLY: u8 = 0x0a;
     /// The only packet of an RDMA WRITE with immediate; carries a RETH.
     pub const WRITE_ONLY_IMM: u8 = 0x0b;
+    /// RDMA READ request; carries a RETH.
+    pub const READ_REQUEST: u8 = 0x0c;
+    /// First packet of a READ response; carries an AETH.
+    pub const READ_RESPONSE_FIRST: u8 = 0x0d;
+    /// Middle packet of a READ response.
+    pub const READ_RESPONSE_MIDDLE: u8 = 0x0e;
+    /// Last packet of a READ response; carries an AETH.
+    pub const READ_RESPONSE_LAST: u8 = 0x0f;
+    /// The only packet of a READ response; carries an AETH.
+    pub const READ_RESPONSE_ONLY: u8 = 0x10;
     /// Acknowledge; carries an AETH.
     pub const ACKNOWLEDGE: u8 = 0x11;
     /// Answer to an atomic; carries an AETH and an AtomicAckETH.

@@ -11,7 +11,7 @@
 //! - [`shell`]: registers, host memory, MAC; [`context`]: what the host configured.
 //! - [`request`]: doorbell to work request. [`rows`]: work request to rows. [`layout`]: rows to DMA reads,
 //!   segmented memory, payload. [`send`]: payload to frames.
-//! - [`receive`]: frames to acknowledgements. [`complete`]: completions.
+//! - [`receive`]: frames to acknowledgements, and to packets. [`complete`]: completions.
 //! - [`top`] joins them. [`primitive`] holds what several blocks share and what the kernel language cannot
 //!   say; [`emit`] turns a block into Verilog. `WRITING_BLOCKS.md` is the guide.
 

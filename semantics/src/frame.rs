@@ -11,16 +11,18 @@ use crate::icrc;
 
 /// The low five bits of the BTH opcodes of RDMA READ.
 pub mod read_operation {
+    use drdma_abi::roce::operation;
+
     /// RDMA READ request; carries a RETH.
-    pub const REQUEST: u8 = 0x0c;
+    pub const REQUEST: u8 = operation::READ_REQUEST;
     /// First packet of a READ response; carries an AETH.
-    pub const RESPONSE_FIRST: u8 = 0x0d;
+    pub const RESPONSE_FIRST: u8 = operation::READ_RESPONSE_FIRST;
     /// Middle packet of a READ response.
-    pub const RESPONSE_MIDDLE: u8 = 0x0e;
+    pub const RESPONSE_MIDDLE: u8 = operation::READ_RESPONSE_MIDDLE;
     /// Last packet of a READ response; carries an AETH.
-    pub const RESPONSE_LAST: u8 = 0x0f;
+    pub const RESPONSE_LAST: u8 = operation::READ_RESPONSE_LAST;
     /// The only packet of a READ response; carries an AETH.
-    pub const RESPONSE_ONLY: u8 = 0x10;
+    pub const RESPONSE_ONLY: u8 = operation::READ_RESPONSE_ONLY;
 }
 
 /// Why a frame is not a right RoCEv2 frame.

@@ -10,6 +10,7 @@
 //! | [`fifo`] | valid/ready FIFO of any depth, registered on both sides |
 //! | [`frame_crc32`] | CRC-32 of frames, 64 bytes a cycle, sooner |
 //! | [`header`] | headers on the wire, from the tables of `drdma_abi` |
+//! | [`icrc`] | what the invariant CRC sees of a frame's own beats |
 //! | [`join`] | concatenation of two fields |
 //! | [`lookups`] | many lookups in one table, many sums of a product |
 //! | [`lutram`] | small memory with asynchronous reads |
@@ -41,6 +42,7 @@ pub mod deep_fifo;
 pub mod fifo;
 pub mod frame_crc32;
 pub mod header;
+pub mod icrc;
 pub mod join;
 pub mod lookups;
 pub mod lutram;

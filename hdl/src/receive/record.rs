@@ -22,8 +22,17 @@ pub const FRAME_WORDS: usize = 7;
 /// Payload of a packet, in bytes: at most the longest MTU. A longer one is told as one byte more.
 pub const LONGEST: u64 = 4096;
 
+/// A word of a frame for the frame store.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct StoreWrite {
+    /// Which word of the store.
+    pub word: Bits<STORE_WORD>,
+    /// Its bytes, the first one lowest.
+    pub data: Bits<512>,
+}
+
 /// A packet for the card: its frame is whole, and its lengths, IPv4 checksum, transport version and
-/// invariant CRC are right. Fields of headers that its opcode does not have mean nothing.
+/// invariant CRC are right, and its transport is RC, UC or UD. Fields of headers that its opcode does not have mean nothing.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Packet {
     /// BTH: transport and operation.
@@ -56,7 +65,7 @@ pub struct Packet {
     pub len: Bits<32>,
     /// AtomicETH: what is swapped in or added.
     pub swap_or_add: Bits<64>,
-    /// AtomicETH: what is compared with.
+    /// AtomicETH: what is compared with. AtomicAckETH: the value before.
     pub compare: Bits<64>,
     /// DETH: queue key.
     pub qkey: Bits<32>,

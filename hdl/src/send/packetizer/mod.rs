@@ -29,11 +29,9 @@ use crate::shell::corundum::FrameBeat;
 use drdma_emit::prelude::*;
 use num_bigint::BigUint;
 
-use drdma_abi::Layout;
-use drdma_abi::layout::set_bits;
-use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp};
+use drdma_abi::roce::Ethernet;
 
-use crate::primitive::crc32::{advance, take_back};
+use crate::primitive::icrc::covered;
 use crate::primitive::rotate::Turn;
 use crate::primitive::{FrameCrc32, Pack, PromptFifo, StreamFifo};
 
@@ -232,9 +230,9 @@ pub struct Packetizer {
 
     // CRC, and the beats beside it.
     crc: FrameCrc32,
-    #[init(Constant::new(covered().0.into()))]
+    #[init(Constant::new(covered(ETHERNET).0.into()))]
     kept: Constant<Bits<512>>,
-    #[init(Constant::new(covered().1.into()))]
+    #[init(Constant::new(covered(ETHERNET).1.into()))]
     set: Constant<Bits<512>>,
     delay_valid: [DFF<Bit>; 3],
     delay_data: [DFF<Bits<512>>; 3],
@@ -252,37 +250,6 @@ pub struct Packetizer {
 
 /// Bytes of the Ethernet header.
 const ETHERNET: usize = Ethernet::SIZE;
-
-/// The bytes that lead the CRC to where 8 bytes of ones lead it.
-fn preset() -> [u8; ETHERNET] {
-    let goal = (0..8).fold(!0, |state, _| advance(state, 0xff));
-    let state = (0..ETHERNET - 4).fold(!0, |state, _| advance(state, 0));
-    let word = (0..4).fold(goal, |state, _| take_back(state)) ^ state;
-    let mut bytes = [0; ETHERNET];
-    bytes[ETHERNET - 4..].copy_from_slice(&word.to_le_bytes());
-    bytes
-}
-
-/// The bits of a frame's first beat that the ICRC covers, and the bits that it sees as ones.
-fn covered() -> (BigUint, BigUint) {
-    let mut ones = [0; 64];
-    let mut start = ETHERNET;
-    let masked: [(usize, &[_]); 3] = [
-        (Ipv4::SIZE, &[Ipv4::field("tos"), Ipv4::field("ttl"), Ipv4::field("checksum")]),
-        (Udp::SIZE, &[Udp::field("checksum")]),
-        (Bth::SIZE, &[Bth::field("resv8a")]),
-    ];
-    for (size, fields) in masked {
-        for field in fields {
-            set_bits(&mut ones[start..], Ipv4::ORDER, field.start, field.width, u64::MAX);
-        }
-        start += size;
-    }
-    ones[..ETHERNET].copy_from_slice(&preset());
-    let mut kept = [0xff; 64];
-    kept[..ETHERNET].fill(0);
-    (BigUint::from_bytes_le(&kept), BigUint::from_bytes_le(&ones))
-}
 
 impl Logic for Packetizer {
     #[hdl_gen]

@@ -5,10 +5,11 @@ use crate::request::DEST_COUNT;
 use crate::send::PAGES;
 use crate::send::segmenter::tests::{Chances, Item, Packet, Traffic, stream};
 use crate::testing;
+use drdma_abi::Layout;
 use drdma_abi::register::QueuePairEntry;
 use drdma_abi::roce::{
-    DEFAULT_PKEY, Deth, ETHERTYPE_IPV4, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Reth, TTL, Transport,
-    UDP_PORT, operation,
+    Bth, DEFAULT_PKEY, Deth, ETHERTYPE_IPV4, ICRC_SIZE, IP_PROTOCOL_UDP, ImmDt, Ipv4, Reth, TTL,
+    Transport, UDP_PORT, Udp, operation,
 };
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Beat, Bench, DriverId, Random, STALLS};

@@ -1,0 +1,214 @@
+//! Whose frame is it? The host's pass, the card's leave for the parser.
+//!
+//! Contract: one beat a cycle; a frame for the host comes out 5 cycles later; a beat of the card's own is
+//! told 3 cycles later, and is never stalled. The stream stops only while the host does not take a frame of its own that
+//! is at the output.
+
+use drdma_abi::roce::{self, Ethernet, Ipv4, Udp, VlanTag};
+use drdma_emit::prelude::*;
+
+use crate::primitive::StreamFifo;
+use crate::primitive::header::{EthernetFields, Ipv4Fields, UdpFields, VlanTagFields};
+use crate::shell::corundum::RxBeat;
+
+/// Bits of a VLAN's number.
+pub const VLAN: usize = 12;
+/// Bits of the first beat of a frame from its IPv4 header on; those behind the 46th byte mean nothing
+/// if the frame has a tag.
+pub const HEADERS: usize = 512 - ETHERNET;
+/// The same of a frame with a tag.
+const HEADERS_TAGGED: usize = HEADERS - TAG;
+/// Bits of a link header without a tag.
+const ETHERNET: usize = 8 * Ethernet::SIZE;
+/// Bits of a tag.
+const TAG: usize = 8 * VlanTag::SIZE;
+/// Bits of its addresses.
+const ADDRESSES: usize = ETHERNET - 16;
+/// Where the UDP header begins behind the link header, in bits.
+const UDP: usize = 8 * Ipv4::SIZE;
+/// The last byte of an untagged frame's UDP header.
+const LAST: usize = Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE - 1;
+/// The same of a tagged one.
+const LAST_TAGGED: usize = LAST + VlanTag::SIZE;
+/// The bit of a beat's user field with which the MAC marks a bad frame, in its last beat.
+const BAD: usize = 0;
+
+/// A beat of a frame of the card's own.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct OwnBeat {
+    /// Its bytes as they came.
+    pub data: Bits<512>,
+    /// Bytes in use.
+    pub keep: Bits<64>,
+    /// It begins a frame.
+    pub first: Bit,
+    /// It ends a frame.
+    pub last: Bit,
+    /// With `last`: the MAC says that the frame is bad.
+    pub bad: Bit,
+    /// With `first`: the frame has a tag.
+    pub tagged: Bit,
+    /// With `first`: its VLAN; 0: none.
+    pub vlan: Bits<VLAN>,
+    /// With `first`: the beat from the IPv4 header on.
+    pub headers: Bits<HEADERS>,
+}
+
+/// The block. See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Gate {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// The card's MAC address.
+    pub mac: Signal<In, Bits<48>>,
+    /// The card's IPv4 address.
+    pub ip: Signal<In, Bits<32>>,
+    /// Frames from the wire.
+    pub s_axis_if_rx: AxiStream<In, RxBeat>,
+    /// Frames to the host.
+    pub m_axis_if_rx: AxiStream<Out, RxBeat>,
+    /// Frames of the card's own.
+    pub own: Flow<Out, OwnBeat>,
+
+    arriving: StreamFifo<RxBeat, 2, 3>,
+    leaving: StreamFifo<RxBeat, 2, 3>,
+    recognise: Recognise,
+    /// The next beat is inside a frame, of the card's own.
+    inside: DFF<Bit>,
+    owned: DFF<Bit>,
+    mine: Signal<Local, Bit>,
+    advance: Signal<Local, Bit>,
+
+    held: DFF<Bit>,
+    beat: DFF<RxBeat>,
+    is_own: DFF<Bit>,
+    first: DFF<Bit>,
+    has_tag: DFF<Bit>,
+    vlan: DFF<Bits<VLAN>>,
+    headers: DFF<Bits<HEADERS>>,
+}
+
+impl Logic for Gate {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.s_axis_if_rx.join(&mut self.arriving.input);
+        self.recognise.mac.next = self.mac.val();
+        self.recognise.ip.next = self.ip.val();
+        self.recognise.data.next = self.arriving.output.data.val().tdata;
+        self.recognise.keep.next = self.arriving.output.data.val().tkeep;
+        self.mine.next = self.recognise.mine.val();
+        if self.inside.q.val() {
+            self.mine.next = self.owned.q.val();
+        }
+
+        // A beat of the card's own leaves the register in the cycle in which it is there.
+        self.advance.next =
+            !self.held.q.val() || self.is_own.q.val() || self.leaving.input.ready.val();
+        self.arriving.output.ready.next = self.advance.val();
+        if self.advance.val() {
+            self.held.d.next = self.arriving.output.valid.val();
+            self.beat.d.next = self.arriving.output.data.val();
+            self.is_own.d.next = self.mine.val();
+            self.first.d.next = !self.inside.q.val();
+            self.has_tag.d.next = self.recognise.has_tag.val();
+            self.vlan.d.next = self.recognise.vlan.val();
+            self.headers.d.next = self.recognise.headers.val();
+        }
+        if self.advance.val() && self.arriving.output.valid.val() {
+            self.inside.d.next = !self.arriving.output.data.val().tlast;
+            self.owned.d.next = self.mine.val();
+        }
+
+        self.leaving.input.valid.next = self.held.q.val() && !self.is_own.q.val();
+        self.leaving.input.data.next = self.beat.q.val();
+        self.leaving.output.join(&mut self.m_axis_if_rx);
+        self.own.valid.next = self.held.q.val() && self.is_own.q.val();
+        self.own.data.next = self.beat.q.val().tdata;
+        self.own.keep.next = self.beat.q.val().tkeep;
+        self.own.last.next = self.beat.q.val().tlast;
+        self.own.bad.next = self.beat.q.val().tuser.get_bit(BAD);
+        self.own.first.next = self.first.q.val();
+        self.own.tagged.next = self.has_tag.q.val();
+        self.own.vlan.next = self.vlan.q.val();
+        self.own.headers.next = self.headers.q.val();
+
+        if self.rst.val() {
+            self.held.d.next = false;
+            self.inside.d.next = false;
+        }
+    }
+}
+
+/// EtherType of IPv4.
+const IPV4: u64 = roce::ETHERTYPE_IPV4 as u64;
+/// EtherType of a tag.
+const TAGGED: u64 = roce::ETHERTYPE_VLAN as u64;
+/// IP protocol number of UDP.
+const PROTOCOL: u64 = roce::IP_PROTOCOL_UDP as u64;
+/// UDP port of RoCEv2.
+const PORT: u64 = roce::UDP_PORT as u64;
+
+/// Whether a first beat begins a frame of the card's own: RoCEv2 to its MAC and IPv4 addresses, with at most one
+/// 802.1Q tag. An IPv4 header with options and a fragment are the host's, whatever their bytes look like: RoCEv2 has
+/// neither, and only the host can put fragments together.
+///
+/// Combinational.
+#[derive(LogicBlock, BlockDefault)]
+struct Recognise {
+    mac: Signal<In, Bits<48>>,
+    ip: Signal<In, Bits<32>>,
+    data: Signal<In, Bits<512>>,
+    keep: Signal<In, Bits<64>>,
+    mine: Signal<Out, Bit>,
+    has_tag: Signal<Out, Bit>,
+    vlan: Signal<Out, Bits<VLAN>>,
+    headers: Signal<Out, Bits<HEADERS>>,
+
+    link: EthernetFields,
+    tag: VlanTagFields,
+    network: Ipv4Fields,
+    transport: UdpFields,
+    ethertype: Signal<Local, Bits<16>>,
+    is_roce: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<64>>,
+}
+
+impl Logic for Recognise {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.link.received.next = self.data.val().get_bits::<ETHERNET>(0);
+        self.tag.received.next = self.data.val().get_bits::<TAG>(ADDRESSES);
+        self.has_tag.next = self.link.ethertype.val() == TAGGED;
+        self.ethertype.next = self.link.ethertype.val();
+        self.headers.next = self.data.val().get_bits::<HEADERS>(ETHERNET);
+        self.vlan.next = 0.into();
+        if self.has_tag.val() {
+            // In network order.
+            self.ethertype.next = (bit_cast::<16, 8>(self.data.val().get_bits::<8>(ETHERNET + 16))
+                << 8)
+                | bit_cast::<16, 8>(self.data.val().get_bits::<8>(ETHERNET + 24));
+            self.headers.next = bit_cast::<HEADERS, HEADERS_TAGGED>(
+                self.data.val().get_bits::<HEADERS_TAGGED>(ETHERNET + TAG),
+            );
+            self.vlan.next = self.tag.vid.val();
+        }
+        self.network.received.next = self.headers.val().get_bits::<UDP>(0);
+        self.transport.received.next = self.headers.val().get_bits::<64>(UDP);
+        // Of the flags only "don't fragment" may be set.
+        self.is_roce.next = (self.ethertype.val() == IPV4)
+            && (self.network.version.val() == 4)
+            && (self.network.ihl.val() == 5)
+            && ((self.network.flags.val() & 5) == 0)
+            && (self.network.fragment.val() == 0)
+            && (self.network.protocol.val() == PROTOCOL)
+            && (self.transport.destination_port.val() == PORT)
+            && ((!self.has_tag.val() && self.keep.val().get_bit(LAST))
+                || self.keep.val().get_bit(LAST_TAGGED));
+        self.mine.next = self.is_roce.val()
+            && (self.link.destination.val() == self.mac.val())
+            && (self.network.destination.val() == self.ip.val());
+        self.unused.next = self.keep.val();
+    }
+}

@@ -1,0 +1,129 @@
+//! The invariant CRC over whole frames, 64 B a cycle, in the frames' own beats.
+//!
+//! The CRC covers the ICRC itself, too, and is then the same for all right frames ([`residue`]). Where the covered
+//! bytes end says the IPv4 header, not the end of the frame, behind which there may be padding.
+//!
+//! Contract: one beat a cycle, frames back to back. `right` is that of the frame whose last covered beat came 5 cycles ago or
+//! earlier, until another frame's is due.
+
+use array_init::array_init;
+use drdma_abi::roce::{Ethernet, VlanTag};
+use drdma_emit::prelude::*;
+
+use crate::primitive::icrc::{covered, residue};
+use crate::primitive::{FrameCrc32, Pack};
+
+/// Parts of a beat: 2 B, 15 x 4 B and 2 B. Covered bytes end behind one of them.
+const PARTS: usize = 17;
+/// Bytes of a link header.
+const LINK: usize = Ethernet::SIZE;
+/// The same with a tag.
+const LINK_TAGGED: usize = LINK + VlanTag::SIZE;
+
+/// A beat that is covered, or the part of it that is.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct CoveredBeat {
+    /// Its bytes.
+    pub data: Bits<512>,
+    /// The frame begins with it.
+    pub first: Bit,
+    /// The frame has a tag.
+    pub tagged: Bit,
+    /// What is covered ends in it,
+    pub last: Bit,
+    /// behind byte `4 * end + 1`.
+    pub end: Bits<4>,
+}
+
+/// The block. See the [module](self).
+#[derive(LogicBlock)]
+pub struct Integrity {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset: the next beat begins a frame.
+    pub rst: Signal<In, Bit>,
+    /// Beats.
+    pub beat: Flow<In, CoveredBeat>,
+    /// The frame's ICRC is right.
+    pub right: Signal<Out, Bit>,
+
+    filled: DFF<Bit>,
+    held: DFF<CoveredBeat>,
+    covers: [DFF<Bit>; PARTS],
+    part: Pack<64, 8, 512>,
+    kept: Constant<Bits<512>>,
+    ones: Constant<Bits<512>>,
+    kept_tagged: Constant<Bits<512>>,
+    ones_tagged: Constant<Bits<512>>,
+    crc: FrameCrc32,
+    residue: Constant<Bits<32>>,
+    good: DFF<Bit>,
+}
+
+impl Default for Integrity {
+    fn default() -> Self {
+        let ((kept, ones), (kept_tagged, ones_tagged)) = (covered(LINK), covered(LINK_TAGGED));
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            beat: Flow::default(),
+            right: Signal::default(),
+            filled: DFF::default(),
+            held: DFF::default(),
+            covers: array_init(|_| DFF::default()),
+            part: Pack::default(),
+            kept: Constant::new(kept.into()),
+            ones: Constant::new(ones.into()),
+            kept_tagged: Constant::new(kept_tagged.into()),
+            ones_tagged: Constant::new(ones_tagged.into()),
+            crc: FrameCrc32::default(),
+            residue: Constant::new(u64::from(residue()).into()),
+            good: DFF::default(),
+        }
+    }
+}
+
+impl Logic for Integrity {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.filled.d.next = self.beat.valid.val();
+        self.held.d.next = self.beat.val();
+        for k in 0..PARTS {
+            self.covers[k].d.next = !self.beat.last.val();
+            if k == 0 {
+                self.covers[k].d.next = true;
+            } else if k < PARTS - 1 {
+                if self.beat.end.val() >= k.to_bits() {
+                    self.covers[k].d.next = true;
+                }
+            }
+        }
+
+        for k in 0..64 {
+            self.part.parts[k].next = 0.into();
+            if self.covers[(k + 2) / 4].q.val() {
+                self.part.parts[k].next = self.held.q.val().data.get_bits::<8>(k * 8);
+            }
+        }
+        self.crc.in_valid.next = self.filled.q.val();
+        self.crc.in_last.next = self.held.q.val().last;
+        self.crc.in_count.next = (bit_cast::<7, 4>(self.held.q.val().end) << 2) + 2;
+        self.crc.in_data.next = self.part.whole.val();
+        if self.held.q.val().first {
+            self.crc.in_data.next = (self.part.whole.val() & self.kept.val()) | self.ones.val();
+            if self.held.q.val().tagged {
+                self.crc.in_data.next =
+                    (self.part.whole.val() & self.kept_tagged.val()) | self.ones_tagged.val();
+            }
+        }
+
+        if self.crc.out_valid.val() {
+            self.good.d.next = self.crc.out_crc.val() == self.residue.val();
+        }
+        self.right.next = self.good.q.val();
+
+        if self.rst.val() {
+            self.filled.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Frames from the wire: the host's pass untouched, the card's become packets.
+//!
+//! Sits on Corundum's `if` receive stream, in front of the responder. A frame is the card's if it is RoCEv2 to its MAC and IPv4
+//! addresses: IPv4 without options, no fragment, UDP destination port 4791, at most one 802.1Q tag ([`gate`]). It is
+//! written to the frame store as it comes. With its last beat its lengths, IPv4 checksum and transport version are
+//! checked ([`judge`]), and the ICRC over all of it ([`integrity`]); a right one leaves as a [`Packet`] ([`packets`]), any other is
+//! dropped and counted, and its words in the store are given back ([`places`]). Bytes behind the IPv4 packet are padding of short
+//! frames, and are not looked at.
+//!
+//! ```text
+//!            gate --frames of others--> host
+//!             |
+//!   beat ---> own ---> store
+//!              |\---> integrity --\
+//!              |\---> judge -------+--> right? --> packets --> responder
+//!               \---> headers ----/          \--> places
+//! ```
+//!
+//! Contract: one beat a cycle, frames back to back; nothing that is the card's stalls the stream. A frame of the
+//! host's comes out 5 cycles later, a packet 10 cycles after its frame's last beat. A frame that begins while there is
+//! no room for the longest one in the store, or for its packet (512 may wait), is dropped, and counted in
+//! `count_overrun` as well. Packets come in the order of their frames; for each of them `freed_valid` comes once, in the same
+//! order, when nobody needs its frame any more. The words of a frame stay as they are until then.
+//!
+//! `rst` is the shell's reset. `card_reset`, the host's, drops the packets, empties the store and drops the card's frame that is on
+//! its way; frames of the host pass on.
+
+use drdma_abi::roce::{Bth, Ethernet, Ipv4, Udp, VlanTag};
+use drdma_emit::prelude::*;
+
+use super::record::{FRAME_WORDS, Packet, STORE_WORD, StoreWrite};
+use crate::primitive::header::{BthFields, Ipv4Fields};
+use crate::shell::corundum::RxBeat;
+
+pub mod gate;
+pub mod integrity;
+pub mod judge;
+pub mod packets;
+pub mod places;
+pub mod shape;
+#[cfg(test)]
+mod tests;
+
+use gate::{Gate, HEADERS, VLAN};
+use integrity::Integrity;
+use judge::{COMMON, Judge};
+use packets::{EXTENDED, Headers, Packets};
+use places::{LONGEST_FRAME, Places};
+
+/// Cycles from a frame's last beat to the verdict on it.
+const VERDICT: usize = 5;
+/// Bits of a beat's number in its frame. The longest IPv4 packet ends in beat 1,024.
+const BEAT: usize = 11;
+/// Bits of a byte's number in a frame.
+const BYTE: usize = BEAT + 6;
+/// Bits of extended headers in the first beat of a frame without a tag, and with one.
+const NEAR: usize = HEADERS - COMMON;
+const NEAR_TAGGED: usize = NEAR - 8 * VlanTag::SIZE;
+/// Bits of extended headers in the second beat, at most.
+const FAR: usize = EXTENDED - NEAR_TAGGED;
+/// The same without a tag.
+const FAR_UNTAGGED: usize = EXTENDED - NEAR;
+/// What is before a frame's last byte beside its IPv4 packet.
+const LINK_LESS_ONE: u64 = Ethernet::SIZE as u64 - 1;
+/// The same with a tag.
+const LINK_TAGGED_LESS_ONE: u64 = LINK_LESS_ONE + VlanTag::SIZE as u64;
+/// Where the base transport header is behind the link header.
+const BTH_START: usize = 8 * (Ipv4::SIZE + Udp::SIZE);
+/// Bits of headers.
+const NETWORK: usize = 8 * Ipv4::SIZE;
+const BTH: usize = 8 * Bth::SIZE;
+/// Where the ECN bits are in an IPv4 header: the low ones of its second byte.
+const ECN: usize = 8;
+/// ECN bits of a packet that has seen congestion.
+const CONGESTED: u64 = 3;
+
+/// The block. See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Parser {
+    // ------------------------------------------------------------------ clock and resets
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Synchronous reset of all that is the card's.
+    pub card_reset: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ frames
+    /// The card's MAC address.
+    pub mac: Signal<In, Bits<48>>,
+    /// The card's IPv4 address.
+    pub ip: Signal<In, Bits<32>>,
+    /// Frames from the wire.
+    pub s_axis_if_rx: AxiStream<In, RxBeat>,
+    /// Frames to the host.
+    pub m_axis_if_rx: AxiStream<Out, RxBeat>,
+
+    // ------------------------------------------------------------------ packets
+    /// Packets to the responder.
+    pub packet: Stream<Out, Packet>,
+    /// Words of frames to the store.
+    pub write: Flow<Out, StoreWrite>,
+    /// The oldest packet's frame has been used up.
+    pub freed_valid: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ counters
+    /// Frames of the card's that were dropped in this cycle.
+    pub count_dropped: Signal<Out, Bits<2>>,
+    /// One of them for want of room.
+    pub count_overrun: Signal<Out, Bit>,
+
+    gate: Gate,
+    integrity: Integrity,
+    judge: Judge,
+    packets: Packets,
+    places: Places,
+    reset: Signal<Local, Bit>,
+
+    // A beat of the card's, and its frame's first ones.
+    here: DFF<Bit>,
+    own: DFF<Beat>,
+    index: DFF<Bits<BEAT>>,
+    has_tag: DFF<Bit>,
+    vlan: DFF<Bits<VLAN>>,
+    headers: DFF<Bits<HEADERS>>,
+    second: DFF<Bits<FAR>>,
+    admitted: DFF<Bit>,
+    length: Ipv4Fields,
+    /// The last byte of the IPv4 packet, counted from the frame's beginning.
+    end: DFF<Bits<BYTE>>,
+    /// The last byte was there with an earlier beat.
+    reached: DFF<Bit>,
+    /// The frame's first word.
+    start: DFF<Bits<STORE_WORD>>,
+    kept: Signal<Local, Bit>,
+    is_end: Signal<Local, Bit>,
+    whole: Signal<Local, Bit>,
+    first_word: Signal<Local, Bits<STORE_WORD>>,
+    stored: Signal<Local, Bit>,
+    words: Signal<Local, Bits<FRAME_WORDS>>,
+
+    // Its headers, until the verdict.
+    network: Ipv4Fields,
+    bth: BthFields,
+    known: Signals<Local, Headers>,
+    ended: [DFF<Bit>; VERDICT],
+    waiting: [DFF<Headers>; VERDICT],
+    right: Signal<Local, Bit>,
+    wrong: Signal<Local, Bit>,
+    overrun: Signal<Local, Bit>,
+}
+
+/// What is needed of every beat.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Beat {
+    data: Bits<512>,
+    keep: Bits<64>,
+    first: Bit,
+    last: Bit,
+    bad: Bit,
+}
+
+impl Logic for Parser {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.reset.next = self.rst.val() || self.card_reset.val();
+        self.s_axis_if_rx.join(&mut self.gate.s_axis_if_rx);
+        self.gate.m_axis_if_rx.join(&mut self.m_axis_if_rx);
+        self.gate.mac.next = self.mac.val();
+        self.gate.ip.next = self.ip.val();
+
+        // What later beats need of a frame's first two.
+        self.here.d.next = self.gate.own.valid.val();
+        self.gate.own.share(&mut self.own.d);
+        self.length.received.next = self.gate.own.headers.val().get_bits::<NETWORK>(0);
+        if self.gate.own.valid.val() {
+            if self.index.q.val() == 0 {
+                self.second.d.next = self.gate.own.data.val().get_bits::<FAR>(0);
+            }
+            if !self.index.q.val().all() {
+                self.index.d.next = self.index.q.val() + 1;
+            }
+            if self.gate.own.first.val() {
+                self.index.d.next = 0.into();
+                self.has_tag.d.next = self.gate.own.tagged.val();
+                self.vlan.d.next = self.gate.own.vlan.val();
+                self.headers.d.next = self.gate.own.headers.val();
+                self.admitted.d.next = self.places.roomy.val() && self.packets.roomy.val();
+                self.end.d.next =
+                    bit_cast::<BYTE, 16>(self.length.total_length.val()) + LINK_LESS_ONE;
+                if self.gate.own.tagged.val() {
+                    self.end.d.next =
+                        bit_cast::<BYTE, 16>(self.length.total_length.val()) + LINK_TAGGED_LESS_ONE;
+                }
+            }
+        }
+
+        // To the store, up to the longest payload's end.
+        self.kept.next = self.here.q.val() && self.admitted.q.val();
+        self.stored.next = self.index.q.val() < LONGEST_FRAME;
+        self.write.valid.next = self.kept.val() && self.stored.val();
+        self.write.word.next = self.places.free.val();
+        self.write.data.next = self.own.q.val().data;
+        self.places.taken.next = self.kept.val() && self.stored.val();
+        self.first_word.next = self.start.q.val();
+        if self.own.q.val().first {
+            self.first_word.next = self.places.free.val();
+        }
+        if self.here.q.val() {
+            self.start.d.next = self.first_word.val();
+        }
+        self.words.next = LONGEST_FRAME.into();
+        if self.stored.val() {
+            self.words.next = self.index.q.val().get_bits::<FRAME_WORDS>(0) + 1;
+        }
+
+        // The end of the IPv4 packet may come before the frame's, or not at all.
+        self.is_end.next = self.index.q.val() == self.end.q.val().get_bits::<BEAT>(6);
+        self.whole.next = (!self.own.q.val().first && self.reached.q.val())
+            || (self.is_end.val()
+                && self.own.q.val().keep.get_bit(self.end.q.val().get_bits::<6>(0).index()));
+        if self.here.q.val() {
+            self.reached.d.next = self.whole.val();
+        }
+        self.integrity.beat.valid.next =
+            self.kept.val() && (self.index.q.val() <= self.end.q.val().get_bits::<BEAT>(6));
+        self.integrity.beat.data.next = self.own.q.val().data;
+        self.integrity.beat.first.next = self.own.q.val().first;
+        self.integrity.beat.tagged.next = self.has_tag.q.val();
+        self.integrity.beat.last.next = self.is_end.val() || self.own.q.val().last;
+        self.integrity.beat.end.next = self.end.q.val().get_bits::<4>(2);
+        self.integrity.rst.next = self.reset.val();
+        self.judge.headers.next = self.headers.q.val().get_bits::<COMMON>(0);
+        self.judge.whole.next = self.whole.val() && !self.own.q.val().bad;
+
+        // What the headers say.
+        self.network.received.next = self.headers.q.val().get_bits::<NETWORK>(0);
+        self.bth.received.next = self.headers.q.val().get_bits::<BTH>(BTH_START);
+        self.known.opcode.next = self.bth.opcode.val();
+        self.known.solicited.next = self.bth.solicited.val().any();
+        self.known.ack_req.next = self.bth.ack_req.val().any();
+        self.known.padded.next = self.bth.pad.val().any();
+        self.known.pkey.next = self.bth.pkey.val();
+        self.known.qpn.next = self.bth.dest_qp.val();
+        self.known.psn.next = self.bth.psn.val();
+        self.known.source_ip.next = self.network.source.val();
+        self.known.congested.next = self.headers.q.val().get_bits::<2>(ECN) == CONGESTED;
+        self.known.vlan.next = self.vlan.q.val();
+        self.known.tagged.next = self.has_tag.q.val();
+        self.known.start.next = self.first_word.val();
+        self.known.words.next = self.words.val();
+        self.known.extended_words.next = self.judge.extended.val();
+        self.known.extended.next =
+            bit_cast::<EXTENDED, NEAR>(self.headers.q.val().get_bits::<NEAR>(COMMON))
+                | (bit_cast::<EXTENDED, FAR_UNTAGGED>(
+                    self.second.q.val().get_bits::<FAR_UNTAGGED>(0),
+                ) << NEAR as u64);
+        if self.has_tag.q.val() {
+            self.known.extended.next = bit_cast::<EXTENDED, NEAR_TAGGED>(
+                self.headers.q.val().get_bits::<NEAR_TAGGED>(COMMON),
+            ) | (bit_cast::<EXTENDED, FAR>(self.second.q.val())
+                << NEAR_TAGGED as u64);
+        }
+        self.ended[0].d.next = self.kept.val() && self.own.q.val().last;
+        self.waiting[0].d.next = self.known.val();
+        for k in 1..VERDICT {
+            self.ended[k].d.next = self.ended[k - 1].q.val();
+            self.waiting[k].d.next = self.waiting[k - 1].q.val();
+        }
+
+        // The verdict.
+        self.right.next =
+            self.ended[VERDICT - 1].q.val() && self.judge.right.val() && self.integrity.right.val();
+        self.packets.headers.valid.next = self.right.val();
+        self.packets.headers.next = self.waiting[VERDICT - 1].q.val();
+        self.packets.bytes.next = self.judge.bytes.val();
+        self.packets.rst.next = self.reset.val();
+        self.packets.packet.join(&mut self.packet);
+        self.places.settled.valid.next = self.ended[VERDICT - 1].q.val();
+        self.places.settled.right.next = self.right.val();
+        self.places.settled.words.next = self.waiting[VERDICT - 1].q.val().words;
+        self.places.freed_valid.next = self.freed_valid.val();
+        self.places.rst.next = self.reset.val();
+
+        self.wrong.next = self.ended[VERDICT - 1].q.val() && !self.right.val();
+        self.overrun.next = self.here.q.val() && self.own.q.val().first && !self.admitted.q.val();
+        self.count_overrun.next = self.overrun.val();
+        self.count_dropped.next = 0.into();
+        if self.wrong.val() {
+            self.count_dropped.next = self.count_dropped.val() + 1;
+        }
+        if self.overrun.val() {
+            self.count_dropped.next = self.count_dropped.val() + 1;
+        }
+
+        if self.rst.val() {
+            self.here.d.next = false;
+        }
+        if self.reset.val() {
+            self.admitted.d.next = false;
+            for k in 0..VERDICT {
+                self.ended[k].d.next = false;
+            }
+        }
+    }
+}

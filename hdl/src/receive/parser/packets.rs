@@ -1,0 +1,179 @@
+//! What a right frame's headers say, field by field, and the packets that wait for the responder.
+//!
+//! Contract: one packet a cycle, no back-pressure: whoever gives it looks at `roomy` [`SLACK`] packets ahead. A packet is at the
+//! output 1 cycle later if none waits.
+
+use drdma_abi::roce::{Aeth, AtomicAckEth, AtomicEth, Bth, Deth, Ethernet, ImmDt, Ipv4};
+use drdma_abi::roce::{Reth, Udp, VlanTag};
+use drdma_emit::prelude::*;
+
+use super::gate::VLAN;
+use super::shape::WORDS;
+use crate::primitive::StreamFifo;
+use crate::primitive::header::{
+    AethFields, AtomicAckEthFields, AtomicEthFields, DethFields, IethFields, ImmDtFields,
+    RethFields,
+};
+use crate::receive::record::{FRAME_WORDS, Packet, STORE_WORD};
+
+/// Bits of the longest extended headers.
+pub const EXTENDED: usize = 8 * AtomicEth::SIZE;
+/// Packets that may come while `roomy` does not know of them.
+const SLACK: u64 = 16;
+/// Words of immediate data or of a key to invalidate that are alone.
+const ALONE: u64 = (ImmDt::SIZE / 4) as u64;
+/// Words of a datagram's header and immediate data, or of an atomic's acknowledgement.
+const TWO_HEADERS: u64 = ((Deth::SIZE + ImmDt::SIZE) / 4) as u64;
+/// The payload's first byte if there is neither a tag nor an extended header.
+const BASE: u64 = (Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + Bth::SIZE) as u64;
+/// Bytes of a tag.
+const TAG: u64 = VlanTag::SIZE as u64;
+/// Bits of headers.
+const WORD: usize = 32;
+const AETH: usize = 8 * Aeth::SIZE;
+const RETH: usize = 8 * Reth::SIZE;
+const DETH: usize = 8 * Deth::SIZE;
+const ORIGINAL: usize = 8 * AtomicAckEth::SIZE;
+/// Packets that can wait, as a power of 2, and the bits of their number.
+const DEPTH: usize = 9;
+const COUNT: usize = DEPTH + 1;
+
+/// What is known of a frame with its last beat.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Headers {
+    /// As in [`Packet`].
+    pub opcode: Bits<8>,
+    /// As in [`Packet`].
+    pub solicited: Bit,
+    /// As in [`Packet`].
+    pub ack_req: Bit,
+    /// As in [`Packet`].
+    pub padded: Bit,
+    /// As in [`Packet`].
+    pub pkey: Bits<16>,
+    /// As in [`Packet`].
+    pub qpn: Bits<24>,
+    /// As in [`Packet`].
+    pub psn: Bits<24>,
+    /// As in [`Packet`].
+    pub source_ip: Bits<32>,
+    /// As in [`Packet`].
+    pub congested: Bit,
+    /// As in [`Packet`].
+    pub vlan: Bits<VLAN>,
+    /// As in [`Packet`].
+    pub tagged: Bit,
+    /// As in [`Packet`].
+    pub start: Bits<STORE_WORD>,
+    /// As in [`Packet`].
+    pub words: Bits<FRAME_WORDS>,
+    /// Words of the extended headers.
+    pub extended_words: Bits<WORDS>,
+    /// The extended headers as they came, and what follows them.
+    pub extended: Bits<EXTENDED>,
+}
+
+/// The block. See the [module](self).
+#[derive(LogicBlock)]
+pub struct Packets {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset: nothing waits.
+    pub rst: Signal<In, Bit>,
+    /// A right frame's headers.
+    pub headers: Flow<In, Headers>,
+    /// Its bytes of payload.
+    pub bytes: Signal<In, Bits<13>>,
+    /// There is room for more.
+    pub roomy: Signal<Out, Bit>,
+    /// Packets.
+    pub packet: Stream<Out, Packet>,
+
+    aeth: AethFields,
+    reth: RethFields,
+    deth: DethFields,
+    ieth: IethFields,
+    atomic: AtomicEthFields,
+    atomic_ack: AtomicAckEthFields,
+    imm: ImmDtFields,
+    made: Signals<Local, Packet>,
+    waiting: StreamFifo<Packet, DEPTH, COUNT>,
+    room: DFF<Bit>,
+}
+
+impl Default for Packets {
+    fn default() -> Self {
+        Self {
+            clk: Signal::default(),
+            rst: Signal::default(),
+            headers: Flow::default(),
+            bytes: Signal::default(),
+            roomy: Signal::default(),
+            packet: Stream::default(),
+            aeth: AethFields::default(),
+            reth: RethFields::default(),
+            deth: DethFields::default(),
+            ieth: IethFields::default(),
+            atomic: AtomicEthFields::default(),
+            atomic_ack: AtomicAckEthFields::default(),
+            imm: ImmDtFields::default(),
+            made: Signals::default(),
+            waiting: StreamFifo::prompt(),
+            room: DFF::default(),
+        }
+    }
+}
+
+impl Logic for Packets {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // Immediate data are the last of the headers: word 0, 2 or 4.
+        self.imm.received.next = self.headers.extended.val().get_bits::<WORD>(RETH);
+        if self.headers.extended_words.val() == ALONE {
+            self.imm.received.next = self.headers.extended.val().get_bits::<WORD>(0);
+        }
+        if self.headers.extended_words.val() == TWO_HEADERS {
+            self.imm.received.next = self.headers.extended.val().get_bits::<WORD>(DETH);
+        }
+        self.aeth.received.next = self.headers.extended.val().get_bits::<AETH>(0);
+        self.reth.received.next = self.headers.extended.val().get_bits::<RETH>(0);
+        self.deth.received.next = self.headers.extended.val().get_bits::<DETH>(0);
+        self.ieth.received.next = self.headers.extended.val().get_bits::<WORD>(0);
+        self.atomic.received.next = self.headers.extended.val();
+        self.atomic_ack.received.next = self.headers.extended.val().get_bits::<ORIGINAL>(AETH);
+
+        self.headers.share(&mut self.made);
+        self.made.addr.next = self.reth.virtual_address.val();
+        self.made.rkey.next = self.reth.rkey.val();
+        if self.headers.extended_words.val() == ALONE {
+            self.made.rkey.next = self.ieth.rkey.val();
+        }
+        self.made.len.next = self.reth.dma_length.val();
+        self.made.swap_or_add.next = self.atomic.swap_or_add.val();
+        self.made.compare.next = self.atomic.compare.val();
+        if self.headers.extended_words.val() == TWO_HEADERS {
+            self.made.compare.next = self.atomic_ack.original.val();
+        }
+        self.made.qkey.next = self.deth.qkey.val();
+        self.made.source_qp.next = self.deth.source_qp.val();
+        self.made.imm.next = self.imm.value.val();
+        self.made.syndrome.next = self.aeth.syndrome.val();
+        self.made.msn.next = self.aeth.msn.val();
+        self.made.offset.next =
+            (bit_cast::<7, WORDS>(self.headers.extended_words.val()) << 2) + BASE;
+        if self.headers.tagged.val() {
+            self.made.offset.next =
+                (bit_cast::<7, WORDS>(self.headers.extended_words.val()) << 2) + (BASE + TAG);
+        }
+        self.made.bytes.next = self.bytes.val();
+
+        self.waiting.input.valid.next = self.headers.valid.val();
+        self.waiting.input.data.next = self.made.val();
+        self.waiting.output.join(&mut self.packet);
+        self.room.d.next = self.waiting.free.val() >= SLACK;
+        self.roomy.next = self.room.q.val();
+        if self.rst.val() {
+            self.room.d.next = false;
+        }
+    }
+}

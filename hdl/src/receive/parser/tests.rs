@@ -1,0 +1,280 @@
+//! Frames in, and where each of them went, against an independent reading of its bytes.
+
+use std::collections::VecDeque;
+
+use drdma_verilated::testbench::{Beat, Bench, Random};
+use drdma_verilated::{Library, Word};
+
+use super::Parser;
+use crate::testing;
+
+mod frames;
+mod fuzz;
+mod rates;
+mod room;
+mod wrong;
+
+use frames::{IP, MAC, Sent};
+
+/// Words of the frame store.
+const WORDS: usize = 2048;
+
+fn library() -> Library {
+    testing::library("parser", Parser::default)
+}
+
+/// How often each side waits.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// Gaps between beats from the wire.
+    wire: f64,
+    /// The host does not take.
+    host: f64,
+    /// The responder does not take.
+    responder: f64,
+    /// A packet's frame is not freed.
+    writer: f64,
+}
+
+impl Pace {
+    /// Nobody waits.
+    const FAST: Self = Self { wire: 0.0, host: 0.0, responder: 0.0, writer: 0.0 };
+}
+
+/// A packet and what its frame was in the store when it came.
+#[derive(Clone, Debug)]
+struct Taken {
+    packet: Beat,
+    frame: Vec<u8>,
+    /// The cycle.
+    at: u64,
+}
+
+/// What became of frames.
+#[derive(Default)]
+struct Outcome {
+    host: Vec<(Vec<u8>, u64)>,
+    packets: Vec<Taken>,
+    dropped: u64,
+    overrun: u64,
+    /// When the last beat of each frame was taken.
+    ends: Vec<u64>,
+    /// Cycles in which a beat was offered and not taken.
+    stopped: u64,
+}
+
+/// The block, the wire, the host, the responder, and the frame store with its writer.
+struct Wire<'a> {
+    bench: Bench<'a>,
+    random: Random,
+    pace: Pace,
+    store: Vec<Vec<u8>>,
+    /// Frames that were not freed: first word, bytes.
+    held: VecDeque<(usize, Vec<u8>)>,
+    /// The packet at the output, which stays until it is taken.
+    offered: Option<Beat>,
+    cycle: u64,
+    /// Beats to send: bytes, last, user bits; the first one is being offered.
+    beats: VecDeque<(Vec<u8>, bool, u64)>,
+    offering: bool,
+    /// What the host has of a frame that has not ended.
+    partly: Vec<u8>,
+    outcome: Outcome,
+}
+
+/// The fields of a packet.
+const FIELDS: [&str; 25] = [
+    "opcode",
+    "solicited",
+    "ack_req",
+    "padded",
+    "pkey",
+    "qpn",
+    "psn",
+    "source_ip",
+    "congested",
+    "vlan",
+    "tagged",
+    "addr",
+    "rkey",
+    "len",
+    "swap_or_add",
+    "compare",
+    "qkey",
+    "source_qp",
+    "imm",
+    "syndrome",
+    "msn",
+    "start",
+    "offset",
+    "bytes",
+    "words",
+];
+
+impl Wire<'_> {
+    fn new(library: &Library, seed: u64, pace: Pace) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.set("mac", MAC);
+        bench.set("ip", u64::from(IP));
+        // It says that there is room a cycle after a reset.
+        bench.model().cycle();
+        bench.model().cycle();
+        Self {
+            bench,
+            random: Random::new(seed),
+            pace,
+            store: vec![vec![0; 64]; WORDS],
+            held: VecDeque::new(),
+            offered: None,
+            cycle: 0,
+            beats: VecDeque::new(),
+            offering: false,
+            partly: Vec::new(),
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// The bytes of the store from a word on.
+    fn stored(&self, start: usize, words: usize) -> Vec<u8> {
+        (start..start + words).flat_map(|word| self.store[word % WORDS].clone()).collect()
+    }
+
+    /// Frames to send.
+    fn send(&mut self, frames: &[Sent]) {
+        for sent in frames {
+            let count = sent.bytes.len().div_ceil(64);
+            for (k, chunk) in sent.bytes.chunks(64).enumerate() {
+                self.beats.push_back((chunk.to_vec(), k + 1 == count, sent.user));
+            }
+        }
+    }
+
+    fn run(&mut self, cycles: u64) {
+        for _ in 0..cycles {
+            self.step();
+        }
+    }
+
+    /// Waits until nothing moves any more; gives what has happened since it was asked last.
+    fn settle(&mut self) -> Outcome {
+        let mut quiet = 0;
+        while quiet < 60 {
+            quiet = if self.step() || !self.beats.is_empty() { 0 } else { quiet + 1 };
+        }
+        assert!(self.partly.is_empty(), "the last frame of the host's ends");
+        std::mem::take(&mut self.outcome)
+    }
+
+    /// Sends frames, and waits until nothing comes any more.
+    fn pass(&mut self, frames: &[Sent]) -> Outcome {
+        self.send(frames);
+        self.settle()
+    }
+
+    fn drive(&mut self, chunk: &[u8], last: bool, user: u64) {
+        self.bench.set("s_axis_if_rx_tdata", Word::from_bytes(chunk));
+        self.bench.set("s_axis_if_rx_tkeep", u64::MAX >> (64 - chunk.len()));
+        self.bench.set("s_axis_if_rx_tlast", last);
+        // The MAC says only with the last beat that a frame is bad.
+        self.bench.set("s_axis_if_rx_tuser", if last { user } else { user ^ 1 });
+        self.bench.set("s_axis_if_rx_tid", user & 1);
+        self.bench.set("s_axis_if_rx_tdest", user >> 1 & 0x1ff);
+    }
+
+    /// One cycle; whether anything moved but a beat from the wire.
+    fn step(&mut self) -> bool {
+        let go = !self.random.chance(self.pace.wire);
+        self.offering = !self.beats.is_empty() && (self.offering || go);
+        self.bench.set("s_axis_if_rx_tvalid", self.offering);
+        match self.beats.front().filter(|_| self.offering).cloned() {
+            Some((chunk, last, user)) => self.drive(&chunk, last, user),
+            None => {
+                let (noise, last) = (self.random.bytes(64), self.random.chance(0.5));
+                self.drive(&noise, last, 1);
+            }
+        }
+        let host_ready = !self.random.chance(self.pace.host);
+        let packet_ready = !self.random.chance(self.pace.responder);
+        self.bench.set("m_axis_if_rx_tready", host_ready);
+        self.bench.set("packet_ready", packet_ready);
+        let frees = self.free();
+        self.bench.model().settle();
+        self.outcome.dropped += self.bench.get("count_dropped");
+        self.outcome.overrun += self.bench.get("count_overrun");
+        let writes = self.write();
+        let passes = host_ready && self.to_host();
+        let taken = self.look_at_packet(packet_ready);
+        if self.offering && self.bench.get("s_axis_if_rx_tready") == 1 {
+            self.offering = false;
+            let (_, last, _) = self.beats.pop_front().expect("one is offered");
+            if last {
+                self.outcome.ends.push(self.cycle);
+            }
+        } else {
+            self.outcome.stopped += u64::from(self.offering);
+        }
+        self.bench.model().tick();
+        self.cycle += 1;
+        frees || writes || passes || taken
+    }
+
+    /// The writer frees the oldest frame, which nobody has overwritten.
+    fn free(&mut self) -> bool {
+        let free = !self.held.is_empty() && !self.random.chance(self.pace.writer);
+        self.bench.set("freed_valid", free);
+        if free {
+            let (start, bytes) = self.held.pop_front().expect("one is held");
+            assert_eq!(self.stored(start, bytes.len() / 64), bytes, "it was overwritten");
+        }
+        free
+    }
+
+    fn write(&mut self) -> bool {
+        let writes = self.bench.get("write_valid") == 1;
+        if writes {
+            let word = self.bench.get("write_word") as usize;
+            self.store[word] = self.bench.get_word("write_data").to_bytes(64);
+        }
+        writes
+    }
+
+    /// The host takes a beat, if there is one.
+    fn to_host(&mut self) -> bool {
+        let passes = self.bench.get("m_axis_if_rx_tvalid") == 1;
+        if passes {
+            let len = self.bench.get("m_axis_if_rx_tkeep").count_ones() as usize;
+            self.partly.extend(self.bench.get_word("m_axis_if_rx_tdata").to_bytes(len));
+            if self.bench.get("m_axis_if_rx_tlast") == 1 {
+                let user = self.bench.get("m_axis_if_rx_tuser");
+                assert_eq!(self.bench.get("m_axis_if_rx_tid"), user & 1);
+                assert_eq!(self.bench.get("m_axis_if_rx_tdest"), user >> 1 & 0x1ff);
+                self.outcome.host.push((std::mem::take(&mut self.partly), user));
+            }
+        }
+        passes
+    }
+
+    /// Looks at the packet at the output; whether it is taken.
+    fn look_at_packet(&mut self, ready: bool) -> bool {
+        if self.bench.get("packet_valid") == 0 {
+            assert!(self.offered.is_none(), "a packet was withdrawn");
+            return false;
+        }
+        let mut packet = Beat::new();
+        for field in FIELDS {
+            packet.set(field, self.bench.get_word(format!("packet_{field}")));
+        }
+        if let Some(before) = self.offered.take() {
+            assert_eq!(before, packet, "a packet changed before it was taken");
+        }
+        if !ready {
+            self.offered = Some(packet);
+            return false;
+        }
+        let (start, words) = (packet.u64("start") as usize, packet.u64("words") as usize);
+        let frame = self.stored(start, words);
+        self.held.push_back((start, frame.clone()));
+        self.outcome.packets.push(Taken { packet, frame, at: self.cycle });
+        true
+    }
+}

@@ -1,0 +1,240 @@
+//! Frames to send, and what must become of them.
+
+use drdma_abi::Layout as _;
+use drdma_abi::roce::{Bth, ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, IP_PROTOCOL_UDP};
+use drdma_abi::roce::{Ipv4, Transport, UDP_PORT, Udp, VlanTag};
+use drdma_semantics::frame::Frame;
+use drdma_semantics::icrc;
+use drdma_semantics::packets::{self, Flow};
+use drdma_verilated::testbench::{Beat, Random};
+
+use super::Taken;
+
+pub const MAC: u64 = 0x0212_3456_789a;
+pub const IP: u32 = 0x0a00_0001;
+
+/// A frame, and the user bits of its last beat: bit 0 says that it is bad.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub bytes: Vec<u8>,
+    pub user: u64,
+}
+
+impl Sent {
+    pub fn good(bytes: Vec<u8>) -> Self {
+        Self { bytes, user: 0 }
+    }
+}
+
+/// What must become of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Host,
+    Packet,
+    Dropped,
+}
+
+/// A right frame for the card.
+pub fn frame(opcode: u8, vlan: Option<u16>, extended: &[u8], payload: &[u8]) -> Vec<u8> {
+    let bth = Bth {
+        opcode,
+        solicited: payload.len() as u8 & 1,
+        migration: 1,
+        pkey: 0xffff,
+        dest_qp: 0x12_3456,
+        ack_req: opcode & 1,
+        psn: 0xab_cdef,
+        ..Bth::default()
+    };
+    assembled(&flow(vlan), bth, extended, payload)
+}
+
+pub fn flow(vlan: Option<u16>) -> Flow {
+    Flow {
+        source_mac: 7,
+        dest_mac: MAC,
+        source_ip: 0x0a00_0002,
+        dest_ip: IP,
+        tos: 0x1a,
+        ttl: 61,
+        vlan,
+        qpn: 77,
+        dest_qpn: 0,
+        pkey: 0,
+        qkey: 0,
+        transport: Transport::Rc,
+        mtu: 4096,
+    }
+}
+
+pub fn assembled(flow: &Flow, bth: Bth, extended: &[u8], payload: &[u8]) -> Vec<u8> {
+    packets::assemble(flow, bth, extended, payload.len(), |out| {
+        out.copy_from_slice(payload);
+        Ok::<(), ()>(())
+    })
+    .expect("nothing fails")
+}
+
+/// Bytes of a frame's link header.
+pub fn link(frame: &[u8]) -> usize {
+    let tagged = frame.get(12..14) == Some(&ETHERTYPE_VLAN.to_be_bytes());
+    Ethernet::SIZE + if tagged { VlanTag::SIZE } else { 0 }
+}
+
+/// Makes the IPv4 checksum right.
+pub fn fix_checksum(frame: &mut [u8]) {
+    let link = link(frame);
+    if frame.len() < link + Ipv4::SIZE {
+        return;
+    }
+    frame[link + 10..link + 12].fill(0);
+    let sum = icrc::internet_checksum(&frame[link..link + Ipv4::SIZE]);
+    frame[link + 10..link + 12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Makes the ICRC right where the IPv4 header says that the packet ends, if it is in the frame.
+pub fn fix_icrc(frame: &mut [u8]) {
+    let link = link(frame);
+    if frame.len() < link + Ipv4::SIZE {
+        return;
+    }
+    let total = usize::from(u16::from_be_bytes([frame[link + 2], frame[link + 3]]));
+    if total < Ipv4::SIZE + Udp::SIZE + Bth::SIZE + 4 || link + total > frame.len() {
+        return;
+    }
+    let crc = icrc::of_packet(&frame[link..link + total]);
+    frame[link + total - 4..link + total].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Whether a frame is RoCEv2 to the card's addresses, whatever else is wrong with it.
+pub fn is_ours(frame: &[u8]) -> bool {
+    let link = link(frame);
+    if frame.len() < link + Ipv4::SIZE + Udp::SIZE {
+        return false;
+    }
+    let ethertype = u16::from_be_bytes([frame[link - 2], frame[link - 1]]);
+    let ip = Ipv4::decode(&frame[link..]);
+    let udp = Udp::decode(&frame[link + Ipv4::SIZE..]);
+    Ethernet::decode(frame).destination == MAC
+        && ethertype == ETHERTYPE_IPV4
+        && (ip.version, ip.ihl, ip.flags & !2, ip.fragment) == (4, 5, 0, 0)
+        && (ip.protocol, ip.destination) == (IP_PROTOCOL_UDP, IP)
+        && udp.destination_port == UDP_PORT
+}
+
+/// What must become of a frame.
+pub fn fate(sent: &Sent) -> Fate {
+    match () {
+        () if !is_ours(&sent.bytes) => Fate::Host,
+        () if sent.user & 1 == 1 || Frame::parse_any(&sent.bytes).is_err() => Fate::Dropped,
+        () => Fate::Packet,
+    }
+}
+
+/// Checks a packet against the frame that it was made of.
+///
+/// # Panics
+/// It is another's.
+pub fn check(taken: &Taken, sent: &[u8]) {
+    let frame = Frame::parse_any(sent).expect("it is right");
+    let packet = &taken.packet;
+    let mut expected = Beat::new()
+        .with("opcode", frame.bth.opcode)
+        .with("solicited", frame.bth.solicited)
+        .with("ack_req", frame.bth.ack_req)
+        .with("padded", frame.bth.pad != 0)
+        .with("pkey", frame.bth.pkey)
+        .with("qpn", frame.bth.dest_qp)
+        .with("psn", frame.bth.psn)
+        .with("source_ip", frame.ip.source)
+        .with("congested", frame.ip.tos & 3 == 3)
+        .with("vlan", frame.vlan_id())
+        .with("tagged", frame.tag.is_some())
+        .with("bytes", frame.payload.len().min(4097) as u64)
+        .with("words", sent.len().div_ceil(64).min(66) as u64);
+    let offset = frame.payload.as_ptr() as usize - sent.as_ptr() as usize;
+    expected.set("offset", offset as u64);
+    if let Some(deth) = frame.deth {
+        expected.set("qkey", deth.qkey);
+        expected.set("source_qp", deth.source_qp);
+    }
+    if let Some(reth) = frame.reth {
+        expected.set("addr", reth.virtual_address);
+        expected.set("rkey", reth.rkey);
+        expected.set("len", reth.dma_length);
+    }
+    if let Some(aeth) = frame.aeth {
+        expected.set("syndrome", aeth.syndrome);
+        expected.set("msn", aeth.msn);
+    }
+    if let Some(atomic) = frame.atomic {
+        expected.set("addr", atomic.virtual_address);
+        expected.set("rkey", atomic.rkey);
+        expected.set("swap_or_add", atomic.swap_or_add);
+        expected.set("compare", atomic.compare);
+    }
+    if let Some(original) = frame.original {
+        expected.set("compare", original);
+    }
+    if let Some(rkey) = frame.invalidate {
+        expected.set("rkey", rkey);
+    }
+    if let Some(imm) = frame.imm {
+        expected.set("imm", imm);
+    }
+    for (name, value) in expected.fields() {
+        assert_eq!(packet.get(name), value, "{name} of {frame:02x?}");
+    }
+    let len = sent.len().min(taken.frame.len());
+    assert_eq!(taken.frame[..len], sent[..len], "the frame in the store");
+    if frame.payload.len() <= 4096 {
+        assert!(offset + frame.payload.len() <= taken.frame.len(), "the payload is in the store");
+    }
+}
+
+/// A right frame of any opcode: often of those that somebody knows.
+pub fn right(random: &mut Random) -> Vec<u8> {
+    let payload = match random.below(100) {
+        0..70 => random.below(100),
+        70..94 => random.below(600),
+        94..97 => 4050 + random.below(100),
+        97..98 => 4090 + random.below(5000),
+        _ => 0,
+    };
+    let opcode = match random.below(4) {
+        0 => random.u64() as u8,
+        1 => random.below(0x18) as u8,
+        2 => 0x20 | random.below(12) as u8,
+        _ => 0x60 | (4 + random.below(2)) as u8,
+    };
+    let bth = Bth {
+        opcode,
+        solicited: random.below(2) as u8,
+        migration: random.below(2) as u8,
+        pkey: random.u64() as u16,
+        resv8a: random.u64() as u8,
+        dest_qp: random.below(1 << 24) as u32,
+        ack_req: random.below(2) as u8,
+        resv7: random.below(128) as u8,
+        psn: random.below(1 << 24) as u32,
+        ..Bth::default()
+    };
+    let flow = Flow {
+        source_ip: random.u64() as u32,
+        tos: random.u64() as u8,
+        ttl: random.u64() as u8,
+        vlan: random.chance(0.3).then(|| random.u64() as u16),
+        ..flow(None)
+    };
+    // Headers are bytes as well: the opcode says which of them are.
+    let extended = 4 * random.below(8) as usize;
+    let (extended, payload) = (random.bytes(extended), random.bytes(payload as usize));
+    let mut frame = assembled(&flow, bth, &extended, &payload);
+    match random.below(8) {
+        // Padding of a short frame, or more than that.
+        0 if frame.len() < 60 => frame.resize(60, 0),
+        1 => frame.extend(vec![0xa5; random.below(200) as usize]),
+        _ => {}
+    }
+    frame
+}

@@ -1,0 +1,199 @@
+//! Each way in which a frame can be wrong, or another's, for itself.
+
+use drdma_abi::roce::operation;
+
+use super::frames::{Fate, Sent, check, fate, fix_checksum, fix_icrc, frame};
+use super::{Pace, Wire, library};
+
+/// What becomes of one frame, between two right ones.
+fn becomes(wire: &mut Wire<'_>, sent: &Sent) -> Fate {
+    let good = Sent::good(frame(operation::SEND_ONLY, None, &[], &[1; 100]));
+    let outcome = wire.pass(&[good.clone(), sent.clone(), good.clone()]);
+    let (packets, host) = (outcome.packets.len(), outcome.host.len());
+    check(&outcome.packets[0], &good.bytes);
+    check(&outcome.packets[packets - 1], &good.bytes);
+    match (packets, host, outcome.dropped) {
+        (2, 1, 0) => {
+            assert_eq!(outcome.host, [(sent.bytes.clone(), sent.user)]);
+            Fate::Host
+        }
+        (2, 0, 1) => Fate::Dropped,
+        (3, 0, 0) => {
+            check(&outcome.packets[1], &sent.bytes);
+            Fate::Packet
+        }
+        counts => panic!("{counts:?}"),
+    }
+}
+
+/// A WRITE with a change, and the sums made right behind it.
+fn changed(vlan: Option<u16>, change: impl FnOnce(&mut Vec<u8>)) -> Sent {
+    let mut bytes = frame(operation::WRITE_ONLY, vlan, &[3; 16], &[4; 90]);
+    change(&mut bytes);
+    fix_checksum(&mut bytes);
+    fix_icrc(&mut bytes);
+    Sent::good(bytes)
+}
+
+/// The same, as it is.
+fn spoiled(change: impl FnOnce(&mut Vec<u8>)) -> Sent {
+    let mut bytes = frame(operation::WRITE_ONLY, None, &[3; 16], &[4; 90]);
+    change(&mut bytes);
+    Sent::good(bytes)
+}
+
+fn add(frame: &mut [u8], at: usize, by: i16) {
+    let value = u16::from_be_bytes([frame[at], frame[at + 1]]).wrapping_add_signed(by);
+    frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// Makes the IPv4 packet shorter or longer, in both headers.
+fn resize(frame: &mut [u8], by: i16) {
+    add(frame, 16, by);
+    add(frame, 38, by);
+}
+
+#[test]
+fn each_damage_drops_the_frame() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    let bad = Sent { user: 1, ..changed(None, |_| {}) };
+    let cases: Vec<(&str, Sent)> = vec![
+        ("marked bad by the MAC", bad),
+        ("a bit of the payload", spoiled(|f| f[80] ^= 0x10)),
+        ("the last bit that is covered", spoiled(|f| *f.iter_mut().rev().nth(4).unwrap() ^= 0x80)),
+        ("a bit of the ICRC", spoiled(|f| *f.last_mut().unwrap() ^= 1)),
+        ("a bit of the BTH", spoiled(|f| f[52] ^= 1)),
+        ("IPv4 checksum", spoiled(|f| f[24] ^= 1)),
+        ("time to live without its checksum", spoiled(|f| f[22] ^= 1)),
+        ("a lost beat", spoiled(|f| f.truncate(128))),
+        ("a lost byte", spoiled(|f| f.truncate(f.len() - 1))),
+        ("a lost second beat", spoiled(|f| f.truncate(64))),
+        ("UDP length", changed(None, |f| add(f, 38, 4))),
+        ("IPv4 length beyond the frame", changed(None, |f| resize(f, 4))),
+        ("lengths of no whole words", changed(None, |f| resize(f, -2))),
+        ("lengths without an ICRC", changed(None, |f| resize(f, -112))),
+        ("no room for the BTH", changed(None, |f| resize(f, -120))),
+        ("IPv4 length 0", changed(None, |f| f[16..18].fill(0))),
+        ("UDP length 0", changed(None, |f| f[38..40].fill(0))),
+        ("transport version", changed(None, |f| f[43] |= 1)),
+        ("another transport", changed(None, |f| f[42] = 0x8a)),
+        ("XRC", changed(None, |f| f[42] = 0xaa)),
+        ("more padding than payload", changed(None, |f| resize(f, -92))),
+        ("no room for the RETH", changed(None, |f| resize(f, -96))),
+        ("the end of the UDP header", spoiled(|f| f.truncate(42))),
+        ("with a tag: a bit of the payload", {
+            let mut sent = changed(Some(7), |_| {});
+            sent.bytes[90] ^= 4;
+            sent
+        }),
+    ];
+    for (what, sent) in cases {
+        assert_eq!(fate(&sent), Fate::Dropped, "{what}");
+        assert_eq!(becomes(&mut wire, &sent), Fate::Dropped, "{what}");
+    }
+}
+
+#[test]
+fn frames_of_others_are_the_hosts() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    let mut arp = vec![0xff; 6];
+    arp.extend([2, 0, 0, 0, 0, 1, 8, 6]);
+    arp.resize(60, 0);
+    let cases: Vec<(&str, Sent)> = vec![
+        ("ARP", Sent { bytes: arp, user: 0x55 }),
+        ("another MAC address", changed(None, |f| f[5] ^= 1)),
+        ("another IPv4 address", changed(None, |f| f[33] ^= 1)),
+        ("another EtherType", changed(None, |f| f[13] = 6)),
+        ("IPv6", changed(None, |f| f[12..15].copy_from_slice(&[0x86, 0xdd, 0x60]))),
+        ("another version", changed(None, |f| f[14] = 0x65)),
+        ("options", changed(None, |f| f[14] = 0x46)),
+        ("a first fragment", changed(None, |f| f[20] |= 0x20)),
+        ("a later fragment", changed(None, |f| f[21] = 1)),
+        ("a far fragment", changed(None, |f| f[20] |= 0x10)),
+        ("the reserved flag", changed(None, |f| f[20] |= 0x80)),
+        ("TCP", changed(None, |f| f[23] = 6)),
+        ("another port", changed(None, |f| f[37] ^= 1)),
+        ("two tags", {
+            let mut sent = changed(Some(3), |_| {});
+            sent.bytes.splice(12..12, [0x81, 0, 0, 9]);
+            sent
+        }),
+        ("no whole UDP header", spoiled(|f| f.truncate(41))),
+        ("no whole UDP header behind a tag", {
+            let mut sent = changed(Some(3), |_| {});
+            sent.bytes.truncate(45);
+            sent
+        }),
+        ("a byte", Sent { bytes: vec![1], user: 0 }),
+        ("another's, marked bad", {
+            let mut sent = changed(None, |f| f[37] ^= 1);
+            sent.user = 1;
+            sent
+        }),
+    ];
+    for (what, sent) in cases {
+        assert_eq!(fate(&sent), Fate::Host, "{what}");
+        assert_eq!(becomes(&mut wire, &sent), Fate::Host, "{what}");
+    }
+}
+
+#[test]
+fn right_frames_of_every_opcode_and_length_become_packets() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    let mut sent = Vec::new();
+    for opcode in 0..=255_u8 {
+        for vlan in [None, Some(0xf123)] {
+            let extended: Vec<u8> = (1..=40).map(|k| k ^ opcode).collect();
+            sent.push(Sent::good(frame(opcode, vlan, &extended, &[opcode; 21])));
+        }
+    }
+    for length in (0..300).chain(4080..4110).chain([8000, 60_000]) {
+        let payload: Vec<u8> = (0..length).map(|k| (k * 7) as u8).collect();
+        let vlan = (length % 3 == 0).then_some(5);
+        sent.push(Sent::good(frame(operation::SEND_ONLY, vlan, &[], &payload)));
+    }
+    // What follows the IPv4 packet is not looked at, however long it is.
+    for more in [2, 60, 64, 100, 5000, 140_000] {
+        let mut bytes = frame(operation::SEND_ONLY, None, &[], &[8; 64]);
+        bytes.extend(vec![0x77; more]);
+        sent.push(Sent::good(bytes));
+    }
+    // What routers may change.
+    for (at, value) in [(15, 0xff), (15, 3), (22, 9), (40, 1), (41, 2), (46, 0xff)] {
+        let mut bytes = frame(operation::SEND_ONLY, None, &[], &[8; 64]);
+        bytes[at] ^= value;
+        fix_checksum(&mut bytes);
+        sent.push(Sent::good(bytes));
+    }
+    for chunk in sent.chunks(8) {
+        let packets: Vec<_> = chunk.iter().filter(|sent| fate(sent) == Fate::Packet).collect();
+        let outcome = wire.pass(chunk);
+        assert_eq!(outcome.packets.len(), packets.len());
+        assert_eq!(outcome.dropped as usize, chunk.len() - packets.len());
+        for (taken, sent) in outcome.packets.iter().zip(packets) {
+            check(taken, &sent.bytes);
+        }
+    }
+    let packets = sent.iter().filter(|sent| fate(sent) == Fate::Packet).count();
+    assert_eq!(sent.len() - packets, 5 * 32 * 2, "three of eight transports are known");
+}
+
+/// Nothing hangs at frames that are longer than IPv4 can say, or have no end of their own.
+#[test]
+fn what_is_longer_than_anything_is_dropped_and_the_next_one_is_right() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    let endless = changed(None, |f| {
+        resize(f, 30_000);
+        f.resize(29_000, 1);
+    });
+    assert_eq!(becomes(&mut wire, &endless), Fate::Dropped);
+    // A beat's number does not begin anew.
+    let endless = changed(None, |f| {
+        f[16..18].copy_from_slice(&0xfffc_u16.to_be_bytes());
+        f[38..40].copy_from_slice(&0xffe8_u16.to_be_bytes());
+        f.resize(64 * 2100, 1);
+    });
+    assert_eq!(becomes(&mut wire, &endless), fate(&endless));
+    let longest = frame(operation::SEND_ONLY, Some(4), &[], &vec![6; 65_488]);
+    assert_eq!(becomes(&mut wire, &Sent::good(longest)), Fate::Packet);
+}
