@@ -1,4 +1,5 @@
 //! Frames from the wire: those for the card are parsed and checked, all others pass.
 
 pub mod receiver;
+pub mod receives;
 pub mod record;
