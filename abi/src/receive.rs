@@ -29,14 +29,29 @@ pub const FEATURES: Register = Register {
     offset: 0x80_0000,
     access: Access::ReadOnly,
     reset: 0,
-    doc: "What the card does beside sending. Bit 0: it receives, retransmits, and executes READs and \
-          atomics; without it, the tables behind this register do not exist.",
+    doc: "What the card does beside sending. Bit 0: it receives; without it, the tables behind this register \
+          do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
+          alone. Bit 2: it answers READs and atomics, and sends them. Bit 3: requests invalidate keys, wait at \
+          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost.",
 };
 
 /// Bits of [`FEATURES`].
 pub mod features {
-    /// The card receives.
+    /// The card takes SENDs and WRITEs, and acknowledges them. Without it, no other bit is set.
     pub const RECEIVES: u32 = 1 << 0;
+    /// Receives and READs fill regions of every type; without it, contiguous ones alone.
+    pub const SCATTERS: u32 = 1 << 1;
+    /// The card answers READs and atomics, and sends them.
+    pub const READS: u32 = 1 << 2;
+    /// Requests with [`SendInvalidate`](super::ReliableOpcode::SendInvalidate) and the
+    /// [`request_flags`](super::request_flags).
+    pub const REQUESTS: u32 = 1 << 3;
+    /// The card keeps what it sent on RC until it is acknowledged, and sends it again.
+    pub const RETRANSMITS: u32 = 1 << 4;
+    /// Every bit: what the reference model `soft:` does.
+    pub const ALL: u32 = RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS;
+    /// What the RTL does.
+    pub const RTL: u32 = 0;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

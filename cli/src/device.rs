@@ -2,6 +2,7 @@
 
 use std::env;
 
+use drdma_abi::receive::features;
 use drdma_driver::{
     Card,
     vfio::{self, VfioError},
@@ -11,7 +12,7 @@ use drdma_sim::{
     rtl::BuildError,
     wire::{Network, PeerConfig, WireError},
 };
-use libdrdma::{Context, MacAddress, Options};
+use libdrdma::{Context, Features, MacAddress, Options};
 
 use crate::{
     building::Progress,
@@ -91,6 +92,14 @@ impl Kind {
             Some("rtl") => Self::Rtl,
             Some("vfio") => Self::Board,
             _ => Self::Soft,
+        }
+    }
+
+    /// What a simulated card of that kind does beside sending.
+    pub fn features(self) -> Features {
+        match self {
+            Self::Soft => Features::from_bits_truncate(features::ALL),
+            Self::Rtl | Self::Board => Features::from_bits_truncate(features::RTL),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use drdma_abi::{
-    receive::{FEATURES, RECEIVE_QUEUES, features},
+    receive::{FEATURES, RECEIVE_QUEUES},
     register::{
         ACK_TIMEOUT, COMPLETION_QUEUES, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW,
         MAX_READ, MEMORY_REGIONS, MERGE_THRESHOLD, QUEUE_PAIRS, SEND_QUEUES, Table,
@@ -22,8 +22,8 @@ use drdma_abi::{
 use drdma_driver::{Card, CardError, Device, DmaMemory, OpenError, RegisterWindow};
 
 use crate::{
-    CompletionChannel, CompletionChannelBuilder, HostTables, MacAddress, ProtectionDomain,
-    QueuePairState, Resolver,
+    CompletionChannel, CompletionChannelBuilder, Features, HostTables, MacAddress,
+    ProtectionDomain, QueuePairState, Resolver,
     completion_queue::CompletionQueueBuilder,
     index_pool::IndexPool,
     send_queue::{Pending, QueueState},
@@ -198,8 +198,7 @@ pub(crate) struct ContextInner {
     hardware: Mutex<Hardware>,
     /// Registers that are written without locking, if the card has a way to that.
     window: Option<Arc<dyn RegisterWindow>>,
-    /// [`FEATURES`]
-    features: u32,
+    features: Features,
     /// The hardware's owner has something to do in [`Context::progress`].
     attention: AtomicBool,
     /// When a card with a window was last looked at, in milliseconds since `opened`.
@@ -435,7 +434,19 @@ impl ContextInner {
 
     /// True if the card does not only send.
     pub fn receives(&self) -> bool {
-        self.features & features::RECEIVES != 0
+        self.features.contains(Features::RECEIVES)
+    }
+
+    /// Why the card cannot do what needs these features; `None` if it can.
+    #[inline]
+    pub fn misses(&self, needed: Features) -> Option<&'static str> {
+        // Without the first one there are no others.
+        let missing = needed.difference(self.features);
+        match (missing.is_empty(), self.receives()) {
+            (true, _) => None,
+            (false, true) => Some(missing.reason()),
+            (false, false) => Some(Features::RECEIVES.reason()),
+        }
     }
 
     /// True if the card's time goes on by itself.
@@ -526,7 +537,7 @@ impl Context {
             device.write(MERGE_THRESHOLD, bytes)?;
         }
         device.enable()?;
-        let features = device.read(FEATURES)?;
+        let features = Features::from_bits_truncate(device.read(FEATURES)?);
         let pool = |table: Table| IndexPool::new(table.entries);
         let hardware = Hardware {
             device,
@@ -610,9 +621,14 @@ impl Context {
         Ok(true)
     }
 
-    /// True if the card does not only send: it receives, retransmits, and executes READs and atomics.
+    /// True if the card does not only send.
     pub fn receives(&self) -> bool {
         self.inner.receives()
+    }
+
+    /// What the card does beside sending.
+    pub fn features(&self) -> Features {
+        self.inner.features
     }
 
     /// Reads every counter of the card.

@@ -8,7 +8,7 @@ use drdma_abi::{
     work_request::GRANULE,
 };
 
-use crate::{MacAddress, encode::words};
+use crate::{Features, MacAddress, encode::words};
 
 /// Where a datagram goes, for [`WorkRequest::to`](crate::WorkRequest::to): a peer's addresses, its queue
 /// pair, and that one's queue key.
@@ -73,6 +73,24 @@ impl Extension {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.reliable.is_none() && self.address.is_none() && !self.fence && !self.solicited
+    }
+
+    /// What of it some cards do not do, and the features that it needs; `None` if there is nothing.
+    pub fn needs(&self) -> Option<(&'static str, Features)> {
+        let what = match self.reliable {
+            Some(Reliable::Read) => ("a READ", Features::READS),
+            Some(Reliable::CompareAndSwap { .. }) => ("a compare and swap", Features::READS),
+            Some(Reliable::FetchAndAdd { .. }) => ("a fetch and add", Features::READS),
+            Some(Reliable::SendInvalidate { .. }) => ("an invalidation", Features::REQUESTS),
+            None if self.fence => ("a fence", Features::REQUESTS),
+            None if self.solicited => ("a solicited request", Features::REQUESTS),
+            None if self.address.is_some() => ("an address with a request", Features::REQUESTS),
+            None => return None,
+        };
+        // Flags beside an opcode.
+        let flags = self.fence || self.solicited || self.address.is_some();
+        let more = if flags { Features::REQUESTS } else { Features::empty() };
+        Some((what.0, what.1 | more))
     }
 
     /// Its bits of the head's flags.

@@ -142,6 +142,7 @@ mod completion_queue;
 mod context;
 mod encode;
 mod extension;
+mod features;
 mod index_pool;
 mod memory;
 mod memory_region;
@@ -158,6 +159,7 @@ mod resolve;
 mod send_queue;
 mod shared_receive_queue;
 mod shared_send_queue;
+mod work_completion;
 mod work_request;
 
 pub use drdma_abi::{completion::Status, register::counter, roce::Transport};
@@ -176,11 +178,10 @@ pub use arena::Arena;
 pub use channel::{
     CompletionChannel, CompletionChannelBuilder, Completions, NextCompletion, WaitPolicy,
 };
-pub use completion_queue::{
-    CompletionOpcode, CompletionQueue, CompletionQueueBuilder, Poll, WorkCompletion,
-};
+pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll};
 pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
 pub use extension::AddressHandle;
+pub use features::Features;
 pub use memory::Memory;
 pub use memory_region::{MemoryRegion, MemoryRegionError};
 #[cfg(feature = "soft")]
@@ -199,6 +200,7 @@ pub use region::{
 pub use resolve::{HostTables, ResolveError, Resolver};
 pub use shared_receive_queue::{SharedReceiveQueue, SharedReceiveQueueBuilder};
 pub use shared_send_queue::{SharedPostGuard, SharedSendQueue, SharedSendQueueBuilder};
+pub use work_completion::{CompletionOpcode, WorkCompletion};
 pub use work_request::{
     Destination, Operation, PartitionDestination, PartitionedWorkRequest, RowMask, SharedOperation,
     SharedRequest, SharedWorkRequest, WorkRequest,

@@ -112,12 +112,14 @@ pub enum PostError {
         /// Index of the destination.
         destination: usize,
     },
-    /// The request is a READ or an atomic, invalidates a key, has a fence, is solicited or has an address of
-    /// its own, and the card does nothing but send.
-    #[error(
-        "READs, atomics, invalidation, fences, solicited requests and addresses are not possible: the card does not receive"
-    )]
-    Unsupported,
+    /// The card does not do what the request needs; see [`Context::features`](crate::Context::features).
+    #[error("{what} is not possible: {reason}")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+        /// What the card lacks.
+        reason: &'static str,
+    },
     /// The queue pair was made without a receive queue of its own.
     #[error("the queue pair has no receive queue of its own")]
     NoReceiveQueue,

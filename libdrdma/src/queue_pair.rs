@@ -384,7 +384,7 @@ impl<'m> QueuePair<'m> {
             }
             QueuePairState::ReadyToSend => {
                 self.attributes = attributes.over(self.attributes);
-                if self.responds() || self.attributes.of_receiving().is_some() {
+                if self.responds() || self.attributes.needs().next().is_some() {
                     self.write_attributes(ON)?;
                 }
                 self.write_entry(&self.entry())?;
@@ -433,11 +433,10 @@ impl<'m> QueuePair<'m> {
         to: QueuePairState,
         attributes: &QueuePairAttributes,
     ) -> Result<(), ModifyError> {
-        if let Some(attribute) = attributes.of_receiving()
-            && !self.slot.context.inner.receives()
-        {
-            let reason = "the card does not receive";
-            return Err(ModifyError::Unsupported { attribute, reason });
+        for (attribute, needed) in attributes.needs() {
+            if let Some(reason) = self.slot.context.inner.misses(needed) {
+                return Err(ModifyError::Unsupported { attribute, reason });
+            }
         }
         let needs_psn = self.has_receives() && self.transport != Transport::Ud;
         if to == QueuePairState::ReadyToReceive && needs_psn && attributes.rq_psn.is_none() {

@@ -5,7 +5,7 @@ use std::{fmt, net::Ipv4Addr};
 use drdma_abi::roce::{MTUS, Transport};
 use drdma_driver::CardError;
 
-use crate::{Access, MacAddress, ResolveError};
+use crate::{Access, Features, MacAddress, ResolveError};
 
 /// The states of a queue pair (IBTA 1.4 section 10.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -251,10 +251,27 @@ impl fmt::Display for Attribute {
 }
 
 impl QueuePairAttributes {
-    /// An attribute that only a card takes that receives.
-    pub(crate) fn of_receiving(&self) -> Option<Attribute> {
-        let of_receiving = |attribute: &Attribute| *attribute as u8 > Attribute::Vlan as u8;
-        Attribute::ALL.into_iter().filter(of_receiving).find(|attribute| self.has(*attribute))
+    /// The attributes that not every card takes, and the features that they need.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = (Attribute, Features)> {
+        let answered = Access::REMOTE_READ | Access::REMOTE_ATOMIC;
+        let answers = self.access.is_some_and(|access| access.intersects(answered));
+        let more_than_0 = |value: Option<u8>| value.is_some_and(|value| value > 0);
+        let needs = |on: bool, features: Features| {
+            Features::RECEIVES | if on { features } else { Features::empty() }
+        };
+        let (reads, retransmits) = (Features::READS, Features::RETRANSMITS);
+        [
+            (Attribute::Access, needs(answers, reads)),
+            (Attribute::RqPsn, Features::RECEIVES),
+            (Attribute::MinRnrTimer, Features::RECEIVES),
+            (Attribute::MaxDestRdAtomic, needs(more_than_0(self.max_dest_rd_atomic), reads)),
+            (Attribute::Timeout, needs(more_than_0(self.timeout), retransmits)),
+            (Attribute::RetryCnt, needs(more_than_0(self.retry_cnt), retransmits)),
+            (Attribute::RnrRetry, needs(more_than_0(self.rnr_retry), retransmits)),
+            (Attribute::MaxRdAtomic, needs(more_than_0(self.max_rd_atomic), reads)),
+        ]
+        .into_iter()
+        .filter(|(attribute, _)| self.has(*attribute))
     }
 
     fn has(&self, attribute: Attribute) -> bool {

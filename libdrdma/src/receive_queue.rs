@@ -10,12 +10,12 @@ use std::{
 
 use drdma_abi::{
     receive::{RECEIVE_DOORBELLS, RECEIVE_MAGIC, RECEIVE_QUEUES, ReceiveHeader, ReceiveQueueEntry},
-    work_request::{BLOCK, GRANULE, MAX_REGIONS, blocks},
+    work_request::{BLOCK, GRANULE, MAX_REGIONS, RegionType, blocks},
 };
 use drdma_driver::{CardError, DmaMemory};
 
 use crate::{
-    CompletionQueue, Context, Error, PostError, ProtectionDomain, Region, body::Writer,
+    CompletionQueue, Context, Error, Features, PostError, ProtectionDomain, Region, body::Writer,
     completion_queue::CompletionQueueInner, encode::words, memory::Hold,
 };
 
@@ -225,6 +225,12 @@ impl ReceiveQueue {
         for (region, description) in regions.iter().enumerate() {
             if !description.belongs_to(self.pd) {
                 return Err(PostError::ProtectionDomain { destination: 0, region });
+            }
+            if description.region_type() != RegionType::Contiguous
+                && let Some(reason) = self.context.inner.misses(Features::SCATTERS)
+            {
+                let what = "a receive into a region that is not contiguous";
+                return Err(PostError::Unsupported { what, reason });
             }
             granules += description.descriptor_len() / GRANULE;
         }

@@ -514,8 +514,11 @@ impl SendQueue {
         if destinations == 0 || destinations > MAX_DESTINATIONS {
             return Err(PostError::Destinations { destinations, limit: MAX_DESTINATIONS });
         }
-        if !head.extension.is_empty() && !self.context.inner.receives() {
-            return Err(PostError::Unsupported);
+        if !head.extension.is_empty()
+            && let Some((what, needed)) = head.extension.needs()
+            && let Some(reason) = self.context.inner.misses(needed)
+        {
+            return Err(PostError::Unsupported { what, reason });
         }
         Ok(WqeHeader::SIZE / GRANULE + head.extension.granules() + body.check(self.pd)?)
     }

@@ -17,7 +17,8 @@ use serde_json::Value;
 
 /// What is drawn for a network that loses frames. The refusal of a message may be lost, and is
 /// not told twice: the sender then ends with a time-out.
-const BAD: Abilities = Abilities { faults: true, datagrams: true, answers: true, refusals: false };
+const BAD: Abilities =
+    Abilities { faults: true, datagrams: true, answers: true, refusals: false, hardware: None };
 /// After so many failures something is known to be broken.
 const ENOUGH: usize = 5;
 

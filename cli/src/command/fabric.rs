@@ -62,7 +62,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let job = FabricJob::read(&arguments.job)?;
-    supported::check(&job)?;
+    supported::check(&job, Kind::features)?;
     let patience = Duration::try_from_secs_f64(arguments.timeout)
         .ok()
         .filter(|patience| !patience.is_zero())

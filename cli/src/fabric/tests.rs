@@ -1,8 +1,10 @@
 use std::{fs, path::Path};
 
+use libdrdma::Features;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::device::Kind;
 use crate::job::schema_check::{errors, same_fields};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/fabric.schema.json");
@@ -302,6 +304,26 @@ fn what_no_card_does_is_refused() {
     );
 }
 
+/// What is said of a job if cards of the kind `rtl:` have these features.
+fn unsupported(job: &Value, features: Features) -> String {
+    let of = |kind| match kind {
+        Kind::Rtl => features,
+        _ => Features::all(),
+    };
+    match supported::check(&parse(job).unwrap(), of) {
+        Ok(()) => "good".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The good job with node `node` on `device`, and only these of its steps.
+fn only(node: usize, device: &str, steps: &[usize]) -> Value {
+    let mut job = good();
+    job["nodes"][node]["device"] = json!(device);
+    job["steps"] = steps.iter().map(|step| good()["steps"][*step].clone()).collect();
+    job
+}
+
 #[test]
 fn a_card_that_does_not_receive_is_refused_where_it_would_have_to() {
     let expected = |step, node| {
@@ -309,42 +331,58 @@ fn a_card_that_does_not_receive_is_refused_where_it_would_have_to() {
             "steps[{step}]: node \"{node}\" would have to receive, which its device, rtl:, does not do yet"
         )
     };
-    assert_eq!(set("/nodes/1/device", json!("rtl:")), expected(0, "b"));
-    assert_eq!(set("/nodes/0/device", json!("rtl:?stall=0.1")), expected(1, "a"));
+    let (none, all) = (Features::empty(), (0..9).collect::<Vec<_>>());
+    assert_eq!(unsupported(&only(1, "rtl:", &all), none), expected(0, "b"));
+    let without_srq = |mut job: Value| {
+        job["nodes"][0].as_object_mut().unwrap().remove("srqs");
+        job["nodes"][0]["qps"][0].as_object_mut().unwrap().remove("srq");
+        job
+    };
+    let srq = unsupported(&only(0, "rtl:?stall=0.1", &all), none);
+    assert_eq!(srq, "nodes[0].srqs: there is no shared receive queue on rtl: yet");
     // One that only sends is none.
-    let mut job = good();
-    job["nodes"][0]["device"] = json!("rtl:");
-    job["steps"] = json!([good()["steps"][0], good()["steps"][3], good()["steps"][8]]);
-    parse(&job).unwrap();
-    job["steps"] = json!([good()["steps"][5]]);
-    assert_eq!(parse(&job).unwrap_err().to_string(), expected(0, "a"));
-    job["steps"] = json!([good()["steps"][6]]);
-    assert_eq!(parse(&job).unwrap_err().to_string(), expected(0, "a"));
+    assert_eq!(unsupported(&without_srq(only(0, "rtl:", &[0, 3])), none), "good");
+    for step in [5, 6] {
+        let job = without_srq(only(0, "rtl:", &[step]));
+        assert_eq!(unsupported(&job, none), expected(0, "a"));
+    }
 }
 
 #[test]
 fn what_only_some_cards_do_is_refused_of_others() {
-    let refused = |job: &Value| supported::check(&parse(job).unwrap()).unwrap_err().to_string();
-    assert!(supported::check(&parse(&good()).unwrap()).is_ok());
+    let (none, receives) = (Features::empty(), Features::RECEIVES);
+    assert_eq!(unsupported(&good(), none), "good", "nobody is rtl:");
     let mut job = good();
     job["steps"][10] = json!({"node": "a", "verb": "post_ssq_send", "wr_id": 10, "op": "send",
         "destinations": [ {"qp": "d", "destination": "b/d", "regions": []} ]});
     let expected = "steps[10].destinations[0].destination: there is no card yet that sends a post_ssq_send as datagrams";
-    assert_eq!(refused(&job), expected);
-    // A card that only sends.
-    let mut job = good();
-    job["nodes"][0]["device"] = json!("rtl:");
-    job["steps"] = json!([]);
-    assert_eq!(refused(&job), "nodes[0].srqs: there is no shared receive queue on rtl: yet");
-    job["nodes"][0].as_object_mut().unwrap().remove("srqs");
-    job["nodes"][0]["qps"][0].as_object_mut().unwrap().remove("srq");
-    job["steps"] = json!([good()["steps"][8]]);
-    let expected = "steps[0].destination: there is no card of the kind rtl: yet that takes an address with a request";
-    assert_eq!(refused(&job), expected);
-    let mut fence = good()["steps"][2].clone();
+    assert_eq!(unsupported(&job, none), expected);
+    // A card that receives, and no more.
+    let refused = |step: Value| {
+        let mut job = only(0, "rtl:", &[]);
+        job["steps"] = json!([step]);
+        unsupported(&job, receives)
+    };
+    let steps = &good()["steps"];
+    let mut fence = steps[2].clone();
     fence.as_object_mut().unwrap().remove("signaled");
-    job["steps"] = json!([fence]);
-    assert_eq!(refused(&job), "steps[0].fence: there is no fence on rtl: yet");
+    assert_eq!(refused(fence), "steps[0].fence: there is no fence on rtl: yet");
+    let address = "steps[0].destination: there is no address with a request on rtl: yet";
+    assert_eq!(refused(steps[8].clone()), address);
+    let answer = "steps[0].op: there is no answer to it on rtl: yet";
+    assert_eq!(refused(steps[5].clone()), answer);
+    assert_eq!(refused(steps[6].clone()), "steps[0].op: there is no atomic operation on rtl: yet");
+    let mut job = only(1, "rtl:", &[5]);
+    assert_eq!(unsupported(&job, receives), "steps[0].op: there is no READ on rtl: yet");
+    assert_eq!(unsupported(&job, receives | Features::READS), "good");
+    let strided = json!({"type": "strided", "buffer": "t", "offset": 0, "period": 8, "count": 2,
+                         "pattern": [{"offset": 0, "len": 4}]});
+    job["steps"] =
+        json!([{"node": "b", "verb": "post_recv", "qp": "y", "wr_id": 1, "regions": [strided]}]);
+    let expected =
+        "steps[0].regions[0]: there is no receive into a region that is not contiguous on rtl: yet";
+    assert_eq!(unsupported(&job, receives), expected);
+    assert_eq!(unsupported(&job, receives | Features::SCATTERS), "good");
 }
 
 #[test]

@@ -1,44 +1,64 @@
-//! A card that only sends refuses everything else, with an error that says so.
+//! What a card does not do is refused before it reaches the card, with an error that says so.
 
 use libdrdma::{
-    Access, Card, CardError, Context, Contiguous, DmaMemory, Error, MacAddress, MemoryRegionError,
-    ModifyError, Options, PostError, QueuePairAttributes, WorkRequest, simulated::SimulatedCard,
+    Access, Card, CardError, Context, Contiguous, DmaMemory, Error, Features, MacAddress,
+    MemoryRegionError, ModifyError, Options, PostError, QueuePairAttributes, ReceiveRequest,
+    Strided, WorkRequest, simulated::SimulatedCard,
 };
 
-/// A card that says of itself that it does not receive.
-struct Sender(Box<dyn Card>);
+fn peer() -> QueuePairAttributes {
+    QueuePairAttributes::new()
+        .path_mtu(256)
+        .dest_qpn(2)
+        .dest_mac(MacAddress([2, 0, 0, 0, 0, 2]))
+        .dest_ip([10, 0, 0, 2].into())
+        .start_psn(0)
+}
 
-impl Card for Sender {
+/// A card that says of itself that it does no more than that.
+struct Limited {
+    card: Box<dyn Card>,
+    features: Features,
+}
+
+impl Card for Limited {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
         match offset == drdma_abi::receive::FEATURES.offset {
-            true => Ok(0),
-            false => self.0.read(offset),
+            true => Ok(self.features.bits()),
+            false => self.card.read(offset),
         }
     }
 
     fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
-        assert!(offset < drdma_abi::receive::FEATURES.offset, "it has no {offset:#x}");
-        self.0.write(offset, value)
+        let known = offset < drdma_abi::receive::FEATURES.offset || !self.features.is_empty();
+        assert!(known, "it has no {offset:#x}");
+        self.card.write(offset, value)
     }
 
     fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
-        self.0.map(iova, memory)
+        self.card.map(iova, memory)
     }
 
     fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
-        self.0.unmap(iova)
+        self.card.unmap(iova)
     }
 
     fn progress(&mut self) -> Result<(), CardError> {
-        self.0.progress()
+        self.card.progress()
     }
+}
+
+fn open(features: Features) -> Context {
+    let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
+    let card = Limited { card: SimulatedCard::new().card(), features };
+    let context = Context::open(Box::new(card), options).unwrap();
+    assert_eq!(context.features(), features);
+    context
 }
 
 #[test]
 fn nothing_of_receiving_reaches_a_card_that_only_sends() {
-    let options = Options::new(MacAddress([2, 0, 0, 0, 0, 1]), [10, 0, 0, 1].into());
-    let card = Box::new(Sender(SimulatedCard::new().card()));
-    let context = Context::open(card, options).unwrap();
+    let context = open(Features::empty());
     assert!(!context.receives());
     let pd = context.protection_domain();
     let cq = context.completion_queue().build().unwrap();
@@ -53,12 +73,7 @@ fn nothing_of_receiving_reaches_a_card_that_only_sends() {
     let memory = pd.allocate(8).unwrap();
     let regions = [Contiguous::new(&memory).build().unwrap()];
     let mut qp = pd.queue_pair(&cq).build().unwrap();
-    let plain = QueuePairAttributes::new()
-        .path_mtu(256)
-        .dest_qpn(2)
-        .dest_mac(MacAddress([2, 0, 0, 0, 0, 2]))
-        .dest_ip([10, 0, 0, 2].into())
-        .start_psn(0);
+    let plain = peer();
     for attributes in [plain.retry_cnt(1), plain.rq_psn(0), plain.access(Access::REMOTE_READ)] {
         let error = qp.connect(&attributes).unwrap_err();
         assert!(matches!(error, ModifyError::Unsupported { .. }), "{error}");
@@ -74,7 +89,56 @@ fn nothing_of_receiving_reaches_a_card_that_only_sends() {
         WorkRequest::new(1).solicited(),
     ] {
         let error = qp.post_send(&request.regions(&regions)).unwrap_err();
-        assert!(matches!(error, PostError::Unsupported), "{error}");
+        assert!(matches!(error, PostError::Unsupported { .. }), "{error}");
     }
     qp.post_send(&WorkRequest::new(1).regions(&regions)).unwrap();
+}
+
+#[test]
+fn each_feature_that_a_card_misses_is_named() {
+    let context = open(Features::RECEIVES);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let mut qp = pd.queue_pair(&cq).receive(&cq).build().unwrap();
+
+    let receiving = peer().rq_psn(0).min_rnr_timer(1).access(Access::REMOTE_WRITE);
+    let reads = "the card neither answers nor sends READs and atomics";
+    let again = "the card does not send anything again";
+    for (attributes, attribute, reason) in [
+        (receiving.access(Access::REMOTE_READ), "access", reads),
+        (receiving.access(Access::REMOTE_ATOMIC), "access", reads),
+        (receiving.max_rd_atomic(1), "max_rd_atomic", reads),
+        (receiving.max_dest_rd_atomic(1), "max_dest_rd_atomic", reads),
+        (receiving.timeout(1), "timeout", again),
+        (receiving.retry_cnt(1), "retry_cnt", again),
+        (receiving.rnr_retry(1), "rnr_retry", again),
+    ] {
+        let error = qp.connect(&attributes).unwrap_err();
+        assert_eq!(error.to_string(), format!("{attribute} is not possible: {reason}"));
+    }
+    // Values that ask for nothing are possible.
+    let nothing = receiving.max_rd_atomic(0).max_dest_rd_atomic(0);
+    qp.connect(&nothing.timeout(0).retry_cnt(0).rnr_retry(0)).unwrap();
+
+    let contiguous = [Contiguous::new(&memory).build().unwrap()];
+    qp.post_recv(&ReceiveRequest::new(1).regions(&contiguous)).unwrap();
+    let strided = [Strided::new(&memory).period(8).extent(0, 4).count(8).build().unwrap()];
+    let error = qp.post_recv(&ReceiveRequest::new(1).regions(&strided)).unwrap_err();
+    let expected = "a receive into a region that is not contiguous is not possible: the card fills contiguous regions alone";
+    assert_eq!(error.to_string(), expected);
+
+    let requests =
+        "the card has no invalidation, fences, solicited requests and addresses of requests";
+    for (request, what, reason) in [
+        (WorkRequest::new(1).read(0, 0), "a READ", reads),
+        (WorkRequest::new(1).compare_and_swap(0, 0, 1, 2), "a compare and swap", reads),
+        (WorkRequest::new(1).fetch_and_add(0, 0, 1), "a fetch and add", reads),
+        (WorkRequest::new(1).send_invalidate(1), "an invalidation", requests),
+        (WorkRequest::new(1).fence(), "a fence", requests),
+        (WorkRequest::new(1).solicited(), "a solicited request", requests),
+    ] {
+        let error = qp.post_send(&request.regions(&contiguous)).unwrap_err();
+        assert_eq!(error.to_string(), format!("{what} is not possible: {reason}"));
+    }
 }

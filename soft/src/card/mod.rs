@@ -149,7 +149,7 @@ impl Card for SoftCard {
         Ok(match registers::find(offset)? {
             Target::Register(register) if *register == STATUS => u32::from(self.is_busy()),
             Target::Register(register) if register.access == Access::WriteOnly => 0,
-            Target::Register(register) if *register == FEATURES => features::RECEIVES,
+            Target::Register(register) if *register == FEATURES => features::ALL,
             Target::Register(register) => self.registers.get(register),
             Target::Counter(index, high) => self.counters.word(index, high),
             Target::Table(table, index, _) => self.read_table(table, index),

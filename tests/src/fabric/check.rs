@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use drdma_cli::fabric::{
-    FabricJob,
-    run::{Options, run},
-    supported,
+use drdma_cli::{
+    device::Kind,
+    fabric::{
+        FabricJob,
+        run::{Options, run},
+        supported,
+    },
 };
 use serde_json::Value;
 
@@ -30,7 +33,7 @@ pub struct Found {
 pub fn on_cards(job: &Value, threads: usize) -> Result<Found, String> {
     let text = job.to_string();
     let job = FabricJob::parse(&text, Path::new(".")).map_err(|error| error.to_string())?;
-    supported::check(&job).map_err(|error| error.to_string())?;
+    supported::check(&job, Kind::features).map_err(|error| error.to_string())?;
     let mut completions = Vec::new();
     let mut told = |completion: Value| {
         completions.push(completion.to_string());

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use libdrdma::Features;
 use serde_json::{Value, json};
 
 use crate::{
@@ -30,6 +31,20 @@ pub struct Abilities {
     pub answers: bool,
     /// Some messages are refused by their receiver.
     pub refusals: bool,
+    /// At least one node has an `rtl:` card, which does this and no more.
+    pub hardware: Option<Features>,
+}
+
+impl Abilities {
+    /// True if a node's card does something, `rtl` or not.
+    fn does(&self, rtl: bool, what: Features) -> bool {
+        self.hardware.filter(|_| rtl).is_none_or(|features| features.contains(what))
+    }
+
+    /// True if every card there may be sends again what was lost, or came too early.
+    fn retransmits(&self) -> bool {
+        self.does(true, Features::RETRANSMITS)
+    }
 }
 
 /// What a node sends.
@@ -39,6 +54,8 @@ const LIMITS: Limits =
 /// A node while the job is made.
 struct Node {
     name: String,
+    /// Its card is `rtl:`.
+    rtl: bool,
     sends: Value,
     qps: Vec<Value>,
     /// Each for one queue pair, of the same name: whose message takes which receive would be open else.
@@ -57,6 +74,7 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
             let sends = random_job::generate(random.any(), LIMITS);
             Node {
                 name: format!("n{i}"),
+                rtl: false,
                 sends,
                 qps: Vec::new(),
                 srqs: Vec::new(),
@@ -65,6 +83,12 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
             }
         })
         .collect();
+    if abilities.hardware.is_some() {
+        let one = random.range(0..=count - 1);
+        for (i, node) in (0..).zip(&mut nodes) {
+            node.rtl = i == one || random.one_in(2);
+        }
+    }
     let peers = connect(&mut random, &mut nodes, abilities);
     let mut steps = Vec::new();
     for from in 0..nodes.len() {
@@ -72,6 +96,9 @@ pub fn generate(seed: u64, abilities: Abilities) -> Value {
     }
     let mut steps = interleave(&mut random, steps);
     wait(&mut random, &mut steps);
+    if !abilities.retransmits() {
+        steps = receives_first(steps);
+    }
     signal(&mut steps);
     let nodes: Vec<Value> = nodes.iter().enumerate().map(|(i, node)| node.value(i)).collect();
     json!({"network": network(&mut random, abilities), "nodes": nodes, "steps": steps})
@@ -83,7 +110,8 @@ impl Node {
         let access = ["remote_read", "remote_write"];
         buffers.push(json!({"name": "in", "size": self.used, "access": access}));
         buffers.push(json!({"name": "words", "size": 8 * self.words, "access": ["remote_atomic"]}));
-        json!({"name": self.name, "device": "soft:",
+        let device = if self.rtl { "rtl:" } else { "soft:" };
+        json!({"name": self.name, "device": device,
                "local": {"mac": format!("02:00:00:00:00:{:02x}", index + 1),
                          "ip": format!("10.0.0.{}", index + 1)},
                "buffers": buffers, "srqs": self.srqs, "qps": self.qps})
@@ -129,9 +157,11 @@ fn connect(
             let other = random.range(1..=nodes.len() as u64 - 1) as usize;
             let to = (from + other) % nodes.len();
             let shared = is_shared(&nodes[from].sends, &qp["name"]);
+            let addresses = abilities.does(nodes[from].rtl, Features::REQUESTS);
+            let datagrams = abilities.datagrams && !abilities.faults && addresses;
             let transport = match text(&qp["transport"]) {
                 // A request for several has no addresses of datagrams.
-                "ud" if abilities.datagrams && !abilities.faults && !shared => "ud",
+                "ud" if datagrams && !shared => "ud",
                 "uc" if !abilities.faults => "uc",
                 _ => "rc",
             };
@@ -273,7 +303,7 @@ fn of_node(
         steps.push(post);
         steps.append(&mut receives);
         if abilities.answers {
-            steps.extend(answered(random, nodes, from, peers));
+            steps.extend(answered(random, nodes, from, peers, abilities));
         }
     }
     steps
@@ -285,9 +315,12 @@ fn answered(
     nodes: &mut [Node],
     from: usize,
     peers: &BTreeMap<(usize, String), usize>,
+    abilities: Abilities,
 ) -> Option<Value> {
+    let reads = |node: usize| abilities.does(nodes[node].rtl, Features::READS);
     let reliable = |qp: &&Value| {
-        qp["transport"] == "rc" && peers.contains_key(&(from, text(&qp["name"]).to_owned()))
+        let peer = peers.get(&(from, text(&qp["name"]).to_owned()));
+        qp["transport"] == "rc" && peer.is_some_and(|to| reads(from) && reads(*to))
     };
     let candidates: Vec<Value> = nodes[from].qps.iter().filter(reliable).cloned().collect();
     if candidates.is_empty() || random.one_in(2) {
@@ -333,7 +366,7 @@ fn answered(
         post["regions"] =
             json!([{"type": "contiguous", "buffer": "in", "offset": start, "len": 8}]);
     }
-    if random.one_in(4) {
+    if abilities.does(nodes[from].rtl, Features::REQUESTS) && random.one_in(4) {
         post["fence"] = json!(true);
     }
     Some(post)
@@ -400,6 +433,16 @@ fn wait(random: &mut Random, steps: &mut Vec<Value>) {
     steps.append(&mut behind);
 }
 
+/// The same with all receives in front, and a wait behind them: no message comes before its receive.
+fn receives_first(steps: Vec<Value>) -> Vec<Value> {
+    let is_receive =
+        |step: &Value| step.get("verb").is_some_and(|verb| text(verb).ends_with("recv"));
+    let (mut all, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(is_receive);
+    all.push(json!({"wait": "all"}));
+    all.extend(others);
+    all
+}
+
 /// Where nobody would know that a queue's last post before a wait is complete, it is signaled.
 fn signal(steps: &mut [Value]) {
     let mut last = HashSet::new();
@@ -430,15 +473,41 @@ fn destinations(post: &Value) -> Vec<&Value> {
 mod tests {
     use std::path::Path;
 
+    use drdma_cli::{
+        device::Kind,
+        fabric::{FabricJob, supported},
+    };
+
     use super::*;
     use crate::fabric::expect::run;
 
     const ALL: Abilities =
-        Abilities { faults: false, datagrams: true, answers: true, refusals: true };
+        Abilities { faults: false, datagrams: true, answers: true, refusals: true, hardware: None };
 
     #[test]
     fn a_seed_always_gives_the_same_job() {
         assert_eq!(generate(7, ALL), generate(7, ALL));
+    }
+
+    #[test]
+    fn jobs_for_hardware_ask_for_nothing_that_it_does_not_do() {
+        for features in [Features::RECEIVES, Features::RECEIVES | Features::READS, Features::all()]
+        {
+            let mut rtl = 0;
+            for seed in 0..200 {
+                let job = generate(seed, Abilities { hardware: Some(features), ..ALL });
+                run(&job).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                let parsed = FabricJob::parse(&job.to_string(), Path::new(".")).unwrap();
+                let of = |kind| match kind {
+                    Kind::Rtl => features,
+                    _ => Features::all(),
+                };
+                supported::check(&parsed, of)
+                    .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                rtl += parsed.nodes.iter().filter(|node| node.device == "rtl:").count();
+            }
+            assert!(rtl > 200);
+        }
     }
 
     #[test]
@@ -447,7 +516,7 @@ mod tests {
         for seed in 0..400 {
             let job = generate(seed, Abilities { faults: seed % 2 == 1, ..ALL });
             let text = job.to_string();
-            let parsed = drdma_cli::fabric::FabricJob::parse(&text, Path::new("."));
+            let parsed = FabricJob::parse(&text, Path::new("."));
             assert!(parsed.is_ok(), "seed {seed}: {}", parsed.unwrap_err());
             let expected = run(&job).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             for completion in expected.completions.values().flatten() {

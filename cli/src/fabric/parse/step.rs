@@ -2,7 +2,6 @@
 
 use super::node::{Names, no_such};
 use crate::{
-    device::Kind,
     fabric::{Destination, Node, Op, Post, Receive, ReceiveQueue, Remote, Send, Step},
     job::{
         JobError, Partitioned, Problem, Transport,
@@ -85,32 +84,7 @@ impl Steps<'_> {
             Verb::SharedReceive => Post::Receive(poster.receive(&mut fields, true)?),
         };
         fields.finish()?;
-        self.nobody_receives_on_rtl(at, node, &post)?;
         Ok(Step::Post { node, post })
-    }
-
-    /// The simulated hardware does not receive yet.
-    fn nobody_receives_on_rtl(&self, at: &At, node: usize, post: &Post) -> Result<(), JobError> {
-        let is_rtl = |node: usize| Kind::of(&self.nodes[node].device) == Kind::Rtl;
-        let refuse = |node: usize| {
-            let node = self.nodes[node].name.clone();
-            Err(at.error(Problem::RtlReceives { node }))
-        };
-        match post {
-            Post::Receive(_) if is_rtl(node) => refuse(node),
-            Post::Receive(_) => Ok(()),
-            Post::Send(send) if send.op.is_answered() && is_rtl(node) => refuse(node),
-            Post::Send(send) => {
-                for destination in &send.destinations {
-                    let qp = &self.nodes[node].qps[destination.qp];
-                    let to = qp.peer.or(destination.to).map(|peer| peer.node);
-                    if let Some(to) = to.filter(|to| is_rtl(*to)) {
-                        return refuse(to);
-                    }
-                }
-                Ok(())
-            }
-        }
     }
 }
 

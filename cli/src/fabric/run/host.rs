@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use drdma_abi::work_request::{Opcode, blocks};
 use libdrdma::{
-    Access, AddressHandle, CompletionOpcode, Context, Counters, MemoryRegion, PostError, QueuePair,
-    QueuePairAttributes, ReceiveRequest, Region, RegionError, SharedReceiveQueue, Status,
-    WorkCompletion,
+    Access, AddressHandle, CompletionOpcode, Context, Counters, Features, MemoryRegion, PostError,
+    QueuePair, QueuePairAttributes, ReceiveRequest, Region, RegionError, SharedReceiveQueue,
+    Status, WorkCompletion,
 };
 use serde_json::{Value, json};
 
@@ -126,7 +126,7 @@ impl<'a> Host<'a> {
                 builder = builder.receive(&cq).receive_blocks(receives);
             }
             let mut made = builder.build()?;
-            connect(job, Peer { node: index, qp: i }, &mut made, context.receives())?;
+            connect(job, Peer { node: index, qp: i }, &mut made, context.features())?;
             qps.push(made);
         }
         let queues = Queues::over(qps, &sends, &rings, cq, &pd)?;
@@ -343,7 +343,7 @@ fn connect(
     job: &FabricJob,
     which: Peer,
     made: &mut QueuePair<'static>,
-    receives: bool,
+    features: Features,
 ) -> Result<(), RunError> {
     let qp = &job.nodes[which.node].qps[which.qp];
     let mut attributes = QueuePairAttributes::new()
@@ -359,21 +359,29 @@ fn connect(
         .dest_mac(mac(node.local.mac))
         .dest_ip(node.local.ip.into())
         .dest_qpn(FIRST_QPN + peer.qp as u32);
+    let (receives, reads) =
+        (features.contains(Features::RECEIVES), features.contains(Features::READS));
     if receives && qp.peer.is_some() {
-        let access = match qp.transport {
-            Transport::Rc => Access::REMOTE_READ | Access::REMOTE_WRITE | Access::REMOTE_ATOMIC,
-            _ => Access::REMOTE_WRITE,
-        };
+        let mut access = Access::REMOTE_WRITE;
+        if qp.transport == Transport::Rc && reads {
+            access |= Access::REMOTE_READ | Access::REMOTE_ATOMIC;
+        }
         attributes = attributes.rq_psn(other.start_psn).access(access);
     }
-    if receives && qp.transport == Transport::Rc {
-        attributes = attributes
-            .timeout(qp.retries.timeout)
-            .retry_cnt(qp.retries.retry_cnt)
-            .rnr_retry(qp.retries.rnr_retry)
-            .min_rnr_timer(qp.retries.min_rnr_timer)
-            .max_rd_atomic(qp.max_rd_atomic)
-            .max_dest_rd_atomic(qp.max_rd_atomic);
+    if qp.transport == Transport::Rc {
+        if receives {
+            attributes = attributes.min_rnr_timer(qp.retries.min_rnr_timer);
+        }
+        if reads {
+            let outstanding = qp.max_rd_atomic;
+            attributes = attributes.max_rd_atomic(outstanding).max_dest_rd_atomic(outstanding);
+        }
+        if features.contains(Features::RETRANSMITS) {
+            attributes = attributes
+                .timeout(qp.retries.timeout)
+                .retry_cnt(qp.retries.retry_cnt)
+                .rnr_retry(qp.retries.rnr_retry);
+        }
     }
     if qp.transport == Transport::Ud {
         attributes = attributes.qkey(qp.qkey);

@@ -1,0 +1,38 @@
+//! What a card does beside sending.
+
+use drdma_abi::receive::features;
+
+bitflags::bitflags! {
+    /// What a card does beside sending: its register `FEATURES`. What needs more is refused before it
+    /// reaches the card.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Features: u32 {
+        /// It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
+        const RECEIVES = features::RECEIVES;
+        /// Receives and READs fill regions of every type; without it, contiguous ones alone.
+        const SCATTERS = features::SCATTERS;
+        /// It answers READs and atomics, and sends them.
+        const READS = features::READS;
+        /// Requests can invalidate remote keys, wait at fences, be solicited, and name an address.
+        const REQUESTS = features::REQUESTS;
+        /// It sends again what is lost: `timeout`, `retry_cnt` and `rnr_retry` mean something.
+        const RETRANSMITS = features::RETRANSMITS;
+    }
+}
+
+impl Features {
+    /// What is said of a card that misses the first of these.
+    pub(crate) fn reason(self) -> &'static str {
+        if self.contains(Self::RECEIVES) {
+            "the card does not receive"
+        } else if self.contains(Self::SCATTERS) {
+            "the card fills contiguous regions alone"
+        } else if self.contains(Self::READS) {
+            "the card neither answers nor sends READs and atomics"
+        } else if self.contains(Self::REQUESTS) {
+            "the card has no invalidation, fences, solicited requests and addresses of requests"
+        } else {
+            "the card does not send anything again"
+        }
+    }
+}
