@@ -2,5 +2,6 @@
 
 pub mod parser;
 pub mod receiver;
+pub mod receives;
 pub mod record;
 pub mod store;

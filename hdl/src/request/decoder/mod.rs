@@ -46,7 +46,7 @@ mod fields;
 mod joiner;
 mod named;
 mod parser;
-mod regions;
+pub(crate) mod regions;
 mod requests;
 mod shaper;
 mod slice;

@@ -1,0 +1,228 @@
+//! Checks the keys of the receives that are taken, and keeps what is in use of them.
+//!
+//! Contract: a piece is looked at in 4 cycles and one more for each region behind its first; its entry's answer is at
+//! the output a cycle later. Only the first piece of an entry waits for the one before. Answers wait in a FIFO of 8
+//! places. `span` and `named` are written before the answer leaves.
+
+use super::in_use::PLACE;
+use super::record::*;
+use crate::context::{ConfigWrite, QP, REGION, Table, TableSelect};
+use crate::primitive::StreamFifo;
+use crate::receive::record::Taken;
+use crate::request::decoder::regions::MemoryRegions;
+use drdma_abi::Layout;
+use drdma_abi::completion::Status;
+use drdma_abi::receive::rights;
+use drdma_abi::register::MemoryRegionEntry;
+use drdma_emit::prelude::*;
+
+/// The entry itself is wrong.
+const MALFORMED: u64 = Status::LocalQpOperationError as u64;
+/// Its memory is.
+const FORBIDDEN: u64 = Status::LocalProtectionError as u64;
+
+const _: () = assert!(rights::LOCAL_WRITE == 1, "the right to write is not the lowest bit");
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Checker {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset; all tables are cleared after it.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// Pieces of entries.
+    pub piece: Stream<In, Piece>,
+    /// What became of them.
+    pub taken: Stream<Out, Taken>,
+    /// There is room for the answers of all that is under way, and some more.
+    pub room: Signal<Out, Bit>,
+    /// Nothing is under way.
+    pub settled: Signal<Out, Bit>,
+    /// A region of an entry: where it is kept,
+    pub span_at: Signal<Out, Bits<PLACE>>,
+    /// and what it is.
+    pub span: Flow<Out, Span>,
+    /// An entry is in use from now on: by this queue pair,
+    pub named_qp: Signal<Out, Bits<QP>>,
+    /// under this name.
+    pub named: Flow<Out, Name>,
+
+    // Keys.
+    select: TableSelect,
+    regions: MemoryRegions,
+    #[init(Constant::new((MemoryRegionEntry::field("rights").start as u64 / 32).into()))]
+    rights_word: Constant<Bits<4>>,
+    writable: Table<1, REGION>,
+
+    // The piece whose regions are looked up, a region a cycle.
+    working: DFF<Bit>,
+    piece_held: DFF<Piece>,
+    rest: DFF<Bits<3>>,
+    index: DFF<Bits<4>>,
+    looks: Signal<Local, Bit>,
+    last: Signal<Local, Bit>,
+    addr: Signal<Local, Bits<64>>,
+    len: Signal<Local, Bits<32>>,
+    key: Signal<Local, Bits<32>>,
+
+    // Its key is there.
+    keyed: DFF<Bit>,
+    keyed_region: DFF<Bit>,
+    keyed_last: DFF<Bit>,
+    keyed_addr: DFF<Bits<64>>,
+    keyed_len: DFF<Bits<32>>,
+    // Both ends are known.
+    ended: DFF<Bit>,
+    ended_region: DFF<Bit>,
+    ended_last: DFF<Bit>,
+    ended_len: DFF<Bits<32>>,
+    known: DFF<Bit>,
+    end_of_region: DFF<Bits<65>>,
+    end_of_key: DFF<Bits<65>>,
+
+    // The entry.
+    name: DFF<Name>,
+    qp: DFF<Bits<QP>>,
+    pd: DFF<Bits<32>>,
+    flush: DFF<Bit>,
+    found: DFF<Bit>,
+    malformed: DFF<Bit>,
+    forbidden: DFF<Bit>,
+    capacity: DFF<Bits<37>>,
+    /// All of it is known.
+    done: DFF<Bit>,
+    answer: Signals<Local, Taken>,
+    answers: StreamFifo<Taken, 3, 4>,
+}
+
+impl Logic for Checker {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // Keys, and whether they may be written to.
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.regions.cfg_valid.next = self.select.region.val();
+        self.regions.cfg_last.next = self.select.region_valid.val();
+        self.regions.cfg_index.next = self.cfg.index.val();
+        self.regions.cfg_word.next = self.cfg.word.val();
+        self.regions.cfg_data.next = self.cfg.data.val();
+        self.writable.write_enable.next =
+            self.select.region.val() && (self.cfg.word.val() == self.rights_word.val());
+        self.writable.write_address.next = self.cfg.index.val().get_bits::<REGION>(0);
+        self.writable.write_data.next = self.cfg.data.val().get_bits::<1>(0);
+
+        // A piece comes. The first one of an entry waits for the entry before.
+        self.settled.next = !self.working.q.val()
+            && !self.keyed.q.val()
+            && !self.ended.q.val()
+            && !self.done.q.val();
+        self.piece.ready.next =
+            self.settled.val() || (!self.working.q.val() && !self.piece_held.q.val().ends);
+        self.looks.next = self.piece_held.q.val().here != 0;
+        self.last.next = self.rest.q.val() <= 1;
+        self.addr.next = self.piece_held.q.val().data.get_bits::<64>(0);
+        self.len.next = self.piece_held.q.val().data.get_bits::<32>(64);
+        self.key.next = self.piece_held.q.val().data.get_bits::<32>(96);
+        if self.working.q.val() {
+            self.piece_held.d.next.data = self.piece_held.q.val().data >> 128;
+            self.rest.d.next = self.rest.q.val() - 1;
+            if self.looks.val() {
+                self.index.d.next = self.index.q.val() + 1;
+            }
+            if self.last.val() {
+                self.working.d.next = false;
+            }
+        }
+        if self.piece.ready.val() && self.piece.valid.val() {
+            self.working.d.next = true;
+            self.piece_held.d.next = self.piece.val();
+            self.rest.d.next = self.piece.here.val();
+            if self.piece.starts.val() {
+                self.index.d.next = 0.into();
+                self.name.d.next = self.piece.name.val();
+                self.qp.d.next = self.piece.qp.val();
+                self.pd.d.next = self.piece.pd.val();
+                self.flush.d.next = self.piece.flush.val();
+                self.malformed.d.next = false;
+                self.forbidden.d.next = false;
+                self.capacity.d.next = 0.into();
+            }
+            self.found.d.next = self.piece.found.val();
+            if self.piece.malformed.val() {
+                self.malformed.d.next = true;
+            }
+            if self.piece.nameless.val() {
+                self.name.d.next.wr_id = 0.into();
+            }
+        }
+        self.regions.key.next = self.key.val();
+        self.regions.pd.next = self.pd.q.val();
+        self.writable.ahead.next = self.key.val().get_bits::<REGION>(0);
+        self.keyed.d.next = self.working.q.val();
+        self.keyed_region.d.next = self.looks.val();
+        self.keyed_last.d.next = self.last.val() && self.piece_held.q.val().ends;
+        self.keyed_addr.d.next = self.addr.val();
+        self.keyed_len.d.next = self.len.val();
+        self.span.valid.next = self.working.q.val() && self.looks.val();
+        self.span_at.next = bit_cast::<PLACE, 4>(self.index.q.val())
+            | (bit_cast::<PLACE, QP>(self.qp.q.val()) << 4);
+        self.span.addr.next = self.addr.val();
+        self.span.len.next = self.len.val();
+
+        // The key is there: no sum wraps.
+        self.ended.d.next = self.keyed.q.val();
+        self.ended_region.d.next = self.keyed_region.q.val();
+        self.ended_last.d.next = self.keyed_last.q.val();
+        self.ended_len.d.next = self.keyed_len.q.val();
+        self.known.d.next = self.regions.known.val()
+            && (self.writable.read_data.val() == 1)
+            && (self.keyed_addr.q.val() >= self.regions.addr.val());
+        self.end_of_region.d.next = bit_cast::<65, 64>(self.keyed_addr.q.val())
+            + bit_cast::<65, 32>(self.keyed_len.q.val());
+        self.end_of_key.d.next = bit_cast::<65, 64>(self.regions.addr.val())
+            + bit_cast::<65, 64>(self.regions.len.val());
+
+        // The verdict.
+        self.done.d.next = self.ended.q.val() && self.ended_last.q.val();
+        if self.ended.q.val() && self.ended_region.q.val() {
+            if !self.known.q.val() || (self.end_of_region.q.val() > self.end_of_key.q.val()) {
+                self.forbidden.d.next = true;
+            }
+            self.capacity.d.next =
+                self.capacity.q.val() + bit_cast::<37, 32>(self.ended_len.q.val());
+        }
+
+        // The entry is in use, and its answer leaves.
+        self.named_qp.next = self.qp.q.val();
+        self.named.valid.next = self.done.q.val() && self.found.q.val();
+        self.named.next = self.name.q.val();
+        self.answer.found.next = self.found.q.val();
+        self.answer.status.next = 0.into();
+        self.answer.capacity.next = self.capacity.q.val().get_bits::<32>(0);
+        if self.capacity.q.val().get_bits::<5>(32).any() {
+            self.answer.capacity.next = 0xffff_ffff.into();
+        }
+        if self.malformed.q.val() {
+            self.answer.status.next = MALFORMED.into();
+        } else if self.forbidden.q.val() {
+            self.answer.status.next = FORBIDDEN.into();
+        }
+        if !self.found.q.val() {
+            self.answer.status.next = 0.into();
+        }
+        self.answers.input.valid.next = self.done.q.val() && !self.flush.q.val();
+        self.answers.input.data.next = self.answer.val();
+        self.answers.output.join(&mut self.taken);
+        self.room.next = self.answers.free.val() >= 4;
+
+        if self.rst.val() {
+            self.working.d.next = false;
+            self.keyed.d.next = false;
+            self.ended.d.next = false;
+            self.done.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Receive queues: the receives that messages take, and where their bytes go.
+//!
+//! Stands between the responder, which asks for receives and places the payload of packets, and the writer, which
+//! moves it. Entries of 4,096 queues are fetched ahead into a pool; a message takes the next one, whose regions are
+//! checked then; payload is cut along them.
+//!
+//! ```text
+//! doorbell --> planner --read--> host_read --> planner --blocks--> pool --> taker --> checker --taken-->
+//!     take -----------------------------------------------------------------^            |
+//!     placing ----------------------------------------------------------> scatter <-- in use
+//!                                                                            \--order-->
+//! ```
+//!
+//! Contract: a take is answered 8 cycles later or more: its blocks may still have to be read. Takes may follow
+//! each other before they are answered, one in 5 cycles a block of their entries; answers come in their order. A
+//! queue pair asks for no receive while it has one in use. Each placing leads to one order or more, in
+//! their order, an order in 4 cycles for the first one of a placing, in 2 for others.
+//! `broken` tells of a queue pair that has entered the error state: its receive in use, or else its own queue's oldest
+//! one, now or when it is posted, completes with `wr_flush_error`. It is given up in its turn among takes.
+//! What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back; 4,096 such
+//! words and broken queue pairs can wait. Receives are contiguous: an entry with other regions completes with
+//! `local_qp_operation_error`.
+
+use crate::context::ConfigWrite;
+use crate::receive::record::{Placing, Take, Taken, WriteOrder};
+use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use drdma_emit::prelude::*;
+
+pub mod checker;
+pub mod in_use;
+pub mod planner;
+pub mod pool;
+pub mod record;
+pub mod scatter;
+pub mod taker;
+#[cfg(test)]
+mod tests;
+
+use checker::Checker;
+use in_use::InUse;
+use planner::Planner;
+use pool::Pool;
+use record::{Broken, Rung};
+use scatter::Scatter;
+use taker::Taker;
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Receives {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset; all tables are cleared after it.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// Doorbells of receive queues.
+    pub doorbell: Stream<In, Rung>,
+    /// Reads of rings,
+    pub read: Stream<Out, HostReadRequest>,
+    /// and what they bring.
+    pub beat: Stream<In, HostReadBeat>,
+    /// Receives are asked for,
+    pub take: Stream<In, Take>,
+    /// and given.
+    pub taken: Stream<Out, Taken>,
+    /// Where payload goes.
+    pub placing: Stream<In, Placing>,
+    /// The same in runs of bytes.
+    pub order: Stream<Out, WriteOrder>,
+    /// Queue pairs that have entered the error state.
+    pub broken: Stream<In, Broken>,
+    /// Doorbells, reads, takes or placings are not used up.
+    pub busy: Signal<Out, Bit>,
+
+    planner: Planner,
+    pool: Pool,
+    taker: Taker,
+    checks: Checker,
+    in_use: InUse,
+    scatter: Scatter,
+}
+
+impl Logic for Receives {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.cfg.join(&mut self.planner.cfg);
+        self.cfg.join(&mut self.pool.cfg);
+        self.cfg.join(&mut self.taker.cfg);
+        self.cfg.join(&mut self.checks.cfg);
+        self.cfg.join(&mut self.in_use.cfg);
+
+        self.doorbell.join(&mut self.planner.doorbell);
+        self.planner.read.join(&mut self.read);
+        self.beat.join(&mut self.planner.beat);
+        self.planner.look.join(&mut self.pool.look);
+        self.planner.seen.next = self.pool.seen.val();
+        self.planner.plan.join(&mut self.pool.plan);
+        self.planner.append.join(&mut self.pool.append);
+        self.planner.unreserved.next = self.pool.unreserved.val();
+        self.pool.list.join(&mut self.planner.list);
+
+        self.take.join(&mut self.taker.take);
+        self.broken.join(&mut self.taker.broken);
+        self.planner.flush.join(&mut self.taker.posted);
+        self.taker.pop.join(&mut self.pool.pop);
+        self.pool.popped.join(&mut self.taker.popped);
+        self.taker.mark.join(&mut self.pool.mark);
+        self.planner.waits.next = self.taker.waits.val();
+        self.planner.waits_for.next = self.taker.waits_for.val();
+
+        self.taker.piece.join(&mut self.checks.piece);
+        self.taker.room.next = self.checks.room.val();
+        self.taker.settled.next = self.checks.settled.val();
+        self.checks.taken.join(&mut self.taken);
+        self.in_use.span_at.next = self.checks.span_at.val();
+        self.checks.span.join(&mut self.in_use.span);
+        self.in_use.named_qp.next = self.checks.named_qp.val();
+        self.checks.named.join(&mut self.in_use.named);
+        self.in_use.taker_qp.next = self.taker.next_qp.val();
+        self.taker.in_use.next = self.in_use.taker_used.val();
+
+        self.placing.join(&mut self.scatter.placing);
+        self.scatter.order.join(&mut self.order);
+        self.taker.give_up.join(&mut self.scatter.give_up);
+        self.scatter.given_up.join(&mut self.taker.given_up);
+        self.scatter.halt.join(&mut self.pool.halt);
+        self.in_use.next_qp.next = self.scatter.next_qp.val();
+        self.scatter.used.next = self.in_use.used.val();
+        self.scatter.name.next = self.in_use.name.val();
+        self.in_use.next_span.next = self.scatter.next_span.val();
+        self.scatter.region.next = self.in_use.region.val();
+        self.in_use.cleared.next = self.scatter.cleared.val();
+        self.in_use.cleared_qp.next = self.scatter.cleared_qp.val();
+
+        self.busy.next = self.planner.busy.val()
+            || self.taker.busy.val()
+            || !self.checks.settled.val()
+            || self.scatter.busy.val();
+    }
+}

@@ -1,0 +1,344 @@
+//! The blocks of receive queues that were read ahead, in a list for each queue, and how the queues stand.
+//!
+//! Blocks of all queues share 4,096 places of 64 B. Free places are a list, too, so that what a queue holds is
+//! given back at once when the host writes its `enable`.
+//!
+//! Contract: one operation starts a cycle, in the order of the ports below; it sees all that started before it.
+//! `seen` belongs to the look that was taken in the cycle before, `popped` to the pop two cycles before. A
+//! pop takes two turns. The host's words are taken at once: they come at least two cycles apart, except while all
+//! tables are cleared, when nothing else may be offered.
+
+use super::record::*;
+use crate::context::{ConfigWrite, QUEUE, Table, TableSelect};
+use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamSkid};
+use drdma_emit::prelude::*;
+
+/// Bits of a [`QueueState`].
+const STATE: usize = 3 * 32 + 2 * BLOCK + 2 * HELD + LIFE + 5;
+/// Bits of a block in the pool: 64 B, and whether they could not be read.
+const STORED: usize = 513;
+/// A queue with no more blocks than this gets further ones: then 16 fit at least.
+const REFILL: u64 = 48;
+
+/// What is done with a queue.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum PoolOperation {
+    /// Nothing.
+    Rest,
+    /// The host has written its `enable`.
+    Renew,
+    /// What the planner decided becomes true.
+    Plan,
+    /// Its flags change.
+    Mark,
+    /// The planner looks at it.
+    Look,
+    /// Its first block is looked up,
+    Pop,
+    /// and given.
+    Give,
+    /// A block of it has come.
+    Append,
+}
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Pool {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset; all tables are cleared after it.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// What the planner has decided.
+    pub plan: Stream<In, Plan>,
+    /// Queues that halt, of `scatter`.
+    pub halt: Stream<In, Mark>,
+    /// Changes of the taker's.
+    pub mark: Stream<In, Mark>,
+    /// The planner looks at a queue.
+    pub look: Stream<In, Named>,
+    /// It stands so.
+    pub seen: Signals<Out, QueueState>,
+    /// The taker wants a block.
+    pub pop: Stream<In, Pop>,
+    /// That block.
+    pub popped: Flow<Out, Popped>,
+    /// Blocks that were read.
+    pub append: Stream<In, Arrived>,
+    /// A queue that needs further blocks: it is listed now.
+    pub list: Flow<Out, Named>,
+    /// Places that are free, and that no block on its way needs.
+    pub unreserved: Signal<Out, Bits<13>>,
+
+    // The host's word waits for its turn: at most a cycle.
+    select: TableSelect,
+    renews: DFF<Bit>,
+    wipes: DFF<Bit>,
+    enables: DFF<Bit>,
+    renewed: DFF<Bits<QUEUE>>,
+
+    // What is chosen in this cycle is done in the next.
+    halts: StreamSkid<Mark>,
+    open: Signal<Local, Bit>,
+    marks: Signal<Local, Bit>,
+    looks: Signal<Local, Bit>,
+    pops: Signal<Local, Bit>,
+    chosen: Signal<Local, PoolOperation>,
+    chosen_queue: Signal<Local, Bits<QUEUE>>,
+    operation: DFF<PoolOperation>,
+    queue: DFF<Bits<QUEUE>>,
+    wiping: DFF<Bit>,
+    enabling: DFF<Bit>,
+    planned: DFF<Plan>,
+    marked: DFF<Mark>,
+    asked: DFF<Pop>,
+    arrived: DFF<Arrived>,
+
+    states: Table<STATE, QUEUE>,
+    standing: Restore<QueueState, STATE>,
+    changed: Flatten<QueueState, STATE>,
+    then: Signal<Local, QueueState>,
+    usable: Signal<Local, Bit>,
+
+    // The pool; each block's successor in its list, for both who read it.
+    #[init(Ram::new(RamStyle::Ultra))]
+    blocks: Ram<STORED, 1, BLOCK>,
+    links: Table<BLOCK, BLOCK>,
+    free_links: Table<BLOCK, BLOCK>,
+    link_writes: Signal<Local, Bit>,
+    link_at: Signal<Local, Bits<BLOCK>>,
+    link_to: Signal<Local, Bits<BLOCK>>,
+    free_head: DFF<Bits<BLOCK>>,
+    free_tail: DFF<Bits<BLOCK>>,
+    given: DFF<Bits<HELD>>,
+    reserved: DFF<Bits<5>>,
+    left: DFF<Bits<13>>,
+}
+
+impl Logic for Pool {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // The host enables a queue, or all entries are cleared.
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+
+        // One operation is chosen.
+        self.halt.join(&mut self.halts.input);
+        self.chosen.next = PoolOperation::Rest;
+        self.chosen_queue.next = self.queue.q.val();
+        self.open.next = (self.operation.q.val() != PoolOperation::Pop) && !self.renews.q.val();
+        self.marks.next = self.open.val() && !self.plan.valid.val();
+        self.looks.next =
+            self.marks.val() && !self.halts.output.valid.val() && !self.mark.valid.val();
+        self.pops.next = self.looks.val() && !self.look.valid.val();
+        self.plan.ready.next = self.open.val();
+        self.halts.output.ready.next = self.marks.val();
+        self.mark.ready.next = self.marks.val() && !self.halts.output.valid.val();
+        self.look.ready.next = self.looks.val();
+        self.pop.ready.next = self.pops.val();
+        self.append.ready.next = self.pops.val() && !self.pop.valid.val();
+        if self.operation.q.val() == PoolOperation::Pop {
+            self.chosen.next = PoolOperation::Give;
+        } else if self.renews.q.val() {
+            self.chosen.next = PoolOperation::Renew;
+            self.chosen_queue.next = self.renewed.q.val();
+            self.renews.d.next = false;
+        } else if self.plan.valid.val() {
+            self.chosen.next = PoolOperation::Plan;
+            self.chosen_queue.next = self.plan.queue.val();
+        } else if self.halts.output.valid.val() {
+            self.chosen.next = PoolOperation::Mark;
+            self.chosen_queue.next = self.halts.output.data.val().queue;
+        } else if self.mark.valid.val() {
+            self.chosen.next = PoolOperation::Mark;
+            self.chosen_queue.next = self.mark.queue.val();
+        } else if self.look.valid.val() {
+            self.chosen.next = PoolOperation::Look;
+            self.chosen_queue.next = self.look.queue.val();
+        } else if self.pop.valid.val() {
+            self.chosen.next = PoolOperation::Pop;
+            self.chosen_queue.next = self.pop.queue.val();
+        } else if self.append.valid.val() {
+            self.chosen.next = PoolOperation::Append;
+            self.chosen_queue.next = self.append.queue.val();
+        }
+        self.operation.d.next = self.chosen.val();
+        self.queue.d.next = self.chosen_queue.val();
+        self.wiping.d.next = self.wipes.q.val();
+        self.enabling.d.next = self.enables.q.val();
+        self.planned.d.next = self.plan.val();
+        self.marked.d.next = self.mark.val();
+        if self.halts.output.valid.val() {
+            self.marked.d.next = self.halts.output.data.val();
+        }
+        if self.chosen.val() == PoolOperation::Pop {
+            self.asked.d.next = self.pop.val();
+        }
+        self.arrived.d.next = self.append.val();
+        self.states.ahead.next = self.chosen_queue.val();
+        if self.select.receive_enable.val() {
+            self.renews.d.next = true;
+            self.wipes.d.next = self.select.every.val();
+            self.enables.d.next = self.cfg.data.val() == 1;
+            self.renewed.d.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        }
+
+        // The one that was chosen a cycle before is done.
+        self.standing.bits.next = self.states.read_data.val();
+        self.then.next = self.standing.record.val();
+        self.states.write_enable.next = self.operation.q.val() != PoolOperation::Rest;
+        self.states.write_address.next = self.queue.q.val();
+        self.seen.next = self.standing.record.val();
+        self.usable.next = self.standing.record.val().enabled
+            && !self.standing.record.val().halted
+            && (!self.asked.q.val().flush || self.standing.record.val().flushing)
+            && (!self.asked.q.val().goes_on
+                || (self.asked.q.val().life == self.standing.record.val().life));
+        self.popped.valid.next = false;
+        self.popped.kind.next = PoppedKind::Nothing;
+        self.popped.data.next = self.blocks.read_data.val().get_bits::<512>(0);
+        self.popped.error.next = self.blocks.read_data.val().get_bit(512);
+        self.popped.position.next = self.standing.record.val().position;
+        self.popped.posted.next =
+            self.standing.record.val().producer - self.standing.record.val().position;
+        self.popped.life.next = self.standing.record.val().life;
+        self.list.valid.next = false;
+        self.list.queue.next = self.queue.q.val();
+        self.link_writes.next = false;
+        self.link_at.next = self.free_tail.q.val();
+        self.link_to.next = self.standing.record.val().head;
+        self.blocks.write_lanes.next = 0.into();
+        self.given.d.next = 0.into();
+        self.reserved.d.next = 0.into();
+        match self.operation.q.val() {
+            PoolOperation::Renew => {
+                self.then.next.producer = 0.into();
+                self.then.next.fetched = 0.into();
+                self.then.next.position = 0.into();
+                self.then.next.here = 0.into();
+                self.then.next.held = 0.into();
+                self.then.next.life = self.standing.record.val().life + 1;
+                self.then.next.enabled = self.enabling.q.val();
+                self.then.next.halted = false;
+                self.then.next.more = false;
+                if self.wiping.q.val() {
+                    // Nothing is known of what it was. Every block is a free one.
+                    self.then.next.life = 0.into();
+                    self.then.next.listed = false;
+                    self.then.next.flushing = false;
+                    self.link_writes.next = true;
+                    self.link_at.next = self.queue.q.val();
+                    self.link_to.next = self.queue.q.val() + 1;
+                } else if self.standing.record.val().here.any() {
+                    self.link_writes.next = true;
+                    self.free_tail.d.next = self.standing.record.val().tail;
+                    self.given.d.next = self.standing.record.val().here;
+                }
+            }
+            PoolOperation::Plan => {
+                self.reserved.d.next = self.planned.q.val().blocks;
+                self.then.next.listed = self.planned.q.val().lists
+                    || (self.standing.record.val().listed && !self.planned.q.val().unlists);
+                self.list.valid.next = self.planned.q.val().lists
+                    && (self.planned.q.val().unlists || !self.standing.record.val().listed);
+                if self.planned.q.val().life == self.standing.record.val().life {
+                    self.then.next.producer = self.planned.q.val().producer;
+                    self.then.next.fetched = self.planned.q.val().fetched;
+                    self.then.next.more = self.planned.q.val().more;
+                    self.then.next.held = self.standing.record.val().held
+                        + bit_cast::<HELD, 5>(self.planned.q.val().blocks);
+                }
+            }
+            PoolOperation::Mark => {
+                if self.marked.q.val().kind == MarkKind::Flush {
+                    self.then.next.flushing = true;
+                } else if self.marked.q.val().kind == MarkKind::Calm {
+                    self.then.next.flushing = false;
+                } else if self.marked.q.val().life == self.standing.record.val().life {
+                    self.then.next.halted = true;
+                }
+            }
+            PoolOperation::Give => {
+                self.popped.valid.next = true;
+                if self.usable.val() {
+                    if self.standing.record.val().here.any() {
+                        self.popped.kind.next = PoppedKind::Block;
+                        self.then.next.head = self.links.read_data.val();
+                        self.then.next.here = self.standing.record.val().here - 1;
+                        self.then.next.held = self.standing.record.val().held - 1;
+                        self.then.next.position = self.standing.record.val().position + 1;
+                        self.then.next.halted = self.asked.q.val().flush;
+                        self.link_writes.next = true;
+                        self.free_tail.d.next = self.standing.record.val().head;
+                        self.given.d.next = 1.into();
+                        self.list.valid.next = self.standing.record.val().more
+                            && !self.standing.record.val().listed
+                            && (self.standing.record.val().held <= REFILL);
+                    } else {
+                        if self.standing.record.val().held.any() || self.standing.record.val().more
+                        {
+                            self.popped.kind.next = PoppedKind::Later;
+                        }
+                        self.list.valid.next = !self.standing.record.val().held.any()
+                            && self.standing.record.val().more
+                            && !self.standing.record.val().listed;
+                    }
+                    if self.list.valid.val() {
+                        self.then.next.listed = true;
+                    }
+                }
+            }
+            PoolOperation::Append => {
+                if self.arrived.q.val().life == self.standing.record.val().life {
+                    self.blocks.write_lanes.next = 1.into();
+                    self.free_head.d.next = self.free_links.read_data.val();
+                    self.then.next.tail = self.free_head.q.val();
+                    self.then.next.here = self.standing.record.val().here + 1;
+                    if self.standing.record.val().here.any() {
+                        self.link_writes.next = true;
+                        self.link_at.next = self.standing.record.val().tail;
+                        self.link_to.next = self.free_head.q.val();
+                    } else {
+                        self.then.next.head = self.free_head.q.val();
+                    }
+                } else {
+                    self.given.d.next = 1.into();
+                }
+            }
+            PoolOperation::Rest | PoolOperation::Look | PoolOperation::Pop => {}
+        }
+        self.changed.record.next = self.then.val();
+        self.states.write_data.next = self.changed.bits.val();
+
+        self.blocks.write_address.next = self.free_head.q.val();
+        self.blocks.write_data.next = bit_cast::<STORED, 512>(self.arrived.q.val().data)
+            | (bit_cast::<STORED, 1>(self.arrived.q.val().error.into()) << 512);
+        self.blocks.read_enable.next = self.operation.q.val() == PoolOperation::Pop;
+        self.blocks.read_address.next = self.standing.record.val().head;
+        self.links.write_enable.next = self.link_writes.val();
+        self.links.write_address.next = self.link_at.val();
+        self.links.write_data.next = self.link_to.val();
+        self.links.ahead.next = self.standing.record.val().head;
+        self.free_links.write_enable.next = self.link_writes.val();
+        self.free_links.write_address.next = self.link_at.val();
+        self.free_links.write_data.next = self.link_to.val();
+
+        // What is given back or reserved counts a cycle later.
+        self.left.d.next = (self.left.q.val() + bit_cast::<13, HELD>(self.given.q.val()))
+            - bit_cast::<13, 5>(self.reserved.q.val());
+        self.unreserved.next = self.left.q.val();
+
+        if self.rst.val() {
+            self.renews.d.next = false;
+            self.operation.d.next = PoolOperation::Rest;
+            self.free_head.d.next = 0.into();
+            self.free_tail.d.next = 4095.into();
+            self.given.d.next = 0.into();
+            self.reserved.d.next = 0.into();
+            self.left.d.next = 4096.into();
+        }
+        self.free_links.ahead.next = self.free_head.d.val();
+    }
+}

@@ -1,0 +1,253 @@
+//! What the parts of `receives` hand to each other.
+
+use crate::context::{CQ, QP, QUEUE};
+use drdma_emit::prelude::*;
+
+/// Bits of a block's number in the pool.
+pub const BLOCK: usize = 12;
+/// Bits of a number of a queue's blocks in the pool, or on their way there: up to 64.
+pub const HELD: usize = 7;
+/// Bits of a queue's life: how often the host has written its `enable`. A block that was asked for in an
+/// earlier life is known by it, unless 65,536 of them lie between.
+pub const LIFE: usize = 16;
+/// Bits of a number of regions: up to 16.
+pub const REGIONS: usize = 5;
+
+/// How a receive queue stands. Positions count blocks, modulo 2^32.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct QueueState {
+    /// The host's position: what lies before it is posted.
+    pub producer: Bits<32>,
+    /// The next block that is read.
+    pub fetched: Bits<32>,
+    /// The next block that is taken.
+    pub position: Bits<32>,
+    /// The first and the last of the blocks in the pool, if there are any.
+    pub head: Bits<BLOCK>,
+    /// See `head`.
+    pub tail: Bits<BLOCK>,
+    /// Blocks in the pool.
+    pub here: Bits<HELD>,
+    /// Those, and the ones that were asked for.
+    pub held: Bits<HELD>,
+    /// See [`LIFE`].
+    pub life: Bits<LIFE>,
+    /// The host has enabled it.
+    pub enabled: Bit,
+    /// A receive of it has failed: nothing more is taken.
+    pub halted: Bit,
+    /// More is posted than was asked for: `producer` is not `fetched`.
+    pub more: Bit,
+    /// It waits in the planner's work list.
+    pub listed: Bit,
+    /// Its queue pair is broken: what is posted is flushed.
+    pub flushing: Bit,
+}
+
+/// A queue, to look at.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Named {
+    /// The queue.
+    pub queue: Bits<QUEUE>,
+}
+
+/// A doorbell of a receive queue.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Rung {
+    /// The queue.
+    pub queue: Bits<QUEUE>,
+    /// The host's position.
+    pub position: Bits<32>,
+}
+
+/// What the planner has decided for a queue.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Plan {
+    /// The queue.
+    pub queue: Bits<QUEUE>,
+    /// Its life when it was looked at. In another one, only `blocks` and the list count.
+    pub life: Bits<LIFE>,
+    /// What these become.
+    pub producer: Bits<32>,
+    /// See `producer`.
+    pub fetched: Bits<32>,
+    /// Blocks that are asked for.
+    pub blocks: Bits<5>,
+    /// What `more` becomes.
+    pub more: Bit,
+    /// Its turn in the work list has come: it is not listed any more.
+    pub unlists: Bit,
+    /// It is to be listed, if it is not.
+    pub lists: Bit,
+}
+
+/// A block that was read.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Arrived {
+    /// Its queue.
+    pub queue: Bits<QUEUE>,
+    /// The queue's life when it was asked for.
+    pub life: Bits<LIFE>,
+    /// 64 bytes.
+    pub data: Bits<512>,
+    /// It could not be read.
+    pub error: Bit,
+}
+
+/// What becomes of a queue.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum MarkKind {
+    /// It is halted, if it still has the same life.
+    Halt,
+    /// What is posted to it is flushed from now on.
+    Flush,
+    /// It is not.
+    Calm,
+}
+
+/// A change of a queue's flags.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Mark {
+    /// The queue.
+    pub queue: Bits<QUEUE>,
+    /// See [`MarkKind::Halt`].
+    pub life: Bits<LIFE>,
+    /// What changes.
+    pub kind: MarkKind,
+}
+
+/// The next block of a queue is asked for.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Pop {
+    /// The queue.
+    pub queue: Bits<QUEUE>,
+    /// It is for a queue that is flushed, and else for nobody. With the block, the queue halts.
+    pub flush: Bit,
+    /// It is a further block of an entry, which is there only in this life.
+    pub goes_on: Bit,
+    /// See `goes_on`.
+    pub life: Bits<LIFE>,
+}
+
+/// What became of a [`Pop`].
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum PoppedKind {
+    /// Nothing is posted, or the queue is halted or not enabled.
+    Nothing,
+    /// The block is posted, and will come.
+    Later,
+    /// Here it is.
+    Block,
+}
+
+/// The answer to a [`Pop`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Popped {
+    /// Whether there is a block.
+    pub kind: PoppedKind,
+    /// 64 bytes.
+    pub data: Bits<512>,
+    /// It could not be read.
+    pub error: Bit,
+    /// Its position in the ring.
+    pub position: Bits<32>,
+    /// Blocks that are posted, from it on.
+    pub posted: Bits<32>,
+    /// The queue's life.
+    pub life: Bits<LIFE>,
+}
+
+/// A block of an entry that is taken, or that nothing was found.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Piece {
+    /// The queue pair that takes it.
+    pub qp: Bits<QP>,
+    /// Its protection domain.
+    pub pd: Bits<32>,
+    /// It is taken to be flushed: nobody waits for the answer.
+    pub flush: Bit,
+    /// There is one.
+    pub found: Bit,
+    /// Something is wrong with its head or shapes, or it could not be read.
+    pub malformed: Bit,
+    /// It could not be read: it has no name.
+    pub nameless: Bit,
+    /// Its first block.
+    pub starts: Bit,
+    /// Its last one, as far as it matters.
+    pub ends: Bit,
+    /// Regions in this block, from the first granule of `data` on.
+    pub here: Bits<3>,
+    /// The granules, without the head.
+    pub data: Bits<512>,
+    /// What its completion will need.
+    pub name: Name,
+}
+
+/// What is known of the receive that a queue pair has in use.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Name {
+    /// The application's name for it.
+    pub wr_id: Bits<64>,
+    /// The ring position of its first block.
+    pub position: Bits<32>,
+    /// Its queue.
+    pub queue: Bits<QUEUE>,
+    /// The queue's life.
+    pub life: Bits<LIFE>,
+    /// The queue's completion queue.
+    pub cq: Bits<CQ>,
+    /// The queue is shared.
+    pub shared: Bit,
+    /// Its regions.
+    pub regions: Bits<REGIONS>,
+}
+
+/// Bits of a [`Name`].
+pub const NAME: usize = 64 + 32 + QUEUE + LIFE + CQ + 1 + REGIONS;
+
+/// A region of a receive in use.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Span {
+    /// First byte.
+    pub addr: Bits<64>,
+    /// Bytes.
+    pub len: Bits<32>,
+}
+
+/// Bits of a [`Span`].
+pub const SPAN: usize = 96;
+
+/// A queue pair has entered the error state.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Broken {
+    /// The queue pair.
+    pub qp: Bits<QP>,
+}
+
+/// Why a receive is given up.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum GiveUpKind {
+    /// The queue pair is broken: what it has in use, or else its own queue's oldest.
+    Broken,
+    /// The host has written to it: what it has in use of a shared queue.
+    Reset,
+    /// Something was posted to its own queue, which is flushed: that.
+    Posted,
+}
+
+/// A queue pair whose receive is given up.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct GiveUp {
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// Why.
+    pub kind: GiveUpKind,
+}
+
+/// What a [`GiveUp`] has met.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct GivenUp {
+    /// It had a receive in use.
+    pub used: Bit,
+}

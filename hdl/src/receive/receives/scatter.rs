@@ -1,0 +1,390 @@
+//! Cuts payload along the regions of receives, and completes them.
+//!
+//! Contract: a placing leads to at least one order, the last of which has its `frame_end` and its completion; one
+//! with one order takes 4 cycles, each further order 2. The bytes of a receive that is not in use any more are
+//! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
+//! given up completes behind the placings that were there before: the turn comes when no placing waits, or
+//! after 15 of them. One that fails halts its queue, if that is not shared, or the entry itself was wrong.
+
+use super::in_use::PLACE;
+use super::record::*;
+use crate::context::{QP, Table};
+use crate::primitive::{Flatten, Restore, StreamSkid};
+use crate::receive::record::{Placing, PlacingKind, STORE, WriteOrder};
+use drdma_abi::completion::Status;
+use drdma_abi::receive::ReceiveOpcode;
+use drdma_emit::prelude::*;
+
+/// The receive is given up.
+const FLUSHED: u64 = Status::WrFlushError as u64;
+/// The entry itself was wrong.
+const MALFORMED: u64 = Status::LocalQpOperationError as u64;
+/// The opcodes.
+const RECEIVE: u64 = ReceiveOpcode::Receive as u64;
+/// See `RECEIVE`.
+const WITH_IMM: u64 = ReceiveOpcode::ReceiveWithImm as u64;
+
+/// A `ReceiveCompletion`.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Line {
+    /// The receive's name.
+    pub wr_id: Bits<64>,
+    /// Bytes of the message.
+    pub byte_len: Bits<32>,
+    /// Immediate data, or a key.
+    pub imm: Bits<32>,
+    /// The receive queue.
+    pub receive_queue: Bits<16>,
+    /// The queue pair.
+    pub qp: Bits<15>,
+    /// 1.
+    pub receive: Bit,
+    /// What came.
+    pub opcode: Bits<8>,
+    /// What else is to be known of it.
+    pub flags: Bits<8>,
+    /// How it ended.
+    pub status: Bits<8>,
+    /// 0: the completion queue's ring gives it.
+    pub phase: Bits<8>,
+    /// The ring position of the receive.
+    pub position: Bits<32>,
+    /// The sender's queue pair number.
+    pub source_qp: Bits<24>,
+    /// 0.
+    pub reserved: Bits<8>,
+}
+
+/// Bits of a [`Line`].
+const LINE: usize = 256;
+
+/// Where the next byte of a receive goes.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Cursor {
+    /// Its address.
+    pub addr: Bits<64>,
+    /// Bytes of the region from there on.
+    pub left: Bits<32>,
+    /// The region behind that one.
+    pub behind: Bits<REGIONS>,
+}
+
+/// Bits of a [`Cursor`].
+const CURSOR: usize = 96 + REGIONS;
+
+/// What scatter is doing.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ScatterState {
+    /// Waiting for a placing or for what is given up.
+    Idle,
+    /// Where the queue pair's receive stands is there.
+    Load,
+    /// Cutting an order off,
+    Cut,
+    /// and offering it.
+    Offer,
+    /// A failed receive halts its queue.
+    Halt,
+    /// What is given up is answered.
+    Answer,
+}
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Scatter {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset; all tables are cleared after it.
+    pub rst: Signal<In, Bit>,
+    /// Where bytes go.
+    pub placing: Stream<In, Placing>,
+    /// A queue pair's receive is given up,
+    pub give_up: Stream<In, GiveUp>,
+    /// if there was one in use.
+    pub given_up: Flow<Out, GivenUp>,
+    /// Runs of bytes.
+    pub order: Stream<Out, WriteOrder>,
+    /// A queue halts.
+    pub halt: Stream<Out, Mark>,
+
+    /// The queue pair that is asked for in the next cycle:
+    pub next_qp: Signal<Out, Bits<QP>>,
+    /// whether it has a receive in use,
+    pub used: Signal<In, Bit>,
+    /// and its name.
+    pub name: Signals<In, Name>,
+    /// The region that is asked for in the next cycle.
+    pub next_span: Signal<Out, Bits<PLACE>>,
+    /// That region.
+    pub region: Signals<In, Span>,
+    /// A queue pair's receive is not in use any more:
+    pub cleared: Signal<Out, Bit>,
+    /// this one's.
+    pub cleared_qp: Signal<Out, Bits<QP>>,
+    /// Something is at work.
+    pub busy: Signal<Out, Bit>,
+
+    placings: StreamSkid<Placing>,
+    cursors: Table<CURSOR, QP>,
+    cursor_in: Flatten<Cursor, CURSOR>,
+    cursor_out: Restore<Cursor, CURSOR>,
+    state: DFF<ScatterState>,
+    /// Placings that went before one that is given up.
+    passed: DFF<Bits<4>>,
+    current: DFF<Placing>,
+    /// It is one that is given up.
+    gives_up: DFF<Bit>,
+    resets: DFF<Bit>,
+    /// The bytes go to a receive.
+    receives: DFF<Bit>,
+    /// There is one.
+    present: DFF<Bit>,
+    held: DFF<Name>,
+    cursor: DFF<Cursor>,
+    /// Bytes that are left, to skip and to write.
+    skip: DFF<Bits<6>>,
+    bytes: DFF<Bits<13>>,
+    ram: DFF<Bits<STORE>>,
+    // What fits the region.
+    skips: Signal<Local, Bits<6>>,
+    fits: Signal<Local, Bits<13>>,
+    whole: Signal<Local, Bit>,
+    // The order.
+    addr: DFF<Bits<64>>,
+    piece: DFF<Bits<13>>,
+    last: DFF<Bit>,
+    completes: Signal<Local, Bit>,
+    fails: Signal<Local, Bit>,
+    good: Signal<Local, Bit>,
+    line: Signal<Local, Line>,
+    line_in: Flatten<Line, LINE>,
+}
+
+impl Logic for Scatter {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.placing.join(&mut self.placings.input);
+        self.placings.output.ready.next = false;
+        self.give_up.ready.next = false;
+        self.given_up.valid.next = false;
+        self.given_up.used.next = self.present.q.val();
+        self.order.valid.next = false;
+        self.halt.valid.next = false;
+        self.halt.queue.next = self.held.q.val().queue;
+        self.halt.life.next = self.held.q.val().life;
+        self.halt.kind.next = MarkKind::Halt;
+        self.cleared.next = false;
+        self.cleared_qp.next = self.current.q.val().qp;
+
+        // What fits the region that the cursor is in.
+        self.skips.next = self.skip.q.val();
+        if self.cursor.q.val().left < bit_cast::<32, 6>(self.skip.q.val()) {
+            self.skips.next = self.cursor.q.val().left.get_bits::<6>(0);
+        }
+        self.whole.next = true;
+        self.fits.next = self.bytes.q.val();
+        if self.cursor.q.val().left < bit_cast::<32, 13>(self.bytes.q.val()) {
+            self.whole.next = false;
+            self.fits.next = self.cursor.q.val().left.get_bits::<13>(0);
+        }
+        self.cursor_out.bits.next = self.cursors.read_data.val();
+
+        self.completes.next = self.current.q.val().completes
+            && self.present.q.val()
+            && (!self.gives_up.q.val() || !self.resets.q.val() || self.held.q.val().shared);
+        self.fails.next = self.current.q.val().status.any()
+            && (!self.held.q.val().shared || (self.current.q.val().status == MALFORMED));
+        self.cursors.write_enable.next = false;
+        match self.state.q.val() {
+            ScatterState::Idle => {
+                self.current.d.next = self.placings.output.data.val();
+                self.gives_up.d.next = false;
+                if self.give_up.valid.val()
+                    && (!self.placings.output.valid.val() || self.passed.q.val().all())
+                {
+                    // A completion without bytes.
+                    self.give_up.ready.next = true;
+                    self.passed.d.next = 0.into();
+                    self.gives_up.d.next = true;
+                    self.resets.d.next = self.give_up.kind.val() == GiveUpKind::Reset;
+                    self.current.d.next.kind = PlacingKind::Nothing;
+                    self.current.d.next.qp = self.give_up.qp.val();
+                    self.current.d.next.bytes = 0.into();
+                    self.current.d.next.frame_end = false;
+                    self.current.d.next.completes = true;
+                    self.current.d.next.status = FLUSHED.into();
+                    self.current.d.next.with_imm = false;
+                    self.state.d.next = ScatterState::Load;
+                } else if self.placings.output.valid.val() {
+                    self.placings.output.ready.next = true;
+                    self.passed.d.next =
+                        self.passed.q.val() + bit_cast::<4, 1>(self.give_up.valid.val().into());
+                    self.state.d.next = ScatterState::Load;
+                }
+            }
+            ScatterState::Load => {
+                self.held.d.next = self.name.val();
+                self.present.d.next = self.used.val();
+                self.receives.d.next =
+                    (self.current.q.val().kind == PlacingKind::Receive) && self.used.val();
+                self.ram.d.next = self.current.q.val().ram;
+                self.bytes.d.next = 0.into();
+                self.skip.d.next = 0.into();
+                self.cursor.d.next = self.cursor_out.record.val();
+                if self.current.q.val().kind == PlacingKind::Write {
+                    self.bytes.d.next = self.current.q.val().bytes;
+                    self.cursor.d.next.addr = self.current.q.val().addr;
+                    self.cursor.d.next.left = 4096.into();
+                }
+                if (self.current.q.val().kind == PlacingKind::Receive) && self.used.val() {
+                    self.bytes.d.next = self.current.q.val().bytes;
+                    if self.current.q.val().first {
+                        self.skip.d.next = self.current.q.val().skip;
+                        self.cursor.d.next.addr = self.region.addr.val();
+                        self.cursor.d.next.left = self.region.len.val();
+                        self.cursor.d.next.behind = 1.into();
+                        if !self.name.regions.val().any() {
+                            self.cursor.d.next.left = 0.into();
+                            self.cursor.d.next.behind = 0.into();
+                        }
+                    }
+                }
+                self.state.d.next = ScatterState::Cut;
+                if self.gives_up.q.val()
+                    && (!self.used.val() || (self.resets.q.val() && !self.name.shared.val()))
+                {
+                    self.state.d.next = ScatterState::Answer;
+                }
+            }
+            ScatterState::Cut => {
+                self.addr.d.next = self.cursor.q.val().addr;
+                self.piece.d.next = 0.into();
+                self.last.d.next = true;
+                self.state.d.next = ScatterState::Offer;
+                if self.receives.q.val()
+                    && !self.cursor.q.val().left.any()
+                    && (self.skip.q.val().any() || self.bytes.q.val().any())
+                    && (self.cursor.q.val().behind < self.held.q.val().regions)
+                {
+                    // The next region.
+                    self.cursor.d.next.addr = self.region.addr.val();
+                    self.cursor.d.next.left = self.region.len.val();
+                    self.cursor.d.next.behind = self.cursor.q.val().behind + 1;
+                    self.state.d.next = ScatterState::Cut;
+                } else if self.skip.q.val().any() && self.cursor.q.val().left.any() {
+                    self.skip.d.next = self.skip.q.val() - self.skips.val();
+                    self.cursor.d.next.addr =
+                        self.cursor.q.val().addr + bit_cast::<64, 6>(self.skips.val());
+                    self.cursor.d.next.left =
+                        self.cursor.q.val().left - bit_cast::<32, 6>(self.skips.val());
+                    self.state.d.next = ScatterState::Cut;
+                } else if self.cursor.q.val().left.any() {
+                    self.piece.d.next = self.fits.val();
+                    self.last.d.next = self.whole.val()
+                        || (self.cursor.q.val().behind >= self.held.q.val().regions);
+                    self.bytes.d.next = self.bytes.q.val() - self.fits.val();
+                    self.cursor.d.next.addr =
+                        self.cursor.q.val().addr + bit_cast::<64, 13>(self.fits.val());
+                    self.cursor.d.next.left =
+                        self.cursor.q.val().left - bit_cast::<32, 13>(self.fits.val());
+                }
+            }
+            ScatterState::Offer => {
+                self.order.valid.next = true;
+                if self.order.ready.val() {
+                    self.ram.d.next = self.ram.q.val() + bit_cast::<STORE, 13>(self.piece.q.val());
+                    self.state.d.next = ScatterState::Cut;
+                    if self.receives.q.val()
+                        && !self.cursor.q.val().left.any()
+                        && (self.cursor.q.val().behind < self.held.q.val().regions)
+                    {
+                        self.cursor.d.next.addr = self.region.addr.val();
+                        self.cursor.d.next.left = self.region.len.val();
+                        self.cursor.d.next.behind = self.cursor.q.val().behind + 1;
+                    }
+                    if self.last.q.val() {
+                        self.cursors.write_enable.next = self.receives.q.val();
+                        self.cleared.next = self.completes.val() && !self.fails.val();
+                        self.state.d.next = ScatterState::Idle;
+                        if self.gives_up.q.val() {
+                            self.state.d.next = ScatterState::Answer;
+                        }
+                        if self.completes.val() && self.fails.val() {
+                            self.state.d.next = ScatterState::Halt;
+                        }
+                    }
+                }
+            }
+            ScatterState::Halt => {
+                // The queue pair's next take finds its queue halted.
+                self.halt.valid.next = true;
+                if self.halt.ready.val() {
+                    self.cleared.next = true;
+                    self.state.d.next = ScatterState::Idle;
+                    if self.gives_up.q.val() {
+                        self.state.d.next = ScatterState::Answer;
+                    }
+                }
+            }
+            ScatterState::Answer => {
+                self.given_up.valid.next = true;
+                self.cleared.next = self.present.q.val();
+                self.state.d.next = ScatterState::Idle;
+            }
+        }
+
+        // The order.
+        self.order.addr.next = self.addr.q.val();
+        self.order.ram.next = self.ram.q.val();
+        self.order.bytes.next = self.piece.q.val();
+        self.order.frame_end.next = self.last.q.val() && self.current.q.val().frame_end;
+        self.order.words.next = self.current.q.val().words;
+        self.order.completes.next = self.last.q.val() && self.completes.val();
+        self.good.next = !self.current.q.val().status.any();
+        self.line.next.wr_id = self.held.q.val().wr_id;
+        self.line.next.byte_len = 0.into();
+        self.line.next.imm = 0.into();
+        self.line.next.receive_queue = bit_cast::<16, 12>(self.held.q.val().queue);
+        self.line.next.qp = bit_cast::<15, QP>(self.current.q.val().qp);
+        self.line.next.receive = true;
+        self.line.next.opcode = RECEIVE.into();
+        if self.current.q.val().with_imm {
+            self.line.next.opcode = WITH_IMM.into();
+        }
+        self.line.next.flags = 0.into();
+        self.line.next.status = self.current.q.val().status;
+        self.line.next.phase = 0.into();
+        self.line.next.position = self.held.q.val().position;
+        self.line.next.source_qp = 0.into();
+        self.line.next.reserved = 0.into();
+        if self.good.val() {
+            self.line.next.byte_len = self.current.q.val().byte_len;
+            self.line.next.imm = self.current.q.val().imm;
+            self.line.next.flags = self.current.q.val().flags;
+            self.line.next.source_qp = self.current.q.val().source_qp;
+        }
+        self.line_in.record.next = self.line.val();
+        self.order.receipt.next.cq = self.held.q.val().cq;
+        self.order.receipt.next.qp = self.current.q.val().qp;
+        self.order.receipt.next.line = self.line_in.bits.val();
+
+        self.cursor_in.record.next = self.cursor.d.val();
+        self.cursors.write_address.next = self.current.q.val().qp;
+        self.cursors.write_data.next = self.cursor_in.bits.val();
+        self.busy.next =
+            self.placings.output.valid.val() || (self.state.q.val() != ScatterState::Idle);
+
+        if self.rst.val() {
+            self.state.d.next = ScatterState::Idle;
+            self.passed.d.next = 0.into();
+        }
+        self.next_qp.next = self.current.d.val().qp;
+        self.cursors.ahead.next = self.current.d.val().qp;
+        // The first region with a new placing, then the one behind the cursor's.
+        self.next_span.next = (bit_cast::<PLACE, QP>(self.current.d.val().qp) << 4)
+            | bit_cast::<PLACE, 4>(self.cursor.d.val().behind.get_bits::<4>(0));
+        if self.state.q.val() == ScatterState::Idle {
+            self.next_span.next = bit_cast::<PLACE, QP>(self.current.d.val().qp) << 4;
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! Takes entries of receive queues for messages, one after the other, and gives up those of broken queue pairs.
+//!
+//! An entry comes from the pool block by block. The taker looks at its head and shapes, and hands what they
+//! describe to the checker, which looks at keys.
+//!
+//! Contract: a take of a receive that is there occupies the taker for 5 cycles a block. One whose blocks are not
+//! there yet waits for them, and tells the planner so; nothing overtakes it. A take of a queue pair whose last
+//! receive is still in use waits for its completion, which must be on its way. What is given up has its turn
+//! when all takes before it are answered, and before all behind it.
+
+use super::record::*;
+use crate::context::{CQ, ConfigWrite, QP, QUEUE, Table, TableSelect};
+use crate::primitive::{StreamFifo, StreamSkid};
+use crate::receive::record::Take;
+use drdma_abi::Layout;
+use drdma_abi::receive::{AttributesEntry, RECEIVE_MAGIC, ReceiveQueueEntry};
+use drdma_emit::prelude::*;
+
+/// The head's magic.
+const MAGIC: u64 = RECEIVE_MAGIC as u64;
+/// Regions of an entry, at most.
+const MOST_REGIONS: u64 = drdma_abi::work_request::MAX_REGIONS as u64;
+/// Bits of where a queue's receives complete, and whether it is shared.
+const PLACE: usize = CQ + 1;
+/// Bits of a queue pair's receive queue, and whether it has one.
+const OWN: usize = QUEUE + 1;
+
+fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
+    Constant::new((L::field(field).start as u64 / 32).into())
+}
+
+fn bit_of<L: Layout>(field: &str) -> Constant<Bits<5>> {
+    Constant::new((L::field(field).start as u64 % 32).into())
+}
+
+/// What the taker is doing.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum TakerState {
+    /// Waiting for a take, or for what is given up.
+    Ready,
+    /// Asking for a block, once the queue pair has no receive in use,
+    Ask,
+    /// and waiting for it.
+    Answer,
+    /// It will come: waiting some cycles.
+    Pause,
+    /// Handing it on.
+    Judge,
+    /// A queue's flags change.
+    Mark,
+    /// Finding the queue of what is given up,
+    Find,
+    /// and whether it is shared.
+    Place,
+    /// The receive in use is given up,
+    GiveUp,
+    /// and whether there was one is told.
+    Told,
+    /// There was none: waiting for the one that was taken instead.
+    Settle,
+}
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Taker {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset; all tables are cleared after it.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// What is asked for.
+    pub take: Stream<In, Take>,
+    /// There is room for its answer.
+    pub room: Signal<In, Bit>,
+    /// Queue pairs that are broken.
+    pub broken: Stream<In, Broken>,
+    /// Those of queues that something was posted to.
+    pub posted: Stream<In, Broken>,
+    /// A block is asked for.
+    pub pop: Stream<Out, Pop>,
+    /// Here it is.
+    pub popped: Flow<In, Popped>,
+    /// A queue's flags change.
+    pub mark: Stream<Out, Mark>,
+    /// A message waits for a block,
+    pub waits: Signal<Out, Bit>,
+    /// of this queue.
+    pub waits_for: Signal<Out, Bits<QUEUE>>,
+    /// What the checker looks at.
+    pub piece: Stream<Out, Piece>,
+    /// It is done with all of it.
+    pub settled: Signal<In, Bit>,
+    /// A queue pair's receive is given up,
+    pub give_up: Stream<Out, GiveUp>,
+    /// which is told some cycles later.
+    pub given_up: Flow<In, GivenUp>,
+    /// The queue pair of which it is asked whether it has a receive in use in the next cycle.
+    pub next_qp: Signal<Out, Bits<QP>>,
+    /// That of the cycle before has.
+    pub in_use: Signal<In, Bit>,
+    /// Something is at work.
+    pub busy: Signal<Out, Bit>,
+
+    select: TableSelect,
+    #[init(word_of::<ReceiveQueueEntry>("shared"))]
+    place_word: Constant<Bits<4>>,
+    #[init(bit_of::<ReceiveQueueEntry>("shared"))]
+    shared_at: Constant<Bits<5>>,
+    #[init(bit_of::<ReceiveQueueEntry>("completion_queue"))]
+    cq_at: Constant<Bits<5>>,
+    #[init(word_of::<AttributesEntry>("receives"))]
+    own_word: Constant<Bits<4>>,
+    #[init(bit_of::<AttributesEntry>("receive_queue"))]
+    own_at: Constant<Bits<5>>,
+    #[init(bit_of::<AttributesEntry>("receives"))]
+    receives_at: Constant<Bits<5>>,
+    places: Table<PLACE, QUEUE>,
+    owns: Table<OWN, QP>,
+
+    takes: StreamSkid<Take>,
+    /// Those of the host first, then those of queues, then of queue pairs.
+    events: StreamFifo<GiveUp, 12, 13>,
+    resets: Signal<Local, Bit>,
+
+    state: DFF<TakerState>,
+    current: DFF<Take>,
+    event: DFF<GiveUp>,
+    /// The entry is taken to be flushed.
+    flush: DFF<Bit>,
+    /// It goes on: a block of it was taken.
+    goes_on: DFF<Bit>,
+    waiting: DFF<Bit>,
+    pause: DFF<Bits<3>>,
+    block: DFF<Popped>,
+    name: DFF<Name>,
+    /// Regions of it in further blocks.
+    left: DFF<Bits<REGIONS>>,
+    /// What `mark` is.
+    kind: DFF<MarkKind>,
+    /// The queue pair of what is given up has a receive queue,
+    has: DFF<Bit>,
+    /// of its own.
+    owned: DFF<Bit>,
+
+    // The block that is judged.
+    head: Signal<Local, Bit>,
+    blocks: Signal<Local, Bits<32>>,
+    here: Signal<Local, Bits<REGIONS>>,
+    behind: Signal<Local, Bits<REGIONS>>,
+    granules: Signal<Local, Bits<512>>,
+    empty: Signal<Local, Bit>,
+    bad: Signal<Local, Bit>,
+    found: Signal<Local, Bit>,
+    now: Signal<Local, Name>,
+    asks: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<6>>,
+}
+
+impl Logic for Taker {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // The host writes entries of queues and attributes.
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.unused.next = self.cfg.data.val().get_bits::<6>(26);
+        self.places.write_enable.next =
+            self.select.receive_queue.val() && (self.cfg.word.val() == self.place_word.val());
+        self.places.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.places.write_data.next =
+            bit_cast::<PLACE, CQ>(self.cfg.data.val().get_bits::<CQ>(self.cq_at.val().index()));
+        if self.cfg.data.val().get_bits::<8>(self.shared_at.val().index()) == 1 {
+            self.places.write_data.next = self.places.write_data.val().replace_bit(CQ, true);
+        }
+        self.owns.write_enable.next =
+            self.select.attributes.val() && (self.cfg.word.val() == self.own_word.val());
+        self.owns.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.owns.write_data.next = bit_cast::<OWN, QUEUE>(
+            self.cfg.data.val().get_bits::<QUEUE>(self.own_at.val().index()),
+        );
+        if self.cfg.data.val().get_bits::<8>(self.receives_at.val().index()) == 1 {
+            self.owns.write_data.next = self.owns.write_data.val().replace_bit(QUEUE, true);
+        }
+
+        // What is given up waits.
+        self.resets.next = (self.select.state.val() || self.select.receive_state.val())
+            && !self.select.every.val();
+        self.events.input.valid.next = self.resets.val();
+        self.events.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
+        self.events.input.data.next.kind = GiveUpKind::Reset;
+        self.posted.ready.next = self.events.input.ready.val() && !self.resets.val();
+        self.broken.ready.next =
+            self.events.input.ready.val() && !self.resets.val() && !self.posted.valid.val();
+        if !self.resets.val() {
+            self.events.input.valid.next = self.posted.valid.val() || self.broken.valid.val();
+            self.events.input.data.next.qp = self.broken.qp.val();
+            self.events.input.data.next.kind = GiveUpKind::Broken;
+            if self.posted.valid.val() {
+                self.events.input.data.next.qp = self.posted.qp.val();
+                self.events.input.data.next.kind = GiveUpKind::Posted;
+            }
+        }
+        self.events.output.ready.next = false;
+        self.take.join(&mut self.takes.input);
+        self.takes.output.ready.next = false;
+
+        // The block that came last: its head, if it is an entry's first one.
+        self.now.next = self.name.q.val();
+        self.now.next.cq = self.places.read_data.val().get_bits::<CQ>(0);
+        self.now.next.shared = self.places.read_data.val().get_bit(CQ);
+        self.found.next = self.block.q.val().kind == PoppedKind::Block;
+        self.head.next = true;
+        self.here.next = self.left.q.val();
+        self.behind.next = 0.into();
+        if self.left.q.val() > 4 {
+            self.here.next = 4.into();
+            self.behind.next = self.left.q.val() - 4;
+        }
+        self.granules.next = self.block.q.val().data;
+        self.blocks.next = 0.into();
+        if !self.goes_on.q.val() {
+            self.now.next.wr_id = self.block.q.val().data.get_bits::<64>(128);
+            self.now.next.position = self.block.q.val().position;
+            self.now.next.queue = self.current.q.val().queue;
+            self.now.next.life = self.block.q.val().life;
+            self.now.next.regions = self.block.q.val().data.get_bits::<REGIONS>(16);
+            self.granules.next = bit_cast::<512, 256>(self.block.q.val().data.get_bits::<256>(256));
+            // Two regions, then four a block.
+            self.blocks.next =
+                (bit_cast::<32, REGIONS>(self.block.q.val().data.get_bits::<REGIONS>(16)) + 5) >> 2;
+            self.head.next = (self.block.q.val().data.get_bits::<16>(0) == MAGIC)
+                && (self.block.q.val().data.get_bits::<16>(16) <= MOST_REGIONS)
+                && (self.block.q.val().data.get_bits::<32>(32)
+                    == bit_cast::<32, 16>(self.block.q.val().data.get_bits::<16>(16)) + 2)
+                && (self.block.q.val().data.get_bits::<32>(64) == self.block.q.val().position)
+                && !self.block.q.val().data.get_bits::<32>(96).any()
+                && !self.block.q.val().data.get_bits::<64>(192).any()
+                && (self.blocks.val() <= self.block.q.val().posted);
+            self.here.next = self.now.val().regions;
+            self.behind.next = 0.into();
+            if self.now.val().regions > 2 {
+                self.here.next = 2.into();
+                self.behind.next = self.now.val().regions - 2;
+            }
+        }
+        self.empty.next = false;
+        for k in 0..4 {
+            if (self.here.val() > k.to_bits())
+                && !self.granules.val().get_bits::<32>(128 * k + 64).any()
+            {
+                self.empty.next = true;
+            }
+        }
+        self.bad.next = self.block.q.val().error || !self.head.val() || self.empty.val();
+
+        self.asks.next = self.goes_on.q.val() || self.flush.q.val() || !self.in_use.val();
+        self.pop.valid.next = false;
+        self.pop.queue.next = self.current.q.val().queue;
+        self.pop.flush.next = self.flush.q.val();
+        self.pop.goes_on.next = self.goes_on.q.val();
+        self.pop.life.next = self.name.q.val().life;
+        self.piece.valid.next = false;
+        self.piece.qp.next = self.current.q.val().qp;
+        self.piece.pd.next = self.current.q.val().pd;
+        self.piece.flush.next = self.flush.q.val();
+        self.piece.found.next = self.found.val();
+        self.piece.malformed.next = self.bad.val();
+        self.piece.nameless.next = self.block.q.val().error;
+        self.piece.starts.next = !self.goes_on.q.val();
+        self.piece.ends.next =
+            !self.found.val() || self.bad.val() || self.flush.q.val() || !self.behind.val().any();
+        self.piece.here.next = self.here.val().get_bits::<3>(0);
+        if !self.found.val() || self.bad.val() || self.flush.q.val() {
+            self.piece.here.next = 0.into();
+        }
+        self.piece.data.next = self.granules.val();
+        self.piece.name.next = self.now.val();
+        self.mark.valid.next = false;
+        self.mark.queue.next = self.current.q.val().queue;
+        self.mark.life.next = self.name.q.val().life;
+        self.mark.kind.next = self.kind.q.val();
+        self.give_up.valid.next = false;
+        self.give_up.qp.next = self.event.q.val().qp;
+        self.give_up.kind.next = self.event.q.val().kind;
+        self.waits.next = self.waiting.q.val();
+        self.waits_for.next = self.current.q.val().queue;
+
+        match self.state.q.val() {
+            TakerState::Ready => {
+                self.goes_on.d.next = false;
+                self.flush.d.next = false;
+                self.event.d.next = self.events.output.data.val();
+                if self.events.output.valid.val() {
+                    self.current.d.next.qp = self.events.output.data.val().qp;
+                    if self.settled.val() {
+                        self.events.output.ready.next = true;
+                        self.state.d.next = TakerState::Find;
+                    }
+                } else {
+                    self.current.d.next = self.takes.output.data.val();
+                    self.takes.output.ready.next = self.room.val();
+                    if self.takes.output.valid.val() && self.room.val() {
+                        self.state.d.next = TakerState::Ask;
+                    }
+                }
+            }
+            TakerState::Ask => {
+                self.pop.valid.next = self.asks.val();
+                if self.asks.val() && self.pop.ready.val() {
+                    self.state.d.next = TakerState::Answer;
+                }
+            }
+            TakerState::Answer => {
+                self.block.d.next = self.popped.val();
+                self.pause.d.next = 0.into();
+                if self.popped.valid.val() {
+                    self.waiting.d.next = false;
+                    self.state.d.next = TakerState::Judge;
+                    if self.popped.kind.val() == PoppedKind::Later {
+                        self.waiting.d.next = true;
+                        self.state.d.next = TakerState::Pause;
+                    }
+                }
+            }
+            TakerState::Pause => {
+                self.pause.d.next = self.pause.q.val() + 1;
+                if self.pause.q.val().all() {
+                    self.state.d.next = TakerState::Ask;
+                }
+            }
+            TakerState::Judge => {
+                self.piece.valid.next = true;
+                if self.piece.ready.val() {
+                    self.name.d.next = self.now.val();
+                    self.left.d.next = self.behind.val();
+                    self.goes_on.d.next = true;
+                    self.kind.d.next = MarkKind::Halt;
+                    self.state.d.next = TakerState::Ask;
+                    if self.flush.q.val() {
+                        self.state.d.next = TakerState::Settle;
+                    } else if self.found.val() && self.bad.val() {
+                        self.state.d.next = TakerState::Mark;
+                    } else if self.piece.ends.val() {
+                        self.state.d.next = TakerState::Ready;
+                    }
+                }
+            }
+            TakerState::Mark => {
+                self.mark.valid.next = true;
+                if self.mark.ready.val() {
+                    self.state.d.next = TakerState::Ready;
+                    // What follows the mark of a queue that is flushed.
+                    if self.kind.q.val() == MarkKind::Flush {
+                        self.state.d.next = TakerState::GiveUp;
+                    }
+                }
+            }
+            TakerState::Find => {
+                self.current.d.next.queue = self.owns.read_data.val().get_bits::<QUEUE>(0);
+                self.has.d.next = self.owns.read_data.val().get_bit(QUEUE);
+                self.state.d.next = TakerState::Place;
+            }
+            TakerState::Place => {
+                // A shared queue has no flags of its queue pairs.
+                self.owned.d.next = self.has.q.val() && !self.places.read_data.val().get_bit(CQ);
+                self.kind.d.next = MarkKind::Flush;
+                self.state.d.next = TakerState::GiveUp;
+                if self.event.q.val().kind == GiveUpKind::Posted {
+                    self.flush.d.next = true;
+                    self.state.d.next = TakerState::Ask;
+                } else if self.has.q.val()
+                    && !self.places.read_data.val().get_bit(CQ)
+                    && (self.event.q.val().kind == GiveUpKind::Broken)
+                {
+                    self.state.d.next = TakerState::Mark;
+                }
+            }
+            TakerState::GiveUp => {
+                self.give_up.valid.next = true;
+                if self.give_up.ready.val() {
+                    self.state.d.next = TakerState::Told;
+                }
+            }
+            TakerState::Told => {
+                self.kind.d.next = MarkKind::Calm;
+                if self.given_up.valid.val() {
+                    self.flush.d.next = true;
+                    self.state.d.next = TakerState::Ready;
+                    if self.owned.q.val() {
+                        if self.event.q.val().kind == GiveUpKind::Reset {
+                            self.state.d.next = TakerState::Mark;
+                        } else if !self.given_up.used.val() && !self.flush.q.val() {
+                            self.state.d.next = TakerState::Ask;
+                        }
+                    }
+                }
+            }
+            TakerState::Settle => {
+                // The receive that was taken to be flushed is in use now.
+                if self.settled.val() {
+                    self.state.d.next = TakerState::Ready;
+                    if self.found.val() {
+                        self.state.d.next = TakerState::GiveUp;
+                    }
+                }
+            }
+        }
+
+        self.busy.next = self.takes.output.valid.val()
+            || self.events.output.valid.val()
+            || (self.state.q.val() != TakerState::Ready);
+
+        if self.rst.val() {
+            self.state.d.next = TakerState::Ready;
+            self.waiting.d.next = false;
+        }
+        self.places.ahead.next = self.current.d.val().queue;
+        self.owns.ahead.next = self.current.d.val().qp;
+        self.next_qp.next = self.current.d.val().qp;
+    }
+}

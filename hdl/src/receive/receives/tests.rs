@@ -1,0 +1,6 @@
+//! Against `drdma_semantics`, with a host that posts and a responder that asks.
+
+mod giving_up;
+mod host;
+mod rates;
+mod traffic;

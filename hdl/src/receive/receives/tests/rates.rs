@@ -1,0 +1,158 @@
+//! How fast receives are taken and filled, and how many queues there may be.
+
+use super::host::*;
+use drdma_semantics::receive::encode;
+use drdma_semantics::region::Region;
+use drdma_verilated::testbench::{Beat, Random};
+
+/// Cycles from a read's request to what it brings: of a board.
+const LATENCY: u64 = 280;
+
+fn receive(wr_id: u64, position: u32) -> Vec<u8> {
+    let region = Region::Contiguous { addr: 0x5000 + 64 * wr_id, len: 64, lkey: 1 };
+    encode(wr_id, &[region], position)
+}
+
+/// Takes `each` receives of one region from each of so many queues in turns, by as many queue pairs, each of which
+/// a message of 64 B fills. Gives the cycles.
+fn cycles(queues: u16, each: u32) -> u64 {
+    let mut host = Host::new(&library(), 1);
+    host.latency = LATENCY;
+    // Twice as many queue pairs as takes under way: none waits for its own completion.
+    let shared = 16.max(queues);
+    for queue in 0..queues {
+        host.queue(queue, 10, None);
+        for position in 0..each {
+            host.put(queue, 10, position, &receive(position.into(), position));
+        }
+        // Enough is posted ahead.
+        host.ring_doorbell(queue, each);
+    }
+    host.settle();
+    let total = u32::from(queues) * each;
+    let start = host.bench.cycles();
+    for k in 0..total {
+        host.ask(u64::from(k) % u64::from(shared), (k % u32::from(queues)) as u16);
+    }
+    let mut answered = 0_u32;
+    let mut completed = 0_u32;
+    while completed < total {
+        host.step();
+        for taken in host.bench.take(host.taken) {
+            assert_eq!(answer(&taken), (true, 0, 64));
+            let qp = u64::from(answered) % u64::from(shared);
+            let placing = Beat::from([
+                ("kind", RECEIVE),
+                ("qp", qp),
+                ("first", 1),
+                ("bytes", 64),
+                ("frame_end", 1),
+                ("completes", 1),
+                ("byte_len", 64),
+            ]);
+            host.bench.send(host.placing, placing);
+            answered += 1;
+        }
+        let (runs, completions) = host.orders();
+        assert_eq!(runs.len(), completions.len());
+        for (_, completion) in completions {
+            assert_eq!(completion.position, completed / u32::from(queues));
+            completed += 1;
+        }
+    }
+    host.bench.cycles() - start
+}
+
+#[test]
+fn sixteen_queues_give_40_million_receives_a_second() {
+    let (queues, each) = (16, 200);
+    let cycles = cycles(queues, each);
+    let total = u64::from(queues) * u64::from(each);
+    println!("{total} receives of 16 queues in {cycles} cycles");
+    assert!(cycles * 40 <= total * 250, "{total} receives in {cycles} cycles");
+}
+
+#[test]
+fn one_queue_gives_20_million_receives_a_second() {
+    let each = 1000;
+    let cycles = cycles(1, each);
+    println!("{each} receives of a queue in {cycles} cycles");
+    assert!(cycles * 20 <= u64::from(each) * 250, "{each} receives in {cycles} cycles");
+}
+
+/// More is posted than the pool holds, by queues that get no messages for long.
+#[test]
+fn thousands_of_queues_share_the_pool_and_none_starves() {
+    let mut host = Host::new(&library(), 1);
+    host.latency = 50;
+    let (queues, each) = (1_200_u16, 8);
+    for queue in 0..queues {
+        host.queue(queue, 5, None);
+        for position in 0..each {
+            host.put(queue, 5, position, &receive(position.into(), position));
+        }
+        host.ring_doorbell(queue, each);
+    }
+    // One with entries of 5 blocks, when the pool is full.
+    let last = queues;
+    host.settle();
+    assert!(host.blocks_read < 4096, "{} blocks were read ahead", host.blocks_read);
+    host.queue(last, 5, None);
+    let spans: Vec<_> =
+        (0..16).map(|k| Region::Contiguous { addr: 0x9000 + 0x100 * k, len: 7, lkey: 1 }).collect();
+    for entry in 0..2 {
+        host.put(last, 5, 5 * entry, &encode(entry.into(), &spans, 5 * entry));
+    }
+    host.ring_doorbell(last, 10);
+    host.settle();
+    let mut random = Random::new(1);
+    let mut order: Vec<u16> = (0..u32::from(queues) * each).map(|k| k as u16 % queues).collect();
+    order.extend([last; 2]);
+    for k in 1..order.len() {
+        order.swap(k, random.below(k as u64 + 1) as usize);
+    }
+    // The queues at the end were left without blocks: they are asked first.
+    order.truncate(3_000);
+    order.splice(0..0, [last, last, queues - 1, queues - 2]);
+    let mut taken = vec![0; usize::from(queues) + 1];
+    for (queue, qp) in order.into_iter().zip((0..4096).cycle()) {
+        let count = &mut taken[usize::from(queue)];
+        let expected = match queue == last {
+            true => (*count < 2, 16 * 7),
+            false => (*count < each, 64),
+        };
+        *count += 1;
+        let found = host.take(qp, queue);
+        let expected = (expected.0, 0, if expected.0 { expected.1 } else { 0 });
+        assert_eq!(found, expected, "queue {queue}");
+        host.bench.send(host.placing, Beat::from([("qp", qp), ("completes", 1)]));
+    }
+    host.settle();
+}
+
+/// A message of 4 KiB over regions of 256 B: 16 orders of 256 B.
+#[test]
+fn payload_is_cut_at_64_bytes_a_cycle() {
+    let mut host = Host::new(&library(), 1);
+    host.queue(3, 6, None);
+    let spans: Vec<_> = (0..16)
+        .map(|k| Region::Contiguous { addr: 0x9000 + 0x1000 * k, len: 256, lkey: 1 })
+        .collect();
+    host.put(3, 6, 0, &encode(1, &spans, 0));
+    host.ring_doorbell(3, 5);
+    host.settle();
+    assert_eq!(host.take(5, 3), (true, 0, 4096));
+    let at = host.bench.received_at(host.order).len();
+    let first = [("kind", RECEIVE), ("qp", 5), ("first", 1), ("bytes", 4096), ("completes", 1)];
+    host.bench.send(host.placing, Beat::from(first));
+    // Then WRITEs of 64 B.
+    for k in 0..100_u64 {
+        let beat = [("kind", WRITE), ("qp", 9), ("addr", k), ("bytes", 64), ("frame_end", 1)];
+        host.bench.send(host.placing, Beat::from(beat));
+    }
+    host.settle();
+    let cycles = &host.bench.received_at(host.order)[at..];
+    assert_eq!(cycles.len(), 116);
+    assert!(cycles[15] - cycles[0] <= 31, "16 orders in {} cycles", cycles[15] - cycles[0]);
+    assert!(cycles[115] - cycles[16] <= 4 * 99, "{} cycles", cycles[115] - cycles[16]);
+}

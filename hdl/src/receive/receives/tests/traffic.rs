@@ -1,0 +1,441 @@
+//! Random messages of queue pairs with queues of their own and shared ones, of which entries of any form are
+//! taken.
+
+use super::host::*;
+use drdma_abi::Layout;
+use drdma_abi::completion::Status;
+use drdma_abi::receive::{ReceiveCompletion, ReceiveHeader, rights};
+use drdma_abi::register::MemoryRegionEntry;
+use drdma_abi::work_request::BLOCK;
+use drdma_semantics::memory::{Fault, HostMemory, WritableMemory};
+use drdma_semantics::receive::{ReceiveName, check_entry, check_head, encode};
+use drdma_semantics::region::{Extent, Region};
+use drdma_semantics::scatter::Scatter;
+use drdma_verilated::testbench::{Beat, Random, STALLS};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+const LOG: u8 = 5;
+
+/// Remembers what is written.
+#[derive(Default)]
+struct Recorder(RefCell<Vec<(u64, u64)>>);
+
+impl HostMemory for Recorder {
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        unreachable!("{} bytes at {addr:#x}: nothing is read of contiguous regions", out.len())
+    }
+}
+
+impl WritableMemory for Recorder {
+    fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault> {
+        self.0.borrow_mut().push((addr, bytes.len() as u64));
+        Ok(())
+    }
+}
+
+/// Keys that are right, and some that are not, each in its own way.
+fn keys() -> Keys {
+    let key = |lkey, addr, len| MemoryRegionEntry { addr, len, ..everything(lkey) };
+    Keys(vec![
+        everything(1),
+        key(0x7000_0002, 0x4000, 0x10_0000),
+        // It ends with the address space.
+        key(3, u64::MAX - 0xffff, 0x1_0000),
+        MemoryRegionEntry { pd: PD + 1, ..everything(4) },
+        MemoryRegionEntry { rights: rights::ALL & !rights::LOCAL_WRITE, ..everything(5) },
+        MemoryRegionEntry { valid: 0, ..everything(6) },
+    ])
+}
+
+fn any_region(random: &mut Random) -> Region {
+    let lkey = match random.below(20) {
+        // The same entry, and another key.
+        0 => 2,
+        1..=4 => [4, 5, 6, 77][random.below(4) as usize],
+        5..=9 => 1,
+        10..=12 => 3,
+        _ => 0x7000_0002,
+    };
+    let len = [1, 64, 100, 5000, 1 + random.below(300) as u32][random.below(5) as usize];
+    let addr = match lkey {
+        3 => match random.below(12) {
+            0 => u64::MAX - 10,
+            _ => u64::MAX - 0xffff + random.below(0x8000),
+        },
+        _ => match random.below(25) {
+            0 => 0x3fff,
+            1 => 0x10_4000 - u64::from(len) + 1,
+            2 => 0x10_4000 - u64::from(len),
+            _ => 0x4000 + random.below(0xf_0000),
+        },
+    };
+    let len = if random.chance(0.01) { u32::MAX } else { len };
+    Region::Contiguous { addr, len, lkey }
+}
+
+/// An entry, which is right most of the time.
+fn any_entry(random: &mut Random, wr_id: u64, position: u32) -> Vec<u8> {
+    let count = [1, 1, 1, 2, 3, random.below(17)][random.below(6) as usize];
+    let mut regions: Vec<_> = (0..count).map(|_| any_region(random)).collect();
+    if random.chance(0.02) {
+        let pattern = vec![Extent { offset: 0, len: 8 }];
+        regions.push(Region::Strided { base: 0x5000, period: 16, count: 2, lkey: 1, pattern });
+    }
+    if random.chance(0.02) {
+        regions.push(Region::Contiguous { addr: 0x5000, len: 0, lkey: 1 });
+    }
+    let mut entry = encode(wr_id, &regions, position);
+    if random.chance(0.06) {
+        // A bit of the head but for its name, or of anything.
+        let bit = match random.below(4) {
+            0 => random.below(128),
+            1 => 192 + random.below(64),
+            2 => random.below(40),
+            _ => 256 + random.below(entry.len() as u64 * 8 - 256),
+        };
+        entry[bit as usize / 8] ^= 1 << (bit % 8);
+    }
+    entry
+}
+
+/// What a queue of the host holds.
+struct Queue {
+    number: u16,
+    shared: bool,
+    /// Entries that are posted and were not taken, with the position behind them.
+    posted: VecDeque<(Vec<u8>, u32)>,
+    /// Where the next entry goes.
+    producer: u32,
+    /// Where the next one is taken.
+    position: u32,
+    /// The next is not taken: it was halted.
+    halted: bool,
+    names: u64,
+}
+
+impl Queue {
+    fn new(number: u16, shared: bool) -> Self {
+        let names = u64::from(number) << 32;
+        let posted = VecDeque::new();
+        Self { number, shared, posted, producer: 0, position: 0, halted: false, names }
+    }
+
+    /// Posts what there is room for.
+    fn post(&mut self, host: &mut Host<'_>, random: &mut Random) {
+        let mut posted = false;
+        for _ in 0..=random.below(6) {
+            self.names += 1;
+            let entry = any_entry(random, self.names, self.producer);
+            let behind = self.producer.wrapping_add((entry.len() / BLOCK) as u32);
+            if behind.wrapping_sub(self.position) > 1 << LOG {
+                break;
+            }
+            host.put(self.number, LOG, self.producer, &entry);
+            self.posted.push_back((entry, behind));
+            self.producer = behind;
+            posted = true;
+        }
+        if posted {
+            host.ring_doorbell(self.number, self.producer);
+        }
+    }
+
+    /// What a message finds in its next entry.
+    fn take(&mut self, keys: &Keys) -> Option<Receive> {
+        let (entry, behind) = self.posted.pop_front().filter(|_| !self.halted)?;
+        let (position, posted) = (self.position, self.producer.wrapping_sub(self.position));
+        self.position = behind;
+        let fails =
+            |name: ReceiveName, status| Receive { name, status, regions: None, capacity: 0 };
+        let head = check_head(entry.first_chunk().expect("a head"), position, posted);
+        let found = match head {
+            Err(name) => fails(name, Status::LocalQpOperationError),
+            // Of a card that fills contiguous regions alone.
+            Ok(ReceiveHeader { types: 1.., wr_id, .. }) => {
+                fails(ReceiveName { wr_id, position }, Status::LocalQpOperationError)
+            }
+            // An entry that says to be longer than it is takes what is behind it, and fails.
+            Ok(head) if head.granules != 2 + u32::from(head.regions) => {
+                let name = ReceiveName { wr_id: head.wr_id, position };
+                fails(name, Status::LocalQpOperationError)
+            }
+            Ok(_) => match check_entry(&entry, PD, keys, &Recorder::default()) {
+                Err((name, status)) => fails(name, status),
+                Ok(receive) => Receive {
+                    name: receive.name,
+                    status: Status::Success,
+                    capacity: receive.target.capacity,
+                    regions: Some(receive.target.scatter()),
+                },
+            },
+        };
+        self.halted = found.status == Status::LocalQpOperationError;
+        Some(found)
+    }
+}
+
+struct Receive {
+    name: ReceiveName,
+    status: Status,
+    regions: Option<Scatter>,
+    capacity: u128,
+}
+
+/// A queue pair.
+struct Peer {
+    qp: u64,
+    /// Its queue, among those of the test.
+    queue: usize,
+    /// It has asked.
+    asks: bool,
+    receive: Option<Receive>,
+    /// Bytes of its message so far, and those that are to come.
+    sent: u32,
+    left: u32,
+    started: bool,
+}
+
+/// What must come out.
+#[derive(Default)]
+struct Expected {
+    runs: Vec<Run>,
+    completions: Vec<(u64, ReceiveCompletion)>,
+}
+
+impl Peer {
+    /// Starts the message that takes a receive.
+    fn start(&mut self, receive: Receive, random: &mut Random) {
+        let most = [0, 64, 4096, 20_000][random.below(4) as usize];
+        let most = receive.capacity.min(most) as u64;
+        (self.sent, self.left) = (0, random.below(most + 1) as u32);
+        if random.chance(0.3) {
+            self.left = most as u32;
+        }
+        self.started = false;
+        self.receive = Some(receive);
+    }
+
+    /// The next packet of the message; true if it was the last.
+    fn send(
+        &mut self,
+        host: &mut Host<'_>,
+        queue: &mut Queue,
+        random: &mut Random,
+        expected: &mut Expected,
+    ) -> bool {
+        let receive = self.receive.as_mut().expect("it has one in use");
+        let mut status = receive.status;
+        if status == Status::Success && random.chance(0.02) {
+            status = Status::LocalLengthError;
+        }
+        let good = status == Status::Success;
+        let bytes = if good { self.left.min(random.below(4097) as u32) } else { 0 };
+        let skip = if !self.started && self.left >= 20 && random.chance(0.2) { 20 } else { 0 };
+        let bytes = bytes.min(self.left - skip);
+        let completes = !good || self.sent + skip + bytes == self.sent + self.left;
+        let [ram, words] = [random.below(1 << 17), random.below(128)];
+        let frame_end = random.chance(0.9);
+        let with_imm = random.chance(0.2);
+        let [imm, flags, source_qp] =
+            [random.below(1 << 32), random.below(16), random.below(1 << 24)];
+        let len = self.sent + skip + bytes;
+        let beat = [
+            ("kind", if good { RECEIVE } else { NOTHING }),
+            ("qp", self.qp),
+            ("first", (!self.started).into()),
+            ("skip", if self.started { random.below(64) } else { skip.into() }),
+            ("ram", ram),
+            ("bytes", bytes.into()),
+            ("frame_end", frame_end.into()),
+            ("words", words),
+            ("completes", completes.into()),
+            ("status", status as u64),
+            ("with_imm", with_imm.into()),
+            ("byte_len", len.into()),
+            ("imm", imm),
+            ("flags", flags),
+            ("source_qp", source_qp),
+        ];
+        host.bench.send(host.placing, Beat::from(beat));
+        // The same, by the book.
+        let recorder = Recorder::default();
+        if let Some(scatter) = receive.regions.as_mut().filter(|_| good) {
+            scatter.skip(&recorder, skip as usize).expect("it fits");
+            scatter.write(&recorder, &vec![0; bytes as usize]).expect("it fits");
+        }
+        let mut at = ram;
+        let mut runs = recorder.0.into_inner();
+        if runs.is_empty() {
+            runs.push((0, 0));
+        }
+        let count = runs.len();
+        for (k, (addr, len)) in runs.into_iter().enumerate() {
+            expected.runs.push((addr, at, len, frame_end && k + 1 == count));
+            at = (at + len) % (1 << 17);
+        }
+        self.started = true;
+        self.sent = len;
+        self.left -= skip + bytes;
+        if completes {
+            let number = queue.number;
+            let or_none = |value: u64| if good { value } else { 0 };
+            let completion = ReceiveCompletion {
+                wr_id: receive.name.wr_id,
+                byte_len: or_none(len.into()) as u32,
+                imm: or_none(imm) as u32,
+                receive_queue: number,
+                qp: self.qp as u16,
+                receive: 1,
+                opcode: 128 + u8::from(with_imm),
+                flags: or_none(flags) as u8,
+                status: status as u8,
+                position: receive.name.position,
+                source_qp: or_none(source_qp) as u32,
+                ..Default::default()
+            };
+            expected.completions.push((u64::from(number) % 1024, completion));
+            queue.halted |= !good && !queue.shared;
+            self.receive = None;
+        }
+        completes
+    }
+}
+
+/// Queue pairs 0 to 5 have queues of their own, 6 to 13 share two.
+fn peers() -> (Vec<Queue>, Vec<Peer>) {
+    let own = [0_u16, 1, 700, 1023, 4094, 4095];
+    let mut queues: Vec<_> = own.iter().map(|number| Queue::new(*number, false)).collect();
+    queues.extend([Queue::new(2048, true), Queue::new(17, true)]);
+    let peer = |qp: u64| Peer {
+        qp: qp * 315,
+        queue: if qp < 6 { qp as usize } else { 6 + qp as usize % 2 },
+        asks: false,
+        receive: None,
+        sent: 0,
+        left: 0,
+        started: false,
+    };
+    (queues, (0..14).map(peer).collect())
+}
+
+fn enable(host: &mut Host<'_>, queue: &mut Queue, peers: &[Peer], at: usize) {
+    let owner = peers.iter().find(|peer| peer.queue == at).map(|peer| peer.qp as u32);
+    host.queue(queue.number, LOG, owner.filter(|_| !queue.shared));
+    let fresh = Queue::new(queue.number, queue.shared);
+    *queue = Queue { names: queue.names, ..fresh };
+}
+
+#[test]
+fn messages_fill_their_receives_as_the_semantics_say() {
+    let library = library();
+    let mut statuses = [0; 256];
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut host = Host::new(&library, seed);
+        host.latency = [0, 3, 80, 400][seed as usize % 4];
+        host.bench.stall(stalls);
+        let keys = keys();
+        keys.0.iter().for_each(|key| host.region(*key));
+        let (mut queues, mut peers) = peers();
+        for (at, queue) in queues.iter_mut().enumerate() {
+            enable(&mut host, queue, &peers, at);
+        }
+        let mut expected = Expected::default();
+        let mut asked = VecDeque::new();
+        for round in 0..=4_000 {
+            let at = random.below(peers.len() as u64) as usize;
+            let number = peers[at].queue;
+            let peer = &mut peers[at];
+            let queue = &mut queues[number];
+            let action = if round == 4_000 { 8 } else { random.below(8) };
+            match action {
+                // All that was asked is answered.
+                8 => host.settle(),
+                0 => queue.post(&mut host, &mut random),
+                1 => {
+                    let free = !peers
+                        .iter()
+                        .any(|peer| peer.queue == number && (peer.asks || peer.receive.is_some()));
+                    if queues[number].halted && free {
+                        // Everything of it has left: it may be enabled again.
+                        host.settle();
+                        enable(&mut host, &mut queues[number], &peers, number);
+                    }
+                }
+                2 | 3 if peer.receive.is_none() && !peer.asks => {
+                    host.ask(peer.qp, queue.number);
+                    peer.asks = true;
+                    asked.push_back(at);
+                }
+                4..8 if peer.receive.is_some() => {
+                    peer.send(&mut host, queue, &mut random, &mut expected);
+                }
+                _ => host.run(random.below(30)),
+            }
+            for taken in host.bench.take(host.taken) {
+                let at = asked.pop_front().expect("it was asked");
+                let peer = &mut peers[at];
+                let queue = &mut queues[peer.queue];
+                peer.asks = false;
+                let (found, status, capacity) = answer(&taken);
+                if !found {
+                    continue;
+                }
+                let receive = queue.take(&keys).expect("something was posted");
+                assert_eq!(status, receive.status as u64, "{:?}, {seed}", receive.name);
+                if status == 0 {
+                    let most = receive.capacity.min(u32::MAX.into()) as u64;
+                    assert_eq!(capacity, most, "{:?}, {seed}", receive.name);
+                }
+                statuses[status as usize] += 1;
+                peer.start(receive, &mut random);
+            }
+        }
+        // What waits is found: nothing is lost.
+        assert!(asked.is_empty(), "{seed}");
+        for (at, queue) in queues.iter_mut().enumerate() {
+            let idle =
+                peers.iter().find(|peer| peer.queue == at && !peer.asks && peer.receive.is_none());
+            if let Some(peer) = idle {
+                let found = host.take(peer.qp, queue.number);
+                let receive = queue.take(&keys);
+                assert_eq!(found.0, receive.is_some(), "queue {}, {seed}", queue.number);
+            }
+        }
+        host.settle();
+        let (runs, completions) = host.orders();
+        assert_eq!(completions, expected.completions, "{seed}");
+        assert_eq!(runs.len(), expected.runs.len(), "{seed}");
+        for (k, (found, run)) in runs.iter().zip(&expected.runs).enumerate() {
+            // An order without bytes goes nowhere.
+            let same = found.2 == run.2 && found.3 == run.3;
+            let place = run.2 == 0 || (found.0, found.1) == (run.0, run.1);
+            assert!(same && place, "order {k} is {found:x?} and not {run:x?}, {seed}");
+        }
+    }
+    let count = |status: Status| statuses[status as usize];
+    let [good, malformed, forbidden] =
+        [Status::Success, Status::LocalQpOperationError, Status::LocalProtectionError].map(count);
+    assert!(good > 1_000 && malformed > 50 && forbidden > 200, "{good}, {malformed}, {forbidden}");
+}
+
+#[test]
+fn the_fields_of_heads_and_completions_are_where_the_layouts_have_them() {
+    for (field, start) in [
+        ("magic", 0),
+        ("flags", 8),
+        ("regions", 16),
+        ("granules", 32),
+        ("position", 64),
+        ("types", 96),
+        ("wr_id", 128),
+        ("reserved", 192),
+    ] {
+        assert_eq!(ReceiveHeader::field(field).start, start, "{field}");
+    }
+    for (field, start) in [("addr", 0), ("count", 64), ("lkey", 96)] {
+        let found = drdma_abi::work_request::RegionHeader::field(field);
+        assert_eq!(found.start, start, "{field}");
+    }
+}
