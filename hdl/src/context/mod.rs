@@ -55,6 +55,20 @@ pub const RECEIVE_QUEUE_TABLE: u64 = 5;
 /// written 0. `word` is the last one of a queue pair, and `data` 0.
 pub const EVERY_TABLE: u64 = 7;
 
+/// A queue pair.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct QueuePairIndex {
+    /// Its index in the tables.
+    pub qp: Bits<QP>,
+}
+
+/// A memory region.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct RegionIndex {
+    /// Its index in the table.
+    pub region: Bits<REGION>,
+}
+
 /// A word of a table that the host writes.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct ConfigWrite {

@@ -1,4 +1,5 @@
-//! Frames from the wire: those for the card are parsed and checked, all others pass.
+//! Frames from the wire: those for the card are parsed, checked and carried out, all others pass.
 
+pub mod finder;
 pub mod receiver;
 pub mod record;
