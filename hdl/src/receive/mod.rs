@@ -3,3 +3,4 @@
 pub mod finder;
 pub mod receiver;
 pub mod record;
+pub mod responder;
