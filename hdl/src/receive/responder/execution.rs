@@ -1,13 +1,12 @@
-//! The rest of the checks, and what follows from them.
+//! What follows from a packet: placings, answers, progress, queue pairs that break.
 
-use super::keys::Keys;
+use super::checks::{Checks, Verdict};
 use super::record::{Job, JobKind, Message, Progress, ProgressWrite};
 use crate::context::{ConfigWrite, QueuePairIndex, REGION, RegionIndex};
 use crate::receive::record::{Answer, Placing, PlacingKind};
 use drdma_abi::completion::Status;
 use drdma_abi::receive::{GLOBAL_ROUTE, receive_flags};
 use drdma_abi::roce::{Ipv4, syndrome};
-use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_emit::prelude::*;
 
 /// Statuses of receives.
@@ -28,8 +27,6 @@ const INVALIDATED_FLAG: u64 = receive_flags::INVALIDATED as u64;
 /// Bytes of an IPv4 header, and those in front of it in a receive.
 const IP_HEADER: u64 = Ipv4::SIZE as u64;
 const UNUSED_ROUTE: u64 = (GLOBAL_ROUTE - Ipv4::SIZE) as u64;
-/// Bytes of a message, at most.
-const LONGEST_MESSAGE: u64 = MAX_MESSAGE;
 
 /// How far a job is.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -54,25 +51,6 @@ pub enum ExecutionState {
     Tell,
     /// The queue pair is put into error.
     Break,
-}
-
-/// What the checks say.
-#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
-pub enum Verdict {
-    /// It is executed.
-    Good,
-    /// There is no receive.
-    Missing,
-    /// The receive cannot be used.
-    Malformed,
-    /// The request is wrong.
-    Invalid,
-    /// It does not fit its receive.
-    TooLong,
-    /// The remote key does not allow it.
-    Access,
-    /// The key cannot be made invalid.
-    Irrevocable,
 }
 
 /// Executes jobs; see the [module](self).
@@ -114,23 +92,13 @@ pub struct Execution {
     /// Nothing is under way.
     pub idle: Signal<Out, Bit>,
 
-    keys: Keys,
+    checks: Checks,
     state: DFF<ExecutionState>,
     held: DFF<Job>,
     at: Signal<Local, Job>,
     stales: Signal<Local, Bit>,
     unused: Signal<Local, Job>,
-    // Of a SEND: its bytes with this packet. What is wrong with its lengths.
-    mtu: Signal<Local, Bits<13>>,
-    sum: DFF<Bits<33>>,
-    misshapen: DFF<Bit>,
-    uneven: DFF<Bit>,
-    overlong: DFF<Bit>,
-    exceeds: DFF<Bit>,
-    empty: DFF<Bit>,
-    // What the key allows, and that it has been made invalid.
-    writable: DFF<Bit>,
-    revocable: DFF<Bit>,
+    /// The key has been made invalid.
     revoked: DFF<Bit>,
 
     verdict: Signal<Local, Verdict>,
@@ -168,65 +136,11 @@ impl Logic for Execution {
         if self.stales.val() {
             self.held.d.next.stale = true;
         }
-        self.cfg.join(&mut self.keys.cfg);
-        self.keys.key.next = self.at.val().progress.rkey;
-        self.keys.pd.next = self.at.val().pd;
-        self.keys.addr.next = self.at.val().progress.addr;
-        self.keys.bytes.next = self.at.val().progress.remaining;
-
-        // Lengths.
-        self.mtu.next = bit_cast::<13, 1>(1.into()) << self.at.val().log_mtu;
-        self.sum.d.next = bit_cast::<33, 32>(self.at.val().progress.len)
-            + bit_cast::<33, 13>(self.at.val().bytes);
-        self.empty.d.next = !self.at.val().bytes.any();
-        // Every packet of a message but the last is full; the last of several is not empty.
-        self.misshapen.d.next = self.at.val().bytes > self.mtu.val();
-        if !self.at.val().last {
-            self.misshapen.d.next = self.at.val().padded || (self.at.val().bytes != self.mtu.val());
-        } else if !self.at.val().first && !self.at.val().bytes.any() {
-            self.misshapen.d.next = true;
-        }
-        // A WRITE is as long as it says.
-        self.uneven.d.next =
-            bit_cast::<32, 13>(self.at.val().bytes) > self.at.val().progress.remaining;
-        if self.at.val().last {
-            self.uneven.d.next =
-                bit_cast::<32, 13>(self.at.val().bytes) != self.at.val().progress.remaining;
-        }
-        self.overlong.d.next = self.sum.q.val() > LONGEST_MESSAGE;
-        if self.at.val().write {
-            self.overlong.d.next = bit_cast::<33, 32>(self.at.val().progress.len) > LONGEST_MESSAGE;
-        }
-        self.exceeds.d.next =
-            self.sum.q.val() > bit_cast::<33, 32>(self.at.val().progress.capacity);
-        if self.state.q.val() == ExecutionState::Key {
-            self.writable.d.next = self.keys.writable.val();
-            self.revocable.d.next = self.keys.revocable.val();
-        }
-
-        // The first check that fails decides.
+        self.cfg.join(&mut self.checks.cfg);
+        self.checks.at.next = self.at.val();
+        self.checks.sample.next = self.state.q.val() == ExecutionState::Key;
+        self.verdict.next = self.checks.verdict.val();
         self.executes.next = self.at.val().kind == JobKind::Execute;
-        self.verdict.next = Verdict::Good;
-        if !self.executes.val() || self.at.val().stale {
-            self.verdict.next = Verdict::Invalid;
-        } else if self.at.val().missing {
-            self.verdict.next = Verdict::Missing;
-        } else if self.at.val().status.any() {
-            self.verdict.next = Verdict::Malformed;
-        } else if self.misshapen.q.val()
-            || self.overlong.q.val()
-            || (self.at.val().write && self.uneven.q.val())
-        {
-            self.verdict.next = Verdict::Invalid;
-        } else if self.at.val().write {
-            if self.at.val().progress.len.any() && !self.writable.q.val() {
-                self.verdict.next = Verdict::Access;
-            }
-        } else if self.exceeds.q.val() {
-            self.verdict.next = Verdict::TooLong;
-        } else if self.at.val().invalidates && !self.revocable.q.val() {
-            self.verdict.next = Verdict::Irrevocable;
-        }
 
         // What becomes of the receive, the peer and the queue pair.
         self.completes.next = false;
@@ -342,7 +256,7 @@ impl Logic for Execution {
                     self.then.next.remaining =
                         self.at.val().progress.remaining - bit_cast::<32, 13>(self.at.val().bytes);
                 } else {
-                    self.then.next.len = self.sum.q.val().get_bits::<32>(0);
+                    self.then.next.len = self.checks.sum.val();
                 }
             }
             if (self.verdict.val() == Verdict::Missing) && self.at.val().reliable {
@@ -374,12 +288,12 @@ impl Logic for Execution {
             if !self.at.val().write {
                 self.payload.next.kind = PlacingKind::Receive;
                 self.payload.next.first = self.at.val().first && !self.at.val().datagram;
-            } else if !self.empty.q.val() {
+            } else if self.at.val().bytes.any() {
                 self.payload.next.kind = PlacingKind::Write;
             }
             if self.completes.val() {
                 self.payload.next.with_imm = self.at.val().write;
-                self.payload.next.byte_len = self.sum.q.val().get_bits::<32>(0);
+                self.payload.next.byte_len = self.checks.sum.val();
                 if self.at.val().write {
                     self.payload.next.byte_len = self.at.val().progress.len;
                 }
@@ -420,8 +334,7 @@ impl Logic for Execution {
         if self.answer.ready.val() {
             self.answer_full.d.next = false;
         }
-        self.keys.revoke_valid.next = self.state.q.val() == ExecutionState::Revoke;
-        self.keys.revoke_index.next = self.at.val().progress.rkey.get_bits::<REGION>(0);
+        self.checks.revoke_valid.next = self.state.q.val() == ExecutionState::Revoke;
         self.invalidate.valid.next = self.state.q.val() == ExecutionState::Tell;
         self.invalidate.region.next = self.at.val().progress.rkey.get_bits::<REGION>(0);
         // Not before everybody has what the packet led to.
@@ -473,7 +386,7 @@ impl Logic for Execution {
                 self.ends.next = !self.placing_full.q.val();
             }
             ExecutionState::Revoke => {
-                if self.keys.revoke_ready.val() {
+                if self.checks.revoke_ready.val() {
                     self.state.d.next = ExecutionState::Tell;
                 }
             }

@@ -29,16 +29,18 @@
 //! A key that a SEND makes invalid is invalid here before that SEND is placed, and `invalidate` was taken: whoever takes it clears
 //! the other copies of the table.
 //!
-//! Contract: acknowledgements and packets that are dropped 3 cycles each, packets of a WRITE 5, of a SEND 3, datagrams 5, if those
-//! of one queue pair are 11 cycles apart (a SEND's that take a receive: and as long as the answer to `take` is awaited); a SEND that takes
-//! a receive 1 cycle and as long as that. The first output 9 to 13 cycles after the packet. May stall at any time; no ready of an input
-//! depends on that of an output within a cycle.
+//! Contract: where packets of many queue pairs come by turns, an acknowledgement, a packet that is dropped, and a packet of
+//! a SEND that has its receive take 3 cycles each, a packet of a WRITE 5, a datagram 5, a SEND that makes a key invalid 8; one
+//! that takes a receive takes at least as long as the answer to `take`, and 1. Of one queue pair, 9 cycles lie between SENDs, and the
+//! wait for that answer, 10 between WRITEs. The first output comes 9 (dropped) to 13 cycles after the packet. May stall at any time; no
+//! ready of an input depends on that of an output within a cycle.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::receive::record::{Ack, Answer, Packet, Placing, Take, Taken};
 use drdma_emit::prelude::*;
 
 mod admission;
+mod checks;
 mod contexts;
 mod execution;
 mod keys;
