@@ -21,7 +21,7 @@ use crate::primitive::Lutram;
 ///
 /// # Outputs
 /// `flag`: the bits of the entries that `ahead` were in the cycle before. Undefined until the entry was
-/// wiped.
+/// wiped. `rises`: `set_index` is set in this cycle, and was not before.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Flags<const A: usize, const R: usize> {
     /// Clock.
@@ -42,9 +42,12 @@ pub struct Flags<const A: usize, const R: usize> {
     pub ahead: [Signal<In, Bits<A>>; R],
     /// Those entries' bits.
     pub flag: [Signal<Out, Bit>; R],
+    /// A bit that is clear is set.
+    pub rises: Signal<Out, Bit>,
 
-    /// What the block changes, as the host reads it, and what the host changes, as the block reads it.
-    raised: Lutram<1, A, 1>,
+    /// What the block changes, as the host and the block itself read it, and what the host changes, as the
+    /// block reads it.
+    raised: Lutram<1, A, 2>,
     lowered: Lutram<1, A, 1>,
     raised_copies: [Table<1, A>; R],
     lowered_copies: [Table<1, A>; R],
@@ -66,6 +69,10 @@ impl<const A: usize, const R: usize> Logic for Flags<A, R> {
         self.raise_index.next = self.set_index.val();
         self.raise_data.next = !self.lowered.read_data[0].val();
         self.raised.read_address[0].next = self.clear_index.val();
+        self.raised.read_address[1].next = self.set_index.val();
+        self.rises.next = self.raise.val()
+            && !self.wipe_valid.val()
+            && (self.raised.read_data[1].val() == self.lowered.read_data[0].val());
         self.lower.next = self.wipe_valid.val() || self.clear_valid.val();
         self.lower_index.next = self.clear_index.val();
         self.lower_data.next = self.raised.read_data[0].val();

@@ -2,31 +2,33 @@
 
 use drdma_emit::prelude::*;
 
-use super::{ConfigWrite, Flags, QP, QUEUE, Table, TableSelect};
+use super::{ConfigWrite, Flags, QP, QUEUE, QueuePairIndex, Table, TableSelect};
+use crate::primitive::Lutram;
 
-/// Readers of the queue pairs' states: decoder, sequencer, segmenter, registers.
-pub const ERROR_READERS: usize = 4;
+/// Readers of the queue pairs' states: decoder, sequencer, segmenter, registers, responder.
+pub const ERROR_READERS: usize = 5;
 /// Readers of the queues' states: the queue block twice, decoder, segmenter, doorbells, registers.
 pub const HALT_READERS: usize = 6;
 
 /// The states of queue pairs and send queues, for all blocks.
 ///
-/// `segmenter` and `completion` put queue pairs in the error state, `completion` halts queues; the host's
-/// write of a queue pair's `state` or a queue's `enable` takes that back, and wins over a block in the same
-/// cycle. A reader says which entry it asks for in the next cycle, and is told then how the entry stands,
-/// with all changes of the cycles before. (If both blocks fail a queue pair in the same cycle, that of
-/// `completion` counts a cycle later.)
+/// `segmenter`, `completion` and `responder` put queue pairs in the error state, `completion` halts queues; the
+/// host's write of a queue pair's `state` (but for 1 after 2, with which one that is ready to receive becomes
+/// ready to send) or a queue's `enable` takes that back, and wins over a block in the same cycle. A reader says which entry it asks for in the next cycle, and is told then how the entry stands,
+/// with all changes of the cycles before. (If `segmenter` and `completion` fail a queue pair in the same cycle,
+/// that of `completion` counts a cycle later; `responder` waits.) `broken` follows in the cycle after a queue
+/// pair has entered the error state, whoever failed it, once.
 ///
 /// Contract: `set_qp_error_a` comes at most every second cycle, `set_qp_error_b` at most every third, so that
-/// two in a cycle never meet a third in the next. After a reset an entry's states are 0 from the cycle in
+/// two in a cycle never meet a third in the next. `set_qp_error_c` is taken when neither has anything. After a reset an entry's states are 0 from the cycle in
 /// which `cfg` clears it in every table; nothing is set until all are cleared.
 ///
 /// # Inputs
-/// `clk`, `rst`; `cfg`; `set_qp_error_a`, `set_qp_error_b`, `set_queue_halted` (pulses, each with `index`);
-/// `error_next`, `halted_next`, `enabled_next`.
+/// `clk`, `rst`; `cfg`; `set_qp_error_a`, `set_qp_error_b`, `set_queue_halted` (pulses, each with `index`), stream
+/// `set_qp_error_c`; `error_next`, `halted_next`, `enabled_next`.
 ///
 /// # Outputs
-/// `error`, `halted`, `enabled`: of the entries that were asked for in the cycle before.
+/// `error`, `halted`, `enabled`: of the entries that were asked for in the cycle before; `broken`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct States {
     /// Clock.
@@ -43,6 +45,10 @@ pub struct States {
     pub set_qp_error_b_valid: Signal<In, Bit>,
     /// Which.
     pub set_qp_error_b_index: Signal<In, Bits<QP>>,
+    /// The responder fails a queue pair.
+    pub set_qp_error_c: Stream<In, QueuePairIndex>,
+    /// A queue pair has entered the error state.
+    pub broken: Flow<Out, QueuePairIndex>,
     /// A queue is halted.
     pub set_queue_halted_valid: Signal<In, Bit>,
     /// Which.
@@ -67,9 +73,13 @@ pub struct States {
     /// Of two that came in one cycle, the second.
     waits: DFF<Bit>,
     waiting: DFF<Bits<QP>>,
+    /// Queue pairs that the host has made ready to receive, and not to send since.
+    receiving: Lutram<1, QP, 1>,
+    rises: DFF<Bit>,
+    risen: DFF<Bits<QP>>,
     clears: Signal<Local, Bit>,
     enabling: Signal<Local, Bit>,
-    unused: Signal<Local, Bits<31>>,
+    unused: Signal<Local, Bits<30>>,
 }
 
 impl Logic for States {
@@ -78,15 +88,23 @@ impl Logic for States {
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
-        self.unused.next = self.cfg.data.val().get_bits::<31>(1);
+        self.unused.next = self.cfg.data.val().get_bits::<30>(2);
 
-        self.clears.next = self.select.state.val() && !self.select.every.val();
+        // From ready to receive to ready to send: what has failed meanwhile has failed.
+        self.receiving.read_address[0].next = self.cfg.index.val().get_bits::<QP>(0);
+        self.receiving.write_enable.next = self.select.state.val();
+        self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.receiving.write_data.next = self.cfg.data.val().get_bits::<1>(1);
+        self.clears.next = self.select.state.val()
+            && !self.select.every.val()
+            && !(self.cfg.data.val().get_bit(0) && self.receiving.read_data[0].val().get_bit(0));
         self.errors.clear_valid.next = self.clears.val();
         self.errors.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.errors.wipe_valid.next = self.select.every.val();
         self.errors.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.errors.set_valid.next = true;
         self.waits.d.next = false;
+        self.set_qp_error_c.ready.next = false;
         self.waiting.d.next = self.set_qp_error_b_index.val();
         if self.set_qp_error_a_valid.val() {
             self.errors.set_index.next = self.set_qp_error_a_index.val();
@@ -96,10 +114,17 @@ impl Logic for States {
                     && (self.cfg.index.val().get_bits::<QP>(0) == self.set_qp_error_b_index.val()));
         } else if self.waits.q.val() {
             self.errors.set_index.next = self.waiting.q.val();
-        } else {
-            self.errors.set_valid.next = self.set_qp_error_b_valid.val();
+        } else if self.set_qp_error_b_valid.val() {
             self.errors.set_index.next = self.set_qp_error_b_index.val();
+        } else {
+            self.set_qp_error_c.ready.next = true;
+            self.errors.set_valid.next = self.set_qp_error_c.valid.val();
+            self.errors.set_index.next = self.set_qp_error_c.qp.val();
         }
+        self.rises.d.next = self.errors.rises.val();
+        self.risen.d.next = self.errors.set_index.val();
+        self.broken.valid.next = self.rises.q.val();
+        self.broken.qp.next = self.risen.q.val();
         for k in 0..ERROR_READERS {
             self.errors.ahead[k].next = self.error_next[k].val();
             self.error[k].next = self.errors.flag[k].val();
@@ -125,6 +150,7 @@ impl Logic for States {
 
         if self.rst.val() {
             self.waits.d.next = false;
+            self.rises.d.next = false;
         }
     }
 }
@@ -151,7 +177,10 @@ mod tests {
         let (mut quiet_a, mut quiet_b, mut quiet_cfg) = (0, 0, 0);
         // What the completion block has failed in the same cycle as the segmenter.
         let mut second = None;
-        let (mut collisions, mut seen) = (0, 0);
+        // What the responder wants to fail, which queue pairs the host has made ready to receive, and which one
+        // has broken in the cycle before.
+        let (mut third, mut receiving, mut broken) = (None, vec![false; ENTRIES as usize], None);
+        let (mut collisions, mut seen, mut thirds, mut kept) = (0, 0, 0, 0);
         let word = |bit: usize| (bit / 32) as u64;
         for round in 0..30_000_u64 {
             // Few entries at a time, all over the tables.
@@ -160,6 +189,10 @@ mod tests {
             asked.0.iter_mut().for_each(|qp| *qp = pick());
             asked.1.iter_mut().for_each(|queue| *queue = pick());
             asked.2 = pick();
+            let c = pick();
+            if third.is_none() && random.chance(0.2) {
+                third = Some(c);
+            }
             let sets_a = quiet_a >= 1 && random.chance(0.5);
             let sets_b = quiet_b >= 2 && random.chance(0.5);
             let halting = random.chance(0.4);
@@ -168,7 +201,11 @@ mod tests {
             let writes = quiet_cfg >= 3 && random.chance(0.6);
             quiet_cfg = if writes { 0 } else { quiet_cfg + 1 };
             let (table, last, data) = match random.below(5) {
-                0 | 1 => (0, word(QueuePairEntry::field("state").start), 1),
+                0 | 1 => (
+                    0,
+                    word(QueuePairEntry::field("state").start),
+                    [0, 1, 1, 2][random.below(4) as usize],
+                ),
                 2 | 3 => (2, word(SendQueueEntry::field("enable").start), random.below(2)),
                 // Other words, and other tables, leave everything alone.
                 _ => (random.below(4), 3, 1),
@@ -178,6 +215,8 @@ mod tests {
                 ("set_qp_error_a_index", a),
                 ("set_qp_error_b_valid", sets_b.into()),
                 ("set_qp_error_b_index", b),
+                ("set_qp_error_c_valid", third.is_some().into()),
+                ("set_qp_error_c_qp", third.unwrap_or(c)),
                 ("set_queue_halted_valid", halting.into()),
                 ("set_queue_halted_index", halt),
                 ("cfg_valid", writes.into()),
@@ -195,23 +234,38 @@ mod tests {
             for (k, queue) in asked.1.iter().enumerate() {
                 bench.set(format!("halted_next_{k}"), *queue);
             }
+            bench.model().settle();
+            let taken = bench.get("set_qp_error_c_ready") == 1;
+            assert_eq!(taken, !sets_a && !sets_b && second.is_none(), "{round}");
+            let reported = (bench.get("broken_valid") == 1).then(|| bench.get("broken_qp"));
+            assert_eq!(reported, broken.take(), "{round}");
             bench.step();
-            if let Some(qp) = second.take() {
+            let clears = writes && table == 0 && last == 15;
+            let keeps = clears && data == 1 && receiving[cfg as usize];
+            let clears = clears && !keeps;
+            let set = match (sets_a, second.take(), sets_b) {
+                (true, _, _) => Some(a),
+                (false, Some(qp), _) => Some(qp),
+                (false, None, true) => Some(b),
+                (false, None, false) => third.take_if(|_| taken),
+            };
+            broken = set.filter(|qp| !errors[*qp as usize] && !(clears && *qp == cfg));
+            if let Some(qp) = set {
                 errors[qp as usize] = true;
             }
-            if sets_a {
-                errors[a as usize] = true;
+            thirds += u64::from(taken && set.is_some());
+            kept += u64::from(keeps && errors[cfg as usize]);
+            if writes && table == 0 && last == 15 {
+                receiving[cfg as usize] = data == 2;
             }
             if sets_b && sets_a {
                 second = Some(b);
                 collisions += 1;
-            } else if sets_b {
-                errors[b as usize] = true;
             }
             if halting {
                 halts[halt as usize] = true;
             }
-            if writes && table == 0 && last == 15 {
+            if clears {
                 errors[cfg as usize] = false;
                 second = second.filter(|qp| *qp != cfg);
             }
@@ -234,7 +288,8 @@ mod tests {
             assert_eq!(bench.get("enabled") == 1, enables[asked.2 as usize], "{round}");
         }
         assert!(collisions > 1_000 && seen > 10_000, "{collisions}, {seen}");
-        for port in ["set_qp_error_a", "set_qp_error_b", "set_queue_halted"] {
+        assert!(thirds > 1_000 && kept > 100, "{thirds}, {kept}");
+        for port in ["set_qp_error_a", "set_qp_error_b", "set_qp_error_c", "set_queue_halted"] {
             bench.set(format!("{port}_valid"), 0);
         }
         bench.step();

@@ -1,7 +1,9 @@
-//! Frames from the wire: those for the card are parsed and checked, all others pass.
+//! Frames from the wire: those for the card are parsed, checked and carried out, all others pass.
 
+pub mod finder;
 pub mod parser;
 pub mod receiver;
 pub mod receives;
 pub mod record;
+pub mod responder;
 pub mod store;

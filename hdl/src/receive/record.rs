@@ -199,3 +199,14 @@ pub struct Answer {
     /// Messages completed so far.
     pub msn: Bits<24>,
 }
+
+/// What an acknowledgement from the peer says.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Ack {
+    /// The queue pair.
+    pub qp: Bits<QP>,
+    /// Sequence number.
+    pub psn: Bits<24>,
+    /// Syndrome.
+    pub syndrome: Bits<8>,
+}

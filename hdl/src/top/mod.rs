@@ -241,6 +241,10 @@ impl Logic for Card {
         self.states.error_next[1].next = self.sequencer.error_next.val();
         self.states.error_next[2].next = self.segmenter.error_next.val();
         self.states.error_next[3].next = self.control.error_next.val();
+        // Nobody receives yet.
+        self.states.error_next[4].next = 0.into();
+        self.states.set_qp_error_c.valid.next = false;
+        self.states.set_qp_error_c.qp.next = 0.into();
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();

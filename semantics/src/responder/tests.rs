@@ -464,6 +464,24 @@ fn a_receive_whose_key_is_wrong_is_the_responders_fault() {
 }
 
 #[test]
+fn only_rc_has_sends_that_make_a_key_invalid() {
+    for (transport, operation) in [
+        (Transport::Uc, operation::SEND_ONLY_INVALIDATE),
+        (Transport::Ud, operation::SEND_ONLY_INVALIDATE),
+        (Transport::Ud, operation::SEND_LAST_INVALIDATE),
+    ] {
+        let mut bench = Bench::of(Settings { transport, ..SETTINGS }, 7);
+        bench.world.receives = [1000].into();
+        let mut frame = bench.message(Opcode::Send, 12).remove(0);
+        frame[42] = transport.opcode_bits() | operation;
+        let (crc, at) = (crate::icrc::of_frame(&frame), frame.len() - 4);
+        frame[at..].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(bench.take(&frame), Outcome::Dropped, "{transport:?} {operation:#x}");
+        assert_eq!((bench.world.taken, bench.responder.expected()), (0, 7));
+    }
+}
+
+#[test]
 fn who_a_frame_is_for_is_told_by_number_transport_partition_and_peer() {
     // The responder's own flow is the sender's, turned round.
     let own = Flow {

@@ -3,7 +3,7 @@
 use drdma_abi::{
     completion::Status,
     receive::{GLOBAL_ROUTE, receive_flags},
-    roce::Ipv4,
+    roce::{Ipv4, operation},
 };
 
 use super::{
@@ -21,6 +21,10 @@ impl Responder {
         world: &mut W,
     ) -> Outcome {
         let psn = frame.bth.psn;
+        // UC has no SENDs that make a key invalid.
+        if frame.operation() > operation::WRITE_ONLY_IMM {
+            return Outcome::Dropped;
+        }
         let (place, write) = match Kind::of(frame.operation()) {
             Kind::Send(place) => (place, false),
             Kind::Write(place) => (place, true),
@@ -63,8 +67,8 @@ impl Responder {
         world: &mut W,
     ) -> Outcome {
         let only = Place { first: true, last: true };
-        let (true, Some(deth)) = (Kind::of(frame.operation()) == Kind::Send(only), frame.deth)
-        else {
+        let known = [operation::SEND_ONLY, operation::SEND_ONLY_IMM].contains(&frame.operation());
+        let (true, Some(deth)) = (known, frame.deth) else {
             return Outcome::Dropped;
         };
         let received = self.next_receive(world).and_then(|receive| {

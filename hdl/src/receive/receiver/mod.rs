@@ -23,25 +23,14 @@ use drdma_abi::roce;
 use crate::primitive::crc32::Crc32;
 use crate::primitive::fifo::Fifo;
 
-mod finder;
 #[cfg(test)]
 mod tests;
 
-use finder::Finder;
+use crate::receive::finder::Finder;
+pub use crate::receive::record::Ack;
 
 /// Bits of a beat: data, keep, last, id, destination, user.
 const BEAT: usize = 512 + 64 + 1 + 16 + 16 + 128;
-
-/// What an acknowledgement says.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Ack {
-    /// Queue pair.
-    pub qp: Bits<QP>,
-    /// Sequence number.
-    pub psn: Bits<24>,
-    /// Syndrome.
-    pub syndrome: Bits<8>,
-}
 
 /// The block. See the [module](self).
 #[derive(LogicBlock, BlockDefault)]

@@ -1,4 +1,4 @@
-//! Which queue pair has a number.
+//! Which queue pair has a number: for whoever has a packet with one.
 
 use drdma_abi::Layout;
 use drdma_abi::register::QueuePairEntry;
@@ -77,7 +77,6 @@ pub struct Finder {
     select: TableSelect,
     #[init(Constant::new((QueuePairEntry::field("qpn").start as u64 / 32).into()))]
     number_word: Constant<Bits<4>>,
-    unused: Signal<Local, Bits<8>>,
 
     /// The first queue pair of each list.
     heads: Ram<LINK, 1, QP>,
@@ -110,14 +109,17 @@ impl Logic for Finder {
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
-        self.unused.next = self.cfg.data.val().get_bits::<8>(24);
         self.changes.next = self.select.queue_pair.val()
             && !self.select.every.val()
             && (self.cfg.word.val() == self.number_word.val());
 
         self.live.write_enable.next = self.select.state.val();
         self.live.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.live.write_data.next = self.cfg.data.val().get_bits::<1>(0);
+        // Ready to send, or ready to receive.
+        self.live.write_data.next = 0.into();
+        if (self.cfg.data.val() == 1) || (self.cfg.data.val() == 2) {
+            self.live.write_data.next = 1.into();
+        }
 
         // A search goes from queue pair to queue pair.
         self.done.next = false;
@@ -324,7 +326,7 @@ mod tests {
             let entry = &mut self.entries[qp as usize];
             match word {
                 "qpn" => entry.number = Some(data),
-                _ => entry.live = data == 1,
+                _ => entry.live = data == 1 || data == 2,
             }
         }
 
@@ -369,7 +371,7 @@ mod tests {
             let qp = [0, 1, 2, 7, 2048, 4090, 4094, 4095][random.below(8) as usize];
             match random.below(4) {
                 0 => host.write(qp, "qpn", number),
-                1 => host.write(qp, "state", u64::from(random.chance(0.8))),
+                1 => host.write(qp, "state", [0, 1, 1, 2, 2, 3][random.below(6) as usize]),
                 2 => {
                     // A number changes while one is looked up.
                     host.begin(number);

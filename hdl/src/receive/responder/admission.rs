@@ -1,0 +1,376 @@
+//! Is a packet for its queue pair, and is it the next one?
+
+use super::contexts::Contexts;
+use super::operation::Operation;
+use super::record::{Job, JobKind, Located, Message, PROGRESS, Progress, ProgressWrite, Settings};
+use crate::context::{ConfigWrite, QP, QueuePairIndex, Table};
+use crate::primitive::{Flatten, Restore, StreamSkid};
+use crate::receive::record::{Ack, STORE};
+use drdma_abi::receive::GLOBAL_ROUTE;
+use drdma_abi::roce::{Transport, syndrome};
+use drdma_emit::prelude::*;
+
+/// Codes and opcode bits of the transports.
+const RC: u64 = Transport::Rc as u64;
+const UC: u64 = Transport::Uc as u64;
+const UD: u64 = Transport::Ud as u64;
+const RC_BITS: u64 = (Transport::Rc.opcode_bits() >> 5) as u64;
+const UC_BITS: u64 = (Transport::Uc.opcode_bits() >> 5) as u64;
+const UD_BITS: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
+/// Syndromes: an acknowledgement without credits, and the question for the packet that is expected.
+const ACK_SYNDROME: u64 = (syndrome::ACK | 31) as u64;
+const NAK_PSN: u64 = syndrome::NAK_PSN as u64;
+/// Bytes in front of a datagram in its receive.
+const ROUTE: u64 = GLOBAL_ROUTE as u64;
+/// Where the IPv4 header begins in a frame, without a tag and with one.
+const HEADER: u64 = 14;
+const TAGGED_HEADER: u64 = 18;
+
+/// How far a packet's check is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum AdmissionState {
+    /// Waits for a packet whose queue pair has nothing else under way.
+    Wait,
+    /// What is known of the queue pair is there.
+    Read,
+    /// What is to be done is known.
+    Decide,
+}
+
+/// Checks whose packets they are, and their order; see the [module](self).
+///
+/// Contract: a packet in 3 cycles. One that finds an earlier one of its queue pair under way (`occupied`) waits until that is
+/// done, and those behind it too; acknowledgements do not. When the host says that a queue pair begins anew, the
+/// check of its packet starts again.
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; stream `located`; `qp_error` of `error_next` of the cycle before; `occupied`: queue pairs with a packet under
+/// way; `write`: how far a queue pair has come, not in a cycle with `begins`.
+///
+/// # Outputs
+/// Streams `job` (one a packet) and `ack`; `error_next`; `begins`; `count_dropped`, `count_ignored`.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Admission {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// Packets.
+    pub located: Stream<In, Located>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
+    /// Queue pairs with a packet under way: taking, executing, placing.
+    pub occupied: [Flow<In, QueuePairIndex>; 3],
+    /// How far a queue pair has come.
+    pub write: Flow<In, ProgressWrite>,
+    /// What is to be done about each packet.
+    pub job: Stream<Out, Job>,
+    /// Acknowledgements.
+    pub ack: Stream<Out, Ack>,
+    /// A queue pair begins anew: what is under way for it is stale.
+    pub begins: Flow<Out, QueuePairIndex>,
+    /// A packet was dropped that no queue pair takes.
+    pub count_dropped: Signal<Out, Bit>,
+    /// One was dropped that a queue pair does not need: twice there, out of order, or of a message that was given up.
+    pub count_ignored: Signal<Out, Bit>,
+
+    contexts: Contexts,
+    progress: Table<PROGRESS, QP>,
+    flatten: Flatten<Progress, PROGRESS>,
+    restore: Restore<Progress, PROGRESS>,
+    operation: Operation,
+    acks: StreamSkid<Ack>,
+
+    state: DFF<AdmissionState>,
+    conflict: Signal<Local, Bit>,
+    // What is known of the queue pair, in `Decide`.
+    settings: DFF<Settings>,
+    here: DFF<Progress>,
+    /// How far the packet is ahead of the one that is expected.
+    ahead: DFF<Bits<24>>,
+    reliable: DFF<Bit>,
+    connected: DFF<Bit>,
+    datagram: DFF<Bit>,
+    of_pkey: DFF<Bit>,
+    of_vlan: DFF<Bit>,
+    of_peer: DFF<Bit>,
+    of_qkey: DFF<Bit>,
+    receiving: DFF<Bit>,
+
+    now: Signal<Local, Progress>,
+    high: Signal<Local, Bits<3>>,
+    restarts: Signal<Local, Bit>,
+    decides: Signal<Local, Bit>,
+    known: Signal<Local, Bit>,
+    is_ack: Signal<Local, Bit>,
+    counts: Signal<Local, Bit>,
+    drops: Signal<Local, Bit>,
+    // Of UC: the message before is given up; the one that is left; the packet follows it.
+    breaks_off: Signal<Local, Bit>,
+    left: Signal<Local, Message>,
+    follows: Signal<Local, Bit>,
+    in_sequence: Signal<Local, Bit>,
+    work: Signal<Local, Job>,
+}
+
+impl Logic for Admission {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.cfg.join(&mut self.contexts.cfg);
+        self.contexts.begins.join(&mut self.begins);
+        self.contexts.used.valid.next = self.write.valid.val();
+        self.contexts.used.qp.next = self.write.qp.val();
+        self.contexts.next_qp.next = self.located.qp.val();
+        self.error_next.next = self.located.qp.val();
+        self.flatten.record.next = self.write.progress.val();
+        self.progress.write_enable.next = self.write.valid.val();
+        self.progress.write_address.next = self.write.qp.val();
+        self.progress.write_data.next = self.flatten.bits.val();
+        self.progress.ahead.next = self.located.qp.val();
+        self.restore.bits.next = self.progress.read_data.val();
+        self.operation.code.next = self.located.opcode.val().get_bits::<5>(0);
+        self.high.next = self.located.opcode.val().get_bits::<3>(5);
+
+        // Read.
+        self.now.next = self.restore.record.val();
+        if self.contexts.settings.fresh.val() {
+            self.now.next.expected = self.contexts.settings.start_psn.val();
+            self.now.next.msn = 0.into();
+            self.now.next.asked = false;
+            self.now.next.message = Message::None;
+            self.now.next.in_use = false;
+        }
+        if self.state.q.val() == AdmissionState::Read {
+            self.settings.d.next = self.contexts.settings.val();
+            self.here.d.next = self.now.val();
+            self.ahead.d.next = self.located.psn.val() - self.now.val().expected;
+            self.reliable.d.next =
+                (self.contexts.settings.transport.val() == RC) && (self.high.val() == RC_BITS);
+            self.connected.d.next =
+                (self.contexts.settings.transport.val() == UC) && (self.high.val() == UC_BITS);
+            self.datagram.d.next =
+                (self.contexts.settings.transport.val() == UD) && (self.high.val() == UD_BITS);
+            // One of two members of a partition must be a full one.
+            self.of_pkey.d.next = (self.contexts.settings.pkey.val().get_bits::<15>(0)
+                == self.located.pkey.val().get_bits::<15>(0))
+                && (self.contexts.settings.pkey.val().get_bit(15)
+                    || self.located.pkey.val().get_bit(15));
+            self.of_vlan.d.next = self.contexts.settings.vlan.val() == self.located.vlan.val();
+            self.of_peer.d.next =
+                self.contexts.settings.dest_ip.val() == self.located.source_ip.val();
+            self.of_qkey.d.next = self.contexts.settings.qkey.val() == self.located.qkey.val();
+            self.receiving.d.next = self.contexts.settings.receiving.val() && !self.qp_error.val();
+        }
+
+        // Decide: whose packet it is.
+        self.known.next = self.located.known.val()
+            && self.settings.q.val().exists
+            && self.of_pkey.q.val()
+            && self.of_vlan.q.val()
+            && (((self.reliable.q.val() || self.connected.q.val()) && self.of_peer.q.val())
+                || (self.datagram.q.val() && self.of_qkey.q.val()));
+        self.is_ack.next =
+            self.known.val() && self.reliable.q.val() && self.operation.acknowledges.val();
+
+        // The job, as if the packet were the next one and all in order.
+        self.work.next.kind = JobKind::Nothing;
+        self.work.next.qp = self.located.qp.val();
+        self.work.next.progress = self.here.q.val();
+        self.work.next.write = self.operation.write.val();
+        self.work.next.first = self.operation.first.val();
+        self.work.next.last = self.operation.last.val();
+        self.work.next.reliable = self.reliable.q.val();
+        self.work.next.datagram = self.datagram.q.val();
+        self.work.next.with_imm = self.operation.with_imm.val();
+        self.work.next.invalidates = self.operation.invalidates.val();
+        self.work.next.ack_req = self.located.ack_req.val();
+        self.work.next.padded = self.located.padded.val();
+        self.work.next.psn = self.located.psn.val();
+        self.work.next.syndrome = ACK_SYNDROME.into();
+        self.work.next.ram = (bit_cast::<STORE, 11>(self.located.start.val()) << 6)
+            + bit_cast::<STORE, 7>(self.located.offset.val());
+        self.work.next.header = (bit_cast::<STORE, 11>(self.located.start.val()) << 6) + HEADER;
+        if self.located.tagged.val() {
+            self.work.next.header =
+                (bit_cast::<STORE, 11>(self.located.start.val()) << 6) + TAGGED_HEADER;
+        }
+        self.work.next.bytes = self.located.bytes.val();
+        self.work.next.words = self.located.words.val();
+        self.work.next.imm = self.located.imm.val();
+        self.work.next.source_qp = self.located.source_qp.val();
+        self.work.next.pd = self.settings.q.val().pd;
+        self.work.next.log_mtu = self.settings.q.val().log_mtu;
+        self.work.next.rnr_timer = self.settings.q.val().rnr_timer;
+        self.work.next.queue = self.settings.q.val().queue;
+        self.work.next.shared = self.contexts.shared.val();
+        self.work.next.abandons = false;
+        self.work.next.takes = false;
+        self.work.next.missing = false;
+        self.work.next.taken = false;
+        self.work.next.status = 0.into();
+        self.work.next.stale = false;
+        if self.operation.first.val() {
+            self.work.next.progress.len = 0.into();
+            if self.operation.write.val() {
+                self.work.next.progress.addr = self.located.addr.val();
+                self.work.next.progress.rkey = self.located.rkey.val();
+                self.work.next.progress.len = self.located.len.val();
+                self.work.next.progress.remaining = self.located.len.val();
+            }
+        }
+        if self.operation.invalidates.val() {
+            self.work.next.progress.rkey = self.located.rkey.val();
+        }
+
+        // UC: something was lost, or the message before has no end.
+        self.breaks_off.next = self.ahead.q.val().any() || self.operation.first.val();
+        self.left.next = self.here.q.val().message;
+        if self.connected.q.val() && self.breaks_off.val() {
+            self.left.next = Message::None;
+        }
+        self.follows.next = (self.left.val() == Message::Send && self.operation.send.val())
+            || (self.left.val() == Message::Write && self.operation.write.val());
+        self.in_sequence.next = (self.operation.send.val() || self.operation.write.val())
+            && ((self.left.val() == Message::None && self.operation.first.val())
+                || (self.follows.val() && !self.operation.first.val()));
+
+        self.drops.next = false;
+        self.counts.next = false;
+        if !self.known.val() || (!self.receiving.q.val() && !self.is_ack.val()) {
+            self.drops.next = true;
+        } else if self.is_ack.val() {
+            self.work.next.kind = JobKind::Nothing;
+        } else if self.reliable.q.val() {
+            self.work.next.progress.asked = false;
+            if self.operation.responds.val() {
+                self.counts.next = true;
+            } else if self.ahead.q.val().get_bit(23) {
+                // It was there before: the last one is acknowledged again.
+                self.work.next.progress = self.here.q.val();
+                self.work.next.psn = self.here.q.val().expected - 1;
+                if self.located.ack_req.val()
+                    && (self.operation.send.val() || self.operation.write.val())
+                {
+                    self.work.next.kind = JobKind::Answer;
+                } else {
+                    self.counts.next = true;
+                }
+            } else if self.ahead.q.val().any() {
+                self.work.next.progress = self.here.q.val();
+                self.work.next.progress.asked = true;
+                self.work.next.psn = self.here.q.val().expected;
+                self.work.next.syndrome = NAK_PSN.into();
+                if self.here.q.val().asked {
+                    self.counts.next = true;
+                } else {
+                    self.work.next.kind = JobKind::Answer;
+                }
+            } else if self.in_sequence.val()
+                && (!self.operation.write.val() || self.settings.q.val().writable)
+            {
+                self.work.next.kind = JobKind::Execute;
+            } else {
+                self.work.next.kind = JobKind::Refuse;
+            }
+        } else if self.connected.q.val() {
+            self.work.next.progress.message = self.left.val();
+            if self.operation.invalidates.val()
+                || !(self.operation.send.val() || self.operation.write.val())
+            {
+                self.counts.next = true;
+            } else if !self.in_sequence.val() {
+                self.counts.next = true;
+                self.work.next.kind = JobKind::Forget;
+                self.work.next.progress.message = Message::None;
+            } else {
+                self.work.next.progress.expected = self.located.psn.val();
+                self.work.next.kind = JobKind::Execute;
+                if self.operation.write.val() && !self.settings.q.val().writable {
+                    self.counts.next = true;
+                    self.work.next.kind = JobKind::Forget;
+                    self.work.next.progress.expected = self.located.psn.val() + 1;
+                    self.work.next.progress.message = Message::None;
+                }
+            }
+            if (self.work.val().kind != JobKind::Nothing)
+                && self.contexts.shared.val()
+                && self.here.q.val().in_use
+                && (self.breaks_off.val() || !self.in_sequence.val())
+            {
+                self.work.next.abandons = true;
+                self.work.next.progress.in_use = false;
+            }
+        } else {
+            self.work.next.progress.len = ROUTE.into();
+            if self.operation.send.val()
+                && self.operation.first.val()
+                && self.operation.last.val()
+                && !self.operation.invalidates.val()
+            {
+                self.work.next.kind = JobKind::Execute;
+            } else {
+                self.counts.next = true;
+            }
+        }
+        if (self.work.val().kind == JobKind::Execute)
+            && !self.work.val().progress.in_use
+            && ((self.operation.send.val() && self.operation.first.val())
+                || (self.operation.write.val() && self.operation.with_imm.val()))
+        {
+            self.work.next.takes = self.settings.q.val().has_queue;
+            self.work.next.missing = !self.settings.q.val().has_queue;
+        }
+
+        // Three steps.
+        self.conflict.next = false;
+        for k in 0..3 {
+            if self.occupied[k].valid.val() && (self.occupied[k].qp.val() == self.located.qp.val())
+            {
+                self.conflict.next = true;
+            }
+        }
+        if self.operation.acknowledges.val() && (self.high.val() == RC_BITS) {
+            self.conflict.next = false;
+        }
+        self.restarts.next =
+            self.begins.valid.val() && (self.begins.qp.val() == self.located.qp.val());
+        self.decides.next = (self.state.q.val() == AdmissionState::Decide)
+            && !self.restarts.val()
+            && (!self.is_ack.val() || self.acks.input.ready.val());
+        self.job.valid.next = self.decides.val();
+        self.job.next = self.work.val();
+        self.located.ready.next = self.decides.val() && self.job.ready.val();
+        self.acks.input.valid.next = self.located.ready.val() && self.is_ack.val();
+        self.acks.input.data.next.qp = self.located.qp.val();
+        self.acks.input.data.next.psn = self.located.psn.val();
+        self.acks.input.data.next.syndrome = self.located.syndrome.val();
+        self.acks.output.join(&mut self.ack);
+        self.count_dropped.next = self.located.ready.val() && self.drops.val();
+        self.count_ignored.next = self.located.ready.val() && self.counts.val();
+        match self.state.q.val() {
+            AdmissionState::Wait => {
+                if self.located.valid.val() && !self.conflict.val() {
+                    self.state.d.next = AdmissionState::Read;
+                }
+            }
+            AdmissionState::Read => {
+                self.state.d.next = AdmissionState::Decide;
+                if self.restarts.val() {
+                    self.state.d.next = AdmissionState::Wait;
+                }
+            }
+            AdmissionState::Decide => {
+                if self.restarts.val() || self.located.ready.val() {
+                    self.state.d.next = AdmissionState::Wait;
+                }
+            }
+        }
+        if self.rst.val() {
+            self.state.d.next = AdmissionState::Wait;
+        }
+    }
+}

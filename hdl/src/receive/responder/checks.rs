@@ -1,0 +1,141 @@
+//! Lengths, receive and remote key: what decides whether a packet that is the next one is executed.
+
+use super::keys::Keys;
+use super::record::{Job, JobKind};
+use crate::context::{ConfigWrite, REGION};
+use drdma_abi::work_request::MAX_MESSAGE;
+use drdma_emit::prelude::*;
+
+/// Bytes of a message, at most.
+const LONGEST_MESSAGE: u64 = MAX_MESSAGE;
+
+/// What the checks say.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum Verdict {
+    /// It is executed.
+    Good,
+    /// There is no receive.
+    Missing,
+    /// The receive cannot be used.
+    Malformed,
+    /// The request is wrong.
+    Invalid,
+    /// It does not fit its receive.
+    TooLong,
+    /// The remote key does not allow it.
+    Access,
+    /// The key cannot be made invalid.
+    Irrevocable,
+}
+
+/// Says what is wrong with a job that is to be executed. The first check that fails decides, in the order of
+/// docs/semantics.md, "Receiving"; order, opcode and rights were checked before.
+///
+/// Contract: while `at` stays, `sum` holds from the cycle after the first on, the verdict from the second on as far as lengths and the receive
+/// go. The key's answer is there in the third cycle after the first; `sample` keeps it. Any other job is `Invalid`.
+///
+/// # Inputs
+/// `clk`; `cfg`; `at`; `sample`; stream `revoke`.
+///
+/// # Outputs
+/// `verdict`; `sum`: of a SEND the bytes with this packet.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Checks {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// The job.
+    pub at: Signal<In, Job>,
+    /// The key has been looked up.
+    pub sample: Signal<In, Bit>,
+    /// What the checks say.
+    pub verdict: Signal<Out, Verdict>,
+    /// Bytes that came before, and those of the packet.
+    pub sum: Signal<Out, Bits<32>>,
+    /// The job's key becomes invalid.
+    pub revoke_valid: Signal<In, Bit>,
+    /// It does so in this cycle.
+    pub revoke_ready: Signal<Out, Bit>,
+
+    keys: Keys,
+    mtu: Signal<Local, Bits<13>>,
+    total: DFF<Bits<33>>,
+    // What is wrong with the lengths: of the packet, of a WRITE, of any message, of a SEND's receive.
+    misshapen: DFF<Bit>,
+    uneven: DFF<Bit>,
+    overlong: DFF<Bit>,
+    exceeds: DFF<Bit>,
+    // What the key allows.
+    writable: DFF<Bit>,
+    revocable: DFF<Bit>,
+    unused: Signal<Local, Job>,
+}
+
+impl Logic for Checks {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.unused.next = self.at.val();
+        self.cfg.join(&mut self.keys.cfg);
+        self.keys.key.next = self.at.val().progress.rkey;
+        self.keys.pd.next = self.at.val().pd;
+        self.keys.addr.next = self.at.val().progress.addr;
+        self.keys.bytes.next = self.at.val().progress.remaining;
+        self.keys.revoke_valid.next = self.revoke_valid.val();
+        self.keys.revoke_index.next = self.at.val().progress.rkey.get_bits::<REGION>(0);
+        self.revoke_ready.next = self.keys.revoke_ready.val();
+
+        // Lengths.
+        self.mtu.next = bit_cast::<13, 1>(1.into()) << self.at.val().log_mtu;
+        self.total.d.next = bit_cast::<33, 32>(self.at.val().progress.len)
+            + bit_cast::<33, 13>(self.at.val().bytes);
+        // Every packet of a message but the last is full; the last of several is not empty.
+        self.misshapen.d.next = self.at.val().bytes > self.mtu.val();
+        if !self.at.val().last {
+            self.misshapen.d.next = self.at.val().padded || (self.at.val().bytes != self.mtu.val());
+        } else if !self.at.val().first && !self.at.val().bytes.any() {
+            self.misshapen.d.next = true;
+        }
+        // A WRITE is as long as it says.
+        self.uneven.d.next =
+            bit_cast::<32, 13>(self.at.val().bytes) > self.at.val().progress.remaining;
+        if self.at.val().last {
+            self.uneven.d.next =
+                bit_cast::<32, 13>(self.at.val().bytes) != self.at.val().progress.remaining;
+        }
+        self.overlong.d.next = self.total.q.val() > LONGEST_MESSAGE;
+        if self.at.val().write {
+            self.overlong.d.next = bit_cast::<33, 32>(self.at.val().progress.len) > LONGEST_MESSAGE;
+        }
+        self.exceeds.d.next =
+            self.total.q.val() > bit_cast::<33, 32>(self.at.val().progress.capacity);
+        if self.sample.val() {
+            self.writable.d.next = self.keys.writable.val();
+            self.revocable.d.next = self.keys.revocable.val();
+        }
+
+        // The first check that fails decides.
+        self.verdict.next = Verdict::Good;
+        if (self.at.val().kind != JobKind::Execute) || self.at.val().stale {
+            self.verdict.next = Verdict::Invalid;
+        } else if self.at.val().missing {
+            self.verdict.next = Verdict::Missing;
+        } else if self.at.val().status.any() {
+            self.verdict.next = Verdict::Malformed;
+        } else if self.misshapen.q.val()
+            || self.overlong.q.val()
+            || (self.at.val().write && self.uneven.q.val())
+        {
+            self.verdict.next = Verdict::Invalid;
+        } else if self.at.val().write {
+            if self.at.val().progress.len.any() && !self.writable.q.val() {
+                self.verdict.next = Verdict::Access;
+            }
+        } else if self.exceeds.q.val() {
+            self.verdict.next = Verdict::TooLong;
+        } else if self.at.val().invalidates && !self.revocable.q.val() {
+            self.verdict.next = Verdict::Irrevocable;
+        }
+        self.sum.next = self.total.q.val().get_bits::<32>(0);
+    }
+}

@@ -1,0 +1,447 @@
+//! What follows from a packet: placings, answers, progress, queue pairs that break.
+
+use super::checks::{Checks, Verdict};
+use super::record::{Job, JobKind, Message, Progress, ProgressWrite};
+use crate::context::{ConfigWrite, QueuePairIndex, REGION, RegionIndex};
+use crate::receive::record::{Answer, Placing, PlacingKind};
+use drdma_abi::completion::Status;
+use drdma_abi::receive::{GLOBAL_ROUTE, receive_flags};
+use drdma_abi::roce::{Ipv4, syndrome};
+use drdma_emit::prelude::*;
+
+/// Statuses of receives.
+const TOO_LONG: u64 = Status::LocalLengthError as u64;
+const FLUSHED: u64 = Status::WrFlushError as u64;
+const INVALID: u64 = Status::RemoteInvalidRequestError as u64;
+const NO_ACCESS: u64 = Status::RemoteAccessError as u64;
+/// Syndromes.
+const ACK: u64 = (syndrome::ACK | 31) as u64;
+const RNR_NAK: u64 = syndrome::RNR_NAK as u64;
+const NAK_INVALID: u64 = syndrome::NAK_INVALID_REQUEST as u64;
+const NAK_ACCESS: u64 = syndrome::NAK_REMOTE_ACCESS as u64;
+const NAK_OPERATION: u64 = syndrome::NAK_REMOTE_OPERATION as u64;
+/// Flags of completions.
+const ROUTE_FLAG: u64 = receive_flags::GLOBAL_ROUTE as u64;
+const IMM_FLAG: u64 = receive_flags::IMM as u64;
+const INVALIDATED_FLAG: u64 = receive_flags::INVALIDATED as u64;
+/// Bytes of an IPv4 header, and those in front of it in a receive.
+const IP_HEADER: u64 = Ipv4::SIZE as u64;
+const UNUSED_ROUTE: u64 = (GLOBAL_ROUTE - Ipv4::SIZE) as u64;
+
+/// How far a job is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ExecutionState {
+    /// There is none.
+    Empty,
+    /// Its key is looked up; sums are made.
+    Sums,
+    /// Lengths are compared.
+    Lengths,
+    /// Until the key is known.
+    Bounds,
+    /// The same.
+    Key,
+    /// Everything is known.
+    Finish,
+    /// The second part of a datagram.
+    Payload,
+    /// The key is made invalid here.
+    Revoke,
+    /// And in the rest of the card.
+    Tell,
+    /// The queue pair is put into error.
+    Break,
+}
+
+/// Executes jobs; see the [module](self).
+///
+/// Contract: a packet of a WRITE takes 5 cycles, one of a SEND 3, a datagram 5, a SEND that makes a key invalid 8; any other
+/// job 2, for its placing; one that breaks its queue pair 2 more. Each is done, and its queue pair's progress written,
+/// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
+///
+/// # Inputs
+/// `clk`, `rst`; `cfg`; stream `job`; `begins`.
+///
+/// # Outputs
+/// Streams `placing`, `answer`, `invalidate`, `set_qp_error`; `write`; `occupied`: the queue pairs of the job at hand and of the
+/// placing that is put out; `idle`: there is none of them.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Execution {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// What is to be done.
+    pub job: Stream<In, Job>,
+    /// A queue pair begins anew.
+    pub begins: Flow<In, QueuePairIndex>,
+    /// What becomes of the packets' bytes.
+    pub placing: Stream<Out, Placing>,
+    /// Answers to send.
+    pub answer: Stream<Out, Answer>,
+    /// Memory regions whose keys become invalid, in all copies of the table.
+    pub invalidate: Stream<Out, RegionIndex>,
+    /// Queue pairs that break.
+    pub set_qp_error: Stream<Out, QueuePairIndex>,
+    /// How far a queue pair has come.
+    pub write: Flow<Out, ProgressWrite>,
+    /// Queue pairs that wait for what this block does: of the job, of its placing.
+    pub occupied: [Flow<Out, QueuePairIndex>; 2],
+    /// Nothing is under way.
+    pub idle: Signal<Out, Bit>,
+
+    checks: Checks,
+    state: DFF<ExecutionState>,
+    held: DFF<Job>,
+    at: Signal<Local, Job>,
+    stales: Signal<Local, Bit>,
+    unused: Signal<Local, Job>,
+    /// The key has been made invalid.
+    revoked: DFF<Bit>,
+
+    verdict: Signal<Local, Verdict>,
+    executes: Signal<Local, Bit>,
+    completes: Signal<Local, Bit>,
+    status: Signal<Local, Bits<8>>,
+    answers: Signal<Local, Bit>,
+    syndrome: Signal<Local, Bits<8>>,
+    breaks: Signal<Local, Bit>,
+    writes: Signal<Local, Bit>,
+    /// How far the queue pair is then.
+    then: Signal<Local, Progress>,
+    next_msn: Signal<Local, Bits<24>>,
+    place: Signal<Local, Placing>,
+    /// The whole of the payload.
+    payload: Signal<Local, Placing>,
+    splits: Signal<Local, Bit>,
+    finishes: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    // What is put out.
+    placing_full: DFF<Bit>,
+    placed: DFF<Placing>,
+    answer_full: DFF<Bit>,
+    answered: DFF<Answer>,
+}
+
+impl Logic for Execution {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.stales.next =
+            self.begins.valid.val() && (self.begins.qp.val() == self.held.q.val().qp);
+        self.at.next = self.held.q.val();
+        self.unused.next = self.at.val();
+        self.held.d.next = self.held.q.val();
+        if self.stales.val() {
+            self.held.d.next.stale = true;
+        }
+        self.cfg.join(&mut self.checks.cfg);
+        self.checks.at.next = self.at.val();
+        self.checks.sample.next = self.state.q.val() == ExecutionState::Key;
+        self.verdict.next = self.checks.verdict.val();
+        self.executes.next = self.at.val().kind == JobKind::Execute;
+
+        // What becomes of the receive, the peer and the queue pair.
+        self.completes.next = false;
+        self.status.next = INVALID.into();
+        self.answers.next = false;
+        self.syndrome.next = NAK_INVALID.into();
+        self.breaks.next = false;
+        self.next_msn.next = self.at.val().progress.msn;
+        match self.verdict.val() {
+            Verdict::Good => {
+                self.status.next = 0.into();
+                self.completes.next =
+                    self.at.val().last && (!self.at.val().write || self.at.val().with_imm);
+                self.answers.next = self.at.val().reliable && self.at.val().ack_req;
+                self.syndrome.next = ACK.into();
+                if self.at.val().last {
+                    self.next_msn.next = self.at.val().progress.msn + 1;
+                }
+            }
+            Verdict::Missing => {
+                self.answers.next = self.at.val().reliable;
+                self.syndrome.next = bit_cast::<8, 5>(self.at.val().rnr_timer) | RNR_NAK;
+            }
+            Verdict::Malformed => {
+                self.completes.next = true;
+                self.status.next = self.at.val().status;
+                self.answers.next = self.at.val().reliable;
+                self.syndrome.next = NAK_OPERATION.into();
+                self.breaks.next = true;
+            }
+            Verdict::Invalid => {
+                self.completes.next = !self.at.val().reliable
+                    && self.at.val().shared
+                    && self.at.val().progress.in_use;
+                self.answers.next = self.at.val().reliable;
+                self.breaks.next = self.at.val().reliable;
+            }
+            Verdict::TooLong => {
+                self.completes.next = (self.at.val().reliable || self.at.val().shared)
+                    && self.at.val().progress.in_use;
+                self.status.next = TOO_LONG.into();
+                self.answers.next = self.at.val().reliable;
+                self.breaks.next = self.at.val().reliable;
+            }
+            Verdict::Access => {
+                self.completes.next = (self.at.val().reliable || self.at.val().shared)
+                    && self.at.val().progress.in_use;
+                self.status.next = NO_ACCESS.into();
+                self.answers.next = self.at.val().reliable;
+                self.syndrome.next = NAK_ACCESS.into();
+                self.breaks.next = self.at.val().reliable;
+            }
+            Verdict::Irrevocable => {
+                self.completes.next = self.at.val().progress.in_use;
+                self.breaks.next = true;
+            }
+        }
+        self.writes.next = self.executes.val();
+        match self.at.val().kind {
+            JobKind::Nothing => {
+                self.completes.next = false;
+                self.answers.next = false;
+                self.breaks.next = false;
+            }
+            JobKind::Answer => {
+                self.completes.next = false;
+                self.answers.next = true;
+                self.syndrome.next = self.at.val().syndrome;
+                self.breaks.next = false;
+                self.writes.next = true;
+            }
+            JobKind::Forget => {
+                self.completes.next = false;
+                self.answers.next = false;
+                self.breaks.next = false;
+                self.writes.next = true;
+            }
+            JobKind::Abandon => {
+                self.completes.next = true;
+                self.answers.next = false;
+                self.breaks.next = false;
+            }
+            JobKind::Refuse | JobKind::Execute => {}
+        }
+        // The host has let the queue pair begin anew: its receive, if one was taken, is given back.
+        if self.at.val().stale && (self.at.val().kind != JobKind::Abandon) {
+            self.completes.next = self.at.val().taken;
+            self.status.next = FLUSHED.into();
+            self.answers.next = false;
+            self.breaks.next = false;
+            self.writes.next = false;
+        }
+
+        // How far the queue pair is then.
+        self.then.next = self.at.val().progress;
+        if self.executes.val() {
+            self.then.next.expected = self.at.val().psn + 1;
+            self.then.next.msn = self.next_msn.val();
+            self.then.next.message = Message::None;
+            if self.completes.val() {
+                self.then.next.in_use = false;
+            }
+            if self.verdict.val() == Verdict::Good {
+                if !self.at.val().last {
+                    self.then.next.message = Message::Send;
+                    if self.at.val().write {
+                        self.then.next.message = Message::Write;
+                    }
+                }
+                if self.at.val().write {
+                    self.then.next.addr =
+                        self.at.val().progress.addr + bit_cast::<64, 13>(self.at.val().bytes);
+                    self.then.next.remaining =
+                        self.at.val().progress.remaining - bit_cast::<32, 13>(self.at.val().bytes);
+                } else {
+                    self.then.next.len = self.checks.sum.val();
+                }
+            }
+            if (self.verdict.val() == Verdict::Missing) && self.at.val().reliable {
+                // It comes again: those behind it are dropped in silence until then.
+                self.then.next = self.at.val().progress;
+                self.then.next.asked = true;
+            }
+        }
+
+        // What becomes of its bytes: nothing, unless all is well.
+        self.payload.next.kind = PlacingKind::Nothing;
+        self.payload.next.qp = self.at.val().qp;
+        self.payload.next.addr = self.at.val().progress.addr;
+        self.payload.next.first = false;
+        self.payload.next.skip = 0.into();
+        self.payload.next.ram = self.at.val().ram;
+        self.payload.next.bytes = 0.into();
+        self.payload.next.frame_end = self.at.val().kind != JobKind::Abandon;
+        self.payload.next.words = self.at.val().words;
+        self.payload.next.completes = self.completes.val();
+        self.payload.next.status = self.status.val();
+        self.payload.next.with_imm = false;
+        self.payload.next.byte_len = 0.into();
+        self.payload.next.imm = 0.into();
+        self.payload.next.flags = 0.into();
+        self.payload.next.source_qp = 0.into();
+        if self.verdict.val() == Verdict::Good {
+            self.payload.next.bytes = self.at.val().bytes;
+            if !self.at.val().write {
+                self.payload.next.kind = PlacingKind::Receive;
+                self.payload.next.first = self.at.val().first && !self.at.val().datagram;
+            } else if self.at.val().bytes.any() {
+                self.payload.next.kind = PlacingKind::Write;
+            }
+            if self.completes.val() {
+                self.payload.next.with_imm = self.at.val().write;
+                self.payload.next.byte_len = self.checks.sum.val();
+                if self.at.val().write {
+                    self.payload.next.byte_len = self.at.val().progress.len;
+                }
+                if self.at.val().with_imm {
+                    self.payload.next.imm = self.at.val().imm;
+                    self.payload.next.flags = IMM_FLAG.into();
+                }
+                if self.at.val().invalidates {
+                    self.payload.next.imm = self.at.val().progress.rkey;
+                    self.payload.next.flags = INVALIDATED_FLAG.into();
+                }
+                if self.at.val().datagram {
+                    self.payload.next.flags = self.payload.val().flags | ROUTE_FLAG;
+                    self.payload.next.source_qp = self.at.val().source_qp;
+                }
+            }
+        }
+        // A datagram's route goes before it.
+        self.splits.next = self.at.val().datagram && (self.verdict.val() == Verdict::Good);
+        self.place.next = self.payload.val();
+        if self.splits.val() && (self.state.q.val() == ExecutionState::Finish) {
+            self.place.next.first = true;
+            self.place.next.skip = UNUSED_ROUTE.into();
+            self.place.next.ram = self.at.val().header;
+            self.place.next.bytes = IP_HEADER.into();
+            self.place.next.frame_end = false;
+            self.place.next.completes = false;
+        }
+
+        // The streams.
+        self.placing.valid.next = self.placing_full.q.val();
+        self.placing.next = self.placed.q.val();
+        if self.placing.ready.val() {
+            self.placing_full.d.next = false;
+        }
+        self.answer.valid.next = self.answer_full.q.val();
+        self.answer.next = self.answered.q.val();
+        if self.answer.ready.val() {
+            self.answer_full.d.next = false;
+        }
+        self.checks.revoke_valid.next = self.state.q.val() == ExecutionState::Revoke;
+        self.invalidate.valid.next = self.state.q.val() == ExecutionState::Tell;
+        self.invalidate.region.next = self.at.val().progress.rkey.get_bits::<REGION>(0);
+        // Not before everybody has what the packet led to.
+        self.set_qp_error.valid.next = (self.state.q.val() == ExecutionState::Break)
+            && !self.placing_full.q.val()
+            && !self.answer_full.q.val();
+        self.set_qp_error.qp.next = self.at.val().qp;
+
+        self.finishes.next = false;
+        self.ends.next = self.state.q.val() == ExecutionState::Empty;
+        match self.state.q.val() {
+            ExecutionState::Empty => {}
+            ExecutionState::Sums => {
+                self.state.d.next = ExecutionState::Lengths;
+            }
+            ExecutionState::Lengths => {
+                self.state.d.next = ExecutionState::Bounds;
+                if !self.at.val().write && !self.at.val().invalidates {
+                    self.state.d.next = ExecutionState::Finish;
+                }
+            }
+            ExecutionState::Bounds => {
+                self.state.d.next = ExecutionState::Key;
+            }
+            ExecutionState::Key => {
+                self.state.d.next = ExecutionState::Finish;
+            }
+            ExecutionState::Finish => {
+                if (self.verdict.val() == Verdict::Good)
+                    && self.at.val().invalidates
+                    && !self.revoked.q.val()
+                {
+                    self.state.d.next = ExecutionState::Revoke;
+                } else if !self.begins.valid.val()
+                    && !self.placing_full.q.val()
+                    && !(self.answers.val() && self.answer_full.q.val())
+                {
+                    self.finishes.next = true;
+                    if self.breaks.val() {
+                        self.state.d.next = ExecutionState::Break;
+                    } else if self.splits.val() {
+                        self.state.d.next = ExecutionState::Payload;
+                    } else {
+                        self.ends.next = true;
+                    }
+                }
+            }
+            ExecutionState::Payload => {
+                self.ends.next = !self.placing_full.q.val();
+            }
+            ExecutionState::Revoke => {
+                if self.checks.revoke_ready.val() {
+                    self.state.d.next = ExecutionState::Tell;
+                }
+            }
+            ExecutionState::Tell => {
+                if self.invalidate.ready.val() {
+                    self.revoked.d.next = true;
+                    self.state.d.next = ExecutionState::Finish;
+                }
+            }
+            ExecutionState::Break => {
+                if self.set_qp_error.valid.val() && self.set_qp_error.ready.val() {
+                    self.state.d.next = ExecutionState::Empty;
+                }
+            }
+        }
+        if self.finishes.val()
+            || ((self.state.q.val() == ExecutionState::Payload) && !self.placing_full.q.val())
+        {
+            self.placing_full.d.next = true;
+            self.placed.d.next = self.place.val();
+        }
+        if self.finishes.val() && self.answers.val() {
+            self.answer_full.d.next = true;
+            self.answered.d.next.qp = self.at.val().qp;
+            self.answered.d.next.syndrome = self.syndrome.val();
+            self.answered.d.next.psn = self.at.val().psn;
+            self.answered.d.next.msn = self.next_msn.val();
+        }
+        self.write.valid.next = self.finishes.val() && self.writes.val();
+        self.write.qp.next = self.at.val().qp;
+        self.write.progress.next = self.then.val();
+
+        // The next job.
+        self.job.ready.next = self.ends.val();
+        if self.ends.val() {
+            self.state.d.next = ExecutionState::Empty;
+            self.revoked.d.next = false;
+            if self.job.valid.val() {
+                self.held.d.next = self.job.val();
+                self.state.d.next = ExecutionState::Finish;
+                if self.job.kind.val() == JobKind::Execute {
+                    self.state.d.next = ExecutionState::Sums;
+                }
+            }
+        }
+        self.occupied[0].valid.next = self.state.q.val() != ExecutionState::Empty;
+        self.occupied[0].qp.next = self.at.val().qp;
+        self.occupied[1].valid.next = self.placing_full.q.val();
+        self.occupied[1].qp.next = self.placed.q.val().qp;
+        self.idle.next =
+            (self.state.q.val() == ExecutionState::Empty) && !self.placing_full.q.val();
+        if self.rst.val() {
+            self.state.d.next = ExecutionState::Empty;
+            self.placing_full.d.next = false;
+            self.answer_full.d.next = false;
+        }
+    }
+}

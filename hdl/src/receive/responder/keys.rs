@@ -1,0 +1,299 @@
+//! Remote keys: may a peer access a range, or make a key invalid?
+
+use crate::context::{ConfigWrite, REGION, REGION_TABLE, Table, TableSelect};
+use crate::primitive::{Pack, Ram, RamStyle};
+use drdma_abi::Layout;
+use drdma_abi::receive::rights;
+use drdma_abi::register::MemoryRegionEntry;
+use drdma_emit::prelude::*;
+
+/// Words of an entry that are kept: address and length two each, key, rights, protection domain.
+const WORDS: usize = 7;
+/// Bits of them.
+const ENTRY: usize = 32 * WORDS;
+/// Where they stand.
+const ADDR: usize = 0;
+const LEN: usize = 64;
+const KEY: usize = 128;
+const RIGHTS: usize = 160;
+const PD: usize = 192;
+/// Bits of rights.
+const RIGHT: usize = 4;
+/// Which of them allows a WRITE.
+const WRITE_RIGHT: usize = rights::REMOTE_WRITE.trailing_zeros() as usize;
+
+const _: () = assert!(rights::ALL < 1 << RIGHT && WORDS == 7, "rights have more bits");
+
+fn word_of(field: &str, further: u64) -> Constant<Bits<4>> {
+    Constant::new((MemoryRegionEntry::field(field).start as u64 / 32 + further).into())
+}
+
+/// The memory regions, as remote keys name them.
+///
+/// A key is valid from when the last word of its entry says so until any word of it is written, or it is revoked.
+///
+/// Contract: a look-up a cycle; the answer is of the key, protection domain and range of 3 cycles before. All sums are
+/// exact: no range wraps around the end of the address space. `revoke` waits while the host writes.
+///
+/// # Inputs
+/// `clk`; `cfg`; `key`, `pd`, `addr`, `bytes`; stream `revoke`.
+///
+/// # Outputs
+/// `writable`: a peer may WRITE the range. `revocable`: a peer may make the key invalid.
+#[derive(LogicBlock, BlockDefault)]
+#[check(MemoryRegionEntry::field("addr").start % 32 == 0 && MemoryRegionEntry::field("pd").start % 32 == 0)]
+pub struct Keys {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// A key.
+    pub key: Signal<In, Bits<32>>,
+    /// The protection domain of the queue pair.
+    pub pd: Signal<In, Bits<32>>,
+    /// The first byte that is accessed.
+    pub addr: Signal<In, Bits<64>>,
+    /// Bytes.
+    pub bytes: Signal<In, Bits<32>>,
+    /// The range may be written.
+    pub writable: Signal<Out, Bit>,
+    /// The key may be made invalid.
+    pub revocable: Signal<Out, Bit>,
+    /// A key becomes invalid.
+    pub revoke_valid: Signal<In, Bit>,
+    /// It does so in this cycle.
+    pub revoke_ready: Signal<Out, Bit>,
+    /// Its memory region.
+    pub revoke_index: Signal<In, Bits<REGION>>,
+
+    select: TableSelect,
+    #[init(Ram::new(RamStyle::Ultra))]
+    entries: Ram<ENTRY, WORDS, REGION>,
+    #[init([
+        word_of("addr", 0),
+        word_of("addr", 1),
+        word_of("len", 0),
+        word_of("len", 1),
+        word_of("lkey", 0),
+        word_of("rights", 0),
+        word_of("pd", 0),
+    ])]
+    word: [Constant<Bits<4>>; WORDS],
+    written: Pack<WORDS, 32, ENTRY>,
+    live: Table<1, REGION>,
+
+    // A cycle later: what was asked.
+    key1: DFF<Bits<32>>,
+    pd1: DFF<Bits<32>>,
+    addr1: DFF<Bits<64>>,
+    bytes1: DFF<Bits<32>>,
+    // Two: where the range begins in the memory region, whose key this is.
+    named2: DFF<Bit>,
+    right2: DFF<Bit>,
+    some2: DFF<Bit>,
+    offset2: DFF<Bits<65>>,
+    len2: DFF<Bits<64>>,
+    bytes2: DFF<Bits<32>>,
+    // Three: where it ends there.
+    allowed3: DFF<Bit>,
+    revocable3: DFF<Bit>,
+    end3: DFF<Bits<65>>,
+    len3: DFF<Bits<64>>,
+    entry: Signal<Local, Bits<ENTRY>>,
+    named: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<ENTRY>>,
+}
+
+impl Logic for Keys {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.entries.write_lanes.next = 0.into();
+        for k in 0..WORDS {
+            self.written.parts[k].next = self.cfg.data.val();
+            if self.cfg.valid.val()
+                && (self.cfg.table.val() == REGION_TABLE)
+                && (self.cfg.word.val() == self.word[k].val())
+            {
+                self.entries.write_lanes.next = self.entries.write_lanes.val().replace_bit(k, true);
+            }
+        }
+        self.entries.write_address.next = self.cfg.index.val().get_bits::<REGION>(0);
+        self.entries.write_data.next = self.written.whole.val();
+        self.entries.read_enable.next = true;
+        self.entries.read_address.next = self.key.val().get_bits::<REGION>(0);
+
+        self.revoke_ready.next = !self.select.region.val();
+        self.live.write_enable.next = self.select.region.val() || self.revoke_valid.val();
+        self.live.write_address.next = self.revoke_index.val();
+        self.live.write_data.next = 0.into();
+        if self.select.region.val() {
+            self.live.write_address.next = self.cfg.index.val().get_bits::<REGION>(0);
+            if self.select.region_valid.val() && (self.cfg.data.val() == 1) {
+                self.live.write_data.next = 1.into();
+            }
+        }
+        self.live.ahead.next = self.key.val().get_bits::<REGION>(0);
+
+        self.key1.d.next = self.key.val();
+        self.pd1.d.next = self.pd.val();
+        self.addr1.d.next = self.addr.val();
+        self.bytes1.d.next = self.bytes.val();
+
+        self.entry.next = self.entries.read_data.val();
+        self.unused.next = self.entry.val();
+        self.named.next = (self.live.read_data.val() == 1)
+            && (self.entry.val().get_bits::<32>(KEY) == self.key1.q.val())
+            && (self.entry.val().get_bits::<32>(PD) == self.pd1.q.val());
+        self.named2.d.next = self.named.val();
+        self.right2.d.next = self.entry.val().get_bit(RIGHTS + WRITE_RIGHT);
+        self.some2.d.next = self.entry.val().get_bits::<RIGHT>(RIGHTS).any();
+        // The top bit: the range begins before the memory region.
+        self.offset2.d.next = bit_cast::<65, 64>(self.addr1.q.val())
+            - bit_cast::<65, 64>(self.entry.val().get_bits::<64>(ADDR));
+        self.len2.d.next = self.entry.val().get_bits::<64>(LEN);
+        self.bytes2.d.next = self.bytes1.q.val();
+
+        self.allowed3.d.next =
+            self.named2.q.val() && self.right2.q.val() && !self.offset2.q.val().get_bit(64);
+        self.revocable3.d.next = self.named2.q.val() && self.some2.q.val();
+        self.end3.d.next = bit_cast::<65, 64>(self.offset2.q.val().get_bits::<64>(0))
+            + bit_cast::<65, 32>(self.bytes2.q.val());
+        self.len3.d.next = self.len2.q.val();
+
+        self.writable.next =
+            self.allowed3.q.val() && (self.end3.q.val() <= bit_cast::<65, 64>(self.len3.q.val()));
+        self.revocable.next = self.revocable3.q.val();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_semantics::scatter::allows;
+    use drdma_verilated::testbench::Random;
+    use std::collections::VecDeque;
+
+    /// A value that is often at an edge.
+    fn edge(random: &mut Random) -> u64 {
+        match random.below(5) {
+            0 => 0,
+            1 => u64::MAX - random.below(4),
+            2 => (1 << 32) + random.below(3) - 1,
+            _ => random.below(40),
+        }
+    }
+
+    #[test]
+    fn a_range_is_allowed_if_the_semantics_say_so() {
+        let mut model = testing::library("remote_keys", Keys::default).instance(1);
+        let mut random = Random::new(1);
+        // Entries 0 to 7 as the host has written them; none is valid while one of its words is new.
+        let mut entries = vec![MemoryRegionEntry::default(); 8];
+        for index in 0..8 {
+            write(&mut model, index, 7, 0);
+        }
+        let (mut asked, mut seen) = (VecDeque::new(), [0; 4]);
+        for round in 0..60_000_u64 {
+            if random.chance(0.02) {
+                let index = random.below(8);
+                let entry = MemoryRegionEntry {
+                    addr: edge(&mut random),
+                    len: edge(&mut random),
+                    lkey: (index | random.below(2) << 12) as u32,
+                    rights: random.below(16) as u32,
+                    pd: random.below(2) as u32,
+                    valid: random.below(3) as u32,
+                };
+                // What was asked before is answered first.
+                for _ in 0..3 {
+                    model.cycle();
+                }
+                asked.clear();
+                let words = entry.to_bytes();
+                let last = if random.chance(0.1) { 7 } else { 8 };
+                for (word, value) in words.chunks(4).take(last).enumerate() {
+                    let value = u32::from_le_bytes(value.try_into().unwrap());
+                    write(&mut model, index, word as u64, value.into());
+                }
+                entries[index as usize] =
+                    if last == 8 { entry } else { MemoryRegionEntry::default() };
+            }
+            let index = random.below(8) as usize;
+            let entry = entries[index];
+            let key = (index as u64 | random.below(2) << 12) as u32;
+            let key = if random.chance(0.8) { entry.lkey } else { key };
+            let pd = if random.chance(0.8) { entry.pd } else { random.below(2) as u32 };
+            let addr = match random.below(3) {
+                0 => entry.addr.wrapping_add(random.below(4)).wrapping_sub(1),
+                1 => entry.addr.wrapping_add(entry.len).wrapping_sub(random.below(4)),
+                _ => edge(&mut random),
+            };
+            let bytes = match random.below(3) {
+                0 => random.below(4),
+                1 => entry
+                    .addr
+                    .wrapping_add(entry.len)
+                    .wrapping_sub(addr)
+                    .wrapping_add(random.below(3))
+                    .wrapping_sub(1),
+                _ => edge(&mut random),
+            } as u32;
+            model.set("key", u64::from(key));
+            model.set("pd", u64::from(pd));
+            model.set("addr", addr);
+            model.set("bytes", u64::from(bytes));
+            let named = entries[key as usize & 7];
+            let known = named.valid == 1 && named.lkey == key && named.pd == pd;
+            asked.push_back((
+                known && allows(&named, rights::REMOTE_WRITE, pd, addr, bytes.into()),
+                known && named.rights != 0,
+            ));
+            let revokes = random.chance(0.01);
+            model.set("revoke_valid", revokes.into());
+            model.set("revoke_index", key as u64 & 7);
+            model.settle();
+            if asked.len() == 4 {
+                let (writable, revocable) = asked.pop_front().unwrap();
+                assert_eq!(model.get("writable") == 1, writable, "{round}");
+                assert_eq!(model.get("revocable") == 1, revocable, "{round}");
+                seen[usize::from(writable) * 2 + usize::from(revocable)] += 1;
+            }
+            assert_eq!(model.get("revoke_ready"), 1);
+            model.tick();
+            model.set("revoke_valid", 0);
+            if revokes {
+                // The look-up of the same cycle may see it.
+                entries[key as usize & 7].valid = 0;
+                asked.clear();
+                for _ in 0..3 {
+                    model.cycle();
+                }
+            }
+        }
+        assert!(seen[0] > 1_000 && seen[1] > 1_000 && seen[3] > 1_000, "{seen:?}");
+    }
+
+    fn write(model: &mut drdma_verilated::Model, index: u64, word: u64, data: u64) {
+        for (port, value) in [
+            ("cfg_valid", 1),
+            ("cfg_table", REGION_TABLE),
+            ("cfg_index", index),
+            ("cfg_word", word),
+            ("cfg_data", data),
+            // Revoking waits.
+            ("revoke_valid", 1),
+            ("revoke_index", 5),
+        ] {
+            model.set(port, value);
+        }
+        model.settle();
+        assert_eq!(model.get("revoke_ready"), 0);
+        model.tick();
+        model.set("cfg_valid", 0);
+        model.set("revoke_valid", 0);
+    }
+}

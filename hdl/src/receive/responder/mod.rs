@@ -1,0 +1,131 @@
+//! The responder: what becomes of each packet that a peer sends (docs/semantics.md, "Receiving").
+//!
+//! Stands between the parser, whose packets are whole and right, and the receive queues. It finds the queue pair of
+//! each packet, checks that it is for it, its order, opcode, rights, receive, lengths and remote key, in the order of the table
+//! there, keeps how far each queue pair has come, and says where the bytes go, what is answered, and which queue pairs
+//! break. Its meaning is `drdma_semantics::responder`, but for what needs more than this card has: READs and atomics are
+//! invalid requests, as for a queue pair that keeps none of them (`max_dest_rd_atomic` 0); room in the completion queue and
+//! memory that is not there are seen by those who write.
+//!
+//! ```text
+//!                cfg: queue pairs, attributes        cfg: memory regions
+//!                          |                                |
+//! packet -> Lookup -> Admission -----> Supply ---------> Execution -> placing, answer
+//!           whose     for it? next?    take, taken       lengths, key    invalidate, set_qp_error
+//!                       |    ^                              |
+//!                      ack   +------- progress -------------+
+//! ```
+//!
+//! Packets stay in order. Each gives one or two placings, of which the last has `frame_end`. A packet waits in `Admission`
+//! until the one before of the same queue pair is done and its placing was taken: so one sees all that those before have
+//! changed, the error state included. A placing with which a receive completes is taken before the next [`Take`] of its queue
+//! pair is offered. A queue pair is put into error when the placing and the answer of the packet that broke it were
+//! taken.
+//!
+//! When the host writes 1 to the `state` of a queue pair's attributes, it begins anew. What is under way for it then is
+//! dropped; a receive that was taken for it completes with `wr_flush_error`. Other words that are written to the entries of a queue
+//! pair count for the packets whose check has not begun.
+//!
+//! A key that a SEND makes invalid is invalid here before that SEND is placed, and `invalidate` was taken: whoever takes it clears
+//! the other copies of the table.
+//!
+//! Contract: where packets of many queue pairs come by turns, an acknowledgement, a packet that is dropped, and a packet of
+//! a SEND that has its receive take 3 cycles each, a packet of a WRITE 5, a datagram 5, a SEND that makes a key invalid 8; one
+//! that takes a receive takes at least as long as the answer to `take`, and 1. Of one queue pair, 9 cycles lie between SENDs, and the
+//! wait for that answer, 10 between WRITEs. The first output comes 9 (dropped) to 13 cycles after the packet. May stall at any time; no
+//! ready of an input depends on that of an output within a cycle.
+
+use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
+use crate::receive::record::{Ack, Answer, Packet, Placing, Take, Taken};
+use drdma_emit::prelude::*;
+
+mod admission;
+mod checks;
+mod contexts;
+mod execution;
+mod keys;
+mod lookup;
+mod operation;
+mod record;
+mod supply;
+#[cfg(test)]
+mod tests;
+
+use admission::Admission;
+use execution::Execution;
+use lookup::Lookup;
+use supply::Supply;
+
+/// The block. See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Responder {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+
+    /// Packets, whole and right.
+    pub packet: Stream<In, Packet>,
+    /// What becomes of their bytes.
+    pub placing: Stream<Out, Placing>,
+    /// A receive is asked for.
+    pub take: Stream<Out, Take>,
+    /// The answer.
+    pub taken: Stream<In, Taken>,
+    /// ACKs and NAKs to send.
+    pub answer: Stream<Out, Answer>,
+    /// ACKs and NAKs that have come.
+    pub ack: Stream<Out, Ack>,
+    /// Memory regions whose keys become invalid.
+    pub invalidate: Stream<Out, RegionIndex>,
+
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
+    /// A queue pair breaks.
+    pub set_qp_error: Stream<Out, QueuePairIndex>,
+
+    /// A packet was dropped that no queue pair takes.
+    pub count_dropped: Signal<Out, Bit>,
+    /// One was dropped that its queue pair does not need: twice there, out of order, or of a message that is given up.
+    pub count_ignored: Signal<Out, Bit>,
+
+    lookup: Lookup,
+    admission: Admission,
+    supply: Supply,
+    execution: Execution,
+}
+
+impl Logic for Responder {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.cfg.join(&mut self.lookup.cfg);
+        self.cfg.join(&mut self.admission.cfg);
+        self.cfg.join(&mut self.execution.cfg);
+        self.packet.join(&mut self.lookup.packet);
+        self.lookup.located.join(&mut self.admission.located);
+        self.admission.job.join(&mut self.supply.job);
+        self.supply.supplied.join(&mut self.execution.job);
+        self.admission.begins.join(&mut self.supply.begins);
+        self.admission.begins.join(&mut self.execution.begins);
+        self.execution.write.join(&mut self.admission.write);
+        self.supply.occupied.join(&mut self.admission.occupied[0]);
+        self.execution.occupied[0].join(&mut self.admission.occupied[1]);
+        self.execution.occupied[1].join(&mut self.admission.occupied[2]);
+        self.supply.idle.next = self.execution.idle.val();
+        self.error_next.next = self.admission.error_next.val();
+        self.admission.qp_error.next = self.qp_error.val();
+        self.supply.take.join(&mut self.take);
+        self.taken.join(&mut self.supply.taken);
+        self.execution.placing.join(&mut self.placing);
+        self.execution.answer.join(&mut self.answer);
+        self.execution.invalidate.join(&mut self.invalidate);
+        self.execution.set_qp_error.join(&mut self.set_qp_error);
+        self.admission.ack.join(&mut self.ack);
+        self.count_dropped.next = self.admission.count_dropped.val();
+        self.count_ignored.next = self.admission.count_ignored.val();
+    }
+}

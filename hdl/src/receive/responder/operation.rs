@@ -1,0 +1,119 @@
+//! What a packet's opcode says.
+
+use drdma_abi::roce::operation;
+use drdma_emit::prelude::*;
+
+// The codes, as numbers of the kernel.
+const SEND_LAST_IMM: u64 = operation::SEND_LAST_IMM as u64;
+const SEND_ONLY_IMM: u64 = operation::SEND_ONLY_IMM as u64;
+const SEND_FIRST: u64 = operation::SEND_FIRST as u64;
+const SEND_LAST: u64 = operation::SEND_LAST as u64;
+const SEND_ONLY: u64 = operation::SEND_ONLY as u64;
+const SEND_LAST_INVALIDATE: u64 = operation::SEND_LAST_INVALIDATE as u64;
+const SEND_ONLY_INVALIDATE: u64 = operation::SEND_ONLY_INVALIDATE as u64;
+const WRITE_FIRST: u64 = operation::WRITE_FIRST as u64;
+const WRITE_LAST: u64 = operation::WRITE_LAST as u64;
+const WRITE_LAST_IMM: u64 = operation::WRITE_LAST_IMM as u64;
+const WRITE_ONLY: u64 = operation::WRITE_ONLY as u64;
+const WRITE_ONLY_IMM: u64 = operation::WRITE_ONLY_IMM as u64;
+const ACKNOWLEDGE: u64 = operation::ACKNOWLEDGE as u64;
+const ATOMIC_ACKNOWLEDGE: u64 = operation::ATOMIC_ACKNOWLEDGE as u64;
+/// The first packet of a READ's answer has the first code of a response.
+const RESPONSE_FIRST: u64 = 0x0d;
+
+/// Reads the low five bits of an opcode.
+///
+/// Combinational.
+///
+/// # Inputs
+/// `code`.
+///
+/// # Outputs
+/// The others. Nothing is set for a READ, an atomic, and what nobody knows.
+#[derive(LogicBlock, BlockDefault)]
+pub struct Operation {
+    /// The operation.
+    pub code: Signal<In, Bits<5>>,
+    /// A packet of a SEND.
+    pub send: Signal<Out, Bit>,
+    /// A packet of a WRITE.
+    pub write: Signal<Out, Bit>,
+    /// The first packet of either.
+    pub first: Signal<Out, Bit>,
+    /// The last packet of either.
+    pub last: Signal<Out, Bit>,
+    /// It has immediate data.
+    pub with_imm: Signal<Out, Bit>,
+    /// It invalidates a key.
+    pub invalidates: Signal<Out, Bit>,
+    /// An ACK or a NAK.
+    pub acknowledges: Signal<Out, Bit>,
+    /// That, or another answer to a request.
+    pub responds: Signal<Out, Bit>,
+}
+
+impl Logic for Operation {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.invalidates.next =
+            (self.code.val() == SEND_LAST_INVALIDATE) || (self.code.val() == SEND_ONLY_INVALIDATE);
+        self.send.next = (self.code.val() <= SEND_ONLY_IMM) || self.invalidates.val();
+        self.write.next = (self.code.val() >= WRITE_FIRST) && (self.code.val() <= WRITE_ONLY_IMM);
+        self.first.next = (self.code.val() == SEND_FIRST)
+            || (self.code.val() == SEND_ONLY)
+            || (self.code.val() == SEND_ONLY_IMM)
+            || (self.code.val() == SEND_ONLY_INVALIDATE)
+            || (self.code.val() == WRITE_FIRST)
+            || (self.code.val() == WRITE_ONLY)
+            || (self.code.val() == WRITE_ONLY_IMM);
+        self.with_imm.next = (self.code.val() == SEND_LAST_IMM)
+            || (self.code.val() == SEND_ONLY_IMM)
+            || (self.code.val() == WRITE_LAST_IMM)
+            || (self.code.val() == WRITE_ONLY_IMM);
+        self.last.next = self.with_imm.val()
+            || self.invalidates.val()
+            || (self.code.val() == SEND_LAST)
+            || (self.code.val() == SEND_ONLY)
+            || (self.code.val() == WRITE_LAST)
+            || (self.code.val() == WRITE_ONLY);
+        self.acknowledges.next = self.code.val() == ACKNOWLEDGE;
+        self.responds.next =
+            (self.code.val() >= RESPONSE_FIRST) && (self.code.val() <= ATOMIC_ACKNOWLEDGE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use drdma_semantics::responder::packet::{Kind, Place};
+
+    #[test]
+    fn every_code_says_what_it_says_in_the_semantics() {
+        let mut model = testing::library("responder_operation", Operation::default).instance(1);
+        for code in 0..32_u8 {
+            model.set("code", u64::from(code));
+            model.eval();
+            let none = Place { first: false, last: false };
+            let (send, write, place) = match Kind::of(code) {
+                Kind::Send(place) => (true, false, place),
+                Kind::Write(place) => (false, true, place),
+                _ => (false, false, none),
+            };
+            let invalidates = [0x16, 0x17].contains(&code);
+            let flags = [
+                ("send", send),
+                ("write", write),
+                ("first", place.first),
+                ("last", place.last),
+                ("with_imm", [3, 5, 9, 11].contains(&code)),
+                ("invalidates", invalidates),
+                ("acknowledges", code == operation::ACKNOWLEDGE),
+                ("responds", Kind::of(code) == Kind::Response),
+            ];
+            for (port, flag) in flags {
+                assert_eq!(model.get(port), u64::from(flag), "{port} of {code:#x}");
+            }
+        }
+    }
+}

@@ -1,0 +1,449 @@
+mod host;
+mod rates;
+mod traffic;
+mod world;
+
+use drdma_abi::receive::{AttributesEntry, ReceiveQueueEntry, rights};
+use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry};
+use drdma_abi::roce::{TTL, Transport, operation};
+use drdma_semantics::packets::Flow;
+use drdma_semantics::responder::{Outcome, Received, Responder as Semantics, Settings, is_for};
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Bench, DriverId, MonitorId, Random, STALLS};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::Responder;
+use crate::context::testing::{Flagged, answer_flag, clear_tables};
+use crate::context::{ATTRIBUTES_TABLE, QUEUE_PAIR_TABLE, RECEIVE_QUEUE_TABLE, REGION_TABLE};
+use crate::testing;
+use traffic::{Packet, Peer, is_response, stretch};
+use world::{Card, Lab, Posted, SIZE, STORE_BYTES};
+
+fn library() -> Library {
+    testing::library("responder", Responder::default)
+}
+
+/// A queue pair as the host has made it, its peer, and what the semantics know of it.
+#[derive(Clone)]
+struct Pair {
+    index: u64,
+    entry: QueuePairEntry,
+    attributes: AttributesEntry,
+    shared: bool,
+    peer: Peer,
+    responder: Semantics,
+    broken: bool,
+}
+
+impl Pair {
+    fn random(index: u64, random: &mut Random, errors: f64) -> Self {
+        let transport = [Transport::Rc, Transport::Rc, Transport::Uc, Transport::Ud];
+        let transport = transport[random.below(4) as usize];
+        let shared = random.chance(0.4);
+        let vlan = random.chance(0.3).then(|| random.below(4096) as u16);
+        let log_mtu = [8, 8, 8, 9, 10, 12][random.below(6) as usize];
+        let entry = QueuePairEntry {
+            dest_ip: random.u64() as u32,
+            // Few lists of the finder, and all different.
+            qpn: (random.below(1 << 8) << 16 | index << 2 | random.below(4)) as u32,
+            qkey: random.u64() as u32,
+            pkey: (random.below(1 << 15) | 0x8000) as u16,
+            transport: transport as u8,
+            log_mtu,
+            vlan: vlan.unwrap_or(random.below(4096) as u16),
+            tagged: vlan.is_some().into(),
+            pd: random.below(2) as u32,
+            state: 1 + random.below(2) as u32,
+            ..Default::default()
+        };
+        let rights = if random.chance(0.1) { 0 } else { rights::ALL };
+        let attributes = AttributesEntry {
+            rq_psn: if random.chance(0.3) { 0xff_fffc } else { random.below(1 << 24) as u32 },
+            receive_queue: if shared { 4000 + index as u16 % 2 } else { index as u16 },
+            receives: random.chance(0.95).into(),
+            rights: rights as u8,
+            min_rnr_timer: random.below(32) as u8,
+            state: 1,
+            ..Default::default()
+        };
+        let flow = Flow {
+            source_mac: 1,
+            dest_mac: 2,
+            source_ip: 0x0a00_0001,
+            dest_ip: entry.dest_ip,
+            tos: 0,
+            ttl: TTL,
+            vlan,
+            qpn: entry.qpn,
+            dest_qpn: random.below(1 << 24) as u32,
+            // The peer is a full or a limited member.
+            pkey: entry.pkey,
+            qkey: entry.qkey,
+            transport,
+            mtu: 1 << log_mtu,
+        };
+        let psn = attributes.rq_psn;
+        let (peer, responder) = (Peer::new(flow, psn, errors), Semantics::new(psn));
+        Self { index, entry, attributes, shared, peer, responder, broken: false }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            transport: self.peer.flow.transport,
+            mtu: self.peer.flow.mtu,
+            rights: self.attributes.rights.into(),
+            pd: self.entry.pd,
+            min_rnr_timer: self.attributes.min_rnr_timer,
+            max_dest_rd_atomic: 0,
+            shared: self.shared,
+        }
+    }
+
+    /// Its receive queue.
+    fn queue(&self) -> u64 {
+        self.attributes.receive_queue.into()
+    }
+}
+
+/// Acknowledgements: queue pair, sequence number, syndrome.
+type Acks = Vec<(u64, u32, u8)>;
+
+/// What the semantics say of the packets so far.
+struct Oracle {
+    lab: Lab,
+    pairs: Vec<Pair>,
+    acks: Acks,
+    broken: Vec<u64>,
+    dropped: u64,
+    outcomes: [u64; 4],
+}
+
+impl Oracle {
+    fn new(random: &mut Random) -> Self {
+        let lab = Lab { memory: RefCell::new(random.bytes(SIZE as usize)), ..Lab::default() };
+        let (pairs, acks, broken) = Default::default();
+        Self { lab, pairs, acks, broken, dropped: 0, outcomes: [0; 4] }
+    }
+
+    fn take(&mut self, packet: &Packet) {
+        let frame = packet.frame();
+        let pair = self.pairs.iter_mut().find(|pair| is_for(&frame, &pair.peer.flow));
+        let Some(pair) = pair else {
+            self.dropped += 1;
+            return;
+        };
+        if packet.opcode == operation::ACKNOWLEDGE {
+            self.acks.push((pair.index, packet.psn, packet.syndrome));
+            return;
+        }
+        if pair.broken {
+            self.dropped += 1;
+            return;
+        }
+        let settings = pair.settings();
+        if settings.transport == Transport::Rc && is_response(packet) {
+            return;
+        }
+        let lab = &mut self.lab;
+        (lab.qp, lab.pd) = (pair.index, settings.pd);
+        lab.queue = (pair.attributes.receives == 1).then(|| pair.queue());
+        let outcome = pair.responder.take(&frame, &settings, lab);
+        self.outcomes[outcome as usize] += 1;
+        if outcome == Outcome::Error {
+            pair.broken = true;
+            self.broken.push(pair.index);
+            if let Some(name) = pair.responder.take_receive() {
+                lab.completed(Received::failed(name, drdma_abi::completion::Status::WrFlushError));
+            }
+        }
+    }
+}
+
+/// The block, and what is around it.
+struct Around<'a> {
+    bench: Bench<'a>,
+    packet: DriverId,
+    taken: DriverId,
+    placing: MonitorId,
+    take: MonitorId,
+    answer: MonitorId,
+    ack: MonitorId,
+    invalidate: MonitorId,
+    set_qp_error: MonitorId,
+    errors: Flagged,
+    card: Card,
+    broken: Vec<u64>,
+    start: u64,
+    counted: Rc<RefCell<[u64; 2]>>,
+}
+
+impl<'a> Around<'a> {
+    fn new(library: &'a Library, seed: u64, stalls: (f64, f64)) -> Self {
+        let mut bench = Bench::new(library.instance(seed), seed);
+        bench.limit(20_000_000);
+        clear_tables(&mut bench);
+        let errors = answer_flag(&mut bench, "error_next", "qp_error");
+        let [packet, taken] = ["packet", "taken"].map(|base| bench.driver(base));
+        let outputs = ["placing", "take", "answer", "ack", "invalidate", "set_qp_error"];
+        let [placing, take, answer, ack, invalidate, set_qp_error] =
+            outputs.map(|base| bench.monitor(base));
+        bench.stall(stalls);
+        let counted = Rc::new(RefCell::new([0; 2]));
+        let counting = Rc::clone(&counted);
+        let ports = ["count_dropped", "count_ignored"].map(|port| bench.port(port));
+        bench.observe(move |model, _| {
+            for (count, port) in counting.borrow_mut().iter_mut().zip(ports) {
+                *count += model.get(port);
+            }
+        });
+        let card = Card { store: vec![0; STORE_BYTES], ..Card::default() };
+        Self {
+            bench,
+            packet,
+            taken,
+            placing,
+            take,
+            answer,
+            ack,
+            invalidate,
+            set_qp_error,
+            errors,
+            card,
+            broken: Vec::new(),
+            start: 0,
+            counted,
+        }
+    }
+
+    /// A cycle of everything.
+    fn step(&mut self) {
+        self.bench.step();
+        for placing in self.bench.take(self.placing) {
+            self.card.place(&placing);
+        }
+        for take in self.bench.take(self.take) {
+            let taken = self.card.take(&take);
+            self.bench.send(self.taken, taken);
+        }
+        for broken in self.bench.take(self.set_qp_error) {
+            let qp = broken.u64("qp");
+            self.errors.borrow_mut().insert(qp);
+            self.card.flush(qp);
+            self.broken.push(qp);
+        }
+    }
+
+    fn write(&mut self, table: u64, index: u64, word: u64, data: u32) {
+        for (port, value) in [
+            ("cfg_valid", 1),
+            ("cfg_table", table),
+            ("cfg_index", index),
+            ("cfg_word", word),
+            ("cfg_data", data.into()),
+        ] {
+            self.bench.set(port, value);
+        }
+        self.step();
+        self.bench.set("cfg_valid", 0);
+        for _ in 0..3 {
+            self.step();
+        }
+    }
+
+    fn write_entry(&mut self, table: u64, index: u64, entry: &[u8]) {
+        for (word, value) in entry.chunks(4).enumerate() {
+            let value = u32::from_le_bytes(value.try_into().unwrap());
+            self.write(table, index, word as u64, value);
+        }
+    }
+
+    fn write_key(&mut self, entry: &MemoryRegionEntry) {
+        self.write_entry(REGION_TABLE, u64::from(entry.lkey) & 0xfff, &entry.to_bytes());
+    }
+
+    /// Writes a queue pair's entries, and that of its receive queue.
+    fn write_pair(&mut self, pair: &Pair) {
+        self.write_entry(QUEUE_PAIR_TABLE, pair.index, &pair.entry.to_bytes());
+        let queue =
+            ReceiveQueueEntry { shared: pair.shared.into(), enable: 1, ..Default::default() };
+        self.write_entry(RECEIVE_QUEUE_TABLE, pair.queue(), &queue.to_bytes());
+        self.write_entry(ATTRIBUTES_TABLE, pair.index, &pair.attributes.to_bytes());
+        self.errors.borrow_mut().remove(&pair.index);
+    }
+
+    /// Sends a packet; gives the words that it takes.
+    fn send(&mut self, packet: &Packet, random: &mut Random) -> u64 {
+        let (beat, words) = packet.store(self.start, &mut self.card.store, random);
+        self.start = (self.start + words) % (STORE_BYTES as u64 / 64);
+        self.card.frames.push_back(words);
+        self.bench.send(self.packet, beat);
+        words
+    }
+
+    /// Until everything has come out.
+    fn drain(&mut self) {
+        let mut quiet = 0;
+        while quiet < 200 {
+            let before = self.bench.received(self.answer).len();
+            self.step();
+            let moved = before != self.bench.received(self.answer).len();
+            quiet = if self.card.frames.is_empty() && !moved { quiet + 1 } else { 0 };
+        }
+    }
+}
+
+/// Everything that a block gave, as the semantics give it.
+fn compare(around: &mut Around<'_>, oracle: &mut Oracle, what: &str) {
+    let answered: Vec<_> = around
+        .bench
+        .take(around.answer)
+        .iter()
+        .map(|beat| {
+            let get = |field| beat.u64(field);
+            (get("qp"), get("syndrome") as u8, get("psn") as u32, get("msn") as u32)
+        })
+        .collect();
+    assert_eq!(answered, std::mem::take(&mut oracle.lab.answered), "answers {what}");
+    let acks: Acks = around
+        .bench
+        .take(around.ack)
+        .iter()
+        .map(|beat| (beat.u64("qp"), beat.u64("psn") as u32, beat.u64("syndrome") as u8))
+        .collect();
+    assert_eq!(acks, std::mem::take(&mut oracle.acks), "acknowledgements {what}");
+    let regions: Vec<_> =
+        around.bench.take(around.invalidate).iter().map(|beat| beat.u64("region")).collect();
+    assert_eq!(regions, std::mem::take(&mut oracle.lab.invalidated), "keys {what}");
+    assert_eq!(around.broken, oracle.broken, "queue pairs that break {what}");
+    around.broken.clear();
+    oracle.broken.clear();
+    let mut completed = [&mut around.card.completed, &mut oracle.lab.completed].map(std::mem::take);
+    // In the order of each queue pair.
+    completed.iter_mut().for_each(|list| list.sort_by_key(|entry| entry.0));
+    assert_eq!(completed[0], completed[1], "completions {what}");
+    assert!(around.card.memory == *oracle.lab.memory.borrow(), "memory {what}");
+    assert_eq!(around.counted.borrow()[0], oracle.dropped, "dropped {what}");
+}
+
+/// Posts receives to a queue.
+fn post(
+    around: &mut Around<'_>,
+    lab: &mut Lab,
+    queue: u64,
+    count: u64,
+    random: &mut Random,
+    errors: f64,
+) {
+    for _ in 0..count {
+        let most = [300, 1200, 5000][random.below(3) as usize];
+        let (addr, len) = stretch(random, most);
+        let status = [
+            drdma_abi::completion::Status::LocalQpOperationError,
+            drdma_abi::completion::Status::LocalProtectionError,
+        ];
+        let malformed = random.chance(0.5 * errors).then(|| status[random.below(2) as usize]);
+        let posted = Posted { name: random.u64(), addr, len: len as u32, malformed };
+        lab.queues.entry(queue).or_default().push_back(posted);
+        around.card.queues.entry(queue).or_default().push_back(posted);
+    }
+}
+
+/// Makes keys for a queue pair's peer: good ones, and such as allow nothing.
+fn make_keys(
+    around: &mut Around<'_>,
+    lab: &mut Lab,
+    pair: &mut Pair,
+    random: &mut Random,
+    errors: f64,
+) {
+    pair.peer.keys.clear();
+    for k in 0..3 {
+        let (addr, len) = stretch(random, 8192);
+        let lkey = ((random.below(1 << 20) << 12) | (pair.index % 64 * 4 + k)) as u32;
+        let right = if random.chance(errors) { random.below(16) as u32 } else { rights::ALL };
+        let pd = if random.chance(errors) { 1 - pair.entry.pd } else { pair.entry.pd };
+        let entry = MemoryRegionEntry { addr, len, lkey, rights: right, pd, valid: 1 };
+        lab.keys.retain(|key, _| key & 0xfff != lkey & 0xfff);
+        lab.keys.insert(lkey, entry);
+        around.write_key(&entry);
+        pair.peer.keys.push((lkey, addr, len));
+    }
+}
+
+#[test]
+fn packets_good_and_bad_mean_what_they_mean_in_the_semantics() {
+    let library = library();
+    let (mut outcomes, mut statuses, mut syndromes) = ([0; 4], [0; 256], [0; 256]);
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut around = Around::new(&library, seed, stalls);
+        let mut oracle = Oracle::new(&mut random);
+        around.card.memory = oracle.lab.memory.borrow().clone();
+        let errors = [0.02, 0.08, 0.2][seed as usize % 3];
+        for k in 0..16 {
+            let index = [k, 64 + k * 3, 4032 + k][random.below(3) as usize];
+            if oracle.pairs.iter().any(|pair| pair.index == index) {
+                continue;
+            }
+            let mut pair = Pair::random(index, &mut random, errors);
+            around.write_pair(&pair);
+            make_keys(&mut around, &mut oracle.lab, &mut pair, &mut random, errors);
+            oracle.pairs.push(pair);
+        }
+        for round in 0..40 {
+            let what = format!("in round {round} of seed {seed}");
+            for k in 0..oracle.pairs.len() {
+                let mut pair = oracle.pairs[k].clone();
+                if pair.broken || random.chance(0.03) {
+                    // What it had in use was given back with the reset.
+                    around.card.used.remove(&pair.index);
+                    pair = Pair::random(pair.index, &mut random, errors);
+                    around.write_pair(&pair);
+                    make_keys(&mut around, &mut oracle.lab, &mut pair, &mut random, errors);
+                } else if random.chance(0.1) {
+                    // It goes on with other attributes.
+                    pair.attributes.state = 2;
+                    pair.attributes.min_rnr_timer = random.below(32) as u8;
+                    pair.attributes.rq_psn = random.below(1 << 24) as u32;
+                    let bytes = pair.attributes.to_bytes();
+                    around.write_entry(ATTRIBUTES_TABLE, pair.index, &bytes);
+                }
+                let count = random.below(14);
+                post(&mut around, &mut oracle.lab, pair.queue(), count, &mut random, errors);
+                oracle.pairs[k] = pair;
+            }
+            let mut words = 0;
+            for _ in 0..250 {
+                let k = random.below(oracle.pairs.len() as u64) as usize;
+                // Sometimes several of one queue pair.
+                for _ in 0..=random.below(3) {
+                    let pair = &mut oracle.pairs[k];
+                    let packet = pair.peer.next(pair.responder.expected(), &mut random);
+                    oracle.take(&packet);
+                    words += around.send(&packet, &mut random);
+                }
+                if words > 1700 {
+                    break;
+                }
+            }
+            oracle.lab.answered.iter().for_each(|answer| syndromes[usize::from(answer.1)] += 1);
+            oracle.lab.completed.iter().for_each(|entry| statuses[usize::from(entry.2)] += 1);
+            around.drain();
+            compare(&mut around, &mut oracle, &what);
+        }
+        (0..4).for_each(|k| outcomes[k] += oracle.outcomes[k]);
+    }
+    // Everything has happened.
+    assert!(outcomes.iter().all(|count| *count > 300), "{outcomes:?}");
+    let seen = |codes: &[usize], counts: &[u64; 256]| {
+        codes.iter().map(|code| (*code, counts[*code])).collect::<Vec<_>>()
+    };
+    for (status, count) in seen(&[0, 1, 2, 4, 5, 9, 10], &statuses) {
+        assert!(count > 10, "{count} receives with status {status}");
+    }
+    for (syndrome, count) in seen(&[0x1f, 0x60, 0x61, 0x62, 0x63], &syndromes) {
+        assert!(count > 15, "{count} answers with {syndrome:#x}");
+    }
+    assert!(syndromes[0x20..0x40].iter().sum::<u64>() > 100);
+}

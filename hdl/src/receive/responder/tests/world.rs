@@ -1,0 +1,225 @@
+//! Memory, keys and receive queues: as the semantics reach them, and as the block's placings change them.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+
+use drdma_abi::completion::Status;
+use drdma_abi::receive::{ReceiveOpcode, rights};
+use drdma_abi::register::MemoryRegionEntry;
+use drdma_semantics::checks::{Directory, QueuePair};
+use drdma_semantics::memory::{Fault, HostMemory, WritableMemory};
+use drdma_semantics::receive::{Receive, ReceiveName};
+use drdma_semantics::region::{Region, RowMask};
+use drdma_semantics::responder::{Answer, Received, Taken, World};
+use drdma_semantics::scatter::Target;
+use drdma_verilated::testbench::Beat;
+
+/// The first byte of memory, and its bytes.
+pub const BASE: u64 = 0xffff_ffff_0000_1000;
+pub const SIZE: u64 = 1 << 16;
+/// A key of the host's own, for receives.
+const LOCAL: u32 = 0xabc;
+/// Bytes of the frame store.
+pub const STORE_BYTES: usize = 128 << 10;
+
+/// A receive that is posted.
+#[derive(Clone, Copy, Debug)]
+pub struct Posted {
+    pub name: u64,
+    pub addr: u64,
+    pub len: u32,
+    /// It cannot be used.
+    pub malformed: Option<Status>,
+}
+
+/// A receive's completion: queue pair, name, status, whether it is that of a WRITE, bytes, immediate data, flags, sender.
+pub type Completed = (u64, u64, u8, bool, u32, u32, u8, u32);
+
+/// An answer: queue pair, syndrome, sequence number, messages.
+pub type Answered = (u64, u8, u32, u32);
+
+/// What the semantics reach.
+#[derive(Default)]
+pub struct Lab {
+    pub memory: RefCell<Vec<u8>>,
+    pub keys: HashMap<u32, MemoryRegionEntry>,
+    pub queues: HashMap<u64, VecDeque<Posted>>,
+    pub completed: Vec<Completed>,
+    pub answered: Vec<Answered>,
+    pub invalidated: Vec<u64>,
+    /// The queue pair that is at work, its queue and protection domain.
+    pub qp: u64,
+    pub queue: Option<u64>,
+    pub pd: u32,
+}
+
+impl Lab {
+    pub fn completed(&mut self, received: Received) {
+        let Received { name, status, opcode, byte_len, imm, flags, source_qp, .. } = received;
+        let write = opcode == ReceiveOpcode::ReceiveWithImm;
+        let status = status as u8;
+        self.completed.push((self.qp, name.wr_id, status, write, byte_len, imm, flags, source_qp));
+    }
+}
+
+impl HostMemory for Lab {
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
+        let at = addr.wrapping_sub(BASE) as usize;
+        out.copy_from_slice(&self.memory.borrow()[at..at + out.len()]);
+        Ok(())
+    }
+}
+
+impl WritableMemory for Lab {
+    fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault> {
+        if !bytes.is_empty() {
+            let at = addr.wrapping_sub(BASE) as usize;
+            self.memory.borrow_mut()[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Directory for Lab {
+    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
+        let (rights, pd) = (rights::LOCAL_WRITE, self.pd);
+        let entry = MemoryRegionEntry { addr: BASE, len: SIZE, lkey, rights, pd, valid: 1 };
+        (lkey == LOCAL).then_some(entry)
+    }
+
+    fn queue_pair(&self, _: u32) -> Option<QueuePair> {
+        None
+    }
+}
+
+impl World for Lab {
+    fn key(&self, rkey: u32) -> Option<MemoryRegionEntry> {
+        self.keys.get(&rkey).copied()
+    }
+
+    fn invalidate(&mut self, rkey: u32) {
+        self.keys.remove(&rkey);
+        self.invalidated.push(u64::from(rkey) & 0xfff);
+    }
+
+    fn take(&mut self) -> Taken {
+        let queue = self.queue.and_then(|queue| self.queues.get_mut(&queue));
+        let Some(posted) = queue.and_then(VecDeque::pop_front) else { return Taken::Nothing };
+        let name = ReceiveName { wr_id: posted.name, position: 0 };
+        if let Some(status) = posted.malformed {
+            return Taken::Malformed(name, status);
+        }
+        let region = Region::Contiguous { addr: posted.addr, len: posted.len, lkey: LOCAL };
+        let target = Target::check(vec![region], RowMask::Period, self.pd, self, self).unwrap();
+        Taken::Receive(Receive { name, target })
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn complete(&mut self, received: Received) {
+        self.completed(received);
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let Answer::Acknowledge { syndrome, psn, msn } = answer else {
+            panic!("{answer:?} of a responder without READs");
+        };
+        self.answered.push((self.qp, syndrome, psn, msn));
+    }
+}
+
+/// What the block's outputs do: receive queues and writer.
+#[derive(Default)]
+pub struct Card {
+    pub memory: Vec<u8>,
+    pub store: Vec<u8>,
+    pub queues: HashMap<u64, VecDeque<Posted>>,
+    /// Receives in use, and the bytes that they have got.
+    pub used: HashMap<u64, (Posted, u64)>,
+    pub completed: Vec<Completed>,
+    /// A queue pair may begin anew at any time, with or without a receive in use.
+    pub loose: bool,
+    /// Words of frames that were not given back.
+    pub frames: VecDeque<u64>,
+}
+
+impl Card {
+    /// Answers a `take`.
+    pub fn take(&mut self, take: &Beat) -> Beat {
+        let qp = take.u64("qp");
+        assert!(self.loose || !self.used.contains_key(&qp), "queue pair {qp} has a receive in use");
+        let queue = self.queues.get_mut(&take.u64("queue"));
+        let Some(posted) = queue.and_then(VecDeque::pop_front) else {
+            return Beat::from([("found", 0_u64), ("status", 9), ("capacity", 100)]);
+        };
+        self.used.insert(qp, (posted, 0));
+        let status = posted.malformed.map_or(0, |status| status as u64);
+        Beat::from([("found", 1), ("status", status), ("capacity", posted.len.into())])
+    }
+
+    fn write(&mut self, addr: u64, ram: u64, bytes: u64) {
+        for k in 0..bytes {
+            let byte = self.store[(ram + k) as usize % STORE_BYTES];
+            let at = addr.wrapping_add(k).wrapping_sub(BASE);
+            *self.memory.get_mut(at as usize).expect("a byte outside memory") = byte;
+        }
+    }
+
+    /// Carries a `placing` out.
+    pub fn place(&mut self, placing: &Beat) {
+        let get = |field: &str| placing.u64(field);
+        let (qp, bytes) = (get("qp"), get("bytes"));
+        match get("kind") {
+            0 => assert_eq!(bytes, 0, "{placing:?}"),
+            1 => {
+                assert_ne!(bytes, 0, "{placing:?}");
+                self.write(get("addr"), get("ram"), bytes);
+            }
+            2 if self.loose && !self.used.contains_key(&qp) => {}
+            2 => {
+                let (posted, got) = self.used.get_mut(&qp).expect("a receive is in use");
+                if get("first") == 1 {
+                    *got = get("skip");
+                }
+                let addr = posted.addr + *got;
+                *got += bytes;
+                if self.loose && *got > u64::from(posted.len) {
+                    return self.give_back(placing);
+                }
+                assert!(*got <= u64::from(posted.len), "{placing:?} in {posted:?}");
+                self.write(addr, get("ram"), bytes);
+            }
+            kind => panic!("kind {kind}"),
+        }
+        if get("completes") == 1 && !(self.loose && !self.used.contains_key(&qp)) {
+            let used = self.used.remove(&qp);
+            let (posted, _) = used.unwrap_or_else(|| panic!("no receive is in use: {placing:?}"));
+            self.completed.push((
+                qp,
+                posted.name,
+                get("status") as u8,
+                get("with_imm") == 1,
+                get("byte_len") as u32,
+                get("imm") as u32,
+                get("flags") as u8,
+                get("source_qp") as u32,
+            ));
+        }
+        self.give_back(placing);
+    }
+
+    fn give_back(&mut self, placing: &Beat) {
+        if placing.u64("frame_end") == 1 {
+            assert_eq!(self.frames.pop_front(), Some(placing.u64("words")), "frames in order");
+        }
+    }
+
+    /// A queue pair has broken: its receive is flushed.
+    pub fn flush(&mut self, qp: u64) {
+        if let Some((posted, _)) = self.used.remove(&qp) {
+            self.completed.push((qp, posted.name, Status::WrFlushError as u8, false, 0, 0, 0, 0));
+        }
+    }
+}
