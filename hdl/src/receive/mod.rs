@@ -2,6 +2,7 @@
 
 pub mod finder;
 pub mod parser;
+pub mod path;
 pub mod receiver;
 pub mod receives;
 pub mod record;

@@ -51,15 +51,6 @@ pub struct Named {
     pub queue: Bits<QUEUE>,
 }
 
-/// A doorbell of a receive queue.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Rung {
-    /// The queue.
-    pub queue: Bits<QUEUE>,
-    /// The host's position.
-    pub position: Bits<32>,
-}
-
 /// What the planner has decided for a queue.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {
@@ -217,13 +208,6 @@ pub struct Span {
 
 /// Bits of a [`Span`].
 pub const SPAN: usize = 96;
-
-/// A queue pair has entered the error state.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Broken {
-    /// The queue pair.
-    pub qp: Bits<QP>,
-}
 
 /// Why a receive is given up.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -9,7 +9,7 @@
 //! when all takes before it are answered, and before all behind it.
 
 use super::record::*;
-use crate::context::{CQ, ConfigWrite, QP, QUEUE, Table, TableSelect};
+use crate::context::{CQ, ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect};
 use crate::primitive::{StreamFifo, StreamSkid};
 use crate::receive::record::Take;
 use drdma_abi::Layout;
@@ -74,9 +74,9 @@ pub struct Taker {
     /// There is room for its answer.
     pub room: Signal<In, Bit>,
     /// Queue pairs that are broken.
-    pub broken: Stream<In, Broken>,
+    pub broken: Stream<In, QueuePairIndex>,
     /// Those of queues that something was posted to.
-    pub posted: Stream<In, Broken>,
+    pub posted: Stream<In, QueuePairIndex>,
     /// A block is asked for.
     pub pop: Stream<Out, Pop>,
     /// Here it is.

@@ -1,0 +1,153 @@
+//! The receive path: from frames of the wire to what is written to host memory and sent back.
+//!
+//! ```text
+//! frames --> parser --packet--> responder --placing--> receives --order--> host_write
+//!              |  \--words--> store <------------------------------reads------/
+//!              v                 \--answer--> answers      \--ack--> completion
+//!         host's frames
+//! ```
+//!
+//! There is no logic here but what joins blocks; see these for their contracts.
+
+use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
+use crate::primitive::StreamFifo;
+use crate::receive::parser::Parser;
+use crate::receive::receives::Receives;
+
+use crate::receive::record::{Ack, Answer, WriteOrder};
+use crate::receive::responder::Responder;
+use crate::receive::store::FrameStore;
+use crate::shell::control::Doorbell;
+use crate::shell::corundum::RxBeat;
+use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use drdma_emit::prelude::*;
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct ReceivePath {
+    // ------------------------------------------------------------------ clock and resets
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset: the shell's.
+    pub rst: Signal<In, Bit>,
+    /// The same, and the host's.
+    pub card_reset: Signal<In, Bit>,
+
+    // ------------------------------------------------------------------ what the host has set
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// The card's MAC address.
+    pub mac: Signal<In, Bits<48>>,
+    /// The card's IPv4 address.
+    pub ip: Signal<In, Bits<32>>,
+
+    // ------------------------------------------------------------------ frames
+    /// Frames from the wire.
+    pub s_axis_if_rx: AxiStream<In, RxBeat>,
+    /// Frames to the host.
+    pub m_axis_if_rx: AxiStream<Out, RxBeat>,
+
+    // ------------------------------------------------------------------ receive queues
+    /// Doorbells of receive queues.
+    pub doorbell: Stream<In, Doorbell>,
+    /// Reads of rings,
+    pub read: Stream<Out, HostReadRequest>,
+    /// and what they bring.
+    pub beat: Stream<In, HostReadBeat>,
+
+    // ------------------------------------------------------------------ to host memory
+    /// Bytes of the frame store that are written, and receives that complete.
+    pub order: Stream<Out, WriteOrder>,
+    /// The oldest frame is not needed any more.
+    pub freed_valid: Signal<In, Bit>,
+    /// Rows of the frame store to read: one bit a segment,
+    pub store_enable: Signal<In, Bits<2>>,
+    /// 10 bits a segment.
+    pub store_row: Signal<In, Bits<20>>,
+    /// 512 bits a segment, two cycles later.
+    pub store_data: Signal<Out, Bits<1024>>,
+
+    // ------------------------------------------------------------------ to the sending side
+    /// ACKs and NAKs to send.
+    pub answer: Stream<Out, Answer>,
+    /// ACKs and NAKs that have come.
+    pub ack: Stream<Out, Ack>,
+    /// Memory regions that peers make invalid.
+    pub invalidate: Stream<Out, RegionIndex>,
+
+    // ------------------------------------------------------------------ states of queue pairs
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
+    /// A queue pair breaks.
+    pub set_qp_error: Stream<Out, QueuePairIndex>,
+    /// One has entered the error state.
+    pub broken: Flow<In, QueuePairIndex>,
+
+    // ------------------------------------------------------------------ what it is doing
+    /// Something has come or was posted that is not used up, but for what is between two blocks.
+    pub busy: Signal<Out, Bit>,
+    /// Frames of the card's that were dropped in this cycle.
+    pub count_dropped: Signal<Out, Bits<3>>,
+
+    parser: Parser,
+    store: FrameStore,
+    responder: Responder,
+    receives: Receives,
+    /// A queue pair breaks once until the host makes it anew, so that as many as there are have room.
+    breaking: StreamFifo<QueuePairIndex, QP, { QP + 1 }>,
+}
+
+impl Logic for ReceivePath {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // What owes the shell the rest of a frame has its reset alone.
+        self.parser.card_reset.next = self.card_reset.val();
+        self.parser.mac.next = self.mac.val();
+        self.parser.ip.next = self.ip.val();
+        self.s_axis_if_rx.join(&mut self.parser.s_axis_if_rx);
+        self.parser.m_axis_if_rx.join(&mut self.m_axis_if_rx);
+        self.parser.freed_valid.next = self.freed_valid.val();
+
+        self.parser.write.join(&mut self.store.write);
+        self.store.store_enable.next = self.store_enable.val();
+        self.store.store_row.next = self.store_row.val();
+        self.store_data.next = self.store.store_data.val();
+
+        self.responder.rst.next = self.card_reset.val();
+        self.cfg.join(&mut self.responder.cfg);
+        self.parser.packet.join(&mut self.responder.packet);
+        self.error_next.next = self.responder.error_next.val();
+        self.responder.qp_error.next = self.qp_error.val();
+        self.responder.set_qp_error.join(&mut self.set_qp_error);
+        self.responder.answer.join(&mut self.answer);
+        self.responder.ack.join(&mut self.ack);
+        self.responder.invalidate.join(&mut self.invalidate);
+
+        self.receives.rst.next = self.card_reset.val();
+        self.cfg.join(&mut self.receives.cfg);
+        self.doorbell.join(&mut self.receives.doorbell);
+        self.receives.read.join(&mut self.read);
+        self.beat.join(&mut self.receives.beat);
+        self.responder.take.join(&mut self.receives.take);
+        self.receives.taken.join(&mut self.responder.taken);
+        self.responder.placing.join(&mut self.receives.placing);
+        self.receives.order.join(&mut self.order);
+        self.breaking.rst.next = self.card_reset.val();
+        self.breaking.input.valid.next = self.broken.valid.val();
+        self.breaking.input.data.next = self.broken.val();
+        self.breaking.output.join(&mut self.receives.broken);
+
+        self.busy.next = self.s_axis_if_rx.tvalid.val()
+            || self.parser.packet.valid.val()
+            || self.receives.busy.val()
+            || self.breaking.output.valid.val()
+            || self.order.valid.val()
+            || self.answer.valid.val();
+        self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val());
+        if self.responder.count_dropped.val() {
+            self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val()) + 1;
+        }
+    }
+}
