@@ -739,7 +739,7 @@ impl Logic for Card {
         // Nothing is received yet.
         self.host_write.order.valid.next = false;
         self.host_write.order.next = self.no_order.val();
-        self.host_write.receipt.ready.next = true;
+        self.host_write.receipt.join(&mut self.completion.receipt);
         self.host_write.store_data.next = 0.into();
         self.host_write.m_axis_data_dma_write_desc.join(&mut self.m_axis_data_dma_write_desc);
         self.s_axis_data_dma_write_desc_status

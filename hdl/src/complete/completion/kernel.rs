@@ -121,6 +121,17 @@ impl Logic for Completion {
         self.retire.clear.next = false;
         self.retire.clear_index.next = self.step.q.val();
 
+        // Receipts: a restart of a completion queue has the rings for itself. A receipt that finds no room breaks its
+        // queue pair, unless another one breaks in this cycle.
+        self.receipt.join(&mut self.retire.receipt);
+        self.restarts.next = (self.event.q.val() == CompletionEvent::Written)
+            && (self.written.q.val() == 2)
+            && ((self.state.q.val() == CompletionState::Look)
+                || (self.state.q.val() == CompletionState::Act));
+        self.retire.hold_receipts.next =
+            self.restarts.val() || (self.state.q.val() == CompletionState::Clear);
+        self.retire.overrun_ready.next = self.state.q.val() != CompletionState::Walk;
+
         // What the memories say of the queue pair at hand. An acknowledgement of a packet that was not
         // sent is none; one may come before the destination's end does.
         self.progress.sending_valid.next = self.sending_valid.val();
@@ -516,7 +527,10 @@ impl Logic for Completion {
                         }
                     }
                     if self.written.q.val() == 2 {
-                        self.retire.restart.next = true;
+                        self.retire.restart.next = !self.retire.receiving.val();
+                        if self.retire.receiving.val() {
+                            self.state.d.next = CompletionState::Act;
+                        }
                     }
                 }
             }
@@ -577,6 +591,11 @@ impl Logic for Completion {
                     self.state.d.next = CompletionState::Run;
                 }
             }
+        }
+
+        if self.retire.overrun.val() && self.retire.overrun_ready.val() {
+            self.set_qp_error_valid.next = true;
+            self.set_qp_error_index.next = self.retire.overrun_qp.val();
         }
 
         // The host's word counts at once.

@@ -4,6 +4,8 @@
 //! it was sent and, on RC, every destination's last packet was acknowledged. Done requests leave
 //! their queue in order, each with one entry in the queue's completion ring, but for unsignaled ones that succeeded.
 //!
+//! A receipt of a receive gets an entry, too, in the ring that it names. Receives and sends may share it.
+//!
 //! Linked lists in small memories hold all state: per send queue the open requests ([`Retire`]), per queue pair the
 //! packets whose acknowledgement somebody waits for ([`Outstanding`]). Events go through a pipeline: one is chosen in a
 //! cycle; what the memories say of its queue pair and slot is read in the next; and it takes effect in the third. One
@@ -13,9 +15,10 @@
 //! Contract: a cycle for a request opened, for a destination's item and for a request's end (none for one with success
 //! right behind the item of its last destination: both are one event then); an acknowledgement 2,
 //! and 3 for each further packet that it covers; two of these that are about the same queue pair or request, up to a
-//! cycle more. A completion 3 cycles. A table write 3 cycles, and 4 for each packet of a queue pair, or 2 for each request of
+//! cycle more. A completion 3 cycles, of a send or of a receive, which take turns. A table write 3 cycles, and 4 for each packet of a queue pair, or 2 for each request of
 //! a queue, that the host resets. Nothing is taken in the 4,096 cycles after a reset, in which the lists are cleared. May stall at any time. A
-//! completion queue without room keeps only its own queues waiting.
+//! completion queue without room keeps only its own queues waiting. Receipts wait for nothing but the lists' clearing and, for
+//! a few cycles, the restart of a completion queue; one that finds no room is dropped, and its queue pair put into the error state.
 //!
 //! Time is counted in units of 1,024 cycles. A list of packets tells when it last made progress; whenever there is
 //! nothing else to do, the next queue pair's is looked at, so that a timeout is noticed 4,096 idle cycles late at most.
@@ -29,6 +32,7 @@ use drdma_abi::completion::Status;
 use crate::context::{INDEX, QP, QUEUE, Table, TableSelect};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
+use crate::receive::record::Receipt;
 
 mod kernel;
 mod outstanding;
@@ -177,6 +181,10 @@ pub struct Completion {
     /// Its syndrome.
     pub ack_syndrome: Signal<In, Bits<8>>,
 
+    // Receives that are complete.
+    /// Their entries, and where they go.
+    pub receipt: Stream<In, Receipt>,
+
     // Slots that may be used.
     /// A slot is offered.
     pub slot_free_valid: Signal<Out, Bit>,
@@ -204,7 +212,7 @@ pub struct Completion {
     pub set_queue_halted_valid: Signal<Out, Bit>,
     /// Which.
     pub set_queue_halted_index: Signal<Out, Bits<QUEUE>>,
-    /// Requests are open.
+    /// Requests are open, or a receipt has no entry yet.
     pub busy: Signal<Out, Bit>,
 
     // Counters.
@@ -326,6 +334,7 @@ pub struct Completion {
     packet_fits: Signal<Local, Bit>,
     end_fits: Signal<Local, Bit>,
     refusal: Signal<Local, Bit>,
+    restarts: Signal<Local, Bit>,
     halts: Signal<Local, Bit>,
     renews: Signal<Local, Bit>,
     slow: Signal<Local, Bit>,
@@ -383,6 +392,7 @@ impl Default for Completion {
             ack_qp: Signal::default(),
             ack_psn: Signal::default(),
             ack_syndrome: Signal::default(),
+            receipt: Stream::default(),
             slot_free_valid: Signal::default(),
             slot_free_ready: Signal::default(),
             slot_free_slot: Signal::default(),
@@ -485,6 +495,7 @@ impl Default for Completion {
             packet_fits: Signal::default(),
             end_fits: Signal::default(),
             refusal: Signal::default(),
+            restarts: Signal::default(),
             halts: Signal::default(),
             renews: Signal::default(),
             slow: Signal::default(),

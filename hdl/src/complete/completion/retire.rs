@@ -3,21 +3,31 @@
 //! A request that is done while an older one of its queue is not is *parked*: it is done again when the older one
 //! leaves. So every done request is in exactly one place: announced (`done`, or in its FIFO), at work, or parked.
 //!
+//! Receipts of receives get their places in the same rings, in turns with the requests that are done. For one that finds no room
+//! the host has broken its promise to make receives no faster than it takes completions: it is dropped, and its queue pair
+//! fails.
+//!
 //! Contract: `next_queue` and `next_open_queue` are what `queue` and `open_queue` will be in the next cycle. A
 //! completion every 3 cycles, and one more for each request that had to be parked; the entry follows
-//! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not. A request whose completion queue has no room is done again behind those that wait.
+//! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not. A request whose completion queue has no room is done again
+//! behind those that wait. A receipt every 3 cycles, or every 6 while requests complete as well; its entry follows after 4.
 
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
 use super::RESULT;
 use super::rings::Rings;
-use crate::context::{CQ, INDEX, QUEUE, Table};
+use crate::context::{CQ, INDEX, QP, QUEUE, Table};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
+use crate::receive::record::Receipt;
+use num_bigint::BigUint;
 
 /// Bits of a request's name 64 and queue 12.
 const NAME: usize = 76;
+
+/// The bit of an entry that tells the rounds of its ring apart; in a receipt's it is 0.
+const PHASE: usize = 184;
 
 const _: () = assert!(QUEUE == 12, "a queue's number stands elsewhere");
 
@@ -34,19 +44,25 @@ pub enum RetireState {
     Write,
     /// It leaves its queue.
     Leave,
+    /// A receipt is at hand.
+    Receipt,
+    /// Until its place in the completion ring is known.
+    ReceiptSettle,
+    /// Its entry is written.
+    ReceiptWrite,
 }
 
 /// The lists of open requests, and what becomes of those that are done; see the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg_*`; `open*`, `done*` (pulses); `result` of `result_slot`; `write_ready`, `slot_free_ready`;
-/// `hold`: no request is begun; and, while `idle` and `hold`: `queue`, `slot`, `renew`, `unpark`, `restart*`;
-/// `clear`, `clear_index` (all 4,096 after a reset).
+/// `hold`: no request is begun; and, while `idle` and `hold`: `queue`, `slot`, `renew`, `unpark`; stream `receipt`, `hold_receipts`:
+/// none is begun; while that and not `receiving`: `restart*`; `overrun_ready`; `clear`, `clear_index` (all 4,096 after a reset).
 ///
 /// # Outputs
-/// `result_slot`; streams `write`, `slot_free`; `idle`, `busy`, `retired`; of `queue` a cycle before `used`, `head`,
+/// `result_slot`; streams `write`, `slot_free`; `idle`, `receiving`, `busy`, `retired`; `overrun`, `overrun_qp`; of `queue` a cycle before `used`, `head`,
 /// `tail`, and of `slot` a cycle before `follower`, `parked`.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Retire {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -104,6 +120,19 @@ pub struct Retire {
     pub busy: Signal<Out, Bit>,
     /// A request was completed, with an entry or without.
     pub retired: Signal<Out, Bit>,
+
+    /// Receives that are complete.
+    pub receipt: Stream<In, Receipt>,
+    /// None of them is begun.
+    pub hold_receipts: Signal<In, Bit>,
+    /// One is at hand.
+    pub receiving: Signal<Out, Bit>,
+    /// It finds no room, and is dropped with `overrun_ready`.
+    pub overrun: Signal<Out, Bit>,
+    /// Its queue pair.
+    pub overrun_qp: Signal<Out, Bits<QP>>,
+    /// That is heard.
+    pub overrun_ready: Signal<In, Bit>,
 
     /// No further request is looked at.
     pub hold: Signal<In, Bit>,
@@ -181,6 +210,18 @@ pub struct Retire {
     renews: DFF<Bit>,
     renews_queue: DFF<Bits<QUEUE>>,
 
+    // The next receipt, the one at hand, and whether one was begun last.
+    waits: DFF<Bit>,
+    waiting: DFF<Receipt>,
+    is_receipt: DFF<Bit>,
+    receipt_of: DFF<Receipt>,
+    has_receipt: Signal<Local, Bit>,
+    has_request: Signal<Local, Bit>,
+    #[init(Constant::new((BigUint::from(1_u8) << PHASE).into()))]
+    phase: Constant<Bits<256>>,
+    // An entry, but for its phase.
+    line: Signal<Local, Bits<256>>,
+
     over: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
     frees: Signal<Local, Bit>,
@@ -195,6 +236,7 @@ impl Logic for Retire {
         dff_setup!(self, clk, state, open_count, next, next_slot, at_slot, name, result_of, failed);
         dff_setup!(self, clk, is_oldest, is_silent, follows, follows_slot, mark, is_quiet);
         dff_setup!(self, clk, record_of, follower_of, parked_of, renewed, renews, renews_queue);
+        dff_setup!(self, clk, waits, waiting, is_receipt, receipt_of);
 
         // A request is opened: it is the latest one of its queue.
         self.names.clk.next = self.clk.val();
@@ -261,22 +303,32 @@ impl Logic for Retire {
         self.parking.write_address.next = self.at_slot.q.val();
         self.parking.write_data.next = 1.into();
 
-        // Its entry: the destination that failed, or the bytes that were sent.
+        // Its entry: the destination that failed, or the bytes that were sent. Or a receipt.
         self.write_valid.next = false;
         self.write_addr.next = self.rings.addr.val();
-        self.write_data.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
+        self.line.next = bit_cast::<256, 64>(self.name.q.val().get_bits::<64>(0))
             | (bit_cast::<256, QUEUE>(self.name.q.val().get_bits::<QUEUE>(64)) << 128)
             | (bit_cast::<256, 8>(self.result_of.q.val().get_bits::<8>(40)) << 176)
-            | (bit_cast::<256, 1>((!self.rings.lap.val()).into()) << 184)
             | (bit_cast::<256, 32>(self.mark.q.val().get_bits::<32>(0)) << 192);
         if self.failed.q.val() {
-            self.write_data.next = self.write_data.val()
+            self.line.next = self.line.val()
                 | (bit_cast::<256, DEST_COUNT>(self.result_of.q.val().get_bits::<DEST_COUNT>(50))
                     << 160);
         } else {
-            self.write_data.next = self.write_data.val()
+            self.line.next = self.line.val()
                 | (bit_cast::<256, 40>(self.result_of.q.val().get_bits::<40>(0)) << 64);
         }
+        if self.is_receipt.q.val() {
+            self.line.next = self.receipt_of.q.val().line;
+        }
+        self.write_data.next = self.line.val();
+        if !self.rings.lap.val() {
+            self.write_data.next = self.line.val() | self.phase.val();
+        }
+        self.overrun.next = false;
+        self.overrun_qp.next = self.receipt_of.q.val().qp;
+        self.rings.is_direct.next = self.is_receipt.q.val();
+        self.rings.direct.next = self.receipt_of.q.val().cq;
 
         // Behind one that left: if it is parked, it is done again.
         if self.follows.q.val() {
@@ -347,6 +399,22 @@ impl Logic for Retire {
             RetireState::Leave => {
                 self.leaves.next = !self.open.val();
             }
+            RetireState::Receipt => {
+                self.state.d.next = RetireState::ReceiptSettle;
+            }
+            RetireState::ReceiptSettle => {
+                self.state.d.next = RetireState::ReceiptWrite;
+            }
+            RetireState::ReceiptWrite => {
+                if self.rings.full.val() {
+                    self.overrun.next = true;
+                    self.over.next = self.overrun_ready.val();
+                } else {
+                    self.write_valid.next = true;
+                    self.rings.advance.next = self.write_ready.val();
+                    self.over.next = self.write_ready.val();
+                }
+            }
         }
         // A request that is being opened has the lists.
         if self.leaves.val() {
@@ -368,13 +436,27 @@ impl Logic for Retire {
             self.next.d.next = self.announced.out_valid.val();
             self.next_slot.d.next = self.announced.out_data.val();
         }
+        // The next receipt waits in a register, so that its ready does not depend on the writer's.
+        self.receipt.ready.next = !self.waits.q.val();
+        if !self.waits.q.val() {
+            self.waits.d.next = self.receipt.valid.val();
+            self.waiting.d.next = self.receipt.val();
+        }
+        self.has_receipt.next = self.waits.q.val() && !self.hold_receipts.val();
+        self.has_request.next = self.next.q.val() && !self.hold.val();
         if self.over.val() {
             self.state.d.next = RetireState::Idle;
-            if self.next.q.val() && !self.hold.val() {
+            if self.has_receipt.val() && (!self.has_request.val() || !self.is_receipt.q.val()) {
+                self.waits.d.next = false;
+                self.state.d.next = RetireState::Receipt;
+                self.is_receipt.d.next = true;
+                self.receipt_of.d.next = self.waiting.q.val();
+            } else if self.has_request.val() {
                 self.announced.out_ready.next = true;
                 self.next.d.next = self.announced.out_valid.val();
                 self.next_slot.d.next = self.announced.out_data.val();
                 self.state.d.next = RetireState::Find;
+                self.is_receipt.d.next = false;
                 self.at_slot.d.next = self.next_slot.q.val();
                 self.name.d.next = self.names.read_data[0].val();
                 self.mark.d.next = self.marks.read_data[0].val();
@@ -382,7 +464,11 @@ impl Logic for Retire {
                 self.failed.d.next = self.result.val().get_bits::<8>(40).any();
             }
         }
-        self.idle.next = (self.state.q.val() == RetireState::Idle) && !self.follows.q.val();
+        self.receiving.next = (self.state.q.val() == RetireState::Receipt)
+            || (self.state.q.val() == RetireState::ReceiptSettle)
+            || (self.state.q.val() == RetireState::ReceiptWrite);
+        self.idle.next = ((self.state.q.val() == RetireState::Idle) || self.receiving.val())
+            && !self.follows.q.val();
 
         // Slots.
         self.slots.clk.next = self.clk.val();
@@ -398,7 +484,8 @@ impl Logic for Retire {
         if !self.open.val() && self.frees.val() {
             self.open_count.d.next = self.open_count.q.val() - 1;
         }
-        self.busy.next = self.open_count.q.val().any();
+        self.busy.next =
+            self.open_count.q.val().any() || self.receiving.val() || self.waits.q.val();
 
         // Queues that are forgotten.
         self.renewed.d.next = self.queue.val();
@@ -462,6 +549,8 @@ impl Logic for Retire {
             self.open_count.d.next = 0.into();
             self.next.d.next = false;
             self.follows.d.next = false;
+            self.waits.d.next = false;
+            self.is_receipt.d.next = false;
         }
     }
 }

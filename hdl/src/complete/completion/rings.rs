@@ -1,7 +1,7 @@
 //! The completion rings: where a queue's next entry goes, and whether there is room for it.
 //!
 //! Contract: `next_queue` is what `queue` will be in the next cycle. `addr`, `lap` and `full` follow `queue` after
-//! 2 cycles; a step counts from the third cycle
+//! 2 cycles, or with `is_direct` `direct`, which take its ring's place; a step counts from the third cycle
 //! behind it on, and is of the ring of `queue` of the cycle before it.
 
 use rust_hdl_core::prelude::*;
@@ -12,7 +12,7 @@ use crate::context::{CQ, INDEX, QUEUE, Table};
 /// The tables; see the module.
 ///
 /// # Inputs
-/// `clk`; `cfg_*`; `next_queue`; `advance`; `restart_valid`, `restart_index`.
+/// `clk`; `cfg_*`; `next_queue`; `is_direct`, `direct`; `advance`; `restart_valid`, `restart_index`.
 ///
 /// # Outputs
 /// `addr`, `lap`, `full`.
@@ -32,6 +32,10 @@ pub struct Rings {
     pub cfg_data: Signal<In, Bits<32>>,
     /// The send queue whose completion queue is meant in the next cycle.
     pub next_queue: Signal<In, Bits<QUEUE>>,
+    /// A completion queue is meant in this cycle, whatever the send queue.
+    pub is_direct: Signal<In, Bit>,
+    /// Which.
+    pub direct: Signal<In, Bits<CQ>>,
     /// Where the next entry goes.
     pub addr: Signal<Out, Bits<64>>,
     /// The ring has been filled an odd number of times.
@@ -100,6 +104,9 @@ impl Logic for Rings {
         // The ring of the queue at hand.
         self.cqs.ahead.next = self.next_queue.val();
         self.ring.next = self.cqs.read_data.val();
+        if self.is_direct.val() {
+            self.ring.next = self.direct.val();
+        }
         self.low.ahead.next = self.ring.val();
         self.high.ahead.next = self.ring.val();
         self.log.ahead.next = self.ring.val();

@@ -3,12 +3,13 @@ use std::collections::{HashMap, VecDeque};
 use drdma_abi::Layout;
 use drdma_abi::completion::{Completion as Entry, Status};
 use drdma_abi::register::{CompletionQueueEntry, SendQueueEntry};
-use drdma_verilated::Library;
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+use drdma_verilated::{Library, Word};
 
 use super::Completion;
 use crate::testing;
 
+mod receipts;
 mod renewals;
 mod traffic;
 
@@ -26,11 +27,14 @@ struct Card<'a> {
     open: DriverId,
     sent: DriverId,
     ack: DriverId,
+    receipt: DriverId,
     slots: MonitorId,
     write: MonitorId,
     free: VecDeque<u64>,
     /// Completions written, by their address.
     log: Vec<(u64, Entry)>,
+    /// The same, as they are.
+    lines: Vec<(u64, Word)>,
 }
 
 impl<'a> Card<'a> {
@@ -38,10 +42,12 @@ impl<'a> Card<'a> {
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(400_000);
         let (open, sent, ack) = (bench.driver("open"), bench.driver("sent"), bench.driver("ack"));
+        let receipt = bench.driver("receipt");
         let (slots, write) = (bench.monitor("slot_free"), bench.monitor("write"));
         bench.stall(stalls);
         bench.run(4200);
-        Self { bench, open, sent, ack, slots, write, free: VecDeque::new(), log: vec![] }
+        let (free, log, lines) = Default::default();
+        Self { bench, open, sent, ack, receipt, slots, write, free, log, lines }
     }
 
     fn table(&mut self, table: u64, index: u64, bytes: &[u8]) {
@@ -92,6 +98,7 @@ impl<'a> Card<'a> {
     fn settle(&mut self) {
         self.free.extend(self.bench.take(self.slots).iter().map(|beat| beat.u64("slot")));
         for beat in self.bench.take(self.write) {
+            self.lines.push((beat.u64("addr"), beat.get("data").clone()));
             self.log.push((beat.u64("addr"), Entry::decode(&beat.get("data").to_bytes(32))));
         }
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 mod engine;
+mod with_completion;
 
 fn library() -> Library {
     testing::library("host_write", HostWrite::default)

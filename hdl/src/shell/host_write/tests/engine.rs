@@ -48,8 +48,9 @@ pub struct Engine {
     pub stall: f64,
     /// Statuses are given.
     pub status: bool,
-    /// Descriptors are taken.
+    /// Descriptors are taken, in every so many cycles.
     pub takes: bool,
+    pub every: u64,
     /// The frame store, and the frames in it.
     pub store: Vec<u8>,
     pub frames: VecDeque<Frame>,
@@ -92,6 +93,7 @@ impl Engine {
             stall,
             status: true,
             takes: true,
+            every: 1,
             store,
             frames: VecDeque::new(),
             freed: 0,
@@ -127,7 +129,7 @@ impl Engine {
     }
 
     fn drive(&mut self, model: &mut Model, cycle: u64) {
-        let ready = self.takes && self.go();
+        let ready = self.takes && cycle.is_multiple_of(self.every) && self.go();
         model.set(format!("{DESC}_ready"), u64::from(ready));
         let give = self.status && !self.statuses.is_empty() && self.go();
         model.set(format!("{STATUS}_valid"), u64::from(give));
