@@ -19,8 +19,7 @@ use crate::layout::reader::Reader;
 use crate::layout::segmented_memory::SegmentedMemory;
 use crate::layout::windows::{ByteBeat, Ends, Merge, ReadBox, Starts, Windows};
 use crate::primitive::app_block;
-use crate::receive::receiver::Receiver;
-use crate::receive::record::WriteOrder;
+use crate::receive::path::ReceivePath;
 use crate::request::decoder::Decoder;
 use crate::request::queue::Queue;
 use crate::rows::columns::Columns;
@@ -193,11 +192,9 @@ pub struct Card {
     answers: Answers,
     packetizer: Packetizer,
     mac: Mac,
-    receiver: Receiver,
+    receive: ReceivePath,
     completion: Completion,
     host_write: HostWrite,
-    #[init(Constant::new(WriteOrder::default()))]
-    no_order: Constant<WriteOrder>,
 }
 
 impl Logic for Card {
@@ -221,7 +218,12 @@ impl Logic for Card {
         if self.linger.q.val().any() {
             self.linger.d.next = self.linger.q.val() - 1;
         }
-        if self.control.doorbell.valid.val() || self.queue.busy.val() || self.completion.busy.val()
+        if self.control.doorbell.valid.val()
+            || self.queue.busy.val()
+            || self.completion.busy.val()
+            || self.control.receive_doorbell.valid.val()
+            || self.receive.busy.val()
+            || self.answers.acknowledgement.valid.val()
         {
             self.linger.d.next = 127.into();
         }
@@ -241,10 +243,7 @@ impl Logic for Card {
         self.states.error_next[1].next = self.sequencer.error_next.val();
         self.states.error_next[2].next = self.segmenter.error_next.val();
         self.states.error_next[3].next = self.control.error_next.val();
-        // Nobody receives yet.
-        self.states.error_next[4].next = 0.into();
-        self.states.set_qp_error_c.valid.next = false;
-        self.states.set_qp_error_c.qp.next = 0.into();
+        self.states.error_next[4].next = self.receive.error_next.val();
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -291,7 +290,7 @@ impl Logic for Card {
         if self.gather.count_blocked.val() {
             self.control.count_14.next = 1.into();
         }
-        self.control.count_15.next = bit_cast::<16, 2>(self.receiver.count_dropped.val());
+        self.control.count_15.next = bit_cast::<16, 3>(self.receive.count_dropped.val());
         self.s_axil_app_ctrl_awready.next = self.control.axil_awready.val();
         self.s_axil_app_ctrl_wready.next = self.control.axil_wready.val();
         self.s_axil_app_ctrl_bresp.next = self.control.axil_bresp.val();
@@ -300,13 +299,6 @@ impl Logic for Card {
         self.s_axil_app_ctrl_rdata.next = self.control.axil_rdata.val();
         self.s_axil_app_ctrl_rresp.next = self.control.axil_rresp.val();
         self.s_axil_app_ctrl_rvalid.next = self.control.axil_rvalid.val();
-
-        // receives is not joined yet: nobody rings and nobody reads.
-        self.control.receive_doorbell.ready.next = true;
-        self.host_read.c_req.valid.next = false;
-        self.host_read.c_req.addr.next = 0.into();
-        self.host_read.c_req.bytes.next = 0.into();
-        self.host_read.c_resp.ready.next = true;
 
         // host_read
         self.host_read.rst.next = self.reset.val();
@@ -663,14 +655,9 @@ impl Logic for Card {
         self.segmenter.page_free_valid.next = self.packetizer.page_free_valid.val();
         self.segmenter.page_free_page.next = self.packetizer.page_free_page.val();
 
-        // answers: nothing that arrives is executed yet, so that nothing is answered.
+        // answers
         self.answers.rst.next = self.reset.val();
         self.control.cfg.join(&mut self.answers.cfg);
-        self.answers.answer.valid.next = false;
-        self.answers.answer.qp.next = 0.into();
-        self.answers.answer.syndrome.next = 0.into();
-        self.answers.answer.psn.next = 0.into();
-        self.answers.answer.msn.next = 0.into();
         self.answers.acknowledgement.join(&mut self.packetizer.acknowledgement);
 
         // packetizer
@@ -690,13 +677,26 @@ impl Logic for Card {
         self.s_axis_if_tx_cpl.join(&mut self.mac.s_axis_if_tx_cpl);
         self.mac.m_axis_if_tx_cpl.join(&mut self.m_axis_if_tx_cpl);
 
-        // receiver
-        self.control.cfg.join(&mut self.receiver.cfg);
-        self.receiver.mac.next = self.control.mac.val();
-        self.receiver.ip.next = self.control.ip.val();
-        self.s_axis_if_rx.join(&mut self.receiver.s_axis_if_rx);
-        self.receiver.m_axis_if_rx.join(&mut self.m_axis_if_rx);
-        self.receiver.ack.ready.next = self.completion.ack_ready.val();
+        // receive: from the wire to host memory, and what is answered
+        self.receive.card_reset.next = self.reset.val();
+        self.control.cfg.join(&mut self.receive.cfg);
+        self.receive.mac.next = self.control.mac.val();
+        self.receive.ip.next = self.control.ip.val();
+        self.s_axis_if_rx.join(&mut self.receive.s_axis_if_rx);
+        self.receive.m_axis_if_rx.join(&mut self.m_axis_if_rx);
+        self.control.receive_doorbell.join(&mut self.receive.doorbell);
+        self.receive.read.join(&mut self.host_read.c_req);
+        self.receive.order.join(&mut self.host_write.order);
+        self.receive.freed_valid.next = self.host_write.freed_valid.val();
+        self.receive.store_enable.next = self.host_write.store_enable.val();
+        self.receive.store_row.next = self.host_write.store_row.val();
+        self.host_write.store_data.next = self.receive.store_data.val();
+        self.receive.answer.join(&mut self.answers.answer);
+        self.receive.ack.ready.next = self.completion.ack_ready.val();
+        self.receive.invalidate.join(&mut self.control.invalidate);
+        self.receive.qp_error.next = self.states.error[4].val();
+        self.receive.set_qp_error.join(&mut self.states.set_qp_error_c);
+        self.states.broken.join(&mut self.receive.broken);
 
         // completion
         self.completion.rst.next = self.reset.val();
@@ -724,10 +724,10 @@ impl Logic for Card {
         self.completion.sending_valid.next = self.packetizer.sending.valid.val();
         self.completion.sending_qp.next = self.packetizer.sending.qp.val();
         self.completion.sending_psn.next = self.packetizer.sending.psn.val();
-        self.completion.ack_valid.next = self.receiver.ack.valid.val();
-        self.completion.ack_qp.next = self.receiver.ack.qp.val();
-        self.completion.ack_psn.next = self.receiver.ack.psn.val();
-        self.completion.ack_syndrome.next = self.receiver.ack.syndrome.val();
+        self.completion.ack_valid.next = self.receive.ack.valid.val();
+        self.completion.ack_qp.next = self.receive.ack.qp.val();
+        self.completion.ack_psn.next = self.receive.ack.psn.val();
+        self.completion.ack_syndrome.next = self.receive.ack.syndrome.val();
         self.completion.slot_free_ready.next = self.decoder.slot_free_ready.val();
         self.completion.write_ready.next = self.host_write.write.ready.val();
 
@@ -736,11 +736,7 @@ impl Logic for Card {
         self.host_write.write.addr.next = self.completion.write_addr.val();
         self.host_write.write.data.next = self.completion.write_data.val();
         self.host_write.card_reset.next = self.control.soft_reset.val();
-        // Nothing is received yet.
-        self.host_write.order.valid.next = false;
-        self.host_write.order.next = self.no_order.val();
         self.host_write.receipt.join(&mut self.completion.receipt);
-        self.host_write.store_data.next = 0.into();
         self.host_write.m_axis_data_dma_write_desc.join(&mut self.m_axis_data_dma_write_desc);
         self.s_axis_data_dma_write_desc_status
             .join(&mut self.host_write.s_axis_data_dma_write_desc_status);
