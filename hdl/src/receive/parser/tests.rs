@@ -77,6 +77,8 @@ struct Wire<'a> {
     /// Beats to send: bytes, last, user bits; the first one is being offered.
     beats: VecDeque<(Vec<u8>, bool, u64)>,
     offering: bool,
+    /// What the bus carries behind a frame's last byte, if not anything.
+    behind: Vec<u8>,
     /// What the host has of a frame that has not ended.
     partly: Vec<u8>,
     outcome: Outcome,
@@ -129,6 +131,7 @@ impl Wire<'_> {
             cycle: 0,
             beats: VecDeque::new(),
             offering: false,
+            behind: Vec::new(),
             partly: Vec::new(),
             outcome: Outcome::default(),
         }
@@ -172,7 +175,11 @@ impl Wire<'_> {
     }
 
     fn drive(&mut self, chunk: &[u8], last: bool, user: u64) {
-        self.bench.set("s_axis_if_rx_tdata", Word::from_bytes(chunk));
+        let mut data = chunk.to_vec();
+        data.extend(&self.behind);
+        let noise = 64 - data.len().min(64);
+        data.extend(self.random.bytes(noise));
+        self.bench.set("s_axis_if_rx_tdata", Word::from_bytes(&data[..64]));
         self.bench.set("s_axis_if_rx_tkeep", u64::MAX >> (64 - chunk.len()));
         self.bench.set("s_axis_if_rx_tlast", last);
         // The MAC says only with the last beat that a frame is bad.

@@ -1,6 +1,7 @@
 //! Each way in which a frame can be wrong, or another's, for itself.
 
 use drdma_abi::roce::operation;
+use drdma_semantics::icrc;
 
 use super::frames::{Fate, Sent, check, fate, fix_checksum, fix_icrc, frame};
 use super::{Pace, Wire, library};
@@ -42,6 +43,17 @@ fn spoiled(change: impl FnOnce(&mut Vec<u8>)) -> Sent {
     Sent::good(bytes)
 }
 
+/// The same with an ICRC that is right, but lengths of so many bytes more, and bytes behind it.
+fn claims(more: i16, behind: usize) -> Sent {
+    let mut sent = spoiled(|f| resize(f, more));
+    fix_checksum(&mut sent.bytes);
+    let crc = icrc::of_frame(&sent.bytes).to_le_bytes();
+    let at = sent.bytes.len() - crc.len();
+    sent.bytes[at..].copy_from_slice(&crc);
+    sent.bytes.extend(vec![0; behind]);
+    sent
+}
+
 fn add(frame: &mut [u8], at: usize, by: i16) {
     let value = u16::from_be_bytes([frame[at], frame[at + 1]]).wrapping_add_signed(by);
     frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
@@ -81,6 +93,8 @@ fn each_damage_drops_the_frame() {
         ("more padding than payload", changed(None, |f| resize(f, -92))),
         ("no room for the RETH", changed(None, |f| resize(f, -96))),
         ("the end of the UDP header", spoiled(|f| f.truncate(42))),
+        ("an ICRC where the frame ends, its length beyond", claims(64, 0)),
+        ("an ICRC where whole words end, its length beyond", claims(2, 2)),
         ("with a tag: a bit of the payload", {
             let mut sent = changed(Some(7), |_| {});
             sent.bytes[90] ^= 4;
@@ -90,6 +104,18 @@ fn each_damage_drops_the_frame() {
     for (what, sent) in cases {
         assert_eq!(fate(&sent), Fate::Dropped, "{what}");
         assert_eq!(becomes(&mut wire, &sent), Fate::Dropped, "{what}");
+    }
+}
+
+/// What the bus carries behind the last byte does not count, even if it is what was cut off.
+#[test]
+fn bytes_that_are_not_there_do_not_complete_a_frame() {
+    let mut wire = Wire::new(&library(), 1, Pace::FAST);
+    let whole = changed(None, |_| {});
+    for cut in [1, 2, 4, 20] {
+        let mut sent = whole.clone();
+        wire.behind = sent.bytes.split_off(sent.bytes.len() - cut);
+        assert_eq!(becomes(&mut wire, &sent), Fate::Dropped, "{cut} B less");
     }
 }
 
