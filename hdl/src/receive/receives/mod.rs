@@ -23,6 +23,7 @@
 
 use crate::context::ConfigWrite;
 use crate::receive::record::{Placing, Take, Taken, WriteOrder};
+use crate::shell::control::Doorbell;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
@@ -40,7 +41,7 @@ use checker::Checker;
 use in_use::InUse;
 use planner::Planner;
 use pool::Pool;
-use record::{Broken, Rung};
+use record::Broken;
 use scatter::Scatter;
 use taker::Taker;
 
@@ -54,7 +55,7 @@ pub struct Receives {
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
     /// Doorbells of receive queues.
-    pub doorbell: Stream<In, Rung>,
+    pub doorbell: Stream<In, Doorbell>,
     /// Reads of rings,
     pub read: Stream<Out, HostReadRequest>,
     /// and what they bring.
@@ -68,7 +69,7 @@ pub struct Receives {
     /// The same in runs of bytes.
     pub order: Stream<Out, WriteOrder>,
     /// Queue pairs that have entered the error state.
-    pub broken: Stream<In, Broken>,
+    pub broken: Flow<In, Broken>,
     /// Doorbells, reads, takes or placings are not used up.
     pub busy: Signal<Out, Bit>,
 

@@ -14,6 +14,7 @@
 use super::record::*;
 use crate::context::{ConfigWrite, QP, QUEUE, Table, TableSelect};
 use crate::primitive::{Ram, RamStyle, StreamFifo};
+use crate::shell::control::Doorbell;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::Layout;
 use drdma_abi::receive::ReceiveQueueEntry;
@@ -76,7 +77,7 @@ pub struct Planner {
     /// Words that the host writes into tables.
     pub cfg: Flow<In, ConfigWrite>,
     /// Doorbells.
-    pub doorbell: Stream<In, Rung>,
+    pub doorbell: Stream<In, Doorbell>,
     /// Queues that need further blocks.
     pub list: Flow<In, Named>,
     /// A queue is looked at,
@@ -120,7 +121,7 @@ pub struct Planner {
     owners: Ram<QP, 1, QUEUE>,
 
     // Work that waits.
-    bells: StreamFifo<Rung, 10, 11>,
+    bells: StreamFifo<Doorbell, 10, 11>,
     work: StreamFifo<Named, 12, 13>,
     reads: StreamFifo<UnderWay, 6, 7>,
     /// Of both kinds of work, a doorbell was taken last.

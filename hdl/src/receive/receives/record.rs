@@ -51,15 +51,6 @@ pub struct Named {
     pub queue: Bits<QUEUE>,
 }
 
-/// A doorbell of a receive queue.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Rung {
-    /// The queue.
-    pub queue: Bits<QUEUE>,
-    /// The host's position.
-    pub position: Bits<32>,
-}
-
 /// What the planner has decided for a queue.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {
@@ -121,7 +112,8 @@ pub struct Mark {
 pub struct Pop {
     /// The queue.
     pub queue: Bits<QUEUE>,
-    /// It is for a queue that is flushed, and else for nobody. With the block, the queue halts.
+    /// It is flushed. A queue that is being flushed has blocks for nobody else, and others none for this. With the
+    /// block, the queue halts.
     pub flush: Bit,
     /// It is a further block of an entry, which is there only in this life.
     pub goes_on: Bit,
@@ -242,6 +234,21 @@ pub struct GiveUp {
     /// The queue pair.
     pub qp: Bits<QP>,
     /// Why.
+    pub kind: GiveUpKind,
+}
+
+/// What happened to queue pairs in a cycle: what the first half tells came before the other.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Events {
+    /// One has entered the error state.
+    pub breaks: Bit,
+    /// That one.
+    pub broken: Bits<QP>,
+    /// Something else happened,
+    pub other: Bit,
+    /// to this one:
+    pub qp: Bits<QP>,
+    /// this.
     pub kind: GiveUpKind,
 }
 

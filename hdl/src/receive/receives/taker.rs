@@ -9,7 +9,7 @@
 //! when all takes before it are answered, and before all behind it.
 
 use super::record::*;
-use crate::context::{CQ, ConfigWrite, QP, QUEUE, Table, TableSelect};
+use crate::context::{CQ, ConfigWrite, Flags, QP, QUEUE, Table, TableSelect};
 use crate::primitive::{StreamFifo, StreamSkid};
 use crate::receive::record::Take;
 use drdma_abi::Layout;
@@ -73,8 +73,8 @@ pub struct Taker {
     pub take: Stream<In, Take>,
     /// There is room for its answer.
     pub room: Signal<In, Bit>,
-    /// Queue pairs that are broken.
-    pub broken: Stream<In, Broken>,
+    /// Queue pairs that have entered the error state.
+    pub broken: Flow<In, Broken>,
     /// Those of queues that something was posted to.
     pub posted: Stream<In, Broken>,
     /// A block is asked for.
@@ -119,9 +119,13 @@ pub struct Taker {
     owns: Table<OWN, QP>,
 
     takes: StreamSkid<Take>,
-    /// Those of the host first, then those of queues, then of queue pairs.
-    events: StreamFifo<GiveUp, 12, 13>,
+    events: StreamFifo<Events, 12, 13>,
+    /// The first half of the oldest ones was looked at.
+    half: DFF<Bit>,
     resets: Signal<Local, Bit>,
+    /// Queue pairs that are broken, and that the host has not written to since: nothing is flushed of others,
+    /// whatever is still to be looked at.
+    breaks_now: Flags<QP, 1>,
 
     state: DFF<TakerState>,
     current: DFF<Take>,
@@ -154,6 +158,7 @@ pub struct Taker {
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
     asks: Signal<Local, Bit>,
+    breaks: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
 
@@ -186,22 +191,26 @@ impl Logic for Taker {
         // What is given up waits.
         self.resets.next = (self.select.state.val() || self.select.receive_state.val())
             && !self.select.every.val();
-        self.events.input.valid.next = self.resets.val();
-        self.events.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
-        self.events.input.data.next.kind = GiveUpKind::Reset;
-        self.posted.ready.next = self.events.input.ready.val() && !self.resets.val();
-        self.broken.ready.next =
-            self.events.input.ready.val() && !self.resets.val() && !self.posted.valid.val();
-        if !self.resets.val() {
-            self.events.input.valid.next = self.posted.valid.val() || self.broken.valid.val();
-            self.events.input.data.next.qp = self.broken.qp.val();
-            self.events.input.data.next.kind = GiveUpKind::Broken;
-            if self.posted.valid.val() {
-                self.events.input.data.next.qp = self.posted.qp.val();
-                self.events.input.data.next.kind = GiveUpKind::Posted;
-            }
+        self.breaks_now.set_valid.next = self.broken.valid.val();
+        self.breaks_now.set_index.next = self.broken.qp.val();
+        self.breaks_now.clear_valid.next = self.resets.val();
+        self.breaks_now.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.breaks_now.wipe_valid.next = self.select.every.val();
+        self.breaks_now.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.events.input.valid.next =
+            self.broken.valid.val() || self.resets.val() || self.posted.valid.val();
+        self.events.input.data.next.breaks = self.broken.valid.val();
+        self.events.input.data.next.broken = self.broken.qp.val();
+        self.events.input.data.next.other = self.resets.val() || self.posted.valid.val();
+        self.events.input.data.next.qp = self.posted.qp.val();
+        self.events.input.data.next.kind = GiveUpKind::Posted;
+        if self.resets.val() {
+            self.events.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
+            self.events.input.data.next.kind = GiveUpKind::Reset;
         }
+        self.posted.ready.next = self.events.input.ready.val() && !self.resets.val();
         self.events.output.ready.next = false;
+        self.breaks.next = false;
         self.take.join(&mut self.takes.input);
         self.takes.output.ready.next = false;
 
@@ -254,7 +263,10 @@ impl Logic for Taker {
         }
         self.bad.next = self.block.q.val().error || !self.head.val() || self.empty.val();
 
-        self.asks.next = self.goes_on.q.val() || self.flush.q.val() || !self.in_use.val();
+        self.asks.next = self.goes_on.q.val() || !self.in_use.val();
+        if self.flush.q.val() {
+            self.asks.next = self.breaks_now.flag[0].val();
+        }
         self.pop.valid.next = false;
         self.pop.queue.next = self.current.q.val().queue;
         self.pop.flush.next = self.flush.q.val();
@@ -290,11 +302,18 @@ impl Logic for Taker {
             TakerState::Ready => {
                 self.goes_on.d.next = false;
                 self.flush.d.next = false;
-                self.event.d.next = self.events.output.data.val();
+                self.event.d.next.qp = self.events.output.data.val().qp;
+                self.event.d.next.kind = self.events.output.data.val().kind;
+                self.breaks.next = self.events.output.data.val().breaks && !self.half.q.val();
+                if self.breaks.val() {
+                    self.event.d.next.qp = self.events.output.data.val().broken;
+                    self.event.d.next.kind = GiveUpKind::Broken;
+                }
                 if self.events.output.valid.val() {
-                    self.current.d.next.qp = self.events.output.data.val().qp;
+                    self.current.d.next.qp = self.event.d.val().qp;
                     if self.settled.val() {
-                        self.events.output.ready.next = true;
+                        self.half.d.next = self.breaks.val() && self.events.output.data.val().other;
+                        self.events.output.ready.next = !self.half.d.val();
                         self.state.d.next = TakerState::Find;
                     }
                 } else {
@@ -309,6 +328,10 @@ impl Logic for Taker {
                 self.pop.valid.next = self.asks.val();
                 if self.asks.val() && self.pop.ready.val() {
                     self.state.d.next = TakerState::Answer;
+                } else if self.flush.q.val() && !self.asks.val() {
+                    // The host has reset its queue pair meanwhile.
+                    self.waiting.d.next = false;
+                    self.state.d.next = TakerState::Ready;
                 }
             }
             TakerState::Answer => {
@@ -369,11 +392,12 @@ impl Logic for Taker {
                 if self.event.q.val().kind == GiveUpKind::Posted {
                     self.flush.d.next = true;
                     self.state.d.next = TakerState::Ask;
-                } else if self.has.q.val()
-                    && !self.places.read_data.val().get_bit(CQ)
-                    && (self.event.q.val().kind == GiveUpKind::Broken)
-                {
-                    self.state.d.next = TakerState::Mark;
+                } else if self.event.q.val().kind == GiveUpKind::Broken {
+                    if !self.breaks_now.flag[0].val() {
+                        self.state.d.next = TakerState::Ready;
+                    } else if self.has.q.val() && !self.places.read_data.val().get_bit(CQ) {
+                        self.state.d.next = TakerState::Mark;
+                    }
                 }
             }
             TakerState::GiveUp => {
@@ -414,9 +438,11 @@ impl Logic for Taker {
         if self.rst.val() {
             self.state.d.next = TakerState::Ready;
             self.waiting.d.next = false;
+            self.half.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
         self.owns.ahead.next = self.current.d.val().qp;
         self.next_qp.next = self.current.d.val().qp;
+        self.breaks_now.ahead[0].next = self.current.d.val().qp;
     }
 }

@@ -13,7 +13,9 @@
 
 use crate::context::{ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE};
 use drdma_abi::Layout;
-use drdma_abi::receive::{FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES};
+use drdma_abi::receive::{
+    FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features,
+};
 use drdma_abi::register::*;
 use drdma_emit::prelude::*;
 
@@ -48,9 +50,6 @@ const ERRORS: usize = ENTRY_TABLES + 2;
 const HALTS: usize = ENTRY_TABLES + 3;
 /// All of them.
 const ALL_TABLES: usize = ENTRY_TABLES + 4;
-
-/// What the blocks of this card do beside sending: the value of [`FEATURES`].
-const FEATURES_HERE: u32 = 0;
 
 /// A place in BAR2 of each table, tables of entries first.
 fn tables<const N: usize>(place: impl Fn(Table) -> u32) -> [Constant<Bits<N>>; ALL_TABLES] {
@@ -244,7 +243,7 @@ pub struct Control {
     counters_at: Constant<Bits<9>>,
     #[init(value(FEATURES.offset))]
     features_at: Constant<Bits<24>>,
-    #[init(value(FEATURES_HERE))]
+    #[init(value(features::RTL))]
     features: Constant<Bits<32>>,
 
     // The write that is served.
