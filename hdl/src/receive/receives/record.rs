@@ -222,8 +222,11 @@ pub struct Broken {
 pub enum GiveUpKind {
     /// The queue pair is broken: what it has in use, or else its own queue's oldest.
     Broken,
-    /// The host has written to it: what it has in use of a shared queue.
+    /// The host has reset it or its attributes: what it has in use of a shared queue. Its own queue is not flushed any
+    /// more, unless it is broken still.
     Reset,
+    /// The host has made it ready: the same of its own queue.
+    Ready,
     /// Something was posted to its own queue, which is flushed: that.
     Posted,
 }

@@ -10,7 +10,7 @@
 
 use super::record::*;
 use crate::context::{CQ, ConfigWrite, Flags, QP, QUEUE, Table, TableSelect};
-use crate::primitive::{StreamFifo, StreamSkid};
+use crate::primitive::{Lutram, StreamFifo, StreamSkid};
 use crate::receive::record::Take;
 use drdma_abi::Layout;
 use drdma_abi::receive::{AttributesEntry, RECEIVE_MAGIC, ReceiveQueueEntry};
@@ -20,6 +20,12 @@ use drdma_emit::prelude::*;
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = drdma_abi::work_request::MAX_REGIONS as u64;
+/// A queue pair's states.
+const READY_TO_SEND: u64 = 1;
+/// See `READY_TO_SEND`.
+const READY_TO_RECEIVE: u64 = 2;
+/// The state of attributes that change nothing of what a queue pair has in use.
+const GOES_ON: u64 = 2;
 /// Bits of where a queue's receives complete, and whether it is shared.
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and whether it has one.
@@ -122,9 +128,14 @@ pub struct Taker {
     events: StreamFifo<Events, 12, 13>,
     /// The first half of the oldest ones was looked at.
     half: DFF<Bit>,
+    /// The host resets a queue pair or its attributes, or makes one ready, so that
     resets: Signal<Local, Bit>,
-    /// Queue pairs that are broken, and that the host has not written to since: nothing is flushed of others,
-    /// whatever is still to be looked at.
+    /// it is not broken any more.
+    mends: Signal<Local, Bit>,
+    tells: Signal<Local, Bit>,
+    /// Those that the host has made ready to receive: that they become ready to send mends nothing.
+    receiving: Lutram<1, QP, 1>,
+    /// Queue pairs that are broken now: nothing is flushed of others, whatever is still to be looked at.
     breaks_now: Flags<QP, 1>,
 
     state: DFF<TakerState>,
@@ -178,8 +189,9 @@ impl Logic for Taker {
         if self.cfg.data.val().get_bits::<8>(self.shared_at.val().index()) == 1 {
             self.places.write_data.next = self.places.write_data.val().replace_bit(CQ, true);
         }
-        self.owns.write_enable.next =
-            self.select.attributes.val() && (self.cfg.word.val() == self.own_word.val());
+        // Nobody has one after a reset: `data` is 0 then.
+        self.owns.write_enable.next = self.select.attributes.val()
+            && (self.select.every.val() || (self.cfg.word.val() == self.own_word.val()));
         self.owns.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.owns.write_data.next = bit_cast::<OWN, QUEUE>(
             self.cfg.data.val().get_bits::<QUEUE>(self.own_at.val().index()),
@@ -189,26 +201,42 @@ impl Logic for Taker {
         }
 
         // What is given up waits.
-        self.resets.next = (self.select.state.val() || self.select.receive_state.val())
-            && !self.select.every.val();
+        self.receiving.read_address[0].next = self.cfg.index.val().get_bits::<QP>(0);
+        self.receiving.write_enable.next = self.select.state.val();
+        self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.receiving.write_data.next = 0.into();
+        if self.cfg.data.val() == READY_TO_RECEIVE {
+            self.receiving.write_data.next = 1.into();
+        }
+        self.resets.next = !self.select.every.val()
+            && ((self.select.state.val() && !self.cfg.data.val().any())
+                || (self.select.receive_state.val() && (self.cfg.data.val() != GOES_ON)));
+        self.mends.next = self.select.state.val()
+            && !self.select.every.val()
+            && !((self.cfg.data.val() == READY_TO_SEND)
+                && (self.receiving.read_data[0].val() == 1));
+        self.tells.next = self.resets.val() || self.mends.val();
         self.breaks_now.set_valid.next = self.broken.valid.val();
         self.breaks_now.set_index.next = self.broken.qp.val();
-        self.breaks_now.clear_valid.next = self.resets.val();
+        self.breaks_now.clear_valid.next = self.mends.val();
         self.breaks_now.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.breaks_now.wipe_valid.next = self.select.every.val();
         self.breaks_now.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
         self.events.input.valid.next =
-            self.broken.valid.val() || self.resets.val() || self.posted.valid.val();
+            self.broken.valid.val() || self.tells.val() || self.posted.valid.val();
         self.events.input.data.next.breaks = self.broken.valid.val();
         self.events.input.data.next.broken = self.broken.qp.val();
-        self.events.input.data.next.other = self.resets.val() || self.posted.valid.val();
+        self.events.input.data.next.other = self.tells.val() || self.posted.valid.val();
         self.events.input.data.next.qp = self.posted.qp.val();
         self.events.input.data.next.kind = GiveUpKind::Posted;
-        if self.resets.val() {
+        if self.tells.val() {
             self.events.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
+            self.events.input.data.next.kind = GiveUpKind::Ready;
+        }
+        if self.resets.val() {
             self.events.input.data.next.kind = GiveUpKind::Reset;
         }
-        self.posted.ready.next = self.events.input.ready.val() && !self.resets.val();
+        self.posted.ready.next = self.events.input.ready.val() && !self.tells.val();
         self.events.output.ready.next = false;
         self.breaks.next = false;
         self.take.join(&mut self.takes.input);
@@ -387,16 +415,30 @@ impl Logic for Taker {
             TakerState::Place => {
                 // A shared queue has no flags of its queue pairs.
                 self.owned.d.next = self.has.q.val() && !self.places.read_data.val().get_bit(CQ);
-                self.kind.d.next = MarkKind::Flush;
                 self.state.d.next = TakerState::GiveUp;
-                if self.event.q.val().kind == GiveUpKind::Posted {
-                    self.flush.d.next = true;
-                    self.state.d.next = TakerState::Ask;
-                } else if self.event.q.val().kind == GiveUpKind::Broken {
-                    if !self.breaks_now.flag[0].val() {
+                self.kind.d.next = MarkKind::Flush;
+                match self.event.q.val().kind {
+                    GiveUpKind::Broken => {
+                        if !self.breaks_now.flag[0].val() {
+                            self.state.d.next = TakerState::Ready;
+                        } else if self.has.q.val() && !self.places.read_data.val().get_bit(CQ) {
+                            self.state.d.next = TakerState::Mark;
+                        }
+                    }
+                    GiveUpKind::Reset => {}
+                    GiveUpKind::Ready => {
+                        self.kind.d.next = MarkKind::Calm;
                         self.state.d.next = TakerState::Ready;
-                    } else if self.has.q.val() && !self.places.read_data.val().get_bit(CQ) {
-                        self.state.d.next = TakerState::Mark;
+                        if self.has.q.val()
+                            && !self.places.read_data.val().get_bit(CQ)
+                            && !self.breaks_now.flag[0].val()
+                        {
+                            self.state.d.next = TakerState::Mark;
+                        }
+                    }
+                    GiveUpKind::Posted => {
+                        self.flush.d.next = true;
+                        self.state.d.next = TakerState::Ask;
                     }
                 }
             }
@@ -413,7 +455,9 @@ impl Logic for Taker {
                     self.state.d.next = TakerState::Ready;
                     if self.owned.q.val() {
                         if self.event.q.val().kind == GiveUpKind::Reset {
-                            self.state.d.next = TakerState::Mark;
+                            if !self.breaks_now.flag[0].val() {
+                                self.state.d.next = TakerState::Mark;
+                            }
                         } else if !self.given_up.used.val() && !self.flush.q.val() {
                             self.state.d.next = TakerState::Ask;
                         }

@@ -1,10 +1,11 @@
 //! Queue pairs that break or are reset, and queues that halt.
 
 use super::host::*;
-use crate::context::ATTRIBUTES_TABLE;
+use crate::context::QUEUE_PAIR_TABLE;
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
-use drdma_abi::receive::{AttributesEntry, ReceiveCompletion};
+use drdma_abi::receive::ReceiveCompletion;
+use drdma_abi::register::QueuePairEntry;
 use drdma_semantics::receive::encode;
 use drdma_semantics::region::Region;
 use drdma_verilated::Library;
@@ -74,8 +75,7 @@ fn a_broken_queue_pair_flushes_what_it_has_in_use_or_else_its_own_oldest() {
         assert_eq!(host.completions(), []);
         // It is as before when it is enabled again, and its queue pair is reset.
         host.queue(3, LOG, Some(5));
-        host.attributes(5, 3, 0);
-        host.attributes(5, 3, 1);
+        host.queue_pair(5, if in_use { 0 } else { 2 });
         post(&mut host, 3, 0..2);
         assert_eq!(taken(&mut host, 5, 3), GOOD);
         assert_eq!(host.completions(), []);
@@ -106,7 +106,7 @@ fn a_receive_that_is_posted_after_the_break_is_flushed_then() {
     host.settle();
     assert_eq!(host.completions(), [flushed(5, 3, 0)]);
     host.queue(3, LOG, Some(5));
-    host.queue_pair(5);
+    host.queue_pair(5, 0);
     post(&mut host, 3, 0..1);
     host.settle();
     assert_eq!(host.completions(), []);
@@ -127,7 +127,7 @@ fn a_shared_queue_loses_only_what_is_in_use_and_goes_on() {
         assert_eq!(host.completions(), [flushed(6, 4, 0)], "reset: {resets}");
         assert_eq!(host.take(6, 4), GOOD);
         // Nobody has one in use twice.
-        host.queue_pair(8);
+        host.queue_pair(8, 0);
         host.give_up(8);
         host.settle();
         assert_eq!(host.completions(), [flushed(8, 4, 1)]);
@@ -147,6 +147,31 @@ fn a_reset_queue_pair_leaves_its_own_receive_to_the_driver() {
     host.settle();
     assert_eq!(host.completions(), []);
     assert_eq!(host.take(5, 3), GOOD, "it has nothing in use");
+}
+
+#[test]
+fn a_queue_pair_that_goes_on_keeps_what_it_has_in_use() {
+    let mut host = host(1, 2);
+    host.queue_pair(6, 2);
+    assert_eq!(host.take(6, 4), GOOD);
+    host.attributes(6, 4, 2);
+    host.queue_pair(6, 1);
+    host.settle();
+    assert_eq!(host.completions(), []);
+    host.give_up(6);
+    host.settle();
+    assert_eq!(host.completions(), [flushed(6, 4, 0)]);
+    // What has broken is not mended by becoming ready to send, nor by attributes.
+    host.queue_pair(5, 2);
+    host.give_up(5);
+    host.queue_pair(5, 1);
+    host.attributes(5, 3, 1);
+    host.settle();
+    assert_eq!(host.completions(), [flushed(5, 3, 0)]);
+    host.queue(3, LOG, Some(5));
+    post(&mut host, 3, 0..1);
+    host.settle();
+    assert_eq!(host.completions(), [flushed(5, 3, 0)]);
 }
 
 /// The packets were on their way when the queue pair broke.
@@ -226,11 +251,11 @@ fn doorbells_that_do_not_advance_or_go_too_far_are_dropped() {
 
 #[test]
 fn what_is_posted_after_a_reset_is_not_flushed_however_shortly_before_the_break_was() {
-    let state = AttributesEntry::field("state").start as u64 / 32;
+    let state = QueuePairEntry::field("state").start as u64 / 32;
     for gap in 0..40 {
         let mut host = host(1, 0);
         for (port, value) in [
-            ("cfg_table", ATTRIBUTES_TABLE),
+            ("cfg_table", QUEUE_PAIR_TABLE),
             ("cfg_index", 5),
             ("cfg_word", state),
             ("cfg_data", 1),
@@ -250,6 +275,42 @@ fn what_is_posted_after_a_reset_is_not_flushed_however_shortly_before_the_break_
         assert_eq!(taken(&mut host, 5, 3), GOOD, "{gap}");
         assert_eq!(host.completions(), []);
     }
+}
+
+/// Some blocks are in the pool then, others on their way.
+#[test]
+fn a_queue_that_is_enabled_again_starts_anew_and_gives_its_blocks_back() {
+    let mut host = host(1, 0);
+    let mut random = Random::new(1);
+    host.latency = 60;
+    for round in 0..600 {
+        // Of another life, another name.
+        let region = Region::Contiguous { addr: 0x5000, len: 64, lkey: 1 };
+        let posted = 1 + random.below(1 << LOG) as u32;
+        for position in 0..posted {
+            host.put(3, LOG, position, &encode(round, &[region.clone()], position));
+        }
+        host.ring_doorbell(3, posted);
+        host.run(random.below(150));
+        if round % 16 == 0 {
+            assert_eq!(taken(&mut host, 5, 3), GOOD, "{round}");
+            host.bench.send(host.placing, Beat::from([("qp", 5), ("completes", 1)]));
+            host.settle();
+            let completion = host.completions()[0].1;
+            assert_eq!((completion.wr_id, completion.position), (round, 0));
+        }
+        host.queue(3, LOG, Some(5));
+    }
+    // A queue has as many blocks as ever.
+    let before = host.blocks_read;
+    let many = 300;
+    for queue in 100..many {
+        host.queue(queue, LOG, None);
+        post(&mut host, queue, 0..16);
+    }
+    host.settle();
+    let read = host.blocks_read - before;
+    assert!(read >= 3_000, "{read} blocks");
 }
 
 /// Of queue pairs that break at any time, each receive that was taken completes once, and of a queue of their own

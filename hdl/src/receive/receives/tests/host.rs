@@ -6,7 +6,7 @@ use crate::receive::receives::Receives;
 use crate::testing;
 use drdma_abi::Layout;
 use drdma_abi::receive::{AttributesEntry, ReceiveCompletion, ReceiveQueueEntry, rights};
-use drdma_abi::register::MemoryRegionEntry;
+use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry};
 use drdma_semantics::checks::{Directory, QueuePair};
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId};
 use drdma_verilated::{Library, Word};
@@ -174,8 +174,9 @@ impl Host<'_> {
     }
 
     /// Writes a queue pair's entry.
-    pub fn queue_pair(&mut self, qp: u64) {
-        self.write(QUEUE_PAIR_TABLE, qp, &[0; 64]);
+    pub fn queue_pair(&mut self, qp: u64, state: u32) {
+        let entry = QueuePairEntry { state, ..Default::default() };
+        self.write(QUEUE_PAIR_TABLE, qp, &entry.to_bytes());
     }
 
     /// Puts an entry's blocks into a ring.
