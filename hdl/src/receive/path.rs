@@ -10,7 +10,6 @@
 //! There is no logic here but what joins blocks; see these for their contracts.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
-use crate::primitive::StreamFifo;
 use crate::receive::parser::Parser;
 use crate::receive::receives::Receives;
 
@@ -95,8 +94,6 @@ pub struct ReceivePath {
     store: FrameStore,
     responder: Responder,
     receives: Receives,
-    /// A queue pair breaks once until the host makes it anew, so that as many as there are have room.
-    breaking: StreamFifo<QueuePairIndex, QP, { QP + 1 }>,
 }
 
 impl Logic for ReceivePath {
@@ -134,15 +131,11 @@ impl Logic for ReceivePath {
         self.receives.taken.join(&mut self.responder.taken);
         self.responder.placing.join(&mut self.receives.placing);
         self.receives.order.join(&mut self.order);
-        self.breaking.rst.next = self.card_reset.val();
-        self.breaking.input.valid.next = self.broken.valid.val();
-        self.breaking.input.data.next = self.broken.val();
-        self.breaking.output.join(&mut self.receives.broken);
+        self.broken.join(&mut self.receives.broken);
 
         self.busy.next = self.s_axis_if_rx.tvalid.val()
             || self.parser.packet.valid.val()
             || self.receives.busy.val()
-            || self.breaking.output.valid.val()
             || self.order.valid.val()
             || self.answer.valid.val();
         self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val());

@@ -68,7 +68,7 @@ pub struct Receives {
     /// The same in runs of bytes.
     pub order: Stream<Out, WriteOrder>,
     /// Queue pairs that have entered the error state.
-    pub broken: Stream<In, QueuePairIndex>,
+    pub broken: Flow<In, QueuePairIndex>,
     /// Doorbells, reads, takes or placings are not used up.
     pub busy: Signal<Out, Bit>,
 

@@ -193,7 +193,7 @@ impl Logic for Pool {
         self.seen.next = self.standing.record.val();
         self.usable.next = self.standing.record.val().enabled
             && !self.standing.record.val().halted
-            && (!self.asked.q.val().flush || self.standing.record.val().flushing)
+            && (self.asked.q.val().flush == self.standing.record.val().flushing)
             && (!self.asked.q.val().goes_on
                 || (self.asked.q.val().life == self.standing.record.val().life));
         self.popped.valid.next = false;

@@ -112,7 +112,8 @@ pub struct Mark {
 pub struct Pop {
     /// The queue.
     pub queue: Bits<QUEUE>,
-    /// It is for a queue that is flushed, and else for nobody. With the block, the queue halts.
+    /// It is flushed. A queue that is being flushed has blocks for nobody else, and others none for this. With the
+    /// block, the queue halts.
     pub flush: Bit,
     /// It is a further block of an entry, which is there only in this life.
     pub goes_on: Bit,
@@ -214,8 +215,11 @@ pub const SPAN: usize = 96;
 pub enum GiveUpKind {
     /// The queue pair is broken: what it has in use, or else its own queue's oldest.
     Broken,
-    /// The host has written to it: what it has in use of a shared queue.
+    /// The host has reset it or its attributes: what it has in use of a shared queue. Its own queue is not flushed any
+    /// more, unless it is broken still.
     Reset,
+    /// The host has made it ready: the same of its own queue.
+    Ready,
     /// Something was posted to its own queue, which is flushed: that.
     Posted,
 }
@@ -226,6 +230,21 @@ pub struct GiveUp {
     /// The queue pair.
     pub qp: Bits<QP>,
     /// Why.
+    pub kind: GiveUpKind,
+}
+
+/// What happened to queue pairs in a cycle: what the first half tells came before the other.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Events {
+    /// One has entered the error state.
+    pub breaks: Bit,
+    /// That one.
+    pub broken: Bits<QP>,
+    /// Something else happened,
+    pub other: Bit,
+    /// to this one:
+    pub qp: Bits<QP>,
+    /// this.
     pub kind: GiveUpKind,
 }
 

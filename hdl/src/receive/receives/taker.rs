@@ -9,8 +9,8 @@
 //! when all takes before it are answered, and before all behind it.
 
 use super::record::*;
-use crate::context::{CQ, ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect};
-use crate::primitive::{StreamFifo, StreamSkid};
+use crate::context::{CQ, ConfigWrite, Flags, QP, QUEUE, QueuePairIndex, Table, TableSelect};
+use crate::primitive::{Lutram, StreamFifo, StreamSkid};
 use crate::receive::record::Take;
 use drdma_abi::Layout;
 use drdma_abi::receive::{AttributesEntry, RECEIVE_MAGIC, ReceiveQueueEntry};
@@ -20,6 +20,12 @@ use drdma_emit::prelude::*;
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = drdma_abi::work_request::MAX_REGIONS as u64;
+/// A queue pair's states.
+const READY_TO_SEND: u64 = 1;
+/// See `READY_TO_SEND`.
+const READY_TO_RECEIVE: u64 = 2;
+/// The state of attributes that change nothing of what a queue pair has in use.
+const GOES_ON: u64 = 2;
 /// Bits of where a queue's receives complete, and whether it is shared.
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and whether it has one.
@@ -73,8 +79,8 @@ pub struct Taker {
     pub take: Stream<In, Take>,
     /// There is room for its answer.
     pub room: Signal<In, Bit>,
-    /// Queue pairs that are broken.
-    pub broken: Stream<In, QueuePairIndex>,
+    /// Queue pairs that have entered the error state.
+    pub broken: Flow<In, QueuePairIndex>,
     /// Those of queues that something was posted to.
     pub posted: Stream<In, QueuePairIndex>,
     /// A block is asked for.
@@ -119,9 +125,18 @@ pub struct Taker {
     owns: Table<OWN, QP>,
 
     takes: StreamSkid<Take>,
-    /// Those of the host first, then those of queues, then of queue pairs.
-    events: StreamFifo<GiveUp, 12, 13>,
+    events: StreamFifo<Events, 12, 13>,
+    /// The first half of the oldest ones was looked at.
+    half: DFF<Bit>,
+    /// The host resets a queue pair or its attributes, or makes one ready, so that
     resets: Signal<Local, Bit>,
+    /// it is not broken any more.
+    mends: Signal<Local, Bit>,
+    tells: Signal<Local, Bit>,
+    /// Those that the host has made ready to receive: that they become ready to send mends nothing.
+    receiving: Lutram<1, QP, 1>,
+    /// Queue pairs that are broken now: nothing is flushed of others, whatever is still to be looked at.
+    breaks_now: Flags<QP, 1>,
 
     state: DFF<TakerState>,
     current: DFF<Take>,
@@ -154,6 +169,7 @@ pub struct Taker {
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
     asks: Signal<Local, Bit>,
+    breaks: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
 
@@ -173,8 +189,9 @@ impl Logic for Taker {
         if self.cfg.data.val().get_bits::<8>(self.shared_at.val().index()) == 1 {
             self.places.write_data.next = self.places.write_data.val().replace_bit(CQ, true);
         }
-        self.owns.write_enable.next =
-            self.select.attributes.val() && (self.cfg.word.val() == self.own_word.val());
+        // Nobody has one after a reset: `data` is 0 then.
+        self.owns.write_enable.next = self.select.attributes.val()
+            && (self.select.every.val() || (self.cfg.word.val() == self.own_word.val()));
         self.owns.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
         self.owns.write_data.next = bit_cast::<OWN, QUEUE>(
             self.cfg.data.val().get_bits::<QUEUE>(self.own_at.val().index()),
@@ -184,24 +201,44 @@ impl Logic for Taker {
         }
 
         // What is given up waits.
-        self.resets.next = (self.select.state.val() || self.select.receive_state.val())
-            && !self.select.every.val();
-        self.events.input.valid.next = self.resets.val();
-        self.events.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
-        self.events.input.data.next.kind = GiveUpKind::Reset;
-        self.posted.ready.next = self.events.input.ready.val() && !self.resets.val();
-        self.broken.ready.next =
-            self.events.input.ready.val() && !self.resets.val() && !self.posted.valid.val();
-        if !self.resets.val() {
-            self.events.input.valid.next = self.posted.valid.val() || self.broken.valid.val();
-            self.events.input.data.next.qp = self.broken.qp.val();
-            self.events.input.data.next.kind = GiveUpKind::Broken;
-            if self.posted.valid.val() {
-                self.events.input.data.next.qp = self.posted.qp.val();
-                self.events.input.data.next.kind = GiveUpKind::Posted;
-            }
+        self.receiving.read_address[0].next = self.cfg.index.val().get_bits::<QP>(0);
+        self.receiving.write_enable.next = self.select.state.val();
+        self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.receiving.write_data.next = 0.into();
+        if self.cfg.data.val() == READY_TO_RECEIVE {
+            self.receiving.write_data.next = 1.into();
         }
+        self.resets.next = !self.select.every.val()
+            && ((self.select.state.val() && !self.cfg.data.val().any())
+                || (self.select.receive_state.val() && (self.cfg.data.val() != GOES_ON)));
+        self.mends.next = self.select.state.val()
+            && !self.select.every.val()
+            && !((self.cfg.data.val() == READY_TO_SEND)
+                && (self.receiving.read_data[0].val() == 1));
+        self.tells.next = self.resets.val() || self.mends.val();
+        self.breaks_now.set_valid.next = self.broken.valid.val();
+        self.breaks_now.set_index.next = self.broken.qp.val();
+        self.breaks_now.clear_valid.next = self.mends.val();
+        self.breaks_now.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.breaks_now.wipe_valid.next = self.select.every.val();
+        self.breaks_now.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.events.input.valid.next =
+            self.broken.valid.val() || self.tells.val() || self.posted.valid.val();
+        self.events.input.data.next.breaks = self.broken.valid.val();
+        self.events.input.data.next.broken = self.broken.qp.val();
+        self.events.input.data.next.other = self.tells.val() || self.posted.valid.val();
+        self.events.input.data.next.qp = self.posted.qp.val();
+        self.events.input.data.next.kind = GiveUpKind::Posted;
+        if self.tells.val() {
+            self.events.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
+            self.events.input.data.next.kind = GiveUpKind::Ready;
+        }
+        if self.resets.val() {
+            self.events.input.data.next.kind = GiveUpKind::Reset;
+        }
+        self.posted.ready.next = self.events.input.ready.val() && !self.tells.val();
         self.events.output.ready.next = false;
+        self.breaks.next = false;
         self.take.join(&mut self.takes.input);
         self.takes.output.ready.next = false;
 
@@ -254,7 +291,10 @@ impl Logic for Taker {
         }
         self.bad.next = self.block.q.val().error || !self.head.val() || self.empty.val();
 
-        self.asks.next = self.goes_on.q.val() || self.flush.q.val() || !self.in_use.val();
+        self.asks.next = self.goes_on.q.val() || !self.in_use.val();
+        if self.flush.q.val() {
+            self.asks.next = self.breaks_now.flag[0].val();
+        }
         self.pop.valid.next = false;
         self.pop.queue.next = self.current.q.val().queue;
         self.pop.flush.next = self.flush.q.val();
@@ -290,11 +330,18 @@ impl Logic for Taker {
             TakerState::Ready => {
                 self.goes_on.d.next = false;
                 self.flush.d.next = false;
-                self.event.d.next = self.events.output.data.val();
+                self.event.d.next.qp = self.events.output.data.val().qp;
+                self.event.d.next.kind = self.events.output.data.val().kind;
+                self.breaks.next = self.events.output.data.val().breaks && !self.half.q.val();
+                if self.breaks.val() {
+                    self.event.d.next.qp = self.events.output.data.val().broken;
+                    self.event.d.next.kind = GiveUpKind::Broken;
+                }
                 if self.events.output.valid.val() {
-                    self.current.d.next.qp = self.events.output.data.val().qp;
+                    self.current.d.next.qp = self.event.d.val().qp;
                     if self.settled.val() {
-                        self.events.output.ready.next = true;
+                        self.half.d.next = self.breaks.val() && self.events.output.data.val().other;
+                        self.events.output.ready.next = !self.half.d.val();
                         self.state.d.next = TakerState::Find;
                     }
                 } else {
@@ -309,6 +356,10 @@ impl Logic for Taker {
                 self.pop.valid.next = self.asks.val();
                 if self.asks.val() && self.pop.ready.val() {
                     self.state.d.next = TakerState::Answer;
+                } else if self.flush.q.val() && !self.asks.val() {
+                    // The host has reset its queue pair meanwhile.
+                    self.waiting.d.next = false;
+                    self.state.d.next = TakerState::Ready;
                 }
             }
             TakerState::Answer => {
@@ -364,16 +415,31 @@ impl Logic for Taker {
             TakerState::Place => {
                 // A shared queue has no flags of its queue pairs.
                 self.owned.d.next = self.has.q.val() && !self.places.read_data.val().get_bit(CQ);
-                self.kind.d.next = MarkKind::Flush;
                 self.state.d.next = TakerState::GiveUp;
-                if self.event.q.val().kind == GiveUpKind::Posted {
-                    self.flush.d.next = true;
-                    self.state.d.next = TakerState::Ask;
-                } else if self.has.q.val()
-                    && !self.places.read_data.val().get_bit(CQ)
-                    && (self.event.q.val().kind == GiveUpKind::Broken)
-                {
-                    self.state.d.next = TakerState::Mark;
+                self.kind.d.next = MarkKind::Flush;
+                match self.event.q.val().kind {
+                    GiveUpKind::Broken => {
+                        if !self.breaks_now.flag[0].val() {
+                            self.state.d.next = TakerState::Ready;
+                        } else if self.has.q.val() && !self.places.read_data.val().get_bit(CQ) {
+                            self.state.d.next = TakerState::Mark;
+                        }
+                    }
+                    GiveUpKind::Reset => {}
+                    GiveUpKind::Ready => {
+                        self.kind.d.next = MarkKind::Calm;
+                        self.state.d.next = TakerState::Ready;
+                        if self.has.q.val()
+                            && !self.places.read_data.val().get_bit(CQ)
+                            && !self.breaks_now.flag[0].val()
+                        {
+                            self.state.d.next = TakerState::Mark;
+                        }
+                    }
+                    GiveUpKind::Posted => {
+                        self.flush.d.next = true;
+                        self.state.d.next = TakerState::Ask;
+                    }
                 }
             }
             TakerState::GiveUp => {
@@ -389,7 +455,9 @@ impl Logic for Taker {
                     self.state.d.next = TakerState::Ready;
                     if self.owned.q.val() {
                         if self.event.q.val().kind == GiveUpKind::Reset {
-                            self.state.d.next = TakerState::Mark;
+                            if !self.breaks_now.flag[0].val() {
+                                self.state.d.next = TakerState::Mark;
+                            }
                         } else if !self.given_up.used.val() && !self.flush.q.val() {
                             self.state.d.next = TakerState::Ask;
                         }
@@ -414,9 +482,11 @@ impl Logic for Taker {
         if self.rst.val() {
             self.state.d.next = TakerState::Ready;
             self.waiting.d.next = false;
+            self.half.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
         self.owns.ahead.next = self.current.d.val().qp;
         self.next_qp.next = self.current.d.val().qp;
+        self.breaks_now.ahead[0].next = self.current.d.val().qp;
     }
 }

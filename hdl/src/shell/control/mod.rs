@@ -54,9 +54,6 @@ const HALTS: usize = ENTRY_TABLES + 3;
 /// All of them.
 const ALL_TABLES: usize = ENTRY_TABLES + 4;
 
-/// What the blocks of this card do beside sending: the value of [`FEATURES`].
-const FEATURES_HERE: u32 = features::RTL;
-
 /// A place in BAR2 of each table, tables of entries first.
 fn tables<const N: usize>(place: impl Fn(Table) -> u32) -> [Constant<Bits<N>>; ALL_TABLES] {
     std::array::from_fn(|k| match k.checked_sub(ENTRY_TABLES) {
@@ -254,7 +251,7 @@ pub struct Control {
     counters_at: Constant<Bits<9>>,
     #[init(value(FEATURES.offset))]
     features_at: Constant<Bits<24>>,
-    #[init(value(FEATURES_HERE))]
+    #[init(value(features::RTL))]
     features: Constant<Bits<32>>,
 
     // The write that is served.

@@ -4,7 +4,9 @@ use super::Control;
 use crate::context::EVERY_TABLE;
 use crate::context::testing::{Flagged, answer_flag};
 use crate::testing;
-use drdma_abi::receive::{FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES};
+use drdma_abi::receive::{
+    FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features,
+};
 use drdma_abi::register::*;
 use drdma_abi::{ABI_HASH, Layout};
 use drdma_verilated::Library;
@@ -458,7 +460,7 @@ fn doorbells_of_receive_queues_pass_while_the_card_is_enabled() {
     assert!(expected.len() > 50);
     assert_eq!(host.rung(receive_doorbell), expected);
     assert_eq!(host.doorbells(), []);
-    assert_eq!(host.read(FEATURES.offset), super::FEATURES_HERE);
+    assert_eq!(host.read(FEATURES.offset), features::RTL);
 }
 
 #[test]

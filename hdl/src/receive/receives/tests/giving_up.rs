@@ -1,18 +1,24 @@
 //! Queue pairs that break or are reset, and queues that halt.
 
 use super::host::*;
+use crate::context::QUEUE_PAIR_TABLE;
+use drdma_abi::Layout;
 use drdma_abi::completion::Status;
 use drdma_abi::receive::ReceiveCompletion;
+use drdma_abi::register::QueuePairEntry;
 use drdma_semantics::receive::encode;
 use drdma_semantics::region::Region;
-use drdma_verilated::testbench::Beat;
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Beat, Random, STALLS};
+use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 const LOG: u8 = 4;
 
 /// A host with a queue of queue pair 5 (3), a shared one (4) of 6 and 8, and receives posted to both.
 fn host(seed: u64, posted: u32) -> Host<'static> {
-    let library: &'static _ = Box::leak(Box::new(library()));
-    let mut host = Host::new(library, seed);
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    let mut host = Host::new(LIBRARY.get_or_init(library), seed);
     host.latency = 30;
     host.queue(3, LOG, Some(5));
     host.queue(4, LOG, None);
@@ -69,8 +75,7 @@ fn a_broken_queue_pair_flushes_what_it_has_in_use_or_else_its_own_oldest() {
         assert_eq!(host.completions(), []);
         // It is as before when it is enabled again, and its queue pair is reset.
         host.queue(3, LOG, Some(5));
-        host.attributes(5, 3, 0);
-        host.attributes(5, 3, 1);
+        host.queue_pair(5, if in_use { 0 } else { 2 });
         post(&mut host, 3, 0..2);
         assert_eq!(taken(&mut host, 5, 3), GOOD);
         assert_eq!(host.completions(), []);
@@ -101,7 +106,7 @@ fn a_receive_that_is_posted_after_the_break_is_flushed_then() {
     host.settle();
     assert_eq!(host.completions(), [flushed(5, 3, 0)]);
     host.queue(3, LOG, Some(5));
-    host.queue_pair(5);
+    host.queue_pair(5, 0);
     post(&mut host, 3, 0..1);
     host.settle();
     assert_eq!(host.completions(), []);
@@ -122,7 +127,7 @@ fn a_shared_queue_loses_only_what_is_in_use_and_goes_on() {
         assert_eq!(host.completions(), [flushed(6, 4, 0)], "reset: {resets}");
         assert_eq!(host.take(6, 4), GOOD);
         // Nobody has one in use twice.
-        host.queue_pair(8);
+        host.queue_pair(8, 0);
         host.give_up(8);
         host.settle();
         assert_eq!(host.completions(), [flushed(8, 4, 1)]);
@@ -142,6 +147,31 @@ fn a_reset_queue_pair_leaves_its_own_receive_to_the_driver() {
     host.settle();
     assert_eq!(host.completions(), []);
     assert_eq!(host.take(5, 3), GOOD, "it has nothing in use");
+}
+
+#[test]
+fn a_queue_pair_that_goes_on_keeps_what_it_has_in_use() {
+    let mut host = host(1, 2);
+    host.queue_pair(6, 2);
+    assert_eq!(host.take(6, 4), GOOD);
+    host.attributes(6, 4, 2);
+    host.queue_pair(6, 1);
+    host.settle();
+    assert_eq!(host.completions(), []);
+    host.give_up(6);
+    host.settle();
+    assert_eq!(host.completions(), [flushed(6, 4, 0)]);
+    // What has broken is not mended by becoming ready to send, nor by attributes.
+    host.queue_pair(5, 2);
+    host.give_up(5);
+    host.queue_pair(5, 1);
+    host.attributes(5, 3, 1);
+    host.settle();
+    assert_eq!(host.completions(), [flushed(5, 3, 0)]);
+    host.queue(3, LOG, Some(5));
+    post(&mut host, 3, 0..1);
+    host.settle();
+    assert_eq!(host.completions(), [flushed(5, 3, 0)]);
 }
 
 /// The packets were on their way when the queue pair broke.
@@ -216,5 +246,178 @@ fn doorbells_that_do_not_advance_or_go_too_far_are_dropped() {
         if k == 1 {
             break;
         }
+    }
+}
+
+#[test]
+fn what_is_posted_after_a_reset_is_not_flushed_however_shortly_before_the_break_was() {
+    let state = QueuePairEntry::field("state").start as u64 / 32;
+    for gap in 0..40 {
+        let mut host = host(1, 0);
+        for (port, value) in [
+            ("cfg_table", QUEUE_PAIR_TABLE),
+            ("cfg_index", 5),
+            ("cfg_word", state),
+            ("cfg_data", 1),
+        ] {
+            host.bench.set(port, value);
+        }
+        host.latency = gap % 7;
+        for cycle in 0..=gap {
+            host.bench.set("broken_valid", u64::from(cycle == 0));
+            host.bench.set("broken_qp", 5);
+            host.bench.set("cfg_valid", u64::from(cycle == gap));
+            host.step();
+        }
+        host.bench.set("cfg_valid", 0);
+        host.bench.set("broken_valid", 0);
+        post(&mut host, 3, 0..1);
+        assert_eq!(taken(&mut host, 5, 3), GOOD, "{gap}");
+        assert_eq!(host.completions(), []);
+    }
+}
+
+/// Some blocks are in the pool then, others on their way.
+#[test]
+fn a_queue_that_is_enabled_again_starts_anew_and_gives_its_blocks_back() {
+    let mut host = host(1, 0);
+    let mut random = Random::new(1);
+    host.latency = 60;
+    for round in 0..600 {
+        // Of another life, another name.
+        let region = Region::Contiguous { addr: 0x5000, len: 64, lkey: 1 };
+        let posted = 1 + random.below(1 << LOG) as u32;
+        for position in 0..posted {
+            host.put(3, LOG, position, &encode(round, &[region.clone()], position));
+        }
+        host.ring_doorbell(3, posted);
+        host.run(random.below(150));
+        if round % 16 == 0 {
+            assert_eq!(taken(&mut host, 5, 3), GOOD, "{round}");
+            host.bench.send(host.placing, Beat::from([("qp", 5), ("completes", 1)]));
+            host.settle();
+            let completion = host.completions()[0].1;
+            assert_eq!((completion.wr_id, completion.position), (round, 0));
+        }
+        host.queue(3, LOG, Some(5));
+    }
+    // A queue has as many blocks as ever.
+    let before = host.blocks_read;
+    let many = 300;
+    for queue in 100..many {
+        host.queue(queue, LOG, None);
+        post(&mut host, queue, 0..16);
+    }
+    host.settle();
+    let read = host.blocks_read - before;
+    assert!(read >= 3_000, "{read} blocks");
+}
+
+/// Of queue pairs that break at any time, each receive that was taken completes once, and of a queue of their own
+/// one more, if there is one.
+#[test]
+fn whenever_queue_pairs_break_no_receive_is_lost_or_completes_twice() {
+    let library = library();
+    let mut flushes = 0;
+    for (seed, stalls) in (1..).zip(STALLS.into_iter().cycle().take(24)) {
+        let mut random = Random::new(seed);
+        let mut host = Host::new(&library, seed);
+        host.latency = [0, 20, 150][seed as usize % 3];
+        // Queue pairs 0 to 5 have queues of their own, 6 to 11 share queue 9.
+        let queue_of = |qp: usize| if qp < 6 { qp as u16 } else { 9 };
+        for qp in 0..12 {
+            host.queue(queue_of(qp), LOG, (qp < 6).then_some(qp as u32));
+            host.attributes(qp as u64, queue_of(qp), 1);
+        }
+        host.settle();
+        host.bench.stall(stalls);
+        let mut posted = [0_u32; 10];
+        // Of each queue: what completed, and of the shared one what was found.
+        let mut done: [Vec<(u32, u8)>; 10] = Default::default();
+        let mut found = 0;
+        let (mut broken, mut asks, mut holds) = ([false; 12], [false; 12], [false; 12]);
+        let mut asked = VecDeque::new();
+        for _ in 0..500 {
+            let qp = random.below(12) as usize;
+            let queue = queue_of(qp);
+            match random.below(6) {
+                0 => {
+                    let count = &mut posted[usize::from(queue)];
+                    let room = done[usize::from(queue)].len() as u32 + (1 << LOG) - *count;
+                    let end = *count + room.min(1 + random.below(3) as u32);
+                    post(&mut host, queue, *count..end);
+                    *count = end;
+                }
+                1 | 2 if !broken[qp] && !asks[qp] && !holds[qp] => {
+                    host.ask(qp as u64, queue);
+                    asks[qp] = true;
+                    asked.push_back(qp);
+                }
+                3 if !broken[qp] && holds[qp] => {
+                    let first = random.below(2);
+                    let placing = [
+                        ("kind", RECEIVE),
+                        ("qp", qp as u64),
+                        ("first", first),
+                        ("bytes", 64 * first),
+                        ("completes", 1),
+                    ];
+                    host.bench.send(host.placing, Beat::from(placing));
+                    holds[qp] = false;
+                }
+                4 if !broken[qp] && random.chance(0.1) => {
+                    // What it has placed was taken, as its responder sees to.
+                    while host.bench.pending(host.placing) > 0 {
+                        host.step();
+                    }
+                    host.give_up(qp as u64);
+                    broken[qp] = true;
+                }
+                _ => host.run(random.below(40)),
+            }
+            for taken in host.bench.take(host.taken) {
+                let qp = asked.pop_front().expect("it was asked");
+                asks[qp] = false;
+                holds[qp] = answer(&taken).0;
+                found += u32::from(qp >= 6 && holds[qp]);
+            }
+            collect(&mut host, &mut done);
+        }
+        for qp in 0..12 {
+            if !broken[qp] {
+                host.settle();
+                host.give_up(qp as u64);
+            }
+        }
+        host.settle();
+        for taken in host.bench.take(host.taken) {
+            let qp = asked.pop_front().expect("it was asked");
+            found += u32::from(qp >= 6 && answer(&taken).0);
+        }
+        // A shared queue's receive that was taken behind the break is given back when the queue pair is reset.
+        (6..12).for_each(|qp| host.attributes(qp, 9, 0));
+        host.settle();
+        collect(&mut host, &mut done);
+        for queue in 0..6 {
+            let (count, posted) = (done[queue].len() as u32, posted[queue]);
+            let good = done[queue].iter().filter(|(_, status)| *status == 0).count() as u32;
+            assert_eq!(count, posted.min(good + 1), "queue {queue} of {posted}, {seed}");
+            for (k, (position, status)) in (0..).zip(&done[queue]) {
+                let expected = if k < good { 0 } else { Status::WrFlushError as u8 };
+                assert_eq!((*position, *status), (k, expected), "queue {queue}, {seed}");
+            }
+            flushes += count - good;
+        }
+        let mut positions: Vec<_> = done[9].iter().map(|(position, _)| *position).collect();
+        positions.sort_unstable();
+        assert_eq!(positions, (0..found).collect::<Vec<_>>(), "{seed}");
+    }
+    assert!(flushes > 60, "{flushes}");
+}
+
+fn collect(host: &mut Host<'_>, done: &mut [Vec<(u32, u8)>; 10]) {
+    for (_, completion) in host.completions() {
+        let queue = usize::from(completion.receive_queue);
+        done[queue].push((completion.position, completion.status));
     }
 }

@@ -6,7 +6,7 @@ use crate::receive::receives::Receives;
 use crate::testing;
 use drdma_abi::Layout;
 use drdma_abi::receive::{AttributesEntry, ReceiveCompletion, ReceiveQueueEntry, rights};
-use drdma_abi::register::MemoryRegionEntry;
+use drdma_abi::register::{MemoryRegionEntry, QueuePairEntry};
 use drdma_semantics::checks::{Directory, QueuePair};
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId};
 use drdma_verilated::{Library, Word};
@@ -49,7 +49,6 @@ pub struct Host<'a> {
     pub taken: MonitorId,
     pub placing: DriverId,
     pub order: MonitorId,
-    pub broken: DriverId,
     read: MonitorId,
     beat: DriverId,
     /// Blocks of rings, by address. Others cannot be read.
@@ -67,8 +66,8 @@ impl Host<'_> {
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(3_000_000);
         clear_tables(&mut bench);
-        let [doorbell, take, placing, broken, beat] =
-            ["doorbell", "take", "placing", "broken", "beat"].map(|name| bench.driver(name));
+        let [doorbell, take, placing, beat] =
+            ["doorbell", "take", "placing", "beat"].map(|name| bench.driver(name));
         let [taken, order, read] = ["taken", "order", "read"].map(|name| bench.monitor(name));
         let (memory, under_way) = (HashMap::new(), VecDeque::new());
         let mut host = Self {
@@ -78,7 +77,6 @@ impl Host<'_> {
             taken,
             placing,
             order,
-            broken,
             read,
             beat,
             memory,
@@ -125,7 +123,7 @@ impl Host<'_> {
         let mut quiet = 0;
         while quiet < 20 {
             self.step();
-            let pending = [self.doorbell, self.take, self.placing, self.broken, self.beat]
+            let pending = [self.doorbell, self.take, self.placing, self.beat]
                 .iter()
                 .any(|driver| self.bench.pending(*driver) > 0);
             let busy = pending || self.bench.get("busy") == 1;
@@ -176,8 +174,9 @@ impl Host<'_> {
     }
 
     /// Writes a queue pair's entry.
-    pub fn queue_pair(&mut self, qp: u64) {
-        self.write(QUEUE_PAIR_TABLE, qp, &[0; 64]);
+    pub fn queue_pair(&mut self, qp: u64, state: u32) {
+        let entry = QueuePairEntry { state, ..Default::default() };
+        self.write(QUEUE_PAIR_TABLE, qp, &entry.to_bytes());
     }
 
     /// Puts an entry's blocks into a ring.
@@ -208,7 +207,10 @@ impl Host<'_> {
     }
 
     pub fn give_up(&mut self, qp: u64) {
-        self.bench.send(self.broken, Beat::from([("qp", qp)]));
+        self.bench.set("broken_valid", 1);
+        self.bench.set("broken_qp", qp);
+        self.step();
+        self.bench.set("broken_valid", 0);
     }
 
     /// The orders so far: runs of bytes, and completions with their completion queue.
