@@ -686,6 +686,7 @@ impl Logic for Card {
         self.receive.m_axis_if_rx.join(&mut self.m_axis_if_rx);
         self.control.receive_doorbell.join(&mut self.receive.doorbell);
         self.receive.read.join(&mut self.host_read.c_req);
+        self.host_read.c_resp.join(&mut self.receive.beat);
         self.receive.order.join(&mut self.host_write.order);
         self.receive.freed_valid.next = self.host_write.freed_valid.val();
         self.receive.store_enable.next = self.host_write.store_enable.val();
