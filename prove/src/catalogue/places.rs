@@ -1,9 +1,12 @@
-//! Places in the segmented memory: none is given twice while it is in use.
+//! Places in the segmented memory and in the frame store: none is given twice while it is in use.
 //!
 //! A window's number is one of 16, and its memory up to 32 KiB of the ring that `windows.ring` hands out; within a window
 //! the placer gives places to blocks of 256 B.
 
-use crate::property::Property;
+use drdma_hdl::emit::emit;
+use drdma_hdl::receive::parser::Parser;
+
+use crate::{design::Design, property::Property};
 
 use super::of_card;
 
@@ -268,9 +271,92 @@ fn directory() -> Property {
     .induction(2)
 }
 
+/// The words of received frames: 2,048 of them.
+fn frames() -> Property {
+    let parser = emit("parser", Parser::default).unwrap_or_else(|error| panic!("{error}")).verilog;
+    let design = Design::new("parser_places", &parser);
+    let mut design = design.unwrap_or_else(|error| panic!("{error}"));
+    for (name, width, signal) in [
+        ("tap_oldest", 11, "oldest$q"),
+        ("tap_owed", 12, "owed$q"),
+        ("tap_leaves", 1, "leaves"),
+        ("tap_entry", 8, "frames$output$data"),
+        ("tap_room", 1, "room$q"),
+    ] {
+        design = design.with_tap(name, width, signal).unwrap_or_else(|error| panic!("{error}"));
+    }
+    Property::new(
+        "parser.places",
+        "places",
+        "a word of the frame store is not written again before its frame or hole has left the ring (followed: any word); frames leave in \
+         order, and no more right ones than were freed; if each frame has at most 66 words and begins while there is room, and the \
+         frames' words are remembered",
+        design,
+    )
+    .free("follow", 1)
+    .free("ends", 1)
+    .harness(
+        "    wire [10:0] entry = {4'd0, tap_entry[7:1]};
+    // Words in the ring, those that the present frame may still write, and frames that were freed and have not left.
+    reg [11:0] kept = 12'd0;
+    reg [6:0] left = 7'd0;
+    reg [11:0] freed = 12'd0;
+    reg was_roomy = 1'b0;
+    // A word that is followed: where it is, and how many are before it.
+    reg there = 1'b0;
+    reg [10:0] place = 11'd0;
+    reg [11:0] older = 12'd0;
+    always @* assume (!taken || left != 0 || was_roomy);
+    // What leaves was written.
+    always @* if (tap_leaves) assume (entry != 0 && entry <= kept);
+    always @* assume (!(freed_valid && freed == 12'hfff));
+    always @(posedge clk) begin
+        was_roomy <= roomy;
+        kept <= kept + taken - (tap_leaves ? entry : 11'd0);
+        if (taken) left <= left == 0 ? 7'd65 : left - 7'd1;
+        if (ends) left <= 7'd0;
+        freed <= freed + freed_valid - (tap_leaves && tap_entry[0]);
+        if (there && tap_leaves) begin
+            older <= older - entry;
+            if (older < entry) there <= 1'b0;
+        end
+        if (!there && taken && follow) begin
+            there <= 1'b1;
+            place <= free;
+            older <= kept - (tap_leaves ? entry : 11'd0);
+        end
+        if (rst) begin
+            kept <= 12'd0;
+            left <= 7'd0;
+            freed <= 12'd0;
+            was_roomy <= 1'b0;
+            there <= 1'b0;
+        end
+    end
+    always @* if (started) begin
+        if (taken && there) assert (free != place);
+        if (tap_leaves && tap_entry[0]) assert (freed != 0);
+        // Invariants: the ring's ends are as far apart as words are in it, and it is never full.
+        assert (free == tap_oldest + kept[10:0] && freed == tap_owed && roomy == tap_room);
+        assert (kept <= 12'd2043 && left <= 7'd65 && kept + left <= 12'd2043);
+        if (roomy) assert (kept <= 12'd1976);
+        if (was_roomy) assert (kept <= 12'd1977);
+        if (there) assert (older < kept && place == tap_oldest + older[10:0]);
+    end
+",
+    )
+    .mutant("a frame leaves before it is freed", "((~frames$output$data[0]) || (|owed$q))", "1'b1")
+    .mutant("a frame gives back a word too many", "{4'h0, frames$output$data[7:1]});", "{4'h0, frames$output$data[7:1]} + 11'h1);")
+    .mutant("two frames leave for one that was freed", "if ((freed_valid && (~(leaves && frames$output$data[0])))) begin", "if (freed_valid) begin")
+    .cut("parser_places_frames")
+    .free_memories()
+    .induction(1)
+}
+
 /// The properties.
 pub(super) fn all() -> Vec<Property> {
     let mut all = windows();
     all.push(directory());
+    all.push(frames());
     all
 }

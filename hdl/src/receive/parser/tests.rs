@@ -209,7 +209,7 @@ impl Wire<'_> {
         self.outcome.dropped += self.bench.get("count_dropped");
         self.outcome.overrun += self.bench.get("count_overrun");
         let writes = self.write();
-        let passes = host_ready && self.to_host();
+        let passes = host_ready && self.pass_to_host();
         let taken = self.look_at_packet(packet_ready);
         if self.offering && self.bench.get("s_axis_if_rx_tready") == 1 {
             self.offering = false;
@@ -246,7 +246,7 @@ impl Wire<'_> {
     }
 
     /// The host takes a beat, if there is one.
-    fn to_host(&mut self) -> bool {
+    fn pass_to_host(&mut self) -> bool {
         let passes = self.bench.get("m_axis_if_rx_tvalid") == 1;
         if passes {
             let len = self.bench.get("m_axis_if_rx_tkeep").count_ones() as usize;
