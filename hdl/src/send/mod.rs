@@ -2,6 +2,7 @@
 //! responder answers goes among them.
 
 pub mod answers;
+pub mod keeper;
 pub mod packetizer;
 pub mod segmenter;
 

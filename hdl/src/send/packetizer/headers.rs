@@ -52,12 +52,17 @@ pub struct Frame {
 }
 
 /// Bits of a packet on its way: `operation` 5, `ack_req`, `psn` 24, `remote_addr` 64, `rkey` 32,
-/// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`, `weight`, `bare`.
-const PACKET: usize = BARE_AT + 1;
+/// `message_bytes` 32, `imm` 32, `has_imm`, `has_reth`, `marker`, `bytes` 13, `page`, `weight`, `bare`,
+/// `again`, `late`.
+const PACKET: usize = LATE_AT + 1;
 /// Where its `weight` starts.
 const WEIGHT_AT: usize = 206 + PAGE;
 /// Where its `bare` is.
 const BARE_AT: usize = WEIGHT_AT + WEIGHT;
+/// Where its `again` is.
+const AGAIN_AT: usize = BARE_AT + 1;
+/// Where its `late` is.
+const LATE_AT: usize = AGAIN_AT + 1;
 /// Bits of a `sent` item up to its `status`, which come in place of an address.
 const SENT_LOW: usize = 50 + DEST_COUNT;
 /// Bits of its `status` and `qp`, which come in place of a remote key.
@@ -94,11 +99,13 @@ const ETHERNET_BYTES: u64 = 14;
 /// then tells `wr_flush_error`, with the destination (`bad_dest`) of its first packet that was dropped.
 ///
 /// An acknowledgement comes as a packet without payload (`bare`), whose AETH stands in place of immediate data, which
-/// are as long. It belongs to no request: if it is dropped, none of them suffers.
+/// are as long. It belongs to no request that is at hand, and neither does a packet that comes late: if it is
+/// dropped, none of them suffers.
 ///
 /// One item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
 /// cycles later; both must be taken. `sending_*` tells of a packet
-/// that is not dropped, a cycle after it was given; it does not tell of acknowledgements.
+/// that is not dropped, a cycle after it was given; it does not tell of acknowledgements, nor of
+/// packets that are sent again.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Headers {
@@ -300,7 +307,9 @@ impl Logic for Headers {
             | (bit_cast::<PACKET, 13>(self.packet.bytes.val()) << 193)
             | (bit_cast::<PACKET, PAGE>(self.packet.page.val()) << 206)
             | (bit_cast::<PACKET, WEIGHT>(self.weight.val()) << WEIGHT_AT as u64)
-            | (bit_cast::<PACKET, 1>(self.bare.val().into()) << BARE_AT as u64);
+            | (bit_cast::<PACKET, 1>(self.bare.val().into()) << BARE_AT as u64)
+            | (bit_cast::<PACKET, 1>(self.packet.again.val().into()) << AGAIN_AT as u64)
+            | (bit_cast::<PACKET, 1>(self.packet.late.val().into()) << LATE_AT as u64);
         if self.packet.ack_req.val() {
             self.packet_bits.next = self.packet_bits.val() | 32;
         }
@@ -323,6 +332,7 @@ impl Logic for Headers {
         self.sending.valid.next = self.a_valid.q.val()
             && !self.a_packet.q.val().get_bit(192)
             && !self.a_packet.q.val().get_bit(BARE_AT)
+            && !self.a_packet.q.val().get_bit(AGAIN_AT)
             && !self.dropped.val();
         self.sending.qp.next = self.a_qp.q.val();
         self.sending.psn.next = self.a_packet.q.val().get_bits::<24>(6);
@@ -333,7 +343,10 @@ impl Logic for Headers {
         // The end of a request.
         self.ends.next = self.a_packet.q.val().get_bit(192) && self.a_packet.q.val().get_bits::<2>(78).any();
         if self.a_valid.q.val() {
-            if self.dropped.val() && !self.a_packet.q.val().get_bit(BARE_AT) {
+            if self.dropped.val()
+                && !self.a_packet.q.val().get_bit(BARE_AT)
+                && !self.a_packet.q.val().get_bit(LATE_AT)
+            {
                 self.cut.d.next = true;
                 if !self.cut.q.val() {
                     self.cut_dest.d.next = self.a_dest.q.val();

@@ -91,6 +91,10 @@ pub struct Packet {
     pub has_imm: Bit,
     /// There is a RETH.
     pub has_reth: Bit,
+    /// It was sent before.
+    pub again: Bit,
+    /// It was sent before, or had to wait for its turn: its request may be over, and another one at hand.
+    pub late: Bit,
     /// Request of a `sent` item.
     pub slot: Bits<8>,
     /// Its kind.
@@ -178,7 +182,7 @@ pub struct Packetizer {
     /// meaning for items of kind 1.
     pub gone: Signal<Out, Bit>,
 
-    // Packets that are sent, told a cycle after they were taken.
+    // Packets that are sent for the first time, told a cycle after they were taken.
     /// A packet is sent.
     pub sending: Flow<Out, Sending>,
 

@@ -198,6 +198,8 @@ fn offer(packet: &Packet, page: usize) -> Beat {
         .with("imm", packet.imm.unwrap_or(!0))
         .with("has_imm", packet.imm.is_some())
         .with("has_reth", packet.reth.is_some())
+        .with("again", 0)
+        .with("late", 0)
         .with("slot", 0xff)
         .with("kind", 3)
         .with("status", 0xff)

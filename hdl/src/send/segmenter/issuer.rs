@@ -77,7 +77,7 @@ pub struct Destination {
 const DESTINATION: usize = 164 + DEST_COUNT;
 
 /// Bits of a [`Packet`].
-const ITEM: usize = 264 + PAGE + QP + DEST_COUNT;
+const ITEM: usize = 266 + PAGE + QP + DEST_COUNT;
 
 /// What the issuer does.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -591,6 +591,8 @@ impl Logic for Issuer {
         self.next_item.next.imm = self.about.val().imm;
         self.next_item.next.has_imm = self.has_imm.val();
         self.next_item.next.has_reth = self.has_reth.val();
+        self.next_item.next.again = false;
+        self.next_item.next.late = false;
         self.next_item.next.slot = self.held.q.val().slot;
         self.next_item.next.kind = self.kind.val();
         self.next_item.next.status = self.final_status.val();

@@ -166,3 +166,53 @@ fn an_item_is_gone_from_the_cycle_after_a_word_of_its_queue_pair_on() {
     bench.stall((0.0, 0.0));
     bench.run_until_received(sent, 1);
 }
+
+#[test]
+fn late_packets_are_told_once_and_concern_no_request_that_is_at_hand() {
+    let mut bench = Bench::new(library().instance(2), 2);
+    let cfg = bench.driver("cfg");
+    let mut random = Random::new(2);
+    let entries = queue_pairs(&mut random, &[Transport::Rc; 256]);
+    configure(&mut bench, cfg, &entries);
+    let told: Rc<RefCell<Vec<u64>>> = Rc::default();
+    let freed: Rc<RefCell<Vec<u64>>> = Rc::default();
+    let (tells, frees) = (Rc::clone(&told), Rc::clone(&freed));
+    bench.observe(move |model, _| {
+        if model.get("sending_valid") == 1 {
+            tells.borrow_mut().push(model.get("sending_psn"));
+        }
+        if model.get("page_free_valid") == 1 {
+            frees.borrow_mut().push(model.get("page_free_page"));
+        }
+    });
+    // A word that no header has.
+    bench.send(cfg, Beat::from([("table", 0), ("index", 9), ("word", 12), ("data", 0)]));
+    bench.run_until(|b| b.pending(cfg) == 0);
+    let (input, tx, sent) = (bench.driver("packet"), bench.monitor("tx"), bench.monitor("sent"));
+    let mut expected = Vec::new();
+    // Queue pair, `again`, `late`; those of 9 are of a context that is gone.
+    let all = [(8, 0, 0), (8, 1, 1), (9, 1, 1), (9, 0, 1), (8, 0, 1)];
+    for (number, (qp, again, late)) in all.into_iter().enumerate() {
+        let packet = Packet {
+            payload: vec![0; 40],
+            qp,
+            operation: operation::SEND_ONLY,
+            ack_req: true,
+            psn: 100 + number as u32,
+            reth: None,
+            imm: None,
+        };
+        bench.send(input, offer(&packet, number).with("again", again).with("late", late));
+        if qp == 8 {
+            expected.push(frame(&packet, &entries[8]));
+        }
+    }
+    let end = Beat::from([("slot", 5_u64), ("qp", 8), ("kind", 1), ("psn", 7)]);
+    bench.send(input, end.with("total", 80_u64).with("marker", 1));
+    bench.run_until_received(sent, 1);
+    compare(&frames(&bench.take(tx)), &expected);
+    assert_eq!(*told.borrow(), [100, 104]);
+    assert_eq!(*freed.borrow(), [0, 1, 2, 3, 4]);
+    let end = &bench.take(sent)[0];
+    assert_eq!((end.u64("status"), end.u64("total")), (Status::Success as u64, 80));
+}

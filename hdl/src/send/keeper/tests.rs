@@ -1,0 +1,202 @@
+//! The keeper against the requester of `drdma_semantics`, and against a network that loses packets.
+
+use super::pages::PageUse;
+use super::*;
+use crate::context::testing::{Flagged, answer_flag, clear_tables};
+use crate::send::PAGES;
+use crate::testing;
+use drdma_abi::receive::AttributesEntry;
+use drdma_abi::register::QueuePairEntry;
+use drdma_abi::roce::Transport;
+use drdma_verilated::Library;
+use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
+
+mod loss;
+mod meaning;
+mod rules;
+
+fn library() -> Library {
+    testing::library("keeper", Keeper::default)
+}
+
+/// How a queue pair is set up.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    transport: Transport,
+    retry_cnt: u8,
+    rnr_retry: u8,
+    timeout: u8,
+    /// Of its attributes.
+    state: u32,
+}
+
+const KEEPS: Setting =
+    Setting { transport: Transport::Rc, retry_cnt: 3, rnr_retry: 2, timeout: 0, state: 1 };
+
+/// The keeper between a segmenter and a packetizer that a test plays.
+struct Net<'a> {
+    bench: Bench<'a>,
+    cfg: DriverId,
+    packet: DriverId,
+    response: DriverId,
+    broken: DriverId,
+    done: DriverId,
+    item: MonitorId,
+    told: MonitorId,
+    errors: Flagged,
+    /// Pages that no packet has.
+    free: Rc<RefCell<Vec<u64>>>,
+    /// Words of queue pairs that were written, and the number of the last one of each.
+    words: u64,
+    stamps: HashMap<u64, u64>,
+    /// Packets, as they were given.
+    given: HashMap<(u64, u64), Beat>,
+    /// Those that were sent.
+    seen: HashSet<(u64, u64)>,
+}
+
+fn net(library: &Library, seed: u64) -> Net<'_> {
+    let mut bench = Bench::new(library.instance(seed), seed);
+    bench.limit(20_000_000);
+    clear_tables(&mut bench);
+    let errors = answer_flag(&mut bench, "error_next", "qp_error");
+    let free = Rc::new(RefCell::new((0..PAGES).collect::<Vec<_>>()));
+    let pool = Rc::clone(&free);
+    bench.observe(move |model, _| {
+        if model.get("free_valid") == 1 {
+            let page = model.get("free_page");
+            assert!(!pool.borrow().contains(&page), "page {page} is given back twice");
+            pool.borrow_mut().push(page);
+        }
+    });
+    Net {
+        cfg: bench.driver("cfg"),
+        packet: bench.driver("packet"),
+        response: bench.driver("response"),
+        broken: bench.driver("broken"),
+        done: bench.driver("done"),
+        item: bench.monitor("item"),
+        told: bench.monitor("told"),
+        bench,
+        errors,
+        free,
+        words: 1 << QP,
+        stamps: HashMap::new(),
+        given: HashMap::new(),
+        seen: HashSet::new(),
+    }
+}
+
+impl Net<'_> {
+    fn write(&mut self, table: u64, index: u64, word: usize, data: u32) {
+        let beat = Beat::from([("table", table), ("index", index), ("word", word as u64)]);
+        self.bench.send(self.cfg, beat.with("data", data));
+        if table == 0 {
+            self.stamps.insert(index, self.words);
+            self.words += 1;
+        }
+        // As the bus does.
+        let cfg = self.cfg;
+        self.bench.run_until(|b| b.pending(cfg) == 0);
+        self.bench.run(3);
+    }
+
+    /// The host writes a queue pair's entries: everything before is forgotten.
+    fn set(&mut self, qp: u64, setting: &Setting) {
+        let attributes = AttributesEntry {
+            timeout: setting.timeout,
+            retry_cnt: setting.retry_cnt,
+            rnr_retry: setting.rnr_retry,
+            state: setting.state,
+            ..AttributesEntry::default()
+        };
+        let entry = QueuePairEntry {
+            transport: setting.transport as u8,
+            state: 1,
+            ..QueuePairEntry::default()
+        };
+        for (table, bytes) in [(4, &attributes.to_bytes()[..]), (0, &entry.to_bytes()[..])] {
+            for (word, data) in bytes.chunks(4).enumerate() {
+                let data = u32::from_le_bytes(data.try_into().expect("4 bytes"));
+                self.write(table, qp, word, data);
+            }
+        }
+        self.errors.borrow_mut().remove(&qp);
+    }
+
+    /// A packet as the segmenter gives it.
+    fn give(&mut self, qp: u64, psn: u64, ack_req: bool) {
+        let page = self.free.borrow_mut().pop().expect("a page is free");
+        let mut beat = Beat::new();
+        let random = self.bench.random();
+        for (name, width) in [
+            ("bytes", 13),
+            ("operation", 5),
+            ("remote_addr", 64),
+            ("rkey", 32),
+            ("message_bytes", 32),
+            ("imm", 32),
+            ("has_imm", 1),
+            ("has_reth", 1),
+            ("slot", 8),
+            ("kind", 2),
+            ("status", 8),
+            ("bad_dest", crate::request::DEST_COUNT),
+        ] {
+            beat.set(name, random.word(width));
+        }
+        let beat = beat
+            .with("marker", 0)
+            .with("page", page)
+            .with("qp", qp)
+            .with("psn", psn)
+            .with("ack_req", ack_req)
+            .with("total", self.stamps[&qp]);
+        self.given.insert((qp, psn), beat.clone());
+        self.seen.remove(&(qp, psn));
+        self.bench.send(self.packet, beat);
+    }
+
+    fn answer(&mut self, qp: u64, psn: u64, syndrome: u8) {
+        let beat = Beat::from([("qp", qp), ("psn", psn)]).with("syndrome", syndrome);
+        self.bench.send(self.response, beat);
+    }
+
+    /// Runs for a while as a packetizer that gives pages back at once. Gives the packets that came: queue
+    /// pair and number.
+    fn settle(&mut self, cycles: u64) -> Vec<(u64, u64)> {
+        let mut came = Vec::new();
+        for _ in 0..cycles {
+            self.bench.step();
+            for beat in self.bench.take(self.item) {
+                let packet = (beat.u64("qp"), beat.u64("psn"));
+                self.check(&beat);
+                self.bench.send(self.done, Beat::from([("page", beat.u64("page"))]));
+                came.push(packet);
+            }
+        }
+        came
+    }
+
+    /// A packet is as it was given, but for that it is sent again.
+    fn check(&mut self, beat: &Beat) {
+        let packet = (beat.u64("qp"), beat.u64("psn"));
+        let again = !self.seen.insert(packet);
+        // One that was not sent before may have waited for its turn.
+        let late = again || beat.u64("late") == 1;
+        let expected = self.given[&packet].clone().with("again", again).with("late", late);
+        assert_eq!(*beat, expected, "a packet is as it was");
+    }
+
+    fn told(&mut self) -> Vec<(u64, u64, u8)> {
+        let told = self.bench.take(self.told);
+        told.iter().map(|b| (b.u64("qp"), b.u64("psn"), b.u64("syndrome") as u8)).collect()
+    }
+
+    fn pages_in_use(&self) -> usize {
+        PAGES as usize - self.free.borrow().len()
+    }
+}

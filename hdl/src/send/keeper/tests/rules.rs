@@ -1,0 +1,283 @@
+//! Timeouts, what is written anew, what passes, and how long it takes.
+
+use super::*;
+
+/// Cycles of 4.096 us.
+const SHORTEST: u64 = 1_024;
+/// Cycles in which every queue pair's clock is looked at.
+const ROUND: u64 = 3 * 4_096 + 500;
+
+#[test]
+fn a_timeout_sends_everything_again_until_tries_are_used_up() {
+    let library = library();
+    let mut net = net(&library, 1);
+    net.set(7, &Setting { retry_cnt: 2, timeout: 5, ..KEEPS });
+    for psn in 10..15 {
+        net.give(7, psn, psn == 14);
+    }
+    let all: Vec<_> = (10..15).map(|psn| (7, psn)).collect();
+    assert_eq!(net.settle(200), all);
+    for _ in 0..2 {
+        let mut waited = 0;
+        let mut came = Vec::new();
+        while came.is_empty() {
+            came = net.settle(16);
+            waited += 16;
+        }
+        let time = 32 * SHORTEST;
+        assert!((time - 256..time + ROUND).contains(&waited), "after {waited} cycles");
+        came.extend(net.settle(100));
+        assert_eq!(came, all);
+        assert!(net.told().is_empty());
+    }
+    let rest = net.settle(32 * SHORTEST + ROUND);
+    assert!(rest.is_empty(), "{rest:?}");
+    assert_eq!(net.told(), [(7, 10, syndrome::NAK_PSN)]);
+    assert_eq!(net.pages_in_use(), 0);
+}
+
+#[test]
+fn the_time_begins_with_a_packet_that_asks_and_anew_with_progress() {
+    let library = library();
+    let mut net = net(&library, 2);
+    net.set(7, &Setting { timeout: 6, ..KEEPS });
+    net.give(7, 10, false);
+    assert_eq!(net.settle(3 * 64 * SHORTEST), [(7, 10)], "nobody was asked");
+    net.give(7, 11, true);
+    net.give(7, 12, true);
+    assert_eq!(net.settle(40 * SHORTEST), [(7, 11), (7, 12)]);
+    net.answer(7, 11, syndrome::ACK);
+    assert!(net.settle(60 * SHORTEST).is_empty(), "there was progress");
+    assert_eq!(net.settle(4 * SHORTEST + ROUND), [(7, 12)]);
+    net.answer(7, 12, syndrome::ACK);
+    assert!(net.settle(2 * 64 * SHORTEST).is_empty());
+    assert_eq!(net.pages_in_use(), 0);
+}
+
+#[test]
+fn without_a_timeout_nothing_is_sent_again_by_the_clock() {
+    let library = library();
+    let mut net = net(&library, 3);
+    net.set(7, &Setting { timeout: 0, ..KEEPS });
+    net.give(7, 10, true);
+    assert_eq!(net.settle(200_000), [(7, 10)]);
+}
+
+#[test]
+fn queue_pairs_that_do_not_keep_pass_with_their_acknowledgements() {
+    let library = library();
+    let mut net = net(&library, 4);
+    let settings = [
+        Setting { transport: Transport::Uc, ..KEEPS },
+        Setting { transport: Transport::Ud, ..KEEPS },
+        Setting { state: 0, ..KEEPS },
+        Setting { retry_cnt: 0, rnr_retry: 0, timeout: 1, ..KEEPS },
+    ];
+    for (qp, setting) in settings.iter().enumerate() {
+        net.set(qp as u64, setting);
+    }
+    // One in error, and one that was never written.
+    net.set(4, &KEEPS);
+    net.errors.borrow_mut().insert(4);
+    net.stamps.insert(5, 5);
+    for qp in 0..6 {
+        net.give(qp, 1, true);
+        net.give(qp, 2, true);
+        assert_eq!(net.settle(60), [(qp, 1), (qp, 2)]);
+        assert_eq!(net.pages_in_use(), 0, "queue pair {qp}");
+        let answers = [(qp, 1, syndrome::ACK), (qp, 99, syndrome::NAK_PSN), (qp, 2, 0x21)];
+        for (qp, psn, syndrome) in answers {
+            net.answer(qp, psn, syndrome);
+        }
+        assert!(net.settle(60).is_empty());
+        assert_eq!(net.told(), answers);
+    }
+    assert!(net.settle(100_000).is_empty());
+}
+
+#[test]
+fn what_is_written_anew_or_breaks_gives_its_pages_back() {
+    let library = library();
+    let mut net = net(&library, 5);
+    for round in 0..6 {
+        net.set(9, &KEEPS);
+        net.set(10, &KEEPS);
+        for psn in 0..40 {
+            net.give(9, psn, psn % 7 == 0);
+            net.give(10, psn, psn % 7 == 0);
+        }
+        net.settle(500);
+        assert_eq!(net.pages_in_use(), 80);
+        if round % 2 == 1 {
+            // In the middle of sending again.
+            net.answer(9, 4, syndrome::NAK_PSN);
+            net.answer(10, 0, syndrome::ACK);
+            net.settle(30 + round * 7);
+        }
+        match round / 2 {
+            0 => net.set(9, &KEEPS),
+            1 => net.bench.send(net.broken, Beat::from([("qp", 9)])),
+            _ => {
+                net.settle(400);
+                net.answer(9, 12, syndrome::NAK_REMOTE_ACCESS);
+            }
+        }
+        net.settle(600);
+        let rest = if round % 2 == 1 { 39 } else { 40 };
+        assert_eq!(net.pages_in_use(), rest, "the other's stay");
+        net.answer(10, 39, syndrome::ACK);
+        assert!(net.settle(300).is_empty());
+        assert_eq!(net.pages_in_use(), 0);
+        net.told();
+        // Nothing of it is known any more.
+        net.set(9, &KEEPS);
+        net.give(9, 1_000, true);
+        assert_eq!(net.settle(300), [(9, 1_000)]);
+        net.answer(9, 1_000, syndrome::ACK);
+        net.settle(100);
+        assert_eq!(net.told(), [(9, 1_000, syndrome::ACK)]);
+        assert_eq!(net.pages_in_use(), 0);
+    }
+}
+
+#[test]
+fn a_packet_of_a_context_that_is_gone_is_not_kept() {
+    let library = library();
+    let mut net = net(&library, 6);
+    net.set(9, &KEEPS);
+    let old = net.stamps[&9];
+    net.set(9, &KEEPS);
+    let new = net.stamps.insert(9, old);
+    net.give(9, 5, true);
+    assert_eq!(net.settle(100), [(9, 5)], "the packetizer drops it");
+    assert_eq!(net.pages_in_use(), 0);
+    net.stamps.insert(9, new.expect("it was written"));
+    net.give(9, 6, true);
+    assert_eq!(net.settle(100), [(9, 6)]);
+    assert_eq!(net.pages_in_use(), 1);
+}
+
+#[test]
+fn an_item_takes_a_cycle_a_packet_two_and_three_if_it_is_kept() {
+    let library = library();
+    let mut net = net(&library, 7);
+    net.set(1, &Setting { state: 0, ..KEEPS });
+    net.set(2, &KEEPS);
+    for (qp, cycles) in [(1, 2), (2, 3)] {
+        net.bench.run(20);
+        let from = net.bench.sent_at(net.packet).len();
+        for psn in 0..100 {
+            net.give(qp, psn, false);
+        }
+        assert_eq!(net.settle(500).len(), 100);
+        let sent = &net.bench.sent_at(net.packet)[from..];
+        let received = &net.bench.received_at(net.item)[from..];
+        assert!(sent.iter().zip(received).all(|(sent, received)| received - sent == cycles));
+        // A clock is looked at now and then.
+        let taken = sent[99] - sent[0];
+        assert!((99 * cycles..99 * cycles + 30).contains(&taken), "{taken} cycles for 100 packets");
+    }
+    let from = net.bench.sent_at(net.packet).len();
+    for _ in 0..100 {
+        net.bench.send(net.packet, Beat::from([("marker", 1)]));
+    }
+    net.bench.run(200);
+    net.bench.take(net.item);
+    let at = &net.bench.sent_at(net.packet)[from..];
+    assert!(at[99] - at[0] < 130, "{} cycles for 100 items", at[99] - at[0]);
+    assert_eq!(net.bench.received_at(net.item)[from], at[0] + 1);
+}
+
+#[test]
+fn a_page_goes_back_once_whoever_gives_it_up_first() {
+    let mut bench = Bench::new(testing::library("page_use", PageUse::default).instance(1), 1);
+    bench.set("wipe_valid", 1);
+    for page in 0..PAGES {
+        bench.set("wipe_page", page);
+        bench.step();
+    }
+    bench.set("wipe_valid", 0);
+    let freed: Rc<RefCell<Vec<u64>>> = Rc::default();
+    let shown = Rc::clone(&freed);
+    bench.observe(move |model, _| {
+        if model.get("free_valid") == 1 {
+            shown.borrow_mut().push(model.get("free_page"));
+        }
+    });
+    for done_at in 4..16 {
+        for release_at in 4..16 {
+            let page = done_at * 16 + release_at;
+            for cycle in 0..30 {
+                bench.set("hold_valid", u64::from(cycle == 0));
+                bench.set("hold_page", page);
+                bench.set("send_valid", u64::from(cycle == 1));
+                bench.set("send_page", page);
+                bench.set("done_valid", u64::from(cycle == done_at));
+                bench.set("done_page", page);
+                bench.set("ahead", page);
+                bench.set("release_valid", u64::from(cycle == release_at));
+                bench.set("release_page", page);
+                bench.step();
+                let early = cycle < done_at.max(release_at);
+                assert!(!early || freed.borrow().is_empty(), "{done_at}, {release_at}: too soon");
+            }
+            assert_eq!(freed.take(), [page], "done in {done_at}, released in {release_at}");
+        }
+    }
+}
+
+#[test]
+fn an_rnr_nak_pauses_for_as_long_as_it_says() {
+    let library = library();
+    let mut net = net(&library, 8);
+    net.set(7, &KEEPS);
+    for psn in 10..15 {
+        net.give(7, psn, psn == 14);
+    }
+    let all: Vec<_> = (10..15).map(|psn| (7, psn)).collect();
+    assert_eq!(net.settle(200), all);
+    for (code, ten_us) in [(1, 1), (5, 6)] {
+        net.answer(7, 12, syndrome::RNR_NAK | code);
+        let mut waited = 0;
+        let mut came = Vec::new();
+        while came.is_empty() {
+            came = net.settle(16);
+            waited += 16;
+        }
+        let time = ten_us * 2_500;
+        assert!((time..time + ROUND + 256).contains(&waited), "{code}: after {waited} cycles");
+        came.extend(net.settle(100));
+        assert_eq!(came, all[2..]);
+    }
+    assert_eq!(net.told(), [(7, 11, syndrome::ACK | 31)]);
+    net.answer(7, 12, syndrome::RNR_NAK | 1);
+    assert!(net.settle(100).is_empty());
+    assert_eq!(net.told(), [(7, 12, syndrome::RNR_NAK | 1)]);
+    assert_eq!(net.pages_in_use(), 0);
+}
+
+#[test]
+fn what_comes_while_packets_are_sent_again_waits_for_its_turn() {
+    let library = library();
+    let mut net = net(&library, 9);
+    net.set(7, &KEEPS);
+    for psn in 10..12 {
+        net.give(7, psn, true);
+    }
+    net.settle(100);
+    net.answer(7, 10, syndrome::RNR_NAK | 1);
+    net.settle(50);
+    net.give(7, 12, true);
+    assert!(net.settle(100).is_empty(), "in the pause");
+    net.bench.stall_monitor(net.item, 1.0);
+    net.bench.run(2_500 + ROUND);
+    let flags = |beat: &Beat| ["psn", "again", "late"].map(|field| beat.u64(field));
+    net.bench.stall_monitor(net.item, 0.0);
+    net.bench.run(50);
+    let came: Vec<_> = net.bench.take(net.item).iter().map(flags).collect();
+    assert_eq!(came, [[10, 1, 1], [11, 1, 1], [12, 0, 1]]);
+    net.give(7, 13, true);
+    net.bench.run(50);
+    let came: Vec<_> = net.bench.take(net.item).iter().map(flags).collect();
+    assert_eq!(came, [[13, 0, 0]]);
+}
