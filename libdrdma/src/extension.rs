@@ -75,6 +75,12 @@ impl Extension {
         self.reliable.is_none() && self.address.is_none() && !self.fence && !self.solicited
     }
 
+    /// True for what sends no payload, and fills regions with its answer.
+    #[inline]
+    pub fn is_answered(&self) -> bool {
+        !matches!(self.reliable, None | Some(Reliable::SendInvalidate { .. }))
+    }
+
     /// Its bits of the head's flags.
     #[inline]
     pub fn flags(&self) -> u8 {

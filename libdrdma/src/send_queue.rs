@@ -517,6 +517,9 @@ impl SendQueue {
         if !head.extension.is_empty() && !self.context.inner.receives() {
             return Err(PostError::Unsupported);
         }
+        if B::FLAGS & flags::INLINE != 0 && head.extension.is_answered() {
+            return Err(PostError::InlineOperation);
+        }
         Ok(WqeHeader::SIZE / GRANULE + head.extension.granules() + body.check(self.pd)?)
     }
 
