@@ -15,6 +15,13 @@
 //! WqeHeader (2) RegionHeader (1) RegionShape (1) Element (1) * elements { Destination (2) }*
 //! ```
 //!
+//! With [`flags::INLINE`] the payload itself stands behind the only destination, which has no region.
+//! Head and destination fill a block, and the longest payload another one:
+//!
+//! ```text
+//! WqeHeader (2) Destination (2) payload (1 to 4)
+//! ```
+//!
 //! The rest of the last block is padding. A WQE may wrap around the end of its ring between blocks.
 
 use crate::layout;
@@ -32,6 +39,8 @@ pub const MAX_DESTINATIONS: usize = 256;
 /// Regions of one request, those of all its destinations together, at most. Two such requests fit the card's
 /// memory.
 pub const MAX_REQUEST_REGIONS: usize = 1024;
+/// Bytes of a payload that stands in its entry, at most: a block.
+pub const MAX_INLINE: usize = BLOCK;
 /// Bytes of one message, at most (IBTA 1.4 section 9.7.7.1.2: 2^31).
 pub const MAX_MESSAGE: u64 = 1 << 31;
 /// The longest DMA read that a request may ask for, as a binary logarithm of bytes; at least and
@@ -91,10 +100,13 @@ pub mod flags {
     pub const FETCH_PLAN: u8 = 1 << 2;
     /// The request writes a completion only if it fails.
     pub const UNSIGNALED: u8 = 1 << 3;
+    /// The payload stands behind the destination, instead of regions that say where it is; it is one
+    /// message. Only on a queue pair's own queue, and for SENDs and WRITEs.
+    pub const INLINE: u8 = 1 << 4;
     /// Every flag that a queue pair's own queue takes.
-    pub const OWN: u8 = ELEMENT_MASK | FETCH_PLAN | UNSIGNALED;
+    pub const OWN: u8 = ELEMENT_MASK | FETCH_PLAN | UNSIGNALED | INLINE;
     /// Every flag that a shared queue takes.
-    pub const SHARED: u8 = OWN | PARTITIONED;
+    pub const SHARED: u8 = ELEMENT_MASK | FETCH_PLAN | UNSIGNALED | PARTITIONED;
 }
 
 layout! {
@@ -102,7 +114,8 @@ layout! {
     little struct Destination: 32 {
         /// Local queue pair number.
         qp: u32 = 32,
-        /// Regions that follow, 0 to 16, and at most 1,024 in the whole request; 0 in a partitioned one.
+        /// Regions that follow, 0 to 16, and at most 1,024 in the whole request; 0 in a partitioned one,
+        /// and with [`flags::INLINE`].
         regions: u16 = 16,
         /// The id of the rows that it gets, in a partitioned request; at most 255 where ids have one
         /// byte. 0 in others.
@@ -113,8 +126,11 @@ layout! {
         rkey: u32 = 32,
         /// Two bits a region, the first region's lowest: a [`RegionType`]; unused bits are 0.
         types: u32 = 32,
+        /// With [`flags::INLINE`]: bytes of the payload that follows, 1 to [`MAX_INLINE`]; what its last
+        /// granule has beyond them is padding. Else 0.
+        inline_bytes: u8 = 8,
         /// 0.
-        reserved2: u64 = 64,
+        reserved2: u64 = 56,
     }
 }
 

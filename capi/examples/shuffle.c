@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NODES 4
 #define ROWS 10000
@@ -106,6 +107,27 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("%llu B sent to %d nodes\n", (unsigned long long)completion.byte_len, NODES);
+
+    /* Each node is told that this was all: some bytes in the request itself. */
+    for (int node = 0; node < NODES; node++) {
+        char end[] = "no more rows";
+        struct drdma_send_wr told = {
+            .wr_id = 2,
+            .opcode = DRDMA_WR_SEND,
+            .rows_per_message = 1,
+            .send_flags = DRDMA_SEND_INLINE,
+            .inline_length = sizeof end,
+            .inline_data = end,
+        };
+        if (drdma_post_send(qps[node], &told, NULL))
+            fail("post");
+        memset(end, 0, sizeof end);
+        int found;
+        while ((found = drdma_poll_cq(cq, 1, &completion)) == 0)
+            ;
+        if (found < 0 || completion.wr_id != 2 || completion.byte_len != sizeof end)
+            fail("poll");
+    }
 
     for (int node = 0; node < NODES; node++)
         if (drdma_destroy_qp(qps[node]))

@@ -80,6 +80,10 @@ enum drdma_send_flags {
   // polled, it keeps its room in the send queue and its memory. Requests with the flag behind the last one
   // without may take half of the send queue; EINVAL says that one more would take more.
   DRDMA_SEND_UNSIGNALED = 1,
+  // The request has no regions: the `inline_length` bytes at `inline_data` are sent, 1 to 64, as one message
+  // whatever `row_mask` and `rows_per_message` say (`IBV_SEND_INLINE`). They are the caller's again when the
+  // post returns, and may be in any memory. Only for drdma_post_send.
+  DRDMA_SEND_INLINE = 2,
 };
 
 // How regions are cut into units.
@@ -222,6 +226,10 @@ struct drdma_send_wr {
   const struct drdma_region *regions;
   // `drdma_send_flags`.
   uint32_t send_flags;
+  // With DRDMA_SEND_INLINE: bytes at `inline_data`. Not looked at without.
+  uint32_t inline_length;
+  // With DRDMA_SEND_INLINE: what is sent instead of regions. Not looked at without.
+  const void *inline_data;
 };
 
 // One region for all destinations of a request: each of `rows` rows goes to the destination whose

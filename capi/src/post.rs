@@ -1,6 +1,10 @@
 //! Work requests.
 
-use std::{ffi::c_int, sync::MutexGuard};
+use std::{
+    ffi::{c_int, c_void},
+    slice,
+    sync::MutexGuard,
+};
 
 use libdrdma::{
     Destination, Operation, PartitionDestination, PartitionId, PartitionedWorkRequest, QueuePair,
@@ -46,6 +50,10 @@ pub enum drdma_send_flags {
     /// polled, it keeps its room in the send queue and its memory. Requests with the flag behind the last one
     /// without may take half of the send queue; EINVAL says that one more would take more.
     DRDMA_SEND_UNSIGNALED = 1,
+    /// The request has no regions: the `inline_length` bytes at `inline_data` are sent, 1 to 64, as one message
+    /// whatever `row_mask` and `rows_per_message` say (`IBV_SEND_INLINE`). They are the caller's again when the
+    /// post returns, and may be in any memory. Only for drdma_post_send.
+    DRDMA_SEND_INLINE = 2,
 }
 
 /// A request to one queue pair.
@@ -73,6 +81,10 @@ pub struct drdma_send_wr {
     pub regions: *const drdma_region,
     /// `drdma_send_flags`.
     pub send_flags: u32,
+    /// With DRDMA_SEND_INLINE: bytes at `inline_data`. Not looked at without.
+    pub inline_length: u32,
+    /// With DRDMA_SEND_INLINE: what is sent instead of regions. Not looked at without.
+    pub inline_data: *const c_void,
 }
 
 /// One destination of a request to a shared send queue.
@@ -123,13 +135,19 @@ fn row_mask(mask: u32) -> Result<RowMask, Failure> {
     }
 }
 
-/// Whether a completion tells of a request's success.
-fn is_signaled(flags: u32) -> Result<bool, Failure> {
-    let unsignaled = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32;
-    match flags & !unsignaled {
-        0 => Ok(flags & unsignaled == 0),
+/// The flags of a request to one queue pair.
+const OWN_FLAGS: u32 =
+    drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32 | drdma_send_flags::DRDMA_SEND_INLINE as u32;
+/// The flags of a request to a shared send queue.
+const SHARED_FLAGS: u32 = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32;
+
+/// Whether a completion tells of a request's success; `known` are the flags that it may have.
+fn is_signaled(flags: u32, known: u32) -> Result<bool, Failure> {
+    match flags & !known {
+        0 => Ok(flags & drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32 == 0),
         _ => {
-            Err(Failure::new(libc::EINVAL, format!("send_flags is {flags:#x}: it must be 0 or 1")))
+            let text = format!("send_flags is {flags:#x}: it must be 0 to {known}");
+            Err(Failure::new(libc::EINVAL, text))
         }
     }
 }
@@ -170,8 +188,19 @@ unsafe fn post_send(qp: &drdma_qp, wr: &drdma_send_wr) -> Result<(), Failure> {
         .row_mask(row_mask(wr.row_mask)?)
         .rows_per_message(wr.rows_per_message)
         .regions(&regions);
-    if !is_signaled(wr.send_flags)? {
+    if !is_signaled(wr.send_flags, OWN_FLAGS)? {
         request = request.unsignaled();
+    }
+    if wr.send_flags & drdma_send_flags::DRDMA_SEND_INLINE as u32 != 0 {
+        if wr.inline_data.is_null() && wr.inline_length > 0 {
+            return Err(Failure::null("inline_data"));
+        }
+        let bytes: &[u8] = match wr.inline_length as usize {
+            0 => &[],
+            // SAFETY: C promises that many bytes.
+            length => unsafe { slice::from_raw_parts(wr.inline_data.cast(), length) },
+        };
+        request = request.inline(bytes);
     }
     Ok(qp.lock().post_send(&request)?)
 }
@@ -258,7 +287,7 @@ unsafe fn post_partitioned<I: PartitionId + TryFrom<u16>>(
         .operation(opcode(wr.opcode, wr.imm_data)?)
         .rows_per_message(wr.rows_per_message)
         .destinations(&list);
-    if !is_signaled(wr.send_flags)? {
+    if !is_signaled(wr.send_flags, SHARED_FLAGS)? {
         request = request.unsignaled();
     }
     Ok(ssq.lock().post_ssq_send(&request)?)
@@ -309,7 +338,7 @@ pub unsafe extern "C" fn drdma_post_ssq_send(
             .row_mask(row_mask(wr.row_mask)?)
             .rows_per_message(wr.rows_per_message)
             .destinations(&list);
-        if !is_signaled(wr.send_flags)? {
+        if !is_signaled(wr.send_flags, SHARED_FLAGS)? {
             request = request.unsignaled();
         }
         Ok(ssq.lock().post_ssq_send(&request)?)
@@ -323,8 +352,14 @@ mod tests {
     #[test]
     fn a_request_is_signaled_unless_its_flag_says_otherwise() {
         let unsignaled = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32;
-        assert_eq!(is_signaled(0).ok(), Some(true));
-        assert_eq!(is_signaled(unsignaled).ok(), Some(false));
-        assert!(is_signaled(2).is_err() && is_signaled(unsignaled | 1 << 31).is_err());
+        let inline = drdma_send_flags::DRDMA_SEND_INLINE as u32;
+        for known in [OWN_FLAGS, SHARED_FLAGS] {
+            assert_eq!(is_signaled(0, known).ok(), Some(true));
+            assert_eq!(is_signaled(unsignaled, known).ok(), Some(false));
+            assert!(is_signaled(4, known).is_err());
+            assert!(is_signaled(unsignaled | 1 << 31, known).is_err());
+        }
+        assert_eq!(is_signaled(inline | unsignaled, OWN_FLAGS).ok(), Some(false));
+        assert!(is_signaled(inline, SHARED_FLAGS).is_err(), "no payload of a shared send queue");
     }
 }

@@ -286,6 +286,42 @@ fn a_post_has_at_most_1024_regions() {
 }
 
 #[test]
+fn inline_data_are_contiguous_inside_their_buffers_and_short() {
+    let run = |offset: u64, len: u64| json!({"type": "contiguous", "buffer": "b", "offset": offset, "len": len});
+    let mut job = good();
+    job["posts"][0]["regions"] = json!([run(0, 1), run(0, 1)]);
+    for inline in [true, false] {
+        job["posts"][0]["inline"] = json!(inline);
+        let posts = parse(&job).unwrap().posts;
+        let found: Vec<_> = posts.iter().map(|post| post.inline).collect();
+        assert_eq!(found, [inline, false, false]);
+    }
+    job["posts"][0]["inline"] = json!(true);
+    let with = |regions| change(job.clone(), "/posts/0/regions", Some(regions));
+    let long = json!({"type": "contiguous", "buffer": "t", "offset": 0, "len": 64});
+    assert_eq!(
+        with(json!([long, run(0, 1)])),
+        "posts[0].regions: are 65 B of inline data: 1 to 64 B are possible"
+    );
+    assert_eq!(with(json!([])), "posts[0].regions: are 0 B of inline data: 1 to 64 B are possible");
+    assert_eq!(
+        with(json!([run(0, 1), run(1, 1)])),
+        "posts[0].regions[1]: ends at byte 2 of buffer \"b\", which has 1 B"
+    );
+    let strided = good()["posts"][0]["regions"][0].clone();
+    assert_eq!(
+        with(json!([strided])),
+        "posts[0].regions[0]: is not contiguous: inline data come from contiguous regions"
+    );
+    assert_eq!(
+        change(job.clone(), "/posts/0/inline", Some(json!(1))),
+        "posts[0].inline: must be true or false, is 1"
+    );
+    let shared = change(good(), "/posts/1/inline", Some(json!(true)));
+    assert!(shared.starts_with("posts[1].inline: unknown field"), "{shared}");
+}
+
+#[test]
 fn fetch_rows_are_read_and_checked_field_by_field() {
     let region = "/posts/1/destinations/0/regions/0";
     let mut job = good();

@@ -1,7 +1,7 @@
 //! What stands behind the head of a work queue entry.
 
 use drdma_abi::work_request::{
-    Destination as DestinationLayout, GRANULE, MAX_REGIONS, MAX_REQUEST_REGIONS, flags,
+    Destination as DestinationLayout, GRANULE, MAX_INLINE, MAX_REGIONS, MAX_REQUEST_REGIONS, flags,
 };
 use drdma_driver::DmaMemory;
 
@@ -92,6 +92,55 @@ impl Body for [Destination<'_, '_>] {
         let regions = self.iter().flat_map(|destination| destination.regions);
         regions.map(|region| &region.hold).filter(|hold| !hold.is_nothing()).for_each(keep);
     }
+}
+
+/// A destination without regions, and what it is sent.
+pub(crate) struct Inline<'a, 'm> {
+    pub destination: Destination<'a, 'm>,
+    pub payload: &'a [u8],
+}
+
+impl Body for Inline<'_, '_> {
+    const FLAGS: u8 = flags::INLINE;
+
+    #[inline]
+    fn destinations(&self) -> usize {
+        1
+    }
+
+    #[inline]
+    fn check(&self, pd: u32) -> Result<usize, PostError> {
+        let (bytes, regions) = (self.payload.len(), self.destination.regions.len());
+        if bytes == 0 || bytes > MAX_INLINE {
+            return Err(PostError::InlineBytes { bytes, limit: MAX_INLINE });
+        }
+        if regions > 0 {
+            return Err(PostError::InlineRegions { regions });
+        }
+        debug_assert_eq!(self.destination.pd, pd, "the queue's own queue pair");
+        Ok(DestinationLayout::SIZE / GRANULE + bytes.div_ceil(GRANULE))
+    }
+
+    #[inline]
+    fn write(&self, writer: &mut Writer) {
+        let Destination { qp, remote_addr, rkey, .. } = self.destination;
+        writer.put(&words!(DestinationLayout {
+            qp: qp,
+            remote_addr: remote_addr,
+            rkey: rkey,
+            inline_bytes: self.payload.len() as u8,
+        }));
+        let mut words = [0; MAX_INLINE / 8];
+        for (word, bytes) in words.iter_mut().zip(self.payload.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(whole);
+        }
+        writer.put(&words[..self.payload.len().div_ceil(GRANULE) * GRANULE / 8]);
+    }
+
+    #[inline]
+    fn hold(&self, _keep: impl FnMut(&Hold)) {}
 }
 
 impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {

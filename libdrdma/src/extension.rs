@@ -93,6 +93,12 @@ impl Extension {
         Some((what.0, what.1 | more))
     }
 
+    /// True for what sends no payload, and fills regions with its answer.
+    #[inline]
+    pub fn is_answered(&self) -> bool {
+        !matches!(self.reliable, None | Some(Reliable::SendInvalidate { .. }))
+    }
+
     /// Its bits of the head's flags.
     #[inline]
     pub fn flags(&self) -> u8 {

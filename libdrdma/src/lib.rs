@@ -162,7 +162,9 @@ mod shared_send_queue;
 mod work_completion;
 mod work_request;
 
-pub use drdma_abi::{completion::Status, register::counter, roce::Transport};
+pub use drdma_abi::{
+    completion::Status, register::counter, roce::Transport, work_request::MAX_INLINE,
+};
 /// Cards whose time their owner lets go on.
 #[cfg(feature = "soft")]
 pub use drdma_soft::simulated;

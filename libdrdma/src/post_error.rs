@@ -78,6 +78,23 @@ pub enum PostError {
         /// The limit.
         limit: usize,
     },
+    /// A payload of no bytes, or of more than an entry takes.
+    #[error("an inline payload of {bytes} B: 1 to {limit} B are possible")]
+    InlineBytes {
+        /// Its bytes.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A request has both regions and a payload of its own.
+    #[error("an inline payload and {regions} regions: a request sends one or the other")]
+    InlineRegions {
+        /// Its regions.
+        regions: usize,
+    },
+    /// A READ or an atomic has a payload of its own.
+    #[error("an inline payload: a READ or an atomic sends none")]
+    InlineOperation,
     /// A message of no rows.
     #[error("rows_per_message is 0")]
     RowsPerMessage,

@@ -13,6 +13,7 @@ use drdma_driver::CardError;
 use crate::{
     CompletionQueue, Context, Destination, Error, ModifyError, PostError, ProtectionDomain,
     QueuePairAttributes, QueuePairState, ReceiveRequest, SharedReceiveQueue, VlanTag, WorkRequest,
+    body::Inline,
     borrow::Borrow,
     queue_pair_state::{Attribute, check, transition},
     receive_queue::ReceiveQueue,
@@ -561,7 +562,10 @@ impl<'m> QueuePair<'m> {
         let (remote_addr, rkey) = request.remote();
         let (qp, pd) = (self.slot.index, self.queue.protection_domain());
         let destination = Destination { qp, pd, remote_addr, rkey, regions: request.regions };
-        self.queue.stage(&request.head(), &[destination][..])
+        match request.inline {
+            None => self.queue.stage(&request.head(), &[destination][..]),
+            Some(payload) => self.queue.stage(&request.head(), &Inline { destination, payload }),
+        }
     }
 
     /// Starts posting several requests with one doorbell.

@@ -520,6 +520,9 @@ impl SendQueue {
         {
             return Err(PostError::Unsupported { what, reason });
         }
+        if B::FLAGS & flags::INLINE != 0 && head.extension.is_answered() {
+            return Err(PostError::InlineOperation);
+        }
         Ok(WqeHeader::SIZE / GRANULE + head.extension.granules() + body.check(self.pd)?)
     }
 

@@ -80,6 +80,7 @@ pub struct WorkRequest<'a, 'm> {
     pub(crate) signaled: bool,
     pub(crate) fetch: Option<FetchPlan>,
     pub(crate) extension: Extension,
+    pub(crate) inline: Option<&'a [u8]>,
     pub(crate) regions: &'a [Region<'m>],
 }
 
@@ -95,6 +96,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
             signaled: true,
             fetch: None,
             extension: Extension::default(),
+            inline: None,
             regions: &[],
         }
     }
@@ -225,6 +227,27 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     #[inline]
     pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
         self.regions = regions;
+        self
+    }
+
+    /// What is sent: these 1 to [`MAX_INLINE`](crate::MAX_INLINE) bytes, which go into the queue itself
+    /// (`IBV_SEND_INLINE`). They are the application's again when the post returns, need no memory region,
+    /// and save the card a read. They are one message, whatever [`row_mask`](Self::row_mask) and
+    /// [`rows_per_message`](Self::rows_per_message) say. A request with them has no regions, and is a SEND or
+    /// a WRITE.
+    ///
+    /// ```
+    /// # use libdrdma::{PostError, QueuePair, WorkRequest};
+    /// # fn example(qp: &mut QueuePair) -> Result<(), PostError> {
+    /// let text = format!("row {}", 17);
+    /// qp.post_send(&WorkRequest::new(1).inline(text.as_bytes()))?;
+    /// drop(text);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn inline(mut self, bytes: &'a [u8]) -> Self {
+        self.inline = Some(bytes);
         self
     }
 }

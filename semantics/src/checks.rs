@@ -9,7 +9,7 @@ use drdma_abi::{
     register::MemoryRegionEntry,
     roce::Transport,
     work_request::{
-        Destination as DestinationHead, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS,
+        Destination as DestinationHead, GRANULE, LOG_MAX_READ, MAX_DESTINATIONS, MAX_INLINE,
         MAX_MERGE_THRESHOLD, MAX_MESSAGE, MAX_REGIONS, MAX_REQUEST_REGIONS, MAX_WQE_GRANULES,
         Opcode, RegionType, WQE_MAGIC, WqeHeader, blocks, flags,
     },
@@ -162,6 +162,8 @@ pub fn check_entry(
         partitioned = Some(region);
         rest = after;
     }
+    let is_inline = head.flags & flags::INLINE != 0;
+    let mut inline = None;
     let mut seen = Seen::default();
     let mut destinations = Vec::with_capacity(usize::from(head.destinations));
     for index in 0..head.destinations {
@@ -171,6 +173,7 @@ pub fn check_entry(
         };
         let destination = DestinationHead::decode(bytes);
         check_partition(&destination, partitioned.as_ref(), &mut seen).map_err(at)?;
+        check_inline(&destination, is_inline).map_err(at)?;
         check_destination(&destination, opcode, posted, &mut seen, directory).map_err(at)?;
         rest = after;
         let mut regions = Vec::with_capacity(usize::from(destination.regions));
@@ -193,14 +196,22 @@ pub fn check_entry(
             rest = after;
             regions.push(region);
         }
+        let length = || Failure {
+            status: Status::LocalQpOperationError,
+            destination: index,
+            queue_pair: Some(destination.qp),
+            reason: Reason::Length { granules: head.granules },
+        };
+        if is_inline {
+            let bytes = usize::from(destination.inline_bytes);
+            let (payload, after) =
+                rest.split_at_checked(bytes.next_multiple_of(GRANULE)).ok_or_else(length)?;
+            inline = Some(payload[..bytes].to_vec());
+            rest = after;
+        }
         let last = index + 1 == head.destinations;
         if last && !rest.is_empty() {
-            return Err(Failure {
-                status: Status::LocalQpOperationError,
-                destination: index,
-                queue_pair: Some(destination.qp),
-                reason: Reason::Length { granules: head.granules },
-            });
+            return Err(length());
         }
         destinations.push(Destination {
             qp: destination.qp,
@@ -224,6 +235,7 @@ pub fn check_entry(
             log_max_read: head.fetch_log_max_read,
             merge_threshold: head.fetch_merge_threshold,
         }),
+        inline,
         partitioned,
         destinations,
     })
@@ -278,6 +290,20 @@ fn check_partition(
         return refuse(Reason::Partition { partition });
     }
     Ok(())
+}
+
+/// Check 2a: what the head of a destination says of a payload behind it.
+fn check_inline(head: &DestinationHead, is_inline: bool) -> Result<(), Failure> {
+    let bytes = usize::from(head.inline_bytes);
+    let good = if is_inline { (1..=MAX_INLINE).contains(&bytes) } else { bytes == 0 };
+    let tests = [
+        ("regions", head.regions, !is_inline || head.regions == 0),
+        ("inline_bytes", bytes as u16, good),
+    ];
+    match tests.iter().find(|(_, _, good)| !good) {
+        Some((field, value, _)) => refuse(Reason::Destination { field, value: u64::from(*value) }),
+        None => Ok(()),
+    }
 }
 
 /// Check 2a: the head of a destination, and its queue pair.
@@ -421,6 +447,10 @@ pub fn check_contents<M: HostMemory + ?Sized>(
         }
         let (row_mask, packed) = (request.row_mask, request.rows_per_message);
         let messages = match (&request.partitioned, &counts) {
+            _ if request.inline.is_some() => {
+                let len = request.inline.as_ref().map_or(0, Vec::len);
+                Messages::of_equal(1, len as u64, 1)
+            }
             (Some(region), Some(counts)) => {
                 let rows = counts.get(usize::from(destination.partition)).copied().unwrap_or(0);
                 Messages::of_equal(rows, region.row_len(), packed)

@@ -9,7 +9,7 @@ use drdma_abi::{
     completion::Status,
     receive::{AddressHandle, AtomicOperands, ReliableOpcode, request_flags},
     roce::Transport,
-    work_request::{GRANULE, MAX_MESSAGE, Opcode, WqeHeader},
+    work_request::{GRANULE, MAX_MESSAGE, Opcode, WqeHeader, flags},
 };
 
 use crate::{
@@ -78,6 +78,14 @@ fn plain(head: &WqeHeader, posted: &Posted) -> WqeHeader {
 pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
     let head = WqeHeader::decode(bytes);
     checks::check_head(&plain(&head, posted).to_bytes(), posted)?;
+    let answered = matches!(
+        ReliableOpcode::from_code(head.opcode),
+        Some(opcode) if opcode != ReliableOpcode::SendInvalidate
+    );
+    if answered && head.flags & flags::INLINE != 0 {
+        // What comes back has to go somewhere.
+        return refuse(Reason::Head { field: "flags", value: head.flags.into() });
+    }
     Ok(head)
 }
 

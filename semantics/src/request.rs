@@ -42,6 +42,9 @@ pub struct Request {
     pub signaled: bool,
     /// How it is fetched, if not as the card's registers say. No packet depends on it.
     pub fetch: Option<FetchPlan>,
+    /// The payload, if it stands in the entry: one message for the only destination, which has no
+    /// regions then.
+    pub inline: Option<Vec<u8>>,
     /// The region that all destinations share, each getting the rows of its partition; they have no
     /// regions of their own then.
     pub partitioned: Option<Partitioned>,
@@ -123,6 +126,10 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
     if !request.signaled {
         flags |= flags::UNSIGNALED;
     }
+    let payload = request.inline.as_deref();
+    if payload.is_some() {
+        flags |= flags::INLINE;
+    }
     for destination in &request.destinations {
         let mut types = 0u32;
         for (i, region) in destination.regions.iter().enumerate().take(wire::MAX_REGIONS) {
@@ -135,6 +142,7 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
             remote_addr: destination.remote_addr,
             rkey: destination.rkey,
             types,
+            inline_bytes: payload.map_or(0, <[u8]>::len) as u8,
             ..DestinationHead::default()
         };
         bytes.extend(head.to_bytes());
@@ -142,6 +150,8 @@ pub fn encode(request: &Request, position: u32) -> Vec<u8> {
             encode_region(region, &mut bytes);
         }
     }
+    bytes.extend(payload.unwrap_or_default());
+    bytes.resize(bytes.len().next_multiple_of(GRANULE), 0);
     let head = WqeHeader {
         magic: wire::WQE_MAGIC,
         opcode: request.opcode as u8,

@@ -171,6 +171,14 @@ pub fn messages(
     }
     let mut all = Vec::new();
     for (i, destination) in destinations.iter().enumerate() {
+        if post["inline"] == true {
+            // One message, shorter than any packet, whatever else the post says.
+            let bytes = list(&destination["regions"]).iter().flat_map(|region| {
+                rows(region, memory).expect("inside its buffer").concat().concat()
+            });
+            all.push(vec![bytes.collect()]);
+            continue;
+        }
         let mut regions = Vec::new();
         if let Some(region) = partitioned {
             regions.push(partition(region, number(&destination["partition"]), memory));

@@ -60,7 +60,10 @@ impl<'a> Image<'a> {
                 remote_addr: destination.remote_addr,
                 rkey: destination.rkey,
                 partition: destination.partition,
-                regions: destination.regions.iter().map(|region| self.region(region)).collect(),
+                regions: match post.inline {
+                    true => Vec::new(),
+                    false => destination.regions.iter().map(|region| self.region(region)).collect(),
+                },
             });
         }
         Request {
@@ -77,6 +80,7 @@ impl<'a> Image<'a> {
                 log_max_read: plan.max_read().ilog2() as u8,
                 merge_threshold: plan.merge_threshold() as u16,
             }),
+            inline: post.inline.then(|| self.inline(post)),
             partitioned: post.partitioned.as_ref().map(|region| Partitioned {
                 ids: self.addr(region.ids),
                 width: region.width as u64,
@@ -86,6 +90,21 @@ impl<'a> Image<'a> {
             }),
             destinations,
         }
+    }
+
+    /// The bytes of a post's regions, which are contiguous and inside their buffers.
+    fn inline(&self, post: &Post) -> Vec<u8> {
+        let mut payload = Vec::new();
+        for region in post.destinations.iter().flat_map(|destination| &destination.regions) {
+            if let &job::Region::Contiguous { base, len } = region {
+                let (start, len) = (base.offset as usize, len as usize);
+                match &self.job.buffers[base.buffer].contents {
+                    Contents::Bytes(bytes) => payload.extend(&bytes[start..start + len]),
+                    Contents::Zeros(_) => payload.resize(payload.len() + len, 0),
+                }
+            }
+        }
+        payload
     }
 
     fn columns(&self, columns: &[Column]) -> Vec<region::Column> {

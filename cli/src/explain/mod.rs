@@ -251,8 +251,15 @@ fn plan(
     let units = |index: usize, mask| request.units(index, mask, &admitted[index].limits);
     for (index, (destination, admitted)) in post.destinations.iter().zip(admitted).enumerate() {
         let qp = &job.qps[destination.qp];
-        let (rows, _) = walk(units(index, region::RowMask::Period), image)?;
-        let (count, fragments) = walk(units(index, request.row_mask), image)?;
+        // What stands in the request is one row, gathered from nowhere.
+        let (rows, count, fragments) = match request.inline {
+            Some(_) => (1, 1, 0),
+            None => {
+                let (rows, _) = walk(units(index, region::RowMask::Period), image)?;
+                let (count, fragments) = walk(units(index, request.row_mask), image)?;
+                (rows, count, fragments)
+            }
+        };
         let messages = &admitted.messages;
         let packets = (0..messages.count())
             .map(|i| messages.message(i).len.div_ceil(u128::from(qp.mtu)) as u64)

@@ -389,7 +389,8 @@ pub(super) struct PostSend {
     /// It waits for the READs and atomics before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<bool>,
-    /// Its data stand in the request: no card takes such yet.
+    /// The bytes of the regions, which are contiguous and have 1 to 64 B together, stand in the request and
+    /// are one message: false unless told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline: Option<bool>,
     /// What the peer's bytes must be to be swapped (compare_and_swap).
@@ -452,9 +453,6 @@ pub(super) struct PostSsqSend {
     /// It waits for the READs and atomics before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<bool>,
-    /// Its data stand in the request: no card takes such yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub inline: Option<bool>,
     /// One region for all destinations, with a partition id a row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partitioned: Option<Partitioned>,

@@ -262,6 +262,8 @@ pub struct Send {
     pub fence: bool,
     /// How it is fetched, if not as the card's registers say.
     pub fetch: Option<FetchPlan>,
+    /// The bytes of its regions stand in the request: these are contiguous, and inside their buffers.
+    pub inline: bool,
     /// The region that all destinations share; they have none of their own then.
     pub partitioned: Option<Partitioned>,
     /// One for `post_send`, 1 to 256 for `post_ssq_send`.

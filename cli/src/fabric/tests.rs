@@ -283,10 +283,6 @@ fn what_no_card_does_is_refused() {
         set("/nodes/0/device", json!("vfio:0000:65:00.0")),
         "nodes[0].device: there is no board in a fabric: a node is a simulated card, soft: or rtl:"
     );
-    assert_eq!(
-        set("/steps/2/inline", json!(true)),
-        "steps[2].inline: there is no inline data: a card fetches whatever it sends"
-    );
     let rows = json!([{"name": "rows", "columns": [], "capacity": 1}]);
     assert_eq!(
         set("/nodes/0/appends", rows),

@@ -121,6 +121,17 @@ pub enum Problem {
         /// What it lists.
         what: &'static str,
     },
+    /// Inline data of no bytes, or of more than a request takes.
+    #[error("are {bytes} B of inline data: 1 to {limit} B are possible")]
+    InlineBytes {
+        /// Their bytes.
+        bytes: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// Inline data that are not a run of bytes.
+    #[error("is not contiguous: inline data come from contiguous regions")]
+    InlineRegion,
     /// A name that no buffer or queue pair has.
     #[error("there is no {kind} \"{name}\"")]
     NoSuch {

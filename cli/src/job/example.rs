@@ -153,6 +153,7 @@ fn post(wr_id: u64, kind: Kind) -> Post {
             rows_per_message,
             signaled: None,
             fetch: None,
+            inline: None,
             qp: "red".to_owned(),
             remote_addr: None,
             rkey: None,

@@ -294,6 +294,10 @@ pub(crate) struct PostSend {
     /// How it is fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
+    /// The bytes of the regions, which are contiguous and have 1 to 64 B together, stand in the request and
+    /// are one message: false unless told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inline: Option<bool>,
     /// The queue pair's name.
     pub qp: String,
     /// Where a WRITE goes; no SEND has it.

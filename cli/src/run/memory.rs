@@ -80,6 +80,13 @@ impl<'a> Memory<'a> {
         bytes
     }
 
+    /// Bytes that are inside a buffer, as they are now.
+    pub fn bytes(&self, base: Place, len: u32) -> Vec<u8> {
+        let mut bytes = vec![0; len as usize];
+        self.arena.read_at(self.placement.start(base.buffer) + base.offset as usize, &mut bytes);
+        bytes
+    }
+
     /// A further key to a part of a buffer, made by `key` from its bytes in the arena.
     ///
     /// # Errors

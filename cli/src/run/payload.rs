@@ -3,13 +3,15 @@
 use libdrdma::{PartitionedRegion, Region, RegionError};
 
 use super::memory::Memory;
-use crate::job::{IdWidth, Post};
+use crate::job::{self, IdWidth, Post};
 
 /// What a post sends.
 #[derive(Debug)]
 pub enum Payload {
     /// The regions of each destination.
     Regions(Vec<Vec<Region<'static>>>),
+    /// Bytes that stand in the request.
+    Inline(Vec<u8>),
     /// One region for all destinations, with ids of one byte.
     Bytes(PartitionedRegion<'static, u8>),
     /// One region for all destinations, with ids of two bytes.
@@ -17,7 +19,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// That of `post`, over the buffers in `memory`.
+    /// That of `post`, over the buffers in `memory`. Inline data are those that these hold now.
     ///
     /// # Errors
     /// A shape that cannot be told; job files hold none.
@@ -27,6 +29,15 @@ impl Payload {
                 IdWidth::One => Self::Bytes(memory.partitioned(region)?),
                 IdWidth::Two => Self::Words(memory.partitioned(region)?),
             });
+        }
+        if post.inline {
+            let mut bytes = Vec::new();
+            for region in post.destinations.iter().flat_map(|destination| &destination.regions) {
+                if let &job::Region::Contiguous { base, len } = region {
+                    bytes.extend(memory.bytes(base, len));
+                }
+            }
+            return Ok(Self::Inline(bytes));
         }
         let mut destinations = Vec::with_capacity(post.destinations.len());
         for destination in &post.destinations {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use drdma_abi::work_request::{MAX_WQE_GRANULES, Opcode, blocks};
+use drdma_abi::work_request::{GRANULE, MAX_INLINE, MAX_WQE_GRANULES, Opcode, blocks};
 use libdrdma::{
     AddressHandle, CompletionQueue, Destination, MacAddress, Operation, PartitionDestination,
     PartitionId, PartitionedRegion, PartitionedWorkRequest, PostError, ProtectionDomain, QueuePair,
@@ -134,7 +134,8 @@ impl Queues {
             Payload::Bytes(region) => self.post_partitioned(post, region, |id| id as u8),
             Payload::Words(region) => self.post_partitioned(post, region, |id| id),
             Payload::Regions(regions) if post.shared => self.post_shared(post, regions),
-            Payload::Regions(regions) => self.post_own(post, &regions[0], extras),
+            Payload::Regions(regions) => self.post_own(post, &regions[0], None, extras),
+            Payload::Inline(bytes) => self.post_own(post, &[], Some(bytes), extras),
         };
         match result {
             Ok(()) => {
@@ -151,6 +152,7 @@ impl Queues {
         &mut self,
         post: &Post,
         regions: &[Region<'static>],
+        inline: Option<&[u8]>,
         extras: &Extras,
     ) -> (Result<(), PostError>, u16) {
         let destination = &post.destinations[0];
@@ -170,6 +172,9 @@ impl Queues {
         }
         if !post.signaled {
             request = request.unsignaled();
+        }
+        if let Some(bytes) = inline {
+            request = request.inline(bytes);
         }
         if let Some(answered) = extras.answered {
             request = match answered {
@@ -313,9 +318,11 @@ fn shared_operation(post: &Post) -> SharedOperation {
     }
 }
 
-/// Granules of a post's work request (see [`drdma_abi::work_request`]).
+/// Granules of a post's work request, at most (see [`drdma_abi::work_request`]).
 fn granules(post: &Post) -> usize {
-    let destination = |d: &job::Destination| 2 + region_granules(&d.regions);
+    let destination = |d: &job::Destination| {
+        2 + if post.inline { MAX_INLINE / GRANULE } else { region_granules(&d.regions) }
+    };
     let partitioned = post.partitioned.as_ref().map_or(0, |region| 2 + region.columns.len());
     let granules = 2 + partitioned + post.destinations.iter().map(destination).sum::<usize>();
     debug_assert!(granules <= MAX_WQE_GRANULES);

@@ -80,6 +80,7 @@ pub fn demo() -> Job {
             rows_per_message: MTU / lineitem::ROW as u32,
             signaled: true,
             fetch: None,
+            inline: false,
             partitioned: None,
             destinations: (0..DESTINATIONS).map(destination).collect(),
         }],

@@ -426,6 +426,7 @@ impl Logic for Card {
         self.expander.lane_write.base.next = self.decoder.lane_write_base.val();
         self.expander.lane_write.step.next = self.decoder.lane_write_step.val();
         self.expander.lane_write.len.next = self.decoder.lane_write_len.val();
+        self.expander.lane_write.inline.next = self.decoder.lane_write_inline.val();
         self.expander.token.valid.next = self.sequencer.token_valid.val();
         self.expander.token.set.next = self.sequencer.token_set.val();
         self.expander.token.first.next = self.sequencer.token_first.val();
@@ -609,6 +610,9 @@ impl Logic for Card {
         self.gather.words.next = self.control.assembler_words.val();
         self.bytes.out.join(&mut self.starts.bytes);
         self.starts.byte.join(&mut self.gather.bytes);
+        self.gather.inline_write.valid.next = self.decoder.inline_write_valid.val();
+        self.gather.inline_write.slot.next = self.decoder.inline_write_slot.val();
+        self.gather.inline_write.data.next = self.decoder.inline_write_data.val();
         self.gather.payload.ready.next = self.segmenter.payload_ready.val();
 
         // segmenter

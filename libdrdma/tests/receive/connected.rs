@@ -70,6 +70,32 @@ fn messages_without_bytes_and_immediate_data_arrive() {
 }
 
 #[test]
+fn a_payload_in_the_request_arrives_without_a_memory_region_of_its_own() {
+    let mut lab = Lab::new();
+    let target = lab.nodes[1].memory(&[0; 300]);
+    let [mut a, mut b] = lab.connected(Transport::Rc);
+    b.post_recv(&ReceiveRequest::new(1).regions(&all(&target))).unwrap();
+    let mut payload = pattern(64);
+    let send = WorkRequest::new(2).operation(Operation::SendImm(9)).rows_per_message(7);
+    a.post_send(&send.inline(&payload)).unwrap();
+    payload.fill(0xee);
+    let write = Operation::Write { remote_addr: target.addr() + 100, rkey: target.rkey() };
+    a.post_send(&WorkRequest::new(3).operation(write).inline(&[1, 2, 3])).unwrap();
+    let read = WorkRequest::new(4).read(target.addr(), target.rkey()).inline(&[1]);
+    let refused = a.post_send(&read).unwrap_err();
+    assert!(matches!(refused, PostError::InlineOperation), "{refused:?}");
+    assert_eq!(refused.to_string(), "an inline payload: a READ or an atomic sends none");
+    lab.run();
+    assert_eq!(lab.nodes[0].polled(), [(2, SUCCESS, 64), (3, SUCCESS, 3)]);
+    let completion = lab.nodes[1].completions().pop().unwrap();
+    assert_eq!((completion.bytes, completion.imm), (64, Some(9)));
+    let mut expected = vec![0; 300];
+    expected[..64].copy_from_slice(&pattern(64));
+    expected[100..103].copy_from_slice(&[1, 2, 3]);
+    assert_eq!(bytes(&target), expected);
+}
+
+#[test]
 fn a_write_lands_where_it_says_and_takes_no_receive() {
     let mut lab = Lab::new();
     let source = lab.nodes[0].memory(&pattern(1000));

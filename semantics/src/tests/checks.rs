@@ -83,6 +83,7 @@ fn request(destinations: Vec<Destination>) -> Request {
         rows_per_message: 1,
         signaled: true,
         fetch: None,
+        inline: None,
         partitioned: None,
         destinations,
     }
@@ -277,9 +278,10 @@ fn the_queue_pair_decides_the_status() {
 #[test]
 fn each_field_of_a_destination_is_checked() {
     let good = entry(&send(0, vec![contiguous(0x1000, 1, 1)]));
-    let changes: [Change<'_, DestinationHead>; 4] = [
+    let changes: [Change<'_, DestinationHead>; 5] = [
         ("partition", &|d| d.partition = 1),
         ("reserved2", &|d| d.reserved2 = 1),
+        ("inline_bytes", &|d| d.inline_bytes = 1),
         ("regions", &|d| d.regions = 17),
         ("types", &|d| d.types = 4),
     ];
@@ -291,6 +293,67 @@ fn each_field_of_a_destination_is_checked() {
         let reason = check(&bytes, &SHARED).unwrap_err().reason;
         assert!(matches!(reason, Reason::Destination { field, .. } if field == name), "{name}");
     }
+}
+
+/// An inline request of `len` bytes to queue pair 0, changed, and posted to its own queue.
+fn inline(
+    len: usize,
+    head: &dyn Fn(&mut WqeHeader),
+    destination: &dyn Fn(&mut DestinationHead),
+) -> Result<(Request, Vec<Admitted>), Failure> {
+    let payload = (1..=len as u8).collect();
+    let mut bytes = entry(&Request { inline: Some(payload), ..send(0, vec![]) });
+    let mut first = WqeHeader::decode(&bytes);
+    head(&mut first);
+    first.encode(&mut bytes);
+    let mut second = DestinationHead::decode(&bytes[32..]);
+    destination(&mut second);
+    second.encode(&mut bytes[32..]);
+    bytes.resize(first.granules as usize * GRANULE, 0);
+    check(&bytes, &OWN)
+}
+
+#[test]
+fn a_payload_in_the_entry_is_one_message_whatever_the_rows_say() {
+    for len in [1, 15, 16, 17, 64] {
+        let rows = |head: &mut WqeHeader| {
+            head.rows_per_message = 1000;
+            head.flags |= flags::ELEMENT_MASK | flags::UNSIGNALED;
+        };
+        let (request, admitted) = inline(len, &rows, &|_| {}).unwrap();
+        assert_eq!(request.inline, Some((1..=len as u8).collect()));
+        assert_eq!(request.destinations[0].regions, []);
+        let messages = &admitted[0].messages;
+        assert_eq!((messages.count(), messages.bytes()), (1, len as u128));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_payload_in_the_entry_is_told() {
+    let same = |_: &mut DestinationHead| {};
+    let reason = |failure: Failure| (failure.status, failure.queue_pair, failure.reason);
+    let refused = |len, head: &dyn Fn(&mut WqeHeader), to: &dyn Fn(&mut DestinationHead)| {
+        reason(inline(len, head, to).unwrap_err())
+    };
+    let (bad, pair) = (Status::LocalQpOperationError, Some(0));
+    let field = |field, value| (bad, None, Reason::Destination { field, value });
+    for value in [0, 65, 255] {
+        let found = refused(8, &|_| {}, &|d| d.inline_bytes = value);
+        assert_eq!(found, field("inline_bytes", value.into()));
+    }
+    assert_eq!(refused(8, &|_| {}, &|d| d.regions = 1), field("regions", 1));
+    assert_eq!(refused(8, &|_| {}, &|d| d.types = 1), field("types", 1));
+    assert_eq!(refused(8, &|_| {}, &|d| d.reserved2 = 1), field("reserved2", 1));
+    // Too short for the payload, or too long.
+    for (len, granules) in [(8, 4), (17, 5), (64, 7), (8, 6), (64, 9)] {
+        let found = refused(len, &|head| head.granules = granules, &same);
+        assert_eq!(found, (bad, pair, Reason::Length { granules }), "{len} B, {granules} granules");
+    }
+    // Of a queue that several queue pairs share.
+    let shared = entry(&Request { inline: Some(vec![1]), ..send(0, vec![]) });
+    let flags = u64::from(flags::INLINE);
+    let expected = (bad, None, Reason::Head { field: "flags", value: flags });
+    assert_eq!(reason(check(&shared, &SHARED).unwrap_err()), expected);
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn the_region_stands_once_in_front_of_the_destinations() {
         rows_per_message: 2,
         signaled: true,
         fetch: None,
+        inline: None,
         partitioned: Some(region.clone()),
         destinations: vec![to(3, 300), to(4, 0)],
     };

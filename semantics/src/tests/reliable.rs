@@ -41,6 +41,7 @@ fn entry(qp: u32, opcode: u8, flags: u8, len: u32, behind: &[u8]) -> Vec<u8> {
         rows_per_message: 1,
         signaled: true,
         fetch: None,
+        inline: None,
         partitioned: None,
         destinations: vec![Destination { qp, remote_addr: 5, rkey: 6, partition: 0, regions }],
     };
@@ -92,6 +93,28 @@ fn what_an_entry_says_is_read() {
         check(0, &entry(0, READ, 0, 0, &[])).unwrap().fetch.unwrap().0,
         Fetch::Read { len: 0 }
     );
+}
+
+#[test]
+fn what_fills_regions_has_no_payload_of_its_own() {
+    let inline = |opcode, behind: &[u8]| {
+        let mut bytes = entry(0, opcode, flags::INLINE, 0, behind);
+        let at = WqeHeader::SIZE + behind.len();
+        let mut destination = drdma_abi::work_request::Destination::decode(&bytes[at..]);
+        destination.inline_bytes = 3;
+        destination.encode(&mut bytes[at..]);
+        bytes.extend([7; GRANULE]);
+        let head = WqeHeader::decode(&bytes);
+        WqeHeader { granules: head.granules + 1, ..head }.encode(&mut bytes);
+        bytes
+    };
+    let send = check(0, &inline(INVALIDATE, &[])).unwrap();
+    assert_eq!((send.request.inline, send.extras.invalidate), (Some(vec![7; 3]), Some(77)));
+    for opcode in [READ, SWAP, ADD] {
+        let operands = if opcode == READ { vec![] } else { ATOMIC.to_bytes().to_vec() };
+        let refusal = refused(0, &inline(opcode, &operands));
+        assert!(refusal.ends_with("the head's flags is 0x10"), "{refusal}");
+    }
 }
 
 #[test]

@@ -418,6 +418,7 @@ pub fn send(wr_id: u64, destinations: Vec<Destination>) -> Request {
         rows_per_message: 1,
         signaled: true,
         fetch: None,
+        inline: None,
         partitioned: None,
         destinations,
     }

@@ -65,14 +65,36 @@ pub struct Lane {
 
 /// The payload of a lane as a stream of bytes.
 #[derive(Debug)]
-struct Payload {
+enum Payload {
+    /// It is in host memory.
+    Fetched(Stream),
+    /// It stood in the entry, and is one packet.
+    Inline(Vec<u8>),
+}
+
+impl Payload {
+    /// Fills `out` with the next bytes.
+    fn fill<M: HostMemory + ?Sized>(&mut self, memory: &M, out: &mut [u8]) -> Result<(), Fault> {
+        match self {
+            Self::Fetched(stream) => stream.fill(memory, out),
+            Self::Inline(bytes) => {
+                out.copy_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The units of a lane, and how far they were read.
+#[derive(Debug)]
+struct Stream {
     units: Units,
     unit: Vec<Fragment>,
     at: usize,
     within: u32,
 }
 
-impl Payload {
+impl Stream {
     /// Fills `out` with the next bytes.
     fn fill<M: HostMemory + ?Sized>(&mut self, memory: &M, out: &mut [u8]) -> Result<(), Fault> {
         let mut done = 0;
@@ -133,6 +155,10 @@ impl Job {
         {
             let units = request.units(index, request.row_mask, &admitted.limits);
             plans.push(units.clone());
+            let payload = match &request.inline {
+                Some(bytes) => Payload::Inline(bytes.clone()),
+                None => Payload::Fetched(Stream { units, unit: Vec::new(), at: 0, within: 0 }),
+            };
             let (generation, flow) = lane(destination.qp);
             lanes.push(Lane {
                 qp: destination.qp,
@@ -146,7 +172,7 @@ impl Job {
                 remote_addr: destination.remote_addr,
                 messages: admitted.messages,
                 next_message: 0,
-                payload: Payload { units, unit: Vec::new(), at: 0, within: 0 },
+                payload,
                 current: None,
             });
         }

@@ -48,8 +48,15 @@ impl Abilities {
 }
 
 /// What a node sends.
-const LIMITS: Limits =
-    Limits { posts: 5, buffer: 5_000, rows: 60, payload: 12_000, partitioned: true, large: 0 };
+const LIMITS: Limits = Limits {
+    posts: 5,
+    buffer: 5_000,
+    rows: 60,
+    payload: 12_000,
+    partitioned: true,
+    inline: true,
+    large: 0,
+};
 
 /// A node while the job is made.
 struct Node {
@@ -535,6 +542,7 @@ mod tests {
                 "partitioned",
                 LATER,
                 "fence",
+                "inline",
                 "post_srq_recv",
             ] {
                 if text.contains(word) {
@@ -550,6 +558,7 @@ mod tests {
             "compare_and_swap",
             "fence",
             "fetch_and_add",
+            "inline",
             "later",
             "local_length_error",
             "local_protection_error",

@@ -1,6 +1,7 @@
 //! Random jobs: everything that a job file can say, small enough to run by the thousand, and some with
 //! tables of tens of thousands of rows.
 
+mod inline;
 mod large;
 mod regions;
 mod spoil;
@@ -31,17 +32,28 @@ pub struct Limits {
     pub payload: u64,
     /// Whether there are partitioned posts.
     pub partitioned: bool,
+    /// Whether there are posts whose data stand in the request.
+    pub inline: bool,
     /// Payload bytes of the one post of a job that has a table of tens of thousands of rows; 0: there is none.
     pub large: u64,
 }
 
 /// Whether the hardware takes partitioned requests; where it does not, no job for it has one.
 pub const HARDWARE_TAKES_PARTITIONED: bool = true;
+/// Whether the hardware takes requests with data of their own; likewise.
+pub const HARDWARE_TAKES_INLINE: bool = true;
 
 impl Limits {
     /// For the reference model.
-    pub const SOFT: Self =
-        Self { posts: 8, buffer: 20_000, rows: 200, payload: 100_000, partitioned: true, large: 0 };
+    pub const SOFT: Self = Self {
+        posts: 8,
+        buffer: 20_000,
+        rows: 200,
+        payload: 100_000,
+        partitioned: true,
+        inline: true,
+        large: 0,
+    };
     /// For simulated hardware, where every cycle costs.
     pub const RTL: Self = Self {
         posts: 5,
@@ -49,6 +61,7 @@ impl Limits {
         rows: 120,
         payload: 20_000,
         partitioned: HARDWARE_TAKES_PARTITIONED,
+        inline: HARDWARE_TAKES_INLINE,
         large: 0,
     };
     /// Some small posts around a large one, for up to 64 destinations.
@@ -89,6 +102,9 @@ pub fn generate(seed: u64, limits: Limits) -> Value {
             false => generator.post(&mut random, &qps, i, limits.payload, Generator::draw),
         })
         .collect();
+    if limits.inline {
+        inline::insert(seed, &qps, &generator, &mut posts);
+    }
     unsignal(&mut random, &mut posts);
     json!({
         "buffers": generator.buffers,
@@ -400,6 +416,7 @@ mod tests {
                 "fetch_rows",
                 "signaled\":true",
                 "signaled\":false",
+                "inline\":true",
             ] {
                 if text.contains(word) {
                     seen.insert(word.to_owned());
@@ -425,7 +442,7 @@ mod tests {
             "wr_flush_error",
         ];
         assert!(statuses.iter().all(|status| seen.contains(*status)), "{seen:?}");
-        assert_eq!(count, 20 + 5 + statuses.len(), "{seen:?}");
+        assert_eq!(count, 21 + 5 + statuses.len(), "{seen:?}");
         assert!(successes * 10 > posts * 7, "{successes} of {posts} posts succeed");
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         json::{At, Fields},
         parse::{
             memory::Regions,
-            posts::{Distinct, Settings, content, destination_list, imm, meaningless},
+            posts::{Distinct, Settings, content, destination_list, imm, inline, meaningless},
             values::named,
         },
     },
@@ -126,7 +126,7 @@ impl<'a> Poster<'a> {
         let kind = op_at.choice(if shared { &OPS[..SHARED_OPS] } else { &OPS })?;
         let op = operation(fields, kind, op_at.text()?, shared)?;
         // What comes back is one message, and fills the regions from the first byte on.
-        for name in ["row_mask", "rows_per_message", "fetch"] {
+        for name in ["row_mask", "rows_per_message", "fetch", "inline"] {
             if op.is_answered() && fields.has_unknown(name) {
                 let what = op.name().to_owned();
                 return Err(fields.child_error(name, Problem::Meaningless { what }));
@@ -134,13 +134,8 @@ impl<'a> Poster<'a> {
         }
         let Settings { row_mask, rows_per_message, signaled, fetch } = Settings::of(fields)?;
         let fence = fields.optional("fence").map_or(Ok(false), |at| at.boolean())?;
-        if let Some(at) = fields.optional("inline")
-            && at.boolean()?
-        {
-            let what = "inline data: a card fetches whatever it sends".to_owned();
-            return Err(at.error(Problem::Unsupported { what }));
-        }
         let mut partitioned = None;
+        let mut is_inline = false;
         let destinations = if shared {
             partitioned = fields
                 .optional("partitioned")
@@ -148,7 +143,9 @@ impl<'a> Poster<'a> {
                 .transpose()?;
             self.destinations(&fields.required("destinations")?, op, partitioned.as_ref())?
         } else {
-            vec![self.destination(fields, op, None)?]
+            let destination = self.destination(fields, op, None)?;
+            is_inline = inline(fields, &destination.regions, &self.node().buffers)?;
+            vec![destination]
         };
         for destination in &destinations {
             let qp = &self.node().qps[destination.qp];
@@ -172,6 +169,7 @@ impl<'a> Poster<'a> {
             signaled,
             fence,
             fetch,
+            inline: is_inline,
             partitioned,
             destinations,
         })

@@ -413,6 +413,7 @@ fn plain(send: &Send, remotes: &[(u64, u32)]) -> job::Post {
         rows_per_message: send.rows_per_message,
         signaled: send.signaled,
         fetch: send.fetch,
+        inline: send.inline,
         partitioned: send.partitioned.clone(),
         destinations: send.destinations.iter().enumerate().map(destination).collect(),
     }

@@ -51,7 +51,8 @@ pub(super) fn job(json: &Json, folder: &Path, resolver: &dyn Resolver) -> Result
         qps.push(qp(&at, &mut qp_names, &mut numbers, resolver)?);
     }
 
-    let context = Posts { regions: Regions { buffers: &names }, qp_names: &qp_names, qps: &qps };
+    let regions = Regions { buffers: &names };
+    let context = Posts { regions, buffers: &buffers, qp_names: &qp_names, qps: &qps };
     let mut posts = Vec::new();
     for at in posts_at.list()? {
         posts.push(context.post(&at)?);

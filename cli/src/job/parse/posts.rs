@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use drdma_abi::{
     roce::Transport,
-    work_request::{MAX_DESTINATIONS, MAX_REGIONS, MAX_REQUEST_REGIONS, Opcode},
+    work_request::{MAX_DESTINATIONS, MAX_INLINE, MAX_REGIONS, MAX_REQUEST_REGIONS, Opcode},
 };
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     values::{fetch_plan, named},
 };
 use crate::job::{
-    Destination, FetchPlan, JobError, Partitioned, Post, Problem, Qp, Region, RowMask,
+    Buffer, Destination, FetchPlan, JobError, Partitioned, Post, Problem, Qp, Region, RowMask,
     json::{At, Fields},
     op_name,
 };
@@ -71,6 +71,35 @@ pub(crate) fn content(
     }
     let list = fields.required("regions")?.list_up_to(MAX_REGIONS, "regions")?;
     Ok((0, list.iter().map(|at| regions.region(at)).collect::<Result<_, _>>()?))
+}
+
+/// Whether the bytes of a post's `regions` stand in the request. They are read when it is posted, so that
+/// they must be there.
+pub(crate) fn inline(
+    fields: &mut Fields,
+    regions: &[Region],
+    buffers: &[Buffer],
+) -> Result<bool, JobError> {
+    if !fields.optional("inline").map_or(Ok(false), |at| at.boolean())? {
+        return Ok(false);
+    }
+    let list = fields.required("regions")?;
+    let mut bytes = 0;
+    for (at, region) in list.list()?.iter().zip(regions) {
+        let &Region::Contiguous { base, len } = region else {
+            return Err(at.error(Problem::InlineRegion));
+        };
+        let (end, buffer) = (u128::from(base.offset) + u128::from(len), &buffers[base.buffer]);
+        if end > buffer.len() as u128 {
+            let (buffer, len) = (buffer.name.clone(), buffer.len());
+            return Err(at.error(Problem::Outside { end, buffer, len }));
+        }
+        bytes += u64::from(len);
+    }
+    if bytes == 0 || bytes > MAX_INLINE as u64 {
+        return Err(list.error(Problem::InlineBytes { bytes, limit: MAX_INLINE }));
+    }
+    Ok(true)
 }
 
 /// The entries of a list of destinations.
@@ -134,6 +163,7 @@ impl<'a> Distinct<'a> {
 /// What the posts of a job for one card refer to.
 pub(super) struct Posts<'a> {
     pub regions: Regions<'a>,
+    pub buffers: &'a [Buffer],
     pub qp_names: &'a HashMap<String, usize>,
     pub qps: &'a [Qp],
 }
@@ -149,13 +179,16 @@ impl Posts<'_> {
         let imm = imm(&mut fields, op.has_imm(), op_name(op))?;
         let Settings { row_mask, rows_per_message, signaled, fetch } = Settings::of(&mut fields)?;
         let mut partitioned = None;
+        let mut is_inline = false;
         let destinations = if shared {
             if let Some(at) = fields.optional("partitioned") {
                 partitioned = Some(self.regions.partitioned(&at)?);
             }
             self.destinations(&fields.required("destinations")?, op, partitioned.as_ref())?
         } else {
-            vec![self.destination(&mut fields, op, None)?]
+            let destination = self.destination(&mut fields, op, None)?;
+            is_inline = inline(&mut fields, &destination.regions, self.buffers)?;
+            vec![destination]
         };
         fields.finish()?;
         for destination in &destinations {
@@ -174,6 +207,7 @@ impl Posts<'_> {
             rows_per_message,
             signaled,
             fetch,
+            inline: is_inline,
             partitioned,
             destinations,
         })

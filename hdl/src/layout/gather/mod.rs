@@ -15,6 +15,9 @@
 //! A quad's crossbar has a port for every eighth bank, which makes it a third of one that takes any
 //! four of 128 bytes. Where a quad needs different words through a port it takes turns.
 //!
+//! A beat that has bytes, and none of them in the memory, stands in its request: `inline_write` has brought its
+//! payload, which is kept by slot and read as the beat leaves.
+//!
 //! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
 //! at any time. With fewer than 16 `words` a beat of w words, quads with a byte, takes ceil(w / `words`)
 //! cycles in stage `p`, and so does the payload behind it. 32 beats are at work at most, and all their bytes have room behind the crossbar, so
@@ -30,7 +33,7 @@ use crate::layout::windows::{ByteBeat, WINDOW_COUNT, WINDOW_INDEX};
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
-use crate::primitive::{CountOnes, Flatten, Lutram, Pack, Restore};
+use crate::primitive::{CountOnes, Flatten, Lutram, Pack, Ram, Restore};
 
 mod failures;
 mod group;
@@ -74,12 +77,23 @@ struct Note {
     error: Bit,
     /// It is no payload: it only ended its window.
     left_out: Bit,
+    /// Its payload stands in the request.
+    inline: Bit,
 }
 
 /// Bits of a [`Note`].
-const NOTE: usize = 136 + DEST_COUNT;
+const NOTE: usize = 137 + DEST_COUNT;
 /// Beats that can be at work.
 const ROOM: u64 = 32;
+
+/// The payload of a request that stands in its entry.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct InlineWrite {
+    /// The request.
+    pub slot: Bits<8>,
+    /// The payload, from the first byte on.
+    pub data: Bits<512>,
+}
 
 /// A part of a beat of payload.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -128,6 +142,10 @@ pub struct Gather {
     // Beats.
     /// Beats: where each byte is.
     pub bytes: Stream<In, ByteBeat>,
+
+    // From the decoder.
+    /// Payloads that stand in their requests.
+    pub inline_write: Flow<In, InlineWrite>,
 
     // From the reader.
     /// Windows whose data have arrived; always accepted.
@@ -185,6 +203,7 @@ pub struct Gather {
     p_last: Signal<Local, Bit>,
     p_take: Signal<Local, Bit>,
     p_free: Signal<Local, Bit>,
+    p_inline: Signal<Local, Bit>,
     quads: Signal<Local, Bits<16>>,
     ones: CountOnes<16, 5>,
     note: Signal<Local, Note>,
@@ -204,6 +223,12 @@ pub struct Gather {
     freed: DFF<Bit>,
     /// `oldest` as it was: the bytes of the beats before the last of these have come.
     complete: [DFF<Bits<6>>; 4],
+
+    // Payloads that stand in their requests, by slot.
+    payloads: Ram<512, 1, 8>,
+    out_inline: DFF<Bit>,
+    #[init(Constant::new(u64::MAX.into()))]
+    ones_64: Constant<Bits<64>>,
 
     // Output.
     data: Pack<4, 128, 512>,
@@ -285,6 +310,14 @@ impl Logic for Gather {
             && !self.p_side.q.val().message_end
             && !self.p_side.q.val().request_end
             && !self.p_side.q.val().dest_end;
+        // A beat that has bytes, and none of them in the memory.
+        self.p_inline.next = !self.p_mask.q.val().any()
+            && (self.p_side.q.val().bytes != 0)
+            && self.p_beat_end.q.val();
+        self.note.next.inline = self.p_inline.val();
+        if self.p_inline.val() {
+            self.note.next.mask = self.ones_64.val() >> (bits::<7>(64) - self.p_side.q.val().bytes);
+        }
         self.notes.write_enable.next = self.p_take.val();
         self.notes.write_address.next = self.newest.q.val().get_bits::<5>(0);
         self.note_bits.record.next = self.note.val();
@@ -353,6 +386,7 @@ impl Logic for Gather {
             self.out_valid.d.next = !self.left.record.val().left_out;
             self.left.record.share(&mut self.out.d);
             self.out.d.next.data = self.data.whole.val();
+            self.out_inline.d.next = self.left.record.val().inline;
         }
         if self.p_take.val() && !self.leaving.val() {
             self.room.d.next = self.room.q.val() - 1;
@@ -362,6 +396,15 @@ impl Logic for Gather {
         }
         self.payload.valid.next = self.out_valid.q.val();
         self.payload.next = self.out.q.val();
+        // The memory has read it while the rest went into the output register.
+        self.payloads.write_lanes.next = bit_cast::<1, 1>(self.inline_write.valid.val().into());
+        self.payloads.write_address.next = self.inline_write.slot.val();
+        self.payloads.write_data.next = self.inline_write.data.val();
+        self.payloads.read_enable.next = self.leaving.val();
+        self.payloads.read_address.next = self.left.record.val().slot;
+        if self.out_inline.q.val() {
+            self.payload.next.data = self.payloads.read_data.val();
+        }
 
         self.count_empty.next = self.p_valid.q.val() && !self.p_ready.val();
         self.count_blocked.next =

@@ -71,6 +71,12 @@ impl Part {
         beat
     }
 
+    /// Its bytes stand in the request.
+    fn is_inline(&self) -> bool {
+        let none = self.places.iter().all(Option::is_none);
+        none && self.beat_end && self.side.u64("bytes") != 0
+    }
+
     /// It carries nothing but the end of its window.
     fn is_void(&self) -> bool {
         let ends = FLAGS[1..].iter().any(|name| self.side.u64(name) == 1);
@@ -95,11 +101,19 @@ fn expected(parts: &[Part], windows: &[Failures], memory: &[u8]) -> Vec<(Word, b
                 data.set_bits(8 * p, 8, &Word::from(u64::from(memory[at])));
             }
         }
+        if part.is_inline() {
+            data = inline(part.side.u64("slot"));
+        }
         if !part.is_void() {
             expected.push((data, failed, part.clone()));
         }
     }
     expected
+}
+
+/// The payload that stands in the request of a slot.
+fn inline(slot: u64) -> Word {
+    Word::from_bytes(&Random::new(slot).bytes(64))
 }
 
 /// The places of a beat: runs of bytes, of a kind.
@@ -141,11 +155,16 @@ fn parts(random: &mut Random, windows: usize) -> Vec<Part> {
             for (name, width) in FIELDS {
                 part.side.set(name, random.word(width));
             }
+            part.side.set("bytes", random.below(65));
             for name in FLAGS {
                 part.side.set(name, random.chance(0.3));
             }
-            if random.chance(0.3) {
-                let cut = random.below(65) as usize;
+            // Of two parts, both have bytes.
+            let count = part.places.iter().flatten().count() as u64;
+            if count > 1 && random.chance(0.3) {
+                let nth = 1 + random.below(count - 1) as usize;
+                let used = (0..64).filter(|p| part.places[*p].is_some());
+                let cut = used.into_iter().nth(nth).expect("so many are used");
                 let mut first = Part { beat_end: false, ..part.clone() };
                 first.places[cut..].fill(None);
                 part.places[..cut].fill(None);
@@ -261,8 +280,16 @@ fn run_at(
         around.freed += model.get("window_free") as usize;
         around.conflicts += model.get("count_conflict");
     });
+    for slot in 0..256_u64 {
+        bench.set("inline_write_valid", 1);
+        bench.set("inline_write_slot", slot);
+        bench.set("inline_write_data", &inline(slot));
+        bench.step();
+    }
+    bench.set("inline_write_valid", 0);
     bench.send_all(input, parts.iter().map(|part| part.beat(&mut random)).collect::<Vec<_>>());
     let expected = expected(parts, windows, memory);
+    let bytes = |part: &Part| if part.is_inline() { part.side.u64("bytes") as usize } else { 0 };
     bench.run_until_received(output, expected.len());
     bench.run(20);
     let received = bench.take(output);
@@ -270,7 +297,11 @@ fn run_at(
     for (index, (beat, (data, failed, part))) in received.iter().zip(&expected).enumerate() {
         for (p, place) in part.places.iter().enumerate() {
             let there = beat.u64("mask") >> p & 1 == 1;
-            assert_eq!(there, place.is_some(), "seed {seed}: beat {index}, byte {p}");
+            assert_eq!(
+                there,
+                place.is_some() || p < bytes(part),
+                "seed {seed}: beat {index}, byte {p}"
+            );
             let bytes = (beat.get("data").bits(8 * p, 8), data.bits(8 * p, 8));
             assert!(!there || bytes.0 == bytes.1, "seed {seed}: beat {index}, byte {p}: {bytes:?}");
         }
@@ -314,6 +345,7 @@ fn payload_comes_out_in_order_whatever_the_banks() {
         let parts = parts(&mut random, 60);
         let run = run(&library, seed, stalls, &parts, &vec![vec![]; 60], &memory);
         assert!(run.conflicts > 50, "seed {seed}");
+        assert!(parts.iter().filter(|part| part.is_inline()).count() > 10, "seed {seed}");
     }
 }
 

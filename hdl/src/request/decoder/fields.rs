@@ -35,7 +35,8 @@ pub struct Fields {
     pub dest_remote_addr: Signal<Out, Bits<64>>,
     pub dest_rkey: Signal<Out, Bits<32>>,
     pub dest_types: Signal<Out, Bits<32>>,
-    pub dest_reserved2: Signal<Out, Bits<64>>,
+    pub dest_inline_bytes: Signal<Out, Bits<8>>,
+    pub dest_reserved2: Signal<Out, Bits<56>>,
 
     pub region_addr: Signal<Out, Bits<64>>,
     pub region_count: Signal<Out, Bits<32>>,
@@ -67,6 +68,7 @@ pub struct Fields {
     dest_remote_addr_at: At,
     dest_rkey_at: At,
     dest_types_at: At,
+    dest_inline_bytes_at: At,
     dest_reserved2_at: At,
     region_addr_at: At,
     region_count_at: At,
@@ -101,6 +103,7 @@ impl Default for Fields {
             dest_remote_addr: Signal::default(),
             dest_rkey: Signal::default(),
             dest_types: Signal::default(),
+            dest_inline_bytes: Signal::default(),
             dest_reserved2: Signal::default(),
             region_addr: Signal::default(),
             region_count: Signal::default(),
@@ -129,7 +132,8 @@ impl Default for Fields {
             dest_remote_addr_at: in_granule::<Destination>("remote_addr", 64),
             dest_rkey_at: in_granule::<Destination>("rkey", 32),
             dest_types_at: in_granule::<Destination>("types", 32),
-            dest_reserved2_at: in_granule::<Destination>("reserved2", 64),
+            dest_inline_bytes_at: in_granule::<Destination>("inline_bytes", 8),
+            dest_reserved2_at: in_granule::<Destination>("reserved2", 56),
             region_addr_at: in_granule::<RegionHeader>("addr", 64),
             region_count_at: in_granule::<RegionHeader>("count", 32),
             region_lkey_at: in_granule::<RegionHeader>("lkey", 32),
@@ -172,8 +176,10 @@ impl Logic for Fields {
             self.data.val().get_bits::<64>(self.dest_remote_addr_at.val().index());
         self.dest_rkey.next = self.data.val().get_bits::<32>(self.dest_rkey_at.val().index());
         self.dest_types.next = self.data.val().get_bits::<32>(self.dest_types_at.val().index());
+        self.dest_inline_bytes.next =
+            self.data.val().get_bits::<8>(self.dest_inline_bytes_at.val().index());
         self.dest_reserved2.next =
-            self.data.val().get_bits::<64>(self.dest_reserved2_at.val().index());
+            self.data.val().get_bits::<56>(self.dest_reserved2_at.val().index());
         self.region_addr.next = self.data.val().get_bits::<64>(self.region_addr_at.val().index());
         self.region_count.next = self.data.val().get_bits::<32>(self.region_count_at.val().index());
         self.region_lkey.next = self.data.val().get_bits::<32>(self.region_lkey_at.val().index());

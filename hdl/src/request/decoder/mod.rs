@@ -13,7 +13,7 @@
 //!
 //! *Throughput*: a cycle for an entry's head with its first destination, which fill a block (two if the request is
 //! partitioned), and one a granule behind it; besides, one cycle a destination, three a pointer-mapped
-//! region, and up to three an entry. An entry with one contiguous region takes 4 cycles: its request leaves 3 cycles
+//! region, and up to three an entry. A payload in the entry takes a cycle. An entry with it, or with one contiguous region, takes 4 cycles: its request leaves 3 cycles
 //! after its last granule, and the next one's first region is parsed then.
 //!
 //! *Latency*: `open` comes 4 cycles after an entry's first block, `request` 3 cycles after the
@@ -32,6 +32,9 @@
 //! the batch is dropped, and so is all that comes of this queue until its `enable` word is written
 //! anew or, if `queue_halted` has been set for it, until that is cleared. What was written of the
 //! request stays part of the rings until its release.
+//!
+//! *A payload in the entry* becomes a contiguous set as long as it is, with a lane that is `inline`: whoever counts
+//! bytes counts them, whoever fetches them has nothing to fetch. `inline_write` hands it to the gather.
 //!
 //! *Partitioned requests* are opened before their region, which becomes the one set of all
 //! destinations; its failure is nobody's.
@@ -76,7 +79,7 @@ use unpacker::Unpacker;
 /// `release_valid`.
 ///
 /// # Outputs
-/// Write ports `lane_write`, `set_write`, `dest_write`; streams `open`, `request`.
+/// Write ports `lane_write`, `inline_write`, `set_write`, `dest_write`; streams `open`, `request`.
 #[derive(LogicBlock, Default)]
 pub struct Decoder {
     /// Clock.
@@ -139,6 +142,15 @@ pub struct Decoder {
     pub lane_write_step: Signal<Out, Bits<64>>,
     /// Its length.
     pub lane_write_len: Signal<Out, Bits<32>>,
+    /// Its bytes are those of an `inline_write`.
+    pub lane_write_inline: Signal<Out, Bit>,
+
+    /// A payload that stands in its entry is written.
+    pub inline_write_valid: Signal<Out, Bit>,
+    /// Its request.
+    pub inline_write_slot: Signal<Out, Bits<8>>,
+    /// The payload; what its lane does not have means nothing.
+    pub inline_write_data: Signal<Out, Bits<512>>,
 
     /// A set is written.
     pub set_write_valid: Signal<Out, Bit>,
@@ -261,6 +273,9 @@ pub struct Decoder {
     apart: Apart,
     requests: Requests,
 
+    inline_valid: DFF<Bit>,
+    inline_slot: DFF<Bits<8>>,
+    inline_data: DFF<Bits<512>>,
     dest_valid: DFF<Bit>,
     dest_dest: DFF<Bits<10>>,
     dest_qp: DFF<Bits<QP>>,
@@ -296,6 +311,9 @@ impl Logic for Decoder {
         dff_setup!(
             self,
             clk,
+            inline_valid,
+            inline_slot,
+            inline_data,
             dest_valid,
             dest_dest,
             dest_qp,
@@ -417,6 +435,7 @@ impl Logic for Decoder {
         self.shaper.element_len.next = self.parser.element_len.val();
         self.shaper.element_kind.next = self.parser.element_kind.val();
         self.shaper.element_ids.next = self.parser.element_ids.val();
+        self.shaper.element_inline.next = self.parser.told_inline.val();
         self.shaper.element_fetch.next = self.parser.element_fetch.val();
         self.shaper.fetch_addr.next = self.parser.fetch_addr.val();
         self.shaper.element_addr.next = self.parser.element_addr.val();
@@ -473,6 +492,17 @@ impl Logic for Decoder {
         self.lane_write_base.next = self.shaper.lane_write_base.val();
         self.lane_write_step.next = self.shaper.lane_write_step.val();
         self.lane_write_len.next = self.shaper.lane_write_len.val();
+        self.lane_write_inline.next = self.shaper.lane_write_inline.val();
+        self.inline_valid.d.next = self.parser.told_inline.val();
+        self.inline_slot.d.next = self.requests.slot.val();
+        if self.parser.told_inline.val() {
+            self.inline_data.d.next = (bit_cast::<512, 384>(self.unpacker.granule_rest.val())
+                << 128)
+                | bit_cast::<512, 128>(self.unpacker.granule_data.val());
+        }
+        self.inline_write_valid.next = self.inline_valid.q.val();
+        self.inline_write_slot.next = self.inline_slot.q.val();
+        self.inline_write_data.next = self.inline_data.q.val();
         self.set_write_valid.next = self.shaper.set_write_valid.val();
         self.set_write_set.next = self.shaper.set_write_set.val();
         self.set_write_kind.next = self.shaper.set_write_kind.val();
@@ -584,6 +614,7 @@ impl Logic for Decoder {
             self.dest_alike.d.next = true;
         }
         if self.rst.val() {
+            self.inline_valid.d.next = false;
             self.fetch_valid.d.next = false;
             self.dest_valid.d.next = false;
             self.dest_joined.d.next = false;

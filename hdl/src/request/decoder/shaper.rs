@@ -41,6 +41,8 @@ pub struct Shaper {
     pub element_ids: Signal<In, Bits<2>>,
     /// The region's address.
     pub element_addr: Signal<In, Bits<64>>,
+    /// It is the payload itself: there is nothing at its base.
+    pub element_inline: Signal<In, Bit>,
     /// The region has fetch rows.
     pub element_fetch: Signal<In, Bit>,
     /// Their address; known until a cycle after the element.
@@ -82,6 +84,8 @@ pub struct Shaper {
     pub lane_write_step: Signal<Out, Bits<64>>,
     /// Its length.
     pub lane_write_len: Signal<Out, Bits<32>>,
+    /// Its bytes are those of the entry.
+    pub lane_write_inline: Signal<Out, Bit>,
 
     /// A set is written.
     pub set_write_valid: Signal<Out, Bit>,
@@ -124,6 +128,7 @@ pub struct Shaper {
     end: DFF<Bits<65>>,
     step: DFF<Bits<64>>,
     len: DFF<Bits<32>>,
+    inline1: DFF<Bit>,
     kind: DFF<Bits<2>>,
     ids: DFF<Bits<2>>,
     fetch: DFF<Bit>,
@@ -138,6 +143,7 @@ pub struct Shaper {
     base2: DFF<Bits<64>>,
     step2: DFF<Bits<64>>,
     len2: DFF<Bits<32>>,
+    inline2: DFF<Bit>,
     kind2: DFF<Bits<2>>,
     ids2: DFF<Bits<2>>,
     fetch2: DFF<Bit>,
@@ -176,6 +182,7 @@ impl Logic for Shaper {
             end,
             step,
             len,
+            inline1,
             kind,
             ids,
             fetch,
@@ -188,6 +195,7 @@ impl Logic for Shaper {
             base2,
             step2,
             len2,
+            inline2,
             kind2,
             ids2,
             fetch2,
@@ -213,6 +221,7 @@ impl Logic for Shaper {
                 + bit_cast::<65, 32>(self.element_len.val());
             self.step.d.next = self.element_step.val();
             self.len.d.next = self.element_len.val();
+            self.inline1.d.next = self.element_inline.val();
             self.kind.d.next = self.element_kind.val();
             self.ids.d.next = self.element_ids.val();
             self.fetch.d.next = self.element_fetch.val();
@@ -240,6 +249,7 @@ impl Logic for Shaper {
             self.base2.d.next = self.base.q.val() + self.offset.q.val();
             self.step2.d.next = self.step.q.val();
             self.len2.d.next = self.len.q.val();
+            self.inline2.d.next = self.inline1.q.val();
             self.kind2.d.next = self.kind.q.val();
             self.ids2.d.next = self.ids.q.val();
             self.fetch2.d.next = self.fetch.q.val();
@@ -288,6 +298,8 @@ impl Logic for Shaper {
         self.lane_write_base.next = self.base2.q.val();
         self.lane_write_step.next = self.step2.q.val();
         self.lane_write_len.next = self.len2.q.val();
+        // What is joined lies in memory.
+        self.lane_write_inline.next = self.inline2.q.val() && self.lane_valid.q.val();
         self.set_write_valid.next = self.set_valid.q.val();
         self.set_write_set.next = self.set2.q.val();
         self.set_write_kind.next = self.kind2.q.val();

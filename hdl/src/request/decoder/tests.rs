@@ -69,6 +69,9 @@ fn valid_requests_come_out_as_lane_sets() {
         let requests = compare(&mut world, &mut card, &batches);
         assert!(requests.iter().all(|r| r.status == 0), "all are valid");
         assert!(requests.len() > 200);
+        let inline = requests.iter().flat_map(|r| &r.dests).flat_map(|d| &d.sets);
+        let inline = inline.filter(|set| set.inline.is_some()).count();
+        assert!(inline > 5, "{inline} payloads in the entry");
         let joined = requests.iter().flat_map(|r| &r.dests);
         let joined = joined.filter(|d| d.sets.len() == 1 && d.sets[0].kind == 1 && !d.element_mask);
         let joined = joined.count();
@@ -132,7 +135,7 @@ fn what_is_of_another_protection_domain_fails_as_in_the_reference() {
         let mut world = World::new(&library, seed, &card);
         world.bench.stall(STALLS[seed as usize]);
         let mut statuses = [0; 6];
-        for _ in 0..60 {
+        for _ in 0..90 {
             let mut batches = Vec::new();
             for _ in 0..6 {
                 let queue = queue(&mut random);

@@ -7,6 +7,9 @@
 //! A header token (`column`) has no bytes, and becomes a beat that says of each of its lanes where it
 //! lies in the token's row, its length, and how far it goes with every row.
 //!
+//! The bytes of a lane that is `inline` are in the request itself: its token becomes a beat with bytes and
+//! without a fragment.
+//!
 //! Throughput: one token a cycle. Latency: 9 cycles, or 4 for a token of row 0 with one lane, or without
 //! bytes, that finds nothing before it. The pipeline never stops: a token is
 //! taken when the FIFO at its end, 32 beats deep, has room for everything on the way, so that
@@ -72,6 +75,8 @@ pub struct LaneWrite {
     pub step: Bits<64>,
     /// Bytes.
     pub len: Bits<32>,
+    /// They are not in host memory, but in the request: the lane has no fragment.
+    pub inline: Bit,
 }
 
 /// A piece of a row, or the header of a chunk of columns.
@@ -315,6 +320,9 @@ impl Logic for Expander {
             self.lanes[k].write_base.next = self.lane_write.base.val();
             self.lanes[k].write_step.next = self.lane_write.step.val();
             self.lanes[k].write_len.next = self.lane_write.len.val().get_bits::<7>(0);
+            if self.lane_write.inline.val() {
+                self.lanes[k].write_len.next = 0.into();
+            }
             self.lanes[k].set_read.next = self.token.set.val();
             self.lanes[k].row.next = self.row_2.q.val();
             self.lanes[k].shift.next = self.shift.q.val();

@@ -19,7 +19,10 @@ use drdma_abi::{
     roce::Transport,
 };
 use drdma_driver::{Card as _, DmaMemory};
-use drdma_semantics::{region::Region, request::encode};
+use drdma_semantics::{
+    region::Region,
+    request::{Request, encode},
+};
 use drdma_verilated::testbench::Random;
 
 const DATA: u64 = 0x1_0000_0000;
@@ -64,6 +67,8 @@ enum Payloads {
     Adjacent,
     /// Each in a page of its own.
     Scattered,
+    /// In the request itself.
+    Inline,
 }
 
 struct Bench {
@@ -135,14 +140,21 @@ impl Bench {
     fn run(&mut self, posts: u32, bytes: u32, payloads: Payloads) -> u64 {
         for post in 0..posts {
             let (queue, offset) = match payloads {
-                Payloads::Adjacent => {
+                Payloads::Adjacent | Payloads::Inline => {
                     (post / posts.div_ceil(self.queues.count), u64::from(post * bytes))
                 }
                 Payloads::Scattered => (post % self.queues.count, u64::from(post % 1024) * 4096),
             };
             let region = Region::Contiguous { addr: DATA + offset, len: bytes, lkey: KEY };
             let producer = &mut self.producers[queue as usize];
-            let request = send(u64::from(post), vec![to(self.queues.index(queue), vec![region])]);
+            let index = self.queues.index(queue);
+            let request = match payloads {
+                Payloads::Inline => Request {
+                    inline: Some(vec![post as u8; bytes as usize]),
+                    ..send(u64::from(post), vec![to(index, vec![])])
+                },
+                _ => send(u64::from(post), vec![to(index, vec![region])]),
+            };
             for block in encode(&request, *producer).chunks(64) {
                 let slot = (*producer % (1 << self.queues.log_blocks)) as usize;
                 self.rings.write(queue as usize * self.queues.ring_bytes() + slot * 64, block);
@@ -184,6 +196,8 @@ impl Bench {
 
 /// Cycles that a lone SEND of 64 B takes beside its reads: from the doorbell's arrival at the card to the last byte.
 const LONE: u64 = 86;
+/// Of one whose payload stands in it, beside the read of its entry.
+const LONE_INLINE: u64 = 79;
 
 #[test]
 fn small_sends_take_less_than_five_cycles_each_with_a_completion_and_seven_where_each_is_a_read() {
@@ -192,15 +206,19 @@ fn small_sends_take_less_than_five_cycles_each_with_a_completion_and_seven_where
     for (queues, transport) in
         [(1, Transport::Uc), (16, Transport::Uc), (1, Transport::Rc), (16, Transport::Rc)]
     {
-        for (payloads, bound) in [(Payloads::Adjacent, 4.5), (Payloads::Scattered, 7.1)] {
+        for (payloads, bound, reads, alone) in [
+            (Payloads::Adjacent, 4.5, 2, LONE),
+            (Payloads::Scattered, 7.1, 2, LONE),
+            (Payloads::Inline, 4.5, 1, LONE_INLINE),
+        ] {
             let mut bench = Bench::new(pcie::Config::default(), transport, Queues::first(queues));
             let before = bench.rig.card.engine.statistics();
             let lone = bench.run(1, 64, payloads);
             let after = bench.rig.card.engine.statistics();
-            assert_eq!(after.reads - before.reads, 2);
+            assert_eq!(after.reads - before.reads, reads);
             let own = lone - (after.read_cycles - before.read_cycles);
             let what = format!("{queues} queues, {transport:?}, {payloads:?}");
-            if own != LONE {
+            if own != alone {
                 failures.push(format!("{what}: a lone SEND takes {own} cycles beside its reads"));
             }
             let cycles = bench.run(posts, 64, payloads);

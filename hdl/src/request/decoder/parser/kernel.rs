@@ -6,7 +6,7 @@ use crate::layout::windows::FETCH_BITS;
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
-    LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_MERGE_THRESHOLD, MAX_REGIONS,
+    LOG_MAX_READ, MAX_DESTINATIONS, MAX_ELEMENTS, MAX_INLINE, MAX_MERGE_THRESHOLD, MAX_REGIONS,
     MAX_REQUEST_REGIONS, MAX_WQE_GRANULES, Opcode, RegionType, WQE_MAGIC, flags, shape_flags,
 };
 use drdma_emit::prelude::*;
@@ -26,6 +26,8 @@ const _: () = assert!(
         && flags::PARTITIONED == 2
         && flags::FETCH_PLAN == 4
         && flags::UNSIGNALED == 8
+        && flags::INLINE == 16
+        && MAX_INLINE == 64
         && shape_flags::FETCH_ROWS == 1
         && *LOG_MAX_READ.start() == 6
         && *LOG_MAX_READ.end() == 12
@@ -67,6 +69,7 @@ impl Logic for Parser {
             head_partitioned,
             head_fetch,
             head_unsignaled,
+            head_inline,
             head_position,
             joined_for,
             head_destinations,
@@ -83,6 +86,7 @@ impl Logic for Parser {
             dest_qp,
             dest_partition,
             dest_regions,
+            dest_bytes,
             dest_remote_addr,
             dest_rkey,
             dest_types,
@@ -154,6 +158,7 @@ impl Logic for Parser {
             || self.head_rows_bad.q.val()
             || self.head_count_bad.q.val()
             || (self.head_partitioned.q.val() && !self.queue_shared.val())
+            || (self.head_inline.q.val() && self.queue_shared.val())
             || self.head_length_bad.q.val();
 
         // The destination: likewise.
@@ -211,6 +216,15 @@ impl Logic for Parser {
             && !self.fields.head_flags.val().get_bit(1)
             && self.fields.head_granules.val().get_bits::<13>(2).any();
 
+        // The payload that stands behind a destination of such an entry.
+        self.inline_bad.next = self.rest_fields[2].dest_inline_bytes.val() != 0;
+        if self.fields.head_flags.val().get_bit(4) {
+            self.inline_bad.next = (self.rest_fields[2].dest_inline_bytes.val() == 0)
+                || (self.rest_fields[2].dest_inline_bytes.val() > 64)
+                || (self.rest_fields[1].dest_regions.val() != 0);
+        }
+        self.inline_granules.next = (self.dest_bytes.q.val() + 15).get_bits::<3>(4);
+
         // Nothing happens, unless a state says otherwise.
         self.taking.next = false;
         self.skipping.next = false;
@@ -220,6 +234,7 @@ impl Logic for Parser {
         self.dest_accept.next = false;
         self.check_valid.next = false;
         self.element_valid.next = false;
+        self.inline_accept.next = false;
         self.finish.next = self.ended.q.val();
         self.ended.d.next = false;
 
@@ -257,7 +272,7 @@ impl Logic for Parser {
                     self.head_remaining.d.next = self.granule_remaining.val();
                     self.head_fixed_bad.d.next = (self.fields.head_magic.val() != 0xd7)
                         || (self.fields.head_opcode.val() > 3)
-                        || (self.fields.head_flags.val() > 15)
+                        || (self.fields.head_flags.val() > 31)
                         || self.fetch_bad.val()
                         || (self.fields.head_position.val() != self.granule_position.val())
                         || self.granule_error.val();
@@ -265,6 +280,7 @@ impl Logic for Parser {
                     self.head_element_mask.d.next = self.fields.head_flags.val().get_bit(0);
                     self.head_partitioned.d.next = self.fields.head_flags.val().get_bit(1);
                     self.head_unsignaled.d.next = self.fields.head_flags.val().get_bit(3);
+                    self.head_inline.d.next = self.fields.head_flags.val().get_bit(4);
                     self.head_position.d.next = self.granule_position.val();
                     self.head_fetch.d.next =
                         bit_cast::<FETCH_BITS, 1>(self.fields.head_flags.val().get_bits::<1>(2))
@@ -297,7 +313,10 @@ impl Logic for Parser {
                         self.dest_remote_addr.d.next = self.rest_fields[1].dest_remote_addr.val();
                         self.dest_rkey.d.next = self.rest_fields[2].dest_rkey.val();
                         self.dest_types.d.next = self.rest_fields[2].dest_types.val();
+                        self.dest_bytes.d.next =
+                            self.rest_fields[2].dest_inline_bytes.val().get_bits::<7>(0);
                         self.dest_rest_bad.d.next = (self.rest_fields[2].dest_reserved2.val() != 0)
+                            || self.inline_bad.val()
                             || ((self.rest_fields[2].dest_types.val()
                                 >> (bit_cast::<6, 5>(
                                     self.rest_fields[1].dest_regions.val().get_bits::<5>(0),
@@ -382,7 +401,9 @@ impl Logic for Parser {
                     self.taking.next = true;
                     self.dest_rkey.d.next = self.fields.dest_rkey.val();
                     self.dest_types.d.next = self.fields.dest_types.val();
+                    // A head that has a payload behind it is taken with its destination, or refused.
                     self.dest_rest_bad.d.next = (self.fields.dest_reserved2.val() != 0)
+                        || (self.fields.dest_inline_bytes.val() != 0)
                         || ((self.fields.dest_types.val()
                             >> (bit_cast::<6, 5>(self.dest_regions.q.val()) << 1))
                             != 0);
@@ -411,11 +432,47 @@ impl Logic for Parser {
                         self.pairs.add.next = true;
                         self.partitions.add.next = true;
                         self.regions.d.next = self.regions_now.val();
-                        self.dest_done.next = self.dest_regions.q.val() == 0;
+                        self.dest_done.next =
+                            (self.dest_regions.q.val() == 0) && !self.head_inline.q.val();
                         self.sole.d.next = (self.dest_regions.q.val() == 1)
                             && (self.dests_left.q.val() == 1)
                             && (self.left.q.val() == 1);
                         self.state.d.next = DecoderState::Region;
+                        if self.head_inline.q.val() {
+                            self.regions_left.d.next = 1.into();
+                            self.state.d.next = DecoderState::Inline;
+                        }
+                    }
+                }
+            }
+            DecoderState::Inline => {
+                // A block of payload, as a contiguous region whose bytes are here.
+                self.element_lane.next = 0.into();
+                self.element_last.next = true;
+                self.element_kind.next = 0.into();
+                self.element_base.next = 0.into();
+                self.element_offset.next = 0.into();
+                self.element_step.next = 0.into();
+                self.element_len.next = bit_cast::<32, 7>(self.dest_bytes.q.val());
+                self.element_addr.next = 0.into();
+                self.element_count.next = 1.into();
+                self.element_fetch.next = false;
+                if self.broken.val() {
+                    self.fail.d.next = true;
+                    self.fail_qp.d.next = self.none_left.val();
+                    self.state.d.next = DecoderState::End;
+                } else if self.good.val() && self.set_space.val() {
+                    if self.left.q.val() != bit_cast::<15, 3>(self.inline_granules.val()) {
+                        self.fail.d.next = true;
+                        self.fail_qp.d.next = true;
+                        self.state.d.next = DecoderState::End;
+                    } else {
+                        self.taking.next = true;
+                        self.skipping.next = true;
+                        self.inline_accept.next = true;
+                        self.element_valid.next = true;
+                        self.ended.d.next = true;
+                        self.region_done.next = true;
                     }
                 }
             }
@@ -622,6 +679,8 @@ impl Logic for Parser {
             if self.state.q.val() == DecoderState::Head {
                 // A head that is taken alone says it anew with its second half.
                 self.left.d.next = self.fields.head_granules.val().get_bits::<15>(0) - 4;
+            } else if self.inline_accept.val() {
+                self.left.d.next = 0.into();
             } else if self.state.q.val() != DecoderState::HeadRest {
                 self.left.d.next = self.left.q.val() - 1;
             }
@@ -644,9 +703,10 @@ impl Logic for Parser {
         self.position.next = self.head_position.q.val();
         self.unsignaled.next = self.head_unsignaled.q.val();
         self.dest_sets.next = self.dest_regions.q.val();
-        if self.head_partitioned.q.val() {
+        if self.head_partitioned.q.val() || self.head_inline.q.val() {
             self.dest_sets.next = 1.into();
         }
+        self.told_inline.next = self.inline_accept.val();
         self.partition.next = self.dest_partition.q.val();
         self.partitioned.next = self.head_partitioned.q.val();
         self.fetch.next = self.head_fetch.q.val();
@@ -656,7 +716,7 @@ impl Logic for Parser {
         self.rkey.next = self.dest_rkey.q.val();
         self.transport.next = self.qp_transport.val();
         self.log_mtu.next = self.qp_log_mtu.val();
-        self.element_mask.next = self.head_element_mask.q.val();
+        self.element_mask.next = self.head_element_mask.q.val() && !self.head_inline.q.val();
         self.rows_per_message.next = self.head_rows.q.val();
         self.region.next = self.region_index.q.val();
         self.dest.next = self.dest_index.q.val().get_bits::<DEST_INDEX>(0);

@@ -28,6 +28,8 @@ pub enum DecoderState {
     Judge,
     /// A partitioned request's head is known: likewise, before its region.
     JudgeHead,
+    /// The payload, which stands in the entry.
+    Inline,
     /// The head of a region.
     Region,
     /// The shape of a region.
@@ -47,7 +49,7 @@ pub enum DecoderState {
 /// Walks the granules of work queue entries.
 ///
 /// Every granule takes one cycle, but an entry's head and its first destination one together, unless the request is
-/// partitioned, or cut off there; a destination takes one more, a pointer-mapped region three more, a
+/// partitioned, or cut off there, and a payload in the entry is taken whole; a destination takes one more, a pointer-mapped region three more, a
 /// contiguous one two more where it is one of several under row mask Element,
 /// an entry up to two more, a partitioned one three. It stops while there is no room for a
 /// destination or a set, and before a request's first destination, or the region that a partitioned
@@ -60,7 +62,7 @@ pub enum DecoderState {
 ///
 /// # Outputs
 /// `take`, `skip`; `open` pulse with `wr_id`, `position`, `unsignaled`; `dest_accept` pulse with what a destination has;
-/// `check_*`, one bounds check; `element_*`, one lane; `finish` pulse with the request's failure.
+/// `check_*`, one bounds check; `element_*`, one lane, with `told_inline` the payload itself; `finish` pulse with the request's failure.
 #[derive(LogicBlock)]
 pub struct Parser {
     /// Clock.
@@ -159,6 +161,8 @@ pub struct Parser {
     pub element_mask: Signal<Out, Bit>,
     /// Of the request.
     pub rows_per_message: Signal<Out, Bits<32>>,
+    /// The element is the payload itself, which is the block at hand.
+    pub told_inline: Signal<Out, Bit>,
 
     /// A range is to be checked.
     pub check_valid: Signal<Out, Bit>,
@@ -248,6 +252,11 @@ pub struct Parser {
     head_partitioned: DFF<Bit>,
     head_fetch: DFF<Bits<FETCH_BITS>>,
     head_unsignaled: DFF<Bit>,
+    head_inline: DFF<Bit>,
+    inline_bad: Signal<Local, Bit>,
+    inline_accept: Signal<Local, Bit>,
+    /// Granules of the payload.
+    inline_granules: Signal<Local, Bits<3>>,
     head_position: DFF<Bits<32>>,
     joined_for: DFF<Bit>,
     fetch_bad: Signal<Local, Bit>,
@@ -267,6 +276,8 @@ pub struct Parser {
     dest_qp: DFF<Bits<QP>>,
     dest_partition: DFF<Bits<16>>,
     dest_regions: DFF<Bits<5>>,
+    /// Bytes of the payload that stands in the entry.
+    dest_bytes: DFF<Bits<7>>,
     dest_remote_addr: DFF<Bits<64>>,
     dest_rkey: DFF<Bits<32>>,
     dest_types: DFF<Bits<32>>,
@@ -385,6 +396,7 @@ impl Default for Parser {
             log_mtu: Default::default(),
             element_mask: Default::default(),
             rows_per_message: Default::default(),
+            told_inline: Default::default(),
             check_valid: Default::default(),
             check_long: Default::default(),
             check_target: Default::default(),
@@ -434,6 +446,10 @@ impl Default for Parser {
             head_partitioned: Default::default(),
             head_fetch: Default::default(),
             head_unsignaled: Default::default(),
+            head_inline: Default::default(),
+            inline_bad: Default::default(),
+            inline_accept: Default::default(),
+            inline_granules: Default::default(),
             head_position: Default::default(),
             joined_for: Default::default(),
             fetch_bad: Default::default(),
@@ -451,6 +467,7 @@ impl Default for Parser {
             dest_qp: Default::default(),
             dest_partition: Default::default(),
             dest_regions: Default::default(),
+            dest_bytes: Default::default(),
             dest_remote_addr: Default::default(),
             dest_rkey: Default::default(),
             dest_types: Default::default(),

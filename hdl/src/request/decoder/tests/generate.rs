@@ -306,6 +306,7 @@ impl Generator<'_> {
         if partitioned {
             bytes.extend(self.partitioned(width));
         }
+        let inline = !shared && self.random.chance(0.25);
         for number in 0..dests {
             let any = self.random.below(free.len() as u64) as usize;
             let qp = if shared { free.swap_remove(any) } else { queue };
@@ -356,7 +357,15 @@ impl Generator<'_> {
                 granules.clear();
                 partition = (first_partition + number) % if width == 1 { 1 << 8 } else { 1 << 16 };
             }
+            let mut inline_bytes = 0;
+            if inline {
+                (regions, types) = (0, 0);
+                inline_bytes = 1 + self.random.below(64) as u8;
+                let size = usize::from(inline_bytes).next_multiple_of(GRANULE);
+                granules = self.random.bytes(size);
+            }
             let head = Destination {
+                inline_bytes,
                 partition: partition as u16,
                 qp: qp.into(),
                 regions,
@@ -375,6 +384,7 @@ impl Generator<'_> {
             opcode,
             flags: self.random.below(2) as u8
                 | if partitioned { flags::PARTITIONED } else { 0 }
+                | if inline { flags::INLINE } else { 0 }
                 | if fetched { flags::FETCH_PLAN } else { 0 }
                 | if self.random.chance(0.3) { flags::UNSIGNALED } else { 0 },
             fetch_log_max_read: if fetched { 6 + self.random.below(7) as u8 } else { 0 },

@@ -4,7 +4,8 @@ use super::generate::card;
 use super::world::{World, library};
 use super::{all_kinds, batch, compare, entry, recover};
 use drdma_abi::work_request::{
-    Element, GRANULE, RegionHeader, RegionShape, RegionType, shape_flags,
+    BLOCK, Destination, Element, GRANULE, RegionHeader, RegionShape, RegionType, WQE_MAGIC,
+    WqeHeader, flags, shape_flags,
 };
 use drdma_verilated::testbench::Random;
 
@@ -44,6 +45,66 @@ fn a_bitmap_alone_has_no_period_and_no_target() {
 }
 
 #[test]
+fn a_payload_in_the_entry_has_its_length_and_no_regions() {
+    let mut random = Random::new(9);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 9, &card);
+    let good = |bytes: u8| {
+        let destination = Destination { qp: 3, inline_bytes: bytes, ..Default::default() };
+        let head = WqeHeader {
+            magic: WQE_MAGIC,
+            flags: flags::INLINE,
+            destinations: 1,
+            granules: 4 + u32::from(bytes).div_ceil(16),
+            rows_per_message: 1,
+            ..Default::default()
+        };
+        let mut entry = [head.to_bytes(), destination.to_bytes()].concat();
+        entry.extend(0..bytes);
+        entry.resize(2 * BLOCK, 0xee);
+        entry
+    };
+    for bytes in [1, 15, 16, 17, 48, 49, 63, 64] {
+        let requests = compare(&mut world, &mut card, &[batch(3, good(bytes))]);
+        assert_eq!(requests[0].status, 0, "{bytes} B");
+        assert_eq!(requests[0].dests[0].sets[0].inline, Some((0..bytes).collect()));
+    }
+    // What is wrong; bytes; granule, byte, value; whether the queue pair goes to error.
+    let cases: &[(&str, u8, usize, usize, u8, bool)] = &[
+        ("no byte", 8, 3, 8, 0, false),
+        ("65 bytes", 64, 3, 8, 65, false),
+        ("more than 7 bits of them", 8, 3, 8, 129, false),
+        ("a region", 8, 2, 4, 1, false),
+        ("a type", 8, 3, 4, 1, false),
+        ("destination's reserved2", 8, 3, 9, 1, false),
+        ("partitioned as well", 8, 0, 2, 18, false),
+        ("ends before its payload", 8, 0, 8, 4, true),
+        ("ends in its payload", 64, 0, 8, 7, true),
+        ("goes on after its payload", 8, 0, 8, 6, true),
+        ("goes on after its longest payload", 64, 0, 8, 9, true),
+    ];
+    for (name, bytes, granule, byte, value, qp) in cases {
+        let mut entry = good(*bytes);
+        entry[granule * GRANULE + byte] = *value;
+        entry.extend(good(64));
+        let requests = compare(&mut world, &mut card, &[batch(3, entry), batch(3, good(1))]);
+        let results: Vec<_> = requests.iter().map(|r| (r.status, r.qp_error.is_some())).collect();
+        assert_eq!(results, [(2, *qp)], "{name}");
+        recover(&mut world, &mut card);
+    }
+    // A block that cannot be read is nobody's fault.
+    let mut unread = batch(3, good(8));
+    unread.unread.insert(1);
+    let requests = compare(&mut world, &mut card, &[unread]);
+    assert_eq!((requests[0].status, requests[0].qp_error), (2, None));
+    recover(&mut world, &mut card);
+    // A shared queue takes none.
+    let requests = compare(&mut world, &mut card, &[batch(200, good(8))]);
+    assert_eq!((requests[0].status, requests[0].qp_error), (2, None));
+    recover(&mut world, &mut card);
+}
+
+#[test]
 fn every_malformed_kind_has_its_status() {
     let mut random = Random::new(7);
     let mut card = card(&mut random);
@@ -56,7 +117,9 @@ fn every_malformed_kind_has_its_status() {
     let cases: &[(&str, usize, usize, u8, u8, bool)] = &[
         ("magic", 0, 0, 0xd6, 2, false),
         ("opcode", 0, 1, 4, 2, false),
-        ("flags", 0, 2, 16, 2, false),
+        ("flags", 0, 2, 32, 2, false),
+        ("a payload in the entry and regions", 0, 2, 16, 2, false),
+        ("bytes of a payload where there is none", 3, 8, 1, 2, false),
         ("a plan of fetching with reads of a byte", 0, 2, 4, 2, false),
         ("partitioned on a queue pair's own queue", 0, 2, 2, 2, false),
         ("longest read without a plan of fetching", 0, 3, 9, 2, false),

@@ -5,8 +5,8 @@ use drdma_abi::completion::Status;
 use drdma_abi::register::{MemoryRegionEntry, QUEUE_PAIRS, QueuePairEntry, SendQueueEntry};
 use drdma_abi::roce::Transport;
 use drdma_abi::work_request::{
-    BLOCK, Destination, Element, GRANULE, MAX_WQE_GRANULES, Opcode, RegionHeader, RegionShape,
-    RegionType, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
+    BLOCK, Destination, Element, GRANULE, MAX_INLINE, MAX_WQE_GRANULES, Opcode, RegionHeader,
+    RegionShape, RegionType, WQE_MAGIC, WqeHeader, blocks, flags, shape_flags,
 };
 use std::collections::HashSet;
 
@@ -40,6 +40,8 @@ pub struct Set {
     pub records: Option<Records>,
     /// Where the fetch rows lie.
     pub fetch_rows: Option<u64>,
+    /// The payload, where it stands in the entry.
+    pub inline: Option<Vec<u8>>,
     pub lanes: Vec<Lane>,
 }
 
@@ -222,8 +224,7 @@ impl Card {
         let good = !batch.unread.contains(&at)
             && head.magic == WQE_MAGIC
             && Opcode::from_code(head.opcode).is_some()
-            && head.flags & !flags::SHARED == 0
-            && (!partitioned || queue.shared == 1)
+            && head.flags & !(if queue.shared == 1 { flags::SHARED } else { flags::OWN }) == 0
             && match (head.fetch_log_max_read, head.fetch_merge_threshold) {
                 (log, gap) if head.flags & flags::FETCH_PLAN != 0 => {
                     (6..=12).contains(&log) && gap < 4096
@@ -250,6 +251,7 @@ impl Card {
                 half.copy_from_slice(&reader.take().map_err(|stop| stop.failure(dest, None))?);
             }
             let d = Destination::decode(&bytes);
+            let inline = head.flags & flags::INLINE != 0;
             let unused = if d.regions < 16 { d.types >> (2 * d.regions) } else { 0 };
             let owner = (queue.shared != 1).then_some(queue.qp);
             let partition = match &shared {
@@ -262,6 +264,10 @@ impl Card {
             regions += usize::from(d.regions);
             let good = partition
                 && d.reserved2 == 0
+                && match inline {
+                    true => (1..=MAX_INLINE).contains(&d.inline_bytes.into()) && d.regions == 0,
+                    false => d.inline_bytes == 0,
+                }
                 && d.regions <= 16
                 && regions <= 1024
                 && unused == 0
@@ -294,8 +300,14 @@ impl Card {
                 }
                 sets.push(set);
             }
+            if inline {
+                sets.push(
+                    self.inline(&mut reader, d.inline_bytes)
+                        .map_err(|stop| stop.failure(dest, Some(d.qp)))?,
+                );
+            }
             // Elements of several regions that are rows of one.
-            let mut element_mask = head.flags & flags::ELEMENT_MASK != 0;
+            let mut element_mask = head.flags & flags::ELEMENT_MASK != 0 && !inline;
             if let Some(joined) = Set::joined(&sets).filter(|_| element_mask) {
                 (sets, element_mask) = (vec![joined], false);
             }
@@ -320,6 +332,19 @@ impl Card {
             }
         }
         Ok(dests)
+    }
+
+    /// The payload that stands in the entry, as a contiguous set.
+    fn inline(&self, reader: &mut Reader, bytes: u8) -> Result<Set, Stop> {
+        let mut payload = Vec::new();
+        while payload.len() < bytes.into() {
+            payload.extend(reader.take()?);
+        }
+        payload.truncate(bytes.into());
+        let lane = Lane { base: 0, step: 0, len: bytes.into() };
+        let mut set = Set { count: 1, lanes: vec![lane], inline: Some(payload), ..Set::default() };
+        set.cut();
+        Ok(set)
     }
 
     /// The region that the destinations of a partitioned request share.

@@ -17,6 +17,9 @@ struct Written {
     lanes: Vec<[Lane; 16]>,
     sets: Vec<(Set, u8)>,
     dests: Vec<(Dest, u8, u16, u8)>,
+    /// By set: its payload stands in the request. By slot: that payload.
+    inline: Vec<bool>,
+    payloads: Vec<Vec<u8>>,
     fetches: [u64; 256],
 }
 
@@ -29,6 +32,12 @@ fn record(written: &mut Written, model: &Model) {
         let (base, step) = (get("lane_write_base"), get("lane_write_step"));
         let lane = Lane { base, step, len: get("lane_write_len") as u32 };
         written.lanes[get("lane_write_set") as usize][get("lane_write_lane") as usize] = lane;
+        written.inline[get("lane_write_set") as usize] = get("lane_write_inline") == 1;
+    }
+    if get("inline_write_valid") == 1 {
+        let data = model.get_word("inline_write_data");
+        let byte = |i: usize| data.bits(8 * i, 8).to_u64() as u8;
+        written.payloads[get("inline_write_slot") as usize] = (0..BLOCK).map(byte).collect();
     }
     if get("set_write_valid") == 1 {
         let kind = get("set_write_kind") as u8;
@@ -48,6 +57,7 @@ fn record(written: &mut Written, model: &Model) {
             beat_start: get("set_write_beat_start") as u16,
             fetch_rows: (get("set_write_fetch") == 1).then_some(records.target_addr),
             records: (kind == 3).then_some(records),
+            inline: None,
             lanes: Vec::new(),
         };
         written.sets[get("set_write_set") as usize] = (set, get("set_write_lanes") as u8);
@@ -81,7 +91,10 @@ impl Written {
             let number = (usize::from(*first) + k) % 2048;
             let (set, lanes) = &self.sets[number];
             let lanes = self.lanes[number][..usize::from(*lanes)].to_vec();
-            Set { lanes, ..set.clone() }
+            // Of a request that failed its set may be an older one's, and its payload missing.
+            let payload = self.payloads[usize::from(slot)].get(..set.row_bytes as usize);
+            let inline = payload.filter(|_| self.inline[number]).map(<[u8]>::to_vec);
+            Set { lanes, inline, ..set.clone() }
         };
         Dest { sets: (0..usize::from(*sets)).map(set).collect(), ..dest.clone() }
     }
@@ -123,6 +136,8 @@ impl World {
             lanes: vec![[Lane::default(); 16]; 2048],
             sets: vec![Default::default(); 2048],
             dests: vec![Default::default(); 1024],
+            inline: vec![false; 2048],
+            payloads: vec![Vec::new(); 256],
             fetches: [0; 256],
         }));
         let seen = Rc::clone(&written);
