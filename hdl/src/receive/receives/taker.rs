@@ -161,10 +161,11 @@ pub struct Taker {
     // The block that is judged.
     head: Signal<Local, Bit>,
     blocks: Signal<Local, Bits<32>>,
-    here: Signal<Local, Bits<REGIONS>>,
+    here: Signal<Local, Bits<3>>,
     behind: Signal<Local, Bits<REGIONS>>,
     granules: Signal<Local, Bits<512>>,
     empty: Signal<Local, Bit>,
+    zero: [Signal<Local, Bit>; 4],
     bad: Signal<Local, Bit>,
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
@@ -248,7 +249,7 @@ impl Logic for Taker {
         self.now.next.shared = self.places.read_data.val().get_bit(CQ);
         self.found.next = self.block.q.val().kind == PoppedKind::Block;
         self.head.next = true;
-        self.here.next = self.left.q.val();
+        self.here.next = self.left.q.val().get_bits::<3>(0);
         self.behind.next = 0.into();
         if self.left.q.val() > 4 {
             self.here.next = 4.into();
@@ -268,13 +269,14 @@ impl Logic for Taker {
                 (bit_cast::<32, REGIONS>(self.block.q.val().data.get_bits::<REGIONS>(16)) + 5) >> 2;
             self.head.next = (self.block.q.val().data.get_bits::<16>(0) == MAGIC)
                 && (self.block.q.val().data.get_bits::<16>(16) <= MOST_REGIONS)
-                && (self.block.q.val().data.get_bits::<32>(32)
-                    == bit_cast::<32, 16>(self.block.q.val().data.get_bits::<16>(16)) + 2)
+                && !self.block.q.val().data.get_bits::<26>(38).any()
+                && (self.block.q.val().data.get_bits::<6>(32)
+                    == bit_cast::<6, REGIONS>(self.block.q.val().data.get_bits::<REGIONS>(16)) + 2)
                 && (self.block.q.val().data.get_bits::<32>(64) == self.block.q.val().position)
                 && !self.block.q.val().data.get_bits::<32>(96).any()
                 && !self.block.q.val().data.get_bits::<64>(192).any()
                 && (self.blocks.val() <= self.block.q.val().posted);
-            self.here.next = self.now.val().regions;
+            self.here.next = self.now.val().regions.get_bits::<3>(0);
             self.behind.next = 0.into();
             if self.now.val().regions > 2 {
                 self.here.next = 2.into();
@@ -283,8 +285,16 @@ impl Logic for Taker {
         }
         self.empty.next = false;
         for k in 0..4 {
-            if (self.here.val() > k.to_bits())
-                && !self.granules.val().get_bits::<32>(128 * k + 64).any()
+            self.zero[k].next = !self.block.q.val().data.get_bits::<32>(128 * k + 64).any();
+            if self.zero[k].val() && self.goes_on.q.val() && (self.left.q.val() > k.to_bits()) {
+                self.empty.next = true;
+            }
+        }
+        // Of the first block, behind the head.
+        for k in 0..2 {
+            if self.zero[k + 2].val()
+                && !self.goes_on.q.val()
+                && (self.block.q.val().data.get_bits::<REGIONS>(16) > k.to_bits())
             {
                 self.empty.next = true;
             }
@@ -310,7 +320,7 @@ impl Logic for Taker {
         self.piece.starts.next = !self.goes_on.q.val();
         self.piece.ends.next =
             !self.found.val() || self.bad.val() || self.flush.q.val() || !self.behind.val().any();
-        self.piece.here.next = self.here.val().get_bits::<3>(0);
+        self.piece.here.next = self.here.val();
         if !self.found.val() || self.bad.val() || self.flush.q.val() {
             self.piece.here.next = 0.into();
         }
