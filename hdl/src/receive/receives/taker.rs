@@ -8,9 +8,10 @@
 //! receive is still in use waits for its completion, which must be on its way. What is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
+use super::events::Events;
 use super::record::*;
-use crate::context::{CQ, ConfigWrite, Flags, QP, QUEUE, Table, TableSelect};
-use crate::primitive::{Lutram, StreamFifo, StreamSkid};
+use crate::context::{CQ, ConfigWrite, QP, QUEUE, Table, TableSelect};
+use crate::primitive::StreamSkid;
 use crate::receive::record::Take;
 use drdma_abi::Layout;
 use drdma_abi::receive::{AttributesEntry, RECEIVE_MAGIC, ReceiveQueueEntry};
@@ -20,12 +21,6 @@ use drdma_emit::prelude::*;
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = drdma_abi::work_request::MAX_REGIONS as u64;
-/// A queue pair's states.
-const READY_TO_SEND: u64 = 1;
-/// See `READY_TO_SEND`.
-const READY_TO_RECEIVE: u64 = 2;
-/// The state of attributes that change nothing of what a queue pair has in use.
-const GOES_ON: u64 = 2;
 /// Bits of where a queue's receives complete, and whether it is shared.
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and whether it has one.
@@ -125,18 +120,7 @@ pub struct Taker {
     owns: Table<OWN, QP>,
 
     takes: StreamSkid<Take>,
-    events: StreamFifo<Events, 12, 13>,
-    /// The first half of the oldest ones was looked at.
-    half: DFF<Bit>,
-    /// The host resets a queue pair or its attributes, or makes one ready, so that
-    resets: Signal<Local, Bit>,
-    /// it is not broken any more.
-    mends: Signal<Local, Bit>,
-    tells: Signal<Local, Bit>,
-    /// Those that the host has made ready to receive: that they become ready to send mends nothing.
-    receiving: Lutram<1, QP, 1>,
-    /// Queue pairs that are broken now: nothing is flushed of others, whatever is still to be looked at.
-    breaks_now: Flags<QP, 1>,
+    events: Events,
 
     state: DFF<TakerState>,
     current: DFF<Take>,
@@ -170,7 +154,6 @@ pub struct Taker {
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
     asks: Signal<Local, Bit>,
-    breaks: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
 
@@ -201,45 +184,11 @@ impl Logic for Taker {
             self.owns.write_data.next = self.owns.write_data.val().replace_bit(QUEUE, true);
         }
 
-        // What is given up waits.
-        self.receiving.read_address[0].next = self.cfg.index.val().get_bits::<QP>(0);
-        self.receiving.write_enable.next = self.select.state.val();
-        self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.receiving.write_data.next = 0.into();
-        if self.cfg.data.val() == READY_TO_RECEIVE {
-            self.receiving.write_data.next = 1.into();
-        }
-        self.resets.next = !self.select.every.val()
-            && ((self.select.state.val() && !self.cfg.data.val().any())
-                || (self.select.receive_state.val() && (self.cfg.data.val() != GOES_ON)));
-        self.mends.next = self.select.state.val()
-            && !self.select.every.val()
-            && !((self.cfg.data.val() == READY_TO_SEND)
-                && (self.receiving.read_data[0].val() == 1));
-        self.tells.next = self.resets.val() || self.mends.val();
-        self.breaks_now.set_valid.next = self.broken.valid.val();
-        self.breaks_now.set_index.next = self.broken.qp.val();
-        self.breaks_now.clear_valid.next = self.mends.val();
-        self.breaks_now.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.breaks_now.wipe_valid.next = self.select.every.val();
-        self.breaks_now.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.events.input.valid.next =
-            self.broken.valid.val() || self.tells.val() || self.posted.valid.val();
-        self.events.input.data.next.breaks = self.broken.valid.val();
-        self.events.input.data.next.broken = self.broken.qp.val();
-        self.events.input.data.next.other = self.tells.val() || self.posted.valid.val();
-        self.events.input.data.next.qp = self.posted.qp.val();
-        self.events.input.data.next.kind = GiveUpKind::Posted;
-        if self.tells.val() {
-            self.events.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
-            self.events.input.data.next.kind = GiveUpKind::Ready;
-        }
-        if self.resets.val() {
-            self.events.input.data.next.kind = GiveUpKind::Reset;
-        }
-        self.posted.ready.next = self.events.input.ready.val() && !self.tells.val();
-        self.events.output.ready.next = false;
-        self.breaks.next = false;
+        // What is given up waits, and so do takes.
+        self.cfg.join(&mut self.events.cfg);
+        self.broken.join(&mut self.events.broken);
+        self.posted.join(&mut self.events.posted);
+        self.events.event.ready.next = false;
         self.take.join(&mut self.takes.input);
         self.takes.output.ready.next = false;
 
@@ -303,7 +252,7 @@ impl Logic for Taker {
 
         self.asks.next = self.goes_on.q.val() || !self.in_use.val();
         if self.flush.q.val() {
-            self.asks.next = self.breaks_now.flag[0].val();
+            self.asks.next = self.events.is_broken.val();
         }
         self.pop.valid.next = false;
         self.pop.queue.next = self.current.q.val().queue;
@@ -340,18 +289,11 @@ impl Logic for Taker {
             TakerState::Ready => {
                 self.goes_on.d.next = false;
                 self.flush.d.next = false;
-                self.event.d.next.qp = self.events.output.data.val().qp;
-                self.event.d.next.kind = self.events.output.data.val().kind;
-                self.breaks.next = self.events.output.data.val().breaks && !self.half.q.val();
-                if self.breaks.val() {
-                    self.event.d.next.qp = self.events.output.data.val().broken;
-                    self.event.d.next.kind = GiveUpKind::Broken;
-                }
-                if self.events.output.valid.val() {
-                    self.current.d.next.qp = self.event.d.val().qp;
+                self.event.d.next = self.events.event.val();
+                if self.events.event.valid.val() {
+                    self.current.d.next.qp = self.events.event.qp.val();
                     if self.settled.val() {
-                        self.half.d.next = self.breaks.val() && self.events.output.data.val().other;
-                        self.events.output.ready.next = !self.half.d.val();
+                        self.events.event.ready.next = true;
                         self.state.d.next = TakerState::Find;
                     }
                 } else {
@@ -429,7 +371,7 @@ impl Logic for Taker {
                 self.kind.d.next = MarkKind::Flush;
                 match self.event.q.val().kind {
                     GiveUpKind::Broken => {
-                        if !self.breaks_now.flag[0].val() {
+                        if !self.events.is_broken.val() {
                             self.state.d.next = TakerState::Ready;
                         } else if self.has.q.val() && !self.places.read_data.val().get_bit(CQ) {
                             self.state.d.next = TakerState::Mark;
@@ -441,7 +383,7 @@ impl Logic for Taker {
                         self.state.d.next = TakerState::Ready;
                         if self.has.q.val()
                             && !self.places.read_data.val().get_bit(CQ)
-                            && !self.breaks_now.flag[0].val()
+                            && !self.events.is_broken.val()
                         {
                             self.state.d.next = TakerState::Mark;
                         }
@@ -465,7 +407,7 @@ impl Logic for Taker {
                     self.state.d.next = TakerState::Ready;
                     if self.owned.q.val() {
                         if self.event.q.val().kind == GiveUpKind::Reset {
-                            if !self.breaks_now.flag[0].val() {
+                            if !self.events.is_broken.val() {
                                 self.state.d.next = TakerState::Mark;
                             }
                         } else if !self.given_up.used.val() && !self.flush.q.val() {
@@ -486,17 +428,16 @@ impl Logic for Taker {
         }
 
         self.busy.next = self.takes.output.valid.val()
-            || self.events.output.valid.val()
+            || self.events.busy.val()
             || (self.state.q.val() != TakerState::Ready);
 
         if self.rst.val() {
             self.state.d.next = TakerState::Ready;
             self.waiting.d.next = false;
-            self.half.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
         self.owns.ahead.next = self.current.d.val().qp;
         self.next_qp.next = self.current.d.val().qp;
-        self.breaks_now.ahead[0].next = self.current.d.val().qp;
+        self.events.next_qp.next = self.current.d.val().qp;
     }
 }
