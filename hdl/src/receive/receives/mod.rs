@@ -28,6 +28,7 @@ use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
 pub mod checker;
+pub mod events;
 pub mod in_use;
 pub mod planner;
 pub mod pool;

@@ -233,21 +233,6 @@ pub struct GiveUp {
     pub kind: GiveUpKind,
 }
 
-/// What happened to queue pairs in a cycle: what the first half tells came before the other.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Events {
-    /// One has entered the error state.
-    pub breaks: Bit,
-    /// That one.
-    pub broken: Bits<QP>,
-    /// Something else happened,
-    pub other: Bit,
-    /// to this one:
-    pub qp: Bits<QP>,
-    /// this.
-    pub kind: GiveUpKind,
-}
-
 /// What a [`GiveUp`] has met.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct GivenUp {

@@ -8,9 +8,10 @@
 //! receive is still in use waits for its completion, which must be on its way. What is given up has its turn
 //! when all takes before it are answered, and before all behind it.
 
+use super::events::Events;
 use super::record::*;
-use crate::context::{CQ, ConfigWrite, Flags, QP, QUEUE, QueuePairIndex, Table, TableSelect};
-use crate::primitive::{Lutram, StreamFifo, StreamSkid};
+use crate::context::{CQ, ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect};
+use crate::primitive::StreamSkid;
 use crate::receive::record::Take;
 use drdma_abi::Layout;
 use drdma_abi::receive::{AttributesEntry, RECEIVE_MAGIC, ReceiveQueueEntry};
@@ -20,12 +21,6 @@ use drdma_emit::prelude::*;
 const MAGIC: u64 = RECEIVE_MAGIC as u64;
 /// Regions of an entry, at most.
 const MOST_REGIONS: u64 = drdma_abi::work_request::MAX_REGIONS as u64;
-/// A queue pair's states.
-const READY_TO_SEND: u64 = 1;
-/// See `READY_TO_SEND`.
-const READY_TO_RECEIVE: u64 = 2;
-/// The state of attributes that change nothing of what a queue pair has in use.
-const GOES_ON: u64 = 2;
 /// Bits of where a queue's receives complete, and whether it is shared.
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and whether it has one.
@@ -125,18 +120,7 @@ pub struct Taker {
     owns: Table<OWN, QP>,
 
     takes: StreamSkid<Take>,
-    events: StreamFifo<Events, 12, 13>,
-    /// The first half of the oldest ones was looked at.
-    half: DFF<Bit>,
-    /// The host resets a queue pair or its attributes, or makes one ready, so that
-    resets: Signal<Local, Bit>,
-    /// it is not broken any more.
-    mends: Signal<Local, Bit>,
-    tells: Signal<Local, Bit>,
-    /// Those that the host has made ready to receive: that they become ready to send mends nothing.
-    receiving: Lutram<1, QP, 1>,
-    /// Queue pairs that are broken now: nothing is flushed of others, whatever is still to be looked at.
-    breaks_now: Flags<QP, 1>,
+    events: Events,
 
     state: DFF<TakerState>,
     current: DFF<Take>,
@@ -161,15 +145,15 @@ pub struct Taker {
     // The block that is judged.
     head: Signal<Local, Bit>,
     blocks: Signal<Local, Bits<32>>,
-    here: Signal<Local, Bits<REGIONS>>,
+    here: Signal<Local, Bits<3>>,
     behind: Signal<Local, Bits<REGIONS>>,
     granules: Signal<Local, Bits<512>>,
     empty: Signal<Local, Bit>,
+    zero: [Signal<Local, Bit>; 4],
     bad: Signal<Local, Bit>,
     found: Signal<Local, Bit>,
     now: Signal<Local, Name>,
     asks: Signal<Local, Bit>,
-    breaks: Signal<Local, Bit>,
     unused: Signal<Local, Bits<6>>,
 }
 
@@ -200,45 +184,11 @@ impl Logic for Taker {
             self.owns.write_data.next = self.owns.write_data.val().replace_bit(QUEUE, true);
         }
 
-        // What is given up waits.
-        self.receiving.read_address[0].next = self.cfg.index.val().get_bits::<QP>(0);
-        self.receiving.write_enable.next = self.select.state.val();
-        self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.receiving.write_data.next = 0.into();
-        if self.cfg.data.val() == READY_TO_RECEIVE {
-            self.receiving.write_data.next = 1.into();
-        }
-        self.resets.next = !self.select.every.val()
-            && ((self.select.state.val() && !self.cfg.data.val().any())
-                || (self.select.receive_state.val() && (self.cfg.data.val() != GOES_ON)));
-        self.mends.next = self.select.state.val()
-            && !self.select.every.val()
-            && !((self.cfg.data.val() == READY_TO_SEND)
-                && (self.receiving.read_data[0].val() == 1));
-        self.tells.next = self.resets.val() || self.mends.val();
-        self.breaks_now.set_valid.next = self.broken.valid.val();
-        self.breaks_now.set_index.next = self.broken.qp.val();
-        self.breaks_now.clear_valid.next = self.mends.val();
-        self.breaks_now.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.breaks_now.wipe_valid.next = self.select.every.val();
-        self.breaks_now.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.events.input.valid.next =
-            self.broken.valid.val() || self.tells.val() || self.posted.valid.val();
-        self.events.input.data.next.breaks = self.broken.valid.val();
-        self.events.input.data.next.broken = self.broken.qp.val();
-        self.events.input.data.next.other = self.tells.val() || self.posted.valid.val();
-        self.events.input.data.next.qp = self.posted.qp.val();
-        self.events.input.data.next.kind = GiveUpKind::Posted;
-        if self.tells.val() {
-            self.events.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
-            self.events.input.data.next.kind = GiveUpKind::Ready;
-        }
-        if self.resets.val() {
-            self.events.input.data.next.kind = GiveUpKind::Reset;
-        }
-        self.posted.ready.next = self.events.input.ready.val() && !self.tells.val();
-        self.events.output.ready.next = false;
-        self.breaks.next = false;
+        // What is given up waits, and so do takes.
+        self.cfg.join(&mut self.events.cfg);
+        self.broken.join(&mut self.events.broken);
+        self.posted.join(&mut self.events.posted);
+        self.events.event.ready.next = false;
         self.take.join(&mut self.takes.input);
         self.takes.output.ready.next = false;
 
@@ -248,7 +198,7 @@ impl Logic for Taker {
         self.now.next.shared = self.places.read_data.val().get_bit(CQ);
         self.found.next = self.block.q.val().kind == PoppedKind::Block;
         self.head.next = true;
-        self.here.next = self.left.q.val();
+        self.here.next = self.left.q.val().get_bits::<3>(0);
         self.behind.next = 0.into();
         if self.left.q.val() > 4 {
             self.here.next = 4.into();
@@ -268,13 +218,14 @@ impl Logic for Taker {
                 (bit_cast::<32, REGIONS>(self.block.q.val().data.get_bits::<REGIONS>(16)) + 5) >> 2;
             self.head.next = (self.block.q.val().data.get_bits::<16>(0) == MAGIC)
                 && (self.block.q.val().data.get_bits::<16>(16) <= MOST_REGIONS)
-                && (self.block.q.val().data.get_bits::<32>(32)
-                    == bit_cast::<32, 16>(self.block.q.val().data.get_bits::<16>(16)) + 2)
+                && !self.block.q.val().data.get_bits::<26>(38).any()
+                && (self.block.q.val().data.get_bits::<6>(32)
+                    == bit_cast::<6, REGIONS>(self.block.q.val().data.get_bits::<REGIONS>(16)) + 2)
                 && (self.block.q.val().data.get_bits::<32>(64) == self.block.q.val().position)
                 && !self.block.q.val().data.get_bits::<32>(96).any()
                 && !self.block.q.val().data.get_bits::<64>(192).any()
                 && (self.blocks.val() <= self.block.q.val().posted);
-            self.here.next = self.now.val().regions;
+            self.here.next = self.now.val().regions.get_bits::<3>(0);
             self.behind.next = 0.into();
             if self.now.val().regions > 2 {
                 self.here.next = 2.into();
@@ -283,8 +234,16 @@ impl Logic for Taker {
         }
         self.empty.next = false;
         for k in 0..4 {
-            if (self.here.val() > k.to_bits())
-                && !self.granules.val().get_bits::<32>(128 * k + 64).any()
+            self.zero[k].next = !self.block.q.val().data.get_bits::<32>(128 * k + 64).any();
+            if self.zero[k].val() && self.goes_on.q.val() && (self.left.q.val() > k.to_bits()) {
+                self.empty.next = true;
+            }
+        }
+        // Of the first block, behind the head.
+        for k in 0..2 {
+            if self.zero[k + 2].val()
+                && !self.goes_on.q.val()
+                && (self.block.q.val().data.get_bits::<REGIONS>(16) > k.to_bits())
             {
                 self.empty.next = true;
             }
@@ -293,7 +252,7 @@ impl Logic for Taker {
 
         self.asks.next = self.goes_on.q.val() || !self.in_use.val();
         if self.flush.q.val() {
-            self.asks.next = self.breaks_now.flag[0].val();
+            self.asks.next = self.events.is_broken.val();
         }
         self.pop.valid.next = false;
         self.pop.queue.next = self.current.q.val().queue;
@@ -310,7 +269,7 @@ impl Logic for Taker {
         self.piece.starts.next = !self.goes_on.q.val();
         self.piece.ends.next =
             !self.found.val() || self.bad.val() || self.flush.q.val() || !self.behind.val().any();
-        self.piece.here.next = self.here.val().get_bits::<3>(0);
+        self.piece.here.next = self.here.val();
         if !self.found.val() || self.bad.val() || self.flush.q.val() {
             self.piece.here.next = 0.into();
         }
@@ -330,18 +289,11 @@ impl Logic for Taker {
             TakerState::Ready => {
                 self.goes_on.d.next = false;
                 self.flush.d.next = false;
-                self.event.d.next.qp = self.events.output.data.val().qp;
-                self.event.d.next.kind = self.events.output.data.val().kind;
-                self.breaks.next = self.events.output.data.val().breaks && !self.half.q.val();
-                if self.breaks.val() {
-                    self.event.d.next.qp = self.events.output.data.val().broken;
-                    self.event.d.next.kind = GiveUpKind::Broken;
-                }
-                if self.events.output.valid.val() {
-                    self.current.d.next.qp = self.event.d.val().qp;
+                self.event.d.next = self.events.event.val();
+                if self.events.event.valid.val() {
+                    self.current.d.next.qp = self.events.event.qp.val();
                     if self.settled.val() {
-                        self.half.d.next = self.breaks.val() && self.events.output.data.val().other;
-                        self.events.output.ready.next = !self.half.d.val();
+                        self.events.event.ready.next = true;
                         self.state.d.next = TakerState::Find;
                     }
                 } else {
@@ -419,7 +371,7 @@ impl Logic for Taker {
                 self.kind.d.next = MarkKind::Flush;
                 match self.event.q.val().kind {
                     GiveUpKind::Broken => {
-                        if !self.breaks_now.flag[0].val() {
+                        if !self.events.is_broken.val() {
                             self.state.d.next = TakerState::Ready;
                         } else if self.has.q.val() && !self.places.read_data.val().get_bit(CQ) {
                             self.state.d.next = TakerState::Mark;
@@ -431,7 +383,7 @@ impl Logic for Taker {
                         self.state.d.next = TakerState::Ready;
                         if self.has.q.val()
                             && !self.places.read_data.val().get_bit(CQ)
-                            && !self.breaks_now.flag[0].val()
+                            && !self.events.is_broken.val()
                         {
                             self.state.d.next = TakerState::Mark;
                         }
@@ -455,7 +407,7 @@ impl Logic for Taker {
                     self.state.d.next = TakerState::Ready;
                     if self.owned.q.val() {
                         if self.event.q.val().kind == GiveUpKind::Reset {
-                            if !self.breaks_now.flag[0].val() {
+                            if !self.events.is_broken.val() {
                                 self.state.d.next = TakerState::Mark;
                             }
                         } else if !self.given_up.used.val() && !self.flush.q.val() {
@@ -476,17 +428,16 @@ impl Logic for Taker {
         }
 
         self.busy.next = self.takes.output.valid.val()
-            || self.events.output.valid.val()
+            || self.events.busy.val()
             || (self.state.q.val() != TakerState::Ready);
 
         if self.rst.val() {
             self.state.d.next = TakerState::Ready;
             self.waiting.d.next = false;
-            self.half.d.next = false;
         }
         self.places.ahead.next = self.current.d.val().queue;
         self.owns.ahead.next = self.current.d.val().qp;
         self.next_qp.next = self.current.d.val().qp;
-        self.breaks_now.ahead[0].next = self.current.d.val().qp;
+        self.events.next_qp.next = self.current.d.val().qp;
     }
 }

@@ -288,7 +288,7 @@ fn a_queue_that_is_enabled_again_starts_anew_and_gives_its_blocks_back() {
         let region = Region::Contiguous { addr: 0x5000, len: 64, lkey: 1 };
         let posted = 1 + random.below(1 << LOG) as u32;
         for position in 0..posted {
-            host.put(3, LOG, position, &encode(round, &[region.clone()], position));
+            host.put(3, LOG, position, &encode(round, std::slice::from_ref(&region), position));
         }
         host.ring_doorbell(3, posted);
         host.run(random.below(150));

@@ -1,0 +1,142 @@
+//! What happens to queue pairs while they may have a receive in use, in the order in which it happened.
+//!
+//! Contract: an event is at the output 3 cycles later or more; up to two may come in a cycle, of which what breaks was
+//! the earlier one. Cycles with events wait, 4,096 of them; what `posted` tells waits for room, the others do not.
+//! `is_broken` tells how the queue pair of the cycle before is now, whatever events are still waiting.
+
+use super::record::*;
+use crate::context::{ConfigWrite, Flags, QP, QueuePairIndex, TableSelect};
+use crate::primitive::{Lutram, StreamFifo};
+use drdma_emit::prelude::*;
+
+/// A queue pair's states.
+const READY_TO_SEND: u64 = 1;
+/// See `READY_TO_SEND`.
+const READY_TO_RECEIVE: u64 = 2;
+/// The state of attributes that change nothing of what a queue pair has in use.
+const GOES_ON: u64 = 2;
+
+/// The events of a cycle.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Together {
+    /// A queue pair has entered the error state.
+    pub breaks: Bit,
+    /// That one.
+    pub broken: Bits<QP>,
+    /// Something else happened behind that,
+    pub other: Bit,
+    /// to this one:
+    pub qp: Bits<QP>,
+    /// this.
+    pub kind: GiveUpKind,
+}
+
+/// See the [module](self).
+#[derive(LogicBlock, BlockDefault)]
+pub struct Events {
+    /// Clock.
+    pub clk: Signal<In, Clock>,
+    /// Synchronous reset; all tables are cleared after it.
+    pub rst: Signal<In, Bit>,
+    /// Words that the host writes into tables.
+    pub cfg: Flow<In, ConfigWrite>,
+    /// Queue pairs that have entered the error state.
+    pub broken: Flow<In, QueuePairIndex>,
+    /// Broken ones to whose queues something was posted.
+    pub posted: Stream<In, QueuePairIndex>,
+    /// The events.
+    pub event: Stream<Out, GiveUp>,
+    /// The queue pair that is asked for in the next cycle.
+    pub next_qp: Signal<In, Bits<QP>>,
+    /// That of the cycle before is broken.
+    pub is_broken: Signal<Out, Bit>,
+    /// Events wait.
+    pub busy: Signal<Out, Bit>,
+
+    select: TableSelect,
+    /// Those that the host has made ready to receive: that they become ready to send mends nothing.
+    receiving: Lutram<1, QP, 1>,
+    /// The host resets a queue pair or its attributes,
+    resets: Signal<Local, Bit>,
+    /// or one is not broken any more.
+    mends: Signal<Local, Bit>,
+    tells: Signal<Local, Bit>,
+    flags: Flags<QP, 1>,
+    waiting: StreamFifo<Together, 12, 13>,
+    /// What breaks was told of the oldest ones.
+    half: DFF<Bit>,
+    breaks: Signal<Local, Bit>,
+    splits: Signal<Local, Bit>,
+}
+
+impl Logic for Events {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // What the host's words mean.
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.receiving.read_address[0].next = self.cfg.index.val().get_bits::<QP>(0);
+        self.receiving.write_enable.next = self.select.state.val();
+        self.receiving.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.receiving.write_data.next = 0.into();
+        if self.cfg.data.val() == READY_TO_RECEIVE {
+            self.receiving.write_data.next = 1.into();
+        }
+        self.resets.next = !self.select.every.val()
+            && ((self.select.state.val() && !self.cfg.data.val().any())
+                || (self.select.receive_state.val() && (self.cfg.data.val() != GOES_ON)));
+        self.mends.next = self.select.state.val()
+            && !self.select.every.val()
+            && !((self.cfg.data.val() == READY_TO_SEND)
+                && (self.receiving.read_data[0].val() == 1));
+        self.tells.next = self.resets.val() || self.mends.val();
+
+        // Which queue pairs are broken.
+        self.flags.set_valid.next = self.broken.valid.val();
+        self.flags.set_index.next = self.broken.qp.val();
+        self.flags.clear_valid.next = self.mends.val();
+        self.flags.clear_index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.flags.wipe_valid.next = self.select.every.val();
+        self.flags.wipe_index.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.flags.ahead[0].next = self.next_qp.val();
+        self.is_broken.next = self.flags.flag[0].val();
+
+        // Events wait.
+        self.posted.ready.next = self.waiting.input.ready.val() && !self.tells.val();
+        self.waiting.input.valid.next =
+            self.broken.valid.val() || self.tells.val() || self.posted.valid.val();
+        self.waiting.input.data.next.breaks = self.broken.valid.val();
+        self.waiting.input.data.next.broken = self.broken.qp.val();
+        self.waiting.input.data.next.other = self.tells.val() || self.posted.valid.val();
+        self.waiting.input.data.next.qp = self.posted.qp.val();
+        self.waiting.input.data.next.kind = GiveUpKind::Posted;
+        if self.tells.val() {
+            self.waiting.input.data.next.qp = self.cfg.index.val().get_bits::<QP>(0);
+            self.waiting.input.data.next.kind = GiveUpKind::Ready;
+        }
+        if self.resets.val() {
+            self.waiting.input.data.next.kind = GiveUpKind::Reset;
+        }
+
+        // They leave one by one.
+        self.breaks.next = self.waiting.output.data.val().breaks && !self.half.q.val();
+        self.splits.next = self.breaks.val() && self.waiting.output.data.val().other;
+        self.event.valid.next = self.waiting.output.valid.val();
+        self.event.qp.next = self.waiting.output.data.val().qp;
+        self.event.kind.next = self.waiting.output.data.val().kind;
+        if self.breaks.val() {
+            self.event.qp.next = self.waiting.output.data.val().broken;
+            self.event.kind.next = GiveUpKind::Broken;
+        }
+        self.waiting.output.ready.next = self.event.ready.val() && !self.splits.val();
+        if self.waiting.output.valid.val() && self.event.ready.val() {
+            self.half.d.next = self.splits.val();
+        }
+        self.busy.next = self.waiting.output.valid.val();
+
+        if self.rst.val() {
+            self.half.d.next = false;
+        }
+    }
+}
