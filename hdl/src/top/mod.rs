@@ -240,6 +240,8 @@ impl Logic for Card {
         self.states.error_next[4].next = 0.into();
         self.states.set_qp_error_c.valid.next = false;
         self.states.set_qp_error_c.qp.next = 0.into();
+        self.control.invalidate.valid.next = false;
+        self.control.invalidate.region.next = 0.into();
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();

@@ -9,9 +9,12 @@
 //! everything but `CONTROL` by bit 1 of `CONTROL`; then every entry is cleared, a number a cycle and that of
 //! all tables at once, in 4,096 cycles, during which writes to tables wait, doorbells are ignored, states
 //! read 0 and bit 1 of `CONTROL` reads 1; all other accesses are served as ever. Reading the low word of a counter holds its
-//! high word for the next read of a high word. Reads of tables give 0.
+//! high word for the next read of a high word. Reads of tables give 0. A key that a peer has made invalid (`invalidate`)
+//! is a word of 0 in its memory region's `valid`, behind at most one write of the host's, which the next write waits for: 5 cycles at most.
 
-use crate::context::{ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE};
+use crate::context::{
+    ConfigWrite, EVERY_TABLE, INDEX, QP, QUEUE, REGION, REGION_TABLE, RegionIndex,
+};
 use drdma_abi::Layout;
 use drdma_abi::register::*;
 use drdma_emit::prelude::*;
@@ -47,6 +50,10 @@ fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
     Constant::new((L::field(field).start as u64 / 32).into())
 }
 
+/// The cycles of `Revoke`, counted from 0, in which the word goes out, and in which the host's may follow.
+const REVOKES: u64 = 1;
+const REVOKED: u64 = 4;
+
 /// What becomes of a write.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ControlState {
@@ -60,6 +67,8 @@ pub enum ControlState {
     Restart,
     /// Its response is due.
     Done,
+    /// There is none: a key is made invalid.
+    Revoke,
 }
 
 /// A queue has new work requests.
@@ -119,6 +128,8 @@ pub struct Control {
     // ------------------------------------------------------------------ tables: every word that the host writes, to all blocks
     /// Every word that the host writes into a table, to all blocks.
     pub cfg: Flow<Out, ConfigWrite>,
+    /// Memory regions whose keys a peer has made invalid; taken in the cycle before the word is on `cfg`.
+    pub invalidate: Stream<In, RegionIndex>,
 
     // ------------------------------------------------------------------ doorbells
     /// Doorbells.
@@ -228,6 +239,10 @@ pub struct Control {
     bell: Signal<Local, Bits<QUEUE>>,
     writes: DFF<Bit>,
     written: DFF<ConfigWrite>,
+    /// Cycles since a key was about to be made invalid.
+    revoking: DFF<Bits<3>>,
+    #[init(word_of::<MemoryRegionEntry>("valid"))]
+    valid_word: Constant<Bits<4>>,
 
     // The read that is served, in two cycles.
     read_place: Signal<Local, Bits<20>>,
@@ -335,6 +350,26 @@ impl Logic for Control {
                 self.axil.write_done.next = true;
                 self.state.d.next = ControlState::Ready;
             }
+            ControlState::Revoke => {
+                if self.revoking.q.val() == REVOKED {
+                    self.state.d.next = ControlState::Ready;
+                }
+            }
+        }
+
+        // A key is made invalid between two words of the host's, with as much room as these have.
+        if self.invalidate.valid.val()
+            && !self.sweep.busy.val()
+            && ((self.state.q.val() == ControlState::Done)
+                || ((self.state.q.val() == ControlState::Ready) && !self.execute.val()))
+        {
+            self.state.d.next = ControlState::Revoke;
+        }
+        self.revoking.d.next = 0.into();
+        self.invalidate.ready.next = false;
+        if self.state.q.val() == ControlState::Revoke {
+            self.revoking.d.next = self.revoking.q.val() + 1;
+            self.invalidate.ready.next = self.revoking.q.val() == REVOKES;
         }
 
         // A word of a table goes to all blocks.
@@ -353,6 +388,13 @@ impl Logic for Control {
                     self.place.val().get_bits::<4>(2) & self.word_masks[k].val();
                 self.written.d.next.data = self.axil.write_data.val();
             }
+        }
+        if self.invalidate.ready.val() {
+            self.writes.d.next = self.invalidate.valid.val();
+            self.written.d.next.table = REGION_TABLE.into();
+            self.written.d.next.index = bit_cast::<INDEX, REGION>(self.invalidate.region.val());
+            self.written.d.next.word = self.valid_word.val();
+            self.written.d.next.data = bits::<32>(0);
         }
         self.cfg.valid.next = self.writes.q.val();
         self.cfg.next = self.written.q.val();

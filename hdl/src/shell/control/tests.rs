@@ -1,5 +1,7 @@
 //! A host that reads and writes BAR2, against a plain account of every register.
 
+mod revoking;
+
 use super::Control;
 use crate::context::EVERY_TABLE;
 use crate::context::testing::{Flagged, answer_flag};
