@@ -66,6 +66,8 @@ pub struct Checks {
     uneven: DFF<Bit>,
     overlong: DFF<Bit>,
     exceeds: DFF<Bit>,
+    /// A WRITE of no bytes needs no key.
+    needs_key: DFF<Bit>,
     // What the key allows.
     writable: DFF<Bit>,
     revocable: DFF<Bit>,
@@ -109,6 +111,7 @@ impl Logic for Checks {
         }
         self.exceeds.d.next =
             self.total.q.val() > bit_cast::<33, 32>(self.at.val().progress.capacity);
+        self.needs_key.d.next = self.at.val().progress.len.any();
         if self.sample.val() {
             self.writable.d.next = self.keys.writable.val();
             self.revocable.d.next = self.keys.revocable.val();
@@ -128,7 +131,7 @@ impl Logic for Checks {
         {
             self.verdict.next = Verdict::Invalid;
         } else if self.at.val().write {
-            if self.at.val().progress.len.any() && !self.writable.q.val() {
+            if self.needs_key.q.val() && !self.writable.q.val() {
                 self.verdict.next = Verdict::Access;
             }
         } else if self.exceeds.q.val() {

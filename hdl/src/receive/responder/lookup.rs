@@ -32,8 +32,7 @@ pub struct Lookup {
 
     arriving: StreamSkid<Packet>,
     finder: Finder,
-    full: DFF<Bit>,
-    held: DFF<Located>,
+    found: StreamSkid<Located>,
     come: Signal<Local, Located>,
     unused: Signal<Local, Packet>,
 }
@@ -45,24 +44,15 @@ impl Logic for Lookup {
         self.cfg.join(&mut self.finder.cfg);
         self.finder.search.next = self.arriving.output.valid.val();
         self.finder.qpn.next = self.arriving.output.data.val().qpn;
-        self.finder.ready.next = !self.full.q.val() || self.located.ready.val();
+        self.finder.ready.next = self.found.input.ready.val();
         self.arriving.output.ready.next = self.finder.done.val();
 
         self.unused.next = self.arriving.output.data.val();
         self.arriving.output.share(&mut self.come);
         self.come.next.known = self.finder.hit.val();
         self.come.next.qp = self.finder.qp.val();
-        self.located.valid.next = self.full.q.val();
-        self.located.next = self.held.q.val();
-        if self.located.ready.val() {
-            self.full.d.next = false;
-        }
-        if self.finder.done.val() {
-            self.full.d.next = true;
-            self.held.d.next = self.come.val();
-        }
-        if self.rst.val() {
-            self.full.d.next = false;
-        }
+        self.found.input.valid.next = self.finder.done.val();
+        self.found.input.data.next = self.come.val();
+        self.found.output.join(&mut self.located);
     }
 }

@@ -131,3 +131,57 @@ fn an_entry_is_valid_from_its_last_word_to_the_next_one_that_is_written() {
     clear_tables(&mut around.bench);
     check(&mut around, false, "all are cleared");
 }
+
+#[test]
+fn what_is_under_way_when_a_queue_pair_begins_anew_leaves_no_trace() {
+    let library = library();
+    let mut flushed = 0;
+    for (seed, stalls) in [(1, (0.0, 0.0)), (2, (0.0, 0.6))] {
+        let mut random = Random::new(seed);
+        let mut around = Around::new(&library, seed, stalls);
+        around.card.memory = vec![0; SIZE as usize];
+        let mut pair = Pair::random(9, &mut random, 0.0);
+        while pair.peer.flow.transport != Transport::Rc {
+            pair = Pair::random(9, &mut random, 0.0);
+        }
+        (pair.shared, pair.attributes.receive_queue) = (false, 9);
+        (pair.attributes.receives, pair.attributes.rights) = (1, rights::ALL as u8);
+        pair.attributes.rq_psn = 100;
+        pair.peer.keys.push((1, world::BASE, 100));
+        around.write_pair(&pair);
+        for round in 0..120 {
+            let operation = [operation::WRITE_ONLY, operation::SEND_ONLY][round % 2];
+            let mut send = |around: &mut Around<'_>, psn: u32| {
+                let posted = Posted { name: 1, addr: world::BASE, len: 100, malformed: None };
+                around.card.queues.entry(9).or_default().push_back(posted);
+                let mut packet = pair.peer.clone().next(100, &mut Random::new(4));
+                (packet.opcode, packet.psn, packet.ack_req) = (operation, psn, true);
+                (packet.payload, packet.len, packet.pad) = (Vec::new(), 0, 0);
+                around.send(&packet, &mut random);
+            };
+            send(&mut around, 100);
+            around.drain();
+            send(&mut around, 101);
+            for _ in 0..round / 2 % 30 {
+                around.step();
+            }
+            // The attributes stay as they are, and are valid all the time.
+            around.write(ATTRIBUTES_TABLE, pair.index, 7, 1);
+            around.drain();
+            around.bench.take(around.answer);
+            send(&mut around, 100);
+            around.drain();
+            let answers = around.bench.take(around.answer);
+            let [answer] = &answers[..] else { panic!("{answers:?} in round {round}") };
+            let fields = ["syndrome", "psn", "msn"].map(|field| answer.u64(field));
+            assert_eq!(fields, [0x1f, 100, 1], "round {round} of seed {seed}");
+            // Each receive has completed, whole or given back.
+            assert!(around.card.used.is_empty(), "round {round} of seed {seed}");
+            let completed = std::mem::take(&mut around.card.completed);
+            flushed += completed.iter().filter(|entry| entry.2 == 5).count();
+            assert!(completed.iter().all(|entry| [0, 5].contains(&entry.2)), "{completed:?}");
+            around.write(ATTRIBUTES_TABLE, pair.index, 7, 1);
+        }
+    }
+    assert!(flushed > 5, "{flushed} receives were given back");
+}
