@@ -188,3 +188,34 @@ fn receipts_do_not_wait_while_a_queue_pairs_packets_are_refused() {
     assert_eq!(card.bench.pending(card.ack), 1, "the list is not walked to its end");
     card.drain();
 }
+
+#[test]
+fn a_queue_pair_without_room_and_one_that_was_refused_both_break_whenever_they_meet() {
+    let mut card = Card::new(&library(), 5, (0.0, 0.0));
+    card.completion_queue(0, 0x1_0000, 10);
+    card.completion_queue(3, 0x2_0000, 1);
+    (0..2).for_each(|k| card.bench.send(card.receipt, receipt(3, 1, k)));
+    for round in 0..24 {
+        let (refused, without_room) = (100 + round, 200 + round);
+        // Nothing waits for the packet, so that its queue pair is told of in one cycle alone.
+        card.sending(refused, 1);
+        card.bench.run(20);
+        // Either of them comes first.
+        let ack = Beat::from([("qp", refused), ("psn", 1), ("syndrome", 0x62)]);
+        let receipt = receipt(3, without_room, 9);
+        let mut broken = Vec::new();
+        if round < 12 {
+            card.bench.send(card.ack, ack);
+            broken.extend(card.broken(round));
+            card.bench.send(card.receipt, receipt);
+        } else {
+            card.bench.send(card.receipt, receipt);
+            broken.extend(card.broken(round - 12));
+            card.bench.send(card.ack, ack);
+        }
+        broken.extend(card.broken(60));
+        broken.sort_unstable();
+        broken.dedup();
+        assert_eq!(broken, [refused, without_room], "round {round}");
+    }
+}
