@@ -105,7 +105,7 @@ fn an_answer_leaves_or_gives_way_to_the_next_ack_of_its_queue_pair() {
                 0 => NAK_PSN,
                 1 => RNR_NAK | random.below(32) as u8,
                 2 => NAK_REMOTE_ACCESS,
-                credits => ACK | credits as u8 + 20,
+                credits => ACK | (credits as u8 + 20),
             };
             bench.send(input, answer(qp, syndrome, psn));
             if random.chance(0.2) {
