@@ -38,7 +38,7 @@ pub struct PackedRows {
 }
 
 impl PackedRows {
-    /// Windows of fewer rows have no blocks to leave out.
+    /// A block of a sparse window; windows of fewer rows have none to leave out.
     const SPARSE_ROWS: u32 = 64;
 
     /// The rows of a request, by the regions of each of its destinations; `None` if the card gathers them one
@@ -85,8 +85,11 @@ impl PackedRows {
     }
 
     fn new((lanes, rows): (Vec<Lane>, u32), one_bitmap: bool, least: u32) -> Option<Self> {
-        let window_rows = ColumnPlacement::window_rows(&lanes).ok()?;
+        let mut window_rows = ColumnPlacement::window_rows(&lanes).ok()?;
         let sparse = one_bitmap && window_rows >= Self::SPARSE_ROWS;
+        if sparse {
+            window_rows = window_rows / Self::SPARSE_ROWS * Self::SPARSE_ROWS;
+        }
         (least > 0 && rows >= least).then_some(Self {
             lanes,
             rows,

@@ -93,15 +93,13 @@ pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
 }
 
 /// Rows of a window whose lanes' groups go so many bytes a row: in stretches of 128 if there are at least four,
-/// else of 64, else 32 or 16.
+/// else of 64 if there are two, else of 16.
 pub fn rows_of_window(steps: u128) -> u32 {
     let most = (30_656 / steps).min(4096) as u32;
     match most {
         512.. => most / 128 * 128,
-        64.. => most / 64 * 64,
-        32.. => 32,
-        16.. => 16,
-        _ => 0,
+        128.. => most / 64 * 64,
+        _ => most / 16 * 16,
     }
 }
 

@@ -11,19 +11,27 @@ const COLUMN_BYTES: usize = 32_768 - 16 * 132;
 /// The most that the lanes of a column request may go a row: 16 rows then fit a window.
 const MAX_STEPS: u64 = (COLUMN_BYTES / 16) as u64;
 
+/// Longer steps than the tables of chunks know have so many numbers of rows: 16 to 112, every 16.
+const LONG: usize = 7;
+
+/// The most bytes a row with which a chunk has more rows than the `k`-th of these numbers, the largest first.
+fn most_steps(k: usize) -> usize {
+    COLUMN_BYTES / (16 * (LONG + 1 - k))
+}
+
 /// The longest row of a column request.
 const MAX_ROW_BYTES: u64 = crate::rows::columns::addresser::MAX_ROW_BYTES as u64;
 
 /// Rows of a column request's chunk whose lanes go `steps` bytes a row, at most 4,096: as many as fit a window,
-/// in stretches of 128, so that columns of 4 B end with a read of 512 B; of 64 if those are fewer than four; or
-/// 32 or 16 if there is no such stretch; 0 if there are not even 16.
+/// in stretches of 128, so that columns of 4 B end with a read of 512 B; of 64 if those are fewer than four; of 16 if
+/// those are fewer than two; 0 if there are not even 16.
 pub fn column_rows(steps: usize) -> usize {
     let most = COLUMN_BYTES.checked_div(steps).map_or(0, |rows| rows.min(4096));
-    let stretch = [(512, 128), (64, 64), (32, 32), (16, 16)].into_iter().find(|s| most >= s.0);
-    stretch.map_or(0, |(_, rows)| match rows {
-        64.. => most / rows * rows,
-        _ => rows,
-    })
+    match most {
+        512.. => most / 128 * 128,
+        128.. => most / 64 * 64,
+        _ => most / 16 * 16,
+    }
 }
 
 /// Rows of as many chunks of so many as have at most 4,096.
@@ -98,8 +106,9 @@ pub struct Chunks {
     units: Constant<Bits<2048>>,
     kept_units: Constant<Bits<2048>>,
     kept: DFF<Bits<13>>,
-    steps_below: [Constant<Bits<11>>; 3],
-    rows_above: [Constant<Bits<13>>; 3],
+    steps_below: [Constant<Bits<11>>; LONG],
+    rows_above: [Constant<Bits<13>>; LONG],
+    kept_above: [Constant<Bits<13>>; LONG],
     narrow: DFF<Bits<13>>,
     spanned: DFF<Bits<16>>,
     wide: DFF<Bits<13>>,
@@ -111,9 +120,6 @@ pub struct Chunks {
 
 impl Default for Chunks {
     fn default() -> Self {
-        // Of more than `.0` bytes a row `.1` rows fit.
-        const LONG: [(u64, u64); 3] =
-            [(255, 64), ((COLUMN_BYTES / 64) as u64, 32), ((COLUMN_BYTES / 32) as u64, 16)];
         let (mut units, mut kept_units) = (BigUint::default(), BigUint::default());
         for steps in 0..256_usize {
             let rows = column_rows(steps);
@@ -151,8 +157,11 @@ impl Default for Chunks {
             units: Constant::new(units.into()),
             kept_units: Constant::new(kept_units.into()),
             kept: DFF::default(),
-            steps_below: LONG.map(|(below, _)| Constant::new(below.to_bits())),
-            rows_above: LONG.map(|(_, rows)| Constant::new(rows.to_bits())),
+            steps_below: std::array::from_fn(|k| Constant::new((most_steps(k) as u64).into())),
+            rows_above: std::array::from_fn(|k| Constant::new((16 * (LONG - k) as u64).into())),
+            kept_above: std::array::from_fn(|k| {
+                Constant::new((kept_rows(16 * (LONG - k)) as u64).into())
+            }),
             narrow: DFF::default(),
             spanned: DFF::default(),
             wide: DFF::default(),
@@ -218,17 +227,17 @@ impl Logic for Chunks {
         self.spanned.d.next = bit_cast::<16, 14>(self.widest.q.val()) << self.log.val();
         self.needed.d.next =
             self.spanned.q.val().get_bits::<8>(8) + bit_cast::<8, 5>(self.most_lanes.q.val());
-        // As many as fit a window: up to 255 bytes a row from a table, in words of a bitmap.
+        // As many as fit a window: of short rows from a table, in words of a bitmap.
         self.wide.d.next = bit_cast::<13, 7>(
             self.units.val().get_bits::<7>(self.steps.q.val().get_bits::<8>(0).index() * 8),
         ) << 6;
         self.kept.d.next = bit_cast::<13, 7>(
             self.kept_units.val().get_bits::<7>(self.steps.q.val().get_bits::<8>(0).index() * 8),
         ) << 6;
-        for k in 0..3 {
+        for k in 0..7 {
             if self.steps.q.val() > self.steps_below[k].val() {
                 self.wide.d.next = self.rows_above[k].val();
-                self.kept.d.next = 4096.into();
+                self.kept.d.next = self.kept_above[k].val();
             }
         }
         self.kept_rows.next = self.kept.q.val();
@@ -251,9 +260,24 @@ mod tests {
         for steps in 1..=MAX_STEPS as usize {
             let rows = column_rows(steps);
             let fits = |rows: usize| rows <= 4096 && rows * steps + 16 * 132 <= 32_768;
-            let stretch = if fits(512) { 128 } else { 64.min(rows) };
+            let stretch = if fits(512) {
+                128
+            } else if fits(128) {
+                64
+            } else {
+                16
+            };
             assert!(rows >= 16 && rows.is_multiple_of(stretch) && fits(rows), "{steps}: {rows}");
             assert!(!fits(rows + stretch), "{steps}: {rows}");
+        }
+        // What the constants of long rows say.
+        for steps in most_steps(0) + 1..=MAX_STEPS as usize {
+            let k = (0..LONG).rev().find(|&k| steps > most_steps(k)).unwrap();
+            assert_eq!(16 * (LONG - k), column_rows(steps), "{steps}");
+        }
+        // What their tables say, in units of 64 rows.
+        for steps in 1..=most_steps(0) {
+            assert!(column_rows(steps).is_multiple_of(64), "{steps}");
         }
         assert_eq!(column_rows(MAX_STEPS as usize + 1), 0);
     }
