@@ -117,6 +117,15 @@ pub fn are_columns(lanes: &[(u64, u64, u32)]) -> bool {
         && (1..=1916).contains(&steps)
 }
 
+/// The fewest rows of a column request of so many lanes.
+pub fn least_rows(lanes: usize, min_rows: u32) -> u32 {
+    match lanes {
+        ..=2 => min_rows / 4,
+        ..=6 => min_rows / 2,
+        _ => min_rows,
+    }
+}
+
 /// Rows of the chunks of a request whose rows the column path packs; `None`: the row path's.
 ///
 /// The destinations all have the first one's lanes, or, if they are `apart`, rows of one form.
@@ -133,7 +142,9 @@ pub fn chunk_rows(dests: &[Dest], apart: bool, min_rows: u32) -> Option<u32> {
     };
     let columns = min_rows != 0
         && dests.iter().all(one)
-        && dests.iter().any(|dest| dest.regions[0].count >= min_rows);
+        && dests
+            .iter()
+            .any(|dest| dest.regions[0].count >= least_rows(first.lanes.len(), min_rows));
     columns.then(|| {
         let steps = dests.iter().map(|dest| group_steps(&dest.regions[0].lanes)).max();
         rows_of_window(steps.unwrap_or(1))

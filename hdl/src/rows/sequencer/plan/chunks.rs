@@ -43,7 +43,8 @@ fn kept_rows(rows: usize) -> usize {
 ///
 /// A *column request* is one whose rows all destinations have in the same columns: every destination is alike to
 /// the first, or they are apart (the decoder says so), every row a unit of at most 960 bytes, of at most 64 where lanes are longer
-/// than their step; 16 rows of its lanes fit a window, every destination has rows, and one of them at least `min_rows`. Its chunks are as
+/// than their step; 16 rows of its lanes fit a window, every destination has rows, and one of them at least `min_rows`, or half of that for
+/// up to 6 lanes, or a quarter for up to 2. Its chunks are as
 /// long as a window takes; those of other requests span about 12 KiB of host memory.
 ///
 /// Outputs follow the last input after 3 cycles.
@@ -97,6 +98,8 @@ pub struct Chunks {
     widest: DFF<Bits<14>>,
     most_lanes: DFF<Bits<5>>,
     fits: DFF<Bit>,
+    /// The fewest rows of a column request of so many lanes.
+    least: Signal<Local, Bits<32>>,
     /// A destination has as many rows as a column request must have.
     many: DFF<Bit>,
     steps: DFF<Bits<11>>,
@@ -150,6 +153,7 @@ impl Default for Chunks {
             widest: DFF::default(),
             most_lanes: DFF::default(),
             fits: DFF::default(),
+            least: Signal::default(),
             many: DFF::default(),
             steps: DFF::default(),
             most_steps: Constant::new(MAX_STEPS.to_bits()),
@@ -180,12 +184,20 @@ impl Logic for Chunks {
             self, clk, widest, most_lanes, fits, many, steps, narrow, spanned, wide, needed, kept
         );
 
+        // A window costs the column path some cycles a lane, and the row path takes a cycle a row.
+        self.least.next = self.min_rows.val();
+        if self.set_lanes.val() <= 2 {
+            self.least.next = self.min_rows.val() >> 2;
+        } else if self.set_lanes.val() <= 6 {
+            self.least.next = self.min_rows.val() >> 1;
+        }
+
         // What the sets have in common.
         if self.set_valid.val() {
             if self.set_steps.val() > self.steps.q.val() {
                 self.steps.d.next = self.set_steps.val();
             }
-            if self.set_count.val() >= self.min_rows.val() {
+            if self.set_count.val() >= self.least.val() {
                 self.many.d.next = true;
             }
             if self.set_span.val() > self.widest.q.val() {

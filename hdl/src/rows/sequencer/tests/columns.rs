@@ -4,7 +4,7 @@ use super::partitioned::{Shared, partition};
 use super::*;
 use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record;
-use crate::rows::sequencer::reference::{chunk_rows, group_steps, rows_of_window};
+use crate::rows::sequencer::reference::{chunk_rows, group_steps, least_rows, rows_of_window};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -431,7 +431,7 @@ fn column_request(random: &mut Random, min_rows: u32) -> Request {
     }
     let chunk = rows_of_window(group_steps(&lanes));
     let count = match random.below(6) {
-        0 => min_rows - 1 + random.below(2) as u32,
+        0 => (least_rows(lanes.len(), min_rows) + random.below(2) as u32).saturating_sub(1),
         1 => chunk.clamp(1, 4096) * (1 + random.below(2) as u32),
         2 => chunk.clamp(1, 4096) + 1,
         // Of long rows, which take many tokens where they are not packed, fewer.
