@@ -188,7 +188,7 @@ fn explain_shows_where_packed_columns_lie() {
     let columns = |first: u64| json!([bitmapped(2000, &[column(first, 4)])]);
     for found in [
         placement("element", "00", &[strided(2000)]),
-        placement("period", "00", &[strided(u64::from(COLUMN_MIN_ROWS.reset) - 1)]),
+        placement("period", "00", &[strided(u64::from(COLUMN_MIN_ROWS.reset) / 4 - 1)]),
         placement("period", &all, &[columns(0), columns(4)]),
         placement("period", &all, &[json!([bitmapped(2000, &[column(0, 128)])])]),
     ] {

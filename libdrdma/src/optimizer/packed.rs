@@ -8,7 +8,7 @@ use crate::{PartitionId, PartitionedRegion, Region, RowMask};
 /// Rows that the card gathers several a cycle, where they are short, instead of one after another
 /// (`docs/architecture.md`, *column request*): all destinations of a request have the same lanes, at equal
 /// steps, with room in a window, or each a stretch of rows of its own, one behind the other in memory; and
-/// there are enough rows.
+/// there are enough rows: fewer are enough where a row has few lanes.
 ///
 /// ```
 /// use libdrdma::{Column, Region, RowMask, optimizer::PackedRows};
@@ -38,7 +38,7 @@ pub struct PackedRows {
 }
 
 impl PackedRows {
-    /// Windows of fewer rows have no blocks to leave out.
+    /// A block of a sparse window; windows of fewer rows have none to leave out.
     const SPARSE_ROWS: u32 = 64;
 
     /// The rows of a request, by the regions of each of its destinations; `None` if the card gathers them one
@@ -65,7 +65,7 @@ impl PackedRows {
             return None;
         }
         // The longest destination decides; windows have the rows that fit the widest one.
-        let mut packed = Self::new(first.clone(), false, u32::from(column_min_rows > 0))?;
+        let mut packed = Self::any(first.clone(), false)?;
         packed.apart = true;
         for (lanes, rows) in &sets {
             packed.window_rows = packed.window_rows.min(ColumnPlacement::window_rows(lanes).ok()?);
@@ -73,7 +73,7 @@ impl PackedRows {
                 return None;
             }
         }
-        sets.iter().any(|(_, rows)| *rows >= column_min_rows).then_some(packed)
+        sets.iter().any(|(lanes, rows)| are_enough(lanes, *rows, column_min_rows)).then_some(packed)
     }
 
     /// The rows of a request with a partitioned region, as [`of`](Self::of).
@@ -84,16 +84,18 @@ impl PackedRows {
         Self::new((region.lanes(), region.rows()), false, column_min_rows)
     }
 
-    fn new((lanes, rows): (Vec<Lane>, u32), one_bitmap: bool, least: u32) -> Option<Self> {
-        let window_rows = ColumnPlacement::window_rows(&lanes).ok()?;
+    fn new(set: (Vec<Lane>, u32), one_bitmap: bool, column_min_rows: u32) -> Option<Self> {
+        are_enough(&set.0, set.1, column_min_rows).then(|| Self::any(set, one_bitmap))?
+    }
+
+    /// However few they are.
+    fn any((lanes, rows): (Vec<Lane>, u32), one_bitmap: bool) -> Option<Self> {
+        let mut window_rows = ColumnPlacement::window_rows(&lanes).ok()?;
         let sparse = one_bitmap && window_rows >= Self::SPARSE_ROWS;
-        (least > 0 && rows >= least).then_some(Self {
-            lanes,
-            rows,
-            window_rows,
-            sparse,
-            apart: false,
-        })
+        if sparse {
+            window_rows = window_rows / Self::SPARSE_ROWS * Self::SPARSE_ROWS;
+        }
+        Some(Self { lanes, rows, window_rows, sparse, apart: false })
     }
 
     /// What every row has; where destinations have rows of their own ([`is_apart`](Self::is_apart)), those of the
@@ -123,6 +125,17 @@ impl PackedRows {
     pub fn is_apart(&self) -> bool {
         self.apart
     }
+}
+
+/// True if so many rows are packed: as many as `COLUMN_MIN_ROWS` says, or half as many of up to 6 lanes, or a quarter
+/// of up to 2.
+fn are_enough(lanes: &[Lane], rows: u32, column_min_rows: u32) -> bool {
+    let least = match lanes.len() {
+        ..=2 => column_min_rows / 4,
+        ..=6 => column_min_rows / 2,
+        _ => column_min_rows,
+    };
+    column_min_rows > 0 && rows > 0 && rows >= least
 }
 
 /// True if all have lanes of the first one's steps and lengths, and each lane lies behind the rows of the same lane
@@ -212,11 +225,14 @@ mod tests {
 
     #[test]
     fn there_have_to_be_enough_rows_and_a_least_number_of_0_is_none() {
-        let rows = [bitmapped(0, 256, &[4, 8])];
-        assert!(packed(&rows, RowMask::Period, 256).is_some());
-        assert!(packed(&rows, RowMask::Period, 257).is_none());
-        assert!(packed(&rows, RowMask::Period, 1).is_some());
-        assert!(packed(&rows, RowMask::Period, 0).is_none());
+        for (lanes, part) in [(1, 4), (2, 4), (3, 2), (6, 2), (7, 1), (16, 1)] {
+            let rows = [bitmapped(0, 256, &vec![4; lanes])];
+            assert!(packed(&rows, RowMask::Period, 256 * part).is_some(), "{lanes} lanes");
+            assert!(packed(&rows, RowMask::Period, 257 * part).is_none(), "{lanes} lanes");
+            assert!(packed(&rows, RowMask::Period, 1).is_some());
+            assert!(packed(&rows, RowMask::Period, 0).is_none());
+            assert!(packed(&[bitmapped(0, 0, &vec![4; lanes])], RowMask::Period, 1).is_none());
+        }
     }
 
     #[test]
@@ -273,11 +289,11 @@ mod tests {
             PackedRows::of(of.iter().map(|regions| &regions[..]), RowMask::Period, least)
         };
         let three = [region(0, 100), region(100, 5), region(105, 100)];
-        let found = packed(&three, 100).unwrap();
+        let found = packed(&three, 200).unwrap();
         assert!(found.is_apart() && !found.is_sparse());
         assert_eq!((found.rows(), found.lanes()[0].addr), (100, 0));
         assert_eq!(found.window_rows(), ColumnPlacement::window_rows(found.lanes()).unwrap());
-        assert!(packed(&three, 101).is_none() && packed(&three, 0).is_none());
+        assert!(packed(&three, 202).is_none() && packed(&three, 0).is_none());
         assert!(!packed(&three[..1], 1).unwrap().is_apart(), "there is one");
         let refused = [
             [region(0, 100), region(99, 100)],
@@ -295,9 +311,9 @@ mod tests {
     fn a_partitioned_region_is_packed_like_its_columns() {
         let columns = [column(0, 4), column(1, 8)];
         let region = PartitionedRegion::<u16>::unchecked(0, 1, 500, &columns).unwrap();
-        let found = PackedRows::of_partitioned(&region, 500).unwrap();
+        let found = PackedRows::of_partitioned(&region, 2000).unwrap();
         assert_eq!((found.rows(), found.lanes().len(), found.is_sparse()), (500, 2, false));
         assert_eq!(found.lanes()[1], Lane::dense(0x20_0000, 8));
-        assert!(PackedRows::of_partitioned(&region, 501).is_none());
+        assert!(PackedRows::of_partitioned(&region, 2004).is_none());
     }
 }

@@ -11,7 +11,11 @@ fn bits(rows: &[u64], count: u64) -> Vec<u8> {
 
 /// Which row of which window each row is, from the contract, block by block.
 fn places(lanes: &[Lane], count: u64, rows: &[u64], threshold: u64) -> Vec<(usize, u64)> {
-    let most = u64::from(ColumnPlacement::window_rows(lanes).unwrap()).min(count).div_ceil(64);
+    let most = match u64::from(ColumnPlacement::window_rows(lanes).unwrap()) {
+        most @ ..64 => most,
+        most => most / 64 * 64,
+    };
+    let most = most.min(count).div_ceil(64);
     let overlaps = lanes.iter().any(|lane| lane.len > lane.step);
     let (mut window, mut first, mut last) = (0, rows[0] / 64, (rows[0], 0));
     let mut places = Vec::new();

@@ -20,7 +20,7 @@ const BEAT: usize = DEST_INDEX + 3;
 ///
 /// # Inputs
 /// `turn` stream {`index` (the destination), `phase` (how far behind the stretch's first row the turn's first one is, in units
-/// of 16 rows; rows of a turn that does not start with a multiple of 64 rows lie within 64), `rows` (1 to 2,048), `loads`}; `resp` stream {`data`, `error`, `last` (the last of the stretch)}; `out_ready`.
+/// of 16 rows; a turn that does not start with a multiple of 64 rows has less than 128), `rows` (1 to 2,048), `loads`}; `resp` stream {`data`, `error`, `last` (the last of the stretch)}; `out_ready`.
 ///
 /// # Outputs
 /// `turn_ready`, `resp_ready`; `out` stream {`data` 512, `error`}: bit 0 of a turn's first beat is its
@@ -175,7 +175,7 @@ impl Logic for Bitmaps {
             self.read_error.d.next = self.errors.read_data[0].val().any();
         }
 
-        // They are put in order; a turn of less than 64 rows starts within a word.
+        // They are put in order; a turn of less than 128 rows may start within a word, and touch three.
         for p in 0..8 {
             self.turned[p].next = 0.into();
             for b in 0..8 {
@@ -185,14 +185,19 @@ impl Logic for Bitmaps {
             }
             self.ordered.parts[p].next = self.turned[p].val();
         }
-        if self.read_part.q.val() == 1 {
-            self.ordered.parts[0].next = self.turned[0].val() >> 16;
-        }
-        if self.read_part.q.val() == 2 {
-            self.ordered.parts[0].next = self.turned[0].val() >> 32;
-        }
-        if self.read_part.q.val() == 3 {
-            self.ordered.parts[0].next = self.turned[0].val() >> 48;
+        for p in 0..2 {
+            if self.read_part.q.val() == 1 {
+                self.ordered.parts[p].next =
+                    (self.turned[p].val() >> 16) | (self.turned[p + 1].val() << 48);
+            }
+            if self.read_part.q.val() == 2 {
+                self.ordered.parts[p].next =
+                    (self.turned[p].val() >> 32) | (self.turned[p + 1].val() << 32);
+            }
+            if self.read_part.q.val() == 3 {
+                self.ordered.parts[p].next =
+                    (self.turned[p].val() >> 48) | (self.turned[p + 1].val() << 16);
+            }
         }
         if self.moves.val() {
             self.valid.d.next = self.read_valid.q.val();

@@ -93,15 +93,13 @@ pub fn group_steps(lanes: &[(u64, u64, u32)]) -> u128 {
 }
 
 /// Rows of a window whose lanes' groups go so many bytes a row: in stretches of 128 if there are at least four,
-/// else of 64, else 32 or 16.
+/// else of 64 if there are two, else of 16.
 pub fn rows_of_window(steps: u128) -> u32 {
     let most = (30_656 / steps).min(4096) as u32;
     match most {
         512.. => most / 128 * 128,
-        64.. => most / 64 * 64,
-        32.. => 32,
-        16.. => 16,
-        _ => 0,
+        128.. => most / 64 * 64,
+        _ => most / 16 * 16,
     }
 }
 
@@ -117,6 +115,15 @@ pub fn are_columns(lanes: &[(u64, u64, u32)]) -> bool {
         && (1..=960).contains(&row_bytes)
         && (row_bytes <= 64 || !overlap)
         && (1..=1916).contains(&steps)
+}
+
+/// The fewest rows of a column request of so many lanes.
+pub fn least_rows(lanes: usize, min_rows: u32) -> u32 {
+    match lanes {
+        ..=2 => min_rows / 4,
+        ..=6 => min_rows / 2,
+        _ => min_rows,
+    }
 }
 
 /// Rows of the chunks of a request whose rows the column path packs; `None`: the row path's.
@@ -135,7 +142,9 @@ pub fn chunk_rows(dests: &[Dest], apart: bool, min_rows: u32) -> Option<u32> {
     };
     let columns = min_rows != 0
         && dests.iter().all(one)
-        && dests.iter().any(|dest| dest.regions[0].count >= min_rows);
+        && dests
+            .iter()
+            .any(|dest| dest.regions[0].count >= least_rows(first.lanes.len(), min_rows));
     columns.then(|| {
         let steps = dests.iter().map(|dest| group_steps(&dest.regions[0].lanes)).max();
         rows_of_window(steps.unwrap_or(1))

@@ -211,8 +211,8 @@ impl ColumnPlacement {
         Ok(Self { lanes: lanes.to_vec(), groups, rows })
     }
 
-    /// Rows of a window of these lanes, at most 4,096: a multiple of 128 where there are at least 512, else of 64, else
-    /// 32 or 16.
+    /// Rows of a window of these lanes, at most 4,096: a multiple of 128 where there are at least 512, of 64 where there
+    /// are at least 128, else of 16. Of a sparse window whole blocks of 64 count.
     ///
     /// # Errors
     /// Lanes that the card does not pack.
@@ -323,8 +323,7 @@ fn most_rows(groups: &[Group]) -> u32 {
     let most = (ROOM / steps(groups)).min(MAX_ROWS) as u32;
     match most {
         512.. => most / 128 * 128,
-        64.. => most / 64 * 64,
-        32.. => 32,
-        _ => 16,
+        128.. => most / 64 * 64,
+        _ => most / 16 * 16,
     }
 }

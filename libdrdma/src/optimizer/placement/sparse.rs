@@ -54,7 +54,10 @@ impl SparseWindow {
         let is_needed = |row: &u64| needed[*row as usize / 8] >> (row % 8) & 1 == 1;
         let any = |from: u64, to: u64| (from..to.min(rows)).any(|row| is_needed(&row));
         let enough = enough(lanes, merge_threshold);
-        let rows_of_window = rows.min(most.into()) as u32;
+        // Whole blocks, unless there is none: then the card leaves out nothing.
+        let most = u64::from(most);
+        let most = if most < BLOCK { most } else { most / BLOCK * BLOCK };
+        let rows_of_window = rows.min(most) as u32;
         let mut windows: Vec<Self> = Vec::new();
         for block in
             (0..rows.div_ceil(BLOCK)).filter(|block| any(BLOCK * block, BLOCK * (block + 1)))

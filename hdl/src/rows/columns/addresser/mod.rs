@@ -8,16 +8,16 @@
 //! `k`, `j` and the rest depend on `x` and the lanes' lengths alone: they are the *layout*, of `R` +
 //! 63 entries. It is made, an entry a cycle, where a window's lanes have other lengths than the ones
 //! before. From it and a window's lanes its *table* is made, four entries a cycle, while beats of the
-//! window before still pass: where byte `x` lies in row 0, the step of its lane, and `k`. A beat takes
+//! window before still pass: where byte `x` lies in row 0, the step of its lane, and `k`. Where a window's lanes have the
+//! places and steps of the one before, as those of a request's full chunks have, its table is that one's. A beat takes
 //! the 64 entries from `start` on, then the offsets of their rows. Of rows of 1 to 3 bytes, more of which a beat has than
 //! entries can count, it takes the offset of row `p / R` instead.
 //!
-//! **Throughput.** A beat a cycle, also from window to window. A window's lanes take (`R` + 63) / 4,
-//! rounded up, and 3 cycles: no more than the planner does for most; where the lengths change, `R` + 72
-//! at most.
+//! **Throughput.** A beat a cycle, also from window to window. A window's lanes take 2 cycles if they lie as those of the
+//! window before; else (`R` + 63) / 4, rounded up, and 3; where the lengths change, `R` + 72 at most.
 //!
-//! **Latency.** 7 cycles from a beat to its bytes. A window's first beat is taken 5 cycles and
-//! (`R` + 63) / 4, rounded up, after its lanes, or `R` + 74 at most if their lengths are new. The
+//! **Latency.** 7 cycles from a beat to its bytes. A window's first beat is taken 4 cycles after its lanes if they lie as
+//! those before; else 5 and (`R` + 63) / 4, rounded up, or `R` + 74 at most if their lengths are new. The
 //! window's data come later.
 //!
 //! **Back-pressure.** Any output may stall. The pipeline never stops: a beat is taken when the
@@ -187,6 +187,14 @@ pub struct Addresser {
     filled: DFF<Bit>,
     filled_window: DFF<Bits<WINDOW_INDEX>>,
     filled_thin: DFF<Bits<2>>,
+    /// It needs no table of its own.
+    filled_alike: DFF<Bit>,
+    // What the table that was filled last is of, if its layout is the present one.
+    kept: DFF<Bit>,
+    kept_place: DFF<Bits<240>>,
+    kept_step: DFF<Bits<128>>,
+    alike: Signal<Local, Bit>,
+    reuse: Signal<Local, Bit>,
 
     // The window at work.
     active: DFF<Bit>,
@@ -314,6 +322,12 @@ impl Default for Addresser {
             filled: DFF::default(),
             filled_window: DFF::default(),
             filled_thin: DFF::default(),
+            filled_alike: DFF::default(),
+            kept: DFF::default(),
+            kept_place: DFF::default(),
+            kept_step: DFF::default(),
+            alike: Signal::default(),
+            reuse: Signal::default(),
             active: DFF::default(),
             window: DFF::default(),
             thin: DFF::default(),
@@ -354,6 +368,7 @@ impl Logic for Addresser {
         dff_setup!(self, clk, fill_word, fill_done, read, read_valid, read_last, read_word);
         dff_setup!(self, clk, looked, looked_valid, looked_last, looked_word);
         dff_setup!(self, clk, filled, filled_window, filled_thin, active, window, thin, table);
+        dff_setup!(self, clk, filled_alike, kept, kept_place, kept_step);
         dff_setup!(self, clk, stages, beat_offsets, beat_thin, later_places, later_steps);
         dff_setup!(self, clk, side_0, side_1, side_2, side_3, side_4);
 
@@ -416,6 +431,7 @@ impl Logic for Addresser {
         } else if !self.found.q.val() && self.waiting.out_valid.val() && !self.same.val() {
             self.layout.d.next = self.next_layout.val();
             self.known.d.next = true;
+            self.kept.d.next = false;
             self.making.d.next = true;
             self.count.d.next = 0.into();
             self.row.d.next = 0.into();
@@ -439,8 +455,25 @@ impl Logic for Addresser {
         }
 
         // The table is filled behind it. Lanes wait until they have been looked up for all entries.
+        // A window whose lanes lie as those of the last one has its table.
+        self.alike.next = self.kept.q.val();
+        for l in 0..16 {
+            if (self.number[l].val() < self.next_layout.val().get_bits::<5>(160))
+                && ((self.kept_place.q.val().get_bits::<15>(l * 15)
+                    != self.next_place.val().get_bits::<15>(l * 15))
+                    || (self.kept_step.q.val().get_bits::<8>(l * 8)
+                        != self.next_step.val().get_bits::<8>(l * 8)))
+            {
+                self.alike.next = false;
+            }
+        }
+        self.reuse.next = self.waiting.out_valid.val()
+            && self.same.val()
+            && self.alike.val()
+            && !self.fill_done.q.val();
         self.fill.next = self.waiting.out_valid.val()
             && self.same.val()
+            && !self.alike.val()
             && !self.fill_done.q.val()
             && (self.fill_word.q.val() < self.words.q.val());
         self.fill_last.next = self.fill_word.q.val() == self.last_word.val();
@@ -470,8 +503,13 @@ impl Logic for Addresser {
         self.looked_valid.d.next = self.read_valid.q.val();
         self.looked_last.d.next = self.read_last.q.val();
         self.looked_word.d.next = self.read_word.q.val();
-        self.waiting.out_ready.next = self.read_valid.q.val() && self.read_last.q.val();
+        self.waiting.out_ready.next =
+            self.reuse.val() || (self.read_valid.q.val() && self.read_last.q.val());
         if self.waiting.out_ready.val() {
+            self.filled_alike.d.next = self.reuse.val();
+            self.kept.d.next = true;
+            self.kept_place.d.next = self.next_place.val();
+            self.kept_step.d.next = self.next_step.val();
             self.filled_window.d.next = self.next_window.val();
             self.filled_thin.d.next = 0.into();
             if !self.next_layout.val().get_bits::<8>(167).any() {
@@ -494,6 +532,10 @@ impl Logic for Addresser {
         if self.looked_valid.q.val() && self.looked_last.q.val() {
             self.filled.d.next = true;
         }
+        if self.reuse.val() {
+            self.filled.d.next = true;
+            self.fill_done.d.next = true;
+        }
 
         // A beat is taken; the next window's table comes with its last one.
         self.beat_ready.next = self.active.q.val() && (self.queue.free.val() > 7);
@@ -507,7 +549,7 @@ impl Logic for Addresser {
             self.active.d.next = true;
             self.window.d.next = self.filled_window.q.val();
             self.thin.d.next = self.filled_thin.q.val();
-            self.table.d.next = !self.table.q.val();
+            self.table.d.next = self.table.q.val() ^ !self.filled_alike.q.val();
             self.filled.d.next = false;
             self.fill_done.d.next = false;
             self.fill_word.d.next = 0.into();
@@ -590,6 +632,7 @@ impl Logic for Addresser {
 
         if self.rst.val() {
             self.known.d.next = false;
+            self.kept.d.next = false;
             self.making.d.next = false;
             self.found.d.next = false;
             self.fill_word.d.next = 0.into();

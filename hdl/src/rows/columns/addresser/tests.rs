@@ -232,18 +232,50 @@ fn lanes_of_known_lengths_are_at_work_soon() {
     let library = library();
     let mut random = Random::new(8);
     let lanes = Lanes::random(&mut random, 33, 1, None);
-    let windows: Vec<_> = (0..40).map(|_| (lanes.clone(), 1)).collect();
-    let run = run(&library, &mut random, &windows, 8, (0.0, 0.0));
-    assert_eq!(run.sent_at[39] - run.sent_at[9], 30 * ((33_u64 + 63).div_ceil(4) + 3), "a window");
+    let other = Lanes::random(&mut random, 33, 1, Some(&lanes));
+    let table = (33_u64 + 63).div_ceil(4);
+    // Every second window lies elsewhere, or all of them alike.
+    for (second, cycles) in [(&other, table + 3), (&lanes, 2)] {
+        let of = |k| if k % 2 == 0 { &lanes } else { second };
+        let windows: Vec<_> = (0..40).map(|k| (of(k).clone(), 1)).collect();
+        let run = run(&library, &mut random, &windows, 8, (0.0, 0.0));
+        assert_eq!(run.sent_at[39] - run.sent_at[9], 30 * cycles, "a window");
+    }
 
     let mut bench = Bench::new(library.instance(8), 8);
     let (headers, beats) = (bench.driver("lanes"), bench.driver("beat"));
     let bytes = bench.monitor("bytes");
-    for count in 1..3 {
+    for (count, lanes) in (1..).zip([&lanes, &other, &other]) {
         bench.send(headers, lanes.beat(&mut random));
-        bench.send(beats, beat(&mut random, &lanes, true).0);
+        bench.send(beats, beat(&mut random, lanes, true).0);
         bench.run_until_received(bytes, count);
     }
-    let waited = bench.sent_at(beats)[1] - bench.sent_at(headers)[1];
-    assert_eq!(waited, (33_u64 + 63).div_ceil(4) + 5, "the next window");
+    let waited = |k: usize| bench.sent_at(beats)[k] - bench.sent_at(headers)[k];
+    assert_eq!(waited(1), table + 5, "the next window");
+    assert_eq!(waited(2), 4, "one that lies as the one before");
+}
+
+#[test]
+fn windows_that_lie_alike_share_a_table_and_others_do_not() {
+    let library = library();
+    for (seed, stalls) in (1..).zip((0..8).flat_map(|_| STALLS)) {
+        println!("seed {seed}, stalls {stalls:?}");
+        let mut random = Random::new(300 + seed);
+        // Three that differ in nothing but a place, a step or a length from each other, in any order.
+        let row_bytes = 4 + random.below(200);
+        let first = Lanes::random(&mut random, row_bytes, 0, None);
+        let (mut moved, mut stepped, mut longer) = (first.clone(), first.clone(), first.clone());
+        let lane = random.below(first.len.len() as u64) as usize;
+        moved.place[lane] ^= 1 << random.below(9);
+        stepped.step[lane] = (first.step[lane] + 1).min(255);
+        longer.len[lane] += 1;
+        let kinds = [first, moved, stepped, longer];
+        let windows: Vec<_> = (0..30)
+            .map(|window| {
+                let lanes = kinds[random.below(4) as usize].clone();
+                (Lanes { window: window % 16, ..lanes }, 1 + random.below(8) as usize)
+            })
+            .collect();
+        run(&library, &mut random, &windows, seed, stalls);
+    }
 }

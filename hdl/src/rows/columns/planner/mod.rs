@@ -19,9 +19,9 @@
 //! **Throughput.** A mark a cycle. 64 rows of a group a cycle if they are empty or one run, a
 //! further run a cycle; a box that is cut at its greatest length 2 cycles, or 5 if it is cut in a
 //! gap (8 where a lane's rows overlap). A header in 3 cycles a lane, 3 a group, 1 a further part of it
-//! and 1 more, 3 more if the last lane is a group by itself; or 18, or 15 a part.
+//! and 1 more, 3 more if the last lane is a group by itself; or 18, or 8 a part.
 //!
-//! **Latency.** `lanes` 26 cycles and the first box 49 cycles after the header of one lane, or 24
+//! **Latency.** `lanes` 26 cycles and the first box 43 cycles after the header of one lane, or 24
 //! after the chunk's last mark, whichever is later (64 rows).
 //!
 //! **Back-pressure.** Any output may stall, also for good while others are taken. Two chunks are

@@ -52,18 +52,8 @@ pub struct Pace {
 /// Bits of a [`Pace`].
 pub const PACE_BITS: usize = 137;
 
-/// What *paces* does.
-#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
-pub enum PaceState {
-    /// Waits for a group.
-    Take,
-    /// Divides.
-    Divide,
-    /// The pace is known.
-    Done,
-}
-
-/// Groups in, their paces out: one in 15 cycles, so many cycles later.
+/// Groups in, their paces out: one in 8 cycles, so many cycles later. The next group is taken in the cycle in which a
+/// pace is given.
 #[derive(LogicBlock)]
 pub struct Paces {
     /// Clock.
@@ -97,8 +87,10 @@ pub struct Paces {
     /// It.
     pub pace: Signal<Out, Pace>,
 
-    state: DFF<PaceState>,
-    count: DFF<Bits<4>>,
+    /// A group is at work, and divided so many cycles.
+    busy: DFF<Bit>,
+    count: DFF<Bits<3>>,
+    done: Signal<Local, Bit>,
     skew: DFF<Bits<6>>,
     len: DFF<Bits<7>>,
     step: DFF<Bits<8>>,
@@ -111,10 +103,12 @@ pub struct Paces {
     limit: Signal<Local, Bits<9>>,
     near: Signal<Local, Bits<13>>,
     // Longest box, first 4 KiB, all 4 KiB, threshold.
-    quotient: [DFF<Bits<13>>; 4],
+    quotient: [DFF<Bits<14>>; 4],
     remainder: [DFF<Bits<8>>; 4],
-    trial: [Signal<Local, Bits<9>>; 4],
-    rest: [Signal<Local, Bits<8>>; 4],
+    // Of each, by the higher and by the lower of two bits: what is divided, whether the step fits, what remains.
+    trial: [Signal<Local, Bits<9>>; 8],
+    fits: [Signal<Local, Bit>; 8],
+    rest: [Signal<Local, Bits<8>>; 8],
     step_low: Signal<Local, Bits<6>>,
     four: Signal<Local, Bits<10>>,
     two_steps: Signal<Local, Bits<10>>,
@@ -144,8 +138,9 @@ impl Default for Paces {
             group_first: Signal::default(),
             pace_valid: Signal::default(),
             pace: Signal::default(),
-            state: DFF::default(),
+            busy: DFF::default(),
             count: DFF::default(),
+            done: Signal::default(),
             skew: DFF::default(),
             len: DFF::default(),
             step: DFF::default(),
@@ -158,6 +153,7 @@ impl Default for Paces {
             quotient: array_init(|_| DFF::default()),
             remainder: array_init(|_| DFF::default()),
             trial: array_init(|_| Signal::default()),
+            fits: array_init(|_| Signal::default()),
             rest: array_init(|_| Signal::default()),
             step_low: Signal::default(),
             four: Signal::default(),
@@ -175,60 +171,55 @@ impl Default for Paces {
 impl Logic for Paces {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, count, skew, len, step, apart, limited, product);
+        dff_setup!(self, clk, busy, count, skew, len, step, apart, limited, product);
         for d in 0..4 {
             self.quotient[d].clock.next = self.clk.val();
             self.remainder[d].clock.next = self.clk.val();
-            self.quotient[d].d.next = self.quotient[d].q.val();
-            self.remainder[d].d.next = self.remainder[d].q.val();
             self.trial[d].next = (self.remainder[d].q.val().get_bits::<9>(0) << 1)
-                | (self.quotient[d].q.val() >> 12).get_bits::<9>(0);
-            self.rest[d].next = self.trial[d].val().get_bits::<8>(0) - self.step.q.val();
+                | (self.quotient[d].q.val() >> 13).get_bits::<9>(0);
+            self.fits[d].next = !(self.trial[d].val() < bit_cast::<9, 8>(self.step.q.val()));
+            self.rest[d].next = self.trial[d].val().get_bits::<8>(0);
+            if self.fits[d].val() {
+                self.rest[d].next = self.trial[d].val().get_bits::<8>(0) - self.step.q.val();
+            }
+            self.trial[d + 4].next = (self.rest[d].val().get_bits::<9>(0) << 1)
+                | ((self.quotient[d].q.val() >> 12) & 1).get_bits::<9>(0);
+            self.fits[d + 4].next =
+                !(self.trial[d + 4].val() < bit_cast::<9, 8>(self.step.q.val()));
+            self.rest[d + 4].next = self.trial[d + 4].val().get_bits::<8>(0);
+            if self.fits[d + 4].val() {
+                self.rest[d + 4].next =
+                    self.trial[d + 4].val().get_bits::<8>(0) - self.step.q.val();
+            }
+            self.quotient[d].d.next = (self.quotient[d].q.val() << 2)
+                .replace_bit(0, self.fits[d + 4].val())
+                .replace_bit(1, self.fits[d].val());
+            self.remainder[d].d.next = self.rest[d + 4].val();
         }
-        self.group_ready.next = false;
-        self.pace_valid.next = false;
-        match self.state.q.val() {
-            PaceState::Take => {
-                self.group_ready.next = true;
-                self.count.d.next = 0.into();
-                self.skew.d.next = self.group_lo.val().get_bits::<6>(0);
-                self.len.d.next = self.group_len.val();
-                self.step.d.next = self.group_step.val();
-                if self.group_valid.val() && self.group_first.val() {
-                    self.apart.d.next = self.distance.val();
-                    self.limited.d.next = self.limits.val();
-                }
-                for d in 0..4 {
-                    self.remainder[d].d.next = 0.into();
-                }
-                // A distance d is at phase 1 + (d - 1) mod step: one less is divided.
-                self.quotient[0].d.next = self.max_read.val() - 1;
-                self.quotient[1].d.next = bit_cast::<13, 12>(!self.group_lo.val());
-                self.quotient[2].d.next = 4096.into();
-                self.quotient[3].d.next = bit_cast::<13, 12>(self.threshold.val())
-                    + bit_cast::<13, 7>(self.group_len.val());
-                if self.group_valid.val() {
-                    self.state.d.next = PaceState::Divide;
-                }
+        self.count.d.next = self.count.q.val() + 1;
+        // Two of a quotient's 14 bits a cycle.
+        self.done.next = self.busy.q.val() && (self.count.q.val() == 7);
+        self.pace_valid.next = self.done.val();
+        self.group_ready.next = !self.busy.q.val() || self.done.val();
+        if self.group_ready.val() {
+            self.busy.d.next = self.group_valid.val();
+            self.count.d.next = 0.into();
+            self.skew.d.next = self.group_lo.val().get_bits::<6>(0);
+            self.len.d.next = self.group_len.val();
+            self.step.d.next = self.group_step.val();
+            if self.group_valid.val() && self.group_first.val() {
+                self.apart.d.next = self.distance.val();
+                self.limited.d.next = self.limits.val();
             }
-            PaceState::Divide => {
-                for d in 0..4 {
-                    self.quotient[d].d.next = self.quotient[d].q.val() << 1;
-                    self.remainder[d].d.next = self.trial[d].val().get_bits::<8>(0);
-                    if !(self.trial[d].val() < bit_cast::<9, 8>(self.step.q.val())) {
-                        self.quotient[d].d.next = (self.quotient[d].q.val() << 1) | 1;
-                        self.remainder[d].d.next = self.rest[d].val();
-                    }
-                }
-                self.count.d.next = self.count.q.val() + 1;
-                if self.count.q.val() == 12 {
-                    self.state.d.next = PaceState::Done;
-                }
+            for d in 0..4 {
+                self.remainder[d].d.next = 0.into();
             }
-            PaceState::Done => {
-                self.pace_valid.next = true;
-                self.state.d.next = PaceState::Take;
-            }
+            // A distance d is at phase 1 + (d - 1) mod step: one less is divided.
+            self.quotient[0].d.next = bit_cast::<14, 13>(self.max_read.val() - 1);
+            self.quotient[1].d.next = bit_cast::<14, 12>(!self.group_lo.val());
+            self.quotient[2].d.next = 4096.into();
+            self.quotient[3].d.next =
+                bit_cast::<14, 12>(self.threshold.val()) + bit_cast::<14, 7>(self.group_len.val());
         }
 
         // Within 64 rows: a window of `reach` rows is two of 2^`size`, the second `rest` further.
@@ -258,8 +249,8 @@ impl Logic for Paces {
             }
         }
         self.limit.next = ((self.product.q.val() + 32) >> 6).get_bits::<9>(0);
-        self.near.next = self.quotient[3].q.val();
-        if (bit_cast::<13, 9>(self.limit.val()) < self.quotient[3].q.val())
+        self.near.next = self.quotient[3].q.val().get_bits::<13>(0);
+        if (bit_cast::<13, 9>(self.limit.val()) < self.quotient[3].q.val().get_bits::<13>(0))
             && (self.limit.val() < 64)
             && self.limited.q.val()
             && !(self.step.q.val() < bit_cast::<8, 7>(self.len.q.val()))
@@ -292,26 +283,26 @@ impl Logic for Paces {
         } else if self.reach.val().get_bit(0) {
             self.size.next = 0.into();
         }
-        self.pace.next.rows = self.quotient[0].q.val();
+        self.pace.next.rows = self.quotient[0].q.val().get_bits::<13>(0);
         self.pace.next.phase = self.remainder[0].q.val() + 1;
-        self.pace.next.page_row = self.quotient[1].q.val();
+        self.pace.next.page_row = self.quotient[1].q.val().get_bits::<13>(0);
         self.pace.next.page_phase = self.remainder[1].q.val() + 1;
-        self.pace.next.page_rows = self.quotient[2].q.val();
+        self.pace.next.page_rows = self.quotient[2].q.val().get_bits::<13>(0);
         self.pace.next.page_rest = self.remainder[2].q.val();
         // Four times what is left of 4 KiB are up to three steps more.
         self.four.next = bit_cast::<10, 8>(self.remainder[2].q.val()) << 2;
         self.two_steps.next = bit_cast::<10, 8>(self.step.q.val()) << 1;
         self.three_steps.next = self.two_steps.val() + bit_cast::<10, 8>(self.step.q.val());
-        self.leap.next = bit_cast::<15, 13>(self.quotient[2].q.val()) << 2;
+        self.leap.next = bit_cast::<15, 14>(self.quotient[2].q.val()) << 2;
         self.leap_rest.next = self.four.val().get_bits::<8>(0);
         if !(self.four.val() < self.three_steps.val()) {
-            self.leap.next = (bit_cast::<15, 13>(self.quotient[2].q.val()) << 2) + 3;
+            self.leap.next = (bit_cast::<15, 14>(self.quotient[2].q.val()) << 2) + 3;
             self.leap_rest.next = (self.four.val() - self.three_steps.val()).get_bits::<8>(0);
         } else if !(self.four.val() < self.two_steps.val()) {
-            self.leap.next = (bit_cast::<15, 13>(self.quotient[2].q.val()) << 2) + 2;
+            self.leap.next = (bit_cast::<15, 14>(self.quotient[2].q.val()) << 2) + 2;
             self.leap_rest.next = (self.four.val() - self.two_steps.val()).get_bits::<8>(0);
         } else if !(self.four.val() < bit_cast::<10, 8>(self.step.q.val())) {
-            self.leap.next = (bit_cast::<15, 13>(self.quotient[2].q.val()) << 2) + 1;
+            self.leap.next = (bit_cast::<15, 14>(self.quotient[2].q.val()) << 2) + 1;
             self.leap_rest.next =
                 (self.four.val() - bit_cast::<10, 8>(self.step.q.val())).get_bits::<8>(0);
         }
@@ -330,7 +321,7 @@ impl Logic for Paces {
             self.through.val() && !(self.step.q.val() < bit_cast::<8, 7>(self.len.q.val()));
 
         if self.rst.val() {
-            self.state.d.next = PaceState::Take;
+            self.busy.d.next = false;
         }
     }
 }

@@ -159,9 +159,9 @@ fn request(random: &mut Random, fails: bool) -> Vec<Turn> {
     let dests = 1 + random.below(most);
     let chunks = 1 + random.below(3);
     let most = if random.chance(0.2) { 64 } else { 12 };
-    // Long rows also come in chunks of less than 64 rows.
+    // Long rows also come in chunks of less than 128 rows.
     let chunk_rows = if row_bytes > 64 && random.chance(0.5) {
-        16 << random.below(2) as usize
+        16 * (1 + random.below(7)) as usize
     } else {
         64 * (1 + random.below(most)) as usize
     };

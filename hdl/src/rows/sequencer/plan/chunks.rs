@@ -11,19 +11,27 @@ const COLUMN_BYTES: usize = 32_768 - 16 * 132;
 /// The most that the lanes of a column request may go a row: 16 rows then fit a window.
 const MAX_STEPS: u64 = (COLUMN_BYTES / 16) as u64;
 
+/// Longer steps than the tables of chunks know have so many numbers of rows: 16 to 112, every 16.
+const LONG: usize = 7;
+
+/// The most bytes a row with which a chunk has more rows than the `k`-th of these numbers, the largest first.
+fn most_steps(k: usize) -> usize {
+    COLUMN_BYTES / (16 * (LONG + 1 - k))
+}
+
 /// The longest row of a column request.
 const MAX_ROW_BYTES: u64 = crate::rows::columns::addresser::MAX_ROW_BYTES as u64;
 
 /// Rows of a column request's chunk whose lanes go `steps` bytes a row, at most 4,096: as many as fit a window,
-/// in stretches of 128, so that columns of 4 B end with a read of 512 B; of 64 if those are fewer than four; or
-/// 32 or 16 if there is no such stretch; 0 if there are not even 16.
+/// in stretches of 128, so that columns of 4 B end with a read of 512 B; of 64 if those are fewer than four; of 16 if
+/// those are fewer than two; 0 if there are not even 16.
 pub fn column_rows(steps: usize) -> usize {
     let most = COLUMN_BYTES.checked_div(steps).map_or(0, |rows| rows.min(4096));
-    let stretch = [(512, 128), (64, 64), (32, 32), (16, 16)].into_iter().find(|s| most >= s.0);
-    stretch.map_or(0, |(_, rows)| match rows {
-        64.. => most / rows * rows,
-        _ => rows,
-    })
+    match most {
+        512.. => most / 128 * 128,
+        128.. => most / 64 * 64,
+        _ => most / 16 * 16,
+    }
 }
 
 /// Rows of as many chunks of so many as have at most 4,096.
@@ -35,7 +43,8 @@ fn kept_rows(rows: usize) -> usize {
 ///
 /// A *column request* is one whose rows all destinations have in the same columns: every destination is alike to
 /// the first, or they are apart (the decoder says so), every row a unit of at most 960 bytes, of at most 64 where lanes are longer
-/// than their step; 16 rows of its lanes fit a window, every destination has rows, and one of them at least `min_rows`. Its chunks are as
+/// than their step; 16 rows of its lanes fit a window, every destination has rows, and one of them at least `min_rows`, or half of that for
+/// up to 6 lanes, or a quarter for up to 2. Its chunks are as
 /// long as a window takes; those of other requests span about 12 KiB of host memory.
 ///
 /// Outputs follow the last input after 3 cycles.
@@ -89,6 +98,8 @@ pub struct Chunks {
     widest: DFF<Bits<14>>,
     most_lanes: DFF<Bits<5>>,
     fits: DFF<Bit>,
+    /// The fewest rows of a column request of so many lanes.
+    least: Signal<Local, Bits<32>>,
     /// A destination has as many rows as a column request must have.
     many: DFF<Bit>,
     steps: DFF<Bits<11>>,
@@ -98,8 +109,9 @@ pub struct Chunks {
     units: Constant<Bits<2048>>,
     kept_units: Constant<Bits<2048>>,
     kept: DFF<Bits<13>>,
-    steps_below: [Constant<Bits<11>>; 3],
-    rows_above: [Constant<Bits<13>>; 3],
+    steps_below: [Constant<Bits<11>>; LONG],
+    rows_above: [Constant<Bits<13>>; LONG],
+    kept_above: [Constant<Bits<13>>; LONG],
     narrow: DFF<Bits<13>>,
     spanned: DFF<Bits<16>>,
     wide: DFF<Bits<13>>,
@@ -111,9 +123,6 @@ pub struct Chunks {
 
 impl Default for Chunks {
     fn default() -> Self {
-        // Of more than `.0` bytes a row `.1` rows fit.
-        const LONG: [(u64, u64); 3] =
-            [(255, 64), ((COLUMN_BYTES / 64) as u64, 32), ((COLUMN_BYTES / 32) as u64, 16)];
         let (mut units, mut kept_units) = (BigUint::default(), BigUint::default());
         for steps in 0..256_usize {
             let rows = column_rows(steps);
@@ -144,6 +153,7 @@ impl Default for Chunks {
             widest: DFF::default(),
             most_lanes: DFF::default(),
             fits: DFF::default(),
+            least: Signal::default(),
             many: DFF::default(),
             steps: DFF::default(),
             most_steps: Constant::new(MAX_STEPS.to_bits()),
@@ -151,8 +161,11 @@ impl Default for Chunks {
             units: Constant::new(units.into()),
             kept_units: Constant::new(kept_units.into()),
             kept: DFF::default(),
-            steps_below: LONG.map(|(below, _)| Constant::new(below.to_bits())),
-            rows_above: LONG.map(|(_, rows)| Constant::new(rows.to_bits())),
+            steps_below: std::array::from_fn(|k| Constant::new((most_steps(k) as u64).into())),
+            rows_above: std::array::from_fn(|k| Constant::new((16 * (LONG - k) as u64).into())),
+            kept_above: std::array::from_fn(|k| {
+                Constant::new((kept_rows(16 * (LONG - k)) as u64).into())
+            }),
             narrow: DFF::default(),
             spanned: DFF::default(),
             wide: DFF::default(),
@@ -171,12 +184,20 @@ impl Logic for Chunks {
             self, clk, widest, most_lanes, fits, many, steps, narrow, spanned, wide, needed, kept
         );
 
+        // A window costs the column path some cycles a lane, and the row path takes a cycle a row.
+        self.least.next = self.min_rows.val();
+        if self.set_lanes.val() <= 2 {
+            self.least.next = self.min_rows.val() >> 2;
+        } else if self.set_lanes.val() <= 6 {
+            self.least.next = self.min_rows.val() >> 1;
+        }
+
         // What the sets have in common.
         if self.set_valid.val() {
             if self.set_steps.val() > self.steps.q.val() {
                 self.steps.d.next = self.set_steps.val();
             }
-            if self.set_count.val() >= self.min_rows.val() {
+            if self.set_count.val() >= self.least.val() {
                 self.many.d.next = true;
             }
             if self.set_span.val() > self.widest.q.val() {
@@ -218,17 +239,17 @@ impl Logic for Chunks {
         self.spanned.d.next = bit_cast::<16, 14>(self.widest.q.val()) << self.log.val();
         self.needed.d.next =
             self.spanned.q.val().get_bits::<8>(8) + bit_cast::<8, 5>(self.most_lanes.q.val());
-        // As many as fit a window: up to 255 bytes a row from a table, in words of a bitmap.
+        // As many as fit a window: of short rows from a table, in words of a bitmap.
         self.wide.d.next = bit_cast::<13, 7>(
             self.units.val().get_bits::<7>(self.steps.q.val().get_bits::<8>(0).index() * 8),
         ) << 6;
         self.kept.d.next = bit_cast::<13, 7>(
             self.kept_units.val().get_bits::<7>(self.steps.q.val().get_bits::<8>(0).index() * 8),
         ) << 6;
-        for k in 0..3 {
+        for k in 0..7 {
             if self.steps.q.val() > self.steps_below[k].val() {
                 self.wide.d.next = self.rows_above[k].val();
-                self.kept.d.next = 4096.into();
+                self.kept.d.next = self.kept_above[k].val();
             }
         }
         self.kept_rows.next = self.kept.q.val();
@@ -251,9 +272,24 @@ mod tests {
         for steps in 1..=MAX_STEPS as usize {
             let rows = column_rows(steps);
             let fits = |rows: usize| rows <= 4096 && rows * steps + 16 * 132 <= 32_768;
-            let stretch = if fits(512) { 128 } else { 64.min(rows) };
+            let stretch = if fits(512) {
+                128
+            } else if fits(128) {
+                64
+            } else {
+                16
+            };
             assert!(rows >= 16 && rows.is_multiple_of(stretch) && fits(rows), "{steps}: {rows}");
             assert!(!fits(rows + stretch), "{steps}: {rows}");
+        }
+        // What the constants of long rows say.
+        for steps in most_steps(0) + 1..=MAX_STEPS as usize {
+            let k = (0..LONG).rev().find(|&k| steps > most_steps(k)).unwrap();
+            assert_eq!(16 * (LONG - k), column_rows(steps), "{steps}");
+        }
+        // What their tables say, in units of 64 rows.
+        for steps in 1..=most_steps(0) {
+            assert!(column_rows(steps).is_multiple_of(64), "{steps}");
         }
         assert_eq!(column_rows(MAX_STEPS as usize + 1), 0);
     }

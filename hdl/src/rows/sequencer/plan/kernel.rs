@@ -273,6 +273,7 @@ impl Logic for Plan {
             && self.is_bitmap.val()
             && !self.set_info.val().ids.any()
             && self.chunks.rows.val().get_bits::<7>(6).any();
+        self.whole_blocks.next = self.chunks.rows.val() & 0x1fc0;
         // Other bitmaps of column requests are read in stretches of several chunks, unless they have fetch rows.
         self.kept.next = self.column.q.val()
             && self.is_bitmap.val()
@@ -675,9 +676,9 @@ impl Logic for Plan {
                     self.next_item.next.task = HEAD.into();
                     // A sparse chunk has all rows.
                     if self.sparse.val()
-                        && (self.set_info.val().count > bit_cast::<32, 13>(self.chunks.rows.val()))
+                        && (self.set_info.val().count > bit_cast::<32, 13>(self.whole_blocks.val()))
                     {
-                        self.next_item.next.rows = bit_cast::<32, 13>(self.chunks.rows.val());
+                        self.next_item.next.rows = bit_cast::<32, 13>(self.whole_blocks.val());
                     }
                     self.next_item.next.last = false;
                     self.next_item.next.chunk_start = false;

@@ -230,6 +230,8 @@ pub struct Plan {
     rows_left: Signal<Local, Bits<32>>,
     whole: Signal<Local, Bit>,
     sparse: Signal<Local, Bit>,
+    /// Rows of a window of whole blocks of 64.
+    whole_blocks: Signal<Local, Bits<13>>,
     stretch: Signal<Local, Bits<32>>,
     last_region: Signal<Local, Bit>,
     // What goes out.
@@ -390,6 +392,7 @@ impl Default for Plan {
             rows_left: Default::default(),
             whole: Default::default(),
             sparse: Default::default(),
+            whole_blocks: Default::default(),
             stretch: Default::default(),
             last_region: Default::default(),
             next_item: Default::default(),
