@@ -190,6 +190,33 @@ fn is_plain(token: &Beat) -> bool {
 }
 
 #[test]
+fn a_lane_whose_bytes_stand_in_the_request_has_no_fragment() {
+    let mut bench = Bench::new(library().instance(2), 2);
+    let (tokens, beats) = (bench.driver("token"), bench.monitor("beat"));
+    for (set, inline) in [(5, 1), (6, 0)] {
+        bench.set("lane_write_valid", 1);
+        bench.set("lane_write_inline", inline);
+        bench.set("lane_write_set", set);
+        bench.set("lane_write_lane", 0);
+        bench.set("lane_write_base", 0x1000);
+        bench.set("lane_write_step", 0);
+        bench.set("lane_write_len", 64);
+        bench.step();
+    }
+    bench.set("lane_write_valid", 0);
+    for (set, fragment) in [(5, 0), (6, 64), (5, 0)] {
+        let mut token = Beat::new();
+        SIDE.iter().for_each(|(field, _)| token.set(*field, 0_u64));
+        let others = ["first", "last", "piece", "offset", "row", "pointer", "column"];
+        others.iter().for_each(|field| token.set(*field, 0_u64));
+        bench.send(tokens, token.with("set", set).with("bytes", 64_u64));
+        bench.run_until_received(beats, 1);
+        let beat = bench.take(beats).remove(0);
+        assert_eq!((beat.u64("bytes"), beat.get("len")), (64, &Word::from(fragment)), "set {set}");
+    }
+}
+
+#[test]
 fn a_lone_token_of_one_lane_becomes_a_beat_in_4_cycles() {
     let mut bench = Bench::new(library().instance(1), 1);
     let (tokens, beats) = (bench.driver("token"), bench.monitor("beat"));
