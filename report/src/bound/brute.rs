@@ -152,7 +152,7 @@ fn simulated(reads: &[Run], config: &pcie::Config) -> f64 {
         let now = cycle * PS_PER_CYCLE;
         if rest.is_none() && next < reads.len() {
             let Run { addr, len } = reads[next];
-            rest = Some(Descriptor { addr, ram_addr: 0, len: len as usize, tag: 0 });
+            rest = Some(Descriptor { addr, ram_addr: 0, ram_sel: 0, len: len as usize, tag: 0 });
             next += 1;
         }
         if let Some(read) = &mut rest {
