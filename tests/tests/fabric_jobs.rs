@@ -2,11 +2,11 @@
 //! every byte of memory, whatever the network does to frames.
 //!
 //! A failure prints the seed and the least part of the job that still fails. `DRDMA_TEST_SEED=n` runs only
-//! that job, `DRDMA_TEST_FABRIC_JOBS=n` so many; `DRDMA_TEST_FIRST=n` begins with another seed.
+//! that job, `DRDMA_TEST_FABRIC_JOBS=n` so many (`DRDMA_TEST_RTL_FABRIC_JOBS=n` of those with simulated hardware); `DRDMA_TEST_FIRST=n` begins with another seed.
 
 use std::{env, path::Path};
 
-use drdma_cli::fabric::FabricJob;
+use drdma_cli::{device::Kind, fabric::FabricJob};
 use drdma_tests::fabric::{
     check::{difference, on_cards},
     expect,
@@ -80,6 +80,14 @@ fn random_jobs_over_a_bad_network_do_what_they_mean() {
 #[test]
 fn random_jobs_over_a_good_network_do_what_they_mean() {
     run(Abilities { faults: false, refusals: true, ..BAD }, 1 << 32, jobs());
+}
+
+/// Nodes that are the RTL receive from each other and from the reference model, and send to both.
+#[test]
+fn random_jobs_among_simulated_hardware_and_reference_cards_do_what_they_mean() {
+    let hardware = Some(Kind::Rtl.features());
+    let abilities = Abilities { faults: false, refusals: true, hardware, ..BAD };
+    run(abilities, 2 << 32, number("DRDMA_TEST_RTL_FABRIC_JOBS").unwrap_or(20));
 }
 
 #[test]
