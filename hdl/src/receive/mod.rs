@@ -3,7 +3,6 @@
 pub mod finder;
 pub mod parser;
 pub mod path;
-pub mod receiver;
 pub mod receives;
 pub mod record;
 pub mod responder;
