@@ -13,7 +13,7 @@ use drdma_tests::fabric::{
     generate::{Abilities, generate},
     shrink::shrink,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What is drawn for a network that loses frames. The refusal of a message may be lost, and is
 /// not told twice: the sender then ends with a time-out.
@@ -88,6 +88,39 @@ fn random_jobs_among_simulated_hardware_and_reference_cards_do_what_they_mean() 
     let hardware = Some(Kind::Rtl.features());
     let abilities = Abilities { faults: false, refusals: true, hardware, ..BAD };
     run(abilities, 2 << 32, number("DRDMA_TEST_RTL_FABRIC_JOBS").unwrap_or(20));
+}
+
+/// A card keeps 1,024 doorbells, and then holds its host back until it has sent.
+#[test]
+fn a_node_of_simulated_hardware_posts_more_than_its_card_keeps() {
+    let (count, qps) = (1500, 4);
+    let bytes: String =
+        (0..8 * count).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
+    let end = |name: &str, device: &str, peer: &str, number: u64| {
+        let queues: Vec<Value> = (0..qps)
+            .map(|i| {
+                let (name, peer) = (format!("q{i}"), format!("{peer}/q{i}"));
+                json!({"name": name, "transport": "rc", "mtu": 256, "peer": peer})
+            })
+            .collect();
+        json!({"name": name, "device": device, "qps": queues,
+               "local": {"mac": format!("02:00:00:00:00:0{number}"), "ip": format!("10.0.0.{number}")},
+               "buffers": [ {"name": "t", "hex": bytes},
+                            {"name": "in", "size": 8 * count, "access": ["remote_write"]} ]})
+    };
+    let nodes = [end("a", "rtl:", "b", 1), end("b", "rtl:", "a", 2)];
+    // Unsignaled ones come to nothing that the host could wait for.
+    let steps: Vec<Value> = (0..count)
+        .map(|i| {
+            let signaled = i + qps >= count;
+            json!({"node": "a", "verb": "post_send", "qp": format!("q{}", i % qps), "wr_id": i,
+                   "op": "write", "remote": "b/in", "remote_offset": 8 * i, "signaled": signaled,
+                   "regions": [ {"type": "contiguous", "buffer": "t", "offset": 8 * i, "len": 8} ]})
+        })
+        .collect();
+    let job = json!({"network": {"seed": 1}, "nodes": nodes, "steps": steps});
+    assert!(expect::run(&job).is_ok());
+    assert_eq!(problem(&job), None);
 }
 
 #[test]

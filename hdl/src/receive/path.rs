@@ -85,7 +85,8 @@ pub struct ReceivePath {
     pub broken: Flow<In, QueuePairIndex>,
 
     // ------------------------------------------------------------------ what it is doing
-    /// Something has come or was posted that is not used up, but for what is between two blocks.
+    /// Something that has come for a queue pair, or was posted, is not used up. A frame whose queue pair is not
+    /// known yet does not count, nor what is between two blocks.
     pub busy: Signal<Out, Bit>,
     /// Frames of the card's that were dropped in this cycle.
     pub count_dropped: Signal<Out, Bits<3>>,
@@ -133,9 +134,9 @@ impl Logic for ReceivePath {
         self.receives.order.join(&mut self.order);
         self.broken.join(&mut self.receives.broken);
 
-        self.busy.next = self.s_axis_if_rx.tvalid.val()
-            || self.parser.packet.valid.val()
-            || self.receives.busy.val()
+        self.busy.next = self.receives.busy.val()
+            || self.responder.placing.valid.val()
+            || self.responder.take.valid.val()
             || self.order.valid.val()
             || self.answer.valid.val();
         self.count_dropped.next = bit_cast::<3, 2>(self.parser.count_dropped.val());

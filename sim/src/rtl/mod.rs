@@ -45,6 +45,8 @@ use mac::Mac;
 pub const CYCLES_PER_PROGRESS: u64 = 256;
 /// Cycles after reset in which the card clears its memories.
 const RESET_CYCLES: u64 = 1_200;
+/// Cycles from a frame to its packet at the queue pair, at most, and a few more.
+const LOOK_UP: u64 = 256;
 
 /// How the simulated card is set up.
 #[derive(Clone, Debug)]
@@ -183,6 +185,8 @@ pub struct RtlCard {
     host: Host,
     clock: SimClock,
     cycle: u64,
+    /// The last cycle in which a frame came or went.
+    framed: u64,
     round_trips: Arc<AtomicU64>,
     data_reads: Option<ReadLog>,
     config: Config,
@@ -217,6 +221,7 @@ impl RtlCard {
             host: Host::default(),
             clock,
             cycle: 0,
+            framed: 0,
             round_trips: Arc::default(),
             data_reads: None,
             config,
@@ -298,6 +303,9 @@ impl RtlCard {
         self.axil.sample(model);
         self.mac.sample(model, self.cycle);
         model.tick();
+        if !self.mac.is_idle() {
+            self.framed = self.cycle;
+        }
         self.cycle += 1;
     }
 
@@ -368,7 +376,9 @@ impl Slot for RtlCard {
     }
 
     fn is_quiet(&mut self) -> Result<bool, CardError> {
-        Ok(self.engine.is_idle() && self.mac.is_idle() && self.read(STATUS.offset)? == 0)
+        // A frame is no work before its queue pair is known.
+        let looked_up = self.cycle - self.framed > LOOK_UP;
+        Ok(looked_up && self.engine.is_idle() && self.read(STATUS.offset)? == 0)
     }
 
     fn activity(&self) -> u64 {

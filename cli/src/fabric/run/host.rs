@@ -29,6 +29,9 @@ use crate::{
 
 /// The number of a node's first queue pair; the others' follow.
 const FIRST_QPN: u32 = 16;
+/// Sends that a host lets its card have at a time: fewer than the doorbells that a card keeps. One that keeps
+/// no more holds its host back until it has sent, and with it, here, the time of all other cards.
+const IN_FLIGHT: usize = 512;
 /// Granules of a receive's head, at most.
 const RECEIVE_HEAD: usize = 2;
 
@@ -46,6 +49,8 @@ pub(super) struct Host<'a> {
     to_post: VecDeque<ToPost<'a>>,
     /// Sends that are not known to be complete, by the number of their step.
     sends: HashMap<u64, &'a Send>,
+    /// How many of them were posted, as far as is known, but for those from before the card had nothing to do.
+    in_flight: usize,
 }
 
 /// A step that is to be posted.
@@ -131,8 +136,8 @@ impl<'a> Host<'a> {
         }
         let queues = Queues::over(qps, &sends, &rings, cq, &pd)?;
         context.clear_counters()?;
-        let (to_post, sends) = (VecDeque::new(), HashMap::new());
-        Ok(Self { job, node, queues, srqs, memory, keys, context, to_post, sends })
+        let (to_post, sends, in_flight) = (VecDeque::new(), HashMap::new(), 0);
+        Ok(Self { job, node, queues, srqs, memory, keys, context, to_post, sends, in_flight })
     }
 
     /// Where memory of this node lies, as a peer names it.
@@ -197,11 +202,17 @@ impl<'a> Host<'a> {
         Extras { answered, fence: send.fence, to }
     }
 
+    /// The card has nothing to do: what is not known to be complete was unsignaled, or never will be.
+    pub fn rest(&mut self) {
+        self.in_flight = 0;
+    }
+
     /// Posts as much as there is room for; true if that is anything.
     pub fn post(&mut self) -> Result<bool, RunError> {
         let mut any = false;
         while let Some(ToPost { number, what }) = self.to_post.front() {
             let posted = match what {
+                Ready::Send(_) if self.in_flight == IN_FLIGHT => Ok(false),
                 Ready::Send(send) => {
                     let (post, payload, extras) = &**send;
                     self.queues.post_with(*number as u64, post, payload, extras)
@@ -224,6 +235,7 @@ impl<'a> Host<'a> {
             if !posted.map_err(|source| RunError::Post { post: *number, source })? {
                 break;
             }
+            self.in_flight += usize::from(matches!(what, Ready::Send(_)));
             self.to_post.pop_front();
             any = true;
         }
@@ -238,6 +250,7 @@ impl<'a> Host<'a> {
         }
         let Completed { unsignaled, post, completion } = self.queues.completed(completion)?;
         self.sends.retain(|number, _| !unsignaled.contains(number));
+        self.in_flight = self.in_flight.saturating_sub(unsignaled.len() + 1);
         let send = self.sends.remove(&post).expect("every send is entered when it is added");
         Ok(Some(self.sent(send, &completion)))
     }

@@ -151,13 +151,13 @@ impl<'a> Run<'a> {
         }
         let mut last_ns = self.simulation.now_ns();
         loop {
-            if self.hosts_work(told)? {
+            if self.hosts_work(told, false)? {
                 last_ns = self.simulation.now_ns();
             }
             let goes_on = self.simulation.step().map_err(|error| self.failed(error))?;
             let waiting = self.waiting();
             if waiting.is_empty() {
-                if !goes_on && !self.hosts_work(told)? {
+                if !goes_on && !self.hosts_work(told, true)? {
                     return Ok(());
                 }
                 continue;
@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
                 true if waited_ns < self.patience_ns => continue,
                 true => Some(Duration::from_nanos(waited_ns)),
                 // Perhaps there is room now for what could not be posted.
-                false if self.hosts_work(told)? => continue,
+                false if self.hosts_work(told, true)? => continue,
                 false => None,
             };
             let (step, others) = (waiting[0], waiting.len() - 1);
@@ -188,10 +188,12 @@ impl<'a> Run<'a> {
         send.destinations.iter().map(remote).collect()
     }
 
-    /// Lets every host post and poll; true if anything completed or was posted.
+    /// Lets every host post and poll; true if anything completed or was posted. `idle`: no card does anything
+    /// any more.
     fn hosts_work(
         &mut self,
         told: &mut dyn FnMut(Value) -> std::io::Result<()>,
+        idle: bool,
     ) -> Result<bool, FabricError> {
         let mut any = false;
         for (index, host) in self.hosts.iter_mut().enumerate() {
@@ -200,6 +202,9 @@ impl<'a> Run<'a> {
                 any = true;
                 self.failures += u64::from(!good);
                 told(object)?;
+            }
+            if idle {
+                host.rest();
             }
             any |= host.post().map_err(failed)?;
         }

@@ -220,6 +220,15 @@ impl Logic for Scatter {
                     self.passed.d.next =
                         self.passed.q.val() + bit_cast::<4, 1>(self.give_up.valid.val().into());
                     self.state.d.next = ScatterState::Load;
+                    if (self.placings.output.data.val().kind == PlacingKind::Nothing)
+                        && !self.placings.output.data.val().completes
+                    {
+                        // An acknowledgement, or what is dropped: it gives its frame back.
+                        self.piece.d.next = 0.into();
+                        self.last.d.next = true;
+                        self.receives.d.next = false;
+                        self.state.d.next = ScatterState::Offer;
+                    }
                 }
             }
             ScatterState::Load => {
