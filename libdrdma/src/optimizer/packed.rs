@@ -131,8 +131,8 @@ impl PackedRows {
 /// of up to 2.
 fn are_enough(lanes: &[Lane], rows: u32, column_min_rows: u32) -> bool {
     let least = match lanes.len() {
-        ..=2 => column_min_rows / 4,
-        ..=6 => column_min_rows / 2,
+        0..=2 => column_min_rows / 4,
+        3..=6 => column_min_rows / 2,
         _ => column_min_rows,
     };
     column_min_rows > 0 && rows > 0 && rows >= least

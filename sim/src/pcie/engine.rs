@@ -190,11 +190,11 @@ impl Engine {
             });
             side.port.offer_writes(model, offer);
             let mut rows = [None; SEGMENTS];
-            for segment in 0..SEGMENTS {
-                rows[segment] = self.writes.wanted(index, segment);
-                side.asked[segment] = rows[segment].is_some()
-                    && (side.asked[segment] || !self.write_random.chance(stall));
-                rows[segment] = rows[segment].filter(|_| side.asked[segment]);
+            for (segment, row) in rows.iter_mut().enumerate() {
+                *row = self.writes.wanted(index, segment);
+                side.asked[segment] =
+                    row.is_some() && (side.asked[segment] || !self.write_random.chance(stall));
+                *row = row.filter(|_| side.asked[segment]);
                 side.takes[segment] = !self.write_random.chance(stall);
             }
             side.port.ask_rows(model, rows);

@@ -283,7 +283,7 @@ fn run_at(
     for slot in 0..256_u64 {
         bench.set("inline_write_valid", 1);
         bench.set("inline_write_slot", slot);
-        bench.set("inline_write_data", &inline(slot));
+        bench.set("inline_write_data", inline(slot));
         bench.step();
     }
     bench.set("inline_write_valid", 0);

@@ -120,8 +120,8 @@ pub fn are_columns(lanes: &[(u64, u64, u32)]) -> bool {
 /// The fewest rows of a column request of so many lanes.
 pub fn least_rows(lanes: usize, min_rows: u32) -> u32 {
     match lanes {
-        ..=2 => min_rows / 4,
-        ..=6 => min_rows / 2,
+        0..=2 => min_rows / 4,
+        3..=6 => min_rows / 2,
         _ => min_rows,
     }
 }

@@ -10,7 +10,7 @@ fn phase_bit() -> usize {
 /// A receipt whose entry has this name.
 fn receipt(cq: u64, qp: u64, wr_id: u64) -> Beat {
     let entry = ReceiveCompletion { wr_id, receive: 1, byte_len: 64, ..Default::default() };
-    Beat::from([("cq", cq), ("qp", qp)]).with("line", &Word::from_bytes(&entry.to_bytes()))
+    Beat::from([("cq", cq), ("qp", qp)]).with("line", Word::from_bytes(&entry.to_bytes()))
 }
 
 impl Card<'_> {
@@ -78,7 +78,7 @@ fn receipts_and_requests_share_completion_queues_each_in_their_order() {
                 let cq = usize::from(addr & !0xfff == rings[1]);
                 assert_eq!(addr, rings[cq] + written[cq] % ENTRIES * 32);
                 let phase = u64::from(line.bit(phase_bit()));
-                assert_eq!(phase, (written[cq] / ENTRIES & 1) ^ 1, "phase");
+                assert_eq!(phase, ((written[cq] / ENTRIES) & 1) ^ 1, "phase");
                 line.set_bits(phase_bit(), 1, &Word::from(0_u64));
                 written[cq] += 1;
                 match line.bit(63) {
