@@ -106,6 +106,8 @@ pub struct Parser {
     // ------------------------------------------------------------------ counters
     /// Frames of the card's that were dropped in this cycle.
     pub count_dropped: Signal<Out, Bits<2>>,
+    /// Half of the packets that may wait do: a frame that comes later may be dropped.
+    pub crowded: Signal<Out, Bit>,
     /// One of them for want of room.
     pub count_overrun: Signal<Out, Bit>,
 
@@ -284,6 +286,7 @@ impl Logic for Parser {
 
         self.wrong.next = self.ended[VERDICT - 1].q.val() && !self.right.val();
         self.overrun.next = self.here.q.val() && self.own.q.val().first && !self.admitted.q.val();
+        self.crowded.next = self.packets.crowded.val();
         self.count_overrun.next = self.overrun.val();
         self.count_dropped.next = 0.into();
         if self.wrong.val() {
