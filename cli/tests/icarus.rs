@@ -31,8 +31,9 @@ const SKIPPED: &str = "\nSKIPPED: the card in Icarus: there is no iverilog (carg
 const BEAT: usize = 64;
 /// The testbench's memory: addresses are told apart by so many low bits.
 const MEMORY: u64 = 1 << 20;
-/// Requests with so many rows take the column path; the job has some with more and some with less.
-const MIN_ROWS: u32 = 64;
+/// Requests of up to two columns take the column path with a quarter of so many rows; the job has one with more
+/// and one with less.
+const MIN_ROWS: u32 = 200;
 /// Rows of the request on the row path, and of the one on the column path.
 const ROWS: [u64; 2] = [39, 100];
 

@@ -77,20 +77,19 @@ impl Extension {
 
     /// What of it some cards do not do, and the features that it needs; `None` if there is nothing.
     pub fn needs(&self) -> Option<(&'static str, Features)> {
-        let what = match self.reliable {
+        let flagged = self.fence || self.solicited || self.address.is_some();
+        let flags = if flagged { Features::REQUESTS } else { Features::empty() };
+        let (what, features) = match self.reliable {
             Some(Reliable::Read) => ("a READ", Features::READS),
             Some(Reliable::CompareAndSwap { .. }) => ("a compare and swap", Features::READS),
             Some(Reliable::FetchAndAdd { .. }) => ("a fetch and add", Features::READS),
             Some(Reliable::SendInvalidate { .. }) => ("an invalidation", Features::REQUESTS),
-            None if self.fence => ("a fence", Features::REQUESTS),
-            None if self.solicited => ("a solicited request", Features::REQUESTS),
-            None if self.address.is_some() => ("an address with a request", Features::REQUESTS),
+            None if self.fence => ("a fence", flags),
+            None if self.solicited => ("a solicited request", flags),
+            None if self.address.is_some() => ("an address with a request", flags),
             None => return None,
         };
-        // Flags beside an opcode.
-        let flags = self.fence || self.solicited || self.address.is_some();
-        let more = if flags { Features::REQUESTS } else { Features::empty() };
-        Some((what.0, what.1 | more))
+        Some((what, features | flags))
     }
 
     /// True for what sends no payload, and fills regions with its answer.

@@ -39,10 +39,6 @@ struct Supported<'a> {
 }
 
 impl Supported<'_> {
-    fn misses(&self, node: usize, needed: Features) -> bool {
-        !self.of_node[node].contains(needed)
-    }
-
     /// Refuses what needs features that a node's card does not have.
     fn needs(
         &self,
@@ -51,7 +47,7 @@ impl Supported<'_> {
         path: String,
         what: &str,
     ) -> Result<(), JobError> {
-        if !self.misses(node, needed) {
+        if self.of_node[node].contains(needed) {
             return Ok(());
         }
         // The device without its options.
@@ -62,12 +58,8 @@ impl Supported<'_> {
 
     /// Refuses that a node receives whose card does not.
     fn receives(&self, node: usize, at: &str) -> Result<(), JobError> {
-        if !self.misses(node, Features::RECEIVES) {
-            return Ok(());
-        }
-        let node = self.job.nodes[node].name.clone();
-        let problem = Problem::RtlReceives { node };
-        Err(JobError::Field { path: at.to_owned(), problem })
+        let what = format!("way for node \"{}\" to receive", self.job.nodes[node].name);
+        self.needs(node, Features::RECEIVES, at.to_owned(), &what)
     }
 
     fn receive(&self, node: usize, receive: &Receive, at: &str) -> Result<(), JobError> {

@@ -323,9 +323,7 @@ fn only(node: usize, device: &str, steps: &[usize]) -> Value {
 #[test]
 fn a_card_that_does_not_receive_is_refused_where_it_would_have_to() {
     let expected = |step, node| {
-        format!(
-            "steps[{step}]: node \"{node}\" would have to receive, which its device, rtl:, does not do yet"
-        )
+        format!("steps[{step}]: there is no way for node \"{node}\" to receive on rtl: yet")
     };
     let (none, all) = (Features::empty(), (0..9).collect::<Vec<_>>());
     assert_eq!(unsupported(&only(1, "rtl:", &all), none), expected(0, "b"));

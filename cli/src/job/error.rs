@@ -240,12 +240,6 @@ pub enum Problem {
         /// That queue.
         srq: String,
     },
-    /// A card that does not receive, and would have to.
-    #[error("node \"{node}\" would have to receive, which its device, rtl:, does not do yet")]
-    RtlReceives {
-        /// The node.
-        node: String,
-    },
     /// A WRITE on a datagram queue pair.
     #[error("{op} is not possible on queue pair \"{qp}\", whose transport is ud")]
     WriteOnUd {

@@ -95,9 +95,6 @@ pub struct ReceivePath {
     store: FrameStore,
     responder: Responder,
     receives: Receives,
-    /// A frame has begun and not ended; the next one does not begin yet.
-    inside: DFF<Bit>,
-    holds: Signal<Local, Bit>,
 }
 
 impl Logic for ReceivePath {
@@ -107,18 +104,7 @@ impl Logic for ReceivePath {
         self.parser.card_reset.next = self.card_reset.val();
         self.parser.mac.next = self.mac.val();
         self.parser.ip.next = self.ip.val();
-        // Small packets come faster than they can be looked up. Nobody would send them again: they wait in the MAC, at
-        // the cost of the host's frames behind them.
-        self.holds.next = self.parser.crowded.val() && !self.inside.q.val();
-        self.parser.s_axis_if_rx.next = self.s_axis_if_rx.val();
-        self.parser.s_axis_if_rx.tvalid.next = self.s_axis_if_rx.tvalid.val() && !self.holds.val();
-        self.s_axis_if_rx.tready.next = self.parser.s_axis_if_rx.tready.val() && !self.holds.val();
-        if self.s_axis_if_rx.tvalid.val() && self.s_axis_if_rx.tready.val() {
-            self.inside.d.next = !self.s_axis_if_rx.tlast.val();
-        }
-        if self.rst.val() {
-            self.inside.d.next = false;
-        }
+        self.s_axis_if_rx.join(&mut self.parser.s_axis_if_rx);
         self.parser.m_axis_if_rx.join(&mut self.m_axis_if_rx);
         self.parser.freed_valid.next = self.freed_valid.val();
 

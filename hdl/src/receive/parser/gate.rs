@@ -1,8 +1,8 @@
 //! Whose frame is it? The host's pass, the card's leave for the parser.
 //!
 //! Contract: one beat a cycle; a frame for the host comes out 5 cycles later; a beat of the card's own is
-//! told 3 cycles later, and is never stalled. The stream stops only while the host does not take a frame of its own that
-//! is at the output.
+//! told 3 cycles later, and is never stalled. The stream stops while the host does not take a frame of its own that
+//! is at the output, and between two frames while `hold` is set.
 
 use drdma_abi::roce::{self, Ethernet, Ipv4, Udp, VlanTag};
 use drdma_emit::prelude::*;
@@ -65,6 +65,8 @@ pub struct Gate {
     pub mac: Signal<In, Bits<48>>,
     /// The card's IPv4 address.
     pub ip: Signal<In, Bits<32>>,
+    /// No frame begins.
+    pub hold: Signal<In, Bit>,
     /// Frames from the wire.
     pub s_axis_if_rx: AxiStream<In, RxBeat>,
     /// Frames to the host.
@@ -80,6 +82,9 @@ pub struct Gate {
     owned: DFF<Bit>,
     mine: Signal<Local, Bit>,
     advance: Signal<Local, Bit>,
+    /// The next beat, if it is there, may go on.
+    goes_on: Signal<Local, Bit>,
+    arrives: Signal<Local, Bit>,
 
     held: DFF<Bit>,
     beat: DFF<RxBeat>,
@@ -106,9 +111,11 @@ impl Logic for Gate {
         // A beat of the card's own leaves the register in the cycle in which it is there.
         self.advance.next =
             !self.held.q.val() || self.is_own.q.val() || self.leaving.input.ready.val();
-        self.arriving.output.ready.next = self.advance.val();
+        self.goes_on.next = self.inside.q.val() || !self.hold.val();
+        self.arriving.output.ready.next = self.advance.val() && self.goes_on.val();
+        self.arrives.next = self.arriving.output.valid.val() && self.goes_on.val();
         if self.advance.val() {
-            self.held.d.next = self.arriving.output.valid.val();
+            self.held.d.next = self.arrives.val();
             self.beat.d.next = self.arriving.output.data.val();
             self.is_own.d.next = self.mine.val();
             self.first.d.next = !self.inside.q.val();
@@ -116,7 +123,7 @@ impl Logic for Gate {
             self.vlan.d.next = self.recognise.vlan.val();
             self.headers.d.next = self.recognise.headers.val();
         }
-        if self.advance.val() && self.arriving.output.valid.val() {
+        if self.advance.val() && self.arrives.val() {
             self.inside.d.next = !self.arriving.output.data.val().tlast;
             self.owned.d.next = self.mine.val();
         }

@@ -16,10 +16,11 @@
 //!               \---> headers ----/          \--> places
 //! ```
 //!
-//! Contract: one beat a cycle, frames back to back; nothing that is the card's stalls the stream. A frame of the
-//! host's comes out 5 cycles later, a packet 10 cycles after its frame's last beat. A frame that begins while there is
-//! no room for the longest one in the store, or for its packet (512 may wait), is dropped, and counted in
-//! `count_overrun` as well. Packets come in the order of their frames; for each of them `freed_valid` comes once, in the same
+//! Contract: one beat a cycle, frames back to back. A frame of the
+//! host's comes out 5 cycles later, a packet 10 cycles after its frame's last beat. While 496 packets wait no frame
+//! begins, the host's neither: acknowledgements come faster than they are looked up, and nobody sends one again. A frame that
+//! begins while there is no room for the longest one in the store is dropped, and counted in
+//! `count_overrun` as well; nothing else that is the card's stalls the stream. Packets come in the order of their frames; for each of them `freed_valid` comes once, in the same
 //! order, when nobody needs its frame any more. The words of a frame stay as they are until then.
 //!
 //! `rst` is the shell's reset. `card_reset`, the host's, drops the packets, empties the store and drops the card's frame that is on
@@ -106,8 +107,6 @@ pub struct Parser {
     // ------------------------------------------------------------------ counters
     /// Frames of the card's that were dropped in this cycle.
     pub count_dropped: Signal<Out, Bits<2>>,
-    /// Half of the packets that may wait do: a frame that comes later may be dropped.
-    pub crowded: Signal<Out, Bit>,
     /// One of them for want of room.
     pub count_overrun: Signal<Out, Bit>,
 
@@ -187,7 +186,7 @@ impl Logic for Parser {
                 self.has_tag.d.next = self.gate.own.tagged.val();
                 self.vlan.d.next = self.gate.own.vlan.val();
                 self.headers.d.next = self.gate.own.headers.val();
-                self.admitted.d.next = self.places.roomy.val() && self.packets.roomy.val();
+                self.admitted.d.next = self.places.roomy.val();
                 self.end.d.next =
                     bit_cast::<BYTE, 16>(self.length.total_length.val()) + LINK_LESS_ONE;
                 if self.gate.own.tagged.val() {
@@ -286,7 +285,7 @@ impl Logic for Parser {
 
         self.wrong.next = self.ended[VERDICT - 1].q.val() && !self.right.val();
         self.overrun.next = self.here.q.val() && self.own.q.val().first && !self.admitted.q.val();
-        self.crowded.next = self.packets.crowded.val();
+        self.gate.hold.next = !self.packets.roomy.val();
         self.count_overrun.next = self.overrun.val();
         self.count_dropped.next = 0.into();
         if self.wrong.val() {

@@ -20,8 +20,6 @@ use crate::receive::record::{FRAME_WORDS, Packet, STORE_WORD};
 pub const EXTENDED: usize = 8 * AtomicEth::SIZE;
 /// Packets that may come while `roomy` does not know of them.
 const SLACK: u64 = 16;
-/// Half of the packets that may wait.
-const HALF: u64 = 1 << (DEPTH - 1);
 /// Words of immediate data or of a key to invalidate that are alone.
 const ALONE: u64 = (ImmDt::SIZE / 4) as u64;
 /// Words of a datagram's header and immediate data, or of an atomic's acknowledgement.
@@ -88,8 +86,6 @@ pub struct Packets {
     pub bytes: Signal<In, Bits<13>>,
     /// There is room for more.
     pub roomy: Signal<Out, Bit>,
-    /// Half of all that may wait do.
-    pub crowded: Signal<Out, Bit>,
     /// Packets.
     pub packet: Stream<Out, Packet>,
 
@@ -103,7 +99,6 @@ pub struct Packets {
     made: Signals<Local, Packet>,
     waiting: StreamFifo<Packet, DEPTH, COUNT>,
     room: DFF<Bit>,
-    crowd: DFF<Bit>,
 }
 
 impl Default for Packets {
@@ -114,7 +109,6 @@ impl Default for Packets {
             headers: Flow::default(),
             bytes: Signal::default(),
             roomy: Signal::default(),
-            crowded: Signal::default(),
             packet: Stream::default(),
             aeth: AethFields::default(),
             reth: RethFields::default(),
@@ -126,7 +120,6 @@ impl Default for Packets {
             made: Signals::default(),
             waiting: StreamFifo::prompt(),
             room: DFF::default(),
-            crowd: DFF::default(),
         }
     }
 }
@@ -178,8 +171,6 @@ impl Logic for Packets {
         self.waiting.input.data.next = self.made.val();
         self.waiting.output.join(&mut self.packet);
         self.room.d.next = self.waiting.free.val() >= SLACK;
-        self.crowd.d.next = self.waiting.count.val() >= HALF;
-        self.crowded.next = self.crowd.q.val();
         self.roomy.next = self.room.q.val();
         if self.rst.val() {
             self.room.d.next = false;

@@ -154,6 +154,8 @@ pub struct Scatter {
     piece: DFF<Bits<13>>,
     last: DFF<Bit>,
     completes: Signal<Local, Bit>,
+    /// What is given up has its turn.
+    has_turn: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
     good: Signal<Local, Bit>,
     line: Signal<Local, Line>,
@@ -165,7 +167,6 @@ impl Logic for Scatter {
     fn update(&mut self) {
         self.placing.join(&mut self.placings.input);
         self.placings.output.ready.next = false;
-        self.give_up.ready.next = false;
         self.given_up.valid.next = false;
         self.given_up.used.next = self.present.q.val();
         self.order.valid.next = false;
@@ -195,15 +196,17 @@ impl Logic for Scatter {
         self.fails.next = self.current.q.val().status.any()
             && (!self.held.q.val().shared || (self.current.q.val().status == MALFORMED));
         self.cursors.write_enable.next = false;
+        // Not within the states: simulators that run a process again for every change would go round for ever
+        // between this block's and the taker's.
+        self.has_turn.next = !self.placings.output.valid.val() || self.passed.q.val().all();
+        self.give_up.ready.next = (self.state.q.val() == ScatterState::Idle) && self.has_turn.val();
+
         match self.state.q.val() {
             ScatterState::Idle => {
                 self.current.d.next = self.placings.output.data.val();
                 self.gives_up.d.next = false;
-                if self.give_up.valid.val()
-                    && (!self.placings.output.valid.val() || self.passed.q.val().all())
-                {
+                if self.give_up.valid.val() && self.has_turn.val() {
                     // A completion without bytes.
-                    self.give_up.ready.next = true;
                     self.passed.d.next = 0.into();
                     self.gives_up.d.next = true;
                     self.resets.d.next = self.give_up.kind.val() == GiveUpKind::Reset;

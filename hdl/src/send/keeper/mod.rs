@@ -25,7 +25,7 @@
 //! Time is counted in units of 256 cycles (1.024 us). A queue pair waits from the first packet on that asks for an
 //! acknowledgement, anew with progress.
 
-use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
+use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
 use crate::send::PAGE;
 use crate::send::packetizer::Packet;
@@ -79,13 +79,6 @@ pub struct Response {
     pub psn: Bits<24>,
     /// AETH: syndrome.
     pub syndrome: Bits<8>,
-}
-
-/// A queue pair.
-#[derive(Copy, Clone, Debug, PartialEq, Record)]
-pub struct Pair {
-    /// Its index.
-    pub qp: Bits<QP>,
 }
 
 /// What a queue pair has sent, or is to send, that is not acknowledged.
@@ -189,7 +182,7 @@ pub struct Keeper {
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
     /// A queue pair has entered the error state.
-    pub broken: Stream<In, Pair>,
+    pub broken: Stream<In, QueuePairIndex>,
 
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
@@ -197,9 +190,9 @@ pub struct Keeper {
     stamps: Stamps<32, QP, 1>,
     pages: PageUse,
     /// Queue pairs that the host has written anew.
-    renewed: StreamFifo<Pair, 10, 11>,
+    renewed: StreamFifo<QueuePairIndex, 10, 11>,
     /// Queue pairs that have something to send: each at most once.
-    turns: StreamFifo<Pair, QP, 13>,
+    turns: StreamFifo<QueuePairIndex, QP, 13>,
     #[init(StreamFifo::prompt())]
     items: StreamFifo<Packet, 4, 5>,
     tells: StreamFifo<Response, 3, 4>,

@@ -52,21 +52,28 @@ fn a_full_store_drops_frames_and_stops_nobody() {
     assert!(outcome.overrun <= 2, "{} dropped", outcome.overrun);
 }
 
+/// Acknowledgements come faster than they are looked up, and are not sent again.
 #[test]
-fn a_full_queue_of_packets_drops_frames_and_stops_nobody() {
+fn a_full_queue_of_packets_holds_the_wire_between_frames_and_loses_nothing() {
     let mut wire = Wire::new(&library(), 1, Pace { responder: 1.0, ..Pace::FAST });
-    let sent: Vec<Sent> = (0..600).map(|k| numbered(k, 4)).collect();
-    let outcome = wire.pass(&sent);
-    assert_eq!((outcome.stopped, outcome.packets.len()), (0, 0));
-    assert_eq!(outcome.dropped, outcome.overrun);
-    wire.pace.responder = 0.0;
-    let after = wire.pass(&[]);
-    let got = numbers(&after, &sent);
-    assert_eq!(got, (0..got.len()).collect::<Vec<_>>());
-    assert!(got.len() >= PACKETS - 16, "{} packets wait", got.len());
-    assert_eq!(outcome.overrun, 600 - got.len() as u64);
-    let outcome = wire.pass(&sent[..100]);
-    assert_eq!((outcome.packets.len(), outcome.dropped), (100, 0));
+    let mut sent: Vec<Sent> = (0..700).map(|k| numbered(k, 4 + 60 * (k as usize % 3))).collect();
+    let host = Sent { bytes: vec![9; 300], user: 6 };
+    sent.insert(300, host.clone());
+    sent.insert(600, host.clone());
+    wire.send(&sent);
+    wire.run(4_000);
+    // All that is ahead of the last place has come, and nothing was begun and not ended.
+    let begun = wire.outcome.ends.len();
+    assert!((PACKETS - 16..PACKETS + 8).contains(&begun), "{begun} frames have come");
+    assert_eq!(wire.outcome.host, [(host.bytes.clone(), 6)]);
+    assert!(wire.outcome.stopped > 1_000);
+    wire.pace.responder = 0.5;
+    let outcome = wire.settle();
+    assert_eq!(outcome.host, [(host.bytes.clone(), 6), (host.bytes, 6)]);
+    sent.remove(600);
+    sent.remove(300);
+    assert_eq!(numbers(&outcome, &sent), (0..700).collect::<Vec<_>>());
+    assert_eq!((outcome.dropped, outcome.overrun), (0, 0));
 }
 
 /// Frames that are wrong leave nothing, also if there is never a right one behind them.
