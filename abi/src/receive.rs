@@ -28,7 +28,8 @@ pub const FEATURES: Register = Register {
     name: "FEATURES",
     offset: 0x80_0000,
     access: Access::ReadOnly,
-    reset: 0,
+    // The reference model has all bits.
+    reset: features::RTL,
     doc: "What the card does beside sending. Bit 0: it receives; without it, the tables behind this register \
           do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
           alone. Bit 2: it answers READs and atomics, and sends them. Bit 3: requests invalidate keys, wait at \
