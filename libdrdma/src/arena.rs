@@ -92,6 +92,38 @@ impl Arena {
         self.holds(elements.as_ptr().cast())
     }
 
+    /// A block of the arena whatever its size, for who wants memory of the card's by itself and has
+    /// another allocator for the rest. It holds nothing of meaning; [`GlobalAlloc::dealloc`] of the arena,
+    /// with the same layout, frees it.
+    ///
+    /// ```
+    /// use std::alloc::{GlobalAlloc as _, Layout};
+    ///
+    /// use libdrdma::Arena;
+    ///
+    /// static ARENA: Arena = Arena::new(1 << 20);
+    ///
+    /// let layout = Layout::from_size_align(100, 64)?;
+    /// let block = ARENA.block(layout).expect("some room");
+    /// // SAFETY: the block has so many bytes, and is freed once, with its layout.
+    /// unsafe {
+    ///     block.write_bytes(0, 100);
+    ///     ARENA.dealloc(block.as_ptr(), layout);
+    /// }
+    /// assert!(ARENA.block(Layout::from_size_align(2 << 20, 64)?).is_none(), "it is not so large");
+    /// # Ok::<(), std::alloc::LayoutError>(())
+    /// ```
+    ///
+    /// `None` if the layout has 0 bytes, the arena has no room, or the system no memory for it.
+    pub fn block(&self, layout: Layout) -> Option<NonNull<u8>> {
+        if layout.size() == 0 {
+            return None;
+        }
+        self.memory().ok()?;
+        // SAFETY: the size is not 0.
+        unsafe { self.blocks.lock().malloc(layout) }.ok()
+    }
+
     fn holds(&self, pointer: *const u8) -> bool {
         let base = self.base.load(Ordering::Acquire);
         !base.is_null() && pointer.addr().wrapping_sub(base.addr()) < self.bytes

@@ -174,6 +174,23 @@ impl ProtectionDomain {
         Ok(())
     }
 
+    /// True if all of the bytes lie in one [registered arena](Self::register_arena): as an [`Owner`]'s,
+    /// they are registered without a mapping and without a key.
+    ///
+    /// ```
+    /// # use libdrdma::{Arena, Context, Options};
+    /// # static ARENA: Arena = Arena::new(1 << 20);
+    /// # let options = Options::new("02:00:00:00:00:01".parse()?, [10, 0, 0, 1].into());
+    /// # let card = libdrdma::open("soft:")?;
+    /// # let pd = Context::open(card, options)?.protection_domain();
+    /// pd.register_arena(&ARENA)?;
+    /// assert!(!pd.is_in_arena(b"somewhere else"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_in_arena(&self, bytes: &[u8]) -> bool {
+        self.find(bytes.as_ptr(), bytes.len()).is_some()
+    }
+
     /// Starts a queue pair whose requests complete to `cq`.
     pub fn queue_pair<'a>(&'a self, cq: &'a CompletionQueue) -> QueuePairBuilder<'a> {
         QueuePairBuilder::new(self, cq)

@@ -92,6 +92,42 @@ fn what_lies_in_a_registered_arena_needs_no_mapping_and_no_key() {
 }
 
 #[test]
+fn a_domain_tells_what_lies_in_its_arenas() {
+    let _alone = alone();
+    let (context, _, pd, _) = open_all();
+    let large = vec![1_u8; 100_000];
+    assert!(!pd.is_in_arena(&large), "not yet");
+    pd.register_arena(&ARENA).unwrap();
+    assert!(pd.is_in_arena(&large) && pd.is_in_arena(&large[99_999..]));
+    assert!(!pd.is_in_arena(&[1; 100]));
+    assert!(!context.protection_domain().is_in_arena(&large), "another domain");
+}
+
+#[test]
+fn a_block_of_the_arena_has_any_size_and_alignment_and_is_freed() {
+    use std::alloc::{GlobalAlloc, Layout};
+    let _alone = alone();
+    for size in [1, 63, 100, BYTES / 2] {
+        let layout = Layout::from_size_align(size, 4096).unwrap();
+        // Each half of the arena must come back for the next.
+        for _ in 0..3 {
+            let block = ARENA.block(layout).unwrap();
+            assert!(block.as_ptr().addr().is_multiple_of(4096));
+            // SAFETY: the block has so many bytes, which are written to before they are read.
+            let bytes = unsafe {
+                block.write_bytes(7, size);
+                std::slice::from_raw_parts(block.as_ptr(), size)
+            };
+            assert!(ARENA.contains(bytes) && bytes[size - 1] == 7);
+            // SAFETY: it is freed once, with its layout.
+            unsafe { ARENA.dealloc(block.as_ptr(), layout) };
+        }
+    }
+    assert_eq!(ARENA.block(Layout::from_size_align(BYTES + 1, 1).unwrap()), None);
+    assert_eq!(ARENA.block(Layout::from_size_align(0, 1).unwrap()), None);
+}
+
+#[test]
 fn memory_of_the_arena_is_free_again_when_the_card_is_done_with_it() {
     let _alone = alone();
     let (context, card, pd, cq) = open_all();
