@@ -1,0 +1,220 @@
+//! Slots and byte columns as arrays.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, NullArray, make_array, new_empty_array};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
+use arrow_data::{ArrayData, ArrayDataBuilder};
+use arrow_schema::{ArrowError, DataType};
+
+use crate::{
+    DecodeError,
+    decode::size,
+    header::Header,
+    layout::{Kind, Layout, Node},
+};
+
+/// Bytes of a value that stand in its view.
+const INLINE: usize = 12;
+/// Bytes that a view's offset reaches.
+const VIEW_REACH: usize = i32::MAX as usize;
+
+/// What arrays are made of.
+pub(crate) struct Arrays<'a> {
+    pub layout: &'a Layout,
+    pub header: &'a Header,
+    pub slots: Vec<Option<Buffer>>,
+    pub bytes: Vec<Option<Buffer>>,
+    /// The values of each dictionary that was sent last.
+    pub dictionaries: &'a mut [Option<ArrayRef>],
+    /// Bytes that were copied.
+    pub copied: &'a mut u64,
+}
+
+impl Arrays<'_> {
+    /// The array of a node.
+    pub fn array(&mut self, node: &Node) -> Result<ArrayRef, DecodeError> {
+        let rows = size(&node.path, self.header.rows[node.level])?;
+        if rows == 0 {
+            return Ok(new_empty_array(&node.data_type));
+        }
+        let nulls = self.nulls(node, rows);
+        let data = ArrayData::builder(node.data_type.clone()).len(rows);
+        match &node.kind {
+            Kind::Null => Ok(Arc::new(NullArray::new(rows))),
+            Kind::Boolean { values } => {
+                let bits = self.bits(*values);
+                build(node, data.nulls(nulls).add_buffer(bits.into_inner()))
+            }
+            Kind::Fixed { values } => build(node, data.nulls(nulls).add_buffer(self.slot(*values))),
+            Kind::Bytes { lengths, bytes } => {
+                let values = self.byte_column(*bytes);
+                let offsets = self.offsets(node, *lengths, values.len() as u64)?;
+                build(node, data.nulls(nulls).add_buffer(offsets).add_buffer(values))
+            }
+            Kind::Views { views, bytes } => {
+                let values = self.byte_column(*bytes);
+                let (views, buffers) = self.views(node, *views, nulls.as_ref(), values)?;
+                build(node, data.nulls(nulls).add_buffer(views).add_buffers(buffers))
+            }
+            Kind::Dictionary { keys, dictionary, values } => {
+                let keys = self.slot(*keys);
+                let values = self.dictionary(node, *dictionary, values)?;
+                let data = data.nulls(nulls).add_buffer(keys);
+                build(node, data.add_child_data(values.to_data()))
+            }
+            Kind::Struct { fields } => {
+                let columns = fields.iter().map(|field| Ok(self.array(field)?.to_data()));
+                let columns = columns.collect::<Result<_, DecodeError>>()?;
+                build(node, data.nulls(nulls).child_data(columns))
+            }
+            Kind::List { lengths, elements } => {
+                let elements = self.array(elements)?;
+                let offsets = self.offsets(node, *lengths, elements.len() as u64)?;
+                let data = data.nulls(nulls).add_buffer(offsets);
+                build(node, data.add_child_data(elements.to_data()))
+            }
+            Kind::FlatList { values, element_validity } => {
+                let DataType::FixedSizeList(field, _) = &node.data_type else {
+                    unreachable!("a list of fixed size")
+                };
+                let count = rows * self.layout.slots[*element_validity].width;
+                let element_nulls = self.null_bits(*element_validity);
+                let elements = ArrayData::builder(field.data_type().clone()).len(count);
+                let elements = elements.nulls(element_nulls).add_buffer(self.slot(*values));
+                let elements = checked(node, elements)?;
+                build(node, data.nulls(nulls).add_child_data(elements))
+            }
+            Kind::FixedList { size, elements } => {
+                let elements = self.array(elements)?;
+                let (sum, found) = ((rows * size) as u64, elements.len() as u64);
+                if sum != found {
+                    return Err(DecodeError::Lengths { path: node.path.clone(), sum, found });
+                }
+                build(node, data.nulls(nulls).add_child_data(elements.to_data()))
+            }
+        }
+    }
+
+    /// The bytes of a slot that every batch has.
+    fn slot(&mut self, slot: usize) -> Buffer {
+        self.slots[slot].take().expect("a slot of a level that has rows")
+    }
+
+    /// The bytes of a byte column: none, if the header said so.
+    fn byte_column(&mut self, number: usize) -> Buffer {
+        self.bytes[number].take().unwrap_or_else(|| Buffer::from(MutableBuffer::new(0)))
+    }
+
+    /// The bits of a slot that has a byte for each.
+    fn bits(&mut self, slot: usize) -> BooleanBuffer {
+        let bytes = self.slot(slot);
+        *self.copied += bytes.len().div_ceil(8) as u64;
+        BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] != 0)
+    }
+
+    fn null_bits(&mut self, slot: usize) -> Option<NullBuffer> {
+        self.slots[slot].is_some().then(|| NullBuffer::new(self.bits(slot)))
+    }
+
+    fn nulls(&mut self, node: &Node, rows: usize) -> Option<NullBuffer> {
+        let nulls = self.null_bits(node.validity?)?;
+        debug_assert_eq!(nulls.len(), rows);
+        Some(nulls)
+    }
+
+    /// Offsets from lengths, which add up to `found`.
+    fn offsets(&mut self, node: &Node, slot: usize, found: u64) -> Result<Buffer, DecodeError> {
+        let lengths = self.slot(slot);
+        let is_wide = matches!(
+            node.data_type,
+            DataType::LargeUtf8 | DataType::LargeBinary | DataType::LargeList(_)
+        );
+        let (lengths, _) = lengths.as_chunks::<4>();
+        let lengths = lengths.iter().map(|length| u64::from(u32::from_le_bytes(*length)));
+        let sum = lengths.clone().sum();
+        if sum != found {
+            return Err(DecodeError::Lengths { path: node.path.clone(), sum, found });
+        }
+        if !is_wide && sum > i32::MAX as u64 {
+            return Err(DecodeError::TooLarge { path: node.path.clone(), rows: sum });
+        }
+        let mut end = 0;
+        let ends = lengths.map(|length| {
+            end += length;
+            end
+        });
+        let ends = std::iter::once(0).chain(ends);
+        let offsets = match is_wide {
+            true => Buffer::from_iter(ends.map(|end| end as i64)),
+            false => Buffer::from_iter(ends.map(|end| end as i32)),
+        };
+        *self.copied += offsets.len() as u64;
+        Ok(offsets)
+    }
+
+    /// Views of values of which the long ones lie one behind the other.
+    fn views(
+        &mut self,
+        node: &Node,
+        slot: usize,
+        nulls: Option<&NullBuffer>,
+        values: Buffer,
+    ) -> Result<(Buffer, Vec<Buffer>), DecodeError> {
+        let sent = self.slot(slot);
+        *self.copied += sent.len() as u64;
+        let (sent, _) = sent.as_chunks::<16>();
+        let (mut at, mut start, mut buffers) = (0, 0, Vec::new());
+        let mut views = Vec::with_capacity(sent.len());
+        for (row, view) in sent.iter().enumerate() {
+            let view = u128::from_le_bytes(*view);
+            let len = view as u32 as usize;
+            if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                views.push(0);
+            } else if len <= INLINE {
+                views.push(view);
+            } else {
+                if at + len - start > VIEW_REACH {
+                    buffers.push(values.slice_with_length(start, at - start));
+                    start = at;
+                }
+                let place = (buffers.len() as u128) << 64 | ((at - start) as u128) << 96;
+                views.push(view & u128::from(u64::MAX) | place);
+                at += len;
+            }
+        }
+        if at != values.len() {
+            let (sum, found) = (at as u64, values.len() as u64);
+            return Err(DecodeError::Lengths { path: node.path.clone(), sum, found });
+        }
+        if start < at {
+            buffers.push(values.slice_with_length(start, at - start));
+        }
+        Ok((Buffer::from_vec(views), buffers))
+    }
+
+    /// The values of a dictionary: those that came, or those that came last.
+    fn dictionary(
+        &mut self,
+        node: &Node,
+        number: usize,
+        values: &Node,
+    ) -> Result<ArrayRef, DecodeError> {
+        if self.header.fresh[number] {
+            let values = self.array(values)?;
+            self.dictionaries[number] = Some(values);
+        }
+        let values = self.dictionaries[number].clone();
+        values.ok_or_else(|| DecodeError::NoDictionary { path: node.path.clone() })
+    }
+}
+
+fn checked(node: &Node, data: ArrayDataBuilder) -> Result<ArrayData, DecodeError> {
+    let wrong = |source: ArrowError| DecodeError::Arrow { path: node.path.clone(), source };
+    data.build().map_err(wrong)
+}
+
+/// The array, after all of Arrow's checks: strings are UTF-8, keys are in their dictionary.
+fn build(node: &Node, data: ArrayDataBuilder) -> Result<ArrayRef, DecodeError> {
+    Ok(make_array(checked(node, data)?))
+}

@@ -1,0 +1,149 @@
+//! The one place where a sender copies, and counts what.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, ScalarBuffer};
+
+use crate::{
+    Arena, ArenaError, SendError, Why,
+    parts::{Bytes, Offsets},
+    selection::{Selection, Targets, for_each_row},
+};
+
+/// Copies to an arena.
+#[derive(Debug)]
+pub(crate) struct Copier {
+    arena: Arena,
+    copied: BTreeMap<Why, u64>,
+}
+
+impl Copier {
+    pub fn new(arena: Arena) -> Self {
+        Self { arena, copied: BTreeMap::new() }
+    }
+
+    /// Bytes that were copied, by the reason.
+    pub fn into_copied(self) -> BTreeMap<Why, u64> {
+        self.copied
+    }
+
+    fn count(&mut self, why: Why, bytes: usize) {
+        *self.copied.entry(why).or_default() += bytes as u64;
+    }
+
+    pub fn copy(&mut self, why: Why, bytes: &[u8]) -> Result<Buffer, ArenaError> {
+        self.count(why, bytes.len());
+        self.arena.copy(bytes)
+    }
+
+    /// Puts new bytes into the arena, which are no copy of the batch's.
+    pub fn place(&self, bytes: &[u8]) -> Result<Buffer, ArenaError> {
+        self.arena.copy(bytes)
+    }
+
+    /// A byte a bit: 0 or 1.
+    pub fn bits(&mut self, bits: &BooleanBuffer) -> Result<Buffer, ArenaError> {
+        self.count(Why::Bits, bits.len());
+        let mut block = self.arena.allocate(bits.len())?;
+        let bytes = block.as_mut_slice().iter_mut();
+        bytes.zip(bits.iter()).for_each(|(byte, bit)| *byte = u8::from(bit));
+        Ok(block.freeze())
+    }
+
+    /// The lengths of rows, 4 B each.
+    pub fn lengths(&mut self, offsets: &Offsets, path: &str) -> Result<Buffer, SendError> {
+        let rows = offsets.rows();
+        self.count(Why::Offsets, 4 * rows);
+        let mut block = self.arena.allocate(4 * rows)?;
+        for (row, length) in block.typed_mut::<u32>().iter_mut().enumerate() {
+            let len = offsets.range(row).len();
+            let path = || path.to_owned();
+            *length = u32::try_from(len)
+                .map_err(|_| SendError::LongValue { path: path(), row, len })?
+                .to_le();
+        }
+        Ok(block.freeze())
+    }
+
+    /// Each destination's bytes, one row behind the other: all of them together, and where each
+    /// destination's are.
+    pub fn gather(
+        &mut self,
+        bytes: &Bytes,
+        selection: &Selection,
+        targets: &Targets,
+    ) -> Result<(Buffer, Vec<Range<usize>>), SendError> {
+        let mut ends = vec![0; targets.partitions().len()];
+        for_each_row(selection, bytes.rows(), targets, |destination, row| {
+            ends[destination] += bytes.row(row).len();
+        });
+        let mut total = 0;
+        let mut ranges = Vec::with_capacity(ends.len());
+        for len in ends {
+            ranges.push(total..total + len);
+            total += len;
+        }
+        self.count(Why::Lengths, total);
+        let mut block = self.arena.allocate(total)?;
+        let to = block.as_mut_slice();
+        let mut next: Vec<usize> = ranges.iter().map(|range| range.start).collect();
+        for_each_row(selection, bytes.rows(), targets, |destination, row| {
+            let (row, at) = (bytes.row(row), &mut next[destination]);
+            to[*at..*at + row.len()].copy_from_slice(row);
+            *at += row.len();
+        });
+        Ok((block.freeze(), ranges))
+    }
+
+    /// The bytes of all rows, once.
+    pub fn gather_all(&mut self, bytes: &Bytes) -> Result<Buffer, SendError> {
+        let total = (0..bytes.rows()).map(|row| bytes.row(row).len()).sum();
+        self.count(Why::Lengths, total);
+        let mut block = self.arena.allocate(total)?;
+        let mut to = block.as_mut_slice();
+        for row in (0..bytes.rows()).map(|row| bytes.row(row)) {
+            to[..row.len()].copy_from_slice(row);
+            to = &mut to[row.len()..];
+        }
+        Ok(block.freeze())
+    }
+
+    /// `elements` times each value: `count` values in all.
+    pub fn repeat<T: ArrowNativeType>(
+        &mut self,
+        values: &[T],
+        count: usize,
+        elements: impl Fn(usize) -> usize,
+    ) -> Result<ScalarBuffer<T>, SendError> {
+        self.count(Why::Elements, count * size_of::<T>());
+        let mut block = self.arena.allocate(count * size_of::<T>())?;
+        let mut to = block.typed_mut::<T>();
+        for (row, value) in values.iter().enumerate() {
+            let (these, behind) = to.split_at_mut(elements(row));
+            these.fill(*value);
+            to = behind;
+        }
+        Ok(ScalarBuffer::new(block.freeze(), 0, count))
+    }
+
+    /// The same with bits.
+    pub fn repeat_bits(
+        &mut self,
+        bits: &BooleanBuffer,
+        count: usize,
+        elements: impl Fn(usize) -> usize,
+    ) -> Result<BooleanBuffer, SendError> {
+        self.count(Why::Elements, count.div_ceil(8));
+        let mut block = self.arena.allocate(count.div_ceil(8))?;
+        let to = block.as_mut_slice();
+        let mut at = 0;
+        for (row, bit) in bits.iter().enumerate() {
+            let behind = at + elements(row);
+            if bit {
+                (at..behind).for_each(|bit| to[bit / 8] |= 1 << (bit % 8));
+            }
+            at = behind;
+        }
+        Ok(BooleanBuffer::new(block.freeze(), 0, count))
+    }
+}

@@ -1,0 +1,187 @@
+//! Messages of one connection as batches.
+
+use std::collections::VecDeque;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_buffer::{Buffer, MutableBuffer};
+
+use crate::{
+    DecodeError, Format, arrays::Arrays, header::Header, layout::Layout, transpose::transpose,
+};
+
+/// The messages of one connection.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    batches: u64,
+    dictionaries: Vec<Option<ArrayRef>>,
+    batch: Option<Batch>,
+}
+
+/// A batch whose header has come.
+#[derive(Debug)]
+struct Batch {
+    header: Header,
+    /// What is still to come, in order.
+    due: VecDeque<Run>,
+    /// What has come of the first of these.
+    messages: Vec<Buffer>,
+    slots: Vec<Option<Buffer>>,
+    bytes: Vec<Option<Buffer>>,
+}
+
+/// Messages of one kind: full ones, and a last one that may be shorter.
+#[derive(Debug)]
+struct Run {
+    what: What,
+    /// Bytes that are still to come.
+    bytes: u64,
+    /// Bytes of a full message.
+    message: u64,
+}
+
+#[derive(Debug)]
+enum What {
+    /// Rows of these slots.
+    Slots(Vec<usize>),
+    /// A byte column.
+    Bytes(usize),
+}
+
+impl Stream {
+    pub fn new(format: &Format) -> Self {
+        let dictionaries = vec![None; format.layout.dictionaries.len()];
+        Self { batches: 0, dictionaries, batch: None }
+    }
+
+    /// Takes the next message, and gives the batch that it completes. Bytes that are copied are counted.
+    pub fn message(
+        &mut self,
+        format: &Format,
+        message: Buffer,
+        copied: &mut u64,
+    ) -> Result<Option<RecordBatch>, DecodeError> {
+        match &mut self.batch {
+            None => {
+                let header = Header::decode(&message, &format.layout, format.fingerprint)?;
+                let (found, expected) = (header.sequence, self.batches);
+                if found != expected {
+                    return Err(DecodeError::Sequence { found, expected });
+                }
+                self.batch = Some(Batch::new(format, header)?);
+            }
+            Some(batch) => batch.message(format, message, copied)?,
+        }
+        if self.batch.as_ref().is_some_and(|batch| !batch.due.is_empty()) {
+            return Ok(None);
+        }
+        let Some(batch) = self.batch.take() else { return Ok(None) };
+        self.batches += 1;
+        self.record_batch(format, batch, copied).map(Some)
+    }
+
+    fn record_batch(
+        &mut self,
+        format: &Format,
+        batch: Batch,
+        copied: &mut u64,
+    ) -> Result<RecordBatch, DecodeError> {
+        let Batch { header, slots, bytes, .. } = batch;
+        let dictionaries = &mut self.dictionaries;
+        let mut arrays =
+            Arrays { layout: &format.layout, header: &header, slots, bytes, dictionaries, copied };
+        let columns = format.layout.columns.iter().map(|node| arrays.array(node));
+        let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
+        let rows = size("", header.rows[0])?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(format.schema().clone(), columns, &options)
+            .map_err(|source| DecodeError::Arrow { path: String::new(), source })
+    }
+}
+
+/// A number of the header's as one of this machine's.
+pub(crate) fn size(path: &str, rows: u64) -> Result<usize, DecodeError> {
+    let fits = usize::try_from(rows).ok().filter(|rows| *rows < isize::MAX as usize);
+    fits.ok_or_else(|| DecodeError::TooLarge { path: path.to_owned(), rows })
+}
+
+impl Batch {
+    fn new(format: &Format, header: Header) -> Result<Self, DecodeError> {
+        let layout = &format.layout;
+        let mut due = VecDeque::new();
+        for (level, rows) in header.rows.iter().copied().enumerate().filter(|(_, rows)| *rows > 0) {
+            for group in format.groups(level, |slot| header.present[slot]) {
+                let width = format.row_bytes(&group) as u64;
+                let message = format.rows_per_message(&group) as u64 * width;
+                let path = || layout.slots[group[0]].path.clone();
+                let bytes = rows.checked_mul(width).filter(|bytes| *bytes < isize::MAX as u64);
+                let bytes = bytes.ok_or_else(|| DecodeError::TooLarge { path: path(), rows })?;
+                due.push_back(Run { what: What::Slots(group), bytes, message });
+            }
+            for (number, column) in layout.bytes.iter().enumerate() {
+                let (bytes, message) = (header.bytes[number], format.message_bytes() as u64);
+                if column.level == level && bytes > 0 {
+                    size(&column.path, bytes)?;
+                    due.push_back(Run { what: What::Bytes(number), bytes, message });
+                }
+            }
+        }
+        let (slots, bytes) = (vec![None; layout.slots.len()], vec![None; layout.bytes.len()]);
+        Ok(Self { header, due, messages: Vec::new(), slots, bytes })
+    }
+
+    fn message(
+        &mut self,
+        format: &Format,
+        message: Buffer,
+        copied: &mut u64,
+    ) -> Result<(), DecodeError> {
+        let run = self.due.front_mut().expect("a batch that is not complete");
+        let expected = run.bytes.min(run.message) as usize;
+        if message.len() != expected {
+            let (path, bytes) = (path(&format.layout, &run.what), message.len());
+            return Err(DecodeError::MessageLength { path, bytes, expected });
+        }
+        run.bytes -= expected as u64;
+        self.messages.push(message);
+        if run.bytes > 0 {
+            return Ok(());
+        }
+        let run = self.due.pop_front().expect("the first");
+        let messages = std::mem::take(&mut self.messages);
+        match run.what {
+            What::Bytes(number) => self.bytes[number] = Some(join(messages, copied)),
+            What::Slots(group) if group.len() == 1 => {
+                self.slots[group[0]] = Some(join(messages, copied));
+            }
+            What::Slots(group) => {
+                let widths: Vec<_> = group.iter().map(|i| format.layout.slots[*i].width).collect();
+                *copied += messages.iter().map(|message| message.len() as u64).sum::<u64>();
+                let columns = transpose(&messages, &widths);
+                for (slot, column) in group.into_iter().zip(columns) {
+                    self.slots[slot] = Some(column);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a run is of, for errors.
+fn path(layout: &Layout, what: &What) -> String {
+    match what {
+        What::Slots(group) => layout.slots[group[0]].path.clone(),
+        What::Bytes(number) => layout.bytes[*number].path.clone(),
+    }
+}
+
+/// The messages one behind the other: where it lies, if it is one.
+fn join(mut messages: Vec<Buffer>, copied: &mut u64) -> Buffer {
+    if messages.len() == 1 {
+        return messages.remove(0);
+    }
+    let len = messages.iter().map(|message| message.len()).sum();
+    *copied += len as u64;
+    let mut joined = MutableBuffer::with_capacity(len);
+    messages.iter().for_each(|message| joined.extend_from_slice(message));
+    joined.into()
+}

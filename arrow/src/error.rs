@@ -1,0 +1,330 @@
+//! What can go wrong.
+
+use arrow_schema::{ArrowError, DataType};
+use libdrdma::{MemoryRegionError, PostError, RegionError, Status};
+
+use crate::Part;
+
+/// Why a schema and a message length are no format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// A type that has no form in messages.
+    #[error("column `{path}`: {data_type} is not possible")]
+    Unsupported {
+        /// The column, or the place in it.
+        path: String,
+        /// Its type.
+        data_type: DataType,
+    },
+    /// Values that do not fit in a message.
+    #[error(
+        "column `{path}`: a value has {width} B, and the longest message {message_bytes}: values are not divided"
+    )]
+    WideValue {
+        /// The column, or the place in it.
+        path: String,
+        /// Bytes of a value.
+        width: usize,
+        /// Bytes of the longest message.
+        message_bytes: usize,
+    },
+    /// A header that does not fit in a message.
+    #[error("messages of {message_bytes} B are too short: a batch's header has {needed}")]
+    Header {
+        /// Bytes of the longest message.
+        message_bytes: usize,
+        /// Bytes of a header.
+        needed: usize,
+    },
+    /// Messages that are too long.
+    #[error("messages of {message_bytes} B are too long: {limit} are possible")]
+    LongMessages {
+        /// Bytes of the longest message.
+        message_bytes: usize,
+        /// Bytes that are possible.
+        limit: usize,
+    },
+}
+
+/// Why there is no memory of an arena.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArenaError {
+    /// The arena has no room.
+    #[error("the arena of {capacity} B has no room for {bytes} B")]
+    Full {
+        /// Bytes that were asked for.
+        bytes: usize,
+        /// Bytes of the arena.
+        capacity: usize,
+    },
+    /// The arena was not registered.
+    #[error(transparent)]
+    Memory(#[from] MemoryRegionError),
+    /// Arrays cannot be made of the bytes.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+}
+
+/// Why a batch was not sent. Nothing of it was posted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// A batch of another schema than the format's.
+    #[error("column {column} is {given}, and the format says {expected}")]
+    OtherType {
+        /// The column's index.
+        column: usize,
+        /// Its type.
+        given: DataType,
+        /// The type that the format has.
+        expected: DataType,
+    },
+    /// A batch with another number of columns than the format has.
+    #[error("the batch has {given} columns, and the format {expected}")]
+    Columns {
+        /// Columns of the batch.
+        given: usize,
+        /// Columns of the format.
+        expected: usize,
+    },
+    /// Nulls in a column that the format has without.
+    #[error("column {column} has {nulls} nulls, and the format says that there are none")]
+    Nulls {
+        /// The column's index.
+        column: usize,
+        /// How many of its rows are null.
+        nulls: usize,
+    },
+    /// A selection of another number of rows than the batch has.
+    #[error("the selection has {given} rows, and the batch {rows}")]
+    SelectionLength {
+        /// Rows of the selection.
+        given: usize,
+        /// Rows of the batch.
+        rows: usize,
+    },
+    /// A destination whose partition has no bitmap.
+    #[error("destination {destination}: there is no bitmap {partition}, only {bitmaps}")]
+    NoBitmap {
+        /// The destination's index.
+        destination: usize,
+        /// Its partition.
+        partition: u16,
+        /// How many bitmaps there are.
+        bitmaps: usize,
+    },
+    /// A queue pair that is named twice.
+    #[error("destination {destination}: its queue pair is destination {other}'s already")]
+    QueuePairTwice {
+        /// The second destination's index.
+        destination: usize,
+        /// The first one's.
+        other: usize,
+    },
+    /// A partition of which two destinations want every row.
+    #[error("destination {destination}: partition {partition} is destination {other}'s already")]
+    PartitionTwice {
+        /// The second destination's index.
+        destination: usize,
+        /// The partition.
+        partition: u16,
+        /// The first destination's index.
+        other: usize,
+    },
+    /// Too many destinations.
+    #[error("{given} destinations, at most {limit} are possible")]
+    Destinations {
+        /// How many there are.
+        given: usize,
+        /// How many are possible.
+        limit: usize,
+    },
+    /// A string or list that is longer than 2^32 - 1 bytes or elements.
+    #[error("column `{path}`: the value of row {row} has length {len}, more than {}", u32::MAX)]
+    LongValue {
+        /// The column, or the place in it.
+        path: String,
+        /// The row of its level.
+        row: usize,
+        /// The length.
+        len: usize,
+    },
+    /// Memory that lies in no arena, which the sender is told to refuse.
+    #[error("column `{path}`: {bytes} B at {addr:#x} lie in no registered arena")]
+    Foreign {
+        /// The column, or the place in it.
+        path: String,
+        /// Bytes.
+        bytes: usize,
+        /// Where they begin in this process.
+        addr: u64,
+    },
+    /// No memory for what must be copied.
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
+    /// Memory was not registered.
+    #[error(transparent)]
+    Memory(#[from] MemoryRegionError),
+    /// A region is not possible.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// A request was not posted.
+    #[error(transparent)]
+    Post(#[from] PostError),
+}
+
+/// Why messages are no batch.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// A header of another length.
+    #[error("a batch's header of {bytes} B: it must have {expected}")]
+    HeaderLength {
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes that a header has.
+        expected: usize,
+    },
+    /// A message that is no header, or one of another version.
+    #[error("a batch's header begins with {magic:x?}, version {version}")]
+    Magic {
+        /// The first bytes.
+        magic: [u8; 4],
+        /// The two bytes behind them.
+        version: u16,
+    },
+    /// The sender has another format.
+    #[error("the sender's format has fingerprint {theirs:#018x}, ours {ours:#018x}")]
+    OtherFormat {
+        /// The sender's.
+        theirs: u64,
+        /// Ours.
+        ours: u64,
+    },
+    /// A batch is missing.
+    #[error("batch {found} came where batch {expected} was due")]
+    Sequence {
+        /// The number that the header says.
+        found: u64,
+        /// The number of batches so far.
+        expected: u64,
+    },
+    /// A batch without a column that is always there.
+    #[error("column `{path}`: the header says that its {part:?} do not follow")]
+    NoColumn {
+        /// The column, or the place in it.
+        path: String,
+        /// What is missing.
+        part: Part,
+    },
+    /// A message of another length than the header says.
+    #[error("column `{path}`: a message of {bytes} B where {expected} were due")]
+    MessageLength {
+        /// The first column of the message, or the place in it.
+        path: String,
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes that the message must have.
+        expected: usize,
+    },
+    /// Numbers in the header that cannot be.
+    #[error("column `{path}`: {rows} rows are too many")]
+    TooLarge {
+        /// The column, or the place in it.
+        path: String,
+        /// Its rows or bytes.
+        rows: u64,
+    },
+    /// Lengths of strings or lists whose sum is not what follows.
+    #[error("column `{path}`: the lengths add up to {sum}, and {found} bytes or elements follow")]
+    Lengths {
+        /// The column, or the place in it.
+        path: String,
+        /// The sum.
+        sum: u64,
+        /// What follows.
+        found: u64,
+    },
+    /// Keys of a dictionary that was never sent.
+    #[error("column `{path}`: keys of a dictionary that was not sent")]
+    NoDictionary {
+        /// The column, or the place in it.
+        path: String,
+    },
+    /// The bytes are no values of their type.
+    #[error("column `{path}`: {source}")]
+    Arrow {
+        /// The column, or the place in it.
+        path: String,
+        /// What Arrow says.
+        source: ArrowError,
+    },
+}
+
+/// Why nothing was received.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// Messages of a queue pair are no batch. What else comes from it is dropped until
+    /// [`Receiver::forget`](crate::Receiver::forget).
+    #[error("queue pair {qp}: {source}")]
+    Decode {
+        /// The queue pair's index.
+        qp: u32,
+        /// What is wrong.
+        source: DecodeError,
+    },
+    /// A message came from a queue pair whose messages were no batch before.
+    #[error("queue pair {qp}: a message of {bytes} B behind one that was wrong")]
+    Behind {
+        /// The queue pair's index.
+        qp: u32,
+        /// Bytes of the message.
+        bytes: u64,
+    },
+    /// A receive failed. Its memory is not used again: the card may still write to it.
+    #[error("queue pair {qp:?}: a receive ended with {status:?}; {left} of {slabs} slabs are left")]
+    Failed {
+        /// The queue pair's index.
+        qp: Option<u32>,
+        /// How it ended.
+        status: Status,
+        /// Slabs that still are in use.
+        left: usize,
+        /// Slabs that there were.
+        slabs: usize,
+    },
+    /// A number of slabs that is not possible.
+    #[error("{slabs} slabs, 2 to {limit} are possible")]
+    Slabs {
+        /// How many were asked for.
+        slabs: usize,
+        /// How many are possible.
+        limit: usize,
+    },
+    /// The system has no memory for the slabs.
+    #[error("cannot allocate {bytes} B")]
+    Allocation {
+        /// Bytes.
+        bytes: usize,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Memory was not registered.
+    #[error(transparent)]
+    Memory(#[from] MemoryRegionError),
+    /// A queue was not made.
+    #[error(transparent)]
+    Queue(#[from] libdrdma::Error),
+    /// A region is not possible.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// A receive was not posted.
+    #[error(transparent)]
+    Post(#[from] PostError),
+    /// The card failed.
+    #[error(transparent)]
+    Card(#[from] libdrdma::CardError),
+}

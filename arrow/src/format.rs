@@ -1,0 +1,152 @@
+//! What both ends agree on.
+
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::{FormatError, header, layout::Layout};
+
+/// Columns of a region, at most.
+const MAX_COLUMNS: usize = 16;
+/// Bytes of a message, at most.
+const MAX_MESSAGE: usize = 1 << 30;
+
+/// How the columns of a batch share messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// A message has values of one column. The card reads the partition ids once a column; the receiver's
+    /// arrays lie where the messages arrived.
+    #[default]
+    Columns,
+    /// A message has rows of up to 16 columns. The card reads the partition ids once; the receiver copies
+    /// rows to columns.
+    Rows,
+}
+
+/// What sender and receiver agree on: a schema, the longest message, and how columns share messages.
+///
+/// Both ends make it for themselves, from the same values. Messages carry a fingerprint of it, so that
+/// ends which do not agree notice.
+#[derive(Clone, Debug)]
+pub struct Format {
+    schema: SchemaRef,
+    form: Form,
+    message_bytes: usize,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) fingerprint: u64,
+}
+
+impl Format {
+    /// A format for batches of `schema` in messages of at most `message_bytes`, each of one column.
+    ///
+    /// # Errors
+    /// A type that is not possible (unions, run-end encoded arrays, views of lists, `FixedSizeBinary` and
+    /// `FixedSizeList` of size 0), or messages shorter than a value or the header of a batch, or longer
+    /// than 1 GiB.
+    pub fn new(schema: SchemaRef, message_bytes: usize) -> Result<Self, FormatError> {
+        Self::with_form(schema, message_bytes, Form::Columns)
+    }
+
+    /// The same with another form.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_form(
+        schema: SchemaRef,
+        message_bytes: usize,
+        form: Form,
+    ) -> Result<Self, FormatError> {
+        let layout = Layout::new(&schema)?;
+        if message_bytes > MAX_MESSAGE {
+            return Err(FormatError::LongMessages { message_bytes, limit: MAX_MESSAGE });
+        }
+        let needed = header::len(&layout);
+        if message_bytes < needed {
+            return Err(FormatError::Header { message_bytes, needed });
+        }
+        if let Some(slot) = layout.slots.iter().find(|slot| slot.width > message_bytes) {
+            let (path, width) = (slot.path.clone(), slot.width);
+            return Err(FormatError::WideValue { path, width, message_bytes });
+        }
+        let fingerprint = fingerprint(&layout, &schema, form, message_bytes);
+        Ok(Self { schema, form, message_bytes, layout: Arc::new(layout), fingerprint })
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Bytes of the longest message: what a receive must have room for.
+    pub fn message_bytes(&self) -> usize {
+        self.message_bytes
+    }
+
+    /// How columns share messages.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The slots of a level that share messages, group by group, where `present` tells which there are.
+    pub(crate) fn groups(&self, level: usize, present: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
+        let layout = &self.layout;
+        let alone = self.form == Form::Columns || layout.levels[level].dictionary.is_some();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut width = 0;
+        for (number, slot) in layout.slots.iter().enumerate() {
+            if slot.level != level || !present(number) {
+                continue;
+            }
+            let fits = |group: &&mut Vec<usize>| {
+                !alone && group.len() < MAX_COLUMNS && width + slot.width <= self.message_bytes
+            };
+            match groups.last_mut().filter(fits) {
+                Some(group) => {
+                    group.push(number);
+                    width += slot.width;
+                }
+                None => {
+                    groups.push(vec![number]);
+                    width = slot.width;
+                }
+            }
+        }
+        groups
+    }
+
+    /// Bytes of a row of a group.
+    pub(crate) fn row_bytes(&self, group: &[usize]) -> usize {
+        group.iter().map(|slot| self.layout.slots[*slot].width).sum()
+    }
+
+    /// Rows of a group in a message, at least 1.
+    pub(crate) fn rows_per_message(&self, group: &[usize]) -> usize {
+        self.message_bytes / self.row_bytes(group)
+    }
+}
+
+/// A number that differs, most likely, where anything that both ends must agree on does: FNV-1a.
+fn fingerprint(layout: &Layout, schema: &Schema, form: Form, message_bytes: usize) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for field in schema.fields() {
+        add(format!("{} {}", field.name(), field.data_type()).as_bytes());
+    }
+    for slot in &layout.slots {
+        add(slot.path.as_bytes());
+        add(&[slot.part as u8]);
+        add(&(slot.level as u64).to_le_bytes());
+        add(&(slot.width as u64).to_le_bytes());
+    }
+    for column in &layout.bytes {
+        add(column.path.as_bytes());
+        add(&(column.level as u64).to_le_bytes());
+    }
+    add(&[form as u8]);
+    add(&(message_bytes as u64).to_le_bytes());
+    hash
+}

@@ -1,0 +1,168 @@
+//! What of a batch goes as it lies, and what is copied.
+
+use std::fmt;
+
+use libdrdma::ProtectionDomain;
+
+use crate::{
+    layout::{Layout, Part},
+    parts::{Bytes, Growth, Parts, Source},
+};
+
+/// How a part of a batch gets on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Passage {
+    /// From where it lies, in a registered arena: without a copy, a mapping or a key.
+    AsItLies,
+    /// From where it lies, with a mapping and a key of its own for the time of the request
+    /// ([`Foreign::Register`]).
+    Registered,
+    /// It is copied to the sender's arena, and sent from there.
+    Copied {
+        /// Why.
+        why: Why,
+    },
+    /// It is not sent at all: nothing is null, or the dictionary's values did not change.
+    LeftOut,
+}
+
+/// Why something is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// The card takes whole bytes, and these are bits.
+    Bits,
+    /// Arrow has offsets, which mean nothing without their neighbours; lengths are sent.
+    Offsets,
+    /// Strings have no common width: each destination's are put together.
+    Lengths,
+    /// The elements of lists go where their lists go: each needs a partition id or a bit.
+    Elements,
+    /// The bits do not begin with a byte.
+    Unaligned,
+    /// The memory lies in no registered arena, and the sender is to copy such ([`Foreign::Copy`]).
+    Foreign,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bits => "bits, and the card takes bytes",
+            Self::Offsets => "offsets, of which lengths are made",
+            Self::Lengths => "values of any length",
+            Self::Elements => "whose the elements of lists are",
+            Self::Unaligned => "bits that do not begin with a byte",
+            Self::Foreign => "memory that is in no registered arena",
+        })
+    }
+}
+
+/// What a sender does with memory that lies in no registered arena.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Foreign {
+    /// It copies the memory to its own arena.
+    #[default]
+    Copy,
+    /// It registers the memory for the time of the request: a mapping, and one of the card's keys for each
+    /// buffer. That pays for large buffers.
+    Register,
+    /// It refuses the batch.
+    Refuse,
+}
+
+/// A part of a batch, in a [`Plan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedPart {
+    /// The column, and the place in it: `order.items.element`.
+    pub path: String,
+    /// What of it.
+    pub part: Part,
+    /// How it gets on the wire.
+    pub passage: Passage,
+    /// Bytes of it, if every row goes to one destination.
+    pub bytes: u64,
+}
+
+impl fmt::Display for PlannedPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, part, passage, bytes } = self;
+        write!(f, "`{path}` {part:?}, {bytes} B: ")?;
+        match passage {
+            Passage::AsItLies => f.write_str("as it lies"),
+            Passage::Registered => f.write_str("as it lies, with a key of its own"),
+            Passage::Copied { why } => write!(f, "copied ({why})"),
+            Passage::LeftOut => f.write_str("left out"),
+        }
+    }
+}
+
+/// How each part of a batch gets on the wire: what [`Sender::plan`](crate::Sender::plan) says before
+/// anything is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The parts, in the schema's order.
+    pub parts: Vec<PlannedPart>,
+}
+
+impl Plan {
+    /// Bytes that are copied, if every row goes to one destination.
+    pub fn copied(&self) -> u64 {
+        let is_copied = |part: &&PlannedPart| matches!(part.passage, Passage::Copied { .. });
+        self.parts.iter().filter(is_copied).map(|part| part.bytes).sum()
+    }
+
+    /// Bytes that go as they lie, with whatever key.
+    pub fn as_they_lie(&self) -> u64 {
+        let lies = [Passage::AsItLies, Passage::Registered];
+        let lies = |part: &&PlannedPart| lies.contains(&part.passage);
+        self.parts.iter().filter(lies).map(|part| part.bytes).sum()
+    }
+}
+
+/// What becomes of the parts of a batch.
+pub(crate) fn plan(
+    layout: &Layout,
+    parts: &Parts,
+    pd: &ProtectionDomain,
+    foreign: Foreign,
+) -> Plan {
+    let lies = |bytes: &[u8]| match foreign {
+        _ if pd.is_in_arena(bytes) => Passage::AsItLies,
+        Foreign::Copy => Passage::Copied { why: Why::Foreign },
+        Foreign::Register | Foreign::Refuse => Passage::Registered,
+    };
+    let mut plan = Plan::default();
+    for (slot, source) in layout.slots.iter().zip(&parts.slots) {
+        let rows = parts.levels[slot.level].count;
+        let (passage, bytes) = match source {
+            None => (Passage::LeftOut, 0),
+            Some(_) if rows == 0 => (Passage::LeftOut, 0),
+            Some(Source::Lies(buffer)) => (lies(buffer), rows * slot.width),
+            Some(Source::Bits(_)) => (Passage::Copied { why: Why::Bits }, rows * slot.width),
+            Some(Source::Lengths(_)) => (Passage::Copied { why: Why::Offsets }, rows * slot.width),
+        };
+        let path = slot.path.clone();
+        plan.parts.push(PlannedPart { path, part: slot.part, passage, bytes: bytes as u64 });
+    }
+    for (column, source) in layout.bytes.iter().zip(&parts.bytes) {
+        let bytes: usize = (0..source.rows()).map(|row| source.row(row).len()).sum();
+        let passage = match source {
+            _ if bytes == 0 => Passage::LeftOut,
+            Bytes::Offsets { offsets, values }
+                if layout.levels[column.level].dictionary.is_some() =>
+            {
+                lies(&values[offsets.all()])
+            }
+            _ => Passage::Copied { why: Why::Lengths },
+        };
+        let (path, part) = (column.path.clone(), Part::Bytes);
+        plan.parts.push(PlannedPart { path, part, passage, bytes: bytes as u64 });
+    }
+    for (level, rows) in layout.levels.iter().zip(&parts.levels) {
+        if matches!(rows.growth, Growth::Lists { .. } | Growth::Times { .. }) {
+            let passage = Passage::Copied { why: Why::Elements };
+            let (path, part, bytes) = (level.path.clone(), Part::ElementRows, rows.count as u64);
+            plan.parts.push(PlannedPart { path, part, passage, bytes });
+        }
+    }
+    plan
+}

@@ -1,0 +1,187 @@
+//! A card that sends, and cards that receive, in simulated time.
+
+use arrow_array::RecordBatch;
+use drdma_arrow::{
+    Arena, Foreign, Format, ReceiveError, Received, Receiver, Selection, Sender, Sent,
+};
+use libdrdma::{
+    Access, CompletionQueue, Context, MacAddress, Options, ProtectionDomain, QueuePair,
+    QueuePairAttributes, SharedSendQueue, Status, simulated::SimulatedCard,
+};
+
+/// Nanoseconds from one card to another.
+const DELAY: u64 = 500;
+
+/// Memory for what senders copy, and what tests make there.
+static MEMORY: libdrdma::Arena = libdrdma::Arena::new(256 << 20);
+
+/// A card and what belongs to it.
+pub struct Node {
+    pub card: SimulatedCard,
+    pub pd: ProtectionDomain,
+    pub cq: CompletionQueue,
+    number: u8,
+}
+
+impl Node {
+    fn new(number: u8) -> Self {
+        let card = SimulatedCard::new();
+        let mut options = Options::new(mac(number), [10, 0, 0, number].into());
+        options.ack_timeout = 0;
+        let context = Context::open(card.card(), options).unwrap();
+        let pd = context.protection_domain();
+        let cq = context.completion_queue().build().unwrap();
+        Self { card, pd, cq, number }
+    }
+}
+
+fn mac(number: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, number])
+}
+
+/// A sender with one connection to each of some receivers.
+pub struct Lab {
+    pub sender: Sender,
+    pub queue: SharedSendQueue<'static>,
+    pub pairs: Vec<QueuePair<'static>>,
+    pub receivers: Vec<Receiver>,
+    /// The receiving ends, one a receiver.
+    pub ends: Vec<QueuePair<'static>>,
+    pub arena: Arena,
+    pub nodes: Vec<Node>,
+    pub now: u64,
+    /// Which of all frames are lost, by their numbers.
+    pub lost: fn(u64) -> bool,
+    frames: u64,
+}
+
+impl Lab {
+    pub fn new(format: &Format, receivers: usize, slabs: usize) -> Self {
+        Self::with(format, receivers, slabs, Foreign::Copy)
+    }
+
+    pub fn with(format: &Format, receivers: usize, slabs: usize, foreign: Foreign) -> Self {
+        let nodes: Vec<Node> = (0..=receivers as u8).map(|number| Node::new(number + 1)).collect();
+        let from = &nodes[0];
+        let arena = Arena::over(&from.pd, &MEMORY).unwrap();
+        let mut lab = Self {
+            sender: Sender::new(format.clone(), &from.pd, &arena, foreign),
+            queue: from.pd.shared_send_queue(&from.cq).build().unwrap(),
+            pairs: Vec::new(),
+            receivers: Vec::new(),
+            ends: Vec::new(),
+            arena,
+            nodes,
+            now: 0,
+            lost: |_| false,
+            frames: 0,
+        };
+        for to in 1..=receivers {
+            lab.receivers.push(Receiver::new(format.clone(), &lab.nodes[to].pd, slabs).unwrap());
+            lab.connect(to);
+        }
+        lab
+    }
+
+    /// Connects the sender to the receiver of that node.
+    fn connect(&mut self, to: usize) {
+        let (from, to) = (&self.nodes[0], &self.nodes[to]);
+        let receiver = &self.receivers[usize::from(to.number) - 2];
+        let mut pair = from.pd.queue_pair(&from.cq).build().unwrap();
+        let end = to.pd.queue_pair(&to.cq).shared_receive_queue(receiver.queue());
+        let mut end = end.build().unwrap();
+        pair.connect(&attributes(to.number, end.qpn())).unwrap();
+        end.connect(&attributes(from.number, pair.qpn())).unwrap();
+        self.pairs.push(pair);
+        self.ends.push(end);
+    }
+
+    /// Posts a batch; receiver `i` gets partition `i`.
+    pub fn send(
+        &mut self,
+        batch: &RecordBatch,
+        selection: &Selection,
+    ) -> Result<Sent, drdma_arrow::SendError> {
+        let to: Vec<_> = (0..).zip(&self.pairs).collect();
+        self.sender.send(&mut self.queue, 7, batch, selection, &to)
+    }
+
+    /// Lets time go on until nothing is to come any more: what each receiver got.
+    pub fn run(&mut self) -> Vec<Vec<RecordBatch>> {
+        let results = self.try_run();
+        let batch = |result: Result<Received, ReceiveError>| result.unwrap().batch;
+        results.into_iter().map(|results| results.into_iter().map(batch).collect()).collect()
+    }
+
+    /// The same, with what went wrong.
+    pub fn try_run(&mut self) -> Vec<Vec<Result<Received, ReceiveError>>> {
+        let mut results: Vec<Vec<_>> = self.receivers.iter().map(|_| Vec::new()).collect();
+        loop {
+            for (receiver, results) in self.receivers.iter_mut().zip(&mut results) {
+                results.extend(std::iter::from_fn(|| receiver.poll().transpose()));
+            }
+            if !self.step() {
+                return results;
+            }
+        }
+    }
+
+    /// Lets time go on without looking at the receivers.
+    pub fn step(&mut self) -> bool {
+        let next = self.nodes.iter().filter_map(|node| node.card.next_event_ns()).min();
+        let Some(next) = next else { return false };
+        self.now = next.max(self.now);
+        for from in &self.nodes {
+            from.card.advance_to(self.now);
+            for sent in from.card.take_sent() {
+                self.frames += 1;
+                if (self.lost)(self.frames) {
+                    continue;
+                }
+                let to = usize::from(sent.bytes[5]) - 1;
+                self.nodes[to].card.deliver(sent.bytes, sent.time_ns + DELAY);
+            }
+        }
+        true
+    }
+
+    /// The statuses of what the sender posted, as far as it has completed.
+    pub fn statuses(&self) -> Vec<Status> {
+        self.nodes[0].cq.poll().map(|completion| completion.status).collect()
+    }
+
+    /// Sends a batch and receives it: what each receiver got, which is at most one batch.
+    pub fn shuffle(
+        &mut self,
+        batch: &RecordBatch,
+        selection: &Selection,
+    ) -> (Sent, Vec<Option<RecordBatch>>) {
+        let sent = self.send(batch, selection).unwrap();
+        let received = self.run();
+        let statuses = vec![Status::Success; sent.completions as usize];
+        assert_eq!(self.statuses(), statuses);
+        let one = |mut batches: Vec<RecordBatch>| {
+            assert!(batches.len() <= 1, "{} batches", batches.len());
+            batches.pop()
+        };
+        (sent, received.into_iter().map(one).collect())
+    }
+}
+
+/// The attributes of a queue pair whose peer is `qpn` at that node.
+fn attributes(node: u8, qpn: u32) -> QueuePairAttributes {
+    QueuePairAttributes::new()
+        .path_mtu(1024)
+        .dest_qpn(qpn)
+        .dest_mac(mac(node))
+        .dest_ip([10, 0, 0, node].into())
+        .start_psn(0)
+        .rq_psn(0)
+        .access(Access::empty())
+        .min_rnr_timer(1)
+        .max_dest_rd_atomic(1)
+        .timeout(4)
+        .retry_cnt(7)
+        .rnr_retry(7)
+        .max_rd_atomic(1)
+}
