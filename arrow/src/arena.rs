@@ -60,8 +60,17 @@ impl Arena {
         pd: &ProtectionDomain,
         memory: &'static libdrdma::Arena,
     ) -> Result<Self, ArenaError> {
-        pd.register_arena(memory)?;
-        Ok(Self { memory })
+        let arena = Self { memory };
+        arena.register(pd)?;
+        Ok(arena)
+    }
+
+    /// Registers the arena in another domain as well: that of a second card, say.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn register(&self, pd: &ProtectionDomain) -> Result<(), ArenaError> {
+        Ok(pd.register_arena(self.memory)?)
     }
 
     /// True if the bytes lie in the arena.

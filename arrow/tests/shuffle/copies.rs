@@ -1,1 +1,238 @@
-//! To come.
+//! What is copied, and what is not.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Decimal128Array, Int32Array, ListArray, RecordBatch, StringArray,
+    types::{Date32Type, Decimal128Type, Int32Type, Int64Type},
+};
+use arrow_buffer::Buffer;
+use arrow_schema::{DataType, Field, Schema};
+use drdma_arrow::{Foreign, Form, Format, Part, Passage, Selection, Sender, Why};
+use libdrdma::{Card, CardError, Context, DmaMemory, Options, simulated::SimulatedCard};
+
+use crate::{lab::Lab, make};
+
+const ROWS: usize = 500;
+
+/// Columns of fixed width in the arena, and ids.
+fn fixed(lab: &Lab) -> (RecordBatch, Selection) {
+    let arena = &lab.arena;
+    let decimals = arena.primitive::<Decimal128Type>(ROWS, |row| row as i128 * 7).unwrap();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(arena.primitive::<Int64Type>(ROWS, |row| row as i64).unwrap()),
+        Arc::new(decimals.with_precision_and_scale(15, 2).unwrap()),
+        Arc::new(arena.primitive::<Date32Type>(ROWS, |row| row as i32).unwrap()),
+    ];
+    let ids: Vec<u8> = (0..ROWS).map(|row| (row % 2) as u8).collect();
+    let ids = Selection::Ids(arena.copy(&ids).unwrap().into());
+    (RecordBatch::try_new(fixed_schema(), columns).unwrap(), ids)
+}
+
+fn fixed_schema() -> Arc<Schema> {
+    Arc::new(Schema::new(vec![
+        Field::new("key", DataType::Int64, false),
+        Field::new("price", DataType::Decimal128(15, 2), true),
+        Field::new("day", DataType::Date32, true),
+    ]))
+}
+
+#[test]
+fn columns_of_fixed_width_are_copied_neither_by_the_sender_nor_by_the_receiver() {
+    let format = Format::new(fixed_schema(), 1 << 16).unwrap();
+    let mut lab = Lab::with(&format, 2, 16, Foreign::Refuse);
+    let (batch, ids) = fixed(&lab);
+    let plan = lab.sender.plan(&batch).unwrap();
+    assert_eq!((plan.copied(), plan.as_they_lie()), (0, 28 * ROWS as u64));
+    let (sent, received) = lab.shuffle(&batch.slice(100, 400), &slice(&ids, 100, 400));
+    assert_eq!((sent.copied, sent.rows), (BTreeMap::new(), vec![200; 2]));
+    for (receiver, batch) in lab.receivers.iter().zip(&received) {
+        assert_eq!(receiver.copied_bytes(), 0);
+        assert_eq!(batch.as_ref().unwrap().num_rows(), 200);
+        assert_eq!(receiver.posted(), 16 - 4 + 1, "a slab a column; the header's is posted again");
+    }
+}
+
+fn slice(selection: &Selection, offset: usize, rows: usize) -> Selection {
+    let Selection::Ids(ids) = selection else { panic!("ids") };
+    Selection::Ids(ids.slice(offset, rows))
+}
+
+#[test]
+fn a_receiver_of_rows_copies_each_byte_once() {
+    let format = Format::with_form(fixed_schema(), 1 << 16, Form::Rows).unwrap();
+    let mut lab = Lab::new(&format, 2, 16);
+    let (batch, ids) = fixed(&lab);
+    let (sent, received) = lab.shuffle(&batch, &ids);
+    assert_eq!((sent.copied_bytes(), sent.requests), (0, 2));
+    assert_eq!(received[1].as_ref().unwrap().num_rows(), ROWS / 2);
+    assert_eq!(lab.receivers[1].copied_bytes(), 28 * ROWS as u64 / 2);
+}
+
+/// What is mapped for a card: the first byte and the length.
+type Mapped = Arc<Mutex<Vec<(usize, usize)>>>;
+
+/// A card that tells what is mapped for it.
+struct Spy(Box<dyn Card>, Mapped);
+
+impl Card for Spy {
+    fn read(&mut self, offset: u32) -> Result<u32, CardError> {
+        self.0.read(offset)
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
+        self.0.write(offset, value)
+    }
+
+    fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
+        let first = memory.as_ptr().addr() + memory.offset();
+        self.1.lock().unwrap().push((first, memory.len()));
+        self.0.map(iova, memory)
+    }
+
+    fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
+        self.0.unmap(iova)
+    }
+
+    fn progress(&mut self) -> Result<(), CardError> {
+        self.0.progress()
+    }
+}
+
+#[test]
+fn what_is_registered_are_the_arrays_own_bytes() {
+    let mapped = Mapped::default();
+    let spy = Box::new(Spy(SimulatedCard::new().card(), mapped.clone()));
+    let options = Options::new("02:00:00:00:00:09".parse().unwrap(), [10, 0, 0, 9].into());
+    let context = Context::open(spy, options).unwrap();
+    let (pd, cq) = (context.protection_domain(), context.completion_queue().build().unwrap());
+    let format = Format::new(fixed_schema(), 1 << 16).unwrap();
+    let lab = Lab::new(&format, 1, 2);
+    let arena = drdma_arrow::Arena::new(&pd, 1 << 20).unwrap();
+    let mut queue = pd.shared_send_queue(&cq).build().unwrap();
+    let pair = pd.queue_pair(&cq).build().unwrap();
+    // This batch lies in the lab's arena, which is not registered here, and is a slice.
+    let (batch, ids) = fixed(&lab);
+    let (batch, ids) = (batch.slice(3, 100), slice(&ids, 3, 100));
+    let mut sender = Sender::new(format, &pd, &arena, Foreign::Register);
+    mapped.lock().unwrap().clear();
+    let sent = sender.send(&mut queue, 1, &batch, &ids, &[(0, &pair)]).unwrap();
+    assert_eq!(sent.copied_bytes(), 0);
+    let place = |buffer: &Buffer| (buffer.as_ptr().addr(), buffer.len());
+    let Selection::Ids(ids) = &ids else { panic!("ids") };
+    let mut expected = vec![place(ids.inner())];
+    for (column, width) in batch.columns().iter().zip([8, 16, 4]) {
+        let buffer = column.to_data().buffers()[0].clone();
+        expected.push((buffer.as_ptr().addr(), 100 * width));
+    }
+    assert_eq!(*mapped.lock().unwrap(), expected);
+}
+
+#[test]
+fn nothing_is_mapped_for_what_lies_in_the_arena() {
+    let mapped = Mapped::default();
+    let spy = Box::new(Spy(SimulatedCard::new().card(), mapped.clone()));
+    let options = Options::new("02:00:00:00:00:09".parse().unwrap(), [10, 0, 0, 9].into());
+    let context = Context::open(spy, options).unwrap();
+    let (pd, cq) = (context.protection_domain(), context.completion_queue().build().unwrap());
+    let lab = Lab::new(&Format::new(fixed_schema(), 1 << 16).unwrap(), 1, 2);
+    // The same memory, registered here as well.
+    let mut sender = Sender::new(lab.sender.format().clone(), &pd, &lab.arena, Foreign::Refuse);
+    lab.arena.register(&pd).unwrap();
+    let mut queue = pd.shared_send_queue(&cq).build().unwrap();
+    let pair = pd.queue_pair(&cq).build().unwrap();
+    let (batch, ids) = fixed(&lab);
+    mapped.lock().unwrap().clear();
+    let sent = sender.send(&mut queue, 1, &batch, &ids, &[(1, &pair)]).unwrap();
+    assert_eq!((sent.copied_bytes(), sent.rows), (0, vec![ROWS as u64 / 2]));
+    assert_eq!(*mapped.lock().unwrap(), []);
+}
+
+#[test]
+fn the_plan_tells_what_is_copied_and_why() {
+    let flags = BooleanArray::from(vec![Some(true), None, Some(false)]);
+    let names = StringArray::from(vec!["a", "", "long enough"]);
+    let list = ListArray::from_iter_primitive::<Int32Type, _, _>([
+        Some(vec![Some(1), Some(2)]),
+        Some(vec![]),
+        Some(vec![Some(3)]),
+    ]);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("flag", Arc::new(flags)),
+        ("name", Arc::new(names)),
+        ("list", Arc::new(list)),
+        ("key", Arc::new(Int32Array::from(vec![1, 2, 3]))),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, column)| (name, column, true)),
+    );
+    let batch = batch.unwrap();
+    let format = Format::new(batch.schema(), 4096).unwrap();
+    let lab = Lab::new(&format, 1, 16);
+    let found: Vec<_> = lab.sender.plan(&batch).unwrap().parts;
+    let found: Vec<_> =
+        found.iter().map(|p| (p.path.as_str(), p.part, p.passage, p.bytes)).collect();
+    let copied = |why| Passage::Copied { why };
+    let expected = [
+        ("flag", Part::Validity, copied(Why::Bits), 3),
+        ("flag", Part::Values, copied(Why::Bits), 3),
+        ("name", Part::Validity, Passage::LeftOut, 0),
+        ("name", Part::Lengths, copied(Why::Offsets), 12),
+        ("list", Part::Validity, Passage::LeftOut, 0),
+        ("list", Part::Lengths, copied(Why::Offsets), 12),
+        ("list.item", Part::Validity, Passage::LeftOut, 0),
+        ("list.item", Part::Values, copied(Why::Foreign), 12),
+        ("key", Part::Validity, Passage::LeftOut, 0),
+        ("key", Part::Values, copied(Why::Foreign), 12),
+        ("name", Part::Bytes, copied(Why::Lengths), 12),
+        ("list.item", Part::ElementRows, copied(Why::Elements), 3),
+    ];
+    assert_eq!(found, expected);
+    let placed = lab.arena.place(batch.column(3)).unwrap();
+    let alone = batch.project(&[3]).unwrap();
+    let placed = RecordBatch::try_new(alone.schema(), vec![placed]).unwrap();
+    let plan = |foreign, batch: &RecordBatch| {
+        let format = Format::new(batch.schema(), 4096).unwrap();
+        let sender = Sender::new(format, &lab.nodes[0].pd, &lab.arena, foreign);
+        sender.plan(batch).unwrap().parts.pop().unwrap()
+    };
+    assert_eq!(plan(Foreign::Copy, &placed).passage, Passage::AsItLies);
+    assert_eq!(plan(Foreign::Register, &alone).passage, Passage::Registered);
+    let text = plan(Foreign::Copy, &alone).to_string();
+    assert_eq!(text, "`key` Values, 12 B: copied (memory that is in no registered arena)");
+}
+
+#[test]
+fn a_dictionary_is_sent_once_to_each_that_needs_it() {
+    let schema =
+        make::schema(&[DataType::Dictionary(DataType::Int8.into(), DataType::Utf8.into())]);
+    let dictionary = |words: [&str; 3]| -> ArrayRef {
+        let keys = [0, 1, 2, 0, 1, 2].map(|key| key as usize);
+        let array: arrow_array::DictionaryArray<arrow_array::types::Int8Type> =
+            keys.iter().map(|key| words[*key]).collect();
+        Arc::new(array)
+    };
+    let format = Format::new(schema.clone(), 4096).unwrap();
+    let mut lab = Lab::new(&format, 2, 16);
+    let (one, other) = (dictionary(["x", "y", "z"]), dictionary(["u", "v", "w"]));
+    let batch =
+        |array: &ArrayRef| RecordBatch::try_new(schema.clone(), vec![array.clone()]).unwrap();
+    // Header and keys; lengths and bytes of the values.
+    let mut send = |array: &ArrayRef, ids: [u8; 6], requests| {
+        let (sent, received) = lab.shuffle(&batch(array), &ids.to_vec().into());
+        assert_eq!(sent.requests, requests, "{ids:?}");
+        received
+    };
+    send(&one, [0; 6], 4);
+    send(&one, [0; 6], 2);
+    let received = send(&one, [0, 0, 0, 1, 1, 1], 4);
+    assert_eq!(received[0], Some(batch(&one.slice(0, 3))));
+    assert_eq!(received[1], Some(batch(&one.slice(3, 3))));
+    send(&one, [1; 6], 2);
+    let received = send(&other, [0, 1, 0, 1, 0, 2], 4);
+    assert_eq!(received[1], Some(batch(&dictionary(["v", "u", "w"]).slice(0, 2))));
+    send(&other, [0; 6], 2);
+}

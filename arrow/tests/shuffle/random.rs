@@ -53,7 +53,7 @@ fn field(data_type: DataType, nullable: bool) -> Arc<Field> {
 }
 
 /// All types that are possible.
-fn data_type() -> impl Strategy<Value = DataType> {
+pub fn data_type() -> impl Strategy<Value = DataType> {
     leaf().prop_recursive(3, 8, 3, |inner| {
         let keys = prop_oneof![Just(DataType::Int8), Just(DataType::UInt32), Just(DataType::Int64)];
         let element = (inner.clone(), any::<bool>()).prop_map(|(t, nullable)| field(t, nullable));
