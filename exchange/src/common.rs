@@ -4,7 +4,7 @@ use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc};
 
 use libdrdma::{
     CompletionQueue, Context, MacAddress, MemoryRegion, PostError, ProtectionDomain, QueuePair,
-    QueuePairAttributes, WorkCompletion, WorkRequest,
+    QueuePairAttributes, SharedOperation, WorkCompletion, WorkRequest,
 };
 
 use crate::{Config, Error, pool::Pool};
@@ -55,7 +55,7 @@ pub struct EndpointAddress {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Messages with rows that were sent, READ ones included.
+    /// Messages with rows that were sent, those that peers READ included.
     pub data_messages: u64,
     /// All others: credits, entries of queues, ends of streams, and READ requests.
     pub control_messages: u64,
@@ -270,6 +270,24 @@ pub(crate) fn or_later(posted: Result<(), PostError>) -> Result<Sent, Error> {
 
 /// How data get from an endpoint to another.
 pub(crate) trait Protocol: Send {
+    /// Messages of a request of regions that a peer can take now.
+    fn room(&self, core: &Core, to: usize) -> u64;
+
+    /// Messages that a peer gets by one request of regions, at most.
+    fn most(&self, core: &Core) -> u64;
+
+    /// What a request of regions does.
+    fn region_operation(&self) -> SharedOperation;
+
+    /// The queue pair that regions go to a peer by.
+    fn sender(&self, to: usize) -> &QueuePair<'static>;
+
+    /// Where a WRITE of regions goes.
+    fn remote(&self, core: &Core, to: usize) -> (u64, u32);
+
+    /// A request of regions brings so many messages to a peer.
+    fn used(&mut self, core: &Core, to: usize, messages: u64);
+
     /// What of its own address the primitive knows.
     fn describe(&self, address: &mut EndpointAddress);
 

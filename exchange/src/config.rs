@@ -117,6 +117,8 @@ pub struct Config {
     pub receive_buffers: u32,
     /// Buffers that an endpoint has to send from, for all peers together, 1 to [`MAX_BUFFERS`].
     pub send_buffers: u32,
+    /// It sends rows from where they lie ([`Endpoint::put_rows`](crate::Endpoint::put_rows)) as well.
+    pub regions: bool,
     /// A receiver tells its sender of every so many receives: 1 to `receive_buffers`.
     pub credit_every: u32,
     /// Payload bytes of a packet: 256, 512, 1024, 2048 or 4096.
@@ -139,6 +141,7 @@ impl Config {
             message: if is_datagram { MAX_MTU } else { 64 << 10 },
             receive_buffers: 16,
             send_buffers: 32,
+            regions: false,
             credit_every: 2,
             mtu: MAX_MTU,
             patience: Some(Duration::from_secs(10)),

@@ -81,6 +81,11 @@ impl Connections {
         self.qps[peer].as_mut().expect("a peer")
     }
 
+    /// The same, to name it in a request of regions.
+    pub fn sender(&self, peer: usize) -> &QueuePair<'static> {
+        self.qps[peer].as_ref().expect("a peer")
+    }
+
     /// Posts a request to a peer if there is room.
     pub fn post(
         &mut self,

@@ -10,7 +10,8 @@
 use std::collections::{HashMap, HashSet};
 
 use libdrdma::{
-    Access, AddressHandle, Features, Operation, QueuePair, Transport, WorkCompletion, WorkRequest,
+    Access, AddressHandle, Features, Operation, QueuePair, SharedOperation, Transport,
+    WorkCompletion, WorkRequest,
 };
 
 use crate::{
@@ -28,6 +29,8 @@ const QKEY: u32 = 0x0d4d_a0ec;
 const DATA: u32 = 0;
 const END: u32 = 1;
 const CREDIT: u32 = 2;
+/// Of regions: all messages of a request have the same immediate data, so they are not numbered.
+const ROWS: u32 = 3;
 const NUMBER: u32 = (1 << 30) - 1;
 /// Datagrams of a sender that came before an earlier one, at most: it is lost then.
 const MOST_AHEAD: usize = 1024;
@@ -36,8 +39,9 @@ const MOST_AHEAD: usize = 1024;
 #[derive(Clone, Debug, Default)]
 struct Peer {
     address: Option<AddressHandle>,
-    /// Messages that were sent to it, and how many it has told that it takes.
+    /// Messages that were sent to it, those that were numbered, and how many it has told that it takes.
     sent: u64,
+    numbered: u64,
     credit: u64,
     /// Receives that were posted for it, and how many it knows of.
     posted: u64,
@@ -50,6 +54,8 @@ struct Peer {
 #[derive(Debug)]
 pub(crate) struct Datagram {
     qp: QueuePair<'static>,
+    /// A request of regions to several peers names a queue pair for each.
+    senders: Vec<Option<QueuePair<'static>>>,
     slots: Slots,
     peers: Vec<Peer>,
     /// Peers by the IPv4 address and the number of a queue pair.
@@ -82,12 +88,21 @@ impl Datagram {
             .receive_blocks(receives)
             .build()?;
         let bytes = core.config.message as usize + ROUTE;
+        let mut senders: Vec<_> = (0..nodes).map(|_| None).collect();
+        if core.config.regions {
+            for peer in core.peers() {
+                let builder = core.pd.queue_pair(&core.cq).transport(Transport::Ud);
+                senders[peer] = Some(builder.send_blocks(1).build()?);
+            }
+        }
+        let of_senders = senders.iter().flatten().count() as u64 * ring_bytes(1);
         Ok(Self {
             qp,
+            senders,
             slots: Slots::new(core, slots as usize, bytes, Access::empty())?,
             peers: vec![Peer::default(); nodes],
             sources: HashMap::new(),
-            pinned: ring_bytes(blocks) + ring_bytes(receives),
+            pinned: ring_bytes(blocks) + ring_bytes(receives) + of_senders,
         })
     }
 
@@ -157,19 +172,54 @@ impl Datagram {
 }
 
 impl Protocol for Datagram {
+    fn room(&self, _core: &Core, to: usize) -> u64 {
+        self.peers[to].credit - self.peers[to].sent
+    }
+
+    fn most(&self, core: &Core) -> u64 {
+        // While a peer uses one half of its buffers, the other is filled.
+        u64::from(core.config.receive_buffers / 2).max(1)
+    }
+
+    fn region_operation(&self) -> SharedOperation {
+        SharedOperation::SendImm(ROWS << 30)
+    }
+
+    fn sender(&self, to: usize) -> &QueuePair<'static> {
+        self.senders[to].as_ref().expect("a peer of an endpoint that sends regions")
+    }
+
+    fn remote(&self, _core: &Core, _to: usize) -> (u64, u32) {
+        (0, 0)
+    }
+
+    fn used(&mut self, _core: &Core, to: usize, messages: u64) {
+        self.peers[to].sent += messages;
+    }
+
     fn describe(&self, address: &mut EndpointAddress) {
+        let qpn = |qp: &Option<QueuePair<'static>>| qp.as_ref().map_or(0, QueuePair::qpn);
         address.qpns = vec![self.qp.qpn()];
+        if self.senders.iter().any(Option::is_some) {
+            address.qpns.extend(self.senders.iter().map(qpn));
+        }
     }
 
     fn connect(&mut self, core: &mut Core, peers: &[EndpointAddress]) -> Result<(), Error> {
         for node in core.peers() {
             let (peer, found) = (&peers[node], peers[node].qpns.len());
-            if found != 1 {
+            let expected = if core.config.regions { 1 + core.member.nodes } else { 1 };
+            if found != expected {
                 let what = "queue pairs";
-                return Err(Error::Address { node, what, found, expected: 1 });
+                return Err(Error::Address { node, what, found, expected });
             }
             let qpn = peer.qpns[0];
             self.sources.insert((peer.ip.into(), qpn), node);
+            if let Some(sender) = &mut self.senders[node] {
+                sender.connect(&core.attributes(peer).dest_qpn(qpn).qkey(QKEY))?;
+                let theirs = peer.qpns[1 + core.member.node];
+                self.sources.insert((peer.ip.into(), theirs), node);
+            }
             let of = &mut self.peers[node];
             of.address = Some(AddressHandle::new(peer.mac, peer.ip, qpn, QKEY));
             // Both ends know of these.
@@ -184,8 +234,8 @@ impl Protocol for Datagram {
     }
 
     fn send(&mut self, core: &mut Core, to: usize, message: Message) -> Result<Sent, Error> {
-        let Peer { sent: number, credit, .. } = self.peers[to];
-        if number >= credit {
+        let Peer { sent, numbered: number, credit, .. } = self.peers[to];
+        if sent >= credit {
             return Ok(Sent::NotNow);
         }
         let sent = match message {
@@ -202,6 +252,7 @@ impl Protocol for Datagram {
         };
         if sent == Sent::Yes {
             self.peers[to].sent += 1;
+            self.peers[to].numbered += 1;
         }
         Ok(sent)
     }
@@ -224,18 +275,14 @@ impl Protocol for Datagram {
             }
             return self.post(slot);
         }
-        if !self.is_new(core, node, number)? {
+        if kind != ROWS && !self.is_new(core, node, number)? {
             return self.post(slot);
         }
         match kind {
-            DATA => core.arrived(self.slots.rows(node, slot, ROUTE, bytes, 0)),
-            END => {
+            DATA | ROWS => core.arrived(self.slots.rows(node, slot, ROUTE, bytes, 0)),
+            _ => {
                 core.ended(node, self.slots.number(slot, ROUTE))?;
                 self.release(core, node, slot, 0)
-            }
-            _ => {
-                let (what, value) = ("immediate data", imm.into());
-                Err(Error::Garbled { node, what, value })
             }
         }
     }

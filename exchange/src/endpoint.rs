@@ -5,10 +5,10 @@ use std::{
     time::Duration,
 };
 
-use libdrdma::{Access, Context, Status};
+use libdrdma::{Access, Context, ProtectionDomain, Status};
 
 use crate::{
-    Config, Error, Primitive,
+    Config, Error, Groups, Notice, Primitive,
     common::{
         Arrived, Core, EndpointAddress, Member, Message, Place, Protocol, RemoteMemory, Sent,
         Statistics, Stream, Work,
@@ -17,6 +17,7 @@ use crate::{
     datagram::Datagram,
     pool::{Buffer, Pool},
     read::Read,
+    rows::{Rows, Sender},
     send_receive::SendReceive,
     write::Write,
 };
@@ -57,6 +58,12 @@ impl Opening {
         let reads = config.primitive == Primitive::Read;
         if reads && !context.features().contains(libdrdma::Features::READS) {
             let reason = "the card neither answers nor sends READs";
+            return Err(Error::Unsupported { design, reason });
+        }
+        let one_each =
+            matches!(config.primitive, Primitive::Write(Notice::PollBuffer | Notice::PollQueue));
+        if config.regions && (reads || one_each) {
+            let reason = "rows are not sent from where they lie on it";
             return Err(Error::Unsupported { design, reason });
         }
         let pd = context.protection_domain();
@@ -105,12 +112,14 @@ impl Opening {
             return Err(Error::Address { node, what: "nodes", found, expected });
         }
         protocol.connect(&mut core, addresses)?;
+        let sender = core.config.regions.then(|| Sender::new(&core)).transpose()?;
         let waits = vec![Wait::default(); nodes];
         let (to_send, counts) = (vec![VecDeque::new(); nodes], vec![0; nodes]);
         let failed = None;
         Ok(Endpoint {
             core,
             protocol,
+            sender,
             to_send,
             counts,
             finished: false,
@@ -174,6 +183,8 @@ impl Delivery {
 pub struct Endpoint {
     core: Core,
     protocol: Box<dyn Protocol>,
+    /// There if it sends regions.
+    sender: Option<Sender>,
     /// What waits for each node.
     to_send: Vec<VecDeque<Message>>,
     /// Messages of the stream to each node.
@@ -207,6 +218,11 @@ impl Endpoint {
         &self.core.config
     }
 
+    /// The domain that rows must be registered in which are put from where they lie.
+    pub fn protection_domain(&self) -> &ProtectionDomain {
+        &self.core.pd
+    }
+
     /// What it did so far.
     pub fn statistics(&self) -> Statistics {
         self.core.statistics
@@ -215,7 +231,8 @@ impl Endpoint {
     /// Bytes of memory that it has pinned: buffers, and the rings of its queues. They are all that it ever pins.
     pub fn pinned_bytes(&self) -> u64 {
         let completions = u64::from(self.core.cq.capacity()) * COMPLETION;
-        self.protocol.pinned() + self.core.pool.memory().len() as u64 + completions
+        let sender = self.sender.as_ref().map_or(0, Sender::pinned);
+        sender + self.protocol.pinned() + self.core.pool.memory().len() as u64 + completions
     }
 
     /// A buffer to fill. `None`: all are filled, or under way.
@@ -255,6 +272,42 @@ impl Endpoint {
             }
         }
         self.send_waiting()
+    }
+
+    /// Sends rows from where they lie to the nodes of their groups. Those for its own node stay there: the engine has
+    /// them. False: the last batch has not gone yet; let the endpoint make progress and try again. The memory of
+    /// the rows is in use until [`is_batch_sent`](Self::is_batch_sent).
+    ///
+    /// # Errors
+    /// A group that there is not, a row that is longer than a message, a column outside of its memory, the end was told
+    /// already: nothing is sent then. Or the endpoint was made without [`Config::regions`], or failed.
+    pub fn put_rows(&mut self, rows: &Rows, groups: &Groups) -> Result<bool, Error> {
+        let Some(sender) = &mut self.sender else {
+            let (design, reason) =
+                (self.core.config.primitive.name(), "it was made without regions");
+            return Err(Error::Unsupported { design, reason });
+        };
+        let node = self.core.member.node;
+        if self.finished {
+            return Err(Error::Finished { node });
+        }
+        if !sender.has_room() {
+            return Ok(false);
+        }
+        let most = self.protocol.most(&self.core);
+        let messages = sender.add(&self.core, rows, groups, most)?;
+        for (node, messages) in messages.into_iter().enumerate() {
+            self.counts[node] += messages;
+            self.core.owed[node] += messages;
+            self.core.statistics.data_messages += messages;
+        }
+        self.send_waiting()?;
+        Ok(true)
+    }
+
+    /// True if the memory of all rows is free again that were put from where they lie.
+    pub fn is_batch_sent(&self) -> bool {
+        self.sender.as_ref().is_none_or(Sender::is_idle)
     }
 
     fn check_destinations(&self, to: &[usize]) -> Result<(), Error> {
@@ -320,7 +373,8 @@ impl Endpoint {
     pub fn is_sent(&self) -> bool {
         let waits = self.to_send.iter().any(|queue| !queue.is_empty());
         let core = &self.core;
-        self.finished && !waits && core.pool.is_idle() && self.protocol.is_idle()
+        let idle = core.pool.is_idle() && self.protocol.is_idle() && self.is_batch_sent();
+        self.finished && !waits && idle
     }
 
     /// True if the streams of all nodes, its own included, are over, and all of their rows were got.
@@ -379,10 +433,18 @@ impl Endpoint {
         for completion in cq.poll() {
             let (work, node, index) = Work::of(completion.wr_id);
             if completion.status != Status::Success {
+                let destination = completion.destination.into();
+                let named = self.sender.as_ref().filter(|_| work == Work::Regions);
+                let node = named.and_then(|s| s.node(index, destination)).unwrap_or(node);
                 return Err(Error::Lost { node, status: completion.status });
             }
             if work == Work::Data && self.core.config.primitive != Primitive::Read {
                 self.core.sent(node, index)?;
+            }
+            if let Some(sender) = self.sender.as_mut().filter(|_| work == Work::Regions) {
+                self.core.statistics.bytes += completion.bytes;
+                sender.completed(&mut self.core, index);
+                continue;
             }
             self.protocol.completed(&mut self.core, &completion)?;
         }
@@ -395,6 +457,9 @@ impl Endpoint {
     }
 
     fn send_waiting(&mut self) -> Result<(), Error> {
+        if let Some(sender) = &mut self.sender {
+            sender.post(&mut self.core, &mut *self.protocol)?;
+        }
         for peer in self.core.peers() {
             while let Some(message) = self.to_send[peer].front().copied() {
                 match self.protocol.send(&mut self.core, peer, message)? {

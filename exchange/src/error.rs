@@ -56,6 +56,14 @@ pub enum Error {
         /// Bytes of a message.
         message: usize,
     },
+    /// Rows of more columns than a request takes.
+    #[error("rows of {columns} columns: {limit} are possible")]
+    Columns {
+        /// Their columns.
+        columns: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// Fewer buffers than those who fill them may hold at a time.
     #[error("send_buffers is {buffers}: {writers} writers with {groups} groups each need {}", writers * groups)]
     SendBuffers {

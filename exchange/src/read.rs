@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use libdrdma::{Access, WorkCompletion, WorkRequest};
+use libdrdma::{Access, QueuePair, SharedOperation, WorkCompletion, WorkRequest};
 
 use crate::{
     Error,
@@ -95,6 +95,29 @@ impl Read {
 }
 
 impl Protocol for Read {
+    // No key of this library describes rows with gaps.
+    fn room(&self, _core: &Core, _to: usize) -> u64 {
+        0
+    }
+
+    fn most(&self, _core: &Core) -> u64 {
+        1
+    }
+
+    fn region_operation(&self) -> SharedOperation {
+        SharedOperation::Send
+    }
+
+    fn sender(&self, to: usize) -> &QueuePair<'static> {
+        self.connections.sender(to)
+    }
+
+    fn remote(&self, _core: &Core, _to: usize) -> (u64, u32) {
+        (0, 0)
+    }
+
+    fn used(&mut self, _core: &Core, _to: usize, _messages: u64) {}
+
     fn describe(&self, address: &mut EndpointAddress) {
         address.qpns = self.connections.qpns();
         address.memory[0] = RemoteMemory::of(self.rings.memory());

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use libdrdma::{Access, MemoryRegion, Operation, WorkCompletion, WorkRequest};
+use libdrdma::{
+    Access, MemoryRegion, Operation, QueuePair, SharedOperation, WorkCompletion, WorkRequest,
+};
 
 use crate::{
     Error,
@@ -90,6 +92,31 @@ impl SendReceive {
 }
 
 impl Protocol for SendReceive {
+    fn room(&self, core: &Core, to: usize) -> u64 {
+        self.credit(core, to)
+    }
+
+    fn most(&self, core: &Core) -> u64 {
+        // While a peer uses one half of its buffers, the other is filled.
+        u64::from(core.config.receive_buffers / 2).max(1)
+    }
+
+    fn region_operation(&self) -> SharedOperation {
+        SharedOperation::SendImm(DATA)
+    }
+
+    fn sender(&self, to: usize) -> &QueuePair<'static> {
+        self.connections.sender(to)
+    }
+
+    fn remote(&self, _core: &Core, _to: usize) -> (u64, u32) {
+        (0, 0)
+    }
+
+    fn used(&mut self, _core: &Core, to: usize, messages: u64) {
+        self.peers[to].sent += messages;
+    }
+
     fn describe(&self, address: &mut EndpointAddress) {
         address.qpns = self.connections.qpns();
         address.memory[0] = RemoteMemory::of(&self.credits);

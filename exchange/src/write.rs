@@ -7,7 +7,11 @@
 //! [`Notice::PollBuffer`] uses it: rows are right-aligned, and one WRITE writes rows and trailer. The receiver clears the
 //! seal before it tells the sender that the buffer is free.
 
-use libdrdma::{Access, Operation, ReceiveRequest, WorkCompletion, WorkRequest};
+use std::collections::VecDeque;
+
+use libdrdma::{
+    Access, Operation, QueuePair, ReceiveRequest, SharedOperation, WorkCompletion, WorkRequest,
+};
 
 use crate::{
     Error, Notice,
@@ -25,6 +29,8 @@ const ROWS: u64 = 0xd4da_0001_5ea1_ed01;
 const END: u64 = 0xd4da_0002_5ea1_ed02;
 /// The bit of immediate data that says that a stream ends.
 const IMM_END: u32 = 1 << 31;
+/// Immediate data of regions, which are all alike: the buffer is the one whose turn it is.
+const IMM_NEXT: u32 = 1 << 30;
 
 /// A trailer.
 fn trailer(number: u64, seal: u64) -> [u8; TRAILER] {
@@ -38,8 +44,11 @@ fn trailer(number: u64, seal: u64) -> [u8; TRAILER] {
 #[derive(Clone, Debug, Default)]
 struct Peer {
     slots: RemoteMemory,
-    /// Its buffers that are free, counted among those that it has for this endpoint.
-    free: Vec<u32>,
+    /// Its buffers that are free, counted among those that it has for this endpoint, in the order in which they
+    /// became free. They are used in this order.
+    free: VecDeque<u32>,
+    /// The own buffers that it writes to, in the order in which it does.
+    order: VecDeque<u32>,
     /// Of the own buffers that it writes to: those that hold what was not released yet.
     taken: Vec<bool>,
 }
@@ -60,8 +69,9 @@ impl Write {
         let slots = (core.member.nodes - 1) * buffers as usize;
         let receives = if notice == Notice::PollCompletion { buffers } else { 0 };
         let bytes = config.message as usize + TRAILER;
-        let free = (0..buffers).rev().collect();
-        let peer = Peer { free, taken: vec![false; buffers as usize], ..Peer::default() };
+        let free: VecDeque<u32> = (0..buffers).collect();
+        let order = free.clone();
+        let peer = Peer { free, order, taken: vec![false; buffers as usize], ..Peer::default() };
         Ok(Self {
             notice,
             connections: Connections::new(core, Access::REMOTE_WRITE, receives)?,
@@ -163,6 +173,32 @@ impl Write {
 }
 
 impl Protocol for Write {
+    fn room(&self, _core: &Core, to: usize) -> u64 {
+        self.peers[to].free.len().min(1) as u64
+    }
+
+    fn most(&self, _core: &Core) -> u64 {
+        // Messages of one request lie one behind the other in the peer's memory, and buffers need not.
+        1
+    }
+
+    fn region_operation(&self) -> SharedOperation {
+        SharedOperation::WriteImm(IMM_NEXT)
+    }
+
+    fn sender(&self, to: usize) -> &QueuePair<'static> {
+        self.connections.sender(to)
+    }
+
+    fn remote(&self, core: &Core, to: usize) -> (u64, u32) {
+        let slot = *self.peers[to].free.front().expect("it has room");
+        self.target(core, to, slot, 0, 0)
+    }
+
+    fn used(&mut self, _core: &Core, to: usize, _messages: u64) {
+        self.peers[to].free.pop_front();
+    }
+
     fn describe(&self, address: &mut EndpointAddress) {
         address.qpns = self.connections.qpns();
         address.memory[0] = RemoteMemory::of(self.rings.memory());
@@ -182,7 +218,7 @@ impl Protocol for Write {
     }
 
     fn send(&mut self, core: &mut Core, to: usize, message: Message) -> Result<Sent, Error> {
-        let Some(slot) = self.peers[to].free.last().copied() else { return Ok(Sent::NotNow) };
+        let Some(slot) = self.peers[to].free.front().copied() else { return Ok(Sent::NotNow) };
         let room = core.config.message as usize;
         let (name, number, kind, seal) = match message {
             Message::Data { buffer, len } => {
@@ -223,7 +259,7 @@ impl Protocol for Write {
             }
         };
         if sent == Sent::Yes {
-            self.peers[to].free.pop();
+            self.peers[to].free.pop_front();
         }
         Ok(sent)
     }
@@ -231,13 +267,17 @@ impl Protocol for Write {
     fn completed(&mut self, core: &mut Core, completion: &WorkCompletion) -> Result<(), Error> {
         let (work, peer, _) = Work::of(completion.wr_id);
         let (Work::Receive, Some(imm)) = (work, completion.imm) else { return Ok(()) };
-        let place = imm & !IMM_END;
-        if imm & IMM_END == 0 {
-            return self.written(core, peer, place, Kind::Buffer, completion.bytes);
-        }
-        if place >= core.config.receive_buffers {
+        let next = self.peers[peer].order.pop_front();
+        let place = match imm {
+            IMM_NEXT => next.unwrap_or(u32::MAX),
+            imm => imm & !IMM_END,
+        };
+        if next != Some(place) {
             let what = "immediate data";
             return Err(Error::Garbled { node: peer, what, value: imm.into() });
+        }
+        if imm & IMM_END == 0 {
+            return self.written(core, peer, place, Kind::Buffer, completion.bytes);
         }
         let slot = core.rank(peer) as u32 * core.config.receive_buffers + place;
         let count = self.slots.number(slot, 0);
@@ -253,7 +293,7 @@ impl Protocol for Write {
                     let (what, value) = ("a free buffer", entry.index.into());
                     return Err(Error::Garbled { node: peer, what, value });
                 }
-                self.peers[peer].free.push(entry.index);
+                self.peers[peer].free.push_back(entry.index);
             }
             match self.notice {
                 Notice::PollBuffer => self.look_at_buffers(core, peer)?,
@@ -282,7 +322,10 @@ impl Protocol for Write {
                 let at = self.slots.offset(slot) + core.config.message as usize;
                 self.slots.memory().store_at(at, &[0; TRAILER]);
             }
-            Notice::PollCompletion => self.post_receive(source, place)?,
+            Notice::PollCompletion => {
+                self.peers[source].order.push_back(place);
+                self.post_receive(source, place)?;
+            }
             Notice::PollQueue => {}
         }
         let entry = Entry { kind: Kind::Buffer, index: place, number: 0 };

@@ -1,8 +1,8 @@
 //! What could make an exchange hang, lose rows or grow.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use drdma_exchange::{Config, Error, Groups, Notice, Primitive, Shuffle};
+use drdma_exchange::{Config, Error, Groups, Notice, Primitive, Rows, Shuffle};
 use drdma_fabric::{Fabric, FaultConfig, NetworkConfig};
 
 use crate::lab::{Lab, endpoints, even, opening, small};
@@ -249,7 +249,7 @@ fn what_cannot_be_is_refused_with_its_values() {
     assert_eq!(error.to_string(), "a row for group 2: there are 2 groups");
     let error = shuffle.push(end, 1, &[0; 257]).unwrap_err();
     assert_eq!(error.to_string(), "a row of 257 B does not fit a message of 256 B");
-    let mut put = |to: &[usize], end: &mut drdma_exchange::Endpoint| {
+    let put = |to: &[usize], end: &mut drdma_exchange::Endpoint| {
         let mut buffer = end.acquire().unwrap();
         assert!(buffer.append(b"row"));
         end.put(buffer, to).unwrap_err().to_string()
@@ -262,6 +262,38 @@ fn what_cannot_be_is_refused_with_its_values() {
     assert!((0..16).all(|_| end.acquire().is_some()));
     let twice = Groups::new(vec![vec![0], vec![1, 1]], 2).unwrap_err();
     assert_eq!(twice.to_string(), "node 1 is named twice as a destination");
+}
+
+#[test]
+fn rows_that_cannot_be_sent_from_where_they_lie_are_refused_with_their_values() {
+    let fabric = Fabric::new(NetworkConfig::default(), 2).unwrap();
+    let config = Config { regions: true, ..small(Primitive::SendReceive) };
+    let reads = opening(&fabric, 0, Config { regions: true, ..small(Primitive::Read) });
+    let text = reads.unwrap_err().to_string();
+    assert_eq!(text, "MQ/RD is not possible: rows are not sent from where they lie on it");
+    let mut ends = endpoints(&fabric, config);
+    let pd = ends[0].protection_domain().clone();
+    let memory = |bytes: Vec<u8>| Arc::new(pd.register(bytes).unwrap());
+    let mut refused = |rows: Rows| {
+        let groups = Groups::repartition(2);
+        ends[0].put_rows(&rows, &groups).unwrap_err().to_string()
+    };
+    let ids = Rows::by_group(memory(vec![0, 1, 2]));
+    let column = memory(vec![0; 24]);
+    assert_eq!(
+        refused(ids.clone().column(column.clone(), 0, 8)),
+        "a row for group 2: there are 2 groups"
+    );
+    assert_eq!(refused(ids.clone()), "a row of 0 B does not fit a message of 256 B");
+    let ids = Rows::by_group(memory(vec![0, 1, 1]));
+    let wide = refused(ids.clone().column(column.clone(), 0, 300));
+    assert_eq!(wide, "a row of 300 B does not fit a message of 256 B");
+    let outside = refused(ids.clone().column(column.clone(), 1, 8));
+    assert!(outside.contains("byte 24 is outside the memory region of 24 B"), "{outside}");
+    let many = (0..17).fold(ids, |rows, _| rows.column(column.clone(), 0, 1));
+    assert_eq!(refused(many), "rows of 17 columns: 16 are possible");
+    // None of them left anything behind.
+    assert!(ends[0].is_batch_sent());
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Nodes of an exchange in simulated time, and engines that put and get rows as fast as they can.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use drdma_exchange::{Config, Endpoint, Error, Groups, Member, Opening, Primitive, Shuffle};
+use drdma_exchange::{Config, Endpoint, Error, Groups, Member, Opening, Primitive, Rows, Shuffle};
 use drdma_fabric::{Fabric, FaultConfig, NetworkConfig, SimulationError};
+use libdrdma::ProtectionDomain;
 
 /// Bytes of a row: where it is from, a number, and bytes that follow from them.
 pub const ROW: usize = 24;
@@ -70,10 +71,11 @@ pub struct Engine {
     /// It puts a row only in every so many turns.
     pub puts_every: u64,
     turns: u64,
+    pd: ProtectionDomain,
 }
 
 impl Engine {
-    fn new(endpoint: Endpoint, groups: Groups, input: Input) -> Self {
+    fn new(endpoint: Endpoint, groups: Groups, input: Input, pd: ProtectionDomain) -> Self {
         let shuffle = Some(Shuffle::new(&endpoint, groups.clone(), 1).unwrap());
         let got = BTreeMap::new();
         Self {
@@ -86,6 +88,7 @@ impl Engine {
             gets_every: 1,
             puts_every: 0,
             turns: 0,
+            pd,
         }
     }
 
@@ -113,6 +116,9 @@ impl Engine {
 
     fn put_rows(&mut self) -> Result<(), Error> {
         let Some(shuffle) = &mut self.shuffle else { return Ok(()) };
+        if self.endpoint.config().regions {
+            return self.put_regions();
+        }
         if self.puts_every > 0 && !self.turns.is_multiple_of(self.puts_every) {
             return Ok(());
         }
@@ -129,6 +135,21 @@ impl Engine {
         self.shuffle.take().unwrap().finish(&mut self.endpoint, true)
     }
 
+    /// Puts batches of up to 200 rows from where they lie.
+    fn put_regions(&mut self) -> Result<(), Error> {
+        while self.put < self.input.len() {
+            let end = self.input.len().min(self.put + 200);
+            let (own, put) = (self.endpoint.node(), self.put);
+            let rows = batch(&self.pd, &self.groups, own, put as u64, &self.input[put..end]);
+            if !self.endpoint.put_rows(&rows, &self.groups)? {
+                return Ok(());
+            }
+            self.put = end;
+        }
+        self.shuffle = None;
+        self.endpoint.finish()
+    }
+
     /// Begins the next streams.
     pub fn restart(&mut self, input: Input) {
         self.endpoint.restart().unwrap();
@@ -136,6 +157,30 @@ impl Engine {
         (self.input, self.put) = (input, 0);
         self.got.clear();
     }
+}
+
+/// Rows of a node in three columns, the first of which does not begin with its memory.
+fn batch(
+    pd: &ProtectionDomain,
+    groups: &Groups,
+    source: usize,
+    first: u64,
+    input: &[usize],
+) -> Rows {
+    let rows: Vec<_> = (first..).zip(input).map(|(number, _)| row(source, number)).collect();
+    let column = |at: usize, before: usize| {
+        let mut bytes = vec![0xee; before];
+        rows.iter().for_each(|row| bytes.extend(&row[at..at + 8]));
+        Arc::new(pd.register(bytes).unwrap())
+    };
+    let batch = match groups.count() {
+        1 => Rows::for_all(rows.len()),
+        _ => {
+            let ids: Vec<u8> = input.iter().map(|group| *group as u8).collect();
+            Rows::by_group(Arc::new(pd.register(ids).unwrap()))
+        }
+    };
+    batch.column(column(0, 5), 5, 8).column(column(8, 0), 0, 8).column(column(16, 0), 0, 8)
 }
 
 /// Engines and the fabric between them.
@@ -156,8 +201,12 @@ impl Lab {
         let nodes = inputs.len();
         let fabric = Fabric::new(network, nodes).unwrap();
         let endpoints = endpoints(&fabric, config);
-        let engines = endpoints.into_iter().zip(inputs).enumerate();
-        let engines = engines.map(|(node, (e, input))| Engine::new(e, groups(node), input.clone()));
+        // Memory and endpoint are of one domain.
+        let engines =
+            endpoints.into_iter().zip(inputs).enumerate().map(|(node, (endpoint, input))| {
+                let pd = endpoint.protection_domain().clone();
+                Engine::new(endpoint, groups(node), input.clone(), pd)
+            });
         Self { engines: engines.collect(), fabric }
     }
 
@@ -180,7 +229,9 @@ impl Lab {
     pub fn check(&self, ordered: bool) {
         for (to, engine) in self.engines.iter().enumerate() {
             for (from, source) in self.engines.iter().enumerate() {
-                let belongs = |group: &usize| source.groups.nodes(*group).contains(&to);
+                // Rows that are sent from where they lie stay there if they are for their own node.
+                let stays = from == to && source.endpoint.config().regions;
+                let belongs = |group: &usize| !stays && source.groups.nodes(*group).contains(&to);
                 let numbers = (0_u64..).zip(&source.input).filter(|(_, group)| belongs(group));
                 let mut expected: Vec<_> = numbers.map(|(number, _)| row(from, number)).collect();
                 let mut got = engine.got.get(&from).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Every primitive, every pattern: each row at its nodes, once.
 
-use drdma_exchange::{Groups, Notice, Primitive};
+use drdma_exchange::{Config, Groups, Notice, Primitive};
 use drdma_fabric::FaultConfig;
 use proptest::prelude::*;
 
@@ -66,6 +66,51 @@ fn datagrams_that_overtake_or_come_twice_change_nothing() {
     repartition(Primitive::Datagram, faults);
 }
 
+/// Those that send rows from where they lie.
+const REGIONS: [Primitive; 3] =
+    [Primitive::SendReceive, Primitive::Datagram, Primitive::Write(Notice::PollCompletion)];
+
+fn regions(primitive: Primitive) -> Config {
+    Config { regions: true, ..small(primitive) }
+}
+
+#[test]
+fn rows_are_repartitioned_from_where_they_lie() {
+    for primitive in REGIONS {
+        let inputs: Vec<_> = (0..4).map(|node| even(700 + node * 31, 4)).collect();
+        let mut lab = Lab::new(regions(primitive), NONE, |_| Groups::repartition(4), &inputs);
+        assert!(lab.run().unwrap(), "{primitive}");
+        lab.check(false);
+        let statistics = lab.engines[0].endpoint.statistics();
+        // A message has 10 rows; a request brings every node some.
+        let requests = statistics.posts - statistics.control_messages;
+        assert!(statistics.bytes >= 500 * 24, "{primitive}: {statistics:?}");
+        assert!(requests * 2 < statistics.data_messages, "{primitive}: {statistics:?}");
+    }
+}
+
+#[test]
+fn rows_are_broadcast_from_where_they_lie_in_their_order() {
+    for primitive in REGIONS {
+        let inputs: Vec<_> = (0..3).map(|_| even(500, 1)).collect();
+        let groups = |own| Groups::broadcast(3, own);
+        let mut lab = Lab::new(regions(primitive), NONE, groups, &inputs);
+        assert!(lab.run().unwrap(), "{primitive}");
+        lab.check(primitive != Primitive::Datagram);
+    }
+}
+
+#[test]
+fn rows_that_all_go_to_one_node_wait_for_its_credit() {
+    for primitive in REGIONS {
+        let inputs: Vec<_> = (0..3).map(|_| vec![1; 900]).collect();
+        let mut lab = Lab::new(regions(primitive), NONE, |_| Groups::repartition(3), &inputs);
+        lab.engines[1].gets_every = 3;
+        assert!(lab.run().unwrap(), "{primitive}");
+        lab.check(false);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
@@ -77,15 +122,18 @@ proptest! {
         sets in proptest::collection::vec(proptest::collection::btree_set(0_usize..5, 0..5), 1..5),
         rows in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 5),
         loss in any::<bool>(),
+        from_where_they_lie in any::<bool>(),
     ) {
         let lossy = loss && primitive != Primitive::Datagram;
+        let regions = from_where_they_lie && REGIONS.contains(&primitive);
+        let config = Config { regions, ..small(primitive) };
         let faults = FaultConfig { loss: if lossy { 0.01 } else { 0.0 }, ..NONE };
         let sets = sets.iter().map(|set| set.iter().copied().filter(|n| *n < nodes).collect());
         let groups = Groups::new(sets.collect(), nodes).unwrap();
         let count = groups.count();
         let input = |rows: &Vec<u8>| rows.iter().map(|row| usize::from(*row) % count).collect();
         let inputs: Vec<_> = rows[..nodes].iter().map(input).collect();
-        let mut lab = Lab::new(small(primitive), faults, |_| groups.clone(), &inputs);
+        let mut lab = Lab::new(config, faults, |_| groups.clone(), &inputs);
         prop_assert!(lab.run().unwrap());
         lab.check(ordered(primitive));
     }
