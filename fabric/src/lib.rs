@@ -6,6 +6,7 @@
 //! | [`ecn`] | congestion marks in IPv4 headers |
 //! | [`slot_card`] | any simulated card in its slot, on the simulation's time |
 //! | [`simulation`] | cards at the ports of a network, in one time |
+//! | [`nodes`] | the same for programs: an open card a node, and time that goes on when the program says so |
 //!
 //! Everything here follows from the configuration and its seed: no clock of the machine, and no order
 //! in which threads run, has a part in it.
@@ -14,6 +15,7 @@
 pub mod config;
 pub mod ecn;
 pub mod network;
+pub mod nodes;
 mod output;
 mod random;
 pub mod simulation;
@@ -23,6 +25,7 @@ pub mod time;
 
 pub use config::{FaultConfig, NetworkConfig};
 pub use network::{Network, Port, PortCounters, Tap};
+pub use nodes::{Fabric, FabricCard, FabricError, Node};
 pub use simulation::{Simulation, SimulationError, TimedCard};
 pub use slot_card::SlotCard;
 pub use time::Time;

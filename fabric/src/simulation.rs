@@ -81,18 +81,38 @@ impl Simulation {
     /// # Errors
     /// The first card that failed.
     pub fn step(&mut self) -> Result<bool, SimulationError> {
+        self.slice(u64::MAX - 1)
+    }
+
+    /// Lets everything happen up to and at `ns`, which is then the time of all cards; nothing if that is past.
+    ///
+    /// # Errors
+    /// The first card that failed.
+    pub fn advance_to(&mut self, ns: u64) -> Result<(), SimulationError> {
+        while self.now_ns < ns && self.slice(ns)? {}
+        if self.now_ns < ns {
+            self.advance_cards(ns)?;
+            self.now_ns = ns;
+            self.collect();
+        }
+        Ok(())
+    }
+
+    /// A slice of time that begins with the next moment at which anything happens, and ends with `last_ns` at the
+    /// latest. False if nothing happens by itself up to then.
+    fn slice(&mut self, last_ns: u64) -> Result<bool, SimulationError> {
         let mut next = self.network.next_event().map(Time::ns);
         for (card, of) in self.cards.iter_mut().enumerate() {
             let event = of.next_event_ns().map_err(|source| SimulationError { card, source })?;
             next = [next, event].into_iter().flatten().min();
         }
-        let Some(start) = next else { return Ok(false) };
+        let Some(start) = next.filter(|next| *next <= last_ns) else { return Ok(false) };
         let start = Time::from_ns(start.max(self.now_ns));
         let lookahead = self.network.config().lookahead();
         let half = Time::from_ps(lookahead.ps() / 2);
         // What leaves a card from `start` on is in the switch after half of it.
         self.network.advance(start + half);
-        let end_ns = (start + lookahead).ns();
+        let end_ns = (start + lookahead).ns().min(last_ns + 1);
         for (port, card) in self.cards.iter_mut().enumerate() {
             while let Some((at, frame)) =
                 self.network.take_arrived(Port(port), Time::from_ns(end_ns))
@@ -103,12 +123,17 @@ impl Simulation {
         // The end itself is the first moment of the next slice.
         self.advance_cards(end_ns - 1)?;
         self.now_ns = end_ns - 1;
+        self.collect();
+        Ok(true)
+    }
+
+    /// Hands what the cards have sent to the network.
+    fn collect(&mut self) {
         for (port, card) in self.cards.iter_mut().enumerate() {
             for CapturedFrame { time_ns, bytes } in card.take_sent() {
                 self.network.send(Port(port), Time::from_ns(time_ns), bytes);
             }
         }
-        Ok(true)
     }
 
     fn advance_cards(&mut self, ns: u64) -> Result<(), SimulationError> {

@@ -1,0 +1,320 @@
+//! What all primitives have in common: memory, counts, and what has arrived.
+
+use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc};
+
+use libdrdma::{
+    CompletionQueue, Context, MacAddress, MemoryRegion, PostError, ProtectionDomain, QueuePair,
+    QueuePairAttributes, SharedOperation, WorkCompletion, WorkRequest,
+};
+
+use crate::{Config, Error, pool::Pool};
+
+/// Who an endpoint belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The number of its node.
+    pub node: usize,
+    /// Nodes of the exchange, 1 to [`MAX_NODES`](crate::MAX_NODES).
+    pub nodes: usize,
+    /// The card's Ethernet address.
+    pub mac: MacAddress,
+    /// The card's IPv4 address.
+    pub ip: Ipv4Addr,
+}
+
+/// Memory of an endpoint, as its peers name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteMemory {
+    /// Its first byte.
+    pub addr: u64,
+    /// Its key.
+    pub rkey: u32,
+}
+
+impl RemoteMemory {
+    pub(crate) fn of(memory: &MemoryRegion) -> Self {
+        Self { addr: memory.addr(), rkey: memory.rkey() }
+    }
+}
+
+/// What the endpoints of other nodes must know of an endpoint. How it gets to them is the engine's business.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointAddress {
+    /// The card's Ethernet address.
+    pub mac: MacAddress,
+    /// The card's IPv4 address.
+    pub ip: Ipv4Addr,
+    /// Numbers of queue pairs: one a node, that of its own being 0; on UD only one, and one more a node if it sends
+    /// regions.
+    pub qpns: Vec<u32>,
+    /// What peers WRITE to and READ, as the primitive has it.
+    pub memory: [RemoteMemory; 3],
+}
+
+/// What an endpoint did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Messages with rows that were sent, those that peers READ included.
+    pub data_messages: u64,
+    /// All others: credits, entries of queues, ends of streams, and READ requests.
+    pub control_messages: u64,
+    /// Requests that were posted for either.
+    pub posts: u64,
+    /// Bytes of rows that were sent to other nodes.
+    pub bytes: u64,
+    /// Bytes of rows that stayed at their node.
+    pub local_bytes: u64,
+    /// Bytes of rows that came, from other nodes and this one.
+    pub received_bytes: u64,
+}
+
+/// A message to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// A buffer of the pool.
+    Data { buffer: u32, len: u32 },
+    /// The end of the stream, and how many messages it had.
+    End { count: u64 },
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It is under way.
+    Yes,
+    /// There is no credit, or no room in a queue.
+    NotNow,
+}
+
+/// Rows that came, in memory of this endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrived {
+    pub source: usize,
+    pub memory: Arc<MemoryRegion>,
+    pub offset: usize,
+    pub len: usize,
+    pub place: Place,
+}
+
+/// Where they lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a buffer of this endpoint's pool: they are its own.
+    Local(u32),
+    /// In that receive buffer. What the primitive has to know of it besides.
+    Slot { slot: u32, remote: u32 },
+}
+
+/// What a stream from a source has come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stream {
+    /// Messages that came.
+    pub received: u64,
+    /// Messages that it has, when that is known.
+    pub sent: Option<u64>,
+}
+
+impl Stream {
+    pub fn is_over(&self) -> bool {
+        self.sent == Some(self.received)
+    }
+}
+
+/// What a request's name tells when it completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// A message of the pool's buffer.
+    Data,
+    /// Something else that a peer gets.
+    Control,
+    /// A receive, by its slot.
+    Receive,
+    /// A READ, by its slot.
+    Read,
+    /// A request of regions.
+    Regions,
+}
+
+impl Work {
+    const ALL: [Self; 5] = [Self::Data, Self::Control, Self::Receive, Self::Read, Self::Regions];
+
+    /// A name for it: of a peer, and what else there is.
+    pub fn name(self, peer: usize, index: u32) -> u64 {
+        (self as u64) << 56 | (peer as u64) << 32 | u64::from(index)
+    }
+
+    pub fn of(name: u64) -> (Self, usize, u32) {
+        (Self::ALL[(name >> 56) as usize], (name >> 32 & 0xffff) as usize, name as u32)
+    }
+}
+
+/// The common part of an endpoint.
+pub(crate) struct Core {
+    pub member: Member,
+    pub config: Config,
+    pub pd: ProtectionDomain,
+    pub cq: CompletionQueue,
+    pub pool: Pool,
+    pub arrived: VecDeque<Arrived>,
+    pub streams: Vec<Stream>,
+    /// Messages with rows that each node has not taken yet.
+    pub owed: Vec<u64>,
+    /// How often something came from a peer: a message, a credit, an acknowledgement.
+    pub signs: Vec<u64>,
+    pub statistics: Statistics,
+}
+
+impl Core {
+    pub fn context(&self) -> &Context {
+        self.pd.context()
+    }
+
+    /// The other nodes.
+    pub fn peers(&self) -> impl Iterator<Item = usize> + use<> {
+        let Member { node, nodes, .. } = self.member;
+        (0..nodes).filter(move |peer| *peer != node)
+    }
+
+    /// The place of a peer in what only peers have.
+    pub fn rank(&self, peer: usize) -> usize {
+        peer - usize::from(peer > self.member.node)
+    }
+
+    /// Rows came.
+    pub fn arrived(&mut self, arrived: Arrived) -> Result<(), Error> {
+        let source = arrived.source;
+        self.signs[source] += 1;
+        self.streams[source].received += 1;
+        self.statistics.received_bytes += arrived.len as u64;
+        self.arrived.push_back(arrived);
+        self.check(source)
+    }
+
+    /// The end of a stream was told.
+    pub fn ended(&mut self, source: usize, count: u64) -> Result<(), Error> {
+        self.signs[source] += 1;
+        self.streams[source].sent = Some(count);
+        self.check(source)
+    }
+
+    fn check(&self, node: usize) -> Result<(), Error> {
+        let Stream { received, sent } = self.streams[node];
+        match sent {
+            Some(sent) if received > sent => Err(Error::TooMany { node, sent, received }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A buffer of the pool went to one destination.
+    pub fn sent(&mut self, node: usize, buffer: u32) -> Result<(), Error> {
+        self.signs[node] += 1;
+        match self.owed[node].checked_sub(1).filter(|_| self.pool.done(buffer)) {
+            Some(owed) => {
+                self.owed[node] = owed;
+                Ok(())
+            }
+            None => Err(Error::Garbled { node, what: "a free buffer", value: buffer.into() }),
+        }
+    }
+
+    /// Posts a request if there is room.
+    pub fn post(
+        &mut self,
+        qp: &mut QueuePair<'static>,
+        request: &WorkRequest<'_, 'static>,
+    ) -> Result<Sent, Error> {
+        let sent = or_later(qp.post_send(request))?;
+        if sent == Sent::Yes {
+            self.statistics.posts += 1;
+        }
+        Ok(sent)
+    }
+
+    /// Room for the completions of everything that may be under way.
+    pub fn completions(config: &Config, nodes: usize) -> u32 {
+        let a_peer = config.send_buffers + 4 * config.receive_buffers + 16;
+        (a_peer * nodes as u32 + 64).min(1 << 16)
+    }
+
+    /// Blocks of a queue pair's send queue.
+    pub fn send_blocks(&self) -> u32 {
+        (4 * (self.config.send_buffers + self.config.receive_buffers) + 64).min(1 << 16)
+    }
+
+    /// The attributes of a connection to an endpoint.
+    pub fn attributes(&self, peer: &EndpointAddress) -> QueuePairAttributes {
+        QueuePairAttributes::new()
+            .path_mtu(self.config.mtu)
+            .dest_mac(peer.mac)
+            .dest_ip(peer.ip)
+            .start_psn(0)
+    }
+}
+
+/// Bytes that the rings of a queue take, of so many blocks of 64 B.
+pub(crate) fn ring_bytes(blocks: u32) -> u64 {
+    u64::from(blocks.next_power_of_two()) * 64
+}
+
+/// That a queue is full is no error.
+pub(crate) fn or_later(posted: Result<(), PostError>) -> Result<Sent, Error> {
+    match posted {
+        Ok(()) => Ok(Sent::Yes),
+        Err(PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. }) => {
+            Ok(Sent::NotNow)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How data get from an endpoint to another.
+pub(crate) trait Protocol: Send {
+    /// Messages of a request of regions that a peer can take now.
+    fn room(&self, core: &Core, to: usize) -> u64;
+
+    /// Messages that a peer gets by one request of regions, at most.
+    fn most(&self, core: &Core) -> u64;
+
+    /// What a request of regions does.
+    fn region_operation(&self) -> SharedOperation;
+
+    /// The queue pair that regions go to a peer by.
+    fn sender(&self, to: usize) -> &QueuePair<'static>;
+
+    /// Where a WRITE of regions goes.
+    fn remote(&self, core: &Core, to: usize) -> (u64, u32);
+
+    /// A request of regions brings so many messages to a peer.
+    fn used(&mut self, core: &Core, to: usize, messages: u64);
+
+    /// What of its own address the primitive knows.
+    fn describe(&self, address: &mut EndpointAddress);
+
+    /// The peers are these, by their numbers.
+    fn connect(&mut self, core: &mut Core, peers: &[EndpointAddress]) -> Result<(), Error>;
+
+    /// Sends a message if that is possible now.
+    fn send(&mut self, core: &mut Core, to: usize, message: Message) -> Result<Sent, Error>;
+
+    /// Something completed with success.
+    fn completed(&mut self, core: &mut Core, completion: &WorkCompletion) -> Result<(), Error>;
+
+    /// Looks at what peers wrote, and sends what is still to be told to them.
+    fn look(&mut self, core: &mut Core) -> Result<(), Error>;
+
+    /// The rows in a receive buffer are not needed any longer.
+    fn release(
+        &mut self,
+        core: &mut Core,
+        source: usize,
+        slot: u32,
+        remote: u32,
+    ) -> Result<(), Error>;
+
+    /// True if nothing is still to be told to a peer.
+    fn is_idle(&self) -> bool;
+
+    /// Bytes of memory that are pinned for it, the pool and the completion queue excepted.
+    fn pinned(&self) -> u64;
+}

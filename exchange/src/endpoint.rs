@@ -1,0 +1,510 @@
+//! Endpoints: what the threads of an engine put rows into and get rows from.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Duration,
+};
+
+use libdrdma::{Access, Context, ProtectionDomain, Status};
+
+use crate::{
+    Config, Error, Groups, Notice, Primitive,
+    common::{
+        Arrived, Core, EndpointAddress, Member, Message, Place, Protocol, RemoteMemory, Sent,
+        Statistics, Stream, Work,
+    },
+    config::MAX_NODES,
+    datagram::Datagram,
+    pool::{Buffer, Pool},
+    read::Read,
+    rows::{Rows, Sender},
+    send_receive::SendReceive,
+    write::Write,
+};
+
+/// Bytes of a completion.
+const COMPLETION: u64 = 64;
+
+/// An endpoint whose peers are not known yet.
+///
+/// The engine opens one at each node, gives the [`address`](Self::address) of each to all the others by whatever way it
+/// has, and then [connects](Self::connect) them. No node puts anything before all of them have connected.
+pub struct Opening {
+    core: Core,
+    protocol: Box<dyn Protocol>,
+}
+
+impl std::fmt::Debug for Opening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opening").field("member", &self.core.member).finish_non_exhaustive()
+    }
+}
+
+impl Opening {
+    /// Registers the memory and makes the queues of an endpoint.
+    ///
+    /// # Errors
+    /// A value outside its limits, a design that the card cannot do, or too few of the card's resources.
+    pub fn new(context: &Context, member: Member, config: Config) -> Result<Self, Error> {
+        config.check()?;
+        let Member { node, nodes, .. } = member;
+        if node >= nodes || nodes > MAX_NODES {
+            return Err(Error::Node { node, nodes, limit: MAX_NODES });
+        }
+        let design = config.primitive.name();
+        if !context.receives() {
+            return Err(Error::Unsupported { design, reason: "the card does not receive" });
+        }
+        let reads = config.primitive == Primitive::Read;
+        if reads && !context.features().contains(libdrdma::Features::READS) {
+            let reason = "the card neither answers nor sends READs";
+            return Err(Error::Unsupported { design, reason });
+        }
+        let one_each =
+            matches!(config.primitive, Primitive::Write(Notice::PollBuffer | Notice::PollQueue));
+        if config.regions && (reads || one_each) {
+            let reason = "rows are not sent from where they lie on it";
+            return Err(Error::Unsupported { design, reason });
+        }
+        let pd = context.protection_domain();
+        let cq = context.completion_queue().entries(Core::completions(&config, nodes)).build()?;
+        let access = if reads { Access::REMOTE_READ } else { Access::empty() };
+        let core = Core {
+            pool: Pool::new(&pd, config.send_buffers, config.message, access)?,
+            member,
+            config,
+            pd,
+            cq,
+            arrived: VecDeque::new(),
+            streams: vec![Stream::default(); nodes],
+            owed: vec![0; nodes],
+            signs: vec![0; nodes],
+            statistics: Statistics::default(),
+        };
+        let protocol: Box<dyn Protocol> = match config.primitive {
+            Primitive::SendReceive => Box::new(SendReceive::new(&core)?),
+            Primitive::Datagram => Box::new(Datagram::new(&core)?),
+            Primitive::Read => Box::new(Read::new(&core)?),
+            Primitive::Write(notice) => Box::new(Write::new(&core, notice)?),
+        };
+        Ok(Self { core, protocol })
+    }
+
+    /// What its peers must know of it.
+    pub fn address(&self) -> EndpointAddress {
+        let Member { mac, ip, .. } = self.core.member;
+        let pool = RemoteMemory::of(self.core.pool.memory());
+        let memory = [RemoteMemory::default(), pool, RemoteMemory::default()];
+        let mut address = EndpointAddress { mac, ip, qpns: Vec::new(), memory };
+        self.protocol.describe(&mut address);
+        address
+    }
+
+    /// The endpoint, whose peers have these addresses: one a node, its own included, in the order of the nodes.
+    ///
+    /// # Errors
+    /// Too few or too many addresses, those of another design, or the card failed.
+    pub fn connect(self, addresses: &[EndpointAddress]) -> Result<Endpoint, Error> {
+        let Self { mut core, mut protocol } = self;
+        let Member { node, nodes, .. } = core.member;
+        if addresses.len() != nodes {
+            let (found, expected) = (addresses.len(), nodes);
+            return Err(Error::Address { node, what: "nodes", found, expected });
+        }
+        protocol.connect(&mut core, addresses)?;
+        let sender = core.config.regions.then(|| Sender::new(&core)).transpose()?;
+        let waits = vec![Wait::default(); nodes];
+        let (to_send, counts) = (vec![VecDeque::new(); nodes], vec![0; nodes]);
+        let failed = None;
+        Ok(Endpoint {
+            core,
+            protocol,
+            sender,
+            to_send,
+            counts,
+            finished: false,
+            unreleased: 0,
+            waits,
+            failed,
+        })
+    }
+}
+
+/// Since when a peer has done nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wait {
+    signs: u64,
+    since: Option<Duration>,
+}
+
+/// Rows that came from a node. They are read where they lie, and released then.
+#[derive(Debug)]
+#[must_use = "rows that are not released keep their buffer"]
+pub struct Delivery {
+    arrived: Arrived,
+}
+
+impl Delivery {
+    /// The node that they came from.
+    pub fn source(&self) -> usize {
+        self.arrived.source
+    }
+
+    /// Bytes, at least 1.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.arrived.len
+    }
+
+    /// Copies bytes out, from `offset` on.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn read_at(&self, offset: usize, bytes: &mut [u8]) {
+        let Arrived { len, .. } = self.arrived;
+        let fits = offset.checked_add(bytes.len()).is_some_and(|end| end <= len);
+        assert!(fits, "bytes {offset}..+{} are outside a message of {len} B", bytes.len());
+        self.arrived.memory.read_at(self.arrived.offset + offset, bytes);
+    }
+
+    /// Appends all of it.
+    pub fn append_to(&self, batch: &mut Vec<u8>) {
+        let first = batch.len();
+        batch.resize(first + self.len(), 0);
+        self.read_at(0, &mut batch[first..]);
+    }
+}
+
+/// An endpoint: buffers to fill and send, and rows that come.
+///
+/// Nothing here waits. [`acquire`](Self::acquire) and [`get`](Self::get) say that there is nothing now;
+/// [`put`](Self::put) takes a buffer even if its destination cannot take it yet: what waits is bounded by the
+/// buffers that there are. [`progress`](Self::progress) does what can be done; call it in turns with everything else.
+pub struct Endpoint {
+    core: Core,
+    protocol: Box<dyn Protocol>,
+    /// There if it sends regions.
+    sender: Option<Sender>,
+    /// What waits for each node.
+    to_send: Vec<VecDeque<Message>>,
+    /// Messages of the stream to each node.
+    counts: Vec<u64>,
+    finished: bool,
+    /// Deliveries that were got and not released.
+    unreleased: usize,
+    waits: Vec<Wait>,
+    failed: Option<String>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("member", &self.core.member).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// The number of its node.
+    pub fn node(&self) -> usize {
+        self.core.member.node
+    }
+
+    /// Nodes of the exchange.
+    pub fn nodes(&self) -> usize {
+        self.core.member.nodes
+    }
+
+    /// How it was made.
+    pub fn config(&self) -> &Config {
+        &self.core.config
+    }
+
+    /// The domain that rows must be registered in which are put from where they lie.
+    pub fn protection_domain(&self) -> &ProtectionDomain {
+        &self.core.pd
+    }
+
+    /// What it did so far.
+    pub fn statistics(&self) -> Statistics {
+        self.core.statistics
+    }
+
+    /// Bytes of memory that it has pinned: buffers, and the rings of its queues. They are all that it ever pins.
+    pub fn pinned_bytes(&self) -> u64 {
+        let completions = u64::from(self.core.cq.capacity()) * COMPLETION;
+        let sender = self.sender.as_ref().map_or(0, Sender::pinned);
+        sender + self.protocol.pinned() + self.core.pool.memory().len() as u64 + completions
+    }
+
+    /// A buffer to fill. `None`: all are filled, or under way.
+    pub fn acquire(&mut self) -> Option<Buffer> {
+        self.core.pool.take()
+    }
+
+    /// Sends a buffer to these nodes, its own among them if it is named. An empty one is only given back.
+    ///
+    /// # Errors
+    /// A node that there is not, one that is named twice, the end was told already: the buffer is given back then. Or
+    /// the endpoint failed.
+    pub fn put(&mut self, buffer: Buffer, to: &[usize]) -> Result<(), Error> {
+        let (index, len) = (buffer.index, buffer.len());
+        if len == 0 {
+            self.core.pool.need(index, 0);
+            return Ok(());
+        }
+        if let Err(error) = self.check_destinations(to) {
+            self.core.pool.need(index, 0);
+            return Err(error);
+        }
+        self.core.pool.need(index, to.len() as u32);
+        for node in to.iter().copied() {
+            self.counts[node] += 1;
+            self.core.owed[node] += 1;
+            if node == self.node() {
+                self.core.statistics.local_bytes += len as u64;
+                let memory = self.core.pool.memory().clone();
+                let offset = Pool::place(self.core.config.message, index);
+                let place = Place::Local(index);
+                self.core.arrived(Arrived { source: node, memory, offset, len, place })?;
+            } else {
+                self.core.statistics.data_messages += 1;
+                self.core.statistics.bytes += len as u64;
+                self.to_send[node].push_back(Message::Data { buffer: index, len: len as u32 });
+            }
+        }
+        self.send_waiting()
+    }
+
+    /// Sends rows from where they lie to the nodes of their groups. Those for its own node stay there: the engine has
+    /// them. False: the last batch has not gone yet; let the endpoint make progress and try again. The memory of
+    /// the rows is in use until [`is_batch_sent`](Self::is_batch_sent).
+    ///
+    /// # Errors
+    /// A group that there is not, a row that is longer than a message, a column outside of its memory, the end was told
+    /// already: nothing is sent then. Or the endpoint was made without [`Config::regions`], or failed.
+    pub fn put_rows(&mut self, rows: &Rows, groups: &Groups) -> Result<bool, Error> {
+        let Some(sender) = &mut self.sender else {
+            let (design, reason) =
+                (self.core.config.primitive.name(), "it was made without regions");
+            return Err(Error::Unsupported { design, reason });
+        };
+        let node = self.core.member.node;
+        if self.finished {
+            return Err(Error::Finished { node });
+        }
+        if !sender.has_room() {
+            return Ok(false);
+        }
+        let most = self.protocol.most(&self.core);
+        let messages = sender.add(&self.core, rows, groups, most)?;
+        for (node, messages) in messages.into_iter().enumerate() {
+            self.counts[node] += messages;
+            self.core.owed[node] += messages;
+            self.core.statistics.data_messages += messages;
+        }
+        self.send_waiting()?;
+        Ok(true)
+    }
+
+    /// True if the memory of all rows is free again that were put from where they lie.
+    pub fn is_batch_sent(&self) -> bool {
+        self.sender.as_ref().is_none_or(Sender::is_idle)
+    }
+
+    fn check_destinations(&self, to: &[usize]) -> Result<(), Error> {
+        let nodes = self.nodes();
+        let mut named = HashSet::new();
+        for node in to.iter().copied() {
+            if node >= nodes {
+                return Err(Error::Node { node, nodes, limit: MAX_NODES });
+            }
+            if self.finished {
+                return Err(Error::Finished { node });
+            }
+            if !named.insert(node) {
+                return Err(Error::NodeTwice { node });
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells all nodes the end of this endpoint's streams to them: nothing is put any more. Where several threads
+    /// share an endpoint, the last of them does this.
+    ///
+    /// # Errors
+    /// The endpoint failed.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.finished, true) {
+            return Ok(());
+        }
+        let own = self.node();
+        for peer in self.core.peers() {
+            self.core.statistics.control_messages += 1;
+            self.to_send[peer].push_back(Message::End { count: self.counts[peer] });
+        }
+        self.core.ended(own, self.counts[own])?;
+        self.send_waiting()
+    }
+
+    /// The next rows that came, in the order of each source, but on [`Primitive::Datagram`] and
+    /// [`Notice::PollBuffer`](crate::Notice::PollBuffer). `None`: there are none now.
+    pub fn get(&mut self) -> Option<Delivery> {
+        let arrived = self.core.arrived.pop_front()?;
+        self.unreleased += 1;
+        Some(Delivery { arrived })
+    }
+
+    /// Gives the buffer of rows back.
+    ///
+    /// # Errors
+    /// The endpoint failed.
+    pub fn release(&mut self, delivery: Delivery) -> Result<(), Error> {
+        self.unreleased -= 1;
+        let Arrived { source, place, .. } = delivery.arrived;
+        let released = match place {
+            Place::Local(buffer) => self.core.sent(source, buffer),
+            Place::Slot { slot, remote } => {
+                self.protocol.release(&mut self.core, source, slot, remote)
+            }
+        };
+        self.note(released)
+    }
+
+    /// True if all that was put has gone, the end included, and was taken by its destinations' cards.
+    pub fn is_sent(&self) -> bool {
+        let waits = self.to_send.iter().any(|queue| !queue.is_empty());
+        let core = &self.core;
+        let idle = core.pool.is_idle() && self.protocol.is_idle() && self.is_batch_sent();
+        self.finished && !waits && idle
+    }
+
+    /// True if the streams of all nodes, its own included, are over, and all of their rows were got.
+    pub fn is_received(&self) -> bool {
+        self.core.arrived.is_empty() && self.core.streams.iter().all(Stream::is_over)
+    }
+
+    /// True if nothing is to come or to go any more. An engine closes (drops) its endpoints when those of all nodes say
+    /// so: until then a peer may still wait for an acknowledgement.
+    pub fn is_done(&self) -> bool {
+        self.is_sent() && self.is_received() && self.unreleased == 0
+    }
+
+    /// Begins the next streams, over the same connections. The endpoint and all of its peers must be done with the
+    /// last ones, and no node may put anything before all have done this.
+    ///
+    /// # Errors
+    /// The endpoint is not done, or failed.
+    pub fn restart(&mut self) -> Result<(), Error> {
+        if let Some(reason) = &self.failed {
+            return Err(Error::Failed(reason.clone()));
+        }
+        if !self.is_done() {
+            return Err(Error::Busy { node: self.node() });
+        }
+        self.finished = false;
+        self.core.streams.fill(Stream::default());
+        self.counts.fill(0);
+        self.waits.fill(Wait::default());
+        Ok(())
+    }
+
+    /// Does what can be done now: takes what has completed and what peers wrote, and sends what waits. `now` is any
+    /// clock that goes on, such as the time since the start; patience is counted by it.
+    ///
+    /// # Errors
+    /// See [`Error`]. The endpoint has failed then, and so has the query.
+    pub fn progress(&mut self, now: Duration) -> Result<(), Error> {
+        if let Some(reason) = &self.failed {
+            return Err(Error::Failed(reason.clone()));
+        }
+        let worked = self.work(now);
+        self.note(worked)
+    }
+
+    fn note(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        if let Err(error) = &result {
+            self.failed.get_or_insert_with(|| error.to_string());
+        }
+        result
+    }
+
+    fn work(&mut self, now: Duration) -> Result<(), Error> {
+        self.core.cq.progress()?;
+        let cq = self.core.cq.clone();
+        for completion in cq.poll() {
+            let (work, node, index) = Work::of(completion.wr_id);
+            if completion.status != Status::Success {
+                let destination = completion.destination.into();
+                let named = self.sender.as_ref().filter(|_| work == Work::Regions);
+                let node = named.and_then(|s| s.node(index, destination)).unwrap_or(node);
+                return Err(Error::Lost { node, status: completion.status });
+            }
+            if work == Work::Data && self.core.config.primitive != Primitive::Read {
+                self.core.sent(node, index)?;
+            }
+            if let Some(sender) = self.sender.as_mut().filter(|_| work == Work::Regions) {
+                self.core.statistics.bytes += completion.bytes;
+                sender.completed(&mut self.core, index);
+                continue;
+            }
+            self.protocol.completed(&mut self.core, &completion)?;
+        }
+        self.protocol.look(&mut self.core)?;
+        self.send_waiting()?;
+        match self.core.config.patience {
+            Some(patience) => self.check_patience(now, patience),
+            None => Ok(()),
+        }
+    }
+
+    fn send_waiting(&mut self) -> Result<(), Error> {
+        if let Some(sender) = &mut self.sender {
+            sender.post(&mut self.core, &mut *self.protocol)?;
+        }
+        for peer in self.core.peers() {
+            while let Some(message) = self.to_send[peer].front().copied() {
+                match self.protocol.send(&mut self.core, peer, message)? {
+                    Sent::Yes => self.to_send[peer].pop_front(),
+                    Sent::NotNow => break,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a peer that owes something has given no sign for too long. Of several, one that takes nothing is named
+    /// before one that sends nothing, which may be waiting for the former itself.
+    fn check_patience(&mut self, now: Duration, patience: Duration) -> Result<(), Error> {
+        let mut first = None;
+        for node in self.core.peers() {
+            let Some((waited, waiting)) = self.waits(node, now) else { continue };
+            if waited < patience {
+                continue;
+            }
+            let Stream { received, sent } = self.core.streams[node];
+            match sent {
+                Some(sent) if sent != received => {
+                    return Err(Error::Missing { node, sent, received });
+                }
+                _ if waiting > 0 => return Err(Error::Stalled { node, waited, waiting }),
+                _ => first = first.or(Some(Error::Silent { node, waited, received })),
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// How long a peer has given no sign, and how many messages wait for it. `None`: it owes nothing, or gave one.
+    fn waits(&mut self, node: usize, now: Duration) -> Option<(Duration, usize)> {
+        let is_end = |message: &&Message| matches!(message, Message::End { .. });
+        let ends = self.to_send[node].iter().filter(is_end).count();
+        let waiting = self.core.owed[node] as usize + ends;
+        // While rows wait to be taken here, the peer may be waiting for their buffers.
+        let takes = self.unreleased == 0 && self.core.arrived.is_empty();
+        let owes_rows = takes && !self.core.streams[node].is_over();
+        let (wait, signs) = (&mut self.waits[node], self.core.signs[node]);
+        if std::mem::replace(&mut wait.signs, signs) != signs || (waiting == 0 && !owes_rows) {
+            wait.since = None;
+            return None;
+        }
+        Some((now.saturating_sub(*wait.since.get_or_insert(now)), waiting))
+    }
+}

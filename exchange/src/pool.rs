@@ -1,0 +1,131 @@
+//! Buffers to send from.
+
+use std::sync::Arc;
+
+use libdrdma::{Access, Contiguous, MemoryRegion, ProtectionDomain, Region};
+
+use crate::{Error, write::TRAILER};
+
+/// A buffer to send from. It is filled row by row, and then put ([`Endpoint::put`](crate::Endpoint::put)). One that is
+/// dropped instead stays taken as long as its endpoint lives.
+#[derive(Debug)]
+#[must_use = "a buffer that is not put stays taken"]
+pub struct Buffer {
+    pub(crate) index: u32,
+    memory: Arc<MemoryRegion>,
+    first: usize,
+    len: usize,
+    capacity: usize,
+}
+
+impl Buffer {
+    /// Bytes in it.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes that still fit.
+    pub fn room(&self) -> usize {
+        self.capacity - self.len
+    }
+
+    /// Appends a row, unless it does not fit: false then, and nothing of it is there.
+    pub fn append(&mut self, row: &[u8]) -> bool {
+        let fits = row.len() <= self.room();
+        if fits {
+            self.memory.store_at(self.first + self.len, row);
+            self.len += row.len();
+        }
+        fits
+    }
+}
+
+/// The buffers of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    memory: Arc<MemoryRegion>,
+    message: usize,
+    free: Vec<u32>,
+    /// Destinations that a buffer is still needed for.
+    needed: Vec<u32>,
+}
+
+impl Pool {
+    /// So many buffers of so many bytes, which peers may READ if `access` lets them.
+    pub fn new(
+        pd: &ProtectionDomain,
+        buffers: u32,
+        message: u32,
+        access: Access,
+    ) -> Result<Self, Error> {
+        let message = message as usize;
+        let len = buffers as usize * (message + TRAILER);
+        // The application writes to them while the card reads others.
+        let memory = match access.is_empty() {
+            true => pd.allocate_shared(len)?,
+            false => pd.allocate_with(len, access | Access::LOCAL_WRITE)?,
+        };
+        let (memory, needed) = (Arc::new(memory), vec![0; buffers as usize]);
+        Ok(Self { memory, message, free: (0..buffers).rev().collect(), needed })
+    }
+
+    pub fn memory(&self) -> &Arc<MemoryRegion> {
+        &self.memory
+    }
+
+    /// Where a buffer begins, in the pool of an endpoint with messages of so many bytes.
+    pub fn place(message: u32, index: u32) -> usize {
+        index as usize * (message as usize + TRAILER)
+    }
+
+    fn offset(&self, index: u32) -> usize {
+        Self::place(self.message as u32, index)
+    }
+
+    pub fn take(&mut self) -> Option<Buffer> {
+        let index = self.free.pop()?;
+        let (memory, first) = (self.memory.clone(), self.offset(index));
+        Some(Buffer { index, memory, first, len: 0, capacity: self.message })
+    }
+
+    /// The buffer is needed for so many destinations.
+    pub fn need(&mut self, index: u32, destinations: u32) {
+        self.needed[index as usize] = destinations;
+        if destinations == 0 {
+            self.free.push(index);
+        }
+    }
+
+    /// One destination less needs the buffer; false if none did.
+    pub fn done(&mut self, index: u32) -> bool {
+        let Some(needed) = self.needed.get_mut(index as usize).filter(|needed| **needed > 0) else {
+            return false;
+        };
+        *needed -= 1;
+        if *needed == 0 {
+            self.free.push(index);
+        }
+        true
+    }
+
+    /// The first bytes of a buffer.
+    pub fn region(&self, index: u32, len: usize) -> Result<Region<'static>, Error> {
+        let first = self.offset(index) as u64;
+        Ok(Contiguous::new(&self.memory).offset(first).len(len as u64).build()?)
+    }
+
+    /// Writes behind the data of a buffer.
+    pub fn store(&self, index: u32, at: usize, bytes: &[u8]) {
+        self.memory.store_at(self.offset(index) + at, bytes);
+    }
+
+    /// True if no buffer is needed for a destination.
+    pub fn is_idle(&self) -> bool {
+        self.needed.iter().all(|needed| *needed == 0)
+    }
+}

@@ -1,0 +1,207 @@
+//! MQ/SR: SENDs on RC.
+//!
+//! A receiver posts its receives, and tells each sender how many it has posted so far: an absolute number, which it WRITEs
+//! into the sender's memory after every `credit_every` receives. A sender has never sent more than that.
+
+use std::sync::Arc;
+
+use libdrdma::{
+    Access, MemoryRegion, Operation, QueuePair, SharedOperation, WorkCompletion, WorkRequest,
+};
+
+use crate::{
+    Error,
+    common::{Core, EndpointAddress, Message, Protocol, RemoteMemory, Sent, Work},
+    connections::Connections,
+    slots::Slots,
+};
+
+/// What the immediate data of a message say it is.
+pub(crate) const DATA: u32 = 0;
+pub(crate) const END: u32 = 1;
+
+/// Bytes of a credit.
+const CREDIT: usize = 8;
+
+/// What is known of a peer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peer {
+    /// Messages that were sent to it.
+    sent: u64,
+    /// Receives that were posted for it, and how many it knows of.
+    posted: u64,
+    told: u64,
+    remote: RemoteMemory,
+}
+
+#[derive(Debug)]
+pub(crate) struct SendReceive {
+    connections: Connections,
+    slots: Slots,
+    /// A number a peer: the receives that it has posted for this endpoint. 0 as long as it has told none.
+    credits: Arc<MemoryRegion>,
+    peers: Vec<Peer>,
+}
+
+impl SendReceive {
+    pub fn new(core: &Core) -> Result<Self, Error> {
+        let config = &core.config;
+        let nodes = core.member.nodes;
+        let slots = (nodes - 1) * config.receive_buffers as usize;
+        Ok(Self {
+            connections: Connections::new(core, Access::REMOTE_WRITE, config.receive_buffers)?,
+            slots: Slots::new(core, slots, config.message as usize, Access::empty())?,
+            credits: Arc::new(core.pd.allocate_with(nodes * CREDIT, Access::REMOTE_WRITE)?),
+            peers: vec![Peer::default(); nodes],
+        })
+    }
+
+    /// Messages that may be sent to a peer now.
+    pub fn credit(&self, core: &Core, to: usize) -> u64 {
+        let mut bytes = [0; CREDIT];
+        self.credits.read_at(to * CREDIT, &mut bytes);
+        let posted = u64::from_le_bytes(bytes).max(core.config.receive_buffers.into());
+        posted - self.peers[to].sent
+    }
+
+    fn post(&mut self, peer: usize, slot: u32) -> Result<(), Error> {
+        let Self { connections, slots, peers, .. } = self;
+        slots.post(slot, peer, |request| connections.qp(peer).post_recv(request))?;
+        peers[peer].posted += 1;
+        Ok(())
+    }
+
+    /// Tells peers of receives, if there are enough new ones.
+    fn tell(&mut self, core: &mut Core) -> Result<(), Error> {
+        for peer in core.peers() {
+            let Peer { posted, told, remote, .. } = self.peers[peer];
+            if posted - told < core.config.credit_every.into() {
+                continue;
+            }
+            let remote_addr = remote.addr + (core.member.node * CREDIT) as u64;
+            let write = Operation::Write { remote_addr, rkey: remote.rkey };
+            let bytes = posted.to_le_bytes();
+            let request = WorkRequest::new(Work::Control.name(peer, 0)).operation(write);
+            if self.connections.post(core, peer, &request.inline(&bytes))? == Sent::Yes {
+                core.statistics.control_messages += 1;
+                self.peers[peer].told = posted;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Protocol for SendReceive {
+    fn room(&self, core: &Core, to: usize) -> u64 {
+        self.credit(core, to)
+    }
+
+    fn most(&self, core: &Core) -> u64 {
+        // While a peer uses one half of its buffers, the other is filled.
+        u64::from(core.config.receive_buffers / 2).max(1)
+    }
+
+    fn region_operation(&self) -> SharedOperation {
+        SharedOperation::SendImm(DATA)
+    }
+
+    fn sender(&self, to: usize) -> &QueuePair<'static> {
+        self.connections.sender(to)
+    }
+
+    fn remote(&self, _core: &Core, _to: usize) -> (u64, u32) {
+        (0, 0)
+    }
+
+    fn used(&mut self, _core: &Core, to: usize, messages: u64) {
+        self.peers[to].sent += messages;
+    }
+
+    fn describe(&self, address: &mut EndpointAddress) {
+        address.qpns = self.connections.qpns();
+        address.memory[0] = RemoteMemory::of(&self.credits);
+    }
+
+    fn connect(&mut self, core: &mut Core, peers: &[EndpointAddress]) -> Result<(), Error> {
+        self.connections.connect(core, peers)?;
+        let buffers = core.config.receive_buffers;
+        for peer in core.peers() {
+            self.peers[peer].remote = peers[peer].memory[0];
+            let first = core.rank(peer) as u32 * buffers;
+            (first..first + buffers).try_for_each(|slot| self.post(peer, slot))?;
+            // Both ends know of these.
+            self.peers[peer].told = buffers.into();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, core: &mut Core, to: usize, message: Message) -> Result<Sent, Error> {
+        if self.credit(core, to) == 0 {
+            return Ok(Sent::NotNow);
+        }
+        let sent = match message {
+            Message::Data { buffer, len } => {
+                let regions = [core.pool.region(buffer, len as usize)?];
+                let request = WorkRequest::new(Work::Data.name(to, buffer))
+                    .operation(Operation::SendImm(DATA))
+                    .regions(&regions);
+                self.connections.post(core, to, &request)?
+            }
+            Message::End { count } => {
+                let bytes = count.to_le_bytes();
+                let request = WorkRequest::new(Work::Control.name(to, 0))
+                    .operation(Operation::SendImm(END))
+                    .inline(&bytes);
+                self.connections.post(core, to, &request)?
+            }
+        };
+        if sent == Sent::Yes {
+            self.peers[to].sent += 1;
+        }
+        Ok(sent)
+    }
+
+    fn completed(&mut self, core: &mut Core, completion: &WorkCompletion) -> Result<(), Error> {
+        let (work, peer, slot) = Work::of(completion.wr_id);
+        if work != Work::Receive {
+            return Ok(());
+        }
+        match completion.imm {
+            Some(DATA) => {
+                let len = completion.bytes as usize;
+                core.arrived(self.slots.rows(peer, slot, 0, len, 0))
+            }
+            Some(END) => {
+                core.ended(peer, self.slots.number(slot, 0))?;
+                self.release(core, peer, slot, 0)
+            }
+            other => {
+                let value = other.unwrap_or(u32::MAX).into();
+                Err(Error::Garbled { node: peer, what: "immediate data", value })
+            }
+        }
+    }
+
+    fn look(&mut self, core: &mut Core) -> Result<(), Error> {
+        self.tell(core)
+    }
+
+    fn release(
+        &mut self,
+        core: &mut Core,
+        source: usize,
+        slot: u32,
+        _remote: u32,
+    ) -> Result<(), Error> {
+        self.post(source, slot)?;
+        self.tell(core)
+    }
+
+    fn is_idle(&self) -> bool {
+        true
+    }
+
+    fn pinned(&self) -> u64 {
+        self.connections.pinned() + self.slots.pinned() + self.credits.len() as u64
+    }
+}

@@ -1,0 +1,5 @@
+//! Exchanges between nodes of a simulated fabric.
+
+mod hazards;
+mod lab;
+mod patterns;
