@@ -114,7 +114,7 @@ impl SoftCard {
         from: u64,
         len: u32,
     ) -> Result<Vec<Fragment>, Unreachable> {
-        let Some(key) = key.filter(|key| key.valid == DESCRIBED) else {
+        let Some(key) = key.filter(|key| key.valid == DESCRIBED && len > 0) else {
             return Ok(vec![Fragment { addr: from, len }]);
         };
         let region = self.tables.key_region(key.addr).ok_or(Unreachable::Memory)?;
