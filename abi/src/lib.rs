@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod completion;
+pub mod described;
 pub mod layout;
 pub mod receive;
 pub mod register;
@@ -19,6 +20,9 @@ mod tests;
 pub use layout::{Field, Layout, Order};
 
 use completion::Completion;
+use described::{
+    AppendCompletion, AppendEnd, AppendHead, AppendTarget, KeyRegionEnd, REGION_TABLES,
+};
 use receive::{
     AddressHandle, AtomicOperands, AttributesEntry, FEATURES, RECEIVE_TABLES, ReceiveCompletion,
     ReceiveHeader, ReceiveQueueEntry,
@@ -64,6 +68,11 @@ pub const LAYOUTS: &[Description] = &[
     describe::<ReceiveCompletion>(),
     describe::<AddressHandle>(),
     describe::<AtomicOperands>(),
+    describe::<KeyRegionEnd>(),
+    describe::<AppendHead>(),
+    describe::<AppendEnd>(),
+    describe::<AppendTarget>(),
+    describe::<AppendCompletion>(),
 ];
 
 /// A hash (64-bit FNV-1a) of every layout, register, counter and table between host and card.
@@ -102,6 +111,12 @@ pub const ABI_HASH: u64 = {
     while i < RECEIVE_TABLES.len() {
         hash = mix(mix_str(hash, RECEIVE_TABLES[i].name), RECEIVE_TABLES[i].offset as u64);
         hash = mix(hash, RECEIVE_TABLES[i].entries as u64);
+        i += 1;
+    }
+    i = 0;
+    while i < REGION_TABLES.len() {
+        hash = mix(mix_str(hash, REGION_TABLES[i].name), REGION_TABLES[i].offset as u64);
+        hash = mix(hash, REGION_TABLES[i].entries as u64);
         i += 1;
     }
     hash

@@ -8,9 +8,10 @@
 //!
 //! ```text
 //! ReceiveHeader (2) { region }*
+//! ReceiveHeader (2) AppendTarget (1)
 //! ```
 //!
-//! in granules of 16 B, with regions as [`crate::work_request`] has them. A work queue entry that does
+//! in granules of 16 B, with regions as [`crate::work_request`] has them and append regions as [`crate::described`]. A work queue entry that does
 //! what only a card does that receives has granules between its head and its destination:
 //!
 //! ```text
@@ -33,7 +34,8 @@ pub const FEATURES: Register = Register {
     doc: "What the card does beside sending. Bit 0: it receives; without it, the tables behind this register \
           do not exist, and no other bit is set. Bit 1: it fills regions of every type, else contiguous ones \
           alone. Bit 2: it answers READs and atomics, and sends them. Bit 3: requests invalidate keys, wait at \
-          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost.",
+          fences, ask for solicited events and name an address. Bit 4: it sends again what is lost. Bit 5: keys \
+          open described regions. Bit 6: receives append to regions that the card keeps.",
 };
 
 /// Bits of [`FEATURES`].
@@ -49,8 +51,13 @@ pub mod features {
     pub const REQUESTS: u32 = 1 << 3;
     /// The card keeps what it sent on RC until it is acknowledged, and sends it again.
     pub const RETRANSMITS: u32 = 1 << 4;
+    /// Keys open described regions to peers: [`crate::described`].
+    pub const DESCRIBED_KEYS: u32 = 1 << 5;
+    /// Receives append to regions that the card keeps: [`crate::described`].
+    pub const APPENDS: u32 = 1 << 6;
     /// Every bit: what the reference model `soft:` does.
-    pub const ALL: u32 = RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS;
+    pub const ALL: u32 =
+        RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS | DESCRIBED_KEYS | APPENDS;
     /// What the RTL does.
     pub const RTL: u32 = RECEIVES;
 }
@@ -186,7 +193,7 @@ layout! {
     little struct ReceiveHeader: 32 {
         /// [`RECEIVE_MAGIC`].
         magic: u8 = 8,
-        /// 0.
+        /// [`receive_entry_flags`](crate::described::receive_entry_flags); the others are 0.
         flags: u8 = 8,
         /// Regions that follow, 0 to 16. A message fills them in their order.
         regions: u16 = 16,
@@ -255,6 +262,9 @@ pub mod receive_flags {
     pub const IMM: u8 = 1 << 1;
     /// A remote key was invalidated.
     pub const INVALIDATED: u8 = 1 << 3;
+    /// The message was appended: an [`AppendCompletion`](crate::described::AppendCompletion). No code of
+    /// `ibv_wc_flags`.
+    pub const APPENDED: u8 = 1 << 7;
 }
 
 /// What a work queue entry does that only a card does that receives, and only on RC: further values of

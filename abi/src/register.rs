@@ -331,9 +331,10 @@ layout! {
 layout! {
     /// A memory region: what a local key allows.
     little struct MemoryRegionEntry: 32 {
-        /// First byte, as the card addresses it.
+        /// First byte, as the card addresses it. Of a described key: the index of its region in
+        /// [`KEY_REGIONS`](crate::described::KEY_REGIONS).
         addr: u64 = 64,
-        /// Bytes.
+        /// Bytes. Those of a described key are addressed from 0 on.
         len: u64 = 64,
         /// The whole local key; its low 12 bits are the entry's index.
         lkey: u32 = 32,
@@ -341,7 +342,7 @@ layout! {
         rights: u32 = 32,
         /// The protection domain: queues and queue pairs of the same one alone may use it.
         pd: u32 = 32,
-        /// Last word: 1 valid, 0 not.
+        /// Last word: 1 valid, [`DESCRIBED`](crate::described::DESCRIBED) valid for peers alone, 0 not.
         valid: u32 = 32,
     }
 }

@@ -3,6 +3,7 @@
 use crate::{
     ABI_HASH, LAYOUTS, Layout, Order,
     completion::{Completion, Status},
+    described::{AppendCompletion, AppendEnd, AppendHead, AppendTarget, KeyRegionEnd},
     layout::{get_bits, set_bits},
     receive::{
         AddressHandle, AtomicOperands, AttributesEntry, ReceiveCompletion, ReceiveHeader,
@@ -115,6 +116,11 @@ fn every_field_of_every_layout_survives_the_round_trip_on_both_sides() {
     walk::<ReceiveCompletion>();
     walk::<AddressHandle>();
     walk::<AtomicOperands>();
+    walk::<KeyRegionEnd>();
+    walk::<AppendHead>();
+    walk::<AppendEnd>();
+    walk::<AppendTarget>();
+    walk::<AppendCompletion>();
 }
 
 #[test]

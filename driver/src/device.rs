@@ -249,6 +249,33 @@ impl Device {
         Ok(())
     }
 
+    /// Writes an entry that is no single layout: `words` from its start on, and `end` in its last 16 B, the
+    /// last word last, which makes it effective. What is between them stays.
+    ///
+    /// # Errors
+    /// The card failed.
+    ///
+    /// # Panics
+    /// If the table has no such entry, or the words do not fit its entries.
+    pub fn write_region(
+        &mut self,
+        table: Table,
+        index: u32,
+        words: &[u64],
+        end: [u64; 2],
+    ) -> Result<(), CardError> {
+        let room = table.entry_size as usize / 8 - end.len();
+        assert!(words.len() <= room, "{} words for an entry of {}", words.len(), table.name);
+        let start = Self::entry_offset(table, index);
+        let last = start + 8 * room as u32;
+        let words = words.iter().zip((start..).step_by(8));
+        for (word, at) in words.chain(end.iter().zip((last..).step_by(8))) {
+            self.card.write(at, *word as u32)?;
+            self.card.write(at + 4, (*word >> 32) as u32)?;
+        }
+        Ok(())
+    }
+
     /// Writes the one 32-bit field `name` of an entry.
     ///
     /// # Errors

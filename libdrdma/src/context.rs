@@ -13,6 +13,7 @@ use std::{
 };
 
 use drdma_abi::{
+    described::{APPEND_REGIONS, KEY_REGIONS},
     receive::{FEATURES, RECEIVE_QUEUES},
     register::{
         ACK_TIMEOUT, COMPLETION_QUEUES, COUNTER_CLEAR, COUNTERS, Counter, IP, MAC_HIGH, MAC_LOW,
@@ -230,6 +231,8 @@ pub(crate) struct Hardware {
     pub send_queues: IndexPool,
     pub completion_queues: IndexPool,
     pub receive_queues: IndexPool,
+    pub key_regions: IndexPool,
+    pub append_regions: IndexPool,
     /// The number on the wire of every queue pair in use.
     pub qpns: Vec<Option<u32>>,
     /// What failed where no error could be returned.
@@ -546,6 +549,8 @@ impl Context {
             send_queues: pool(SEND_QUEUES),
             completion_queues: pool(COMPLETION_QUEUES),
             receive_queues: pool(RECEIVE_QUEUES),
+            key_regions: pool(KEY_REGIONS),
+            append_regions: pool(APPEND_REGIONS),
             qpns: vec![None; QUEUE_PAIRS.entries as usize],
             failure: None,
             leaving: Vec::new(),

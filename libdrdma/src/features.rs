@@ -17,6 +17,10 @@ bitflags::bitflags! {
         const REQUESTS = features::REQUESTS;
         /// It sends again what is lost: `timeout`, `retry_cnt` and `rnr_retry` mean something.
         const RETRANSMITS = features::RETRANSMITS;
+        /// Keys can open regions with gaps to peers.
+        const DESCRIBED_KEYS = features::DESCRIBED_KEYS;
+        /// Receives can append to regions that the card keeps.
+        const APPENDS = features::APPENDS;
     }
 }
 
@@ -31,8 +35,12 @@ impl Features {
             "the card neither answers nor sends READs and atomics"
         } else if self.contains(Self::REQUESTS) {
             "the card has no invalidation, fences, solicited requests and addresses of requests"
-        } else {
+        } else if self.contains(Self::RETRANSMITS) {
             "the card does not send anything again"
+        } else if self.contains(Self::DESCRIBED_KEYS) {
+            "the card opens no described regions to peers"
+        } else {
+            "the card keeps no append regions"
         }
     }
 }

@@ -134,12 +134,14 @@
 
 mod access;
 mod address;
+mod append_region;
 mod arena;
 mod body;
 mod borrow;
 mod channel;
 mod completion_queue;
 mod context;
+mod described_key;
 mod encode;
 mod extension;
 mod features;
@@ -176,12 +178,14 @@ pub use drdma_driver::{Card, CardError, DmaMemory, RegisterWindow};
 
 pub use access::Access;
 pub use address::{MacAddress, ParseMacError};
+pub use append_region::{AppendRegion, AppendRegionBuilder, AppendedRows};
 pub use arena::Arena;
 pub use channel::{
     CompletionChannel, CompletionChannelBuilder, Completions, NextCompletion, WaitPolicy,
 };
 pub use completion_queue::{CompletionQueue, CompletionQueueBuilder, Poll};
 pub use context::{Context, Counters, DEFAULT_ACK_TIMEOUT, Error, Options, Statistics};
+pub use described_key::{DescribedKey, KeptRegionError};
 pub use extension::AddressHandle;
 pub use features::Features;
 pub use memory::Memory;

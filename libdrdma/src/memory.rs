@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use crate::MemoryRegion;
+use crate::{MemoryRegion, append_region};
 
 /// A memory region as the builders of regions take it: borrowed, which costs nothing, or shared.
 ///
@@ -98,6 +98,8 @@ pub(crate) enum Hold {
     One(Arc<MemoryRegion>),
     /// Several.
     Several(Arc<[Arc<MemoryRegion>]>),
+    /// That of an append region.
+    Append(Arc<append_region::Shared>),
 }
 
 impl Hold {
@@ -115,6 +117,8 @@ impl Hold {
                 Self::Nothing => {}
                 Self::One(memory) => shared.push(memory),
                 Self::Several(memories) => shared.extend(memories.iter().cloned()),
+                // A receive that appends has no regions beside it.
+                Self::Append(_) => debug_assert!(false, "no region holds an append region"),
             }
         }
         match shared.len() {

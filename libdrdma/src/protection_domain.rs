@@ -8,9 +8,10 @@ use std::{
 use drdma_driver::DmaMemory;
 
 use crate::{
-    Access, Arena, CompletionQueue, Context, MemoryRegion, MemoryRegionError, Owner, Sharing,
-    memory_region::Key, queue_pair::QueuePairBuilder,
-    shared_receive_queue::SharedReceiveQueueBuilder, shared_send_queue::SharedSendQueueBuilder,
+    Access, AppendRegionBuilder, Arena, CompletionQueue, Context, DescribedKey, KeptRegionError,
+    MemoryRegion, MemoryRegionError, Owner, Region, Sharing, memory_region::Key,
+    queue_pair::QueuePairBuilder, shared_receive_queue::SharedReceiveQueueBuilder,
+    shared_send_queue::SharedSendQueueBuilder,
 };
 
 /// A group of memory regions and queues that may be used with one another (IBTA 1.4 section
@@ -207,6 +208,24 @@ impl ProtectionDomain {
         cq: &'a CompletionQueue,
     ) -> SharedReceiveQueueBuilder<'a> {
         SharedReceiveQueueBuilder::new(self, cq)
+    }
+
+    /// Makes a key with which peers WRITE to and READ a region as if its bytes lay one after the other.
+    ///
+    /// # Errors
+    /// A card without described keys, other rights than [`Access::REMOTE_READ`] and
+    /// [`Access::REMOTE_WRITE`], a region of another protection domain, no free key, or the card failed.
+    pub fn described_key<'m>(
+        &self,
+        region: Region<'m>,
+        access: Access,
+    ) -> Result<DescribedKey<'m>, KeptRegionError> {
+        DescribedKey::new(self, region, access)
+    }
+
+    /// Starts an append region: columns that the messages of receives fill row after row.
+    pub fn append_region<'m>(&self) -> AppendRegionBuilder<'_, 'm> {
+        AppendRegionBuilder::new(self)
     }
 
     /// The context that the domain belongs to.

@@ -9,14 +9,16 @@ use std::{
 };
 
 use drdma_abi::{
+    described::{AppendTarget, receive_entry_flags},
     receive::{RECEIVE_DOORBELLS, RECEIVE_MAGIC, RECEIVE_QUEUES, ReceiveHeader, ReceiveQueueEntry},
     work_request::{BLOCK, GRANULE, MAX_REGIONS, RegionType, blocks},
 };
 use drdma_driver::{CardError, DmaMemory};
 
 use crate::{
-    CompletionQueue, Context, Error, Features, PostError, ProtectionDomain, Region, body::Writer,
-    completion_queue::CompletionQueueInner, encode::words, memory::Hold,
+    AppendRegion, CompletionQueue, Context, Error, Features, PostError, ProtectionDomain, Region,
+    append_region, body::Writer, completion_queue::CompletionQueueInner, encode::words,
+    memory::Hold,
 };
 
 /// Blocks of a ring, at most.
@@ -32,13 +34,14 @@ const MAX_BLOCKS: u32 = 1 << 16;
 pub struct ReceiveRequest<'a, 'm> {
     wr_id: u64,
     regions: &'a [Region<'m>],
+    append: Option<&'a AppendRegion<'m>>,
 }
 
 impl<'a, 'm> ReceiveRequest<'a, 'm> {
     /// A receive of that name, for messages of no bytes.
     #[inline]
     pub fn new(wr_id: u64) -> Self {
-        Self { wr_id, regions: &[] }
+        Self { wr_id, regions: &[], append: None }
     }
 
     /// What a message fills, one region after the other, row by row: up to 16.
@@ -46,6 +49,15 @@ impl<'a, 'm> ReceiveRequest<'a, 'm> {
     #[inline]
     pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
         self.regions = regions;
+        self
+    }
+
+    /// The message is appended to that region; there are no other regions then. It must be of whole rows,
+    /// and come on RC or UC.
+    #[must_use]
+    #[inline]
+    pub fn append(mut self, region: &'a AppendRegion<'m>) -> Self {
+        self.append = Some(region);
         self
     }
 }
@@ -79,6 +91,16 @@ impl ReceiveState {
     /// True if something is posted that has not completed.
     pub fn is_busy(&self) -> bool {
         self.posted().iter().any(|entry| !entry.done)
+    }
+
+    /// The append region of the receive at `position`, if it has one.
+    pub fn append_of(&self, position: u32) -> Option<Arc<append_region::Shared>> {
+        let posted = self.posted();
+        let entry = posted.iter().find(|entry| entry.position == position && !entry.done)?;
+        match &entry.hold {
+            Hold::Append(region) => Some(region.clone()),
+            _ => None,
+        }
     }
 
     /// The receive at `position` has completed: its name. What memory it kept is appended to `dead`.
@@ -234,6 +256,16 @@ impl ReceiveQueue {
             }
             granules += description.descriptor_len() / GRANULE;
         }
+        if let Some(append) = request.append {
+            if !regions.is_empty() {
+                let (regions, limit) = (regions.len(), 0);
+                return Err(PostError::TooManyRegions { destination: 0, regions, limit });
+            }
+            if append.shared.pd != self.pd {
+                return Err(PostError::ProtectionDomain { destination: 0, region: 0 });
+            }
+            granules += AppendTarget::SIZE / GRANULE;
+        }
         let needed = blocks(granules) as u32;
         let mut posted = self.state.posted();
         let head = posted.front().map_or(self.tail, |entry| entry.position);
@@ -250,7 +282,10 @@ impl ReceiveQueue {
             .map(|region| region.hold.clone())
             .filter(|hold| !hold.is_nothing())
             .collect();
-        let hold = Hold::all(holds);
+        let hold = match request.append {
+            Some(append) => Hold::Append(append.shared.clone()),
+            None => Hold::all(holds),
+        };
         let wr_id = request.wr_id;
         posted.push_back(Posted { position, wr_id, hold, done: false });
         drop(posted);
@@ -269,8 +304,10 @@ impl ReceiveQueue {
         };
         let kinds = request.regions.iter().rev();
         let types = kinds.fold(0, |types: u32, region| types << 2 | region.region_type() as u32);
+        let flags = if request.append.is_some() { receive_entry_flags::APPEND } else { 0 };
         writer.put(&words!(ReceiveHeader {
             magic: RECEIVE_MAGIC,
+            flags: flags,
             regions: request.regions.len() as u16,
             granules: granules as u32,
             position: self.tail,
@@ -279,6 +316,9 @@ impl ReceiveQueue {
         }));
         for region in request.regions {
             writer.put(region.words());
+        }
+        if let Some(append) = request.append {
+            writer.put(&words!(AppendTarget { append: append.shared.number }));
         }
     }
 }

@@ -6,7 +6,11 @@ use drdma_abi::work_request::{
     Element, GRANULE, MAX_ELEMENTS, RegionHeader, RegionShape, RegionType, shape_flags,
 };
 
-use crate::{Memory, MemoryRegion, encode::words, memory::Hold};
+use crate::{
+    Memory, MemoryRegion,
+    encode::{field, words},
+    memory::Hold,
+};
 
 mod bitmapped;
 mod contiguous;
@@ -267,6 +271,19 @@ impl Region<'_> {
     #[inline]
     pub(crate) fn words(&self) -> &[u64] {
         self.words.as_slice()
+    }
+
+    /// Bytes of all its rows, if every row of a bitmapped region were selected.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        let words = self.words();
+        let count = field!(RegionHeader.count in |at: usize| words[at]);
+        let elements = match self.kind {
+            RegionType::Contiguous => return count,
+            _ => &words[(RegionHeader::SIZE + RegionShape::SIZE) / 8..],
+        };
+        let len = |element: &[u64]| field!(Element.len in |at: usize| element[at]);
+        let row: u64 = elements.chunks_exact(Element::SIZE / 8).map(len).sum();
+        row.saturating_mul(count)
     }
 
     /// True if a queue of that protection domain may send it.

@@ -2,10 +2,11 @@
 
 use drdma_abi::{
     completion::Status,
+    described::AppendCompletion,
     receive::{ReceiveCompletion, ReceiveOpcode, receive_flags},
 };
 
-use crate::encode::field;
+use crate::{AppendedRows, encode::field};
 
 /// How one work request ended: each that is signaled, and each that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct WorkCompletion {
     pub source_qp: Option<u32>,
     /// The first 40 B are those of a datagram's route: 20 B that are not written, then the IPv4 header.
     pub global_route: bool,
+    /// The rows of an append region that the message became.
+    pub rows: Option<AppendedRows>,
 }
 
 /// What completed (`ibv_wc_opcode`).
@@ -94,7 +97,15 @@ impl WorkCompletion {
             qp: None,
             source_qp: None,
             global_route: false,
+            rows: None,
         }
+    }
+
+    /// The row that the message's first row became, if it was appended; `load` as below.
+    pub(crate) fn first_row(load: impl Fn(usize) -> u64) -> Option<u32> {
+        let flags = field!(AppendCompletion.flags in load) as u8;
+        let first_row = field!(AppendCompletion.first_row in load) as u32;
+        (flags & receive_flags::APPENDED != 0).then_some(first_row)
     }
 
     /// Of a receive, of whose entry `load` gives the words.

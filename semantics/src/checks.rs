@@ -71,7 +71,7 @@ pub(crate) struct Keys<'a> {
 
 impl Keys<'_> {
     /// The addresses that a key allows; `None` if the queue may not use it.
-    fn allowed(&self, lkey: u32) -> Option<Range<u128>> {
+    pub(crate) fn allowed(&self, lkey: u32) -> Option<Range<u128>> {
         let entry = self.directory.memory_region(lkey).filter(|entry| entry.pd == self.pd)?;
         Some(u128::from(entry.addr)..u128::from(entry.addr) + u128::from(entry.len))
     }
@@ -355,7 +355,7 @@ fn check_destination(
 }
 
 /// All values of every column, sent or not, are in the memory regions of their keys.
-fn check_columns(
+pub(crate) fn check_columns(
     region: Which,
     columns: &[Column],
     rows: u32,

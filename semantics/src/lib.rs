@@ -22,6 +22,8 @@
 //! | [`answers`] | frames of acknowledgements, READs and atomics, and their answers |
 //! | [`reliable`] | requests of a card that receives: READs, atomics, fences, addresses |
 //! | [`scatter`] | where received bytes go |
+//! | [`described`] | where bytes lie that peers name by a described key |
+//! | [`append`] | which rows of an append region a message becomes |
 //! | [`receive`] | the entries of a receive queue, and their checks |
 //! | [`responder`] | what a queue pair does with what a peer asks for |
 //! | [`requester`] | what was sent and is not acknowledged: when it is sent again, and when that ends |
@@ -31,8 +33,10 @@
 #![deny(unsafe_code)]
 
 pub mod answers;
+pub mod append;
 pub mod boxes;
 pub mod checks;
+pub mod described;
 pub mod failure;
 pub mod frame;
 pub mod granules;

@@ -3,6 +3,7 @@
 use drdma_abi::{
     Layout as _,
     completion::Status,
+    described::{AppendTarget, receive_entry_flags},
     receive::{MAX_RECEIVE_GRANULES, RECEIVE_MAGIC, ReceiveHeader},
     work_request::{GRANULE, MAX_REGIONS, RegionType, blocks},
 };
@@ -32,11 +33,24 @@ pub struct Receive {
     pub target: Target,
 }
 
-/// The blocks of the receive at `position` of which this is the head, if `posted` blocks are there.
+/// The head of the receive at `position`, if `posted` blocks are there, on a card without append regions.
 ///
 /// # Errors
 /// Its name, if anything in the head is wrong: it completes with `local_qp_operation_error`.
 pub fn check_head(
+    bytes: &[u8; ReceiveHeader::SIZE],
+    position: u32,
+    posted: u32,
+) -> Result<ReceiveHeader, ReceiveName> {
+    let head = check_any_head(bytes, position, posted)?;
+    if head.flags == 0 { Ok(head) } else { Err(ReceiveName { wr_id: head.wr_id, position }) }
+}
+
+/// The same on a card with append regions.
+///
+/// # Errors
+/// As [`check_head`].
+pub fn check_any_head(
     bytes: &[u8; ReceiveHeader::SIZE],
     position: u32,
     posted: u32,
@@ -46,7 +60,7 @@ pub fn check_head(
     let used = if regions >= MAX_REGIONS { u32::MAX } else { (1 << (2 * regions)) - 1 };
     let granules = head.granules as usize;
     let good = head.magic == RECEIVE_MAGIC
-        && head.flags == 0
+        && (head.flags == 0 || head.flags == receive_entry_flags::APPEND && regions == 0)
         && regions <= MAX_REGIONS
         && (ReceiveHeader::SIZE / GRANULE..=MAX_RECEIVE_GRANULES).contains(&granules)
         && blocks(granules) <= posted as usize
@@ -71,6 +85,14 @@ pub fn check_entry<M: HostMemory + ?Sized>(
     let name = ReceiveName { wr_id: head.wr_id, position: head.position };
     let fails = |status| (name, status);
     let mut rest = &entry[ReceiveHeader::SIZE..head.granules as usize * GRANULE];
+    if head.flags == receive_entry_flags::APPEND {
+        let target = rest
+            .as_array::<{ AppendTarget::SIZE }>()
+            .map(|bytes| AppendTarget::decode(bytes))
+            .filter(|target| target.reserved == 0 && target.reserved2 == 0)
+            .ok_or(fails(Status::LocalQpOperationError))?;
+        return Ok(Receive { name, target: Target::append(target.append) });
+    }
     let mut regions = Vec::with_capacity(usize::from(head.regions));
     for index in 0..usize::from(head.regions) {
         let (region, after) = decode_region(RegionType::of(head.types, index), rest)
@@ -105,6 +127,18 @@ pub fn encode(wr_id: u64, regions: &[Region], position: u32) -> Vec<u8> {
         ..ReceiveHeader::default()
     };
     head.encode(&mut bytes);
+    bytes.resize(bytes.len().next_multiple_of(drdma_abi::work_request::BLOCK), 0);
+    bytes
+}
+
+/// The entry of a receive that appends, likewise.
+pub fn encode_append(wr_id: u64, append: u32, position: u32) -> Vec<u8> {
+    let granules = ((ReceiveHeader::SIZE + AppendTarget::SIZE) / GRANULE) as u32;
+    let (magic, flags) = (RECEIVE_MAGIC, receive_entry_flags::APPEND);
+    let head =
+        ReceiveHeader { magic, flags, granules, position, wr_id, ..ReceiveHeader::default() };
+    let mut bytes = head.to_bytes().to_vec();
+    bytes.extend(AppendTarget { append, ..AppendTarget::default() }.to_bytes());
     bytes.resize(bytes.len().next_multiple_of(drdma_abi::work_request::BLOCK), 0);
     bytes
 }

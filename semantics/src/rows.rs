@@ -89,6 +89,32 @@ impl Cursor {
         self
     }
 
+    /// Leaves out the next `count` rows of a region under row mask `Period`, or all that are left.
+    ///
+    /// # Errors
+    /// If a bitmap cannot be read.
+    pub fn skip<M: HostMemory + ?Sized>(&mut self, memory: &M, count: u64) -> Result<(), Fault> {
+        let Source::Region(Region::Bitmapped { bitmap, rows, .. }) = &self.source else {
+            self.next = self.next.saturating_add(count);
+            return Ok(());
+        };
+        let (bits, mut left) = (u64::from(*rows), count);
+        while left > 0 && self.next < bits {
+            let bytes = self.chunk.at(memory, *bitmap, bits.div_ceil(8), self.next / 8)?;
+            let within = self.next % 8;
+            let ones = u64::from((bytes[0] >> within).count_ones());
+            if ones < left {
+                left -= ones;
+                self.next += 8 - within;
+            } else {
+                // The last row to be left out is one of these.
+                left -= u64::from(bytes[0] >> within & 1);
+                self.next += 1;
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the fragments of the next unit to `out`; false when there is none.
     ///
     /// # Errors

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use drdma_abi::{completion::Status, receive::rights, register::MemoryRegionEntry};
+use drdma_abi::{
+    completion::Status, described::DESCRIBED, receive::rights, register::MemoryRegionEntry,
+};
 
 use crate::{
     checks::{self, Directory, Keys},
@@ -14,11 +16,34 @@ use crate::{
 };
 
 /// True if a key lets `len` bytes at `addr` be accessed with that right, by queue pairs of that
-/// protection domain.
+/// protection domain. The bytes of a described key begin at address 0; a peer reads and writes them.
 pub fn allows(key: &MemoryRegionEntry, right: u32, pd: u32, addr: u64, len: u64) -> bool {
+    let first = match key.valid {
+        1 => key.addr,
+        DESCRIBED if matches!(right, rights::REMOTE_READ | rights::REMOTE_WRITE) => 0,
+        _ => return false,
+    };
     let (start, end) = (u128::from(addr), u128::from(addr) + u128::from(len));
-    let (first, behind) = (u128::from(key.addr), u128::from(key.addr) + u128::from(key.len));
-    key.valid == 1 && key.rights & right == right && key.pd == pd && first <= start && end <= behind
+    let behind = u128::from(first) + u128::from(key.len);
+    key.rights & right == right && key.pd == pd && u128::from(first) <= start && end <= behind
+}
+
+/// True if the keys of what is written of a region allow [`rights::LOCAL_WRITE`]. A region without rows has
+/// no such keys.
+pub(crate) fn is_writable(region: &Region, directory: &dyn Directory) -> bool {
+    let writable = |lkey: u32| {
+        let key = directory.memory_region(lkey);
+        key.is_some_and(|key| key.rights & rights::LOCAL_WRITE != 0)
+    };
+    match region {
+        Region::Contiguous { lkey, .. } => writable(*lkey),
+        Region::Strided { count: 0, .. }
+        | Region::Bitmapped { rows: 0, .. }
+        | Region::PointerMapped { count: 0, .. } => true,
+        Region::Strided { lkey, .. } => writable(*lkey),
+        Region::Bitmapped { columns, .. } => columns.iter().all(|column| writable(column.lkey)),
+        Region::PointerMapped { target_lkey, .. } => writable(*target_lkey),
+    }
 }
 
 /// Regions that are checked, and may be written to.
@@ -27,8 +52,10 @@ pub struct Target {
     regions: Vec<Region>,
     limits: Vec<Option<Range<u128>>>,
     row_mask: RowMask,
-    /// Bytes that fit.
+    /// Bytes that fit; 0 of an append region.
     pub capacity: u128,
+    /// The append region that takes the bytes instead of regions.
+    pub append: Option<u32>,
 }
 
 impl Target {
@@ -47,24 +74,9 @@ impl Target {
     ) -> Result<Self, Status> {
         let protection = |_: Reason| Status::LocalProtectionError;
         let keys = Keys { directory, pd };
-        let writable = |lkey: u32| {
-            let key = directory.memory_region(lkey);
-            key.is_some_and(|key| key.rights & rights::LOCAL_WRITE != 0)
-        };
         for (index, region) in regions.iter().enumerate() {
             checks::check_memory(Which::Own(index), region, keys).map_err(protection)?;
-            let allowed = match region {
-                Region::Contiguous { lkey, .. } => writable(*lkey),
-                Region::Strided { count: 0, .. }
-                | Region::Bitmapped { rows: 0, .. }
-                | Region::PointerMapped { count: 0, .. } => true,
-                Region::Strided { lkey, .. } => writable(*lkey),
-                Region::Bitmapped { columns, .. } => {
-                    columns.iter().all(|column| writable(column.lkey))
-                }
-                Region::PointerMapped { target_lkey, .. } => writable(*target_lkey),
-            };
-            if !allowed {
+            if !is_writable(region, directory) {
                 return Err(Status::LocalProtectionError);
             }
         }
@@ -77,7 +89,13 @@ impl Target {
         }
         let messages = Messages::new(&regions, &rows, row_mask, 1)
             .map_err(|_| Status::LocalQpOperationError)?;
-        Ok(Self { capacity: messages.bytes(), regions, limits, row_mask })
+        Ok(Self { capacity: messages.bytes(), regions, limits, row_mask, append: None })
+    }
+
+    /// The append region of that number, which is not looked at yet.
+    pub fn append(number: u32) -> Self {
+        let (regions, limits, row_mask) = (Vec::new(), Vec::new(), RowMask::Period);
+        Self { regions, limits, row_mask, capacity: 0, append: Some(number) }
     }
 
     /// At its first byte.

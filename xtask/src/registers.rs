@@ -5,6 +5,7 @@ use std::{fmt::Write as _, fs, path::Path};
 use drdma_abi::{
     ABI_HASH, Description, LAYOUTS, Layout, Order,
     completion::Status,
+    described::REGION_TABLES,
     receive::{FEATURES, RECEIVE_TABLES},
     register::{Access, COUNTERS, REGISTERS, TABLES},
     roce,
@@ -61,7 +62,7 @@ pub fn document() -> String {
     }
     text += "\n## Tables\n\nThe last word of an entry makes the new entry effective.\n\n";
     text += "| offset | name | entries | bytes an entry | meaning |\n|---|---|---|---|---|\n";
-    for table in TABLES.iter().chain(RECEIVE_TABLES) {
+    for table in TABLES.iter().chain(RECEIVE_TABLES).chain(REGION_TABLES) {
         let _ = writeln!(
             text,
             "| {:#08x} | `{}` | {} | {} | {} |",

@@ -4,8 +4,9 @@
 #![expect(clippy::enum_variant_names, reason = "they are named as in jobs")]
 
 use drdma_abi::{
+    described::APPEND_REGIONS,
     register::QUEUE_PAIRS,
-    work_request::{MAX_DESTINATIONS, MAX_REGIONS},
+    work_request::{MAX_DESTINATIONS, MAX_ELEMENTS, MAX_REGIONS},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use super::MAX_NODES;
 use crate::job::{
     MAX_BUFFERS,
-    format::{Fetch, Local, Partitioned, Region, RowMask, Transport, schema_of},
+    format::{Column, Fetch, Local, Partitioned, Region, RowMask, Transport, schema_of},
 };
 
 /// Packet sequence numbers have 24 bits.
@@ -105,10 +106,14 @@ pub(super) struct Node {
     /// Memory that regions lie in; each buffer has a key of its own.
     #[schemars(length(max = 1022))]
     pub buffers: Vec<Buffer>,
-    /// Further keys, each to a part of a buffer.
+    /// Further keys, each to a region.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1022))]
     pub keys: Option<Vec<Key>>,
+    /// Append regions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = APPEND_REGIONS.entries))]
+    pub appends: Option<Vec<Append>>,
     /// Shared receive queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
@@ -192,7 +197,7 @@ pub(super) struct SizeBuffer {
     pub access: Option<Vec<Access>>,
 }
 
-/// A key to a part of a buffer.
+/// A key to a region.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Key {
@@ -201,11 +206,28 @@ pub(super) struct Key {
     pub comment: Option<String>,
     /// Its name, which no buffer of the node has.
     pub name: String,
-    /// The part: a contiguous region.
+    /// What it opens: a part of a buffer, or a region with gaps, whose bytes peers address from 0 on.
     pub region: Region,
-    /// What peers may do with it.
+    /// What peers may do with it; no atomic operations on a region with gaps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
+}
+
+/// Columns that messages fill row after row, whichever queue pair they come to.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Append {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The values of a row, in the order in which messages have them.
+    #[schemars(length(min = 1, max = MAX_ELEMENTS))]
+    pub columns: Vec<Column>,
+    /// Rows that every column has room for.
+    #[schemars(range(min = 1))]
+    pub capacity: u32,
 }
 
 /// A shared receive queue.
@@ -321,6 +343,8 @@ pub(super) enum Post {
     PostRecv(PostRecv),
     /// To a shared receive queue.
     PostSrqRecv(PostSrqRecv),
+    /// The oldest rows of an append region are free again.
+    GiveBack(GiveBack),
 }
 
 /// An operation on one queue pair.
@@ -517,9 +541,13 @@ pub(super) struct PostRecv {
     pub wr_id: u64,
     /// The queue pair's name.
     pub qp: String,
-    /// What the bytes of a message fill, in order.
+    /// What the bytes of a message fill, in order. Left out if it appends.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
-    pub regions: Vec<Region>,
+    pub regions: Option<Vec<Region>>,
+    /// The append region that takes the message, instead of regions; not on ud.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub append: Option<String>,
 }
 
 /// A receive of a shared receive queue.
@@ -535,7 +563,27 @@ pub(super) struct PostSrqRecv {
     pub wr_id: u64,
     /// The queue's name.
     pub srq: String,
-    /// What the bytes of a message fill, in order.
+    /// What the bytes of a message fill, in order. Left out if it appends.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
-    pub regions: Vec<Region>,
+    pub regions: Option<Vec<Region>>,
+    /// The append region that takes the message, instead of regions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub append: Option<String>,
+}
+
+/// The oldest rows of an append region are free again.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GiveBack {
+    /// Means nothing.
+    #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The node.
+    pub node: String,
+    /// The append region's name.
+    pub append: String,
+    /// How many.
+    #[schemars(range(min = 1))]
+    pub rows: u32,
 }

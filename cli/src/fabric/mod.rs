@@ -15,7 +15,7 @@ use drdma_fabric::NetworkConfig;
 pub use format::schema;
 
 use crate::job::{
-    Buffer, FetchPlan, JobError, Local, MAX_JOB, Partitioned, Place, Region, RowMask, Transport,
+    Buffer, Column, FetchPlan, JobError, Local, MAX_JOB, Partitioned, Region, RowMask, Transport,
 };
 
 /// Cards in a fabric.
@@ -80,6 +80,8 @@ pub struct Node {
     pub access: Vec<Access>,
     /// Further keys.
     pub keys: Vec<Key>,
+    /// Append regions; receives name them by index.
+    pub appends: Vec<Append>,
     /// Names of the shared receive queues.
     pub srqs: Vec<String>,
     /// Queue pairs; posts name them by index.
@@ -97,17 +99,26 @@ pub struct Access {
     pub remote_atomic: bool,
 }
 
-/// A key to a part of a buffer.
+/// A key to a part of a buffer, or to a region with gaps.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// Its name.
     pub name: String,
-    /// The first byte.
-    pub base: Place,
-    /// Bytes, all of them inside the buffer.
-    pub len: u32,
-    /// What peers may do with them.
+    /// What it opens; all bytes of a contiguous region are inside the buffer.
+    pub region: Region,
+    /// What peers may do with it.
     pub access: Access,
+}
+
+/// Columns that messages fill row after row.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// Its name.
+    pub name: String,
+    /// The columns; all their rows are inside the buffers.
+    pub columns: Vec<Column>,
+    /// Rows that there is room for.
+    pub capacity: u32,
 }
 
 /// A queue pair of a node.
@@ -189,6 +200,13 @@ pub enum Post {
     Send(Send),
     /// To a receive queue.
     Receive(Receive),
+    /// Rows of an append region are given back.
+    GiveBack {
+        /// Index of the append region.
+        append: usize,
+        /// Its oldest rows.
+        rows: u32,
+    },
 }
 
 /// What a request does, with what only that operation has.
@@ -342,6 +360,8 @@ pub struct Receive {
     pub wr_id: u64,
     /// What the message's bytes fill, in order.
     pub regions: Vec<Region>,
+    /// Index of the append region that takes the message; there are no regions then.
+    pub append: Option<usize>,
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ fn all_are_known_to_complete(list: &[At], steps: &[Step]) -> Result<(), JobError
                     return Err(at.object()?.child_error("signaled", Problem::NeverSignaled));
                 }
             }
-            Step::Post { post: Post::Receive(_), .. } => {}
+            Step::Post { post: Post::Receive(_) | Post::GiveBack { .. }, .. } => {}
         }
     }
     Ok(())

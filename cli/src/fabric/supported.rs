@@ -2,7 +2,7 @@
 
 use libdrdma::Features;
 
-use super::{FabricJob, Op, Post, Receive, Send, Step};
+use super::{FabricJob, Key, Op, Post, Receive, Send, Step};
 use crate::{
     device::Kind,
     job::{JobError, Problem, Region},
@@ -19,6 +19,15 @@ pub fn check(job: &FabricJob, features: impl Fn(Kind) -> Features) -> Result<(),
         if !node.srqs.is_empty() {
             job.needs(i, Features::RECEIVES, format!("nodes[{i}].srqs"), "shared receive queue")?;
         }
+        let described = |key: &Key| !matches!(key.region, Region::Contiguous { .. });
+        if let Some(j) = node.keys.iter().position(described) {
+            let (path, what) =
+                (format!("nodes[{i}].keys[{j}].region"), "key to a region with gaps");
+            job.needs(i, Features::DESCRIBED_KEYS, path, what)?;
+        }
+        if !node.appends.is_empty() {
+            job.needs(i, Features::APPENDS, format!("nodes[{i}].appends"), "append region")?;
+        }
     }
     for (i, step) in job.job.steps.iter().enumerate() {
         let at = format!("steps[{i}]");
@@ -27,7 +36,7 @@ pub fn check(job: &FabricJob, features: impl Fn(Kind) -> Features) -> Result<(),
             Step::Post { node, post: Post::Receive(receive) } => {
                 job.receive(*node, receive, &at)?
             }
-            Step::Wait => {}
+            Step::Post { post: Post::GiveBack { .. }, .. } | Step::Wait => {}
         }
     }
     Ok(())

@@ -109,7 +109,8 @@ impl<'a> Memory<'a> {
         self.buffers[buffer].as_ref().map_or(NO_KEY, MemoryRegion::lkey)
     }
 
-    fn columns(&self, columns: &[Column]) -> Vec<libdrdma::Column> {
+    /// Columns as the card is told them.
+    pub fn columns(&self, columns: &[Column]) -> Vec<libdrdma::Column> {
         let column = |column: &Column| libdrdma::Column {
             addr: self.addr(column.base),
             width: column.width,

@@ -12,7 +12,8 @@ use std::{
 
 use drdma_driver::CardError;
 use libdrdma::{
-    Context, MemoryRegionError, ModifyError, PostError, RegionError, Status, WorkCompletion,
+    Context, KeptRegionError, MemoryRegionError, ModifyError, PostError, RegionError, Status,
+    WorkCompletion,
 };
 
 use crate::job::Job;
@@ -37,6 +38,22 @@ pub enum RunError {
         qp: String,
         /// Why.
         source: ModifyError,
+    },
+    /// A region was not given its key.
+    #[error("keys[{key}]: {source}")]
+    Key {
+        /// Its number.
+        key: usize,
+        /// Why.
+        source: KeptRegionError,
+    },
+    /// An append region was not made.
+    #[error("appends[{append}]: {source}")]
+    Append {
+        /// Its number.
+        append: usize,
+        /// Why.
+        source: KeptRegionError,
     },
     /// A region cannot be told to the card.
     #[error("posts[{post}]: {source}")]

@@ -81,8 +81,8 @@ pub(super) struct State {
 enum Entry {
     /// Of a send queue.
     Request(WorkCompletion),
-    /// Of a receive queue.
-    Receive(WorkCompletion),
+    /// Of a receive queue; and the row that its message's first row became, if it was appended.
+    Receive(WorkCompletion, Option<u32>),
 }
 
 /// A completion, and whether room was kept for it.
@@ -278,8 +278,8 @@ impl CompletionQueueInner {
                 (Entry::Request(completion), position) => {
                     self.take_request(state, completion, position)
                 }
-                (Entry::Receive(completion), position) => {
-                    self.take_receive(state, completion, position)
+                (Entry::Receive(completion, first_row), position) => {
+                    self.take_receive(state, completion, first_row, position)
                 }
             };
             if taken.is_some() {
@@ -328,10 +328,17 @@ impl CompletionQueueInner {
         &self,
         state: &mut State,
         mut completion: WorkCompletion,
+        first_row: Option<u32>,
         position: u32,
     ) -> Option<Taken> {
         let State { receives, dead, .. } = state;
         let queue = receives.get(usize::from(completion.queue))?.clone()?;
+        if let Some(first) = first_row
+            && let Some(append) = queue.append_of(position)
+        {
+            completion.rows = Some(append.rows(first, completion.bytes));
+            dead.push(Hold::Append(append));
+        }
         completion.wr_id = queue.complete(position, dead)?;
         if completion.status != Status::Success {
             if let Some(queue_pair) = completion.qp.filter(|qp| *qp < QUEUE_PAIR_ERRORS.entries)
@@ -392,10 +399,9 @@ impl CompletionQueueInner {
         let (wr_id, send) = (field!(Completion.wr_id in load), CompletionOpcode::Send);
         let position = field!(Completion.position in load) as u32;
         if field!(ReceiveCompletion.receive in load) == 1 {
-            return Some((
-                Entry::Receive(WorkCompletion::of_receive(load, wr_id, status)),
-                position,
-            ));
+            let first_row = WorkCompletion::first_row(load);
+            let completion = WorkCompletion::of_receive(load, wr_id, status);
+            return Some((Entry::Receive(completion, first_row), position));
         }
         let completion = WorkCompletion {
             bytes: field!(Completion.bytes in load),

@@ -8,9 +8,11 @@
 //! | module | |
 //! |---|---|
 //! | [`packet`] | what a packet's opcode says |
+//! | `filling` | where the bytes of a SEND go: regions, or an append region |
 //! | `reliable` | RC: order, duplicates, NAKs, READs and atomics |
 //! | `unreliable` | UC and UD: what is wrong is dropped |
 
+mod filling;
 pub mod packet;
 mod reliable;
 #[cfg(test)]
@@ -21,6 +23,7 @@ use std::collections::VecDeque;
 
 use drdma_abi::{
     completion::Status,
+    described::DESCRIBED,
     receive::{ReceiveOpcode, receive_flags, rights},
     register::MemoryRegionEntry,
     roce::{AtomicEth, Reth, Transport},
@@ -28,12 +31,18 @@ use drdma_abi::{
 };
 
 use crate::{
+    append::Append,
+    checks::{Directory, QueuePair},
+    described::{self, Unreachable},
     frame::Frame,
     memory::WritableMemory,
     packets::MASK_24,
     receive::{Receive, ReceiveName},
-    scatter::{Scatter, allows},
+    region::Region,
+    rows::Fragment,
+    scatter::allows,
 };
+use filling::Filling;
 use packet::Place;
 
 /// What a queue pair's attributes say of receiving.
@@ -85,6 +94,8 @@ pub struct Received {
     pub source_qp: u32,
     /// The sender asked for an event.
     pub solicited: bool,
+    /// The row that the message's first row became, if it was appended.
+    pub first_row: Option<u32>,
 }
 
 impl Received {
@@ -99,6 +110,7 @@ impl Received {
             flags: 0,
             source_qp: 0,
             solicited: false,
+            first_row: None,
         }
     }
 }
@@ -141,8 +153,23 @@ pub enum Answer {
 
 /// What a responder reaches.
 pub trait World: WritableMemory {
-    /// The key of that number, if it is valid.
+    /// The key of that number, if it is valid or described.
     fn key(&self, rkey: u32) -> Option<MemoryRegionEntry>;
+    /// The region of a described key, by the key's address. A card without described keys has none.
+    fn key_region(&self, _index: u64) -> Option<Region> {
+        None
+    }
+    /// The append region of that number. A card that has none is not asked.
+    fn append(&mut self, _number: u32) -> Option<&mut Append> {
+        None
+    }
+    /// The queue pair's number among those of the card, by which append regions tell who appends.
+    fn queue_pair(&self) -> u32 {
+        0
+    }
+    /// Gives back the receive that was taken last, as if it had not been: its append region has no room
+    /// yet. A card without append regions is not asked.
+    fn put_back(&mut self, _name: ReceiveName) {}
     /// Makes a key invalid.
     fn invalidate(&mut self, rkey: u32);
     /// Takes the next receive of the queue.
@@ -193,7 +220,7 @@ enum Message {
     Send {
         /// Where it goes.
         receive: Receive,
-        scatter: Scatter,
+        filling: Filling,
         /// Bytes so far.
         len: u32,
     },
@@ -233,17 +260,17 @@ enum ResourceKind {
 /// Why a packet is not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// Nothing is posted.
+    /// Nothing is posted, or there are no free rows.
     NotReady,
     /// The request is wrong: NAK 0x61.
     Invalid,
     /// The same, and the receive in use completes with `local_length_error`.
-    TooLong,
+    Length,
     /// The remote key, its bounds or rights: NAK 0x62.
     Access,
     /// The receive is malformed: NAK 0x63.
     Receive(ReceiveName, Status),
-    /// Memory that was checked is not there: NAK 0x63.
+    /// Memory that was checked, or that a described key names, is not there: NAK 0x63.
     Memory,
     /// A remote key that cannot be invalidated: the queue pair fails without a NAK.
     Invalidate,
@@ -325,21 +352,18 @@ impl Responder {
         world: &mut W,
     ) -> Result<(), Refusal> {
         if place.first {
-            let receive = self.next_receive(world)?;
-            let scatter = receive.target.scatter();
-            self.message = Some(Message::Send { receive, scatter, len: 0 });
+            let (receive, filling) = self.begin_filling(frame, settings.pd, world)?;
+            self.message = Some(Message::Send { receive, filling, len: 0 });
         }
         check_length(frame, place, settings.mtu)?;
-        let Some(Message::Send { receive, scatter, len }) = &mut self.message else {
+        let Some(Message::Send { receive, filling, len }) = &mut self.message else {
             return Err(Refusal::Invalid);
         };
         let after = *len + frame.payload.len() as u32;
         if u64::from(after) > MAX_MESSAGE {
             return Err(Refusal::Invalid);
         }
-        if u128::from(after) > receive.target.capacity {
-            return Err(Refusal::TooLong);
-        }
+        filling.check(&receive.target, after, (place.last, settings.pd), world)?;
         if let Some(rkey) = frame.invalidate {
             let key = world.key(rkey).filter(|key| key.pd == settings.pd && key.rights != 0);
             key.ok_or(Refusal::Invalidate)?;
@@ -347,19 +371,22 @@ impl Responder {
         if place.last && !world.has_room() {
             return Err(Refusal::Overrun);
         }
-        scatter.write(world, frame.payload).map_err(|_| Refusal::Memory)?;
+        filling.write(world, *len, frame.payload)?;
         *len = after;
         if place.last {
             let name = receive.name;
+            let first_row = filling.finish(world, after);
             self.message = None;
             if let Some(rkey) = frame.invalidate {
                 world.invalidate(rkey);
             }
+            let appended = if first_row.is_some() { receive_flags::APPENDED } else { 0 };
             world.complete(Received {
                 byte_len: after,
                 imm: frame.imm.or(frame.invalidate).unwrap_or(0),
-                flags: flags(frame),
+                flags: flags(frame) | appended,
                 solicited: frame.bth.solicited == 1,
+                first_row,
                 ..Received::failed(name, Status::Success)
             });
         }
@@ -395,17 +422,21 @@ impl Responder {
         if !sum || u64::from(*len) > MAX_MESSAGE {
             return Err(Refusal::Invalid);
         }
+        let mut places = vec![Fragment { addr: *addr, len: found }];
         if *len > 0 {
-            let key = world.key(*rkey).filter(|key| {
-                let (right, pd) = (rights::REMOTE_WRITE, settings.pd);
-                allows(key, right, pd, *addr, (*remaining).into())
-            });
-            key.ok_or(Refusal::Access)?;
+            let right = rights::REMOTE_WRITE;
+            let key = world
+                .key(*rkey)
+                .filter(|key| allows(key, right, settings.pd, *addr, (*remaining).into()));
+            let key = key.ok_or(Refusal::Access)?;
+            if key.valid == DESCRIBED {
+                places = described(&key, right, (*addr, found), world)?;
+            }
         }
         if with_imm && !world.has_room() {
             return Err(Refusal::Overrun);
         }
-        world.write(*addr, frame.payload).map_err(|_| Refusal::Memory)?;
+        write(world, &places, frame.payload)?;
         *addr = addr.wrapping_add(found.into());
         *remaining -= found;
         let byte_len = *len;
@@ -446,6 +477,46 @@ impl Responder {
         };
         world.write(addr, &new.to_le_bytes()).map_err(|_| Refusal::Memory)?;
         Ok(original)
+    }
+}
+
+/// Where bytes of a described key lie that a peer uses `right` on.
+fn described<W: World + ?Sized>(
+    key: &MemoryRegionEntry,
+    right: u32,
+    bytes: (u64, u32),
+    world: &W,
+) -> Result<Vec<Fragment>, Refusal> {
+    let region = world.key_region(key.addr).ok_or(Refusal::Memory)?;
+    described::fragments(&region, right, key.pd, bytes, &Memories(world), world).map_err(|error| {
+        match error {
+            Unreachable::End => Refusal::Access,
+            Unreachable::Memory => Refusal::Memory,
+        }
+    })
+}
+
+/// Writes bytes where they go.
+fn write<W: World + ?Sized>(world: &W, places: &[Fragment], bytes: &[u8]) -> Result<(), Refusal> {
+    let mut rest = bytes;
+    for place in places {
+        let (part, after) = rest.split_at(place.len as usize);
+        world.write(place.addr, part).map_err(|_| Refusal::Memory)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+/// The keys of memory that a world has.
+struct Memories<'a, W: ?Sized>(&'a W);
+
+impl<W: World + ?Sized> Directory for Memories<'_, W> {
+    fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
+        self.0.key(lkey).filter(|key| key.valid == 1)
+    }
+
+    fn queue_pair(&self, _: u32) -> Option<QueuePair> {
+        None
     }
 }
 

@@ -274,7 +274,7 @@ impl Responder {
                 (Some(syndrome::NAK_REMOTE_OPERATION), None)
             }
             Refusal::Invalid => (Some(syndrome::NAK_INVALID_REQUEST), None),
-            Refusal::TooLong => {
+            Refusal::Length => {
                 (Some(syndrome::NAK_INVALID_REQUEST), Some(Status::LocalLengthError))
             }
             Refusal::Access => (Some(syndrome::NAK_REMOTE_ACCESS), Some(Status::RemoteAccessError)),

@@ -72,6 +72,9 @@ impl Responder {
             return Outcome::Dropped;
         };
         let received = self.next_receive(world).and_then(|receive| {
+            if receive.target.append.is_some() {
+                return Err(Refusal::Receive(receive.name, Status::LocalQpOperationError));
+            }
             let (mut scatter, capacity) = (receive.target.scatter(), receive.target.capacity);
             let name = receive.name;
             // It is in use from here on.
@@ -79,7 +82,7 @@ impl Responder {
             super::check_length(frame, only, settings.mtu)?;
             let byte_len = GLOBAL_ROUTE + frame.payload.len();
             if byte_len as u128 > capacity {
-                return Err(Refusal::TooLong);
+                return Err(Refusal::Length);
             }
             if !world.has_room() {
                 return Err(Refusal::Overrun);
@@ -118,7 +121,7 @@ impl Responder {
             Refusal::NotReady | Refusal::Invalid | Refusal::Invalidate => {
                 Status::RemoteInvalidRequestError
             }
-            Refusal::TooLong => Status::LocalLengthError,
+            Refusal::Length => Status::LocalLengthError,
             Refusal::Access => Status::RemoteAccessError,
             Refusal::Receive(name, status) => {
                 world.complete(Received::failed(name, status));
@@ -139,7 +142,8 @@ impl Responder {
     /// Gives up the message in progress. Its receive is used for the next one; that of a shared queue,
     /// which others may wait for, completes with `status`.
     fn abandon<W: World + ?Sized>(&mut self, status: Status, settings: &Settings, world: &mut W) {
-        if let Some(Message::Send { receive, .. }) = self.message.take() {
+        if let Some(Message::Send { receive, filling, .. }) = self.message.take() {
+            filling.abandon(world);
             self.armed = Some(receive);
         }
         if settings.shared

@@ -28,6 +28,7 @@ mod timers;
 
 use drdma_abi::{
     Layout as _,
+    described::{APPEND_DOORBELLS, APPEND_REGIONS, KEY_REGIONS},
     receive::{
         AttributesEntry, FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES,
         features,
@@ -39,6 +40,7 @@ use drdma_abi::{
     },
 };
 use drdma_driver::{Card, CardError, DmaMemory};
+use drdma_semantics::{append::Append, described};
 
 use crate::{host::Host, slot::Slot};
 use registers::{Counters, Registers, Target};
@@ -98,6 +100,18 @@ impl SoftCard {
             }
         } else if *table == RECEIVE_DOORBELLS {
             self.ring_receive_doorbell(entry, value);
+        } else if *table == KEY_REGIONS {
+            if let Some(written) = tables.staged_key_regions.write_bytes(index, at, value) {
+                tables.key_regions[entry] = described::decode(written);
+            }
+        } else if *table == APPEND_REGIONS {
+            if let Some(written) = tables.staged_appends.write_bytes(index, at, value) {
+                tables.appends[entry] = Append::decode(written);
+            }
+        } else if *table == APPEND_DOORBELLS
+            && let Some(append) = &mut tables.appends[entry]
+        {
+            append.give_back(value);
         }
         self.idle = false;
     }

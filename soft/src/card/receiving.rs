@@ -1,18 +1,21 @@
 //! What arrives: frames, what a peer asks for, and the receives that it fills.
 
 use drdma_abi::{
+    Layout as _,
     completion::Status,
+    described::AppendCompletion,
     receive::{ReceiveCompletion, ReceiveHeader},
     register::{MemoryRegionEntry, counter},
     work_request::{BLOCK, GRANULE},
 };
 
-use crate::card::state::{NS_PER_CYCLE, SoftCard};
+use crate::card::state::{LateReceive, NS_PER_CYCLE, SoftCard};
 use drdma_semantics::{
-    checks::Directory as _,
+    append::Append,
     frame::Frame,
     memory::{Fault, HostMemory, WritableMemory},
     receive::{self, ReceiveName},
+    region::Region,
     responder::{self, Answer, Outcome, Received, Responder, Settings, Taken, World, packet::Kind},
 };
 
@@ -95,6 +98,7 @@ impl SoftCard {
     /// The responder of a queue pair goes: a shared queue's receive that it has in use is flushed. (One of
     /// its own is the driver's to flush.)
     pub(super) fn give_back_receive(&mut self, index: usize) {
+        self.tables.abandon_appends(index);
         let responder = self.tables.queue_pairs[index].responder.as_mut();
         if let Some(name) = responder.and_then(Responder::take_receive)
             && self.is_shared(index)
@@ -111,6 +115,7 @@ impl SoftCard {
     /// A queue pair is in the error state from now on.
     pub(super) fn set_error(&mut self, index: usize) {
         self.tables.queue_pairs[index].error = true;
+        self.tables.abandon_appends(index);
         let used = self.tables.queue_pairs[index].responder.as_mut();
         match (used.and_then(Responder::take_receive), self.is_shared(index)) {
             (Some(name), _) => {
@@ -174,7 +179,7 @@ impl SoftCard {
             return malformed(nameless);
         }
         let head = bytes.first_chunk().expect("a block holds a head");
-        let granules = match receive::check_head(head, position, posted) {
+        let granules = match receive::check_any_head(head, position, posted) {
             Ok(ReceiveHeader { granules, .. }) => granules as usize,
             Err(name) => return malformed(name),
         };
@@ -231,7 +236,11 @@ impl SoftCard {
             source_qp: if good { received.source_qp } else { 0 },
             ..ReceiveCompletion::default()
         };
-        self.late_receives.push_back((completion_queue, completion));
+        let late = match received.first_row.filter(|_| good) {
+            None => LateReceive::Receive(completion),
+            Some(first_row) => LateReceive::Append(appended(&completion, first_row)),
+        };
+        self.late_receives.push_back((completion_queue, late));
         self.complete_receives();
     }
 
@@ -244,12 +253,20 @@ impl SoftCard {
             };
             let room = queue.has_room();
             if room {
-                queue.push_receive(&self.host, *completion);
+                match *completion {
+                    LateReceive::Receive(completion) => queue.push_receive(&self.host, completion),
+                    LateReceive::Append(completion) => queue.push_append(&self.host, completion),
+                }
             }
             !room
         });
         self.late_receives = late;
     }
+}
+
+/// The completion of a receive that appended.
+fn appended(completion: &ReceiveCompletion, first_row: u32) -> AppendCompletion {
+    AppendCompletion { first_row, ..AppendCompletion::decode(&completion.to_bytes()) }
 }
 
 /// What a queue pair's responder reaches.
@@ -272,7 +289,28 @@ impl WritableMemory for Reach<'_> {
 
 impl World for Reach<'_> {
     fn key(&self, rkey: u32) -> Option<MemoryRegionEntry> {
-        self.card.tables.memory_region(rkey)
+        self.card.tables.key(rkey)
+    }
+
+    fn key_region(&self, index: u64) -> Option<Region> {
+        self.card.tables.key_region(index).cloned()
+    }
+
+    fn append(&mut self, number: u32) -> Option<&mut Append> {
+        self.card.tables.appends.get_mut(number as usize)?.as_mut()
+    }
+
+    fn queue_pair(&self) -> u32 {
+        self.queue_pair as u32
+    }
+
+    fn put_back(&mut self, name: ReceiveName) {
+        let queue_pair = &self.card.tables.queue_pairs[self.queue_pair];
+        let queue = queue_pair.receive_queue().map(usize::from);
+        let queue = queue.and_then(|number| self.card.tables.receive_queues.get_mut(number));
+        if let Some(queue) = queue {
+            queue.position = name.position;
+        }
     }
 
     fn invalidate(&mut self, rkey: u32) {

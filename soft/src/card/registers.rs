@@ -1,6 +1,7 @@
 //! The register space of BAR2: which register, counter or table word an offset is.
 
 use drdma_abi::{
+    described::REGION_TABLES,
     receive::{FEATURES, RECEIVE_TABLES},
     register::{
         self, BAR2_SIZE, COUNTERS, COUNTERS_OFFSET, Counter, REGISTERS, Register, TABLES, Table,
@@ -37,7 +38,7 @@ pub fn find(offset: u32) -> Result<Target, CardError> {
         let word = (offset - COUNTERS_OFFSET) / 4;
         return Ok(Target::Counter((word / 2) as usize, word % 2 == 1));
     }
-    for table in TABLES.iter().chain(RECEIVE_TABLES) {
+    for table in TABLES.iter().chain(RECEIVE_TABLES).chain(REGION_TABLES) {
         if (table.offset..table.entry(table.entries)).contains(&offset) {
             let inside = offset - table.offset;
             return Ok(Target::Table(table, inside / table.entry_size, inside % table.entry_size));

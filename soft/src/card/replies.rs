@@ -1,14 +1,23 @@
 //! What a queue pair sends back: acknowledgements, and the answers to READs and atomics.
 
-use drdma_abi::{receive::rights, register::counter, roce::syndrome};
+use drdma_abi::{
+    described::DESCRIBED,
+    receive::rights,
+    register::{MemoryRegionEntry, counter},
+    roce::syndrome,
+};
 
-use crate::card::{state::SoftCard, tables::Reply};
+use crate::{
+    card::{state::SoftCard, tables::Reply},
+    host::Host,
+};
 use drdma_semantics::{
     answers,
-    checks::Directory as _,
-    memory::HostMemory as _,
+    described::{self, Unreachable},
+    memory::{Fault, HostMemory as _},
     packets::{Segment, psn_add},
     responder::Answer,
+    rows::Fragment,
     scatter::allows,
 };
 
@@ -65,14 +74,16 @@ impl SoftCard {
         let from = addr.wrapping_add(offset.into());
         // It may have been taken since it was asked for.
         let pd = self.tables.queue_pairs[index].entry.pd;
-        let key = self.tables.memory_region(rkey);
-        let allowed = len == 0
-            || key.is_some_and(|key| allows(&key, rights::REMOTE_READ, pd, from, part.into()));
-        let host = &self.host;
-        let nak = match allowed {
-            false => syndrome::NAK_REMOTE_ACCESS,
-            true => {
-                match answers::read_answer(&flow, &segment, this, msn, |out| host.read(from, out)) {
+        let key = self.tables.key(rkey);
+        let key = key.filter(|key| allows(key, rights::REMOTE_READ, pd, from, part.into()));
+        let nak = match self.answered_from(key.as_ref(), from, part) {
+            _ if key.is_none() && len > 0 => syndrome::NAK_REMOTE_ACCESS,
+            Err(Unreachable::End) => syndrome::NAK_REMOTE_ACCESS,
+            Err(Unreachable::Memory) => syndrome::NAK_REMOTE_OPERATION,
+            Ok(places) => {
+                let host = &self.host;
+                let fill = |out: &mut [u8]| gather(host, &places, out);
+                match answers::read_answer(&flow, &segment, this, msn, fill) {
                     Ok(frame) => {
                         self.counters.add(&counter::PAYLOAD_BYTES, part.into());
                         let queue_pair = &mut self.tables.queue_pairs[index];
@@ -96,6 +107,21 @@ impl SoftCard {
         answers::acknowledgement(&flow, nak, this, msn)
     }
 
+    /// Where the bytes of a READ's answer lie that a key allows.
+    fn answered_from(
+        &self,
+        key: Option<&MemoryRegionEntry>,
+        from: u64,
+        len: u32,
+    ) -> Result<Vec<Fragment>, Unreachable> {
+        let Some(key) = key.filter(|key| key.valid == DESCRIBED && len > 0) else {
+            return Ok(vec![Fragment { addr: from, len }]);
+        };
+        let region = self.tables.key_region(key.addr).ok_or(Unreachable::Memory)?;
+        let (right, pd) = (rights::REMOTE_READ, key.pd);
+        described::fragments(region, right, pd, (from, len), &self.tables, &self.host)
+    }
+
     /// Sends a frame; gives the cycles that takes.
     pub(super) fn transmit(&mut self, frame: &[u8]) -> u64 {
         self.counters.add(&counter::FRAME_BYTES, frame.len() as u64);
@@ -103,4 +129,15 @@ impl SoftCard {
         self.network.transmit(frame, self.cycles * crate::card::state::NS_PER_CYCLE);
         frame.len().div_ceil(64) as u64
     }
+}
+
+/// Reads bytes from where they lie, one after the other.
+fn gather(host: &Host, places: &[Fragment], out: &mut [u8]) -> Result<(), Fault> {
+    let mut rest = out;
+    for place in places {
+        let (part, after) = rest.split_at_mut(place.len as usize);
+        host.read(place.addr, part)?;
+        rest = after;
+    }
+    Ok(())
 }

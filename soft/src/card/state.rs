@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use drdma_abi::{
+    described::AppendCompletion,
     receive::ReceiveCompletion,
     register::{ASSEMBLER_WORDS, COLUMN_MIN_ROWS},
 };
@@ -24,6 +25,15 @@ pub const CYCLES_PER_PROGRESS: u64 = 1024;
 pub(super) const ENABLE: u32 = 1 << 0;
 /// Bit of the register `CONTROL`: reset.
 pub(super) const RESET: u32 = 1 << 1;
+
+/// A receive's completion that has no place in its completion queue yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LateReceive {
+    /// Of one that regions or nothing was filled of.
+    Receive(ReceiveCompletion),
+    /// Of one that appended.
+    Append(AppendCompletion),
+}
 
 /// The reference model behind the card's registers.
 #[derive(Debug)]
@@ -47,7 +57,7 @@ pub struct SoftCard {
     /// Send queues whose oldest request may be complete.
     pub(super) completing: BTreeSet<u32>,
     /// Completions of receives that wait for room: the completion queue, and which.
-    pub(super) late_receives: VecDeque<(u16, ReceiveCompletion)>,
+    pub(super) late_receives: VecDeque<(u16, LateReceive)>,
     /// Where the answers of READs and atomics go.
     pub(super) fetching: HashMap<RequestId, Scatter>,
     /// Frames of others, if somebody takes them.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use drdma_abi::{
     Layout,
     completion::{Completion, Status},
+    described::{APPEND_REGIONS, AppendCompletion, DESCRIBED, KEY_REGIONS},
     receive::{
         AttributesEntry, QUEUE_PAIR_ATTRIBUTES, RECEIVE_QUEUES, ReceiveCompletion,
         ReceiveQueueEntry,
@@ -18,7 +19,9 @@ use drdma_abi::{
 
 use crate::host::Host;
 use drdma_semantics::{
+    append::Append,
     checks::{Directory, QueuePair},
+    region::Region,
     requester::{Policy, Requester},
     responder::{Answer, Responder},
 };
@@ -38,11 +41,16 @@ impl Staged {
 
     /// Stores a word; gives the entry when its last word was written.
     pub fn write<L: Layout>(&mut self, index: u32, at: u32, value: u32) -> Option<L> {
+        self.write_bytes(index, at, value).map(L::decode)
+    }
+
+    /// The same for an entry that is no layout.
+    pub fn write_bytes(&mut self, index: u32, at: u32, value: u32) -> Option<&[u8]> {
         let start = index as usize * self.entry_size;
         let word = start + at as usize;
         self.bytes[word..word + 4].copy_from_slice(&value.to_le_bytes());
         let last = at as usize + 4 == self.entry_size;
-        last.then(|| L::decode(&self.bytes[start..start + self.entry_size]))
+        last.then(|| &self.bytes[start..start + self.entry_size])
     }
 }
 
@@ -265,6 +273,11 @@ impl CompletionQueueState {
         self.write(host, |phase| ReceiveCompletion { phase, ..completion }.to_bytes());
     }
 
+    /// The same for that of a receive that appended.
+    pub fn push_append(&mut self, host: &Host, completion: AppendCompletion) {
+        self.write(host, |phase| AppendCompletion { phase, ..completion }.to_bytes());
+    }
+
     fn write(&mut self, host: &Host, completion: impl Fn(u8) -> [u8; Completion::SIZE]) {
         if !self.is_running() {
             return;
@@ -344,6 +357,14 @@ pub struct Tables {
     pub send_queues: Vec<SendQueueState>,
     /// Completion queues.
     pub completion_queues: Vec<CompletionQueueState>,
+    /// Words of [`KEY_REGIONS`] and [`APPEND_REGIONS`].
+    pub staged_key_regions: Staged,
+    /// See `staged_key_regions`.
+    pub staged_appends: Staged,
+    /// Regions of described keys.
+    pub key_regions: Vec<Option<Region>>,
+    /// Append regions.
+    pub appends: Vec<Option<Append>>,
     /// Send queues that were ever written are below this index: what goes through all looks no further.
     pub known_send_queues: usize,
 }
@@ -366,6 +387,10 @@ impl Default for Tables {
                 CompletionQueueState::default();
                 COMPLETION_QUEUES.entries as usize
             ],
+            staged_key_regions: Staged::new(&KEY_REGIONS),
+            staged_appends: Staged::new(&APPEND_REGIONS),
+            key_regions: vec![None; KEY_REGIONS.entries as usize],
+            appends: vec![None; APPEND_REGIONS.entries as usize],
             known_send_queues: 0,
         }
     }
@@ -387,11 +412,27 @@ impl Tables {
     }
 }
 
+impl Tables {
+    /// The key of that number, if it is valid or described.
+    pub fn key(&self, rkey: u32) -> Option<MemoryRegionEntry> {
+        let entry = self.memory_regions[(rkey % MEMORY_REGIONS.entries) as usize];
+        (matches!(entry.valid, 1 | DESCRIBED) && entry.lkey == rkey).then_some(entry)
+    }
+
+    /// The region of a described key, by the key's address.
+    pub fn key_region(&self, index: u64) -> Option<&Region> {
+        self.key_regions.get(usize::try_from(index).ok()?)?.as_ref()
+    }
+
+    /// Messages that a queue pair was appending will not come.
+    pub fn abandon_appends(&mut self, index: usize) {
+        self.appends.iter_mut().flatten().for_each(|append| append.abandon(index as u32));
+    }
+}
+
 impl Directory for Tables {
     fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry> {
-        let index = (lkey % MEMORY_REGIONS.entries) as usize;
-        let entry = self.memory_regions[index];
-        (entry.valid == 1 && entry.lkey == lkey).then_some(entry)
+        self.key(lkey).filter(|entry| entry.valid == 1)
     }
 
     fn queue_pair(&self, qp: u32) -> Option<QueuePair> {

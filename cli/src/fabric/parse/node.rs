@@ -2,13 +2,16 @@
 
 use std::{collections::HashMap, path::Path};
 
-use drdma_abi::register::{MEMORY_REGIONS, QUEUE_PAIRS};
+use drdma_abi::{
+    described::APPEND_REGIONS,
+    register::{MEMORY_REGIONS, QUEUE_PAIRS},
+};
 
 use crate::{
     device::Kind,
-    fabric::{Access, Key, Node, Peer, Qp, Retries},
+    fabric::{Access, Append, Key, Node, Peer, Qp, Retries},
     job::{
-        JobError, MAX_BUFFERS, Problem, Region, Transport,
+        Buffer, JobError, MAX_BUFFERS, Place, Problem, Region, Transport,
         json::{At, Fields},
         parse::{
             memory::{Regions, buffer},
@@ -37,6 +40,7 @@ pub(super) struct Names {
 pub(super) struct OfNode {
     pub buffers: HashMap<String, usize>,
     pub keys: HashMap<String, usize>,
+    pub appends: HashMap<String, usize>,
     pub srqs: HashMap<String, usize>,
     pub qps: HashMap<String, usize>,
 }
@@ -83,22 +87,40 @@ impl Names {
                 let region = regions.region(&region_at)?;
                 let access = access_of(&mut fields)?;
                 fields.finish()?;
-                let Region::Contiguous { base, len } = region else {
-                    let what = "key to a region that is not contiguous".to_owned();
-                    return Err(region_at.error(Problem::Unsupported { what }));
-                };
-                let (end, buffer) = (u128::from(base.offset) + u128::from(len), base.buffer);
-                if end > buffers[buffer].len() as u128 {
-                    let (name, len) = (buffers[buffer].name.clone(), buffers[buffer].len());
-                    return Err(region_at.error(Problem::Outside { end, buffer: name, len }));
+                match region {
+                    Region::Contiguous { base, len } => {
+                        inside(&region_at, &buffers, base, len.into())?
+                    }
+                    _ if access.remote_atomic => {
+                        let what = "key to a region with gaps that allows remote_atomic".to_owned();
+                        return Err(region_at.error(Problem::Unsupported { what }));
+                    }
+                    _ => {}
                 }
-                keys.push(Key { name, base, len, access });
+                keys.push(Key { name, region, access });
             }
         }
 
-        if fields.has_unknown("appends") {
-            let what = "append region: no card takes one yet".to_owned();
-            return Err(fields.child_error("appends", Problem::Unsupported { what }));
+        let mut appends = Vec::new();
+        if let Some(appends_at) = fields.optional("appends") {
+            for at in appends_at.list_up_to(APPEND_REGIONS.entries as usize, "append regions")? {
+                let mut fields = at.object()?;
+                let name_at = fields.required("name")?;
+                let name = new_name(&name_at, &list("appends"), &mut names.appends)?;
+                let columns_at = fields.required("columns")?;
+                let columns = Regions { buffers: &names.buffers }.columns(&columns_at)?;
+                let capacity = fields.required("capacity")?.u32(1)?;
+                fields.finish()?;
+                for (column, at) in columns.iter().zip(columns_at.list()?) {
+                    inside(
+                        &at,
+                        &buffers,
+                        column.base,
+                        u64::from(capacity) * u64::from(column.width),
+                    )?;
+                }
+                appends.push(Append { name, columns, capacity });
+            }
         }
 
         let mut srqs = Vec::new();
@@ -118,7 +140,7 @@ impl Names {
         }
         fields.finish()?;
         self.of_node.push(names);
-        Ok(Node { name, device, local, buffers, access, keys, srqs, qps })
+        Ok(Node { name, device, local, buffers, access, keys, appends, srqs, qps })
     }
 
     /// Finds every queue pair's peer, and checks that both say so. No two nodes have the same addresses.
@@ -213,6 +235,16 @@ pub(super) fn no_such(at: &At, kind: &'static str) -> JobError {
 fn is_file_name(at: &At, name: &str) -> Result<(), JobError> {
     if ["", ".", ".."].contains(&name) || name.contains(['/', '\0']) {
         return Err(at.error(Problem::FileName(name.to_owned())));
+    }
+    Ok(())
+}
+
+/// Refuses bytes that are not inside their buffer.
+fn inside(at: &At, buffers: &[Buffer], base: Place, len: u64) -> Result<(), JobError> {
+    let (end, buffer) = (u128::from(base.offset) + u128::from(len), &buffers[base.buffer]);
+    if end > buffer.len() as u128 {
+        let (name, len) = (buffer.name.clone(), buffer.len());
+        return Err(at.error(Problem::Outside { end, buffer: name, len }));
     }
     Ok(())
 }

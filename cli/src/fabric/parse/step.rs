@@ -2,7 +2,7 @@
 
 use super::node::{Names, no_such};
 use crate::{
-    fabric::{Destination, Node, Op, Post, Receive, ReceiveQueue, Remote, Send, Step},
+    fabric::{Destination, Node, Op, Post, Qp, Receive, ReceiveQueue, Remote, Send, Step},
     job::{
         JobError, Partitioned, Problem, Transport,
         json::{At, Fields},
@@ -21,6 +21,7 @@ enum Verb {
     SharedSend,
     Receive,
     SharedReceive,
+    GiveBack,
 }
 
 /// What operations there are.
@@ -75,6 +76,7 @@ impl Steps<'_> {
             ("post_ssq_send", Verb::SharedSend),
             ("post_recv", Verb::Receive),
             ("post_srq_recv", Verb::SharedReceive),
+            ("give_back", Verb::GiveBack),
         ])?;
         let poster = Poster { steps: *self, node };
         let post = match verb {
@@ -82,6 +84,7 @@ impl Steps<'_> {
             Verb::SharedSend => Post::Send(poster.send(&mut fields, true)?),
             Verb::Receive => Post::Receive(poster.receive(&mut fields, false)?),
             Verb::SharedReceive => Post::Receive(poster.receive(&mut fields, true)?),
+            Verb::GiveBack => poster.give_back(&mut fields)?,
         };
         fields.finish()?;
         Ok(Step::Post { node, post })
@@ -112,12 +115,36 @@ impl<'a> Poster<'a> {
             ReceiveQueue::Qp(qp)
         };
         let wr_id = fields.required("wr_id")?.u64(0)?;
-        if fields.has_unknown("append") {
-            let what = "append region: no card takes one yet".to_owned();
-            return Err(fields.child_error("append", Problem::Unsupported { what }));
+        let Some(at) = fields.optional("append") else {
+            let (_, regions) = content(fields, self.regions(), None)?;
+            return Ok(Receive { queue, wr_id, regions, append: None });
+        };
+        let append = Some(named(&at, "append region", &names.appends)?);
+        if let Some(regions) = fields.optional("regions") {
+            return Err(meaningless(&regions, "a receive that appends"));
         }
-        let (_, regions) = content(fields, self.regions(), None)?;
-        Ok(Receive { queue, wr_id, regions })
+        let takes = |(i, qp): (usize, &Qp)| match queue {
+            ReceiveQueue::Qp(own) => own == i,
+            ReceiveQueue::Shared(srq) => qp.srq == Some(srq),
+        };
+        let ud = self
+            .node()
+            .qps
+            .iter()
+            .enumerate()
+            .find(|(i, qp)| qp.transport == Transport::Ud && takes((*i, *qp)));
+        if let Some((_, qp)) = ud {
+            let what = format!("the receives of queue pair \"{}\", whose transport is ud", qp.name);
+            return Err(at.error(Problem::Meaningless { what }));
+        }
+        Ok(Receive { queue, wr_id, regions: Vec::new(), append })
+    }
+
+    fn give_back(&self, fields: &mut Fields) -> Result<Post, JobError> {
+        let names = &self.steps.names.of_node[self.node];
+        let append = named(&fields.required("append")?, "append region", &names.appends)?;
+        let rows = fields.required("rows")?.u32(1)?;
+        Ok(Post::GiveBack { append, rows })
     }
 
     fn send(&self, fields: &mut Fields, shared: bool) -> Result<Send, JobError> {

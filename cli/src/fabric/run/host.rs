@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use drdma_abi::work_request::{Opcode, blocks};
 use libdrdma::{
-    Access, AddressHandle, CompletionOpcode, Context, Counters, Features, MemoryRegion, PostError,
-    QueuePair, QueuePairAttributes, ReceiveRequest, Region, RegionError, SharedReceiveQueue,
-    Status, WorkCompletion,
+    Access, AddressHandle, AppendRegion, AppendedRows, CompletionOpcode, Context, Counters,
+    DescribedKey, Features, MemoryRegion, PostError, QueuePair, QueuePairAttributes,
+    ReceiveRequest, Region, RegionError, SharedReceiveQueue, Status, WorkCompletion,
 };
 use serde_json::{Value, json};
 
@@ -43,7 +43,8 @@ pub(super) struct Host<'a> {
     queues: Queues,
     srqs: Vec<SharedReceiveQueue<'static>>,
     memory: Memory<'a>,
-    keys: Vec<MemoryRegion>,
+    keys: Vec<Opened>,
+    appends: Vec<AppendRegion<'static>>,
     context: Context,
     /// Steps that are not posted yet.
     to_post: VecDeque<ToPost<'a>>,
@@ -51,6 +52,14 @@ pub(super) struct Host<'a> {
     sends: HashMap<u64, &'a Send>,
     /// How many of them were posted, as far as is known, but for those from before the card had nothing to do.
     in_flight: usize,
+}
+
+/// A key of a node's.
+enum Opened {
+    /// To a part of a buffer.
+    Part(MemoryRegion),
+    /// To a region with gaps.
+    Region(DescribedKey<'static>),
 }
 
 /// A step that is to be posted.
@@ -63,6 +72,7 @@ struct ToPost<'a> {
 enum Ready<'a> {
     Send(Box<(job::Post, Payload, Extras)>),
     Receive { receive: &'a Receive, regions: Vec<Region<'static>> },
+    GiveBack { append: usize, rows: u32 },
 }
 
 /// What a host is told.
@@ -87,19 +97,39 @@ impl<'a> Host<'a> {
                 _ => None,
             })
             .collect();
-        let regions = posts.iter().flat_map(|post| regions(post));
+        let of_keys = node.keys.iter().map(|key| &key.region);
+        let regions = posts.iter().flat_map(|post| regions(post)).chain(of_keys);
         let placement = Placement::new(&node.buffers, regions);
         // A card that does not receive writes to no memory.
         let mine = if context.receives() { Access::LOCAL_WRITE } else { Access::empty() };
         let arena = pd.allocate_with(placement.size(), mine)?;
-        let memory = Memory::in_arena(&node.buffers, placement, arena, &pd, |arena, i, range| {
-            arena.alias_with(range, if mine.is_empty() { mine } else { rights(node.access[i]) })
-        })?;
-        let key = |key: &fabric::Key| {
-            memory
-                .part(key.base, key.len, |arena, range| arena.alias_with(range, rights(key.access)))
-        };
-        let keys = node.keys.iter().map(key).collect::<Result<_, _>>()?;
+        let mut memory =
+            Memory::in_arena(&node.buffers, placement, arena, &pd, |arena, i, range| {
+                arena.alias_with(range, if mine.is_empty() { mine } else { rights(node.access[i]) })
+            })?;
+        let mut keys = Vec::with_capacity(node.keys.len());
+        for (i, key) in node.keys.iter().enumerate() {
+            let access = rights(key.access);
+            keys.push(match &key.region {
+                &job::Region::Contiguous { base, len } => {
+                    let alias = |arena: &MemoryRegion, range| arena.alias_with(range, access);
+                    Opened::Part(memory.part(base, len, alias)?)
+                }
+                region => {
+                    let region = memory
+                        .region(region)
+                        .map_err(|source| RunError::Key { key: i, source: source.into() })?;
+                    let key = pd.described_key(region, access - Access::LOCAL_WRITE);
+                    Opened::Region(key.map_err(|source| RunError::Key { key: i, source })?)
+                }
+            });
+        }
+        let mut appends = Vec::with_capacity(node.appends.len());
+        for (append, fabric::Append { columns, capacity, .. }) in node.appends.iter().enumerate() {
+            let builder = pd.append_region().capacity(*capacity);
+            let made = builder.unchecked_columns(&memory.columns(columns)).build();
+            appends.push(made.map_err(|source| RunError::Append { append, source })?);
+        }
 
         let entries = posts.len().clamp(1, MAX_COMPLETIONS) as u32;
         let cq = context.completion_queue().entries(entries).build()?;
@@ -107,7 +137,7 @@ impl<'a> Host<'a> {
             .iter()
             .filter_map(|post| match post {
                 Post::Send(send) => Some(plain(send, &[])),
-                Post::Receive(_) => None,
+                Post::Receive(_) | Post::GiveBack { .. } => None,
             })
             .collect();
         // Operands and addresses may double a request.
@@ -137,7 +167,19 @@ impl<'a> Host<'a> {
         let queues = Queues::over(qps, &sends, &rings, cq, &pd)?;
         context.clear_counters()?;
         let (to_post, sends, in_flight) = (VecDeque::new(), HashMap::new(), 0);
-        Ok(Self { job, node, queues, srqs, memory, keys, context, to_post, sends, in_flight })
+        Ok(Self {
+            job,
+            node,
+            queues,
+            srqs,
+            memory,
+            keys,
+            appends,
+            context,
+            to_post,
+            sends,
+            in_flight,
+        })
     }
 
     /// Where memory of this node lies, as a peer names it.
@@ -146,10 +188,10 @@ impl<'a> Host<'a> {
             Remote::Buffer { buffer, offset, .. } => {
                 self.memory.told(job::Place { buffer, offset })
             }
-            Remote::Key { key, offset, .. } => {
-                let region = &self.keys[key];
-                (region.addr().saturating_add(offset), region.rkey())
-            }
+            Remote::Key { key, offset, .. } => match &self.keys[key] {
+                Opened::Part(region) => (region.addr().saturating_add(offset), region.rkey()),
+                Opened::Region(key) => (offset, key.rkey()),
+            },
             // Nobody's.
             Remote::Raw { addr, rkey } => (addr, rkey),
         }
@@ -175,6 +217,7 @@ impl<'a> Host<'a> {
                 let regions: Result<Vec<_>, RegionError> = regions.collect();
                 Ready::Receive { receive, regions: regions.map_err(region)? }
             }
+            Post::GiveBack { append, rows } => Ready::GiveBack { append: *append, rows: *rows },
         };
         self.to_post.push_back(ToPost { number, what });
         Ok(())
@@ -218,7 +261,10 @@ impl<'a> Host<'a> {
                     self.queues.post_with(*number as u64, post, payload, extras)
                 }
                 Ready::Receive { receive, regions } => {
-                    let request = ReceiveRequest::new(receive.wr_id).regions(regions);
+                    let mut request = ReceiveRequest::new(receive.wr_id).regions(regions);
+                    if let Some(append) = receive.append {
+                        request = request.append(&self.appends[append]);
+                    }
                     let posted = match receive.queue {
                         ReceiveQueue::Qp(qp) => self.queues.qps[qp].post_recv(&request),
                         ReceiveQueue::Shared(srq) => self.srqs[srq].post_recv(&request),
@@ -230,6 +276,10 @@ impl<'a> Host<'a> {
                         ) => Ok(false),
                         Err(error) => Err(error),
                     }
+                }
+                Ready::GiveBack { append, rows } => {
+                    self.appends[*append].give_back(*rows)?;
+                    Ok(true)
                 }
             };
             if !posted.map_err(|source| RunError::Post { post: *number, source })? {
@@ -294,7 +344,7 @@ impl<'a> Host<'a> {
     /// Numbers of the sends that are not known to be complete, and of the posts that were not made.
     pub fn waiting(&self) -> impl Iterator<Item = usize> {
         let receives = self.to_post.iter().filter_map(|to_post| match to_post.what {
-            Ready::Receive { .. } => Some(to_post.number),
+            Ready::Receive { .. } | Ready::GiveBack { .. } => Some(to_post.number),
             Ready::Send(_) => None,
         });
         self.sends.keys().map(|number| *number as usize).chain(receives)
@@ -318,6 +368,9 @@ impl Completion {
         if let Some(imm) = completion.imm {
             object["imm"] = json!(imm);
         }
+        if let Some(AppendedRows { first, count }) = completion.rows {
+            object["rows"] = json!([first, count]);
+        }
         Self { object, good: completion.status == Status::Success }
     }
 }
@@ -337,6 +390,7 @@ fn regions(post: &Post) -> Box<dyn Iterator<Item = &job::Region> + '_> {
     match post {
         Post::Send(send) => Box::new(send.destinations.iter().flat_map(|d| &d.regions)),
         Post::Receive(receive) => Box::new(receive.regions.iter()),
+        Post::GiveBack { .. } => Box::new(std::iter::empty()),
     }
 }
 
@@ -344,7 +398,8 @@ fn regions(post: &Post) -> Box<dyn Iterator<Item = &job::Region> + '_> {
 fn receive_blocks(posts: &[&Post], queue: ReceiveQueue) -> u32 {
     let needed = posts.iter().map(|post| match post {
         Post::Receive(receive) if receive.queue == queue => {
-            blocks(RECEIVE_HEAD + region_granules(&receive.regions))
+            let append = usize::from(receive.append.is_some());
+            blocks(RECEIVE_HEAD + append + region_granules(&receive.regions))
         }
         _ => 0,
     });

@@ -1,0 +1,176 @@
+//! Append regions: columns that messages fill row after row, whichever queue pair they come to
+//! (docs/semantics.md, "Append regions").
+
+use drdma_abi::{
+    Layout as _,
+    described::{APPEND_REGIONS, AppendEnd, AppendHead, ENTRY_GRANULES},
+    receive::rights,
+    work_request::{Element, GRANULE, MAX_ELEMENTS},
+};
+
+use crate::{
+    checks::{self, Directory, Keys},
+    failure::Which,
+    region::Column,
+    rows::Fragment,
+};
+
+/// Why an append region does not take a message now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRows {
+    /// There are not so many free rows, or a message of another queue pair is on its way: later.
+    Yet,
+    /// The region does not have so many rows.
+    Ever,
+}
+
+/// An append region: its columns, and which of their rows are free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    columns: Vec<Column>,
+    capacity: u32,
+    /// Its protection domain.
+    pub pd: u32,
+    /// The row that the next one becomes.
+    next: u32,
+    /// Rows that were appended and are not given back.
+    used: u32,
+    /// Rows that were given back, modulo 2^32.
+    given_back: u32,
+    /// The queue pair whose message of several packets is on its way.
+    taken: Option<u32>,
+}
+
+impl Append {
+    /// An empty region.
+    pub fn new(columns: Vec<Column>, capacity: u32, pd: u32) -> Self {
+        Self { columns, capacity, pd, next: 0, used: 0, given_back: 0, taken: None }
+    }
+
+    /// The region of an entry of [`APPEND_REGIONS`], empty; `None` if it is not enabled, or is none.
+    pub fn decode(entry: &[u8]) -> Option<Self> {
+        let head = AppendHead::decode(entry.first_chunk::<{ AppendHead::SIZE }>()?);
+        let (body, end) = entry.split_at_checked((ENTRY_GRANULES - 1) * GRANULE)?;
+        let end = AppendEnd::decode(end.first_chunk::<{ AppendEnd::SIZE }>()?);
+        let count = usize::from(head.columns);
+        let columns: Vec<_> = body[AppendHead::SIZE..]
+            .chunks_exact(Element::SIZE)
+            .take(count)
+            .map(|bytes| Column::of(&Element::decode(bytes)))
+            .collect();
+        let good = end.enable == 1
+            && (1..=MAX_ELEMENTS).contains(&count)
+            && columns.iter().all(|column| column.width > 0)
+            && head.capacity > 0
+            && head.reserved == 0
+            && head.reserved2 == 0
+            && end.reserved == 0
+            && end.reserved2 == 0;
+        good.then(|| Self::new(columns, head.capacity, head.pd))
+    }
+
+    /// The entry of a region, as software writes it.
+    pub fn encode(columns: &[Column], capacity: u32, pd: u32) -> Vec<u8> {
+        let count = columns.len() as u16;
+        let head = AppendHead { capacity, columns: count, pd, ..AppendHead::default() };
+        let mut bytes = head.to_bytes().to_vec();
+        columns.iter().for_each(|column| bytes.extend(column.element().to_bytes()));
+        bytes.resize((ENTRY_GRANULES - 1) * GRANULE, 0);
+        bytes.extend(AppendEnd { enable: 1, ..AppendEnd::default() }.to_bytes());
+        debug_assert_eq!(bytes.len(), APPEND_REGIONS.entry_size as usize);
+        bytes
+    }
+
+    /// Bytes of a row.
+    pub fn row_len(&self) -> u64 {
+        self.columns.iter().map(|column| u64::from(column.width)).sum()
+    }
+
+    /// True if all rows of every column are in the memory of their keys, which are of the region's
+    /// protection domain and allow local writes.
+    pub fn is_allowed(&self, directory: &dyn Directory) -> bool {
+        let keys = Keys { directory, pd: self.pd };
+        let writable = |column: &Column| {
+            let key = directory.memory_region(column.lkey);
+            key.is_some_and(|key| key.rights & rights::LOCAL_WRITE != 0)
+        };
+        checks::check_columns(Which::Own(0), &self.columns, self.capacity, keys).is_ok()
+            && self.columns.iter().all(writable)
+    }
+
+    /// The row that a message's first row becomes, if the region can take `len` bytes of it so far. From
+    /// then on it is the queue pair's, until that [`commit`](Self::commit)s or
+    /// [`abandon`](Self::abandon)s it.
+    ///
+    /// # Errors
+    /// It cannot; nothing has changed.
+    pub fn take(&mut self, queue_pair: u32, len: u64) -> Result<u32, NoRows> {
+        let rows = len.div_ceil(self.row_len());
+        if rows > u64::from(self.capacity) {
+            return Err(NoRows::Ever);
+        }
+        let taken = self.taken.is_some_and(|other| other != queue_pair);
+        if taken || rows > u64::from(self.capacity - self.used) {
+            return Err(NoRows::Yet);
+        }
+        self.taken = Some(queue_pair);
+        Ok(self.next)
+    }
+
+    /// True if a message of that queue pair is on its way.
+    pub fn is_taken_by(&self, queue_pair: u32) -> bool {
+        self.taken == Some(queue_pair)
+    }
+
+    /// A queue pair's message of `len` bytes, whole rows, has come; the region is free for others.
+    pub fn commit(&mut self, queue_pair: u32, len: u64) {
+        debug_assert!(self.is_taken_by(queue_pair));
+        let rows = (len / self.row_len()) as u32;
+        self.next = ((u64::from(self.next) + u64::from(rows)) % u64::from(self.capacity)) as u32;
+        self.used += rows;
+        self.taken = None;
+    }
+
+    /// If a message of that queue pair is on its way, it will not come: its rows stay free.
+    pub fn abandon(&mut self, queue_pair: u32) {
+        if self.is_taken_by(queue_pair) {
+            self.taken = None;
+        }
+    }
+
+    /// The host has given back that many rows since the region was enabled, modulo 2^32. A number that does
+    /// not advance by 1 row to all that are in use is ignored.
+    pub fn give_back(&mut self, total: u32) {
+        let rows = total.wrapping_sub(self.given_back);
+        if (1..=self.used).contains(&rows) {
+            self.used -= rows;
+            self.given_back = total;
+        }
+    }
+
+    /// Where bytes of a message lie whose first row became row `first`: `len` from `start` on.
+    pub fn fragments(&self, first: u32, start: u64, len: u32) -> Vec<Fragment> {
+        let (mut row, mut skip) = (start / self.row_len(), start % self.row_len());
+        let (mut found, mut left) = (Vec::new(), len);
+        while left > 0 {
+            let at = (u64::from(first) + row) % u64::from(self.capacity);
+            for column in &self.columns {
+                let width = u64::from(column.width);
+                let before = skip.min(width);
+                skip -= before;
+                let part = left.min((width - before) as u32);
+                if part > 0 {
+                    let addr = column.base.wrapping_add(at * width + before);
+                    found.push(Fragment { addr, len: part });
+                    left -= part;
+                }
+            }
+            row += 1;
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/append.rs"]
+mod tests;

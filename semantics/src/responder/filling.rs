@@ -1,0 +1,146 @@
+//! Where the bytes of a SEND go: the regions of its receive, or rows of an append region.
+
+use drdma_abi::completion::Status;
+
+use super::{Memories, Refusal, Responder, World, write};
+use crate::{
+    append::NoRows,
+    frame::Frame,
+    receive::Receive,
+    scatter::{Scatter, Target},
+};
+
+/// What is filled, and how far.
+#[derive(Clone, Debug)]
+pub(super) enum Filling {
+    /// Regions.
+    Regions(Scatter),
+    /// The append region of that number; the message's first row became that row.
+    Rows { append: u32, first: u32 },
+}
+
+impl Responder {
+    /// The receive that a SEND takes with its first packet, and what it fills.
+    pub(super) fn begin_filling<W: World + ?Sized>(
+        &mut self,
+        frame: &Frame<'_>,
+        pd: u32,
+        world: &mut W,
+    ) -> Result<(Receive, Filling), Refusal> {
+        let was_armed = self.armed.is_some();
+        let receive = self.next_receive(world)?;
+        let Some(append) = receive.target.append else {
+            let scatter = receive.target.scatter();
+            return Ok((receive, Filling::Regions(scatter)));
+        };
+        match take_rows(append, frame.payload.len() as u64, pd, world) {
+            Ok(first) => Ok((receive, Filling::Rows { append, first })),
+            Err(Taking::Later) => {
+                match was_armed {
+                    true => self.armed = Some(receive),
+                    false => world.put_back(receive.name),
+                }
+                Err(Refusal::NotReady)
+            }
+            Err(Taking::TooLong) => {
+                self.armed = Some(receive);
+                Err(Refusal::Length)
+            }
+            Err(Taking::Wrong(status)) => Err(Refusal::Receive(receive.name, status)),
+        }
+    }
+}
+
+/// Why no rows are taken.
+enum Taking {
+    Later,
+    TooLong,
+    /// The region itself is wrong.
+    Wrong(Status),
+}
+
+/// Takes rows for a message of which `len` bytes are there; gives the first.
+fn take_rows<W: World + ?Sized>(
+    append: u32,
+    len: u64,
+    pd: u32,
+    world: &mut W,
+) -> Result<u32, Taking> {
+    let queue_pair = world.queue_pair();
+    let Some(region) = world.append(append).cloned() else {
+        return Err(Taking::Wrong(Status::LocalQpOperationError));
+    };
+    if region.pd != pd || !region.is_allowed(&Memories(&*world)) {
+        return Err(Taking::Wrong(Status::LocalProtectionError));
+    }
+    let region = world.append(append).expect("it was there");
+    region.take(queue_pair, len).map_err(|error| match error {
+        NoRows::Yet => Taking::Later,
+        NoRows::Ever => Taking::TooLong,
+    })
+}
+
+impl Filling {
+    /// Checks that a message of `len` bytes up to this packet, which may be its last, fits.
+    pub fn check<W: World + ?Sized>(
+        &self,
+        target: &Target,
+        len: u32,
+        (last, pd): (bool, u32),
+        world: &mut W,
+    ) -> Result<(), Refusal> {
+        let Self::Rows { append, first } = self else {
+            let fits = u128::from(len) <= target.capacity;
+            return if fits { Ok(()) } else { Err(Refusal::Length) };
+        };
+        let queue_pair = world.queue_pair();
+        let region = world.append(*append).filter(|region| region.is_taken_by(queue_pair));
+        let row_len = region.ok_or(Refusal::Memory)?.row_len();
+        match take_rows(*append, len.into(), pd, world) {
+            // The host has written the region's entry again: it is another one.
+            Ok(now) if now != *first => Err(Refusal::Memory),
+            Ok(_) if last && !u64::from(len).is_multiple_of(row_len) => Err(Refusal::Length),
+            Ok(_) => Ok(()),
+            Err(Taking::Later) => Err(Refusal::NotReady),
+            Err(Taking::TooLong) => Err(Refusal::Length),
+            Err(Taking::Wrong(_)) => Err(Refusal::Memory),
+        }
+    }
+
+    /// Puts the bytes of a packet behind the `before` ones of those before it.
+    pub fn write<W: World + ?Sized>(
+        &mut self,
+        world: &mut W,
+        before: u32,
+        bytes: &[u8],
+    ) -> Result<(), Refusal> {
+        match self {
+            Self::Regions(scatter) => scatter.write(world, bytes).map_err(|_| Refusal::Memory),
+            Self::Rows { append, first } => {
+                let region = world.append(*append).ok_or(Refusal::Memory)?;
+                let places = region.fragments(*first, before.into(), bytes.len() as u32);
+                write(world, &places, bytes)
+            }
+        }
+    }
+
+    /// The message of `len` bytes has come: gives its first row, if it was appended.
+    pub fn finish<W: World + ?Sized>(&self, world: &mut W, len: u32) -> Option<u32> {
+        let Self::Rows { append, first } = self else { return None };
+        let queue_pair = world.queue_pair();
+        if let Some(region) = world.append(*append) {
+            region.commit(queue_pair, len.into());
+        }
+        Some(*first)
+    }
+
+    /// The message will not come.
+    pub fn abandon<W: World + ?Sized>(&self, world: &mut W) {
+        if let Self::Rows { append, .. } = self {
+            let queue_pair = world.queue_pair();
+            if let Some(region) = world.append(*append) {
+                region.abandon(queue_pair);
+            }
+        }
+    }
+}
