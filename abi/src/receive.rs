@@ -52,7 +52,7 @@ pub mod features {
     /// Every bit: what the reference model `soft:` does.
     pub const ALL: u32 = RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES;
+    pub const RTL: u32 = RECEIVES | RETRANSMITS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

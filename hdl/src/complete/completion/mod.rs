@@ -33,6 +33,7 @@ use crate::context::{INDEX, QP, QUEUE, Table, TableSelect};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 use crate::receive::record::Receipt;
+use crate::send::keeper::policy::Policies;
 
 mod kernel;
 mod outstanding;
@@ -120,7 +121,7 @@ pub struct Completion {
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Units of 1,024 cycles without an acknowledgement; 0: for ever.
+    /// Units of 1,024 cycles without an acknowledgement, of queue pairs that have no `timeout` of their own; 0: for ever.
     pub timeout: Signal<In, Bits<32>>,
 
     // Requests, as they are decoded.
@@ -314,6 +315,9 @@ pub struct Completion {
     clock: DFF<Bits<42>>,
     now: Signal<Local, Bits<32>>,
     overdue: Signal<Local, Bit>,
+    // Queue pairs that the keeper gives up when their peers are silent.
+    policies: Policies,
+    timed: DFF<Bit>,
     age: Signal<Local, Bits<32>>,
     watched: DFF<Bits<QP>>,
 
@@ -477,6 +481,8 @@ impl Default for Completion {
             clock: DFF::default(),
             now: Signal::default(),
             overdue: Signal::default(),
+            policies: Policies::default(),
+            timed: DFF::default(),
             age: Signal::default(),
             watched: DFF::default(),
             found_result: Signal::default(),

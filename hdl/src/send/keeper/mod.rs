@@ -51,9 +51,14 @@ const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
 const PACKET: usize = 266 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 60 + TIME + 3 * PAGE;
+const KEPT: usize = 84 + TIME + 3 * PAGE;
 /// Bits of the number of events after which a clock is looked at whatever else there is.
-const EVENTS: usize = 4;
+const EVENTS: usize = 5;
+/// Bits that count the packets that are kept.
+const KEPT_COUNT: usize = PAGE + 1;
+/// While so many packets are kept, each further one asks for an acknowledgement: those that did not ask, and the pages
+/// of messages that are being filled, are never all the pages that there are.
+const PRESSED: u64 = 64;
 /// `rnr_retry` that is not counted down.
 const FOR_EVER: u64 = RNR_FOR_EVER as u64;
 /// Cycles of 10 us.
@@ -86,7 +91,9 @@ pub struct Response {
 pub struct Kept {
     /// There is something.
     pub used: Bit,
-    /// The oldest packet's page.
+    /// The oldest packet's number; those behind it follow without a gap.
+    pub oldest: Bits<24>,
+    /// Its page.
     pub head: Bits<PAGE>,
     /// The newest one's.
     pub tail: Bits<PAGE>,
@@ -119,18 +126,16 @@ pub struct Kept {
 pub enum KeeperState {
     /// Tables are cleared.
     Clear,
-    /// Something to do is chosen.
-    Choose,
-    /// The tables tell of its queue pair.
-    Look,
-    /// What they told is known.
-    Decide,
-    /// A packet of the list is read.
+    /// Events go through the pipeline.
+    Run,
+    /// The oldest packet of a list is read.
     Read,
-    /// It is known.
+    /// It leaves the list.
     Act,
-    /// An acknowledgement has taken what it covers.
+    /// What leaves the list has left it.
     Conclude,
+    /// The event that waits in the pipeline has its packet read again.
+    Resume,
 }
 
 /// What there is to do.
@@ -146,6 +151,8 @@ pub enum KeeperEvent {
     Resend,
     /// A queue pair's clock is looked at.
     Tick,
+    /// A `sent` item comes, and nothing else.
+    Item,
 }
 
 /// See the [module](self).
@@ -182,7 +189,7 @@ pub struct Keeper {
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
     /// A queue pair has entered the error state.
-    pub broken: Stream<In, QueuePairIndex>,
+    pub broken: Flow<In, QueuePairIndex>,
 
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
@@ -191,6 +198,8 @@ pub struct Keeper {
     pages: PageUse,
     /// Queue pairs that the host has written anew.
     renewed: StreamFifo<QueuePairIndex, 10, 11>,
+    /// Those that have broken.
+    breaks: StreamFifo<QueuePairIndex, QP, 13>,
     /// Queue pairs that have something to send: each at most once.
     turns: StreamFifo<QueuePairIndex, QP, 13>,
     #[init(StreamFifo::prompt())]
@@ -207,7 +216,7 @@ pub struct Keeper {
     followers: Ram<PAGE, 1, PAGE>,
 
     state: DFF<KeeperState>,
-    event: DFF<KeeperEvent>,
+    runs: Signal<Local, Bit>,
     sweep: DFF<Bits<PAGE>>,
     clock: DFF<Bits<44>>,
     now: Signal<Local, Bits<TIME>>,
@@ -216,26 +225,57 @@ pub struct Keeper {
     was_new: DFF<Bit>,
     /// Events since a clock was looked at; then it is that one's turn.
     events: DFF<Bits<EVENTS>>,
+    due: Signal<Local, Bit>,
     sends_roomy: Signal<Local, Bit>,
     tells_roomy: Signal<Local, Bit>,
+    /// Packets that are kept; many.
+    kept: DFF<Bits<KEPT_COUNT>>,
+    pressed: DFF<Bit>,
 
+    // The event that was chosen: the tables tell of its queue pair.
+    look: DFF<Bit>,
+    event: DFF<KeeperEvent>,
     qp: DFF<Bits<QP>>,
     held: DFF<Packet>,
     answer: DFF<Response>,
-    list: DFF<Kept>,
-    policy: DFF<Policy>,
+    /// `held` is a `sent` item that comes along.
+    carries: DFF<Bit>,
     keeps: Signal<Local, Bit>,
     is_current: Signal<Local, Bit>,
+
+    // The event before that one: it takes effect.
+    act: DFF<Bit>,
+    act_event: DFF<KeeperEvent>,
+    act_qp: DFF<Bits<QP>>,
+    act_held: DFF<Packet>,
+    act_answer: DFF<Response>,
+    act_carries: DFF<Bit>,
+    list: DFF<Kept>,
+    policy: DFF<Policy>,
     fits: DFF<Bit>,
+
+    // The event that takes longer, and how its list stands.
+    walk_event: DFF<KeeperEvent>,
+    walk_qp: DFF<Bits<QP>>,
+    walk_answer: DFF<Response>,
+    walk: DFF<Kept>,
+    walk_policy: DFF<Policy>,
+
+    // One of the two.
+    that: Signal<Local, Kept>,
+    reply: Signal<Local, Response>,
+    rule: Signal<Local, Policy>,
+    who: Signal<Local, Bits<QP>>,
     /// The page that is read.
     wanted: Signal<Local, Bits<PAGE>>,
     at: DFF<Bits<PAGE>>,
     record: Signal<Local, Packet>,
+    new_packet: Signal<Local, Packet>,
 
     // An acknowledgement.
-    begun: DFF<Bit>,
     progressed: DFF<Bit>,
-    oldest: DFF<Bits<24>>,
+    plain: Signal<Local, Bit>,
+    asked_since: Signal<Local, Bits<24>>,
     is_ack: Signal<Local, Bit>,
     is_rnr: Signal<Local, Bit>,
     is_sequence: Signal<Local, Bit>,
