@@ -247,6 +247,7 @@ impl Logic for Card {
         self.states.error_next[3].next = self.control.error_next.val();
         self.states.error_next[4].next = self.receive.error_next.val();
         self.states.error_next[5].next = self.keeper.error_next.val();
+        self.states.error_next[6].next = self.completion.error_next.val();
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -729,6 +730,7 @@ impl Logic for Card {
         self.completion.cfg_word.next = self.control.cfg.word.val();
         self.completion.cfg_data.next = self.control.cfg.data.val();
         self.completion.timeout.next = self.control.ack_timeout.val();
+        self.completion.qp_error.next = self.states.error[6].val();
         self.completion.open_valid.next = self.decoder.open_valid.val();
         self.completion.open_slot.next = self.decoder.open_slot.val();
         self.completion.open_queue.next = self.decoder.open_queue.val();

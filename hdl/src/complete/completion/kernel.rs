@@ -217,7 +217,9 @@ impl Logic for Completion {
         self.policies.cfg.index.next = self.cfg_index.val();
         self.policies.cfg.word.next = self.cfg_word.val();
         self.policies.cfg.data.next = self.cfg_data.val();
-        self.timed.d.next = self.policies.policy.val().keeps && self.policies.policy.val().timeout.any();
+        self.timed.d.next = self.policies.policy.val().keeps
+            && self.policies.policy.val().timeout.any()
+            && !self.qp_error.val();
         self.clock.d.next = self.clock.q.val() + 1;
         self.now.next = self.clock.q.val().get_bits::<32>(10);
         self.packets.now.next = self.now.val();
@@ -639,6 +641,7 @@ impl Logic for Completion {
         self.pending.ahead.next = self.qp.d.val();
         self.packets.next_qp.next = self.qp.d.val();
         self.policies.next_qp.next = self.qp.d.val();
+        self.error_next.next = self.qp.d.val();
         self.progress.next_qp.next = self.qp.d.val();
         self.retire.next_queue.next = self.queue.d.val();
         self.retire.next_open_queue.next = self.act_queue.d.val();

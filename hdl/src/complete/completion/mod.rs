@@ -121,8 +121,13 @@ pub struct Completion {
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Units of 1,024 cycles without an acknowledgement, of queue pairs that have no `timeout` of their own; 0: for ever.
+    /// Units of 1,024 cycles without an acknowledgement; 0: for ever. Queue pairs that the keeper gives up by a `timeout` of
+    /// their own are not concerned until they are in error.
     pub timeout: Signal<In, Bits<32>>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
 
     // Requests, as they are decoded.
     /// A request is opened.
@@ -371,6 +376,8 @@ impl Default for Completion {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             timeout: Signal::default(),
+            error_next: Signal::default(),
+            qp_error: Signal::default(),
             open_valid: Signal::default(),
             open_ready: Signal::default(),
             open_slot: Signal::default(),

@@ -3,7 +3,9 @@
 use drdma_abi::roce::syndrome;
 use drdma_emit::prelude::*;
 
-use super::{FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME, TIMEOUT_UNIT, UNIT};
+use super::{
+    FOR_EVER, Keeper, KeeperEvent, KeeperState, PAUSES, PRESSED, TIME, TIMEOUT_UNIT, UNIT,
+};
 use crate::context::QP;
 
 /// The last entry of the tables that are cleared after a reset.
@@ -71,12 +73,10 @@ impl Logic for Keeper {
         // The event at hand: the one in the pipeline, or the one that takes longer.
         self.that.next = self.list.q.val();
         self.reply.next = self.act_answer.q.val();
-        self.rule.next = self.policy.q.val();
         self.who.next = self.act_qp.q.val();
         if !self.runs.val() {
             self.that.next = self.walk.q.val();
             self.reply.next = self.walk_answer.q.val();
-            self.rule.next = self.walk_policy.q.val();
             self.who.next = self.walk_qp.q.val();
         }
         self.turns.input.data.next.qp = self.who.val();
@@ -149,8 +149,8 @@ impl Logic for Keeper {
         self.retries.next = self.that.val().retries;
         self.rnr_retries.next = self.that.val().rnr_retries;
         if self.progressed.q.val() {
-            self.retries.next = self.rule.val().retry_cnt;
-            self.rnr_retries.next = self.rule.val().rnr_retry;
+            self.retries.next = self.walk_retry_cnt.q.val();
+            self.rnr_retries.next = self.walk_rnr_retry.q.val();
         }
         self.blocked.next = self.that.val().paused
             || (self.is_sequence.val() && self.that.val().retrying && !self.progressed.q.val());
@@ -185,7 +185,8 @@ impl Logic for Keeper {
             self.walk_event.d.next = self.act_event.q.val();
             self.walk_qp.d.next = self.act_qp.q.val();
             self.walk_answer.d.next = self.act_answer.q.val();
-            self.walk_policy.d.next = self.policy.q.val();
+            self.walk_retry_cnt.d.next = self.policy.q.val().retry_cnt;
+            self.walk_rnr_retry.d.next = self.policy.q.val().rnr_retry;
             self.progressed.d.next = false;
         }
 

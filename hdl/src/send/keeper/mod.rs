@@ -16,14 +16,20 @@
 //! Packets of other queue pairs, and of those in error, pass as they are; their pages go back when the packetizer has done
 //! with them, and their acknowledgements go to completion as they are.
 //!
-//! Contract: a `sent` item takes a cycle, a packet 2, one that is kept 3; each is at the output as many cycles after it
-//! was accepted. An acknowledgement takes 5 cycles, and 2 for each packet that it covers; a packet that is sent again 4; what
-//! breaks or is written anew 4, and 2 for each packet that it has. One of these at a time. Acknowledgements go before packets, packets that are sent again take turns
-//! with new ones, queue pair by queue pair. When there is nothing else to do, and behind every 15 events, the next queue pair's clock is looked at, so that a
-//! timeout is noticed at most 3 * 4,096 idle cycles late, or about a millisecond under full load. Nothing is accepted in the 4,096 cycles after a reset.
+//! Contract: events go through a pipeline of three stages: one is chosen in a cycle, the tables tell of its queue pair in the
+//! next, it takes effect in the third. A packet, an acknowledgement that is passed on or covers the oldest packet alone, a packet
+//! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. An event of the queue pair of the
+//! one before is chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
+//! has something sent again, takes 4 cycles beside, and 2 for each packet that it covers; what breaks or is written anew 4, and 2 for each
+//! packet that it has; nothing else is done meanwhile. Acknowledgements go before packets, packets that are sent again take turns with new
+//! ones, queue pair by queue pair. When there is nothing else to do, and behind every 31 events, the next queue pair's clock is looked at,
+//! so that a timeout is noticed at most 4,096 idle cycles late, or about half a millisecond under full load. Nothing is accepted in the 4,096
+//! cycles after a reset. The numbers of what a queue pair sends follow each other without a gap.
 //!
 //! Time is counted in units of 256 cycles (1.024 us). A queue pair waits from the first packet on that asks for an
 //! acknowledgement, anew with progress.
+//!
+//! Pages are not shared out: one queue pair may have all of them.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
@@ -259,12 +265,12 @@ pub struct Keeper {
     walk_qp: DFF<Bits<QP>>,
     walk_answer: DFF<Response>,
     walk: DFF<Kept>,
-    walk_policy: DFF<Policy>,
+    walk_retry_cnt: DFF<Bits<3>>,
+    walk_rnr_retry: DFF<Bits<3>>,
 
     // One of the two.
     that: Signal<Local, Kept>,
     reply: Signal<Local, Response>,
-    rule: Signal<Local, Policy>,
     who: Signal<Local, Bits<QP>>,
     /// The page that is read.
     wanted: Signal<Local, Bits<PAGE>>,

@@ -194,7 +194,9 @@ impl Net<'_> {
         let given = &self.given[&packet];
         let asks = beat.u64("ack_req");
         // While many are kept, each asks.
-        assert!(asks == given.u64("ack_req") || (asks == 1 && self.most_in_use >= PRESSED as usize));
+        assert!(
+            asks == given.u64("ack_req") || (asks == 1 && self.most_in_use >= PRESSED as usize)
+        );
         let expected = given.clone().with("again", again).with("late", late).with("ack_req", asks);
         assert_eq!(*beat, expected, "a packet is as it was");
     }
