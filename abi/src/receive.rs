@@ -59,7 +59,7 @@ pub mod features {
     pub const ALL: u32 =
         RECEIVES | SCATTERS | READS | REQUESTS | RETRANSMITS | DESCRIBED_KEYS | APPENDS;
     /// What the RTL does.
-    pub const RTL: u32 = RECEIVES;
+    pub const RTL: u32 = RECEIVES | RETRANSMITS;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

@@ -90,6 +90,53 @@ fn random_jobs_among_simulated_hardware_and_reference_cards_do_what_they_mean() 
     run(abilities, 2 << 32, number("DRDMA_TEST_RTL_FABRIC_JOBS").unwrap_or(20));
 }
 
+/// The same over a network that loses, doubles, reorders and damages frames.
+#[test]
+fn random_jobs_among_simulated_hardware_over_a_bad_network_do_what_they_mean() {
+    let abilities = Abilities { hardware: Some(Kind::Rtl.features()), ..BAD };
+    run(abilities, 3 << 32, number("DRDMA_TEST_RTL_FABRIC_JOBS").unwrap_or(20));
+}
+
+/// One queue pair, SENDs into receives that are there and WRITEs, of one packet and of several.
+#[test]
+fn simulated_hardware_sends_again_what_is_lost() {
+    let (count, len) = (300, 700);
+    let bytes: String =
+        (0..count * len).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
+    let end = |name: &str, peer: &str, number: u64| {
+        json!({"name": name, "device": "rtl:",
+               "local": {"mac": format!("02:00:00:00:00:0{number}"), "ip": format!("10.0.0.{number}")},
+               "qps": [ {"name": "q", "transport": "rc", "mtu": 256, "peer": format!("{peer}/q")} ],
+               "buffers": [ {"name": "t", "hex": bytes},
+                            {"name": "in", "size": count * len, "access": ["remote_write"]} ]})
+    };
+    let place = |buffer: &str, i: u64| {
+        let len = if i % 3 == 0 { 100 } else { len };
+        json!([ {"type": "contiguous", "buffer": buffer, "offset": i * 700, "len": len} ])
+    };
+    let receives = (0..count).filter(|i| i % 2 == 0).map(|i| {
+        json!({"node": "b", "verb": "post_recv", "qp": "q", "wr_id": i, "regions": place("in", i)})
+    });
+    let sends = (0..count).map(|i| {
+        let mut step = json!({"node": "a", "verb": "post_send", "qp": "q", "wr_id": i,
+                              "op": "send", "regions": place("t", i)});
+        if i % 2 == 1 {
+            step["op"] = json!("write");
+            step["remote"] = json!("b/in");
+            step["remote_offset"] = json!(i * len);
+        }
+        step
+    });
+    let steps: Vec<Value> = receives.chain(sends).collect();
+    for network in
+        [json!({"loss": 0.01, "seed": 1}), json!({"loss": 0.1, "reorder": 0.1, "seed": 2})]
+    {
+        let job = json!({"network": network, "nodes": [end("a", "b", 1), end("b", "a", 2)], "steps": steps});
+        assert_eq!(expect::run(&job).err(), None);
+        assert_eq!(problem(&job), None);
+    }
+}
+
 /// A card keeps 1,024 doorbells, and then holds its host back until it has sent.
 #[test]
 fn a_node_of_simulated_hardware_posts_more_than_its_card_keeps() {

@@ -26,6 +26,7 @@ use crate::rows::columns::Columns;
 use crate::rows::expander::Expander;
 use crate::rows::sequencer::Sequencer;
 use crate::send::answers::Answers;
+use crate::send::keeper::Keeper;
 use crate::send::packetizer::Packetizer;
 use crate::send::segmenter::Segmenter;
 use crate::shell::control::Control;
@@ -189,6 +190,7 @@ pub struct Card {
     fragments: Fragments,
     gather: Gather,
     segmenter: Segmenter,
+    keeper: Keeper,
     answers: Answers,
     packetizer: Packetizer,
     mac: Mac,
@@ -244,6 +246,8 @@ impl Logic for Card {
         self.states.error_next[2].next = self.segmenter.error_next.val();
         self.states.error_next[3].next = self.control.error_next.val();
         self.states.error_next[4].next = self.receive.error_next.val();
+        self.states.error_next[5].next = self.keeper.error_next.val();
+        self.states.error_next[6].next = self.completion.error_next.val();
         self.control.error.next = self.states.error[3].val();
         self.states.halted_next[0].next = self.queue.fetch_next.val();
         self.states.halted_next[1].next = self.queue.batch_next.val();
@@ -656,8 +660,23 @@ impl Logic for Card {
         self.segmenter.open_queue.next = self.decoder.open_queue.val();
         self.segmenter.page_read_enable.next = self.packetizer.page_read_enable.val();
         self.segmenter.page_read_address.next = self.packetizer.page_read_address.val();
-        self.segmenter.page_free_valid.next = self.packetizer.page_free_valid.val();
-        self.segmenter.page_free_page.next = self.packetizer.page_free_page.val();
+        self.segmenter.page_free_valid.next = self.keeper.free.valid.val();
+        self.segmenter.page_free_page.next = self.keeper.free.page.val();
+
+        // keeper: packets on their way out, acknowledgements on their way in
+        self.keeper.rst.next = self.reset.val();
+        self.control.cfg.join(&mut self.keeper.cfg);
+        self.segmenter.packet.join(&mut self.keeper.packet);
+        self.keeper.response.valid.next = self.receive.ack.valid.val();
+        self.keeper.response.qp.next = self.receive.ack.qp.val();
+        self.keeper.response.psn.next = self.receive.ack.psn.val();
+        self.keeper.response.syndrome.next = self.receive.ack.syndrome.val();
+        self.keeper.done.valid.next = self.packetizer.page_free_valid.val();
+        self.keeper.done.page.next = self.packetizer.page_free_page.val();
+        self.keeper.qp_error.next = self.states.error[5].val();
+        self.keeper.broken.valid.next = self.states.broken.valid.val();
+        self.keeper.broken.qp.next = self.states.broken.qp.val();
+        self.keeper.told.ready.next = self.completion.ack_ready.val();
 
         // answers
         self.answers.rst.next = self.reset.val();
@@ -666,7 +685,7 @@ impl Logic for Card {
 
         // packetizer
         self.packetizer.rst.next = self.reset.val();
-        self.segmenter.packet.join(&mut self.packetizer.packet);
+        self.keeper.item.join(&mut self.packetizer.packet);
         self.packetizer.page_read_data.next = self.segmenter.page_read_data.val();
         self.control.cfg.join(&mut self.packetizer.cfg);
         self.packetizer.mac.next = self.control.mac.val();
@@ -697,7 +716,7 @@ impl Logic for Card {
         self.receive.store_row.next = self.host_write.store_row.val();
         self.host_write.store_data.next = self.receive.store_data.val();
         self.receive.answer.join(&mut self.answers.answer);
-        self.receive.ack.ready.next = self.completion.ack_ready.val();
+        self.receive.ack.ready.next = self.keeper.response.ready.val();
         self.receive.invalidate.join(&mut self.control.invalidate);
         self.receive.qp_error.next = self.states.error[4].val();
         self.receive.set_qp_error.join(&mut self.states.set_qp_error_c);
@@ -711,6 +730,7 @@ impl Logic for Card {
         self.completion.cfg_word.next = self.control.cfg.word.val();
         self.completion.cfg_data.next = self.control.cfg.data.val();
         self.completion.timeout.next = self.control.ack_timeout.val();
+        self.completion.qp_error.next = self.states.error[6].val();
         self.completion.open_valid.next = self.decoder.open_valid.val();
         self.completion.open_slot.next = self.decoder.open_slot.val();
         self.completion.open_queue.next = self.decoder.open_queue.val();
@@ -729,10 +749,10 @@ impl Logic for Card {
         self.completion.sending_valid.next = self.packetizer.sending.valid.val();
         self.completion.sending_qp.next = self.packetizer.sending.qp.val();
         self.completion.sending_psn.next = self.packetizer.sending.psn.val();
-        self.completion.ack_valid.next = self.receive.ack.valid.val();
-        self.completion.ack_qp.next = self.receive.ack.qp.val();
-        self.completion.ack_psn.next = self.receive.ack.psn.val();
-        self.completion.ack_syndrome.next = self.receive.ack.syndrome.val();
+        self.completion.ack_valid.next = self.keeper.told.valid.val();
+        self.completion.ack_qp.next = self.keeper.told.qp.val();
+        self.completion.ack_psn.next = self.keeper.told.psn.val();
+        self.completion.ack_syndrome.next = self.keeper.told.syndrome.val();
         self.completion.slot_free_ready.next = self.decoder.slot_free_ready.val();
         self.completion.write_ready.next = self.host_write.write.ready.val();
 

@@ -19,7 +19,7 @@ impl Logic for Completion {
         dff_setup!(self, clk, more, more_qp, more_psn, late, late_qp, cover, cover_slot);
         dff_setup!(self, clk, refused, status, quiet, failing, clock, watched);
         dff_setup!(self, clk, owner, result, is_ended, failed, sent_count, acked_count, waits_none);
-        dff_setup!(self, clk, waits_one, is_refused, awaited);
+        dff_setup!(self, clk, waits_one, is_refused, awaited, timed);
         self.results.clk.next = self.clk.val();
         self.results.write_enable.next = false;
         self.sent_counts.clk.next = self.clk.val();
@@ -210,13 +210,23 @@ impl Logic for Completion {
             self.new_status.next = self.act_code.q.val();
         }
 
-        // The time, and whether the oldest packet waits for too long.
+        // The time, and whether the oldest packet waits for too long. Where the keeper has a clock, that one counts.
+        self.policies.clk.next = self.clk.val();
+        self.policies.cfg.valid.next = self.cfg_valid.val();
+        self.policies.cfg.table.next = self.cfg_table.val();
+        self.policies.cfg.index.next = self.cfg_index.val();
+        self.policies.cfg.word.next = self.cfg_word.val();
+        self.policies.cfg.data.next = self.cfg_data.val();
+        self.timed.d.next = self.policies.policy.val().keeps
+            && self.policies.policy.val().timeout.any()
+            && !self.qp_error.val();
         self.clock.d.next = self.clock.q.val() + 1;
         self.now.next = self.clock.q.val().get_bits::<32>(10);
         self.packets.now.next = self.now.val();
         self.age.next = self.now.val() - self.packets.since.val();
         self.overdue.next = self.packets.used.val()
             && self.timeout.val().any()
+            && !self.timed.q.val()
             && (self.age.val() >= self.timeout.val());
 
         // The event of the cycle before takes effect now: nothing but these takes one cycle.
@@ -630,6 +640,8 @@ impl Logic for Completion {
         self.new_pairs.ahead.next = self.act_qp.d.val();
         self.pending.ahead.next = self.qp.d.val();
         self.packets.next_qp.next = self.qp.d.val();
+        self.policies.next_qp.next = self.qp.d.val();
+        self.error_next.next = self.qp.d.val();
         self.progress.next_qp.next = self.qp.d.val();
         self.retire.next_queue.next = self.queue.d.val();
         self.retire.next_open_queue.next = self.act_queue.d.val();

@@ -33,6 +33,7 @@ use crate::context::{INDEX, QP, QUEUE, Table, TableSelect};
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 use crate::receive::record::Receipt;
+use crate::send::keeper::policy::Policies;
 
 mod kernel;
 mod outstanding;
@@ -120,8 +121,13 @@ pub struct Completion {
     pub cfg_word: Signal<In, Bits<4>>,
     /// The word.
     pub cfg_data: Signal<In, Bits<32>>,
-    /// Units of 1,024 cycles without an acknowledgement; 0: for ever.
+    /// Units of 1,024 cycles without an acknowledgement; 0: for ever. Queue pairs that the keeper gives up by a `timeout` of
+    /// their own are not concerned until they are in error.
     pub timeout: Signal<In, Bits<32>>,
+    /// The queue pair whose state is asked for in the next cycle.
+    pub error_next: Signal<Out, Bits<QP>>,
+    /// That of the cycle before is in error.
+    pub qp_error: Signal<In, Bit>,
 
     // Requests, as they are decoded.
     /// A request is opened.
@@ -314,6 +320,9 @@ pub struct Completion {
     clock: DFF<Bits<42>>,
     now: Signal<Local, Bits<32>>,
     overdue: Signal<Local, Bit>,
+    // Queue pairs that the keeper gives up when their peers are silent.
+    policies: Policies,
+    timed: DFF<Bit>,
     age: Signal<Local, Bits<32>>,
     watched: DFF<Bits<QP>>,
 
@@ -367,6 +376,8 @@ impl Default for Completion {
             cfg_word: Signal::default(),
             cfg_data: Signal::default(),
             timeout: Signal::default(),
+            error_next: Signal::default(),
+            qp_error: Signal::default(),
             open_valid: Signal::default(),
             open_ready: Signal::default(),
             open_slot: Signal::default(),
@@ -477,6 +488,8 @@ impl Default for Completion {
             clock: DFF::default(),
             now: Signal::default(),
             overdue: Signal::default(),
+            policies: Policies::default(),
+            timed: DFF::default(),
             age: Signal::default(),
             watched: DFF::default(),
             found_result: Signal::default(),

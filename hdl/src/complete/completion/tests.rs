@@ -2,11 +2,14 @@ use std::collections::{HashMap, VecDeque};
 
 use drdma_abi::Layout;
 use drdma_abi::completion::{Completion as Entry, Status};
-use drdma_abi::register::{CompletionQueueEntry, SendQueueEntry};
+use drdma_abi::receive::AttributesEntry;
+use drdma_abi::register::{CompletionQueueEntry, QueuePairEntry, SendQueueEntry};
+use drdma_abi::roce::Transport;
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
 use drdma_verilated::{Library, Word};
 
 use super::Completion;
+use crate::context::testing::clear_tables;
 use crate::testing;
 
 mod receipts;
@@ -16,6 +19,7 @@ mod traffic;
 const QUEUE_PAIRS: u64 = 0;
 const SEND_QUEUES: u64 = 2;
 const COMPLETION_QUEUES: u64 = 3;
+const ATTRIBUTES: u64 = 4;
 
 fn library() -> Library {
     testing::library("completion", Completion::default)
@@ -44,8 +48,9 @@ impl<'a> Card<'a> {
         let (open, sent, ack) = (bench.driver("open"), bench.driver("sent"), bench.driver("ack"));
         let receipt = bench.driver("receipt");
         let (slots, write) = (bench.monitor("slot_free"), bench.monitor("write"));
+        clear_tables(&mut bench);
         bench.stall(stalls);
-        bench.run(4200);
+        bench.run(110);
         let (free, log, lines) = Default::default();
         Self { bench, open, sent, ack, receipt, slots, write, free, log, lines }
     }
@@ -347,6 +352,31 @@ fn silence_fails_a_request_after_the_timeout_only() {
     assert_eq!(card.statuses(), []);
     card.bench.run(20_000);
     assert_eq!(card.statuses(), [(1, Status::RetryExceeded as u8)]);
+}
+
+#[test]
+fn silence_fails_no_queue_pair_that_the_keeper_gives_up_until_it_is_in_error() {
+    let library = library();
+    let attributes = AttributesEntry { timeout: 3, retry_cnt: 1, state: 1, ..Default::default() };
+    let pair = QueuePairEntry { transport: Transport::Rc as u8, state: 1, ..Default::default() };
+    let without = AttributesEntry { timeout: 0, ..attributes };
+    for (attributes, qp_error, fails) in
+        [(attributes, 0, false), (without, 0, true), (attributes, 1, true)]
+    {
+        let mut card = Card::new(&library, 7, (0.0, 0.0));
+        card.completion_queue(0, 0x1000, 6);
+        card.queue(0, 0);
+        card.table(ATTRIBUTES, 9, &attributes.to_bytes());
+        card.table(QUEUE_PAIRS, 9, &pair.to_bytes());
+        card.bench.set("qp_error", qp_error);
+        let slot = card.open(0, 1);
+        card.packet(slot, 9, 4, 0);
+        card.end(slot, 0, 1);
+        card.bench.set("timeout", 40_u64);
+        card.bench.run(60_000);
+        let expected = [(1, Status::RetryExceeded as u8)];
+        assert_eq!(card.statuses(), expected[..usize::from(fails)], "{attributes:?}, {qp_error}");
+    }
 }
 
 #[test]

@@ -16,14 +16,20 @@
 //! Packets of other queue pairs, and of those in error, pass as they are; their pages go back when the packetizer has done
 //! with them, and their acknowledgements go to completion as they are.
 //!
-//! Contract: a `sent` item takes a cycle, a packet 2, one that is kept 3; each is at the output as many cycles after it
-//! was accepted. An acknowledgement takes 5 cycles, and 2 for each packet that it covers; a packet that is sent again 4; what
-//! breaks or is written anew 4, and 2 for each packet that it has. One of these at a time. Acknowledgements go before packets, packets that are sent again take turns
-//! with new ones, queue pair by queue pair. When there is nothing else to do, and behind every 15 events, the next queue pair's clock is looked at, so that a
-//! timeout is noticed at most 3 * 4,096 idle cycles late, or about a millisecond under full load. Nothing is accepted in the 4,096 cycles after a reset.
+//! Contract: events go through a pipeline of three stages: one is chosen in a cycle, the tables tell of its queue pair in the
+//! next, it takes effect in the third. A packet, an acknowledgement that is passed on or covers the oldest packet alone, a packet
+//! that is sent again, and a clock take a cycle each; a `sent` item goes along with what sends nothing. An event of the queue pair of the
+//! one before is chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more, or
+//! has something sent again, takes 4 cycles beside, and 2 for each packet that it covers; what breaks or is written anew 4, and 2 for each
+//! packet that it has; nothing else is done meanwhile. Acknowledgements go before packets, packets that are sent again take turns with new
+//! ones, queue pair by queue pair. When there is nothing else to do, and behind every 31 events, the next queue pair's clock is looked at,
+//! so that a timeout is noticed at most 4,096 idle cycles late, or about half a millisecond under full load. Nothing is accepted in the 4,096
+//! cycles after a reset. The numbers of what a queue pair sends follow each other without a gap.
 //!
 //! Time is counted in units of 256 cycles (1.024 us). A queue pair waits from the first packet on that asks for an
 //! acknowledgement, anew with progress.
+//!
+//! Pages are not shared out: one queue pair may have all of them.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
@@ -51,9 +57,14 @@ const TIMEOUT_UNIT: usize = 2;
 /// Bits of a [`Packet`].
 const PACKET: usize = 266 + PAGE + QP + crate::request::DEST_COUNT;
 /// Bits of a [`Kept`].
-const KEPT: usize = 60 + TIME + 3 * PAGE;
+const KEPT: usize = 84 + TIME + 3 * PAGE;
 /// Bits of the number of events after which a clock is looked at whatever else there is.
-const EVENTS: usize = 4;
+const EVENTS: usize = 5;
+/// Bits that count the packets that are kept.
+const KEPT_COUNT: usize = PAGE + 1;
+/// While so many packets are kept, each further one asks for an acknowledgement: those that did not ask, and the pages
+/// of messages that are being filled, are never all the pages that there are.
+const PRESSED: u64 = 64;
 /// `rnr_retry` that is not counted down.
 const FOR_EVER: u64 = RNR_FOR_EVER as u64;
 /// Cycles of 10 us.
@@ -86,7 +97,9 @@ pub struct Response {
 pub struct Kept {
     /// There is something.
     pub used: Bit,
-    /// The oldest packet's page.
+    /// The oldest packet's number; those behind it follow without a gap.
+    pub oldest: Bits<24>,
+    /// Its page.
     pub head: Bits<PAGE>,
     /// The newest one's.
     pub tail: Bits<PAGE>,
@@ -119,18 +132,16 @@ pub struct Kept {
 pub enum KeeperState {
     /// Tables are cleared.
     Clear,
-    /// Something to do is chosen.
-    Choose,
-    /// The tables tell of its queue pair.
-    Look,
-    /// What they told is known.
-    Decide,
-    /// A packet of the list is read.
+    /// Events go through the pipeline.
+    Run,
+    /// The oldest packet of a list is read.
     Read,
-    /// It is known.
+    /// It leaves the list.
     Act,
-    /// An acknowledgement has taken what it covers.
+    /// What leaves the list has left it.
     Conclude,
+    /// The event that waits in the pipeline has its packet read again.
+    Resume,
 }
 
 /// What there is to do.
@@ -146,6 +157,8 @@ pub enum KeeperEvent {
     Resend,
     /// A queue pair's clock is looked at.
     Tick,
+    /// A `sent` item comes, and nothing else.
+    Item,
 }
 
 /// See the [module](self).
@@ -182,7 +195,7 @@ pub struct Keeper {
     /// That of the cycle before is in error.
     pub qp_error: Signal<In, Bit>,
     /// A queue pair has entered the error state.
-    pub broken: Stream<In, QueuePairIndex>,
+    pub broken: Flow<In, QueuePairIndex>,
 
     select: TableSelect,
     unused: Signal<Local, Bits<32>>,
@@ -191,6 +204,8 @@ pub struct Keeper {
     pages: PageUse,
     /// Queue pairs that the host has written anew.
     renewed: StreamFifo<QueuePairIndex, 10, 11>,
+    /// Those that have broken.
+    breaks: StreamFifo<QueuePairIndex, QP, 13>,
     /// Queue pairs that have something to send: each at most once.
     turns: StreamFifo<QueuePairIndex, QP, 13>,
     #[init(StreamFifo::prompt())]
@@ -207,7 +222,7 @@ pub struct Keeper {
     followers: Ram<PAGE, 1, PAGE>,
 
     state: DFF<KeeperState>,
-    event: DFF<KeeperEvent>,
+    runs: Signal<Local, Bit>,
     sweep: DFF<Bits<PAGE>>,
     clock: DFF<Bits<44>>,
     now: Signal<Local, Bits<TIME>>,
@@ -216,26 +231,57 @@ pub struct Keeper {
     was_new: DFF<Bit>,
     /// Events since a clock was looked at; then it is that one's turn.
     events: DFF<Bits<EVENTS>>,
+    due: Signal<Local, Bit>,
     sends_roomy: Signal<Local, Bit>,
     tells_roomy: Signal<Local, Bit>,
+    /// Packets that are kept; many.
+    kept: DFF<Bits<KEPT_COUNT>>,
+    pressed: DFF<Bit>,
 
+    // The event that was chosen: the tables tell of its queue pair.
+    look: DFF<Bit>,
+    event: DFF<KeeperEvent>,
     qp: DFF<Bits<QP>>,
     held: DFF<Packet>,
     answer: DFF<Response>,
-    list: DFF<Kept>,
-    policy: DFF<Policy>,
+    /// `held` is a `sent` item that comes along.
+    carries: DFF<Bit>,
     keeps: Signal<Local, Bit>,
     is_current: Signal<Local, Bit>,
+
+    // The event before that one: it takes effect.
+    act: DFF<Bit>,
+    act_event: DFF<KeeperEvent>,
+    act_qp: DFF<Bits<QP>>,
+    act_held: DFF<Packet>,
+    act_answer: DFF<Response>,
+    act_carries: DFF<Bit>,
+    list: DFF<Kept>,
+    policy: DFF<Policy>,
     fits: DFF<Bit>,
+
+    // The event that takes longer, and how its list stands.
+    walk_event: DFF<KeeperEvent>,
+    walk_qp: DFF<Bits<QP>>,
+    walk_answer: DFF<Response>,
+    walk: DFF<Kept>,
+    walk_retry_cnt: DFF<Bits<3>>,
+    walk_rnr_retry: DFF<Bits<3>>,
+
+    // One of the two.
+    that: Signal<Local, Kept>,
+    reply: Signal<Local, Response>,
+    who: Signal<Local, Bits<QP>>,
     /// The page that is read.
     wanted: Signal<Local, Bits<PAGE>>,
     at: DFF<Bits<PAGE>>,
     record: Signal<Local, Packet>,
+    new_packet: Signal<Local, Packet>,
 
     // An acknowledgement.
-    begun: DFF<Bit>,
     progressed: DFF<Bit>,
-    oldest: DFF<Bits<24>>,
+    plain: Signal<Local, Bit>,
+    asked_since: Signal<Local, Bits<24>>,
     is_ack: Signal<Local, Bit>,
     is_rnr: Signal<Local, Bit>,
     is_sequence: Signal<Local, Bit>,

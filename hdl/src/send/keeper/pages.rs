@@ -85,7 +85,7 @@ impl Logic for PageUse {
         self.released.input.valid.next =
             self.release.valid.val() && (!self.flying.flag[0].val() || self.together.val());
         self.released.input.data.next.page = self.release.page.val();
-        self.has_room.d.next = self.released.free.val() >= 4;
+        self.has_room.d.next = self.released.free.val() >= 6;
         self.roomy.next = self.has_room.q.val();
         self.held.write_enable.next =
             self.hold.valid.val() || self.release.valid.val() || self.wipe.valid.val();

@@ -54,6 +54,8 @@ struct Net<'a> {
     stamps: HashMap<u64, u64>,
     /// Packets, as they were given.
     given: HashMap<(u64, u64), Beat>,
+    /// The most pages that were in use.
+    most_in_use: usize,
     /// Those that were sent.
     seen: HashSet<(u64, u64)>,
 }
@@ -86,6 +88,7 @@ fn net(library: &Library, seed: u64) -> Net<'_> {
         words: 1 << QP,
         stamps: HashMap::new(),
         given: HashMap::new(),
+        most_in_use: 0,
         seen: HashSet::new(),
     }
 }
@@ -158,6 +161,7 @@ impl Net<'_> {
         self.given.insert((qp, psn), beat.clone());
         self.seen.remove(&(qp, psn));
         self.bench.send(self.packet, beat);
+        self.most_in_use = self.most_in_use.max(self.pages_in_use());
     }
 
     fn answer(&mut self, qp: u64, psn: u64, syndrome: u8) {
@@ -187,7 +191,13 @@ impl Net<'_> {
         let again = !self.seen.insert(packet);
         // One that was not sent before may have waited for its turn.
         let late = again || beat.u64("late") == 1;
-        let expected = self.given[&packet].clone().with("again", again).with("late", late);
+        let given = &self.given[&packet];
+        let asks = beat.u64("ack_req");
+        // While many are kept, each asks.
+        assert!(
+            asks == given.u64("ack_req") || (asks == 1 && self.most_in_use >= PRESSED as usize)
+        );
+        let expected = given.clone().with("again", again).with("late", late).with("ack_req", asks);
         assert_eq!(*beat, expected, "a packet is as it was");
     }
 

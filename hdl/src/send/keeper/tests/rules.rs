@@ -17,8 +17,9 @@ fn a_timeout_sends_everything_again_until_tries_are_used_up() {
     }
     let all: Vec<_> = (10..15).map(|psn| (7, psn)).collect();
     assert_eq!(net.settle(200), all);
-    for _ in 0..2 {
-        let mut waited = 0;
+    // They were sent at the beginning of what was run last.
+    for begun in [200, 100] {
+        let mut waited = begun;
         let mut came = Vec::new();
         while came.is_empty() {
             came = net.settle(16);
@@ -157,25 +158,32 @@ fn a_packet_of_a_context_that_is_gone_is_not_kept() {
     assert_eq!(net.pages_in_use(), 1);
 }
 
+/// Cycles from the first to the last of so many things that are taken one a cycle, and one more for each clock that is
+/// looked at.
+fn a_cycle_each(count: u64) -> std::ops::Range<u64> {
+    count - 1..count + count / 16 + 4
+}
+
 #[test]
-fn an_item_takes_a_cycle_a_packet_two_and_three_if_it_is_kept() {
+fn items_and_packets_of_many_queue_pairs_take_a_cycle_each() {
     let library = library();
     let mut net = net(&library, 7);
-    net.set(1, &Setting { state: 0, ..KEEPS });
-    net.set(2, &KEEPS);
-    for (qp, cycles) in [(1, 2), (2, 3)] {
+    for qp in 0..16 {
+        net.set(qp, &Setting { state: 0, ..KEEPS });
+        net.set(100 + qp, &KEEPS);
+    }
+    for first in [0, 100] {
         net.bench.run(20);
         let from = net.bench.sent_at(net.packet).len();
-        for psn in 0..100 {
-            net.give(qp, psn, false);
+        for k in 0..100 {
+            net.give(first + k % 16, k / 16, false);
         }
         assert_eq!(net.settle(500).len(), 100);
         let sent = &net.bench.sent_at(net.packet)[from..];
         let received = &net.bench.received_at(net.item)[from..];
-        assert!(sent.iter().zip(received).all(|(sent, received)| received - sent == cycles));
-        // A clock is looked at now and then.
+        assert!(sent.iter().zip(received).all(|(sent, received)| received - sent == 3));
         let taken = sent[99] - sent[0];
-        assert!((99 * cycles..99 * cycles + 30).contains(&taken), "{taken} cycles for 100 packets");
+        assert!(a_cycle_each(100).contains(&taken), "{taken} cycles for 100 packets");
     }
     let from = net.bench.sent_at(net.packet).len();
     for _ in 0..100 {
@@ -184,8 +192,68 @@ fn an_item_takes_a_cycle_a_packet_two_and_three_if_it_is_kept() {
     net.bench.run(200);
     net.bench.take(net.item);
     let at = &net.bench.sent_at(net.packet)[from..];
-    assert!(at[99] - at[0] < 130, "{} cycles for 100 items", at[99] - at[0]);
-    assert_eq!(net.bench.received_at(net.item)[from], at[0] + 1);
+    assert_eq!(at[99] - at[0], 99);
+    assert_eq!(net.bench.received_at(net.item)[from], at[0] + 3);
+}
+
+#[test]
+fn acknowledgements_of_one_packet_each_take_a_cycle_of_many_packets_two_each() {
+    let library = library();
+    let mut net = net(&library, 11);
+    for qp in 0..16 {
+        net.set(qp, &Setting { state: 0, ..KEEPS });
+        net.set(100 + qp, &KEEPS);
+    }
+    for k in 0..96 {
+        net.give(100 + k % 16, k / 16, true);
+    }
+    net.settle(300);
+    for first in [0, 100] {
+        let from = net.bench.sent_at(net.response).len();
+        for k in 0..96 {
+            net.answer(first + k % 16, k / 16, syndrome::ACK | 31);
+        }
+        net.settle(400);
+        assert_eq!(net.told().len(), 96);
+        let at = &net.bench.sent_at(net.response)[from..];
+        let taken = at[95] - at[0];
+        assert!(a_cycle_each(96).contains(&taken), "{taken} cycles for 96 acknowledgements");
+    }
+    assert_eq!(net.pages_in_use(), 0);
+    for k in 0..60 {
+        net.give(100 + k % 2, 6 + k / 2, true);
+    }
+    net.settle(300);
+    let from = net.bench.received_at(net.told).len();
+    for qp in [100, 101] {
+        net.answer(qp, 35, syndrome::ACK | 31);
+    }
+    net.settle(400);
+    let at = &net.bench.received_at(net.told)[from..];
+    let taken = at[1] - at[0];
+    assert!((60..66).contains(&taken), "{taken} cycles for 30 packets");
+    assert_eq!(net.pages_in_use(), 0);
+}
+
+#[test]
+fn while_many_packets_are_kept_each_asks_for_an_acknowledgement() {
+    let library = library();
+    let mut net = net(&library, 12);
+    net.set(3, &KEEPS);
+    net.set(4, &Setting { transport: Transport::Uc, ..KEEPS });
+    let asks = |net: &mut Net<'_>, qp: u64, psns: std::ops::Range<u64>| -> Vec<u64> {
+        for psn in psns {
+            net.give(qp, psn, false);
+        }
+        net.bench.run(400);
+        net.bench.take(net.item).iter().map(|beat| beat.u64("ack_req")).collect()
+    };
+    assert_eq!(asks(&mut net, 3, 0..PRESSED), [0; PRESSED as usize]);
+    assert_eq!(asks(&mut net, 3, PRESSED..PRESSED + 3), [1; 3]);
+    assert_eq!(asks(&mut net, 4, 0..3), [0; 3], "nobody acknowledges on UC");
+    net.answer(3, PRESSED + 2, syndrome::ACK);
+    net.bench.run(400);
+    assert_eq!(asks(&mut net, 3, PRESSED + 3..PRESSED + 6), [0; 3]);
 }
 
 #[test]
