@@ -680,7 +680,6 @@ impl Logic for Card {
 
         // answers
         self.answers.rst.next = self.reset.val();
-        self.control.cfg.join(&mut self.answers.cfg);
         self.answers.acknowledgement.join(&mut self.packetizer.acknowledgement);
 
         // packetizer
