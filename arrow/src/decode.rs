@@ -185,3 +185,6 @@ fn join(mut messages: Vec<Buffer>, copied: &mut u64) -> Buffer {
     messages.iter().for_each(|message| joined.extend_from_slice(message));
     joined.into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,6 @@ use crate::{
     plan::Why,
 };
 
-/// Destinations of a request, at most.
-const MAX_DESTINATIONS: usize = 256;
 /// No destination.
 const NOBODY: u16 = u16::MAX;
 
@@ -88,12 +86,8 @@ pub(crate) struct Targets {
 
 impl Targets {
     /// # Errors
-    /// Too many, or one of two destinations that cannot both have the rows of an id.
+    /// A partition without a bitmap, or one of two destinations that cannot both have the rows of an id.
     pub fn new(selection: &Selection, partitions: Vec<u16>) -> Result<Self, SendError> {
-        if partitions.len() > MAX_DESTINATIONS {
-            let (given, limit) = (partitions.len(), MAX_DESTINATIONS);
-            return Err(SendError::Destinations { given, limit });
-        }
         let mut by_id = match selection {
             Selection::Ids(_) => vec![NOBODY; 1 << 8],
             Selection::WideIds(_) => vec![NOBODY; 1 << 16],

@@ -49,10 +49,11 @@ pub struct Lab {
     pub ends: Vec<QueuePair<'static>>,
     pub arena: Arena,
     pub nodes: Vec<Node>,
-    pub now: u64,
+    now: u64,
     /// Which of all frames are lost, by their numbers.
     pub lost: fn(u64) -> bool,
-    frames: u64,
+    /// Frames that were sent so far.
+    pub frames: u64,
 }
 
 impl Lab {
@@ -127,7 +128,7 @@ impl Lab {
     }
 
     /// Lets time go on without looking at the receivers.
-    pub fn step(&mut self) -> bool {
+    fn step(&mut self) -> bool {
         let next = self.nodes.iter().filter_map(|node| node.card.next_event_ns()).min();
         let Some(next) = next else { return false };
         self.now = next.max(self.now);
