@@ -72,7 +72,7 @@ impl Selection {
 
 /// The bytes of bits of which the first begins one.
 fn aligned_bits(bits: &BooleanBuffer) -> Buffer {
-    debug_assert!(bits.offset() % 8 == 0);
+    debug_assert!(bits.offset().is_multiple_of(8));
     bits.inner().slice_with_length(bits.offset() / 8, bits.len().div_ceil(8))
 }
 

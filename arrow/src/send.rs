@@ -205,7 +205,7 @@ impl Sender {
         fresh: &[Vec<bool>],
         to: &[(u16, &QueuePair<'_>)],
     ) -> Vec<Header> {
-        let present: Vec<bool> = parts.slots.iter().map(Option::is_some).collect();
+        let present: Vec<bool> = parts.columns.iter().map(Option::is_some).collect();
         let header = |(destination, (_, pair)): (usize, &(u16, &QueuePair<'_>))| Header {
             sequence: self.streams.get(&pair.index()).map_or(0, |stream| stream.batches),
             rows: shares.rows.iter().map(|rows| rows[destination]).collect(),

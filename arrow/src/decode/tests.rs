@@ -14,7 +14,7 @@ fn format(data_type: DataType) -> Format {
 
 /// A header for that format, of so many rows and bytes, whose arrays have no nulls.
 fn header(format: &Format, rows: &[u64], bytes: &[u64]) -> Header {
-    let present = format.layout.slots.iter().map(|slot| !slot.part.is_optional()).collect();
+    let present = format.layout.columns.iter().map(|column| !column.part.is_optional()).collect();
     let fresh = vec![false; format.layout.dictionaries.len()];
     Header { sequence: 0, rows: rows.to_vec(), bytes: bytes.to_vec(), present, fresh }
 }

@@ -88,13 +88,19 @@ impl Lab {
     fn connect(&mut self, to: usize) {
         let (from, to) = (&self.nodes[0], &self.nodes[to]);
         let receiver = &self.receivers[usize::from(to.number) - 2];
-        let mut pair = from.pd.queue_pair(&from.cq).build().unwrap();
+        let pair = from.pd.queue_pair(&from.cq).build().unwrap();
         let end = to.pd.queue_pair(&to.cq).shared_receive_queue(receiver.queue());
-        let mut end = end.build().unwrap();
-        pair.connect(&attributes(to.number, end.qpn())).unwrap();
-        end.connect(&attributes(from.number, pair.qpn())).unwrap();
+        let end = end.build().unwrap();
         self.pairs.push(pair);
         self.ends.push(end);
+        self.connect_anew(usize::from(to.number) - 2);
+    }
+
+    /// Connects the queue pairs of that receiver, once more if they were connected.
+    pub fn connect_anew(&mut self, receiver: usize) {
+        let (pair, end) = (&mut self.pairs[receiver], &mut self.ends[receiver]);
+        pair.connect(&attributes(receiver as u8 + 2, end.qpn())).unwrap();
+        end.connect(&attributes(1, pair.qpn())).unwrap();
     }
 
     /// Posts a batch; receiver `i` gets partition `i`.

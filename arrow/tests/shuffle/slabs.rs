@@ -157,4 +157,10 @@ fn a_message_that_is_too_long_fails_and_its_slab_is_not_used_again() {
     assert_eq!(error, text);
     assert_eq!(lab.receivers[0].posted(), 3);
     assert_eq!(lab.statuses(), [Status::RemoteInvalidRequestError]);
+    // Both queue pairs are in the error state; connected anew, they begin from the beginning.
+    lab.connect_anew(0);
+    lab.sender.forget(lab.pairs[0].index());
+    lab.receivers[0].forget(lab.ends[0].index());
+    let (_, received) = lab.shuffle(&batch(0, 10), &Selection::All);
+    assert_eq!(received[0], Some(batch(0, 10)));
 }
