@@ -6,7 +6,6 @@ use arrow_array::{ArrayRef, Int64Array, LargeListArray, NullArray, RecordBatch, 
 use arrow_buffer::{BooleanBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Schema, UnionFields, UnionMode};
 use drdma_arrow::{Arena, Foreign, Format, Receiver, Selection, SendError, Sender};
-use libdrdma::QueuePair;
 
 use crate::{lab::Lab, make};
 
@@ -92,17 +91,16 @@ fn a_selection_of_other_rows_or_destinations_is_refused() {
     assert_eq!(error, "the selection has 10 rows, and the batch 9");
     let error = fails(&mut lab, &numbers(9), &vec![bits(9); 2].into());
     assert_eq!(error, "destination 2: there is no bitmap 2, only 2");
-    let mut send = |to: &dyn Fn(&[QueuePair<'static>]) -> Vec<(u16, usize)>, ids: Selection| {
-        let to = to(&lab.pairs);
-        let to: Vec<_> = to.into_iter().map(|(id, pair)| (id, &lab.pairs[pair])).collect();
+    let mut send = |to: &[(u16, usize)]| {
+        let to: Vec<_> = to.iter().map(|(id, pair)| (*id, &lab.pairs[*pair])).collect();
+        let ids = Selection::from(vec![0_u8; 9]);
         lab.sender.send(&mut lab.queue, 1, &numbers(9), &ids, &to).unwrap_err().to_string()
     };
-    let ids = || Selection::from(vec![0_u8; 9]);
-    let error = send(&|_| vec![(0, 0), (1, 1), (2, 0)], ids());
+    let error = send(&[(0, 0), (1, 1), (2, 0)]);
     assert_eq!(error, "destination 2: its queue pair is destination 0's already");
-    let error = send(&|_| vec![(0, 0), (1, 1), (0, 2)], ids());
+    let error = send(&[(0, 0), (1, 1), (0, 2)]);
     assert_eq!(error, "destination 2: partition 0 is destination 0's already");
-    let error = send(&|_| vec![(0, 0); 257], ids());
+    let error = send(&[(0, 0); 257]);
     assert_eq!(error, "257 destinations, at most 256 are possible");
 }
 
