@@ -1,4 +1,4 @@
-//! Slots and byte columns as arrays.
+//! Columns and byte columns as arrays.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const VIEW_REACH: usize = i32::MAX as usize;
 pub(crate) struct Arrays<'a> {
     pub layout: &'a Layout,
     pub header: &'a Header,
-    pub slots: Vec<Option<Buffer>>,
+    pub columns: Vec<Option<Buffer>>,
     pub bytes: Vec<Option<Buffer>>,
     /// The values of each dictionary that was sent last.
     pub dictionaries: &'a mut [Option<ArrayRef>],
@@ -46,7 +46,9 @@ impl Arrays<'_> {
                 let bits = self.bits(*values);
                 build(node, data.nulls(nulls).add_buffer(bits.into_inner()))
             }
-            Kind::Fixed { values } => build(node, data.nulls(nulls).add_buffer(self.slot(*values))),
+            Kind::Fixed { values } => {
+                build(node, data.nulls(nulls).add_buffer(self.column(*values)))
+            }
             Kind::Bytes { lengths, bytes } => {
                 let values = self.byte_column(*bytes);
                 let offsets = self.offsets(node, *lengths, values.len() as u64)?;
@@ -58,7 +60,7 @@ impl Arrays<'_> {
                 build(node, data.nulls(nulls).add_buffer(views).add_buffers(buffers))
             }
             Kind::Dictionary { keys, dictionary, values } => {
-                let keys = self.slot(*keys);
+                let keys = self.column(*keys);
                 let values = self.dictionary(node, *dictionary, values)?;
                 let data = data.nulls(nulls).add_buffer(keys);
                 build(node, data.add_child_data(values.to_data()))
@@ -78,10 +80,10 @@ impl Arrays<'_> {
                 let DataType::FixedSizeList(field, _) = &node.data_type else {
                     unreachable!("a list of fixed size")
                 };
-                let count = rows * self.layout.slots[*element_validity].width;
+                let count = rows * self.layout.columns[*element_validity].width;
                 let element_nulls = self.null_bits(*element_validity);
                 let elements = ArrayData::builder(field.data_type().clone()).len(count);
-                let elements = elements.nulls(element_nulls).add_buffer(self.slot(*values));
+                let elements = elements.nulls(element_nulls).add_buffer(self.column(*values));
                 let elements = checked(node, elements)?;
                 build(node, data.nulls(nulls).add_child_data(elements))
             }
@@ -96,9 +98,9 @@ impl Arrays<'_> {
         }
     }
 
-    /// The bytes of a slot that every batch has.
-    fn slot(&mut self, slot: usize) -> Buffer {
-        self.slots[slot].take().expect("a slot of a level that has rows")
+    /// The bytes of a column that every batch has.
+    fn column(&mut self, column: usize) -> Buffer {
+        self.columns[column].take().expect("a column of a level that has rows")
     }
 
     /// The bytes of a byte column: none, if the header said so.
@@ -106,15 +108,15 @@ impl Arrays<'_> {
         self.bytes[number].take().unwrap_or_else(|| Buffer::from(MutableBuffer::new(0)))
     }
 
-    /// The bits of a slot that has a byte for each.
-    fn bits(&mut self, slot: usize) -> BooleanBuffer {
-        let bytes = self.slot(slot);
+    /// The bits of a column that has a byte for each.
+    fn bits(&mut self, column: usize) -> BooleanBuffer {
+        let bytes = self.column(column);
         *self.copied += bytes.len().div_ceil(8) as u64;
         BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] != 0)
     }
 
-    fn null_bits(&mut self, slot: usize) -> Option<NullBuffer> {
-        self.slots[slot].is_some().then(|| NullBuffer::new(self.bits(slot)))
+    fn null_bits(&mut self, column: usize) -> Option<NullBuffer> {
+        self.columns[column].is_some().then(|| NullBuffer::new(self.bits(column)))
     }
 
     fn nulls(&mut self, node: &Node, rows: usize) -> Option<NullBuffer> {
@@ -124,8 +126,8 @@ impl Arrays<'_> {
     }
 
     /// Offsets from lengths, which add up to `found`.
-    fn offsets(&mut self, node: &Node, slot: usize, found: u64) -> Result<Buffer, DecodeError> {
-        let lengths = self.slot(slot);
+    fn offsets(&mut self, node: &Node, column: usize, found: u64) -> Result<Buffer, DecodeError> {
+        let lengths = self.column(column);
         let is_wide = matches!(
             node.data_type,
             DataType::LargeUtf8 | DataType::LargeBinary | DataType::LargeList(_)
@@ -157,11 +159,11 @@ impl Arrays<'_> {
     fn views(
         &mut self,
         node: &Node,
-        slot: usize,
+        column: usize,
         nulls: Option<&NullBuffer>,
         values: Buffer,
     ) -> Result<(Buffer, Vec<Buffer>), DecodeError> {
-        let sent = self.slot(slot);
+        let sent = self.column(column);
         *self.copied += sent.len() as u64;
         let (sent, _) = sent.as_chunks::<16>();
         let (mut at, mut start, mut buffers) = (0, 0, Vec::new());

@@ -25,7 +25,7 @@ struct Batch {
     due: VecDeque<Run>,
     /// What has come of the first of these.
     messages: Vec<Buffer>,
-    slots: Vec<Option<Buffer>>,
+    columns: Vec<Option<Buffer>>,
     bytes: Vec<Option<Buffer>>,
 }
 
@@ -41,8 +41,8 @@ struct Run {
 
 #[derive(Debug)]
 enum What {
-    /// Rows of these slots.
-    Slots(Vec<usize>),
+    /// Rows of these columns.
+    Columns(Vec<usize>),
     /// A byte column.
     Bytes(usize),
 }
@@ -85,11 +85,17 @@ impl Stream {
         batch: Batch,
         copied: &mut u64,
     ) -> Result<RecordBatch, DecodeError> {
-        let Batch { header, slots, bytes, .. } = batch;
+        let Batch { header, columns, bytes, .. } = batch;
         let dictionaries = &mut self.dictionaries;
-        let mut arrays =
-            Arrays { layout: &format.layout, header: &header, slots, bytes, dictionaries, copied };
-        let columns = format.layout.columns.iter().map(|node| arrays.array(node));
+        let mut arrays = Arrays {
+            layout: &format.layout,
+            header: &header,
+            columns,
+            bytes,
+            dictionaries,
+            copied,
+        };
+        let columns = format.layout.arrays.iter().map(|node| arrays.array(node));
         let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
         let rows = size("", header.rows[0])?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -109,13 +115,13 @@ impl Batch {
         let layout = &format.layout;
         let mut due = VecDeque::new();
         for (level, rows) in header.rows.iter().copied().enumerate().filter(|(_, rows)| *rows > 0) {
-            for group in format.groups(level, |slot| header.present[slot]) {
+            for group in format.groups(level, |column| header.present[column]) {
                 let width = format.row_bytes(&group) as u64;
                 let message = format.rows_per_message(&group) as u64 * width;
-                let path = || layout.slots[group[0]].path.clone();
+                let path = || layout.columns[group[0]].path.clone();
                 let bytes = rows.checked_mul(width).filter(|bytes| *bytes < isize::MAX as u64);
                 let bytes = bytes.ok_or_else(|| DecodeError::TooLarge { path: path(), rows })?;
-                due.push_back(Run { what: What::Slots(group), bytes, message });
+                due.push_back(Run { what: What::Columns(group), bytes, message });
             }
             for (number, column) in layout.bytes.iter().enumerate() {
                 let (bytes, message) = (header.bytes[number], format.message_bytes() as u64);
@@ -125,8 +131,8 @@ impl Batch {
                 }
             }
         }
-        let (slots, bytes) = (vec![None; layout.slots.len()], vec![None; layout.bytes.len()]);
-        Ok(Self { header, due, messages: Vec::new(), slots, bytes })
+        let (columns, bytes) = (vec![None; layout.columns.len()], vec![None; layout.bytes.len()]);
+        Ok(Self { header, due, messages: Vec::new(), columns, bytes })
     }
 
     fn message(
@@ -150,15 +156,16 @@ impl Batch {
         let messages = std::mem::take(&mut self.messages);
         match run.what {
             What::Bytes(number) => self.bytes[number] = Some(join(messages, copied)),
-            What::Slots(group) if group.len() == 1 => {
-                self.slots[group[0]] = Some(join(messages, copied));
+            What::Columns(group) if group.len() == 1 => {
+                self.columns[group[0]] = Some(join(messages, copied));
             }
-            What::Slots(group) => {
-                let widths: Vec<_> = group.iter().map(|i| format.layout.slots[*i].width).collect();
+            What::Columns(group) => {
+                let widths: Vec<_> =
+                    group.iter().map(|i| format.layout.columns[*i].width).collect();
                 *copied += messages.iter().map(|message| message.len() as u64).sum::<u64>();
                 let columns = transpose(&messages, &widths);
-                for (slot, column) in group.into_iter().zip(columns) {
-                    self.slots[slot] = Some(column);
+                for (number, column) in group.into_iter().zip(columns) {
+                    self.columns[number] = Some(column);
                 }
             }
         }
@@ -169,7 +176,7 @@ impl Batch {
 /// What a run is of, for errors.
 fn path(layout: &Layout, what: &What) -> String {
     match what {
-        What::Slots(group) => layout.slots[group[0]].path.clone(),
+        What::Columns(group) => layout.columns[group[0]].path.clone(),
         What::Bytes(number) => layout.bytes[*number].path.clone(),
     }
 }
@@ -185,3 +192,6 @@ fn join(mut messages: Vec<Buffer>, copied: &mut u64) -> Buffer {
     messages.iter().for_each(|message| joined.extend_from_slice(message));
     joined.into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,8 +64,8 @@ impl Format {
         if message_bytes < needed {
             return Err(FormatError::Header { message_bytes, needed });
         }
-        if let Some(slot) = layout.slots.iter().find(|slot| slot.width > message_bytes) {
-            let (path, width) = (slot.path.clone(), slot.width);
+        if let Some(column) = layout.columns.iter().find(|column| column.width > message_bytes) {
+            let (path, width) = (column.path.clone(), column.width);
             return Err(FormatError::WideValue { path, width, message_bytes });
         }
         let fingerprint = fingerprint(&layout, &schema, form, message_bytes);
@@ -87,27 +87,27 @@ impl Format {
         self.form
     }
 
-    /// The slots of a level that share messages, group by group, where `present` tells which there are.
+    /// The columns of a level that share messages, group by group, where `present` tells which there are.
     pub(crate) fn groups(&self, level: usize, present: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
         let layout = &self.layout;
         let alone = self.form == Form::Columns || layout.levels[level].dictionary.is_some();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut width = 0;
-        for (number, slot) in layout.slots.iter().enumerate() {
-            if slot.level != level || !present(number) {
+        for (number, column) in layout.columns.iter().enumerate() {
+            if column.level != level || !present(number) {
                 continue;
             }
             let fits = |group: &&mut Vec<usize>| {
-                !alone && group.len() < MAX_COLUMNS && width + slot.width <= self.message_bytes
+                !alone && group.len() < MAX_COLUMNS && width + column.width <= self.message_bytes
             };
             match groups.last_mut().filter(fits) {
                 Some(group) => {
                     group.push(number);
-                    width += slot.width;
+                    width += column.width;
                 }
                 None => {
                     groups.push(vec![number]);
-                    width = slot.width;
+                    width = column.width;
                 }
             }
         }
@@ -116,7 +116,7 @@ impl Format {
 
     /// Bytes of a row of a group.
     pub(crate) fn row_bytes(&self, group: &[usize]) -> usize {
-        group.iter().map(|slot| self.layout.slots[*slot].width).sum()
+        group.iter().map(|column| self.layout.columns[*column].width).sum()
     }
 
     /// Rows of a group in a message, at least 1.
@@ -136,11 +136,11 @@ fn fingerprint(layout: &Layout, schema: &Schema, form: Form, message_bytes: usiz
     for field in schema.fields() {
         add(format!("{} {}", field.name(), field.data_type()).as_bytes());
     }
-    for slot in &layout.slots {
-        add(slot.path.as_bytes());
-        add(&[slot.part as u8]);
-        add(&(slot.level as u64).to_le_bytes());
-        add(&(slot.width as u64).to_le_bytes());
+    for column in &layout.columns {
+        add(column.path.as_bytes());
+        add(&[column.part as u8]);
+        add(&(column.level as u64).to_le_bytes());
+        add(&(column.width as u64).to_le_bytes());
     }
     for column in &layout.bytes {
         add(column.path.as_bytes());

@@ -9,7 +9,7 @@
 //! | 8 | batches before this one, on the same connection |
 //! | 8 a level | rows: of the batch, of each list's elements, of each dictionary's values |
 //! | 8 a column of bytes | bytes |
-//! | 1 bit a slot | which slots there are: validity is left out where nothing is null |
+//! | 1 bit a column | which columns there are: validity is left out where nothing is null |
 //! | 1 bit a dictionary | whose values follow; otherwise they are those that were sent before |
 //!
 //! Numbers are little-endian; bits are LSB first, and begin a byte of their own.
@@ -29,7 +29,7 @@ pub(crate) struct Header {
     pub rows: Vec<u64>,
     /// A byte column's bytes.
     pub bytes: Vec<u64>,
-    /// Which slots there are.
+    /// Which columns there are.
     pub present: Vec<bool>,
     /// Which dictionaries' values follow.
     pub fresh: Vec<bool>,
@@ -38,7 +38,7 @@ pub(crate) struct Header {
 /// Bytes of a header.
 pub(crate) fn len(layout: &Layout) -> usize {
     let numbers = layout.levels.len() + layout.bytes.len();
-    FIXED + 8 * numbers + layout.slots.len().div_ceil(8) + layout.dictionaries.len().div_ceil(8)
+    FIXED + 8 * numbers + layout.columns.len().div_ceil(8) + layout.dictionaries.len().div_ceil(8)
 }
 
 fn bits(flags: &[bool]) -> impl Iterator<Item = u8> {
@@ -82,12 +82,12 @@ impl Header {
         let (levels, columns) = (layout.levels.len(), layout.bytes.len());
         let numbers: Vec<u64> = (0..levels + columns).map(|i| number(FIXED + 8 * i)).collect();
         let at = FIXED + 8 * numbers.len();
-        let behind = at + layout.slots.len().div_ceil(8);
-        let present = flags(&message[at..], layout.slots.len());
-        let must = layout.slots.iter().zip(&present);
-        for (slot, present) in must {
-            if !present && !slot.part.is_optional() {
-                return Err(DecodeError::NoColumn { path: slot.path.clone(), part: slot.part });
+        let behind = at + layout.columns.len().div_ceil(8);
+        let present = flags(&message[at..], layout.columns.len());
+        let must = layout.columns.iter().zip(&present);
+        for (column, present) in must {
+            if !present && !column.part.is_optional() {
+                return Err(DecodeError::NoColumn { path: column.path.clone(), part: column.part });
             }
         }
         Ok(Self {

@@ -1,4 +1,4 @@
-//! How a schema is cut into slots of fixed width, columns of bytes, levels of rows and dictionaries.
+//! How a schema is cut into columns of fixed width, the bytes of strings, levels of rows, and dictionaries.
 //!
 //! Both ends derive the same layout from the same schema, so that what stands in messages needs no
 //! description of its own.
@@ -7,14 +7,14 @@ use arrow_schema::{DataType, Field, Schema};
 
 use crate::FormatError;
 
-/// Bytes of a length in a slot: a value of a string, or the elements of a list.
+/// Bytes of a length in a column: a value of a string, or the elements of a list.
 pub(crate) const LENGTH_WIDTH: usize = 4;
 /// Bytes of a view.
 pub(crate) const VIEW_WIDTH: usize = 16;
 
 /// A column of values of one width, one a row of its level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct Column {
     pub path: String,
     pub level: usize,
     /// Bytes of a value, at least 1.
@@ -44,7 +44,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// True for slots that a batch may be without.
+    /// True for columns that a batch may be without.
     pub(crate) fn is_optional(self) -> bool {
         matches!(self, Self::Validity | Self::ElementValidity)
     }
@@ -71,13 +71,13 @@ pub(crate) struct Node {
     pub path: String,
     pub data_type: DataType,
     pub level: usize,
-    /// The slot of validity bytes. What the schema says cannot be null has one, too: inside of a struct
+    /// The column of validity bytes. What the schema says cannot be null has one, too: inside of a struct
     /// that is null it may be.
     pub validity: Option<usize>,
     pub kind: Kind,
 }
 
-/// What an array is made of; numbers are those of slots, byte columns, levels and dictionaries.
+/// What an array is made of; numbers are those of columns, byte columns, levels and dictionaries.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Null,
@@ -121,8 +121,8 @@ pub(crate) enum Kind {
 /// A schema's layout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
-    pub columns: Vec<Node>,
-    pub slots: Vec<Slot>,
+    pub arrays: Vec<Node>,
+    pub columns: Vec<Column>,
     pub bytes: Vec<ByteColumn>,
     pub levels: Vec<Level>,
     /// The level of the keys of each dictionary.
@@ -135,14 +135,14 @@ impl Layout {
         layout.levels.push(Level { path: String::new(), dictionary: None });
         for field in schema.fields() {
             let node = layout.node(field.data_type(), field.name().clone(), 0)?;
-            layout.columns.push(node);
+            layout.arrays.push(node);
         }
         Ok(layout)
     }
 
-    fn slot(&mut self, path: &str, level: usize, width: usize, part: Part) -> usize {
-        self.slots.push(Slot { path: path.to_owned(), level, width, part });
-        self.slots.len() - 1
+    fn column(&mut self, path: &str, level: usize, width: usize, part: Part) -> usize {
+        self.columns.push(Column { path: path.to_owned(), level, width, part });
+        self.columns.len() - 1
     }
 
     fn byte_column(&mut self, path: &str, level: usize) -> usize {
@@ -164,7 +164,7 @@ impl Layout {
         level: usize,
     ) -> Result<Node, FormatError> {
         let has_validity = *data_type != DataType::Null;
-        let validity = has_validity.then(|| self.slot(&path, level, 1, Part::Validity));
+        let validity = has_validity.then(|| self.column(&path, level, 1, Part::Validity));
         let kind = self.kind(data_type, &path, level)?;
         Ok(Node { path, data_type: data_type.clone(), level, validity, kind })
     }
@@ -176,23 +176,25 @@ impl Layout {
         level: usize,
     ) -> Result<Kind, FormatError> {
         if let Some(width) = fixed_width(data_type) {
-            return Ok(Kind::Fixed { values: self.slot(path, level, width, Part::Values) });
+            return Ok(Kind::Fixed { values: self.column(path, level, width, Part::Values) });
         }
         let element = |name: &str| format!("{path}.{name}");
         Ok(match data_type {
             DataType::Null => Kind::Null,
-            DataType::Boolean => Kind::Boolean { values: self.slot(path, level, 1, Part::Values) },
+            DataType::Boolean => {
+                Kind::Boolean { values: self.column(path, level, 1, Part::Values) }
+            }
             DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => {
-                let lengths = self.slot(path, level, LENGTH_WIDTH, Part::Lengths);
+                let lengths = self.column(path, level, LENGTH_WIDTH, Part::Lengths);
                 Kind::Bytes { lengths, bytes: self.byte_column(path, level) }
             }
             DataType::Utf8View | DataType::BinaryView => {
-                let views = self.slot(path, level, VIEW_WIDTH, Part::Views);
+                let views = self.column(path, level, VIEW_WIDTH, Part::Views);
                 Kind::Views { views, bytes: self.byte_column(path, level) }
             }
             DataType::Dictionary(keys, values) => {
                 let width = fixed_width(keys).ok_or_else(|| unsupported(path, data_type))?;
-                let keys = self.slot(path, level, width, Part::Keys);
+                let keys = self.column(path, level, width, Part::Keys);
                 let dictionary = self.dictionaries.len();
                 self.dictionaries.push(level);
                 let path = element("dictionary");
@@ -207,7 +209,7 @@ impl Layout {
                 Kind::Struct { fields: fields.iter().map(node).collect::<Result<_, _>>()? }
             }
             DataType::List(field) | DataType::LargeList(field) | DataType::Map(field, _) => {
-                let lengths = self.slot(path, level, LENGTH_WIDTH, Part::Lengths);
+                let lengths = self.column(path, level, LENGTH_WIDTH, Part::Lengths);
                 let path = element(field.name());
                 let below = self.level(&path, level, None);
                 Kind::List {
@@ -235,8 +237,8 @@ impl Layout {
             let elements = Box::new(self.node(field.data_type(), below, level)?);
             return Ok(Kind::FixedList { size, elements });
         };
-        let element_validity = self.slot(&below, level, size, Part::ElementValidity);
-        let values = self.slot(&below, level, width * size, Part::Values);
+        let element_validity = self.column(&below, level, size, Part::ElementValidity);
+        let values = self.column(&below, level, width * size, Part::Values);
         Ok(Kind::FlatList { values, element_validity })
     }
 }

@@ -58,7 +58,7 @@ impl Offsets {
     }
 }
 
-/// Where the values of a slot come from.
+/// Where the values of a column come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// These very bytes.
@@ -77,7 +77,7 @@ pub(crate) enum Bytes {
 }
 
 impl Bytes {
-    /// The bytes of a row that travel beside the slots: of a view, those that do not stand in it.
+    /// The bytes of a row that travel beside the columns: of a view, those that do not stand in it.
     pub fn row(&self, row: usize) -> &[u8] {
         match self {
             Self::Offsets { offsets, values } => &values[offsets.range(row)],
@@ -126,7 +126,7 @@ pub(crate) struct Rows {
 pub(crate) struct Parts {
     pub levels: Vec<Rows>,
     /// `None` where nothing is null.
-    pub slots: Vec<Option<Source>>,
+    pub columns: Vec<Option<Source>>,
     pub bytes: Vec<Bytes>,
     pub dictionaries: Vec<ArrayRef>,
 }
@@ -135,11 +135,11 @@ impl Parts {
     pub fn of(layout: &Layout, batch: &RecordBatch) -> Result<Self, SendError> {
         let mut parts = Self {
             levels: vec![Rows { count: batch.num_rows(), growth: Growth::Batch }],
-            slots: vec![None; layout.slots.len()],
+            columns: vec![None; layout.columns.len()],
             bytes: Vec::new(),
             dictionaries: Vec::new(),
         };
-        for (node, array) in layout.columns.iter().zip(batch.columns()) {
+        for (node, array) in layout.arrays.iter().zip(batch.columns()) {
             parts.add(layout, node, array)?;
         }
         Ok(parts)
@@ -156,31 +156,31 @@ impl Parts {
 
     fn add(&mut self, layout: &Layout, node: &Node, array: &dyn Array) -> Result<(), SendError> {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-        if let (Some(slot), Some(nulls)) = (node.validity, nulls) {
-            self.slots[slot] = Some(Source::Bits(nulls.inner().clone()));
+        if let (Some(column), Some(nulls)) = (node.validity, nulls) {
+            self.columns[column] = Some(Source::Bits(nulls.inner().clone()));
         }
         match &node.kind {
             Kind::Null => {}
             Kind::Boolean { values } => {
-                self.slots[*values] = Some(Source::Bits(array.as_boolean().values().clone()));
+                self.columns[*values] = Some(Source::Bits(array.as_boolean().values().clone()));
             }
             Kind::Fixed { values } => {
-                self.slots[*values] = Some(fixed(array, layout.slots[*values].width));
+                self.columns[*values] = Some(fixed(array, layout.columns[*values].width));
             }
             Kind::Bytes { lengths, .. } => {
                 let (offsets, values) = strings(array);
-                self.slots[*lengths] = Some(Source::Lengths(offsets.clone()));
+                self.columns[*lengths] = Some(Source::Lengths(offsets.clone()));
                 self.bytes.push(Bytes::Offsets { offsets, values });
             }
             Kind::Views { views, .. } => {
                 let (values, buffers) = views_of(array);
-                self.slots[*views] = Some(Source::Lies(values.inner().clone()));
+                self.columns[*views] = Some(Source::Lies(values.inner().clone()));
                 let nulls = array.nulls().cloned();
                 self.bytes.push(Bytes::Views { views: values, nulls, buffers });
             }
             Kind::Dictionary { keys, values, .. } => {
                 let array = array.as_any_dictionary();
-                self.slots[*keys] = Some(fixed(array.keys(), layout.slots[*keys].width));
+                self.columns[*keys] = Some(fixed(array.keys(), layout.columns[*keys].width));
                 self.dictionaries.push(array.values().clone());
                 self.level(layout, values, array.values().len(), Growth::Whole);
                 self.add(layout, values, array.values())?;
@@ -192,7 +192,7 @@ impl Parts {
             }
             Kind::List { lengths, elements } => {
                 let (offsets, values) = lists(array);
-                self.slots[*lengths] = Some(Source::Lengths(offsets.clone()));
+                self.columns[*lengths] = Some(Source::Lengths(offsets.clone()));
                 let Range { start, end } = offsets.all();
                 let growth = Growth::Lists { parent: node.level, offsets };
                 self.level(layout, elements, end - start, growth);
@@ -201,10 +201,11 @@ impl Parts {
             Kind::FlatList { values, element_validity } => {
                 let elements = array.as_fixed_size_list().values();
                 if let Some(nulls) = elements.nulls().filter(|nulls| nulls.null_count() > 0) {
-                    self.slots[*element_validity] = Some(Source::Bits(nulls.inner().clone()));
+                    self.columns[*element_validity] = Some(Source::Bits(nulls.inner().clone()));
                 }
-                let element = layout.slots[*values].width / layout.slots[*element_validity].width;
-                self.slots[*values] = Some(fixed(elements, element));
+                let element =
+                    layout.columns[*values].width / layout.columns[*element_validity].width;
+                self.columns[*values] = Some(fixed(elements, element));
             }
             Kind::FixedList { size, elements } => {
                 let values = array.as_fixed_size_list().values();

@@ -78,7 +78,7 @@ pub struct PlannedPart {
     pub part: Part,
     /// How it gets on the wire.
     pub passage: Passage,
-    /// Bytes of it, if every row goes to one destination.
+    /// Bytes of it, if each row goes to one destination, by ids of one byte.
     pub bytes: u64,
 }
 
@@ -104,7 +104,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Bytes that are copied, if every row goes to one destination.
+    /// Bytes that are copied, if each row goes to one destination, by ids of one byte. Where all rows go to
+    /// everybody neither strings nor ids are copied.
     pub fn copied(&self) -> u64 {
         let is_copied = |part: &&PlannedPart| matches!(part.passage, Passage::Copied { .. });
         self.parts.iter().filter(is_copied).map(|part| part.bytes).sum()
@@ -130,23 +131,31 @@ pub(crate) fn plan(
         Foreign::Copy => Passage::Copied { why: Why::Foreign },
         Foreign::Register | Foreign::Refuse => Passage::Registered,
     };
+    // A dictionary of no keys is not sent.
+    let mut sent: Vec<usize> = Vec::with_capacity(parts.levels.len());
+    for (level, rows) in layout.levels.iter().zip(&parts.levels) {
+        let is_sent = level.dictionary.is_none_or(|number| sent[layout.dictionaries[number]] > 0);
+        sent.push(if is_sent { rows.count } else { 0 });
+    }
     let mut plan = Plan::default();
-    for (slot, source) in layout.slots.iter().zip(&parts.slots) {
-        let rows = parts.levels[slot.level].count;
+    for (column, source) in layout.columns.iter().zip(&parts.columns) {
+        let rows = sent[column.level];
         let (passage, bytes) = match source {
             None => (Passage::LeftOut, 0),
             Some(_) if rows == 0 => (Passage::LeftOut, 0),
-            Some(Source::Lies(buffer)) => (lies(buffer), rows * slot.width),
-            Some(Source::Bits(_)) => (Passage::Copied { why: Why::Bits }, rows * slot.width),
-            Some(Source::Lengths(_)) => (Passage::Copied { why: Why::Offsets }, rows * slot.width),
+            Some(Source::Lies(buffer)) => (lies(buffer), rows * column.width),
+            Some(Source::Bits(_)) => (Passage::Copied { why: Why::Bits }, rows * column.width),
+            Some(Source::Lengths(_)) => {
+                (Passage::Copied { why: Why::Offsets }, rows * column.width)
+            }
         };
-        let path = slot.path.clone();
-        plan.parts.push(PlannedPart { path, part: slot.part, passage, bytes: bytes as u64 });
+        let path = column.path.clone();
+        plan.parts.push(PlannedPart { path, part: column.part, passage, bytes: bytes as u64 });
     }
     for (column, source) in layout.bytes.iter().zip(&parts.bytes) {
         let bytes: usize = (0..source.rows()).map(|row| source.row(row).len()).sum();
         let passage = match source {
-            _ if bytes == 0 => Passage::LeftOut,
+            _ if bytes == 0 || sent[column.level] == 0 => Passage::LeftOut,
             Bytes::Offsets { offsets, values }
                 if layout.levels[column.level].dictionary.is_some() =>
             {

@@ -44,7 +44,7 @@ pub(crate) struct Posts<'a> {
 
 impl Posts<'_> {
     /// The requests of a batch, in the order in which receivers expect the messages: the header; then level
-    /// by level the groups of slots, then the byte columns.
+    /// by level the groups of columns, then the byte columns.
     pub fn of_batch(mut self, mut headers: Vec<Header>) -> Result<Vec<Post>, SendError> {
         let mut posts = Vec::new();
         for level in 0..self.parts.levels.len() {
@@ -52,7 +52,7 @@ impl Posts<'_> {
             if destinations.is_empty() {
                 continue;
             }
-            self.slots(level, &destinations, &mut posts)?;
+            self.columns(level, &destinations, &mut posts)?;
             self.byte_columns(level, &destinations, &mut posts, &mut headers)?;
         }
         let destinations = self.destinations(0);
@@ -88,8 +88,8 @@ impl Posts<'_> {
         Ok(Post::Shared { shares, row_mask: RowMask::Period, rows_per_message: 1 })
     }
 
-    /// The groups of a level's slots.
-    fn slots(
+    /// The groups of a level's columns.
+    fn columns(
         &mut self,
         level: usize,
         destinations: &[usize],
@@ -103,10 +103,10 @@ impl Posts<'_> {
             selected.push(self.register(buffer, "selection")?);
         }
         let format = self.format;
-        for group in format.groups(level, |slot| parts.slots[slot].is_some()) {
+        for group in format.groups(level, |column| parts.columns[column].is_some()) {
             let mut columns = Vec::with_capacity(group.len());
-            for slot in &group {
-                columns.push((self.slot(*slot)?, format.layout.slots[*slot].width as u64));
+            for column in &group {
+                columns.push((self.column(*column)?, format.layout.columns[*column].width as u64));
             }
             let rows_per_message = format.rows_per_message(&group) as u32;
             posts.push(self.group(
@@ -121,10 +121,10 @@ impl Posts<'_> {
         Ok(())
     }
 
-    /// The memory of a slot's values.
-    fn slot(&mut self, slot: usize) -> Result<Arc<MemoryRegion>, SendError> {
-        let path = &self.format.layout.slots[slot].path;
-        let buffer = match self.parts.slots[slot].as_ref().expect("a slot that is there") {
+    /// The memory of a column's values.
+    fn column(&mut self, column: usize) -> Result<Arc<MemoryRegion>, SendError> {
+        let path = &self.format.layout.columns[column].path;
+        let buffer = match self.parts.columns[column].as_ref().expect("a column that is there") {
             Source::Lies(buffer) => buffer.clone(),
             Source::Bits(bits) => self.copier.bits(bits)?,
             Source::Lengths(offsets) => self.copier.lengths(offsets, path)?,

@@ -9,8 +9,6 @@ use crate::{
     plan::Why,
 };
 
-/// Destinations of a request, at most.
-const MAX_DESTINATIONS: usize = 256;
 /// No destination.
 const NOBODY: u16 = u16::MAX;
 
@@ -74,7 +72,7 @@ impl Selection {
 
 /// The bytes of bits of which the first begins one.
 fn aligned_bits(bits: &BooleanBuffer) -> Buffer {
-    debug_assert!(bits.offset() % 8 == 0);
+    debug_assert!(bits.offset().is_multiple_of(8));
     bits.inner().slice_with_length(bits.offset() / 8, bits.len().div_ceil(8))
 }
 
@@ -88,12 +86,8 @@ pub(crate) struct Targets {
 
 impl Targets {
     /// # Errors
-    /// Too many, or one of two destinations that cannot both have the rows of an id.
+    /// A partition without a bitmap, or one of two destinations that cannot both have the rows of an id.
     pub fn new(selection: &Selection, partitions: Vec<u16>) -> Result<Self, SendError> {
-        if partitions.len() > MAX_DESTINATIONS {
-            let (given, limit) = (partitions.len(), MAX_DESTINATIONS);
-            return Err(SendError::Destinations { given, limit });
-        }
         let mut by_id = match selection {
             Selection::Ids(_) => vec![NOBODY; 1 << 8],
             Selection::WideIds(_) => vec![NOBODY; 1 << 16],

@@ -21,6 +21,9 @@ use crate::{
     selection::{Shares, Targets},
 };
 
+/// Destinations of a request, at most.
+const MAX_DESTINATIONS: usize = 256;
+
 /// Sends batches of one format: each row to the destination that its partition id or bit says.
 ///
 /// What the card can read where it lies is not copied; [`plan`](Self::plan) tells what is. Buffers that a
@@ -112,7 +115,7 @@ impl Sender {
         to: &[(u16, &QueuePair<'_>)],
     ) -> Result<Sent, SendError> {
         self.check(batch)?;
-        check_queue_pairs(to)?;
+        check_destinations(to)?;
         let layout = self.format.layout.clone();
         let parts = Parts::of(&layout, batch)?;
         let partitions = to.iter().map(|(partition, _)| *partition).collect();
@@ -202,7 +205,7 @@ impl Sender {
         fresh: &[Vec<bool>],
         to: &[(u16, &QueuePair<'_>)],
     ) -> Vec<Header> {
-        let present: Vec<bool> = parts.slots.iter().map(Option::is_some).collect();
+        let present: Vec<bool> = parts.columns.iter().map(Option::is_some).collect();
         let header = |(destination, (_, pair)): (usize, &(u16, &QueuePair<'_>))| Header {
             sequence: self.streams.get(&pair.index()).map_or(0, |stream| stream.batches),
             rows: shares.rows.iter().map(|rows| rows[destination]).collect(),
@@ -242,7 +245,10 @@ fn is_same(one: &ArrayRef, other: &ArrayRef) -> bool {
     Arc::ptr_eq(one, other) || one.to_data().ptr_eq(&other.to_data())
 }
 
-fn check_queue_pairs(to: &[(u16, &QueuePair<'_>)]) -> Result<(), SendError> {
+fn check_destinations(to: &[(u16, &QueuePair<'_>)]) -> Result<(), SendError> {
+    if to.len() > MAX_DESTINATIONS {
+        return Err(SendError::Destinations { given: to.len(), limit: MAX_DESTINATIONS });
+    }
     let mut seen = HashMap::with_capacity(to.len());
     for (destination, (_, pair)) in to.iter().enumerate() {
         if let Some(other) = seen.insert(pair.index(), destination) {

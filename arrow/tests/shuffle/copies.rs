@@ -6,7 +6,7 @@ use std::{
 };
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Decimal128Array, Int32Array, ListArray, RecordBatch, StringArray,
+    ArrayRef, BooleanArray, Int32Array, ListArray, RecordBatch, StringArray,
     types::{Date32Type, Decimal128Type, Int32Type, Int64Type},
 };
 use arrow_buffer::Buffer;

@@ -49,10 +49,11 @@ pub struct Lab {
     pub ends: Vec<QueuePair<'static>>,
     pub arena: Arena,
     pub nodes: Vec<Node>,
-    pub now: u64,
+    now: u64,
     /// Which of all frames are lost, by their numbers.
     pub lost: fn(u64) -> bool,
-    frames: u64,
+    /// Frames that were sent so far.
+    pub frames: u64,
 }
 
 impl Lab {
@@ -87,13 +88,19 @@ impl Lab {
     fn connect(&mut self, to: usize) {
         let (from, to) = (&self.nodes[0], &self.nodes[to]);
         let receiver = &self.receivers[usize::from(to.number) - 2];
-        let mut pair = from.pd.queue_pair(&from.cq).build().unwrap();
+        let pair = from.pd.queue_pair(&from.cq).build().unwrap();
         let end = to.pd.queue_pair(&to.cq).shared_receive_queue(receiver.queue());
-        let mut end = end.build().unwrap();
-        pair.connect(&attributes(to.number, end.qpn())).unwrap();
-        end.connect(&attributes(from.number, pair.qpn())).unwrap();
+        let end = end.build().unwrap();
         self.pairs.push(pair);
         self.ends.push(end);
+        self.connect_anew(usize::from(to.number) - 2);
+    }
+
+    /// Connects the queue pairs of that receiver, once more if they were connected.
+    pub fn connect_anew(&mut self, receiver: usize) {
+        let (pair, end) = (&mut self.pairs[receiver], &mut self.ends[receiver]);
+        pair.connect(&attributes(receiver as u8 + 2, end.qpn())).unwrap();
+        end.connect(&attributes(1, pair.qpn())).unwrap();
     }
 
     /// Posts a batch; receiver `i` gets partition `i`.
@@ -127,7 +134,7 @@ impl Lab {
     }
 
     /// Lets time go on without looking at the receivers.
-    pub fn step(&mut self) -> bool {
+    fn step(&mut self) -> bool {
         let next = self.nodes.iter().filter_map(|node| node.card.next_event_ns()).min();
         let Some(next) = next else { return false };
         self.now = next.max(self.now);

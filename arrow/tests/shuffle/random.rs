@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
 use arrow_select::take::take;
-use drdma_arrow::{Foreign, Form, Format};
+use drdma_arrow::{Foreign, Form, Format, Passage, Selection, Why};
 use proptest::{collection::vec, prelude::*};
 
 use crate::{
@@ -132,6 +132,37 @@ proptest! {
                 prop_assert_eq!(received, &taken(&batch, wanted));
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    #[test]
+    fn what_is_copied_is_what_the_plan_says(
+        types in vec(data_type(), 0..6),
+        rows in 0usize..100,
+        is_placed in any::<bool>(),
+        is_foreign in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let schema = make::schema(&types);
+        let foreign = if is_foreign { Foreign::Register } else { Foreign::Copy };
+        let mut lab = Lab::with(&Format::new(schema.clone(), 4000).unwrap(), 1, 16, foreign);
+        let mut batch = make::batch(&mut Numbers::new(seed), &schema, rows);
+        if is_placed {
+            let columns = batch.columns().iter().map(|column| lab.arena.place(column).unwrap());
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            batch = RecordBatch::try_new_with_options(schema, columns.collect(), &options).unwrap();
+        }
+        // All of them, by ids that need no copy.
+        let ids = Selection::Ids(lab.arena.copy(&vec![0; rows]).unwrap().into());
+        let plan = lab.sender.plan(&batch).unwrap();
+        let (sent, received) = lab.shuffle(&batch, &ids);
+        prop_assert_eq!(&received[0], &Some(batch).filter(|_| rows > 0));
+        prop_assert_eq!(sent.copied_bytes(), plan.copied());
+        let is_copied = |why| plan.parts.iter().any(|part| part.passage == Passage::Copied { why });
+        prop_assert!(!is_copied(Why::Foreign) || !(is_placed || is_foreign));
     }
 }
 
