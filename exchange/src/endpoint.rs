@@ -235,6 +235,11 @@ impl Endpoint {
         sender + self.protocol.pinned() + self.core.pool.memory().len() as u64 + completions
     }
 
+    /// Queue pairs that it has.
+    pub fn queue_pairs(&self) -> usize {
+        self.protocol.queue_pairs()
+    }
+
     /// A buffer to fill. `None`: all are filled, or under way.
     pub fn acquire(&mut self) -> Option<Buffer> {
         self.core.pool.take()
