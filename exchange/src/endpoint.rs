@@ -310,6 +310,11 @@ impl Endpoint {
         Ok(true)
     }
 
+    /// True if [`put_rows`](Self::put_rows) takes a batch now.
+    pub fn takes_rows(&self) -> bool {
+        self.sender.as_ref().is_some_and(Sender::has_room)
+    }
+
     /// True if the memory of all rows is free again that were put from where they lie.
     pub fn is_batch_sent(&self) -> bool {
         self.sender.as_ref().is_none_or(Sender::is_idle)

@@ -5,14 +5,11 @@
 //! Simulated time is that of cards and network; what the engine's own code takes is told as it was measured
 //! here ([`Found::core`]), and does not hold up simulated time.
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use drdma_fabric::{Fabric, SimulationError};
 use libdrdma::MemoryRegion;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::{Config, Design, Endpoint, Error, Groups, Member, Opening, Rows, Shuffle};
 
@@ -129,7 +126,7 @@ pub struct Found {
     pub pinned: u64,
     /// Queue pairs of a node.
     pub queue_pairs: usize,
-    /// Time that the code of endpoints and engines took on this machine, the simulated cards' registers included.
+    /// Core time that the code of endpoints and engines took on this machine, the simulated cards' registers included.
     pub core: Duration,
     /// When each node had all that was for it.
     pub first_done: Duration,
@@ -201,7 +198,9 @@ pub enum ExperimentError {
 
 /// A thread that sends.
 struct Writer {
+    /// Its buffers, where rows are copied.
     shuffle: Option<Shuffle>,
+    is_done: bool,
     next: usize,
     end: usize,
     /// The columns of its rows, where rows are sent from where they lie.
@@ -245,19 +244,23 @@ impl Engine<'_> {
     }
 
     fn write(&mut self, writer: usize) -> Result<(), Error> {
-        if self.writers[writer].shuffle.is_none() {
+        if self.writers[writer].is_done {
             return Ok(());
         }
-        let sent = match self.writers[writer].columns.is_empty() {
+        let is_sent = match self.writers[writer].shuffle.is_some() {
             true => self.copy(writer)?,
             false => self.describe(writer)?,
         };
-        if sent {
-            let shuffle = self.writers[writer].shuffle.take().expect("it is there");
-            let is_last = self.writers.iter().all(|writer| writer.shuffle.is_none());
-            shuffle.finish(&mut self.endpoint, is_last)?;
+        if !is_sent {
+            return Ok(());
         }
-        Ok(())
+        self.writers[writer].is_done = true;
+        let is_last = self.writers.iter().all(|writer| writer.is_done);
+        match self.writers[writer].shuffle.take() {
+            Some(shuffle) => shuffle.finish(&mut self.endpoint, is_last),
+            None if is_last => self.endpoint.finish(),
+            None => Ok(()),
+        }
     }
 
     /// Copies rows into buffers; true if all are.
@@ -280,9 +283,9 @@ impl Engine<'_> {
     fn describe(&mut self, writer: usize) -> Result<bool, Error> {
         let Writer { next, end, columns, .. } = &mut self.writers[writer];
         if *next == *end {
-            return Ok(self.endpoint.is_batch_sent());
+            return Ok(true);
         }
-        if !self.endpoint.is_batch_sent() {
+        if !self.endpoint.takes_rows() {
             return Ok(false);
         }
         let (count, rows) = (self.groups.count(), *next..*end);
@@ -297,10 +300,11 @@ impl Engine<'_> {
         let batch = columns.fold(batch, |batch, (memory, (width, _))| {
             batch.column(memory.clone(), *next * width, *width)
         });
-        if self.endpoint.put_rows(&batch, &self.groups)? {
+        let is_put = self.endpoint.put_rows(&batch, &self.groups)?;
+        if is_put {
             *next = *end;
         }
-        Ok(false)
+        Ok(is_put)
     }
 }
 
@@ -319,12 +323,12 @@ pub fn run(
     let mut engines = engines(fabric, shares, trial)?;
     let (start, mut core) = (fabric.now(), Duration::ZERO);
     let done = fabric.run_until(limit, |now| {
-        let clock = Instant::now();
+        let clock = core_time();
         for engine in &mut engines {
             let node = engine.node;
             engine.work(now).map_err(|error| ExperimentError::Exchange { node, error })?;
         }
-        core += clock.elapsed();
+        core += core_time().saturating_sub(clock);
         Ok::<_, ExperimentError>(engines.iter().all(|engine| engine.endpoint.is_done()))
     })?;
     if !done {
@@ -350,6 +354,12 @@ pub fn run(
         core,
         first_done: engines.iter().filter_map(|engine| engine.done).min().unwrap_or(start) - start,
     })
+}
+
+/// What this thread has worked so far.
+fn core_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn check_table(share: &Share) -> Result<(), ExperimentError> {
@@ -380,7 +390,7 @@ fn engines<'a>(
     let writers = if design.multiple_endpoints { 1 } else { threads };
     let mut config = Config { primitive: design.primitive, regions, ..trial.config };
     config.send_buffers = match regions {
-        true => pattern.groups(nodes, 0).count() * writers,
+        true => 1,
         false => 2 * pattern.groups(nodes, 0).count() * writers,
     } as u32;
     let mut engines = Vec::new();
@@ -421,9 +431,12 @@ fn engine<'a>(
         }
     }
     let writer = |thread: usize| {
-        let shuffle = Some(Shuffle::new(&endpoint, groups.clone(), writers)?);
+        let shuffle = match trial.regions {
+            true => None,
+            false => Some(Shuffle::new(&endpoint, groups.clone(), writers)?),
+        };
         let (next, end) = (rows * thread / threads, rows * (thread + 1) / threads);
-        Ok(Writer { shuffle, next, end, columns: columns.clone() })
+        Ok(Writer { shuffle, is_done: false, next, end, columns: columns.clone() })
     };
     let writers = (first..first + writers).map(writer).collect::<Result<_, Error>>()?;
     let slow = if trial.slow.0 == node { trial.slow.1 } else { 0 };
