@@ -46,6 +46,45 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let found = one(&shares, design, false, Pattern::Repartition, 4096)?;
         println!("{design}: {:.1} Gb/s, {:.1} ns a row", found.goodput(), found.core_ns());
     }
+    buffers(&shares)?;
+    slow(&shares)
+}
+
+/// How many buffers a peer needs for a full link.
+fn buffers(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
+    let design = Design { multiple_endpoints: false, primitive: Primitive::SendReceive };
+    for (receive_buffers, credit_every) in [(1, 1), (2, 1), (4, 2), (8, 2), (16, 2), (16, 16)] {
+        let mut fabric = Fabric::new(NetworkConfig::default(), 2)?;
+        let config = Config::new(design.primitive);
+        let config = Config { message: 4096, receive_buffers, credit_every, ..config };
+        let pattern = Pattern::Broadcast;
+        let trial = Trial { design, regions: false, pattern, threads: 4, config, slow: (0, 0) };
+        let limit = Duration::from_secs(10);
+        let found = experiment::run(&mut fabric, &shares[..2], &trial, limit)?;
+        println!(
+            "{receive_buffers} buffers, a credit for {credit_every}: {:.1} Gb/s",
+            found.goodput()
+        );
+    }
+    Ok(())
+}
+
+/// What one slow receiver of a broadcast does to the others.
+fn slow(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
+    for primitive in [Primitive::SendReceive, Primitive::Read] {
+        let design = Design { multiple_endpoints: false, primitive };
+        for turns in [0, 10] {
+            let mut fabric = Fabric::new(NetworkConfig::default(), shares.len())?;
+            let config = Config { message: 4096, ..Config::new(primitive) };
+            let (pattern, slow) = (Pattern::Broadcast, (0, turns));
+            let trial = Trial { design, regions: false, pattern, threads: 4, config, slow };
+            let found = experiment::run(&mut fabric, shares, &trial, Duration::from_secs(10))?;
+            println!(
+                "{design}, node 0 takes a message in {turns} turns: the first other is done after {:?}",
+                found.first_done
+            );
+        }
+    }
     Ok(())
 }
 
