@@ -210,6 +210,24 @@ fn the_demo_as_json_says_what_each_way_cost() {
 }
 
 #[test]
+fn the_demo_of_a_shuffle_among_nodes_tells_what_every_design_cost() {
+    let folder = Folder::new();
+    let args = ["demo", "shuffle", "--nodes", "3", "--rows", "200", "--message", "512", "--json"];
+    let output = folder.drdma(&args);
+    assert_eq!(output.status.code(), Some(0));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["nodes"], &found["row_bytes"]), (&3.into(), &22.into()));
+    let designs = found["designs"].as_array().unwrap();
+    assert_eq!(designs.len(), 42);
+    assert!(designs.iter().all(|design| design["messages"].as_u64().unwrap() > 10), "{found}");
+    for (option, value) in [("--nodes", "1"), ("--message", "5000"), ("--device", "hard:")] {
+        let output = folder.drdma(&["demo", "shuffle", option, value]);
+        assert_eq!(output.status.code(), Some(2), "{option} {value}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
 fn the_demo_says_what_is_wrong_with_its_arguments() {
     let folder = Folder::new();
     for args in [["--destinations", "257"], ["--scale-factor", "0"], ["--mtu", "1500"]] {

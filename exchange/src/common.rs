@@ -315,6 +315,9 @@ pub(crate) trait Protocol: Send {
     /// True if nothing is still to be told to a peer.
     fn is_idle(&self) -> bool;
 
+    /// Queue pairs that it has.
+    fn queue_pairs(&self) -> usize;
+
     /// Bytes of memory that are pinned for it, the pool and the completion queue excepted.
     fn pinned(&self) -> u64;
 }

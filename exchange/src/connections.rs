@@ -43,6 +43,10 @@ impl Connections {
         self.qps.iter().map(|qp| qp.as_ref().map_or(0, QueuePair::qpn)).collect()
     }
 
+    pub fn count(&self) -> usize {
+        self.qps.iter().flatten().count()
+    }
+
     pub fn pinned(&self) -> u64 {
         self.pinned
     }

@@ -307,6 +307,10 @@ impl Protocol for Datagram {
         true
     }
 
+    fn queue_pairs(&self) -> usize {
+        1 + self.senders.iter().flatten().count()
+    }
+
     fn pinned(&self) -> u64 {
         self.slots.pinned() + self.pinned
     }

@@ -235,6 +235,11 @@ impl Endpoint {
         sender + self.protocol.pinned() + self.core.pool.memory().len() as u64 + completions
     }
 
+    /// Queue pairs that it has.
+    pub fn queue_pairs(&self) -> usize {
+        self.protocol.queue_pairs()
+    }
+
     /// A buffer to fill. `None`: all are filled, or under way.
     pub fn acquire(&mut self) -> Option<Buffer> {
         self.core.pool.take()
@@ -303,6 +308,11 @@ impl Endpoint {
         }
         self.send_waiting()?;
         Ok(true)
+    }
+
+    /// True if [`put_rows`](Self::put_rows) takes a batch now.
+    pub fn takes_rows(&self) -> bool {
+        self.sender.as_ref().is_some_and(Sender::has_room)
     }
 
     /// True if the memory of all rows is free again that were put from where they lie.

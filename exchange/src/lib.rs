@@ -65,6 +65,8 @@ mod connections;
 mod datagram;
 mod endpoint;
 mod error;
+#[cfg(feature = "experiment")]
+pub mod experiment;
 mod operator;
 mod pool;
 mod read;

@@ -196,6 +196,10 @@ impl Protocol for Read {
         self.rings.is_idle()
     }
 
+    fn queue_pairs(&self) -> usize {
+        self.connections.count()
+    }
+
     fn pinned(&self) -> u64 {
         self.connections.pinned() + self.slots.pinned() + self.rings.pinned()
     }

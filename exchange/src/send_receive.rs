@@ -201,6 +201,10 @@ impl Protocol for SendReceive {
         true
     }
 
+    fn queue_pairs(&self) -> usize {
+        self.connections.count()
+    }
+
     fn pinned(&self) -> u64 {
         self.connections.pinned() + self.slots.pinned() + self.credits.len() as u64
     }

@@ -1,4 +1,4 @@
-//! `drdma demo`: a shuffle of TPC-H data on one card.
+//! `drdma demo`: a shuffle of TPC-H data on one card, and among the nodes of a fabric.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -6,12 +6,13 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use drdma_abi::{register::SEND_QUEUES, roce::MTUS, work_request::MAX_DESTINATIONS};
 use drdma_cli::{
     demo::{
         self, Options, Watcher,
         lineitem::{ROW, ROWS_PER_SCALE_FACTOR},
+        shuffle::{self, ShuffleError},
     },
     device::{self, Kind},
     output::OutputFile,
@@ -31,11 +32,17 @@ const MOST_DESTINATIONS: i64 = {
 /// Shuffle TPC-H's LINEITEM to simulated peers and check every row; then compare with plain
 /// scatter-gather lists.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Examples:
   drdma demo
   drdma demo --device soft: --scale-factor 0.01 --destinations 64
-  drdma demo --device soft: --scale-factor 0.01 --json")]
+  drdma demo --device soft: --scale-factor 0.01 --json
+  drdma demo shuffle --nodes 8",
+    args_conflicts_with_subcommands = true
+)]
 pub struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
     /// The device: `rtl:` is the simulated hardware, `soft:` the reference model.
     #[arg(long, value_name = "URI", default_value = "rtl:")]
     device: String,
@@ -68,6 +75,68 @@ pub struct Arguments {
     timeout: u64,
 }
 
+/// Other demonstrations.
+#[derive(Debug, Subcommand)]
+enum What {
+    Shuffle(ShuffleArguments),
+}
+
+/// Exchange rows of LINEITEM among the nodes of a simulated fabric, by every design of a shuffling operator: SENDs, datagrams,
+/// READs and WRITEs, with an endpoint a thread (ME) or a node (SE), rows copied into buffers or sent from where they
+/// lie. Every row is checked.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  drdma demo shuffle --nodes 8
+  drdma demo shuffle --nodes 4 --rows 20000 --json")]
+struct ShuffleArguments {
+    /// The cards: `soft:` is the reference model, `rtl:` the simulated hardware.
+    #[arg(long, value_name = "URI", default_value = "soft:")]
+    device: String,
+    /// Nodes, each with a card.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=64))]
+    nodes: u16,
+    /// Threads of a node.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16))]
+    threads: u16,
+    /// Rows of a node.
+    #[arg(long, value_name = "N", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    rows: u32,
+    /// Bytes of a message, at most.
+    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..=4096))]
+    message: u32,
+    /// Print JSON instead of the table.
+    #[arg(long)]
+    json: bool,
+}
+
+fn shuffle(arguments: &ShuffleArguments) -> Result<(), Failure> {
+    let options = shuffle::Options {
+        device: arguments.device.clone(),
+        nodes: arguments.nodes.into(),
+        threads: arguments.threads.into(),
+        rows: arguments.rows as usize,
+        message: arguments.message,
+    };
+    if Kind::of(&options.device) == Kind::Board {
+        let text = "the demonstration's nodes are simulated: it needs the device soft: or rtl:";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    let bar = ProgressBar::new_spinner();
+    let mut told = |design, way: &str, pattern| {
+        bar.set_message(format!("{design}, {way}, {pattern}"));
+        bar.tick();
+    };
+    let lines = shuffle::run(&options, &mut told).map_err(|error| match error {
+        ShuffleError::Device(error) => error.into(),
+        error => Failure::failed(error),
+    })?;
+    bar.finish_and_clear();
+    match arguments.json {
+        true => say(format_args!("{:#}\n", shuffle::object(&lines, &options))),
+        false => say(shuffle::render(&lines, &options)),
+    }
+}
+
 fn scale_factor(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(factor) if (0.0001..=1000.0).contains(&factor) => Ok(factor),
@@ -83,6 +152,9 @@ pub fn mtu(text: &str) -> Result<u32, String> {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(What::Shuffle(arguments)) = &arguments.what {
+        return shuffle(arguments);
+    }
     let fitting = (arguments.mtu as usize / ROW).max(1) as u32;
     let options = Options {
         scale_factor: arguments.scale_factor,

@@ -5,6 +5,7 @@ mod check;
 mod cost;
 pub mod lineitem;
 mod report;
+pub mod shuffle;
 mod table;
 
 use std::{

@@ -1,0 +1,98 @@
+//! The experiment finds what the paper and first principles say that it should.
+
+use std::time::Duration;
+
+use drdma_exchange::{
+    Config, Design, Primitive,
+    experiment::{self, ExperimentError, Found, Pattern, Share, Trial},
+};
+use drdma_fabric::{Fabric, NetworkConfig};
+
+/// Rows of 12 B in three columns.
+fn shares(nodes: usize, rows: usize) -> Vec<Share> {
+    let share = |node: usize| {
+        let numbers: Vec<u64> = (0..rows as u64).map(|row| row * 64 + node as u64).collect();
+        let hash = |number: &u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let column = |width: usize, of: fn(u64) -> u64| {
+            let bytes = numbers.iter().map(|number| of(*number).to_le_bytes());
+            (width, bytes.flat_map(|bytes| bytes[..width].to_vec()).collect())
+        };
+        let columns = vec![column(8, |n| n), column(1, |n| n % 251), column(3, |n| !n)];
+        Share { columns, hashes: numbers.iter().map(hash).collect() }
+    };
+    (0..nodes).map(share).collect()
+}
+
+fn trial(design: Design, regions: bool, pattern: Pattern) -> Trial {
+    let config = Config { message: 1024, receive_buffers: 8, ..Config::new(design.primitive) };
+    Trial { design, regions, pattern, threads: 2, config, slow: (usize::MAX, 0) }
+}
+
+fn run(shares: &[Share], trial: &Trial) -> Result<Found, ExperimentError> {
+    let mut fabric = Fabric::new(NetworkConfig::default(), shares.len()).unwrap();
+    experiment::run(&mut fabric, shares, trial, Duration::from_secs(1))
+}
+
+#[test]
+fn every_design_brings_every_row_to_its_nodes_in_every_pattern() {
+    let shares = shares(4, 1500);
+    for design in Design::ALL {
+        for pattern in Pattern::ALL {
+            for regions in [false, true] {
+                if regions && design.primitive == Primitive::Read {
+                    continue;
+                }
+                let found = run(&shares, &trial(design, regions, pattern));
+                let found = found.unwrap_or_else(|error| panic!("{design}, {pattern}: {error}"));
+                let each = if pattern == Pattern::Repartition { 4000..5000 } else { 8000..19000 };
+                assert!(each.contains(&found.rows), "{design}, {pattern}: {found:?}");
+                assert!(found.goodput() < found.wire() && found.wire() < 100.0, "{found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn datagrams_need_a_queue_pair_a_thread_and_all_others_one_a_peer() {
+    let shares = shares(4, 200);
+    for design in Design::ALL {
+        let found = run(&shares, &trial(design, false, Pattern::Repartition)).unwrap();
+        let endpoints = design.endpoints(2);
+        let each = if design.primitive == Primitive::Datagram { 1 } else { 3 };
+        assert_eq!(found.queue_pairs, endpoints * each, "{design}");
+    }
+}
+
+#[test]
+fn one_slow_receiver_of_a_broadcast_slows_all_others_that_read() {
+    let shares = shares(4, 3000);
+    let design = Design { multiple_endpoints: false, primitive: Primitive::Read };
+    let even = trial(design, false, Pattern::Broadcast);
+    let slow = Trial { slow: (3, 20), ..even };
+    let (even, slow) = (run(&shares, &even).unwrap(), run(&shares, &slow).unwrap());
+    assert!(slow.first_done > 2 * even.first_done, "{:?}, {:?}", even.first_done, slow.first_done);
+}
+
+#[test]
+fn rows_from_where_they_lie_need_fewer_buffers_and_requests() {
+    let shares = shares(4, 3000);
+    for primitive in [Primitive::SendReceive, Primitive::Datagram] {
+        let design = Design { multiple_endpoints: true, primitive };
+        let [copied, described] = [false, true]
+            .map(|regions| run(&shares, &trial(design, regions, Pattern::Repartition)).unwrap());
+        let requests = |found: &Found| found.posts - found.control_messages;
+        assert!(requests(&described) * 4 < requests(&copied), "{copied:?}, {described:?}");
+    }
+}
+
+#[test]
+fn a_table_that_is_none_is_refused_with_its_values() {
+    let mut shares = shares(2, 10);
+    shares[1].columns[2].1.pop();
+    let design = Design { multiple_endpoints: false, primitive: Primitive::SendReceive };
+    let error = run(&shares, &trial(design, false, Pattern::Repartition)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a table of 3 columns, of which number 2 has 29 B for 10 rows: 1 to 16 whole columns are possible"
+    );
+}
